@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Makes sure that the Debian packages of a group are installed: packages.sh build|test|bench|bare.
+# When nothing is missing it touches nothing. Otherwise it asks apt, keeps the new packages from
+# starting services, and puts the machine's own service policy back afterwards.
+set -euo pipefail
+
+build='gcc libc6-dev meson ninja-build pkg-config'
+declare -A groups=(
+    [build]=$build
+    [test]="$build clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev
+            cppcheck gcovr libcmocka-dev"
+    [bench]=$build
+    [bare]='debootstrap debian-archive-keyring git'
+)
+
+policy=/usr/sbin/policy-rc.d
+
+fail() {
+    printf 'packages.sh: %s\n' "$*" >&2
+    exit 1
+}
+
+# Prints the packages of "$@" that are not installed.
+missing() {
+    local installed
+    installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2>/dev/null || true)
+    for package in "$@"; do
+        grep -qx "$package installed" <<<"$installed" || printf '%s\n' "$package"
+    done
+}
+
+restore_policy() {
+    if [[ -z $saved ]]; then
+        rm -f "$policy"
+        return
+    fi
+    # Nothing to move back when we were stopped before it was moved away.
+    mv -f "$saved/policy-rc.d" "$policy" 2>/dev/null || true
+    rmdir "$saved"
+}
+
+# invoke-rc.d asks this program before it starts anything; 101 means "not allowed".
+deny_services() {
+    saved=
+    if [[ -e $policy || -L $policy ]]; then
+        saved=$(mktemp -d "$policy.XXXXXX")
+    fi
+    trap restore_policy EXIT
+    trap 'exit 130' INT TERM HUP
+    if [[ -n $saved ]]; then
+        mv "$policy" "$saved/policy-rc.d"
+    fi
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod 755 "$policy"
+}
+
+[[ -n ${1:-} && -n ${groups[$1]:-} ]] || fail 'say which group: build, test, bench or bare'
+read -rd '' -a wanted <<<"${groups[$1]}" || true
+
+command -v dpkg-query >/dev/null || fail "this is not Debian; install by hand: ${wanted[*]}"
+mapfile -t absent < <(missing "${wanted[@]}")
+((${#absent[@]})) || exit 0
+
+if ((EUID != 0)); then
+    command -v sudo >/dev/null || fail "not root and no sudo; install by hand: ${absent[*]}"
+    exec sudo -- "$0" "$1"
+fi
+
+# One at a time: two runs would save and restore each other's policy. The lock is a directory
+# that every Debian has, so no lock file is left behind.
+exec 9</var/lib/dpkg
+flock 9
+mapfile -t absent < <(missing "${wanted[@]}")
+((${#absent[@]})) || exit 0
+
+printf 'packages.sh: installing %s\n' "${absent[*]}"
+deny_services
+export DEBIAN_FRONTEND=noninteractive
+# A broken third-party source must not stop us while the packages themselves can be had.
+apt-get -q update 9<&- || printf 'packages.sh: apt-get update had trouble, going on\n' >&2
+apt-get -q -y -o DPkg::Lock::Timeout=300 -o Dpkg::Options::=--force-confold \
+    install --no-install-recommends "${absent[@]}" 9<&- ||
+    fail "apt could not install: ${absent[*]}"
