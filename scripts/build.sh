@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Configures and compiles one shape of the tree: build.sh SHAPE [--configure-only].
+# This is the one list of shapes; `release` is built in build/, any other in build/SHAPE.
+# Calling it again only compiles what changed.
+set -euo pipefail
+
+cd "$(dirname "$0")/.."
+shape=${1:?usage: build.sh SHAPE [--configure-only]}
+dir=build/$shape
+warnings=(-Dwerror=true)
+checks=(-Ddebug=true '-Db_sanitize=address,undefined')
+
+case $shape in
+release) # what users get
+    dir=build
+    [[ ${CI:-} == true ]] || warnings=(-Dwerror=false)
+    options=(-Dbuildtype=release -Dprefix="${PREFIX:-/usr/local}") ;;
+asan) # unit tests and stories, with memory and arithmetic checked
+    export CC=gcc
+    options=(-Doptimization=1 "${checks[@]}" -Dtests=true) ;;
+sim) # long simulated runs, fast
+    export CC=gcc
+    options=(-Doptimization=2 -Ddebug=true) ;;
+mutants) # planted bugs that the harnesses must catch
+    export CC=gcc
+    options=(-Doptimization=2 -Ddebug=true -Dmutants=true) ;;
+fuzz) # libFuzzer targets
+    export CC=clang-14
+    options=(-Doptimization=1 "${checks[@]}" -Db_lundef=false -Dharness=false -Dfuzz=true) ;;
+coverage) # counters for scripts/coverage.sh
+    export CC=gcc
+    options=(-Doptimization=0 -Ddebug=true -Db_coverage=true -Dtests=true) ;;
+tidy) # never compiled: gives clang-tidy the flags of every file
+    export CC=clang-14
+    options=(-Doptimization=1 -Db_lundef=false -Dtests=true -Dfuzz=true) ;;
+*)
+    printf 'build.sh: unknown shape %s\n' "$shape" >&2
+    exit 1 ;;
+esac
+
+# Meson follows edits of meson.build by itself; only a change of our own options needs a nudge.
+stamp=$dir/configured-with
+if [[ ! -f $dir/build.ninja ]]; then
+    meson setup "$dir" "${warnings[@]}" "${options[@]}"
+elif [[ $(cat "$stamp" 2>/dev/null) != "${warnings[*]} ${options[*]}" ]]; then
+    meson setup --reconfigure "$dir" "${warnings[@]}" "${options[@]}"
+fi
+printf '%s\n' "${warnings[*]} ${options[*]}" >"$stamp"
+
+[[ ${2:-} == --configure-only ]] || ninja -C "$dir"
