@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Gate: clang-tidy finds nothing in any C file: check-tidy.sh [ROOT]. A file that passed is
+# remembered in build/tidy until it, any header, the rules or the compiler flags change. ROOT, when
+# it is not this tree, brings its own build/tidy/compile_commands.json.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+cd "${1:-$here}"
+rules=$here/.clang-tidy
+database=build/tidy
+list=$("$here/scripts/sources.sh" .)
+mapfile -t files <<<"$list"
+mapfile -t headers < <(grep '\.h$' <<<"$list")
+
+if [[ $PWD == "$here" ]]; then
+    "$here/scripts/build.sh" tidy --configure-only >/dev/null
+fi
+
+wrong=0
+reason='NOLINT(NEXTLINE)?\([a-zA-Z0-9.,-]+\): [a-z]'
+if grep -n 'NOLINT' "${files[@]}" /dev/null | grep -vE "$reason"; then
+    printf 'tidy: name the check and say why: NOLINTNEXTLINE(check): reason\n'
+    wrong=1
+fi
+
+# What every result depends on, beside the file itself.
+common=$(cat "$rules" "$database/compile_commands.json" "${headers[@]}" /dev/null | sha256sum)
+mkdir -p "$database/passed"
+work=()
+for file in "${files[@]}"; do
+    [[ $file == *.c ]] || continue
+    if ! grep -qF "$file\"" "$database/compile_commands.json"; then
+        printf '%s:1: no meson.build lists this file; add it or remove it\n' "$file"
+        wrong=1
+        continue
+    fi
+    sum=$({ printf '%s %s\n' "$common" "$file" && cat "$file"; } | sha256sum)
+    stamp=$database/passed/${sum%% *}
+    [[ -e $stamp ]] || work+=("$file" "$stamp")
+done
+
+# shellcheck disable=SC2016 # the inner shell expands these
+if ((${#work[@]})); then
+    printf '%s\0' "${work[@]}" | rules=$rules database=$database \
+        xargs -0 -n 2 -P "$(nproc)" bash -c '
+            if said=$(clang-tidy-14 -p "$database" --config-file="$rules" --quiet "$1" 2>&1); then
+                : >"$2"
+            else
+                printf "%s\n" "$said"
+                exit 1
+            fi' one-file || wrong=1
+fi
+exit "$wrong"

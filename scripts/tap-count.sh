@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Reads a suite's output and says how many cases passed and failed: tap-count.sh STATUS <output.
+# A suite that died, fell short of its plan or said nothing has failed, whatever it printed before;
+# a skipped case has not passed.
+set -euo pipefail
+
+awk -v status="$1" '
+/^1\.\.[0-9]+/ { planned += substr($0, 4) + 0 }
+/^ok/          { if (toupper($0) ~ /# *(SKIP|TODO)/) failed++; else passed++ }
+/^not ok/      { failed++ }
+END {
+    cases = passed + failed
+    if (!failed && (status != 0 || cases == 0 || cases < planned))
+        failed = 1
+    print passed + 0, failed + 0
+}'
