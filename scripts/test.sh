@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds what the suites need and runs them one after another: test.sh [--proof]. Every suite
+# speaks TAP; its output is kept in build/logs and shown when something in it failed.
+# The last line is "N passed, N failed".
+set -euo pipefail
+
+# suite  | shape | in make test                             | in make proof (= is the same)
+suites='
+gates    |       | scripts/check-gates.sh                   | =
+format   |       | scripts/gate.sh format                   | =
+layers   |       | scripts/gate.sh layers                   | =
+size     |       | scripts/gate.sh size                     | =
+cppcheck |       | scripts/gate.sh cppcheck                 | =
+tidy     |       | scripts/gate.sh tidy                     | =
+unit     | asan  | scripts/units.sh build/asan              | =
+cli      | asan  | tests/e2e/cli.sh build/asan/leasehold    | =
+'
+limit_s=1200
+proof=false
+if [[ ${1:-} == --proof ]]; then
+    proof=true
+    limit_s=14400
+fi
+
+cd "$(dirname "$0")/.."
+logs=build/logs
+mkdir -p "$logs"
+passed=0
+failed=0
+running=
+
+# timeout(1) leads a process group of its own; ending it ends the suite and all its children.
+stop_suite() {
+    [[ -z $running ]] || kill -- "-$running" 2>/dev/null || true
+}
+trap stop_suite EXIT
+trap 'exit 130' INT TERM HUP
+
+# Is a process of this group still at work? Dead ones that nobody collected do not count.
+group_lives() {
+    { cat /proc/[0-9]*/stat 2>/dev/null || true; } |
+        awk -v group="$1" '{ sub(/.*\) /, "") } $3 == group && $1 != "Z" { found = 1 }
+            END { exit !found }'
+}
+
+# Runs "$@" with its output in a log, and sets `status`.
+run_logged() {
+    local log=$1
+    shift
+    timeout --kill-after=10 "$limit_s" "$@" >"$log" 2>&1 </dev/null &
+    running=$!
+    status=0
+    wait "$running" || status=$?
+    if group_lives "$running" && sleep 1 && group_lives "$running"; then
+        stop_suite
+        printf 'not ok - left a process behind, which was ended\n' >>"$log"
+    fi
+    running=
+}
+
+run_suite() {
+    local name=$1 shape=$2 log=$logs/$1.tap began=$EPOCHREALTIME
+    shift 2
+    status=0
+    if [[ -n $shape ]]; then
+        run_logged "$logs/build-$shape.log" scripts/build.sh "$shape"
+    fi
+    if ((status == 0)); then
+        run_logged "$log" "$@"
+    else
+        log=$logs/build-$shape.log
+    fi
+
+    local good bad took_ms=$(((${EPOCHREALTIME/./} - ${began/./}) / 1000))
+    read -r good bad < <(scripts/tap-count.sh "$status" <"$log")
+    passed=$((passed + good))
+    failed=$((failed + bad))
+    printf '== %-12s %4d ok %4d not ok %6d.%d s\n' "$name" "$good" "$bad" \
+        $((took_ms / 1000)) $((took_ms % 1000 / 100))
+    if ((bad)); then
+        cat "$log"
+        printf '== end of %s (status %s)\n' "$name" "$status"
+    fi
+}
+
+while IFS='|' read -r name shape sample full; do
+    read -r name <<<"$name"
+    read -r shape <<<"$shape"
+    read -ra command <<<"$sample"
+    if $proof && [[ ! $full =~ ^[[:space:]]*=[[:space:]]*$ ]]; then
+        read -ra command <<<"$full"
+    fi
+    [[ -z $name ]] || run_suite "$name" "$shape" "${command[@]}"
+done <<<"$suites"
+
+printf '%d passed, %d failed\n' "$passed" "$failed"
+((failed == 0))
