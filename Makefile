@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+# The front door. Every recipe is a line or two; the work is in scripts/.
+# PREFIX and DESTDIR steer install and uninstall; CI=true turns warnings into errors.
+
+export PREFIX ?= /usr/local
+export DESTDIR ?=
+MAKEFLAGS += --no-print-directory
+.PHONY: help build run test bench proof replay install uninstall fmt bare clean
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+build: ## build the program: build/leasehold
+	@scripts/packages.sh build
+	@scripts/build.sh release
+
+run: build ## build, then show that it runs
+	@build/leasehold version
+	@if [ -x build/tests/story ]; then \
+	    build/tests/story --play tests/trace/show/a-day-at-the-desk.story; fi
+
+test: ## every gate and every test; ends with "N passed, N failed"
+	@scripts/packages.sh test
+	@scripts/test.sh
+
+bench: ## measure the optimised build
+	@scripts/packages.sh bench
+	@scripts/build.sh release
+	@scripts/bench.sh
+
+proof: ## as test, with every round instead of a sample
+	@scripts/packages.sh test
+	@scripts/test.sh --proof
+
+replay: ## run one simulated day again: make replay SEED=n [MUTANT=name]
+	@scripts/replay.sh "$(SEED)" "$(MUTANT)"
+
+install: build ## install below $DESTDIR$PREFIX (/usr/local)
+	@meson install -C build --quiet
+
+uninstall: build ## remove what install put there
+	@scripts/uninstall.sh
+
+fmt: ## format every C file
+	@scripts/packages.sh test
+	@scripts/sources.sh . | xargs clang-format-14 -i
+
+bare: ## prove that a bare Debian with git and make needs nothing more
+	@scripts/bare.sh
+
+clean: ## remove build/
+	@rm -rf build
