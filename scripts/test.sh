@@ -59,17 +59,26 @@ run_logged() {
     running=
 }
 
+# Builds a shape the first time a suite asks for it; a broken one fails every suite that needs it.
+declare -A build_status=()
+build_once() {
+    local log=$logs/build-$1.log
+    if [[ -z ${build_status[$1]:-} ]]; then
+        run_logged "$log" scripts/build.sh "$1"
+        build_status[$1]=$status
+        ((status == 0)) || cat "$log"
+    fi
+    return "${build_status[$1]}"
+}
+
 run_suite() {
     local name=$1 shape=$2 log=$logs/$1.tap began=$EPOCHREALTIME
     shift 2
-    status=0
-    if [[ -n $shape ]]; then
-        run_logged "$logs/build-$shape.log" scripts/build.sh "$shape"
-    fi
-    if ((status == 0)); then
+    if [[ -z $shape ]] || build_once "$shape"; then
         run_logged "$log" "$@"
     else
-        log=$logs/build-$shape.log
+        status=1
+        printf 'not ok 1 - build/%s did not build\n' "$shape" >"$log"
     fi
 
     local good bad took_ms=$(((${EPOCHREALTIME/./} - ${began/./}) / 1000))
