@@ -39,7 +39,7 @@ tidy) # never compiled: gives clang-tidy the flags of every file
     exit 1 ;;
 esac
 
-# Meson follows edits of meson.build by itself; only a change of our own options needs a nudge.
+# Ninja follows edits of meson.build by itself; only a change of our own options needs a nudge.
 stamp=$dir/configured-with
 if [[ ! -f $dir/build.ninja ]]; then
     meson setup "$dir" "${warnings[@]}" "${options[@]}"
@@ -48,4 +48,6 @@ elif [[ $(cat "$stamp" 2>/dev/null) != "${warnings[*]} ${options[*]}" ]]; then
 fi
 printf '%s\n' "${warnings[*]} ${options[*]}" >"$stamp"
 
-[[ ${2:-} == --configure-only ]] || ninja -C "$dir"
+goal=all
+[[ ${2:-} != --configure-only ]] || goal=build.ninja
+ninja -C "$dir" "$goal"

@@ -13,6 +13,7 @@ layers   |       | scripts/gate.sh layers                   | =
 size     |       | scripts/gate.sh size                     | =
 cppcheck |       | scripts/gate.sh cppcheck                 | =
 tidy     |       | scripts/gate.sh tidy                     | =
+bait     | asan  | tests/gates/sanitizers.sh build/asan      | =
 unit     | asan  | scripts/units.sh build/asan              | =
 cli      | asan  | tests/e2e/cli.sh build/asan/leasehold    | =
 '

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes one mistake on purpose, the one it is asked for, so that tests/gates/sanitizers.sh can see
+ * that the sanitized build stops on it. The mistakes depend on the argument count, or the compiler
+ * and the other gates would find them first. Must never be part of a build that is used.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int overflow(int count)
+{
+    return INT_MAX - 1 + count;
+}
+
+static int out_of_bounds(int count)
+{
+    unsigned char *bytes = calloc((size_t)count, 1);
+    if (bytes == NULL) {
+        return 0;
+    }
+    int read = bytes[count];
+    free(bytes);
+    return read;
+}
+
+static int leak(int count)
+{
+    static void *only_owner;
+    only_owner = malloc((size_t)count);
+    int taken = only_owner != NULL;
+    only_owner = NULL;
+    return taken;
+}
+
+static int shift(int count)
+{
+    return 1 << (count + 31);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        int (*make)(int count);
+    } mistakes[] = {
+        {"none", abs},  {"overflow", overflow}, {"bounds", out_of_bounds},
+        {"leak", leak}, {"shift", shift},
+    };
+    for (size_t i = 0; argc > 1 && i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
+        if (strcmp(argv[1], mistakes[i].name) == 0) {
+            printf("%d\n", mistakes[i].make(argc));
+            return 0;
+        }
+    }
+    return 64;
+}
