@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Measures which branches of a room our tests take: coverage.sh [ROOM [FLOOR]], by default core and
+# 100 percent. Names every missed line and fails below the floor. A failed assert and an
+# unreachable place are branches that must never be taken, so they are left out.
+set -euo pipefail
+
+cd "$(dirname "$0")/.."
+room=${1:-core}
+floor=${2:-100}
+dir=build/coverage
+
+# What fills the counters: the commands of scripts/test.sh, on this build.
+suites=(
+    "scripts/units.sh $dir"
+    "tests/e2e/cli.sh $dir/leasehold"
+)
+
+scripts/build.sh coverage >/dev/null
+find "$dir" -name '*.gcda' -delete
+for suite in "${suites[@]}"; do
+    read -ra command <<<"$suite"
+    "${command[@]}" >"$dir/suite.log" 2>&1 || {
+        cat "$dir/suite.log"
+        printf 'not ok 1 - coverage of src/%s: %s failed\n' "$room" "$suite"
+        exit 1
+    }
+done
+
+gcovr --root . --filter "src/$room/" --exclude-unreachable-branches \
+    --exclude-branches-by-pattern '.*\b(ASSERT|UNREACHABLE)\(' \
+    --json "$dir/branches.json" "$dir"
+exec python3 - "$room" "$floor" "$dir/branches.json" <<'PYTHON'
+import json, sys
+
+room, floor, path = sys.argv[1:]
+total = taken = 0
+for file in json.load(open(path))["files"]:
+    for line in file["lines"]:
+        counts = [branch["count"] for branch in line["branches"]]
+        missed = counts.count(0)
+        total += len(counts)
+        taken += len(counts) - missed
+        if missed:
+            place = f"{file['file']}:{line['line_number']}"
+            print(f"# {place}: {missed} of {len(counts)} branches never taken")
+percent = 100 * taken / total if total else 0
+good = total > 0 and percent >= float(floor)
+print(f"{'ok' if good else 'not ok'} 1 - tests take {taken} of {total} branches "
+      f"of src/{room}, {percent:.1f} % (floor {floor} %)")
+sys.exit(not good)
+PYTHON
