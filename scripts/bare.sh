@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Proves that a bare Debian 12 with git and make needs nothing but this tree: clones HEAD into a
+# fresh minimal system, runs `make run` and `make test` there with an empty environment, and looks
+# for anything left behind. The system lives in namespaces of its own, so its mounts and processes
+# end with it. Package sources and proxies are those of this machine.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+suite=bookworm
+
+fail() {
+    printf 'bare: %s\n' "$*" >&2
+    exit 1
+}
+
+step() {
+    printf '== [%4d s] %s\n' "$SECONDS" "$*"
+}
+
+# Debian's own entries of this machine's apt sources, whatever format they are written in, as
+# "URI RELEASE": the release itself first, then its updates and security fixes.
+debian_sources() {
+    apt-get indextargets --format '$(CODENAME) $(REPO_URI) $(RELEASE)' \
+        'Created-By: Packages' 'Origin: Debian' 'Component: main' |
+        awk -v suite="$suite" '$2 ~ /^https?:/ && $1 ~ "^" suite "(-updates|-security)?$"' |
+        sort -u | cut -d ' ' -f 2-
+}
+
+# Gives the jail this machine's way to packages: names, sources, keys and proxies.
+connect_jail() {
+    cp -L /etc/resolv.conf /etc/hosts "$jail/etc/"
+    sed 's/.*/deb & main/' <<<"$sources" >"$jail/etc/apt/sources.list"
+    find /usr/share/keyrings /etc/apt/keyrings /etc/apt/trusted.gpg.d -type f \
+        \( -name '*.gpg' -o -name '*.asc' \) -exec cp -t "$jail/etc/apt/trusted.gpg.d" {} + \
+        2>/dev/null || true
+    apt-config dump | { grep -E '^Acquire::(https?|Retries|Check-Valid-Until)\b' || true; } \
+        >"$jail/etc/apt/apt.conf.d/90machine"
+}
+
+make_jail() {
+    sources=$(debian_sources)
+    if [[ -z $sources ]]; then
+        apt-get -q update
+        sources=$(debian_sources)
+    fi
+    [[ -n $sources ]] || fail "the apt sources of this machine have no Debian $suite main"
+
+    eval "$(apt-config shell http_proxy Acquire::http::Proxy https_proxy Acquire::https::Proxy)"
+    [[ -z ${http_proxy:-} ]] || export http_proxy
+    [[ -z ${https_proxy:-} ]] || export https_proxy
+    local mirror=${sources%% *}
+    debootstrap --variant=minbase --include=git,make,ca-certificates \
+        "$suite" "$jail" "$mirror" >"$jail.log" 2>&1 || {
+        tail -n 20 "$jail.log"
+        fail 'debootstrap failed'
+    }
+    connect_jail
+    git clone --quiet --no-hardlinks "$here" "$jail/root/leasehold"
+}
+
+# Runs a command in the tree inside the jail, with nothing of our environment.
+in_jail() {
+    chroot "$jail" /usr/bin/env -i HOME=/root TERM=dumb \
+        PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+        /bin/bash -c "cd /root/leasehold && $1"
+}
+
+check_leftovers() {
+    local root left
+    for root in /proc/[0-9]*/root; do
+        if [[ $(readlink "$root") == "$jail"* ]]; then
+            fail "a process was left behind: $(tr '\0' ' ' <"${root%root}cmdline")"
+        fi
+    done
+    left=$(in_jail 'git status --porcelain --ignored')
+    [[ $left == '!! build/' ]] || fail "the tree holds more than build/: $left"
+    left=$(find "$jail/tmp" "$jail/var/tmp" -mindepth 1)
+    [[ -z $left ]] || fail "temporary files were left behind: $left"
+}
+
+# Everything below runs with its own mounts and process numbers; we are process 1 there.
+inside() {
+    jail=$1
+    trap 'exit 130' INT TERM HUP
+    step "a minimal Debian $suite"
+    make_jail
+    mount -t proc proc "$jail/proc"
+    mount -t tmpfs tmpfs "$jail/dev/shm"
+
+    step 'make run, for the first time'
+    in_jail 'make run'
+    local began=$EPOCHREALTIME
+    step 'make run, again'
+    in_jail 'make run'
+    local took_ms=$(((${EPOCHREALTIME/./} - ${began/./}) / 1000))
+    ((took_ms < 5000)) || fail "the second make run took $took_ms ms"
+
+    step 'make test'
+    in_jail 'make test' 2>&1 | tee "$jail.log" || fail 'make test failed'
+    [[ $(tail -n 1 "$jail.log") =~ ^[1-9][0-9]*\ passed,\ 0\ failed$ ]] ||
+        fail 'make test did not end with "N passed, 0 failed"'
+    check_leftovers
+    step "all is well; the second make run took $took_ms ms"
+}
+
+clean_up() {
+    if [[ -n ${child:-} ]]; then
+        kill -KILL "$child" 2>/dev/null || true # takes process 1 and with it the rest along
+        wait "$child" 2>/dev/null || true
+    fi
+    rm -rf --one-file-system "$jail" "$jail.log"
+}
+
+if [[ ${1:-} == --inside ]]; then
+    inside "$2"
+    exit
+fi
+if ((EUID != 0)); then
+    command -v sudo >/dev/null || fail 'a new system can only be made by root'
+    exec sudo -- "$0"
+fi
+"$here/scripts/packages.sh" bare
+[[ -z $(git -C "$here" status --porcelain) ]] || step 'note: only what is committed is tried'
+
+jail=$(mktemp -d)
+trap clean_up EXIT
+trap 'exit 130' INT TERM HUP
+unshare --mount --pid --fork --kill-child --mount-proc "$0" --inside "$jail" &
+child=$!
+wait "$child"
