@@ -21,6 +21,7 @@ step() {
 # Debian's own entries of this machine's apt sources, whatever format they are written in, as
 # "URI RELEASE": the release itself first, then its updates and security fixes.
 debian_sources() {
+    # shellcheck disable=SC2016 # apt fills these in
     apt-get indextargets --format '$(CODENAME) $(REPO_URI) $(RELEASE)' \
         'Created-By: Packages' 'Origin: Debian' 'Component: main' |
         awk -v suite="$suite" '$2 ~ /^https?:/ && $1 ~ "^" suite "(-updates|-security)?$"' |
@@ -30,7 +31,7 @@ debian_sources() {
 # Gives the jail this machine's way to packages: names, sources, keys and proxies.
 connect_jail() {
     cp -L /etc/resolv.conf /etc/hosts "$jail/etc/"
-    sed 's/.*/deb & main/' <<<"$sources" >"$jail/etc/apt/sources.list"
+    awk '{ print "deb", $0, "main" }' <<<"$sources" >"$jail/etc/apt/sources.list"
     find /usr/share/keyrings /etc/apt/keyrings /etc/apt/trusted.gpg.d -type f \
         \( -name '*.gpg' -o -name '*.asc' \) -exec cp -t "$jail/etc/apt/trusted.gpg.d" {} + \
         2>/dev/null || true
@@ -124,6 +125,7 @@ fi
 [[ -z $(git -C "$here" status --porcelain) ]] || step 'note: only what is committed is tried'
 
 jail=$(mktemp -d)
+chmod 755 "$jail" # the root of a system, which apt also enters as a plain user
 trap clean_up EXIT
 trap 'exit 130' INT TERM HUP
 unshare --mount --pid --fork --kill-child --mount-proc "$0" --inside "$jail" &
