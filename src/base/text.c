@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bounded text; see text.h. No locale, no printf. */
+#include "base/text.h"
+
+#include "base/check.h"
+
+#include <string.h>
+
+void text_init(struct text *text, char *bytes, size_t size)
+{
+    ASSERT(size > 0);
+    text->bytes = bytes;
+    text->size = size;
+    text_clear(text);
+}
+
+void text_clear(struct text *text)
+{
+    text->length = 0;
+    text->cut = false;
+    text->bytes[0] = '\0';
+}
+
+void text_add_bytes(struct text *text, const char *bytes, size_t length)
+{
+    if (text == NULL)
+        return;
+    size_t room = text->size - 1 - text->length;
+    if (length > room) {
+        length = room;
+        text->cut = true;
+    }
+    memcpy(text->bytes + text->length, bytes, length);
+    text->length += length;
+    text->bytes[text->length] = '\0';
+}
+
+void text_add(struct text *text, const char *words)
+{
+    text_add_bytes(text, words, strlen(words));
+}
+
+static void add_in_base(struct text *text, uint64_t number, unsigned base)
+{
+    char digits[24];
+    size_t at = sizeof digits;
+    do {
+        digits[--at] = "0123456789abcdef"[number % base];
+        number /= base;
+    } while (number > 0);
+    text_add_bytes(text, digits + at, sizeof digits - at);
+}
+
+void text_add_u64(struct text *text, uint64_t number)
+{
+    add_in_base(text, number, /* base= */ 10);
+}
+
+void text_add_i64(struct text *text, int64_t number)
+{
+    if (number < 0)
+        text_add(text, "-");
+    add_in_base(text, number < 0 ? 0 - (uint64_t)number : (uint64_t)number, /* base= */ 10);
+}
+
+void text_add_hex(struct text *text, uint64_t number)
+{
+    add_in_base(text, number, /* base= */ 16);
+}
+
+/* The length of the UTF-8 sequence at `at`, or 0 when it is overlong, a surrogate or broken. */
+static size_t sequence_length(const unsigned char *at, size_t left)
+{
+    unsigned char first = at[0];
+    size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    if (length == 0 || length > left || first > 0xf4)
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+    if ((first == 0xe0 && at[1] < 0xa0) || (first == 0xed && at[1] > 0x9f) ||
+        (first == 0xf0 && at[1] < 0x90) || (first == 0xf4 && at[1] > 0x8f))
+        return 0;
+    return length;
+}
+
+bool text_is_clean(const char *bytes, size_t length)
+{
+    const unsigned char *at = (const unsigned char *)bytes;
+    while (length > 0) {
+        size_t step = sequence_length(at, length);
+        bool control =
+            at[0] < 0x20 || at[0] == 0x7f || (at[0] == 0xc2 && step == 2 && at[1] < 0xa0);
+        if (step == 0 || control)
+            return false;
+        at += step;
+        length -= step;
+    }
+    return true;
+}
+
+void text_copy(char *to, size_t size, const char *from)
+{
+    size_t length = strlen(from);
+    ASSERT(length < size);
+    memcpy(to, from, length + 1);
+}

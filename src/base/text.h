@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Text built in the caller's buffer: bounded, always ended by NUL, never allocating. What does not
+ * fit is cut and remembered in `cut`. A NULL text swallows everything, so callers need no ifs.
+ */
+#ifndef LEASEHOLD_BASE_TEXT_H
+#define LEASEHOLD_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct text {
+    char *bytes;
+    size_t size;
+    size_t length;
+    bool cut;
+};
+
+void text_init(struct text *text, char *bytes, size_t size);
+void text_clear(struct text *text);
+void text_add(struct text *text, const char *words);
+void text_add_bytes(struct text *text, const char *bytes, size_t length);
+void text_add_u64(struct text *text, uint64_t number);
+void text_add_i64(struct text *text, int64_t number);
+void text_add_hex(struct text *text, uint64_t number);
+
+/* Valid UTF-8 without control characters: what keys, holders, reasons and meta must be. */
+bool text_is_clean(const char *bytes, size_t length);
+
+/* Copies a C string that the caller has checked to fit; asserts that it does. */
+void text_copy(char *to, size_t size, const char *from);
+
+#endif

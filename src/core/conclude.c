@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a verdict means for the lease, once it holds: told held, kept waiting, lost, ended. The
+ * deadline of rule 3 is set here and nowhere else. Sends nothing but a further look.
+ */
+#include "core/lease_inside.h"
+
+#include "base/check.h"
+#include "core/mutant.h"
+
+void lease_end(struct lease *l, enum outcome outcome, const char *why, struct lease_output *out)
+{
+    l->in_flight = false;
+    l->answer_by_ms = l->next_at_ms = l->give_up_at_ms = NEVER;
+    l->token = 0;
+    lease_move(l, LEASE_ENDED);
+    out->told = TOLD_ENDED;
+    out->outcome = outcome;
+    out->why = why;
+}
+
+/*
+ * The work has to stop; there is no way back. What the store has of us runs out by itself, or is
+ * given back early once the caller says that the work has stopped.
+ */
+void lease_lose(struct lease *l, const char *why, struct lease_output *out)
+{
+    int64_t grace_ms = l->kill_at_ms - l->deadline_ms;
+    if (l->now_ms < l->deadline_ms)
+        l->kill_at_ms = l->now_ms + grace_ms;
+    l->in_flight = false;
+    l->answer_by_ms = l->next_at_ms = NEVER;
+    lease_move(l, LEASE_LOST);
+    out->told = TOLD_LOST;
+    out->why = why;
+}
+
+/* Sets the deadline from before the write was sent (rule 3): two thirds, then the kill grace. */
+static void start_lease(struct lease *l, int64_t start_ms)
+{
+    int64_t ttl_ms = l->options->request.ttl_ms, grace_ms = l->options->kill_grace_ms;
+    int64_t rest_ms = ttl_ms - ttl_ms * 2 / 3;
+    l->start_ms = MUTANT(DEADLINE_FROM_ANSWER) ? l->now_ms : start_ms;
+    l->deadline_ms = l->start_ms + ttl_ms * 2 / 3;
+    l->kill_at_ms = l->deadline_ms + (grace_ms < rest_ms / 2 ? grace_ms : rest_ms / 2);
+    int64_t jitter = (int64_t)random_below(&l->random, (uint64_t)ttl_ms / 30 + 1);
+    l->next_at_ms = l->start_ms + ttl_ms / 3 - jitter;
+}
+
+static void hold(struct lease *l, const struct stamp *granted, uint16_t n, int64_t start_ms,
+                 struct lease_output *out)
+{
+    start_lease(l, start_ms);
+    l->conflicts = 0;
+    if (l->now_ms >= l->deadline_ms) { /* the answer came too late to be of use: ask again */
+        lease_move(l, LEASE_ASKING);
+        lease_send(l, ACTION_READ, out);
+        return;
+    }
+    l->token = token_of(granted, n);
+    l->unsure = false;
+    l->give_up_at_ms = NEVER;
+    lease_move(l, LEASE_HELD);
+    out->told = TOLD_HELD;
+}
+
+static void keep_waiting(struct lease *l, struct record *record, const struct view *view,
+                         struct lease_output *out)
+{
+    lease_move(l, LEASE_WAITING);
+    l->conflicts = 0;
+    if (l->noticed) {
+        lease_send(l, ACTION_READ, out);
+    } else {
+        l->next_at_ms = lease_next_look(l, record, view);
+    }
+    if (!l->told_waiting)
+        out->told = TOLD_WAITING;
+    l->told_waiting = true;
+}
+
+void lease_leave(struct lease *l, enum outcome final, const char *why)
+{
+    l->final = final;
+    l->final_why = why;
+    l->give_up_at_ms = l->now_ms + l->options->patience_ms;
+    l->next_at_ms = l->in_flight ? NEVER : l->now_ms;
+    lease_move(l, LEASE_LEAVING);
+}
+
+static void conclude_ask(struct lease *l, enum verdict_kind kind, struct record *record,
+                         const struct view *view, struct lease_output *out)
+{
+    const struct grant *grant = NULL;
+    switch (kind) {
+    case VERDICT_GRANTED:
+        grant = record_grant_by_request(record, l->options->request.request);
+        ASSERT(grant != NULL || MUTANT(REENTRY_BY_HOLDER));
+        grant = grant != NULL ? grant : &record->grants[0];
+        hold(l, &grant->granted, grant->n, l->sent_at_ms, out);
+        return;
+    case VERDICT_WAITING:
+        keep_waiting(l, record, view, out);
+        return;
+    case VERDICT_BUSY:
+        lease_end(l, OUTCOME_BUSY, out->decided ? out->verdict.why : NULL, out);
+        return;
+    case VERDICT_COOLING:
+        lease_end(l, OUTCOME_COOLING, NULL, out);
+        return;
+    case VERDICT_MISMATCH:
+        lease_end(l, OUTCOME_MISMATCH, out->verdict.why, out);
+        return;
+    case VERDICT_BROKEN: /* granted unheard, and broken by an operator since: give it back */
+        lease_leave(l, OUTCOME_BUSY, "broken by an operator");
+        return;
+    case VERDICT_DONE:
+    case VERDICT_STALE:
+        break;
+    }
+    UNREACHABLE("an ask is never done or stale");
+}
+
+static void conclude_renewal(struct lease *l, enum verdict_kind kind, struct lease_output *out)
+{
+    if (kind != VERDICT_DONE) {
+        lease_lose(l, kind == VERDICT_BROKEN ? "broken by an operator" : "the grant is gone", out);
+        return;
+    }
+    start_lease(l, l->sent_at_ms);
+    l->conflicts = 0;
+    if (l->now_ms >= l->deadline_ms) /* the answer took too long to be of use */
+        lease_lose(l, "deadline", out);
+    else
+        lease_move(l, LEASE_HELD);
+}
+
+/* A release that finds nothing is a success when an earlier attempt may have done it. */
+static void conclude_release(struct lease *l, enum verdict_kind kind, struct lease_output *out)
+{
+    bool ours = kind == VERDICT_DONE || l->unsure || l->final == OUTCOME_LOST;
+    lease_end(l, ours ? l->final : OUTCOME_LOST, ours ? l->final_why : "the grant is gone", out);
+}
+
+static void conclude_errand(struct lease *l, enum verdict_kind kind, struct lease_output *out)
+{
+    const char *why = out->decided ? out->verdict.why : NULL;
+    bool release = l->options->request.verb == VERB_RELEASE;
+    if (kind == VERDICT_DONE || (kind == VERDICT_STALE && release && l->unsure))
+        lease_end(l, OUTCOME_OK, why, out);
+    else if (kind == VERDICT_MISMATCH)
+        lease_end(l, OUTCOME_MISMATCH, why, out);
+    else
+        lease_end(l, OUTCOME_STALE, kind == VERDICT_BROKEN ? "broken by an operator" : why, out);
+}
+
+void lease_conclude(struct lease *l, enum verdict_kind kind, struct record *record,
+                    const struct view *view, struct lease_output *out)
+{
+    switch (l->state) {
+    case LEASE_RENEWING:
+        conclude_renewal(l, kind, out);
+        return;
+    case LEASE_RELEASING:
+        conclude_release(l, kind, out);
+        return;
+    case LEASE_LEAVING:
+        lease_end(l, l->final, l->final_why, out);
+        return;
+    case LEASE_ERRAND:
+        conclude_errand(l, kind, out);
+        return;
+    default:
+        conclude_ask(l, kind, record, view, out);
+        return;
+    }
+}

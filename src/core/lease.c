@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The step function of lease.h: what a holder, a waiter or an errand does next. Rules about
+ * records are asked from decide(); here is only the order of requests, deadlines and retries.
+ * Every step looks at the holder's deadline first, whatever woke it.
+ */
+#include "core/lease_inside.h"
+
+#include "base/check.h"
+#include "core/mutant.h"
+
+#include <string.h>
+
+enum { LEASE_MAGIC = 0x1ea5e401 };
+
+void lease_init(struct lease *lease, const struct lease_options *options, uint64_t seed)
+{
+    ASSERT(options->request.ttl_ms > 0 && options->request.ttl_ms <= TTL_MAX_MS);
+    ASSERT(options->patience_ms > 0 && options->look_ms > 0 && options->kill_grace_ms >= 0);
+    memset(lease, 0, sizeof *lease);
+    lease->magic = LEASE_MAGIC;
+    lease->options = options;
+    lease->random.state = seed;
+    lease->answer_by_ms = lease->next_at_ms = lease->give_up_at_ms = NEVER;
+    lease->trouble_since_ms = lease->deadline_ms = lease->kill_at_ms = NEVER;
+}
+
+bool lease_holds(const struct lease *l)
+{
+    return l->state == LEASE_HELD || l->state == LEASE_RENEWING;
+}
+
+bool lease_asks(const struct lease *l)
+{
+    return l->state == LEASE_ASKING || l->state == LEASE_WAITING || l->state == LEASE_OFFERED;
+}
+
+bool lease_held(const struct lease *lease, int64_t now_ms)
+{
+    return lease_holds(lease) && (now_ms < lease->deadline_ms || MUTANT(RENEWAL_FAILURE_IGNORED));
+}
+
+enum verb lease_verb(const struct lease *l)
+{
+    switch (l->state) {
+    case LEASE_HELD:
+    case LEASE_RENEWING:
+        return VERB_RENEW;
+    case LEASE_RELEASING:
+        return VERB_RELEASE;
+    case LEASE_LEAVING:
+        return VERB_LEAVE;
+    default:
+        return l->options->request.verb;
+    }
+}
+
+static struct request request_of(const struct lease *l)
+{
+    struct request request = l->options->request;
+    request.verb = lease_verb(l);
+    if (l->token != 0)
+        request.token = l->token;
+    bool lost = l->state == LEASE_RELEASING && l->final == OUTCOME_LOST;
+    request.cooldown_ms = lost ? 0 : l->options->cooldown_ms;
+    return request;
+}
+
+/* Grows with each attempt, with jitter, so that a store in trouble is not hammered in step. */
+static int64_t spread(struct lease *l, int64_t first_ms, int64_t most_ms)
+{
+    enum { DOUBLINGS = 10, TRIES_PER_TTL = 6 };
+    int64_t ms = first_ms << (l->attempts < DOUBLINGS ? l->attempts : DOUBLINGS);
+    int64_t share_ms = l->options->request.ttl_ms / TRIES_PER_TTL + 1;
+    if (lease_holds(l) && most_ms > share_ms)
+        most_ms = share_ms;
+    ms = ms < most_ms ? ms : most_ms;
+    return ms + (int64_t)random_below(&l->random, (uint64_t)ms / 2 + 1);
+}
+
+void lease_send(struct lease *l, enum action action, struct lease_output *out)
+{
+    enum { ANSWER_MS = 250, ANSWER_MOST_MS = 2000 };
+    l->in_flight = true;
+    l->noticed = false;
+    l->sent = action;
+    l->sent_verb = lease_verb(l);
+    l->sent_at_ms = l->now_ms;
+    l->answer_by_ms = l->now_ms + spread(l, ANSWER_MS, ANSWER_MOST_MS);
+    l->next_at_ms = NEVER;
+    out->action = action;
+    out->serial = ++l->serial;
+}
+
+static void poke(struct lease_output *out, uint64_t session)
+{
+    if (out->poke_count < PLACES_MAX)
+        out->poke[out->poke_count++] = session;
+}
+
+/* Whom to wake when the write is in: those it names, and those it sends home. */
+static void poke_named(const struct record *record, const char *own, struct lease_output *out)
+{
+    for (size_t i = 0; i < record->place_count; i++)
+        if (record->places[i].offered && record->places[i].offer.revision == THIS_WRITE)
+            poke(out, record->places[i].session);
+    for (size_t i = 0; i < record->grant_count; i++) {
+        const struct grant *grant = &record->grants[i];
+        bool other = own == NULL || strcmp(grant->request, own) != 0;
+        if (other && (grant->broken || grant->granted.revision == THIS_WRITE))
+            poke(out, grant->session);
+    }
+}
+
+static void write_record(struct lease *l, const struct request *request, struct record *record,
+                         const struct stamp *at, struct lease_output *out)
+{
+    if (MUTANT(MARKS_LEFT))
+        for (size_t i = 0; i < record->grant_count; i++)
+            if (record->grants[i].renewed.revision == at->revision)
+                record->grants[i].granted.revision = THIS_WRITE;
+    poke_named(record, request->request, out);
+    lease_send(l, record_needed(record) ? ACTION_SWAP : ACTION_DELETE, out);
+    l->pending = out->verdict.kind;
+    l->pending_n = out->verdict.n;
+    out->condition.kind = at->revision == 0 ? IF_ABSENT : IF_REVISION;
+    out->condition.revision = at->revision;
+    bool needs_grant = request->verb == VERB_RELEASE || request->verb == VERB_RENEW;
+    out->condition.token = needs_grant ? request->token : 0;
+    if (MUTANT(RELEASE_UNCONDITIONAL) && request->verb == VERB_RELEASE)
+        out->condition = (struct condition){.kind = IF_REVISION, .revision = 0};
+}
+
+/* Decides on what stands, and writes or concludes. */
+static void consider(struct lease *l, struct record *record, const struct stamp *at,
+                     struct lease_output *out)
+{
+    struct request request = request_of(l);
+    struct view view = lease_observe(l, record, at);
+    if (request.verb == VERB_RELEASE && request.cooldown_ms > 0)
+        for (size_t i = 0; i < record->place_count; i++)
+            poke(out, record->places[i].session);
+    out->verdict = decide(record, &request, &view);
+    out->decided = true;
+    bool nothing_to_do = at->revision == 0 && !record_needed(record);
+    if (!out->verdict.write || nothing_to_do) {
+        out->poke_count = 0;
+        if (out->verdict.kind == VERDICT_GRANTED)
+            l->sent_at_ms = MUTANT(OFFER_IS_GRANT) ? l->now_ms : out->verdict.since_ms;
+        lease_conclude(l, out->verdict.kind, record, &view, out);
+        return;
+    }
+    if (request.verb == VERB_ASK)
+        lease_move(l, out->verdict.accepts ? LEASE_OFFERED : LEASE_ASKING);
+    write_record(l, &request, record, at, out);
+}
+
+/* Renews or gives back by the token alone, where the store can test it: no revision needed. */
+static bool send_by_token(struct lease *l, struct lease_output *out)
+{
+    struct request request = request_of(l);
+    bool renews = request.verb == VERB_RENEW;
+    bool releases = request.verb == VERB_RELEASE && request.cooldown_ms == 0;
+    if (!l->options->store.tests_grant || !(renews || releases))
+        return false;
+    lease_send(l, renews ? ACTION_SWAP : ACTION_DELETE, out);
+    l->pending = VERDICT_DONE;
+    out->condition = (struct condition){.kind = IF_GRANT, .token = request.token};
+    return true;
+}
+
+static void look_again(struct lease *l, struct lease_output *out)
+{
+    bool may_write_blind = l->state == LEASE_RENEWING ||
+                           (l->state == LEASE_ERRAND && l->attempts == 0 && l->serial == 0);
+    if (!(may_write_blind && send_by_token(l, out)))
+        lease_send(l, ACTION_READ, out);
+}
+
+static void begin_renewal(struct lease *l, const struct event *event, struct record *record,
+                          struct lease_output *out)
+{
+    lease_move(l, LEASE_RENEWING);
+    l->attempts = 0;
+    if (send_by_token(l, out))
+        return;
+    if (event->known)
+        consider(l, record, &event->at, out);
+    else
+        lease_send(l, ACTION_READ, out);
+}
+
+static void begin_release(struct lease *l, const struct event *event, struct record *record,
+                          enum outcome final, struct lease_output *out)
+{
+    l->final = final;
+    l->final_why = out->why;
+    l->unsure = false;
+    l->attempts = l->conflicts = 0;
+    l->in_flight = false;
+    l->answer_by_ms = NEVER;
+    l->give_up_at_ms = l->now_ms + l->options->patience_ms;
+    lease_move(l, LEASE_RELEASING);
+    if (event->known)
+        consider(l, record, &event->at, out);
+    else if (!send_by_token(l, out))
+        lease_send(l, ACTION_READ, out);
+}
+
+static void start(struct lease *l, const struct event *event, struct record *record,
+                  struct lease_output *out)
+{
+    const struct lease_options *options = l->options;
+    if (options->request.verb != VERB_ASK) {
+        l->give_up_at_ms = l->now_ms + options->patience_ms;
+        lease_move(l, LEASE_ERRAND);
+        if (event->known)
+            consider(l, record, &event->at, out);
+        else
+            look_again(l, out);
+        return;
+    }
+    lease_move(l, LEASE_ASKING);
+    bool limited = options->wait_ms != WAIT_WITHOUT_LIMIT;
+    if (!options->request.waits)
+        l->give_up_at_ms = l->now_ms + options->patience_ms;
+    else if (limited)
+        l->give_up_at_ms = l->now_ms + options->wait_ms;
+    /* Not knowing better we bet on a free key: one round trip when the bet is right. */
+    if (!event->known)
+        record_init(record, options->request.key);
+    consider(l, record, event->known ? &event->at : &(struct stamp){0}, out);
+}
+
+/* Not answered, or answered with trouble: whether it happened is not known. */
+static void trouble(struct lease *l, struct lease_output *out)
+{
+    enum { RETRY_MS = 50, RETRY_MOST_MS = 2000 };
+    l->in_flight = false;
+    l->answer_by_ms = NEVER;
+    l->unsure = l->unsure || l->sent != ACTION_READ;
+    if (l->trouble_since_ms == NEVER)
+        l->trouble_since_ms = l->sent_at_ms;
+    l->next_at_ms = l->now_ms + spread(l, RETRY_MS, RETRY_MOST_MS);
+    l->attempts++;
+    bool out_of_patience = l->now_ms - l->trouble_since_ms >= l->options->patience_ms;
+    if (lease_asks(l) && out_of_patience)
+        lease_end(l, OUTCOME_UNAVAILABLE, "the store does not answer", out);
+}
+
+/* Holders try again at once; who only wants in steps back a little, a different little each. */
+static void conflict(struct lease *l, const struct event *event, struct record *record,
+                     struct lease_output *out)
+{
+    enum { AT_ONCE = 2, STEP_BACK_MS = 20, DOUBLINGS = 5 };
+    if (MUTANT(CONFLICT_LOSES_LEASE) && lease_holds(l)) {
+        lease_lose(l, "conflict", out);
+        return;
+    }
+    l->conflicts++;
+    if (lease_asks(l) && l->conflicts > AT_ONCE) {
+        uint32_t doublings = l->conflicts - AT_ONCE;
+        uint64_t most = (uint64_t)STEP_BACK_MS << (doublings < DOUBLINGS ? doublings : DOUBLINGS);
+        l->next_at_ms = l->now_ms + 1 + (int64_t)random_below(&l->random, most);
+        return;
+    }
+    consider(l, record, &event->at, out);
+}
+
+static void answered(struct lease *l, const struct event *event, struct record *record,
+                     struct lease_output *out)
+{
+    bool ours = l->in_flight && event->serial == l->serial;
+    if (!ours && !(MUTANT(STALE_ANSWER_BELIEVED) && l->in_flight))
+        return;
+    bool denied = event->answer == ANSWER_DENIED;
+    if (denied && !lease_holds(l)) {
+        lease_end(l, OUTCOME_DENIED, "the store does not permit it", out);
+        return;
+    }
+    if (denied || event->answer == ANSWER_TROUBLE) { /* rights may come back in time */
+        trouble(l, out);
+        return;
+    }
+    l->in_flight = false;
+    l->answer_by_ms = NEVER;
+    l->trouble_since_ms = NEVER;
+    l->attempts = 0;
+    if (event->answer == ANSWER_CONFLICT) {
+        conflict(l, event, record, out);
+    } else if (l->sent == ACTION_READ || l->sent_verb != lease_verb(l)) {
+        consider(l, record, &event->at, out);
+    } else {
+        struct view view = lease_observe(l, record, &event->at);
+        lease_conclude(l, l->pending, record, &view, out);
+    }
+}
+
+/* A change seen while waiting: an offer is accepted at once, anything unclear is looked up. */
+static void noticed_waiting(struct lease *l, const struct event *event, struct record *record,
+                            struct lease_output *out)
+{
+    const struct place *place =
+        event->known ? record_place_by_request(record, l->options->request.request) : NULL;
+    if (place == NULL || (record->grant_count == 0 && record_offers(record) == 0)) {
+        lease_send(l, ACTION_READ, out);
+    } else if (place->offered) {
+        consider(l, record, &event->at, out);
+    } else {
+        struct view view = lease_observe(l, record, &event->at);
+        int64_t look_at_ms = lease_next_look(l, record, &view);
+        if (look_at_ms < l->next_at_ms)
+            l->next_at_ms = look_at_ms;
+    }
+}
+
+/* A notice is a hint: it may be old, so nobody is told an outcome because of it. */
+static void noticed(struct lease *l, const struct event *event, struct record *record,
+                    struct lease_output *out)
+{
+    if (lease_asks(l) && l->in_flight) {
+        l->noticed = true;
+    } else if (l->state == LEASE_WAITING) {
+        noticed_waiting(l, event, record, out);
+    } else if (l->state == LEASE_HELD) {
+        const struct grant *grant = event->known ? record_grant_by_token(record, l->token) : NULL;
+        if (grant == NULL || grant->broken)
+            begin_renewal(l, event, record, out);
+    }
+}
+
+/* The end of the wait, or of patience. An acceptance on its way is heard out first. */
+static void give_up(struct lease *l, struct lease_output *out)
+{
+    bool trouble_now = l->trouble_since_ms != NEVER;
+    if (l->state == LEASE_OFFERED && l->in_flight)
+        return;
+    if (lease_asks(l) && l->options->request.waits && !trouble_now)
+        lease_leave(l, OUTCOME_BUSY, "not granted within the wait");
+    else if (l->state == LEASE_RELEASING && l->final == OUTCOME_LOST)
+        lease_end(l, OUTCOME_LOST, l->final_why, out);
+    else
+        lease_end(l, OUTCOME_UNAVAILABLE, "the store does not answer", out);
+}
+
+static void timer(struct lease *l, const struct event *event, struct record *record,
+                  struct lease_output *out)
+{
+    if (l->in_flight && l->now_ms >= l->answer_by_ms)
+        trouble(l, out);
+    if (l->state != LEASE_ENDED && l->now_ms >= l->give_up_at_ms)
+        give_up(l, out);
+    if (l->now_ms < l->next_at_ms || l->in_flight)
+        return;
+    if (l->state == LEASE_HELD)
+        begin_renewal(l, event, record, out);
+    else if (l->state == LEASE_LEAVING && event->known && !l->unsure)
+        consider(l, record, &event->at, out);
+    else
+        look_again(l, out);
+}
+
+/* One word for the caller to let go: of a wait, of a grant, of what was lost once work stopped. */
+static void let_go(struct lease *l, const struct event *event, struct record *record,
+                   struct lease_output *out)
+{
+    if (lease_asks(l)) {
+        lease_leave(l, OUTCOME_BUSY, "cancelled");
+        if (!l->in_flight)
+            timer(l, event, record, out);
+    } else if (lease_holds(l)) {
+        begin_release(l, event, record, OUTCOME_OK, out);
+    } else if (l->state == LEASE_LOST) {
+        begin_release(l, event, record, OUTCOME_LOST, out);
+    }
+}
+
+static void handle(struct lease *l, const struct event *event, struct record *record,
+                   struct lease_output *out)
+{
+    switch (event->kind) {
+    case EVENT_START:
+        ASSERT(l->state == LEASE_IDLE);
+        start(l, event, record, out);
+        return;
+    case EVENT_ANSWER:
+        answered(l, event, record, out);
+        return;
+    case EVENT_NOTICE:
+        noticed(l, event, record, out);
+        return;
+    case EVENT_TIMER:
+        timer(l, event, record, out);
+        return;
+    case EVENT_LET_GO:
+        let_go(l, event, record, out);
+        return;
+    }
+    UNREACHABLE("every event is listed");
+}
+
+static int64_t wake_at(const struct lease *l)
+{
+    int64_t at = l->in_flight ? l->answer_by_ms : l->next_at_ms;
+    if (lease_holds(l) && l->deadline_ms < at)
+        at = l->deadline_ms;
+    bool hears_out = l->state == LEASE_OFFERED && l->in_flight;
+    return !hears_out && l->give_up_at_ms < at ? l->give_up_at_ms : at;
+}
+
+void lease_step(struct lease *lease, const struct event *event, struct record *record,
+                struct lease_output *out, struct text *trace)
+{
+    ASSERT(lease->magic == LEASE_MAGIC);
+    enum lease_state from = lease->state;
+    lease->now_ms = event->now_ms;
+    out->action = ACTION_NONE;
+    out->told = TOLD_NOTHING;
+    out->poke_count = 0;
+    out->why = NULL;
+    out->decided = false;
+    if (lease_holds(lease) && lease->now_ms >= lease->deadline_ms &&
+        !MUTANT(RENEWAL_FAILURE_IGNORED))
+        lease_lose(lease, "deadline", out);
+    else
+        handle(lease, event, record, out);
+    out->wake_at_ms = wake_at(lease);
+    lease_trace(lease, from, event, out, trace);
+}

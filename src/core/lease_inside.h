@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between the files that make up the lease: lease.c, conclude.c, observe.c, states.c, trace.c. */
+#ifndef LEASEHOLD_CORE_LEASE_INSIDE_H
+#define LEASEHOLD_CORE_LEASE_INSIDE_H
+
+#include "core/lease.h"
+
+bool lease_holds(const struct lease *lease);
+bool lease_asks(const struct lease *lease);
+enum verb lease_verb(const struct lease *lease);
+void lease_send(struct lease *lease, enum action action, struct lease_output *out);
+
+void lease_move(struct lease *lease, enum lease_state to);
+
+/* Gives up: LEAVING, until the store has nothing of us any more. */
+void lease_leave(struct lease *lease, enum outcome final, const char *why);
+void lease_lose(struct lease *lease, const char *why, struct lease_output *out);
+void lease_end(struct lease *lease, enum outcome outcome, const char *why,
+               struct lease_output *out);
+/* The verdict holds: nothing had to be written, or what had to be is written. */
+void lease_conclude(struct lease *lease, enum verdict_kind kind, struct record *record,
+                    const struct view *view, struct lease_output *out);
+
+struct view lease_observe(struct lease *lease, const struct record *record, const struct stamp *at);
+int64_t lease_next_look(struct lease *lease, struct record *record, const struct view *view);
+
+void lease_trace(const struct lease *lease, enum lease_state from, const struct event *event,
+                 const struct lease_output *out, struct text *trace);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Planted bugs. A harness is believed only after it caught them, so the core can be built with
+ * -Dmutants=true, and one of them switched on at run time. In every other build MUTANT() is the
+ * constant false and leaves no trace in the code.
+ */
+#ifndef LEASEHOLD_CORE_MUTANT_H
+#define LEASEHOLD_CORE_MUTANT_H
+
+/* name, the bug in words; most are real bugs of locks in use */
+#define MUTANT_LIST(X)                                                                         \
+    X(RELEASE_UNCONDITIONAL, "release deletes the key whatever stands there")                  \
+    X(RELEASE_BY_HOLDER, "release compares the holder's name, not the token")                  \
+    X(EXPIRY_BY_LOCAL_CLOCK, "expiry by the stored time against the asker's own clock")        \
+    X(REENTRY_BY_HOLDER, "'we already hold it' when the holder's name matches")                \
+    X(TAKEOVER_KEEPS_TOKEN, "takeover of a dead holder's grant without a new token")           \
+    X(TOKEN_FROM_TIME, "token from the wall clock")                                            \
+    X(KEY_NOT_COMPARED, "a/b = a-b: the stored key is not compared")                           \
+    X(RENEWAL_FAILURE_IGNORED, "renewal failure only logged, the holder works on")             \
+    X(DEADLINE_FROM_ANSWER, "the deadline is counted from the answer, not from the send")      \
+    X(CLOCK_STOPS_IN_SUSPEND, "the deadline's clock stops while the host is suspended")        \
+    X(MARKS_LEFT, "a rewriter leaves old marks, so token and expiry move")                     \
+    X(NO_FALLBACK_LOOK, "a notification lost between look and subscribe is never repaired")    \
+    X(OFFER_EVICTED, "release deletes the record although it is promised to a waiter")         \
+    X(WAITER_FREED_WHILE_GRANTED, "a waiter that gives up does not see that it was granted")   \
+    X(REQUEST_ID_IGNORED, "a repeated acquire waits for itself")                               \
+    X(OFFER_IS_GRANT, "the release writes the next holder's grant, its lease from the notice") \
+    X(OFFER_NEVER_LAPSES, "an offer to a dead waiter is never passed on")                      \
+    X(NEWCOMER_OVERTAKES, "a newcomer takes a key that is offered to a waiter")                \
+    X(PRIORITY_NEVER_AGES, "being passed over does not count")                                 \
+    X(BREAK_IGNORED, "a broken grant can still be renewed")                                    \
+    X(COOLDOWN_FORGOTTEN, "a cooldown does not outlive the next writer")                       \
+    X(DELAY_AFTER_RELEASE, "lock-delay also after a clean release")                            \
+    X(STALE_ANSWER_BELIEVED, "an answer to an earlier attempt is taken for the present one")   \
+    X(CONFLICT_LOSES_LEASE, "a conflict alone costs the holder its lease")                     \
+    X(READER_BESIDE_WRITER, "a reader enters beside a writer")
+
+enum mutant {
+    MUTANT_NONE,
+#define MUTANT_NAME(name, words) M_##name,
+    MUTANT_LIST(MUTANT_NAME)
+#undef MUTANT_NAME
+        MUTANT_COUNT
+};
+
+#ifdef LH_MUTANTS
+extern enum mutant mutant_on;
+#define MUTANT(name) (mutant_on == M_##name)
+#else
+#define MUTANT(name) 0
+#endif
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The words of the outcomes; see outcome.h. */
+#include "core/outcome.h"
+
+static const char *const words[] = {
+#define OUTCOME_WORD(name, word, code, again) [OUTCOME_##name] = word,
+    OUTCOME_LIST(OUTCOME_WORD)
+#undef OUTCOME_WORD
+};
+
+const char *outcome_word(enum outcome outcome)
+{
+    return words[outcome];
+}

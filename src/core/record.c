@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The record's plain mechanics; see record.h. Decides nothing. */
+#include "core/record.h"
+
+#include "base/check.h"
+#include "base/text.h"
+
+#include <string.h>
+
+void record_init(struct record *record, const char *key)
+{
+    text_copy(record->key, sizeof record->key, key);
+    record->limit = 0;
+    record->next_ticket = 1;
+    memset(&record->cooling, 0, sizeof record->cooling);
+    memset(&record->delay, 0, sizeof record->delay);
+    record->reason[0] = '\0';
+    record->grant_count = 0;
+    record->place_count = 0;
+}
+
+void record_copy(struct record *to, const struct record *from)
+{
+    memcpy(to, from, offsetof(struct record, grants));
+    memcpy(to->grants, from->grants, from->grant_count * sizeof from->grants[0]);
+    memcpy(to->places, from->places, from->place_count * sizeof from->places[0]);
+}
+
+static void resolve(struct stamp *stamp, const struct stamp *written)
+{
+    if (stamp->revision == THIS_WRITE)
+        *stamp = *written;
+}
+
+void record_resolve(struct record *record, const struct stamp *written)
+{
+    ASSERT(written->revision != THIS_WRITE && written->revision <= REVISION_MAX);
+    ASSERT(written->epoch <= EPOCH_MAX);
+    for (size_t i = 0; i < record->grant_count; i++) {
+        resolve(&record->grants[i].granted, written);
+        resolve(&record->grants[i].renewed, written);
+    }
+    for (size_t i = 0; i < record->place_count; i++)
+        if (record->places[i].offered)
+            resolve(&record->places[i].offer, written);
+    if (record->cooling.length_ms > 0)
+        resolve(&record->cooling.since, written);
+    if (record->delay.length_ms > 0)
+        resolve(&record->delay.since, written);
+}
+
+bool record_needed(const struct record *record)
+{
+    return record->grant_count > 0 || record->place_count > 0 || record->cooling.length_ms > 0 ||
+           record->delay.length_ms > 0;
+}
+
+/* Quotes and backslashes take two bytes in the encoded form. */
+static size_t quoted_length(const char *words)
+{
+    size_t length = 2;
+    for (; *words != '\0'; words++)
+        length += (*words == '"' || *words == '\\') ? 2 : 1;
+    return length;
+}
+
+static size_t meta_weight(const struct meta *meta)
+{
+    size_t weight = 16;
+    for (size_t at = 0; at < meta->used; at += strlen(meta->text + at) + 1)
+        weight += quoted_length(meta->text + at) + 1;
+    return weight;
+}
+
+enum { RECORD_WEIGHT = 512, GRANT_WEIGHT = 320, PLACE_WEIGHT = 256 };
+
+size_t record_weight(const struct record *record)
+{
+    size_t weight = RECORD_WEIGHT + quoted_length(record->key) + quoted_length(record->reason) +
+                    quoted_length(record->cooling.by) + quoted_length(record->delay.by);
+    for (size_t i = 0; i < record->grant_count; i++) {
+        const struct grant *grant = &record->grants[i];
+        weight += GRANT_WEIGHT + quoted_length(grant->holder) + quoted_length(grant->request) +
+                  meta_weight(&grant->meta);
+    }
+    for (size_t i = 0; i < record->place_count; i++) {
+        const struct place *place = &record->places[i];
+        weight += PLACE_WEIGHT + quoted_length(place->holder) + quoted_length(place->request);
+    }
+    return weight;
+}
+
+static const char *broken_grants(const struct record *record)
+{
+    for (size_t i = 0; i < record->grant_count; i++) {
+        const struct grant *grant = &record->grants[i];
+        if ((grant->mode == MODE_SLOT) != (record->limit > 0))
+            return "a slot without a limit, or a lock with one";
+        if (grant->mode == MODE_EXCLUSIVE && record->grant_count > 1)
+            return "an exclusive grant is not alone (rule 1)";
+        for (size_t j = 0; j < i; j++)
+            if (grant->n == record->grants[j].n &&
+                grant->granted.revision == record->grants[j].granted.revision)
+                return "two grants share a token (rule 2)";
+    }
+    if (record->limit > 0 && record->grant_count + record_offers(record) > record->limit)
+        return "more slots given or offered than the limit (rule 1)";
+    return NULL;
+}
+
+static const char *broken_places(const struct record *record)
+{
+    bool writer_inside = record->grant_count > 0 && record->grants[0].mode == MODE_EXCLUSIVE;
+    size_t offers = record_offers(record);
+    for (size_t i = 0; i < record->place_count; i++) {
+        const struct place *place = &record->places[i];
+        if (place->ticket >= record->next_ticket)
+            return "a ticket that was not given out";
+        if (i > 0 && place->ticket <= record->places[i - 1].ticket)
+            return "places are not in order of their tickets";
+        if (!place->offered)
+            continue;
+        if (writer_inside)
+            return "an offer while a writer holds (rule 1)";
+        if (place->mode == MODE_EXCLUSIVE && offers + record->grant_count > 1)
+            return "an exclusive offer is not alone (rule 4)";
+    }
+    return offers > OFFERS_MAX ? "too many offers at once (rule 4)" : NULL;
+}
+
+const char *record_broken(const struct record *record)
+{
+    const char *what = broken_grants(record);
+    if (what == NULL)
+        what = broken_places(record);
+    if (what == NULL && record->cooling.length_ms > 0 && record_offers(record) > 0)
+        what = "an offer in a cooldown (rule 5)";
+    return what;
+}
+
+uint64_t token_of(const struct stamp *granted, uint16_t n)
+{
+    if (granted->revision == THIS_WRITE)
+        return 0;
+    return ((uint64_t)granted->epoch << 55) + (granted->revision << 10) + n;
+}
+
+uint64_t grant_token(const struct grant *grant)
+{
+    return token_of(&grant->granted, grant->n);
+}
+
+struct grant *record_grant_by_token(struct record *record, uint64_t token)
+{
+    for (size_t i = 0; i < record->grant_count; i++)
+        if (grant_token(&record->grants[i]) == token)
+            return &record->grants[i];
+    return NULL;
+}
+
+struct grant *record_grant_by_request(struct record *record, const char *request)
+{
+    for (size_t i = 0; i < record->grant_count; i++)
+        if (strcmp(record->grants[i].request, request) == 0)
+            return &record->grants[i];
+    return NULL;
+}
+
+struct place *record_place_by_request(struct record *record, const char *request)
+{
+    for (size_t i = 0; i < record->place_count; i++)
+        if (strcmp(record->places[i].request, request) == 0)
+            return &record->places[i];
+    return NULL;
+}
+
+struct place *record_place_by_session(struct record *record, uint64_t session)
+{
+    for (size_t i = 0; i < record->place_count; i++)
+        if (record->places[i].session == session)
+            return &record->places[i];
+    return NULL;
+}
+
+size_t record_offers(const struct record *record)
+{
+    size_t offers = 0;
+    for (size_t i = 0; i < record->place_count; i++)
+        offers += record->places[i].offered ? 1 : 0;
+    return offers;
+}
+
+struct grant *record_add_grant(struct record *record)
+{
+    ASSERT(record->grant_count < GRANTS_MAX);
+    struct grant *grant = &record->grants[record->grant_count++];
+    memset(grant, 0, offsetof(struct grant, meta.text));
+    return grant;
+}
+
+struct place *record_add_place(struct record *record)
+{
+    ASSERT(record->place_count < PLACES_MAX);
+    struct place *place = &record->places[record->place_count++];
+    memset(place, 0, sizeof *place);
+    place->ticket = record->next_ticket++;
+    return place;
+}
+
+void record_remove_grant(struct record *record, struct grant *grant)
+{
+    size_t at = (size_t)(grant - record->grants);
+    ASSERT(at < record->grant_count);
+    record->grant_count--;
+    memmove(grant, grant + 1, (record->grant_count - at) * sizeof *grant);
+}
+
+void record_remove_place(struct record *record, struct place *place)
+{
+    size_t at = (size_t)(place - record->places);
+    ASSERT(at < record->place_count);
+    record->place_count--;
+    memmove(place, place + 1, (record->place_count - at) * sizeof *place);
+}
+
+bool meta_add(struct meta *meta, const char *name, const char *value)
+{
+    size_t name_length = strlen(name), value_length = strlen(value);
+    size_t room = META_MAX - meta->used;
+    if (meta->count == META_PAIRS_MAX || name_length == 0 ||
+        name_length + value_length + 2 > room || !text_is_clean(name, name_length) ||
+        !text_is_clean(value, value_length))
+        return false;
+    memcpy(meta->text + meta->used, name, name_length + 1);
+    memcpy(meta->text + meta->used + name_length + 1, value, value_length + 1);
+    meta->used = (uint16_t)(meta->used + name_length + value_length + 2);
+    meta->count++;
+    return true;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The record: everything a store keeps about one key. Who holds it, who waits, what blocks it.
+ * Plain data of fixed size; nothing here decides (that is rules.h), reads a clock or allocates.
+ *
+ * A record cannot know the revision and time of the write that carries it, so what happens "now"
+ * is written as the mark THIS_WRITE and resolved by whoever reads it (record_resolve). Lengths are
+ * stored, never ends.
+ */
+#ifndef LEASEHOLD_CORE_RECORD_H
+#define LEASEHOLD_CORE_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    KEY_MAX = 512,
+    HOLDER_MAX = 128,
+    REQUEST_MAX = 64,
+    REASON_MAX = 256,
+    META_PAIRS_MAX = 16,
+    META_MAX = 1024,
+    GRANTS_MAX = 64,
+    PLACES_MAX = 256,
+    OFFERS_MAX = 8,
+    PRIORITY_MAX = 100,
+    PASSED_MAX = 1000000,
+    RECORD_MAX = 64 * 1024, /* encoded */
+    EPOCH_MAX = 511,
+    GRANT_STEP = 64, /* between the n of two grants of one write; below it, local hand-overs */
+};
+
+#define TTL_MAX_MS   ((int64_t)24 * 3600 * 1000)
+#define REVISION_MAX (((uint64_t)1 << 45) - 1)
+#define THIS_WRITE   ((uint64_t)0) /* as a stamp's revision: resolved by the reader */
+#define TIME_UNKNOWN INT64_MIN     /* as a stamp's time: the store has no clock */
+
+/* When something was written, in the store's own count and on the store's own clock. */
+struct stamp {
+    uint64_t revision;
+    int64_t time_ms;
+    uint16_t epoch;
+};
+
+/* Pairs one after the other, "name\0value\0…": shown to people, never interpreted. */
+struct meta {
+    uint16_t count;
+    uint16_t used;
+    char text[META_MAX];
+};
+
+enum mode { MODE_EXCLUSIVE, MODE_SHARED, MODE_SLOT /* of a semaphore */ };
+
+struct grant {
+    char holder[HOLDER_MAX + 1];
+    char request[REQUEST_MAX + 1]; /* the acquisition's identity (rule 9), not the holder's */
+    uint64_t session;              /* the process that it belongs to */
+    enum mode mode;
+    bool bound;  /* ends with its session (rule 11); otherwise it lives by its TTL alone */
+    bool broken; /* by an operator: no renewal any more, free when confirmed or run out */
+    bool dead;   /* said by the store at the read, never stored: its session is over … */
+    bool over;   /* … or its lease has run out */
+    uint16_t n;
+    struct stamp granted;
+    struct stamp renewed;
+    int64_t ttl_ms;
+    int64_t lock_delay_ms;
+    struct meta meta;
+};
+
+struct place {
+    char holder[HOLDER_MAX + 1];
+    char request[REQUEST_MAX + 1];
+    uint64_t session; /* one place per process */
+    uint64_t ticket;  /* order of arrival */
+    enum mode mode;
+    int32_t priority;
+    uint32_t passed; /* how often a later ticket went before: each is one step of priority */
+    bool bound;
+    bool dead; /* said by the store at the read, never stored */
+    bool offered;
+    struct stamp offer; /* when offered */
+    int64_t ttl_ms;
+    int64_t lock_delay_ms;
+};
+
+/* A stretch of time that blocks the key; no length, no stretch. */
+struct span {
+    struct stamp since;
+    int64_t length_ms;
+    char by[HOLDER_MAX + 1];
+    bool over; /* said by the store at the read, never stored */
+};
+
+struct record {
+    char key[KEY_MAX + 1]; /* the full key, compared on every read */
+    uint32_t limit;        /* of a semaphore; 0 is a lock with readers and writers */
+    uint64_t next_ticket;
+    struct span cooling;         /* after a clean release */
+    struct span delay;           /* after a crash */
+    char reason[REASON_MAX + 1]; /* of the last break */
+    uint16_t grant_count;
+    uint16_t place_count;
+    struct grant grants[GRANTS_MAX];
+    struct place places[PLACES_MAX]; /* in order of their tickets */
+};
+
+/* An absent record: nobody holds, nobody waits. */
+void record_init(struct record *record, const char *key);
+void record_copy(struct record *to, const struct record *from);
+/* Replaces the marks by the stamp of the write that carried the record. */
+void record_resolve(struct record *record, const struct stamp *written);
+/* False when the record says nothing any more and should be deleted. */
+bool record_needed(const struct record *record);
+/* An upper bound of the encoded length; what the rules make never exceeds RECORD_MAX. */
+size_t record_weight(const struct record *record);
+/* NULL, or which invariant is broken: shown to the invariant's breaker, asserted by the rules. */
+const char *record_broken(const struct record *record);
+
+/* epoch·2^55 + revision·2^10 + n; 0 while the grant still carries its mark. */
+uint64_t token_of(const struct stamp *granted, uint16_t n);
+uint64_t grant_token(const struct grant *grant);
+
+struct grant *record_grant_by_token(struct record *record, uint64_t token);
+struct grant *record_grant_by_request(struct record *record, const char *request);
+struct place *record_place_by_request(struct record *record, const char *request);
+struct place *record_place_by_session(struct record *record, uint64_t session);
+size_t record_offers(const struct record *record);
+struct grant *record_add_grant(struct record *record);
+struct place *record_add_place(struct record *record);
+void record_remove_grant(struct record *record, struct grant *grant);
+void record_remove_place(struct record *record, struct place *place);
+
+/* False when there is no room or the words are empty, too long or not clean text. */
+bool meta_add(struct meta *meta, const char *name, const char *value);
+
+#endif

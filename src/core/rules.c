@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rules of rules.h, one function for each verb. Pure; no rule is written a second time. */
+#include "core/rules.h"
+
+#include "base/check.h"
+#include "base/text.h"
+#include "core/mutant.h"
+
+#include <string.h>
+
+/* Has the length passed since then? What this very write begins has not. */
+static bool has_passed(const struct stamp *since, int64_t length_ms, const struct view *view)
+{
+    if (since->revision == THIS_WRITE)
+        return false;
+    int64_t wait_ms = length_ms + view->margin_ms;
+    switch (view->judge) {
+    case JUDGE_STORE_TIME:
+        return since->time_ms != TIME_UNKNOWN && since->time_ms + wait_ms <= view->at.time_ms;
+    case JUDGE_OBSERVED:
+        return view->observed_ms >= wait_ms;
+    case JUDGE_SESSION:
+        return false;
+    }
+    UNREACHABLE("every judge is listed");
+}
+
+bool grant_ended(const struct grant *grant, const struct view *view)
+{
+    if (grant->over || (grant->dead && grant->bound))
+        return true;
+    return has_passed(&grant->renewed, grant->ttl_ms, view);
+}
+
+bool span_blocks(const struct span *span, const struct view *view)
+{
+    return span->length_ms > 0 && !span->over && !has_passed(&span->since, span->length_ms, view);
+}
+
+static bool offer_lapsed(const struct place *place, const struct view *view)
+{
+    if (!place->offered || MUTANT(OFFER_NEVER_LAPSES))
+        return false;
+    if (place->offer.revision <= view->offer_revision && view->offer_seen_ms >= OFFER_GRACE_MS)
+        return true;
+    return view->judge == JUDGE_STORE_TIME && has_passed(&place->offer, OFFER_GRACE_MS, view);
+}
+
+/* A crash, and only a crash, starts the lock-delay; of two the one that ends later stays. */
+static void start_delay(struct record *record, const struct grant *grant, const struct view *view)
+{
+    struct span delay = {.length_ms = grant->lock_delay_ms};
+    if (delay.length_ms == 0)
+        return;
+    if (view->judge == JUDGE_STORE_TIME && !grant->dead) {
+        delay.since = grant->renewed;
+        delay.since.time_ms += grant->ttl_ms;
+    }
+    text_copy(delay.by, sizeof delay.by, grant->holder);
+    if (!span_blocks(&delay, view))
+        return;
+    bool longer = !span_blocks(&record->delay, view) || delay.length_ms >= record->delay.length_ms;
+    if (longer)
+        record->delay = delay;
+}
+
+static void remove_ended_grants(struct record *record, const struct view *view, struct verdict *out)
+{
+    for (size_t i = record->grant_count; i-- > 0;) {
+        struct grant *grant = &record->grants[i];
+        if (!grant_ended(grant, view))
+            continue;
+        start_delay(record, grant, view);
+        record_remove_grant(record, grant);
+        out->expired++;
+    }
+}
+
+/* A waiter that missed its offer or died loses its place; `own` is here and now, so it did not. */
+static void remove_lost_places(struct record *record, const char *own, const struct view *view,
+                               struct verdict *out)
+{
+    for (size_t i = record->place_count; i-- > 0;) {
+        struct place *place = &record->places[i];
+        if (strcmp(place->request, own) == 0 || !(place->dead || offer_lapsed(place, view)))
+            continue;
+        out->passed_on = (uint16_t)(out->passed_on + (place->offered ? 1 : 0));
+        record_remove_place(record, place);
+        out->write = true;
+    }
+}
+
+/* Takes out what time has ended. The next write carries it; nobody writes for this alone. */
+static void prune(struct record *record, const char *own, const struct view *view,
+                  struct verdict *out)
+{
+    remove_ended_grants(record, view, out);
+    remove_lost_places(record, own, view, out);
+    if (record->cooling.length_ms > 0 && !span_blocks(&record->cooling, view))
+        memset(&record->cooling, 0, sizeof record->cooling);
+    if (record->delay.length_ms > 0 && !span_blocks(&record->delay, view))
+        memset(&record->delay, 0, sizeof record->delay);
+    out->write = out->write || out->expired > 0;
+}
+
+static struct place *add_own_place(struct record *record, const struct request *request)
+{
+    struct place *place = record_add_place(record);
+    text_copy(place->holder, sizeof place->holder, request->holder);
+    text_copy(place->request, sizeof place->request, request->request);
+    place->session = request->session;
+    place->mode = request->mode;
+    place->priority = request->priority;
+    place->bound = request->bound;
+    place->ttl_ms = request->ttl_ms;
+    place->lock_delay_ms = request->lock_delay_ms;
+    return place;
+}
+
+/*
+ * The place is the process's, not the request's: a process that gave up without reaching the
+ * store, and asks again, goes on with the place it left behind. NULL when the queue is full.
+ */
+static struct place *own_place(struct record *record, const struct request *request)
+{
+    struct place *place = record_place_by_session(record, request->session);
+    if (place != NULL) {
+        text_copy(place->request, sizeof place->request, request->request);
+        return place;
+    }
+    if (record->place_count == PLACES_MAX)
+        return NULL;
+    place = add_own_place(record, request);
+    if (record_weight(record) <= RECORD_MAX)
+        return place;
+    record_remove_place(record, place);
+    return NULL;
+}
+
+static void set_meta(struct grant *grant, const struct meta *meta)
+{
+    if (meta == NULL)
+        return;
+    grant->meta.count = meta->count;
+    grant->meta.used = meta->used;
+    memcpy(grant->meta.text, meta->text, meta->used);
+}
+
+/*
+ * A repeated ask finds its own grant (rule 9). Nobody knows when the lost answer's write was sent,
+ * so the grant is renewed: this write's send time starts the deadline.
+ */
+static struct verdict ask_again(struct grant *grant, const struct request *request,
+                                const struct view *view)
+{
+    struct verdict out = {.kind = VERDICT_GRANTED, .n = grant->n};
+    if (grant->broken) {
+        out.kind = VERDICT_BROKEN;
+    } else if (view->one_clock || MUTANT(OFFER_IS_GRANT)) {
+        out.since_ms = MUTANT(OFFER_IS_GRANT) ? TIME_UNKNOWN : grant->renewed.time_ms;
+    } else {
+        grant->renewed = (struct stamp){.revision = THIS_WRITE};
+        grant->session = request->session;
+        out.write = true;
+    }
+    return out;
+}
+
+static struct grant *own_grant(struct record *record, const struct request *request)
+{
+    if (MUTANT(REQUEST_ID_IGNORED))
+        return NULL;
+    if (MUTANT(REENTRY_BY_HOLDER))
+        for (size_t i = 0; i < record->grant_count; i++)
+            if (strcmp(record->grants[i].holder, request->holder) == 0)
+                return &record->grants[i];
+    return record_grant_by_request(record, request->request);
+}
+
+static void enter(struct record *record, struct place *place, const struct request *request,
+                  const struct stamp *previous, struct verdict *out)
+{
+    out->accepts = place->offered;
+    struct grant *grant = queue_enter(record, place);
+    set_meta(grant, request->meta);
+    out->n = grant->n;
+    out->kind = VERDICT_GRANTED;
+    out->write = true;
+    if (MUTANT(TAKEOVER_KEEPS_TOKEN) && previous->revision != THIS_WRITE)
+        grant->granted = *previous;
+}
+
+static bool may_enter(struct record *record, const struct place *place, const struct view *view)
+{
+    if (place->offered)
+        return true;
+    if (MUTANT(NEWCOMER_OVERTAKES) && record->grant_count == 0)
+        return true;
+    return place == queue_next(record) && queue_admits(record, place->mode, view);
+}
+
+/* The queue part of an ask: enter when it is our turn, else wait or go. */
+static struct verdict ask_in_line(struct record *record, const struct request *request,
+                                  const struct view *view, const struct stamp *previous,
+                                  struct verdict out)
+{
+    bool had_place = record_place_by_request(record, request->request) != NULL;
+    bool had_other = !had_place && record_place_by_session(record, request->session) != NULL;
+    struct place *place = own_place(record, request);
+    if (place == NULL) {
+        out.kind = VERDICT_BUSY;
+        out.why = "queue full";
+    } else if (may_enter(record, place, view)) {
+        enter(record, place, request, previous, &out);
+    } else if (request->waits) {
+        out.kind = VERDICT_WAITING;
+        out.write = out.write || !had_place;
+    } else {
+        out.kind = VERDICT_BUSY;
+        out.write = out.write || had_place || had_other;
+        record_remove_place(record, place);
+    }
+    out.offered = queue_hand_on(record, view);
+    out.write = out.write || out.offered > 0;
+    return out;
+}
+
+static struct verdict ask(struct record *record, const struct request *request,
+                          const struct view *view)
+{
+    struct verdict out = {.kind = VERDICT_BUSY};
+    struct stamp previous = record->grant_count > 0 ? record->grants[0].granted
+                                                    : (struct stamp){.revision = THIS_WRITE};
+    prune(record, request->request, view, &out);
+    struct grant *grant = own_grant(record, request);
+    if (grant != NULL)
+        return ask_again(grant, request, view);
+    if (out.expired == 0)
+        previous.revision = THIS_WRITE;
+    if (record->grant_count == 0 && record->place_count == 0)
+        record->limit = request->limit;
+    if (record->limit != request->limit) {
+        out.kind = VERDICT_MISMATCH;
+        out.why = "the key is in use with another limit";
+        out.write = false;
+        return out;
+    }
+    if (record->cooling.length_ms > 0 && !MUTANT(COOLDOWN_FORGOTTEN)) {
+        out.kind = VERDICT_COOLING;
+        return out;
+    }
+    return ask_in_line(record, request, view, &previous, out);
+}
+
+/* Gives up: whatever the store has of us goes, also a grant whose answer we never heard. */
+static struct verdict leave(struct record *record, const struct request *request,
+                            const struct view *view)
+{
+    struct verdict out = {.kind = VERDICT_DONE};
+    struct grant *grant = record_grant_by_request(record, request->request);
+    struct place *place = record_place_by_request(record, request->request);
+    if (grant != NULL && !MUTANT(WAITER_FREED_WHILE_GRANTED)) {
+        record_remove_grant(record, grant);
+        out.write = true;
+    }
+    if (place != NULL) {
+        record_remove_place(record, place);
+        out.write = true;
+    }
+    if (out.write) {
+        prune(record, "", view, &out);
+        out.offered = queue_hand_on(record, view);
+    }
+    return out;
+}
+
+/* The grant that a token still stands for; a stale one changes nothing (rule 2). */
+static struct grant *standing_grant(struct record *record, const struct request *request,
+                                    const struct view *view)
+{
+    struct grant *grant = record_grant_by_token(record, request->token);
+    if (MUTANT(RELEASE_BY_HOLDER) && request->verb == VERB_RELEASE)
+        for (size_t i = 0; i < record->grant_count; i++)
+            if (strcmp(record->grants[i].holder, request->holder) == 0)
+                grant = &record->grants[i];
+    return grant == NULL || grant_ended(grant, view) ? NULL : grant;
+}
+
+static struct verdict renew(struct record *record, const struct request *request,
+                            const struct view *view)
+{
+    struct grant *grant = standing_grant(record, request, view);
+    if (grant == NULL)
+        return (struct verdict){.kind = VERDICT_STALE};
+    if (grant->broken && !MUTANT(BREAK_IGNORED))
+        return (struct verdict){.kind = VERDICT_BROKEN, .why = record->reason};
+    if (grant->session != request->session) {
+        grant->session = request->session;
+        grant->bound = request->bound;
+    }
+    grant->renewed = (struct stamp){.revision = THIS_WRITE};
+    grant->ttl_ms = request->ttl_ms;
+    return (struct verdict){.kind = VERDICT_DONE, .write = true, .n = grant->n};
+}
+
+/*
+ * The next in line is named in the same write (rule 4). With a cooldown nobody is: what they
+ * waited for was just done, so all who wait lose their places and hear `cooling` (rule 5).
+ */
+static struct verdict release(struct record *record, const struct request *request,
+                              const struct view *view)
+{
+    struct grant *grant = standing_grant(record, request, view);
+    if (grant == NULL)
+        return (struct verdict){.kind = VERDICT_STALE};
+    struct verdict out = {.kind = VERDICT_DONE, .write = true};
+    if (request->cooldown_ms > 0) {
+        record->cooling = (struct span){.length_ms = request->cooldown_ms};
+        text_copy(record->cooling.by, sizeof record->cooling.by, grant->holder);
+        record->place_count = 0;
+    }
+    if (MUTANT(DELAY_AFTER_RELEASE))
+        start_delay(record, grant, view);
+    record_remove_grant(record, grant);
+    prune(record, "", view, &out);
+    if (MUTANT(OFFER_EVICTED))
+        record->place_count = 0;
+    out.offered = queue_hand_on(record, view);
+    return out;
+}
+
+/* The holder learns of it at its next renewal; `now` leans on fencing instead. */
+static struct verdict break_grants(struct record *record, const struct request *request,
+                                   const struct view *view)
+{
+    struct verdict out = {.kind = VERDICT_DONE};
+    prune(record, "", view, &out);
+    out.write = out.write || record->grant_count > 0;
+    if (record->grant_count == 0)
+        out.why = "nobody holds it";
+    else
+        text_copy(record->reason, sizeof record->reason, request->reason);
+    for (size_t i = 0; i < record->grant_count; i++)
+        record->grants[i].broken = true;
+    if (request->now) {
+        out.write = out.write || record->delay.length_ms > 0;
+        memset(&record->delay, 0, sizeof record->delay);
+        record->grant_count = 0;
+    }
+    out.offered = queue_hand_on(record, view);
+    out.write = out.write || out.offered > 0;
+    return out;
+}
+
+static struct verdict clear(struct record *record, const struct view *view)
+{
+    struct verdict out = {.kind = VERDICT_DONE};
+    prune(record, "", view, &out);
+    if (record->cooling.length_ms > 0) {
+        memset(&record->cooling, 0, sizeof record->cooling);
+        out.write = true;
+    } else {
+        out.why = "it is not cooling";
+    }
+    out.offered = queue_hand_on(record, view);
+    out.write = out.write || out.offered > 0;
+    return out;
+}
+
+static struct verdict decide_verb(struct record *record, const struct request *request,
+                                  const struct view *view)
+{
+    switch (request->verb) {
+    case VERB_ASK:
+        return ask(record, request, view);
+    case VERB_LEAVE:
+        return leave(record, request, view);
+    case VERB_RENEW:
+        return renew(record, request, view);
+    case VERB_RELEASE:
+        return release(record, request, view);
+    case VERB_BREAK:
+        return break_grants(record, request, view);
+    case VERB_CLEAR:
+        return clear(record, view);
+    case VERB_LOOK:
+        return (struct verdict){.kind = VERDICT_DONE};
+    }
+    UNREACHABLE("every verb is listed");
+}
+
+struct verdict decide(struct record *record, const struct request *request, const struct view *view)
+{
+    if (strcmp(record->key, request->key) != 0 && !MUTANT(KEY_NOT_COMPARED))
+        return (struct verdict){.kind = VERDICT_MISMATCH,
+                                .why = "another key has the same name in the store"};
+    struct verdict out = decide_verb(record, request, view);
+    ASSERT(!out.write || MUTANT(READER_BESIDE_WRITER) || record_broken(record) == NULL);
+    return out;
+}
+
+static int64_t rest_ms(const struct stamp *since, int64_t length_ms, const struct view *view)
+{
+    if (view->judge != JUDGE_STORE_TIME)
+        return -1;
+    return since->time_ms + length_ms + view->margin_ms - view->at.time_ms;
+}
+
+static struct look look_at_span(enum key_state state, const struct span *span,
+                                const struct view *view)
+{
+    return (struct look){.state = state,
+                         .holder = span->by,
+                         .since_ms = span->since.time_ms,
+                         .ends_in_ms = rest_ms(&span->since, span->length_ms, view)};
+}
+
+struct look record_look(const struct record *record, const struct view *view)
+{
+    for (size_t i = 0; i < record->grant_count; i++) {
+        const struct grant *grant = &record->grants[i];
+        if (!grant_ended(grant, view))
+            return (struct look){.state = KEY_HELD,
+                                 .holder = grant->holder,
+                                 .token = grant_token(grant),
+                                 .since_ms = grant->granted.time_ms,
+                                 .ends_in_ms = rest_ms(&grant->renewed, grant->ttl_ms, view)};
+    }
+    for (size_t i = 0; i < record->place_count; i++) {
+        const struct place *place = &record->places[i];
+        if (place->offered)
+            return (struct look){.state = KEY_OFFERED,
+                                 .holder = place->holder,
+                                 .since_ms = place->offer.time_ms,
+                                 .ends_in_ms = rest_ms(&place->offer, OFFER_GRACE_MS, view)};
+    }
+    if (span_blocks(&record->cooling, view))
+        return look_at_span(KEY_COOLING, &record->cooling, view);
+    if (span_blocks(&record->delay, view))
+        return look_at_span(KEY_DELAYED, &record->delay, view);
+    return (struct look){.state = KEY_FREE};
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See exchange.h. */
+#include "store/exchange.h"
+
+#include "base/check.h"
+#include "wire/record_codec.h"
+
+void exchange_request(const struct lease *lease, const struct lease_output *output,
+                      const struct record *record, char *bytes, size_t size,
+                      struct store_request *out)
+{
+    const struct request *request = &lease->options->request;
+    static const enum store_verb verbs[] = {[ACTION_READ] = VERB_STORE_READ,
+                                            [ACTION_SWAP] = VERB_STORE_SWAP,
+                                            [ACTION_DELETE] = VERB_STORE_DELETE};
+    ASSERT(output->action != ACTION_NONE);
+    *out = (struct store_request){.verb = verbs[output->action],
+                                  .key = request->key,
+                                  .condition = output->condition,
+                                  .ttl_ms = request->ttl_ms,
+                                  .session = request->session,
+                                  .bound = request->bound};
+    if (output->action == ACTION_SWAP && output->condition.kind != IF_GRANT) {
+        out->bytes = bytes;
+        out->length = record_encode(record, bytes, size);
+        ASSERT(out->length > 0);
+    }
+}
+
+void exchange_event(const struct store_answer *answer, const char *key, struct record *record,
+                    struct event *out, const char **why)
+{
+    struct codec_error error;
+    out->answer = answer->result;
+    out->known = false;
+    out->at = (struct stamp){.time_ms = answer->now_ms, .epoch = answer->written.epoch};
+    if (answer->result == ANSWER_TROUBLE || answer->result == ANSWER_DENIED)
+        return;
+    out->known = true;
+    if (!answer->present) {
+        record_init(record, key);
+        return;
+    }
+    enum decode_result result = record_decode(answer->bytes, answer->length, record, &error);
+    if (result != DECODE_OK) {
+        out->answer = ANSWER_TROUBLE;
+        out->known = false;
+        *why = decode_result_text(result);
+        return;
+    }
+    record_resolve(record, &answer->written);
+    out->at.revision = answer->written.revision;
+}

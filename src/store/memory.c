@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The in-memory store: a table of records, one count of revisions for all keys, answers given
+ * within the call. It reads no clock but the one it was given, so the same requests give the same
+ * answers: simulation and exploration run on it. One thread; nothing survives the process.
+ */
+#include "base/check.h"
+#include "store/condition.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MEMORY_MAGIC = 0x3e3017, WATCHES_MAX = 64, BUCKETS_FIRST = 16 };
+
+struct entry {
+    struct entry *next; /* in its bucket */
+    uint64_t hash;
+    struct stamp written;
+    size_t length;
+    char *key;
+    char *bytes;
+};
+
+struct watch {
+    char *prefix;
+    store_done *done;
+    void *caller;
+};
+
+struct memory {
+    uint32_t magic;
+    struct store_clock clock;
+    uint64_t revision; /* of the whole store: it also grows over deletes */
+    size_t count, bucket_count;
+    struct entry **buckets;
+    size_t watch_count;
+    struct watch watches[WATCHES_MAX];
+    struct record scratch;
+    char encoded[RECORD_MAX];
+};
+
+static uint64_t hash_of(const char *key)
+{
+    uint64_t hash = 0xcbf29ce484222325U;
+    for (; *key != '\0'; key++)
+        hash = (hash ^ (unsigned char)*key) * 0x100000001b3U;
+    return hash ^ (hash >> 29);
+}
+
+static struct entry **find(struct memory *memory, const char *key, uint64_t hash)
+{
+    struct entry **at = &memory->buckets[hash & (memory->bucket_count - 1)];
+    while (*at != NULL && ((*at)->hash != hash || strcmp((*at)->key, key) != 0))
+        at = &(*at)->next;
+    return at;
+}
+
+/* Doubles the table when it is full; when memory is short, longer chains are good enough. */
+static void grow(struct memory *memory)
+{
+    size_t count = memory->bucket_count * 2;
+    struct entry **buckets = calloc(count, sizeof(struct entry *));
+    if (buckets == NULL)
+        return;
+    for (size_t i = 0; i < memory->bucket_count; i++) {
+        while (memory->buckets[i] != NULL) {
+            struct entry *entry = memory->buckets[i];
+            memory->buckets[i] = entry->next;
+            entry->next = buckets[entry->hash & (count - 1)];
+            buckets[entry->hash & (count - 1)] = entry;
+        }
+    }
+    free(memory->buckets);
+    memory->buckets = buckets;
+    memory->bucket_count = count;
+}
+
+static void free_entry(struct entry *entry)
+{
+    if (entry != NULL) {
+        free(entry->bytes);
+        free(entry->key);
+    }
+    free(entry);
+}
+
+static struct entry *new_entry(const char *key, uint64_t hash)
+{
+    struct entry *entry = calloc(1, sizeof *entry);
+    if (entry == NULL || (entry->key = strdup(key)) == NULL) {
+        free_entry(entry);
+        return NULL;
+    }
+    entry->hash = hash;
+    return entry;
+}
+
+static struct store_answer describe(const struct memory *memory, enum answer result,
+                                    const struct entry *entry)
+{
+    struct store_answer answer = {.result = result,
+                                  .present = entry != NULL,
+                                  .now_ms = memory->clock.now_ms(memory->clock.owner)};
+    if (entry != NULL) {
+        answer.written = entry->written;
+        answer.bytes = entry->bytes;
+        answer.length = entry->length;
+    }
+    return answer;
+}
+
+static void tell_watchers(struct memory *memory, const char *key, const struct store_answer *change)
+{
+    struct store_answer answer = *change;
+    answer.more = true;
+    answer.key = key;
+    for (size_t i = 0; i < memory->watch_count; i++)
+        if (strncmp(key, memory->watches[i].prefix, strlen(memory->watches[i].prefix)) == 0)
+            memory->watches[i].done(memory->watches[i].caller, &answer);
+}
+
+/* False when memory is short: nothing changed. */
+static bool put(struct memory *memory, struct entry **at, const struct store_request *request,
+                uint64_t hash)
+{
+    struct entry *entry = *at;
+    char *bytes = malloc(request->length);
+    if (bytes == NULL || (entry == NULL && (entry = new_entry(request->key, hash)) == NULL)) {
+        free(bytes);
+        return false;
+    }
+    memcpy(bytes, request->bytes, request->length);
+    free(entry->bytes);
+    entry->bytes = bytes;
+    entry->length = request->length;
+    entry->written = (struct stamp){.revision = ++memory->revision,
+                                    .time_ms = memory->clock.now_ms(memory->clock.owner)};
+    if (*at == NULL) {
+        *at = entry;
+        if (++memory->count > memory->bucket_count)
+            grow(memory);
+    }
+    return true;
+}
+
+static void take_out(struct memory *memory, struct entry **at)
+{
+    struct entry *entry = *at;
+    *at = entry->next;
+    memory->count--;
+    memory->revision++;
+    free_entry(entry);
+}
+
+static struct standing standing_of(const struct memory *memory, const struct entry *entry)
+{
+    struct standing standing = {.now_ms = memory->clock.now_ms(memory->clock.owner)};
+    if (entry != NULL) {
+        standing.bytes = entry->bytes;
+        standing.length = entry->length;
+        standing.written = entry->written;
+    }
+    return standing;
+}
+
+static void swap(struct memory *memory, const struct store_request *request, store_done *done,
+                 void *caller)
+{
+    uint64_t hash = hash_of(request->key);
+    struct entry **at = find(memory, request->key, hash);
+    struct standing standing = standing_of(memory, *at);
+    struct store_request write = *request;
+    bool holds = condition_holds(request, &standing, &memory->scratch);
+    if (holds && request->condition.kind == IF_GRANT) {
+        write.bytes = memory->encoded;
+        write.length = condition_renewal(request, &standing, &memory->scratch, memory->encoded,
+                                         sizeof memory->encoded);
+    }
+    enum answer result = !holds                          ? ANSWER_CONFLICT
+                         : put(memory, at, &write, hash) ? ANSWER_OK
+                                                         : ANSWER_TROUBLE;
+    struct store_answer answer = describe(memory, result, *find(memory, request->key, hash));
+    done(caller, &answer);
+    if (result == ANSWER_OK)
+        tell_watchers(memory, request->key, &answer);
+}
+
+static void erase(struct memory *memory, const struct store_request *request, store_done *done,
+                  void *caller)
+{
+    struct entry **at = find(memory, request->key, hash_of(request->key));
+    struct standing standing = standing_of(memory, *at);
+    bool holds = condition_holds(request, &standing, &memory->scratch);
+    if (holds && *at != NULL)
+        take_out(memory, at);
+    struct store_answer answer =
+        describe(memory, holds ? ANSWER_OK : ANSWER_CONFLICT, holds ? NULL : *at);
+    done(caller, &answer);
+    if (holds)
+        tell_watchers(memory, request->key, &answer);
+}
+
+static void list(struct memory *memory, const struct store_request *request, store_done *done,
+                 void *caller)
+{
+    size_t prefix_length = strlen(request->key);
+    for (size_t i = 0; i < memory->bucket_count; i++) {
+        for (const struct entry *entry = memory->buckets[i]; entry != NULL; entry = entry->next) {
+            if (strncmp(entry->key, request->key, prefix_length) != 0)
+                continue;
+            struct store_answer answer = describe(memory, ANSWER_OK, entry);
+            answer.more = true;
+            answer.key = entry->key;
+            done(caller, &answer);
+        }
+    }
+    struct store_answer last = describe(memory, ANSWER_OK, NULL);
+    done(caller, &last);
+}
+
+static void watch(struct memory *memory, const struct store_request *request, store_done *done,
+                  void *caller)
+{
+    char *prefix = memory->watch_count < WATCHES_MAX ? strdup(request->key) : NULL;
+    struct store_answer answer =
+        describe(memory, prefix != NULL ? ANSWER_OK : ANSWER_TROUBLE, NULL);
+    answer.more = prefix != NULL;
+    if (prefix != NULL)
+        memory->watches[memory->watch_count++] =
+            (struct watch){.prefix = prefix, .done = done, .caller = caller};
+    done(caller, &answer);
+}
+
+static void submit(void *state, const struct store_request *request, store_done *done, void *caller)
+{
+    struct memory *memory = state;
+    ASSERT(memory->magic == MEMORY_MAGIC);
+    struct store_answer answer;
+    switch (request->verb) {
+    case VERB_STORE_READ:
+        answer = describe(memory, ANSWER_OK, *find(memory, request->key, hash_of(request->key)));
+        done(caller, &answer);
+        return;
+    case VERB_STORE_SWAP:
+        swap(memory, request, done, caller);
+        return;
+    case VERB_STORE_DELETE:
+        erase(memory, request, done, caller);
+        return;
+    case VERB_STORE_LIST:
+        list(memory, request, done, caller);
+        return;
+    case VERB_STORE_WATCH:
+        watch(memory, request, done, caller);
+        return;
+    }
+    UNREACHABLE("every verb is listed");
+}
+
+static bool open_memory(void *state, const char *url, const struct store_clock *clock)
+{
+    (void)url;
+    struct memory *memory = state;
+    memset(memory, 0, offsetof(struct memory, scratch));
+    memory->buckets = calloc(BUCKETS_FIRST, sizeof(struct entry *));
+    if (memory->buckets == NULL)
+        return false;
+    memory->bucket_count = BUCKETS_FIRST;
+    memory->clock = *clock;
+    memory->magic = MEMORY_MAGIC;
+    return true;
+}
+
+static void close_memory(void *state)
+{
+    struct memory *memory = state;
+    for (size_t i = 0; i < memory->bucket_count; i++) {
+        while (memory->buckets[i] != NULL) {
+            struct entry *entry = memory->buckets[i];
+            memory->buckets[i] = entry->next;
+            free_entry(entry);
+        }
+    }
+    for (size_t i = 0; i < memory->watch_count; i++)
+        free(memory->watches[i].prefix);
+    free(memory->buckets);
+    memory->magic = 0;
+}
+
+const struct store_driver memory_driver = {
+    .scheme = "memory",
+    .capabilities =
+        STORE_WATCHES | STORE_TIME | STORE_ONE_CLOCK | STORE_TESTS_GRANT | STORE_DELETES,
+    .state_size = sizeof(struct memory),
+    .open = open_memory,
+    .close = close_memory,
+    .submit = submit,
+};

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The seam between the rules and the places that keep records. A store can do one thing: replace a
+ * record only if it is still the one that was read. Drivers move bytes; they decide nothing, and
+ * what they can do they say in capability bits. Tests ask the bits, never the driver's name.
+ *
+ * Every request gets exactly one outcome of its own, also in a batch. An answer that did not come
+ * is ANSWER_TROUBLE: it may have happened. A conflict carries the record that stands.
+ */
+#ifndef LEASEHOLD_STORE_STORE_H
+#define LEASEHOLD_STORE_STORE_H
+
+#include "core/lease.h"
+
+/* name, what a driver promises with it */
+#define STORE_CAPABILITY_LIST(X)                                                     \
+    X(DURABLE, "what was answered survives power loss")                              \
+    X(WATCHES, "tells changes as they happen")                                       \
+    X(TIME, "has a clock of its own, given with every answer")                       \
+    X(ONE_CLOCK, "that clock is the one its clients read")                           \
+    X(SESSIONS, "knows which processes are alive")                                   \
+    X(TESTS_GRANT, "can test IF_GRANT, and a token beside a revision, at the write") \
+    X(DELETES, "deletes conditionally, so that a free key costs nothing")            \
+    X(HISTORY, "keeps the changes of a key")                                         \
+    X(TOKENS_RESTART, "tokens grow over a restart")                                  \
+    X(TOKENS_FAILOVER, "tokens grow over a failover")
+
+enum store_capability_bit {
+#define STORE_CAPABILITY_BIT(name, words) STORE_BIT_##name,
+    STORE_CAPABILITY_LIST(STORE_CAPABILITY_BIT)
+#undef STORE_CAPABILITY_BIT
+};
+
+enum store_capability {
+#define STORE_CAPABILITY(name, words) STORE_##name = 1 << STORE_BIT_##name,
+    STORE_CAPABILITY_LIST(STORE_CAPABILITY)
+#undef STORE_CAPABILITY
+};
+
+enum store_verb {
+    VERB_STORE_READ,
+    VERB_STORE_SWAP,   /* write the bytes under the condition */
+    VERB_STORE_DELETE, /* under the condition */
+    VERB_STORE_LIST,   /* the keys that begin with `key`: one answer each, then one without more */
+    VERB_STORE_WATCH,  /* an answer for every change of such a key, for as long as it is open */
+};
+
+struct store_request {
+    enum store_verb verb;
+    const char *key; /* or prefix */
+    struct condition condition;
+    const char *bytes; /* swap: the encoded record */
+    size_t length;
+    /* Swap under IF_GRANT carries no bytes: the store renews that grant as decide() would. Delete
+     * under IF_GRANT succeeds only when the grant is all that the record says. */
+    int64_t ttl_ms;
+    uint64_t session;
+    bool bound;
+};
+
+struct store_answer {
+    enum answer result;
+    bool more;            /* list, watch: another answer will follow */
+    bool present;         /* is there a record? (after a write: the one that was written) */
+    struct stamp written; /* by which write: resolves the marks inside the bytes */
+    int64_t now_ms;       /* the store's clock at the answer, or TIME_UNKNOWN */
+    const char *key;      /* list, watch */
+    const char *bytes;    /* valid until the callback returns */
+    size_t length;
+};
+
+typedef void store_done(void *caller, const struct store_answer *answer);
+
+/* Where a driver gets its time from; the only clock that it may read. */
+struct store_clock {
+    int64_t (*now_ms)(void *owner);
+    void *owner;
+};
+
+struct store_driver {
+    const char *scheme;
+    unsigned capabilities;
+    size_t state_size;
+    bool (*open)(void *state, const char *url, const struct store_clock *clock);
+    void (*close)(void *state);
+    void (*submit)(void *state, const struct store_request *request, store_done *done,
+                   void *caller);
+};
+
+extern const struct store_driver memory_driver;
+
+/* What the bits mean to the core. */
+struct store_facts store_facts_of(const struct store_driver *driver);
+
+#endif

@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The record's one written form; see record_codec.h. The encoder goes through the fields in their
+ * order, the decoder expects exactly that order, so the two halves below mirror each other: who
+ * changes one changes the other. Bytes are the outside world and get errors; records are ours and
+ * get asserts.
+ */
+#include "wire/record_codec.h"
+
+#include "base/check.h"
+#include "wire/cursor.h"
+
+#include <string.h>
+
+enum { N_MAX = 1023 /* the token's lowest ten bits */ };
+
+static const char *const mode_words[] = {
+    [MODE_EXCLUSIVE] = "\"exclusive\"",
+    [MODE_SHARED] = "\"shared\"",
+    [MODE_SLOT] = "\"slot\"",
+};
+
+/* Encoding: record to bytes. */
+
+static void add_words(struct text *text, const char *words)
+{
+    ASSERT(text_is_clean(words, strlen(words)));
+    const char *run = words;
+    text_add_bytes(text, "\"", 1);
+    for (; *words != '\0'; words++) {
+        if (*words != '"' && *words != '\\')
+            continue;
+        text_add_bytes(text, run, (size_t)(words - run));
+        text_add_bytes(text, "\\", 1);
+        run = words;
+    }
+    text_add_bytes(text, run, (size_t)(words - run));
+    text_add_bytes(text, "\"", 1);
+}
+
+/* A field that is left out when it says nothing. */
+static void add_count(struct text *text, const char *name, uint64_t count)
+{
+    if (count == 0)
+        return;
+    text_add(text, name);
+    text_add_u64(text, count);
+}
+
+static void add_stamp(struct text *text, const char *name, const struct stamp *stamp)
+{
+    text_add(text, name);
+    if (stamp->revision == THIS_WRITE) {
+        text_add(text, "\"this\"");
+        return;
+    }
+    bool timed = stamp->time_ms != TIME_UNKNOWN;
+    ASSERT(stamp->epoch <= EPOCH_MAX && stamp->revision <= REVISION_MAX);
+    ASSERT(!timed || (stamp->time_ms >= 0 && (uint64_t)stamp->time_ms <= RECORD_NUMBER_MAX));
+    text_add_bytes(text, "[", 1);
+    text_add_u64(text, stamp->epoch);
+    text_add_bytes(text, ",", 1);
+    text_add_u64(text, stamp->revision);
+    text_add_bytes(text, ",", 1);
+    if (timed)
+        text_add_u64(text, (uint64_t)stamp->time_ms);
+    else
+        text_add(text, "null");
+    text_add_bytes(text, "]", 1);
+}
+
+/* What a mark carries beside its revision means nothing. */
+static bool same_stamp(const struct stamp *a, const struct stamp *b)
+{
+    if (a->revision != b->revision)
+        return false;
+    return a->revision == THIS_WRITE || (a->epoch == b->epoch && a->time_ms == b->time_ms);
+}
+
+/* How a grant and a place begin. */
+static void add_who(struct text *text, const char *holder, const char *request, uint64_t session,
+                    enum mode mode, bool bound)
+{
+    ASSERT(holder[0] != '\0' && request[0] != '\0');
+    text_add(text, "{\"holder\":");
+    add_words(text, holder);
+    text_add(text, ",\"request\":");
+    add_words(text, request);
+    text_add(text, ",\"session\":\"");
+    text_add_hex(text, session);
+    text_add(text, "\",\"mode\":");
+    text_add(text, mode_words[mode]);
+    if (bound)
+        text_add(text, ",\"bound\":true");
+}
+
+static void add_terms(struct text *text, int64_t ttl_ms, int64_t lock_delay_ms)
+{
+    ASSERT(ttl_ms >= 1 && ttl_ms <= TTL_MAX_MS);
+    ASSERT(lock_delay_ms >= 0 && lock_delay_ms <= TTL_MAX_MS);
+    add_count(text, ",\"ttl_ms\":", (uint64_t)ttl_ms);
+    add_count(text, ",\"lock_delay_ms\":", (uint64_t)lock_delay_ms);
+}
+
+static void add_meta(struct text *text, const struct meta *meta)
+{
+    const char *opening = ",\"meta\":{";
+    for (size_t at = 0; at < meta->used;) {
+        const char *name = meta->text + at;
+        const char *value = name + strlen(name) + 1;
+        text_add(text, opening);
+        add_words(text, name);
+        text_add_bytes(text, ":", 1);
+        add_words(text, value);
+        at = (size_t)(value - meta->text) + strlen(value) + 1;
+        opening = ",";
+    }
+    if (meta->used > 0)
+        text_add_bytes(text, "}", 1);
+}
+
+static void add_grant(struct text *text, const struct grant *grant)
+{
+    ASSERT(grant->n <= N_MAX);
+    add_who(text, grant->holder, grant->request, grant->session, grant->mode, grant->bound);
+    if (grant->broken)
+        text_add(text, ",\"broken\":true");
+    add_count(text, ",\"n\":", grant->n);
+    add_stamp(text, ",\"granted\":", &grant->granted);
+    if (!same_stamp(&grant->granted, &grant->renewed))
+        add_stamp(text, ",\"renewed\":", &grant->renewed);
+    add_terms(text, grant->ttl_ms, grant->lock_delay_ms);
+    add_meta(text, &grant->meta);
+    text_add_bytes(text, "}", 1);
+}
+
+static void add_place(struct text *text, const struct place *place)
+{
+    ASSERT(place->ticket >= 1);
+    ASSERT(place->priority >= -PRIORITY_MAX && place->priority <= PRIORITY_MAX);
+    ASSERT(place->passed <= PASSED_MAX);
+    add_who(text, place->holder, place->request, place->session, place->mode, place->bound);
+    add_count(text, ",\"ticket\":", place->ticket);
+    if (place->priority != 0) {
+        text_add(text, ",\"priority\":");
+        text_add_i64(text, place->priority);
+    }
+    add_count(text, ",\"passed\":", place->passed);
+    if (place->offered)
+        add_stamp(text, ",\"offered\":", &place->offer);
+    add_terms(text, place->ttl_ms, place->lock_delay_ms);
+    text_add_bytes(text, "}", 1);
+}
+
+static void add_span(struct text *text, const char *name, const struct span *span)
+{
+    ASSERT(span->length_ms >= 0 && span->length_ms <= SPAN_MAX_MS);
+    if (span->length_ms == 0)
+        return;
+    text_add(text, name);
+    add_stamp(text, "{\"since\":", &span->since);
+    add_count(text, ",\"length_ms\":", (uint64_t)span->length_ms);
+    if (span->by[0] != '\0') {
+        text_add(text, ",\"by\":");
+        add_words(text, span->by);
+    }
+    text_add_bytes(text, "}", 1);
+}
+
+static void add_record(struct text *text, const struct record *record)
+{
+    ASSERT(record->key[0] != '\0' && record->next_ticket >= 1);
+    ASSERT(record->grant_count <= GRANTS_MAX && record->place_count <= PLACES_MAX);
+    add_count(text, "{\"leasehold\":", RECORD_VERSION);
+    text_add(text, ",\"key\":");
+    add_words(text, record->key);
+    add_count(text, ",\"limit\":", record->limit);
+    if (record->next_ticket != 1)
+        add_count(text, ",\"next\":", record->next_ticket);
+    for (size_t i = 0; i < record->grant_count; i++) {
+        text_add(text, i == 0 ? ",\"grants\":[" : ",");
+        add_grant(text, &record->grants[i]);
+    }
+    text_add(text, record->grant_count > 0 ? "]" : "");
+    for (size_t i = 0; i < record->place_count; i++) {
+        text_add(text, i == 0 ? ",\"places\":[" : ",");
+        add_place(text, &record->places[i]);
+    }
+    text_add(text, record->place_count > 0 ? "]" : "");
+    add_span(text, ",\"cooling\":", &record->cooling);
+    add_span(text, ",\"delay\":", &record->delay);
+    if (record->reason[0] != '\0') {
+        text_add(text, ",\"reason\":");
+        add_words(text, record->reason);
+    }
+    text_add_bytes(text, "}", 1);
+}
+
+size_t record_encode(const struct record *record, char *bytes, size_t size)
+{
+    /* Tickets are the one number that a hostile record can bring to its end: no assert. */
+    if (size == 0 || record->next_ticket > RECORD_NUMBER_MAX)
+        return 0;
+    struct text text;
+    text_init(&text, bytes, size <= RECORD_MAX ? size : RECORD_MAX + 1);
+    add_record(&text, record);
+    if (text.cut)
+        return 0;
+    ASSERT(text.length <= record_weight(record));
+    return text.length;
+}
+
+/* Decoding: bytes to record. */
+
+/* The mirror of add_count: absent is 0, and a written 0 is not canonical. */
+static bool read_count(struct cursor *cursor, const char *name, uint64_t most, const char *what,
+                       uint64_t *out)
+{
+    *out = 0;
+    return !cursor_take(cursor, name) || cursor_number(cursor, /* least= */ 1, most, what, out);
+}
+
+static bool read_holder(struct cursor *cursor, char *out)
+{
+    return cursor_words(cursor, /* least= */ 1, HOLDER_MAX, "a holder's name", out);
+}
+
+static bool read_ms(struct cursor *cursor, uint64_t least, int64_t most, const char *what,
+                    int64_t *out)
+{
+    uint64_t number;
+    if (!cursor_number(cursor, least, (uint64_t)most, what, &number))
+        return false;
+    *out = (int64_t)number;
+    return true;
+}
+
+static bool read_stamp(struct cursor *cursor, struct stamp *out)
+{
+    uint64_t epoch;
+    memset(out, 0, sizeof *out); /* a mark says nothing but itself */
+    if (cursor_take(cursor, "\"this\""))
+        return true;
+    if (!cursor_take(cursor, "["))
+        return cursor_refuse(cursor, "\"this\" or [epoch,revision,time]");
+    if (!cursor_number(cursor, /* least= */ 0, EPOCH_MAX, "an epoch", &epoch) ||
+        !cursor_expect(cursor, ",") ||
+        !cursor_number(cursor, /* least= */ 1, REVISION_MAX, "a revision", &out->revision) ||
+        !cursor_expect(cursor, ","))
+        return false;
+    out->epoch = (uint16_t)epoch;
+    out->time_ms = TIME_UNKNOWN;
+    if (!cursor_take(cursor, "null") && !read_ms(cursor, /* least= */ 0, (int64_t)RECORD_NUMBER_MAX,
+                                                 "a time in milliseconds, or null", &out->time_ms))
+        return false;
+    return cursor_expect(cursor, "]");
+}
+
+static bool read_renewed(struct cursor *cursor, struct grant *grant)
+{
+    grant->renewed = grant->granted;
+    if (!cursor_take(cursor, ",\"renewed\":"))
+        return true;
+    size_t start = cursor->at;
+    if (!read_stamp(cursor, &grant->renewed))
+        return false;
+    return !same_stamp(&grant->granted, &grant->renewed) ||
+           cursor_refuse_at(cursor, start, "a renewal other than the grant");
+}
+
+static bool read_mode(struct cursor *cursor, enum mode *out)
+{
+    for (enum mode mode = MODE_EXCLUSIVE; mode <= MODE_SLOT; mode++) {
+        if (!cursor_take(cursor, mode_words[mode]))
+            continue;
+        *out = mode;
+        return true;
+    }
+    return cursor_refuse(cursor, "\"exclusive\", \"shared\" or \"slot\"");
+}
+
+static bool read_who(struct cursor *cursor, char *holder, char *request, uint64_t *session,
+                     enum mode *mode, bool *bound)
+{
+    if (!cursor_expect(cursor, "{\"holder\":") || !read_holder(cursor, holder) ||
+        !cursor_expect(cursor, ",\"request\":") ||
+        !cursor_words(cursor, /* least= */ 1, REQUEST_MAX, "a request's id", request) ||
+        !cursor_expect(cursor, ",\"session\":") ||
+        !cursor_hex(cursor, "a session: 1 to 16 hex digits in quotes", session) ||
+        !cursor_expect(cursor, ",\"mode\":") || !read_mode(cursor, mode))
+        return false;
+    *bound = cursor_take(cursor, ",\"bound\":true");
+    return true;
+}
+
+static bool read_terms(struct cursor *cursor, int64_t *ttl_ms, int64_t *lock_delay_ms)
+{
+    if (!cursor_expect(cursor, ",\"ttl_ms\":") ||
+        !read_ms(cursor, /* least= */ 1, TTL_MAX_MS, "a TTL of 1 ms to 24 h", ttl_ms))
+        return false;
+    return !cursor_take(cursor, ",\"lock_delay_ms\":") ||
+           read_ms(cursor, /* least= */ 1, TTL_MAX_MS, "a lock delay of 1 ms to 24 h",
+                   lock_delay_ms);
+}
+
+static bool read_meta(struct cursor *cursor, struct meta *meta)
+{
+    char name[META_MAX + 1], value[META_MAX + 1];
+    if (!cursor_take(cursor, ",\"meta\":{"))
+        return true;
+    do {
+        size_t start = cursor->at;
+        if (!cursor_words(cursor, /* least= */ 1, META_MAX, "a name of meta", name) ||
+            !cursor_expect(cursor, ":") ||
+            !cursor_words(cursor, /* least= */ 0, META_MAX, "a value of meta", value))
+            return false;
+        if (!meta_add(meta, name, value))
+            return cursor_refuse_at(cursor, start, "no more meta: its limit is reached");
+    } while (cursor_take(cursor, ","));
+    return cursor_expect(cursor, "}");
+}
+
+static bool read_grant(struct cursor *cursor, struct record *record)
+{
+    if (record->grant_count == GRANTS_MAX)
+        return cursor_refuse(cursor, "no more grants");
+    size_t start = cursor->at;
+    uint64_t n;
+    struct grant *grant = record_add_grant(record);
+    if (!read_who(cursor, grant->holder, grant->request, &grant->session, &grant->mode,
+                  &grant->bound))
+        return false;
+    if (record_grant_by_request(record, grant->request) != grant)
+        return cursor_refuse_at(cursor, start, "a grant whose request no other grant has");
+    grant->broken = cursor_take(cursor, ",\"broken\":true");
+    if (!read_count(cursor, ",\"n\":", N_MAX, "an n of 1 to 1023", &n))
+        return false;
+    grant->n = (uint16_t)n;
+    return cursor_expect(cursor, ",\"granted\":") && read_stamp(cursor, &grant->granted) &&
+           read_renewed(cursor, grant) &&
+           read_terms(cursor, &grant->ttl_ms, &grant->lock_delay_ms) &&
+           read_meta(cursor, &grant->meta) && cursor_expect(cursor, "}");
+}
+
+static bool read_priority(struct cursor *cursor, int32_t *out)
+{
+    uint64_t steps;
+    if (!cursor_take(cursor, ",\"priority\":"))
+        return true;
+    bool negative = cursor_take(cursor, "-");
+    if (!cursor_number(cursor, /* least= */ 1, PRIORITY_MAX, "a priority of -100 to 100", &steps))
+        return false;
+    *out = negative ? -(int32_t)steps : (int32_t)steps;
+    return true;
+}
+
+static bool read_place(struct cursor *cursor, uint64_t next_ticket, struct record *record)
+{
+    if (record->place_count == PLACES_MAX)
+        return cursor_refuse(cursor, "no more places");
+    size_t start = cursor->at;
+    uint64_t before = record->place_count > 0 ? record->places[record->place_count - 1].ticket : 0;
+    uint64_t passed;
+    struct place *place = record_add_place(record);
+    if (!read_who(cursor, place->holder, place->request, &place->session, &place->mode,
+                  &place->bound))
+        return false;
+    if (record_place_by_session(record, place->session) != place)
+        return cursor_refuse_at(cursor, start, "a place whose session no other place has");
+    if (!cursor_expect(cursor, ",\"ticket\":") ||
+        !cursor_number(cursor, before + 1, next_ticket - 1,
+                       "a ticket above the one before and below \"next\"", &place->ticket) ||
+        !read_priority(cursor, &place->priority) ||
+        !read_count(cursor, ",\"passed\":", PASSED_MAX, "a count of 1 to 1000000", &passed))
+        return false;
+    place->passed = (uint32_t)passed;
+    place->offered = cursor_take(cursor, ",\"offered\":");
+    if (place->offered && !read_stamp(cursor, &place->offer))
+        return false;
+    return read_terms(cursor, &place->ttl_ms, &place->lock_delay_ms) && cursor_expect(cursor, "}");
+}
+
+static bool read_grants(struct cursor *cursor, struct record *record)
+{
+    if (!cursor_take(cursor, ",\"grants\":["))
+        return true;
+    do {
+        if (!read_grant(cursor, record))
+            return false;
+    } while (cursor_take(cursor, ","));
+    return cursor_expect(cursor, "]");
+}
+
+static bool read_places(struct cursor *cursor, uint64_t next_ticket, struct record *record)
+{
+    if (!cursor_take(cursor, ",\"places\":["))
+        return true;
+    do {
+        if (!read_place(cursor, next_ticket, record))
+            return false;
+    } while (cursor_take(cursor, ","));
+    return cursor_expect(cursor, "]");
+}
+
+static bool read_span(struct cursor *cursor, const char *name, struct span *span)
+{
+    if (!cursor_take(cursor, name))
+        return true;
+    if (!cursor_expect(cursor, "{\"since\":") || !read_stamp(cursor, &span->since) ||
+        !cursor_expect(cursor, ",\"length_ms\":") ||
+        !read_ms(cursor, /* least= */ 1, SPAN_MAX_MS, "a length of 1 ms to 366 days",
+                 &span->length_ms))
+        return false;
+    if (cursor_take(cursor, ",\"by\":") && !read_holder(cursor, span->by))
+        return false;
+    return cursor_expect(cursor, "}");
+}
+
+static bool read_record(struct cursor *cursor, struct record *record)
+{
+    char key[KEY_MAX + 1];
+    uint64_t limit, next_ticket = 1;
+    if (!cursor_expect(cursor, ",\"key\":") ||
+        !cursor_words(cursor, /* least= */ 1, KEY_MAX, "a key", key) ||
+        !read_count(cursor, ",\"limit\":", UINT32_MAX, "a limit of slots", &limit))
+        return false;
+    if (cursor_take(cursor, ",\"next\":") &&
+        !cursor_number(cursor, /* least= */ 2, RECORD_NUMBER_MAX, "a ticket above 1", &next_ticket))
+        return false;
+    record_init(record, key);
+    record->limit = (uint32_t)limit;
+    if (!read_grants(cursor, record) || !read_places(cursor, next_ticket, record))
+        return false;
+    record->next_ticket = next_ticket; /* only now: adding places counted it up */
+    if (!read_span(cursor, ",\"cooling\":", &record->cooling) ||
+        !read_span(cursor, ",\"delay\":", &record->delay))
+        return false;
+    if (cursor_take(cursor, ",\"reason\":") &&
+        !cursor_words(cursor, /* least= */ 1, REASON_MAX, "a reason", record->reason))
+        return false;
+    if (!cursor_expect(cursor, "}"))
+        return false;
+    if (cursor->at < cursor->length)
+        return cursor_refuse(cursor, "nothing after the record");
+    return record_broken(record) == NULL;
+}
+
+/* The version comes before everything else: a newer form may be longer, or no JSON any more. */
+static enum decode_result read_all(struct cursor *cursor, uint64_t *version, struct record *record)
+{
+    if (!cursor_expect(cursor, "{\"leasehold\":"))
+        return DECODE_NOT_OURS;
+    size_t start = cursor->at;
+    if (!cursor_number(cursor, /* least= */ 1, UINT32_MAX, "a version", version))
+        return DECODE_BROKEN;
+    if (*version > RECORD_VERSION) {
+        cursor_refuse_at(cursor, start, "a version that is known here");
+        return DECODE_NEWER_VERSION;
+    }
+    if (cursor->length > RECORD_MAX) {
+        cursor_refuse_at(cursor, RECORD_MAX, "nothing after the record's limit");
+        return DECODE_TOO_LONG;
+    }
+    return read_record(cursor, record) ? DECODE_OK : DECODE_BROKEN;
+}
+
+enum decode_result record_decode(const char *bytes, size_t length, struct record *out,
+                                 struct codec_error *error)
+{
+    struct cursor cursor = {.bytes = bytes, .length = length};
+    uint64_t version = 0;
+    enum decode_result result = read_all(&cursor, &version, out);
+    if (result == DECODE_OK)
+        return result;
+    error->offset = cursor.at;
+    error->expected = cursor.expected;
+    error->broken = cursor.expected == NULL ? record_broken(out) : NULL;
+    error->version = (uint32_t)version;
+    record_init(out, "?");
+    return result;
+}
+
+const char *decode_result_text(enum decode_result result)
+{
+    switch (result) {
+#define DECODE_RESULT_TEXT(name, words)                                                            \
+    case name:                                                                                     \
+        return words;
+        DECODE_RESULTS(DECODE_RESULT_TEXT)
+#undef DECODE_RESULT_TEXT
+    }
+    UNREACHABLE("a result outside its list");
+}
+
+void decode_describe(enum decode_result result, const struct codec_error *error, struct text *out)
+{
+    text_add(out, decode_result_text(result));
+    if (result == DECODE_OK)
+        return;
+    if (result == DECODE_NEWER_VERSION) {
+        text_add(out, ": version ");
+        text_add_u64(out, error->version);
+        text_add(out, ", known up to ");
+        text_add_u64(out, RECORD_VERSION);
+        return;
+    }
+    if (error->broken != NULL) {
+        text_add(out, ": ");
+        text_add(out, error->broken);
+        return;
+    }
+    text_add(out, ": at byte ");
+    text_add_u64(out, error->offset);
+    text_add(out, ", expected ");
+    text_add(out, error->expected);
+}
