@@ -39,12 +39,20 @@ tidy) # never compiled: gives clang-tidy the flags of every file
     exit 1 ;;
 esac
 
+configure() {
+    meson setup "$@" "$dir" "${warnings[@]}" "${options[@]}" >"$dir/setup.log" 2>&1 || {
+        cat "$dir/setup.log"
+        exit 1
+    }
+}
+
 # Ninja follows edits of meson.build by itself; only a change of our own options needs a nudge.
+mkdir -p "$dir"
 stamp=$dir/configured-with
 if [[ ! -f $dir/build.ninja ]]; then
-    meson setup "$dir" "${warnings[@]}" "${options[@]}"
+    configure
 elif [[ $(cat "$stamp" 2>/dev/null) != "${warnings[*]} ${options[*]}" ]]; then
-    meson setup --reconfigure "$dir" "${warnings[@]}" "${options[@]}"
+    configure --reconfigure
 fi
 printf '%s\n' "${warnings[*]} ${options[*]}" >"$stamp"
 

@@ -47,7 +47,7 @@ if ((${#work[@]})); then
             if said=$(clang-tidy-14 -p "$database" --config-file="$rules" --quiet "$1" 2>&1); then
                 : >"$2"
             else
-                printf "%s\n" "${said//..\/..\//}" # paths as seen from here
+                printf "%s\n" "$said" | sed "s|^[^ ]*\.\./\.\./||" # paths as seen from here
                 exit 1
             fi' one-file || wrong=1
 fi

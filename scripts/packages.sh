@@ -78,7 +78,8 @@ printf 'packages.sh: installing %s\n' "${absent[*]}"
 deny_services
 export DEBIAN_FRONTEND=noninteractive
 # A broken third-party source must not stop us while the packages themselves can be had.
-apt-get -q update 9<&- || printf 'packages.sh: apt-get update had trouble, going on\n' >&2
+apt-get -q -o DPkg::Lock::Timeout=300 update 9<&- ||
+    printf 'packages.sh: apt-get update had trouble, going on\n' >&2
 apt-get -q -y -o DPkg::Lock::Timeout=300 -o Dpkg::Options::=--force-confold \
     install --no-install-recommends "${absent[@]}" 9<&- ||
     fail "apt could not install: ${absent[*]}"

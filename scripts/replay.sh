@@ -16,7 +16,13 @@ fi
 scripts/packages.sh build
 if [[ -n $mutant ]]; then
     scripts/build.sh mutants
-    exec build/mutants/tests/simulation --replay "$seed" --mutant "$mutant"
+    simulation=(build/mutants/tests/simulation --mutant "$mutant")
+else
+    scripts/build.sh release
+    simulation=(build/tests/simulation)
 fi
-scripts/build.sh release
-exec build/tests/simulation --replay "$seed"
+if [[ ! -x ${simulation[0]} ]]; then
+    printf 'replay: this tree builds no simulation, so there is nothing to replay\n' >&2
+    exit 1
+fi
+exec "${simulation[@]}" --replay "$seed"

@@ -5,17 +5,18 @@
 # The last line is "N passed, N failed".
 set -euo pipefail
 
-# suite  | shape | in make test                             | in make proof (= is the same)
+# suite  | shape   | in make test                            | in make proof (= is the same)
 suites='
-gates    |       | scripts/check-gates.sh                   | =
-format   |       | scripts/gate.sh format                   | =
-layers   |       | scripts/gate.sh layers                   | =
-size     |       | scripts/gate.sh size                     | =
-cppcheck |       | scripts/gate.sh cppcheck                 | =
-tidy     |       | scripts/gate.sh tidy                     | =
-bait     | asan  | tests/gates/sanitizers.sh build/asan      | =
-unit     | asan  | scripts/units.sh build/asan              | =
-cli      | asan  | tests/e2e/cli.sh build/asan/leasehold    | =
+gates    |         | scripts/check-gates.sh                  | =
+format   |         | scripts/gate.sh format                  | =
+layers   |         | scripts/gate.sh layers                  | =
+size     |         | scripts/gate.sh size                    | =
+cppcheck |         | scripts/gate.sh cppcheck                | =
+tidy     |         | scripts/gate.sh tidy                    | =
+bait     | asan    | tests/gates/sanitizers.sh build/asan    | =
+unit     | asan    | scripts/units.sh build/asan             | =
+cli      | asan    | tests/e2e/cli.sh build/asan/leasehold   | =
+shipped  | release | tests/e2e/cli.sh build/leasehold        | =
 '
 limit_s=1200
 proof=false
