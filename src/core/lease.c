@@ -13,13 +13,15 @@
 
 enum { LEASE_MAGIC = 0x1ea5e401 };
 
-void lease_init(struct lease *lease, const struct lease_options *options, uint64_t seed)
+void lease_init(struct lease *lease, const struct lease_options *options, struct sighting *sighting,
+                uint64_t seed)
 {
     ASSERT(options->request.ttl_ms > 0 && options->request.ttl_ms <= TTL_MAX_MS);
     ASSERT(options->patience_ms > 0 && options->look_ms > 0 && options->kill_grace_ms >= 0);
     memset(lease, 0, sizeof *lease);
     lease->magic = LEASE_MAGIC;
     lease->options = options;
+    lease->sighting = sighting;
     lease->random.state = seed;
     lease->answer_by_ms = lease->next_at_ms = lease->give_up_at_ms = NEVER;
     lease->trouble_since_ms = lease->deadline_ms = lease->kill_at_ms = NEVER;
@@ -131,12 +133,15 @@ static void write_record(struct lease *l, const struct request *request, struct 
         out->condition = (struct condition){.kind = IF_REVISION, .revision = 0};
 }
 
-/* Decides on what stands, and writes or concludes. */
-static void consider(struct lease *l, struct record *record, const struct stamp *at,
+/*
+ * Decides on a record, and writes or concludes. A copy may be old: a write by it is safe, for the
+ * store compares, but nobody is told anything because of it before the store was asked.
+ */
+static void consider(struct lease *l, struct record *record, const struct stamp *at, bool fresh,
                      struct lease_output *out)
 {
     struct request request = request_of(l);
-    struct view view = lease_observe(l, record, at);
+    struct view view = lease_observe(l, record, at, fresh);
     if (request.verb == VERB_RELEASE && request.cooldown_ms > 0)
         for (size_t i = 0; i < record->place_count; i++)
             poke(out, record->places[i].session);
@@ -145,6 +150,10 @@ static void consider(struct lease *l, struct record *record, const struct stamp 
     bool nothing_to_do = at->revision == 0 && !record_needed(record);
     if (!out->verdict.write || nothing_to_do) {
         out->poke_count = 0;
+        if (!fresh) {
+            lease_send(l, ACTION_READ, out);
+            return;
+        }
         if (out->verdict.kind == VERDICT_GRANTED)
             l->sent_at_ms = MUTANT(OFFER_IS_GRANT) ? l->now_ms : out->verdict.since_ms;
         lease_conclude(l, out->verdict.kind, record, &view, out);
@@ -185,7 +194,7 @@ static void begin_renewal(struct lease *l, const struct event *event, struct rec
     if (send_by_token(l, out))
         return;
     if (event->known)
-        consider(l, record, &event->at, out);
+        consider(l, record, &event->at, /* fresh= */ false, out);
     else
         lease_send(l, ACTION_READ, out);
 }
@@ -202,7 +211,7 @@ static void begin_release(struct lease *l, const struct event *event, struct rec
     l->give_up_at_ms = l->now_ms + l->options->patience_ms;
     lease_move(l, LEASE_RELEASING);
     if (event->known)
-        consider(l, record, &event->at, out);
+        consider(l, record, &event->at, /* fresh= */ false, out);
     else if (!send_by_token(l, out))
         lease_send(l, ACTION_READ, out);
 }
@@ -215,7 +224,7 @@ static void start(struct lease *l, const struct event *event, struct record *rec
         l->give_up_at_ms = l->now_ms + options->patience_ms;
         lease_move(l, LEASE_ERRAND);
         if (event->known)
-            consider(l, record, &event->at, out);
+            consider(l, record, &event->at, /* fresh= */ false, out);
         else
             look_again(l, out);
         return;
@@ -229,7 +238,7 @@ static void start(struct lease *l, const struct event *event, struct record *rec
     /* Not knowing better we bet on a free key: one round trip when the bet is right. */
     if (!event->known)
         record_init(record, options->request.key);
-    consider(l, record, event->known ? &event->at : &(struct stamp){0}, out);
+    consider(l, record, event->known ? &event->at : &(struct stamp){0}, /* fresh= */ false, out);
 }
 
 /* Not answered, or answered with trouble: whether it happened is not known. */
@@ -264,7 +273,7 @@ static void conflict(struct lease *l, const struct event *event, struct record *
         l->next_at_ms = l->now_ms + 1 + (int64_t)random_below(&l->random, most);
         return;
     }
-    consider(l, record, &event->at, out);
+    consider(l, record, &event->at, /* fresh= */ true, out);
 }
 
 static void answered(struct lease *l, const struct event *event, struct record *record,
@@ -289,9 +298,9 @@ static void answered(struct lease *l, const struct event *event, struct record *
     if (event->answer == ANSWER_CONFLICT) {
         conflict(l, event, record, out);
     } else if (l->sent == ACTION_READ || l->sent_verb != lease_verb(l)) {
-        consider(l, record, &event->at, out);
+        consider(l, record, &event->at, /* fresh= */ true, out);
     } else {
-        struct view view = lease_observe(l, record, &event->at);
+        struct view view = lease_observe(l, record, &event->at, /* seen= */ true);
         lease_conclude(l, l->pending, record, &view, out);
     }
 }
@@ -305,9 +314,9 @@ static void noticed_waiting(struct lease *l, const struct event *event, struct r
     if (place == NULL || (record->grant_count == 0 && record_offers(record) == 0)) {
         lease_send(l, ACTION_READ, out);
     } else if (place->offered) {
-        consider(l, record, &event->at, out);
+        consider(l, record, &event->at, /* fresh= */ false, out);
     } else {
-        struct view view = lease_observe(l, record, &event->at);
+        struct view view = lease_observe(l, record, &event->at, /* seen= */ true);
         int64_t look_at_ms = lease_next_look(l, record, &view);
         if (look_at_ms < l->next_at_ms)
             l->next_at_ms = look_at_ms;
@@ -355,7 +364,7 @@ static void timer(struct lease *l, const struct event *event, struct record *rec
     if (l->state == LEASE_HELD)
         begin_renewal(l, event, record, out);
     else if (l->state == LEASE_LEAVING && event->known && !l->unsure)
-        consider(l, record, &event->at, out);
+        consider(l, record, &event->at, /* fresh= */ false, out);
     else
         look_again(l, out);
 }

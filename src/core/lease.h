@@ -106,6 +106,15 @@ struct lease_options {
     int64_t look_ms;       /* the waiter's fallback look: 5 s */
 };
 
+/*
+ * What an observer has seen unchanged, and since when on its own clock. One for each key of a
+ * process, kept by the caller from lease to lease; all zero at first.
+ */
+struct sighting {
+    uint64_t digest, offer;
+    int64_t since_ms, offer_since_ms;
+};
+
 struct lease {
     uint32_t magic;
     enum lease_state state;
@@ -131,12 +140,11 @@ struct lease {
     enum outcome final; /* told at the end of RELEASING and LEAVING */
     const char *final_why;
     bool told_waiting;
-    /* what this observer has seen unchanged, and since when */
-    uint64_t seen_digest, seen_offer;
-    int64_t seen_since_ms, seen_offer_since_ms;
+    struct sighting *sighting; /* the caller's */
 };
 
-void lease_init(struct lease *lease, const struct lease_options *options, uint64_t seed);
+void lease_init(struct lease *lease, const struct lease_options *options, struct sighting *sighting,
+                uint64_t seed);
 /* A step that moved, sent or told something adds one line to the trace (NULL: none). */
 void lease_step(struct lease *lease, const struct event *event, struct record *record,
                 struct lease_output *out, struct text *trace);

@@ -21,7 +21,10 @@ void lease_end(struct lease *lease, enum outcome outcome, const char *why,
 void lease_conclude(struct lease *lease, enum verdict_kind kind, struct record *record,
                     const struct view *view, struct lease_output *out);
 
-struct view lease_observe(struct lease *lease, const struct record *record, const struct stamp *at);
+/* What the observer knows of time; `seen`: the record was just seen in the store, not remembered.
+ */
+struct view lease_observe(struct lease *lease, const struct record *record, const struct stamp *at,
+                          bool seen);
 int64_t lease_next_look(struct lease *lease, struct record *record, const struct view *view);
 
 void lease_trace(const struct lease *lease, enum lease_state from, const struct event *event,

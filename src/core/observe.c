@@ -36,26 +36,29 @@ static uint64_t oldest_offer(const struct record *record)
     return oldest;
 }
 
-struct view lease_observe(struct lease *lease, const struct record *record, const struct stamp *at)
+struct view lease_observe(struct lease *lease, const struct record *record, const struct stamp *at,
+                          bool seen)
 {
     const struct store_facts *store = &lease->options->store;
     uint64_t digest = digest_of(record), offer = oldest_offer(record);
-    if (digest != lease->seen_digest) {
-        lease->seen_digest = digest;
-        lease->seen_since_ms = lease->now_ms;
+    struct sighting *sighting = lease->sighting;
+    if (seen && digest != sighting->digest) {
+        sighting->digest = digest;
+        sighting->since_ms = lease->now_ms;
     }
-    if (offer != lease->seen_offer) {
-        lease->seen_offer = offer;
-        lease->seen_offer_since_ms = lease->now_ms;
+    if (seen && offer != sighting->offer) {
+        sighting->offer = offer;
+        sighting->offer_since_ms = lease->now_ms;
     }
-    return (struct view){.at = *at,
-                         .judge = store->judge,
-                         .one_clock = store->one_clock,
-                         .margin_ms = store->margin_ms,
-                         .observed_ms = lease->now_ms - lease->seen_since_ms,
-                         .offer_revision = offer,
-                         .offer_seen_ms =
-                             offer == 0 ? 0 : lease->now_ms - lease->seen_offer_since_ms};
+    return (struct view){
+        .at = *at,
+        .judge = store->judge,
+        .one_clock = store->one_clock,
+        .margin_ms = store->margin_ms,
+        .observed_ms = digest == sighting->digest ? lease->now_ms - sighting->since_ms : 0,
+        .offer_revision = offer,
+        .offer_seen_ms =
+            offer != 0 && offer == sighting->offer ? lease->now_ms - sighting->offer_since_ms : 0};
 }
 
 static int64_t sooner(int64_t a, int64_t b)
@@ -72,7 +75,7 @@ static int64_t end_of(const struct lease *lease, const struct stamp *since, int6
     case JUDGE_STORE_TIME:
         return lease->now_ms + (since->time_ms + length_ms - view->at.time_ms);
     case JUDGE_OBSERVED:
-        return lease->seen_since_ms + length_ms;
+        return lease->sighting->since_ms + length_ms;
     case JUDGE_SESSION:
         break;
     }
@@ -110,8 +113,8 @@ int64_t lease_next_look(struct lease *lease, struct record *record, const struct
     int64_t look_ms = lease->options->look_ms, turn = turn_of(lease, record);
     int64_t jitter = (int64_t)random_below(&lease->random, (uint64_t)look_ms / 2 + 1);
     int64_t at = lease->now_ms + look_ms - look_ms / 4 + jitter;
-    if (lease->seen_offer != 0)
-        at = sooner(at, lease->seen_offer_since_ms + OFFER_GRACE_MS +
+    if (lease->sighting->offer != 0)
+        at = sooner(at, lease->sighting->offer_since_ms + OFFER_GRACE_MS +
                             TURN_MS * sooner(turn, TURNS_MAX) + jitter % LEAST_MS);
     if (turn == 0)
         at = sooner(at, first_end(lease, record, view));

@@ -133,8 +133,9 @@ const char *record_broken(const struct record *record)
     const char *what = broken_grants(record);
     if (what == NULL)
         what = broken_places(record);
-    if (what == NULL && record->cooling.length_ms > 0 && record_offers(record) > 0)
-        what = "an offer in a cooldown (rule 5)";
+    bool blocked = record->cooling.length_ms > 0 || record->delay.length_ms > 0;
+    if (what == NULL && blocked && record_offers(record) > 0)
+        what = "an offer in a cooldown or lock-delay (rule 5)";
     return what;
 }
 

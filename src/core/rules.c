@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+enum { NOBODY = 0 }; /* as a session */
+
 /* Has the length passed since then? What this very write begins has not. */
 static bool has_passed(const struct stamp *since, int64_t length_ms, const struct view *view)
 {
@@ -46,7 +48,10 @@ static bool offer_lapsed(const struct place *place, const struct view *view)
     return view->judge == JUDGE_STORE_TIME && has_passed(&place->offer, OFFER_GRACE_MS, view);
 }
 
-/* A crash, and only a crash, starts the lock-delay; of two the one that ends later stays. */
+/*
+ * A crash, and only a crash, starts the lock-delay; the longer one of two stays. Offers that are
+ * open are withdrawn: nobody may enter now, and those who had one are first again afterwards.
+ */
 static void start_delay(struct record *record, const struct grant *grant, const struct view *view)
 {
     struct span delay = {.length_ms = grant->lock_delay_ms};
@@ -62,6 +67,8 @@ static void start_delay(struct record *record, const struct grant *grant, const 
     bool longer = !span_blocks(&record->delay, view) || delay.length_ms >= record->delay.length_ms;
     if (longer)
         record->delay = delay;
+    for (size_t i = 0; i < record->place_count; i++)
+        record->places[i].offered = false;
 }
 
 static void remove_ended_grants(struct record *record, const struct view *view, struct verdict *out)
@@ -76,13 +83,13 @@ static void remove_ended_grants(struct record *record, const struct view *view, 
     }
 }
 
-/* A waiter that missed its offer or died loses its place; `own` is here and now, so it did not. */
-static void remove_lost_places(struct record *record, const char *own, const struct view *view,
+/* A waiter that missed its offer or died loses its place; the asker is here, so it did not. */
+static void remove_lost_places(struct record *record, uint64_t own, const struct view *view,
                                struct verdict *out)
 {
     for (size_t i = record->place_count; i-- > 0;) {
         struct place *place = &record->places[i];
-        if (strcmp(place->request, own) == 0 || !(place->dead || offer_lapsed(place, view)))
+        if (place->session == own || !(place->dead || offer_lapsed(place, view)))
             continue;
         out->passed_on = (uint16_t)(out->passed_on + (place->offered ? 1 : 0));
         record_remove_place(record, place);
@@ -91,7 +98,7 @@ static void remove_lost_places(struct record *record, const char *own, const str
 }
 
 /* Takes out what time has ended. The next write carries it; nobody writes for this alone. */
-static void prune(struct record *record, const char *own, const struct view *view,
+static void prune(struct record *record, uint64_t own, const struct view *view,
                   struct verdict *out)
 {
     remove_ended_grants(record, view, out);
@@ -103,9 +110,10 @@ static void prune(struct record *record, const char *own, const struct view *vie
     out->write = out->write || out->expired > 0;
 }
 
-static struct place *add_own_place(struct record *record, const struct request *request)
+static void fill_place(struct place *place, const struct request *request)
 {
-    struct place *place = record_add_place(record);
+    if (place->mode != request->mode)
+        place->offered = false; /* the offer was for another kind of entry */
     text_copy(place->holder, sizeof place->holder, request->holder);
     text_copy(place->request, sizeof place->request, request->request);
     place->session = request->session;
@@ -114,7 +122,6 @@ static struct place *add_own_place(struct record *record, const struct request *
     place->bound = request->bound;
     place->ttl_ms = request->ttl_ms;
     place->lock_delay_ms = request->lock_delay_ms;
-    return place;
 }
 
 /*
@@ -124,13 +131,13 @@ static struct place *add_own_place(struct record *record, const struct request *
 static struct place *own_place(struct record *record, const struct request *request)
 {
     struct place *place = record_place_by_session(record, request->session);
-    if (place != NULL) {
-        text_copy(place->request, sizeof place->request, request->request);
+    if (place != NULL && strcmp(place->request, request->request) == 0)
         return place;
-    }
-    if (record->place_count == PLACES_MAX)
+    if (place == NULL && record->place_count == PLACES_MAX)
         return NULL;
-    place = add_own_place(record, request);
+    if (place == NULL)
+        place = record_add_place(record);
+    fill_place(place, request);
     if (record_weight(record) <= RECORD_MAX)
         return place;
     record_remove_place(record, place);
@@ -231,7 +238,7 @@ static struct verdict ask(struct record *record, const struct request *request,
     struct verdict out = {.kind = VERDICT_BUSY};
     struct stamp previous = record->grant_count > 0 ? record->grants[0].granted
                                                     : (struct stamp){.revision = THIS_WRITE};
-    prune(record, request->request, view, &out);
+    prune(record, request->session, view, &out);
     struct grant *grant = own_grant(record, request);
     if (grant != NULL)
         return ask_again(grant, request, view);
@@ -268,7 +275,7 @@ static struct verdict leave(struct record *record, const struct request *request
         out.write = true;
     }
     if (out.write) {
-        prune(record, "", view, &out);
+        prune(record, NOBODY, view, &out);
         out.offered = queue_hand_on(record, view);
     }
     return out;
@@ -322,7 +329,7 @@ static struct verdict release(struct record *record, const struct request *reque
     if (MUTANT(DELAY_AFTER_RELEASE))
         start_delay(record, grant, view);
     record_remove_grant(record, grant);
-    prune(record, "", view, &out);
+    prune(record, NOBODY, view, &out);
     if (MUTANT(OFFER_EVICTED))
         record->place_count = 0;
     out.offered = queue_hand_on(record, view);
@@ -334,7 +341,7 @@ static struct verdict break_grants(struct record *record, const struct request *
                                    const struct view *view)
 {
     struct verdict out = {.kind = VERDICT_DONE};
-    prune(record, "", view, &out);
+    prune(record, NOBODY, view, &out);
     out.write = out.write || record->grant_count > 0;
     if (record->grant_count == 0)
         out.why = "nobody holds it";
@@ -355,7 +362,7 @@ static struct verdict break_grants(struct record *record, const struct request *
 static struct verdict clear(struct record *record, const struct view *view)
 {
     struct verdict out = {.kind = VERDICT_DONE};
-    prune(record, "", view, &out);
+    prune(record, NOBODY, view, &out);
     if (record->cooling.length_ms > 0) {
         memset(&record->cooling, 0, sizeof record->cooling);
         out.write = true;

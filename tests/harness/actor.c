@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The actors of world.h: carries a lease's decisions to the store and the answers back, as the
+ * runtime does, with everything between them in the hands of the network. Decides nothing.
+ */
+#include "inside.h"
+
+#include "core/mutant.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t awake_ms(const struct world *world, const struct actor *actor)
+{
+    int64_t asleep_ms = MUTANT(CLOCK_STOPS_IN_SUSPEND) ? actor->asleep_ms : 0;
+    return world->now_ms - asleep_ms;
+}
+
+int64_t actor_clock(const struct world *world, const struct actor *actor)
+{
+    return actor->offset_ms + awake_ms(world, actor) * actor->rate / 1000;
+}
+
+int64_t actor_moment(const struct world *world, const struct actor *actor, int64_t clock_ms)
+{
+    int64_t away_ms = clock_ms - actor_clock(world, actor);
+    if (away_ms <= 0)
+        return world->now_ms;
+    return world->now_ms + (away_ms * 1000 + actor->rate - 1) / actor->rate;
+}
+
+struct actor *world_add_actor(struct world *world, const char *name)
+{
+    struct actor *actor = &world->actors[world->actor_count];
+    actor->index = world->actor_count++;
+    (void)snprintf(actor->name, sizeof actor->name, "%s", name);
+    actor->alive = true;
+    actor->rate = 1000;
+    actor->session = world->next_session++;
+    return actor;
+}
+
+static const char *store_name(const struct world *world, size_t key)
+{
+    return world->rules.names_collide ? "one-name" : world->keys[key].key;
+}
+
+/* What the store says of liveness and time, by what it can know in this world. */
+static void tell_liveness(const struct world *world, const struct actor *actor, int64_t now_ms,
+                          struct record *record, struct event *event)
+{
+    const struct world_rules *rules = &world->rules;
+    bool by_session = rules->facts.judge == JUDGE_SESSION;
+    for (size_t i = 0; i < record->grant_count; i++) {
+        struct grant *grant = &record->grants[i];
+        grant->dead = rules->knows_sessions && world->dead_session[grant->session];
+        grant->over = by_session && grant->renewed.time_ms + grant->ttl_ms <= now_ms;
+    }
+    for (size_t i = 0; i < record->place_count; i++)
+        record->places[i].dead =
+            rules->knows_sessions && world->dead_session[record->places[i].session];
+    struct span *spans[] = {&record->cooling, &record->delay};
+    for (size_t i = 0; i < 2; i++)
+        spans[i]->over = by_session && spans[i]->length_ms > 0 &&
+                         spans[i]->since.time_ms + spans[i]->length_ms <= now_ms;
+    event->at.time_ms = now_ms / rules->tick_ms * rules->tick_ms;
+    if (MUTANT(EXPIRY_BY_LOCAL_CLOCK))
+        event->at.time_ms = actor_clock(world, actor);
+}
+
+/* Fills the scratch record and the event from an answer, or from what the actor last heard. */
+static void recall(struct world *world, struct actor *actor, struct event *event,
+                   const struct store_answer *answer)
+{
+    const char *why = NULL;
+    struct store_answer told = answer != NULL ? *answer : actor->heard;
+    struct event filled = *event;
+    if (answer == NULL && !actor->known)
+        return;
+    told.written.time_ms = told.written.time_ms / world->rules.tick_ms * world->rules.tick_ms;
+    exchange_event(&told, actor->options.request.key, &world->record, &filled, &why);
+    if (filled.known)
+        tell_liveness(world, actor, told.now_ms, &world->record, &filled);
+    event->known = filled.known;
+    event->at = filled.at;
+    if (event->kind == EVENT_ANSWER)
+        event->answer = filled.answer;
+}
+
+static void remember(struct actor *actor, const struct store_answer *answer)
+{
+    actor->known = answer->result == ANSWER_OK || answer->result == ANSWER_CONFLICT;
+    actor->heard = *answer;
+    if (!actor->known || !answer->present)
+        return;
+    actor->bytes = realloc(actor->bytes, answer->length);
+    if (actor->bytes == NULL)
+        abort();
+    memcpy(actor->bytes, answer->bytes, answer->length);
+    actor->heard.bytes = actor->bytes;
+}
+
+static void send_request(struct world *world, struct actor *actor)
+{
+    const struct lease_output *out = &world->output;
+    struct store_request request;
+    exchange_request(&actor->lease, out, &world->record, world->encoded, sizeof world->encoded,
+                     &request);
+    struct message *message = malloc(sizeof *message + request.length);
+    if (message == NULL)
+        abort();
+    *message = (struct message){.actor = actor->index,
+                                .number = actor->number,
+                                .serial = out->serial,
+                                .counted = out->action != ACTION_READ,
+                                .request = request,
+                                .verb = actor->lease.sent_verb,
+                                .now = actor->options.request.now,
+                                .length = request.length};
+    message->request.key = store_name(world, actor->key);
+    if (request.length > 0)
+        memcpy(message->bytes, request.bytes, request.length);
+    for (size_t i = 0; i < out->poke_count && i < ACTORS_MAX; i++)
+        message->poke[message->poke_count++] = out->poke[i];
+    actor->writes_in_flight += message->counted ? 1 : 0;
+    world_transmit(world, message, HAPPENS_REQUEST, world->faults.lose_request,
+                   &world->counts->lost_requests);
+}
+
+static void tell(struct world *world, struct actor *actor)
+{
+    const struct lease_output *out = &world->output;
+    oracle_told(world, actor, out);
+    if (out->told == TOLD_HELD) {
+        actor->inside = true;
+        actor->lost = false;
+        actor->token = actor->lease.token;
+    } else if (out->told == TOLD_LOST) {
+        actor->lost = true;
+    } else if (out->told == TOLD_ENDED) {
+        actor->inside = actor->busy = false;
+    }
+    world->told(world, actor, out);
+}
+
+void actor_step(struct world *world, struct actor *actor, struct event *event,
+                const struct store_answer *answer)
+{
+    char line[256];
+    struct text trace;
+    struct text *wanted = world->trace != NULL ? &trace : NULL;
+    text_init(&trace, line, sizeof line);
+    event->now_ms = actor_clock(world, actor);
+    recall(world, actor, event, answer);
+    lease_step(&actor->lease, event, &world->record, &world->output, wanted);
+    if (trace.length > 0)
+        world_say(world, actor->name, line);
+    if (world->output.action != ACTION_NONE)
+        send_request(world, actor);
+    actor->timer++;
+    if (world->output.wake_at_ms != NEVER)
+        world_schedule(
+            world, (struct happening){.at_ms = actor_moment(world, actor, world->output.wake_at_ms),
+                                      .kind = HAPPENS_TIMER,
+                                      .actor = actor->index,
+                                      .value = actor->timer});
+    if (world->output.told != TOLD_NOTHING)
+        tell(world, actor);
+}
+
+void actor_receives(struct world *world, struct actor *actor, const struct message *message,
+                    enum happening_kind kind)
+{
+    if (!actor->alive || !actor->busy || message->number != actor->number)
+        return;
+    struct store_answer answer = message->answer;
+    answer.bytes = message->bytes;
+    answer.length = message->length;
+    struct event event = {.kind = kind == HAPPENS_ANSWER ? EVENT_ANSWER : EVENT_NOTICE,
+                          .serial = message->serial};
+    if (kind == HAPPENS_ANSWER) {
+        actor->answered = actor->answered || answer.result != ANSWER_TROUBLE;
+        remember(actor, &answer);
+    }
+    bool has_record = kind == HAPPENS_ANSWER || world->rules.watches;
+    if (!has_record)
+        actor->known = false;
+    actor_step(world, actor, &event, has_record ? &answer : NULL);
+}
+
+static struct message *copy_answer(const struct message *to, const struct store_answer *answer)
+{
+    struct message *message = malloc(sizeof *message + answer->length);
+    if (message == NULL)
+        abort();
+    *message = (struct message){.actor = to->actor,
+                                .number = to->number,
+                                .serial = to->serial,
+                                .answer = *answer,
+                                .length = answer->length};
+    if (answer->length > 0)
+        memcpy(message->bytes, answer->bytes, answer->length);
+    return message;
+}
+
+static void notify(struct world *world, const struct message *write, struct actor *actor,
+                   const struct store_answer *answer)
+{
+    struct message *notice = copy_answer(write, answer);
+    notice->actor = actor->index;
+    notice->number = actor->number;
+    world_transmit(world, notice, HAPPENS_NOTICE, world->faults.lose_notice,
+                   &world->counts->lost_notices);
+}
+
+/* Those who watch hear of every change; otherwise only those whom the write named are woken. */
+static void notify_all(struct world *world, const struct message *write,
+                       const struct store_answer *answer)
+{
+    for (size_t i = 0; i < world->actor_count; i++) {
+        struct actor *actor = &world->actors[i];
+        bool named = false;
+        for (size_t j = 0; j < write->poke_count; j++)
+            named = named || write->poke[j] == actor->session;
+        bool same_key = strcmp(store_name(world, actor->key), write->request.key) == 0;
+        if (actor->alive && actor->busy && same_key && (named || world->rules.watches))
+            notify(world, write, actor, answer);
+    }
+}
+
+struct delivery {
+    struct world *world;
+    const struct message *message;
+};
+
+static void load_after(struct world *world, const struct message *message,
+                       const struct store_answer *answer)
+{
+    struct event ignored = {0};
+    const char *why = NULL;
+    exchange_event(answer, message->request.key, &world->after, &ignored, &why);
+    if (why != NULL)
+        oracle_fail(world, &world->actors[message->actor], "codec", why);
+}
+
+static void store_answers(void *caller, const struct store_answer *answer)
+{
+    const struct delivery *delivery = caller;
+    struct world *world = delivery->world;
+    const struct message *message = delivery->message;
+    world_transmit(world, copy_answer(message, answer), HAPPENS_ANSWER, world->faults.lose_answer,
+                   &world->counts->lost_answers);
+    if (message->request.verb == VERB_STORE_READ || answer->result != ANSWER_OK)
+        return;
+    load_after(world, message, answer);
+    oracle_changed(world,
+                   &(struct change){.writer = &world->actors[message->actor],
+                                    .number = message->number,
+                                    .verb = message->verb,
+                                    .now = message->now,
+                                    .revision = answer->present ? answer->written.revision : 0});
+    notify_all(world, message, answer);
+}
+
+static void load_before(void *caller, const struct store_answer *answer)
+{
+    struct delivery *delivery = caller;
+    struct event ignored = {0};
+    const char *why = NULL;
+    exchange_event(answer, delivery->message->request.key, &delivery->world->before, &ignored,
+                   &why);
+}
+
+void store_receives(struct world *world, const struct message *message)
+{
+    struct delivery delivery = {.world = world, .message = message};
+    if (world->store_down) {
+        world->counts->lost_requests++;
+        return;
+    }
+    struct store_request request = message->request;
+    if (request.verb != VERB_STORE_READ) {
+        struct store_request look = {.verb = VERB_STORE_READ, .key = request.key};
+        memory_driver.submit(world->store, &look, load_before, &delivery);
+    }
+    request.bytes = message->bytes;
+    memory_driver.submit(world->store, &request, store_answers, &delivery);
+}
+
+void actor_start(struct world *world, struct actor *actor)
+{
+    actor->number = world->next_number++;
+    if (actor->number >= NUMBERS_MAX)
+        abort();
+    (void)snprintf(actor->request, sizeof actor->request, "r%" PRIu32, actor->number);
+    if (actor->holder[0] == '\0')
+        (void)snprintf(actor->holder, sizeof actor->holder, "%s", actor->name);
+    struct request *request = &actor->options.request;
+    request->key = world->keys[actor->key].key;
+    request->holder = actor->holder;
+    request->request = actor->request;
+    request->session = actor->session;
+    world->acquisitions[actor->number] = (struct acquisition){
+        .key = actor->key, .verb = request->verb, .priority = request->priority, .errand_token = request->token};
+    actor->options.store = world->rules.facts;
+    actor->busy = true;
+    actor->answered = actor->known = actor->inside = actor->lost = false;
+    actor->began_ms = world->now_ms;
+    world->counts->operations++;
+    lease_init(&actor->lease, &actor->options, &actor->sightings[actor->key],
+               random_next(&world->random));
+    actor_step(world, actor, &(struct event){.kind = EVENT_START}, NULL);
+}
+
+void actor_let_go(struct world *world, struct actor *actor)
+{
+    if (!actor->alive || !actor->busy)
+        return;
+    world->counts->operations++;
+    actor->inside = false;
+    actor_step(world, actor, &(struct event){.kind = EVENT_LET_GO}, NULL);
+}
+
+void actor_crash(struct world *world, struct actor *actor)
+{
+    world_say(world, actor->name, "dies");
+    world->dead_session[actor->session] = true;
+    actor->alive = actor->busy = actor->inside = actor->paused = actor->known = false;
+    world->counts->crashes++;
+}
+
+void actor_revive(struct world *world, struct actor *actor)
+{
+    world_say(world, actor->name, "starts anew");
+    actor->alive = true;
+    actor->session = world->next_session++;
+    memset(actor->sightings, 0, sizeof actor->sightings);
+    if (actor->session >= NUMBERS_MAX)
+        abort();
+}
+
+void actor_pause(struct world *world, struct actor *actor, int64_t until_ms)
+{
+    world_say(world, actor->name, "stands still");
+    actor->paused = true;
+    actor->resumes_at_ms = until_ms;
+    actor->asleep_ms -= world->now_ms;
+    world->counts->pauses++;
+}
+
+/* The deadline is looked at first after every wake-up; the work may have been faster. */
+void actor_resume(struct world *world, struct actor *actor)
+{
+    if (!actor->paused)
+        return;
+    world_say(world, actor->name, "goes on");
+    actor->paused = false;
+    actor->asleep_ms += world->now_ms;
+    if (actor->alive && actor->inside)
+        actor_write(world, actor, /* delay_ms= */ 0);
+    if (actor->alive && actor->busy)
+        actor_step(world, actor, &(struct event){.kind = EVENT_TIMER}, NULL);
+    if (actor->inside && !actor->lost)
+        oracle_alone(world, actor);
+}
+
+void actor_write(struct world *world, struct actor *actor, int64_t delay_ms)
+{
+    world_schedule(world, (struct happening){.at_ms = world->now_ms + delay_ms,
+                                             .kind = HAPPENS_GUARDED,
+                                             .actor = actor->index,
+                                             .what = (int)(actor->number * KEYS_MAX + actor->key),
+                                             .value = actor->token});
+}
+
+void guard_receives(struct world *world, const struct actor *actor,
+                    const struct happening *happening)
+{
+    (void)actor;
+    uint32_t what = (uint32_t)happening->what;
+    oracle_guarded_write(world, &world->keys[what % KEYS_MAX], happening->value, what / KEYS_MAX);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between world.c, actor.c and oracle.c; scripts include world.h. */
+#ifndef LEASEHOLD_TESTS_INSIDE_H
+#define LEASEHOLD_TESTS_INSIDE_H
+
+#include "oracle.h"
+#include "world.h"
+
+enum happening_kind {
+    HAPPENS_REQUEST, /* reaches the store */
+    HAPPENS_ANSWER,  /* reaches the actor */
+    HAPPENS_NOTICE,
+    HAPPENS_TIMER,
+    HAPPENS_SCRIPT,
+    HAPPENS_GUARDED, /* a write reaches the guarded resource */
+};
+
+/* On its way between an actor and the store, either way. */
+struct message {
+    size_t actor;
+    uint32_t number; /* of the lease */
+    uint32_t serial;
+    bool counted; /* a write that may still change the store */
+    struct store_request request;
+    enum verb verb;
+    bool now;
+    size_t poke_count;
+    uint64_t poke[ACTORS_MAX];
+    struct store_answer answer;
+    size_t length;
+    char bytes[];
+};
+
+struct happening {
+    int64_t at_ms;
+    uint64_t sequence;
+    enum happening_kind kind;
+    size_t actor;
+    int what;
+    uint64_t value;
+    struct message *message;
+};
+
+void world_schedule(struct world *world, struct happening happening);
+void world_transmit(struct world *world, struct message *message, enum happening_kind kind,
+                    unsigned lose, uint64_t *lost);
+void store_receives(struct world *world, const struct message *message);
+void actor_receives(struct world *world, struct actor *actor, const struct message *message,
+                    enum happening_kind kind);
+void actor_step(struct world *world, struct actor *actor, struct event *event,
+                const struct store_answer *answer);
+void guard_receives(struct world *world, const struct actor *actor,
+                    const struct happening *happening);
+
+#endif

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See oracle.h. */
+#include "inside.h"
+
+#include "wire/record_codec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void oracle_fail(struct world *world, const struct actor *actor, const char *rule,
+                 const char *detail)
+{
+    if (world->violation[0] != '\0')
+        return;
+    (void)snprintf(world->violation, sizeof world->violation, "at %lld ms, %s: %s: %s",
+                   (long long)world->now_ms, actor->name, rule, detail);
+    world_say(world, "!!!", world->violation);
+}
+
+/* Lease numbers are written into the request ids: "r17". */
+static uint32_t number_of(const char *request)
+{
+    return (uint32_t)strtoul(request + 1, NULL, 10) % NUMBERS_MAX;
+}
+
+/* Could anybody's clock say that the length has passed? */
+static bool may_have_passed(const struct world *world, const struct stamp *since, int64_t length_ms)
+{
+    int64_t passed_ms = world->now_ms - since->time_ms;
+    if (world->rules.facts.judge != JUDGE_OBSERVED)
+        return passed_ms >= length_ms;
+    return passed_ms * world->rules.fastest / 1000 + 2 >= length_ms;
+}
+
+static bool offer_may_have_lapsed(const struct world *world, const struct place *place)
+{
+    int64_t passed_ms = world->now_ms - place->offer.time_ms;
+    return place->offered && passed_ms * world->rules.fastest / 1000 + 2 >= OFFER_GRACE_MS;
+}
+
+static bool is_dead(const struct world *world, uint64_t session)
+{
+    return world->rules.knows_sessions && world->dead_session[session];
+}
+
+static bool is_own(const struct change *change, const char *request)
+{
+    return change->number == number_of(request);
+}
+
+static bool has_token_of(const struct world *world, const struct change *change,
+                         const struct grant *grant)
+{
+    const struct acquisition *writer = &world->acquisitions[change->number];
+    return writer->errand_token != 0 && writer->errand_token == grant_token(grant);
+}
+
+/* Why is this grant gone? */
+static bool removal_is_justified(const struct world *world, const struct change *change,
+                                 const struct grant *grant, bool *out_crash)
+{
+    bool own = is_own(change, grant->request) || has_token_of(world, change, grant);
+    *out_crash = false;
+    if (own && (change->verb == VERB_RELEASE || change->verb == VERB_LEAVE))
+        return true;
+    if (change->verb == VERB_BREAK && change->now)
+        return true;
+    *out_crash = true;
+    return may_have_passed(world, &grant->renewed, grant->ttl_ms) ||
+           (grant->bound && is_dead(world, grant->session));
+}
+
+static void check_kept_grant(struct world *world, const struct change *change,
+                             const struct grant *was, const struct grant *is)
+{
+    bool own = is_own(change, was->request) || has_token_of(world, change, was);
+    if (grant_token(was) != grant_token(is))
+        oracle_fail(world, change->writer, "rule 2", "a standing grant's token moved");
+    bool renewed = was->renewed.revision != is->renewed.revision;
+    if (renewed && was->broken)
+        oracle_fail(world, change->writer, "break", "a broken grant was renewed");
+    if (renewed && !own)
+        oracle_fail(world, change->writer, "rule 2", "somebody else renewed a grant");
+    if (was->broken && !is->broken)
+        oracle_fail(world, change->writer, "break", "a broken grant was mended");
+}
+
+static void check_old_grants(struct world *world, const struct change *change, bool *out_crash)
+{
+    for (size_t i = 0; i < world->before.grant_count; i++) {
+        const struct grant *was = &world->before.grants[i];
+        const struct grant *is = record_grant_by_request(&world->after, was->request);
+        bool crash = false;
+        if (is != NULL && grant_token(is) == grant_token(was)) {
+            check_kept_grant(world, change, was, is);
+            continue;
+        }
+        if (!removal_is_justified(world, change, was, &crash))
+            oracle_fail(world, change->writer, "rule 1", "a grant that still stood was removed");
+        world->counts->expiries += crash ? 1 : 0;
+        *out_crash = *out_crash || crash;
+        if (change->verb == VERB_BREAK || has_token_of(world, change, was))
+            world->acquisitions[number_of(was->request)].taken_away = true;
+    }
+}
+
+static int64_t rank_of(const struct place *place)
+{
+    return (int64_t)place->priority + place->passed;
+}
+
+/* First come, first served within a priority: was anybody better placed, and still is there? */
+static void check_order(struct world *world, const struct change *change, const struct grant *grant)
+{
+    const struct place *own = record_place_by_session(&world->before, grant->session);
+    int64_t rank = world->acquisitions[number_of(grant->request)].priority +
+                   (own != NULL ? (int64_t)own->passed : 0);
+    if (own != NULL && own->offered)
+        return;
+    rank += (int64_t)(grant->n / GRANT_STEP); /* those granted before it in this write passed it */
+    for (size_t i = 0; i < world->before.place_count; i++) {
+        const struct place *other = &world->before.places[i];
+        if (other == own || record_place_by_request(&world->after, other->request) == NULL)
+            continue;
+        bool earlier = own == NULL || other->ticket < own->ticket;
+        bool ahead = other->offered || rank_of(other) > rank || (rank_of(other) == rank && earlier);
+        const struct place *is = record_place_by_request(&world->after, other->request);
+        bool alike = is->mode != MODE_EXCLUSIVE && is->offered;
+        if (ahead && !alike)
+            oracle_fail(world, change->writer, "rule 4", "a grant overtook a better place");
+    }
+}
+
+static void check_new_grant(struct world *world, const struct change *change,
+                            const struct grant *grant, struct key_truth *key, bool crash)
+{
+    struct acquisition *acquisition = &world->acquisitions[number_of(grant->request)];
+    uint64_t token = grant_token(grant);
+    if (token <= key->top_token)
+        oracle_fail(world, change->writer, "rule 2", "a token that does not grow");
+    if (token > key->top_token)
+        key->top_token = token;
+    if (&world->keys[acquisition->key] != key)
+        oracle_fail(world, change->writer, "names", "granted under another key's record");
+    acquisition->token = token;
+    acquisition->order = ++key->grant_order;
+    const struct span *cooling = &world->before.cooling, *delay = &world->before.delay;
+    if (cooling->length_ms > 0 && !may_have_passed(world, &cooling->since, cooling->length_ms))
+        oracle_fail(world, change->writer, "rule 5", "granted in a cooldown");
+    bool delayed = delay->length_ms > 0 && !may_have_passed(world, &delay->since, delay->length_ms);
+    if (delayed && !(change->verb == VERB_BREAK && change->now))
+        oracle_fail(world, change->writer, "lock-delay", "granted in a lock-delay");
+    if (!world->rules.facts.one_clock || change->verb == VERB_ASK)
+        check_order(world, change, grant);
+    world->counts->takeovers += crash ? 1 : 0;
+}
+
+static void check_places(struct world *world, const struct change *change)
+{
+    const struct span *cooling = &world->after.cooling;
+    bool sent_home = cooling->length_ms > 0 && cooling->since.revision == change->revision;
+    for (size_t i = 0; i < world->before.place_count; i++) {
+        const struct place *was = &world->before.places[i];
+        const struct place *is = record_place_by_session(&world->after, was->session);
+        if (is != NULL) {
+            if (is->passed < was->passed || is->ticket != was->ticket)
+                oracle_fail(world, change->writer, "rule 4", "a place lost what it had");
+            if (is->offered && !was->offered)
+                world->counts->offers++;
+            continue;
+        }
+        bool granted = record_grant_by_request(&world->after, was->request) != NULL;
+        bool lapsed = offer_may_have_lapsed(world, was);
+        bool own = is_own(change, was->request) ||
+                   was->session == world->actors[change->writer->index].session;
+        world->counts->passed_on += lapsed && !own ? 1 : 0;
+        if (!granted && !lapsed && !own && !sent_home && !is_dead(world, was->session))
+            oracle_fail(world, change->writer, "rule 4", "a waiter was put out of the queue");
+    }
+}
+
+static void check_spans(struct world *world, const struct change *change, bool crash)
+{
+    const struct span *was = &world->before.cooling, *is = &world->after.cooling;
+    bool running = was->length_ms > 0 && !may_have_passed(world, &was->since, was->length_ms);
+    bool same = is->length_ms == was->length_ms && is->since.revision == was->since.revision;
+    bool fresh = is->length_ms > 0 && is->since.revision == change->revision;
+    if (running && !same && !fresh && change->verb != VERB_CLEAR)
+        oracle_fail(world, change->writer, "rule 5", "a cooldown was cut short");
+    if (fresh && change->verb != VERB_RELEASE)
+        oracle_fail(world, change->writer, "rule 5", "a cooldown without a release");
+    bool delay_began = world->after.delay.length_ms > 0 && world->before.delay.length_ms == 0;
+    if (delay_began && !crash)
+        oracle_fail(world, change->writer, "lock-delay", "a lock-delay without a crash");
+}
+
+static struct key_truth *truth_of(struct world *world)
+{
+    const char *name = record_needed(&world->after) ? world->after.key : world->before.key;
+    for (size_t i = 0; i < world->key_count; i++)
+        if (strcmp(world->keys[i].key, name) == 0)
+            return &world->keys[i];
+    return &world->keys[0];
+}
+
+static void show(struct world *world, const char *when, const struct record *record)
+{
+    size_t length = record_encode(record, world->encoded, sizeof world->encoded - 1);
+    world->encoded[length] = '\0';
+    world_say(world, when, world->encoded);
+}
+
+void oracle_changed(struct world *world, const struct change *change)
+{
+    bool crash = false;
+    const char *broken = record_broken(&world->after);
+    if (broken != NULL)
+        oracle_fail(world, change->writer, "invariant", broken);
+    check_old_grants(world, change, &crash);
+    for (size_t i = 0; i < world->after.grant_count; i++) {
+        const struct grant *grant = &world->after.grants[i];
+        const struct grant *was = record_grant_by_request(&world->before, grant->request);
+        if (was == NULL || grant_token(was) != grant_token(grant))
+            check_new_grant(world, change, grant, truth_of(world), crash);
+    }
+    check_places(world, change);
+    check_spans(world, change, crash);
+    if (world->trace != NULL && world->violation[0] != '\0') {
+        show(world, "before", &world->before);
+        show(world, "after", &world->after);
+    }
+    world->counts->renewals += change->verb == VERB_RENEW ? 1 : 0;
+    world->counts->breaks += change->verb == VERB_BREAK ? 1 : 0;
+}
+
+static void keep_truth(void *caller, const struct store_answer *answer)
+{
+    struct world *world = caller;
+    struct event ignored = {0};
+    const char *why = NULL;
+    exchange_event(answer, "", &world->before, &ignored, &why);
+}
+
+/* The store's present record of the actor's key, in world->before. */
+static void read_truth(struct world *world, const struct actor *actor)
+{
+    const char *name = world->rules.names_collide ? "one-name" : world->keys[actor->key].key;
+    struct store_request look = {.verb = VERB_STORE_READ, .key = name};
+    memory_driver.submit(world->store, &look, keep_truth, world);
+}
+
+static void check_lost(struct world *world, const struct actor *actor)
+{
+    if (actor_clock(world, actor) >= actor->lease.deadline_ms)
+        return;
+    read_truth(world, actor);
+    const struct grant *grant = record_grant_by_token(&world->before, actor->lease.token);
+    if (grant != NULL && !grant->broken && !may_have_passed(world, &grant->renewed, grant->ttl_ms))
+        oracle_fail(world, actor, "rule 4", "told lost without a cause");
+}
+
+/* Busy and cooling are facts about the store, and leave nothing of the asker behind. */
+static void check_refused(struct world *world, const struct actor *actor)
+{
+    if (!actor->answered)
+        oracle_fail(world, actor, "rule 10", "told of others while the store never answered");
+    if (actor->writes_in_flight > 0)
+        return;
+    read_truth(world, actor);
+    if (record_grant_by_request(&world->before, actor->request) != NULL)
+        oracle_fail(world, actor, "rule 4", "told busy while it was granted");
+}
+
+static void check_held(struct world *world, const struct actor *actor)
+{
+    const struct acquisition *own = &world->acquisitions[actor->number];
+    if (own->token == 0 || own->token != actor->lease.token)
+        oracle_fail(world, actor, "rule 2", "told a token that was not granted to it");
+    oracle_alone(world, actor);
+}
+
+void oracle_told(struct world *world, struct actor *actor, const struct lease_output *out)
+{
+    switch (out->told) {
+    case TOLD_HELD:
+        world->counts->grants++;
+        check_held(world, actor);
+        return;
+    case TOLD_LOST:
+        world->counts->told_lost++;
+        check_lost(world, actor);
+        return;
+    case TOLD_WAITING:
+        world->counts->waits++;
+        return;
+    case TOLD_ENDED:
+        world->counts->unavailable += out->outcome == OUTCOME_UNAVAILABLE ? 1 : 0;
+        if (out->outcome == OUTCOME_BUSY || out->outcome == OUTCOME_COOLING)
+            check_refused(world, actor);
+        return;
+    case TOLD_NOTHING:
+        return;
+    }
+}
+
+static bool is_inside(const struct world *world, const struct actor *actor)
+{
+    return actor->alive && actor->inside && !actor->paused &&
+           !world->acquisitions[actor->number].taken_away;
+}
+
+void oracle_alone(struct world *world, const struct actor *actor)
+{
+    enum mode mode = actor->options.request.mode;
+    size_t others = 0;
+    if (world->acquisitions[actor->number].taken_away)
+        return;
+    for (size_t i = 0; i < world->actor_count; i++) {
+        const struct actor *other = &world->actors[i];
+        bool both_read = mode == MODE_SHARED && other->options.request.mode == MODE_SHARED;
+        if (other != actor && other->key == actor->key && is_inside(world, other) && !both_read)
+            others++;
+    }
+    size_t room = mode == MODE_SLOT ? actor->options.request.limit : 1;
+    if (others < room)
+        return;
+    world->counts->overlaps++;
+    if (!world->rules.overlaps_allowed)
+        oracle_fail(world, actor, "rule 3", "two inside at once");
+}
+
+void oracle_guarded_write(struct world *world, struct key_truth *key, uint64_t token,
+                          uint32_t number)
+{
+    uint32_t order = world->acquisitions[number].order;
+    if (order < key->grant_order)
+        world->counts->stale_attempts++;
+    if (token < key->guard_token)
+        return; /* refused: what fencing is for */
+    key->guard_token = token;
+    if (order < key->guard_order) {
+        world->counts->stale_accepted++;
+        oracle_fail(world, &world->actors[0], "fencing", "a stale write was accepted");
+    }
+    key->guard_order = order;
+}

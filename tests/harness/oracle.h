@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What must hold, whatever happens. The oracle sees the store's truth before and after each write,
+ * and everything an actor is told. It is written against docs/guarantees.md, not against the
+ * code: it never calls decide().
+ */
+#ifndef LEASEHOLD_TESTS_ORACLE_H
+#define LEASEHOLD_TESTS_ORACLE_H
+
+#include "world.h"
+
+/* The first violation stays and ends the run. */
+void oracle_fail(struct world *world, const struct actor *actor, const char *rule,
+                 const char *detail);
+
+/* A write that changed the record from world->before to world->after. */
+struct change {
+    const struct actor *writer;
+    uint32_t number; /* the writer's lease, perhaps not its present one */
+    enum verb verb;
+    bool now;          /* of a break */
+    uint64_t revision; /* that the write got; 0: it deleted the record */
+};
+void oracle_changed(struct world *world, const struct change *change);
+void oracle_told(struct world *world, struct actor *actor, const struct lease_output *out);
+/* The guarded resource is written with the token of lease `number`. */
+void oracle_guarded_write(struct world *world, struct key_truth *key, uint64_t token,
+                          uint32_t number);
+/* Nobody conflicting may be inside at the same time; `actor` has just come in, or woken up. */
+void oracle_alone(struct world *world, const struct actor *actor);
+
+#endif

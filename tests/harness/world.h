@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A small world in virtual time: actors (processes with a lease on the shipped core), one store
+ * (the shipped in-memory driver) and a network between them that loses, doubles, delays and
+ * reorders. Everything follows from the seed. What must hold is checked by oracle.h on every
+ * step; what the actors want is said by a script (simulation, story).
+ */
+#ifndef LEASEHOLD_TESTS_WORLD_H
+#define LEASEHOLD_TESTS_WORLD_H
+
+#include "base/random.h"
+#include "store/exchange.h"
+
+#include <stdio.h>
+
+enum { ACTORS_MAX = 8, KEYS_MAX = 2, NUMBERS_MAX = 4096 };
+
+/* Chances are in 1/10,000. */
+struct faults {
+    unsigned lose_request, lose_answer, doubled, slow, lose_notice;
+    int64_t latency_ms, slow_ms; /* the most; the least is 0 and `latency_ms` */
+};
+
+struct world_rules {
+    struct store_facts facts;
+    bool knows_sessions; /* the store tells which processes died */
+    bool watches;        /* notices carry the record and go to all; else only the named are poked */
+    bool names_collide;  /* two keys share one name in the store */
+    int64_t tick_ms;     /* coarseness of the store's clock as it is told */
+    int64_t fastest;     /* clock rate of any actor, in thousandths */
+    bool overlaps_allowed; /* clocks run so differently that only fencing helps */
+};
+
+struct counts {
+    uint64_t operations, grants, renewals, expiries, takeovers, offers, passed_on, waits;
+    uint64_t lost_requests, lost_answers, doubled, slow, lost_notices, pauses, crashes, outages;
+    uint64_t told_lost, stale_attempts, stale_accepted, overlaps, breaks, cooldowns, histories;
+    uint64_t steps, unavailable;
+};
+
+struct actor {
+    size_t index;
+    char name[8];
+    bool alive, paused;
+    uint64_t session;
+    int64_t offset_ms, resumes_at_ms, asleep_ms;
+    int64_t rate; /* thousandths: how fast its clock runs against the store's */
+    bool busy;    /* has a lease that has not ended */
+    struct lease lease;
+    struct lease_options options;
+    struct sighting sightings[KEYS_MAX];
+    char holder[16], request[24];
+    uint32_t number; /* of the lease; old messages carry an older one */
+    size_t key;
+    int64_t began_ms; /* global */
+    uint64_t timer;   /* generation */
+    bool answered;    /* the store has answered this lease at least once */
+    size_t writes_in_flight;
+    /* the last record heard of */
+    bool known;
+    struct store_answer heard; /* its bytes are the actor's own */
+    char *bytes;
+    /* its work */
+    bool inside, lost;
+    uint64_t token;
+};
+
+struct world;
+typedef void script_told(struct world *world, struct actor *actor, const struct lease_output *out);
+typedef void script_event(struct world *world, struct actor *actor, int what, uint64_t value);
+
+/* What the oracle knows of each lease by its number. */
+struct acquisition {
+    size_t key;
+    enum verb verb;        /* asked for, or the errand's */
+    int32_t priority;
+    uint64_t errand_token; /* renewed or released by an errand */
+    uint64_t token;        /* granted by the store; 0: not yet */
+    uint32_t order;        /* of its grant */
+    bool taken_away;       /* by `break --now`, or by somebody else with its token */
+};
+
+struct key_truth {
+    const char *key;
+    uint64_t top_token;   /* highest ever granted */
+    uint32_t grant_order; /* of the grants, as the store made them */
+    uint64_t guard_token; /* highest that the guarded resource has seen */
+    uint32_t guard_order;
+};
+
+struct world {
+    struct random random;
+    int64_t now_ms;
+    struct world_rules rules;
+    struct faults faults;
+    bool store_down;
+    size_t actor_count, key_count;
+    struct actor actors[ACTORS_MAX];
+    struct key_truth keys[KEYS_MAX];
+    void *store;
+    struct counts *counts;
+    script_told *told;
+    script_event *event;
+    void *script; /* the script's own */
+    FILE *trace;  /* NULL: quiet */
+    uint32_t next_number;
+    uint64_t next_session;
+    struct acquisition acquisitions[NUMBERS_MAX];
+    bool dead_session[NUMBERS_MAX];
+    struct heap *heap;
+    char violation[512];
+    /* scratch */
+    struct record record, before, after;
+    struct lease_output output;
+    char encoded[RECORD_MAX];
+};
+
+void world_init(struct world *world, uint64_t seed, struct counts *counts);
+void world_done(struct world *world);
+/* Runs until the time, the end of all events, or a violation. */
+void world_run(struct world *world, int64_t until_ms);
+bool world_idle(const struct world *world);
+
+/* A script's own event: `event` is called with it at that time, or, when the actor is paused and
+ * `what` is not negative, when it goes on. */
+void world_plan(struct world *world, struct actor *actor, int64_t at_ms, int what, uint64_t value);
+int64_t actor_clock(const struct world *world, const struct actor *actor);
+/* The first moment at which the actor's clock shows that time. */
+int64_t actor_moment(const struct world *world, const struct actor *actor, int64_t clock_ms);
+
+struct actor *world_add_actor(struct world *world, const char *name);
+/* The caller has filled options (but holder, request, session) and key. */
+void actor_start(struct world *world, struct actor *actor);
+void actor_let_go(struct world *world, struct actor *actor);
+void actor_crash(struct world *world, struct actor *actor);
+void actor_revive(struct world *world, struct actor *actor);
+void actor_pause(struct world *world, struct actor *actor, int64_t until_ms);
+void actor_resume(struct world *world, struct actor *actor);
+/* A write to the guarded resource with the token of the actor's grant; arrives later. */
+void actor_write(struct world *world, struct actor *actor, int64_t delay_ms);
+
+bool chance(struct world *world, unsigned in_ten_thousand);
+void world_say(struct world *world, const char *who, const char *what);
+
+#endif

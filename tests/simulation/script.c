@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See script.h. */
+#include "script.h"
+
+#include "oracle.h"
+
+#include <string.h>
+
+/* Script events; negative ones also reach an actor that stands still. */
+enum {
+    WAKE_UP = -1,
+    NEXT = 1,
+    STOP_WORK, /* value: the lease's number */
+    WRITE,
+    GIVE_UP,
+    DIE,
+    BE_BORN,
+    STAND_STILL,
+    STORE_GOES,
+    STORE_COMES,
+};
+
+struct life {
+    uint64_t first_operation; /* count at the seed's start */
+    bool quiet;               /* faults are over; everybody finishes */
+    unsigned pause_chance, crash_chance;
+    int64_t ttl_least_ms, ttl_most_ms;
+    bool one_holder_name;
+    uint32_t limit[KEYS_MAX];
+    uint64_t old_token[KEYS_MAX];
+};
+
+static uint64_t below(struct world *world, uint64_t most)
+{
+    return random_below(&world->random, most);
+}
+
+static int64_t between(struct world *world, int64_t least, int64_t most)
+{
+    return least + (int64_t)below(world, (uint64_t)(most - least) + 1);
+}
+
+static void plan(struct world *world, struct actor *actor, int64_t in_ms, int what)
+{
+    world_plan(world, actor, world->now_ms + in_ms, what, actor->number);
+}
+
+static int64_t new_ttl(struct world *world, const struct life *life)
+{
+    return between(world, life->ttl_least_ms, life->ttl_most_ms);
+}
+
+static void plan_faults(struct world *world, struct actor *actor, const struct life *life)
+{
+    if (chance(world, life->crash_chance))
+        plan(world, actor, between(world, 0, 3000), DIE);
+    if (chance(world, life->pause_chance))
+        plan(world, actor, between(world, 0, 3000), STAND_STILL);
+}
+
+static void ask(struct world *world, struct actor *actor, const struct life *life)
+{
+    struct request *request = &actor->options.request;
+    bool slot = life->limit[actor->key] > 0;
+    request->verb = VERB_ASK;
+    request->limit = life->limit[actor->key];
+    request->mode = slot ? MODE_SLOT : chance(world, 3500) ? MODE_SHARED : MODE_EXCLUSIVE;
+    request->waits = chance(world, 7000);
+    request->priority = chance(world, 3000) ? (int32_t)between(world, -3, 3) : 0;
+    request->lock_delay_ms = chance(world, 1500) ? between(world, 50, 1000) : 0;
+    request->bound = chance(world, 6000);
+    actor->options.wait_ms = !request->waits       ? 0
+                             : chance(world, 5000) ? WAIT_WITHOUT_LIMIT
+                                                   : between(world, 50, 5000);
+    actor->options.cooldown_ms = chance(world, 1200) ? between(world, 50, 1500) : 0;
+    plan_faults(world, actor, life);
+    actor_start(world, actor);
+}
+
+static void run_errand(struct world *world, struct actor *actor, const struct life *life)
+{
+    static const enum verb verbs[] = {VERB_LOOK,  VERB_LOOK,    VERB_BREAK,  VERB_CLEAR,
+                                      VERB_RENEW, VERB_RELEASE, VERB_RELEASE};
+    struct request *request = &actor->options.request;
+    request->verb = verbs[below(world, sizeof verbs / sizeof verbs[0])];
+    request->now = chance(world, 4000);
+    request->reason = "an operator's reason";
+    request->mode = MODE_EXCLUSIVE;
+    request->waits = false;
+    request->token = life->old_token[actor->key];
+    actor->options.cooldown_ms = 0;
+    if (request->token == 0 && (request->verb == VERB_RENEW || request->verb == VERB_RELEASE))
+        request->verb = VERB_LOOK;
+    actor_start(world, actor);
+}
+
+static void do_next(struct world *world, struct actor *actor)
+{
+    struct life *life = world->script;
+    if (actor->busy || !actor->alive || life->quiet)
+        return;
+    if (world->counts->operations - life->first_operation >= OPERATIONS_PER_SEED) {
+        life->quiet = true;
+        world->faults = (struct faults){.latency_ms = world->faults.latency_ms,
+                                        .lose_notice = world->faults.lose_notice};
+        world->store_down = false;
+        world_say(world, "", "--- faults are over ---");
+        return;
+    }
+    actor->key = below(world, world->key_count);
+    struct request *request = &actor->options.request;
+    memset(request, 0, sizeof *request);
+    request->ttl_ms = new_ttl(world, life);
+    actor->options.patience_ms = between(world, 2000, 10000);
+    actor->options.kill_grace_ms = 5000;
+    actor->options.look_ms = between(world, 1000, 5000);
+    if (chance(world, 8500))
+        ask(world, actor, life);
+    else
+        run_errand(world, actor, life);
+}
+
+static void told(struct world *world, struct actor *actor, const struct lease_output *out)
+{
+    struct life *life = world->script;
+    int64_t now_ms = actor_clock(world, actor), ttl_ms = actor->options.request.ttl_ms;
+    int64_t kill_in_ms = actor_moment(world, actor, actor->lease.kill_at_ms) - world->now_ms;
+    switch (out->told) {
+    case TOLD_HELD:
+        life->old_token[actor->key] = actor->lease.token;
+        plan(world, actor, between(world, 0, chance(world, 3000) ? ttl_ms * 2 : ttl_ms / 3),
+             STOP_WORK);
+        plan(world, actor, between(world, 0, 200), WRITE);
+        return;
+    case TOLD_LOST: /* the work may go on until it is killed, and often does */
+        if (now_ms >= actor->lease.kill_at_ms)
+            actor->inside = false;
+        plan(world, actor, chance(world, 5000) ? kill_in_ms : between(world, 0, kill_in_ms),
+             STOP_WORK);
+        return;
+    case TOLD_WAITING:
+        if (chance(world, 2000))
+            plan(world, actor, between(world, 0, 3000), GIVE_UP);
+        return;
+    case TOLD_ENDED:
+        plan(world, actor, between(world, 0, 300), NEXT);
+        return;
+    case TOLD_NOTHING:
+        return;
+    }
+}
+
+static void stand_still(struct world *world, struct actor *actor, const struct life *life)
+{
+    int64_t for_ms = between(world, 1, life->ttl_most_ms * 2);
+    actor_pause(world, actor, world->now_ms + for_ms);
+    plan(world, actor, for_ms, WAKE_UP);
+}
+
+static void happens(struct world *world, struct actor *actor, int what, uint64_t value)
+{
+    const struct life *life = world->script;
+    bool same_lease = actor->alive && actor->busy && value == actor->number;
+    switch (what) {
+    case NEXT:
+        do_next(world, actor);
+        return;
+    case WRITE:
+        if (same_lease && actor->inside) {
+            bool slow = chance(world, 2000);
+            actor_write(world, actor, between(world, 0, slow ? life->ttl_most_ms * 2 : 20));
+            plan(world, actor, between(world, 50, 800), WRITE);
+        }
+        return;
+    case STOP_WORK:
+    case GIVE_UP:
+        if (same_lease)
+            actor_let_go(world, actor);
+        return;
+    case DIE:
+        if (actor->alive && !actor->paused && !life->quiet) {
+            actor_crash(world, actor);
+            plan(world, actor, between(world, 0, 3000), BE_BORN);
+        }
+        return;
+    case BE_BORN:
+        actor_revive(world, actor);
+        plan(world, actor, 0, NEXT);
+        return;
+    case STAND_STILL:
+        if (actor->alive && !actor->paused && !life->quiet)
+            stand_still(world, actor, life);
+        return;
+    case WAKE_UP:
+        actor_resume(world, actor);
+        return;
+    case STORE_GOES:
+    case STORE_COMES:
+        world->store_down = what == STORE_GOES && !life->quiet;
+        world->counts->outages += world->store_down ? 1 : 0;
+        return;
+    default:
+        return;
+    }
+}
+
+bool script_is_wild(uint64_t seed)
+{
+    return seed % 5 == 4;
+}
+
+static void choose_faults(struct world *world, struct life *life)
+{
+    static const unsigned few[] = {0, 50, 200, 1000};
+    struct faults *faults = &world->faults;
+    faults->lose_request = few[below(world, 4)];
+    faults->lose_answer = few[below(world, 4)];
+    faults->doubled = few[below(world, 4)];
+    faults->slow = few[below(world, 4)];
+    faults->lose_notice = chance(world, 3000) ? 10000 : few[below(world, 4)];
+    faults->latency_ms = between(world, 1, 40);
+    faults->slow_ms = between(world, 100, 4000);
+    life->pause_chance = few[below(world, 4)];
+    life->crash_chance = few[below(world, 4)];
+    life->ttl_least_ms = between(world, 400, 1500);
+    life->ttl_most_ms = life->ttl_least_ms + between(world, 0, 1500);
+}
+
+static void choose_store(struct world *world, bool wild)
+{
+    struct world_rules *rules = &world->rules;
+    rules->tick_ms = 1;
+    rules->watches = chance(world, 5000);
+    rules->facts.tests_grant = chance(world, 5000);
+    rules->overlaps_allowed = wild;
+    switch (below(world, 6)) {
+    case 0:
+        rules->facts.judge = JUDGE_OBSERVED;
+        rules->facts.tests_grant = false;
+        break;
+    case 1:
+        rules->facts.judge = JUDGE_SESSION;
+        rules->knows_sessions = true;
+        break;
+    case 2: /* one host, one clock */
+        rules->facts.one_clock = !wild;
+        rules->knows_sessions = chance(world, 5000);
+        break;
+    case 3: /* a server whose dates are whole seconds */
+        rules->tick_ms = 1000;
+        rules->facts.margin_ms = 2000;
+        rules->facts.tests_grant = false;
+        break;
+    default:
+        rules->knows_sessions = chance(world, 3000);
+        break;
+    }
+}
+
+/* Clocks of one world differ by the factor 1.15 at most, or, in a wild one, by 4 and more. */
+static void add_actors(struct world *world, bool wild, const struct life *life)
+{
+    static const char *const names[] = {"ann", "bob", "cem", "dot", "eve", "fay"};
+    bool observed = world->rules.facts.judge == JUDGE_OBSERVED;
+    int64_t slowest = wild       ? 250
+                      : observed ? 933
+                                 : 870,
+            fastest = wild       ? 4000
+                      : observed ? 1072
+                                 : 1150;
+    size_t count = ACTORS_LEAST + below(world, 4);
+    world->rules.fastest = world->rules.facts.one_clock ? 1000 : fastest;
+    for (size_t i = 0; i < count; i++) {
+        struct actor *actor = world_add_actor(world, names[i]);
+        if (!world->rules.facts.one_clock) {
+            actor->rate = between(world, slowest, fastest);
+            actor->offset_ms = between(world, 0, 100000000);
+        }
+        if (life->one_holder_name)
+            memcpy(actor->holder, "pod", sizeof "pod");
+        plan(world, actor, between(world, 0, 300), NEXT);
+    }
+}
+
+static void plan_outages(struct world *world)
+{
+    for (uint64_t i = below(world, 3); i > 0; i--) {
+        int64_t from_ms = between(world, 0, 40000);
+        plan(world, &world->actors[0], from_ms, STORE_GOES);
+        plan(world, &world->actors[0], from_ms + between(world, 50, 6000), STORE_COMES);
+    }
+}
+
+static void final_read(void *caller, const struct store_answer *answer)
+{
+    *(bool *)caller = answer->present;
+}
+
+/* Asks for the key and gives it back; false when it was not granted. */
+static bool take_once(struct world *world, struct actor *actor, size_t key)
+{
+    const struct life *life = world->script;
+    uint64_t grants = world->counts->grants;
+    actor->key = key;
+    memset(&actor->options.request, 0, sizeof actor->options.request);
+    actor->options.request.ttl_ms = life->ttl_most_ms;
+    actor->options.request.waits = true;
+    actor->options.request.limit = life->limit[key];
+    actor->options.request.mode = life->limit[key] > 0 ? MODE_SLOT : MODE_EXCLUSIVE;
+    actor->options.wait_ms = WAIT_WITHOUT_LIMIT;
+    actor->options.cooldown_ms = 0;
+    actor_start(world, actor);
+    world_run(world, world->now_ms + 100000);
+    return !actor->busy && world->counts->grants > grants;
+}
+
+/*
+ * At the end everybody has finished, a newcomer gets every key, and after a few newcomers nothing
+ * is left behind: each clears away what dead waiters left.
+ */
+static void check_end(struct world *world)
+{
+    enum { TRIES = 20, PAUSE_MS = 2000 };
+    struct actor *last = &world->actors[0];
+    for (size_t i = 0; i < world->actor_count; i++)
+        if (world->actors[i].busy)
+            oracle_fail(world, &world->actors[i], "liveness", "still at it long after the faults");
+    if (world->rules.names_collide) /* one key keeps the other out for as long as it is known */
+        return;
+    if (!last->alive)
+        actor_revive(world, last);
+    for (size_t key = 0; key < world->key_count && world->violation[0] == '\0'; key++) {
+        bool granted = false, present = true;
+        for (int i = 0; i < TRIES && present && world->violation[0] == '\0'; i++) {
+            world->now_ms += PAUSE_MS;
+            granted = take_once(world, last, key) || granted;
+            struct store_request look = {.verb = VERB_STORE_READ, .key = world->keys[key].key};
+            memory_driver.submit(world->store, &look, final_read, &present);
+        }
+        if (!granted)
+            oracle_fail(world, last, "liveness", "a free key is not granted");
+        if (present)
+            oracle_fail(world, last, "free keys", "a record nobody needs is left");
+    }
+}
+
+void script_play(struct world *world, uint64_t seed, struct counts *counts, FILE *trace)
+{
+    enum { LONGEST_MS = 1000000, FINISH_MS = 200000 };
+    struct life life = {.first_operation = counts->operations};
+    bool wild = script_is_wild(seed);
+    world_init(world, seed, counts);
+    world->trace = trace;
+    world->told = told;
+    world->event = happens;
+    world->script = &life;
+    world->key_count = 1 + below(world, KEYS_MAX);
+    world->keys[0].key = "a/b";
+    world->keys[1].key = "a-b";
+    world->rules.names_collide = world->key_count == 2 && chance(world, 2000);
+    for (size_t key = 0; key < world->key_count; key++)
+        life.limit[key] = chance(world, 2500) ? (uint32_t)between(world, 1, 3) : 0;
+    life.one_holder_name = chance(world, 3000);
+    choose_faults(world, &life);
+    choose_store(world, wild);
+    add_actors(world, wild, &life);
+    plan_outages(world);
+    while (!life.quiet && world->violation[0] == '\0' && world->now_ms < LONGEST_MS)
+        world_run(world, world->now_ms + 1000);
+    world_run(world, world->now_ms + FINISH_MS);
+    if (world->violation[0] == '\0')
+        check_end(world);
+    world_done(world);
+}

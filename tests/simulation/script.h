@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A seed's life: how the world is made, what its actors want, what happens to them. All of it
+ * follows from the seed. Two kinds of worlds: tame ones, whose clocks differ by at most 1.15, where
+ * nobody may ever be inside together; and wild ones, up to 4 apart, where only fencing helps.
+ */
+#ifndef LEASEHOLD_TESTS_SCRIPT_H
+#define LEASEHOLD_TESTS_SCRIPT_H
+
+#include "world.h"
+
+#include <stdbool.h>
+
+enum { OPERATIONS_PER_SEED = 200, ACTORS_LEAST = 3 };
+
+bool script_is_wild(uint64_t seed);
+
+/* Plays the whole seed; world->violation says what went wrong, if anything did. */
+void script_play(struct world *world, uint64_t seed, struct counts *counts, FILE *trace);
+
+#endif
