@@ -411,7 +411,7 @@ static void handle(struct lease *l, const struct event *event, struct record *re
 static int64_t wake_at(const struct lease *l)
 {
     int64_t at = l->in_flight ? l->answer_by_ms : l->next_at_ms;
-    if (lease_holds(l) && l->deadline_ms < at)
+    if (lease_holds(l) && l->deadline_ms < at && !MUTANT(RENEWAL_FAILURE_IGNORED))
         at = l->deadline_ms;
     bool hears_out = l->state == LEASE_OFFERED && l->in_flight;
     return !hears_out && l->give_up_at_ms < at ? l->give_up_at_ms : at;

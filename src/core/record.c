@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "core/mutant.h"
 
 #include <string.h>
 
@@ -36,6 +37,7 @@ void record_resolve(struct record *record, const struct stamp *written)
 {
     ASSERT(written->revision != THIS_WRITE && written->revision <= REVISION_MAX);
     ASSERT(written->epoch <= EPOCH_MAX);
+    ASSERT(written->time_ms == TIME_UNKNOWN || written->time_ms >= 0);
     for (size_t i = 0; i < record->grant_count; i++) {
         resolve(&record->grants[i].granted, written);
         resolve(&record->grants[i].renewed, written);
@@ -64,7 +66,7 @@ static size_t quoted_length(const char *words)
     return length;
 }
 
-static size_t meta_weight(const struct meta *meta)
+size_t meta_weight(const struct meta *meta)
 {
     size_t weight = 16;
     for (size_t at = 0; at < meta->used; at += strlen(meta->text + at) + 1)
@@ -72,7 +74,8 @@ static size_t meta_weight(const struct meta *meta)
     return weight;
 }
 
-enum { RECORD_WEIGHT = 512, GRANT_WEIGHT = 320, PLACE_WEIGHT = 256 };
+/* Everything but the words, at its longest. */
+enum { RECORD_WEIGHT = 280, GRANT_WEIGHT = 248, PLACE_WEIGHT = 188, OFFER_WEIGHT = 48 };
 
 size_t record_weight(const struct record *record)
 {
@@ -85,7 +88,8 @@ size_t record_weight(const struct record *record)
     }
     for (size_t i = 0; i < record->place_count; i++) {
         const struct place *place = &record->places[i];
-        weight += PLACE_WEIGHT + quoted_length(place->holder) + quoted_length(place->request);
+        weight += PLACE_WEIGHT + quoted_length(place->holder) + quoted_length(place->request) +
+                  (place->offered ? OFFER_WEIGHT : 0);
     }
     return weight;
 }
@@ -100,7 +104,8 @@ static const char *broken_grants(const struct record *record)
             return "an exclusive grant is not alone (rule 1)";
         for (size_t j = 0; j < i; j++)
             if (grant->n == record->grants[j].n &&
-                grant->granted.revision == record->grants[j].granted.revision)
+                grant->granted.revision == record->grants[j].granted.revision &&
+                grant->granted.epoch == record->grants[j].granted.epoch)
                 return "two grants share a token (rule 2)";
     }
     if (record->limit > 0 && record->grant_count + record_offers(record) > record->limit)
@@ -118,6 +123,8 @@ static const char *broken_places(const struct record *record)
             return "a ticket that was not given out";
         if (i > 0 && place->ticket <= record->places[i - 1].ticket)
             return "places are not in order of their tickets";
+        if ((place->mode == MODE_SLOT) != (record->limit > 0))
+            return "a place of a semaphore without a limit, or of a lock with one";
         if (!place->offered)
             continue;
         if (writer_inside)
@@ -143,6 +150,8 @@ uint64_t token_of(const struct stamp *granted, uint16_t n)
 {
     if (granted->revision == THIS_WRITE)
         return 0;
+    if (MUTANT(TOKEN_FROM_TIME))
+        return ((uint64_t)granted->time_ms << 10) + n;
     return ((uint64_t)granted->epoch << 55) + (granted->revision << 10) + n;
 }
 
@@ -224,13 +233,25 @@ void record_remove_place(struct record *record, struct place *place)
     memmove(place, place + 1, (record->place_count - at) * sizeof *place);
 }
 
+static bool meta_has(const struct meta *meta, const char *name)
+{
+    const char *at = meta->text;
+    for (size_t i = 0; i < meta->count; i++) {
+        if (strcmp(at, name) == 0)
+            return true;
+        at += strlen(at) + 1;
+        at += strlen(at) + 1;
+    }
+    return false;
+}
+
 bool meta_add(struct meta *meta, const char *name, const char *value)
 {
     size_t name_length = strlen(name), value_length = strlen(value);
     size_t room = META_MAX - meta->used;
-    if (meta->count == META_PAIRS_MAX || name_length == 0 ||
-        name_length + value_length + 2 > room || !text_is_clean(name, name_length) ||
-        !text_is_clean(value, value_length))
+    bool clean = text_is_clean(name, name_length) && text_is_clean(value, value_length);
+    bool fits = name_length + value_length + 2 <= room && meta->count < META_PAIRS_MAX;
+    if (name_length == 0 || !clean || !fits || meta_has(meta, name))
         return false;
     memcpy(meta->text + meta->used, name, name_length + 1);
     memcpy(meta->text + meta->used + name_length + 1, value, value_length + 1);

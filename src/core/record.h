@@ -27,11 +27,14 @@ enum {
     PRIORITY_MAX = 100,
     PASSED_MAX = 1000000,
     RECORD_MAX = 64 * 1024, /* encoded */
+    RECORD_RESERVE = 4096,  /* for offers, grants made of places, a break's reason, spans */
     EPOCH_MAX = 511,
     GRANT_STEP = 64, /* between the n of two grants of one write; below it, local hand-overs */
 };
 
 #define TTL_MAX_MS   ((int64_t)24 * 3600 * 1000)
+#define SPAN_MAX_MS  ((int64_t)366 * 24 * 3600 * 1000) /* cooldown, lock-delay */
+#define TIME_MAX_MS  (((int64_t)1 << 53) - 1)          /* of a store's clock, from 0 */
 #define REVISION_MAX (((uint64_t)1 << 45) - 1)
 #define THIS_WRITE   ((uint64_t)0) /* as a stamp's revision: resolved by the reader */
 #define TIME_UNKNOWN INT64_MIN     /* as a stamp's time: the store has no clock */
@@ -115,6 +118,7 @@ void record_resolve(struct record *record, const struct stamp *written);
 bool record_needed(const struct record *record);
 /* An upper bound of the encoded length; what the rules make never exceeds RECORD_MAX. */
 size_t record_weight(const struct record *record);
+size_t meta_weight(const struct meta *meta);
 /* NULL, or which invariant is broken: shown to the invariant's breaker, asserted by the rules. */
 const char *record_broken(const struct record *record);
 
@@ -132,7 +136,7 @@ struct place *record_add_place(struct record *record);
 void record_remove_grant(struct record *record, struct grant *grant);
 void record_remove_place(struct record *record, struct place *place);
 
-/* False when there is no room or the words are empty, too long or not clean text. */
+/* False when there is no room, the name is empty or there already, or the words are not clean. */
 bool meta_add(struct meta *meta, const char *name, const char *value);
 
 #endif

@@ -98,8 +98,7 @@ static void remove_lost_places(struct record *record, uint64_t own, const struct
 }
 
 /* Takes out what time has ended. The next write carries it; nobody writes for this alone. */
-static void prune(struct record *record, uint64_t own, const struct view *view,
-                  struct verdict *out)
+static void prune(struct record *record, uint64_t own, const struct view *view, struct verdict *out)
 {
     remove_ended_grants(record, view, out);
     remove_lost_places(record, own, view, out);
@@ -126,19 +125,39 @@ static void fill_place(struct place *place, const struct request *request)
 
 /*
  * The place is the process's, not the request's: a process that gave up without reaching the
- * store, and asks again, goes on with the place it left behind. NULL when the queue is full.
+ * store, and asks again, goes on with the place it left behind. And a request that was repeated
+ * from another process goes on there.
  */
+static struct place *find_place(struct record *record, const struct request *request)
+{
+    struct place *place = record_place_by_request(record, request->request);
+    struct place *left_behind = record_place_by_session(record, request->session);
+    if (place == NULL || left_behind == NULL || place == left_behind)
+        return place != NULL ? place : left_behind;
+    record_remove_place(record, left_behind);
+    return record_place_by_request(record, request->request);
+}
+
+/* Room for us as a waiter and, with our meta, as a holder. */
+static bool fits(const struct record *record, const struct request *request)
+{
+    size_t meta = request->meta != NULL ? meta_weight(request->meta) : 0;
+    return record_weight(record) + meta + RECORD_RESERVE <= RECORD_MAX;
+}
+
+/* NULL when the queue or the record is full. */
 static struct place *own_place(struct record *record, const struct request *request)
 {
-    struct place *place = record_place_by_session(record, request->session);
-    if (place != NULL && strcmp(place->request, request->request) == 0)
-        return place;
-    if (place == NULL && record->place_count == PLACES_MAX)
+    struct place *place = find_place(record, request);
+    bool is_new = place == NULL;
+    if (is_new && record->place_count == PLACES_MAX)
         return NULL;
-    if (place == NULL)
+    if (is_new)
         place = record_add_place(record);
-    fill_place(place, request);
-    if (record_weight(record) <= RECORD_MAX)
+    if (is_new || place->session != request->session ||
+        strcmp(place->request, request->request) != 0)
+        fill_place(place, request);
+    if ((!is_new && request->meta == NULL) || fits(record, request))
         return place;
     record_remove_place(record, place);
     return NULL;
@@ -211,12 +230,14 @@ static struct verdict ask_in_line(struct record *record, const struct request *r
                                   const struct view *view, const struct stamp *previous,
                                   struct verdict out)
 {
-    bool had_place = record_place_by_request(record, request->request) != NULL;
-    bool had_other = !had_place && record_place_by_session(record, request->session) != NULL;
+    const struct place *known = record_place_by_request(record, request->request);
+    bool had_place = known != NULL && known->session == request->session;
+    size_t places = record->place_count;
     struct place *place = own_place(record, request);
     if (place == NULL) {
         out.kind = VERDICT_BUSY;
         out.why = "queue full";
+        out.write = out.write || record->place_count != places;
     } else if (may_enter(record, place, view)) {
         enter(record, place, request, previous, &out);
     } else if (request->waits) {
@@ -224,8 +245,8 @@ static struct verdict ask_in_line(struct record *record, const struct request *r
         out.write = out.write || !had_place;
     } else {
         out.kind = VERDICT_BUSY;
-        out.write = out.write || had_place || had_other;
         record_remove_place(record, place);
+        out.write = out.write || record->place_count != places;
     }
     out.offered = queue_hand_on(record, view);
     out.write = out.write || out.offered > 0;
@@ -301,12 +322,15 @@ static struct verdict renew(struct record *record, const struct request *request
         return (struct verdict){.kind = VERDICT_STALE};
     if (grant->broken && !MUTANT(BREAK_IGNORED))
         return (struct verdict){.kind = VERDICT_BROKEN, .why = record->reason};
-    if (grant->session != request->session) {
+    bool re_homed = grant->session != request->session;
+    if (re_homed) {
         grant->session = request->session;
         grant->bound = request->bound;
     }
+    /* Its old home may still count on the old length: a stranger can only make it longer. */
+    if (!re_homed || request->ttl_ms > grant->ttl_ms)
+        grant->ttl_ms = request->ttl_ms;
     grant->renewed = (struct stamp){.revision = THIS_WRITE};
-    grant->ttl_ms = request->ttl_ms;
     return (struct verdict){.kind = VERDICT_DONE, .write = true, .n = grant->n};
 }
 

@@ -27,6 +27,15 @@ void exchange_request(const struct lease *lease, const struct lease_output *outp
     }
 }
 
+/* Tokens are made of these: what cannot be one is refused, not bent. */
+static bool is_sane(const struct stamp *written)
+{
+    bool has_time = written->time_ms != TIME_UNKNOWN;
+    return written->revision > 0 && written->revision <= REVISION_MAX &&
+           written->epoch <= EPOCH_MAX &&
+           (!has_time || (written->time_ms >= 0 && written->time_ms <= TIME_MAX_MS));
+}
+
 void exchange_event(const struct store_answer *answer, const char *key, struct record *record,
                     struct event *out, const char **why)
 {
@@ -39,6 +48,12 @@ void exchange_event(const struct store_answer *answer, const char *key, struct r
     out->known = true;
     if (!answer->present) {
         record_init(record, key);
+        return;
+    }
+    if (!is_sane(&answer->written)) {
+        out->answer = ANSWER_TROUBLE;
+        out->known = false;
+        *why = "the store's revision or time is out of bounds";
         return;
     }
     enum decode_result result = record_decode(answer->bytes, answer->length, record, &error);

@@ -305,9 +305,9 @@ static bool read_terms(struct cursor *cursor, int64_t *ttl_ms, int64_t *lock_del
 
 static bool read_meta(struct cursor *cursor, struct meta *meta)
 {
-    char name[META_MAX + 1], value[META_MAX + 1];
     if (!cursor_take(cursor, ",\"meta\":{"))
         return true;
+    char name[META_MAX + 1], value[META_MAX + 1];
     do {
         size_t start = cursor->at;
         if (!cursor_words(cursor, /* least= */ 1, META_MAX, "a name of meta", name) ||
@@ -483,8 +483,8 @@ enum decode_result record_decode(const char *bytes, size_t length, struct record
 const char *decode_result_text(enum decode_result result)
 {
     switch (result) {
-#define DECODE_RESULT_TEXT(name, words)                                                            \
-    case name:                                                                                     \
+#define DECODE_RESULT_TEXT(name, words) \
+    case name:                          \
         return words;
         DECODE_RESULTS(DECODE_RESULT_TEXT)
 #undef DECODE_RESULT_TEXT

@@ -32,13 +32,12 @@ enum { RECORD_VERSION = 1 };
 
 /* The largest number that every JSON reader keeps; the end of tickets and of a store's time. */
 #define RECORD_NUMBER_MAX (((uint64_t)1 << 53) - 1)
-#define SPAN_MAX_MS ((int64_t)366 * 24 * 3600 * 1000)
 
-#define DECODE_RESULTS(X)                                                                          \
-    X(DECODE_OK, "a record")                                                                       \
-    X(DECODE_NOT_OURS, "the value was not written by leasehold")                                   \
-    X(DECODE_NEWER_VERSION, "the record was written by a newer leasehold")                         \
-    X(DECODE_TOO_LONG, "the record is too long")                                                   \
+#define DECODE_RESULTS(X)                                                  \
+    X(DECODE_OK, "a record")                                               \
+    X(DECODE_NOT_OURS, "the value was not written by leasehold")           \
+    X(DECODE_NEWER_VERSION, "the record was written by a newer leasehold") \
+    X(DECODE_TOO_LONG, "the record is too long")                           \
     X(DECODE_BROKEN, "the record is broken")
 
 enum decode_result {

@@ -136,6 +136,7 @@ static void tell(struct world *world, struct actor *actor)
         actor->inside = true;
         actor->lost = false;
         actor->token = actor->lease.token;
+        actor->order = world->acquisitions[actor->number].order;
     } else if (out->told == TOLD_LOST) {
         actor->lost = true;
     } else if (out->told == TOLD_ENDED) {
@@ -301,8 +302,10 @@ void actor_start(struct world *world, struct actor *actor)
     request->holder = actor->holder;
     request->request = actor->request;
     request->session = actor->session;
-    world->acquisitions[actor->number] = (struct acquisition){
-        .key = actor->key, .verb = request->verb, .priority = request->priority, .errand_token = request->token};
+    world->acquisitions[actor->number] = (struct acquisition){.key = actor->key,
+                                                              .verb = request->verb,
+                                                              .priority = request->priority,
+                                                              .errand_token = request->token};
     actor->options.store = world->rules.facts;
     actor->busy = true;
     actor->answered = actor->known = actor->inside = actor->lost = false;
@@ -370,7 +373,7 @@ void actor_write(struct world *world, struct actor *actor, int64_t delay_ms)
     world_schedule(world, (struct happening){.at_ms = world->now_ms + delay_ms,
                                              .kind = HAPPENS_GUARDED,
                                              .actor = actor->index,
-                                             .what = (int)(actor->number * KEYS_MAX + actor->key),
+                                             .what = (int)(actor->order * KEYS_MAX + actor->key),
                                              .value = actor->token});
 }
 

@@ -187,6 +187,7 @@ static void check_spans(struct world *world, const struct change *change, bool c
     bool fresh = is->length_ms > 0 && is->since.revision == change->revision;
     if (running && !same && !fresh && change->verb != VERB_CLEAR)
         oracle_fail(world, change->writer, "rule 5", "a cooldown was cut short");
+    world->counts->cooldowns += fresh ? 1 : 0;
     if (fresh && change->verb != VERB_RELEASE)
         oracle_fail(world, change->writer, "rule 5", "a cooldown without a release");
     bool delay_began = world->after.delay.length_ms > 0 && world->before.delay.length_ms == 0;
@@ -267,7 +268,13 @@ static void check_refused(struct world *world, const struct actor *actor)
     if (actor->writes_in_flight > 0)
         return;
     read_truth(world, actor);
-    if (record_grant_by_request(&world->before, actor->request) != NULL)
+    const struct grant *grant = record_grant_by_request(&world->before, actor->request);
+    if (grant == NULL)
+        return;
+    /* A doubled create that lands after the answer is a ghost: it costs one TTL, as we state. */
+    bool ghost = grant->granted.time_ms >= actor->heard.now_ms;
+    world->counts->ghosts += ghost ? 1 : 0;
+    if (!ghost)
         oracle_fail(world, actor, "rule 4", "told busy while it was granted");
 }
 
@@ -330,9 +337,8 @@ void oracle_alone(struct world *world, const struct actor *actor)
 }
 
 void oracle_guarded_write(struct world *world, struct key_truth *key, uint64_t token,
-                          uint32_t number)
+                          uint32_t order)
 {
-    uint32_t order = world->acquisitions[number].order;
     if (order < key->grant_order)
         world->counts->stale_attempts++;
     if (token < key->guard_token)

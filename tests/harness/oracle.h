@@ -23,9 +23,9 @@ struct change {
 };
 void oracle_changed(struct world *world, const struct change *change);
 void oracle_told(struct world *world, struct actor *actor, const struct lease_output *out);
-/* The guarded resource is written with the token of lease `number`. */
+/* The guarded resource is written with the token of the grant that was the `order`-th. */
 void oracle_guarded_write(struct world *world, struct key_truth *key, uint64_t token,
-                          uint32_t number);
+                          uint32_t order);
 /* Nobody conflicting may be inside at the same time; `actor` has just come in, or woken up. */
 void oracle_alone(struct world *world, const struct actor *actor);
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEAP_FIRST = 256 };
+enum { HEAP_FIRST = 256, STEPS_AT_ONCE = 10000 };
 
 struct heap {
     size_t count, size;
@@ -200,6 +200,11 @@ void world_run(struct world *world, int64_t until_ms)
     struct heap *heap = world->heap;
     while (heap->count > 0 && heap->items[0].at_ms <= until_ms && world->violation[0] == '\0') {
         struct happening happening = take_first(heap);
+        if (happening.at_ms == world->now_ms && ++world->steps_here > STEPS_AT_ONCE)
+            oracle_fail(world, &world->actors[happening.actor], "liveness",
+                        "goes round in circles");
+        if (happening.at_ms != world->now_ms)
+            world->steps_here = 0;
         world->now_ms = happening.at_ms;
         world->counts->steps++;
         if (!put_off(world, &happening))

@@ -35,7 +35,7 @@ struct counts {
     uint64_t operations, grants, renewals, expiries, takeovers, offers, passed_on, waits;
     uint64_t lost_requests, lost_answers, doubled, slow, lost_notices, pauses, crashes, outages;
     uint64_t told_lost, stale_attempts, stale_accepted, overlaps, breaks, cooldowns, histories;
-    uint64_t steps, unavailable;
+    uint64_t steps, unavailable, ghosts;
 };
 
 struct actor {
@@ -63,6 +63,7 @@ struct actor {
     /* its work */
     bool inside, lost;
     uint64_t token;
+    uint32_t order;
 };
 
 struct world;
@@ -72,7 +73,7 @@ typedef void script_event(struct world *world, struct actor *actor, int what, ui
 /* What the oracle knows of each lease by its number. */
 struct acquisition {
     size_t key;
-    enum verb verb;        /* asked for, or the errand's */
+    enum verb verb; /* asked for, or the errand's */
     int32_t priority;
     uint64_t errand_token; /* renewed or released by an errand */
     uint64_t token;        /* granted by the store; 0: not yet */
@@ -91,6 +92,7 @@ struct key_truth {
 struct world {
     struct random random;
     int64_t now_ms;
+    unsigned steps_here; /* since time last moved */
     struct world_rules rules;
     struct faults faults;
     bool store_down;

@@ -139,7 +139,7 @@ static void told(struct world *world, struct actor *actor, const struct lease_ou
              STOP_WORK);
         return;
     case TOLD_WAITING:
-        if (chance(world, 2000))
+        if (!life->quiet && chance(world, 2000))
             plan(world, actor, between(world, 0, 3000), GIVE_UP);
         return;
     case TOLD_ENDED:
@@ -365,7 +365,8 @@ void script_play(struct world *world, uint64_t seed, struct counts *counts, FILE
     choose_store(world, wild);
     add_actors(world, wild, &life);
     plan_outages(world);
-    while (!life.quiet && world->violation[0] == '\0' && world->now_ms < LONGEST_MS)
+    while (!life.quiet && world->violation[0] == '\0' && world->now_ms < LONGEST_MS &&
+           !world_idle(world))
         world_run(world, world->now_ms + 1000);
     world_run(world, world->now_ms + FINISH_MS);
     if (world->violation[0] == '\0')
