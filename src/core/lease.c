@@ -100,7 +100,7 @@ static void poke(struct lease_output *out, uint64_t session)
         out->poke[out->poke_count++] = session;
 }
 
-/* Whom to wake when the write is in: those it names, and those it sends home. */
+/* Whom to wake when the write is in: those it names … */
 static void poke_named(const struct record *record, const char *own, struct lease_output *out)
 {
     for (size_t i = 0; i < record->place_count; i++)
@@ -109,9 +109,21 @@ static void poke_named(const struct record *record, const char *own, struct leas
     for (size_t i = 0; i < record->grant_count; i++) {
         const struct grant *grant = &record->grants[i];
         bool other = own == NULL || strcmp(grant->request, own) != 0;
-        if (other && (grant->broken || grant->granted.revision == THIS_WRITE))
+        if (other && grant->granted.revision == THIS_WRITE)
             poke(out, grant->session);
     }
+}
+
+/* … and those it sends home: waiters when a cooldown begins, holders when a lock is broken. */
+static void poke_dismissed(const struct record *record, const struct request *request,
+                           struct lease_output *out)
+{
+    if (request->verb == VERB_RELEASE && request->cooldown_ms > 0)
+        for (size_t i = 0; i < record->place_count; i++)
+            poke(out, record->places[i].session);
+    if (request->verb == VERB_BREAK)
+        for (size_t i = 0; i < record->grant_count; i++)
+            poke(out, record->grants[i].session);
 }
 
 static void write_record(struct lease *l, const struct request *request, struct record *record,
@@ -142,9 +154,7 @@ static void consider(struct lease *l, struct record *record, const struct stamp 
 {
     struct request request = request_of(l);
     struct view view = lease_observe(l, record, at, fresh);
-    if (request.verb == VERB_RELEASE && request.cooldown_ms > 0)
-        for (size_t i = 0; i < record->place_count; i++)
-            poke(out, record->places[i].session);
+    poke_dismissed(record, &request, out);
     out->verdict = decide(record, &request, &view);
     out->decided = true;
     bool nothing_to_do = at->revision == 0 && !record_needed(record);
@@ -241,6 +251,13 @@ static void start(struct lease *l, const struct event *event, struct record *rec
     consider(l, record, event->known ? &event->at : &(struct stamp){0}, /* fresh= */ false, out);
 }
 
+/* Who asks does not outwait a store in trouble (rule 10); who holds tries until the deadline. */
+static int64_t end_of_patience(const struct lease *l)
+{
+    bool impatient = lease_asks(l) && l->trouble_since_ms != NEVER;
+    return impatient ? l->trouble_since_ms + l->options->patience_ms : NEVER;
+}
+
 /* Not answered, or answered with trouble: whether it happened is not known. */
 static void trouble(struct lease *l, struct lease_output *out)
 {
@@ -252,8 +269,7 @@ static void trouble(struct lease *l, struct lease_output *out)
         l->trouble_since_ms = l->sent_at_ms;
     l->next_at_ms = l->now_ms + spread(l, RETRY_MS, RETRY_MOST_MS);
     l->attempts++;
-    bool out_of_patience = l->now_ms - l->trouble_since_ms >= l->options->patience_ms;
-    if (lease_asks(l) && out_of_patience)
+    if (l->now_ms >= end_of_patience(l))
         lease_end(l, OUTCOME_UNAVAILABLE, "the store does not answer", out);
 }
 
@@ -355,6 +371,8 @@ static void give_up(struct lease *l, struct lease_output *out)
 static void timer(struct lease *l, const struct event *event, struct record *record,
                   struct lease_output *out)
 {
+    if (l->now_ms >= end_of_patience(l))
+        lease_end(l, OUTCOME_UNAVAILABLE, "the store does not answer", out);
     if (l->in_flight && l->now_ms >= l->answer_by_ms)
         trouble(l, out);
     if (l->state != LEASE_ENDED && l->now_ms >= l->give_up_at_ms)
@@ -411,6 +429,8 @@ static void handle(struct lease *l, const struct event *event, struct record *re
 static int64_t wake_at(const struct lease *l)
 {
     int64_t at = l->in_flight ? l->answer_by_ms : l->next_at_ms;
+    if (end_of_patience(l) < at)
+        at = end_of_patience(l);
     if (lease_holds(l) && l->deadline_ms < at && !MUTANT(RENEWAL_FAILURE_IGNORED))
         at = l->deadline_ms;
     bool hears_out = l->state == LEASE_OFFERED && l->in_flight;

@@ -122,38 +122,71 @@ void world_plan(struct world *world, struct actor *actor, int64_t at_ms, int wha
                                              .value = value});
 }
 
+static struct message *copy_message(struct world *world, const struct message *message)
+{
+    struct message *copy = malloc(sizeof *copy + message->length);
+    if (copy == NULL)
+        abort();
+    memcpy(copy, message, sizeof *copy + message->length);
+    if (copy->counted)
+        world->actors[copy->actor].writes_in_flight++;
+    world->counts->doubled++;
+    return copy;
+}
+
+static void transmit_one(struct world *world, struct message *message, enum happening_kind kind,
+                         int64_t held_ms)
+{
+    const struct faults *faults = &world->faults;
+    int64_t delay =
+        faults->least_ms + (int64_t)random_below(&world->random, (uint64_t)faults->latency_ms + 1);
+    if (chance(world, faults->slow)) {
+        delay += (int64_t)random_below(&world->random, (uint64_t)faults->slow_ms + 1);
+        world->counts->slow++;
+    }
+    world_schedule(world, (struct happening){.at_ms = world->now_ms + delay + held_ms,
+                                             .kind = kind,
+                                             .actor = message->actor,
+                                             .message = message});
+}
+
+/* What a story wants to happen to this message; taken once. */
+static struct mischief take_mischief(struct actor *actor, enum happening_kind kind)
+{
+    struct mischief *all = &actor->mischief;
+    struct mischief now = {0};
+    if (kind == HAPPENS_REQUEST) {
+        now = (struct mischief){.lose_request = all->lose_request,
+                                .double_request = all->double_request,
+                                .hold_request_ms = all->hold_request_ms};
+        all->lose_request = all->double_request = false;
+        all->hold_request_ms = 0;
+    } else if (kind == HAPPENS_ANSWER) {
+        now = (struct mischief){.lose_answer = all->lose_answer,
+                                .double_answer = all->double_answer,
+                                .hold_answer_ms = all->hold_answer_ms};
+        all->lose_answer = all->double_answer = false;
+        all->hold_answer_ms = 0;
+    } else {
+        now.lose_notices = all->lose_notices;
+    }
+    return now;
+}
+
 /* Sends a message, perhaps twice, perhaps never; ownership passes on. */
 void world_transmit(struct world *world, struct message *message, enum happening_kind kind,
                     unsigned lose, uint64_t *lost)
 {
-    const struct faults *faults = &world->faults;
-    bool twice = kind != HAPPENS_NOTICE && chance(world, faults->doubled);
-    if (chance(world, lose)) {
+    struct mischief now = take_mischief(&world->actors[message->actor], kind);
+    bool twice = kind != HAPPENS_NOTICE && chance(world, world->faults.doubled);
+    if (now.lose_request || now.lose_answer || now.lose_notices || chance(world, lose)) {
         (*lost)++;
         drop_message(world, message);
         return;
     }
-    for (int copies = twice ? 2 : 1; copies > 0; copies--) {
-        struct message *copy = message;
-        if (copies == 2) {
-            copy = malloc(sizeof *copy + message->length);
-            if (copy == NULL)
-                abort();
-            memcpy(copy, message, sizeof *copy + message->length);
-            if (copy->counted)
-                world->actors[copy->actor].writes_in_flight++;
-            world->counts->doubled++;
-        }
-        int64_t delay = (int64_t)random_below(&world->random, (uint64_t)faults->latency_ms + 1);
-        if (chance(world, faults->slow)) {
-            delay += (int64_t)random_below(&world->random, (uint64_t)faults->slow_ms + 1);
-            world->counts->slow++;
-        }
-        world_schedule(world, (struct happening){.at_ms = world->now_ms + delay,
-                                                 .kind = kind,
-                                                 .actor = copy->actor,
-                                                 .message = copy});
-    }
+    if (twice || now.double_request || now.double_answer)
+        transmit_one(world, copy_message(world, message), kind, /* held_ms= */ 0);
+    transmit_one(world, message, kind, now.hold_request_ms + now.hold_answer_ms);
 }
 
 /* A paused process hears and does nothing; it all happens when it wakes up. */

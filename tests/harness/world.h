@@ -13,12 +13,12 @@
 
 #include <stdio.h>
 
-enum { ACTORS_MAX = 8, KEYS_MAX = 2, NUMBERS_MAX = 4096 };
+enum { ACTORS_MAX = 12, KEYS_MAX = 3, NUMBERS_MAX = 4096 };
 
 /* Chances are in 1/10,000. */
 struct faults {
     unsigned lose_request, lose_answer, doubled, slow, lose_notice;
-    int64_t latency_ms, slow_ms; /* the most; the least is 0 and `latency_ms` */
+    int64_t least_ms, latency_ms, slow_ms; /* each comes on top of the one before, at random */
 };
 
 struct world_rules {
@@ -38,6 +38,13 @@ struct counts {
     uint64_t steps, unavailable, ghosts;
 };
 
+/* Told by a story to happen to the next message, once. */
+struct mischief {
+    bool lose_request, lose_answer, double_request, double_answer;
+    int64_t hold_request_ms, hold_answer_ms;
+    bool lose_notices; /* all, from then on */
+};
+
 struct actor {
     size_t index;
     char name[8];
@@ -49,6 +56,7 @@ struct actor {
     struct lease lease;
     struct lease_options options;
     struct sighting sightings[KEYS_MAX];
+    struct mischief mischief;
     char holder[16], request[24];
     uint32_t number; /* of the lease; old messages carry an older one */
     size_t key;

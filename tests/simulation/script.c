@@ -354,7 +354,7 @@ void script_play(struct world *world, uint64_t seed, struct counts *counts, FILE
     world->told = told;
     world->event = happens;
     world->script = &life;
-    world->key_count = 1 + below(world, KEYS_MAX);
+    world->key_count = 1 + below(world, 2);
     world->keys[0].key = "a/b";
     world->keys[1].key = "a-b";
     world->rules.names_collide = world->key_count == 2 && chance(world, 2000);

@@ -1,0 +1,81 @@
+# leasehold in a minute: one lock, four workers, everything that usually goes wrong.
+#   ann takes the lock; bob and cem wait in line; dot is in a hurry and hears busy.
+#   ann gives back: bob is offered the lock and accepts. He dies; his lease runs out in the store's
+#   time, and cem takes over with a higher token.
+#   cem's store goes away. She is told lost before anybody else can be let in, and stops.
+#   eve does the work with a cooldown: the next caller hears that it was just done, and by when.
+# Each line: time in ms, who, from state + event -> to state; what was decided, sent and told.
+store time
+0 ann asks deploy/payment ttl=3000
+10 bob asks deploy/payment ttl=3000
+20 cem asks deploy/payment ttl=3000
+30 dot asks deploy/payment nowait
+500 ann lets go
+700 bob dies
+4000 store shows deploy/payment
+4100 store goes
+6000 cem lets go
+6200 store comes
+8000 eve asks deploy/payment cooldown=5000
+8300 eve lets go
+9000 dot asks deploy/payment nowait
+9100 store shows deploy/payment
+14000 dot asks deploy/payment nowait
+14100 dot lets go
+---
+      0       * ann asks deploy/payment ttl=3000
+      0 ann   idle + start -> asking; verdict granted; swap if absent
+      2 ann   asking + answer ok -> held; told held, token 1024; deadline 2000, kill 2500
+     10       * bob asks deploy/payment ttl=3000
+     10 bob   idle + start -> asking; verdict granted; swap if absent
+     12 bob   asking + answer conflict -> asking; verdict waiting; swap if revision 1
+     14 bob   asking + answer ok -> waiting; told waiting
+     20       * cem asks deploy/payment ttl=3000
+     20 cem   idle + start -> asking; verdict granted; swap if absent
+     22 cem   asking + answer conflict -> asking; verdict waiting; swap if revision 2
+     24 cem   asking + answer ok -> waiting; told waiting
+     30       * dot asks deploy/payment nowait
+     30 dot   idle + start -> asking; verdict granted; swap if absent
+     32 dot   asking + answer conflict -> ended; verdict busy; told busy
+    500       * ann lets go
+    500 ann   held + let go -> releasing; verdict done; delete if revision 1
+    502 ann   releasing + answer conflict -> releasing; verdict done, named 1; swap if revision 3, wakes 1
+    504 ann   releasing + answer ok -> ended; told ok
+    504 bob   waiting + notice -> waiting; read
+    506 bob   waiting + answer ok -> offered; verdict granted (accepts); swap if revision 4
+    508 bob   offered + answer ok -> held; told held, token 5120; deadline 2506, kill 3006
+    700       * bob dies
+    700 bob   dies
+   4000       * store shows deploy/payment
+   4000 store {"leasehold":1,"key":"deploy/payment","next":4,"grants":[{"holder":"bob","request":"r2","session":"3","mode":"exclusive","bound":true,"granted":"this","ttl_ms":3000}],"places":[{"holder":"cem","request":"r3","session":"4","mode":"exclusive","bound":true,"ticket":3,"ttl_ms":3000}]}
+   4100       * store goes
+   4906 cem   waiting + timer -> waiting; read
+   5246 cem   waiting + timer -> waiting
+   5321 cem   waiting + timer -> waiting; read
+   6000       * cem lets go
+   6000 cem   waiting + let go -> leaving
+   6034 cem   leaving + timer -> leaving
+   6146 cem   leaving + timer -> leaving; verdict done; swap if revision 3
+   6200       * store comes
+   7286 cem   leaving + timer -> leaving
+   7564 cem   leaving + timer -> leaving; read
+   7566 cem   leaving + answer ok -> leaving; verdict done, expired 1; delete if revision 5
+   7568 cem   leaving + answer ok -> ended; told busy (cancelled)
+   8000       * eve asks deploy/payment cooldown=5000
+   8000 eve   idle + start -> asking; verdict granted; swap if absent
+   8002 eve   asking + answer ok -> held; told held, token 7168; deadline 28000, kill 33000
+   8300       * eve lets go
+   8300 eve   held + let go -> releasing; verdict done; swap if revision 7
+   8302 eve   releasing + answer ok -> ended; told ok
+   9000       * dot asks deploy/payment nowait
+   9000 dot   idle + start -> asking; verdict granted; swap if absent
+   9002 dot   asking + answer conflict -> ended; verdict cooling; told cooling
+   9100       * store shows deploy/payment
+   9100 store {"leasehold":1,"key":"deploy/payment","next":2,"cooling":{"since":"this","length_ms":5000,"by":"eve"}}
+  14000       * dot asks deploy/payment nowait
+  14000 dot   idle + start -> asking; verdict granted; swap if absent
+  14002 dot   asking + answer conflict -> asking; verdict granted; swap if revision 8
+  14004 dot   asking + answer ok -> held; told held, token 9216; deadline 34002, kill 39002
+  14100       * dot lets go
+  14100 dot   held + let go -> releasing; verdict done; delete if revision 9
+  14102 dot   releasing + answer ok -> ended; told ok

@@ -1,0 +1,26 @@
+# Every notice to Bob is lost. His slow look finds the offer all the same.
+store time
+0 ann asks db
+10 bob asks db look=2000
+20 bob loses notices
+500 ann lets go
+4000 bob lets go
+---
+      0       * ann asks db
+      0 ann   idle + start -> asking; verdict granted; swap if absent
+      2 ann   asking + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
+     10       * bob asks db look=2000
+     10 bob   idle + start -> asking; verdict granted; swap if absent
+     12 bob   asking + answer conflict -> asking; verdict waiting; swap if revision 1
+     14 bob   asking + answer ok -> waiting; told waiting
+     20       * bob loses notices
+    500       * ann lets go
+    500 ann   held + let go -> releasing; verdict done; delete if revision 1
+    502 ann   releasing + answer conflict -> releasing; verdict done, named 1; swap if revision 2, wakes 1
+    504 ann   releasing + answer ok -> ended; told ok
+   2504 bob   waiting + timer -> waiting; read
+   2506 bob   waiting + answer ok -> offered; verdict granted (accepts); swap if revision 3
+   2508 bob   offered + answer ok -> held; told held, token 4096; deadline 22506, kill 27506
+   4000       * bob lets go
+   4000 bob   held + let go -> releasing; verdict done; delete if revision 4
+   4002 bob   releasing + answer ok -> ended; told ok

@@ -1,0 +1,24 @@
+# A store with sessions (etcd) has no clock to read, but says which leases are over. Nobody else judges.
+store sessions
+0 ann asks db ttl=2000 unbound
+100 ann dies
+500 bob asks db look=1000
+3500 bob lets go
+---
+      0       * ann asks db ttl=2000 unbound
+      0 ann   idle + start -> asking; verdict granted; swap if absent
+      2 ann   asking + answer ok -> held; told held, token 1024; deadline 1333, kill 1666
+    100       * ann dies
+    100 ann   dies
+    500       * bob asks db look=1000
+    500 bob   idle + start -> asking; verdict granted; swap if absent
+    502 bob   asking + answer conflict -> asking; verdict waiting; swap if revision 1
+    504 bob   asking + answer ok -> waiting; told waiting
+   1677 bob   waiting + timer -> waiting; read
+   1679 bob   waiting + answer ok -> waiting; verdict waiting
+   2808 bob   waiting + timer -> waiting; read
+   2810 bob   waiting + answer ok -> asking; verdict granted, expired 1; swap if revision 2
+   2812 bob   asking + answer ok -> held; told held, token 3072; deadline 22810, kill 27810
+   3500       * bob lets go
+   3500 bob   held + let go -> releasing; verdict done; delete if revision 3
+   3502 bob   releasing + answer ok -> ended; told ok

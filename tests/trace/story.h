@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A story while it is played; the verbs it knows are in verbs.c. */
+#ifndef LEASEHOLD_TESTS_STORY_H
+#define LEASEHOLD_TESTS_STORY_H
+
+#include "core/several.h"
+#include "world.h"
+
+enum { STORY_TEXT = 64 * 1024, STORY_LINES = 128, GROUPS_MAX = 4 };
+
+/* Several keys taken by one caller: one actor for each key. */
+struct group {
+    struct several several;
+    struct actor *members[SEVERAL_MAX];
+};
+
+struct story {
+    char text[STORY_TEXT];
+    char script[STORY_TEXT]; /* a copy to be cut into lines */
+    const char *expected;
+    size_t script_length;
+    const char *lines[STORY_LINES];
+    size_t line_count;
+    int64_t ends_ms;
+    struct group groups[GROUPS_MAX];
+    size_t group_count;
+    struct world world;
+};
+
+/* The actor of that name, made when it is first heard of. */
+struct actor *story_actor(struct story *story, const char *name);
+void story_set_store(struct story *story, const char *words);
+/* Carries out "WHO VERB …". */
+void story_do(struct story *story, const char *line);
+void story_told(struct story *story, struct actor *actor, const struct lease_output *out);
+
+#endif

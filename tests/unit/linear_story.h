@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Words to write a lock history with, one operation a line, for the checker's own tests: who,
+ * what, the answer, and the window from call to return.
+ * It must not judge by itself: it only asks the checker and fails the running test.
+ */
+#ifndef LEASEHOLD_TESTS_LINEAR_STORY_H
+#define LEASEHOLD_TESTS_LINEAR_STORY_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../harness/linear.h"
+
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* All on one key; every lease is 100 ms long. */
+#define OP(who, what, answer, from, to)                                                            \
+    .key = "db", .client = (who), .kind = LINEAR_##what, .result = LINEAR_##answer,                \
+    .call_ms = (from), .return_ms = (to), .ttl_ms = 100
+#define GRANTED(who, number, from, to)                                                             \
+    {                                                                                              \
+        OP(who, ACQUIRE, OK, from, to), .token = (number)                                          \
+    }
+#define READER(who, number, from, to)                                                              \
+    {                                                                                              \
+        OP(who, ACQUIRE, OK, from, to), .token = (number), .mode = LINEAR_SHARED                   \
+    }
+#define SLOT_OF_2(who, number, from, to)                                                           \
+    {                                                                                              \
+        OP(who, ACQUIRE, OK, from, to), .token = (number), .mode = LINEAR_SEMAPHORE, .limit = 2    \
+    }
+#define TRIED(who, answer, from, to)                                                               \
+    {                                                                                              \
+        OP(who, ACQUIRE, answer, from, to)                                                         \
+    }
+#define WAITED(who, answer, number, from, to)                                                      \
+    {                                                                                              \
+        OP(who, ACQUIRE, answer, from, to), .token = (number), .waits = true                       \
+    }
+#define RENEW(who, number, answer, from, to)                                                       \
+    {                                                                                              \
+        OP(who, RENEW, answer, from, to), .token = (number)                                        \
+    }
+#define RELEASE(who, number, answer, from, to)                                                     \
+    {                                                                                              \
+        OP(who, RELEASE, answer, from, to), .token = (number)                                      \
+    }
+#define COOL_50(who, number, answer, from, to)                                                     \
+    {                                                                                              \
+        OP(who, RELEASE, answer, from, to), .token = (number), .cooldown_ms = 50                   \
+    }
+#define LOOK(who, answer, from, to)                                                                \
+    {                                                                                              \
+        OP(who, STATUS, answer, from, to)                                                          \
+    }
+#define SEEN(who, number, from, to)                                                                \
+    {                                                                                              \
+        OP(who, STATUS, HELD, from, to), .token = (number)                                         \
+    }
+
+static inline enum linear_verdict judge(const struct linear_op *ops, size_t count,
+                                        const struct linear_options *options,
+                                        struct linear_report *report)
+{
+    enum linear_verdict verdict = linear_check(ops, count, options, report);
+    if (verdict == LINEAR_ACCEPTED) {
+        assert_null(report->key);
+    } else {
+        assert_true(strlen(report->text) > 0);
+    }
+    return verdict;
+}
+
+static inline void accept_with(const struct linear_op *ops, size_t count,
+                               const struct linear_options *options)
+{
+    struct linear_report report;
+    if (judge(ops, count, options, &report) != LINEAR_ACCEPTED) {
+        fail_msg("%s", report.text);
+    }
+}
+
+static inline void refuse_with(const struct linear_op *ops, size_t count,
+                               const struct linear_options *options, const char *words)
+{
+    struct linear_report report;
+    assert_int_equal(judge(ops, count, options, &report), LINEAR_REFUSED);
+    if (strstr(report.text, words) == NULL) {
+        fail_msg("expected \"%s\" in: %s", words, report.text);
+    }
+}
+
+#define ACCEPT(ops) accept_with(ops, COUNT(ops), NULL)
+#define REFUSE(ops, words) refuse_with(ops, COUNT(ops), NULL, words)
+
+#endif
