@@ -135,10 +135,15 @@ static void conclude_renewal(struct lease *l, enum verdict_kind kind, struct lea
         lease_move(l, LEASE_HELD);
 }
 
-/* A release that finds nothing is a success when an earlier attempt may have done it. */
-static void conclude_release(struct lease *l, enum verdict_kind kind, struct lease_output *out)
+/*
+ * A release that finds nothing is a success when an earlier attempt may have done it; when that
+ * had to begin a cooldown, only if the key does cool.
+ */
+static void conclude_release(struct lease *l, enum verdict_kind kind, const struct record *record,
+                             struct lease_output *out)
 {
-    bool ours = kind == VERDICT_DONE || l->unsure || l->final == OUTCOME_LOST;
+    bool cools = l->options->cooldown_ms == 0 || record->cooling.length_ms > 0;
+    bool ours = kind == VERDICT_DONE || (l->unsure && cools) || l->final == OUTCOME_LOST;
     lease_end(l, ours ? l->final : OUTCOME_LOST, ours ? l->final_why : "the grant is gone", out);
 }
 
@@ -162,7 +167,7 @@ void lease_conclude(struct lease *l, enum verdict_kind kind, struct record *reco
         conclude_renewal(l, kind, out);
         return;
     case LEASE_RELEASING:
-        conclude_release(l, kind, out);
+        conclude_release(l, kind, record, out);
         return;
     case LEASE_LEAVING:
         lease_end(l, l->final, l->final_why, out);

@@ -63,6 +63,7 @@ static struct request request_of(const struct lease *l)
     request.verb = lease_verb(l);
     if (l->token != 0)
         request.token = l->token;
+    request.up_to = l->up_to;
     bool lost = l->state == LEASE_RELEASING && l->final == OUTCOME_LOST;
     request.cooldown_ms = lost ? 0 : l->options->cooldown_ms;
     return request;
@@ -152,8 +153,16 @@ static void write_record(struct lease *l, const struct request *request, struct 
 static void consider(struct lease *l, struct record *record, const struct stamp *at, bool fresh,
                      struct lease_output *out)
 {
+    if (l->up_to == 0)
+        l->up_to = at->revision;
     struct request request = request_of(l);
     struct view view = lease_observe(l, record, at, fresh);
+    /* What is left of another's cooldown is counted from the store's time: that must be new. */
+    if (!fresh && request.verb == VERB_RELEASE && request.cooldown_ms > 0 &&
+        record->cooling.length_ms > 0) {
+        lease_send(l, ACTION_READ, out);
+        return;
+    }
     poke_dismissed(record, &request, out);
     out->verdict = decide(record, &request, &view);
     out->decided = true;

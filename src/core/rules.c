@@ -48,15 +48,36 @@ static bool offer_lapsed(const struct place *place, const struct view *view)
     return view->judge == JUDGE_STORE_TIME && has_passed(&place->offer, OFFER_GRACE_MS, view);
 }
 
+/* What is left of the span; where the store tells no time, all of it. */
+static int64_t rest_of(const struct span *span, const struct view *view)
+{
+    if (!span_blocks(span, view))
+        return 0;
+    if (view->judge != JUDGE_STORE_TIME || span->since.revision == THIS_WRITE)
+        return span->length_ms;
+    return span->since.time_ms + span->length_ms - view->at.time_ms;
+}
+
+/* Of two spans of one kind the later end counts: neither is ever cut short by the other. */
+static void add_span(struct span *span, const struct span *added, const struct view *view)
+{
+    int64_t rest_ms = rest_of(span, view), added_ms = rest_of(added, view);
+    if (added_ms == 0)
+        return;
+    *span = *added;
+    if (rest_ms > added_ms) {
+        span->since = (struct stamp){.revision = THIS_WRITE};
+        span->length_ms = rest_ms;
+    }
+}
+
 /*
- * A crash, and only a crash, starts the lock-delay; the longer one of two stays. Offers that are
- * open are withdrawn: nobody may enter now, and those who had one are first again afterwards.
+ * A crash, and only a crash, starts the lock-delay. Offers that are open are withdrawn: nobody may
+ * enter now, and those who had one are first again afterwards.
  */
 static void start_delay(struct record *record, const struct grant *grant, const struct view *view)
 {
     struct span delay = {.length_ms = grant->lock_delay_ms};
-    if (delay.length_ms == 0)
-        return;
     if (view->judge == JUDGE_STORE_TIME && !grant->dead) {
         delay.since = grant->renewed;
         delay.since.time_ms += grant->ttl_ms;
@@ -64,9 +85,7 @@ static void start_delay(struct record *record, const struct grant *grant, const 
     text_copy(delay.by, sizeof delay.by, grant->holder);
     if (!span_blocks(&delay, view))
         return;
-    bool longer = !span_blocks(&record->delay, view) || delay.length_ms >= record->delay.length_ms;
-    if (longer)
-        record->delay = delay;
+    add_span(&record->delay, &delay, view);
     for (size_t i = 0; i < record->place_count; i++)
         record->places[i].offered = false;
 }
@@ -346,8 +365,9 @@ static struct verdict release(struct record *record, const struct request *reque
         return (struct verdict){.kind = VERDICT_STALE};
     struct verdict out = {.kind = VERDICT_DONE, .write = true};
     if (request->cooldown_ms > 0) {
-        record->cooling = (struct span){.length_ms = request->cooldown_ms};
-        text_copy(record->cooling.by, sizeof record->cooling.by, grant->holder);
+        struct span cooling = {.length_ms = request->cooldown_ms};
+        text_copy(cooling.by, sizeof cooling.by, grant->holder);
+        add_span(&record->cooling, &cooling, view);
         record->place_count = 0;
     }
     if (MUTANT(DELAY_AFTER_RELEASE))
@@ -360,38 +380,46 @@ static struct verdict release(struct record *record, const struct request *reque
     return out;
 }
 
+/* Was it there when the operator first looked? A repeated break must not hit the next holder. */
+static bool is_meant(const struct stamp *written, const struct request *request)
+{
+    return request->up_to == 0 || written->revision <= request->up_to;
+}
+
 /* The holder learns of it at its next renewal; `now` leans on fencing instead. */
 static struct verdict break_grants(struct record *record, const struct request *request,
                                    const struct view *view)
 {
-    struct verdict out = {.kind = VERDICT_DONE};
+    struct verdict out = {.kind = VERDICT_DONE, .why = "nobody holds it"};
     prune(record, NOBODY, view, &out);
-    out.write = out.write || record->grant_count > 0;
-    if (record->grant_count == 0)
-        out.why = "nobody holds it";
-    else
-        text_copy(record->reason, sizeof record->reason, request->reason);
-    for (size_t i = 0; i < record->grant_count; i++)
+    for (size_t i = record->grant_count; i-- > 0;) {
+        if (!is_meant(&record->grants[i].granted, request))
+            continue;
         record->grants[i].broken = true;
-    if (request->now) {
-        out.write = out.write || record->delay.length_ms > 0;
+        if (request->now)
+            record_remove_grant(record, &record->grants[i]);
+        text_copy(record->reason, sizeof record->reason, request->reason);
+        out.why = NULL;
+        out.write = true;
+    }
+    if (request->now && record->delay.length_ms > 0 && is_meant(&record->delay.since, request)) {
         memset(&record->delay, 0, sizeof record->delay);
-        record->grant_count = 0;
+        out.write = true;
     }
     out.offered = queue_hand_on(record, view);
     out.write = out.write || out.offered > 0;
     return out;
 }
 
-static struct verdict clear(struct record *record, const struct view *view)
+static struct verdict clear(struct record *record, const struct request *request,
+                            const struct view *view)
 {
-    struct verdict out = {.kind = VERDICT_DONE};
+    struct verdict out = {.kind = VERDICT_DONE, .why = "it is not cooling"};
     prune(record, NOBODY, view, &out);
-    if (record->cooling.length_ms > 0) {
+    if (record->cooling.length_ms > 0 && is_meant(&record->cooling.since, request)) {
         memset(&record->cooling, 0, sizeof record->cooling);
+        out.why = NULL;
         out.write = true;
-    } else {
-        out.why = "it is not cooling";
     }
     out.offered = queue_hand_on(record, view);
     out.write = out.write || out.offered > 0;
@@ -413,7 +441,7 @@ static struct verdict decide_verb(struct record *record, const struct request *r
     case VERB_BREAK:
         return break_grants(record, request, view);
     case VERB_CLEAR:
-        return clear(record, view);
+        return clear(record, request, view);
     case VERB_LOOK:
         return (struct verdict){.kind = VERDICT_DONE};
     }

@@ -21,6 +21,7 @@ struct request {
     const char *request; /* the acquisition's identity: ask, leave */
     uint64_t session;
     uint64_t token; /* renew, release */
+    uint64_t up_to; /* break, clear: nothing written after this revision is meant; 0: no bound */
     enum mode mode;
     uint32_t limit; /* MODE_SLOT: the semaphore's size; otherwise 0 */
     int32_t priority;

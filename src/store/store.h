@@ -5,7 +5,8 @@
  * what they can do they say in capability bits. Tests ask the bits, never the driver's name.
  *
  * Every request gets exactly one outcome of its own, also in a batch. An answer that did not come
- * is ANSWER_TROUBLE: it may have happened. A conflict carries the record that stands.
+ * is ANSWER_TROUBLE: it may have happened; a driver never sends a request a second time by itself,
+ * for the core asks again and knows what to look for. A conflict carries the record that stands.
  */
 #ifndef LEASEHOLD_STORE_STORE_H
 #define LEASEHOLD_STORE_STORE_H

@@ -3,6 +3,7 @@
  * The actors of world.h: carries a lease's decisions to the store and the answers back, as the
  * runtime does, with everything between them in the hands of the network. Decides nothing.
  */
+#include "history.h"
 #include "inside.h"
 
 #include "core/mutant.h"
@@ -154,9 +155,11 @@ void actor_step(struct world *world, struct actor *actor, struct event *event,
     text_init(&trace, line, sizeof line);
     event->now_ms = actor_clock(world, actor);
     recall(world, actor, event, answer);
+    struct lease before = actor->lease;
     lease_step(&actor->lease, event, &world->record, &world->output, wanted);
     if (trace.length > 0)
         world_say(world, actor->name, line);
+    history_step(world, actor, &before, event);
     if (world->output.action != ACTION_NONE)
         send_request(world, actor);
     actor->timer++;
@@ -328,6 +331,7 @@ void actor_let_go(struct world *world, struct actor *actor)
 void actor_crash(struct world *world, struct actor *actor)
 {
     world_say(world, actor->name, "dies");
+    history_crash(world, actor);
     world->dead_session[actor->session] = true;
     actor->alive = actor->busy = actor->inside = actor->paused = actor->known = false;
     world->counts->crashes++;

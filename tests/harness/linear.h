@@ -14,9 +14,9 @@
 #include <stdint.h>
 
 #define LINEAR_KEY_OPS_MAX 1024 /* operations per key; more is undecided */
-#define LINEAR_GRANTS_MAX 128   /* grants that may stand at once; more is undecided */
-#define LINEAR_TEXT_MAX 512
-#define LINEAR_FOREVER_MS INT64_MAX /* a ttl or cooldown that never ends */
+#define LINEAR_GRANTS_MAX  128  /* grants that may stand at once; more is undecided */
+#define LINEAR_TEXT_MAX    512
+#define LINEAR_FOREVER_MS  INT64_MAX /* a ttl or cooldown that never ends */
 
 enum linear_kind {
     LINEAR_ACQUIRE,   /* ok with token, busy, cooling */
@@ -94,9 +94,9 @@ struct linear_options {
     size_t max_states; /* per key; about 300 bytes each. Beyond it the verdict is undecided */
 };
 
-#define LINEAR_OPTIONS_DEFAULT                                                                     \
-    {                                                                                              \
-        .slack_ms = 0, .revive = false, .max_states = 100000                                       \
+#define LINEAR_OPTIONS_DEFAULT                               \
+    {                                                        \
+        .slack_ms = 0, .revive = false, .max_states = 100000 \
     }
 
 enum linear_verdict {

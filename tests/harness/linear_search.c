@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NO_INDEX SIZE_MAX
+#define NO_INDEX  SIZE_MAX
 #define SET_WORDS (LINEAR_KEY_OPS_MAX / 64)
 
 struct entry {

@@ -40,7 +40,7 @@ struct linear_state {
 };
 
 /* Words that the two packers below write at most. */
-#define LINEAR_STATE_KEY_MAX (2 + 2 * LINEAR_GRANTS_MAX)
+#define LINEAR_STATE_KEY_MAX    (2 + 2 * LINEAR_GRANTS_MAX)
 #define LINEAR_STATE_BOUNDS_MAX (6 + 4 * LINEAR_GRANTS_MAX)
 
 enum linear_reason {

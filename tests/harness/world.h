@@ -35,7 +35,7 @@ struct counts {
     uint64_t operations, grants, renewals, expiries, takeovers, offers, passed_on, waits;
     uint64_t lost_requests, lost_answers, doubled, slow, lost_notices, pauses, crashes, outages;
     uint64_t told_lost, stale_attempts, stale_accepted, overlaps, breaks, cooldowns, histories;
-    uint64_t steps, unavailable, ghosts;
+    uint64_t steps, unavailable, ghosts, undecided;
 };
 
 /* Told by a story to happen to the next message, once. */
@@ -111,8 +111,9 @@ struct world {
     struct counts *counts;
     script_told *told;
     script_event *event;
-    void *script; /* the script's own */
-    FILE *trace;  /* NULL: quiet */
+    void *script;            /* the script's own */
+    FILE *trace;             /* NULL: quiet */
+    struct history *history; /* NULL: not written */
     uint32_t next_number;
     uint64_t next_session;
     struct acquisition acquisitions[NUMBERS_MAX];

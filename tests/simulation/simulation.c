@@ -128,6 +128,7 @@ static int replay(uint64_t seed)
     X(slow)           \
     X(lost_notices)   \
     X(unavailable)    \
+    X(histories)      \
     X(stale_attempts) \
     X(overlaps)
 

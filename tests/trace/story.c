@@ -51,7 +51,8 @@ static void plan_script(struct story *s)
 {
     char *rest = s->script;
     s->line_count = 0;
-    for (char *line = strtok_r(rest, "\n", &rest); line != NULL; line = strtok_r(rest, "\n", &rest)) {
+    for (char *line = strtok_r(rest, "\n", &rest); line != NULL;
+         line = strtok_r(rest, "\n", &rest)) {
         if (line[0] == '#' || strcmp(line, "---") == 0)
             continue;
         if (strncmp(line, "store ", 6) == 0) {

@@ -58,7 +58,8 @@ void story_set_store(struct story *story, const char *words)
     rules->facts.one_clock = strstr(words, "one-clock") != NULL;
     rules->facts.tests_grant = strstr(words, "tests-grant") != NULL;
     rules->watches = strstr(words, "watches") != NULL;
-    rules->knows_sessions = rules->facts.judge == JUDGE_SESSION || strstr(words, "liveness") != NULL;
+    rules->knows_sessions =
+        rules->facts.judge == JUDGE_SESSION || strstr(words, "liveness") != NULL;
     rules->names_collide = strstr(words, "one-name") != NULL;
     rules->overlaps_allowed = strstr(words, "overlaps") != NULL;
     if (strstr(words, "whole-seconds") != NULL) {
@@ -92,7 +93,9 @@ static void set_options(struct actor *actor, const char *line)
     options->request = (struct request){
         .verb = VERB_ASK,
         .ttl_ms = option(line, "ttl", DEFAULT_TTL_MS),
-        .mode = slots > 0 ? MODE_SLOT : has(line, "shared") ? MODE_SHARED : MODE_EXCLUSIVE,
+        .mode = slots > 0             ? MODE_SLOT
+                : has(line, "shared") ? MODE_SHARED
+                                      : MODE_EXCLUSIVE,
         .limit = slots,
         .waits = !has(line, "nowait"),
         .priority = (int32_t)option(line, "priority", 0),
@@ -251,8 +254,8 @@ void story_do(struct story *story, const char *line)
     static const struct {
         const char *word;
         enum verb verb;
-    } verbs[] = {{"asks", VERB_ASK},     {"breaks", VERB_BREAK}, {"clears", VERB_CLEAR},
-                 {"looks", VERB_LOOK},   {"renews", VERB_RENEW}, {"releases", VERB_RELEASE}};
+    } verbs[] = {{"asks", VERB_ASK},   {"breaks", VERB_BREAK}, {"clears", VERB_CLEAR},
+                 {"looks", VERB_LOOK}, {"renews", VERB_RENEW}, {"releases", VERB_RELEASE}};
     char who[16], verb[32], key[64], said[LINE_MAX_BYTES];
     key[0] = '\0';
     if (sscanf(line, "%15s %31s %63s", who, verb, key) < 2)

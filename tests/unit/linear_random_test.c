@@ -19,10 +19,10 @@
 #include <string.h>
 #include <time.h>
 
-#define OPS_MAX 400
-#define CLIENTS 6
-#define SLOTS 3
-#define GRANTS_MAX 64
+#define OPS_MAX     400
+#define CLIENTS     6
+#define SLOTS       3
+#define GRANTS_MAX  64
 #define LEGAL_SEEDS 400
 #define FALSE_SEEDS 150
 

@@ -21,48 +21,48 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* All on one key; every lease is 100 ms long. */
-#define OP(who, what, answer, from, to)                                                            \
-    .key = "db", .client = (who), .kind = LINEAR_##what, .result = LINEAR_##answer,                \
+#define OP(who, what, answer, from, to)                                             \
+    .key = "db", .client = (who), .kind = LINEAR_##what, .result = LINEAR_##answer, \
     .call_ms = (from), .return_ms = (to), .ttl_ms = 100
-#define GRANTED(who, number, from, to)                                                             \
-    {                                                                                              \
-        OP(who, ACQUIRE, OK, from, to), .token = (number)                                          \
+#define GRANTED(who, number, from, to)                    \
+    {                                                     \
+        OP(who, ACQUIRE, OK, from, to), .token = (number) \
     }
-#define READER(who, number, from, to)                                                              \
-    {                                                                                              \
-        OP(who, ACQUIRE, OK, from, to), .token = (number), .mode = LINEAR_SHARED                   \
+#define READER(who, number, from, to)                                            \
+    {                                                                            \
+        OP(who, ACQUIRE, OK, from, to), .token = (number), .mode = LINEAR_SHARED \
     }
-#define SLOT_OF_2(who, number, from, to)                                                           \
-    {                                                                                              \
-        OP(who, ACQUIRE, OK, from, to), .token = (number), .mode = LINEAR_SEMAPHORE, .limit = 2    \
+#define SLOT_OF_2(who, number, from, to)                                                        \
+    {                                                                                           \
+        OP(who, ACQUIRE, OK, from, to), .token = (number), .mode = LINEAR_SEMAPHORE, .limit = 2 \
     }
-#define TRIED(who, answer, from, to)                                                               \
-    {                                                                                              \
-        OP(who, ACQUIRE, answer, from, to)                                                         \
+#define TRIED(who, answer, from, to)       \
+    {                                      \
+        OP(who, ACQUIRE, answer, from, to) \
     }
-#define WAITED(who, answer, number, from, to)                                                      \
-    {                                                                                              \
-        OP(who, ACQUIRE, answer, from, to), .token = (number), .waits = true                       \
+#define WAITED(who, answer, number, from, to)                                \
+    {                                                                        \
+        OP(who, ACQUIRE, answer, from, to), .token = (number), .waits = true \
     }
-#define RENEW(who, number, answer, from, to)                                                       \
-    {                                                                                              \
-        OP(who, RENEW, answer, from, to), .token = (number)                                        \
+#define RENEW(who, number, answer, from, to)                \
+    {                                                       \
+        OP(who, RENEW, answer, from, to), .token = (number) \
     }
-#define RELEASE(who, number, answer, from, to)                                                     \
-    {                                                                                              \
-        OP(who, RELEASE, answer, from, to), .token = (number)                                      \
+#define RELEASE(who, number, answer, from, to)                \
+    {                                                         \
+        OP(who, RELEASE, answer, from, to), .token = (number) \
     }
-#define COOL_50(who, number, answer, from, to)                                                     \
-    {                                                                                              \
-        OP(who, RELEASE, answer, from, to), .token = (number), .cooldown_ms = 50                   \
+#define COOL_50(who, number, answer, from, to)                                   \
+    {                                                                            \
+        OP(who, RELEASE, answer, from, to), .token = (number), .cooldown_ms = 50 \
     }
-#define LOOK(who, answer, from, to)                                                                \
-    {                                                                                              \
-        OP(who, STATUS, answer, from, to)                                                          \
+#define LOOK(who, answer, from, to)       \
+    {                                     \
+        OP(who, STATUS, answer, from, to) \
     }
-#define SEEN(who, number, from, to)                                                                \
-    {                                                                                              \
-        OP(who, STATUS, HELD, from, to), .token = (number)                                         \
+#define SEEN(who, number, from, to)                        \
+    {                                                      \
+        OP(who, STATUS, HELD, from, to), .token = (number) \
     }
 
 static inline enum linear_verdict judge(const struct linear_op *ops, size_t count,
@@ -97,7 +97,7 @@ static inline void refuse_with(const struct linear_op *ops, size_t count,
     }
 }
 
-#define ACCEPT(ops) accept_with(ops, COUNT(ops), NULL)
+#define ACCEPT(ops)        accept_with(ops, COUNT(ops), NULL)
 #define REFUSE(ops, words) refuse_with(ops, COUNT(ops), NULL, words)
 
 #endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See history.h. */
+#include "history.h"
+
+#include "oracle.h"
+
+void history_init(struct history *history)
+{
+    history->count = 0;
+    for (size_t i = 0; i < ACTORS_MAX; i++)
+        history->open[i] = history->renewing[i] = NO_OPERATION;
+}
+
+static int open_operation(struct world *world, const struct actor *actor, enum linear_kind kind)
+{
+    struct history *history = world->history;
+    const struct request *request = &actor->options.request;
+    static const enum linear_mode modes[] = {[MODE_EXCLUSIVE] = LINEAR_EXCLUSIVE,
+                                             [MODE_SHARED] = LINEAR_SHARED,
+                                             [MODE_SLOT] = LINEAR_SEMAPHORE};
+    if (history->count == HISTORY_MAX)
+        return NO_OPERATION;
+    history->ops[history->count] =
+        (struct linear_op){.key = world->keys[actor->key].key,
+                           .kind = kind,
+                           .mode = modes[request->mode],
+                           .limit = request->limit,
+                           .waits = request->waits,
+                           .client = (int)actor->index,
+                           .result = LINEAR_UNKNOWN,
+                           .token = actor->lease.token != 0 ? actor->lease.token : request->token,
+                           .ttl_ms = request->ttl_ms,
+                           .cooldown_ms = actor->options.cooldown_ms,
+                           .call_ms = world->now_ms};
+    return (int)history->count++;
+}
+
+static void close_operation(struct world *world, int *index, enum linear_result result)
+{
+    if (*index == NO_OPERATION)
+        return;
+    struct linear_op *op = &world->history->ops[*index];
+    op->result = result;
+    op->return_ms = world->now_ms;
+    *index = NO_OPERATION;
+}
+
+/* Copies still on their way may happen later: one more operation that nobody hears of. */
+static void note_stragglers(struct world *world, const struct actor *actor, enum linear_kind kind)
+{
+    if (actor->writes_in_flight > 0)
+        (void)open_operation(world, actor, kind);
+}
+
+static enum linear_result status_of(const struct world *world, const struct event *event,
+                                    uint64_t *out_token)
+{
+    static const enum linear_result results[] = {[KEY_FREE] = LINEAR_FREE,
+                                                 [KEY_HELD] = LINEAR_HELD,
+                                                 [KEY_OFFERED] = LINEAR_OFFERED,
+                                                 [KEY_COOLING] = LINEAR_COOLING,
+                                                 [KEY_DELAYED] = LINEAR_UNKNOWN};
+    struct view view = {.at = event->at, .judge = JUDGE_STORE_TIME};
+    struct look look = record_look(&world->record, &view);
+    *out_token = look.token;
+    return results[look.state];
+}
+
+/* Told ok because an earlier attempt may have done it: that may have been somebody else. */
+static bool only_presumed(const struct world *world)
+{
+    return world->output.decided && world->output.verdict.kind == VERDICT_STALE;
+}
+
+static void close_errand(struct world *world, const struct actor *actor, const struct event *event)
+{
+    int *open = &world->history->open[actor->index];
+    enum outcome outcome = world->output.outcome;
+    enum linear_result result = outcome == OUTCOME_OK      ? LINEAR_OK
+                                : outcome == OUTCOME_STALE ? LINEAR_STALE
+                                                           : LINEAR_UNKNOWN;
+    if (*open == NO_OPERATION)
+        return;
+    struct linear_op *op = &world->history->ops[*open];
+    if (op->kind == LINEAR_STATUS && result == LINEAR_OK)
+        result = status_of(world, event, &op->token);
+    if (result == LINEAR_OK && only_presumed(world))
+        result = LINEAR_UNKNOWN;
+    enum linear_kind kind = op->kind;
+    close_operation(world, open, result);
+    if (kind != LINEAR_STATUS)
+        note_stragglers(world, actor, kind);
+}
+
+/* Who gives up also gives back what it was granted unheard: nobody is told of either. */
+static void note_silent_release(struct world *world, const struct actor *actor)
+{
+    uint64_t token = world->acquisitions[actor->number].token;
+    int open = world->history->open[actor->index];
+    if (token == 0 || open == NO_OPERATION)
+        return;
+    int release = open_operation(world, actor, LINEAR_RELEASE);
+    if (release == NO_OPERATION)
+        return;
+    world->history->ops[release].token = token;
+    world->history->ops[release].cooldown_ms = 0;
+    world->history->ops[release].call_ms = world->history->ops[open].call_ms;
+}
+
+static void close_ask(struct world *world, const struct actor *actor, enum linear_result result)
+{
+    if (result != LINEAR_OK)
+        note_silent_release(world, actor);
+    close_operation(world, &world->history->open[actor->index], result);
+    if (result != LINEAR_OK && result != LINEAR_UNKNOWN)
+        note_stragglers(world, actor, LINEAR_ACQUIRE);
+}
+
+static void start(struct world *world, const struct actor *actor)
+{
+    static const enum linear_kind kinds[] = {
+        [VERB_ASK] = LINEAR_ACQUIRE,     [VERB_RENEW] = LINEAR_RENEW,
+        [VERB_RELEASE] = LINEAR_RELEASE, [VERB_BREAK] = LINEAR_BREAK_NOW,
+        [VERB_CLEAR] = LINEAR_CLEAR,     [VERB_LOOK] = LINEAR_STATUS,
+        [VERB_LEAVE] = LINEAR_STATUS};
+    world->history->unheard[actor->index] = 0;
+    world->history->open[actor->index] =
+        open_operation(world, actor, kinds[actor->options.request.verb]);
+}
+
+static void step_renewal(struct world *world, const struct actor *actor, enum lease_state from)
+{
+    int *renewing = &world->history->renewing[actor->index];
+    enum lease_state to = actor->lease.state;
+    if (from == LEASE_HELD && to == LEASE_RENEWING)
+        *renewing = open_operation(world, actor, LINEAR_RENEW);
+    if (from == LEASE_RENEWING && to != LEASE_RENEWING) {
+        close_operation(world, renewing, to == LEASE_HELD ? LINEAR_OK : LINEAR_UNKNOWN);
+        note_stragglers(world, actor, LINEAR_RENEW);
+    }
+}
+
+/* A waiter that is sent home by a cooldown stood in line until then, as one that hears busy. */
+static enum linear_result ask_result(const struct world *world, const struct actor *actor)
+{
+    enum outcome outcome = world->output.outcome;
+    bool waited = actor->lease.told_waiting;
+    if (outcome == OUTCOME_BUSY || (outcome == OUTCOME_COOLING && waited))
+        return LINEAR_BUSY;
+    return outcome == OUTCOME_COOLING ? LINEAR_COOLING : LINEAR_UNKNOWN;
+}
+
+static void step_end(struct world *world, const struct actor *actor, enum lease_state from,
+                     const struct event *event)
+{
+    bool ok = world->output.outcome == OUTCOME_OK && !only_presumed(world);
+    if (from == LEASE_ERRAND)
+        close_errand(world, actor, event);
+    else if (from == LEASE_RELEASING)
+        close_operation(world, &world->history->open[actor->index],
+                        ok ? LINEAR_OK : LINEAR_UNKNOWN);
+    else
+        close_ask(world, actor, ask_result(world, actor));
+}
+
+/* An attempt to enter that was not heard of may have been granted, and have run out since. */
+static void note_abandoned(struct world *world, const struct actor *actor,
+                           const struct lease *before)
+{
+    int open = world->history->open[actor->index];
+    bool abandoned = actor->lease.attempts > before->attempts && before->in_flight &&
+                     before->sent != ACTION_READ && before->sent_verb == VERB_ASK;
+    if (!abandoned || open == NO_OPERATION)
+        return;
+    int unheard = open_operation(world, actor, LINEAR_ACQUIRE);
+    if (unheard != NO_OPERATION)
+        world->history->ops[unheard].call_ms = world->history->ops[open].call_ms;
+    world->history->unheard[actor->index]++;
+}
+
+/* Who asks again and finds its own grant renews it: with every attempt, heard of or not. */
+static void told_held(struct world *world, const struct actor *actor)
+{
+    struct history *history = world->history;
+    int open = history->open[actor->index];
+    if (open == NO_OPERATION)
+        return;
+    history->ops[open].token = actor->lease.token;
+    int64_t call_ms = history->ops[open].call_ms;
+    close_ask(world, actor, LINEAR_OK);
+    unsigned unheard = history->unheard[actor->index];
+    for (unsigned i = 0; unheard > 0 && i <= unheard; i++) {
+        int renewal = open_operation(world, actor, LINEAR_RENEW);
+        if (renewal != NO_OPERATION)
+            history->ops[renewal].call_ms = call_ms;
+    }
+}
+
+void history_step(struct world *world, const struct actor *actor, const struct lease *before,
+                  const struct event *event)
+{
+    enum lease_state from = before->state, to = actor->lease.state;
+    if (world->history == NULL)
+        return;
+    if (event->kind == EVENT_START)
+        start(world, actor);
+    note_abandoned(world, actor, before);
+    step_renewal(world, actor, from);
+    if (world->output.told == TOLD_HELD)
+        told_held(world, actor);
+    if (to == LEASE_RELEASING && from != LEASE_RELEASING) {
+        int open = open_operation(world, actor, LINEAR_RELEASE);
+        world->history->open[actor->index] = open;
+        if (from == LEASE_LOST && open != NO_OPERATION) /* what was lost does not cool down */
+            world->history->ops[open].cooldown_ms = 0;
+    }
+    if (to == LEASE_ENDED && from != LEASE_ENDED)
+        step_end(world, actor, from, event);
+}
+
+void history_crash(struct world *world, const struct actor *actor)
+{
+    if (world->history != NULL)
+        world->history->open[actor->index] = world->history->renewing[actor->index] = NO_OPERATION;
+}
+
+void history_check(struct world *world)
+{
+    struct linear_report report;
+    struct linear_options options = LINEAR_OPTIONS_DEFAULT;
+    options.revive = !world->rules.facts.tests_grant;
+    enum linear_verdict verdict =
+        linear_check(world->history->ops, world->history->count, &options, &report);
+    world->counts->histories++;
+    world->counts->undecided += verdict == LINEAR_UNDECIDED ? 1 : 0;
+    if (verdict == LINEAR_REFUSED || verdict == LINEAR_MALFORMED)
+        oracle_fail(world, &world->actors[0], "linearizability", report.text);
+}
