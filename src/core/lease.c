@@ -63,7 +63,7 @@ static struct request request_of(const struct lease *l)
     request.verb = lease_verb(l);
     if (l->token != 0)
         request.token = l->token;
-    request.up_to = l->up_to;
+    request.up_to = l->unsure ? l->up_to : 0;
     bool lost = l->state == LEASE_RELEASING && l->final == OUTCOME_LOST;
     request.cooldown_ms = lost ? 0 : l->options->cooldown_ms;
     return request;
@@ -136,6 +136,8 @@ static void write_record(struct lease *l, const struct request *request, struct 
                 record->grants[i].granted.revision = THIS_WRITE;
     poke_named(record, request->request, out);
     lease_send(l, record_needed(record) ? ACTION_SWAP : ACTION_DELETE, out);
+    if (!l->unsure)
+        l->up_to = at->revision;
     l->pending = out->verdict.kind;
     l->pending_n = out->verdict.n;
     out->condition.kind = at->revision == 0 ? IF_ABSENT : IF_REVISION;
@@ -153,8 +155,6 @@ static void write_record(struct lease *l, const struct request *request, struct 
 static void consider(struct lease *l, struct record *record, const struct stamp *at, bool fresh,
                      struct lease_output *out)
 {
-    if (l->up_to == 0)
-        l->up_to = at->revision;
     struct request request = request_of(l);
     struct view view = lease_observe(l, record, at, fresh);
     /* What is left of another's cooldown is counted from the store's time: that must be new. */
@@ -363,11 +363,17 @@ static void noticed(struct lease *l, const struct event *event, struct record *r
     }
 }
 
-/* The end of the wait, or of patience. An acceptance on its way is heard out first. */
+/* A write on its way that would be the grant is heard out before the wait ends. */
+static bool hears_out(const struct lease *l)
+{
+    return lease_asks(l) && l->in_flight && l->sent != ACTION_READ && l->pending == VERDICT_GRANTED;
+}
+
+/* The end of the wait, or of patience. */
 static void give_up(struct lease *l, struct lease_output *out)
 {
     bool trouble_now = l->trouble_since_ms != NEVER;
-    if (l->state == LEASE_OFFERED && l->in_flight)
+    if (hears_out(l))
         return;
     if (lease_asks(l) && l->options->request.waits && !trouble_now)
         lease_leave(l, OUTCOME_BUSY, "not granted within the wait");
@@ -442,8 +448,7 @@ static int64_t wake_at(const struct lease *l)
         at = end_of_patience(l);
     if (lease_holds(l) && l->deadline_ms < at && !MUTANT(RENEWAL_FAILURE_IGNORED))
         at = l->deadline_ms;
-    bool hears_out = l->state == LEASE_OFFERED && l->in_flight;
-    return !hears_out && l->give_up_at_ms < at ? l->give_up_at_ms : at;
+    return !hears_out(l) && l->give_up_at_ms < at ? l->give_up_at_ms : at;
 }
 
 void lease_step(struct lease *lease, const struct event *event, struct record *record,

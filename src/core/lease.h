@@ -133,7 +133,7 @@ struct lease {
     uint16_t pending_n;
     uint32_t serial;
     uint32_t attempts, conflicts;
-    uint64_t up_to; /* break, clear: the revision that was first looked at */
+    uint64_t up_to; /* break, clear: the revision that the unsure write was about */
     int64_t sent_at_ms, answer_by_ms;
     int64_t next_at_ms;    /* renewal, look or retry */
     int64_t give_up_at_ms; /* end of the wait, or of patience */

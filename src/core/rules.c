@@ -191,6 +191,12 @@ static void set_meta(struct grant *grant, const struct meta *meta)
     memcpy(grant->meta.text, meta->text, meta->used);
 }
 
+/* Young enough to be taken over as it is: a holder would not have renewed it yet. */
+static bool is_young(const struct grant *grant, const struct view *view)
+{
+    return view->at.time_ms < grant->renewed.time_ms + grant->ttl_ms / 3;
+}
+
 /*
  * A repeated ask finds its own grant (rule 9). Nobody knows when the lost answer's write was sent,
  * so the grant is renewed: this write's send time starts the deadline.
@@ -201,7 +207,7 @@ static struct verdict ask_again(struct grant *grant, const struct request *reque
     struct verdict out = {.kind = VERDICT_GRANTED, .n = grant->n};
     if (grant->broken) {
         out.kind = VERDICT_BROKEN;
-    } else if (view->one_clock || MUTANT(OFFER_IS_GRANT)) {
+    } else if ((view->one_clock && is_young(grant, view)) || MUTANT(OFFER_IS_GRANT)) {
         out.since_ms = MUTANT(OFFER_IS_GRANT) ? TIME_UNKNOWN : grant->renewed.time_ms;
     } else {
         grant->renewed = (struct stamp){.revision = THIS_WRITE};
@@ -380,7 +386,7 @@ static struct verdict release(struct record *record, const struct request *reque
     return out;
 }
 
-/* Was it there when the operator first looked? A repeated break must not hit the next holder. */
+/* A break that is repeated, its first answer lost, must not hit the next holder. */
 static bool is_meant(const struct stamp *written, const struct request *request)
 {
     return request->up_to == 0 || written->revision <= request->up_to;

@@ -7,6 +7,7 @@
 void history_init(struct history *history)
 {
     history->count = 0;
+    history->spoiled = false;
     for (size_t i = 0; i < ACTORS_MAX; i++)
         history->open[i] = history->renewing[i] = NO_OPERATION;
 }
@@ -87,6 +88,9 @@ static void close_errand(struct world *world, const struct actor *actor, const s
     if (result == LINEAR_OK && only_presumed(world))
         result = LINEAR_UNKNOWN;
     enum linear_kind kind = op->kind;
+    /* A repeated break spares whoever came since: more than the checker's lock can say. */
+    if (kind == LINEAR_BREAK_NOW && actor->lease.unsure)
+        world->history->spoiled = true;
     close_operation(world, open, result);
     if (kind != LINEAR_STATUS)
         note_stragglers(world, actor, kind);
@@ -144,8 +148,10 @@ static void step_renewal(struct world *world, const struct actor *actor, enum le
 static enum linear_result ask_result(const struct world *world, const struct actor *actor)
 {
     enum outcome outcome = world->output.outcome;
-    bool waited = actor->lease.told_waiting;
-    if (outcome == OUTCOME_BUSY || (outcome == OUTCOME_COOLING && waited))
+    bool refused = outcome == OUTCOME_BUSY || outcome == OUTCOME_COOLING;
+    if (refused && actor->lease.told_waiting)
+        return LINEAR_BUSY;
+    if (outcome == OUTCOME_BUSY && actor->lease.final_why == NULL) /* not cancelled by itself */
         return LINEAR_BUSY;
     return outcome == OUTCOME_COOLING ? LINEAR_COOLING : LINEAR_UNKNOWN;
 }
@@ -220,12 +226,18 @@ void history_step(struct world *world, const struct actor *actor, const struct l
 
 void history_crash(struct world *world, const struct actor *actor)
 {
-    if (world->history != NULL)
-        world->history->open[actor->index] = world->history->renewing[actor->index] = NO_OPERATION;
+    struct history *history = world->history;
+    if (history == NULL)
+        return;
+    if (actor->busy && actor->options.request.verb == VERB_BREAK)
+        history->spoiled = true;
+    history->open[actor->index] = history->renewing[actor->index] = NO_OPERATION;
 }
 
 void history_check(struct world *world)
 {
+    if (world->history->spoiled)
+        return;
     struct linear_report report;
     struct linear_options options = LINEAR_OPTIONS_DEFAULT;
     options.revive = !world->rules.facts.tests_grant;

@@ -15,9 +15,10 @@ enum { HISTORY_MAX = 2048, NO_OPERATION = -1 };
 
 struct history {
     size_t count;
+    bool spoiled; /* something happened that the checker has no word for */
     struct linear_op ops[HISTORY_MAX];
-    int open[ACTORS_MAX];     /* acquire, release or errand on its way */
-    int renewing[ACTORS_MAX]; /* renewal on its way */
+    int open[ACTORS_MAX];         /* acquire, release or errand on its way */
+    int renewing[ACTORS_MAX];     /* renewal on its way */
     unsigned unheard[ACTORS_MAX]; /* attempts to enter that may have renewed an own grant */
 };
 

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Switches on each planted bug of src/core/mutant.h in turn and lets the general harnesses hunt it:
+# mutants.sh DIR SEEDS. Prints TAP and a table: who caught it, after how many seeds or states, how.
+# A harness is believed only because of this.
+set -euo pipefail
+
+dir=${1:?usage: mutants.sh DIR SEEDS}
+seeds=${2:?usage: mutants.sh DIR SEEDS}
+cd "$(dirname "$0")/.."
+mapfile -t mutants < <(sed -n 's/^    X(\([A-Z_]*\),.*/\1/p' src/core/mutant.h)
+
+# "seeds: words" or "missed" of one harness; 3 is its exit status for a catch.
+hunt() {
+    local status=0 line
+    line=$("$@" 2>/dev/null) || status=$?
+    if ((status == 3)); then
+        sed -n 's/^caught .* after \([0-9]* [a-z]*\): \(.*\)$/\1: \2/p' <<<"$line" | tail -n 1
+    else
+        echo missed
+    fi
+}
+
+number=0
+failed=0
+for mutant in "${mutants[@]}"; do
+    number=$((number + 1))
+    simulated=$(hunt "$dir/tests/simulation" --seeds "$seeds" --mutant "$mutant")
+    explored=$(hunt "$dir/tests/explore" --mutant "$mutant")
+    verdict=ok
+    if [[ $simulated == missed && $explored == missed ]]; then
+        verdict='not ok'
+        failed=1
+    fi
+    printf '%s %d - %s is caught\n' "$verdict" "$number" "$mutant"
+    printf '#   %-12s %s\n' simulation "$simulated" exploration "$explored"
+done
+printf '1..%d\n' "$number"
+exit "$failed"
