@@ -33,7 +33,7 @@ coverage) # counters for scripts/coverage.sh
     options=(-Doptimization=0 -Ddebug=true -Db_coverage=true -Dtests=true) ;;
 tidy) # never compiled: gives clang-tidy the flags of every file
     export CC=clang-14
-    options=(-Doptimization=1 -Db_lundef=false -Dtests=true -Dfuzz=true) ;;
+    options=(-Doptimization=1 -Db_lundef=false -Dtests=true -Dfuzz=true -Dmutants=true) ;;
 *)
     printf 'build.sh: unknown shape %s\n' "$shape" >&2
     exit 1 ;;

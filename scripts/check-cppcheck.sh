@@ -11,5 +11,5 @@ mkdir -p build/cppcheck
 
 grep '\.c$' <<<"$list" | cppcheck --file-list=- --quiet --error-exitcode=1 -j "$(nproc)" \
     --enable=warning,style,performance,portability \
-    --std=c11 --library=posix -D_GNU_SOURCE -DLH_VERSION='""' -I src \
+    --std=c11 --library=posix -D_GNU_SOURCE -DLH_MUTANTS -DLH_VERSION='""' -I src \
     --cppcheck-build-dir=build/cppcheck --template='{file}:{line}: {message} [{id}]' 2>&1

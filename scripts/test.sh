@@ -17,6 +17,10 @@ bait     | asan    | tests/gates/sanitizers.sh build/asan    | =
 unit     | asan    | scripts/units.sh build/asan             | =
 cli      | asan    | tests/e2e/cli.sh build/asan/leasehold   | =
 shipped  | release | tests/e2e/cli.sh build/leasehold        | =
+trace    | asan    | scripts/stories.sh build/asan           | =
+memory   | asan    | build/asan/tests/simulation --seeds 300 | =
+simulate | sim     | scripts/simulate.sh 10000                | scripts/simulate.sh 1000000
+mutants  | mutants | scripts/mutants.sh build/mutants 2000   | =
 '
 limit_s=1200
 proof=false

@@ -20,10 +20,11 @@ static inline uint64_t random_next(struct random *random)
     return z ^ (z >> 31);
 }
 
-/* A number in 0 … below − 1; `below` must not be 0. */
+/* A number in 0 … below − 1; 0 when there is none. */
 static inline uint64_t random_below(struct random *random, uint64_t below)
 {
-    return random_next(random) % below;
+    uint64_t number = random_next(random);
+    return below == 0 ? 0 : number % below;
 }
 
 #endif

@@ -3,7 +3,7 @@
 #include "core/outcome.h"
 
 static const char *const words[] = {
-#define OUTCOME_WORD(name, word, code, again) [OUTCOME_##name] = word,
+#define OUTCOME_WORD(name, word, code, again) [OUTCOME_##name] = (word),
     OUTCOME_LIST(OUTCOME_WORD)
 #undef OUTCOME_WORD
 };

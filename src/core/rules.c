@@ -61,13 +61,13 @@ static int64_t rest_of(const struct span *span, const struct view *view)
 /* Of two spans of one kind the later end counts: neither is ever cut short by the other. */
 static void add_span(struct span *span, const struct span *added, const struct view *view)
 {
-    int64_t rest_ms = rest_of(span, view), added_ms = rest_of(added, view);
+    int64_t left_ms = rest_of(span, view), added_ms = rest_of(added, view);
     if (added_ms == 0)
         return;
     *span = *added;
-    if (rest_ms > added_ms) {
+    if (left_ms > added_ms) {
         span->since = (struct stamp){.revision = THIS_WRITE};
-        span->length_ms = rest_ms;
+        span->length_ms = left_ms;
     }
 }
 

@@ -119,13 +119,26 @@ static void tell_watchers(struct memory *memory, const char *key, const struct s
             memory->watches[i].done(memory->watches[i].caller, &answer);
 }
 
+/* The entry under the key, made and linked when there is none; NULL when memory is short. */
+static struct entry *entry_at(struct memory *memory, struct entry **at, const char *key,
+                              uint64_t hash)
+{
+    if (*at != NULL)
+        return *at;
+    struct entry *entry = new_entry(key, hash);
+    *at = entry;
+    if (entry != NULL && ++memory->count > memory->bucket_count)
+        grow(memory);
+    return entry;
+}
+
 /* False when memory is short: nothing changed. */
 static bool put(struct memory *memory, struct entry **at, const struct store_request *request,
                 uint64_t hash)
 {
-    struct entry *entry = *at;
     char *bytes = malloc(request->length);
-    if (bytes == NULL || (entry == NULL && (entry = new_entry(request->key, hash)) == NULL)) {
+    struct entry *entry = bytes != NULL ? entry_at(memory, at, request->key, hash) : NULL;
+    if (entry == NULL) {
         free(bytes);
         return false;
     }
@@ -135,11 +148,6 @@ static bool put(struct memory *memory, struct entry **at, const struct store_req
     entry->length = request->length;
     entry->written = (struct stamp){.revision = ++memory->revision,
                                     .time_ms = memory->clock.now_ms(memory->clock.owner)};
-    if (*at == NULL) {
-        *at = entry;
-        if (++memory->count > memory->bucket_count)
-            grow(memory);
-    }
     return true;
 }
 

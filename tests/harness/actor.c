@@ -150,7 +150,7 @@ void actor_step(struct world *world, struct actor *actor, struct event *event,
                 const struct store_answer *answer)
 {
     char line[256];
-    struct text trace;
+    struct text trace = {0};
     struct text *wanted = world->trace != NULL ? &trace : NULL;
     text_init(&trace, line, sizeof line);
     event->now_ms = actor_clock(world, actor);
@@ -160,6 +160,8 @@ void actor_step(struct world *world, struct actor *actor, struct event *event,
     if (trace.length > 0)
         world_say(world, actor->name, line);
     history_step(world, actor, &before, event);
+    if (actor->lease.state == LEASE_HELD && before.state != LEASE_HELD)
+        oracle_deadline(world, actor);
     if (world->output.action != ACTION_NONE)
         send_request(world, actor);
     actor->timer++;
@@ -374,11 +376,12 @@ void actor_resume(struct world *world, struct actor *actor)
 
 void actor_write(struct world *world, struct actor *actor, int64_t delay_ms)
 {
-    world_schedule(world, (struct happening){.at_ms = world->now_ms + delay_ms,
-                                             .kind = HAPPENS_GUARDED,
-                                             .actor = actor->index,
-                                             .what = (int)(actor->order * KEYS_MAX + actor->key),
-                                             .value = actor->token});
+    world_schedule(world,
+                   (struct happening){.at_ms = world->now_ms + delay_ms,
+                                      .kind = HAPPENS_GUARDED,
+                                      .actor = actor->index,
+                                      .what = (int)((size_t)actor->order * KEYS_MAX + actor->key),
+                                      .value = actor->token});
 }
 
 void guard_receives(struct world *world, const struct actor *actor,

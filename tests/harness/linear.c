@@ -17,7 +17,7 @@
 
 #define BIT(result) (1U << (result))
 
-static const unsigned RESULTS_OF[] = {
+static const unsigned results_of[] = {
     [LINEAR_ACQUIRE] = BIT(LINEAR_OK) | BIT(LINEAR_BUSY) | BIT(LINEAR_COOLING),
     [LINEAR_RENEW] = BIT(LINEAR_OK) | BIT(LINEAR_STALE),
     [LINEAR_RELEASE] = BIT(LINEAR_OK) | BIT(LINEAR_STALE),
@@ -39,7 +39,7 @@ static const char *fault_of(const struct linear_op *op)
         return "no key";
     }
     if ((unsigned)op->kind > LINEAR_CLEAR || (unsigned)op->result > LINEAR_UNKNOWN ||
-        ((RESULTS_OF[op->kind] | BIT(LINEAR_UNKNOWN)) & BIT(op->result)) == 0) {
+        ((results_of[op->kind] | BIT(LINEAR_UNKNOWN)) & BIT(op->result)) == 0) {
         return "a result that this kind does not have";
     }
     if (op->call_ms < 0) {
@@ -152,6 +152,7 @@ enum linear_verdict linear_check(const struct linear_op *ops, size_t count,
     enum linear_verdict verdict = LINEAR_UNDECIDED;
     size_t judged = 0;
     *out = (struct linear_report){0};
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers is wanted */
     const struct linear_op **sorted = calloc(count + 1, sizeof(*sorted));
     if (sorted == NULL) {
         report_undecided("all", "no memory", out);
@@ -170,6 +171,7 @@ enum linear_verdict linear_check(const struct linear_op *ops, size_t count,
             sorted[judged++] = &ops[i];
         }
     }
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers is sorted */
     qsort(sorted, judged, sizeof(*sorted), by_key_then_call);
     options = options == NULL ? &by_default : options;
     assert(options->slack_ms >= 0);

@@ -276,8 +276,9 @@ static bool seek(const struct search *search, struct frame *frame)
         return frame->index == frame->only;
     }
     for (;; frame->index++) {
-        if (frame->index == search->count ||
-            search->entries[frame->index].op->call_ms > frame->latest_ms) {
+        const struct linear_op *op =
+            frame->index < search->count ? search->entries[frame->index].op : NULL;
+        if (op == NULL || op->call_ms > frame->latest_ms) {
             if (frame->on_unknown) {
                 return false;
             }
@@ -390,6 +391,7 @@ static bool is_twin(const struct linear_op *a, const struct linear_op *b)
 
 static bool is_granted(const struct linear_op *op)
 {
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): every entry has its operation */
     return op->kind == LINEAR_ACQUIRE && op->result == LINEAR_OK;
 }
 

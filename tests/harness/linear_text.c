@@ -9,12 +9,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static const char *const KIND_NAMES[] = {
+static const char *const kind_names[] = {
     [LINEAR_ACQUIRE] = "acquire", [LINEAR_RENEW] = "renew",         [LINEAR_RELEASE] = "release",
     [LINEAR_STATUS] = "status",   [LINEAR_BREAK_NOW] = "break now", [LINEAR_CLEAR] = "clear",
 };
 
-static const char *const RESULT_NAMES[] = {
+static const char *const result_names[] = {
     [LINEAR_OK] = "ok",           [LINEAR_BUSY] = "busy", [LINEAR_COOLING] = "cooling",
     [LINEAR_STALE] = "stale",     [LINEAR_FREE] = "free", [LINEAR_HELD] = "held",
     [LINEAR_OFFERED] = "offered",
@@ -41,7 +41,7 @@ void linear_text_op(const struct linear_op *op, size_t number, char *out_text, s
         (void)snprintf(token, sizeof(token), " token %" PRIu64, op->token);
     }
     (void)snprintf(out_text, size, "op %zu (client %d, %s%s → %s%s, %" PRId64 "..%" PRId64 " ms)",
-                   number, op->client, KIND_NAMES[op->kind], asked, RESULT_NAMES[op->result], token,
+                   number, op->client, kind_names[op->kind], asked, result_names[op->result], token,
                    op->call_ms, op->return_ms);
 }
 

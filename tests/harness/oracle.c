@@ -278,6 +278,19 @@ static void check_refused(struct world *world, const struct actor *actor)
         oracle_fail(world, actor, "rule 4", "told busy while it was granted");
 }
 
+/* Rule 3: the work is dead before the lease ends in the store's time, if clocks are sane. */
+void oracle_deadline(struct world *world, const struct actor *actor)
+{
+    if (world->rules.overlaps_allowed || world->rules.facts.judge == JUDGE_OBSERVED)
+        return;
+    read_truth(world, actor);
+    const struct grant *grant = record_grant_by_token(&world->before, actor->lease.token);
+    int64_t killed_at_ms = actor_moment(world, actor, actor->lease.kill_at_ms);
+    int64_t length_ms = (grant != NULL ? grant->ttl_ms : 0) + world->rules.facts.margin_ms;
+    if (grant != NULL && killed_at_ms > grant->renewed.time_ms + length_ms)
+        oracle_fail(world, actor, "rule 3", "its kill time is after the end of its lease");
+}
+
 static void check_held(struct world *world, const struct actor *actor)
 {
     const struct acquisition *own = &world->acquisitions[actor->number];

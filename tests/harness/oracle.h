@@ -23,6 +23,8 @@ struct change {
 };
 void oracle_changed(struct world *world, const struct change *change);
 void oracle_told(struct world *world, struct actor *actor, const struct lease_output *out);
+/* The actor was granted or has renewed. */
+void oracle_deadline(struct world *world, const struct actor *actor);
 /* The guarded resource is written with the token of the grant that was the `order`-th. */
 void oracle_guarded_write(struct world *world, struct key_truth *key, uint64_t token,
                           uint32_t order);

@@ -127,8 +127,7 @@ static void do_next(struct world *world, struct actor *actor)
 static void told(struct world *world, struct actor *actor, const struct lease_output *out)
 {
     struct life *life = world->script;
-    int64_t now_ms = actor_clock(world, actor), ttl_ms = actor->options.request.ttl_ms;
-    int64_t kill_in_ms = actor_moment(world, actor, actor->lease.kill_at_ms) - world->now_ms;
+    int64_t ttl_ms = actor->options.request.ttl_ms, kill_in_ms = 0;
     switch (out->told) {
     case TOLD_HELD:
         life->old_token[actor->key] = actor->lease.token;
@@ -137,8 +136,8 @@ static void told(struct world *world, struct actor *actor, const struct lease_ou
         plan(world, actor, between(world, 0, 200), WRITE);
         return;
     case TOLD_LOST: /* the work may go on until it is killed, and often does */
-        if (now_ms >= actor->lease.kill_at_ms)
-            actor->inside = false;
+        kill_in_ms = actor_moment(world, actor, actor->lease.kill_at_ms) - world->now_ms;
+        actor->inside = kill_in_ms > 0;
         plan(world, actor, chance(world, 5000) ? kill_in_ms : between(world, 0, kill_in_ms),
              STOP_WORK);
         return;

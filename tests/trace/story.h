@@ -22,6 +22,7 @@ struct story {
     const char *lines[STORY_LINES];
     size_t line_count;
     int64_t ends_ms;
+    char key_names[KEYS_MAX][64];
     struct group groups[GROUPS_MAX];
     size_t group_count;
     struct world world;

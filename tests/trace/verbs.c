@@ -36,8 +36,9 @@ struct actor *story_actor(struct story *story, const char *name)
     return world_add_actor(world, name);
 }
 
-static size_t key_of(struct world *world, const char *name)
+static size_t key_of(struct story *story, const char *name)
 {
+    struct world *world = &story->world;
     for (size_t i = 0; i < world->key_count; i++)
         if (strcmp(world->keys[i].key, name) == 0)
             return i;
@@ -45,7 +46,9 @@ static size_t key_of(struct world *world, const char *name)
         (void)fprintf(stderr, "story: too many keys\n");
         exit(64);
     }
-    world->keys[world->key_count].key = strdup(name);
+    char *own = story->key_names[world->key_count];
+    (void)snprintf(own, sizeof story->key_names[0], "%s", name);
+    world->keys[world->key_count].key = own;
     return world->key_count++;
 }
 
@@ -82,8 +85,7 @@ static bool has(const char *line, const char *word)
     char pattern[32];
     (void)snprintf(pattern, sizeof pattern, " %s", word);
     const char *at = strstr(line, pattern);
-    char end = at != NULL ? at[strlen(pattern)] : 'x';
-    return end == '\0' || end == ' ';
+    return at != NULL && (at[strlen(pattern)] == '\0' || at[strlen(pattern)] == ' ');
 }
 
 static void set_options(struct actor *actor, const char *line)
@@ -120,7 +122,7 @@ static void start(struct story *story, struct actor *actor, const char *key, con
 {
     set_options(actor, line);
     actor->options.request.verb = verb;
-    actor->key = key_of(&story->world, key);
+    actor->key = key_of(story, key);
     if (verb == VERB_RENEW || verb == VERB_RELEASE)
         actor->options.request.token = strtoull(strrchr(line, ' ') + 1, NULL, 10);
     actor_start(&story->world, actor);
@@ -128,9 +130,9 @@ static void start(struct story *story, struct actor *actor, const char *key, con
 
 static void act_on(struct story *story, struct group *group, struct several_output output)
 {
-    char line[LINE_MAX_BYTES];
     struct actor *member = group->members[output.key];
     if (output.told != TOLD_NOTHING) {
+        char line[LINE_MAX_BYTES];
         (void)snprintf(line, sizeof line, "all keys: told %s",
                        output.told == TOLD_HELD   ? "held"
                        : output.told == TOLD_LOST ? "lost"
@@ -147,7 +149,9 @@ static void act_on(struct story *story, struct group *group, struct several_outp
 static void take_several(struct story *story, const char *who, const char *keys, const char *line)
 {
     const char *names[SEVERAL_MAX];
-    char *rest = strdup(keys);
+    static char list[LINE_MAX_BYTES * GROUPS_MAX]; /* the names live as long as the program */
+    char *rest = list + story->group_count * LINE_MAX_BYTES;
+    (void)snprintf(rest, LINE_MAX_BYTES, "%s", keys);
     size_t count = 0;
     struct group *group = &story->groups[story->group_count++];
     for (char *name = strtok_r(rest, ",", &rest); name != NULL; name = strtok_r(rest, ",", &rest))
@@ -156,11 +160,11 @@ static void take_several(struct story *story, const char *who, const char *keys,
         exit(64);
     several_init(&group->several, count);
     for (size_t i = 0; i < count; i++) {
-        char name[24];
+        char name[40];
         (void)snprintf(name, sizeof name, "%s-%zu", who, i + 1);
         group->members[i] = story_actor(story, name);
         set_options(group->members[i], line);
-        group->members[i]->key = key_of(&story->world, names[i]);
+        group->members[i]->key = key_of(story, names[i]);
     }
     act_on(story, group, several_start(&group->several));
 }
@@ -229,7 +233,7 @@ static bool do_life(struct story *story, struct actor *actor, const char *verb, 
         actor_let_go(world, actor);
     } else if (strcmp(verb, "gives") == 0) {
         size_t key = 0;
-        char name[24];
+        char name[40];
         (void)snprintf(name, sizeof name, "%s-1", actor->name);
         struct group *group = group_of(story, story_actor(story, name), &key);
         act_on(story, group, several_release(&group->several));

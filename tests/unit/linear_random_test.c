@@ -410,7 +410,7 @@ static bool release_ok_to_stale(struct toy *toy)
 static const struct falsification {
     const char *name;
     bool (*apply)(struct toy *toy);
-} FALSIFICATIONS[] = {
+} falsifications[] = {
     {"two tokens swapped", swap_tokens},
     {"a token given twice", reuse_token},
     {"acquire busy, says ok", busy_to_ok},
@@ -456,12 +456,12 @@ static void refuses_falsified_histories(void **unused)
     struct linear_report report;
     size_t all_tried = 0;
     size_t all_refused = 0;
-    for (size_t kind = 0; kind < sizeof(FALSIFICATIONS) / sizeof(FALSIFICATIONS[0]); kind++) {
+    for (size_t kind = 0; kind < sizeof(falsifications) / sizeof(falsifications[0]); kind++) {
         size_t tried = 0;
         size_t refused = 0;
         for (uint64_t seed = 1; seed <= FALSE_SEEDS; seed++) {
             toy_play(&toy, seed, /* count= */ 40, /* blur_ms= */ 6);
-            if (!FALSIFICATIONS[kind].apply(&toy)) {
+            if (!falsifications[kind].apply(&toy)) {
                 continue;
             }
             enum linear_verdict verdict = linear_check(toy.ops, toy.count, NULL, &report);
@@ -469,7 +469,7 @@ static void refuses_falsified_histories(void **unused)
             tried++;
             refused += verdict == LINEAR_REFUSED ? 1 : 0;
         }
-        print_message("%-26s %3zu of %3zu refused\n", FALSIFICATIONS[kind].name, refused, tried);
+        print_message("%-26s %3zu of %3zu refused\n", falsifications[kind].name, refused, tried);
         assert_true(refused > 0);
         all_tried += tried;
         all_refused += refused;

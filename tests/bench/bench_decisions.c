@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a decision costs, on the in-memory store: bench_decisions [KEYS PAIRS]. It takes and gives
+ * back random free keys beside KEYS that are held. The work between the two marks is what
+ * scripts/bench.sh counts in instructions; alone, the program prints nanoseconds.
+ */
+#include "store/exchange.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct bench {
+    void *store;
+    struct lease lease;
+    struct lease_options options;
+    struct sighting sighting;
+    struct random random;
+    struct store_answer answer;
+    char key[40];
+    char answered[4096];
+    struct record record;
+    struct lease_output output;
+    char bytes[RECORD_MAX + 1];
+};
+
+static struct bench bench; /* large: kept off the stack */
+
+static int64_t no_time(void *owner)
+{
+    (void)owner;
+    return 1;
+}
+
+static void keep(void *caller, const struct store_answer *answer)
+{
+    struct bench *b = caller;
+    b->answer = *answer;
+    if (answer->length > sizeof b->answered)
+        abort();
+    if (answer->present)
+        memcpy(b->answered, answer->bytes, answer->length);
+    b->answer.bytes = b->answered;
+}
+
+/* One event in, and as many round trips as follow from it. */
+static void step(struct bench *b, enum event_kind kind, bool known)
+{
+    struct event event = {.kind = kind, .now_ms = 1, .known = known};
+    const char *why = NULL;
+    if (known)
+        exchange_event(&b->answer, b->key, &b->record, &event, &why);
+    event.kind = kind;
+    lease_step(&b->lease, &event, &b->record, &b->output, NULL);
+    while (b->output.action != ACTION_NONE) {
+        struct store_request request;
+        struct event answer = {.kind = EVENT_ANSWER, .now_ms = 1, .serial = b->output.serial};
+        exchange_request(&b->lease, &b->output, &b->record, b->bytes, sizeof b->bytes, &request);
+        memory_driver.submit(b->store, &request, keep, b);
+        exchange_event(&b->answer, b->key, &b->record, &answer, &why);
+        lease_step(&b->lease, &answer, &b->record, &b->output, NULL);
+    }
+}
+
+static void take(struct bench *b, uint64_t number)
+{
+    (void)snprintf(b->key, sizeof b->key, "key-%028" PRIu64, number);
+    lease_init(&b->lease, &b->options, &b->sighting, number);
+    memset(&b->sighting, 0, sizeof b->sighting);
+    step(b, EVENT_START, /* known= */ false);
+    if (!lease_held(&b->lease, 1))
+        abort();
+}
+
+static void give_back(struct bench *b)
+{
+    step(b, EVENT_LET_GO, /* known= */ true);
+    if (b->lease.state != LEASE_ENDED)
+        abort();
+}
+
+/* Not inlined: the tool counts from entry to return. */
+__attribute__((noinline)) void measured_pairs(struct bench *b, uint64_t keys, uint64_t pairs);
+__attribute__((noinline)) void measured_pairs(struct bench *b, uint64_t keys, uint64_t pairs)
+{
+    for (uint64_t i = 0; i < pairs; i++) {
+        take(b, keys + random_below(&b->random, keys));
+        give_back(b);
+    }
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void run(struct bench *b, uint64_t keys, uint64_t pairs)
+{
+    struct store_clock clock = {.now_ms = no_time};
+    b->store = malloc(memory_driver.state_size);
+    if (b->store == NULL || !memory_driver.open(b->store, "memory:", &clock))
+        abort();
+    b->random.state = 1;
+    for (uint64_t i = 0; i < keys; i++)
+        take(b, i);
+    double from = seconds();
+    measured_pairs(b, keys, pairs);
+    double took = seconds() - from;
+    (void)printf("%9" PRIu64 " live keys: %7.0f ns per acquire+release\n", keys,
+                 took * 1e9 / (double)pairs);
+    memory_driver.close(b->store);
+    free(b->store);
+}
+
+int main(int argc, char **argv)
+{
+    bench.options = (struct lease_options){.request = {.verb = VERB_ASK,
+                                                       .key = bench.key,
+                                                       .holder = "worker-7",
+                                                       .request = "4f1c0a9be2d37785",
+                                                       .session = 7,
+                                                       .ttl_ms = 30000,
+                                                       .bound = true},
+                                           .store = store_facts_of(&memory_driver),
+                                           .patience_ms = 10000,
+                                           .kill_grace_ms = 5000,
+                                           .look_ms = 5000};
+    if (argc == 3) {
+        run(&bench, strtoull(argv[1], NULL, 10), strtoull(argv[2], NULL, 10));
+        return 0;
+    }
+    for (uint64_t keys = 1000; keys <= 1000000; keys *= 10)
+        run(&bench, keys, /* pairs= */ 200000);
+    return 0;
+}
