@@ -16,6 +16,7 @@ tidy     |         | scripts/gate.sh tidy                    | =
 bait     | asan    | tests/gates/sanitizers.sh build/asan    | =
 unit     | asan    | scripts/units.sh build/asan             | =
 cli      | asan    | tests/e2e/cli.sh build/asan/leasehold   | =
+docs     |         | tests/e2e/docs.sh                       | =
 shipped  | release | tests/e2e/cli.sh build/leasehold        | =
 trace    | asan    | scripts/stories.sh build/asan           | =
 memory   | asan    | build/asan/tests/simulation --seeds 300 | =
