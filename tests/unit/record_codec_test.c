@@ -306,7 +306,7 @@ static void random_grant(struct random *random, size_t index, enum mode mode)
     grant->ttl_ms = (int64_t)random_up_to(random, 1, (uint64_t)TTL_MAX_MS);
     grant->lock_delay_ms = (int64_t)random_up_to(random, 0, (uint64_t)TTL_MAX_MS);
     char name[65], value[257];
-    for (uint64_t i = random_below(random, 2 * META_PAIRS_MAX); i < META_PAIRS_MAX; i++) {
+    for (uint64_t i = random_below(random, (uint64_t)2 * META_PAIRS_MAX); i < META_PAIRS_MAX; i++) {
         random_words(random, /* least= */ 1, /* most= */ 64, name);
         random_words(random, /* least= */ 0, /* most= */ 256, value);
         (void)meta_add(&grant->meta, name, value);
