@@ -27,7 +27,7 @@ enum {
     PRIORITY_MAX = 100,
     PASSED_MAX = 1000000,
     RECORD_MAX = 64 * 1024, /* encoded */
-    RECORD_RESERVE = 4096,  /* for offers, grants made of places, a break's reason, spans */
+    RECORD_RESERVE = 6400,  /* for offers, 64 grants made of places, a break's reason, spans */
     EPOCH_MAX = 511,
     GRANT_STEP = 64, /* between the n of two grants of one write; below it, local hand-overs */
 };

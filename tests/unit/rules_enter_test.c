@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asking: who enters, who waits, who goes. Exclusive, shared and slots (rule 1), mismatches, full
- * queues and records, repeated requests (rule 9), places left behind.
+ * Asking: who enters, who waits, who goes. Exclusive, shared and slots (rule 1), mismatches,
+ * repeated requests (rule 9), places left behind. Full queues and records: rules_room_test.c.
  */
 #include "rules_kit.h"
 
 #include "base/text.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static void a_free_key_is_granted_in_one_write(void **state)
@@ -237,99 +236,6 @@ static void an_offer_keeps_newcomers_out(void **state)
     assert_standing("- | b! d");
 }
 
-static struct request asking_number(size_t number)
-{
-    static char who[16];
-    (void)snprintf(who, sizeof who, "w%zu", number);
-    struct request request = asking(who);
-    request.session = 1000 + number;
-    return request;
-}
-
-static void a_full_queue_is_busy_and_says_so(void **state)
-{
-    (void)state;
-    (void)ask("a");
-    for (size_t i = 0; i < PLACES_MAX; i++)
-        assert_kind(act(asking_number(i)), VERDICT_WAITING, /* write= */ true);
-    struct verdict verdict = ask("z");
-    assert_kind(verdict, VERDICT_BUSY, /* write= */ false);
-    assert_string_equal(verdict.why, "queue full");
-    assert_int_equal(record.place_count, PLACES_MAX);
-    assert_kind(act(asking_number(7)), VERDICT_WAITING, /* write= */ false);
-}
-
-static void the_dead_make_room_in_a_full_queue(void **state)
-{
-    (void)state;
-    (void)ask("a");
-    for (size_t i = 0; i < PLACES_MAX; i++)
-        (void)act(asking_number(i));
-    record.places[9].dead = true;
-    assert_kind(ask("z"), VERDICT_WAITING, /* write= */ true);
-    assert_int_equal(record.place_count, PLACES_MAX);
-}
-
-/* Names of full length; written, every letter of them takes two bytes. */
-static struct request asking_heavy(size_t number)
-{
-    static char holder[HOLDER_MAX + 1], id[REQUEST_MAX + 1];
-    memset(holder, '"', HOLDER_MAX);
-    memset(id, '"', REQUEST_MAX);
-    (void)snprintf(id, sizeof id, "%03zu", number);
-    id[3] = '"';
-    struct request request = asking_number(number);
-    request.holder = holder;
-    request.request = id;
-    return request;
-}
-
-static size_t fill_with_heavy_places(void)
-{
-    size_t number = 0;
-    struct verdict verdict;
-    do {
-        assert_true(number <= PLACES_MAX);
-        struct request request = asking_heavy(number++);
-        request.mode = MODE_SHARED;
-        verdict = act(request);
-    } while (verdict.kind == VERDICT_WAITING);
-    assert_kind(verdict, VERDICT_BUSY, /* write= */ false);
-    assert_string_equal(verdict.why, "queue full");
-    return number - 1;
-}
-
-static void a_full_record_is_busy_and_says_so(void **state)
-{
-    (void)state;
-    (void)ask("a");
-    size_t count = fill_with_heavy_places();
-    assert_int_equal(record.place_count, count);
-    assert_true(count > 90 && count < PLACES_MAX);
-    assert_true(record_weight(&record) + RECORD_RESERVE <= RECORD_MAX);
-    assert_true(record_weight(&record) + RECORD_RESERVE > RECORD_MAX - 1000);
-}
-
-static void a_holders_meta_counts_when_it_comes(void **state)
-{
-    (void)state;
-    struct meta meta = {0};
-    char value[META_MAX];
-    memset(value, '"', META_MAX - 3);
-    value[META_MAX - 3] = '\0';
-    assert_true(meta_add(&meta, "n", value));
-    (void)ask("a");
-    (void)fill_with_heavy_places();
-    (void)act(doing(VERB_LEAVE, record.places[5].request));
-    struct request request = asking("z");
-    request.meta = &meta;
-    struct verdict verdict = act(request);
-    assert_kind(verdict, VERDICT_BUSY, /* write= */ false);
-    assert_string_equal(verdict.why, "queue full");
-    request.meta = NULL;
-    assert_kind(act(request), VERDICT_WAITING, /* write= */ true);
-}
-
 static void a_repeated_request_finds_its_grant(void **state)
 {
     (void)state;
@@ -514,10 +420,6 @@ int main(void)
         cmocka_unit_test_setup(a_dead_holders_limit_is_gone_with_it, fresh),
         cmocka_unit_test_setup(another_key_of_the_same_name_is_a_mismatch, fresh),
         cmocka_unit_test_setup(an_offer_keeps_newcomers_out, fresh),
-        cmocka_unit_test_setup(a_full_queue_is_busy_and_says_so, fresh),
-        cmocka_unit_test_setup(the_dead_make_room_in_a_full_queue, fresh),
-        cmocka_unit_test_setup(a_full_record_is_busy_and_says_so, fresh),
-        cmocka_unit_test_setup(a_holders_meta_counts_when_it_comes, fresh),
         cmocka_unit_test_setup(a_repeated_request_finds_its_grant, fresh),
         cmocka_unit_test_setup(a_repeated_request_keeps_its_n, fresh),
         cmocka_unit_test_setup(a_request_repeated_elsewhere_goes_on_there, fresh),
