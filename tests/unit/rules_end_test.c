@@ -244,6 +244,37 @@ static void a_break_after_a_delay_names_the_next(void **state)
     assert_standing("- | b!");
 }
 
+/* Its answer was lost, and somebody else holds since: the operator did not mean that one. */
+static void a_repeated_break_spares_the_next_holder(void **state)
+{
+    (void)state;
+    for (int now = 0; now < 2; now++) {
+        fresh(NULL);
+        (void)act(asking_shared("a"));
+        struct request request = breaking(now != 0);
+        request.up_to = view.at.revision;
+        (void)act(asking_shared("b"));
+        assert_kind(act(request), VERDICT_DONE, /* write= */ true);
+        assert_standing(now != 0 ? "b | -" : "a~+b | -");
+    }
+}
+
+static void a_repeated_break_spares_a_later_delay(void **state)
+{
+    (void)state;
+    struct request delayed = asking("a");
+    delayed.lock_delay_ms = 3000;
+    delayed.bound = true;
+    (void)act(delayed);
+    struct request request = breaking(/* now= */ true);
+    request.up_to = view.at.revision;
+    grant_of("a")->dead = true;
+    (void)ask("b");
+    assert_standing("- | b delayed");
+    assert_kind(act(request), VERDICT_DONE, /* write= */ false);
+    assert_standing("- | b delayed");
+}
+
 /* What people see. */
 
 static void assert_look(enum key_state key_state, const char *holder, int64_t since_ms,
@@ -367,6 +398,8 @@ int main(void)
         cmocka_unit_test_setup(a_break_of_a_free_key_changes_nothing, fresh),
         cmocka_unit_test_setup(a_break_that_finds_the_dead_names_the_next, fresh),
         cmocka_unit_test_setup(a_break_after_a_delay_names_the_next, fresh),
+        cmocka_unit_test_setup(a_repeated_break_spares_the_next_holder, fresh),
+        cmocka_unit_test_setup(a_repeated_break_spares_a_later_delay, fresh),
         cmocka_unit_test_setup(a_free_key_looks_free, fresh),
         cmocka_unit_test_setup(a_held_key_shows_holder_token_and_rest, fresh),
         cmocka_unit_test_setup(an_ended_grant_is_not_shown, fresh),

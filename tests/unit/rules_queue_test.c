@@ -350,6 +350,20 @@ static void on_one_clock_the_granted_only_looks(void **state)
     assert_int_equal(verdict.n, 0);
 }
 
+/* Too old to be worked under: it is renewed, so that its holder has a whole lease before it. */
+static void on_one_clock_an_old_grant_is_renewed(void **state)
+{
+    (void)state;
+    queue_up("BC");
+    view.one_clock = true;
+    (void)release("a");
+    uint64_t token = token_of_holder("B");
+    pass(TTL_MS / 3);
+    assert_granted(ask("B"));
+    assert_true(token_of_holder("B") == token);
+    assert_int_equal(grant_of("B")->renewed.time_ms, view.at.time_ms);
+}
+
 static void grants_of_one_write_are_a_step_apart(void **state)
 {
     (void)state;
@@ -420,6 +434,7 @@ int main(void)
         cmocka_unit_test_setup(a_dead_waiter_is_cleared_away_by_any_asker, fresh),
         cmocka_unit_test_setup(on_one_clock_a_release_grants, fresh),
         cmocka_unit_test_setup(on_one_clock_the_granted_only_looks, fresh),
+        cmocka_unit_test_setup(on_one_clock_an_old_grant_is_renewed, fresh),
         cmocka_unit_test_setup(grants_of_one_write_are_a_step_apart, fresh),
         cmocka_unit_test_setup(who_enters_comes_before_who_is_let_in_behind_it, fresh),
         cmocka_unit_test_setup(a_later_write_counts_n_anew, fresh),

@@ -250,10 +250,47 @@ static void of_two_delays_the_one_that_ends_later_stays(void **state)
     (void)act(asking_with_delay("a", 3000));
     (void)act(asking_with_delay("b", 5000));
     (void)act(asking_with_delay("c", 4000));
-    pass(TTL_MS);
-    (void)try_once("d");
-    assert_string_equal(record.delay.by, "b");
-    assert_int_equal(record.delay.length_ms, 5000);
+    pass(TTL_MS + 1000);
+    assert_kind(try_once("d"), VERDICT_BUSY, /* write= */ true);
+    pass(3999);
+    assert_kind(try_once("d"), VERDICT_BUSY, /* write= */ false);
+    pass(1);
+    assert_granted(try_once("d"));
+}
+
+static void a_second_crash_does_not_cut_the_first_ones_delay(void **state)
+{
+    (void)state;
+    (void)act(asking_with_delay("a", 60000));
+    pass(5000);
+    (void)act(asking_with_delay("b", 1000));
+    pass(5000);
+    assert_kind(try_once("c"), VERDICT_BUSY, /* write= */ true);
+    assert_standing("b | - delayed");
+    pass(5000);
+    assert_kind(try_once("c"), VERDICT_BUSY, /* write= */ true);
+    assert_standing("- | - delayed");
+    pass(54999);
+    assert_kind(try_once("c"), VERDICT_BUSY, /* write= */ false);
+    pass(1);
+    assert_granted(try_once("c"));
+}
+
+static void a_second_crash_makes_the_delay_longer(void **state)
+{
+    (void)state;
+    (void)act(asking_with_delay("a", 6000));
+    pass(5000);
+    (void)act(asking_with_delay("b", 5000));
+    pass(5000);
+    (void)try_once("c");
+    pass(5000);
+    (void)try_once("c");
+    assert_standing("- | - delayed");
+    pass(4999);
+    assert_kind(try_once("c"), VERDICT_BUSY, /* write= */ false);
+    pass(1);
+    assert_granted(try_once("c"));
 }
 
 static void a_cooldown_blocks_until_its_stored_end(void **state)
@@ -304,6 +341,67 @@ static void a_cooldown_outlives_other_holders_writes(void **state)
     assert_standing("- | - cooling");
     assert_int_equal(record.cooling.length_ms, 5000);
     assert_kind(act(asking_slot("c", 2)), VERDICT_COOLING, /* write= */ false);
+}
+
+static void a_second_cooldown_does_not_cut_the_first_short(void **state)
+{
+    (void)state;
+    (void)act(asking_slot("a", 2));
+    (void)act(asking_slot("b", 2));
+    (void)act(releasing_with_cooldown("a", 5000));
+    pass(1000);
+    (void)act(releasing_with_cooldown("b", 2000));
+    pass(3999);
+    assert_kind(act(asking_slot("c", 2)), VERDICT_COOLING, /* write= */ false);
+    pass(1);
+    assert_granted(act(asking_slot("c", 2)));
+}
+
+static void a_second_cooldown_makes_the_first_longer(void **state)
+{
+    (void)state;
+    (void)act(asking_slot("a", 2));
+    (void)act(asking_slot("b", 2));
+    (void)act(releasing_with_cooldown("a", 5000));
+    pass(4000);
+    (void)act(releasing_with_cooldown("b", 2000));
+    pass(1999);
+    assert_kind(act(asking_slot("c", 2)), VERDICT_COOLING, /* write= */ false);
+    pass(1);
+    assert_granted(act(asking_slot("c", 2)));
+}
+
+static void without_a_clock_the_longer_cooldown_stays(void **state)
+{
+    (void)state;
+    view.judge = JUDGE_OBSERVED;
+    (void)act(asking_slot("a", 2));
+    (void)act(asking_slot("b", 2));
+    (void)act(releasing_with_cooldown("a", 5000));
+    view.observed_ms = 1000;
+    (void)act(releasing_with_cooldown("b", 2000));
+    assert_int_equal(record.cooling.length_ms, 5000);
+    view.observed_ms = 4999;
+    assert_kind(act(asking_slot("c", 2)), VERDICT_COOLING, /* write= */ false);
+    view.observed_ms = 5000;
+    assert_granted(act(asking_slot("c", 2)));
+}
+
+/* Its answer was lost, another cooldown has begun since: the operator did not mean that one. */
+static void a_repeated_clear_spares_a_later_cooldown(void **state)
+{
+    (void)state;
+    (void)ask("a");
+    (void)act(releasing_with_cooldown("a", 5000));
+    struct request request = doing(VERB_CLEAR, "op");
+    request.up_to = view.at.revision;
+    (void)act(request);
+    (void)ask("b");
+    (void)act(releasing_with_cooldown("b", 5000));
+    struct verdict verdict = act(request);
+    assert_kind(verdict, VERDICT_DONE, /* write= */ false);
+    assert_string_equal(verdict.why, "it is not cooling");
+    assert_standing("- | - cooling");
 }
 
 /* A holder that ran out is cleared away in passing. */
@@ -392,10 +490,16 @@ int main(void)
         cmocka_unit_test_setup(who_waits_is_named_only_after_the_delay, fresh),
         cmocka_unit_test_setup(a_crash_withdraws_open_offers, fresh),
         cmocka_unit_test_setup(of_two_delays_the_one_that_ends_later_stays, fresh),
+        cmocka_unit_test_setup(a_second_crash_does_not_cut_the_first_ones_delay, fresh),
+        cmocka_unit_test_setup(a_second_crash_makes_the_delay_longer, fresh),
         cmocka_unit_test_setup(a_cooldown_blocks_until_its_stored_end, fresh),
         cmocka_unit_test_setup(a_cooldown_sends_all_who_wait_home, fresh),
         cmocka_unit_test_setup(a_cooldown_is_observed_where_there_is_no_clock, fresh),
         cmocka_unit_test_setup(a_cooldown_outlives_other_holders_writes, fresh),
+        cmocka_unit_test_setup(a_second_cooldown_does_not_cut_the_first_short, fresh),
+        cmocka_unit_test_setup(a_second_cooldown_makes_the_first_longer, fresh),
+        cmocka_unit_test_setup(without_a_clock_the_longer_cooldown_stays, fresh),
+        cmocka_unit_test_setup(a_repeated_clear_spares_a_later_cooldown, fresh),
         cmocka_unit_test_setup(an_asker_in_a_cooldown_clears_the_dead_away, fresh),
         cmocka_unit_test_setup(clearing_ends_a_cooldown, fresh),
         cmocka_unit_test_setup(clearing_what_is_not_cooling_changes_nothing, fresh),
