@@ -167,6 +167,7 @@ static bool fits(const struct record *record, const struct request *request)
 /* NULL when the queue or the record is full. */
 static struct place *own_place(struct record *record, const struct request *request)
 {
+    size_t weight = record_weight(record);
     struct place *place = find_place(record, request);
     bool is_new = place == NULL;
     if (is_new && record->place_count == PLACES_MAX)
@@ -176,7 +177,8 @@ static struct place *own_place(struct record *record, const struct request *requ
     if (is_new || place->session != request->session ||
         strcmp(place->request, request->request) != 0)
         fill_place(place, request);
-    if ((!is_new && request->meta == NULL) || fits(record, request))
+    bool grew = request->meta != NULL || record_weight(record) > weight;
+    if (!grew || fits(record, request))
         return place;
     record_remove_place(record, place);
     return NULL;

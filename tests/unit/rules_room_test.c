@@ -132,6 +132,20 @@ static void a_holders_meta_counts_when_it_comes(void **state)
     assert_kind(act(request), VERDICT_WAITING, /* write= */ true);
 }
 
+/* A process that left a place behind goes on with it under a longer name. */
+static void a_place_does_not_outgrow_the_record(void **state)
+{
+    (void)state;
+    (void)ask("a");
+    size_t refused = 0;
+    for (size_t i = 0; i < PLACES_MAX; i++)
+        assert_kind(act(asking_number(i)), VERDICT_WAITING, /* write= */ true);
+    for (size_t i = 0; i < PLACES_MAX; i++)
+        refused += act(asking_heavy(i)).kind == VERDICT_BUSY ? 1 : 0;
+    assert_true(refused > 0);
+    assert_int_equal(record.place_count, PLACES_MAX - refused);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +154,7 @@ int main(void)
         cmocka_unit_test_setup(a_full_record_is_busy_and_says_so, fresh),
         cmocka_unit_test_setup(a_full_record_has_room_for_all_its_readers, fresh),
         cmocka_unit_test_setup(a_holders_meta_counts_when_it_comes, fresh),
+        cmocka_unit_test_setup(a_place_does_not_outgrow_the_record, fresh),
     };
     return cmocka_run_group_tests_name("rules_room", tests, NULL, NULL);
 }
