@@ -164,16 +164,24 @@ static bool fits(const struct record *record, const struct request *request)
     return record_weight(record) + meta + RECORD_RESERVE <= RECORD_MAX;
 }
 
+/* No number of askers brings tickets to their end, but a record that somebody made up can. */
+static struct place *new_place(struct record *record)
+{
+    if (record->place_count == 0 && record->next_ticket >= TICKET_MAX)
+        record->next_ticket = 1;
+    if (record->place_count == PLACES_MAX || record->next_ticket >= TICKET_MAX)
+        return NULL;
+    return record_add_place(record);
+}
+
 /* NULL when the queue or the record is full. */
 static struct place *own_place(struct record *record, const struct request *request)
 {
     size_t weight = record_weight(record);
     struct place *place = find_place(record, request);
     bool is_new = place == NULL;
-    if (is_new && record->place_count == PLACES_MAX)
+    if (is_new && (place = new_place(record)) == NULL)
         return NULL;
-    if (is_new)
-        place = record_add_place(record);
     if (is_new || place->session != request->session ||
         strcmp(place->request, request->request) != 0)
         fill_place(place, request);

@@ -88,7 +88,7 @@ struct verdict act(struct request request)
     view.at.revision = ++revision;
     record_resolve(&record, &view.at);
     assert_null(record_broken(&record));
-    assert_true(record_weight(&record) <= RECORD_MAX);
+    assert_true(record_weight(&record) <= RECORD_MAX && record.next_ticket <= TICKET_MAX);
     check_tokens();
     if (!record_needed(&record)) {
         record_init(&record, "k");

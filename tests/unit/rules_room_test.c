@@ -146,6 +146,27 @@ static void a_place_does_not_outgrow_the_record(void **state)
     assert_int_equal(record.place_count, PLACES_MAX - refused);
 }
 
+/* Only a made-up record has come that far; it must not bring us down. */
+static void tickets_end_like_the_queue(void **state)
+{
+    (void)state;
+    (void)ask("a");
+    (void)ask("b");
+    record.next_ticket = TICKET_MAX - 1;
+    assert_kind(ask("c"), VERDICT_WAITING, /* write= */ true);
+    assert_full(ask("d"));
+    assert_standing("a | b c");
+}
+
+static void tickets_begin_again_when_nobody_waits(void **state)
+{
+    (void)state;
+    (void)ask("a");
+    record.next_ticket = TICKET_MAX;
+    assert_kind(ask("b"), VERDICT_WAITING, /* write= */ true);
+    assert_int_equal(place_of("b")->ticket, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +176,8 @@ int main(void)
         cmocka_unit_test_setup(a_full_record_has_room_for_all_its_readers, fresh),
         cmocka_unit_test_setup(a_holders_meta_counts_when_it_comes, fresh),
         cmocka_unit_test_setup(a_place_does_not_outgrow_the_record, fresh),
+        cmocka_unit_test_setup(tickets_end_like_the_queue, fresh),
+        cmocka_unit_test_setup(tickets_begin_again_when_nobody_waits, fresh),
     };
     return cmocka_run_group_tests_name("rules_room", tests, NULL, NULL);
 }
