@@ -10,6 +10,12 @@
 
 enum { NOBODY = 0 }; /* as a session */
 
+bool time_is_known(const struct stamp *since, const struct view *view)
+{
+    return view->judge == JUDGE_STORE_TIME && since->time_ms != TIME_UNKNOWN &&
+           view->at.time_ms != TIME_UNKNOWN;
+}
+
 /* Has the length passed since then? What this very write begins has not. */
 static bool has_passed(const struct stamp *since, int64_t length_ms, const struct view *view)
 {
@@ -18,7 +24,7 @@ static bool has_passed(const struct stamp *since, int64_t length_ms, const struc
     int64_t wait_ms = length_ms + view->margin_ms;
     switch (view->judge) {
     case JUDGE_STORE_TIME:
-        return since->time_ms != TIME_UNKNOWN && since->time_ms + wait_ms <= view->at.time_ms;
+        return time_is_known(since, view) && since->time_ms + wait_ms <= view->at.time_ms;
     case JUDGE_OBSERVED:
         return view->observed_ms >= wait_ms;
     case JUDGE_SESSION:
@@ -48,12 +54,12 @@ static bool offer_lapsed(const struct place *place, const struct view *view)
     return view->judge == JUDGE_STORE_TIME && has_passed(&place->offer, OFFER_GRACE_MS, view);
 }
 
-/* What is left of the span; where the store tells no time, all of it. */
+/* What is left of the span; where no time is told, all of it. */
 static int64_t rest_of(const struct span *span, const struct view *view)
 {
     if (!span_blocks(span, view))
         return 0;
-    if (view->judge != JUDGE_STORE_TIME || span->since.revision == THIS_WRITE)
+    if (span->since.revision == THIS_WRITE || !time_is_known(&span->since, view))
         return span->length_ms;
     return span->since.time_ms + span->length_ms - view->at.time_ms;
 }
@@ -78,7 +84,7 @@ static void add_span(struct span *span, const struct span *added, const struct v
 static void start_delay(struct record *record, const struct grant *grant, const struct view *view)
 {
     struct span delay = {.length_ms = grant->lock_delay_ms};
-    if (view->judge == JUDGE_STORE_TIME && !grant->dead) {
+    if (!grant->dead && time_is_known(&grant->renewed, view)) {
         delay.since = grant->renewed;
         delay.since.time_ms += grant->ttl_ms;
     }
@@ -476,7 +482,7 @@ struct verdict decide(struct record *record, const struct request *request, cons
 
 static int64_t rest_ms(const struct stamp *since, int64_t length_ms, const struct view *view)
 {
-    if (view->judge != JUDGE_STORE_TIME)
+    if (!time_is_known(since, view))
         return -1;
     return since->time_ms + length_ms + view->margin_ms - view->at.time_ms;
 }

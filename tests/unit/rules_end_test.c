@@ -378,6 +378,19 @@ static void without_a_clock_no_end_is_shown(void **state)
     assert_look(KEY_HELD, "a", 1000000, -1);
 }
 
+/* A record from a store without a clock, or a store that lost its own for a moment. */
+static void an_unknown_time_has_no_end(void **state)
+{
+    (void)state;
+    (void)ask("a");
+    grant_of("a")->granted.time_ms = grant_of("a")->renewed.time_ms = TIME_UNKNOWN;
+    assert_look(KEY_HELD, "a", TIME_UNKNOWN, -1);
+    fresh(NULL);
+    (void)ask("a");
+    view.at.time_ms = TIME_UNKNOWN;
+    assert_look(KEY_HELD, "a", 1000000, -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -408,6 +421,7 @@ int main(void)
         cmocka_unit_test_setup(a_cooling_key_shows_by_whom_and_how_long, fresh),
         cmocka_unit_test_setup(a_delayed_key_shows_after_whom, fresh),
         cmocka_unit_test_setup(without_a_clock_no_end_is_shown, fresh),
+        cmocka_unit_test_setup(an_unknown_time_has_no_end, fresh),
     };
     return cmocka_run_group_tests_name("rules_end", tests, NULL, NULL);
 }

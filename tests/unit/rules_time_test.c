@@ -197,6 +197,19 @@ static void without_a_clock_the_delay_starts_now(void **state)
     assert_granted(try_once("b"));
 }
 
+/* The store says that the lease is over; when, the record does not know. */
+static void after_a_lease_of_unknown_age_the_delay_starts_now(void **state)
+{
+    (void)state;
+    (void)act(asking_with_delay("a", 3000));
+    grant_of("a")->over = true;
+    grant_of("a")->renewed.time_ms = TIME_UNKNOWN;
+    assert_kind(try_once("b"), VERDICT_BUSY, /* write= */ true);
+    assert_int_equal(record.delay.since.time_ms, view.at.time_ms);
+    pass(3000);
+    assert_granted(try_once("b"));
+}
+
 static void a_delay_that_is_over_already_does_not_start(void **state)
 {
     (void)state;
@@ -387,6 +400,21 @@ static void without_a_clock_the_longer_cooldown_stays(void **state)
     assert_granted(act(asking_slot("c", 2)));
 }
 
+/* Nobody knows what is left of the first one: its whole length. */
+static void a_cooldown_of_unknown_age_is_not_cut_short(void **state)
+{
+    (void)state;
+    (void)act(asking_slot("a", 2));
+    (void)act(asking_slot("b", 2));
+    (void)act(releasing_with_cooldown("a", 5000));
+    record.cooling.since.time_ms = TIME_UNKNOWN;
+    (void)act(releasing_with_cooldown("b", 2000));
+    pass(4999);
+    assert_kind(act(asking_slot("c", 2)), VERDICT_COOLING, /* write= */ false);
+    pass(1);
+    assert_granted(act(asking_slot("c", 2)));
+}
+
 /* Its answer was lost, another cooldown has begun since: the operator did not mean that one. */
 static void a_repeated_clear_spares_a_later_cooldown(void **state)
 {
@@ -485,6 +513,7 @@ int main(void)
         cmocka_unit_test_setup(a_crash_starts_the_delay_when_the_lease_ended, fresh),
         cmocka_unit_test_setup(a_death_that_the_store_saw_starts_the_delay_now, fresh),
         cmocka_unit_test_setup(without_a_clock_the_delay_starts_now, fresh),
+        cmocka_unit_test_setup(after_a_lease_of_unknown_age_the_delay_starts_now, fresh),
         cmocka_unit_test_setup(a_delay_that_is_over_already_does_not_start, fresh),
         cmocka_unit_test_setup(a_clean_release_starts_no_delay, fresh),
         cmocka_unit_test_setup(who_waits_is_named_only_after_the_delay, fresh),
@@ -499,6 +528,7 @@ int main(void)
         cmocka_unit_test_setup(a_second_cooldown_does_not_cut_the_first_short, fresh),
         cmocka_unit_test_setup(a_second_cooldown_makes_the_first_longer, fresh),
         cmocka_unit_test_setup(without_a_clock_the_longer_cooldown_stays, fresh),
+        cmocka_unit_test_setup(a_cooldown_of_unknown_age_is_not_cut_short, fresh),
         cmocka_unit_test_setup(a_repeated_clear_spares_a_later_cooldown, fresh),
         cmocka_unit_test_setup(an_asker_in_a_cooldown_clears_the_dead_away, fresh),
         cmocka_unit_test_setup(clearing_ends_a_cooldown, fresh),
