@@ -54,14 +54,15 @@ static bool offer_lapsed(const struct place *place, const struct view *view)
     return view->judge == JUDGE_STORE_TIME && has_passed(&place->offer, OFFER_GRACE_MS, view);
 }
 
-/* What is left of the span; where no time is told, all of it. */
+/* What is left of the span; all of it where no time is told, or the clock was set back. */
 static int64_t rest_of(const struct span *span, const struct view *view)
 {
     if (!span_blocks(span, view))
         return 0;
     if (span->since.revision == THIS_WRITE || !time_is_known(&span->since, view))
         return span->length_ms;
-    return span->since.time_ms + span->length_ms - view->at.time_ms;
+    int64_t passed_ms = view->at.time_ms - span->since.time_ms;
+    return passed_ms > 0 ? span->length_ms - passed_ms : span->length_ms;
 }
 
 /* Of two spans of one kind the later end counts: neither is ever cut short by the other. */

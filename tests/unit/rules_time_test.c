@@ -400,6 +400,21 @@ static void without_a_clock_the_longer_cooldown_stays(void **state)
     assert_granted(act(asking_slot("c", 2)));
 }
 
+static void a_clock_set_back_makes_no_endless_cooldown(void **state)
+{
+    (void)state;
+    (void)act(asking_slot("a", 2));
+    (void)act(asking_slot("b", 2));
+    (void)act(releasing_with_cooldown("a", 5000));
+    pass(-900000);
+    (void)act(releasing_with_cooldown("b", 2000));
+    assert_int_equal(record.cooling.length_ms, 5000);
+    pass(4999);
+    assert_kind(act(asking_slot("c", 2)), VERDICT_COOLING, /* write= */ false);
+    pass(1);
+    assert_granted(act(asking_slot("c", 2)));
+}
+
 /* Nobody knows what is left of the first one: its whole length. */
 static void a_cooldown_of_unknown_age_is_not_cut_short(void **state)
 {
@@ -528,6 +543,7 @@ int main(void)
         cmocka_unit_test_setup(a_second_cooldown_does_not_cut_the_first_short, fresh),
         cmocka_unit_test_setup(a_second_cooldown_makes_the_first_longer, fresh),
         cmocka_unit_test_setup(without_a_clock_the_longer_cooldown_stays, fresh),
+        cmocka_unit_test_setup(a_clock_set_back_makes_no_endless_cooldown, fresh),
         cmocka_unit_test_setup(a_cooldown_of_unknown_age_is_not_cut_short, fresh),
         cmocka_unit_test_setup(a_repeated_clear_spares_a_later_cooldown, fresh),
         cmocka_unit_test_setup(an_asker_in_a_cooldown_clears_the_dead_away, fresh),
