@@ -22,6 +22,7 @@ trace    | asan    | scripts/stories.sh build/asan           | =
 memory   | asan    | build/asan/tests/simulation --seeds 300 | =
 simulate | sim     | scripts/simulate.sh 10000                | scripts/simulate.sh 1000000
 mutants  | mutants | scripts/mutants.sh build/mutants 2000   | =
+fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh --proof
 '
 limit_s=1200
 proof=false

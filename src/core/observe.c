@@ -71,15 +71,9 @@ static int64_t end_of(const struct lease *lease, const struct stamp *since, int6
                       const struct view *view)
 {
     length_ms += view->margin_ms;
-    switch (view->judge) {
-    case JUDGE_STORE_TIME:
+    if (time_is_known(since, view))
         return lease->now_ms + (since->time_ms + length_ms - view->at.time_ms);
-    case JUDGE_OBSERVED:
-        return lease->sighting->since_ms + length_ms;
-    case JUDGE_SESSION:
-        break;
-    }
-    return NEVER;
+    return view->judge == JUDGE_OBSERVED ? lease->sighting->since_ms + length_ms : NEVER;
 }
 
 /* The first thing that blocks us and will end by itself. */

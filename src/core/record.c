@@ -66,16 +66,27 @@ static size_t quoted_length(const char *words)
     return length;
 }
 
+/* Everything but the words, at its longest. */
+enum {
+    RECORD_WEIGHT = 280,
+    GRANT_WEIGHT = 248,
+    META_WEIGHT = 16,
+    PLACE_WEIGHT = 188,
+    OFFER_WEIGHT = 48,
+};
+
+/* What can still come to a record that took its last place. */
+_Static_assert(RECORD_RESERVE >= GRANTS_MAX * (GRANT_WEIGHT + META_WEIGHT - PLACE_WEIGHT) +
+                                     OFFERS_MAX * OFFER_WEIGHT + 2 * REASON_MAX + 4 * HOLDER_MAX,
+               "grants made of places, offers, a reason and two spans by somebody");
+
 size_t meta_weight(const struct meta *meta)
 {
-    size_t weight = 16;
+    size_t weight = META_WEIGHT;
     for (size_t at = 0; at < meta->used; at += strlen(meta->text + at) + 1)
         weight += quoted_length(meta->text + at) + 1;
     return weight;
 }
-
-/* Everything but the words, at its longest. */
-enum { RECORD_WEIGHT = 280, GRANT_WEIGHT = 248, PLACE_WEIGHT = 188, OFFER_WEIGHT = 48 };
 
 size_t record_weight(const struct record *record)
 {

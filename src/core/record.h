@@ -27,7 +27,7 @@ enum {
     PRIORITY_MAX = 100,
     PASSED_MAX = 1000000,
     RECORD_MAX = 64 * 1024, /* encoded */
-    RECORD_RESERVE = 4096,  /* for offers, grants made of places, a break's reason, spans */
+    RECORD_RESERVE = 6400,  /* for offers, 64 grants made of places, a break's reason, spans */
     EPOCH_MAX = 511,
     GRANT_STEP = 64, /* between the n of two grants of one write; below it, local hand-overs */
 };
@@ -36,8 +36,9 @@ enum {
 #define SPAN_MAX_MS  ((int64_t)366 * 24 * 3600 * 1000) /* cooldown, lock-delay */
 #define TIME_MAX_MS  (((int64_t)1 << 53) - 1)          /* of a store's clock, from 0 */
 #define REVISION_MAX (((uint64_t)1 << 45) - 1)
-#define THIS_WRITE   ((uint64_t)0) /* as a stamp's revision: resolved by the reader */
-#define TIME_UNKNOWN INT64_MIN     /* as a stamp's time: the store has no clock */
+#define TICKET_MAX   (((uint64_t)1 << 53) - 1) /* also the next one */
+#define THIS_WRITE   ((uint64_t)0)             /* as a stamp's revision: resolved by the reader */
+#define TIME_UNKNOWN INT64_MIN                 /* as a stamp's time: the store has no clock */
 
 /* When something was written, in the store's own count and on the store's own clock. */
 struct stamp {

@@ -10,6 +10,12 @@
 
 enum { NOBODY = 0 }; /* as a session */
 
+bool time_is_known(const struct stamp *since, const struct view *view)
+{
+    return view->judge == JUDGE_STORE_TIME && since->time_ms != TIME_UNKNOWN &&
+           view->at.time_ms != TIME_UNKNOWN;
+}
+
 /* Has the length passed since then? What this very write begins has not. */
 static bool has_passed(const struct stamp *since, int64_t length_ms, const struct view *view)
 {
@@ -18,7 +24,7 @@ static bool has_passed(const struct stamp *since, int64_t length_ms, const struc
     int64_t wait_ms = length_ms + view->margin_ms;
     switch (view->judge) {
     case JUDGE_STORE_TIME:
-        return since->time_ms != TIME_UNKNOWN && since->time_ms + wait_ms <= view->at.time_ms;
+        return time_is_known(since, view) && since->time_ms + wait_ms <= view->at.time_ms;
     case JUDGE_OBSERVED:
         return view->observed_ms >= wait_ms;
     case JUDGE_SESSION:
@@ -48,14 +54,15 @@ static bool offer_lapsed(const struct place *place, const struct view *view)
     return view->judge == JUDGE_STORE_TIME && has_passed(&place->offer, OFFER_GRACE_MS, view);
 }
 
-/* What is left of the span; where the store tells no time, all of it. */
+/* What is left of the span; all of it where no time is told, or the clock was set back. */
 static int64_t rest_of(const struct span *span, const struct view *view)
 {
     if (!span_blocks(span, view))
         return 0;
-    if (view->judge != JUDGE_STORE_TIME || span->since.revision == THIS_WRITE)
+    if (span->since.revision == THIS_WRITE || !time_is_known(&span->since, view))
         return span->length_ms;
-    return span->since.time_ms + span->length_ms - view->at.time_ms;
+    int64_t passed_ms = view->at.time_ms - span->since.time_ms;
+    return passed_ms > 0 ? span->length_ms - passed_ms : span->length_ms;
 }
 
 /* Of two spans of one kind the later end counts: neither is ever cut short by the other. */
@@ -78,7 +85,7 @@ static void add_span(struct span *span, const struct span *added, const struct v
 static void start_delay(struct record *record, const struct grant *grant, const struct view *view)
 {
     struct span delay = {.length_ms = grant->lock_delay_ms};
-    if (view->judge == JUDGE_STORE_TIME && !grant->dead) {
+    if (!grant->dead && time_is_known(&grant->renewed, view)) {
         delay.since = grant->renewed;
         delay.since.time_ms += grant->ttl_ms;
     }
@@ -164,19 +171,29 @@ static bool fits(const struct record *record, const struct request *request)
     return record_weight(record) + meta + RECORD_RESERVE <= RECORD_MAX;
 }
 
+/* No number of askers brings tickets to their end, but a record that somebody made up can. */
+static struct place *new_place(struct record *record)
+{
+    if (record->place_count == 0 && record->next_ticket >= TICKET_MAX)
+        record->next_ticket = 1;
+    if (record->place_count == PLACES_MAX || record->next_ticket >= TICKET_MAX)
+        return NULL;
+    return record_add_place(record);
+}
+
 /* NULL when the queue or the record is full. */
 static struct place *own_place(struct record *record, const struct request *request)
 {
+    size_t weight = record_weight(record);
     struct place *place = find_place(record, request);
     bool is_new = place == NULL;
-    if (is_new && record->place_count == PLACES_MAX)
+    if (is_new && (place = new_place(record)) == NULL)
         return NULL;
-    if (is_new)
-        place = record_add_place(record);
     if (is_new || place->session != request->session ||
         strcmp(place->request, request->request) != 0)
         fill_place(place, request);
-    if ((!is_new && request->meta == NULL) || fits(record, request))
+    bool grew = request->meta != NULL || record_weight(record) > weight;
+    if (!grew || fits(record, request))
         return place;
     record_remove_place(record, place);
     return NULL;
@@ -466,7 +483,7 @@ struct verdict decide(struct record *record, const struct request *request, cons
 
 static int64_t rest_ms(const struct stamp *since, int64_t length_ms, const struct view *view)
 {
-    if (view->judge != JUDGE_STORE_TIME)
+    if (!time_is_known(since, view))
         return -1;
     return since->time_ms + length_ms + view->margin_ms - view->at.time_ms;
 }

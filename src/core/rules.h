@@ -94,6 +94,8 @@ struct look record_look(const struct record *record, const struct view *view);
 /* True when the grant has run out, its session ended with it, or the store says so. */
 bool grant_ended(const struct grant *grant, const struct view *view);
 bool span_blocks(const struct span *span, const struct view *view);
+/* Can the store's clock say how long ago that was? Records and answers may come without a time. */
+bool time_is_known(const struct stamp *since, const struct view *view);
 
 /* The queue's part (queue.c). */
 struct place *queue_next(struct record *record);

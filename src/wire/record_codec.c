@@ -315,7 +315,7 @@ static bool read_meta(struct cursor *cursor, struct meta *meta)
             !cursor_words(cursor, /* least= */ 0, META_MAX, "a value of meta", value))
             return false;
         if (!meta_add(meta, name, value))
-            return cursor_refuse_at(cursor, start, "no more meta: its limit is reached");
+            return cursor_refuse_at(cursor, start, "meta within its limits, each name once");
     } while (cursor_take(cursor, ","));
     return cursor_expect(cursor, "}");
 }

@@ -183,6 +183,7 @@ static const struct {
     {TIMED ",\"ttl_ms\":1,\"meta\":{", "\"\":\"v\"}}]}"},
     {TIMED ",\"ttl_ms\":1,\"meta\":{\"m\":", "1}}]}"},
     {TIMED ",\"ttl_ms\":1,\"meta\":{\"m\":\"\",", "}}]}"},
+    {TIMED ",\"ttl_ms\":1,\"meta\":{\"m\":\"\",", "\"m\":\"\"}}]}"},
     {HEAD ",\"grants\":[" READER("r", "1") ",", READER("r", "2") "]}"},
     /* places */
     {HEAD ",\"places\":[" WHO("r", "1", "shared") ",\"ticket\":", "1,\"ttl_ms\":1}]}"},
@@ -218,6 +219,10 @@ static void test_broken_invariants(void **state)
         GRANT ",\"granted\":\"this\",\"ttl_ms\":1}," READER("s", "1") "]}",
         PLACE ",\"ticket\":2,\"offered\":\"this\",\"ttl_ms\":1}],"
               "\"cooling\":{\"since\":\"this\",\"length_ms\":9}}",
+        PLACE ",\"ticket\":2,\"offered\":\"this\",\"ttl_ms\":1}],"
+              "\"delay\":{\"since\":\"this\",\"length_ms\":9}}",
+        HEAD ",\"limit\":2,\"next\":2,\"places\":[" WHO("r", "1", "shared") ",\"ticket\":1,"
+                                                                            "\"ttl_ms\":1}]}",
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct codec_error error;
@@ -335,40 +340,47 @@ static void test_counts(void **state)
     }
 }
 
-static const char sample[] =
+/* Together they use every field; an offer and a blocked key cannot stand in one record. */
+static const char *const samples[] = {
     "{\"leasehold\":1,\"key\":\"db/\\\"é\",\"limit\":3,\"next\":9,\"grants\":["
     "{\"holder\":\"a\",\"request\":\"r1\",\"session\":\"1f\",\"mode\":\"slot\",\"bound\":true,"
     "\"broken\":true,\"n\":64,\"granted\":[1,41,1000],\"renewed\":[1,43,null],\"ttl_ms\":30000,"
     "\"lock_delay_ms\":500,\"meta\":{\"path\":\"C:\\\\x\",\"e\":\"\"}}],\"places\":["
     "{\"holder\":\"c\",\"request\":\"r3\",\"session\":\"2\",\"mode\":\"slot\",\"bound\":true,"
-    "\"ticket\":7,\"priority\":-5,\"passed\":2,\"offered\":\"this\",\"ttl_ms\":30000}],"
-    "\"delay\":{\"since\":[0,9,5],\"length_ms\":15000,\"by\":\"z\"},\"reason\":\"stuck\"}";
+    "\"ticket\":7,\"priority\":-5,\"passed\":2,\"offered\":\"this\",\"ttl_ms\":30000}]}",
+    "{\"leasehold\":1,\"key\":\"k\",\"cooling\":{\"since\":\"this\",\"length_ms\":9},"
+    "\"delay\":{\"since\":[0,9,5],\"length_ms\":15000,\"by\":\"z\"},\"reason\":\"stuck\"}",
+};
 
 static void test_every_other_byte(void **state)
 {
     (void)state;
-    size_t length = sizeof sample - 1, survivors = 0;
-    assert_true(accepted(sample, length));
-    memcpy(input, sample, length);
-    for (size_t i = 0; i < length; i++) {
-        for (unsigned flip = 1; flip < 256; flip++) {
-            input[i] = (char)((unsigned char)sample[i] ^ flip);
-            survivors += accepted(input, length) ? 1 : 0;
+    for (size_t at = 0; at < sizeof samples / sizeof samples[0]; at++) {
+        size_t length = strlen(samples[at]), survivors = 0;
+        assert_true(accepted(samples[at], length));
+        memcpy(input, samples[at], length);
+        for (size_t i = 0; i < length; i++) {
+            for (unsigned flip = 1; flip < 256; flip++) {
+                input[i] = (char)((unsigned char)samples[at][i] ^ flip);
+                survivors += accepted(input, length) ? 1 : 0;
+            }
+            input[i] = samples[at][i];
         }
-        input[i] = sample[i];
+        assert_true(survivors > 0 && survivors < length * 255 / 10);
     }
-    assert_true(survivors > 0 && survivors < length * 255 / 10);
 }
 
 static void test_every_cut(void **state)
 {
     (void)state;
-    for (size_t length = 0; length < sizeof sample - 1; length++) {
-        char *copy = malloc(length > 0 ? length : 1);
-        assert_non_null(copy);
-        memcpy(copy, sample, length);
-        assert_false(accepted(copy, length));
-        free(copy);
+    for (size_t at = 0; at < sizeof samples / sizeof samples[0]; at++) {
+        for (size_t length = 0; length < strlen(samples[at]); length++) {
+            char *copy = malloc(length > 0 ? length : 1);
+            assert_non_null(copy);
+            memcpy(copy, samples[at], length);
+            assert_false(accepted(copy, length));
+            free(copy);
+        }
     }
 }
 

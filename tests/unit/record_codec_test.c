@@ -155,7 +155,7 @@ static const char full_sample[] =
     "\"mode\":\"slot\",\"bound\":true,\"ticket\":7,\"priority\":-5,\"passed\":2,"
     "\"offered\":\"this\",\"ttl_ms\":30000,\"lock_delay_ms\":1},{\"holder\":\"c\",\"request\":"
     "\"r4\",\"session\":\"3\",\"mode\":\"slot\",\"ticket\":8,\"ttl_ms\":30000}],"
-    "\"delay\":{\"since\":[0,9,5],\"length_ms\":15000,\"by\":\"z\"},\"reason\":\"stuck\"}";
+    "\"reason\":\"stuck\"}";
 
 static void build_full_sample(void)
 {
@@ -179,6 +179,22 @@ static void build_full_sample(void)
     place->passed = 2;
     place->lock_delay_ms = 1;
     add_place("c", "r4", /* session= */ 3)->mode = MODE_SLOT;
+    text_copy(original.reason, sizeof original.reason, "stuck");
+}
+
+/* Nobody is offered anything while the key is blocked, so this takes a record of its own. */
+static const char blocked_sample[] =
+    "{\"leasehold\":1,\"key\":\"k\",\"next\":2,\"places\":[{\"holder\":\"c\",\"request\":\"r3\","
+    "\"session\":\"2\",\"mode\":\"exclusive\",\"ticket\":1,\"ttl_ms\":30000}],"
+    "\"cooling\":{\"since\":\"this\",\"length_ms\":300000,\"by\":\"y\"},"
+    "\"delay\":{\"since\":[0,9,5],\"length_ms\":15000,\"by\":\"z\"},\"reason\":\"stuck\"}";
+
+static void build_blocked_sample(void)
+{
+    record_init(&original, "k");
+    (void)add_place("c", "r3", /* session= */ 2);
+    original.cooling.length_ms = 300000;
+    text_copy(original.cooling.by, sizeof original.cooling.by, "y");
     set_stamp(&original.delay.since, /* epoch= */ 0, /* revision= */ 9, /* time_ms= */ 5);
     original.delay.length_ms = 15000;
     text_copy(original.delay.by, sizeof original.delay.by, "z");
@@ -191,6 +207,10 @@ static void test_known_bytes(void **state)
     build_full_sample();
     assert_true(round_trip());
     assert_string_equal(bytes, full_sample);
+
+    build_blocked_sample();
+    assert_true(round_trip());
+    assert_string_equal(bytes, blocked_sample);
 
     record_init(&original, "k");
     assert_true(round_trip());
@@ -206,10 +226,16 @@ static void test_what_the_store_says_is_not_written(void **state)
 {
     (void)state;
     build_full_sample();
-    original.grants[0].dead = original.places[0].dead = original.delay.over = true;
+    original.grants[0].dead = original.grants[0].over = original.places[0].dead = true;
     assert_true(round_trip());
     assert_string_equal(bytes, full_sample);
-    assert_false(decoded.grants[0].dead || decoded.places[0].dead || decoded.delay.over);
+    assert_false(decoded.grants[0].dead || decoded.grants[0].over || decoded.places[0].dead);
+
+    build_blocked_sample();
+    original.cooling.over = original.delay.over = true;
+    assert_true(round_trip());
+    assert_string_equal(bytes, blocked_sample);
+    assert_false(decoded.cooling.over || decoded.delay.over);
 }
 
 /* Random records */
@@ -280,7 +306,7 @@ static void random_grant(struct random *random, size_t index, enum mode mode)
     grant->ttl_ms = (int64_t)random_up_to(random, 1, (uint64_t)TTL_MAX_MS);
     grant->lock_delay_ms = (int64_t)random_up_to(random, 0, (uint64_t)TTL_MAX_MS);
     char name[65], value[257];
-    for (uint64_t i = random_below(random, 64); i < META_PAIRS_MAX; i++) {
+    for (uint64_t i = random_below(random, (uint64_t)2 * META_PAIRS_MAX); i < META_PAIRS_MAX; i++) {
         random_words(random, /* least= */ 1, /* most= */ 64, name);
         random_words(random, /* least= */ 0, /* most= */ 256, value);
         (void)meta_add(&grant->meta, name, value);
@@ -322,10 +348,10 @@ static void random_record(struct random *random)
     random_words(random, /* least= */ 1, KEY_MAX, key);
     record_init(&original, key);
     enum mode mode = (enum mode)random_below(random, 3);
-    size_t grants = random_below(random, mode == MODE_EXCLUSIVE          ? 2
-                                         : random_below(random, 16) == 0 ? GRANTS_MAX + 1
-                                                                         : 4);
-    size_t places = random_below(random, random_below(random, 16) == 0 ? PLACES_MAX + 1 : 5);
+    size_t grants = random_below(random, mode == MODE_EXCLUSIVE         ? 2
+                                         : random_below(random, 8) == 0 ? GRANTS_MAX + 1
+                                                                        : 4);
+    size_t places = random_below(random, random_below(random, 8) == 0 ? PLACES_MAX + 1 : 5);
     if (mode == MODE_SLOT)
         original.limit = (uint32_t)random_up_to(random, GRANTS_MAX, UINT32_MAX);
     if (random_below(random, 4) == 0)
@@ -386,17 +412,25 @@ static void test_widest_fields_keep_the_weight(void **state)
     grant->granted = grant->renewed = widest;
     grant->renewed.epoch--;
     grant->ttl_ms = grant->lock_delay_ms = TTL_MAX_MS;
-    for (size_t i = 0; i < META_PAIRS_MAX; i++)
-        assert_true(meta_add(&grant->meta, "\"", "\\"));
+    for (size_t i = 1; i <= META_PAIRS_MAX; i++) {
+        char name[META_PAIRS_MAX + 1];
+        fill(name, '"', i);
+        assert_true(meta_add(&grant->meta, name, "\\"));
+    }
     struct place *place = add_place("?", "?", UINT64_MAX);
     fill(place->holder, '"', HOLDER_MAX);
     fill(place->request, '"', REQUEST_MAX);
     place->mode = MODE_SLOT;
     place->priority = -PRIORITY_MAX;
     place->passed = PASSED_MAX;
-    place->bound = place->offered = true;
-    place->offer = widest;
+    place->bound = true;
     place->ttl_ms = place->lock_delay_ms = TTL_MAX_MS;
+    original.cooling = original.delay;
+    assert_true(round_trip());
+
+    original.cooling.length_ms = original.delay.length_ms = 0;
+    place->offered = true;
+    place->offer = widest;
     assert_true(round_trip());
 }
 
@@ -488,7 +522,6 @@ static void test_marks_become_the_write(void **state)
     add_grant("a", "r1", MODE_SHARED)->n = 64;
     add_place("b", "r2", /* session= */ 7)->mode = MODE_SHARED;
     original.places[0].offered = true;
-    original.delay.length_ms = 5000;
     assert_true(round_trip());
     assert_int_equal(grant_token(&decoded.grants[0]), 0);
 
@@ -497,6 +530,11 @@ static void test_marks_become_the_write(void **state)
     assert_int_equal(grant_token(&original.grants[0]), token_of(&written, 64));
     assert_same_stamp(&original.grants[0].renewed, &written);
     assert_same_stamp(&original.places[0].offer, &written);
+
+    record_init(&original, "k");
+    original.cooling.length_ms = original.delay.length_ms = 5000;
+    write_and_read(/* revision= */ 41, /* time_ms= */ 1000);
+    assert_same_stamp(&original.cooling.since, &written);
     assert_same_stamp(&original.delay.since, &written);
 }
 

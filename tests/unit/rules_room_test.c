@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Room: the queue and the record have an end, who is refused hears why, and whatever the rules do
+ * to a record that they filled, its weight stays within what stores take (checked by act()).
+ */
+#include "rules_kit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct request asking_number(size_t number)
+{
+    static char who[16];
+    (void)snprintf(who, sizeof who, "w%zu", number);
+    struct request request = asking(who);
+    request.session = 1000 + number;
+    return request;
+}
+
+/* Names of full length; written, every letter of them takes two bytes. */
+static struct request asking_heavy(size_t number)
+{
+    static char holder[HOLDER_MAX + 1], id[REQUEST_MAX + 1];
+    memset(holder, '"', HOLDER_MAX);
+    memset(id, '"', REQUEST_MAX);
+    (void)snprintf(id, sizeof id, "%03zu", number);
+    id[3] = '"';
+    struct request request = asking_number(number);
+    request.holder = holder;
+    request.request = id;
+    return request;
+}
+
+static void assert_full(struct verdict verdict)
+{
+    assert_kind(verdict, VERDICT_BUSY, /* write= */ false);
+    assert_string_equal(verdict.why, "queue full");
+}
+
+static void a_full_queue_is_busy_and_says_so(void **state)
+{
+    (void)state;
+    (void)ask("a");
+    for (size_t i = 0; i < PLACES_MAX; i++)
+        assert_kind(act(asking_number(i)), VERDICT_WAITING, /* write= */ true);
+    assert_full(ask("z"));
+    assert_int_equal(record.place_count, PLACES_MAX);
+    assert_kind(act(asking_number(7)), VERDICT_WAITING, /* write= */ false);
+}
+
+static void the_dead_make_room_in_a_full_queue(void **state)
+{
+    (void)state;
+    (void)ask("a");
+    for (size_t i = 0; i < PLACES_MAX; i++)
+        (void)act(asking_number(i));
+    record.places[9].dead = true;
+    assert_kind(ask("z"), VERDICT_WAITING, /* write= */ true);
+    assert_int_equal(record.place_count, PLACES_MAX);
+}
+
+/* Readers with the longest names behind the writer "a", until one is refused. */
+static size_t fill_with_heavy_readers(void)
+{
+    size_t number = 0;
+    struct verdict verdict;
+    assert_granted(ask("a"));
+    do {
+        assert_true(number <= PLACES_MAX);
+        struct request request = asking_heavy(number++);
+        request.mode = MODE_SHARED;
+        request.lock_delay_ms = 1000;
+        verdict = act(request);
+    } while (verdict.kind == VERDICT_WAITING);
+    assert_full(verdict);
+    return number - 1;
+}
+
+static void a_full_record_is_busy_and_says_so(void **state)
+{
+    (void)state;
+    size_t count = fill_with_heavy_readers();
+    assert_int_equal(record.place_count, count);
+    assert_true(count > 90 && count < PLACES_MAX);
+    assert_true(record_weight(&record) + RECORD_RESERVE <= RECORD_MAX);
+    assert_true(record_weight(&record) + RECORD_RESERVE > RECORD_MAX - 1000);
+}
+
+static void a_full_record_has_room_for_all_its_readers(void **state)
+{
+    (void)state;
+    (void)fill_with_heavy_readers();
+    (void)release("a");
+    for (size_t number = 0; number < GRANTS_MAX; number++) {
+        struct request request = asking_heavy(number);
+        request.mode = MODE_SHARED;
+        request.lock_delay_ms = 1000;
+        assert_granted(act(request));
+    }
+    assert_int_equal(record.grant_count, GRANTS_MAX);
+    /* … for an operator's longest reason … */
+    char reason[REASON_MAX + 1];
+    memset(reason, '"', REASON_MAX);
+    reason[REASON_MAX] = '\0';
+    struct request breaking = doing(VERB_BREAK, "op");
+    breaking.reason = reason;
+    assert_kind(act(breaking), VERDICT_DONE, /* write= */ true);
+    /* … and for the delay and the cooldown of one that dies and one that goes. */
+    record.grants[0].over = true;
+    record.grants[1].n = 1;
+    struct request going = doing(VERB_RELEASE, "x");
+    going.token = grant_token(&record.grants[1]);
+    going.cooldown_ms = 1000;
+    assert_kind(act(going), VERDICT_DONE, /* write= */ true);
+    assert_true(record.delay.length_ms > 0 && record.cooling.length_ms > 0);
+}
+
+static void a_holders_meta_counts_when_it_comes(void **state)
+{
+    (void)state;
+    struct meta meta = {0};
+    char value[META_MAX];
+    memset(value, '"', META_MAX - 3);
+    value[META_MAX - 3] = '\0';
+    assert_true(meta_add(&meta, "n", value));
+    (void)fill_with_heavy_readers();
+    (void)act(doing(VERB_LEAVE, record.places[5].request));
+    struct request request = asking("z");
+    request.meta = &meta;
+    assert_full(act(request));
+    request.meta = NULL;
+    assert_kind(act(request), VERDICT_WAITING, /* write= */ true);
+}
+
+/* A process that left a place behind goes on with it under a longer name. */
+static void a_place_does_not_outgrow_the_record(void **state)
+{
+    (void)state;
+    (void)ask("a");
+    size_t refused = 0;
+    for (size_t i = 0; i < PLACES_MAX; i++)
+        assert_kind(act(asking_number(i)), VERDICT_WAITING, /* write= */ true);
+    for (size_t i = 0; i < PLACES_MAX; i++)
+        refused += act(asking_heavy(i)).kind == VERDICT_BUSY ? 1 : 0;
+    assert_true(refused > 0);
+    assert_int_equal(record.place_count, PLACES_MAX - refused);
+}
+
+/* Only a made-up record has come that far; it must not bring us down. */
+static void tickets_end_like_the_queue(void **state)
+{
+    (void)state;
+    (void)ask("a");
+    (void)ask("b");
+    record.next_ticket = TICKET_MAX - 1;
+    assert_kind(ask("c"), VERDICT_WAITING, /* write= */ true);
+    assert_full(ask("d"));
+    assert_standing("a | b c");
+}
+
+static void tickets_begin_again_when_nobody_waits(void **state)
+{
+    (void)state;
+    (void)ask("a");
+    record.next_ticket = TICKET_MAX;
+    assert_kind(ask("b"), VERDICT_WAITING, /* write= */ true);
+    assert_int_equal(place_of("b")->ticket, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_full_queue_is_busy_and_says_so, fresh),
+        cmocka_unit_test_setup(the_dead_make_room_in_a_full_queue, fresh),
+        cmocka_unit_test_setup(a_full_record_is_busy_and_says_so, fresh),
+        cmocka_unit_test_setup(a_full_record_has_room_for_all_its_readers, fresh),
+        cmocka_unit_test_setup(a_holders_meta_counts_when_it_comes, fresh),
+        cmocka_unit_test_setup(a_place_does_not_outgrow_the_record, fresh),
+        cmocka_unit_test_setup(tickets_end_like_the_queue, fresh),
+        cmocka_unit_test_setup(tickets_begin_again_when_nobody_waits, fresh),
+    };
+    return cmocka_run_group_tests_name("rules_room", tests, NULL, NULL);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bounded text: what fits, what is cut, how numbers look at their ends, and which bytes are clean.
+ */
+#include "base/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void words_are_joined_and_ended(void **state)
+{
+    (void)state;
+    char bytes[16];
+    struct text text;
+    memset(bytes, 'x', sizeof bytes);
+    text_init(&text, bytes, sizeof bytes);
+    assert_string_equal(bytes, "");
+    text_add(&text, "lease");
+    text_add_bytes(&text, "holding", 4);
+    assert_string_equal(bytes, "leasehold");
+    assert_int_equal(text.length, 9);
+    assert_false(text.cut);
+    text_clear(&text);
+    assert_string_equal(bytes, "");
+    assert_int_equal(text.length, 0);
+}
+
+static void what_does_not_fit_is_cut_and_remembered(void **state)
+{
+    (void)state;
+    char bytes[8] = {0};
+    struct text text;
+    text_init(&text, bytes, /* size= */ 5);
+    memset(bytes + 5, 'x', 3);
+    text_add(&text, "lock");
+    assert_false(text.cut);
+    text_add(&text, "");
+    assert_false(text.cut);
+    text_add(&text, "s");
+    assert_true(text.cut);
+    assert_string_equal(bytes, "lock");
+    assert_memory_equal(bytes + 5, "xxx", 3);
+    text_clear(&text);
+    assert_false(text.cut);
+    text_add(&text, "unlocked");
+    assert_true(text.cut);
+    assert_string_equal(bytes, "unlo");
+}
+
+static void a_text_of_one_byte_holds_nothing(void **state)
+{
+    (void)state;
+    char byte = 'x';
+    struct text text;
+    text_init(&text, &byte, sizeof byte);
+    assert_int_equal(byte, '\0');
+    text_add_u64(&text, 7);
+    assert_true(text.cut);
+    assert_int_equal(byte, '\0');
+}
+
+static void no_text_swallows_everything(void **state)
+{
+    (void)state;
+    text_add(NULL, "words");
+    text_add_u64(NULL, 1);
+    text_add_i64(NULL, -1);
+    text_add_hex(NULL, 255);
+}
+
+static void numbers_reach_their_ends(void **state)
+{
+    (void)state;
+    char bytes[256];
+    struct text text;
+    text_init(&text, bytes, sizeof bytes);
+    text_add_u64(&text, 0);
+    text_add(&text, " ");
+    text_add_u64(&text, UINT64_MAX);
+    text_add(&text, " ");
+    text_add_i64(&text, INT64_MIN);
+    text_add(&text, " ");
+    text_add_i64(&text, INT64_MAX);
+    text_add(&text, " ");
+    text_add_i64(&text, -1);
+    text_add(&text, " ");
+    text_add_hex(&text, UINT64_MAX);
+    text_add(&text, " ");
+    text_add_hex(&text, 0xa0);
+    assert_string_equal(bytes, "0 18446744073709551615 -9223372036854775808 9223372036854775807 -1 "
+                               "ffffffffffffffff a0");
+}
+
+static void a_copy_may_fill_its_room(void **state)
+{
+    (void)state;
+    char bytes[5];
+    memset(bytes, 'x', sizeof bytes);
+    text_copy(bytes, sizeof bytes, "lock");
+    assert_string_equal(bytes, "lock");
+    text_copy(bytes, sizeof bytes, "");
+    assert_string_equal(bytes, "");
+}
+
+static void clean_is_every_well_formed_character(void **state)
+{
+    (void)state;
+    static const char *const clean[] = {
+        "",
+        " ",
+        "~",
+        "jobs/nightly",
+        "\xc2\xa0",         /* U+00A0, the first behind the control characters */
+        "\xdf\xbf",         /* U+07FF */
+        "\xe0\xa0\x80",     /* U+0800 */
+        "\xed\x9f\xbf",     /* U+D7FF, the last before the surrogates */
+        "\xee\x80\x80",     /* U+E000, the first behind them */
+        "\xef\xbf\xbf",     /* U+FFFF */
+        "\xf0\x90\x80\x80", /* U+10000 */
+        "\xf3\xbf\xbf\xbf",
+        "\xf4\x8f\xbf\xbf", /* U+10FFFF, the last */
+    };
+    for (size_t i = 0; i < sizeof clean / sizeof clean[0]; i++)
+        assert_true(text_is_clean(clean[i], strlen(clean[i])));
+}
+
+static void unclean_is_everything_else(void **state)
+{
+    (void)state;
+    static const char *const unclean[] = {
+        "\x1f",
+        "a\n",
+        "\x7f",
+        "\xc2\x80", /* U+0080 */
+        "\xc2\x9f", /* U+009F */
+        "\x80",     /* a continuation without a start */
+        "\xbf",
+        "\xc0\xaf",         /* overlong */
+        "\xc1\xbf",         /* overlong */
+        "\xc3",             /* cut */
+        "\xc3(",            /* not continued */
+        "\xe0\x9f\xbf",     /* overlong */
+        "\xe2\x82",         /* cut */
+        "\xe2\x82(",        /* not continued */
+        "\xed\xa0\x80",     /* a surrogate */
+        "\xf0\x8f\xbf\xbf", /* overlong */
+        "\xf0\x9f\x98",     /* cut */
+        "\xf4\x90\x80\x80", /* above U+10FFFF */
+        "\xf5\x80\x80\x80",
+        "\xff\xff\xff\xff",
+    };
+    for (size_t i = 0; i < sizeof unclean / sizeof unclean[0]; i++) {
+        if (text_is_clean(unclean[i], strlen(unclean[i])))
+            fail_msg("unclean[%zu] passes", i);
+    }
+    assert_false(text_is_clean("a\0b", 3));
+    assert_false(text_is_clean("ok\xc3", 3));
+    assert_true(text_is_clean("ok\xc3", 2));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_are_joined_and_ended),
+        cmocka_unit_test(what_does_not_fit_is_cut_and_remembered),
+        cmocka_unit_test(a_text_of_one_byte_holds_nothing),
+        cmocka_unit_test(no_text_swallows_everything),
+        cmocka_unit_test(numbers_reach_their_ends),
+        cmocka_unit_test(a_copy_may_fill_its_room),
+        cmocka_unit_test(clean_is_every_well_formed_character),
+        cmocka_unit_test(unclean_is_everything_else),
+    };
+    return cmocka_run_group_tests_name("text", tests, NULL, NULL);
+}
