@@ -164,13 +164,6 @@ static struct place *find_place(struct record *record, const struct request *req
     return record_place_by_request(record, request->request);
 }
 
-/* Room for us as a waiter and, with our meta, as a holder. */
-static bool fits(const struct record *record, const struct request *request)
-{
-    size_t meta = request->meta != NULL ? meta_weight(request->meta) : 0;
-    return record_weight(record) + meta + RECORD_RESERVE <= RECORD_MAX;
-}
-
 /* No number of askers brings tickets to their end, but a record that somebody made up can. */
 static struct place *new_place(struct record *record)
 {
@@ -184,24 +177,24 @@ static struct place *new_place(struct record *record)
 /* NULL when the queue or the record is full. */
 static struct place *own_place(struct record *record, const struct request *request)
 {
-    size_t weight = record_weight(record);
     struct place *place = find_place(record, request);
-    bool is_new = place == NULL;
-    if (is_new && (place = new_place(record)) == NULL)
+    bool same = place != NULL && place->session == request->session &&
+                strcmp(place->request, request->request) == 0;
+    if (same)
+        return place;
+    if (place == NULL && (place = new_place(record)) == NULL)
         return NULL;
-    if (is_new || place->session != request->session ||
-        strcmp(place->request, request->request) != 0)
-        fill_place(place, request);
-    bool grew = request->meta != NULL || record_weight(record) > weight;
-    if (!grew || fits(record, request))
+    fill_place(place, request);
+    if (record_weight(record) + RECORD_RESERVE <= RECORD_MAX)
         return place;
     record_remove_place(record, place);
     return NULL;
 }
 
-static void set_meta(struct grant *grant, const struct meta *meta)
+/* Meta is for people: where it would take more than half of the record it is left out. */
+static void set_meta(const struct record *record, struct grant *grant, const struct meta *meta)
 {
-    if (meta == NULL)
+    if (meta == NULL || record_weight(record) + meta_weight(meta) > RECORD_MAX / 2)
         return;
     grant->meta.count = meta->count;
     grant->meta.used = meta->used;
@@ -250,7 +243,7 @@ static void enter(struct record *record, struct place *place, const struct reque
 {
     out->accepts = place->offered;
     struct grant *grant = queue_enter(record, place);
-    set_meta(grant, request->meta);
+    set_meta(record, grant, request->meta);
     out->n = grant->n;
     out->kind = VERDICT_GRANTED;
     out->write = true;
