@@ -139,7 +139,6 @@ static void write_record(struct lease *l, const struct request *request, struct 
     if (!l->unsure)
         l->up_to = at->revision;
     l->pending = out->verdict.kind;
-    l->pending_n = out->verdict.n;
     out->condition.kind = at->revision == 0 ? IF_ABSENT : IF_REVISION;
     out->condition.revision = at->revision;
     bool needs_grant = request->verb == VERB_RELEASE || request->verb == VERB_RENEW;

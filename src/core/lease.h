@@ -130,7 +130,6 @@ struct lease {
     enum action sent;
     enum verb sent_verb;
     enum verdict_kind pending; /* what holds once the write is in */
-    uint16_t pending_n;
     uint32_t serial;
     uint32_t attempts, conflicts;
     uint64_t up_to; /* break, clear: the revision that the unsure write was about */
