@@ -27,13 +27,18 @@ void exchange_request(const struct lease *lease, const struct lease_output *outp
     }
 }
 
-/* Tokens are made of these: what cannot be one is refused, not bent. */
-static bool is_sane(const struct stamp *written)
+static bool is_time(int64_t time_ms)
 {
-    bool has_time = written->time_ms != TIME_UNKNOWN;
-    return written->revision > 0 && written->revision <= REVISION_MAX &&
-           written->epoch <= EPOCH_MAX &&
-           (!has_time || (written->time_ms >= 0 && written->time_ms <= TIME_MAX_MS));
+    return time_ms == TIME_UNKNOWN || (time_ms >= 0 && time_ms <= TIME_MAX_MS);
+}
+
+/* Tokens and the ends of leases are made of these: what cannot be is refused, not bent. */
+static bool is_sane(const struct store_answer *answer)
+{
+    const struct stamp *written = &answer->written;
+    bool is_stamp = written->revision > 0 && written->revision <= REVISION_MAX &&
+                    written->epoch <= EPOCH_MAX && is_time(written->time_ms);
+    return is_time(answer->now_ms) && (!answer->present || is_stamp);
 }
 
 void exchange_event(const struct store_answer *answer, const char *key, struct record *record,
@@ -45,24 +50,23 @@ void exchange_event(const struct store_answer *answer, const char *key, struct r
     out->at = (struct stamp){.time_ms = answer->now_ms, .epoch = answer->written.epoch};
     if (answer->result == ANSWER_TROUBLE || answer->result == ANSWER_DENIED)
         return;
-    out->known = true;
-    if (!answer->present) {
-        record_init(record, key);
+    if (!is_sane(answer)) {
+        out->answer = ANSWER_TROUBLE;
+        *why = "the store's revision or time is out of bounds";
         return;
     }
-    if (!is_sane(&answer->written)) {
-        out->answer = ANSWER_TROUBLE;
-        out->known = false;
-        *why = "the store's revision or time is out of bounds";
+    if (!answer->present) {
+        out->known = true;
+        record_init(record, key);
         return;
     }
     enum decode_result result = record_decode(answer->bytes, answer->length, record, &error);
     if (result != DECODE_OK) {
         out->answer = ANSWER_TROUBLE;
-        out->known = false;
         *why = decode_result_text(result);
         return;
     }
+    out->known = true;
     record_resolve(record, &answer->written);
     out->at.revision = answer->written.revision;
 }
