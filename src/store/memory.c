@@ -109,14 +109,19 @@ static struct store_answer describe(const struct memory *memory, enum answer res
     return answer;
 }
 
-static void tell_watchers(struct memory *memory, const char *key, const struct store_answer *change)
+/* Each is told what stands by then: a callback before it may have asked for more. */
+static void tell_watchers(struct memory *memory, const char *key)
 {
-    struct store_answer answer = *change;
-    answer.more = true;
-    answer.key = key;
-    for (size_t i = 0; i < memory->watch_count; i++)
-        if (strncmp(key, memory->watches[i].prefix, strlen(memory->watches[i].prefix)) == 0)
-            memory->watches[i].done(memory->watches[i].caller, &answer);
+    uint64_t hash = hash_of(key);
+    for (size_t i = 0; i < memory->watch_count; i++) {
+        const struct watch *watcher = &memory->watches[i];
+        if (strncmp(key, watcher->prefix, strlen(watcher->prefix)) != 0)
+            continue;
+        struct store_answer answer = describe(memory, ANSWER_OK, *find(memory, key, hash));
+        answer.more = true;
+        answer.key = key;
+        watcher->done(watcher->caller, &answer);
+    }
 }
 
 /* The entry under the key, made and linked when there is none; NULL when memory is short. */
@@ -190,7 +195,7 @@ static void swap(struct memory *memory, const struct store_request *request, sto
     struct store_answer answer = describe(memory, result, *find(memory, request->key, hash));
     done(caller, &answer);
     if (result == ANSWER_OK)
-        tell_watchers(memory, request->key, &answer);
+        tell_watchers(memory, request->key);
 }
 
 static void erase(struct memory *memory, const struct store_request *request, store_done *done,
@@ -205,7 +210,7 @@ static void erase(struct memory *memory, const struct store_request *request, st
         describe(memory, holds ? ANSWER_OK : ANSWER_CONFLICT, holds ? NULL : *at);
     done(caller, &answer);
     if (holds)
-        tell_watchers(memory, request->key, &answer);
+        tell_watchers(memory, request->key);
 }
 
 static void list(struct memory *memory, const struct store_request *request, store_done *done,
