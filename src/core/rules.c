@@ -54,11 +54,12 @@ static bool offer_lapsed(const struct place *place, const struct view *view)
     return view->judge == JUDGE_STORE_TIME && has_passed(&place->offer, OFFER_GRACE_MS, view);
 }
 
-/* What is left of the span; all of it where no time is told, or the clock was set back. */
+/*
+ * What is left of the span; all of it where no time is told, or the clock was set back. Not above 0
+ * while only the clock's error keeps it open.
+ */
 static int64_t rest_of(const struct span *span, const struct view *view)
 {
-    if (!span_blocks(span, view))
-        return 0;
     if (span->since.revision == THIS_WRITE || !time_is_known(&span->since, view))
         return span->length_ms;
     int64_t passed_ms = view->at.time_ms - span->since.time_ms;
@@ -68,13 +69,12 @@ static int64_t rest_of(const struct span *span, const struct view *view)
 /* Of two spans of one kind the later end counts: neither is ever cut short by the other. */
 static void add_span(struct span *span, const struct span *added, const struct view *view)
 {
-    int64_t left_ms = rest_of(span, view), added_ms = rest_of(added, view);
-    if (added_ms == 0)
-        return;
+    int64_t left_ms = rest_of(span, view);
+    bool longer = span_blocks(span, view) && left_ms > rest_of(added, view);
     *span = *added;
-    if (left_ms > added_ms) {
+    if (longer) {
         span->since = (struct stamp){.revision = THIS_WRITE};
-        span->length_ms = left_ms;
+        span->length_ms = left_ms > 0 ? left_ms : 1;
     }
 }
 

@@ -289,6 +289,22 @@ static void a_second_crash_does_not_cut_the_first_ones_delay(void **state)
     assert_granted(try_once("c"));
 }
 
+/* Of both delays nothing is left but the clock's error, and that still counts. */
+static void two_delays_meet_within_the_clocks_error(void **state)
+{
+    (void)state;
+    (void)act(asking_with_delay("a", 500));
+    (void)act(asking_with_delay("b", 1000));
+    view.margin_ms = 2000;
+    pass(TTL_MS + 2000);
+    assert_kind(try_once("c"), VERDICT_BUSY, /* write= */ true);
+    assert_standing("- | - delayed");
+    pass(999);
+    assert_kind(try_once("c"), VERDICT_BUSY, /* write= */ false);
+    pass(1002); /* the error, again, from the write that joined them */
+    assert_granted(try_once("c"));
+}
+
 static void a_second_crash_makes_the_delay_longer(void **state)
 {
     (void)state;
@@ -535,6 +551,7 @@ int main(void)
         cmocka_unit_test_setup(a_crash_withdraws_open_offers, fresh),
         cmocka_unit_test_setup(of_two_delays_the_one_that_ends_later_stays, fresh),
         cmocka_unit_test_setup(a_second_crash_does_not_cut_the_first_ones_delay, fresh),
+        cmocka_unit_test_setup(two_delays_meet_within_the_clocks_error, fresh),
         cmocka_unit_test_setup(a_second_crash_makes_the_delay_longer, fresh),
         cmocka_unit_test_setup(a_cooldown_blocks_until_its_stored_end, fresh),
         cmocka_unit_test_setup(a_cooldown_sends_all_who_wait_home, fresh),
