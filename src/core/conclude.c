@@ -47,7 +47,16 @@ static void start_lease(struct lease *l, int64_t start_ms)
     l->next_at_ms = l->start_ms + ttl_ms / 3 - jitter;
 }
 
-static void hold(struct lease *l, const struct stamp *granted, uint16_t n, int64_t start_ms,
+static const struct grant *own_grant(const struct lease *l, struct record *record)
+{
+    const struct grant *grant = record_grant_by_request(record, l->options->request.request);
+    if (MUTANT(REENTRY_BY_HOLDER) && grant == NULL)
+        return &record->grants[0];
+    ASSERT(grant != NULL);
+    return grant;
+}
+
+static void hold(struct lease *l, const struct grant *grant, int64_t start_ms,
                  struct lease_output *out)
 {
     start_lease(l, start_ms);
@@ -57,7 +66,7 @@ static void hold(struct lease *l, const struct stamp *granted, uint16_t n, int64
         lease_send(l, ACTION_READ, out);
         return;
     }
-    l->token = token_of(granted, n);
+    l->token = grant_token(grant);
     l->unsure = false;
     l->give_up_at_ms = NEVER;
     lease_move(l, LEASE_HELD);
@@ -91,13 +100,9 @@ void lease_leave(struct lease *l, enum outcome final, const char *why)
 static void conclude_ask(struct lease *l, enum verdict_kind kind, struct record *record,
                          const struct view *view, struct lease_output *out)
 {
-    const struct grant *grant = NULL;
     switch (kind) {
     case VERDICT_GRANTED:
-        grant = record_grant_by_request(record, l->options->request.request);
-        ASSERT(grant != NULL || MUTANT(REENTRY_BY_HOLDER));
-        grant = grant != NULL ? grant : &record->grants[0];
-        hold(l, &grant->granted, grant->n, l->sent_at_ms, out);
+        hold(l, own_grant(l, record), l->sent_at_ms, out);
         return;
     case VERDICT_WAITING:
         keep_waiting(l, record, view, out);
@@ -116,9 +121,9 @@ static void conclude_ask(struct lease *l, enum verdict_kind kind, struct record 
         return;
     case VERDICT_DONE:
     case VERDICT_STALE:
-        break;
+        UNREACHABLE("an ask is never done or stale");
     }
-    UNREACHABLE("an ask is never done or stale");
+    UNREACHABLE("every verdict is listed");
 }
 
 static void conclude_renewal(struct lease *l, enum verdict_kind kind, struct lease_output *out)
@@ -127,12 +132,10 @@ static void conclude_renewal(struct lease *l, enum verdict_kind kind, struct lea
         lease_lose(l, kind == VERDICT_BROKEN ? "broken by an operator" : "the grant is gone", out);
         return;
     }
+    /* An answer too late to be of use does not come here: the old deadline was before this one. */
     start_lease(l, l->sent_at_ms);
     l->conflicts = 0;
-    if (l->now_ms >= l->deadline_ms) /* the answer took too long to be of use */
-        lease_lose(l, "deadline", out);
-    else
-        lease_move(l, LEASE_HELD);
+    lease_move(l, LEASE_HELD);
 }
 
 /*

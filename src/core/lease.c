@@ -95,10 +95,11 @@ void lease_send(struct lease *l, enum action action, struct lease_output *out)
     out->serial = ++l->serial;
 }
 
+/* Nobody is poked twice by one write: all in the queue at most, or all holders and a few offers. */
 static void poke(struct lease_output *out, uint64_t session)
 {
-    if (out->poke_count < PLACES_MAX)
-        out->poke[out->poke_count++] = session;
+    ASSERT(out->poke_count < PLACES_MAX);
+    out->poke[out->poke_count++] = session;
 }
 
 /* Whom to wake when the write is in: those it names … */
@@ -134,6 +135,7 @@ static void write_record(struct lease *l, const struct request *request, struct 
         for (size_t i = 0; i < record->grant_count; i++)
             if (record->grants[i].renewed.revision == at->revision)
                 record->grants[i].granted.revision = THIS_WRITE;
+    ASSERT(at->revision != 0 || record_needed(record)); /* nothing is never written over nothing */
     poke_named(record, request->request, out);
     lease_send(l, record_needed(record) ? ACTION_SWAP : ACTION_DELETE, out);
     if (!l->unsure)
@@ -165,8 +167,7 @@ static void consider(struct lease *l, struct record *record, const struct stamp 
     poke_dismissed(record, &request, out);
     out->verdict = decide(record, &request, &view);
     out->decided = true;
-    bool nothing_to_do = at->revision == 0 && !record_needed(record);
-    if (!out->verdict.write || nothing_to_do) {
+    if (!out->verdict.write) {
         out->poke_count = 0;
         if (!fresh) {
             lease_send(l, ACTION_READ, out);
@@ -198,8 +199,8 @@ static bool send_by_token(struct lease *l, struct lease_output *out)
 
 static void look_again(struct lease *l, struct lease_output *out)
 {
-    bool may_write_blind = l->state == LEASE_RENEWING ||
-                           (l->state == LEASE_ERRAND && l->attempts == 0 && l->serial == 0);
+    bool may_write_blind =
+        l->state == LEASE_RENEWING || (l->state == LEASE_ERRAND && l->serial == 0);
     if (!(may_write_blind && send_by_token(l, out)))
         lease_send(l, ACTION_READ, out);
 }
@@ -391,8 +392,9 @@ static void timer(struct lease *l, const struct event *event, struct record *rec
         trouble(l, out);
     if (l->state != LEASE_ENDED && l->now_ms >= l->give_up_at_ms)
         give_up(l, out);
-    if (l->now_ms < l->next_at_ms || l->in_flight)
+    if (l->now_ms < l->next_at_ms)
         return;
+    ASSERT(!l->in_flight);
     if (l->state == LEASE_HELD)
         begin_renewal(l, event, record, out);
     else if (l->state == LEASE_LEAVING && event->known && !l->unsure)

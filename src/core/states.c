@@ -48,30 +48,38 @@ const char *lease_state_name(enum lease_state state)
     return states[state].name;
 }
 
-static bool invariant_holds(const struct lease *lease)
+static void check_invariant(const struct lease *l)
 {
-    const struct lease *l = lease;
     switch (l->state) {
     case LEASE_HELD:
-        return l->token != 0 && !l->in_flight && l->now_ms < l->deadline_ms &&
-               l->start_ms < l->deadline_ms && l->deadline_ms <= l->kill_at_ms;
+        ASSERT(l->token != 0 && !l->in_flight);
+        ASSERT(l->start_ms < l->deadline_ms && l->deadline_ms <= l->kill_at_ms);
+        ASSERT(l->now_ms < l->deadline_ms);
+        return;
     case LEASE_RENEWING:
-        return l->token != 0 && l->deadline_ms <= l->kill_at_ms;
+        ASSERT(l->token != 0 && l->deadline_ms <= l->kill_at_ms);
+        return;
     case LEASE_LOST:
-        return l->token != 0 && !l->in_flight;
+        ASSERT(l->token != 0 && !l->in_flight);
+        return;
     case LEASE_RELEASING:
-        return l->token != 0 && l->give_up_at_ms != NEVER;
+        ASSERT(l->token != 0 && l->give_up_at_ms != NEVER);
+        return;
     case LEASE_WAITING:
-        return l->options->request.waits && l->token == 0;
+        ASSERT(l->options->request.waits && l->token == 0);
+        return;
     case LEASE_LEAVING:
-        return l->token == 0 && l->give_up_at_ms != NEVER;
+        ASSERT(l->token == 0 && l->give_up_at_ms != NEVER);
+        return;
     case LEASE_ENDED:
-        return !l->in_flight;
+        ASSERT(!l->in_flight);
+        return;
     case LEASE_IDLE:
     case LEASE_ASKING:
     case LEASE_OFFERED:
     case LEASE_ERRAND:
-        return l->token == 0;
+        ASSERT(l->token == 0);
+        return;
     }
     UNREACHABLE("every state is listed");
 }
@@ -82,5 +90,5 @@ void lease_move(struct lease *lease, enum lease_state to)
         return;
     ASSERT((states[lease->state].next & (1U << to)) != 0);
     lease->state = to;
-    ASSERT(invariant_holds(lease));
+    check_invariant(lease);
 }
