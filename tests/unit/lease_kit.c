@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See lease_kit.h. */
+#include "lease_kit.h"
+
+#include "base/text.h"
+#include "wire/record_codec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct lease lease;
+struct lease_options options;
+struct lease_output out;
+struct record record;
+int64_t now_ms;
+
+static void *store;
+static struct record standing;
+static char bytes[RECORD_MAX], line[1024];
+
+/* The request on its way, as it was sent. */
+static struct {
+    struct store_request request;
+    uint32_t serial;
+    char bytes[RECORD_MAX];
+} sent;
+
+/* An answer of the store, its bytes copied. */
+struct kept {
+    struct store_answer answer;
+    uint32_t serial;
+    char bytes[RECORD_MAX];
+};
+static struct kept kept, looked;
+
+static struct sighting sighting;
+
+static int64_t store_now(void *owner)
+{
+    return *(const int64_t *)owner - CLOCK_APART_MS;
+}
+
+int open_lease(void **state)
+{
+    (void)state;
+    struct store_clock clock = {.now_ms = store_now, .owner = &now_ms};
+    now_ms = START_MS;
+    options = (struct lease_options){.request = {.verb = VERB_ASK,
+                                                 .key = "k",
+                                                 .holder = "a",
+                                                 .request = "a",
+                                                 .session = 'a',
+                                                 .ttl_ms = 9000,
+                                                 .waits = true},
+                                     .wait_ms = WAIT_WITHOUT_LIMIT,
+                                     .patience_ms = 10000,
+                                     .kill_grace_ms = 5000,
+                                     .look_ms = 5000};
+    memset(&sighting, 0, sizeof sighting);
+    memset(&out, 0, sizeof out);
+    memset(&lease, 0, sizeof lease);
+    store = malloc(memory_driver.state_size);
+    return store == NULL || !memory_driver.open(store, "memory:", &clock);
+}
+
+int close_lease(void **state)
+{
+    (void)state;
+    memory_driver.close(store);
+    free(store);
+    return 0;
+}
+
+void use_verb(enum verb verb, uint64_t token)
+{
+    options.request.verb = verb;
+    options.request.token = token;
+    options.request.waits = false;
+    options.request.reason = "stuck";
+}
+
+static void keep(void *caller, const struct store_answer *answer)
+{
+    struct kept *where = caller;
+    where->answer = *answer;
+    if (!answer->present)
+        return;
+    memcpy(where->bytes, answer->bytes, answer->length);
+    where->answer.bytes = where->bytes;
+}
+
+static void look(void)
+{
+    struct store_request read = {.verb = VERB_STORE_READ, .key = "k"};
+    memory_driver.submit(store, &read, keep, &looked);
+}
+
+static void step(struct event *event)
+{
+    struct text trace;
+    text_init(&trace, line, sizeof line);
+    event->now_ms = now_ms;
+    lease_step(&lease, event, &record, &out, &trace);
+    assert_false(trace.cut);
+    if (out.action == ACTION_NONE)
+        return;
+    exchange_request(&lease, &out, &record, bytes, sizeof bytes, &sent.request);
+    sent.serial = out.serial;
+    memcpy(sent.bytes, bytes, sent.request.length);
+    sent.request.bytes = sent.bytes;
+}
+
+static void know(const struct kept *what, struct event *event)
+{
+    const char *why = NULL;
+    exchange_event(&what->answer, "k", &record, event, &why);
+}
+
+void happens(enum event_kind kind)
+{
+    struct event event = {.kind = kind};
+    step(&event);
+}
+
+void happens_knowing(enum event_kind kind)
+{
+    struct event event = {.kind = kind};
+    look();
+    know(&looked, &event);
+    step(&event);
+}
+
+void begin(void)
+{
+    lease_init(&lease, &options, &sighting, /* seed= */ 7);
+    happens(EVENT_START);
+}
+
+void begin_knowing(void)
+{
+    lease_init(&lease, &options, &sighting, /* seed= */ 7);
+    happens_knowing(EVENT_START);
+}
+
+void wake(void)
+{
+    assert_true(out.wake_at_ms != NEVER);
+    if (out.wake_at_ms > now_ms)
+        now_ms = out.wake_at_ms;
+    happens(EVENT_TIMER);
+}
+
+void wake_between(int64_t least_ms, int64_t most_ms)
+{
+    assert_in_range(out.wake_at_ms, least_ms, most_ms);
+    wake();
+}
+
+void carry_out_unheard(void)
+{
+    assert_true(lease.in_flight);
+    kept.serial = sent.serial;
+    memory_driver.submit(store, &sent.request, keep, &kept);
+}
+
+void hear_kept(void)
+{
+    struct event event = {.kind = EVENT_ANSWER, .serial = kept.serial};
+    know(&kept, &event);
+    step(&event);
+}
+
+void carry_out(void)
+{
+    carry_out_unheard();
+    hear_kept();
+}
+
+void answer(enum answer result)
+{
+    struct event event = {.kind = EVENT_ANSWER, .serial = sent.serial, .answer = result};
+    assert_true(lease.in_flight);
+    step(&event);
+}
+
+uint64_t token_in_store(const char *who)
+{
+    struct event event;
+    const char *why = NULL;
+    look();
+    exchange_event(&looked.answer, "k", &standing, &event, &why);
+    assert_true(event.known);
+    const struct grant *grant = record_grant_by_request(&standing, who);
+    return grant != NULL ? grant_token(grant) : 0;
+}
+
+struct request neighbours_request(enum verb verb, const char *who)
+{
+    return (struct request){.verb = verb,
+                            .key = "k",
+                            .holder = who,
+                            .request = who,
+                            .session = (unsigned char)who[0],
+                            .token = token_in_store(who),
+                            .ttl_ms = 9000,
+                            .waits = true,
+                            .reason = "stuck"};
+}
+
+struct verdict neighbour_does(struct request request)
+{
+    struct event event;
+    const char *why = NULL;
+    look();
+    exchange_event(&looked.answer, "k", &standing, &event, &why);
+    struct view view = {.at = event.at, .judge = JUDGE_STORE_TIME};
+    view.one_clock = options.store.one_clock;
+    struct verdict verdict = decide(&standing, &request, &view);
+    if (!verdict.write)
+        return verdict;
+    struct store_request write = {.verb = VERB_STORE_DELETE, .key = "k"};
+    write.condition.kind = event.at.revision == 0 ? IF_ABSENT : IF_REVISION;
+    write.condition.revision = event.at.revision;
+    if (record_needed(&standing)) {
+        write.verb = VERB_STORE_SWAP;
+        write.bytes = bytes;
+        write.length = record_encode(&standing, bytes, sizeof bytes);
+    }
+    memory_driver.submit(store, &write, keep, &looked);
+    assert_int_equal(looked.answer.result, ANSWER_OK);
+    return verdict;
+}
+
+struct verdict neighbour(enum verb verb, const char *who)
+{
+    return neighbour_does(neighbours_request(verb, who));
+}
+
+void assert_line(const char *expected)
+{
+    assert_string_equal(line, expected);
+}
+
+void assert_ended(enum outcome outcome, const char *why)
+{
+    assert_int_equal(lease.state, LEASE_ENDED);
+    assert_int_equal(out.told, TOLD_ENDED);
+    assert_int_equal(out.outcome, outcome);
+    if (why == NULL)
+        assert_null(out.why);
+    else
+        assert_string_equal(out.why, why);
+    assert_true(out.wake_at_ms == NEVER);
+}
+
+void assert_pokes(const char *letters)
+{
+    assert_int_equal(out.poke_count, strlen(letters));
+    for (size_t i = 0; i < out.poke_count; i++)
+        assert_int_equal(out.poke[i], letters[i]);
+}

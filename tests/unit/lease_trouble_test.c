@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Trouble (rule 10): answers lost, late, denied; patience and its end; what an unheard attempt may
+ * have done. And errands: a single verb with a token and no lease of its own.
+ */
+#include "lease_kit.h"
+
+static const char no_answer[] = "the store does not answer";
+
+static void hold(void)
+{
+    begin();
+    carry_out();
+    assert_int_equal(lease.state, LEASE_HELD);
+}
+
+/* Carries out everything until the lease has nothing more to send. */
+static void carry_on(void)
+{
+    while (lease.in_flight)
+        carry_out();
+}
+
+static void an_ask_without_a_wait_ends_with_patience(void **state)
+{
+    (void)state;
+    options.request.waits = false;
+    begin();
+    while (lease.state != LEASE_ENDED)
+        wake();
+    assert_ended(OUTCOME_UNAVAILABLE, no_answer);
+    assert_int_equal(now_ms, START_MS + 10000);
+}
+
+static void an_unlimited_wait_on_a_dead_store_ends_with_patience(void **state)
+{
+    (void)state;
+    begin();
+    while (lease.state != LEASE_ENDED)
+        wake();
+    assert_ended(OUTCOME_UNAVAILABLE, no_answer);
+    assert_int_equal(now_ms, START_MS + 10000);
+}
+
+/* The answer that exhausts it comes before the timer does. */
+static void patience_ends_at_an_answer_too(void **state)
+{
+    (void)state;
+    begin();
+    now_ms += 10000;
+    answer(ANSWER_TROUBLE);
+    assert_ended(OUTCOME_UNAVAILABLE, no_answer);
+}
+
+static void a_wait_that_ends_in_trouble_is_not_busy(void **state)
+{
+    (void)state;
+    options.wait_ms = 1000;
+    begin();
+    now_ms += 600;
+    answer(ANSWER_TROUBLE);
+    while (lease.state != LEASE_ENDED)
+        wake();
+    assert_ended(OUTCOME_UNAVAILABLE, no_answer);
+    assert_int_equal(now_ms, START_MS + 1000);
+}
+
+static void one_answer_restores_patience(void **state)
+{
+    (void)state;
+    (void)neighbour(VERB_ASK, "b");
+    begin();
+    now_ms += 5000;
+    answer(ANSWER_TROUBLE);
+    wake();
+    carry_on();
+    assert_int_equal(lease.state, LEASE_WAITING);
+    int64_t again_ms = now_ms;
+    while (lease.state != LEASE_ENDED)
+        wake();
+    assert_ended(OUTCOME_UNAVAILABLE, no_answer);
+    assert_true(now_ms >= again_ms + 10000);
+}
+
+static void retries_grow_and_end_at_two_seconds(void **state)
+{
+    (void)state;
+    options.patience_ms = 100000;
+    begin();
+    int64_t first_ms = 0, last_ms = 0;
+    for (int i = 0; i < 14; i++) {
+        answer(ANSWER_TROUBLE);
+        last_ms = out.wake_at_ms - now_ms;
+        first_ms = i == 0 ? last_ms : first_ms;
+        wake();
+        assert_int_equal(out.action, ACTION_READ);
+    }
+    assert_in_range(first_ms, 50, 75);
+    assert_in_range(last_ms, 2000, 3000);
+}
+
+/* A third is left between renewal and deadline: there must be time for several tries. */
+static void a_holder_retries_within_its_ttl(void **state)
+{
+    (void)state;
+    hold();
+    wake();
+    int tries = 0;
+    for (; lease.state != LEASE_LOST; tries++)
+        wake();
+    assert_string_equal(out.why, "deadline");
+    assert_int_equal(now_ms, START_MS + 6000);
+    assert_true(tries >= 3);
+}
+
+static void a_long_lease_is_not_retried_more_often_than_needed(void **state)
+{
+    (void)state;
+    options.request.ttl_ms = 600000;
+    hold();
+    wake();
+    for (int i = 0; i < 8; i++) {
+        answer(ANSWER_TROUBLE);
+        wake();
+    }
+    answer(ANSWER_TROUBLE);
+    assert_in_range(out.wake_at_ms - now_ms, 2000, 3000);
+}
+
+static void a_lost_answer_is_found_by_the_request(void **state)
+{
+    (void)state;
+    begin();
+    carry_out_unheard();
+    answer(ANSWER_TROUBLE);
+    wake();
+    carry_out();
+    assert_line("asking + answer ok -> asking; verdict granted; swap if revision 1");
+    carry_out();
+    assert_int_equal(out.told, TOLD_HELD);
+    assert_true(lease.token == 1024);
+}
+
+static void an_answer_to_an_earlier_attempt_is_not_believed(void **state)
+{
+    (void)state;
+    begin();
+    carry_out_unheard();
+    answer(ANSWER_TROUBLE);
+    hear_kept();
+    assert_line("asking + answer ok -> asking");
+    wake();
+    hear_kept();
+    assert_line("asking + answer ok -> asking");
+    assert_true(lease.in_flight);
+    carry_on();
+    assert_int_equal(lease.state, LEASE_HELD);
+}
+
+static void a_grant_heard_too_late_is_asked_for_again(void **state)
+{
+    (void)state;
+    options.patience_ms = 100000;
+    begin();
+    carry_out_unheard();
+    now_ms += 6000;
+    hear_kept();
+    assert_line("asking + answer ok -> asking; read");
+    assert_int_equal(out.told, TOLD_NOTHING);
+    carry_out();
+    assert_line("asking + answer ok -> asking; verdict granted; swap if revision 1");
+    carry_out();
+    assert_line("asking + answer ok -> held; told held, token 1024; deadline 22000, kill 23500");
+}
+
+/* Its deadline came first, whatever the answer says. */
+static void a_renewal_heard_too_late_is_lost(void **state)
+{
+    (void)state;
+    hold();
+    now_ms = out.wake_at_ms;
+    happens_knowing(EVENT_TIMER);
+    carry_out_unheard();
+    now_ms = START_MS + 6000;
+    hear_kept();
+    assert_line("renewing + answer ok -> lost; told lost (deadline), kill 17500");
+}
+
+static void a_denied_ask_ends_at_once(void **state)
+{
+    (void)state;
+    begin();
+    answer(ANSWER_DENIED);
+    assert_line("asking + answer denied -> ended; told denied (the store does not permit it)");
+}
+
+static void a_denied_waiter_ends_at_once(void **state)
+{
+    (void)state;
+    (void)neighbour(VERB_ASK, "b");
+    begin();
+    carry_on();
+    wake();
+    answer(ANSWER_DENIED);
+    assert_ended(OUTCOME_DENIED, "the store does not permit it");
+}
+
+static void a_denied_holder_tries_until_its_deadline(void **state)
+{
+    (void)state;
+    hold();
+    wake();
+    answer(ANSWER_DENIED);
+    assert_line("renewing + answer denied -> renewing");
+    wake();
+    carry_on();
+    assert_int_equal(lease.state, LEASE_HELD); /* rights came back in time */
+    int64_t deadline_ms = lease.deadline_ms;
+    while (lease.state != LEASE_LOST) {
+        wake();
+        if (lease.in_flight)
+            answer(ANSWER_DENIED);
+    }
+    assert_int_equal(now_ms, deadline_ms);
+}
+
+static void a_denied_release_says_so(void **state)
+{
+    (void)state;
+    hold();
+    happens(EVENT_LET_GO);
+    answer(ANSWER_DENIED);
+    assert_ended(OUTCOME_DENIED, "the store does not permit it");
+}
+
+static void an_unheard_release_was_ours(void **state)
+{
+    (void)state;
+    hold();
+    happens_knowing(EVENT_LET_GO);
+    carry_out_unheard();
+    answer(ANSWER_TROUBLE);
+    wake();
+    carry_out();
+    assert_line("releasing + answer ok -> ended; verdict stale; told ok");
+}
+
+static void an_unheard_release_with_cooldown_shows_in_the_record(void **state)
+{
+    (void)state;
+    options.cooldown_ms = 5000;
+    hold();
+    happens_knowing(EVENT_LET_GO);
+    carry_out_unheard();
+    answer(ANSWER_TROUBLE);
+    wake();
+    carry_out();
+    assert_ended(OUTCOME_OK, NULL);
+}
+
+/* It is gone, but not by us: nothing cools. */
+static void a_release_that_began_no_cooldown_was_not_ours(void **state)
+{
+    (void)state;
+    options.cooldown_ms = 5000;
+    hold();
+    happens_knowing(EVENT_LET_GO);
+    answer(ANSWER_TROUBLE);
+    struct request request = neighbours_request(VERB_BREAK, "op");
+    request.now = true;
+    (void)neighbour_does(request);
+    wake();
+    carry_out();
+    assert_ended(OUTCOME_LOST, "the grant is gone");
+}
+
+static void a_release_on_a_dead_store_is_unavailable(void **state)
+{
+    (void)state;
+    hold();
+    happens(EVENT_LET_GO);
+    while (lease.state != LEASE_ENDED)
+        wake();
+    assert_ended(OUTCOME_UNAVAILABLE, no_answer);
+    assert_int_equal(now_ms, START_MS + 10000);
+}
+
+static void a_renewal_on_its_way_does_not_hold_up_the_release(void **state)
+{
+    (void)state;
+    hold();
+    wake();
+    carry_out_unheard();
+    happens(EVENT_LET_GO);
+    assert_line("renewing + let go -> releasing; read");
+    hear_kept(); /* the renewal's read */
+    assert_line("releasing + answer ok -> releasing");
+    carry_on();
+    assert_ended(OUTCOME_OK, NULL);
+}
+
+/* Granted unheard, and broken by an operator before we knew. */
+static void a_grant_broken_before_it_was_heard_is_given_back(void **state)
+{
+    (void)state;
+    begin();
+    carry_out_unheard();
+    answer(ANSWER_TROUBLE);
+    (void)neighbour(VERB_BREAK, "op");
+    wake();
+    carry_out();
+    assert_line("asking + answer ok -> leaving; verdict broken");
+    wake();
+    carry_on();
+    assert_ended(OUTCOME_BUSY, "broken by an operator");
+    assert_true(token_in_store("a") == 0);
+}
+
+/* Errands. */
+
+static void an_errand_renews_by_token(void **state)
+{
+    (void)state;
+    (void)neighbour(VERB_ASK, "b");
+    use_verb(VERB_RENEW, token_in_store("b"));
+    begin();
+    assert_line("idle + start -> errand; read");
+    carry_out();
+    assert_line("errand + answer ok -> errand; verdict done; swap if revision 1");
+    assert_int_equal(out.condition.token, 1024);
+    carry_out();
+    assert_line("errand + answer ok -> ended; told ok");
+}
+
+static void an_errand_goes_blind_where_the_store_tests(void **state)
+{
+    (void)state;
+    options.store.tests_grant = true;
+    (void)neighbour(VERB_ASK, "b");
+    use_verb(VERB_RENEW, token_in_store("b"));
+    begin();
+    assert_line("idle + start -> errand; swap if token stands 1024");
+    answer(ANSWER_TROUBLE);
+    wake();
+    assert_line("errand + timer -> errand; read"); /* the second time it looks */
+    carry_on();
+    assert_ended(OUTCOME_OK, NULL);
+    close_lease(NULL);
+    open_lease(NULL);
+    options.store.tests_grant = true;
+    (void)neighbour(VERB_ASK, "b");
+    use_verb(VERB_RELEASE, token_in_store("b"));
+    begin();
+    assert_line("idle + start -> errand; delete if token stands 1024");
+    carry_on();
+    assert_ended(OUTCOME_OK, NULL);
+}
+
+static void an_errand_that_breaks_never_goes_blind(void **state)
+{
+    (void)state;
+    options.store.tests_grant = true;
+    (void)neighbour(VERB_ASK, "b");
+    use_verb(VERB_BREAK, 0);
+    begin();
+    assert_line("idle + start -> errand; read");
+}
+
+static void an_errand_uses_what_is_known(void **state)
+{
+    (void)state;
+    (void)neighbour(VERB_ASK, "b");
+    use_verb(VERB_RELEASE, token_in_store("b"));
+    begin_knowing();
+    assert_line("idle + start -> errand; verdict done; delete if revision 1");
+    carry_out();
+    assert_ended(OUTCOME_OK, NULL);
+}
+
+static void a_stale_errand_says_so(void **state)
+{
+    (void)state;
+    static const enum verb verbs[] = {VERB_RENEW, VERB_RELEASE};
+    for (size_t i = 0; i < 2; i++) {
+        use_verb(verbs[i], 77);
+        begin();
+        carry_out();
+        assert_ended(OUTCOME_STALE, NULL);
+    }
+}
+
+static void an_errand_hears_of_the_break(void **state)
+{
+    (void)state;
+    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_BREAK, "op");
+    use_verb(VERB_RENEW, token_in_store("b"));
+    begin();
+    carry_out();
+    assert_ended(OUTCOME_STALE, "broken by an operator");
+}
+
+static void an_errand_on_another_key_of_that_name_is_a_mismatch(void **state)
+{
+    (void)state;
+    struct event event = {.kind = EVENT_ANSWER, .known = true, .at = {.revision = 5}};
+    use_verb(VERB_BREAK, 0);
+    begin();
+    record_init(&record, "K");
+    event.serial = out.serial;
+    event.now_ms = now_ms;
+    lease_step(&lease, &event, &record, &out, NULL);
+    assert_ended(OUTCOME_MISMATCH, "another key has the same name in the store");
+}
+
+static void an_unheard_errand_released_what_is_gone(void **state)
+{
+    (void)state;
+    (void)neighbour(VERB_ASK, "b");
+    use_verb(VERB_RELEASE, token_in_store("b"));
+    begin_knowing();
+    carry_out_unheard();
+    answer(ANSWER_TROUBLE);
+    wake();
+    carry_out();
+    assert_line("errand + answer ok -> ended; verdict stale; told ok");
+}
+
+static void an_unheard_errand_renewed_nothing_that_is_gone(void **state)
+{
+    (void)state;
+    (void)neighbour(VERB_ASK, "b");
+    use_verb(VERB_RENEW, token_in_store("b"));
+    begin_knowing();
+    carry_out_unheard();
+    answer(ANSWER_TROUBLE);
+    (void)neighbour(VERB_RELEASE, "b");
+    wake();
+    carry_out();
+    assert_ended(OUTCOME_STALE, NULL);
+}
+
+static void an_errand_on_a_dead_store_is_unavailable(void **state)
+{
+    (void)state;
+    use_verb(VERB_LOOK, 0);
+    begin();
+    while (lease.state != LEASE_ENDED)
+        wake();
+    assert_ended(OUTCOME_UNAVAILABLE, no_answer);
+    assert_int_equal(now_ms, START_MS + 10000);
+}
+
+static void a_denied_errand_says_so(void **state)
+{
+    (void)state;
+    use_verb(VERB_CLEAR, 0);
+    begin();
+    answer(ANSWER_DENIED);
+    assert_ended(OUTCOME_DENIED, "the store does not permit it");
+}
+
+static void a_look_leaves_the_record_with_the_caller(void **state)
+{
+    (void)state;
+    (void)neighbour(VERB_ASK, "b");
+    use_verb(VERB_LOOK, 0);
+    begin();
+    carry_out();
+    assert_ended(OUTCOME_OK, NULL);
+    assert_int_equal(record.grant_count, 1);
+    assert_string_equal(record.grants[0].holder, "b");
+}
+
+static void a_break_wakes_whom_it_breaks(void **state)
+{
+    (void)state;
+    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ASK, "c");
+    use_verb(VERB_BREAK, 0);
+    begin_knowing();
+    assert_pokes("b");
+    carry_out();
+    assert_ended(OUTCOME_OK, NULL);
+    options.request.now = true;
+    begin_knowing();
+    assert_pokes("bc"); /* who was broken, and who is named instead */
+    carry_out();
+    assert_ended(OUTCOME_OK, NULL);
+}
+
+static void a_break_of_a_free_key_says_so(void **state)
+{
+    (void)state;
+    use_verb(VERB_BREAK, 0);
+    begin_knowing();
+    assert_line("idle + start -> errand; verdict done; read");
+    carry_out();
+    assert_ended(OUTCOME_OK, "nobody holds it");
+    assert_int_equal(out.poke_count, 0);
+}
+
+/* Its answer was lost; meanwhile the holder confirmed, and another one holds. */
+static void a_break_that_is_repeated_spares_the_next_holder(void **state)
+{
+    (void)state;
+    (void)neighbour(VERB_ASK, "b");
+    use_verb(VERB_BREAK, 0);
+    begin_knowing();
+    carry_out_unheard();
+    answer(ANSWER_TROUBLE);
+    (void)neighbour(VERB_RELEASE, "b");
+    (void)neighbour(VERB_ASK, "c");
+    wake();
+    carry_out();
+    assert_line("errand + answer ok -> ended; verdict done; told ok (nobody holds it)");
+    assert_false(record.grants[0].broken);
+}
+
+/* It has no request id of its own, and on one clock it grants to others. */
+static void an_errand_wakes_whom_it_grants(void **state)
+{
+    (void)state;
+    options.store.one_clock = true;
+    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ASK, "c");
+    use_verb(VERB_RELEASE, token_in_store("b"));
+    options.request.request = NULL;
+    begin_knowing();
+    assert_line("idle + start -> errand; verdict done, named 1; swap if revision 2, wakes 1");
+    assert_pokes("c");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LEASE_TEST(an_ask_without_a_wait_ends_with_patience),
+        LEASE_TEST(an_unlimited_wait_on_a_dead_store_ends_with_patience),
+        LEASE_TEST(patience_ends_at_an_answer_too),
+        LEASE_TEST(a_wait_that_ends_in_trouble_is_not_busy),
+        LEASE_TEST(one_answer_restores_patience),
+        LEASE_TEST(retries_grow_and_end_at_two_seconds),
+        LEASE_TEST(a_holder_retries_within_its_ttl),
+        LEASE_TEST(a_long_lease_is_not_retried_more_often_than_needed),
+        LEASE_TEST(a_lost_answer_is_found_by_the_request),
+        LEASE_TEST(an_answer_to_an_earlier_attempt_is_not_believed),
+        LEASE_TEST(a_grant_heard_too_late_is_asked_for_again),
+        LEASE_TEST(a_renewal_heard_too_late_is_lost),
+        LEASE_TEST(a_denied_ask_ends_at_once),
+        LEASE_TEST(a_denied_waiter_ends_at_once),
+        LEASE_TEST(a_denied_holder_tries_until_its_deadline),
+        LEASE_TEST(a_denied_release_says_so),
+        LEASE_TEST(an_unheard_release_was_ours),
+        LEASE_TEST(an_unheard_release_with_cooldown_shows_in_the_record),
+        LEASE_TEST(a_release_that_began_no_cooldown_was_not_ours),
+        LEASE_TEST(a_release_on_a_dead_store_is_unavailable),
+        LEASE_TEST(a_renewal_on_its_way_does_not_hold_up_the_release),
+        LEASE_TEST(a_grant_broken_before_it_was_heard_is_given_back),
+        LEASE_TEST(an_errand_renews_by_token),
+        LEASE_TEST(an_errand_goes_blind_where_the_store_tests),
+        LEASE_TEST(an_errand_that_breaks_never_goes_blind),
+        LEASE_TEST(an_errand_uses_what_is_known),
+        LEASE_TEST(a_stale_errand_says_so),
+        LEASE_TEST(an_errand_hears_of_the_break),
+        LEASE_TEST(an_errand_on_another_key_of_that_name_is_a_mismatch),
+        LEASE_TEST(an_unheard_errand_released_what_is_gone),
+        LEASE_TEST(an_unheard_errand_renewed_nothing_that_is_gone),
+        LEASE_TEST(an_errand_on_a_dead_store_is_unavailable),
+        LEASE_TEST(a_denied_errand_says_so),
+        LEASE_TEST(a_look_leaves_the_record_with_the_caller),
+        LEASE_TEST(a_break_wakes_whom_it_breaks),
+        LEASE_TEST(a_break_of_a_free_key_says_so),
+        LEASE_TEST(a_break_that_is_repeated_spares_the_next_holder),
+        LEASE_TEST(an_errand_wakes_whom_it_grants),
+    };
+    return cmocka_run_group_tests_name("lease_trouble", tests, NULL, NULL);
+}
