@@ -241,6 +241,22 @@ static void who_waits_is_named_only_after_the_delay(void **state)
     assert_standing("b | -");
 }
 
+static void after_the_delay_anybody_names_the_first(void **state)
+{
+    (void)state;
+    (void)act(asking_with_delay("a", 3000));
+    (void)ask("b");
+    (void)ask("c");
+    pass(TTL_MS);
+    (void)ask("c");
+    assert_standing("- | b c delayed");
+    pass(3000);
+    struct verdict verdict = ask("c");
+    assert_kind(verdict, VERDICT_WAITING, /* write= */ true);
+    assert_int_equal(verdict.offered, 1);
+    assert_standing("- | b! c");
+}
+
 static void a_crash_withdraws_open_offers(void **state)
 {
     (void)state;
@@ -345,6 +361,20 @@ static void a_cooldown_sends_all_who_wait_home(void **state)
     struct verdict verdict = act(releasing_with_cooldown("a", 5000));
     assert_int_equal(verdict.offered, 0);
     assert_standing("- | - cooling");
+}
+
+/* We write no such record, but we may read one: who waits in a cooldown is not named. */
+static void nobody_is_named_in_a_cooldown(void **state)
+{
+    (void)state;
+    (void)ask("a");
+    (void)ask("b");
+    record.cooling.length_ms = 5000;
+    record.cooling.since = view.at;
+    assert_kind(release("a"), VERDICT_DONE, /* write= */ true);
+    assert_standing("- | b cooling");
+    pass(5000);
+    assert_granted(ask("b"));
 }
 
 static void a_cooldown_is_observed_where_there_is_no_clock(void **state)
@@ -548,6 +578,7 @@ int main(void)
         cmocka_unit_test_setup(a_delay_that_is_over_already_does_not_start, fresh),
         cmocka_unit_test_setup(a_clean_release_starts_no_delay, fresh),
         cmocka_unit_test_setup(who_waits_is_named_only_after_the_delay, fresh),
+        cmocka_unit_test_setup(after_the_delay_anybody_names_the_first, fresh),
         cmocka_unit_test_setup(a_crash_withdraws_open_offers, fresh),
         cmocka_unit_test_setup(of_two_delays_the_one_that_ends_later_stays, fresh),
         cmocka_unit_test_setup(a_second_crash_does_not_cut_the_first_ones_delay, fresh),
@@ -555,6 +586,7 @@ int main(void)
         cmocka_unit_test_setup(a_second_crash_makes_the_delay_longer, fresh),
         cmocka_unit_test_setup(a_cooldown_blocks_until_its_stored_end, fresh),
         cmocka_unit_test_setup(a_cooldown_sends_all_who_wait_home, fresh),
+        cmocka_unit_test_setup(nobody_is_named_in_a_cooldown, fresh),
         cmocka_unit_test_setup(a_cooldown_is_observed_where_there_is_no_clock, fresh),
         cmocka_unit_test_setup(a_cooldown_outlives_other_holders_writes, fresh),
         cmocka_unit_test_setup(a_second_cooldown_does_not_cut_the_first_short, fresh),
