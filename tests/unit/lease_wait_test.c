@@ -458,6 +458,26 @@ static void the_oldest_offer_lapses_first(void **state)
     assert_true(record_place_by_request(&record, "c")->offered);
 }
 
+static void offers_of_one_write_lapse_together(void **state)
+{
+    (void)state;
+    (void)neighbour(VERB_ASK, "b");
+    for (char who[] = "c"; who[0] <= 'd'; who[0]++) {
+        struct request reader = neighbours_request(VERB_ASK, who);
+        reader.mode = MODE_SHARED;
+        (void)neighbour_does(reader);
+    }
+    begin();
+    carry_out();
+    carry_out();
+    (void)neighbour(VERB_RELEASE, "b");
+    happens(EVENT_NOTICE);
+    carry_out();
+    wake_between(START_MS + 1000, START_MS + 1000 + 10);
+    carry_out();
+    assert_line("waiting + answer ok -> asking; verdict granted, passed on 2; swap if revision 5");
+}
+
 /* Our request was repeated by another process, which now waits under it. */
 static void who_has_lost_its_place_to_a_twin_still_looks(void **state)
 {
@@ -503,6 +523,7 @@ int main(void)
         LEASE_TEST(who_is_refused_hears_why_though_it_wrote),
         LEASE_TEST(who_does_not_wait_names_the_next_in_passing),
         LEASE_TEST(the_oldest_offer_lapses_first),
+        LEASE_TEST(offers_of_one_write_lapse_together),
         LEASE_TEST(who_has_lost_its_place_to_a_twin_still_looks),
     };
     return cmocka_run_group_tests_name("lease_wait", tests, NULL, NULL);
