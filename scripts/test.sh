@@ -23,6 +23,7 @@ memory   | asan    | build/asan/tests/simulation --seeds 300 | =
 simulate | sim     | scripts/simulate.sh 10000                | scripts/simulate.sh 1000000
 mutants  | mutants | scripts/mutants.sh build/mutants 2000   | =
 fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh --proof
+coverage |         | scripts/coverage.sh core 100            | =
 '
 limit_s=1200
 proof=false

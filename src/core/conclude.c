@@ -100,6 +100,7 @@ void lease_leave(struct lease *l, enum outcome final, const char *why)
 static void conclude_ask(struct lease *l, enum verdict_kind kind, struct record *record,
                          const struct view *view, struct lease_output *out)
 {
+    const char *why = out->decided ? out->verdict.why : l->pending_why;
     switch (kind) {
     case VERDICT_GRANTED:
         hold(l, own_grant(l, record), l->sent_at_ms, out);
@@ -108,13 +109,13 @@ static void conclude_ask(struct lease *l, enum verdict_kind kind, struct record 
         keep_waiting(l, record, view, out);
         return;
     case VERDICT_BUSY:
-        lease_end(l, OUTCOME_BUSY, out->decided ? out->verdict.why : NULL, out);
+        lease_end(l, OUTCOME_BUSY, why, out);
         return;
     case VERDICT_COOLING:
         lease_end(l, OUTCOME_COOLING, NULL, out);
         return;
     case VERDICT_MISMATCH:
-        lease_end(l, OUTCOME_MISMATCH, out->verdict.why, out);
+        lease_end(l, OUTCOME_MISMATCH, why, out);
         return;
     case VERDICT_BROKEN: /* granted unheard, and broken by an operator since: give it back */
         lease_leave(l, OUTCOME_BUSY, "broken by an operator");
@@ -152,7 +153,7 @@ static void conclude_release(struct lease *l, enum verdict_kind kind, const stru
 
 static void conclude_errand(struct lease *l, enum verdict_kind kind, struct lease_output *out)
 {
-    const char *why = out->decided ? out->verdict.why : NULL;
+    const char *why = out->decided ? out->verdict.why : l->pending_why;
     bool release = l->options->request.verb == VERB_RELEASE;
     if (kind == VERDICT_DONE || (kind == VERDICT_STALE && release && l->unsure))
         lease_end(l, OUTCOME_OK, why, out);

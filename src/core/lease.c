@@ -141,6 +141,7 @@ static void write_record(struct lease *l, const struct request *request, struct 
     if (!l->unsure)
         l->up_to = at->revision;
     l->pending = out->verdict.kind;
+    l->pending_why = out->verdict.why;
     out->condition.kind = at->revision == 0 ? IF_ABSENT : IF_REVISION;
     out->condition.revision = at->revision;
     bool needs_grant = request->verb == VERB_RELEASE || request->verb == VERB_RENEW;
@@ -193,6 +194,7 @@ static bool send_by_token(struct lease *l, struct lease_output *out)
         return false;
     lease_send(l, renews ? ACTION_SWAP : ACTION_DELETE, out);
     l->pending = VERDICT_DONE;
+    l->pending_why = NULL;
     out->condition = (struct condition){.kind = IF_GRANT, .token = request.token};
     return true;
 }

@@ -129,7 +129,8 @@ struct lease {
     bool noticed; /* the key changed while a request was on its way */
     enum action sent;
     enum verb sent_verb;
-    enum verdict_kind pending; /* what holds once the write is in */
+    enum verdict_kind pending; /* what holds once the write is in … */
+    const char *pending_why;   /* … and why */
     uint32_t serial;
     uint32_t attempts, conflicts;
     uint64_t up_to; /* break, clear: the revision that the unsure write was about */

@@ -81,7 +81,7 @@ static void run(const struct plan *plan, struct result *sum)
         if (pids[job] == 0) {
             struct result result = {0};
             run_job(plan, job, &result);
-            _exit(write(pipes[job][1], &result, sizeof result) == (ssize_t)sizeof result ? 0 : 1);
+            exit(write(pipes[job][1], &result, sizeof result) == (ssize_t)sizeof result ? 0 : 1);
         }
         (void)close(pipes[job][1]);
     }

@@ -382,6 +382,116 @@ static void a_full_queue_is_told(void **state)
     assert_ended(OUTCOME_BUSY, "queue full");
 }
 
+static void who_is_refused_hears_why_though_it_wrote(void **state)
+{
+    (void)state;
+    char who[8];
+    struct request request = neighbours_request(VERB_ASK, "b");
+    (void)neighbour_does(request);
+    request.request = who;
+    for (unsigned i = 0; i < PLACES_MAX; i++) {
+        request.session = 1000 + i;
+        (void)snprintf(who, sizeof who, "w%u", i);
+        (void)neighbour_does(request);
+    }
+    now_ms += 9000;
+    begin();
+    carry_out();
+    assert_line("asking + answer conflict -> asking; verdict busy, expired 1, named 1; swap if "
+                "revision 257, wakes 1");
+    carry_out();
+    assert_ended(OUTCOME_BUSY, "queue full");
+}
+
+static void who_does_not_wait_names_the_next_in_passing(void **state)
+{
+    (void)state;
+    options.request.waits = false;
+    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ASK, "c");
+    now_ms += 9000;
+    begin();
+    carry_out();
+    assert_line("asking + answer conflict -> asking; verdict busy, expired 1, named 1; swap if "
+                "revision 2, wakes 1");
+    assert_pokes("c");
+    carry_out();
+    assert_ended(OUTCOME_BUSY, NULL);
+}
+
+static struct request slot_of(const char *who, int32_t priority)
+{
+    struct request request = neighbours_request(VERB_ASK, who);
+    request.mode = MODE_SLOT;
+    request.limit = 2;
+    request.priority = priority;
+    return request;
+}
+
+/* Two offers of different age, the older one to a later ticket: only that one has lapsed. */
+static void the_oldest_offer_lapses_first(void **state)
+{
+    (void)state;
+    options.store.judge = JUDGE_SESSION;
+    options.request.mode = MODE_SLOT;
+    options.request.limit = 2;
+    (void)neighbour_does(slot_of("b", 0));
+    (void)neighbour_does(slot_of("e", 0));
+    (void)neighbour_does(slot_of("c", 0));
+    (void)neighbour_does(slot_of("d", 5));
+    begin();
+    carry_out();
+    carry_out();
+    (void)neighbour(VERB_RELEASE, "b");
+    happens(EVENT_NOTICE);
+    carry_out();
+    now_ms += 600;
+    (void)neighbour(VERB_RELEASE, "e");
+    happens(EVENT_NOTICE);
+    carry_out();
+    assert_int_equal(lease.state, LEASE_WAITING);
+    now_ms = START_MS + 1000;
+    happens(EVENT_NOTICE);
+    carry_out();
+    assert_line("waiting + answer ok -> asking; verdict granted, passed on 1; swap if revision 7");
+    assert_pokes(""); /* "c" was named before, and knows */
+    assert_true(record_place_by_request(&record, "c")->offered);
+}
+
+static void offers_of_one_write_lapse_together(void **state)
+{
+    (void)state;
+    (void)neighbour(VERB_ASK, "b");
+    for (char who[] = "c"; who[0] <= 'd'; who[0]++) {
+        struct request reader = neighbours_request(VERB_ASK, who);
+        reader.mode = MODE_SHARED;
+        (void)neighbour_does(reader);
+    }
+    begin();
+    carry_out();
+    carry_out();
+    (void)neighbour(VERB_RELEASE, "b");
+    happens(EVENT_NOTICE);
+    carry_out();
+    wake_between(START_MS + 1000, START_MS + 1000 + 10);
+    carry_out();
+    assert_line("waiting + answer ok -> asking; verdict granted, passed on 2; swap if revision 5");
+}
+
+/* Our request was repeated by another process, which now waits under it. */
+static void who_has_lost_its_place_to_a_twin_still_looks(void **state)
+{
+    (void)state;
+    options.look_ms = 100000;
+    wait_behind_b();
+    struct request twin = neighbours_request(VERB_ASK, "a");
+    twin.session = 'z';
+    (void)neighbour_does(twin);
+    happens_knowing(EVENT_NOTICE);
+    assert_line("waiting + notice -> waiting");
+    assert_int_equal(out.wake_at_ms, START_MS + 9000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -410,6 +520,11 @@ int main(void)
         LEASE_TEST(conflicts_make_an_asker_step_back),
         LEASE_TEST(conflicts_do_not_make_a_holder_step_back),
         LEASE_TEST(a_full_queue_is_told),
+        LEASE_TEST(who_is_refused_hears_why_though_it_wrote),
+        LEASE_TEST(who_does_not_wait_names_the_next_in_passing),
+        LEASE_TEST(the_oldest_offer_lapses_first),
+        LEASE_TEST(offers_of_one_write_lapse_together),
+        LEASE_TEST(who_has_lost_its_place_to_a_twin_still_looks),
     };
     return cmocka_run_group_tests_name("lease_wait", tests, NULL, NULL);
 }

@@ -48,6 +48,7 @@ static void a_range_is_kept_and_used(void **state)
     for (int i = 0; i < 6; i++)
         assert_in_range(seen[i], 800, 1200);
     assert_int_equal(random_below(&random, 1), 0);
+    assert_int_equal(random_below(&random, 0), 0);
 }
 
 int main(void)

@@ -48,6 +48,21 @@ static void a_full_queue_is_busy_and_says_so(void **state)
     assert_kind(act(asking_number(7)), VERDICT_WAITING, /* write= */ false);
 }
 
+/* Refused, it still writes down what it saw: the holder is gone, the next one is named. */
+static void who_is_refused_clears_the_dead_away(void **state)
+{
+    (void)state;
+    (void)ask("a");
+    for (size_t i = 0; i < PLACES_MAX; i++)
+        (void)act(asking_number(i));
+    pass(TTL_MS);
+    struct verdict verdict = ask("z");
+    assert_kind(verdict, VERDICT_BUSY, /* write= */ true);
+    assert_string_equal(verdict.why, "queue full");
+    assert_int_equal(verdict.expired, 1);
+    assert_true(place_of("w0")->offered);
+}
+
 static void the_dead_make_room_in_a_full_queue(void **state)
 {
     (void)state;
@@ -176,6 +191,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_full_queue_is_busy_and_says_so, fresh),
+        cmocka_unit_test_setup(who_is_refused_clears_the_dead_away, fresh),
         cmocka_unit_test_setup(the_dead_make_room_in_a_full_queue, fresh),
         cmocka_unit_test_setup(a_full_record_is_busy_and_says_so, fresh),
         cmocka_unit_test_setup(a_full_record_has_room_for_all_its_readers, fresh),
