@@ -38,7 +38,7 @@ void lease_lose(struct lease *l, const char *why, struct lease_output *out)
 /* Sets the deadline from before the write was sent (rule 3): two thirds, then the kill grace. */
 static void start_lease(struct lease *l, int64_t start_ms)
 {
-    int64_t ttl_ms = l->options->request.ttl_ms, grace_ms = l->options->kill_grace_ms;
+    int64_t ttl_ms = l->ttl_ms, grace_ms = l->options->kill_grace_ms;
     int64_t rest_ms = ttl_ms - ttl_ms * 2 / 3;
     l->start_ms = MUTANT(DEADLINE_FROM_ANSWER) ? l->now_ms : start_ms;
     l->deadline_ms = l->start_ms + ttl_ms * 2 / 3;
@@ -59,8 +59,9 @@ static const struct grant *own_grant(const struct lease *l, struct record *recor
 static void hold(struct lease *l, const struct grant *grant, int64_t start_ms,
                  struct lease_output *out)
 {
+    l->ttl_ms = grant->ttl_ms;
     start_lease(l, start_ms);
-    l->conflicts = 0;
+    l->attempts = l->conflicts = 0;
     if (l->now_ms >= l->deadline_ms) { /* the answer came too late to be of use: ask again */
         lease_move(l, LEASE_ASKING);
         lease_send(l, ACTION_READ, out);
@@ -77,7 +78,7 @@ static void keep_waiting(struct lease *l, struct record *record, const struct vi
                          struct lease_output *out)
 {
     lease_move(l, LEASE_WAITING);
-    l->conflicts = 0;
+    l->attempts = l->conflicts = 0;
     if (l->noticed) {
         lease_send(l, ACTION_READ, out);
     } else {
@@ -135,7 +136,7 @@ static void conclude_renewal(struct lease *l, enum verdict_kind kind, struct lea
     }
     /* An answer too late to be of use does not come here: the old deadline was before this one. */
     start_lease(l, l->sent_at_ms);
-    l->conflicts = 0;
+    l->attempts = l->conflicts = 0;
     lease_move(l, LEASE_HELD);
 }
 
@@ -143,19 +144,25 @@ static void conclude_renewal(struct lease *l, enum verdict_kind kind, struct lea
  * A release that finds nothing is a success when an earlier attempt may have done it; when that
  * had to begin a cooldown, only if the key does cool.
  */
+static bool presumed_done(const struct lease *l, const struct record *record)
+{
+    return l->unsure && (l->options->cooldown_ms == 0 || record->cooling.length_ms > 0);
+}
+
 static void conclude_release(struct lease *l, enum verdict_kind kind, const struct record *record,
                              struct lease_output *out)
 {
-    bool cools = l->options->cooldown_ms == 0 || record->cooling.length_ms > 0;
-    bool ours = kind == VERDICT_DONE || (l->unsure && cools) || l->final == OUTCOME_LOST;
+    bool ours = kind == VERDICT_DONE || presumed_done(l, record) || l->final == OUTCOME_LOST;
     lease_end(l, ours ? l->final : OUTCOME_LOST, ours ? l->final_why : "the grant is gone", out);
 }
 
-static void conclude_errand(struct lease *l, enum verdict_kind kind, struct lease_output *out)
+static void conclude_errand(struct lease *l, enum verdict_kind kind, const struct record *record,
+                            struct lease_output *out)
 {
     const char *why = out->decided ? out->verdict.why : l->pending_why;
     bool release = l->options->request.verb == VERB_RELEASE;
-    if (kind == VERDICT_DONE || (kind == VERDICT_STALE && release && l->unsure))
+    bool presumed = kind == VERDICT_STALE && release && presumed_done(l, record);
+    if (kind == VERDICT_DONE || presumed)
         lease_end(l, OUTCOME_OK, why, out);
     else if (kind == VERDICT_MISMATCH)
         lease_end(l, OUTCOME_MISMATCH, why, out);
@@ -177,7 +184,7 @@ void lease_conclude(struct lease *l, enum verdict_kind kind, struct record *reco
         lease_end(l, l->final, l->final_why, out);
         return;
     case LEASE_ERRAND:
-        conclude_errand(l, kind, out);
+        conclude_errand(l, kind, record, out);
         return;
     default:
         conclude_ask(l, kind, record, view, out);

@@ -17,6 +17,7 @@ void lease_init(struct lease *lease, const struct lease_options *options, struct
                 uint64_t seed)
 {
     ASSERT(options->request.ttl_ms > 0 && options->request.ttl_ms <= TTL_MAX_MS);
+    ASSERT(options->store.answer_ms > 0);
     ASSERT(options->patience_ms > 0 && options->look_ms > 0 && options->kill_grace_ms >= 0);
     memset(lease, 0, sizeof *lease);
     lease->magic = LEASE_MAGIC;
@@ -66,6 +67,8 @@ static struct request request_of(const struct lease *l)
     request.up_to = l->unsure ? l->up_to : 0;
     bool lost = l->state == LEASE_RELEASING && l->final == OUTCOME_LOST;
     request.cooldown_ms = lost ? 0 : l->options->cooldown_ms;
+    if (l->state == LEASE_ERRAND) /* it ends at once, and a grant must not end with it */
+        request.bound = false;
     return request;
 }
 
@@ -83,13 +86,13 @@ static int64_t spread(struct lease *l, int64_t first_ms, int64_t most_ms)
 
 void lease_send(struct lease *l, enum action action, struct lease_output *out)
 {
-    enum { ANSWER_MS = 250, ANSWER_MOST_MS = 2000 };
+    int64_t most_ms = l->options->patience_ms;
     l->in_flight = true;
     l->noticed = false;
     l->sent = action;
     l->sent_verb = lease_verb(l);
     l->sent_at_ms = l->now_ms;
-    l->answer_by_ms = l->now_ms + spread(l, ANSWER_MS, ANSWER_MOST_MS);
+    l->answer_by_ms = l->now_ms + spread(l, l->options->store.answer_ms, most_ms);
     l->next_at_ms = NEVER;
     out->action = action;
     out->serial = ++l->serial;
@@ -103,8 +106,13 @@ static void poke(struct lease_output *out, uint64_t session)
 }
 
 /* Whom to wake when the write is in: those it names … */
-static void poke_named(const struct record *record, const char *own, struct lease_output *out)
+static void poke_named(const struct lease *l, struct record *record, struct lease_output *out)
 {
+    const char *own = l->options->request.request;
+    const struct place *next = queue_next(record);
+    /* On one clock nobody accepts, so nobody names the rest: the next one asks for itself. */
+    if (l->options->store.one_clock && out->verdict.offered == OFFERS_MAX && next != NULL)
+        poke(out, next->session);
     for (size_t i = 0; i < record->place_count; i++)
         if (record->places[i].offered && record->places[i].offer.revision == THIS_WRITE)
             poke(out, record->places[i].session);
@@ -136,7 +144,7 @@ static void write_record(struct lease *l, const struct request *request, struct 
             if (record->grants[i].renewed.revision == at->revision)
                 record->grants[i].granted.revision = THIS_WRITE;
     ASSERT(at->revision != 0 || record_needed(record)); /* nothing is never written over nothing */
-    poke_named(record, request->request, out);
+    poke_named(l, record, out);
     lease_send(l, record_needed(record) ? ACTION_SWAP : ACTION_DELETE, out);
     if (!l->unsure)
         l->up_to = at->revision;
@@ -321,7 +329,6 @@ static void answered(struct lease *l, const struct event *event, struct record *
     l->in_flight = false;
     l->answer_by_ms = NEVER;
     l->trouble_since_ms = NEVER;
-    l->attempts = 0;
     if (event->answer == ANSWER_CONFLICT) {
         conflict(l, event, record, out);
     } else if (l->sent == ACTION_READ || l->sent_verb != lease_verb(l)) {
@@ -377,12 +384,18 @@ static void give_up(struct lease *l, struct lease_output *out)
     bool trouble_now = l->trouble_since_ms != NEVER;
     if (hears_out(l))
         return;
-    if (lease_asks(l) && l->options->request.waits && !trouble_now)
+    if (lease_asks(l) && l->options->request.waits && trouble_now) {
+        lease_leave(l, OUTCOME_UNAVAILABLE, "the store does not answer");
+        int64_t last_try_ms = 2 * l->options->store.answer_ms;
+        if (last_try_ms < l->options->patience_ms)
+            l->give_up_at_ms = l->now_ms + last_try_ms;
+    } else if (lease_asks(l) && l->options->request.waits) {
         lease_leave(l, OUTCOME_BUSY, "not granted within the wait");
-    else if (l->state == LEASE_RELEASING && l->final == OUTCOME_LOST)
+    } else if (l->state == LEASE_RELEASING && l->final == OUTCOME_LOST) {
         lease_end(l, OUTCOME_LOST, l->final_why, out);
-    else
+    } else {
         lease_end(l, OUTCOME_UNAVAILABLE, "the store does not answer", out);
+    }
 }
 
 static void timer(struct lease *l, const struct event *event, struct record *record,
@@ -444,6 +457,15 @@ static void handle(struct lease *l, const struct event *event, struct record *re
     UNREACHABLE("every event is listed");
 }
 
+/* Whatever woke us comes too late, except that the caller has let go at the same moment. */
+static void lose_at_deadline(struct lease *l, const struct event *event, struct record *record,
+                             struct lease_output *out)
+{
+    lease_lose(l, "deadline", out);
+    if (event->kind == EVENT_LET_GO)
+        let_go(l, event, record, out);
+}
+
 static int64_t wake_at(const struct lease *l)
 {
     int64_t at = l->in_flight ? l->answer_by_ms : l->next_at_ms;
@@ -467,7 +489,7 @@ void lease_step(struct lease *lease, const struct event *event, struct record *r
     out->decided = false;
     if (lease_holds(lease) && lease->now_ms >= lease->deadline_ms &&
         !MUTANT(RENEWAL_FAILURE_IGNORED))
-        lease_lose(lease, "deadline", out);
+        lose_at_deadline(lease, event, record, out);
     else
         handle(lease, event, record, out);
     out->wake_at_ms = wake_at(lease);

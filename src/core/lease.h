@@ -94,6 +94,7 @@ struct store_facts {
     bool one_clock;
     bool tests_grant; /* knows IF_GRANT */
     int64_t margin_ms;
+    int64_t answer_ms; /* a first answer is awaited this long, the next ones longer */
 };
 
 struct lease_options {
@@ -106,13 +107,20 @@ struct lease_options {
     int64_t look_ms;       /* the waiter's fallback look: 5 s */
 };
 
+struct sight {
+    uint64_t token, revision;
+    int64_t since_ms;
+};
+
 /*
  * What an observer has seen unchanged, and since when on its own clock. One for each key of a
  * process, kept by the caller from lease to lease; all zero at first.
  */
 struct sighting {
-    uint64_t digest, offer;
-    int64_t since_ms, offer_since_ms;
+    uint64_t offer; /* the oldest one open */
+    int64_t offer_since_ms;
+    size_t count;
+    struct sight sights[GRANTS_MAX + 2]; /* every grant, the cooldown, the lock-delay */
 };
 
 struct lease {
@@ -122,6 +130,7 @@ struct lease {
     struct random random;                /* for jitter */
     int64_t now_ms;
     uint64_t token; /* 0 until granted */
+    int64_t ttl_ms; /* as granted */
     int64_t start_ms, deadline_ms, kill_at_ms;
     /* the request on its way, if any */
     bool in_flight;

@@ -23,7 +23,7 @@ void lease_conclude(struct lease *lease, enum verdict_kind kind, struct record *
 
 /* What the observer knows of time; `seen`: the record was just seen in the store, not remembered.
  */
-struct view lease_observe(struct lease *lease, const struct record *record, const struct stamp *at,
+struct view lease_observe(struct lease *lease, struct record *record, const struct stamp *at,
                           bool seen);
 int64_t lease_next_look(struct lease *lease, struct record *record, const struct view *view);
 

@@ -8,21 +8,43 @@
 
 #include "core/mutant.h"
 
-static uint64_t mix(uint64_t digest, uint64_t number)
+#include <string.h>
+
+/* Since when has this been seen as it is? A change, or the first look, starts anew. */
+static int64_t seen_since(const struct sight *before, size_t count, const struct sight *what,
+                          int64_t now_ms)
 {
-    return (digest ^ number) * 0x100000001b3U + (number >> 32);
+    for (size_t i = 0; i < count; i++)
+        if (before[i].token == what->token && before[i].revision == what->revision)
+            return before[i].since_ms;
+    return now_ms;
 }
 
-/* Changes whenever a grant, a renewal, a cooldown or a lock-delay begins or ends. */
-static uint64_t digest_of(const struct record *record)
+static int64_t see(const struct lease *lease, struct sight *sight, uint64_t token,
+                   uint64_t revision)
 {
-    uint64_t digest = 0xcbf29ce484222325U;
-    for (size_t i = 0; i < record->grant_count; i++) {
-        digest = mix(digest, grant_token(&record->grants[i]));
-        digest = mix(digest, record->grants[i].renewed.revision);
+    const struct sighting *before = lease->sighting;
+    *sight = (struct sight){.token = token, .revision = revision};
+    sight->since_ms = seen_since(before->sights, before->count, sight, lease->now_ms);
+    return lease->now_ms - sight->since_ms;
+}
+
+/* Looks at every grant and both spans; a renewal of one says nothing about another. */
+static void see_each(struct lease *lease, struct record *record, bool seen)
+{
+    enum { COOLING = 1, DELAY = 2 }; /* spans have no token; these are none */
+    struct sight sights[GRANTS_MAX + 2];
+    size_t count = 0;
+    for (; count < record->grant_count; count++) {
+        struct grant *grant = &record->grants[count];
+        grant->seen_ms = see(lease, &sights[count], grant_token(grant), grant->renewed.revision);
     }
-    digest = mix(digest, record->cooling.length_ms > 0 ? record->cooling.since.revision : 0);
-    return mix(digest, record->delay.length_ms > 0 ? record->delay.since.revision : 0);
+    record->cooling.seen_ms = see(lease, &sights[count++], COOLING, record->cooling.since.revision);
+    record->delay.seen_ms = see(lease, &sights[count++], DELAY, record->delay.since.revision);
+    if (!seen)
+        return;
+    lease->sighting->count = count;
+    memcpy(lease->sighting->sights, sights, count * sizeof sights[0]);
 }
 
 static uint64_t oldest_offer(const struct record *record)
@@ -36,29 +58,25 @@ static uint64_t oldest_offer(const struct record *record)
     return oldest;
 }
 
-struct view lease_observe(struct lease *lease, const struct record *record, const struct stamp *at,
+struct view lease_observe(struct lease *lease, struct record *record, const struct stamp *at,
                           bool seen)
 {
     const struct store_facts *store = &lease->options->store;
-    uint64_t digest = digest_of(record), offer = oldest_offer(record);
     struct sighting *sighting = lease->sighting;
-    if (seen && digest != sighting->digest) {
-        sighting->digest = digest;
-        sighting->since_ms = lease->now_ms;
-    }
+    uint64_t offer = oldest_offer(record);
+    see_each(lease, record, seen);
     if (seen && offer != sighting->offer) {
         sighting->offer = offer;
         sighting->offer_since_ms = lease->now_ms;
     }
-    return (struct view){
-        .at = *at,
-        .judge = store->judge,
-        .one_clock = store->one_clock,
-        .margin_ms = store->margin_ms,
-        .observed_ms = digest == sighting->digest ? lease->now_ms - sighting->since_ms : 0,
-        .offer_revision = offer,
-        .offer_seen_ms =
-            offer != 0 && offer == sighting->offer ? lease->now_ms - sighting->offer_since_ms : 0};
+    bool same_offer = offer != 0 && offer == sighting->offer;
+    return (struct view){.at = *at,
+                         .judge = store->judge,
+                         .one_clock = store->one_clock,
+                         .margin_ms = store->margin_ms,
+                         .offer_revision = offer,
+                         .offer_seen_ms =
+                             same_offer ? lease->now_ms - sighting->offer_since_ms : 0};
 }
 
 static int64_t sooner(int64_t a, int64_t b)
@@ -68,23 +86,28 @@ static int64_t sooner(int64_t a, int64_t b)
 
 /* When the length will have passed, on our clock; NEVER when only the store can say. */
 static int64_t end_of(const struct lease *lease, const struct stamp *since, int64_t length_ms,
-                      const struct view *view)
+                      int64_t seen_ms, const struct view *view)
 {
     length_ms += view->margin_ms;
-    if (time_is_known(since, view))
+    if (view->judge == JUDGE_SESSION)
+        return NEVER;
+    if (time_is_known(since, view) && view->at.time_ms >= since->time_ms)
         return lease->now_ms + (since->time_ms + length_ms - view->at.time_ms);
-    return view->judge == JUDGE_OBSERVED ? lease->sighting->since_ms + length_ms : NEVER;
+    return lease->now_ms + length_ms - seen_ms;
 }
 
 /* The first thing that blocks us and will end by itself. */
 static int64_t first_end(const struct lease *lease, const struct record *record,
                          const struct view *view)
 {
+    const struct span *delay = &record->delay;
     int64_t at = NEVER;
-    for (size_t i = 0; i < record->grant_count; i++)
-        at = sooner(at, end_of(lease, &record->grants[i].renewed, record->grants[i].ttl_ms, view));
-    if (record->delay.length_ms > 0)
-        at = sooner(at, end_of(lease, &record->delay.since, record->delay.length_ms, view));
+    for (size_t i = 0; i < record->grant_count; i++) {
+        const struct grant *grant = &record->grants[i];
+        at = sooner(at, end_of(lease, &grant->renewed, grant->ttl_ms, grant->seen_ms, view));
+    }
+    if (delay->length_ms > 0)
+        at = sooner(at, end_of(lease, &delay->since, delay->length_ms, delay->seen_ms, view));
     return at;
 }
 

@@ -61,10 +61,11 @@ struct grant {
     char request[REQUEST_MAX + 1]; /* the acquisition's identity (rule 9), not the holder's */
     uint64_t session;              /* the process that it belongs to */
     enum mode mode;
-    bool bound;  /* ends with its session (rule 11); otherwise it lives by its TTL alone */
-    bool broken; /* by an operator: no renewal any more, free when confirmed or run out */
-    bool dead;   /* said by the store at the read, never stored: its session is over … */
-    bool over;   /* … or its lease has run out */
+    bool bound;      /* ends with its session (rule 11); otherwise it lives by its TTL alone */
+    bool broken;     /* by an operator: no renewal any more, free when confirmed or run out */
+    bool dead;       /* said by the store at the read, never stored: its session is over … */
+    bool over;       /* … or its lease has run out */
+    int64_t seen_ms; /* how long the asker has seen it unchanged; never stored */
     uint16_t n;
     struct stamp granted;
     struct stamp renewed;
@@ -94,7 +95,8 @@ struct span {
     struct stamp since;
     int64_t length_ms;
     char by[HOLDER_MAX + 1];
-    bool over; /* said by the store at the read, never stored */
+    bool over;       /* said by the store at the read, never stored */
+    int64_t seen_ms; /* as in struct grant */
 };
 
 struct record {

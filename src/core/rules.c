@@ -16,33 +16,32 @@ bool time_is_known(const struct stamp *since, const struct view *view)
            view->at.time_ms != TIME_UNKNOWN;
 }
 
-/* Has the length passed since then? What this very write begins has not. */
-static bool has_passed(const struct stamp *since, int64_t length_ms, const struct view *view)
+/*
+ * Has the length passed since then? What this very write begins has not. Where the store's clock
+ * cannot say, or was set back behind that moment, what the asker itself has seen counts.
+ */
+static bool has_passed(const struct stamp *since, int64_t length_ms, int64_t seen_ms,
+                       const struct view *view)
 {
-    if (since->revision == THIS_WRITE)
+    if (since->revision == THIS_WRITE || view->judge == JUDGE_SESSION)
         return false;
     int64_t wait_ms = length_ms + view->margin_ms;
-    switch (view->judge) {
-    case JUDGE_STORE_TIME:
-        return time_is_known(since, view) && since->time_ms + wait_ms <= view->at.time_ms;
-    case JUDGE_OBSERVED:
-        return view->observed_ms >= wait_ms;
-    case JUDGE_SESSION:
-        return false;
-    }
-    UNREACHABLE("every judge is listed");
+    if (time_is_known(since, view) && view->at.time_ms >= since->time_ms)
+        return since->time_ms + wait_ms <= view->at.time_ms;
+    return seen_ms >= wait_ms;
 }
 
 bool grant_ended(const struct grant *grant, const struct view *view)
 {
     if (grant->over || (grant->dead && grant->bound))
         return true;
-    return has_passed(&grant->renewed, grant->ttl_ms, view);
+    return has_passed(&grant->renewed, grant->ttl_ms, grant->seen_ms, view);
 }
 
 bool span_blocks(const struct span *span, const struct view *view)
 {
-    return span->length_ms > 0 && !span->over && !has_passed(&span->since, span->length_ms, view);
+    return span->length_ms > 0 && !span->over &&
+           !has_passed(&span->since, span->length_ms, span->seen_ms, view);
 }
 
 static bool offer_lapsed(const struct place *place, const struct view *view)
@@ -51,7 +50,7 @@ static bool offer_lapsed(const struct place *place, const struct view *view)
         return false;
     if (place->offer.revision <= view->offer_revision && view->offer_seen_ms >= OFFER_GRACE_MS)
         return true;
-    return view->judge == JUDGE_STORE_TIME && has_passed(&place->offer, OFFER_GRACE_MS, view);
+    return has_passed(&place->offer, OFFER_GRACE_MS, /* seen_ms= */ 0, view);
 }
 
 /*
@@ -85,7 +84,8 @@ static void add_span(struct span *span, const struct span *added, const struct v
 static void start_delay(struct record *record, const struct grant *grant, const struct view *view)
 {
     struct span delay = {.length_ms = grant->lock_delay_ms};
-    if (!grant->dead && time_is_known(&grant->renewed, view)) {
+    bool ran_out = has_passed(&grant->renewed, grant->ttl_ms, grant->seen_ms, view);
+    if (ran_out && time_is_known(&grant->renewed, view)) { /* else: it died just now */
         delay.since = grant->renewed;
         delay.since.time_ms += grant->ttl_ms;
     }
@@ -157,6 +157,8 @@ static void fill_place(struct place *place, const struct request *request)
 static struct place *find_place(struct record *record, const struct request *request)
 {
     struct place *place = record_place_by_request(record, request->request);
+    if (!request->waits) /* it wants no place, and must not take the one of another thread */
+        return place;
     struct place *left_behind = record_place_by_session(record, request->session);
     if (place == NULL || left_behind == NULL || place == left_behind)
         return place != NULL ? place : left_behind;
@@ -201,6 +203,12 @@ static void set_meta(const struct record *record, struct grant *grant, const str
     memcpy(grant->meta.text, meta->text, meta->used);
 }
 
+/* A lease is never made shorter: somebody may still count on the old length. */
+static int64_t longer_of(int64_t a_ms, int64_t b_ms)
+{
+    return a_ms > b_ms ? a_ms : b_ms;
+}
+
 /* Young enough to be taken over as it is: a holder would not have renewed it yet. */
 static bool is_young(const struct grant *grant, const struct view *view)
 {
@@ -222,6 +230,7 @@ static struct verdict ask_again(struct grant *grant, const struct request *reque
     } else {
         grant->renewed = (struct stamp){.revision = THIS_WRITE};
         grant->session = request->session;
+        grant->ttl_ms = longer_of(grant->ttl_ms, request->ttl_ms);
         out.write = true;
     }
     return out;
@@ -285,6 +294,11 @@ static struct verdict ask_in_line(struct record *record, const struct request *r
     }
     out.offered = queue_hand_on(record, view);
     out.write = out.write || out.offered > 0;
+    const struct grant *grant = record_grant_by_request(record, request->request);
+    if (out.kind == VERDICT_WAITING && grant != NULL) { /* on one clock the hand-on was to us */
+        out.kind = VERDICT_GRANTED;
+        out.n = grant->n;
+    }
     return out;
 }
 
@@ -357,14 +371,11 @@ static struct verdict renew(struct record *record, const struct request *request
         return (struct verdict){.kind = VERDICT_STALE};
     if (grant->broken && !MUTANT(BREAK_IGNORED))
         return (struct verdict){.kind = VERDICT_BROKEN, .why = record->reason};
-    bool re_homed = grant->session != request->session;
-    if (re_homed) {
+    if (grant->session != request->session) {
         grant->session = request->session;
         grant->bound = request->bound;
     }
-    /* Its old home may still count on the old length: a stranger can only make it longer. */
-    if (!re_homed || request->ttl_ms > grant->ttl_ms)
-        grant->ttl_ms = request->ttl_ms;
+    grant->ttl_ms = longer_of(grant->ttl_ms, request->ttl_ms);
     grant->renewed = (struct stamp){.revision = THIS_WRITE};
     return (struct verdict){.kind = VERDICT_DONE, .write = true, .n = grant->n};
 }

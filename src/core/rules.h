@@ -39,16 +39,15 @@ struct request {
 enum judge {
     JUDGE_STORE_TIME, /* the store's clock, in the view */
     JUDGE_SESSION,    /* the store says it of each grant: over, dead */
-    JUDGE_OBSERVED,   /* unchanged on the observer's own clock for the whole length */
+    JUDGE_OBSERVED,   /* seen unchanged on the observer's own clock for the whole length */
 };
 
 /* What came with the record: where it stood, and what the asker knows about time. */
 struct view {
     struct stamp at; /* the record's revision (0: absent), the store's epoch and time */
     enum judge judge;
-    bool one_clock;    /* all processes read the store's own clock: a release may grant */
-    int64_t margin_ms; /* error of the store's clock, added before anything is over */
-    int64_t observed_ms;
+    bool one_clock;          /* all processes read the store's own clock: a release may grant */
+    int64_t margin_ms;       /* error of the store's clock, added before anything is over */
     uint64_t offer_revision; /* the oldest offer that the asker sees … */
     int64_t offer_seen_ms;   /* … and for how long, on its own clock */
 };

@@ -92,6 +92,7 @@ static void recall(struct world *world, struct actor *actor, struct event *event
 static void remember(struct actor *actor, const struct store_answer *answer)
 {
     actor->known = answer->result == ANSWER_OK || answer->result == ANSWER_CONFLICT;
+    actor->known_key = actor->key;
     actor->heard = *answer;
     if (!actor->known || !answer->present)
         return;
@@ -313,7 +314,9 @@ void actor_start(struct world *world, struct actor *actor)
                                                               .errand_token = request->token};
     actor->options.store = world->rules.facts;
     actor->busy = true;
-    actor->answered = actor->known = actor->inside = actor->lost = false;
+    actor->answered = actor->inside = actor->lost = false;
+    if (!world->rules.keeps_copies || actor->known_key != actor->key)
+        actor->known = false;
     actor->began_ms = world->now_ms;
     world->counts->operations++;
     lease_init(&actor->lease, &actor->options, &actor->sightings[actor->key],

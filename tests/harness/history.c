@@ -169,23 +169,30 @@ static void step_end(struct world *world, const struct actor *actor, enum lease_
         close_ask(world, actor, ask_result(world, actor));
 }
 
-/* An attempt to enter that was not heard of may have been granted, and have run out since. */
+/* An attempt that was not heard of may have been granted, or have renewed, beside the next one. */
 static void note_abandoned(struct world *world, const struct actor *actor,
-                           const struct lease *before)
+                           const struct lease *before, const struct event *event)
 {
-    int open = world->history->open[actor->index];
-    bool abandoned = actor->lease.attempts > before->attempts && before->in_flight &&
-                     before->sent != ACTION_READ && before->sent_verb == VERB_ASK;
-    if (!abandoned || open == NO_OPERATION)
+    struct history *history = world->history;
+    bool holds = before->state == LEASE_RENEWING;
+    int open = holds ? history->renewing[actor->index] : history->open[actor->index];
+    bool asks = before->sent_verb == VERB_ASK;
+    bool wrote = before->in_flight && before->sent != ACTION_READ;
+    bool abandoned = wrote && actor->lease.attempts > before->attempts;
+    bool too_late = wrote && asks && before->pending == VERDICT_GRANTED &&
+                    event->kind == EVENT_ANSWER && event->serial == before->serial &&
+                    event->answer == ANSWER_OK && world->output.told != TOLD_HELD;
+    bool counts = asks || before->sent_verb == VERB_RENEW;
+    if (!(abandoned || too_late) || open == NO_OPERATION || !counts)
         return;
-    int unheard = open_operation(world, actor, LINEAR_ACQUIRE);
+    int unheard = open_operation(world, actor, asks ? LINEAR_ACQUIRE : LINEAR_RENEW);
     if (unheard != NO_OPERATION)
-        world->history->ops[unheard].call_ms = world->history->ops[open].call_ms;
-    world->history->unheard[actor->index]++;
+        history->ops[unheard].call_ms = history->ops[open].call_ms;
+    history->unheard[actor->index] += asks ? 1 : 0;
 }
 
 /* Who asks again and finds its own grant renews it: with every attempt, heard of or not. */
-static void told_held(struct world *world, const struct actor *actor)
+static void told_held(struct world *world, const struct actor *actor, const struct event *event)
 {
     struct history *history = world->history;
     int open = history->open[actor->index];
@@ -194,8 +201,10 @@ static void told_held(struct world *world, const struct actor *actor)
     history->ops[open].token = actor->lease.token;
     int64_t call_ms = history->ops[open].call_ms;
     close_ask(world, actor, LINEAR_OK);
+    uint64_t granted_by = (actor->lease.token & (((uint64_t)1 << 55) - 1)) >> 10;
     unsigned unheard = history->unheard[actor->index];
-    for (unsigned i = 0; unheard > 0 && i <= unheard; i++) {
+    bool again = unheard > 0 || granted_by != event->at.revision;
+    for (unsigned i = 0; again && i <= unheard; i++) {
         int renewal = open_operation(world, actor, LINEAR_RENEW);
         if (renewal != NO_OPERATION)
             history->ops[renewal].call_ms = call_ms;
@@ -210,10 +219,10 @@ void history_step(struct world *world, const struct actor *actor, const struct l
         return;
     if (event->kind == EVENT_START)
         start(world, actor);
-    note_abandoned(world, actor, before);
+    note_abandoned(world, actor, before, event);
     step_renewal(world, actor, from);
     if (world->output.told == TOLD_HELD)
-        told_held(world, actor);
+        told_held(world, actor, event);
     if (to == LEASE_RELEASING && from != LEASE_RELEASING) {
         int open = open_operation(world, actor, LINEAR_RELEASE);
         world->history->open[actor->index] = open;

@@ -63,11 +63,9 @@ static bool removal_is_justified(const struct world *world, const struct change 
     *out_crash = false;
     if (own && (change->verb == VERB_RELEASE || change->verb == VERB_LEAVE))
         return true;
-    if (change->verb == VERB_BREAK && change->now)
-        return true;
-    *out_crash = true;
-    return may_have_passed(world, &grant->renewed, grant->ttl_ms) ||
-           (grant->bound && is_dead(world, grant->session));
+    *out_crash = may_have_passed(world, &grant->renewed, grant->ttl_ms) ||
+                 (grant->bound && is_dead(world, grant->session));
+    return *out_crash || (change->verb == VERB_BREAK && change->now);
 }
 
 static void check_kept_grant(struct world *world, const struct change *change,

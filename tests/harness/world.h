@@ -24,6 +24,7 @@ struct faults {
 struct world_rules {
     struct store_facts facts;
     bool knows_sessions; /* the store tells which processes died */
+    bool keeps_copies;   /* a lease begins with what its process last heard of the key */
     bool watches;        /* notices carry the record and go to all; else only the named are poked */
     bool names_collide;  /* two keys share one name in the store */
     int64_t tick_ms;     /* coarseness of the store's clock as it is told */
@@ -66,6 +67,7 @@ struct actor {
     size_t writes_in_flight;
     /* the last record heard of */
     bool known;
+    size_t known_key;
     struct store_answer heard; /* its bytes are the actor's own */
     char *bytes;
     /* its work */

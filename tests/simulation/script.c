@@ -105,7 +105,8 @@ static void do_next(struct world *world, struct actor *actor)
         return;
     if (world->counts->operations - life->first_operation >= OPERATIONS_PER_SEED) {
         life->quiet = true;
-        world->faults = (struct faults){.latency_ms = world->faults.latency_ms,
+        world->faults = (struct faults){.least_ms = world->faults.least_ms,
+                                        .latency_ms = world->faults.latency_ms,
                                         .lose_notice = world->faults.lose_notice};
         world->store_down = false;
         world_say(world, "", "--- faults are over ---");
@@ -115,7 +116,7 @@ static void do_next(struct world *world, struct actor *actor)
     struct request *request = &actor->options.request;
     memset(request, 0, sizeof *request);
     request->ttl_ms = new_ttl(world, life);
-    actor->options.patience_ms = between(world, 2000, 10000);
+    actor->options.patience_ms = between(world, 2000, 10000) + 20 * world->faults.least_ms;
     actor->options.kill_grace_ms = 5000;
     actor->options.look_ms = between(world, 1000, 5000);
     if (chance(world, 8500))
@@ -223,9 +224,11 @@ static void choose_faults(struct world *world, struct life *life)
     faults->lose_notice = chance(world, 3000) ? 10000 : few[below(world, 4)];
     faults->latency_ms = between(world, 1, 40);
     faults->slow_ms = between(world, 100, 4000);
+    if (chance(world, 500)) /* a store that is far away */
+        faults->least_ms = between(world, 50, 400);
     life->pause_chance = few[below(world, 4)];
     life->crash_chance = few[below(world, 4)];
-    life->ttl_least_ms = between(world, 400, 1500);
+    life->ttl_least_ms = between(world, 400, 1500) + 15 * faults->least_ms;
     life->ttl_most_ms = life->ttl_least_ms + between(world, 0, 1500);
 }
 
@@ -240,6 +243,7 @@ static void choose_plain_store(struct world *world, struct life *life)
     world->rules.tick_ms = 1;
     world->rules.watches = chance(world, 5000);
     world->rules.facts.tests_grant = chance(world, 5000);
+    world->rules.facts.answer_ms = between(world, 100, 600);
     world->rules.names_collide = false;
     world->faults.doubled = 0; /* a doubled release hears of itself as stale */
     life->ttl_most_ms = life->ttl_least_ms;
@@ -252,7 +256,11 @@ static void choose_store(struct world *world, bool wild)
     rules->tick_ms = 1;
     rules->watches = chance(world, 5000);
     rules->facts.tests_grant = chance(world, 5000);
+    rules->facts.answer_ms = between(world, 100, 600);
+    rules->keeps_copies = chance(world, 5000);
     rules->overlaps_allowed = wild;
+    if (wild) /* a fast clock would lose its patience with a store that is far away */
+        world->faults.least_ms = 0;
     switch (below(world, 6)) {
     case 0:
         rules->facts.judge = JUDGE_OBSERVED;

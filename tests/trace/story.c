@@ -88,6 +88,7 @@ static char *play(struct story *s)
     s->world.script = s;
     s->world.faults.least_ms = 1;
     s->world.rules.tick_ms = 1;
+    s->world.rules.facts.answer_ms = 250;
     s->world.rules.fastest = 4000;
     s->group_count = 0;
     (void)story_actor(s, "store");

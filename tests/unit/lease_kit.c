@@ -53,6 +53,7 @@ int open_lease(void **state)
                                                  .ttl_ms = 9000,
                                                  .waits = true},
                                      .wait_ms = WAIT_WITHOUT_LIMIT,
+                                     .store = {.answer_ms = 250},
                                      .patience_ms = 10000,
                                      .kill_grace_ms = 5000,
                                      .look_ms = 5000};

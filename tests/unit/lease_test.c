@@ -198,11 +198,26 @@ static void a_grant_that_is_gone_is_lost(void **state)
     assert_string_equal(out.why, "the grant is gone");
 }
 
+/* The caller has said its word; nobody would say it again. */
+static void letting_go_at_the_deadline_is_heard(void **state)
+{
+    (void)state;
+    hold();
+    now_ms = START_MS + 6000;
+    happens(EVENT_LET_GO);
+    assert_int_equal(lease.state, LEASE_RELEASING);
+    assert_int_equal(out.told, TOLD_LOST);
+    carry_out();
+    while (lease.state != LEASE_ENDED)
+        carry_out();
+    assert_ended(OUTCOME_LOST, "deadline");
+}
+
 static void the_deadline_comes_before_every_event(void **state)
 {
     (void)state;
-    static const enum event_kind kinds[] = {EVENT_TIMER, EVENT_NOTICE, EVENT_LET_GO};
-    for (size_t i = 0; i < 3; i++) {
+    static const enum event_kind kinds[] = {EVENT_TIMER, EVENT_NOTICE};
+    for (size_t i = 0; i < 2; i++) {
         hold();
         now_ms = START_MS + 6000;
         happens(kinds[i]);
@@ -427,6 +442,7 @@ int main(void)
         LEASE_TEST(a_notice_without_a_record_is_looked_into),
         LEASE_TEST(a_break_is_noticed_and_told),
         LEASE_TEST(a_grant_that_is_gone_is_lost),
+        LEASE_TEST(letting_go_at_the_deadline_is_heard),
         LEASE_TEST(the_deadline_comes_before_every_event),
         LEASE_TEST(a_lost_lease_is_given_back_once_its_work_stopped),
         LEASE_TEST(a_lost_lease_that_cannot_be_given_back_is_lost),

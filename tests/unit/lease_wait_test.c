@@ -70,7 +70,7 @@ static void a_notice_of_a_record_that_nobody_holds_is_read(void **state)
     assert_line("waiting + notice -> waiting; read");
 }
 
-static void a_notice_can_only_bring_the_look_forward(void **state)
+static void a_notice_never_puts_the_look_off(void **state)
 {
     (void)state;
     wait_behind_b();
@@ -79,11 +79,6 @@ static void a_notice_can_only_bring_the_look_forward(void **state)
     happens_knowing(EVENT_NOTICE);
     assert_int_equal(out.action, ACTION_NONE);
     assert_true(out.wake_at_ms <= look_ms);
-    struct request request = neighbours_request(VERB_RENEW, "b");
-    request.ttl_ms = 500;
-    (void)neighbour_does(request);
-    happens_knowing(EVENT_NOTICE);
-    assert_int_equal(out.wake_at_ms, now_ms + 500);
 }
 
 static void a_notice_during_a_request_is_not_forgotten(void **state)
@@ -499,7 +494,7 @@ int main(void)
         LEASE_TEST(a_notice_without_a_record_is_read),
         LEASE_TEST(a_notice_that_misses_us_is_read),
         LEASE_TEST(a_notice_of_a_record_that_nobody_holds_is_read),
-        LEASE_TEST(a_notice_can_only_bring_the_look_forward),
+        LEASE_TEST(a_notice_never_puts_the_look_off),
         LEASE_TEST(a_notice_during_a_request_is_not_forgotten),
         LEASE_TEST(the_next_in_line_looks_when_the_lease_ends),
         LEASE_TEST(the_next_in_line_looks_when_the_delay_ends),

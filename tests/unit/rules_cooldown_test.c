@@ -71,9 +71,9 @@ static void a_cooldown_is_observed_where_there_is_no_clock(void **state)
     view.judge = JUDGE_OBSERVED;
     (void)ask("a");
     (void)act(releasing_with_cooldown("a", 5000));
-    view.observed_ms = 4999;
+    seen_for(4999);
     assert_kind(ask("b"), VERDICT_COOLING, /* write= */ false);
-    view.observed_ms = 5000;
+    seen_for(5000);
     assert_granted(ask("b"));
 }
 
@@ -125,12 +125,12 @@ static void without_a_clock_the_longer_cooldown_stays(void **state)
     (void)act(asking_slot("a", 2));
     (void)act(asking_slot("b", 2));
     (void)act(releasing_with_cooldown("a", 5000));
-    view.observed_ms = 1000;
+    seen_for(1000);
     (void)act(releasing_with_cooldown("b", 2000));
     assert_int_equal(record.cooling.length_ms, 5000);
-    view.observed_ms = 4999;
+    seen_for(4999);
     assert_kind(act(asking_slot("c", 2)), VERDICT_COOLING, /* write= */ false);
-    view.observed_ms = 5000;
+    seen_for(5000);
     assert_granted(act(asking_slot("c", 2)));
 }
 

@@ -350,10 +350,10 @@ static void who_does_not_wait_leaves_no_place_behind(void **state)
     (void)state;
     (void)ask("a");
     (void)ask("b");
-    struct request request = asking("b2");
+    struct request request = asking("b2"); /* another thread of b's process */
     request.waits = false;
-    assert_kind(act(request), VERDICT_BUSY, /* write= */ true);
-    assert_standing("a | -");
+    assert_kind(act(request), VERDICT_BUSY, /* write= */ false);
+    assert_standing("a | b");
 }
 
 static void leaving_gives_up_the_place(void **state)

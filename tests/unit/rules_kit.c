@@ -23,10 +23,16 @@ int fresh(void **state)
     return 0;
 }
 
+void seen_for(int64_t ms)
+{
+    for (size_t i = 0; i < record.grant_count; i++)
+        record.grants[i].seen_ms = ms;
+    record.cooling.seen_ms = record.delay.seen_ms = ms;
+}
+
 void pass(int64_t ms)
 {
     view.at.time_ms += ms;
-    view.observed_ms += ms;
     view.offer_seen_ms += ms;
 }
 

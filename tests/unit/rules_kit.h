@@ -23,6 +23,8 @@ extern struct view view;     /* what the next asker knows */
 int fresh(void **state);
 /* The store's clock, the observer's own and the age of the offers it sees go on together. */
 void pass(int64_t ms);
+/* The asker has seen every grant and span unchanged for that long, on its own clock. */
+void seen_for(int64_t ms);
 
 /* An exclusive ask with a wait; name, request and (its first letter) session are `who`. */
 struct request asking(const char *who);

@@ -47,7 +47,7 @@ static void by_store_time_nothing_else_counts(void **state)
 {
     (void)state;
     (void)ask("a");
-    view.observed_ms = 10 * TTL_MS;
+    seen_for(10 * TTL_MS);
     grant_of("a")->dead = true;
     assert_kind(try_once("b"), VERDICT_BUSY, /* write= */ false);
 }
@@ -82,9 +82,9 @@ static void by_observation_a_lease_ends_unchanged_for_its_length(void **state)
     view.margin_ms = 100;
     (void)ask("a");
     view.at.time_ms += 1000 * TTL_MS;
-    view.observed_ms = TTL_MS + 99;
+    seen_for(TTL_MS + 99);
     assert_kind(try_once("b"), VERDICT_BUSY, /* write= */ false);
-    view.observed_ms = TTL_MS + 100;
+    seen_for(TTL_MS + 100);
     assert_granted(try_once("b"));
 }
 

@@ -25,8 +25,11 @@ store time
     914 ann   asking + timer -> asking
    1000 cem   asking + timer -> asking
    1019 ann   asking + timer -> asking; read
-   1020 bob   asking + timer -> ended; told unavailable (the store does not answer)
+   1020 bob   asking + timer -> leaving
+   1068 bob   leaving + timer -> leaving
    1136 cem   asking + timer -> asking; read
+   1176 bob   leaving + timer -> leaving; read
+   1520 bob   leaving + timer -> ended; told unavailable (the store does not answer)
    2010 ann   asking + timer -> ended; told unavailable (the store does not answer)
    2499 cem   asking + timer -> asking
    2734 cem   asking + timer -> asking; read
