@@ -136,6 +136,22 @@ static void poke_dismissed(const struct record *record, const struct request *re
             poke(out, record->grants[i].session);
 }
 
+/*
+ * The token of the grant that this write counts on, which may have run out since the record was
+ * read: given back, renewed, or found again by a repeated ask. 0 when there is none.
+ */
+static uint64_t standing_token(const struct lease *l, const struct request *request,
+                               struct record *record)
+{
+    const struct grant *own = request->verb == VERB_ASK
+                                  ? record_grant_by_request(record, l->options->request.request)
+                                  : NULL;
+    if (own != NULL)
+        return grant_token(own); /* 0 when this write makes it */
+    bool needs_grant = request->verb == VERB_RELEASE || request->verb == VERB_RENEW;
+    return needs_grant ? request->token : 0;
+}
+
 static void write_record(struct lease *l, const struct request *request, struct record *record,
                          const struct stamp *at, struct lease_output *out)
 {
@@ -152,8 +168,7 @@ static void write_record(struct lease *l, const struct request *request, struct 
     l->pending_why = out->verdict.why;
     out->condition.kind = at->revision == 0 ? IF_ABSENT : IF_REVISION;
     out->condition.revision = at->revision;
-    bool needs_grant = request->verb == VERB_RELEASE || request->verb == VERB_RENEW;
-    out->condition.token = needs_grant ? request->token : 0;
+    out->condition.token = standing_token(l, request, record);
     if (MUTANT(RELEASE_UNCONDITIONAL) && request->verb == VERB_RELEASE)
         out->condition = (struct condition){.kind = IF_REVISION, .revision = 0};
 }

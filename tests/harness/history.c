@@ -226,7 +226,8 @@ void history_step(struct world *world, const struct actor *actor, const struct l
     if (to == LEASE_RELEASING && from != LEASE_RELEASING) {
         int open = open_operation(world, actor, LINEAR_RELEASE);
         world->history->open[actor->index] = open;
-        if (from == LEASE_LOST && open != NO_OPERATION) /* what was lost does not cool down */
+        bool lost = from == LEASE_LOST || world->output.told == TOLD_LOST;
+        if (lost && open != NO_OPERATION) /* what was lost does not cool down */
             world->history->ops[open].cooldown_ms = 0;
     }
     if (to == LEASE_ENDED && from != LEASE_ENDED)

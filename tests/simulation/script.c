@@ -138,7 +138,7 @@ static void told(struct world *world, struct actor *actor, const struct lease_ou
         return;
     case TOLD_LOST: /* the work may go on until it is killed, and often does */
         kill_in_ms = actor_moment(world, actor, actor->lease.kill_at_ms) - world->now_ms;
-        actor->inside = kill_in_ms > 0;
+        actor->inside = actor->inside && kill_in_ms > 0;
         plan(world, actor, chance(world, 5000) ? kill_in_ms : between(world, 0, kill_in_ms),
              STOP_WORK);
         return;
