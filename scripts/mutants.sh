@@ -14,11 +14,11 @@ mapfile -t mutants < <(sed -n 's/^    X(\([A-Z_]*\),.*/\1/p' src/core/mutant.h)
 hunt() {
     local status=0 line
     line=$("$@" 2>/dev/null) || status=$?
-    if ((status == 3)); then
-        sed -n 's/^caught .* after \([0-9]* [a-z]*\): \(.*\)$/\1: \2/p' <<<"$line" | tail -n 1
-    else
-        echo missed
-    fi
+    case $status in
+    3) sed -n 's/^caught .* after \([0-9]* [a-z]*\): \(.*\)$/\1: \2/p' <<<"$line" | tail -n 1 ;;
+    0) echo missed ;;
+    *) echo "the harness itself failed with $status" && return 1 ;;
+    esac
 }
 
 number=0

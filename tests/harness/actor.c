@@ -308,10 +308,14 @@ void actor_start(struct world *world, struct actor *actor)
     request->holder = actor->holder;
     request->request = actor->request;
     request->session = actor->session;
-    world->acquisitions[actor->number] = (struct acquisition){.key = actor->key,
-                                                              .verb = request->verb,
-                                                              .priority = request->priority,
-                                                              .errand_token = request->token};
+    world->acquisitions[actor->number] =
+        (struct acquisition){.key = actor->key,
+                             .verb = request->verb,
+                             .priority = request->priority,
+                             .bound = request->bound,
+                             .ttl_ms = request->ttl_ms,
+                             .lock_delay_ms = request->lock_delay_ms,
+                             .errand_token = request->token};
     actor->options.store = world->rules.facts;
     actor->busy = true;
     actor->answered = actor->inside = actor->lost = false;

@@ -140,6 +140,9 @@ static void check_new_grant(struct world *world, const struct change *change,
         key->top_token = token;
     if (&world->keys[acquisition->key] != key)
         oracle_fail(world, change->writer, "names", "granted under another key's record");
+    if (grant->bound != acquisition->bound || grant->lock_delay_ms != acquisition->lock_delay_ms ||
+        grant->ttl_ms != acquisition->ttl_ms)
+        oracle_fail(world, change->writer, "rule 11", "granted on other terms than asked for");
     acquisition->token = token;
     acquisition->order = ++key->grant_order;
     const struct span *cooling = &world->before.cooling, *delay = &world->before.delay;
@@ -177,6 +180,18 @@ static void check_places(struct world *world, const struct change *change)
     }
 }
 
+/* Did this grant crash in this write, with a lock-delay that cannot be over yet? */
+static bool lock_delay_is_due(struct world *world, const struct change *change,
+                              const struct grant *was)
+{
+    bool crash = false;
+    bool gone = record_grant_by_request(&world->after, was->request) == NULL;
+    int64_t ends_ms = was->renewed.time_ms + was->ttl_ms + was->lock_delay_ms;
+    bool justified = removal_is_justified(world, change, was, &crash);
+    return gone && justified && crash && was->lock_delay_ms > 0 && ends_ms > world->now_ms &&
+           change->verb != VERB_BREAK && world->rules.facts.judge == JUDGE_STORE_TIME;
+}
+
 static void check_spans(struct world *world, const struct change *change, bool crash)
 {
     const struct span *was = &world->before.cooling, *is = &world->after.cooling;
@@ -188,9 +203,23 @@ static void check_spans(struct world *world, const struct change *change, bool c
     world->counts->cooldowns += fresh ? 1 : 0;
     if (fresh && change->verb != VERB_RELEASE)
         oracle_fail(world, change->writer, "rule 5", "a cooldown without a release");
+    bool delay_due = false;
+    for (size_t i = 0; i < world->before.grant_count; i++)
+        delay_due = delay_due || lock_delay_is_due(world, change, &world->before.grants[i]);
+    if (delay_due && world->after.delay.length_ms == 0)
+        oracle_fail(world, change->writer, "lock-delay", "a crash without its lock-delay");
     bool delay_began = world->after.delay.length_ms > 0 && world->before.delay.length_ms == 0;
     if (delay_began && !crash)
         oracle_fail(world, change->writer, "lock-delay", "a lock-delay without a crash");
+}
+
+/* A write that leaves the key free names the next in line, if anybody waits (rule 4). */
+static void check_named(struct world *world, const struct change *change)
+{
+    const struct record *after = &world->after;
+    bool blocked = after->cooling.length_ms > 0 || after->delay.length_ms > 0;
+    if (after->grant_count == 0 && after->place_count > 0 && record_offers(after) == 0 && !blocked)
+        oracle_fail(world, change->writer, "rule 4", "a free key, waiters, and nobody named");
 }
 
 static struct key_truth *truth_of(struct world *world)
@@ -224,6 +253,7 @@ void oracle_changed(struct world *world, const struct change *change)
     }
     check_places(world, change);
     check_spans(world, change, crash);
+    check_named(world, change);
     if (world->trace != NULL && world->violation[0] != '\0') {
         show(world, "before", &world->before);
         show(world, "after", &world->after);

@@ -85,6 +85,8 @@ struct acquisition {
     size_t key;
     enum verb verb; /* asked for, or the errand's */
     int32_t priority;
+    bool bound;
+    int64_t ttl_ms, lock_delay_ms;
     uint64_t errand_token; /* renewed or released by an errand */
     uint64_t token;        /* granted by the store; 0: not yet */
     uint32_t order;        /* of its grant */

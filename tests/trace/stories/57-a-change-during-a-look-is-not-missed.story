@@ -1,0 +1,29 @@
+# Bob's look is on its way when Ann's release offers to him. The notice arrives before the old answer does: he
+# looks again, instead of sleeping over it.
+store time
+0 ann asks db
+10 bob asks db look=2000
+2400 bob holds answer 200
+2700 ann lets go
+5000 bob lets go
+---
+      0       * ann asks db
+      0 ann   idle + start -> asking; verdict granted; swap if absent
+      2 ann   asking + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
+     10       * bob asks db look=2000
+     10 bob   idle + start -> asking; verdict granted; swap if absent
+     12 bob   asking + answer conflict -> asking; verdict waiting; swap if revision 1
+     14 bob   asking + answer ok -> waiting; told waiting
+   2400       * bob holds answer 200
+   2504 bob   waiting + timer -> waiting; read
+   2700       * ann lets go
+   2700 ann   held + let go -> releasing; verdict done; delete if revision 1
+   2702 ann   releasing + answer conflict -> releasing; verdict done, named 1; swap if revision 2, wakes 1
+   2704 ann   releasing + answer ok -> ended; told ok
+   2704 bob   waiting + notice -> waiting
+   2706 bob   waiting + answer ok -> waiting; verdict waiting; read
+   2708 bob   waiting + answer ok -> offered; verdict granted (accepts); swap if revision 3
+   2710 bob   offered + answer ok -> held; told held, token 4096; deadline 22708, kill 27708
+   5000       * bob lets go
+   5000 bob   held + let go -> releasing; verdict done; delete if revision 4
+   5002 bob   releasing + answer ok -> ended; told ok
