@@ -16,7 +16,8 @@ enum { LEASE_MAGIC = 0x1ea5e401 };
 void lease_init(struct lease *lease, const struct lease_options *options, struct sighting *sighting,
                 uint64_t seed)
 {
-    ASSERT(options->request.ttl_ms > 0 && options->request.ttl_ms <= TTL_MAX_MS);
+    ASSERT(request_broken(&options->request) == NULL);
+    ASSERT(options->cooldown_ms >= 0 && options->cooldown_ms <= SPAN_MAX_MS);
     ASSERT(options->store.answer_ms > 0);
     ASSERT(options->patience_ms > 0 && options->look_ms > 0 && options->kill_grace_ms >= 0);
     memset(lease, 0, sizeof *lease);

@@ -35,6 +35,9 @@ struct request {
     const struct meta *meta;
 };
 
+/* NULL, or what is wrong with it, in words for the one who made it (request.c). */
+const char *request_broken(const struct request *request);
+
 /* By what the store lets us judge that a lease has run out. Never another host's clock. */
 enum judge {
     JUDGE_STORE_TIME, /* the store's clock, in the view */

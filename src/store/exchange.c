@@ -19,7 +19,9 @@ void exchange_request(const struct lease *lease, const struct lease_output *outp
                                   .condition = output->condition,
                                   .ttl_ms = request->ttl_ms,
                                   .session = request->session,
-                                  .bound = request->bound};
+                                  .bound = request->bound,
+                                  .poke = output->poke,
+                                  .poke_count = output->poke_count};
     if (output->action == ACTION_SWAP && output->condition.kind != IF_GRANT) {
         out->bytes = bytes;
         out->length = record_encode(record, bytes, size);
@@ -39,6 +41,28 @@ static bool is_sane(const struct store_answer *answer)
     bool is_stamp = written->revision > 0 && written->revision <= REVISION_MAX &&
                     written->epoch <= EPOCH_MAX && is_time(written->time_ms);
     return is_time(answer->now_ms) && (!answer->present || is_stamp);
+}
+
+static bool is_among(uint64_t number, const uint64_t *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (numbers[i] == number)
+            return true;
+    return false;
+}
+
+static void apply_liveness(const struct store_answer *answer, struct record *record)
+{
+    const uint64_t *dead = answer->dead_sessions;
+    for (size_t i = 0; i < record->grant_count; i++) {
+        struct grant *grant = &record->grants[i];
+        grant->dead = is_among(grant->session, dead, answer->dead_count);
+        grant->over = is_among(grant_token(grant), answer->ended_tokens, answer->ended_count);
+    }
+    for (size_t i = 0; i < record->place_count; i++)
+        record->places[i].dead = is_among(record->places[i].session, dead, answer->dead_count);
+    record->cooling.over = answer->cooling_over;
+    record->delay.over = answer->delay_over;
 }
 
 void exchange_event(const struct store_answer *answer, const char *key, struct record *record,
@@ -68,5 +92,6 @@ void exchange_event(const struct store_answer *answer, const char *key, struct r
     }
     out->known = true;
     record_resolve(record, &answer->written);
+    apply_liveness(answer, record);
     out->at.revision = answer->written.revision;
 }

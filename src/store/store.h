@@ -57,6 +57,9 @@ struct store_request {
     int64_t ttl_ms;
     uint64_t session;
     bool bound;
+    /* Sessions to be woken once the write is in, as far as the driver has a way to. */
+    const uint64_t *poke;
+    size_t poke_count;
 };
 
 struct store_answer {
@@ -66,10 +69,16 @@ struct store_answer {
     struct stamp written; /* by which write: resolves the marks inside the bytes */
     int64_t now_ms;       /* the store's clock at the answer, or TIME_UNKNOWN */
     const char *key;      /* list, watch */
-    const char *bytes;    /* valid until the callback returns */
+    const char *bytes;    /* valid until the callback returns, as all that follows */
     size_t length;
+    /* What the store knows beside the record: processes that ended, leases and spans that are over.
+     */
+    const uint64_t *dead_sessions, *ended_tokens;
+    size_t dead_count, ended_count;
+    bool cooling_over, delay_over;
 };
 
+/* May submit further requests. Key, bytes and pokes of a request must stay until it is called. */
 typedef void store_done(void *caller, const struct store_answer *answer);
 
 /* Where a driver gets its time from; the only clock that it may read. */

@@ -47,27 +47,23 @@ static const char *store_name(const struct world *world, size_t key)
     return world->rules.names_collide ? "one-name" : world->keys[key].key;
 }
 
-/* What the store says of liveness and time, by what it can know in this world. */
-static void tell_liveness(const struct world *world, const struct actor *actor, int64_t now_ms,
-                          struct record *record, struct event *event)
+/* What a store with sessions says beside the record: which leases and spans are over. */
+static void say_what_is_over(struct world *world, struct store_answer *told)
 {
-    const struct world_rules *rules = &world->rules;
-    bool by_session = rules->facts.judge == JUDGE_SESSION;
-    for (size_t i = 0; i < record->grant_count; i++) {
-        struct grant *grant = &record->grants[i];
-        grant->dead = rules->knows_sessions && world->dead_session[grant->session];
-        grant->over = by_session && grant->renewed.time_ms + grant->ttl_ms <= now_ms;
-    }
-    for (size_t i = 0; i < record->place_count; i++)
-        record->places[i].dead =
-            rules->knows_sessions && world->dead_session[record->places[i].session];
+    struct record *record = &world->record;
     struct span *spans[] = {&record->cooling, &record->delay};
+    bool over[2] = {false, false};
+    told->ended_tokens = world->ended;
+    for (size_t i = 0; i < record->grant_count; i++) {
+        const struct grant *grant = &record->grants[i];
+        if (grant->renewed.time_ms + grant->ttl_ms <= told->now_ms)
+            world->ended[told->ended_count++] = grant_token(grant);
+    }
     for (size_t i = 0; i < 2; i++)
-        spans[i]->over = by_session && spans[i]->length_ms > 0 &&
-                         spans[i]->since.time_ms + spans[i]->length_ms <= now_ms;
-    event->at.time_ms = now_ms / rules->tick_ms * rules->tick_ms;
-    if (MUTANT(EXPIRY_BY_LOCAL_CLOCK))
-        event->at.time_ms = actor_clock(world, actor);
+        over[i] = spans[i]->length_ms > 0 &&
+                  spans[i]->since.time_ms + spans[i]->length_ms <= told->now_ms;
+    told->cooling_over = over[0];
+    told->delay_over = over[1];
 }
 
 /* Fills the scratch record and the event from an answer, or from what the actor last heard. */
@@ -75,14 +71,25 @@ static void recall(struct world *world, struct actor *actor, struct event *event
                    const struct store_answer *answer)
 {
     const char *why = NULL;
+    const char *key = actor->options.request.key;
+    int64_t tick_ms = world->rules.tick_ms;
     struct store_answer told = answer != NULL ? *answer : actor->heard;
     struct event filled = *event;
     if (answer == NULL && !actor->known)
         return;
-    told.written.time_ms = told.written.time_ms / world->rules.tick_ms * world->rules.tick_ms;
-    exchange_event(&told, actor->options.request.key, &world->record, &filled, &why);
-    if (filled.known)
-        tell_liveness(world, actor, told.now_ms, &world->record, &filled);
+    told.written.time_ms = told.written.time_ms / tick_ms * tick_ms;
+    if (world->rules.knows_sessions) {
+        told.dead_sessions = world->dead;
+        told.dead_count = world->dead_count;
+    }
+    exchange_event(&told, key, &world->record, &filled, &why);
+    if (filled.known && world->rules.facts.judge == JUDGE_SESSION) {
+        say_what_is_over(world, &told);
+        exchange_event(&told, key, &world->record, &filled, &why);
+    }
+    filled.at.time_ms = told.now_ms / tick_ms * tick_ms;
+    if (MUTANT(EXPIRY_BY_LOCAL_CLOCK))
+        filled.at.time_ms = actor_clock(world, actor);
     event->known = filled.known;
     event->at = filled.at;
     if (event->kind == EVENT_ANSWER)
@@ -123,8 +130,8 @@ static void send_request(struct world *world, struct actor *actor)
     message->request.key = store_name(world, actor->key);
     if (request.length > 0)
         memcpy(message->bytes, request.bytes, request.length);
-    for (size_t i = 0; i < out->poke_count && i < ACTORS_MAX; i++)
-        message->poke[message->poke_count++] = out->poke[i];
+    for (size_t i = 0; i < request.poke_count && i < ACTORS_MAX; i++)
+        message->poke[message->poke_count++] = request.poke[i];
     actor->writes_in_flight += message->counted ? 1 : 0;
     world_transmit(world, message, HAPPENS_REQUEST, world->faults.lose_request,
                    &world->counts->lost_requests);
@@ -342,6 +349,7 @@ void actor_crash(struct world *world, struct actor *actor)
     world_say(world, actor->name, "dies");
     history_crash(world, actor);
     world->dead_session[actor->session] = true;
+    world->dead[world->dead_count++] = actor->session;
     actor->alive = actor->busy = actor->inside = actor->paused = actor->known = false;
     world->counts->crashes++;
 }

@@ -122,6 +122,9 @@ struct world {
     uint64_t next_session;
     struct acquisition acquisitions[NUMBERS_MAX];
     bool dead_session[NUMBERS_MAX];
+    uint64_t dead[NUMBERS_MAX]; /* the same as a list, for the store's answers */
+    size_t dead_count;
+    uint64_t ended[GRANTS_MAX];
     struct heap *heap;
     char violation[512];
     /* scratch */

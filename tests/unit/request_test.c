@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests that the door refuses, each for its own reason, and the edges that it lets through. */
+#include "core/rules.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static char too_long[KEY_MAX + 2];
+
+static struct request good(enum verb verb)
+{
+    memset(too_long, 'x', sizeof too_long - 1);
+    return (struct request){.verb = verb,
+                            .key = "k",
+                            .holder = "h",
+                            .request = "r",
+                            .session = 1,
+                            .token = 1024,
+                            .ttl_ms = 1,
+                            .reason = ""};
+}
+
+static void refused(struct request request, const char *word)
+{
+    const char *why = request_broken(&request);
+    assert_non_null(why);
+    if (strstr(why, word) == NULL)
+        print_error("%s does not speak of the %s\n", why, word);
+    assert_non_null(strstr(why, word));
+}
+
+#define REFUSED(verb, field, value, word)    \
+    do {                                     \
+        struct request request = good(verb); \
+        request.field = (value);             \
+        refused(request, word);              \
+    } while (0)
+
+static void every_verb_may_enter(void **state)
+{
+    (void)state;
+    for (enum verb verb = VERB_ASK; verb <= VERB_LOOK; verb++) {
+        struct request request = good(verb);
+        assert_null(request_broken(&request));
+    }
+}
+
+static void the_edges_may_enter(void **state)
+{
+    (void)state;
+    struct request request = good(VERB_ASK);
+    request.ttl_ms = TTL_MAX_MS;
+    request.lock_delay_ms = TTL_MAX_MS;
+    request.priority = PRIORITY_MAX;
+    request.key = too_long + 1;
+    request.holder = too_long + KEY_MAX + 1 - HOLDER_MAX;
+    request.request = too_long + KEY_MAX + 1 - REQUEST_MAX;
+    assert_null(request_broken(&request));
+    request.priority = -PRIORITY_MAX;
+    request.mode = MODE_SLOT;
+    request.limit = 1;
+    assert_null(request_broken(&request));
+}
+
+static void words_are_checked(void **state)
+{
+    (void)state;
+    REFUSED(VERB_LOOK, key, "", "key");
+    REFUSED(VERB_LOOK, key, NULL, "key");
+    REFUSED(VERB_LOOK, key, too_long, "key");
+    REFUSED(VERB_LOOK, key, "a\nb", "key");
+    REFUSED(VERB_ASK, holder, "", "holder");
+    REFUSED(VERB_ASK, holder, too_long + KEY_MAX - HOLDER_MAX, "holder");
+    REFUSED(VERB_ASK, request, "\xff", "request id");
+    REFUSED(VERB_BREAK, reason, NULL, "reason");
+    REFUSED(VERB_BREAK, reason, too_long, "reason");
+}
+
+static void numbers_are_checked(void **state)
+{
+    (void)state;
+    REFUSED(VERB_ASK, ttl_ms, 0, "TTL");
+    REFUSED(VERB_ASK, ttl_ms, TTL_MAX_MS + 1, "TTL");
+    REFUSED(VERB_ASK, session, 0, "session");
+    REFUSED(VERB_RENEW, token, 0, "token");
+    REFUSED(VERB_RELEASE, token, 0, "token");
+    REFUSED(VERB_ASK, priority, PRIORITY_MAX + 1, "priority");
+    REFUSED(VERB_ASK, priority, -PRIORITY_MAX - 1, "priority");
+    REFUSED(VERB_ASK, lock_delay_ms, -1, "lock-delay");
+    REFUSED(VERB_ASK, lock_delay_ms, TTL_MAX_MS + 1, "lock-delay");
+    REFUSED(VERB_ASK, limit, 3, "semaphore");
+    REFUSED(VERB_ASK, mode, MODE_SLOT, "semaphore");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_verb_may_enter),
+        cmocka_unit_test(the_edges_may_enter),
+        cmocka_unit_test(words_are_checked),
+        cmocka_unit_test(numbers_are_checked),
+    };
+    return cmocka_run_group_tests_name("request", tests, NULL, NULL);
+}
