@@ -15,6 +15,7 @@ dir=build/coverage
 suites=(
     "scripts/units.sh $dir"
     "$dir/tests/simulation --seeds 300 --jobs 1"
+    "scripts/stories.sh $dir"
     "tests/e2e/cli.sh $dir/leasehold"
 )
 

@@ -354,6 +354,10 @@ static void who_does_not_wait_leaves_no_place_behind(void **state)
     request.waits = false;
     assert_kind(act(request), VERDICT_BUSY, /* write= */ false);
     assert_standing("a | b");
+    request = asking("b"); /* the request that waits, repeated without waiting */
+    request.waits = false;
+    assert_kind(act(request), VERDICT_BUSY, /* write= */ true);
+    assert_standing("a | -");
 }
 
 static void leaving_gives_up_the_place(void **state)
