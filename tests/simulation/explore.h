@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Explicit-state exploration: every interleaving of a few clients and one store, up to a stated
+ * bound, with the shipped core, codec and conditions. Shared by the files of the harness:
+ *
+ *   explore.c            the search, the command line, the report
+ *   explore_scenarios.c  who takes part, what the store can do, and the bounds
+ *   explore_choices.c    what can happen next in a world
+ *   explore_world.c      what it does to the world
+ *   explore_checks.c     what must hold: of every write, of everything told, of every state
+ *   explore_state.c      encoded records kept once, and the canonical hash of a world
+ *
+ * A world is plain data that is copied at every branch; what it points to is never changed.
+ */
+#ifndef LEASEHOLD_TESTS_EXPLORE_H
+#define LEASEHOLD_TESTS_EXPLORE_H
+
+#include "store/store.h"
+
+enum {
+    CLIENTS_MAX = 3,
+    OPERATOR = CLIENTS_MAX, /* the actor that runs errands */
+    ACTORS_MAX = CLIENTS_MAX + 1,
+    LIVES_MAX = 4,
+    ERRANDS_MAX = 4,
+    MESSAGES_MAX = 12,
+    REVISIONS_MAX = 128, /* of one path; a rank among them is a count of bits in two words */
+    CHOICES_MAX = 64,
+    BRIEF_MAX = 4,
+};
+
+#define BEGIN_MS ((int64_t)1000000)
+#define UNTIMED  INT32_MIN
+
+/* Scenarios */
+
+enum errand_kind { ERRAND_BREAK, ERRAND_BREAK_NOW, ERRAND_CLEAR, ERRAND_RELEASE, ERRAND_RENEW };
+
+/* What the world may still spend; what is not listed here is free. */
+struct bound {
+    uint8_t lives;   /* acquisitions of each client */
+    uint8_t lost;    /* writes and notices that never arrive, or whose sender hears of trouble */
+    uint8_t doubled; /* writes that arrive twice */
+    uint8_t ticks;   /* times that the clock moves on */
+    uint8_t crashes;
+    uint8_t cancels; /* waiters that give up */
+    uint8_t errands; /* of the operator */
+};
+
+struct part {
+    const char *key;
+    enum mode mode;
+    int32_t priority;
+    bool waits;
+    int64_t wait_ms;
+    int64_t cooldown_ms;
+    bool once; /* one acquisition, whatever the bound allows */
+};
+
+struct scenario {
+    const char *name;
+    const char *words;
+    uint8_t clients;
+    struct part parts[CLIENTS_MAX];
+    uint32_t limit;
+    struct store_facts facts;
+    int64_t lock_delay_ms;
+    bool tells_dead; /* the store knows which sessions are over */
+    bool remembers;  /* clients act on what they last heard instead of reading first */
+    bool mute;       /* every notice is lost */
+    bool blind;      /* notices do not carry the record */
+    bool same_name;  /* all holders have one name */
+    bool pauses;     /* the clock moves on although somebody is due: processes stand still */
+    bool troubles;   /* a lost message may also be told to its sender as trouble */
+    uint8_t errand_count;
+    enum errand_kind errands[ERRANDS_MAX];
+    struct bound test, proof;
+};
+
+extern const struct scenario scenarios[];
+extern const size_t scenario_count;
+extern const struct scenario *playing; /* the one that is explored now */
+
+/* Encoded records, each kept once, with what the checks and the hash need to know of it. */
+
+struct mark {
+    int32_t at_ms;    /* since BEGIN_MS; or UNTIMED */
+    uint8_t revision; /* 0: this write */
+};
+
+struct brief_grant {
+    struct mark granted, renewed;
+    int32_t ttl_ms, lock_delay_ms;
+    uint16_t n;
+    uint8_t request, session, mode;
+    bool bound, broken;
+};
+
+struct brief_place {
+    struct mark offer;
+    uint16_t ticket;
+    int16_t rank; /* priority, and one step for each time passed over */
+    uint8_t request, session, mode;
+    bool bound, offered;
+};
+
+struct brief_span {
+    struct mark since;
+    int32_t length_ms;
+};
+
+struct brief {
+    uint8_t grant_count, place_count, limit;
+    char key[4];
+    uint16_t next_ticket;
+    struct brief_grant grants[BRIEF_MAX];
+    struct brief_place places[BRIEF_MAX];
+    struct brief_span cooling, delay;
+};
+
+struct page {
+    uint64_t hash;
+    struct brief brief;
+    uint16_t length;
+    char bytes[];
+};
+
+/* NULL when the bytes are no record that anybody can read. */
+const struct page *page_of(const char *bytes, size_t length);
+void pages_forget(void);
+size_t pages_kept(void);
+/* What the page says, its marks replaced by the write that carried it; NULL is the absent one. */
+struct brief brief_of(const struct page *page, uint64_t revision, int64_t time_ms);
+
+/* The world */
+
+/* What the store said, and when. */
+struct glimpse {
+    const struct page *page; /* NULL: absent */
+    struct stamp written;
+    int64_t now_ms;
+    uint16_t dead; /* sessions, a bit each */
+    uint8_t over;  /* grants by their place in the record, a bit each; then the two spans */
+    bool outdated; /* since then an attempt that was given up has arrived after all */
+};
+
+enum { OVER_COOLING = 1 << BRIEF_MAX, OVER_DELAY = 2 << BRIEF_MAX };
+
+enum message_kind { MESSAGE_REQUEST, MESSAGE_ANSWER, MESSAGE_NOTICE };
+
+struct message {
+    enum message_kind kind;
+    uint8_t actor, life;
+    uint32_t serial;
+    /* of a request */
+    enum verb verb; /* what it is for */
+    uint64_t token;
+    enum store_verb store_verb;
+    struct condition condition;
+    const struct page *page;
+    uint64_t session;
+    bool bound, cools, breaks_now;
+    uint8_t pokes; /* actors, a bit each */
+    /* of an answer or a notice */
+    enum answer result;
+    struct glimpse glimpse;
+};
+
+/* The lease's sighting, without the room that nobody needs here. */
+struct brief_sighting {
+    uint64_t offer;
+    int64_t offer_since_ms;
+    uint8_t count;
+    struct sight sights[BRIEF_MAX + 2];
+};
+
+struct actor {
+    struct lease lease;
+    bool alive, started, cancelled;
+    bool excused;   /* broken `now`: works on until it hears of it, and fencing must help */
+    uint8_t life;   /* which acquisition, or which errand has been run */
+    uint8_t errand; /* of the operator: which */
+    uint8_t incarnation;
+    uint64_t token;   /* that an errand is about */
+    uint64_t granted; /* the token that the store gave this life, or 0 */
+    int64_t wake_at_ms;
+    struct glimpse heard; /* the last answer */
+    bool has_heard;
+    struct brief_sighting sighting;
+    bool has_old;
+    struct message old; /* an answer that came, or came too late; not part of the state */
+};
+
+struct world {
+    int64_t now_ms;
+    const struct page *page; /* the store: one slot */
+    struct stamp written;
+    uint64_t revision;
+    int32_t written_at_ms[REVISIONS_MAX]; /* when each revision was made, since BEGIN_MS */
+    uint64_t first_token, last_token;
+    uint16_t dead; /* sessions */
+    struct bound left;
+    struct actor actors[ACTORS_MAX];
+    uint8_t message_count;
+    struct message messages[MESSAGES_MAX];
+};
+
+enum choice_kind {
+    CHOICE_START,
+    CHOICE_DELIVER,
+    CHOICE_LOSE,
+    CHOICE_FAIL, /* lost, and its sender is told of trouble */
+    CHOICE_DOUBLE,
+    CHOICE_TIMER,
+    CHOICE_TICK,
+    CHOICE_LET_GO,
+    CHOICE_CRASH,
+    CHOICE_ERRAND,
+};
+
+struct choice {
+    enum choice_kind kind;
+    uint8_t which; /* actor, message or errand */
+    int64_t at_ms; /* of a tick */
+};
+
+void world_begin(struct world *world, const struct bound *bound);
+size_t world_choices(const struct world *world, struct choice *out);
+/* False when nothing is left to do for anybody: the fair run, without faults, has arrived. */
+bool world_fair_choice(const struct world *world, struct choice *out);
+const char *actor_name(uint8_t actor);
+void choice_describe(const struct world *world, const struct choice *choice, struct text *out);
+void world_apply(struct world *world, const struct choice *choice);
+/* An answer that came twice, or too late, must change nothing: tries one, and nothing remains. */
+void world_probe(const struct world *world);
+/* Started and not yet ended; at its work or killed out of it; not yet inside. */
+bool actor_at_work(const struct actor *actor);
+bool actor_holds(const struct actor *actor);
+bool actor_waits(const struct actor *actor);
+uint8_t request_id(uint8_t actor, uint8_t life);
+uint64_t session_of(const struct world *world, uint8_t actor);
+/* Where the readable path goes; NULL while searching. */
+extern struct text *story;
+
+/* Two independent hashes of all that decides what can happen; without the bound if told so. */
+struct digest {
+    uint64_t a, b;
+};
+
+struct digest world_digest(const struct world *world, bool with_bound);
+
+/* Checks */
+
+/* The first thing found wrong, or NULL; cleared before each scenario. */
+extern const char *violation;
+
+/* What was seen to happen, so that no check passes because nothing came up. */
+#define SEEN_LIST(X)                   \
+    X(GRANTS, "grants")                \
+    X(RENEWALS, "renewals")            \
+    X(RELEASES, "releases")            \
+    X(TAKEOVERS, "expired or dead")    \
+    X(OFFERS, "offers")                \
+    X(ACCEPTED, "accepted")            \
+    X(LAPSED, "lapsed")                \
+    X(HANDED, "granted by a release")  \
+    X(CONFLICTS, "conflicts")          \
+    X(STALE_ANSWERS, "stale answers")  \
+    X(LOST, "told lost")               \
+    X(BUSY, "told busy")               \
+    X(COOLING, "told cooling")         \
+    X(MISMATCH, "told mismatch")       \
+    X(UNAVAILABLE, "told unavailable") \
+    X(BROKEN, "broken")                \
+    X(REFUSED, "stale tokens refused")
+
+enum seen {
+#define SEEN_NAME(name, words) SEEN_##name,
+    SEEN_LIST(SEEN_NAME)
+#undef SEEN_NAME
+        SEEN_COUNT
+};
+
+extern uint64_t seen[SEEN_COUNT];
+
+void check_write(struct world *world, const struct brief *before, const struct brief *after,
+                 const struct message *message);
+void check_told(const struct world *world, const struct actor *before, const struct actor *after,
+                const struct lease_output *out, const struct glimpse *glimpse);
+void check_unmoved(const struct actor *before, const struct lease *lease,
+                   const struct sighting *sighting, const struct lease_output *out);
+void check_state(const struct world *world);
+void check_that(bool holds, const char *what);
+struct brief world_truth(const struct world *world);
+uint64_t brief_token(const struct brief_grant *grant);
+bool brief_ended(const struct world *world, const struct brief_grant *grant);
+bool brief_blocks(const struct world *world, const struct brief_span *span);
+
+#endif

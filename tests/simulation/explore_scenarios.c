@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who takes part, what the store can do, and how far each exploration goes: the narrow bound is
+ * that of every test run, the wide one that of the proof. A bound is explored to its end or the
+ * run fails; none is ever cut short.
+ */
+#include "explore.h"
+
+#define WRITER .key = "k", .mode = MODE_EXCLUSIVE
+#define READER .key = "k", .mode = MODE_SHARED
+#define SLOT   .key = "k", .mode = MODE_SLOT
+#define WAITS  .waits = true, .wait_ms = WAIT_WITHOUT_LIMIT
+
+/* Stores as their drivers describe them. */
+#define BY_REVISION               \
+    {                             \
+        .judge = JUDGE_STORE_TIME \
+    }
+#define BY_TOKEN                                       \
+    {                                                  \
+        .judge = JUDGE_STORE_TIME, .tests_grant = true \
+    }
+#define ONE_CLOCK                                                         \
+    {                                                                     \
+        .judge = JUDGE_STORE_TIME, .tests_grant = true, .one_clock = true \
+    }
+#define OBSERVED                \
+    {                           \
+        .judge = JUDGE_OBSERVED \
+    }
+#define SESSIONS               \
+    {                          \
+        .judge = JUDGE_SESSION \
+    }
+
+const struct scenario scenarios[] = {
+    {
+        .name = "revision",
+        .words = "two writers, a store with a clock that compares revisions",
+        .clients = 2,
+        .parts = {{WRITER, WAITS}, {WRITER, WAITS}},
+        .facts = BY_REVISION,
+        .test = {.lives = 1, .lost = 1, .doubled = 1, .ticks = 2},
+        .proof = {.lives = 1, .lost = 1, .doubled = 1, .ticks = 2, .crashes = 1},
+    },
+    {
+        .name = "token",
+        .words = "two writers, a store that also tests a grant's token",
+        .clients = 2,
+        .parts = {{WRITER, WAITS}, {WRITER, WAITS}},
+        .facts = BY_TOKEN,
+        .test = {.lives = 1, .lost = 1, .doubled = 1, .ticks = 2, .crashes = 1},
+        .proof = {.lives = 1, .lost = 1, .doubled = 1, .ticks = 3, .crashes = 1},
+    },
+    {
+        .name = "one-clock",
+        .words = "two writers, a release that grants to the next",
+        .clients = 2,
+        .parts = {{WRITER, WAITS}, {WRITER, WAITS}},
+        .facts = ONE_CLOCK,
+        .tells_dead = true,
+        .test = {.lives = 1, .lost = 1, .doubled = 1, .ticks = 2, .crashes = 1},
+        .proof = {.lives = 1, .lost = 1, .doubled = 1, .ticks = 3, .crashes = 1},
+    },
+    {
+        .name = "observed",
+        .words = "two writers, a store without a clock",
+        .clients = 2,
+        .parts = {{WRITER, WAITS}, {WRITER, WAITS}},
+        .facts = OBSERVED,
+        .test = {.lives = 1, .lost = 1, .ticks = 2, .crashes = 1},
+        .proof = {.lives = 1, .lost = 1, .doubled = 1, .ticks = 2, .crashes = 1},
+    },
+    {
+        .name = "session",
+        .words = "two writers, a store that says which sessions live",
+        .clients = 2,
+        .parts = {{WRITER, WAITS}, {WRITER, WAITS}},
+        .facts = SESSIONS,
+        .tells_dead = true,
+        .test = {.lives = 1, .lost = 1, .ticks = 2, .crashes = 1},
+        .proof = {.lives = 1, .lost = 1, .doubled = 1, .ticks = 2, .crashes = 1},
+    },
+    {
+        .name = "pauses",
+        .words = "processes that stand still while the clock runs",
+        .clients = 2,
+        .parts = {{WRITER, WAITS}, {WRITER, WAITS}},
+        .facts = BY_TOKEN,
+        .pauses = true,
+        .test = {.lives = 1, .lost = 1, .ticks = 2},
+        .proof = {.lives = 1, .lost = 1, .ticks = 3},
+    },
+    {
+        .name = "pauses-one-clock",
+        .words = "the same where a release grants to the next",
+        .clients = 2,
+        .parts = {{WRITER, WAITS}, {WRITER, WAITS}},
+        .facts = ONE_CLOCK,
+        .pauses = true,
+        .test = {.lives = 1, .lost = 1, .ticks = 2},
+        .proof = {.lives = 1, .lost = 1, .ticks = 3},
+    },
+    {
+        .name = "same-name",
+        .words = "two processes under one holder's name",
+        .clients = 2,
+        .parts = {{WRITER, WAITS}, {WRITER}},
+        .facts = BY_REVISION,
+        .same_name = true,
+        .test = {.lives = 2, .ticks = 1, .crashes = 1},
+        .proof = {.lives = 2, .lost = 1, .ticks = 2},
+    },
+    {
+        .name = "two-keys",
+        .words = "two keys that the store takes for one",
+        .clients = 2,
+        .parts = {{.key = "a/b", WAITS}, {.key = "a-b", WAITS}},
+        .facts = BY_TOKEN,
+        .test = {.lives = 2, .lost = 1, .ticks = 2},
+        .proof = {.lives = 2, .lost = 1, .doubled = 1, .ticks = 3},
+    },
+    {
+        .name = "breaks",
+        .words = "an operator breaks the lock",
+        .clients = 2,
+        .parts = {{WRITER, WAITS}, {WRITER, WAITS}},
+        .facts = BY_TOKEN,
+        .errand_count = 2,
+        .errands = {ERRAND_BREAK, ERRAND_BREAK_NOW},
+        .test = {.lives = 1, .lost = 1, .ticks = 1, .errands = 1},
+        .proof = {.lives = 1, .ticks = 2, .errands = 1},
+    },
+    {
+        .name = "stale-tokens",
+        .words = "somebody renews and releases by old and by foreign tokens",
+        .clients = 2,
+        .parts = {{WRITER, WAITS}, {WRITER, WAITS}},
+        .facts = BY_TOKEN,
+        .same_name = true,
+        .errand_count = 2,
+        .errands = {ERRAND_RELEASE, ERRAND_RENEW},
+        .test = {.lives = 1, .ticks = 2, .errands = 1},
+        .proof = {.lives = 1, .lost = 1, .ticks = 2, .crashes = 1, .errands = 1},
+    },
+    {
+        .name = "cooldown",
+        .words = "a release with a cooldown, and an operator who clears it",
+        .clients = 2,
+        .parts = {{WRITER, WAITS, .cooldown_ms = 2000, .once = true}, {WRITER, WAITS}},
+        .facts = BY_TOKEN,
+        .errand_count = 1,
+        .errands = {ERRAND_CLEAR},
+        .test = {.lives = 2, .lost = 1, .ticks = 1, .errands = 1},
+        .proof = {.lives = 2, .ticks = 2, .errands = 1},
+    },
+    {
+        .name = "cooldown-observed",
+        .words = "a release with a cooldown, a store without a clock",
+        .clients = 2,
+        .parts = {{WRITER, WAITS, .cooldown_ms = 2000, .once = true}, {WRITER, WAITS}},
+        .facts = OBSERVED,
+        .test = {.lives = 2, .ticks = 2},
+        .proof = {.lives = 2, .lost = 1, .doubled = 1, .ticks = 2},
+    },
+    {
+        .name = "lock-delay",
+        .words = "a delay after a crash",
+        .clients = 2,
+        .parts = {{WRITER, WAITS}, {WRITER, WAITS}},
+        .facts = BY_REVISION,
+        .lock_delay_ms = 1000,
+        .test = {.lives = 1, .ticks = 3, .crashes = 1},
+        .proof = {.lives = 1, .lost = 1, .ticks = 3, .crashes = 1},
+    },
+    {
+        .name = "lock-delay-session",
+        .words = "a delay after a crash that the store tells",
+        .clients = 2,
+        .parts = {{WRITER, WAITS}, {WRITER, WAITS}},
+        .facts = SESSIONS,
+        .tells_dead = true,
+        .lock_delay_ms = 1000,
+        .test = {.lives = 1, .ticks = 3, .crashes = 1},
+        .proof = {.lives = 1, .lost = 1, .ticks = 3, .crashes = 1},
+    },
+    {
+        .name = "give-up",
+        .words = "waiters with a limit, and such that are called off",
+        .clients = 2,
+        .parts = {{WRITER, WAITS}, {WRITER, .waits = true, .wait_ms = 200}},
+        .facts = BY_REVISION,
+        .test = {.lives = 1, .lost = 1, .ticks = 2, .cancels = 1},
+        .proof = {.lives = 1, .lost = 1, .doubled = 1, .ticks = 2, .cancels = 1},
+    },
+    {
+        .name = "give-up-granted",
+        .words = "a waiter is called off while a release grants to it",
+        .clients = 2,
+        .parts = {{WRITER, WAITS}, {WRITER, WAITS}},
+        .facts = ONE_CLOCK,
+        .test = {.lives = 1, .doubled = 1, .ticks = 2, .cancels = 1},
+        .proof = {.lives = 1, .lost = 1, .doubled = 1, .ticks = 2, .cancels = 1},
+    },
+    {
+        .name = "no-wait",
+        .words = "two that do not wait and one that does",
+        .clients = 3,
+        .parts = {{WRITER}, {WRITER}, {WRITER, WAITS}},
+        .facts = BY_TOKEN,
+        .test = {.lives = 1, .ticks = 2},
+        .proof = {.lives = 1, .lost = 1, .doubled = 1, .ticks = 2},
+    },
+    {
+        .name = "blind",
+        .words = "notices that do not carry the record, answers that say trouble",
+        .clients = 2,
+        .parts = {{WRITER, WAITS}, {WRITER, WAITS}},
+        .facts = BY_REVISION,
+        .blind = true,
+        .troubles = true,
+        .test = {.lives = 1, .lost = 1, .ticks = 2},
+        .proof = {.lives = 1, .lost = 1, .doubled = 1, .ticks = 2, .crashes = 1},
+    },
+    {
+        .name = "memory",
+        .words = "clients act on what they last heard",
+        .clients = 2,
+        .parts = {{WRITER, WAITS}, {WRITER, WAITS}},
+        .facts = BY_REVISION,
+        .remembers = true,
+        .test = {.lives = 2, .lost = 1, .ticks = 1, .crashes = 1},
+        .proof = {.lives = 2, .lost = 1, .ticks = 2, .crashes = 1},
+    },
+    {
+        .name = "three",
+        .words = "three writers in line",
+        .clients = 3,
+        .parts = {{WRITER, WAITS}, {WRITER, WAITS}, {WRITER, WAITS}},
+        .facts = BY_TOKEN,
+        .test = {.lives = 1, .ticks = 1, .crashes = 1},
+        .proof = {.lives = 1, .lost = 1, .ticks = 2, .crashes = 1},
+    },
+    {
+        .name = "three-observed",
+        .words = "three writers in line, a store without a clock",
+        .clients = 3,
+        .parts = {{WRITER, WAITS}, {WRITER, WAITS}, {WRITER, WAITS}},
+        .facts = OBSERVED,
+        .test = {.lives = 1, .ticks = 1, .crashes = 1},
+        .proof = {.lives = 1, .lost = 1, .ticks = 1, .crashes = 1},
+    },
+    {
+        .name = "mute",
+        .words = "every notice is lost",
+        .clients = 3,
+        .parts = {{WRITER, WAITS}, {WRITER, WAITS}, {WRITER, WAITS}},
+        .facts = BY_TOKEN,
+        .mute = true,
+        .test = {.lives = 1, .ticks = 1, .crashes = 1},
+        .proof = {.lives = 1, .ticks = 2, .crashes = 1},
+    },
+    {
+        .name = "priorities",
+        .words = "two that go first and one that is passed over",
+        .clients = 3,
+        .parts = {{WRITER, WAITS, .priority = 1},
+                  {WRITER, WAITS, .priority = 1, .once = true},
+                  {WRITER, WAITS, .once = true}},
+        .facts = BY_TOKEN,
+        .test = {.lives = 2, .ticks = 0},
+        .proof = {.lives = 2, .ticks = 1, .crashes = 1},
+    },
+    {
+        .name = "readers",
+        .words = "two readers and a writer",
+        .clients = 3,
+        .parts = {{READER, WAITS}, {READER, WAITS}, {WRITER, WAITS}},
+        .facts = BY_TOKEN,
+        .test = {.lives = 1, .ticks = 1, .crashes = 1},
+        .proof = {.lives = 1, .lost = 1, .ticks = 1, .crashes = 1},
+    },
+    {
+        .name = "slots",
+        .words = "three for two slots",
+        .clients = 3,
+        .parts = {{SLOT, WAITS}, {SLOT, WAITS}, {SLOT, WAITS}},
+        .limit = 2,
+        .facts = BY_TOKEN,
+        .test = {.lives = 1, .ticks = 1},
+        .proof = {.lives = 1, .lost = 1, .ticks = 1, .crashes = 1},
+    },
+};
+
+const size_t scenario_count = sizeof scenarios / sizeof scenarios[0];
