@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Switches on each planted bug of src/core/mutant.h in turn and lets the general harnesses hunt it:
-# mutants.sh DIR SEEDS [all]. Prints TAP and a table: who caught it, after how many seeds or states,
+# mutants.sh SEEDS [all]. Prints TAP and a table: who caught it, after how many seeds or states,
 # and how. Without `all` the exploration, which takes minutes, hunts what the simulation missed.
 # A harness is believed only because of this.
 set -euo pipefail
 
-dir=${1:?usage: mutants.sh DIR SEEDS [all]}
-seeds=${2:?usage: mutants.sh DIR SEEDS [all]}
-both=${3:-}
+seeds=${1:?usage: mutants.sh SEEDS [all]}
+both=${2:-}
+dir=build/mutants
 cd "$(dirname "$0")/.."
 mapfile -t mutants < <(sed -n 's/^    X(\([A-Z_]*\),.*/\1/p' src/core/mutant.h)
 

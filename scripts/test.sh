@@ -22,7 +22,7 @@ trace    | asan    | scripts/stories.sh build/asan           | =
 memory   | asan    | build/asan/tests/simulation --seeds 300 | =
 simulate | sim     | scripts/simulate.sh 10000               | scripts/simulate.sh 1000000
 explore  | sim     | build/sim/tests/explore                 | build/sim/tests/explore --proof
-mutants  | mutants | scripts/mutants.sh build/mutants 2000   | scripts/mutants.sh build/mutants 999 all
+mutants  | mutants | scripts/mutants.sh 2000                 | scripts/mutants.sh 2000 all
 fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh --proof
 coverage |         | scripts/coverage.sh core 100            | =
 '
