@@ -99,6 +99,16 @@ static void held_ends_at_the_deadline_without_being_told(void **state)
     assert_false(lease_held(&lease, now_ms));
 }
 
+static void the_wait_has_no_say_over_a_held_lease(void **state)
+{
+    (void)state;
+    options.wait_ms = 1000;
+    hold();
+    now_ms += 1000;
+    happens(EVENT_TIMER);
+    assert_line("held + timer -> held; deadline 16000");
+}
+
 static void a_short_lease_shortens_the_kill_grace(void **state)
 {
     (void)state;
@@ -434,6 +444,7 @@ int main(void)
         LEASE_TEST(a_cooling_key_ends_the_ask),
         LEASE_TEST(another_limit_ends_the_ask),
         LEASE_TEST(held_ends_at_the_deadline_without_being_told),
+        LEASE_TEST(the_wait_has_no_say_over_a_held_lease),
         LEASE_TEST(a_short_lease_shortens_the_kill_grace),
         LEASE_TEST(it_renews_at_a_third),
         LEASE_TEST(it_renews_in_one_write_when_it_knows),

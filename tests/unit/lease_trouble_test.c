@@ -173,6 +173,26 @@ static void a_grant_heard_too_late_is_asked_for_again(void **state)
     assert_line("asking + answer ok -> held; told held, token 1024; deadline 22000, kill 23500");
 }
 
+static void an_acceptance_heard_too_late_is_asked_for_again(void **state)
+{
+    (void)state;
+    options.patience_ms = 100000;
+    (void)neighbour(VERB_ASK, "b");
+    begin();
+    carry_out();
+    carry_out();
+    (void)neighbour(VERB_RELEASE, "b");
+    happens_knowing(EVENT_NOTICE);
+    assert_int_equal(lease.state, LEASE_OFFERED);
+    carry_out_unheard();
+    now_ms += 6000;
+    hear_kept();
+    assert_line("offered + answer ok -> asking; read");
+    carry_on();
+    assert_int_equal(lease.state, LEASE_HELD);
+    assert_int_equal(lease.start_ms, START_MS + 6000);
+}
+
 /* Its deadline came first, whatever the answer says. */
 static void a_renewal_heard_too_late_is_lost(void **state)
 {
@@ -374,6 +394,7 @@ int main(void)
         LEASE_TEST(a_lost_answer_is_found_by_the_request),
         LEASE_TEST(an_answer_to_an_earlier_attempt_is_not_believed),
         LEASE_TEST(a_grant_heard_too_late_is_asked_for_again),
+        LEASE_TEST(an_acceptance_heard_too_late_is_asked_for_again),
         LEASE_TEST(a_renewal_heard_too_late_is_lost),
         LEASE_TEST(a_denied_ask_ends_at_once),
         LEASE_TEST(a_denied_waiter_ends_at_once),

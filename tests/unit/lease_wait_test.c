@@ -97,6 +97,19 @@ static void a_notice_during_a_request_is_not_forgotten(void **state)
     assert_int_equal(lease.state, LEASE_OFFERED);
 }
 
+static void one_notice_is_one_look(void **state)
+{
+    (void)state;
+    (void)neighbour(VERB_ASK, "b");
+    begin();
+    carry_out();
+    happens(EVENT_NOTICE);
+    carry_out();
+    assert_line("asking + answer ok -> waiting; read; told waiting");
+    carry_out();
+    assert_line("waiting + answer ok -> waiting; verdict waiting");
+}
+
 static void the_next_in_line_looks_when_the_lease_ends(void **state)
 {
     (void)state;
@@ -328,6 +341,7 @@ static void conflicts_make_an_asker_step_back(void **state)
     for (int i = 0; i < 12; i++, who[0]++) {
         carry_out();
         assert_line("asking + answer conflict -> asking");
+        assert_true(i > 0 || out.wake_at_ms - now_ms <= 40);
         most_ms = out.wake_at_ms - now_ms > most_ms ? out.wake_at_ms - now_ms : most_ms;
         assert_in_range(out.wake_at_ms - now_ms, 1, 20 << 5);
         wake();
@@ -340,6 +354,12 @@ static void conflicts_make_an_asker_step_back(void **state)
     carry_out();
     carry_out();
     assert_int_equal(lease.state, LEASE_WAITING);
+    (void)neighbour(VERB_LEAVE, "a");
+    happens(EVENT_NOTICE);
+    carry_out();
+    (void)neighbour(VERB_ASK, who);
+    carry_out();
+    assert_int_equal(out.action, ACTION_SWAP); /* that was another time */
 }
 
 static void conflicts_do_not_make_a_holder_step_back(void **state)
@@ -453,6 +473,28 @@ static void the_oldest_offer_lapses_first(void **state)
     assert_true(record_place_by_request(&record, "c")->offered);
 }
 
+/* How long it has watched another offer says nothing about this one. */
+static void an_offer_that_was_never_seen_has_not_lapsed(void **state)
+{
+    (void)state;
+    options.store.judge = JUDGE_SESSION;
+    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ASK, "c");
+    (void)neighbour(VERB_ASK, "d");
+    begin();
+    carry_out();
+    carry_out();
+    (void)neighbour(VERB_RELEASE, "b");
+    happens(EVENT_NOTICE);
+    carry_out(); /* sees the offer to "c" */
+    now_ms += 1000;
+    (void)neighbour(VERB_ASK, "c");
+    (void)neighbour(VERB_RELEASE, "c");
+    happens_knowing(EVENT_LET_GO);
+    assert_line("waiting + let go -> leaving; verdict done; swap if revision 7");
+    assert_true(record_place_by_request(&record, "d")->offered);
+}
+
 static void offers_of_one_write_lapse_together(void **state)
 {
     (void)state;
@@ -496,6 +538,7 @@ int main(void)
         LEASE_TEST(a_notice_of_a_record_that_nobody_holds_is_read),
         LEASE_TEST(a_notice_never_puts_the_look_off),
         LEASE_TEST(a_notice_during_a_request_is_not_forgotten),
+        LEASE_TEST(one_notice_is_one_look),
         LEASE_TEST(the_next_in_line_looks_when_the_lease_ends),
         LEASE_TEST(the_next_in_line_looks_when_the_delay_ends),
         LEASE_TEST(who_is_further_back_looks_now_and_then),
@@ -518,6 +561,7 @@ int main(void)
         LEASE_TEST(who_is_refused_hears_why_though_it_wrote),
         LEASE_TEST(who_does_not_wait_names_the_next_in_passing),
         LEASE_TEST(the_oldest_offer_lapses_first),
+        LEASE_TEST(an_offer_that_was_never_seen_has_not_lapsed),
         LEASE_TEST(offers_of_one_write_lapse_together),
         LEASE_TEST(who_has_lost_its_place_to_a_twin_still_looks),
     };

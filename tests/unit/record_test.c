@@ -277,7 +277,9 @@ static void meta_refuses_without_a_change(void **state)
     assert_false(meta_add(&meta, "n", "\x80"));
     assert_int_equal(meta.count, 1);
     assert_int_equal(meta.used, 4);
+    assert_true(meta_add(&meta, "n", "m"));
     assert_true(meta_add(&meta, "b", "a")); /* a value is not a name */
+    assert_false(meta_add(&meta, "n", "m"));
 }
 
 static void meta_ends_at_its_bytes(void **state)
@@ -334,6 +336,8 @@ static void everything_in_a_record_weighs(void **state)
     text_copy(record.cooling.by, sizeof record.cooling.by, "xy");
     text_copy(record.delay.by, sizeof record.delay.by, "z");
     assert_int_equal(record_weight(&record), weight + 3);
+    text_copy(record.key, sizeof record.key, "key");
+    assert_int_equal(record_weight(&record), weight + 5);
 }
 
 int main(void)
