@@ -270,6 +270,21 @@ static void a_lost_lease_that_cannot_be_given_back_is_lost(void **state)
     assert_int_equal(now_ms, START_MS + 16000);
 }
 
+/* A timer may be set for something that is no longer to be done. */
+static void an_early_timer_changes_nothing(void **state)
+{
+    (void)state;
+    hold();
+    happens(EVENT_TIMER);
+    assert_line("held + timer -> held; deadline 16000");
+    wake();
+    happens(EVENT_TIMER);
+    assert_line("renewing + timer -> renewing");
+    carry_out();
+    carry_out();
+    assert_int_equal(lease.state, LEASE_HELD);
+}
+
 static void a_release_takes_one_write_when_it_knows(void **state)
 {
     (void)state;
@@ -457,6 +472,7 @@ int main(void)
         LEASE_TEST(the_deadline_comes_before_every_event),
         LEASE_TEST(a_lost_lease_is_given_back_once_its_work_stopped),
         LEASE_TEST(a_lost_lease_that_cannot_be_given_back_is_lost),
+        LEASE_TEST(an_early_timer_changes_nothing),
         LEASE_TEST(a_release_takes_one_write_when_it_knows),
         LEASE_TEST(a_release_reads_when_it_does_not_know),
         LEASE_TEST(a_release_goes_by_token_where_the_store_can),
