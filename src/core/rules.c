@@ -490,6 +490,9 @@ struct verdict decide(struct record *record, const struct request *request, cons
         return (struct verdict){.kind = VERDICT_MISMATCH,
                                 .why = "another key has the same name in the store"};
     struct verdict out = decide_verb(record, request, view);
+    if (out.write && record_weight(record) > RECORD_MAX) /* by itself no record comes that far */
+        return (struct verdict){.kind = VERDICT_MISMATCH,
+                                .why = "the record is too full to be changed"};
     ASSERT(!out.write || MUTANT(READER_BESIDE_WRITER) || record_broken(record) == NULL);
     return out;
 }
