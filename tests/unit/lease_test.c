@@ -394,6 +394,22 @@ static void a_release_that_finds_its_grant_gone_has_lost_it(void **state)
     assert_ended(OUTCOME_LOST, "the grant is gone");
 }
 
+static void who_wrote_nothing_wakes_nobody(void **state)
+{
+    (void)state;
+    options.cooldown_ms = 5000;
+    hold();
+    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ASK, "c");
+    struct request request = neighbours_request(VERB_BREAK, "op");
+    request.now = true;
+    (void)neighbour_does(request);
+    happens(EVENT_LET_GO);
+    carry_out();
+    assert_ended(OUTCOME_LOST, "the grant is gone");
+    assert_pokes("");
+}
+
 static void nothing_moves_after_the_end(void **state)
 {
     (void)state;
@@ -481,6 +497,7 @@ int main(void)
         LEASE_TEST(a_cooldown_wakes_all_whom_it_sends_home),
         LEASE_TEST(a_cooldown_beside_another_is_begun_by_fresh_time),
         LEASE_TEST(a_release_that_finds_its_grant_gone_has_lost_it),
+        LEASE_TEST(who_wrote_nothing_wakes_nobody),
         LEASE_TEST(nothing_moves_after_the_end),
         LEASE_TEST(a_second_let_go_changes_nothing),
         LEASE_TEST(on_one_clock_the_release_granted_already),

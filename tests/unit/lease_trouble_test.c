@@ -113,6 +113,43 @@ static void a_holder_retries_within_its_ttl(void **state)
     assert_true(tries >= 3);
 }
 
+static void a_short_lease_is_retried_more_often(void **state)
+{
+    (void)state;
+    options.request.ttl_ms = 600;
+    hold();
+    wake();
+    for (int i = 0; lease.state != LEASE_LOST; i++) {
+        assert_true(out.wake_at_ms - now_ms <= 151);
+        wake();
+    }
+}
+
+/* A renewal that came through, or another thing to do, is tried as patiently as at first. */
+static void retries_begin_anew(void **state)
+{
+    (void)state;
+    options.request.ttl_ms = 600000;
+    hold();
+    wake();
+    for (int i = 0; i < 8; i++) {
+        answer(ANSWER_TROUBLE);
+        wake();
+    }
+    carry_on();
+    assert_int_equal(lease.state, LEASE_HELD);
+    wake();
+    answer(ANSWER_TROUBLE);
+    assert_in_range(out.wake_at_ms - now_ms, 50, 75);
+    for (int i = 0; i < 8; i++) {
+        wake();
+        answer(ANSWER_TROUBLE);
+    }
+    happens(EVENT_LET_GO);
+    int64_t answer_ms = options.store.answer_ms;
+    assert_in_range(out.wake_at_ms - now_ms, answer_ms, answer_ms * 3 / 2);
+}
+
 static void a_long_lease_is_not_retried_more_often_than_needed(void **state)
 {
     (void)state;
@@ -390,6 +427,8 @@ int main(void)
         LEASE_TEST(one_answer_restores_patience),
         LEASE_TEST(retries_grow_and_end_at_two_seconds),
         LEASE_TEST(a_holder_retries_within_its_ttl),
+        LEASE_TEST(a_short_lease_is_retried_more_often),
+        LEASE_TEST(retries_begin_anew),
         LEASE_TEST(a_long_lease_is_not_retried_more_often_than_needed),
         LEASE_TEST(a_lost_answer_is_found_by_the_request),
         LEASE_TEST(an_answer_to_an_earlier_attempt_is_not_believed),

@@ -261,6 +261,9 @@ static void a_crash_withdraws_open_offers(void **state)
     assert_standing("- | c d delayed");
     view.offer_revision = UINT64_MAX;
     pass(TTL_MS + 3000);
+    assert_kind(ask("d"), VERDICT_WAITING, /* write= */ true);
+    assert_standing("- | c! d");
+    assert_int_equal(place_of("c")->offer.time_ms, view.at.time_ms); /* an offer like any other */
     assert_granted(act(asking_shared("c"))); /* it waited all the time and lost nothing */
 }
 
