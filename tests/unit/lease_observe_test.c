@@ -238,6 +238,22 @@ static void a_look_is_never_at_once(void **state)
     assert_int_equal(out.wake_at_ms, now_ms + 10);
 }
 
+/* By the clock the lease begins in the future: what it saw itself counts. */
+static void a_clock_set_back_is_not_waited_for(void **state)
+{
+    (void)state;
+    options.look_ms = 100000;
+    wait_behind_b();
+    now_ms += 1000;
+    happens_knowing(EVENT_NOTICE);
+    struct event event = {.kind = EVENT_NOTICE, .now_ms = now_ms, .known = true};
+    event.at.revision = 2;
+    event.at.time_ms = 1;
+    lease.next_at_ms = NEVER;
+    lease_step(&lease, &event, &record, &out, NULL);
+    assert_int_equal(out.wake_at_ms, START_MS + 9000);
+}
+
 static void an_observer_takes_over_what_it_saw_unchanged(void **state)
 {
     (void)state;
@@ -313,6 +329,7 @@ int main(void)
         LEASE_TEST(offers_of_one_write_lapse_together),
         LEASE_TEST(who_has_lost_its_place_to_a_twin_still_looks),
         LEASE_TEST(a_look_is_never_at_once),
+        LEASE_TEST(a_clock_set_back_is_not_waited_for),
         LEASE_TEST(an_observer_takes_over_what_it_saw_unchanged),
         LEASE_TEST(an_observer_sees_renewals),
         LEASE_TEST(a_renewal_that_was_never_seen_has_not_run_out),

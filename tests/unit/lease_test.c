@@ -455,6 +455,26 @@ static void on_one_clock_the_release_granted_already(void **state)
     assert_int_equal(lease.start_ms, now_ms - CLOCK_APART_MS); /* from the write, on that clock */
 }
 
+/* Nobody accepts there, so nobody would name the rest: the next in line asks for itself. */
+static void on_one_clock_a_release_wakes_one_more_than_it_grants(void **state)
+{
+    (void)state;
+    for (int last = 'i'; last <= 'k'; last++) {
+        close_lease(NULL);
+        open_lease(NULL);
+        options.store.one_clock = true;
+        hold();
+        for (char who[] = "b"; who[0] <= last; who[0]++) {
+            struct request reader = neighbours_request(VERB_ASK, who);
+            reader.mode = MODE_SHARED;
+            (void)neighbour_does(reader);
+        }
+        happens_knowing(EVENT_LET_GO);
+        assert_int_equal(out.verdict.offered, OFFERS_MAX);
+        assert_pokes(last == 'i' ? "bcdefghi" : "jbcdefghi");
+    }
+}
+
 static void names_of_all_states_and_outcomes_are_words(void **state)
 {
     (void)state;
@@ -501,6 +521,7 @@ int main(void)
         LEASE_TEST(nothing_moves_after_the_end),
         LEASE_TEST(a_second_let_go_changes_nothing),
         LEASE_TEST(on_one_clock_the_release_granted_already),
+        LEASE_TEST(on_one_clock_a_release_wakes_one_more_than_it_grants),
         LEASE_TEST(names_of_all_states_and_outcomes_are_words),
     };
     return cmocka_run_group_tests_name("lease", tests, NULL, NULL);

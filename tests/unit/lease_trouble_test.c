@@ -65,6 +65,24 @@ static void a_wait_that_ends_in_trouble_is_not_busy(void **state)
     assert_int_equal(now_ms, START_MS + 1000 + 2 * 250); /* one more try to write itself out */
 }
 
+/* Where answers take that long, one try more is all of patience. */
+static void on_a_slow_store_the_last_try_takes_all_patience(void **state)
+{
+    (void)state;
+    options.wait_ms = 1000;
+    options.store.answer_ms = 6000;
+    begin();
+    now_ms += 900;
+    answer(ANSWER_TROUBLE);
+    now_ms = START_MS + 1000;
+    happens(EVENT_TIMER);
+    assert_int_equal(lease.state, LEASE_LEAVING);
+    while (lease.state != LEASE_ENDED)
+        wake();
+    assert_ended(OUTCOME_UNAVAILABLE, no_answer);
+    assert_int_equal(now_ms, START_MS + 11000);
+}
+
 static void one_answer_restores_patience(void **state)
 {
     (void)state;
@@ -424,6 +442,7 @@ int main(void)
         LEASE_TEST(an_unlimited_wait_on_a_dead_store_ends_with_patience),
         LEASE_TEST(patience_ends_at_an_answer_too),
         LEASE_TEST(a_wait_that_ends_in_trouble_is_not_busy),
+        LEASE_TEST(on_a_slow_store_the_last_try_takes_all_patience),
         LEASE_TEST(one_answer_restores_patience),
         LEASE_TEST(retries_grow_and_end_at_two_seconds),
         LEASE_TEST(a_holder_retries_within_its_ttl),

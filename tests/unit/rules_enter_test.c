@@ -372,6 +372,17 @@ static void who_does_not_wait_leaves_no_place_behind(void **state)
     assert_standing("a | -");
 }
 
+static void who_waits_no_longer_gives_up_its_place(void **state)
+{
+    (void)state;
+    (void)ask("a");
+    (void)ask("b");
+    struct request request = asking("b");
+    request.waits = false;
+    assert_kind(act(request), VERDICT_BUSY, /* write= */ true);
+    assert_standing("a | -");
+}
+
 static void leaving_gives_up_the_place(void **state)
 {
     (void)state;
@@ -460,6 +471,7 @@ int main(void)
         cmocka_unit_test_setup(an_offer_does_not_change_its_mode, fresh),
         cmocka_unit_test_setup(a_request_from_another_process_takes_its_place_along, fresh),
         cmocka_unit_test_setup(who_does_not_wait_leaves_no_place_behind, fresh),
+        cmocka_unit_test_setup(who_waits_no_longer_gives_up_its_place, fresh),
         cmocka_unit_test_setup(leaving_gives_up_the_place, fresh),
         cmocka_unit_test_setup(leaving_passes_an_offer_on, fresh),
         cmocka_unit_test_setup(leaving_clears_the_dead_away, fresh),

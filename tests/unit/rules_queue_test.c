@@ -416,6 +416,19 @@ static void who_enters_comes_before_who_is_let_in_behind_it(void **state)
     assert_int_equal(grant_of("d")->n, 2 * GRANT_STEP);
 }
 
+/* It is not the first in line, but who lets the first in lets itself in behind it. */
+static void who_lets_others_in_may_be_among_them(void **state)
+{
+    (void)state;
+    queue_up("bc");
+    view.one_clock = true;
+    pass(TTL_MS);
+    struct verdict verdict = act(asking_shared("c"));
+    assert_granted(verdict);
+    assert_int_equal(verdict.n, GRANT_STEP);
+    assert_standing("b+c | -");
+}
+
 static void a_later_write_counts_n_anew(void **state)
 {
     (void)state;
@@ -459,6 +472,7 @@ int main(void)
         cmocka_unit_test_setup(on_one_clock_meta_is_written_by_its_owner, fresh),
         cmocka_unit_test_setup(grants_of_one_write_are_a_step_apart, fresh),
         cmocka_unit_test_setup(who_enters_comes_before_who_is_let_in_behind_it, fresh),
+        cmocka_unit_test_setup(who_lets_others_in_may_be_among_them, fresh),
         cmocka_unit_test_setup(a_later_write_counts_n_anew, fresh),
     };
     return cmocka_run_group_tests_name("rules_queue", tests, NULL, NULL);
