@@ -209,6 +209,12 @@ static int64_t longer_of(int64_t a_ms, int64_t b_ms)
     return a_ms > b_ms ? a_ms : b_ms;
 }
 
+/* Where a release grants, it knows the place only, and that carries no meta. */
+static bool lacks_meta(const struct grant *grant, const struct request *request)
+{
+    return request->meta != NULL && request->meta->used > 0 && grant->meta.used == 0;
+}
+
 /* Young enough to be taken over as it is: a holder would not have renewed it yet. */
 static bool is_young(const struct grant *grant, const struct view *view)
 {
@@ -219,15 +225,18 @@ static bool is_young(const struct grant *grant, const struct view *view)
  * A repeated ask finds its own grant (rule 9). Nobody knows when the lost answer's write was sent,
  * so the grant is renewed: this write's send time starts the deadline.
  */
-static struct verdict ask_again(struct grant *grant, const struct request *request,
-                                const struct view *view)
+static struct verdict ask_again(const struct record *record, struct grant *grant,
+                                const struct request *request, const struct view *view)
 {
     struct verdict out = {.kind = VERDICT_GRANTED, .n = grant->n};
+    bool bare = lacks_meta(grant, request);
     if (grant->broken) {
         out.kind = VERDICT_BROKEN;
-    } else if ((view->one_clock && is_young(grant, view)) || MUTANT(OFFER_IS_GRANT)) {
+    } else if ((view->one_clock && !bare && is_young(grant, view)) || MUTANT(OFFER_IS_GRANT)) {
         out.since_ms = MUTANT(OFFER_IS_GRANT) ? TIME_UNKNOWN : grant->renewed.time_ms;
     } else {
+        if (bare)
+            set_meta(record, grant, request->meta);
         grant->renewed = (struct stamp){.revision = THIS_WRITE};
         grant->session = request->session;
         grant->ttl_ms = longer_of(grant->ttl_ms, request->ttl_ms);
@@ -311,7 +320,7 @@ static struct verdict ask(struct record *record, const struct request *request,
     prune(record, request->session, view, &out);
     struct grant *grant = own_grant(record, request);
     if (grant != NULL)
-        return ask_again(grant, request, view);
+        return ask_again(record, grant, request, view);
     if (out.expired == 0)
         previous.revision = THIS_WRITE;
     if (record->grant_count == 0 && record->place_count == 0)
@@ -481,6 +490,9 @@ struct verdict decide(struct record *record, const struct request *request, cons
         return (struct verdict){.kind = VERDICT_MISMATCH,
                                 .why = "another key has the same name in the store"};
     struct verdict out = decide_verb(record, request, view);
+    if (out.write && record_weight(record) > RECORD_MAX) /* by itself no record comes that far */
+        return (struct verdict){.kind = VERDICT_MISMATCH,
+                                .why = "the record is too full to be changed"};
     ASSERT(!out.write || MUTANT(READER_BESIDE_WRITER) || record_broken(record) == NULL);
     return out;
 }

@@ -38,6 +38,7 @@ static struct store_answer answer_with(const char *text)
 static void exchange(const struct store_answer *answer)
 {
     memset(&event, 0xa5, sizeof event);
+    event.known = true;
     record_init(&record, "before");
     why = NULL;
     exchange_event(answer, "k", &record, &event, &why);

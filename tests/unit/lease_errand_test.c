@@ -211,6 +211,29 @@ static void a_break_that_is_repeated_spares_the_next_holder(void **state)
     assert_false(record.grants[0].broken);
 }
 
+/* How long nobody was seen there says nothing about what begins now. */
+static void an_observer_begins_anew_with_a_cooldown(void **state)
+{
+    (void)state;
+    options.store.judge = JUDGE_OBSERVED;
+    use_verb(VERB_LOOK, 0);
+    begin();
+    carry_out();
+    now_ms += 60000;
+    (void)neighbour(VERB_ASK, "b");
+    struct request request = neighbours_request(VERB_RELEASE, "b");
+    request.cooldown_ms = 5000;
+    (void)neighbour_does(request);
+    options.request.verb = VERB_ASK;
+    begin();
+    carry_out();
+    assert_ended(OUTCOME_COOLING, NULL);
+    now_ms += 5000;
+    begin();
+    carry_out();
+    assert_line("asking + answer conflict -> asking; verdict granted; swap if revision 2");
+}
+
 /* It has no request id of its own, and on one clock it grants to others. */
 static void an_errand_wakes_whom_it_grants(void **state)
 {
@@ -259,6 +282,7 @@ int main(void)
         LEASE_TEST(a_break_wakes_whom_it_breaks),
         LEASE_TEST(a_break_of_a_free_key_says_so),
         LEASE_TEST(a_break_that_is_repeated_spares_the_next_holder),
+        LEASE_TEST(an_observer_begins_anew_with_a_cooldown),
         LEASE_TEST(an_errand_wakes_whom_it_grants),
         LEASE_TEST(a_break_that_found_only_the_dead_says_so),
     };

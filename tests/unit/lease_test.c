@@ -99,6 +99,16 @@ static void held_ends_at_the_deadline_without_being_told(void **state)
     assert_false(lease_held(&lease, now_ms));
 }
 
+static void the_wait_has_no_say_over_a_held_lease(void **state)
+{
+    (void)state;
+    options.wait_ms = 1000;
+    hold();
+    now_ms += 1000;
+    happens(EVENT_TIMER);
+    assert_line("held + timer -> held; deadline 16000");
+}
+
 static void a_short_lease_shortens_the_kill_grace(void **state)
 {
     (void)state;
@@ -260,6 +270,21 @@ static void a_lost_lease_that_cannot_be_given_back_is_lost(void **state)
     assert_int_equal(now_ms, START_MS + 16000);
 }
 
+/* A timer may be set for something that is no longer to be done. */
+static void an_early_timer_changes_nothing(void **state)
+{
+    (void)state;
+    hold();
+    happens(EVENT_TIMER);
+    assert_line("held + timer -> held; deadline 16000");
+    wake();
+    happens(EVENT_TIMER);
+    assert_line("renewing + timer -> renewing");
+    carry_out();
+    carry_out();
+    assert_int_equal(lease.state, LEASE_HELD);
+}
+
 static void a_release_takes_one_write_when_it_knows(void **state)
 {
     (void)state;
@@ -369,6 +394,22 @@ static void a_release_that_finds_its_grant_gone_has_lost_it(void **state)
     assert_ended(OUTCOME_LOST, "the grant is gone");
 }
 
+static void who_wrote_nothing_wakes_nobody(void **state)
+{
+    (void)state;
+    options.cooldown_ms = 5000;
+    hold();
+    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ASK, "c");
+    struct request request = neighbours_request(VERB_BREAK, "op");
+    request.now = true;
+    (void)neighbour_does(request);
+    happens(EVENT_LET_GO);
+    carry_out();
+    assert_ended(OUTCOME_LOST, "the grant is gone");
+    assert_pokes("");
+}
+
 static void nothing_moves_after_the_end(void **state)
 {
     (void)state;
@@ -414,6 +455,26 @@ static void on_one_clock_the_release_granted_already(void **state)
     assert_int_equal(lease.start_ms, now_ms - CLOCK_APART_MS); /* from the write, on that clock */
 }
 
+/* Nobody accepts there, so nobody would name the rest: the next in line asks for itself. */
+static void on_one_clock_a_release_wakes_one_more_than_it_grants(void **state)
+{
+    (void)state;
+    for (int last = 'i'; last <= 'k'; last++) {
+        close_lease(NULL);
+        open_lease(NULL);
+        options.store.one_clock = true;
+        hold();
+        for (char who[] = "b"; who[0] <= last; who[0]++) {
+            struct request reader = neighbours_request(VERB_ASK, who);
+            reader.mode = MODE_SHARED;
+            (void)neighbour_does(reader);
+        }
+        happens_knowing(EVENT_LET_GO);
+        assert_int_equal(out.verdict.offered, OFFERS_MAX);
+        assert_pokes(last == 'i' ? "bcdefghi" : "jbcdefghi");
+    }
+}
+
 static void names_of_all_states_and_outcomes_are_words(void **state)
 {
     (void)state;
@@ -434,6 +495,7 @@ int main(void)
         LEASE_TEST(a_cooling_key_ends_the_ask),
         LEASE_TEST(another_limit_ends_the_ask),
         LEASE_TEST(held_ends_at_the_deadline_without_being_told),
+        LEASE_TEST(the_wait_has_no_say_over_a_held_lease),
         LEASE_TEST(a_short_lease_shortens_the_kill_grace),
         LEASE_TEST(it_renews_at_a_third),
         LEASE_TEST(it_renews_in_one_write_when_it_knows),
@@ -446,6 +508,7 @@ int main(void)
         LEASE_TEST(the_deadline_comes_before_every_event),
         LEASE_TEST(a_lost_lease_is_given_back_once_its_work_stopped),
         LEASE_TEST(a_lost_lease_that_cannot_be_given_back_is_lost),
+        LEASE_TEST(an_early_timer_changes_nothing),
         LEASE_TEST(a_release_takes_one_write_when_it_knows),
         LEASE_TEST(a_release_reads_when_it_does_not_know),
         LEASE_TEST(a_release_goes_by_token_where_the_store_can),
@@ -454,9 +517,11 @@ int main(void)
         LEASE_TEST(a_cooldown_wakes_all_whom_it_sends_home),
         LEASE_TEST(a_cooldown_beside_another_is_begun_by_fresh_time),
         LEASE_TEST(a_release_that_finds_its_grant_gone_has_lost_it),
+        LEASE_TEST(who_wrote_nothing_wakes_nobody),
         LEASE_TEST(nothing_moves_after_the_end),
         LEASE_TEST(a_second_let_go_changes_nothing),
         LEASE_TEST(on_one_clock_the_release_granted_already),
+        LEASE_TEST(on_one_clock_a_release_wakes_one_more_than_it_grants),
         LEASE_TEST(names_of_all_states_and_outcomes_are_words),
     };
     return cmocka_run_group_tests_name("lease", tests, NULL, NULL);

@@ -65,6 +65,24 @@ static void a_wait_that_ends_in_trouble_is_not_busy(void **state)
     assert_int_equal(now_ms, START_MS + 1000 + 2 * 250); /* one more try to write itself out */
 }
 
+/* Where answers take that long, one try more is all of patience. */
+static void on_a_slow_store_the_last_try_takes_all_patience(void **state)
+{
+    (void)state;
+    options.wait_ms = 1000;
+    options.store.answer_ms = 6000;
+    begin();
+    now_ms += 900;
+    answer(ANSWER_TROUBLE);
+    now_ms = START_MS + 1000;
+    happens(EVENT_TIMER);
+    assert_int_equal(lease.state, LEASE_LEAVING);
+    while (lease.state != LEASE_ENDED)
+        wake();
+    assert_ended(OUTCOME_UNAVAILABLE, no_answer);
+    assert_int_equal(now_ms, START_MS + 11000);
+}
+
 static void one_answer_restores_patience(void **state)
 {
     (void)state;
@@ -111,6 +129,43 @@ static void a_holder_retries_within_its_ttl(void **state)
     assert_string_equal(out.why, "deadline");
     assert_int_equal(now_ms, START_MS + 6000);
     assert_true(tries >= 3);
+}
+
+static void a_short_lease_is_retried_more_often(void **state)
+{
+    (void)state;
+    options.request.ttl_ms = 600;
+    hold();
+    wake();
+    for (int i = 0; lease.state != LEASE_LOST; i++) {
+        assert_true(out.wake_at_ms - now_ms <= 151);
+        wake();
+    }
+}
+
+/* A renewal that came through, or another thing to do, is tried as patiently as at first. */
+static void retries_begin_anew(void **state)
+{
+    (void)state;
+    options.request.ttl_ms = 600000;
+    hold();
+    wake();
+    for (int i = 0; i < 8; i++) {
+        answer(ANSWER_TROUBLE);
+        wake();
+    }
+    carry_on();
+    assert_int_equal(lease.state, LEASE_HELD);
+    wake();
+    answer(ANSWER_TROUBLE);
+    assert_in_range(out.wake_at_ms - now_ms, 50, 75);
+    for (int i = 0; i < 8; i++) {
+        wake();
+        answer(ANSWER_TROUBLE);
+    }
+    happens(EVENT_LET_GO);
+    int64_t answer_ms = options.store.answer_ms;
+    assert_in_range(out.wake_at_ms - now_ms, answer_ms, answer_ms * 3 / 2);
 }
 
 static void a_long_lease_is_not_retried_more_often_than_needed(void **state)
@@ -171,6 +226,26 @@ static void a_grant_heard_too_late_is_asked_for_again(void **state)
     assert_line("asking + answer ok -> asking; verdict granted; swap if revision 1");
     carry_out();
     assert_line("asking + answer ok -> held; told held, token 1024; deadline 22000, kill 23500");
+}
+
+static void an_acceptance_heard_too_late_is_asked_for_again(void **state)
+{
+    (void)state;
+    options.patience_ms = 100000;
+    (void)neighbour(VERB_ASK, "b");
+    begin();
+    carry_out();
+    carry_out();
+    (void)neighbour(VERB_RELEASE, "b");
+    happens_knowing(EVENT_NOTICE);
+    assert_int_equal(lease.state, LEASE_OFFERED);
+    carry_out_unheard();
+    now_ms += 6000;
+    hear_kept();
+    assert_line("offered + answer ok -> asking; read");
+    carry_on();
+    assert_int_equal(lease.state, LEASE_HELD);
+    assert_int_equal(lease.start_ms, START_MS + 6000);
 }
 
 /* Its deadline came first, whatever the answer says. */
@@ -367,13 +442,17 @@ int main(void)
         LEASE_TEST(an_unlimited_wait_on_a_dead_store_ends_with_patience),
         LEASE_TEST(patience_ends_at_an_answer_too),
         LEASE_TEST(a_wait_that_ends_in_trouble_is_not_busy),
+        LEASE_TEST(on_a_slow_store_the_last_try_takes_all_patience),
         LEASE_TEST(one_answer_restores_patience),
         LEASE_TEST(retries_grow_and_end_at_two_seconds),
         LEASE_TEST(a_holder_retries_within_its_ttl),
+        LEASE_TEST(a_short_lease_is_retried_more_often),
+        LEASE_TEST(retries_begin_anew),
         LEASE_TEST(a_long_lease_is_not_retried_more_often_than_needed),
         LEASE_TEST(a_lost_answer_is_found_by_the_request),
         LEASE_TEST(an_answer_to_an_earlier_attempt_is_not_believed),
         LEASE_TEST(a_grant_heard_too_late_is_asked_for_again),
+        LEASE_TEST(an_acceptance_heard_too_late_is_asked_for_again),
         LEASE_TEST(a_renewal_heard_too_late_is_lost),
         LEASE_TEST(a_denied_ask_ends_at_once),
         LEASE_TEST(a_denied_waiter_ends_at_once),

@@ -162,6 +162,8 @@ static void an_exclusive_offer_is_alone(void **state)
     record.places[0].offered = false;
     record.places[1].offered = true;
     assert_broken("an exclusive offer is not alone");
+    record.grant_count = 1;
+    assert_broken("an exclusive offer is not alone");
     record.grant_count = 0;
     assert_null(record_broken(&record));
     record.places[0].offered = true;

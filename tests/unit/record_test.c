@@ -277,7 +277,9 @@ static void meta_refuses_without_a_change(void **state)
     assert_false(meta_add(&meta, "n", "\x80"));
     assert_int_equal(meta.count, 1);
     assert_int_equal(meta.used, 4);
+    assert_true(meta_add(&meta, "n", "m"));
     assert_true(meta_add(&meta, "b", "a")); /* a value is not a name */
+    assert_false(meta_add(&meta, "n", "m"));
 }
 
 static void meta_ends_at_its_bytes(void **state)
@@ -323,17 +325,27 @@ static void everything_in_a_record_weighs(void **state)
     size_t weight = record_weight(&record), more;
     struct grant *grant = add_grant("a", 1, 0);
     assert_true((more = record_weight(&record)) > weight);
+    text_copy(grant->request, sizeof grant->request, "a+");
+    text_copy(grant->holder, sizeof grant->holder, "h++");
+    assert_int_equal(record_weight(&record), more + 3);
+    more += 3;
     assert_true(meta_add(&grant->meta, "n", "v"));
     assert_int_equal(record_weight(&record), more + strlen("\"n\":\"v\","));
     weight = record_weight(&record);
     struct place *place = add_place("b", 2);
     assert_true((more = record_weight(&record)) > weight);
+    text_copy(place->request, sizeof place->request, "b+");
+    text_copy(place->holder, sizeof place->holder, "h++");
+    assert_int_equal(record_weight(&record), more + 3);
+    more += 3;
     place->offered = true;
     assert_true(record_weight(&record) > more);
     weight = record_weight(&record);
     text_copy(record.cooling.by, sizeof record.cooling.by, "xy");
     text_copy(record.delay.by, sizeof record.delay.by, "z");
     assert_int_equal(record_weight(&record), weight + 3);
+    text_copy(record.key, sizeof record.key, "key");
+    assert_int_equal(record_weight(&record), weight + 5);
 }
 
 int main(void)

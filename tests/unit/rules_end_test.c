@@ -213,6 +213,21 @@ static void a_break_now_lifts_the_delay(void **state)
     assert_standing("- | b!");
 }
 
+static void a_break_now_lifts_a_delay_that_nobody_waits_for(void **state)
+{
+    (void)state;
+    struct request request = asking("a");
+    request.lock_delay_ms = 3000;
+    (void)act(request);
+    pass(TTL_MS);
+    request = asking("b");
+    request.waits = false;
+    (void)act(request);
+    assert_standing("- | - delayed");
+    assert_kind(act(breaking(/* now= */ true)), VERDICT_DONE, /* write= */ true);
+    assert_false(record_needed(&record));
+}
+
 static void a_break_of_a_free_key_changes_nothing(void **state)
 {
     (void)state;
@@ -412,6 +427,7 @@ int main(void)
         cmocka_unit_test_setup(a_broken_grant_still_keeps_others_out, fresh),
         cmocka_unit_test_setup(a_break_now_frees_at_once, fresh),
         cmocka_unit_test_setup(a_break_now_lifts_the_delay, fresh),
+        cmocka_unit_test_setup(a_break_now_lifts_a_delay_that_nobody_waits_for, fresh),
         cmocka_unit_test_setup(a_break_of_a_free_key_changes_nothing, fresh),
         cmocka_unit_test_setup(a_break_that_finds_the_dead_names_the_next, fresh),
         cmocka_unit_test_setup(a_break_after_a_delay_names_the_next, fresh),

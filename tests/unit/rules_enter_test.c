@@ -173,6 +173,18 @@ static void another_limit_is_a_mismatch(void **state)
     assert_kind(act(asking_slot("b", 1)), VERDICT_MISMATCH, /* write= */ false);
 }
 
+/* What it saw of the dead is left to those who fit. */
+static void a_mismatch_writes_nothing(void **state)
+{
+    (void)state;
+    (void)act(asking_slot("a", 2));
+    pass(9000);
+    (void)act(asking_slot("b", 2));
+    pass(1000);
+    assert_kind(act(asking_slot("c", 3)), VERDICT_MISMATCH, /* write= */ false);
+    assert_standing("a+b | -");
+}
+
 static void who_waits_keeps_the_limit_too(void **state)
 {
     (void)state;
@@ -360,6 +372,17 @@ static void who_does_not_wait_leaves_no_place_behind(void **state)
     assert_standing("a | -");
 }
 
+static void who_waits_no_longer_gives_up_its_place(void **state)
+{
+    (void)state;
+    (void)ask("a");
+    (void)ask("b");
+    struct request request = asking("b");
+    request.waits = false;
+    assert_kind(act(request), VERDICT_BUSY, /* write= */ true);
+    assert_standing("a | -");
+}
+
 static void leaving_gives_up_the_place(void **state)
 {
     (void)state;
@@ -381,6 +404,19 @@ static void leaving_passes_an_offer_on(void **state)
     struct verdict verdict = act(doing(VERB_LEAVE, "b"));
     assert_kind(verdict, VERDICT_DONE, /* write= */ true);
     assert_int_equal(verdict.offered, 1);
+    assert_standing("- | c!");
+}
+
+static void leaving_clears_the_dead_away(void **state)
+{
+    (void)state;
+    (void)ask("a");
+    (void)ask("b");
+    (void)ask("c");
+    pass(TTL_MS);
+    struct verdict verdict = act(doing(VERB_LEAVE, "b"));
+    assert_kind(verdict, VERDICT_DONE, /* write= */ true);
+    assert_int_equal(verdict.expired, 1);
     assert_standing("- | c!");
 }
 
@@ -419,6 +455,7 @@ int main(void)
         cmocka_unit_test_setup(a_large_semaphore_ends_at_the_limit_of_grants, fresh),
         cmocka_unit_test_setup(a_semaphore_of_one_excludes, fresh),
         cmocka_unit_test_setup(another_limit_is_a_mismatch, fresh),
+        cmocka_unit_test_setup(a_mismatch_writes_nothing, fresh),
         cmocka_unit_test_setup(who_waits_keeps_the_limit_too, fresh),
         cmocka_unit_test_setup(a_key_that_nobody_uses_takes_another_limit, fresh),
         cmocka_unit_test_setup(a_dead_holders_limit_is_gone_with_it, fresh),
@@ -434,8 +471,10 @@ int main(void)
         cmocka_unit_test_setup(an_offer_does_not_change_its_mode, fresh),
         cmocka_unit_test_setup(a_request_from_another_process_takes_its_place_along, fresh),
         cmocka_unit_test_setup(who_does_not_wait_leaves_no_place_behind, fresh),
+        cmocka_unit_test_setup(who_waits_no_longer_gives_up_its_place, fresh),
         cmocka_unit_test_setup(leaving_gives_up_the_place, fresh),
         cmocka_unit_test_setup(leaving_passes_an_offer_on, fresh),
+        cmocka_unit_test_setup(leaving_clears_the_dead_away, fresh),
         cmocka_unit_test_setup(leaving_gives_an_unheard_grant_back, fresh),
         cmocka_unit_test_setup(looking_changes_nothing, fresh),
     };

@@ -364,6 +364,27 @@ static void on_one_clock_an_old_grant_is_renewed(void **state)
     assert_int_equal(grant_of("B")->renewed.time_ms, view.at.time_ms);
 }
 
+/* Its place did not carry the meta, so who brings some writes once. */
+static void on_one_clock_meta_is_written_by_its_owner(void **state)
+{
+    (void)state;
+    struct meta none = {0}, meta = {0};
+    assert_true(meta_add(&meta, "pid", "17"));
+    queue_up("BC");
+    view.one_clock = true;
+    (void)release("a");
+    struct request request = asking("B");
+    request.meta = &none;
+    assert_kind(act(request), VERDICT_GRANTED, /* write= */ false);
+    request.meta = &meta;
+    uint64_t token = token_of_holder("B");
+    assert_granted(act(request));
+    assert_true(token_of_holder("B") == token);
+    assert_int_equal(grant_of("B")->meta.count, 1);
+    assert_memory_equal(grant_of("B")->meta.text, "pid\00017", 7);
+    assert_kind(act(request), VERDICT_GRANTED, /* write= */ false);
+}
+
 static void grants_of_one_write_are_a_step_apart(void **state)
 {
     (void)state;
@@ -393,6 +414,19 @@ static void who_enters_comes_before_who_is_let_in_behind_it(void **state)
     assert_standing("b+c+d | -");
     assert_int_equal(grant_of("c")->n, GRANT_STEP);
     assert_int_equal(grant_of("d")->n, 2 * GRANT_STEP);
+}
+
+/* It is not the first in line, but who lets the first in lets itself in behind it. */
+static void who_lets_others_in_may_be_among_them(void **state)
+{
+    (void)state;
+    queue_up("bc");
+    view.one_clock = true;
+    pass(TTL_MS);
+    struct verdict verdict = act(asking_shared("c"));
+    assert_granted(verdict);
+    assert_int_equal(verdict.n, GRANT_STEP);
+    assert_standing("b+c | -");
 }
 
 static void a_later_write_counts_n_anew(void **state)
@@ -435,8 +469,10 @@ int main(void)
         cmocka_unit_test_setup(on_one_clock_a_release_grants, fresh),
         cmocka_unit_test_setup(on_one_clock_the_granted_only_looks, fresh),
         cmocka_unit_test_setup(on_one_clock_an_old_grant_is_renewed, fresh),
+        cmocka_unit_test_setup(on_one_clock_meta_is_written_by_its_owner, fresh),
         cmocka_unit_test_setup(grants_of_one_write_are_a_step_apart, fresh),
         cmocka_unit_test_setup(who_enters_comes_before_who_is_let_in_behind_it, fresh),
+        cmocka_unit_test_setup(who_lets_others_in_may_be_among_them, fresh),
         cmocka_unit_test_setup(a_later_write_counts_n_anew, fresh),
     };
     return cmocka_run_group_tests_name("rules_queue", tests, NULL, NULL);

@@ -187,6 +187,47 @@ static void tickets_begin_again_when_nobody_waits(void **state)
     assert_int_equal(place_of("b")->ticket, 1);
 }
 
+/* Readers whose meta fills the record to the last byte that the decoder takes, and beyond. */
+static void make_up_a_full_record(void)
+{
+    char value[META_MAX];
+    memset(value, 'v', sizeof value);
+    value[META_MAX - 3] = '\0';
+    record_init(&record, "k");
+    for (size_t i = 0; i < GRANTS_MAX - 10; i++) {
+        struct grant *grant = record_add_grant(&record);
+        (void)snprintf(grant->holder, sizeof grant->holder, "h%zu", i);
+        (void)snprintf(grant->request, sizeof grant->request, "r%zu", i);
+        grant->mode = MODE_SHARED;
+        grant->ttl_ms = TTL_MS;
+        grant->n = (uint16_t)i;
+        grant->granted = grant->renewed = view.at;
+        grant->granted.revision = grant->renewed.revision = 7;
+        assert_true(meta_add(&grant->meta, "m", value));
+    }
+    assert_true(record_weight(&record) > RECORD_MAX);
+}
+
+static void a_record_too_full_to_be_changed_is_left_alone(void **state)
+{
+    (void)state;
+    static const enum verb verbs[] = {VERB_RENEW, VERB_BREAK};
+    make_up_a_full_record();
+    for (size_t i = 0; i < 2; i++) {
+        struct request request = doing(verbs[i], "r1");
+        request.reason = "too many";
+        struct verdict verdict = act(request);
+        assert_kind(verdict, VERDICT_MISMATCH, /* write= */ false);
+        assert_string_equal(verdict.why, "the record is too full to be changed");
+    }
+    assert_full(ask("z"));
+    struct request request = doing(VERB_BREAK, "op");
+    request.reason = "too many";
+    request.now = true;
+    assert_kind(act(request), VERDICT_DONE, /* write= */ true);
+    assert_false(record_needed(&record));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +239,7 @@ int main(void)
         cmocka_unit_test_setup(meta_is_left_out_of_a_full_record, fresh),
         cmocka_unit_test_setup(a_place_does_not_outgrow_the_record, fresh),
         cmocka_unit_test_setup(tickets_end_like_the_queue, fresh),
+        cmocka_unit_test_setup(a_record_too_full_to_be_changed_is_left_alone, fresh),
         cmocka_unit_test_setup(tickets_begin_again_when_nobody_waits, fresh),
     };
     return cmocka_run_group_tests_name("rules_room", tests, NULL, NULL);

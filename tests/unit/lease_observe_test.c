@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a waiter sees on its own clock: when it looks again, how long it has seen a grant, a
+ * cooldown or an offer unchanged, and that what it has not seen counts for nothing.
+ */
+#include "lease_kit.h"
+
+/* "b" holds, the lease waits behind it. */
+static void wait_behind_b(void)
+{
+    (void)neighbour(VERB_ASK, "b");
+    begin();
+    carry_out();
+    assert_line("asking + answer conflict -> asking; verdict waiting; swap if revision 1");
+    carry_out();
+    assert_line("asking + answer ok -> waiting; told waiting");
+}
+
+static struct request slot_of(const char *who, int32_t priority)
+{
+    struct request request = neighbours_request(VERB_ASK, who);
+    request.mode = MODE_SLOT;
+    request.limit = 2;
+    request.priority = priority;
+    return request;
+}
+
+static void the_next_in_line_looks_when_the_lease_ends(void **state)
+{
+    (void)state;
+    options.look_ms = 100000;
+    wait_behind_b();
+    wake_between(START_MS + 9000, START_MS + 9000);
+    assert_line("waiting + timer -> waiting; read");
+    carry_out();
+    assert_line("waiting + answer ok -> asking; verdict granted, expired 1; swap if revision 2");
+    carry_out();
+    assert_int_equal(lease.state, LEASE_HELD);
+}
+
+static void the_next_in_line_looks_when_the_delay_ends(void **state)
+{
+    (void)state;
+    options.look_ms = 100000;
+    struct request request = neighbours_request(VERB_ASK, "b");
+    request.lock_delay_ms = 3000;
+    (void)neighbour_does(request);
+    begin();
+    carry_out();
+    carry_out();
+    wake();
+    carry_out();
+    carry_out();
+    assert_int_equal(lease.state, LEASE_WAITING);
+    wake_between(START_MS + 12000, START_MS + 12000);
+}
+
+static void who_is_further_back_looks_now_and_then(void **state)
+{
+    (void)state;
+    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ASK, "c");
+    begin();
+    carry_out();
+    carry_out();
+    wake_between(START_MS + 3750, START_MS + 6250);
+}
+
+/* The store says when a lease ends, or nobody can. */
+static void without_a_time_it_looks_now_and_then(void **state)
+{
+    (void)state;
+    options.store.judge = JUDGE_SESSION;
+    options.look_ms = 20000;
+    wait_behind_b();
+    wake_between(START_MS + 15000, START_MS + 25000);
+}
+
+static void without_a_clock_it_looks_when_it_has_seen_enough(void **state)
+{
+    (void)state;
+    options.store.judge = JUDGE_OBSERVED;
+    options.look_ms = 100000;
+    now_ms += 5000;
+    (void)neighbour(VERB_ASK, "b");
+    begin();
+    carry_out();
+    now_ms += 200;
+    carry_out();
+    wake_between(START_MS + 5000 + 9000, START_MS + 5000 + 9000);
+}
+
+/* The record was written where there is no clock: no overflow, and a look all the same. */
+static void a_lease_of_unknown_age_is_looked_at_now_and_then(void **state)
+{
+    (void)state;
+    wait_behind_b();
+    happens_knowing(EVENT_NOTICE);
+    struct event event = {.kind = EVENT_NOTICE, .now_ms = now_ms, .known = true};
+    event.at.revision = 2;
+    event.at.time_ms = TIME_UNKNOWN;
+    lease_step(&lease, &event, &record, &out, NULL);
+    assert_true(out.wake_at_ms <= START_MS + 6250);
+    event.at.time_ms = now_ms;
+    record.grants[0].renewed.time_ms = TIME_UNKNOWN;
+    lease_step(&lease, &event, &record, &out, NULL);
+    assert_true(out.wake_at_ms > now_ms && out.wake_at_ms <= START_MS + 6250);
+}
+
+static void a_lapsed_offer_is_passed_on_to_us(void **state)
+{
+    (void)state;
+    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ASK, "c");
+    begin();
+    carry_out();
+    carry_out();
+    (void)neighbour(VERB_RELEASE, "b");
+    happens(EVENT_NOTICE);
+    carry_out();
+    assert_int_equal(lease.state, LEASE_WAITING);
+    wake_between(START_MS + 1000, START_MS + 1000 + 10); /* "c" is offered, we are next */
+    carry_out();
+    assert_line("waiting + answer ok -> asking; verdict granted, passed on 1; swap if revision 4");
+}
+
+static void who_is_further_back_leaves_a_lapsed_offer_to_others(void **state)
+{
+    (void)state;
+    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ASK, "c");
+    (void)neighbour(VERB_ASK, "d");
+    begin();
+    carry_out();
+    carry_out();
+    (void)neighbour(VERB_RELEASE, "b");
+    happens(EVENT_NOTICE);
+    carry_out();
+    wake_between(START_MS + 1000 + 300, START_MS + 1000 + 310);
+}
+
+/* Two offers of different age, the older one to a later ticket: only that one has lapsed. */
+static void the_oldest_offer_lapses_first(void **state)
+{
+    (void)state;
+    options.store.judge = JUDGE_SESSION;
+    options.request.mode = MODE_SLOT;
+    options.request.limit = 2;
+    (void)neighbour_does(slot_of("b", 0));
+    (void)neighbour_does(slot_of("e", 0));
+    (void)neighbour_does(slot_of("c", 0));
+    (void)neighbour_does(slot_of("d", 5));
+    begin();
+    carry_out();
+    carry_out();
+    (void)neighbour(VERB_RELEASE, "b");
+    happens(EVENT_NOTICE);
+    carry_out();
+    now_ms += 600;
+    (void)neighbour(VERB_RELEASE, "e");
+    happens(EVENT_NOTICE);
+    carry_out();
+    assert_int_equal(lease.state, LEASE_WAITING);
+    now_ms = START_MS + 1000;
+    happens(EVENT_NOTICE);
+    carry_out();
+    assert_line("waiting + answer ok -> asking; verdict granted, passed on 1; swap if revision 7");
+    assert_pokes(""); /* "c" was named before, and knows */
+    assert_true(record_place_by_request(&record, "c")->offered);
+}
+
+/* How long it has watched another offer says nothing about this one. */
+static void an_offer_that_was_never_seen_has_not_lapsed(void **state)
+{
+    (void)state;
+    options.store.judge = JUDGE_SESSION;
+    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ASK, "c");
+    (void)neighbour(VERB_ASK, "d");
+    begin();
+    carry_out();
+    carry_out();
+    (void)neighbour(VERB_RELEASE, "b");
+    happens(EVENT_NOTICE);
+    carry_out(); /* sees the offer to "c" */
+    now_ms += 1000;
+    (void)neighbour(VERB_ASK, "c");
+    (void)neighbour(VERB_RELEASE, "c");
+    happens_knowing(EVENT_LET_GO);
+    assert_line("waiting + let go -> leaving; verdict done; swap if revision 7");
+    assert_true(record_place_by_request(&record, "d")->offered);
+}
+
+static void offers_of_one_write_lapse_together(void **state)
+{
+    (void)state;
+    (void)neighbour(VERB_ASK, "b");
+    for (char who[] = "c"; who[0] <= 'd'; who[0]++) {
+        struct request reader = neighbours_request(VERB_ASK, who);
+        reader.mode = MODE_SHARED;
+        (void)neighbour_does(reader);
+    }
+    begin();
+    carry_out();
+    carry_out();
+    (void)neighbour(VERB_RELEASE, "b");
+    happens(EVENT_NOTICE);
+    carry_out();
+    wake_between(START_MS + 1000, START_MS + 1000 + 10);
+    carry_out();
+    assert_line("waiting + answer ok -> asking; verdict granted, passed on 2; swap if revision 5");
+}
+
+/* Our request was repeated by another process, which now waits under it. */
+static void who_has_lost_its_place_to_a_twin_still_looks(void **state)
+{
+    (void)state;
+    options.look_ms = 100000;
+    wait_behind_b();
+    struct request twin = neighbours_request(VERB_ASK, "a");
+    twin.session = 'z';
+    (void)neighbour_does(twin);
+    happens_knowing(EVENT_NOTICE);
+    assert_line("waiting + notice -> waiting");
+    assert_int_equal(out.wake_at_ms, START_MS + 9000);
+}
+
+/* The lease that blocks us is over already, by the copy: no reason to look in a hurry. */
+static void a_look_is_never_at_once(void **state)
+{
+    (void)state;
+    wait_behind_b();
+    now_ms += 1000;
+    struct event event = {.kind = EVENT_NOTICE, .now_ms = now_ms, .known = true};
+    event.at.revision = 2;
+    event.at.time_ms = now_ms + 60000;
+    lease_step(&lease, &event, &record, &out, NULL);
+    assert_int_equal(out.wake_at_ms, now_ms + 10);
+}
+
+/* By the clock the lease begins in the future: what it saw itself counts. */
+static void a_clock_set_back_is_not_waited_for(void **state)
+{
+    (void)state;
+    options.look_ms = 100000;
+    wait_behind_b();
+    now_ms += 1000;
+    happens_knowing(EVENT_NOTICE);
+    struct event event = {.kind = EVENT_NOTICE, .now_ms = now_ms, .known = true};
+    event.at.revision = 2;
+    event.at.time_ms = 1;
+    lease.next_at_ms = NEVER;
+    lease_step(&lease, &event, &record, &out, NULL);
+    assert_int_equal(out.wake_at_ms, START_MS + 9000);
+}
+
+static void an_observer_takes_over_what_it_saw_unchanged(void **state)
+{
+    (void)state;
+    options.store.judge = JUDGE_OBSERVED;
+    options.look_ms = 100000;
+    wait_behind_b();
+    wake();
+    carry_out();
+    assert_line("waiting + answer ok -> asking; verdict granted, expired 1; swap if revision 2");
+}
+
+static void an_observer_sees_renewals(void **state)
+{
+    (void)state;
+    options.store.judge = JUDGE_OBSERVED;
+    options.look_ms = 100000;
+    wait_behind_b();
+    now_ms += 5000;
+    (void)neighbour(VERB_RENEW, "b");
+    wake_between(START_MS + 9000, START_MS + 9000);
+    carry_out();
+    assert_line("waiting + answer ok -> waiting; verdict waiting");
+    wake_between(START_MS + 18000, START_MS + 18000); /* nine seconds from when it saw it */
+}
+
+/* A copy that came with a notice was not looked at in the store: how long it is so, nobody knows.
+ */
+static void a_renewal_that_was_never_seen_has_not_run_out(void **state)
+{
+    (void)state;
+    options.store.judge = JUDGE_OBSERVED;
+    wait_behind_b();
+    now_ms += 8900;
+    (void)neighbour(VERB_RENEW, "b");
+    now_ms += 1000;
+    happens_knowing(EVENT_LET_GO);
+    assert_line("waiting + let go -> leaving; verdict done; swap if revision 3");
+    assert_int_equal(record.grant_count, 1);
+}
+
+static void waiters_look_at_different_times(void **state)
+{
+    (void)state;
+    struct sighting sightings[2] = {0};
+    int64_t looks_ms[2];
+    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ASK, "c");
+    for (uint64_t i = 0; i < 2; i++) {
+        options.request.request = options.request.holder = i == 0 ? "x" : "y";
+        options.request.session = 'x' + i;
+        lease_init(&lease, &options, &sightings[i], /* seed= */ i);
+        happens(EVENT_START);
+        carry_out();
+        carry_out();
+        looks_ms[i] = out.wake_at_ms;
+    }
+    assert_true(looks_ms[0] != looks_ms[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LEASE_TEST(the_next_in_line_looks_when_the_lease_ends),
+        LEASE_TEST(the_next_in_line_looks_when_the_delay_ends),
+        LEASE_TEST(who_is_further_back_looks_now_and_then),
+        LEASE_TEST(without_a_time_it_looks_now_and_then),
+        LEASE_TEST(without_a_clock_it_looks_when_it_has_seen_enough),
+        LEASE_TEST(a_lease_of_unknown_age_is_looked_at_now_and_then),
+        LEASE_TEST(a_lapsed_offer_is_passed_on_to_us),
+        LEASE_TEST(who_is_further_back_leaves_a_lapsed_offer_to_others),
+        LEASE_TEST(the_oldest_offer_lapses_first),
+        LEASE_TEST(an_offer_that_was_never_seen_has_not_lapsed),
+        LEASE_TEST(offers_of_one_write_lapse_together),
+        LEASE_TEST(who_has_lost_its_place_to_a_twin_still_looks),
+        LEASE_TEST(a_look_is_never_at_once),
+        LEASE_TEST(a_clock_set_back_is_not_waited_for),
+        LEASE_TEST(an_observer_takes_over_what_it_saw_unchanged),
+        LEASE_TEST(an_observer_sees_renewals),
+        LEASE_TEST(a_renewal_that_was_never_seen_has_not_run_out),
+        LEASE_TEST(waiters_look_at_different_times),
+    };
+    return cmocka_run_group_tests_name("lease_observe", tests, NULL, NULL);
+}
