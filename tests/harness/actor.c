@@ -145,7 +145,7 @@ static void tell(struct world *world, struct actor *actor)
         actor->inside = true;
         actor->lost = false;
         actor->token = actor->lease.token;
-        actor->order = world->acquisitions[actor->number].order;
+        actor->order = oracle_order(&world->acquisitions[actor->number], actor->token);
     } else if (out->told == TOLD_LOST) {
         actor->lost = true;
     } else if (out->told == TOLD_ENDED) {

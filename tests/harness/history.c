@@ -99,7 +99,9 @@ static void close_errand(struct world *world, const struct actor *actor, const s
 /* Who gives up also gives back what it was granted unheard: nobody is told of either. */
 static void note_silent_release(struct world *world, const struct actor *actor)
 {
-    uint64_t token = world->acquisitions[actor->number].token;
+    const struct acquisition *own = &world->acquisitions[actor->number];
+    size_t last = (own->grant_count + TOKENS_MAX - 1) % TOKENS_MAX;
+    uint64_t token = own->grant_count > 0 ? own->tokens[last] : 0;
     int open = world->history->open[actor->index];
     if (token == 0 || open == NO_OPERATION)
         return;

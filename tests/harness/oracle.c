@@ -143,8 +143,9 @@ static void check_new_grant(struct world *world, const struct change *change,
     if (grant->bound != acquisition->bound || grant->lock_delay_ms != acquisition->lock_delay_ms ||
         grant->ttl_ms != acquisition->ttl_ms)
         oracle_fail(world, change->writer, "rule 11", "granted on other terms than asked for");
-    acquisition->token = token;
-    acquisition->order = ++key->grant_order;
+    size_t slot = acquisition->grant_count++ % TOKENS_MAX;
+    acquisition->tokens[slot] = token;
+    acquisition->orders[slot] = ++key->grant_order;
     const struct span *cooling = &world->before.cooling, *delay = &world->before.delay;
     if (cooling->length_ms > 0 && !may_have_passed(world, &cooling->since, cooling->length_ms))
         oracle_fail(world, change->writer, "rule 5", "granted in a cooldown");
@@ -319,10 +320,19 @@ void oracle_deadline(struct world *world, const struct actor *actor)
         oracle_fail(world, actor, "rule 3", "its kill time is after the end of its lease");
 }
 
+/* The place of that token's grant among all of its key; 0: not one of this acquisition's. */
+uint32_t oracle_order(const struct acquisition *own, uint64_t token)
+{
+    for (size_t i = 0; i < TOKENS_MAX; i++)
+        if (own->tokens[i] == token)
+            return own->orders[i];
+    return 0;
+}
+
 static void check_held(struct world *world, const struct actor *actor)
 {
     const struct acquisition *own = &world->acquisitions[actor->number];
-    if (own->token == 0 || own->token != actor->lease.token)
+    if (oracle_order(own, actor->lease.token) == 0)
         oracle_fail(world, actor, "rule 2", "told a token that was not granted to it");
     oracle_alone(world, actor);
 }

@@ -23,6 +23,7 @@ struct change {
 };
 void oracle_changed(struct world *world, const struct change *change);
 void oracle_told(struct world *world, struct actor *actor, const struct lease_output *out);
+uint32_t oracle_order(const struct acquisition *own, uint64_t token);
 /* The actor was granted or has renewed. */
 void oracle_deadline(struct world *world, const struct actor *actor);
 /* The guarded resource is written with the token of the grant that was the `order`-th. */

@@ -13,7 +13,7 @@
 
 #include <stdio.h>
 
-enum { ACTORS_MAX = 12, KEYS_MAX = 3, NUMBERS_MAX = 4096 };
+enum { ACTORS_MAX = 12, KEYS_MAX = 3, NUMBERS_MAX = 4096, TOKENS_MAX = 4 };
 
 /* Chances are in 1/10,000. */
 struct faults {
@@ -88,9 +88,11 @@ struct acquisition {
     bool bound;
     int64_t ttl_ms, lock_delay_ms;
     uint64_t errand_token; /* renewed or released by an errand */
-    uint64_t token;        /* granted by the store; 0: not yet */
-    uint32_t order;        /* of its grant */
-    bool taken_away;       /* by `break --now`, or by somebody else with its token */
+    /* What the store granted to it, the newest last: a ghost may follow what it was told. */
+    size_t grant_count;
+    uint64_t tokens[TOKENS_MAX];
+    uint32_t orders[TOKENS_MAX]; /* of these among all grants of the key */
+    bool taken_away;             /* by `break --now`, or by somebody else with its token */
 };
 
 struct key_truth {
