@@ -113,10 +113,23 @@ static void note_silent_release(struct world *world, const struct actor *actor)
     world->history->ops[release].call_ms = world->history->ops[open].call_ms;
 }
 
+/*
+ * Somebody asked more than once, was granted unheard, perhaps renewed that grant unheard, and was
+ * never told. The checker's lock has no word for that; the oracle has looked at every write of it.
+ */
+static void note_unheard_grant(struct world *world, const struct actor *actor)
+{
+    bool granted = world->acquisitions[actor->number].grant_count > 0;
+    if (granted && world->history->unheard[actor->index] > 0)
+        world->history->spoiled = true;
+}
+
 static void close_ask(struct world *world, const struct actor *actor, enum linear_result result)
 {
-    if (result != LINEAR_OK)
+    if (result != LINEAR_OK) {
         note_silent_release(world, actor);
+        note_unheard_grant(world, actor);
+    }
     close_operation(world, &world->history->open[actor->index], result);
     if (result != LINEAR_OK && result != LINEAR_UNKNOWN)
         note_stragglers(world, actor, LINEAR_ACQUIRE);
@@ -243,6 +256,8 @@ void history_crash(struct world *world, const struct actor *actor)
         return;
     if (actor->busy && actor->options.request.verb == VERB_BREAK)
         history->spoiled = true;
+    if (actor->busy && history->open[actor->index] != NO_OPERATION)
+        note_unheard_grant(world, actor);
     history->open[actor->index] = history->renewing[actor->index] = NO_OPERATION;
 }
 
