@@ -190,6 +190,44 @@ static void bytes_that_are_no_record_are_trouble(void **state)
     }
 }
 
+/* What the store knows beside the record: of each grant, place and span, and of no other. */
+static void liveness_comes_with_the_answer(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"leasehold\":1,\"key\":\"k\",\"next\":3,\"grants\":["
+        "{\"holder\":\"h\",\"request\":\"r\",\"session\":\"1\",\"mode\":\"shared\","
+        "\"granted\":\"this\",\"ttl_ms\":9},"
+        "{\"holder\":\"h\",\"request\":\"s\",\"session\":\"2\",\"mode\":\"shared\",\"n\":1,"
+        "\"granted\":\"this\",\"ttl_ms\":9}],\"places\":["
+        "{\"holder\":\"h\",\"request\":\"t\",\"session\":\"3\",\"mode\":\"shared\","
+        "\"ticket\":1,\"ttl_ms\":9},"
+        "{\"holder\":\"h\",\"request\":\"u\",\"session\":\"4\",\"mode\":\"shared\","
+        "\"ticket\":2,\"ttl_ms\":9}]}";
+    static const uint64_t dead[] = {4, 1};
+    struct store_answer answer = answer_with(text);
+    uint64_t ended[] = {77, token_of(&answer.written, 1)};
+    exchange(&answer);
+    assert_false(record.grants[0].dead || record.grants[1].over || record.places[1].dead);
+    assert_false(record.cooling.over || record.delay.over);
+    answer.dead_sessions = dead;
+    answer.dead_count = 2;
+    answer.ended_tokens = ended;
+    answer.ended_count = 2;
+    exchange(&answer);
+    assert_true(record.grants[0].dead && !record.grants[1].dead);
+    assert_true(!record.grants[0].over && record.grants[1].over);
+    assert_true(!record.places[0].dead && record.places[1].dead);
+    assert_false(record.cooling.over || record.delay.over);
+    answer.cooling_over = true;
+    exchange(&answer);
+    assert_true(record.cooling.over && !record.delay.over);
+    answer.cooling_over = false;
+    answer.delay_over = true;
+    exchange(&answer);
+    assert_true(!record.cooling.over && record.delay.over);
+}
+
 /* The way there. */
 
 static const struct lease_options options = {
@@ -244,6 +282,17 @@ static void a_renewal_by_token_carries_only_its_terms(void **state)
     assert_true(request.bound);
 }
 
+static void a_request_names_whom_to_wake(void **state)
+{
+    (void)state;
+    struct lease_output output = {.action = ACTION_DELETE, .poke_count = 2, .poke = {8, 9}};
+    struct store_request request;
+    exchange_request(&lease, &output, &record, bytes, sizeof bytes, &request);
+    assert_int_equal(request.poke_count, 2);
+    assert_int_equal(request.poke[0], 8);
+    assert_int_equal(request.poke[1], 9);
+}
+
 static void capabilities_become_facts(void **state)
 {
     (void)state;
@@ -275,9 +324,11 @@ int main(void)
         cmocka_unit_test(an_impossible_time_is_trouble),
         cmocka_unit_test(an_impossible_present_is_trouble),
         cmocka_unit_test(bytes_that_are_no_record_are_trouble),
+        cmocka_unit_test(liveness_comes_with_the_answer),
         cmocka_unit_test(a_read_and_a_delete_carry_no_bytes),
         cmocka_unit_test(a_swap_carries_the_encoded_record),
         cmocka_unit_test(a_renewal_by_token_carries_only_its_terms),
+        cmocka_unit_test(a_request_names_whom_to_wake),
         cmocka_unit_test(capabilities_become_facts),
     };
     return cmocka_run_group_tests_name("exchange", tests, NULL, NULL);
