@@ -78,7 +78,8 @@ struct store_answer {
     bool cooling_over, delay_over;
 };
 
-/* May submit further requests. Key, bytes and pokes of a request must stay until it is called. */
+/* May submit further requests, but must not write in the middle of a list. Key, bytes and pokes of
+ * a request must stay until it is called. */
 typedef void store_done(void *caller, const struct store_answer *answer);
 
 /* Where a driver gets its time from; the only clock that it may read. */
