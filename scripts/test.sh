@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds what the suites need and runs them one after another: test.sh [--proof]. Every suite
-# speaks TAP; its output is kept in build/logs and shown when something in it failed.
+# speaks TAP; its output is kept in build/logs and shown when something in it failed, or when it
+# has figures to tell: seeds and states, the table of mutants, branches.
 # The last line is "N passed, N failed".
 set -euo pipefail
 
@@ -26,6 +27,7 @@ mutants  | mutants | scripts/mutants.sh 2000                 | scripts/mutants.s
 fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh --proof
 coverage |         | scripts/coverage.sh core 100            | =
 '
+figures='simulate explore mutants fuzz coverage'
 limit_s=1200
 proof=false
 if [[ ${1:-} == --proof ]]; then
@@ -100,6 +102,8 @@ run_suite() {
     if ((bad)); then
         cat "$log"
         printf '== end of %s (status %s)\n' "$name" "$status"
+    elif [[ " $figures " == *" $name "* ]]; then
+        sed '/ of [0-9]* seeds$/d; s/^/    /' "$log"
     fi
 }
 
