@@ -301,7 +301,8 @@ static void check_refused(struct world *world, const struct actor *actor)
     if (grant == NULL)
         return;
     /* A doubled create that lands after the answer is a ghost: it costs one TTL, as we state. */
-    bool ghost = grant->granted.time_ms >= actor->heard.now_ms;
+    int64_t granted_ms = grant->granted.time_ms + world->rules.tick_ms - 1; /* at the latest */
+    bool ghost = granted_ms >= actor->heard.now_ms;
     world->counts->ghosts += ghost ? 1 : 0;
     if (!ghost)
         oracle_fail(world, actor, "rule 4", "told busy while it was granted");
