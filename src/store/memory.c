@@ -266,20 +266,29 @@ static void submit(void *state, const struct store_request *request, store_done 
     case VERB_STORE_WATCH:
         watch(memory, request, done, caller);
         return;
+    case VERB_STORE_HISTORY:
+        answer = (struct store_answer){.result = ANSWER_TROUBLE,
+                                       .now_ms = memory->clock.now_ms(memory->clock.owner),
+                                       .why = "memory: keeps no history"};
+        done(caller, &answer);
+        return;
     }
     UNREACHABLE("every verb is listed");
 }
 
-static bool open_memory(void *state, const char *url, const struct store_clock *clock)
+static bool open_memory(void *state, const char *url, const struct store_site *site,
+                        struct text *why)
 {
     (void)url;
     struct memory *memory = state;
     memset(memory, 0, offsetof(struct memory, scratch));
     memory->buckets = calloc(BUCKETS_FIRST, sizeof(struct entry *));
-    if (memory->buckets == NULL)
+    if (memory->buckets == NULL) {
+        text_add(why, "memory is short");
         return false;
+    }
     memory->bucket_count = BUCKETS_FIRST;
-    memory->clock = *clock;
+    memory->clock = site->clock;
     memory->magic = MEMORY_MAGIC;
     return true;
 }

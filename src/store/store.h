@@ -40,10 +40,11 @@ enum store_capability {
 
 enum store_verb {
     VERB_STORE_READ,
-    VERB_STORE_SWAP,   /* write the bytes under the condition */
-    VERB_STORE_DELETE, /* under the condition */
-    VERB_STORE_LIST,   /* the keys that begin with `key`: one answer each, then one without more */
-    VERB_STORE_WATCH,  /* an answer for every change of such a key, for as long as it is open */
+    VERB_STORE_SWAP,    /* write the bytes under the condition */
+    VERB_STORE_DELETE,  /* under the condition */
+    VERB_STORE_LIST,    /* the keys that begin with `key`: one answer each, then one without more */
+    VERB_STORE_WATCH,   /* an answer for every change of such a key, for as long as it is open */
+    VERB_STORE_HISTORY, /* the changes of the key, newest first, as far as they are kept */
 };
 
 struct store_request {
@@ -76,15 +77,26 @@ struct store_answer {
     const uint64_t *dead_sessions, *ended_tokens;
     size_t dead_count, ended_count;
     bool cooling_over, delay_over;
+    const char *why; /* trouble: NULL, or what happened and what to do */
 };
 
 /* May submit further requests, but must not write in the middle of a list. Key, bytes and pokes of
  * a request must stay until it is called. */
 typedef void store_done(void *caller, const struct store_answer *answer);
 
-/* Where a driver gets its time from; the only clock that it may read. */
+/* Where a driver without a clock of its own gets its time from; the only one it may read. */
 struct store_clock {
     int64_t (*now_ms)(void *owner);
+    void *owner;
+};
+
+/* For whom a store is opened. */
+struct store_site {
+    struct store_clock clock;
+    uint64_t session;    /* with STORE_SESSIONS: alive for others until the store is closed */
+    int64_t patience_ms; /* no request waits longer than this for another process */
+    /* Another process's write named our session: look at this key. NULL: nobody wants to know. */
+    void (*notice)(void *owner, const char *key);
     void *owner;
 };
 
@@ -92,10 +104,15 @@ struct store_driver {
     const char *scheme;
     unsigned capabilities;
     size_t state_size;
-    bool (*open)(void *state, const char *url, const struct store_clock *clock);
-    void (*close)(void *state);
+    /* When it fails, `why` says what is wrong and what to do; there is nothing to close then. */
+    bool (*open)(void *state, const char *url, const struct store_site *site, struct text *why);
+    void (*close)(void *state); /* what is unanswered stays so */
     void (*submit)(void *state, const struct store_request *request, store_done *done,
                    void *caller);
+    /* NULL where submit() answers at once. Otherwise what was submitted since the last step travels
+     * together in the next one, which may wait for a disk (see beside.h). */
+    void (*step)(void *state);
+    int (*fd)(void *state); /* readable when a step would bring news from others */
 };
 
 extern const struct store_driver memory_driver;

@@ -100,9 +100,10 @@ static double seconds(void)
 
 static void run(struct bench *b, uint64_t keys, uint64_t pairs)
 {
-    struct store_clock clock = {.now_ms = no_time};
+    struct store_site site = {.clock = {.now_ms = no_time}};
+    struct text no_text = {0};
     b->store = malloc(memory_driver.state_size);
-    if (b->store == NULL || !memory_driver.open(b->store, "memory:", &clock))
+    if (b->store == NULL || !memory_driver.open(b->store, "memory:", &site, &no_text))
         abort();
     b->random.state = 1;
     for (uint64_t i = 0; i < keys; i++)

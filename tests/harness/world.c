@@ -84,8 +84,9 @@ void world_init(struct world *world, uint64_t seed, struct counts *counts)
         abort();
     world->heap->size = HEAP_FIRST;
     world->heap->items = malloc(HEAP_FIRST * sizeof *world->heap->items);
-    struct store_clock clock = {.now_ms = store_now, .owner = world};
-    if (world->heap->items == NULL || !memory_driver.open(world->store, "memory:", &clock))
+    struct store_site site = {.clock = {.now_ms = store_now, .owner = world}};
+    struct text no_text = {0};
+    if (world->heap->items == NULL || !memory_driver.open(world->store, "memory:", &site, &no_text))
         abort();
 }
 

@@ -43,7 +43,8 @@ static int64_t store_now(void *owner)
 int open_lease(void **state)
 {
     (void)state;
-    struct store_clock clock = {.now_ms = store_now, .owner = &now_ms};
+    struct store_site site = {.clock = {.now_ms = store_now, .owner = &now_ms}};
+    struct text no_text = {0};
     now_ms = START_MS;
     options = (struct lease_options){.request = {.verb = VERB_ASK,
                                                  .key = "k",
@@ -61,7 +62,7 @@ int open_lease(void **state)
     memset(&out, 0, sizeof out);
     memset(&lease, 0, sizeof lease);
     store = malloc(memory_driver.state_size);
-    return store == NULL || !memory_driver.open(store, "memory:", &clock);
+    return store == NULL || !memory_driver.open(store, "memory:", &site, &no_text);
 }
 
 int close_lease(void **state)

@@ -35,11 +35,12 @@ static int64_t now_of_test(void *owner)
 static int open_store(void **state)
 {
     (void)state;
-    struct store_clock clock = {.now_ms = now_of_test, .owner = &clock_ms};
+    struct store_site site = {.clock = {.now_ms = now_of_test, .owner = &clock_ms}};
+    struct text no_text = {0};
     clock_ms = 5000;
     memset(&heard, 0, sizeof heard);
     store = malloc(memory_driver.state_size);
-    return store == NULL || !memory_driver.open(store, "memory:", &clock);
+    return store == NULL || !memory_driver.open(store, "memory:", &site, &no_text);
 }
 
 static int close_store(void **state)

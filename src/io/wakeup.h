@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How one process of the host wakes another: a FIFO of the waiter's in the store's folder, named
+ * after its session. Nobody is told who does not read; a full FIFO loses what comes, and the
+ * waiter's fallback look makes up for it.
+ */
+#ifndef LEASEHOLD_IO_WAKEUP_H
+#define LEASEHOLD_IO_WAKEUP_H
+
+#include "io/disk.h"
+
+struct wakeup {
+    int folder; /* of the disk; not ours */
+    int file;   /* readable when somebody woke us; −1 when it could not be made */
+    char name[288];
+};
+
+/* Makes ours; without it (no room, no rights) one can still wake others. */
+void wakeup_init(struct wakeup *wakeup, const struct disk *disk, uint64_t session);
+void wakeup_done(struct wakeup *wakeup); /* and removes it */
+
+/* At most 512 bytes of words. A FIFO that nobody reads any more is removed. */
+void wakeup_send(const struct wakeup *wakeup, const struct disk *disk, uint64_t session,
+                 const char *words);
+/* The next words that came, with a NUL; false when there are none. */
+bool wakeup_next(struct wakeup *wakeup, char *words, size_t size);
+
+#endif
