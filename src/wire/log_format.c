@@ -129,9 +129,9 @@ static uint64_t checksum_of(uint64_t generation, uint64_t offset, const unsigned
     return crc64(crc64(0, place, sizeof place), bytes + CHECKSUM, size - CHECKSUM);
 }
 
-void log_record_encode(struct log_record *record, uint64_t generation, uint64_t offset,
-                       unsigned char *bytes)
+void log_record_encode(struct log_record *record, uint64_t generation, unsigned char *bytes)
 {
+    uint64_t offset = record->offset;
     size_t size = log_record_size(record->key_length, record->length);
     ASSERT(record->key_length <= KEY_MAX && record->length <= RECORD_MAX);
     ASSERT(offset % LOG_ALIGN == 0 && record->synced <= offset);
@@ -203,6 +203,7 @@ enum log_reading log_record_decode(const unsigned char *bytes, size_t length, ui
                                .written = {.revision = get64(bytes + 32),
                                            .time_ms = (int64_t)get64(bytes + 40),
                                            .epoch = get16(bytes + 54)},
+                               .offset = offset,
                                .previous = get64(bytes + 24),
                                .synced = get64(bytes + 16),
                                .file_length = (uint64_t)get32(bytes + 60) * LOG_UNIT,

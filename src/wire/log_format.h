@@ -70,6 +70,7 @@ struct log_record {
     const char *bytes; /* for put and home */
     size_t length;
     struct stamp written;
+    uint64_t offset;   /* its place; filled in by whoever reads or writes it */
     uint64_t previous; /* the offset of the key's record before this one, or 0 */
     uint64_t synced;   /* all below it was on the disk when this was written */
     uint64_t file_length;
@@ -94,9 +95,8 @@ void log_home_encode(const struct log_home *home, unsigned char *bytes);
 void log_home_decode(const unsigned char *bytes, struct log_home *out);
 
 size_t log_record_size(size_t key_length, size_t length);
-/* Fills in the checksum. The caller keeps the limits. */
-void log_record_encode(struct log_record *record, uint64_t generation, uint64_t offset,
-                       unsigned char *bytes);
+/* For its offset; fills in the checksum. The caller keeps the limits. */
+void log_record_encode(struct log_record *record, uint64_t generation, unsigned char *bytes);
 /* Is there an intact record at this offset, whatever it chains? Only then is `out` filled in. */
 enum log_reading log_record_decode(const unsigned char *bytes, size_t length, uint64_t offset,
                                    uint64_t generation, struct log_record *out);
