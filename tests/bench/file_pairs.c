@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Acquire and release of free keys, durable: one after the other, 64 at once, against the bare
+ * disk and against Redis.
+ */
+#include "bench_file.h"
+#include "leases.h"
+#include "raw.h"
+#include "redis_peer.h"
+#include "rounds.h"
+
+#include <stdio.h>
+
+enum { SINGLE = 400, FLIGHT = 64, BATCHES = 100, SESSION = 7 };
+
+/* Microseconds for a pair, with so many leases asking together. */
+static double pair_us(struct leases *leases, size_t together, int batches)
+{
+    double from = rounds_seconds();
+    for (int i = 0; i < batches; i++) {
+        leases_take(leases, together, /* first= */ (uint64_t)i % 16 * FLIGHT);
+        leases_give_back(leases, together);
+    }
+    return (rounds_seconds() - from) * 1e6 / batches / (double)together;
+}
+
+static double two_overwrites_us(struct raw *raw)
+{
+    double from = rounds_seconds();
+    for (int i = 0; i < 2 * SINGLE; i++)
+        raw_overwrite(raw);
+    return (rounds_seconds() - from) * 1e6 / SINGLE;
+}
+
+void bench_pairs(const struct bench_site *site)
+{
+    char path[BENCH_PATH];
+    struct raw raw;
+    double ours[ROUNDS], least[ROUNDS];
+    bench_path(site, "pairs.log", path);
+    struct leases *leases = leases_open(path, SESSION, /* most= */ 1);
+    bench_path(site, "raw", path);
+    raw_make(&raw, path);
+    (void)pair_us(leases, /* together= */ 1, SINGLE);
+    for (int i = 0; i < ROUNDS; i++) {
+        ours[i] = pair_us(leases, /* together= */ 1, SINGLE);
+        least[i] = two_overwrites_us(&raw);
+    }
+    (void)printf("== file: acquire+release by one process, one request in flight, synced\n");
+    rounds_say("a pair", ours, "us");
+    rounds_say("two overwrites of 160 bytes with fdatasync", least, "us");
+    rounds_aim(ours, least, AT_MOST, 1.4);
+    raw_done(&raw);
+    leases_close(&leases);
+}
+
+static void invert(double *values)
+{
+    for (int i = 0; i < ROUNDS; i++)
+        values[i] = 1e6 / values[i];
+}
+
+void bench_flight(const struct bench_site *site)
+{
+    char path[BENCH_PATH];
+    double many[ROUNDS], one[ROUNDS], redis[ROUNDS];
+    bench_path(site, "flight.log", path);
+    struct leases *leases = leases_open(path, SESSION, FLIGHT);
+    struct redis_peer *peer = redis_peer_open(site->socket, FLIGHT);
+    (void)pair_us(leases, FLIGHT, BATCHES);
+    (void)redis_peer_pair_us(peer, FLIGHT * BATCHES);
+    for (int i = 0; i < ROUNDS; i++) {
+        many[i] = pair_us(leases, FLIGHT, 4 * BATCHES);
+        one[i] = pair_us(leases, /* together= */ 1, SINGLE);
+        redis[i] = redis_peer_pair_us(peer, FLIGHT * BATCHES);
+    }
+    invert(many);
+    invert(one);
+    invert(redis);
+    (void)printf("== file: acquire+release, 64 requests in flight in one process, synced\n");
+    rounds_say("pairs, 64 in flight", many, "a second");
+    rounds_say("pairs, one in flight", one, "a second");
+    rounds_aim(many, one, AT_LEAST, 40);
+    (void)printf("== file: the same against Redis with appendfsync always, 64 clients that do\n"
+                 "   SET NX PX and DEL, each awaited, on a unix socket\n");
+    rounds_say("pairs, Redis", redis, "a second");
+    rounds_aim(many, redis, AT_LEAST, 3);
+    redis_peer_close(&peer);
+    leases_close(&leases);
+}
