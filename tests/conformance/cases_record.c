@@ -5,8 +5,6 @@
  */
 #include "suite.h"
 
-#include "chair.h"
-
 #include <string.h>
 
 static void a_key_never_written_is_absent(void)

@@ -2,11 +2,12 @@
 /* See chair.h. */
 #include "chair.h"
 
+#include "clock.h"
+
 #include "base/check.h"
 
 #include <poll.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { ANSWER_WITHIN_MS = 10000, PATIENCE_MS = 5000, NAP_MS = 10, REQUESTS_MAX = 4096 };
 
@@ -18,21 +19,6 @@ struct errand {
     size_t of; /* its number among those asked together */
     bool finished;
 };
-
-int64_t suite_now_ms(void)
-{
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_BOOTTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-void suite_sleep(int64_t ms)
-{
-    struct timespec nap = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    while (nanosleep(&nap, &nap) != 0) {
-        /* A signal cut it short. */
-    }
-}
 
 static int64_t now_of_site(void *owner)
 {

@@ -38,8 +38,4 @@ void chair_done(struct chair *chair);
 void packet_put_request(struct packet *packet, const struct store_request *request);
 void packet_next_answer(struct packet *packet, size_t *out_of, struct store_answer *out);
 
-/* The clock of the whole suite: the host's, which also runs in suspend. */
-int64_t suite_now_ms(void);
-void suite_sleep(int64_t ms);
-
 #endif

@@ -7,6 +7,8 @@
  */
 #include "conformance.h"
 
+#include "live.h"
+
 #include "base/check.h"
 
 #include <ctype.h>
@@ -18,9 +20,8 @@
 #include <sys/random.h>
 
 static const struct chapter *const chapters[] = {
-    &record_chapter,
-    &key_chapter,
-    &batch_chapter,
+    &record_chapter, &grant_chapter, &key_chapter,     &batch_chapter,
+    &watch_chapter,  &past_chapter,  &session_chapter, &lease_chapter,
 };
 
 /* What was promised for each store: the only place that knows them by name. */
@@ -197,6 +198,7 @@ static void run_trial(const struct trial *trial)
     (void)snprintf(suite.prefix, sizeof suite.prefix, "%s%zu/", run_prefix(), suite.number);
     bool passed = attempt(trial->run) && attempt(clean_up);
     printf("%sok %zu - %s\n", passed ? "" : "not ", suite.number, trial->name);
+    live_forget();
     suite_forget();
     if (!passed) {
         print_failure();
@@ -232,7 +234,8 @@ static int run_all(void)
 
 static int usage(void)
 {
-    (void)fprintf(stderr, "usage: conformance URL [--processes N] [--only WORDS]\n");
+    (void)fprintf(stderr, "usage: conformance URL [--processes N] [--only WORDS]\n"
+                          "       N is 1, or at least 4: so many parties meet in one case\n");
     return EXIT_FAILURE;
 }
 
@@ -265,7 +268,8 @@ int main(int argc, char **argv)
         else
             return usage();
     }
-    if (suite.url == NULL || suite.processes < 1 || suite.processes > SEATS_MAX)
+    if (suite.url == NULL || suite.processes < 1 || suite.processes > SEATS_MAX ||
+        (suite.processes > 1 && suite.processes < SEATS_MIN))
         return usage();
     ASSERT(getrandom(&suite.run, sizeof suite.run, 0) == sizeof suite.run);
     return find_store() ? run_all() : EXIT_FAILURE;

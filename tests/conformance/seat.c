@@ -229,7 +229,7 @@ void seats_open(const struct store_driver *driver, const char *url, unsigned pro
     table.driver = driver;
     table.url = url;
     table.processes = processes > 1;
-    table.count = processes > 1 ? processes : shared ? SEATS_IN_ONE_PROCESS : 1;
+    table.count = processes > 1 ? processes : shared ? SEATS_MIN : 1;
     for (unsigned i = 0; i < table.count; i++)
         table.seats[i].chair = (struct chair){.driver = driver, .url = url};
     for (unsigned i = 0; i < table.count; i++)

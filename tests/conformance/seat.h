@@ -9,7 +9,8 @@
 
 #include "store/store.h"
 
-enum { SEATS_MAX = 16, SEATS_IN_ONE_PROCESS = 4 };
+/* So many parties may meet in one case without two of them being the same. */
+enum { SEATS_MIN = 4, SEATS_MAX = 16 };
 
 /* One answer and the number of the request, among those asked together, that it is to. */
 struct tiding {

@@ -2,7 +2,6 @@
 /* See suite.h: the words of which cases are made. */
 #include "suite.h"
 
-#include "chair.h"
 #include "conformance.h"
 
 #include "store/exchange.h"

@@ -7,6 +7,7 @@
 #ifndef LEASEHOLD_TESTS_SUITE_H
 #define LEASEHOLD_TESTS_SUITE_H
 
+#include "clock.h"
 #include "seat.h"
 
 struct trial {
@@ -21,7 +22,8 @@ struct chapter {
     size_t count;
 };
 
-extern const struct chapter record_chapter, key_chapter, batch_chapter;
+extern const struct chapter record_chapter, grant_chapter, key_chapter, batch_chapter,
+    watch_chapter, past_chapter, session_chapter, lease_chapter;
 
 #define EXPECT(condition)                                  \
     do {                                                   \
