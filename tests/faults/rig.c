@@ -182,6 +182,29 @@ bool rig_kill(struct rig *rig, size_t seat)
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
+bool rig_lives(const struct rig *rig, size_t seat)
+{
+    siginfo_t info = {0};
+    if (rig->pids[seat] == 0)
+        return false;
+    int result = waitid(P_PID, (id_t)rig->pids[seat], &info, WEXITED | WNOHANG | WNOWAIT);
+    return result == 0 && info.si_pid == 0;
+}
+
+bool rig_stop(struct rig *rig, size_t seat)
+{
+    siginfo_t info = {0};
+    if (rig->pids[seat] == 0 || kill(rig->pids[seat], SIGSTOP) != 0)
+        return false;
+    int result = waitid(P_PID, (id_t)rig->pids[seat], &info, WSTOPPED | WEXITED | WNOWAIT);
+    return result == 0 && info.si_code == CLD_STOPPED;
+}
+
+void rig_continue(const struct rig *rig, size_t seat)
+{
+    (void)kill(rig->pids[seat], SIGCONT);
+}
+
 bool rig_join(struct rig *rig, size_t seat)
 {
     int status = 0;

@@ -46,6 +46,11 @@ bool rig_late(const struct rig *rig);
 void rig_start(struct rig *rig, size_t seat, rig_work *work);
 /* Kills and collects it; false when it had ended before, by itself. */
 bool rig_kill(struct rig *rig, size_t seat);
+/* Has it not ended by itself? */
+bool rig_lives(const struct rig *rig, size_t seat);
+/* Stops it, and comes back when it stands still; false when it has ended. */
+bool rig_stop(struct rig *rig, size_t seat);
+void rig_continue(const struct rig *rig, size_t seat);
 /* Waits for its end, as long as the run may last; true when that was a clean one. */
 bool rig_join(struct rig *rig, size_t seat);
 
