@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * New files: the first one, one of what is worth keeping, and one of what was synced before a disk
+ * failed. A new generation is written and synced under another name and then renamed, so the name
+ * never shows half of one. The bulk is copied while others append, the rest under their lock.
+ */
+#include "store/file/log_inside.h"
+
+#include "base/check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TRIES_MOST = 8 };
+
+static uint64_t round_up(uint64_t number, uint64_t to)
+{
+    return (number + to - 1) / to * to;
+}
+
+void log_take_over(struct log *log, uint64_t length)
+{
+    struct log_shared *shared = log->shared;
+    uint64_t number = log->now.header.generation;
+    log_raise(&shared->ceiling, log->revision + LOG_AHEAD);
+    log_raise(&shared->ready, log_word(number, length));
+    log_raise(&shared->synced, log_word(number, log->now.end));
+    atomic_store(&shared->generation, number);
+    atomic_store(&shared->tail, log->now.header.tail);
+    log->attachment = atomic_fetch_add(&shared->attachment, 1) + 1;
+    log_publish(log);
+}
+
+/* Everything behind the records that is to be on the disk before the file gets its name. */
+static enum log_result complete(struct log *log, struct generation *next)
+{
+    unsigned char head[LOG_START] = {0};
+    const struct disk *disk = log->options.disk;
+    enum log_result result = generation_write(log, next);
+    next->header.tail = next->end;
+    next->header.length =
+        round_up(next->end + log->options.reserve + log->options.segment / 4, log->options.segment);
+    log_header_encode(&next->header, head);
+    if (result == LOG_OK)
+        result = generation_fill(log, next->file, next->end, next->header.length);
+    int error = 0;
+    if (result == LOG_OK)
+        error = disk_write(disk, next->file, head, sizeof head, /* offset= */ 0);
+    if (result == LOG_OK && error == 0)
+        error = disk->sync(disk->owner, next->file);
+    return error != 0 ? log_failed(log, "make a new generation", error) : result;
+}
+
+static struct log_header header_after(const struct log *log, uint32_t slots, uint64_t ceiling)
+{
+    struct log_header header = {.version = LOG_VERSION,
+                                .generation = log->now.header.generation + 1,
+                                .slots = slots,
+                                .ceiling = ceiling};
+    memcpy(header.machine, log->options.ids.machine, LOG_ID);
+    memcpy(header.boot, log->options.ids.boot, LOG_ID);
+    return header;
+}
+
+enum log_result log_create(struct log *log)
+{
+    const struct disk *disk = log->options.disk;
+    log->now.header.generation = 0;
+    struct log_header header = header_after(log, log->options.slots, /* ceiling= */ 0);
+    enum log_result result = generation_make(log, &log->now, &header);
+    if (result == LOG_OK)
+        result = complete(log, &log->now);
+    int error = result == LOG_OK ? disk->rename(disk->owner, ".new", "") : 0;
+    return error != 0 ? log_failed(log, "name the log", error) : result;
+}
+
+/* From the file that counts into the next one. */
+struct copying {
+    struct generation next;
+    struct log_reader reader;
+};
+
+/* Copies what is worth it: what stands, and all from `recent` on. */
+static enum log_result copy(struct log *log, struct copying *copying, uint64_t recent)
+{
+    struct generation *next = &copying->next;
+    struct log_reader *reader = &copying->reader;
+    struct log_record record, before;
+    while (log_reader_next(reader, &record) == LOG_READ_OK) {
+        uint64_t hash = generation_hash(record.key, record.key_length);
+        bool worth =
+            record.offset >= recent || generation_index_has(log, &log->now, hash, record.offset);
+        if (record.key_length == 0 || !worth)
+            continue;
+        enum log_result result = LOG_OK;
+        if (!generation_fits(next, log_record_size(record.key_length, record.length)))
+            result = generation_write(log, next);
+        if (result == LOG_OK)
+            result = generation_find(log, next, record.key, record.key_length, &before);
+        if (result != LOG_OK)
+            return result;
+        record.previous = before.offset;
+        record.synced = next->end; /* true as soon as the file has its name */
+        record.file_length = 0;
+        generation_add(next, &record);
+    }
+    if (reader->error != 0)
+        return log_failed(log, "read", reader->error);
+    return reader->at == reader->limit ? LOG_OK : log_damaged_at(log, reader->at);
+}
+
+static struct log_home home_now(const struct log *log)
+{
+    struct log_home home = {.base_ms = (int64_t)atomic_load(&log->shared->base_ms),
+                            .foreign_before = atomic_load(&log->shared->foreign_before),
+                            .epoch = (uint16_t)atomic_load(&log->shared->epoch)};
+    memcpy(home.machine, log->options.ids.machine, LOG_ID);
+    memcpy(home.boot, log->options.ids.boot, LOG_ID);
+    return home;
+}
+
+static void add_home(struct generation *next, uint64_t revision, const struct log_home *home)
+{
+    unsigned char bytes[LOG_HOME_BYTES];
+    log_home_encode(home, bytes);
+    struct log_record record = {.type = LOG_HOME,
+                                .bytes = (const char *)bytes,
+                                .length = sizeof bytes,
+                                .written = {.revision = revision, .epoch = home->epoch}};
+    generation_add(next, &record);
+}
+
+static void end_copying(struct log *log, struct copying *copying)
+{
+    log_reader_done(&copying->reader);
+    generation_done(log, &copying->next);
+}
+
+/* A new file with an index in memory, and where we live; nothing to end when it fails. */
+static enum log_result begin_copying(struct log *log, struct copying *copying, uint64_t revision,
+                                     const struct log_home *home)
+{
+    size_t live = 0;
+    uint64_t *offsets = NULL, slots = log->options.slots;
+    bool fine = generation_init(&copying->next);
+    fine = log_reader_init(&copying->reader, log) && fine;
+    enum log_result result = fine ? generation_live(log, &log->now, &offsets, &live) : LOG_MEMORY;
+    free(offsets);
+    while (slots < 4 * live && slots < (uint64_t)1 << 31)
+        slots *= 2;
+    struct log_header header = header_after(log, (uint32_t)slots, revision);
+    if (result == LOG_OK && header.generation > LOG_GENERATION_MAX)
+        result = LOG_EXHAUSTED;
+    if (result == LOG_OK)
+        result = generation_make(log, &copying->next, &header);
+    if (result == LOG_OK)
+        result = generation_index_build(log, &copying->next);
+    if (result != LOG_OK)
+        end_copying(log, copying);
+    else if (home != NULL)
+        add_home(&copying->next, revision, home);
+    return result;
+}
+
+/* Tells those who read the old file that it ends here. */
+static void seal(struct log *log)
+{
+    struct log_record record = {.type = LOG_SEAL,
+                                .written = {.revision = log->revision, .time_ms = log_now_ms(log)}};
+    if (log->now.end + LOG_HEAD > (atomic_load(&log->shared->ready) & LOG_OFFSET_MAX))
+        return;
+    generation_add(&log->now, &record);
+    (void)generation_write(log, &log->now); /* only a help: everybody looks at the page, too */
+}
+
+/* Under the append lock: from here on the new file counts. Who dies in between leaves a page that
+ * is void, and either file has all that was answered. */
+static enum log_result switch_over(struct log *log, struct generation *next)
+{
+    const struct disk *disk = log->options.disk;
+    struct generation old = log->now;
+    atomic_store(&log->shared->state, SHARED_VOID);
+    seal(log);
+    int error = disk->rename(disk->owner, ".index.new", ".index");
+    if (error == 0)
+        error = disk->rename(disk->owner, ".new", "");
+    if (error == 0)
+        error = disk->sync_folder(disk->owner);
+    if (error != 0)
+        return log_failed(log, "switch over", error);
+    log->now = *next;
+    *next = old;
+    log_take_over(log, log->now.header.length);
+    return LOG_OK;
+}
+
+/* The bulk, then what came meanwhile, until little is left. */
+static enum log_result copy_bulk(struct log *log, struct copying *copying, int64_t deadline_ms)
+{
+    enum log_result result = LOG_OK;
+    for (int tries = 0; result == LOG_OK && tries < TRIES_MOST; tries++) {
+        uint64_t end = atomic_load(&log->shared->end);
+        if (atomic_load(&log->shared->generation) != log->now.header.generation)
+            return LOG_REMOVED;
+        if (tries > 0 && end - copying->reader.at < log->options.segment / 8)
+            break;
+        result = log_sync_to(log, &log->now, end, /* always= */ false, deadline_ms);
+        uint64_t recent = end > log->options.window ? end - log->options.window : 0;
+        copying->reader.limit = end;
+        if (result == LOG_OK)
+            result = copy(log, copying, tries == 0 ? recent : /* all= */ 0);
+    }
+    return result;
+}
+
+/* Under the append lock: the rest, and then the new file counts, unless the old one has grown too
+ * much meanwhile, or is not the one any more. */
+static enum log_result finish(struct log *log, struct copying *copying, uint64_t number)
+{
+    struct generation *next = &copying->next;
+    const struct disk *disk = log->options.disk;
+    if (log->now.header.generation != number)
+        return LOG_OK;
+    copying->reader.file = log->now.file;
+    copying->reader.limit = log->now.end;
+    enum log_result result = copy(log, copying, /* recent= */ 0);
+    if (result == LOG_OK)
+        result = generation_write(log, next);
+    if (result != LOG_OK || next->end + log->options.reserve > next->header.length)
+        return result;
+    int error = disk->sync(disk->owner, next->file);
+    return error != 0 ? log_failed(log, "sync a new generation", error) : switch_over(log, next);
+}
+
+static enum log_result compact(struct log *log, int64_t deadline_ms)
+{
+    struct copying copying;
+    struct log_home home = home_now(log);
+    uint64_t number = log->now.header.generation;
+    enum log_result result =
+        begin_copying(log, &copying, atomic_load(&log->shared->revision), &home);
+    if (result != LOG_OK)
+        return result;
+    result = copy_bulk(log, &copying, deadline_ms);
+    if (result == LOG_OK)
+        result = complete(log, &copying.next);
+    if (result == LOG_OK)
+        result = generation_index_save(log, &copying.next, ".index.new");
+    if (result == LOG_OK)
+        result = log_lock(log, LOCK_APPEND, deadline_ms);
+    if (result == LOG_OK) {
+        result = log_settle(log, deadline_ms);
+        if (result == LOG_OK)
+            result = finish(log, &copying, number);
+        log_unlock(log, LOCK_APPEND);
+    }
+    end_copying(log, &copying);
+    return result == LOG_REMOVED ? LOG_OK : result; /* somebody else was faster */
+}
+
+enum log_result log_replace(struct log *log)
+{
+    struct past past = {.revision = atomic_load(&log->shared->revision)};
+    uint64_t word = atomic_load(&log->shared->synced);
+    bool known = word > log_word(log->now.header.generation, 0);
+    uint64_t limit = known ? word & LOG_OFFSET_MAX : UINT64_MAX;
+    log->now.end = log->now.written = LOG_START;
+    log->now.chain = log->now.header.generation;
+    enum log_result result = generation_index_build(log, &log->now);
+    if (result == LOG_OK)
+        result = log_scan(log, limit, &past);
+    if (result == LOG_OK && known && log->now.end < limit)
+        result = log_damaged_at(log, log->now.end);
+    struct copying copying;
+    if (result == LOG_OK)
+        result = begin_copying(log, &copying, past.revision, past.has_home ? &past.home : NULL);
+    if (result != LOG_OK)
+        return result;
+    copying.reader.limit = log->now.end;
+    result = copy(log, &copying, /* recent= */ 0);
+    if (result == LOG_OK)
+        result = complete(log, &copying.next);
+    int error = 0;
+    if (result == LOG_OK)
+        error = log->options.disk->rename(log->options.disk->owner, ".new", "");
+    if (error != 0)
+        result = log_failed(log, "replace the log", error);
+    end_copying(log, &copying);
+    return result == LOG_OK ? generation_open(log, &log->now) : result;
+}
+
+enum log_result log_grow(struct log *log, uint64_t need, int64_t deadline_ms)
+{
+    uint64_t number = log->now.header.generation;
+    enum log_result result = log_lock(log, LOCK_GROW, deadline_ms);
+    if (result != LOG_OK)
+        return result;
+    uint64_t ready = atomic_load(&log->shared->ready);
+    uint64_t end = atomic_load(&log->shared->end);
+    uint64_t wanted = round_up(end + need + log->options.reserve, log->options.segment);
+    bool due = ready >> 44 == number && wanted > (ready & LOG_OFFSET_MAX);
+    if (due && wanted > LOG_OFFSET_MAX)
+        result = LOG_EXHAUSTED;
+    if (due && result == LOG_OK)
+        result = generation_fill(log, log->now.file, ready & LOG_OFFSET_MAX, wanted);
+    if (due && result == LOG_OK)
+        result = log_sync_to(log, &log->now, end, /* always= */ true, deadline_ms);
+    if (due && result == LOG_OK)
+        log_raise(&log->shared->ready, log_word(number, wanted));
+    log_unlock(log, LOCK_GROW);
+    return result;
+}
+
+bool log_wants_tending(const struct log *log)
+{
+    const struct log_shared *shared = log->shared;
+    uint64_t end = atomic_load(&shared->end), tail = atomic_load(&shared->tail);
+    uint64_t most = tail > log->options.segment ? tail : log->options.segment;
+    bool full = atomic_load(&shared->used) > log->now.header.slots / 4 * 3;
+    bool short_of_room = (atomic_load(&shared->ready) & LOG_OFFSET_MAX) <
+                         end + log->options.reserve + log->options.segment / 4;
+    return atomic_load(&shared->generation) == log->now.header.generation &&
+           (end - tail > most || full || short_of_room);
+}
+
+enum log_result log_tend(struct log *log, int64_t deadline_ms)
+{
+    enum log_result result = log_begin(log, log->options.segment / 4, deadline_ms);
+    if (result != LOG_OK)
+        return result;
+    (void)log_end(log);
+    if (!log_wants_tending(log))
+        return LOG_OK;
+    result = log_lock(log, LOCK_COMPACT, /* deadline_ms= */ 0);
+    if (result == LOG_LOCKED)
+        return LOG_OK;
+    if (result == LOG_OK) {
+        result = compact(log, deadline_ms);
+        log_unlock(log, LOCK_COMPACT);
+    }
+    return result;
+}
