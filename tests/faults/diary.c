@@ -118,30 +118,65 @@ static void told_held(struct diary *diary, const struct live_step *step)
         diary->ops[renewal].call_ms = call_us;
 }
 
+/* What was last heard of the key says so much of this request. */
+struct own {
+    bool known;
+    uint64_t token; /* 0: no grant */
+    bool in_line;
+};
+
+static struct own find_own(const struct live_step *step)
+{
+    static struct record record;
+    struct event event = {0};
+    const char *why = NULL;
+    const struct request *request = &step->after->options->request;
+    if (step->heard == NULL)
+        return (struct own){0};
+    exchange_event(step->heard, request->key, &record, &event, &why);
+    if (!event.known)
+        return (struct own){0};
+    const struct grant *grant = record_grant_by_request(&record, request->request);
+    return (struct own){.known = true,
+                        .token = grant != NULL ? grant_token(grant) : 0,
+                        .in_line = record_place_by_request(&record, request->request) != NULL};
+}
+
+/*
+ * Who finds its place gone was granted by somebody's write, and that grant was broken or has run
+ * out before it was heard of: an acquire that nobody is told of, beside the one that goes on.
+ */
+static void note_missed_grant(struct diary *diary, const struct live_step *step)
+{
+    int open = atomic_load(&diary->open);
+    bool waited = step->before->state == LEASE_WAITING && step->before->in_flight;
+    if (!waited || step->event->kind != EVENT_ANSWER || open == NO_OPERATION)
+        return;
+    struct own own = find_own(step);
+    if (!own.known || own.token != 0 || own.in_line)
+        return;
+    int missed = open_operation(diary, step->after, LINEAR_ACQUIRE);
+    if (missed != NO_OPERATION)
+        diary->ops[missed].call_ms = diary->ops[open].call_ms;
+}
+
 /*
  * Who gives up also gives back what it was granted unheard. The acquire then stays unknown, for it
  * was granted, and a release follows that nobody is told of.
  */
 static void note_silent_grant(struct diary *diary, const struct live_step *step)
 {
-    static struct record record;
-    struct event event = {0};
-    const char *why = NULL;
-    const struct request *request = &step->after->options->request;
     bool writes = step->output->action == ACTION_SWAP || step->output->action == ACTION_DELETE;
     int open = atomic_load(&diary->open);
-    if (step->after->state != LEASE_LEAVING || !writes || step->heard == NULL ||
-        open == NO_OPERATION)
+    if (step->after->state != LEASE_LEAVING || !writes || open == NO_OPERATION)
         return;
-    exchange_event(step->heard, request->key, &record, &event, &why);
-    const struct grant *own =
-        event.known ? record_grant_by_request(&record, request->request) : NULL;
-    if (own == NULL)
+    struct own own = find_own(step);
+    if (own.token == 0)
         return;
     int release = open_operation(diary, step->after, LINEAR_RELEASE);
     if (release == NO_OPERATION)
         return;
-    diary->ops[release].token = grant_token(own);
+    diary->ops[release].token = own.token;
     diary->ops[release].cooldown_ms = 0;
     diary->ops[release].call_ms = diary->ops[open].call_ms;
     atomic_store(&diary->open, NO_OPERATION);
@@ -193,6 +228,7 @@ void diary_write(void *owner, const struct live_step *step)
     step_renewal(diary, step);
     if (step->output->told == TOLD_HELD)
         told_held(diary, step);
+    note_missed_grant(diary, step);
     if (to == LEASE_LEAVING)
         atomic_store(&diary->leaving, true);
     note_silent_grant(diary, step);

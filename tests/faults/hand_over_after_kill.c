@@ -5,9 +5,9 @@
  * round kills one holder; the waiter that follows is the next to be killed.
  */
 #include "rig.h"
-#include "witness.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 enum {

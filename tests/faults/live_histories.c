@@ -200,10 +200,10 @@ static size_t gather(struct rig *rig, size_t victim, struct linear_op *ops, stru
 /* True when the history has an order. */
 static bool judge(const struct linear_op *ops, size_t count, bool quiet, struct figures *figures)
 {
-    struct linear_report report;
+    struct linear_report finding;
     struct linear_options options = LINEAR_OPTIONS_DEFAULT;
     options.slack_ms = SLACK_US;
-    enum linear_verdict verdict = linear_check(ops, count, &options, &report);
+    enum linear_verdict verdict = linear_check(ops, count, &options, &finding);
     figures->judged++;
     figures->undecided += verdict == LINEAR_UNDECIDED ? 1 : 0;
     if (verdict == LINEAR_ACCEPTED || verdict == LINEAR_UNDECIDED)
@@ -211,7 +211,7 @@ static bool judge(const struct linear_op *ops, size_t count, bool quiet, struct 
     figures->refused++;
     if (quiet)
         return false;
-    rig_say("no order (times in us): %s", report.text);
+    rig_say("no order (times in us): %s", finding.text);
     for (size_t i = 0; i < count; i++) {
         char line[200];
         linear_text_op(&ops[i], i, line, sizeof line);

@@ -45,7 +45,7 @@ struct shared {
 };
 
 struct figures {
-    uint64_t tries, hits, others, mixed, unnamed, stuck, keeper_lost_short, keeper_kept_long;
+    uint64_t tries, hits, mixed, unnamed, stuck, keeper_lost_short, keeper_kept_long;
     int64_t longest_ms, longest_again_ms;
 };
 
@@ -65,8 +65,9 @@ static void play_writer(struct rig *rig, size_t seat)
 /* Asks the store once: granted and given back, or what else it says. */
 static void ask(struct live *live, struct asker *asker, int64_t began_ms)
 {
-    char key[32];
-    (void)snprintf(key, sizeof key, "%016" PRIx64, asker->session);
+    char key[48];
+    /* A new one each time: what was answered with `unavailable` may still have been granted. */
+    (void)snprintf(key, sizeof key, "%016" PRIx64 "-%" PRId64, asker->session, began_ms);
     struct live_wish wish = {.key = key};
     asker->outcome = live_acquire(live, &wish);
     asker->took_ms = live_now_ms() - began_ms;

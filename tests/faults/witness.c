@@ -7,11 +7,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-size_t witness_size(size_t lives)
-{
-    return sizeof(struct witness) + (lives + 1) * sizeof(struct life);
-}
-
 static void make_robust(pthread_mutex_t *mutex)
 {
     pthread_mutexattr_t kind;
@@ -24,9 +19,9 @@ static void make_robust(pthread_mutex_t *mutex)
     (void)pthread_mutexattr_destroy(&kind);
 }
 
-void witness_init(struct witness *witness, size_t lives)
+void witness_init(struct witness *witness, struct life *lives)
 {
-    witness->life_count = lives;
+    witness->lives = lives;
     for (size_t i = 0; i < WITNESS_KEYS; i++)
         make_robust(&witness->keys[i].fenced.mutex);
 }
@@ -53,6 +48,7 @@ static void judge_takeover(struct witness *witness, const struct life *other, in
         } else {
             atomic_fetch_add(&counts->after_death_unbound, 1);
             atomic_fetch_add(&counts->early, now_ms < ends_ms ? 1 : 0);
+            keep_longest(&counts->earliest_ms, ends_ms - now_ms);
             keep_longest(&counts->longest_unbound_ms, now_ms - ends_ms);
         }
     } else if (now_ms >= atomic_load(&other->deadline_ms)) {

@@ -45,18 +45,17 @@ struct witness_counts {
     _Atomic uint64_t after_death_bound, after_death_unbound; /* taken over from a killed one */
     _Atomic int64_t longest_bound_ms;                        /* since the kill */
     _Atomic int64_t longest_unbound_ms;                      /* since the lease's end */
+    _Atomic int64_t earliest_ms;                             /* before it */
     _Atomic uint64_t writes, stale_refused, updates_lost;
 };
 
 struct witness {
     struct watched_key keys[WITNESS_KEYS];
     struct witness_counts counts;
-    size_t life_count;
-    struct life lives[]; /* from 1 */
+    struct life *lives; /* from 1; in shared memory too */
 };
 
-size_t witness_size(size_t lives);
-void witness_init(struct witness *witness, size_t lives);
+void witness_init(struct witness *witness, struct life *lives);
 void witness_enter(struct witness *witness, uint64_t life, size_t key, uint64_t token);
 void witness_leave(struct witness *witness, uint64_t life, size_t key);
 

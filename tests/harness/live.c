@@ -3,13 +3,13 @@
 #include "live.h"
 
 #include "base/check.h"
+#include "io/host.h"
 
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { NAMED_MAX = 1024, TROUBLE_MAX = 256 };
 
@@ -59,10 +59,7 @@ struct live {
 
 int64_t live_now_ms(void)
 {
-    struct timespec now;
-    if (clock_gettime(CLOCK_BOOTTIME, &now) != 0)
-        abort();
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return host_boot_ms();
 }
 
 static int64_t now_of(void *owner)
