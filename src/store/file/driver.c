@@ -103,7 +103,7 @@ static size_t find_dead(struct file *file, const struct store_answer *answer, ui
     record_resolve(record, &answer->written);
     for (size_t i = 0; i < record->grant_count; i++) {
         const struct grant *grant = &record->grants[i];
-        if (grant->bound && grant->renewed.revision >= log_foreign_before(file->log) &&
+        if (grant->renewed.revision >= log_foreign_before(file->log) &&
             !log_session_lives(file->log, grant->session))
             out[count++] = grant->session;
     }
