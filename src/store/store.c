@@ -6,6 +6,7 @@
 
 /* One line registers a driver. */
 static const struct store_driver *const drivers[] = {
+    &file_driver,
     &memory_driver,
 };
 

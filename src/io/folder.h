@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The folder of a disk: opened without following a link, and judged. It must be on a file system
+ * whose locks and syncs we trust, and nobody else may change names in it, but for the group of a
+ * folder that is made for sharing (setgid and writable for the group).
+ */
+#ifndef LEASEHOLD_IO_FOLDER_H
+#define LEASEHOLD_IO_FOLDER_H
+
+#include "base/text.h"
+#include "io/descriptors.h"
+
+#include <sys/stat.h>
+
+struct folder {
+    int file;
+    bool shared; /* by its group */
+    gid_t group;
+};
+
+/* `path` is a route's. The descriptor is the set's. */
+bool folder_open(struct folder *out, struct descriptors *set, const char *path, struct text *why);
+
+/* The rights of a new file in it. */
+mode_t folder_mode(const struct folder *folder);
+/* Does the file belong to somebody we share it with? */
+bool folder_admits(const struct folder *folder, const struct stat *status);
+
+#endif
