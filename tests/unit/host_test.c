@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-enum { AHEAD_S = 100000, SLACK_MS = 50 };
+enum { AHEAD_S = 100000, SLACK_MS = 50, DIGITS = 2 * HOST_ID };
 
 static void ids_stay_as_they_are(void **state)
 {
@@ -39,15 +39,15 @@ static void ids_stay_as_they_are(void **state)
 static void the_machine_is_who_it_says(void **state)
 {
     struct host_ids ids;
-    char said[64] = "", expected[2 * HOST_ID + 1] = "";
+    char said[64] = "", expected[DIGITS + 1] = "";
     (void)state;
     FILE *file = fopen("/etc/machine-id", "re");
     assert_true(host_read(&ids, NULL));
     for (size_t i = 0; i < HOST_ID; i++)
         (void)snprintf(expected + 2 * i, 3, "%02x", ids.machine[i]);
-    if (file == NULL || fgets(said, sizeof said, file) == NULL || strlen(said) < 2 * HOST_ID)
+    if (file == NULL || fgets(said, sizeof said, file) == NULL || strlen(said) < DIGITS)
         (void)snprintf(said, sizeof said, "%s", expected); /* it has none, or elsewhere */
-    said[2 * HOST_ID] = '\0';
+    said[DIGITS] = '\0';
     assert_string_equal(said, expected);
     if (file != NULL)
         (void)fclose(file);
@@ -93,7 +93,7 @@ static bool look_from_another_namespace(void)
     pid_t child = fork();
     KIT_EXPECT(child >= 0);
     if (child == 0) {
-        struct timespec now;
+        struct timespec now = {0};
         seen->boot_ms = host_boot_ms();
         seen->read = host_read(&ids, NULL) && clock_gettime(CLOCK_BOOTTIME, &now) == 0;
         seen->raw_ms = (int64_t)now.tv_sec * 1000;
