@@ -113,9 +113,17 @@ struct store_driver {
      * together in the next one, which may wait for a disk (see beside.h). */
     void (*step)(void *state);
     int (*fd)(void *state); /* readable when a step would bring news from others */
+    /* STORE_SESSIONS: a descriptor that keeps the session alive while any process has it open, for
+     * a command to inherit; NULL where there is none. */
+    int (*liveness)(void *state);
 };
 
+extern const struct store_driver file_driver;
 extern const struct store_driver memory_driver;
+
+/* The driver that the URL's scheme names, or NULL; then the words say which ones there are. */
+const struct store_driver *store_find(const char *url);
+void store_describe_unknown(const char *url, struct text *out);
 
 /* What the bits mean to the core. */
 struct store_facts store_facts_of(const struct store_driver *driver);

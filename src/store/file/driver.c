@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The embedded store: a log that all processes of a host share. A step takes the lock, looks,
+ * writes what may be written, lets go, syncs once for all of it, and only then answers and wakes
+ * those named. Decides nothing: conditions are looked at by condition.c, leases by the core.
+ */
+#include "base/check.h"
+#include "io/wakeup.h"
+#include "store/condition.h"
+#include "store/log/log.h"
+#include "wire/record_codec.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+enum {
+    FILE_MAGIC = 0xf11e,
+    JOBS_MAX = 1024,
+    TURN_MOST = 1 << 20, /* bytes of records in one turn */
+    WATCHES_MAX = 64,
+    HISTORY_MOST = 100,
+    WHY_MOST = 512,
+    PATIENCE_MS = 10000, /* when the site does not say */
+};
+
+struct job {
+    struct store_request request;
+    store_done *done;
+    void *caller;
+    enum answer result;
+    struct log_record record; /* what stands, or stood at a conflict */
+    char *bytes;              /* of it, ours */
+    uint64_t *live;           /* list: where all that stands is, ours */
+    size_t live_count;
+};
+
+struct watch {
+    char *prefix;
+    uint64_t after; /* this revision */
+    store_done *done;
+    void *caller;
+};
+
+struct file {
+    uint32_t magic;
+    pid_t process;
+    struct store_site site;
+    struct disk disk;
+    struct log_options options;
+    struct log *log;
+    struct wakeup wakeup;
+    int alive; /* the open file that keeps our session */
+    int events, changes;
+    size_t job_count;
+    struct job jobs[JOBS_MAX], running[JOBS_MAX];
+    size_t watch_count;
+    struct watch watches[WATCHES_MAX];
+    uint64_t told;                     /* the revision up to which watchers were told … */
+    uint64_t told_generation, told_at; /* … and where it is */
+    bool tending;
+    _Atomic bool tended;
+    pthread_t tender;
+    char *path; /* of the URL, ours */
+    struct record scratch;
+    char encoded[RECORD_MAX];
+    char why[WHY_MOST];
+};
+
+static int64_t deadline_of(const struct file *file)
+{
+    int64_t patience = file->site.patience_ms > 0 ? file->site.patience_ms : PATIENCE_MS;
+    return file->disk.boot_ms(file->disk.owner) + patience;
+}
+
+static const char *explain(struct file *file, enum log_result result)
+{
+    struct text text;
+    text_init(&text, file->why, sizeof file->why);
+    text_add(&text, "file:");
+    text_add(&text, file->path);
+    text_add(&text, ": ");
+    log_explain(file->log, result, &text);
+    return file->why;
+}
+
+/* Answers. */
+
+/* Processes named in a record that are no more; a grant from where we cannot see lives on. */
+static size_t find_dead(struct file *file, const struct store_answer *answer, uint64_t *out)
+{
+    size_t count = 0;
+    struct codec_error error;
+    struct record *record = &file->scratch;
+    if (!answer->present ||
+        record_decode(answer->bytes, answer->length, record, &error) != DECODE_OK)
+        return 0;
+    record_resolve(record, &answer->written);
+    for (size_t i = 0; i < record->grant_count; i++) {
+        const struct grant *grant = &record->grants[i];
+        if (grant->renewed.revision >= log_foreign_before(file->log) &&
+            !log_session_lives(file->log, grant->session))
+            out[count++] = grant->session;
+    }
+    for (size_t i = 0; i < record->place_count; i++)
+        if (!log_session_lives(file->log, record->places[i].session))
+            out[count++] = record->places[i].session;
+    return count;
+}
+
+static void tell(struct file *file, const struct job *job, struct store_answer *answer)
+{
+    uint64_t dead[GRANTS_MAX + PLACES_MAX];
+    answer->now_ms = log_now_ms(file->log);
+    answer->dead_sessions = dead;
+    answer->dead_count = find_dead(file, answer, dead);
+    job->done(job->caller, answer);
+}
+
+static void tell_record(struct file *file, const struct job *job, const struct log_record *record,
+                        struct store_answer *answer)
+{
+    answer->present = record->type == LOG_PUT;
+    answer->written = record->written;
+    answer->bytes = record->bytes;
+    answer->length = record->length;
+    tell(file, job, answer);
+}
+
+static void tell_trouble(struct file *file, const struct job *job, const char *why)
+{
+    struct store_answer answer = {.result = ANSWER_TROUBLE, .now_ms = TIME_UNKNOWN, .why = why};
+    (void)file;
+    job->done(job->caller, &answer);
+}
+
+/* Under the lock: one request each. */
+
+static bool is_urgent(const struct store_request *request)
+{
+    return request->verb == VERB_STORE_DELETE || request->condition.kind == IF_GRANT ||
+           request->condition.token != 0;
+}
+
+static enum log_result write_record(struct file *file, struct job *job,
+                                    const struct standing *standing)
+{
+    const struct store_request *request = &job->request;
+    const char *bytes = request->bytes;
+    size_t length = request->verb == VERB_STORE_SWAP ? request->length : 0;
+    if (request->verb == VERB_STORE_SWAP && request->condition.kind == IF_GRANT) {
+        length = condition_renewal(request, standing, &file->scratch, file->encoded,
+                                   sizeof file->encoded);
+        bytes = file->encoded;
+    }
+    struct stamp written;
+    enum log_result result = log_append(file->log, request->key, job->record.offset, bytes, length,
+                                        is_urgent(request), &written);
+    if (result != LOG_OK)
+        return result;
+    job->result = ANSWER_OK;
+    job->record = (struct log_record){.type = length > 0 ? LOG_PUT : LOG_ERASE,
+                                      .bytes = bytes,
+                                      .length = length,
+                                      .written = written};
+    return LOG_OK;
+}
+
+static enum log_result look_and_write(struct file *file, struct job *job)
+{
+    const struct store_request *request = &job->request;
+    struct log_record *record = &job->record;
+    if (request->verb == VERB_STORE_LIST)
+        return log_live(file->log, &job->live, &job->live_count);
+    enum log_result result = log_find(file->log, request->key, strlen(request->key), record);
+    if (result != LOG_OK)
+        return result;
+    struct standing standing = {.bytes = record->type == LOG_PUT ? record->bytes : NULL,
+                                .length = record->length,
+                                .written = record->written,
+                                .now_ms = log_now_ms(file->log)};
+    bool writes = request->verb == VERB_STORE_SWAP || request->verb == VERB_STORE_DELETE;
+    job->result = writes ? ANSWER_CONFLICT : ANSWER_OK;
+    if (writes && condition_holds(request, &standing, &file->scratch))
+        result = write_record(file, job, &standing);
+    /* What the log gave stays only until its next call. */
+    if (result == LOG_OK && record->type == LOG_PUT && record->bytes != request->bytes) {
+        job->bytes = malloc(record->length);
+        if (job->bytes == NULL)
+            return LOG_MEMORY;
+        memcpy(job->bytes, record->bytes, record->length);
+        record->bytes = job->bytes;
+    }
+    return result;
+}
+
+/* After the sync. */
+
+static void tell_list(struct file *file, const struct job *job)
+{
+    char key[KEY_MAX + 1];
+    struct log_record record;
+    size_t prefix = strlen(job->request.key);
+    for (size_t i = 0; i < job->live_count; i++) {
+        enum log_result result = log_look_back(file->log, job->live[i], &record);
+        if (result != LOG_OK) {
+            tell_trouble(file, job, explain(file, result));
+            return;
+        }
+        if (record.key_length < prefix || memcmp(record.key, job->request.key, prefix) != 0)
+            continue;
+        memcpy(key, record.key, record.key_length);
+        key[record.key_length] = '\0';
+        struct store_answer answer = {.result = ANSWER_OK, .more = true, .key = key};
+        tell_record(file, job, &record, &answer);
+    }
+    struct store_answer last = {.result = ANSWER_OK};
+    tell(file, job, &last);
+}
+
+static void tell_history(struct file *file, const struct job *job)
+{
+    struct log_record record = job->record;
+    record.bytes = job->bytes;
+    enum log_result result = LOG_OK;
+    for (int i = 0; i < HISTORY_MOST && record.offset != 0 && result == LOG_OK; i++) {
+        struct store_answer answer = {.result = ANSWER_OK, .more = true, .key = job->request.key};
+        uint64_t previous = record.previous;
+        tell_record(file, job, &record, &answer);
+        record.offset = previous;
+        if (previous != 0)
+            result = log_look_back(file->log, previous, &record);
+    }
+    struct store_answer last = {.result = ANSWER_OK};
+    tell(file, job, &last);
+}
+
+/* The log's file is another one after each compaction. */
+static void follow_changes(struct file *file)
+{
+    char path[64];
+    struct text text;
+    text_init(&text, path, sizeof path);
+    text_add(&text, "/proc/self/fd/");
+    text_add_i64(&text, log_descriptor(file->log));
+    if (file->changes >= 0) /* when there are no watches left, the fallback look goes on */
+        (void)inotify_add_watch(file->changes, path, IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF);
+}
+
+static void add_watch(struct file *file, const struct job *job)
+{
+    struct watch *watch = &file->watches[file->watch_count];
+    char *prefix = file->watch_count < WATCHES_MAX ? strdup(job->request.key) : NULL;
+    if (prefix == NULL) {
+        tell_trouble(file, job, "too many watches, or memory is short");
+        return;
+    }
+    *watch = (struct watch){.prefix = prefix,
+                            .after = log_revision(file->log),
+                            .done = job->done,
+                            .caller = job->caller};
+    if (file->watch_count++ == 0) {
+        file->told = watch->after;
+        follow_changes(file);
+    }
+    struct store_answer answer = {.result = ANSWER_OK, .more = true};
+    tell(file, job, &answer);
+}
+
+static void answer_job(struct file *file, const struct job *job)
+{
+    struct store_answer answer = {.result = job->result};
+    switch (job->request.verb) {
+    case VERB_STORE_LIST:
+        tell_list(file, job);
+        return;
+    case VERB_STORE_HISTORY:
+        tell_history(file, job);
+        return;
+    case VERB_STORE_WATCH:
+        add_watch(file, job);
+        return;
+    default:
+        tell_record(file, job, &job->record, &answer);
+        for (size_t i = 0; i < job->request.poke_count && job->result == ANSWER_OK; i++)
+            wakeup_send(&file->wakeup, &file->disk, job->request.poke[i], job->request.key);
+    }
+}
+
+/* One lock, one write, one sync, then the answers. */
+static void take_turn(struct file *file, struct job *jobs, size_t count, uint64_t need)
+{
+    int64_t deadline_ms = deadline_of(file);
+    enum log_result results[JOBS_MAX];
+    enum log_result all = log_begin(file->log, need, deadline_ms);
+    for (size_t i = 0; i < count && all == LOG_OK; i++)
+        results[i] = look_and_write(file, &jobs[i]);
+    if (all == LOG_OK)
+        all = log_end(file->log);
+    if (all == LOG_OK)
+        all = log_sync(file->log, deadline_ms);
+    for (size_t i = 0; i < count; i++) {
+        enum log_result result = all != LOG_OK ? all : results[i];
+        if (result != LOG_OK)
+            tell_trouble(file, &jobs[i], explain(file, result));
+        else
+            answer_job(file, &jobs[i]);
+        free(jobs[i].bytes);
+        free(jobs[i].live);
+    }
+}
+
+static void tell_change(struct file *file, const struct log_record *record)
+{
+    char key[KEY_MAX + 1];
+    memcpy(key, record->key, record->key_length);
+    key[record->key_length] = '\0';
+    for (size_t i = 0; i < file->watch_count; i++) {
+        const struct watch *watch = &file->watches[i];
+        struct job job = {.done = watch->done, .caller = watch->caller};
+        struct store_answer answer = {.result = ANSWER_OK, .more = true, .key = key};
+        if (record->written.revision > watch->after &&
+            strncmp(key, watch->prefix, strlen(watch->prefix)) == 0)
+            tell_record(file, &job, record, &answer);
+    }
+}
+
+/* What was changed since the last time. A new generation is read from its beginning. */
+static void tell_watchers(struct file *file)
+{
+    struct log_reader reader;
+    struct log_record record;
+    int64_t deadline_ms = deadline_of(file);
+    enum log_result result = log_begin(file->log, /* need= */ 0, deadline_ms);
+    if (result == LOG_OK)
+        result = log_end(file->log);
+    if (result == LOG_OK)
+        result = log_sync(file->log, deadline_ms);
+    if (result != LOG_OK || !log_read_all(file->log, &reader))
+        return; /* the next change, or the fallback look, comes here again */
+    if (reader.generation == file->told_generation)
+        reader.at = file->told_at;
+    while (log_reader_next(&reader, &record) == LOG_READ_OK) {
+        if (record.key_length == 0 || record.written.revision <= file->told)
+            continue;
+        file->told = record.written.revision;
+        tell_change(file, &record);
+    }
+    file->told_generation = reader.generation;
+    file->told_at = reader.at;
+    log_reader_done(&reader);
+}
+
+/* Growing and compacting, beside everything else, with a handle of its own. */
+static void *tend(void *state)
+{
+    struct file *file = state;
+    struct log *log;
+    char unsaid[WHY_MOST];
+    struct text why;
+    text_init(&why, unsaid, sizeof unsaid);
+    /* What fails here fails again, with words, for whoever needs the room. */
+    if (log_open(&file->options, deadline_of(file), &log, &why) == LOG_OK) {
+        (void)log_tend(log, deadline_of(file));
+        log_close(&log);
+    }
+    atomic_store(&file->tended, true);
+    return NULL;
+}
+
+static void start_tending(struct file *file)
+{
+    sigset_t all, before;
+    if (file->tending && atomic_load(&file->tended))
+        file->tending = pthread_join(file->tender, NULL) != 0;
+    if (file->tending || !log_wants_tending(file->log))
+        return;
+    atomic_store(&file->tended, false);
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    file->tending = pthread_create(&file->tender, NULL, tend, file) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* The seam. */
+
+static void submit(void *state, const struct store_request *request, store_done *done, void *caller)
+{
+    struct file *file = state;
+    ASSERT(file->magic == FILE_MAGIC);
+    struct job job = {.request = *request, .done = done, .caller = caller};
+    if (file->job_count == JOBS_MAX)
+        tell_trouble(file, &job, "too many requests at once");
+    else
+        file->jobs[file->job_count++] = job;
+}
+
+static uint64_t weight_of(const struct store_request *request)
+{
+    bool writes = request->verb == VERB_STORE_SWAP || request->verb == VERB_STORE_DELETE;
+    size_t length = request->condition.kind == IF_GRANT ? RECORD_MAX : request->length;
+    return writes ? log_record_size(strlen(request->key), length) : 0;
+}
+
+static void run_jobs(struct file *file)
+{
+    /* Callbacks may submit: theirs are for the next step. */
+    size_t count = file->job_count, from = 0;
+    struct job *jobs = file->running;
+    memcpy(jobs, file->jobs, count * sizeof *jobs);
+    file->job_count = 0;
+    while (from < count) {
+        uint64_t need = weight_of(&jobs[from].request);
+        size_t up_to = from + 1;
+        for (; up_to < count && need < TURN_MOST; up_to++)
+            need += weight_of(&jobs[up_to].request);
+        take_turn(file, jobs + from, up_to - from, need);
+        from = up_to;
+    }
+}
+
+static void step(void *state)
+{
+    char buffer[4096];
+    struct file *file = state;
+    ASSERT(file->magic == FILE_MAGIC);
+    if (file->process != getpid()) {
+        for (size_t i = 0; i < file->job_count; i++)
+            tell_trouble(file, &file->jobs[i], "the process was forked; open the store again");
+        file->job_count = 0;
+        return;
+    }
+    while (wakeup_next(&file->wakeup, buffer, sizeof buffer))
+        if (file->site.notice != NULL)
+            file->site.notice(file->site.owner, buffer);
+    while (file->changes >= 0 && read(file->changes, buffer, sizeof buffer) > 0) {
+    }
+    run_jobs(file);
+    if (file->watch_count > 0) {
+        follow_changes(file);
+        tell_watchers(file);
+    }
+    start_tending(file);
+}
+
+static int fd(void *state)
+{
+    const struct file *file = state;
+    return file->events;
+}
+
+static int liveness(void *state)
+{
+    const struct file *file = state;
+    return file->alive;
+}
+
+static void close_file(void *state)
+{
+    struct file *file = state;
+    ASSERT(file->magic == FILE_MAGIC);
+    if (file->tending && file->process == getpid())
+        (void)pthread_join(file->tender, NULL);
+    for (size_t i = 0; i < file->watch_count; i++)
+        free(file->watches[i].prefix);
+    if (file->alive >= 0)
+        file->disk.close(file->disk.owner, file->alive);
+    wakeup_done(&file->wakeup);
+    if (file->changes >= 0)
+        (void)close(file->changes);
+    if (file->events >= 0)
+        (void)close(file->events);
+    log_close(&file->log);
+    disk_done(&file->disk);
+    free(file->path);
+    file->magic = 0;
+}
+
+static void listen_to(const struct file *file, int source)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    if (file->events >= 0 && source >= 0)
+        (void)epoll_ctl(file->events, EPOLL_CTL_ADD, source, &event);
+}
+
+static bool open_file(void *state, const char *url, const struct store_site *site, struct text *why)
+{
+    struct file *file = state;
+    const char *path = strchr(url, ':') + 1;
+    path += strncmp(path, "//", 2) == 0 ? 2 : 0;
+    memset(file, 0, offsetof(struct file, scratch));
+    if (*path == '\0') {
+        text_add(why, "file: needs a path, such as file:/var/lib/leasehold/locks.log");
+        return false;
+    }
+    file->options = (struct log_options)LOG_OPTIONS_DEFAULT;
+    file->options.disk = &file->disk;
+    file->process = getpid();
+    file->site = *site;
+    file->path = strdup(path);
+    text_add(why, url);
+    text_add(why, ": ");
+    if (file->path == NULL || !host_read(&file->options.ids, why) ||
+        !disk_open(&file->disk, path, why)) {
+        free(file->path);
+        return false;
+    }
+    enum log_result result = log_open(&file->options, deadline_of(file), &file->log, why);
+    if (result != LOG_OK) {
+        disk_done(&file->disk);
+        free(file->path);
+        return false;
+    }
+    file->magic = FILE_MAGIC;
+    file->alive = site->session != 0 ? log_session_keep(file->log, site->session) : -1;
+    file->events = epoll_create1(EPOLL_CLOEXEC);
+    file->changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    wakeup_init(&file->wakeup, &file->disk, site->session);
+    listen_to(file, file->wakeup.file);
+    listen_to(file, file->changes);
+    if (file->alive < 0 && site->session != 0) {
+        text_add(why, "cannot keep the session alive, which another process has, or no descriptor");
+        close_file(file);
+        return false;
+    }
+    return true;
+}
+
+const struct store_driver file_driver = {
+    .scheme = "file",
+    .capabilities = STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_ONE_CLOCK | STORE_SESSIONS |
+                    STORE_TESTS_GRANT | STORE_DELETES | STORE_HISTORY | STORE_TOKENS_RESTART,
+    .state_size = sizeof(struct file),
+    .open = open_file,
+    .close = close_file,
+    .submit = submit,
+    .step = step,
+    .fd = fd,
+    .liveness = liveness,
+};

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * New files: the first one, one of what is worth keeping, and one of what was synced before a disk
+ * failed. A new generation is written and synced under another name and then renamed, so the name
+ * never shows half of one. The bulk is copied while others append, the rest under their lock.
+ */
+#include "store/log/log_inside.h"
+
+#include "base/check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TRIES_MOST = 8 };
+
+static uint64_t round_up(uint64_t number, uint64_t to)
+{
+    return (number + to - 1) / to * to;
+}
+
+void log_take_over(struct log *log, uint64_t length)
+{
+    struct log_shared *shared = log->shared;
+    uint64_t number = log->now.header.generation;
+    log_raise(&shared->ceiling, log->revision + LOG_AHEAD);
+    log_raise(&shared->ready, log_word(number, length));
+    log_raise(&shared->synced, log_word(number, log->now.end));
+    atomic_store(&shared->generation, number);
+    atomic_store(&shared->tail, log->now.header.tail);
+    log->attachment = atomic_fetch_add(&shared->attachment, 1) + 1;
+    log_publish(log);
+}
+
+/* Everything behind the records that is to be on the disk before the file gets its name. */
+static enum log_result complete(struct log *log, struct log_file *next)
+{
+    unsigned char head[LOG_START] = {0};
+    const struct disk *disk = log->options.disk;
+    int error = log_file_write(next);
+    next->header.tail = next->end;
+    next->header.length =
+        round_up(next->end + log->options.reserve + log->options.segment / 4, log->options.segment);
+    log_header_encode(&next->header, head);
+    if (error == 0)
+        error = log_file_fill(next, next->end, next->header.length);
+    if (error == 0)
+        error = disk_write(disk, next->file, head, sizeof head, /* offset= */ 0);
+    if (error == 0)
+        error = disk->sync(disk->owner, next->file);
+    return log_failed(log, "make a new file", error);
+}
+
+static struct log_header header_after(const struct log *log, uint32_t slots, uint64_t ceiling)
+{
+    struct log_header header = {.version = LOG_VERSION,
+                                .generation = log->now.header.generation + 1,
+                                .slots = slots,
+                                .ceiling = ceiling};
+    memcpy(header.machine, log->options.ids.machine, LOG_ID);
+    memcpy(header.boot, log->options.ids.boot, LOG_ID);
+    return header;
+}
+
+enum log_result log_create(struct log *log)
+{
+    const struct disk *disk = log->options.disk;
+    log->now.header.generation = 0;
+    struct log_header header = header_after(log, log->options.slots, /* ceiling= */ 0);
+    enum log_result result = log_failed(log, "make", log_file_make(&log->now, &header));
+    if (result == LOG_OK)
+        result = complete(log, &log->now);
+    if (result == LOG_OK)
+        result = log_failed(log, "name the log", disk->rename(disk->owner, ".new", ""));
+    return result;
+}
+
+/* From the file that counts into the next one. */
+struct copying {
+    struct log_file next;
+    struct log_reader reader;
+};
+
+/* Copies what is worth it: what stands, and all from `recent` on. */
+static enum log_result copy(struct log *log, struct copying *copying, uint64_t recent)
+{
+    struct log_file *next = &copying->next;
+    struct log_reader *reader = &copying->reader;
+    struct log_record record, before;
+    while (log_reader_next(reader, &record) == LOG_READ_OK) {
+        uint64_t hash = log_file_hash(record.key, record.key_length);
+        if (record.key_length == 0 ||
+            (record.offset < recent && !slots_has(&log->now.slots, hash, record.offset)))
+            continue;
+        int error = 0;
+        if (!log_file_fits(next, log_record_size(record.key_length, record.length)))
+            error = log_file_write(next);
+        if (error == 0)
+            error = log_file_find(next, record.key, record.key_length, &before);
+        if (error != 0)
+            return log_failed(log, "copy", error);
+        record.previous = before.offset;
+        record.synced = next->end; /* true as soon as the file has its name */
+        record.file_length = 0;
+        log_file_add(next, &record);
+    }
+    if (reader->error != 0)
+        return log_failed(log, "read", reader->error);
+    return reader->at == reader->limit ? LOG_OK : log_damaged_at(log, reader->at);
+}
+
+static struct log_home home_now(const struct log *log)
+{
+    struct log_home home = {.base_ms = (int64_t)atomic_load(&log->shared->base_ms),
+                            .foreign_before = atomic_load(&log->shared->foreign_before),
+                            .epoch = (uint16_t)atomic_load(&log->shared->epoch)};
+    memcpy(home.machine, log->options.ids.machine, LOG_ID);
+    memcpy(home.boot, log->options.ids.boot, LOG_ID);
+    return home;
+}
+
+static void add_home(struct log_file *next, uint64_t revision, const struct log_home *home)
+{
+    unsigned char bytes[LOG_HOME_BYTES];
+    log_home_encode(home, bytes);
+    struct log_record record = {.type = LOG_HOME,
+                                .bytes = (const char *)bytes,
+                                .length = sizeof bytes,
+                                .written = {.revision = revision, .epoch = home->epoch}};
+    log_file_add(next, &record);
+}
+
+static void end_copying(struct copying *copying)
+{
+    log_reader_done(&copying->reader);
+    log_file_done(&copying->next);
+}
+
+/* A new file, and in it where we live; nothing to end when it fails. */
+static enum log_result begin_copying(struct log *log, struct copying *copying, uint64_t revision,
+                                     const struct log_home *home)
+{
+    size_t live = 0;
+    uint64_t *offsets = NULL, slots = log->options.slots;
+    bool fine = log_file_init(&copying->next, log->options.disk);
+    fine = log_reader_init(&copying->reader, &log->now, /* limit= */ 0) && fine;
+    int error = fine ? slots_live(&log->now.slots, &offsets, &live) : -ENOMEM;
+    free(offsets);
+    while (slots < 4 * live && slots < (uint64_t)1 << 31)
+        slots *= 2;
+    struct log_header header = header_after(log, (uint32_t)slots, revision);
+    if (error == 0 && header.generation <= LOG_GENERATION_MAX)
+        error = log_file_make(&copying->next, &header);
+    enum log_result result = log_failed(log, "make a new file", error);
+    if (header.generation > LOG_GENERATION_MAX)
+        result = LOG_EXHAUSTED;
+    if (result != LOG_OK)
+        end_copying(copying);
+    else if (home != NULL)
+        add_home(&copying->next, revision, home);
+    return result;
+}
+
+/* Tells those who read the old file that it ends here. */
+static void seal(struct log *log)
+{
+    struct log_record record = {.type = LOG_SEAL,
+                                .written = {.revision = log->revision, .time_ms = log_now_ms(log)}};
+    if (log->now.end + LOG_HEAD > log_offset(log, &log->shared->ready))
+        return;
+    log_file_add(&log->now, &record);
+    (void)log_file_write(&log->now); /* only a help: everybody looks at the page, too */
+}
+
+/* Under the append lock: from here on the new file counts. Who dies in between leaves a page that
+ * is void, and either file has all that was answered. */
+static enum log_result switch_over(struct log *log, struct log_file *next)
+{
+    const struct disk *disk = log->options.disk;
+    struct log_file old = log->now;
+    atomic_store(&log->shared->state, SHARED_VOID);
+    seal(log);
+    int error = disk->rename(disk->owner, ".index.new", ".index");
+    if (error == 0)
+        error = disk->rename(disk->owner, ".new", "");
+    if (error == 0)
+        error = disk->sync_folder(disk->owner);
+    if (error != 0)
+        return log_failed(log, "switch over", error);
+    log->now = *next;
+    *next = old;
+    log_take_over(log, log->now.header.length);
+    return LOG_OK;
+}
+
+/* The bulk, then what came meanwhile, until little is left. */
+static enum log_result copy_bulk(struct log *log, struct copying *copying, int64_t deadline_ms)
+{
+    enum log_result result = LOG_OK;
+    for (int tries = 0; result == LOG_OK && tries < TRIES_MOST; tries++) {
+        uint64_t end = atomic_load(&log->shared->end);
+        if (atomic_load(&log->shared->generation) != log->now.header.generation)
+            return LOG_REMOVED;
+        if (tries > 0 && end - copying->reader.at < log->options.segment / 8)
+            break;
+        result = log_sync_to(log, end, /* always= */ false, deadline_ms);
+        uint64_t recent = end > log->options.window ? end - log->options.window : 0;
+        copying->reader.limit = end;
+        if (result == LOG_OK)
+            result = copy(log, copying, tries == 0 ? recent : /* all= */ 0);
+    }
+    return result;
+}
+
+/* Under the append lock: the rest, and then the new file counts, unless the old one has grown too
+ * much meanwhile, or is not the one any more. */
+static enum log_result finish(struct log *log, struct copying *copying, uint64_t number)
+{
+    struct log_file *next = &copying->next;
+    const struct disk *disk = log->options.disk;
+    if (log->now.header.generation != number)
+        return LOG_OK;
+    copying->reader.file = log->now.file;
+    copying->reader.limit = log->now.end;
+    enum log_result result = copy(log, copying, /* recent= */ 0);
+    if (result == LOG_OK)
+        result = log_failed(log, "write", log_file_write(next));
+    if (result != LOG_OK || next->end + log->options.reserve > next->header.length)
+        return result;
+    result = log_failed(log, "sync a new file", disk->sync(disk->owner, next->file));
+    return result == LOG_OK ? switch_over(log, next) : result;
+}
+
+static enum log_result compact(struct log *log, int64_t deadline_ms)
+{
+    struct copying copying;
+    struct log_home home = home_now(log);
+    uint64_t number = log->now.header.generation;
+    enum log_result result =
+        begin_copying(log, &copying, atomic_load(&log->shared->revision), &home);
+    if (result != LOG_OK)
+        return result;
+    result = copy_bulk(log, &copying, deadline_ms);
+    if (result == LOG_OK)
+        result = complete(log, &copying.next);
+    if (result == LOG_OK)
+        result = log_failed(log, "make an index",
+                            slots_save(&copying.next.slots, ".index.new", number + 1));
+    if (result == LOG_OK)
+        result = log_lock(log, LOCK_APPEND, deadline_ms);
+    if (result == LOG_OK) {
+        result = log_settle(log, deadline_ms);
+        if (result == LOG_OK)
+            result = finish(log, &copying, number);
+        log_unlock(log, LOCK_APPEND);
+    }
+    end_copying(&copying);
+    return result == LOG_REMOVED ? LOG_OK : result; /* somebody else was faster */
+}
+
+enum log_result log_replace(struct log *log)
+{
+    struct past past = {.revision = atomic_load(&log->shared->revision)};
+    uint64_t word = atomic_load(&log->shared->synced);
+    bool known = word > log_word(log->now.header.generation, 0);
+    uint64_t limit = known ? word & LOG_OFFSET_MAX : UINT64_MAX;
+    enum log_result result =
+        log_failed(log, "index", slots_build(&log->now.slots, log->now.header.slots));
+    if (result == LOG_OK)
+        result = log_scan(log, limit, &past);
+    if (result == LOG_OK && known && log->now.end < limit)
+        result = log_damaged_at(log, log->now.end);
+    struct copying copying;
+    if (result == LOG_OK)
+        result = begin_copying(log, &copying, past.revision, past.has_home ? &past.home : NULL);
+    if (result != LOG_OK)
+        return result;
+    copying.reader.limit = log->now.end;
+    result = copy(log, &copying, /* recent= */ 0);
+    if (result == LOG_OK)
+        result = complete(log, &copying.next);
+    const struct disk *disk = log->options.disk;
+    if (result == LOG_OK)
+        result = log_failed(log, "replace the log", disk->rename(disk->owner, ".new", ""));
+    end_copying(&copying);
+    enum log_reading reading;
+    return result == LOG_OK ? log_failed(log, "open", log_file_open(&log->now, &reading)) : result;
+}
+
+enum log_result log_grow(struct log *log, uint64_t need, int64_t deadline_ms)
+{
+    uint64_t number = log->now.header.generation;
+    enum log_result result = log_lock(log, LOCK_GROW, deadline_ms);
+    if (result != LOG_OK)
+        return result;
+    uint64_t ready = log_offset(log, &log->shared->ready);
+    uint64_t end = atomic_load(&log->shared->end);
+    uint64_t wanted = round_up(end + need + log->options.reserve, log->options.segment);
+    bool due = ready != 0 && wanted > ready;
+    if (due && wanted > LOG_OFFSET_MAX)
+        result = LOG_EXHAUSTED;
+    if (due && result == LOG_OK)
+        result = log_failed(log, "grow", log_file_fill(&log->now, ready, wanted));
+    if (due && result == LOG_OK)
+        result = log_sync_to(log, end, /* always= */ true, deadline_ms);
+    if (due && result == LOG_OK)
+        log_raise(&log->shared->ready, log_word(number, wanted));
+    log_unlock(log, LOCK_GROW);
+    return result;
+}
+
+bool log_wants_tending(const struct log *log)
+{
+    const struct log_shared *shared = log->shared;
+    uint64_t end = atomic_load(&shared->end), tail = atomic_load(&shared->tail);
+    uint64_t most = tail > log->options.segment ? tail : log->options.segment;
+    bool full = atomic_load(&shared->used) > log->now.header.slots / 4 * 3;
+    bool short_of_room = (atomic_load(&shared->ready) & LOG_OFFSET_MAX) <
+                         end + log->options.reserve + log->options.segment / 4;
+    return atomic_load(&shared->generation) == log->now.header.generation &&
+           (end - tail > most || full || short_of_room);
+}
+
+enum log_result log_tend(struct log *log, int64_t deadline_ms)
+{
+    enum log_result result = log_begin(log, log->options.segment / 4, deadline_ms);
+    if (result != LOG_OK)
+        return result;
+    (void)log_end(log);
+    if (!log_wants_tending(log))
+        return LOG_OK;
+    result = log_lock(log, LOCK_COMPACT, /* deadline_ms= */ 0);
+    if (result == LOG_LOCKED)
+        return LOG_OK;
+    if (result == LOG_OK) {
+        result = compact(log, deadline_ms);
+        log_unlock(log, LOCK_COMPACT);
+    }
+    return result;
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening, locking, appending, syncing. What happens after somebody died is in recover.c, growing
+ * and compacting in compact.c. Nothing here looks into what a record says.
+ */
+#include "store/log/log_inside.h"
+
+#include "base/check.h"
+#include "base/checksum.h"
+#include "io/session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const uint64_t shared_magic = 0x3164657261687381; /* no text: the lowest byte is no letter */
+
+static const char *const result_texts[] = {
+#define LOG_RESULT_TEXT(name, words) words,
+    LOG_RESULTS(LOG_RESULT_TEXT)
+#undef LOG_RESULT_TEXT
+};
+
+static void explain(struct log *log, const char *words, uint64_t number, const char *after)
+{
+    struct text text;
+    text_init(&text, log->why, sizeof log->why);
+    text_add(&text, words);
+    text_add_u64(&text, number);
+    text_add(&text, after);
+}
+
+enum log_result log_failed(struct log *log, const char *what, int64_t error)
+{
+    if (error == 0)
+        return LOG_OK;
+    if (error == -EBADMSG)
+        return log_damaged_at(log, log->now.bad_at);
+    struct text text;
+    const char *words = strerrordesc_np((int)-error);
+    text_init(&text, log->why, sizeof log->why);
+    text_add(&text, "cannot ");
+    text_add(&text, what);
+    text_add(&text, ": ");
+    text_add(&text, words != NULL ? words : "unknown error");
+    if (error == -ENOSPC || error == -EDQUOT || error == -EFBIG)
+        return LOG_FULL;
+    return error == -ENOMEM ? LOG_MEMORY : LOG_IO;
+}
+
+enum log_result log_damaged_at(struct log *log, uint64_t offset)
+{
+    explain(log, "damage at offset ", offset, "");
+    return LOG_DAMAGED;
+}
+
+void log_explain(const struct log *log, enum log_result result, struct text *out)
+{
+    text_add(out, result_texts[result]);
+    if (log->why[0] != '\0') {
+        text_add(out, " (");
+        text_add(out, log->why);
+        text_add(out, ")");
+    }
+}
+
+unsigned log_cuts(const struct log *log)
+{
+    return log->cuts;
+}
+
+/* Locks, and the words that only grow. */
+
+enum log_result log_lock(struct log *log, enum log_lock which, int64_t deadline_ms)
+{
+    _Atomic uint32_t *turn = log->shared != NULL ? &log->shared->turn[which] : NULL;
+    int error = disk_lock(log->options.disk, log->lock_file, which, turn, deadline_ms);
+    log->why[0] = '\0';
+    if (error == -ETIMEDOUT && turn != NULL)
+        explain(log, "it is process ", atomic_load(&log->shared->owner[which]), "");
+    if (error == 0 && turn != NULL)
+        atomic_store(&log->shared->owner[which], (uint32_t)getpid());
+    if (error == -ETIMEDOUT)
+        return LOG_LOCKED;
+    return error != 0 ? log_failed(log, "lock", error) : LOG_OK;
+}
+
+void log_unlock(struct log *log, enum log_lock which)
+{
+    _Atomic uint32_t *turn = log->shared != NULL ? &log->shared->turn[which] : NULL;
+    disk_unlock(log->options.disk, log->lock_file, which, turn);
+}
+
+uint64_t log_word(uint64_t generation, uint64_t offset)
+{
+    return generation << OFFSET_BITS | offset;
+}
+
+void log_raise(_Atomic uint64_t *word, uint64_t value)
+{
+    uint64_t before = atomic_load(word);
+    while (before < value && !atomic_compare_exchange_weak(word, &before, value)) {
+    }
+}
+
+uint64_t log_offset(const struct log *log, const _Atomic uint64_t *word)
+{
+    uint64_t value = atomic_load(word);
+    return value >> OFFSET_BITS == log->now.header.generation ? value & LOG_OFFSET_MAX : 0;
+}
+
+bool log_is_poisoned(const struct log *log, uint64_t generation)
+{
+    return atomic_load(&log->shared->poisoned) >= generation;
+}
+
+/* Under the sync lock. After a failure the system forgets what it could not write and says so
+ * once: the next sync would succeed, and mean nothing. So a begun one that did not end counts as
+ * failed, too. */
+static void sync_once(struct log *log, uint64_t offset)
+{
+    struct log_shared *shared = log->shared;
+    uint64_t number = log->now.header.generation;
+    uint64_t revision = atomic_load(&shared->revision);
+    uint64_t end = atomic_load(&shared->end);
+    if (atomic_load(&shared->generation) != number || end < offset)
+        end = offset;
+    atomic_store(&shared->syncing, number);
+    int error = log->options.disk->sync(log->options.disk->owner, log->now.file);
+    if (error != 0) {
+        (void)log_failed(log, "sync", error);
+        log_raise(&shared->poisoned, number);
+    } else {
+        log_raise(&shared->synced, log_word(number, end));
+        log_raise(&shared->ceiling, revision + LOG_AHEAD);
+    }
+    atomic_store(&shared->syncing, 0);
+}
+
+enum log_result log_sync_to(struct log *log, uint64_t offset, bool always, int64_t deadline_ms)
+{
+    struct log_shared *shared = log->shared;
+    uint64_t number = log->now.header.generation;
+    for (;;) {
+        bool covered = !always && atomic_load(&shared->synced) >= log_word(number, offset);
+        if (log_is_poisoned(log, number))
+            return LOG_POISONED;
+        if (covered)
+            return LOG_OK;
+        enum log_result result = log_lock(log, LOCK_SYNC, deadline_ms);
+        if (result != LOG_OK)
+            return result;
+        log_raise(&shared->poisoned, atomic_load(&shared->syncing));
+        covered = atomic_load(&shared->synced) >= log_word(number, offset);
+        if (!log_is_poisoned(log, number) && (always || !covered))
+            sync_once(log, offset);
+        always = false;
+        log_unlock(log, LOCK_SYNC);
+    }
+}
+
+enum log_result log_sync(struct log *log, int64_t deadline_ms)
+{
+    return log_sync_to(log, log->seen, /* always= */ false, deadline_ms);
+}
+
+/* Opening and closing. */
+
+/* What is not ours is refused before anything is made beside it. */
+static enum log_result look_first(struct log *log)
+{
+    enum log_reading reading;
+    int error = log_file_open(&log->now, &reading);
+    if (error == 0 && reading == LOG_READ_FOREIGN)
+        return LOG_NOT_OURS;
+    if (error == 0 && reading == LOG_READ_NEWER) {
+        explain(log, "it has version ", log->now.header.version, ", we know 1");
+        return LOG_NEWER;
+    }
+    return error == -ENOENT ? LOG_OK : log_failed(log, "open", error);
+}
+
+/* Under the append lock: the page of the lock file, void when it speaks of another boot. */
+static enum log_result share(struct log *log)
+{
+    const struct disk *disk = log->options.disk;
+    uint64_t found = 0;
+    int64_t got = disk_read(disk, log->lock_file, &found, sizeof found, /* offset= */ 0);
+    int64_t size = got < 0 ? got : disk->size(disk->owner, log->lock_file);
+    if (size < 0)
+        return log_failed(log, "read the lock file", size);
+    if (found != 0 && found != shared_magic)
+        return LOG_NOT_OURS;
+    static const unsigned char zeros[DISK_PAGE];
+    int error = 0;
+    if (size < DISK_PAGE)
+        error = disk_write(disk, log->lock_file, zeros, sizeof zeros, /* offset= */ 0);
+    if (error != 0)
+        return log_failed(log, "make the lock file", error);
+    log->shared = disk->share(disk->owner, log->lock_file);
+    if (log->shared == NULL)
+        return log_failed(log, "map the lock file", -EIO);
+    uint64_t boot = checksum(0, log->options.ids.boot, sizeof log->options.ids.boot);
+    if (atomic_load(&log->shared->magic) != shared_magic ||
+        atomic_load(&log->shared->boot) != boot) {
+        memset(log->shared, 0, offsetof(struct log_shared, turn));
+        atomic_store(&log->shared->boot, boot);
+        atomic_store(&log->shared->magic, shared_magic);
+    }
+    return LOG_OK;
+}
+
+static enum log_result open_files(struct log *log, int64_t deadline_ms)
+{
+    const struct disk *disk = log->options.disk;
+    enum log_result result = look_first(log);
+    if (result != LOG_OK)
+        return result;
+    log->lock_file = disk->open(disk->owner, ".lock", DISK_CREATE);
+    if (log->lock_file < 0)
+        return log_failed(log, "open the lock file", log->lock_file);
+    result = log_lock(log, LOCK_APPEND, deadline_ms);
+    if (result != LOG_OK)
+        return result;
+    result = share(log);
+    if (result == LOG_OK)
+        result = log_settle(log, deadline_ms);
+    log_unlock(log, LOCK_APPEND);
+    return result;
+}
+
+enum log_result log_open(const struct log_options *options, int64_t deadline_ms, struct log **out,
+                         struct text *why)
+{
+    struct log *log = calloc(1, sizeof *log);
+    if (log == NULL) {
+        text_add(why, result_texts[LOG_MEMORY]);
+        return LOG_MEMORY;
+    }
+    log->magic = LOG_MAGIC;
+    log->options = *options;
+    log->lock_file = -1;
+    enum log_result result = LOG_MEMORY;
+    if (log_file_init(&log->now, options->disk))
+        result = open_files(log, deadline_ms);
+    if (result != LOG_OK) {
+        log_explain(log, result, why);
+        log_close(&log);
+        return result;
+    }
+    *out = log;
+    return LOG_OK;
+}
+
+void log_close(struct log **log_pointer)
+{
+    struct log *log = *log_pointer;
+    if (log == NULL)
+        return;
+    ASSERT(log->magic == LOG_MAGIC);
+    const struct disk *disk = log->options.disk;
+    if (log->shared != NULL)
+        disk->unshare(disk->owner, log->shared);
+    log_file_done(&log->now);
+    if (log->lock_file >= 0)
+        disk->close(disk->owner, log->lock_file);
+    log->magic = 0;
+    free(log);
+    *log_pointer = NULL;
+}
+
+/* Reading and appending, under the append lock. */
+
+void log_publish(struct log *log)
+{
+    struct log_shared *shared = log->shared;
+    atomic_store(&shared->chain, log->now.chain);
+    atomic_store(&shared->used, log->now.slots.used);
+    atomic_store(&shared->revision, log->revision);
+    atomic_store(&shared->end, log->now.end);
+    atomic_store(&shared->state, SHARED_VALID);
+}
+
+static enum log_result commit(struct log *log)
+{
+    if (log->now.end == log->now.written)
+        return LOG_OK;
+    atomic_store(&log->shared->state, SHARED_WRITING);
+    enum log_result result = log_failed(log, "write", log_file_write(&log->now));
+    if (result == LOG_OK)
+        log_publish(log);
+    return result;
+}
+
+enum log_result log_begin(struct log *log, uint64_t need, int64_t deadline_ms)
+{
+    ASSERT(log->magic == LOG_MAGIC);
+    for (enum log_result grown = LOG_OK;;) {
+        enum log_result result = log_lock(log, LOCK_APPEND, deadline_ms);
+        if (result != LOG_OK)
+            return result;
+        result = log_settle(log, deadline_ms);
+        uint64_t ready = log_offset(log, &log->shared->ready);
+        bool fits = log->now.end + need + log->options.reserve <= ready;
+        if (result == LOG_OK && (fits || need == 0 || grown == LOG_FULL))
+            return LOG_OK;
+        log_unlock(log, LOCK_APPEND);
+        if (result == LOG_OK)
+            result = grown = log_grow(log, need, deadline_ms);
+        if (result != LOG_OK && result != LOG_FULL)
+            return result;
+    }
+}
+
+enum log_result log_find(struct log *log, const char *key, size_t length, struct log_record *out)
+{
+    return log_failed(log, "find", log_file_find(&log->now, key, length, out));
+}
+
+enum log_result log_look_back(struct log *log, uint64_t offset, struct log_record *out)
+{
+    return log_failed(log, "read", log_file_read(&log->now, offset, out));
+}
+
+enum log_result log_live(struct log *log, uint64_t **out_offsets, size_t *out_count)
+{
+    enum log_result result = commit(log);
+    if (result != LOG_OK)
+        return result;
+    return log_failed(log, "read the index", slots_live(&log->now.slots, out_offsets, out_count));
+}
+
+uint64_t log_revision(const struct log *log)
+{
+    return log->revision;
+}
+
+int log_descriptor(const struct log *log)
+{
+    return log->now.file;
+}
+
+enum log_result log_append(struct log *log, const char *key, uint64_t previous, const char *bytes,
+                           size_t length, bool urgent, struct stamp *out_written)
+{
+    struct log_shared *shared = log->shared;
+    struct log_record record = {.type = length > 0 ? LOG_PUT : LOG_ERASE,
+                                .key = key,
+                                .key_length = strlen(key),
+                                .bytes = bytes,
+                                .length = length,
+                                .previous = previous,
+                                .synced = log_offset(log, &shared->synced),
+                                .file_length = log_offset(log, &shared->ready)};
+    size_t size = log_record_size(record.key_length, length);
+    uint64_t spare = urgent ? 0 : log->options.reserve;
+    uint32_t slots = log->now.header.slots;
+    if (log->now.end + size + spare > record.file_length ||
+        (previous == 0 && log->now.slots.used + log->now.pending_count >= slots - slots / 16))
+        return LOG_FULL;
+    if (log->revision >= REVISION_MAX || log->revision >= atomic_load(&shared->ceiling))
+        return LOG_EXHAUSTED;
+    enum log_result result = log_file_fits(&log->now, size) ? LOG_OK : commit(log);
+    if (result != LOG_OK)
+        return result;
+    record.written = (struct stamp){.revision = ++log->revision,
+                                    .time_ms = log_now_ms(log),
+                                    .epoch = (uint16_t)atomic_load(&shared->epoch)};
+    log_file_add(&log->now, &record);
+    *out_written = record.written;
+    return LOG_OK;
+}
+
+enum log_result log_end(struct log *log)
+{
+    enum log_result result = commit(log);
+    log->seen = log->now.written;
+    log_unlock(log, LOCK_APPEND);
+    return result;
+}
+
+/* Beside the records. */
+
+int64_t log_now_ms(const struct log *log)
+{
+    const struct disk *disk = log->options.disk;
+    return (int64_t)atomic_load(&log->shared->base_ms) + disk->boot_ms(disk->owner);
+}
+
+uint64_t log_foreign_before(const struct log *log)
+{
+    return atomic_load(&log->shared->foreign_before);
+}
+
+bool log_session_lives(const struct log *log, uint64_t session)
+{
+    return session_lives(log->options.disk, log->lock_file, session);
+}
+
+int log_session_keep(const struct log *log, uint64_t session)
+{
+    return session_keep(log->options.disk, ".lock", session);
+}
+
+bool log_read_all(const struct log *log, struct log_reader *out)
+{
+    return log_reader_init(out, &log->now, log->seen);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The log that all processes of a host share. It keeps records in order and safe; what they mean,
+ * and what may be written, is its caller's business (store/file).
+ *
+ *     log_begin()   takes the file's lock; what others appended can be found
+ *     log_find()    what stands under a key
+ *     log_append()  one record, stamped
+ *     log_end()     writes them and lets go; others can see them, nobody may speak of them yet
+ *     log_sync()    all that this handle has seen is on the disk: now answer
+ *     log_tend()    lets the file grow, and compacts it, when it is time
+ *
+ * A handle belongs to one thread. Between begin and end nothing but reads and writes happens,
+ * except when somebody died or a disk failed before.
+ */
+#ifndef LEASEHOLD_STORE_LOG_LOG_H
+#define LEASEHOLD_STORE_LOG_LOG_H
+
+#include "io/host.h"
+#include "io/log_file.h"
+
+/* name, what it means and what to do */
+#define LOG_RESULTS(X)                                                                          \
+    X(LOG_OK, "done")                                                                           \
+    X(LOG_NOT_OURS, "this is no log of leasehold; it was left alone, choose another path")      \
+    X(LOG_NEWER, "a newer leasehold wrote this log; it was left alone, use that version")       \
+    X(LOG_DAMAGED, "the log is damaged where it was safe; it was left alone, restore a backup") \
+    X(LOG_UNKNOWN, "the log has a record of an unknown type; use the version that wrote it")    \
+    X(LOG_POISONED, "the disk failed to keep what was written; what was not answered is void")  \
+    X(LOG_LOCKED, "another process keeps the log's lock; look what it does")                    \
+    X(LOG_FULL, "there is no room on the disk; held locks can still be renewed and released")   \
+    X(LOG_EXHAUSTED, "the log has no more revisions, generations or offsets")                   \
+    X(LOG_REMOVED, "the log or its lock file was removed while in use; start anew")             \
+    X(LOG_MEMORY, "memory is short")                                                            \
+    X(LOG_IO, "a file call failed")
+
+enum log_result {
+#define LOG_RESULT_NAME(name, words) name,
+    LOG_RESULTS(LOG_RESULT_NAME)
+#undef LOG_RESULT_NAME
+};
+
+struct log_options {
+    const struct disk *disk;
+    struct host_ids ids;
+    uint64_t segment; /* the file grows by so much, written and synced before it is used */
+    uint64_t reserve; /* kept free for records that must not fail, such as a release */
+    uint64_t window;  /* so much of the past outlives a compaction, as history */
+    uint32_t slots;   /* of the index, at least; a power of two */
+};
+
+#define LOG_OPTIONS_DEFAULT                                                                      \
+    {                                                                                            \
+        .segment = (uint64_t)1 << 20, .reserve = (uint64_t)1 << 19, .window = (uint64_t)1 << 18, \
+        .slots = 1 << 14                                                                         \
+    }
+
+struct log;
+
+/* `why` gets words when it fails: what, where, which process, which versions. */
+enum log_result log_open(const struct log_options *options, int64_t deadline_ms, struct log **out,
+                         struct text *why);
+/* Nothing is synced. Accepts NULL, and makes the caller's pointer NULL. */
+void log_close(struct log **log);
+
+/* Locked when it returns LOG_OK, with room for `need` bytes of records unless the disk is full. */
+enum log_result log_begin(struct log *log, uint64_t need, int64_t deadline_ms);
+/* A LOG_ERASE when nothing stands under the key. The bytes stay until the next call. */
+enum log_result log_find(struct log *log, const char *key, size_t length, struct log_record *out);
+/* In the place of what log_find() gave. No bytes: erases. Urgent ones may use the reserve. */
+enum log_result log_append(struct log *log, const char *key, uint64_t previous, const char *bytes,
+                           size_t length, bool urgent, struct stamp *out_written);
+/* Where all that stands is; the caller frees it. */
+enum log_result log_live(struct log *log, uint64_t **out_offsets, size_t *out_count);
+/* After a failure what was appended may have happened or not. */
+enum log_result log_end(struct log *log);
+enum log_result log_sync(struct log *log, int64_t deadline_ms);
+
+bool log_wants_tending(const struct log *log);
+enum log_result log_tend(struct log *log, int64_t deadline_ms);
+
+/* Until the next log_begin(), without the lock: a record that log_live() or another record's
+ * `previous` named, and all records up to what we have seen. */
+enum log_result log_look_back(struct log *log, uint64_t offset, struct log_record *out);
+bool log_read_all(const struct log *log, struct log_reader *out);
+
+/* The last revision that we know of; the store's clock; before which revision nobody can tell who
+ * is alive; who is; the descriptor of the present file. */
+uint64_t log_revision(const struct log *log);
+int64_t log_now_ms(const struct log *log);
+uint64_t log_foreign_before(const struct log *log);
+bool log_session_lives(const struct log *log, uint64_t session);
+int log_session_keep(const struct log *log, uint64_t session);
+int log_descriptor(const struct log *log);
+/* Why the last call failed. How many torn tails were cut. */
+void log_explain(const struct log *log, enum log_result result, struct text *out);
+unsigned log_cuts(const struct log *log);
+
+#endif
