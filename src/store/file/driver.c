@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "io/wakeup.h"
 #include "store/condition.h"
-#include "store/file/log.h"
+#include "store/log/log.h"
 #include "wire/record_codec.h"
 
 #include <errno.h>
@@ -103,7 +103,7 @@ static size_t find_dead(struct file *file, const struct store_answer *answer, ui
     record_resolve(record, &answer->written);
     for (size_t i = 0; i < record->grant_count; i++) {
         const struct grant *grant = &record->grants[i];
-        if (grant->bound && grant->renewed.revision >= log_foreign_before(file->log) &&
+        if (grant->renewed.revision >= log_foreign_before(file->log) &&
             !log_session_lives(file->log, grant->session))
             out[count++] = grant->session;
     }
@@ -247,7 +247,7 @@ static void follow_changes(struct file *file)
     struct text text;
     text_init(&text, path, sizeof path);
     text_add(&text, "/proc/self/fd/");
-    text_add_i64(&text, log_file(file->log));
+    text_add_i64(&text, log_descriptor(file->log));
     if (file->changes >= 0) /* when there are no watches left, the fallback look goes on */
         (void)inotify_add_watch(file->changes, path, IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF);
 }
@@ -341,7 +341,7 @@ static void tell_watchers(struct file *file)
         result = log_end(file->log);
     if (result == LOG_OK)
         result = log_sync(file->log, deadline_ms);
-    if (result != LOG_OK || !log_reader_init(&reader, file->log))
+    if (result != LOG_OK || !log_read_all(file->log, &reader))
         return; /* the next change, or the fallback look, comes here again */
     if (reader.generation == file->told_generation)
         reader.at = file->told_at;

@@ -5,7 +5,7 @@
  * only under the append lock, and synced before anything is appended; revisions then go on above
  * all that it can have held.
  */
-#include "store/file/log_inside.h"
+#include "store/log/log_inside.h"
 
 #include "base/check.h"
 
@@ -15,13 +15,10 @@
 /* The next record in our chain: finds its place in the index. */
 static enum log_result take(struct log *log, const struct log_record *record, struct past *past)
 {
-    enum log_result result = LOG_OK;
-    struct pending place = {.offset = record->offset,
-                            .hash = generation_hash(record->key, record->key_length),
-                            .previous = record->previous,
-                            .live = record->type == LOG_PUT};
-    if (record->key_length > 0)
-        result = generation_index_set(log, &log->now, &place);
+    struct slot slot = {.hash = log_file_hash(record->key, record->key_length),
+                        .offset = record->offset,
+                        .previous = record->previous,
+                        .live = record->type == LOG_PUT};
     if (record->type == LOG_HOME) {
         log_home_decode((const unsigned char *)record->bytes, &past->home);
         past->has_home = true;
@@ -32,10 +29,10 @@ static enum log_result take(struct log *log, const struct log_record *record, st
         past->time_ms = record->written.time_ms;
     if (record->file_length > past->file_length)
         past->file_length = record->file_length;
-    log->now.end = log->now.written =
-        record->offset + log_record_size(record->key_length, record->length);
-    log->now.chain = record->checksum;
-    return result;
+    log_file_seek(&log->now, record->offset + log_record_size(record->key_length, record->length),
+                  record->checksum);
+    int error = record->key_length > 0 ? slots_set(&log->now.slots, &slot) : 0;
+    return log_failed(log, "index", error);
 }
 
 enum log_result log_scan(struct log *log, uint64_t limit, struct past *past)
@@ -44,10 +41,10 @@ enum log_result log_scan(struct log *log, uint64_t limit, struct past *past)
     struct log_record record;
     enum log_reading reading = LOG_READ_OK;
     enum log_result result = LOG_OK;
-    if (!log_reader_init(&reader, log))
-        return LOG_MEMORY;
+    bool fine = log_reader_init(&reader, &log->now, limit);
     reader.at = log->now.end;
-    reader.limit = limit;
+    if (!fine)
+        return LOG_MEMORY;
     while (result == LOG_OK && reading == LOG_READ_OK) {
         reading = log_reader_next(&reader, &record);
         bool chained = (reading == LOG_READ_OK || reading == LOG_READ_UNKNOWN) &&
@@ -74,10 +71,10 @@ static enum log_result refuse_witness(struct log *log, const unsigned char *byte
     enum log_reading reading = log_record_decode(bytes, length, offset, number, &record);
     if (reading == LOG_READ_SHORT) {
         int64_t got =
-            disk_read(log->options.disk, log->now.file, log->scratch, LOG_RECORD_MOST, offset);
+            disk_read(log->options.disk, log->now.file, log->now.scratch, LOG_RECORD_MOST, offset);
         if (got < 0)
             return log_failed(log, "read", got);
-        reading = log_record_decode(log->scratch, (size_t)got, offset, number, &record);
+        reading = log_record_decode(log->now.scratch, (size_t)got, offset, number, &record);
     }
     bool intact = reading == LOG_READ_OK || reading == LOG_READ_UNKNOWN;
     return intact && record.synced > log->now.end ? log_damaged_at(log, log->now.end) : LOG_OK;
@@ -114,34 +111,7 @@ static enum log_result cut(struct log *log, uint64_t limit)
     if (result != LOG_OK || last == log->now.end)
         return result;
     log->cuts++;
-    return generation_fill(log, log->now.file, log->now.end, last);
-}
-
-/* Which boot the times in the log belong to from now on, and who can still be seen alive. */
-static struct log_home home_of(const struct log *log, const struct past *past)
-{
-    static const unsigned char nobody[HOST_ID];
-    const struct disk *disk = log->options.disk;
-    const struct host_ids *ids = &log->options.ids;
-    struct log_home home = past->home;
-    int64_t boot_ms = disk->boot_ms(disk->owner);
-    int64_t wall_ms = disk->wall_ms(disk->owner);
-    bool same_boot = past->has_home && memcmp(home.boot, ids->boot, LOG_ID) == 0;
-    bool same_host = past->has_home && memcmp(home.machine, ids->machine, LOG_ID) == 0 &&
-                     memcmp(nobody, ids->machine, LOG_ID) != 0;
-    if (!past->has_home)
-        home = (struct log_home){.base_ms = wall_ms - boot_ms};
-    else if (!same_boot && same_host) /* a cooldown goes on by the time of day */
-        home.base_ms = (wall_ms > past->time_ms ? wall_ms : past->time_ms) - boot_ms;
-    else if (!same_boot) /* whoever lives there has its whole lease from now on */
-        home.base_ms = past->time_ms - boot_ms;
-    /* Other host, or another lock file: what their processes keep locked we do not see. */
-    bool unseen = same_boot ? atomic_load(&log->shared->generation) == 0 : !same_host;
-    if (past->has_home && unseen)
-        home.foreign_before = past->revision + 1;
-    memcpy(home.machine, ids->machine, LOG_ID);
-    memcpy(home.boot, ids->boot, LOG_ID);
-    return home;
+    return log_failed(log, "cut", log_file_fill(&log->now, log->now.end, last));
 }
 
 static enum log_result move_in(struct log *log, const struct past *past, uint64_t length,
@@ -149,7 +119,17 @@ static enum log_result move_in(struct log *log, const struct past *past, uint64_
 {
     unsigned char bytes[LOG_HOME_BYTES];
     struct log_shared *shared = log->shared;
-    struct log_home home = home_of(log, past);
+    const struct disk *disk = log->options.disk;
+    struct log_move move = {.lived = past->has_home,
+                            .unseen = atomic_load(&shared->generation) == 0,
+                            .last = past->home,
+                            .time_ms = past->time_ms,
+                            .revision = past->revision,
+                            .boot_ms = disk->boot_ms(disk->owner),
+                            .wall_ms = disk->wall_ms(disk->owner)};
+    memcpy(move.machine, log->options.ids.machine, LOG_ID);
+    memcpy(move.boot, log->options.ids.boot, LOG_ID);
+    struct log_home home = log_home_next(&move);
     bool fresh = log->now.end == LOG_START;
     atomic_store(&shared->base_ms, (uint64_t)home.base_ms);
     atomic_store(&shared->foreign_before, home.foreign_before);
@@ -167,11 +147,22 @@ static enum log_result move_in(struct log *log, const struct past *past, uint64_
         .written = {.revision = log->revision, .time_ms = log_now_ms(log), .epoch = home.epoch},
         .synced = log->now.end,
         .file_length = length};
-    generation_add(&log->now, &record);
-    enum log_result result = generation_write(log, &log->now);
+    log_file_add(&log->now, &record);
+    enum log_result result = log_failed(log, "write", log_file_write(&log->now));
     if (result == LOG_OK)
-        result = log_sync_to(log, &log->now, log->now.end, /* always= */ true, deadline_ms);
+        result = log_sync_to(log, log->now.end, /* always= */ true, deadline_ms);
     return result;
+}
+
+static enum log_result open_file(struct log *log)
+{
+    enum log_reading reading;
+    int error = log_file_open(&log->now, &reading);
+    if (error == -ENOENT)
+        return LOG_REMOVED;
+    if (error == 0 && reading != LOG_READ_OK)
+        return reading == LOG_READ_NEWER ? LOG_NEWER : LOG_NOT_OURS;
+    return log_failed(log, "open", error);
 }
 
 /* All of the log, as after a boot. */
@@ -181,10 +172,8 @@ static enum log_result read_all(struct log *log, struct past *past, uint64_t *ou
     int64_t size = disk->size(disk->owner, log->now.file);
     if (size < 0)
         return log_failed(log, "measure", size);
-    log->now.end = log->now.written = LOG_START;
-    log->now.chain = log->now.header.generation;
-    log->now.pending_count = 0;
-    enum log_result result = generation_index_build(log, &log->now);
+    enum log_result result =
+        log_failed(log, "index", slots_build(&log->now.slots, log->now.header.slots));
     if (result == LOG_OK)
         result = log_scan(log, /* limit= */ UINT64_MAX, past);
     uint64_t least =
@@ -197,7 +186,7 @@ static enum log_result read_all(struct log *log, struct past *past, uint64_t *ou
     uint64_t need = log->now.end + log_record_size(0, LOG_HOME_BYTES);
     if (result == LOG_OK && need > *out_length) {
         *out_length += log->options.segment;
-        result = generation_fill(log, log->now.file, (uint64_t)size, *out_length);
+        result = log_failed(log, "grow", log_file_fill(&log->now, (uint64_t)size, *out_length));
     }
     return result;
 }
@@ -208,20 +197,20 @@ static enum log_result recover(struct log *log, int64_t deadline_ms)
     const struct disk *disk = log->options.disk;
     struct past past = {0};
     uint64_t length = 0;
-    enum log_result result = generation_open(log, &log->now);
-    if (log->now.file == -ENOENT)
-        result = atomic_load(&shared->generation) == 0 ? log_create(log) : LOG_REMOVED;
+    enum log_result result = open_file(log);
+    if (result == LOG_REMOVED && atomic_load(&shared->generation) == 0)
+        result = log_create(log);
     if (result == LOG_OK && log_is_poisoned(log, log->now.header.generation))
         result = log_replace(log);
     if (result == LOG_OK)
         result = read_all(log, &past, &length);
     if (result == LOG_OK)
-        result = generation_index_save(log, &log->now, ".index");
+        result = log_failed(log, "make the index",
+                            slots_save(&log->now.slots, ".index", log->now.header.generation));
     if (result == LOG_OK)
-        result = log_sync_to(log, &log->now, log->now.end, /* always= */ true, deadline_ms);
-    int error = result == LOG_OK ? disk->sync_folder(disk->owner) : 0;
-    if (error != 0)
-        result = log_failed(log, "sync the folder", error);
+        result = log_sync_to(log, log->now.end, /* always= */ true, deadline_ms);
+    if (result == LOG_OK)
+        result = log_failed(log, "sync the folder", disk->sync_folder(disk->owner));
     if (result == LOG_OK)
         result = move_in(log, &past, length, deadline_ms);
     if (result == LOG_OK)
@@ -238,7 +227,7 @@ static enum log_result mend(struct log *log)
     if (size < 0)
         return log_failed(log, "measure", size);
     enum log_result result = log_scan(log, /* limit= */ UINT64_MAX, &past);
-    uint64_t limit = log->now.end + BUFFER;
+    uint64_t limit = log->now.end + LOG_FILE_BUFFER;
     if (result == LOG_OK)
         result = cut(log, limit < (uint64_t)size ? limit : (uint64_t)size);
     log->revision = past.revision;
@@ -249,16 +238,14 @@ static enum log_result mend(struct log *log)
 
 static enum log_result attach(struct log *log, int64_t deadline_ms)
 {
-    enum log_result result = generation_open(log, &log->now);
-    if (log->now.file == -ENOENT)
-        return LOG_REMOVED;
-    if (result == LOG_OK && log->now.header.generation != atomic_load(&log->shared->generation))
+    enum log_result result = open_file(log);
+    uint64_t number = atomic_load(&log->shared->generation);
+    if (result == LOG_OK && log->now.header.generation != number)
         return LOG_REMOVED;
     if (result != LOG_OK)
         return result;
-    result = generation_index_open(log, &log->now);
-    if (result != LOG_OK) /* somebody removed it; it can be made again */
-        return recover(log, deadline_ms);
+    if (slots_open(&log->now.slots, ".index", number, log->now.header.slots) != 0)
+        return recover(log, deadline_ms); /* somebody removed it; it can be made again */
     log->attachment = atomic_load(&log->shared->attachment);
     return LOG_OK;
 }
@@ -279,10 +266,8 @@ enum log_result log_settle(struct log *log, int64_t deadline_ms)
         return LOG_REMOVED;
     if (result != LOG_OK)
         return result;
-    log->now.pending_count = 0;
-    log->now.end = log->now.written = atomic_load(&shared->end);
-    log->now.chain = atomic_load(&shared->chain);
-    log->now.used = atomic_load(&shared->used);
+    log_file_seek(&log->now, atomic_load(&shared->end), atomic_load(&shared->chain));
+    log->now.slots.used = atomic_load(&shared->used);
     log->revision = atomic_load(&shared->revision);
     return atomic_load(&shared->state) == SHARED_WRITING ? mend(log) : LOG_OK;
 }
