@@ -89,7 +89,8 @@ static void an_answer_comes_in_a_step_and_not_before(void **state)
     struct beside *beside = open_beside("memory:", /* session= */ 1);
     struct store_request request = create("k");
     beside_submit(beside, &request, count, NULL);
-    (void)usleep(20000);
+    struct timespec moment = {.tv_nsec = 20000000};
+    (void)nanosleep(&moment, NULL);
     assert_int_equal(heard.answers, 0);
     hear(beside, 1);
     assert_int_equal(heard.ok, 1);
