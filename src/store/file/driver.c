@@ -128,6 +128,8 @@ static size_t find_dead(struct file *file, const struct store_answer *answer, ui
     for (size_t i = 0; i < record->place_count; i++)
         if (!log_session_lives(file->log, record->places[i].session))
             out[count++] = record->places[i].session;
+    for (size_t i = 0; i < count; i++)
+        wakeup_forget(&file->disk, out[i]);
     return count;
 }
 
@@ -311,7 +313,7 @@ static void answer_job(struct file *file, const struct job *job)
     default:
         tell_record(file, job, &job->record, &answer);
         for (size_t i = 0; i < job->request.poke_count && job->result == ANSWER_OK; i++)
-            wakeup_send(&file->wakeup, &file->disk, job->request.poke[i], job->request.key);
+            wakeup_send(&file->disk, job->request.poke[i], job->request.key);
     }
 }
 
