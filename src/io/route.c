@@ -11,7 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LINKS_MOST = 40 }; /* as in the kernel */
+enum {
+    LINKS_MOST = 40,  /* as in the kernel */
+    PATH_SHOWN = 160, /* its end; more would push out the words */
+};
 
 struct walk {
     struct text done; /* empty: the root */
@@ -22,6 +25,13 @@ struct walk {
 
 bool route_refuse(struct text *why, const char *path, const char *words, int error)
 {
+    size_t length = strlen(path);
+    if (length > PATH_SHOWN) {
+        path += length - PATH_SHOWN;
+        while ((*path & 0xc0) == 0x80) /* not from the middle of a character */
+            path++;
+        text_add(why, "...");
+    }
     text_add(why, path);
     text_add(why, ": ");
     text_add(why, words);

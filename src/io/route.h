@@ -20,7 +20,8 @@ struct route {
 
 bool route_find(struct route *out, const char *path, struct text *why);
 
-/* `text`, then what the system says about the error; false, for the caller to return in turn. */
+/* The path, the words and what the system says about the error (0: nothing); false, for the caller
+ * to return in turn. */
 bool route_refuse(struct text *why, const char *path, const char *words, int error);
 
 #endif

@@ -1,83 +1,157 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See wakeup.h. A message is two bytes of length and the words, written at once. */
+/*
+ * A message is its length in two bytes and then the words, in one write that a pipe takes whole or
+ * not at all. Neither side ever blocks. What comes is from anybody who may write to the folder, so
+ * it is believed only as far as it goes: whatever breaks the form empties the FIFO.
+ */
 #include "io/wakeup.h"
 
+#include "base/check.h"
 #include "io/disk_inside.h"
 #include "io/hush.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-enum { WORDS_MOST = 512 };
+enum {
+    NAME_MOST = 288,
+    READS_MOST = 256
+}; /* for one call; more than a pipe can hold of what is passed over */
 
-static bool name_of(const struct disk *disk, uint64_t session, char *out, size_t size)
+struct message {
+    uint16_t length;
+    char words[WAKEUP_WORDS];
+};
+_Static_assert(sizeof(struct message) <= PIPE_BUF, "or writes would mix");
+
+static void add_name(char *out, size_t size, const struct real_disk *disk, uint64_t session)
 {
-    struct text name;
-    const struct real_disk *real = disk_inside(disk);
-    if (real == NULL)
-        return false;
-    text_init(&name, out, size);
-    text_add(&name, real->name);
-    text_add(&name, ".wake-");
-    text_add_hex(&name, session);
-    return !name.cut;
+    struct text text;
+    text_init(&text, out, size);
+    text_add(&text, disk->name);
+    text_add(&text, ".wake-");
+    text_add_hex(&text, session);
+    ASSERT(!text.cut);
+}
+
+/* A FIFO of somebody we share the folder with? */
+static bool is_fine(const struct real_disk *disk, int file)
+{
+    struct stat status;
+    return fstat(file, &status) == 0 && S_ISFIFO(status.st_mode) &&
+           folder_admits(&disk->folder, &status);
 }
 
 void wakeup_init(struct wakeup *wakeup, const struct disk *disk, uint64_t session)
 {
-    *wakeup = (struct wakeup){.file = -1, .folder = -1};
     struct real_disk *real = disk_inside(disk);
-    if (real == NULL || !name_of(disk, session, wakeup->name, sizeof wakeup->name))
+    *wakeup = (struct wakeup){.disk = real, .folder = -1, .file = -1};
+    if (real == NULL)
         return;
+    mode_t mode = folder_mode(&real->folder);
     wakeup->folder = real->folder.file;
-    (void)unlinkat(wakeup->folder, wakeup->name, 0);
-    if (mkfifoat(wakeup->folder, wakeup->name, folder_mode(&real->folder)) == 0)
-        wakeup->file = openat(wakeup->folder, wakeup->name, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    add_name(wakeup->name, sizeof wakeup->name, real, session);
+    (void)unlinkat(wakeup->folder, wakeup->name, /* flags= */ 0); /* of an earlier life */
+    if (mkfifoat(wakeup->folder, wakeup->name, mode) != 0)
+        return;
+    /* For writing too: else it would read as ended whenever nobody sends. */
+    int file = descriptors_open(&real->descriptors, wakeup->folder, wakeup->name,
+                                O_RDWR | O_NONBLOCK, /* mode= */ 0);
+    if (file >= 0 && is_fine(real, file) && fchmod(file, mode) == 0) {
+        wakeup->file = file;
+        return;
+    }
+    if (file >= 0)
+        descriptors_close(&real->descriptors, file);
+    (void)unlinkat(wakeup->folder, wakeup->name, /* flags= */ 0);
+}
+
+/* In a forked child the FIFO is the parent's, and the number may be another file. */
+static bool is_open(const struct wakeup *wakeup)
+{
+    const struct real_disk *real = wakeup->disk;
+    return wakeup->file >= 0 && !descriptors_are_forked(&real->descriptors);
 }
 
 void wakeup_done(struct wakeup *wakeup)
 {
-    if (wakeup->file < 0)
-        return;
-    (void)unlinkat(wakeup->folder, wakeup->name, 0);
-    (void)close(wakeup->file);
-    wakeup->file = -1;
+    struct real_disk *real = wakeup->disk;
+    if (is_open(wakeup)) {
+        (void)unlinkat(wakeup->folder, wakeup->name, /* flags= */ 0);
+        descriptors_close(&real->descriptors, wakeup->file);
+    }
+    *wakeup = (struct wakeup){.folder = -1, .file = -1};
 }
 
-void wakeup_send(const struct wakeup *wakeup, const struct disk *disk, uint64_t session,
-                 const char *words)
+void wakeup_send(const struct disk *disk, uint64_t session, const char *words)
 {
-    char name[sizeof wakeup->name];
-    unsigned char message[2 + WORDS_MOST];
-    size_t length = strlen(words);
-    struct stat status;
+    struct message message;
     struct hush hush;
-    if (length > WORDS_MOST || !name_of(disk, session, name, sizeof name))
+    char name[NAME_MOST];
+    const struct real_disk *real = disk_inside(disk);
+    size_t length = strlen(words);
+    ASSERT(length <= sizeof message.words);
+    if (real == NULL)
         return;
-    int folder = disk_inside(disk)->folder.file;
-    int file = openat(folder, name, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-    if (file < 0)
+    message.length = (uint16_t)length;
+    memcpy(message.words, words, length);
+    add_name(name, sizeof name, real, session);
+    int file =
+        openat(real->folder.file, name, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+    bool unread = file < 0 && errno == ENXIO;
+    if (file >= 0 && is_fine(real, file)) {
+        hush_begin(&hush, SIGPIPE);
+        unread = write(file, &message, sizeof message.length + length) < 0 && errno == EPIPE;
+        hush_end(&hush, unread);
+    }
+    if (file >= 0)
+        (void)close(file);
+    if (unread)
+        (void)unlinkat(real->folder.file, name, /* flags= */ 0);
+}
+
+void wakeup_forget(const struct disk *disk, uint64_t session)
+{
+    char name[NAME_MOST];
+    const struct real_disk *real = disk_inside(disk);
+    if (real == NULL)
         return;
-    message[0] = (unsigned char)length;
-    message[1] = (unsigned char)(length >> 8);
-    memcpy(message + 2, words, length);
-    hush_begin(&hush, SIGPIPE);
-    bool sent = fstat(file, &status) == 0 && S_ISFIFO(status.st_mode) &&
-                write(file, message, 2 + length) > 0;
-    hush_end(&hush, !sent);
-    (void)close(file);
+    add_name(name, sizeof name, real, session);
+    (void)unlinkat(real->folder.file, name, /* flags= */ 0);
+}
+
+/* Every write is whole, so what comes after this begins with a length again. */
+static void empty(int file)
+{
+    char bytes[PIPE_BUF];
+    for (int i = 0; i < READS_MOST; i++)
+        if (read(file, bytes, sizeof bytes) <= 0)
+            return;
 }
 
 bool wakeup_next(struct wakeup *wakeup, char *words, size_t size)
 {
-    unsigned char head[2];
-    if (wakeup->file < 0 || read(wakeup->file, head, sizeof head) != sizeof head)
+    struct message message;
+    if (!is_open(wakeup))
         return false;
-    size_t length = head[0] | (size_t)head[1] << 8;
-    if (length >= size || read(wakeup->file, words, length) != (ssize_t)length)
-        return false;
-    words[length] = '\0';
-    return true;
+    for (int i = 0; i < READS_MOST; i++) {
+        ssize_t count = read(wakeup->file, &message.length, sizeof message.length);
+        if (count < 0)
+            return false;
+        size_t length = message.length;
+        if (count != (ssize_t)sizeof message.length || length > sizeof message.words ||
+            (length > 0 && read(wakeup->file, message.words, length) != (ssize_t)length)) {
+            empty(wakeup->file);
+            return false;
+        }
+        if (length < size && memchr(message.words, '\0', length) == NULL) {
+            memcpy(words, message.words, length);
+            words[length] = '\0';
+            return true;
+        }
+    }
+    return false;
 }

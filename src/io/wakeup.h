@@ -9,7 +9,10 @@
 
 #include "io/disk.h"
 
+enum { WAKEUP_WORDS = 512 };
+
 struct wakeup {
+    void *disk; /* the owner of its table; NULL when it is no real one: then nobody wakes anybody */
     int folder; /* of the disk; not ours */
     int file;   /* readable when somebody woke us; −1 when it could not be made */
     char name[288];
@@ -17,12 +20,14 @@ struct wakeup {
 
 /* Makes ours; without it (no room, no rights) one can still wake others. */
 void wakeup_init(struct wakeup *wakeup, const struct disk *disk, uint64_t session);
-void wakeup_done(struct wakeup *wakeup); /* and removes it */
+void wakeup_done(struct wakeup *wakeup); /* and removes it; before the disk is done */
 
-/* At most 512 bytes of words. A FIFO that nobody reads any more is removed. */
-void wakeup_send(const struct wakeup *wakeup, const struct disk *disk, uint64_t session,
-                 const char *words);
-/* The next words that came, with a NUL; false when there are none. */
+/* At most WAKEUP_WORDS bytes of words. A FIFO that nobody reads any more is removed. */
+void wakeup_send(const struct disk *disk, uint64_t session, const char *words);
+/* Removes what a process left that is known to be dead. */
+void wakeup_forget(const struct disk *disk, uint64_t session);
+/* The next words that came, with a NUL; false when there are none. What is no message of ours, or
+ * has no room in `size`, is passed over. */
 bool wakeup_next(struct wakeup *wakeup, char *words, size_t size);
 
 #endif

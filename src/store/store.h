@@ -121,6 +121,10 @@ struct store_driver {
 extern const struct store_driver file_driver;
 extern const struct store_driver memory_driver;
 
+/* The driver that the URL's scheme names, or NULL; then the words say which ones there are. */
+const struct store_driver *store_find(const char *url);
+void store_describe_unknown(const char *url, struct text *out);
+
 /* What the bits mean to the core. */
 struct store_facts store_facts_of(const struct store_driver *driver);
 

@@ -3,7 +3,7 @@
 #include "wire/log_format.h"
 
 #include "base/check.h"
-#include "base/crc64.h"
+#include "base/checksum.h"
 
 #include <string.h>
 
@@ -65,7 +65,7 @@ void log_header_encode(const struct log_header *header, unsigned char *sector)
     put64(sector + 40, header->ceiling);
     memcpy(sector + 48, header->machine, LOG_ID);
     memcpy(sector + 48 + LOG_ID, header->boot, LOG_ID);
-    put64(sector + HEADER_SUM_AT, crc64(0, sector, HEADER_SUM_AT));
+    put64(sector + HEADER_SUM_AT, checksum(0, sector, HEADER_SUM_AT));
 }
 
 enum log_reading log_header_decode(const unsigned char *sector, struct log_header *out)
@@ -90,29 +90,11 @@ enum log_reading log_header_decode(const unsigned char *sector, struct log_heade
                 header.tail >= LOG_START && header.tail <= header.length &&
                 header.ceiling <= REVISION_MAX && header.slots > 0 &&
                 (header.slots & (header.slots - 1)) == 0;
-    if (!fits || get64(sector + HEADER_SUM_AT) != crc64(0, sector, HEADER_SUM_AT) ||
+    if (!fits || get64(sector + HEADER_SUM_AT) != checksum(0, sector, HEADER_SUM_AT) ||
         !is_zero(sector + HEADER_USED, HEADER_SUM_AT - HEADER_USED))
         return LOG_READ_BAD;
     *out = header;
     return LOG_READ_OK;
-}
-
-void log_home_encode(const struct log_home *home, unsigned char *bytes)
-{
-    memcpy(bytes, home->machine, LOG_ID);
-    memcpy(bytes + LOG_ID, home->boot, LOG_ID);
-    put64(bytes + 32, (uint64_t)home->base_ms);
-    put64(bytes + 40, home->foreign_before);
-    put64(bytes + 48, home->epoch);
-}
-
-void log_home_decode(const unsigned char *bytes, struct log_home *out)
-{
-    memcpy(out->machine, bytes, LOG_ID);
-    memcpy(out->boot, bytes + LOG_ID, LOG_ID);
-    out->base_ms = (int64_t)get64(bytes + 32);
-    out->foreign_before = get64(bytes + 40);
-    out->epoch = get16(bytes + 48);
 }
 
 size_t log_record_size(size_t key_length, size_t length)
@@ -126,7 +108,7 @@ static uint64_t checksum_of(uint64_t generation, uint64_t offset, const unsigned
     unsigned char place[16];
     put64(place, generation);
     put64(place + 8, offset);
-    return crc64(crc64(0, place, sizeof place), bytes + CHECKSUM, size - CHECKSUM);
+    return checksum(checksum(0, place, sizeof place), bytes + CHECKSUM, size - CHECKSUM);
 }
 
 void log_record_encode(struct log_record *record, uint64_t generation, unsigned char *bytes)
@@ -192,8 +174,8 @@ enum log_reading log_record_decode(const unsigned char *bytes, size_t length, ui
     size_t size = log_record_size(key_length, body);
     if (length < size)
         return LOG_READ_SHORT;
-    uint64_t checksum = get64(bytes);
-    if (checksum != checksum_of(generation, offset, bytes, size))
+    uint64_t sum = get64(bytes);
+    if (sum != checksum_of(generation, offset, bytes, size))
         return LOG_READ_BAD;
     *out = (struct log_record){.type = (enum log_type)bytes[56],
                                .key = (const char *)bytes + LOG_HEAD,
@@ -208,7 +190,7 @@ enum log_reading log_record_decode(const unsigned char *bytes, size_t length, ui
                                .synced = get64(bytes + 16),
                                .file_length = (uint64_t)get32(bytes + 60) * LOG_UNIT,
                                .chain = get64(bytes + 8),
-                               .checksum = checksum};
+                               .checksum = sum};
     if (bytes[56] < LOG_PUT || bytes[56] > LOG_SEAL)
         return LOG_READ_UNKNOWN;
     size_t used = LOG_HEAD + key_length + body;

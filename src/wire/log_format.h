@@ -19,6 +19,7 @@
 #define LEASEHOLD_WIRE_LOG_FORMAT_H
 
 #include "core/record.h"
+#include "wire/log_home.h"
 
 enum {
     LOG_VERSION = 1,
@@ -28,8 +29,6 @@ enum {
     LOG_HEAD = 64,
     LOG_RECORD_MOST = LOG_HEAD + KEY_MAX + RECORD_MAX, /* a multiple of LOG_ALIGN */
     LOG_UNIT = 4096,                                   /* lengths of the file are counted in it */
-    LOG_ID = 16,
-    LOG_HOME_BYTES = 2 * LOG_ID + 24,
     /* The token ceiling: a record that is synced promises that no revision above its own plus this
      * is given before a later one is synced. After a cut, revisions go on above the promise. */
     LOG_AHEAD = 65536,
@@ -53,14 +52,6 @@ enum log_type {
     LOG_ERASE,
     LOG_HOME, /* from here on, times belong to another boot or host */
     LOG_SEAL, /* the generation ends here: the next one has its name */
-};
-
-/* What a LOG_HOME says. */
-struct log_home {
-    unsigned char machine[LOG_ID], boot[LOG_ID];
-    int64_t base_ms;         /* the store's clock is this plus the host's clock since its boot */
-    uint64_t foreign_before; /* revisions below were written where we cannot see who lives */
-    uint16_t epoch;
 };
 
 struct log_record {
@@ -90,9 +81,6 @@ enum log_reading {
 
 void log_header_encode(const struct log_header *header, unsigned char *sector);
 enum log_reading log_header_decode(const unsigned char *sector, struct log_header *out);
-
-void log_home_encode(const struct log_home *home, unsigned char *bytes);
-void log_home_decode(const unsigned char *bytes, struct log_home *out);
 
 size_t log_record_size(size_t key_length, size_t length);
 /* For its offset; fills in the checksum. The caller keeps the limits. */

@@ -58,7 +58,7 @@ void kit_open(struct disk *out)
 
 bool kit_refuses(const char *path, const char *words)
 {
-    char said[4600];
+    char said[512];
     struct text why;
     struct disk disk;
     text_init(&why, said, sizeof said);

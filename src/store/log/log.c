@@ -3,10 +3,11 @@
  * Opening, locking, appending, syncing. What happens after somebody died is in recover.c, growing
  * and compacting in compact.c. Nothing here looks into what a record says.
  */
-#include "store/file/log_inside.h"
+#include "store/log/log_inside.h"
 
 #include "base/check.h"
-#include "base/crc64.h"
+#include "base/checksum.h"
+#include "io/session.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,17 +16,11 @@
 
 static const uint64_t shared_magic = 0x3164657261687381; /* no text: the lowest byte is no letter */
 
-enum { OFFSET_BITS = 44 };
-
-const char *log_result_text(enum log_result result)
-{
-    static const char *const texts[] = {
+static const char *const result_texts[] = {
 #define LOG_RESULT_TEXT(name, words) words,
-        LOG_RESULTS(LOG_RESULT_TEXT)
+    LOG_RESULTS(LOG_RESULT_TEXT)
 #undef LOG_RESULT_TEXT
-    };
-    return texts[result];
-}
+};
 
 static void explain(struct log *log, const char *words, uint64_t number, const char *after)
 {
@@ -38,6 +33,10 @@ static void explain(struct log *log, const char *words, uint64_t number, const c
 
 enum log_result log_failed(struct log *log, const char *what, int64_t error)
 {
+    if (error == 0)
+        return LOG_OK;
+    if (error == -EBADMSG)
+        return log_damaged_at(log, log->now.bad_at);
     struct text text;
     const char *words = strerrordesc_np((int)-error);
     text_init(&text, log->why, sizeof log->why);
@@ -58,7 +57,7 @@ enum log_result log_damaged_at(struct log *log, uint64_t offset)
 
 void log_explain(const struct log *log, enum log_result result, struct text *out)
 {
-    text_add(out, log_result_text(result));
+    text_add(out, result_texts[result]);
     if (log->why[0] != '\0') {
         text_add(out, " (");
         text_add(out, log->why);
@@ -105,10 +104,10 @@ void log_raise(_Atomic uint64_t *word, uint64_t value)
     }
 }
 
-/* The offset in a word, when it speaks of the generation that we read; else 0. */
-static uint64_t offset_in(const struct log *log, uint64_t word)
+uint64_t log_offset(const struct log *log, const _Atomic uint64_t *word)
 {
-    return word >> OFFSET_BITS == log->now.header.generation ? word & LOG_OFFSET_MAX : 0;
+    uint64_t value = atomic_load(word);
+    return value >> OFFSET_BITS == log->now.header.generation ? value & LOG_OFFSET_MAX : 0;
 }
 
 bool log_is_poisoned(const struct log *log, uint64_t generation)
@@ -116,19 +115,36 @@ bool log_is_poisoned(const struct log *log, uint64_t generation)
     return atomic_load(&log->shared->poisoned) >= generation;
 }
 
+/* Somebody died in a sync, and nobody heard whether it failed: what it was about is written again,
+ * if it can still be read. */
+static bool write_again(struct log *log)
+{
+    struct log_reader reader;
+    struct log_record record;
+    bool fine = log_reader_init(&reader, &log->now, atomic_load(&log->shared->end));
+    reader.at = log_offset(log, &log->shared->synced);
+    while (fine && reader.at < reader.limit) {
+        uint64_t offset = reader.at;
+        fine = log_reader_next(&reader, &record) == LOG_READ_OK &&
+               disk_write(log->options.disk, log->now.file, record.key - LOG_HEAD,
+                          reader.at - offset, offset) == 0;
+    }
+    log_reader_done(&reader);
+    return fine;
+}
+
 /* Under the sync lock. After a failure the system forgets what it could not write and says so
- * once: the next sync would succeed, and mean nothing. So a begun one that did not end counts as
- * failed, too. */
-static void sync_once(struct log *log, const struct generation *generation, uint64_t offset)
+ * once: the next sync would succeed, and mean nothing. So nobody may sync this file again. */
+static void sync_once(struct log *log, uint64_t offset)
 {
     struct log_shared *shared = log->shared;
-    uint64_t number = generation->header.generation;
+    uint64_t number = log->now.header.generation;
     uint64_t revision = atomic_load(&shared->revision);
     uint64_t end = atomic_load(&shared->end);
     if (atomic_load(&shared->generation) != number || end < offset)
         end = offset;
     atomic_store(&shared->syncing, number);
-    int error = log->options.disk->sync(log->options.disk->owner, generation->file);
+    int error = log->options.disk->sync(log->options.disk->owner, log->now.file);
     if (error != 0) {
         (void)log_failed(log, "sync", error);
         log_raise(&shared->poisoned, number);
@@ -139,11 +155,10 @@ static void sync_once(struct log *log, const struct generation *generation, uint
     atomic_store(&shared->syncing, 0);
 }
 
-enum log_result log_sync_to(struct log *log, const struct generation *generation, uint64_t offset,
-                            bool always, int64_t deadline_ms)
+enum log_result log_sync_to(struct log *log, uint64_t offset, bool always, int64_t deadline_ms)
 {
     struct log_shared *shared = log->shared;
-    uint64_t number = generation->header.generation;
+    uint64_t number = log->now.header.generation;
     for (;;) {
         bool covered = !always && atomic_load(&shared->synced) >= log_word(number, offset);
         if (log_is_poisoned(log, number))
@@ -153,10 +168,11 @@ enum log_result log_sync_to(struct log *log, const struct generation *generation
         enum log_result result = log_lock(log, LOCK_SYNC, deadline_ms);
         if (result != LOG_OK)
             return result;
-        log_raise(&shared->poisoned, atomic_load(&shared->syncing));
+        if (atomic_load(&shared->syncing) == number && !write_again(log))
+            log_raise(&shared->poisoned, number);
         covered = atomic_load(&shared->synced) >= log_word(number, offset);
         if (!log_is_poisoned(log, number) && (always || !covered))
-            sync_once(log, generation, offset);
+            sync_once(log, offset);
         always = false;
         log_unlock(log, LOCK_SYNC);
     }
@@ -164,12 +180,7 @@ enum log_result log_sync_to(struct log *log, const struct generation *generation
 
 enum log_result log_sync(struct log *log, int64_t deadline_ms)
 {
-    return log_sync_to(log, &log->now, log->seen, /* always= */ false, deadline_ms);
-}
-
-uint64_t log_synced_word(const struct log *log)
-{
-    return atomic_load(&log->shared->synced);
+    return log_sync_to(log, log->seen, /* always= */ false, deadline_ms);
 }
 
 /* Opening and closing. */
@@ -177,12 +188,15 @@ uint64_t log_synced_word(const struct log *log)
 /* What is not ours is refused before anything is made beside it. */
 static enum log_result look_first(struct log *log)
 {
-    enum log_result result = generation_open(log, &log->now);
-    if (result == LOG_NEWER)
+    enum log_reading reading;
+    int error = log_file_open(&log->now, &reading);
+    if (error == 0 && reading == LOG_READ_FOREIGN)
+        return LOG_NOT_OURS;
+    if (error == 0 && reading == LOG_READ_NEWER) {
         explain(log, "it has version ", log->now.header.version, ", we know 1");
-    if (result == LOG_IO && log->now.file == -ENOENT)
-        return LOG_OK;
-    return result;
+        return LOG_NEWER;
+    }
+    return error == -ENOENT ? LOG_OK : log_failed(log, "open", error);
 }
 
 /* Under the append lock: the page of the lock file, void when it speaks of another boot. */
@@ -196,15 +210,16 @@ static enum log_result share(struct log *log)
         return log_failed(log, "read the lock file", size);
     if (found != 0 && found != shared_magic)
         return LOG_NOT_OURS;
-    enum log_result result = LOG_OK;
+    static const unsigned char zeros[DISK_PAGE];
+    int error = 0;
     if (size < DISK_PAGE)
-        result = generation_fill(log, log->lock_file, (uint64_t)size, DISK_PAGE);
-    if (result != LOG_OK)
-        return result;
+        error = disk_write(disk, log->lock_file, zeros, sizeof zeros, /* offset= */ 0);
+    if (error != 0)
+        return log_failed(log, "make the lock file", error);
     log->shared = disk->share(disk->owner, log->lock_file);
     if (log->shared == NULL)
         return log_failed(log, "map the lock file", -EIO);
-    uint64_t boot = crc64(0, log->options.ids.boot, sizeof log->options.ids.boot) | 1;
+    uint64_t boot = checksum(0, log->options.ids.boot, sizeof log->options.ids.boot);
     if (atomic_load(&log->shared->magic) != shared_magic ||
         atomic_load(&log->shared->boot) != boot) {
         memset(log->shared, 0, offsetof(struct log_shared, turn));
@@ -238,15 +253,14 @@ enum log_result log_open(const struct log_options *options, int64_t deadline_ms,
 {
     struct log *log = calloc(1, sizeof *log);
     if (log == NULL) {
-        text_add(why, log_result_text(LOG_MEMORY));
+        text_add(why, result_texts[LOG_MEMORY]);
         return LOG_MEMORY;
     }
     log->magic = LOG_MAGIC;
     log->options = *options;
     log->lock_file = -1;
-    log->scratch = malloc(LOG_RECORD_MOST);
     enum log_result result = LOG_MEMORY;
-    if (generation_init(&log->now) && log->scratch != NULL)
+    if (log_file_init(&log->now, options->disk))
         result = open_files(log, deadline_ms);
     if (result != LOG_OK) {
         log_explain(log, result, why);
@@ -266,10 +280,9 @@ void log_close(struct log **log_pointer)
     const struct disk *disk = log->options.disk;
     if (log->shared != NULL)
         disk->unshare(disk->owner, log->shared);
-    generation_done(log, &log->now);
+    log_file_done(&log->now);
     if (log->lock_file >= 0)
         disk->close(disk->owner, log->lock_file);
-    free(log->scratch);
     log->magic = 0;
     free(log);
     *log_pointer = NULL;
@@ -281,7 +294,7 @@ void log_publish(struct log *log)
 {
     struct log_shared *shared = log->shared;
     atomic_store(&shared->chain, log->now.chain);
-    atomic_store(&shared->used, log->now.used);
+    atomic_store(&shared->used, log->now.slots.used);
     atomic_store(&shared->revision, log->revision);
     atomic_store(&shared->end, log->now.end);
     atomic_store(&shared->state, SHARED_VALID);
@@ -292,7 +305,7 @@ static enum log_result commit(struct log *log)
     if (log->now.end == log->now.written)
         return LOG_OK;
     atomic_store(&log->shared->state, SHARED_WRITING);
-    enum log_result result = generation_write(log, &log->now);
+    enum log_result result = log_failed(log, "write", log_file_write(&log->now));
     if (result == LOG_OK)
         log_publish(log);
     return result;
@@ -306,7 +319,7 @@ enum log_result log_begin(struct log *log, uint64_t need, int64_t deadline_ms)
         if (result != LOG_OK)
             return result;
         result = log_settle(log, deadline_ms);
-        uint64_t ready = offset_in(log, atomic_load(&log->shared->ready));
+        uint64_t ready = log_offset(log, &log->shared->ready);
         bool fits = log->now.end + need + log->options.reserve <= ready;
         if (result == LOG_OK && (fits || need == 0 || grown == LOG_FULL))
             return LOG_OK;
@@ -320,18 +333,20 @@ enum log_result log_begin(struct log *log, uint64_t need, int64_t deadline_ms)
 
 enum log_result log_find(struct log *log, const char *key, size_t length, struct log_record *out)
 {
-    return generation_find(log, &log->now, key, length, out);
+    return log_failed(log, "find", log_file_find(&log->now, key, length, out));
 }
 
 enum log_result log_look_back(struct log *log, uint64_t offset, struct log_record *out)
 {
-    return generation_read(log, &log->now, offset, out);
+    return log_failed(log, "read", log_file_read(&log->now, offset, out));
 }
 
 enum log_result log_live(struct log *log, uint64_t **out_offsets, size_t *out_count)
 {
     enum log_result result = commit(log);
-    return result != LOG_OK ? result : generation_live(log, &log->now, out_offsets, out_count);
+    if (result != LOG_OK)
+        return result;
+    return log_failed(log, "read the index", slots_live(&log->now.slots, out_offsets, out_count));
 }
 
 uint64_t log_revision(const struct log *log)
@@ -339,7 +354,7 @@ uint64_t log_revision(const struct log *log)
     return log->revision;
 }
 
-int log_file(const struct log *log)
+int log_descriptor(const struct log *log)
 {
     return log->now.file;
 }
@@ -354,23 +369,23 @@ enum log_result log_append(struct log *log, const char *key, uint64_t previous, 
                                 .bytes = bytes,
                                 .length = length,
                                 .previous = previous,
-                                .synced = offset_in(log, atomic_load(&shared->synced)),
-                                .file_length = offset_in(log, atomic_load(&shared->ready))};
+                                .synced = log_offset(log, &shared->synced),
+                                .file_length = log_offset(log, &shared->ready)};
     size_t size = log_record_size(record.key_length, length);
     uint64_t spare = urgent ? 0 : log->options.reserve;
     uint32_t slots = log->now.header.slots;
     if (log->now.end + size + spare > record.file_length ||
-        (previous == 0 && log->now.used + log->now.pending_count >= slots - slots / 16))
+        (previous == 0 && log->now.slots.used + log->now.pending_count >= slots - slots / 16))
         return LOG_FULL;
     if (log->revision >= REVISION_MAX || log->revision >= atomic_load(&shared->ceiling))
         return LOG_EXHAUSTED;
-    enum log_result result = generation_fits(&log->now, size) ? LOG_OK : commit(log);
+    enum log_result result = log_file_fits(&log->now, size) ? LOG_OK : commit(log);
     if (result != LOG_OK)
         return result;
     record.written = (struct stamp){.revision = ++log->revision,
                                     .time_ms = log_now_ms(log),
                                     .epoch = (uint16_t)atomic_load(&shared->epoch)};
-    generation_add(&log->now, &record);
+    log_file_add(&log->now, &record);
     *out_written = record.written;
     return LOG_OK;
 }
@@ -396,71 +411,17 @@ uint64_t log_foreign_before(const struct log *log)
     return atomic_load(&log->shared->foreign_before);
 }
 
-static uint64_t session_byte(uint64_t session)
-{
-    return SESSION_BYTES | (session & (SESSION_BYTES - 1));
-}
-
 bool log_session_lives(const struct log *log, uint64_t session)
 {
-    const struct disk *disk = log->options.disk;
-    return disk->is_locked(disk->owner, log->lock_file, session_byte(session)) != 0;
+    return session_lives(log->options.disk, log->lock_file, session);
 }
 
 int log_session_keep(const struct log *log, uint64_t session)
 {
-    const struct disk *disk = log->options.disk;
-    int file = disk->open(disk->owner, ".lock", DISK_OPEN);
-    int error = file < 0 ? file : disk->lock(disk->owner, file, session_byte(session));
-    if (error != 0 && file >= 0)
-        disk->close(disk->owner, file);
-    return error != 0 ? error : file;
+    return session_keep(log->options.disk, ".lock", session);
 }
 
-bool log_reader_init(struct log_reader *reader, const struct log *log)
+bool log_read_all(const struct log *log, struct log_reader *out)
 {
-    *reader = (struct log_reader){.log = log,
-                                  .file = log->now.file,
-                                  .generation = log->now.header.generation,
-                                  .at = LOG_START,
-                                  .limit = log->seen,
-                                  .buffer = malloc(BUFFER)};
-    return reader->buffer != NULL;
-}
-
-void log_reader_done(struct log_reader *reader)
-{
-    free(reader->buffer);
-    reader->buffer = NULL;
-}
-
-enum log_reading log_reader_next(struct log_reader *reader, struct log_record *out)
-{
-    if (reader->at >= reader->limit)
-        return LOG_READ_NOTHING;
-    for (bool full = false;;) {
-        bool inside = reader->at >= reader->start && reader->at <= reader->start + reader->filled;
-        size_t skip = inside ? (size_t)(reader->at - reader->start) : reader->filled;
-        size_t left = reader->filled - skip;
-        enum log_reading reading = LOG_READ_SHORT;
-        if (left >= LOG_HEAD || full)
-            reading =
-                log_record_decode(reader->buffer + skip, left, reader->at, reader->generation, out);
-        if (reading == LOG_READ_OK)
-            reader->at += log_record_size(out->key_length, out->length);
-        if (reading != LOG_READ_SHORT || full)
-            return reading == LOG_READ_SHORT ? LOG_READ_BAD : reading;
-        size_t want = reader->filled == 0 ? LOG_START : BUFFER;
-        if (want > reader->limit - reader->at) /* what is behind it may still be written */
-            want = (size_t)(reader->limit - reader->at);
-        int64_t got =
-            disk_read(reader->log->options.disk, reader->file, reader->buffer, want, reader->at);
-        if (got < 0) {
-            reader->error = (int)got;
-            return LOG_READ_BAD;
-        }
-        reader->start = reader->at;
-        reader->filled = (size_t)got;
-        full = (size_t)got < want || want != LOG_START;
-    }
+    return log_reader_init(out, &log->now, log->seen);
 }

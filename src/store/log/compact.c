@@ -4,7 +4,7 @@
  * failed. A new generation is written and synced under another name and then renamed, so the name
  * never shows half of one. The bulk is copied while others append, the rest under their lock.
  */
-#include "store/file/log_inside.h"
+#include "store/log/log_inside.h"
 
 #include "base/check.h"
 
@@ -32,24 +32,12 @@ void log_take_over(struct log *log, uint64_t length)
     log_publish(log);
 }
 
-/* Everything behind the records that is to be on the disk before the file gets its name. */
-static enum log_result complete(struct log *log, struct generation *next)
+/* All that is to be on the disk before the file gets its name. */
+static enum log_result complete(struct log *log, struct log_file *next)
 {
-    unsigned char head[LOG_START] = {0};
-    const struct disk *disk = log->options.disk;
-    enum log_result result = generation_write(log, next);
-    next->header.tail = next->end;
-    next->header.length =
-        round_up(next->end + log->options.reserve + log->options.segment / 4, log->options.segment);
-    log_header_encode(&next->header, head);
-    if (result == LOG_OK)
-        result = generation_fill(log, next->file, next->end, next->header.length);
-    int error = 0;
-    if (result == LOG_OK)
-        error = disk_write(disk, next->file, head, sizeof head, /* offset= */ 0);
-    if (result == LOG_OK && error == 0)
-        error = disk->sync(disk->owner, next->file);
-    return error != 0 ? log_failed(log, "make a new generation", error) : result;
+    uint64_t least = next->end + log->options.reserve + log->options.segment / 4;
+    uint64_t length = round_up(least, log->options.segment);
+    return log_failed(log, "make a new file", log_file_complete(next, length));
 }
 
 static struct log_header header_after(const struct log *log, uint32_t slots, uint64_t ceiling)
@@ -68,42 +56,42 @@ enum log_result log_create(struct log *log)
     const struct disk *disk = log->options.disk;
     log->now.header.generation = 0;
     struct log_header header = header_after(log, log->options.slots, /* ceiling= */ 0);
-    enum log_result result = generation_make(log, &log->now, &header);
+    enum log_result result = log_failed(log, "make", log_file_make(&log->now, &header));
     if (result == LOG_OK)
         result = complete(log, &log->now);
-    int error = result == LOG_OK ? disk->rename(disk->owner, ".new", "") : 0;
-    return error != 0 ? log_failed(log, "name the log", error) : result;
+    if (result == LOG_OK)
+        result = log_failed(log, "name the log", disk->rename(disk->owner, ".new", ""));
+    return result;
 }
 
 /* From the file that counts into the next one. */
 struct copying {
-    struct generation next;
+    struct log_file next;
     struct log_reader reader;
 };
 
 /* Copies what is worth it: what stands, and all from `recent` on. */
 static enum log_result copy(struct log *log, struct copying *copying, uint64_t recent)
 {
-    struct generation *next = &copying->next;
+    struct log_file *next = &copying->next;
     struct log_reader *reader = &copying->reader;
     struct log_record record, before;
     while (log_reader_next(reader, &record) == LOG_READ_OK) {
-        uint64_t hash = generation_hash(record.key, record.key_length);
-        bool worth =
-            record.offset >= recent || generation_index_has(log, &log->now, hash, record.offset);
-        if (record.key_length == 0 || !worth)
+        uint64_t hash = log_file_hash(record.key, record.key_length);
+        if (record.key_length == 0 ||
+            (record.offset < recent && !slots_has(&log->now.slots, hash, record.offset)))
             continue;
-        enum log_result result = LOG_OK;
-        if (!generation_fits(next, log_record_size(record.key_length, record.length)))
-            result = generation_write(log, next);
-        if (result == LOG_OK)
-            result = generation_find(log, next, record.key, record.key_length, &before);
-        if (result != LOG_OK)
-            return result;
+        int error = 0;
+        if (!log_file_fits(next, log_record_size(record.key_length, record.length)))
+            error = log_file_write(next);
+        if (error == 0)
+            error = log_file_find(next, record.key, record.key_length, &before);
+        if (error != 0)
+            return log_failed(log, "copy", error);
         record.previous = before.offset;
         record.synced = next->end; /* true as soon as the file has its name */
         record.file_length = 0;
-        generation_add(next, &record);
+        log_file_add(next, &record);
     }
     if (reader->error != 0)
         return log_failed(log, "read", reader->error);
@@ -120,46 +108,35 @@ static struct log_home home_now(const struct log *log)
     return home;
 }
 
-static void add_home(struct generation *next, uint64_t revision, const struct log_home *home)
-{
-    unsigned char bytes[LOG_HOME_BYTES];
-    log_home_encode(home, bytes);
-    struct log_record record = {.type = LOG_HOME,
-                                .bytes = (const char *)bytes,
-                                .length = sizeof bytes,
-                                .written = {.revision = revision, .epoch = home->epoch}};
-    generation_add(next, &record);
-}
-
-static void end_copying(struct log *log, struct copying *copying)
+static void end_copying(struct copying *copying)
 {
     log_reader_done(&copying->reader);
-    generation_done(log, &copying->next);
+    log_file_done(&copying->next);
 }
 
-/* A new file with an index in memory, and where we live; nothing to end when it fails. */
+/* A new file, and in it where we live; nothing to end when it fails. */
 static enum log_result begin_copying(struct log *log, struct copying *copying, uint64_t revision,
                                      const struct log_home *home)
 {
     size_t live = 0;
     uint64_t *offsets = NULL, slots = log->options.slots;
-    bool fine = generation_init(&copying->next);
-    fine = log_reader_init(&copying->reader, log) && fine;
-    enum log_result result = fine ? generation_live(log, &log->now, &offsets, &live) : LOG_MEMORY;
+    bool fine = log_file_init(&copying->next, log->options.disk);
+    fine = log_reader_init(&copying->reader, &log->now, /* limit= */ 0) && fine;
+    int error = fine ? slots_live(&log->now.slots, &offsets, &live) : -ENOMEM;
     free(offsets);
     while (slots < 4 * live && slots < (uint64_t)1 << 31)
         slots *= 2;
     struct log_header header = header_after(log, (uint32_t)slots, revision);
-    if (result == LOG_OK && header.generation > LOG_GENERATION_MAX)
+    if (error == 0 && header.generation <= LOG_GENERATION_MAX)
+        error = log_file_make(&copying->next, &header);
+    enum log_result result = log_failed(log, "make a new file", error);
+    if (header.generation > LOG_GENERATION_MAX)
         result = LOG_EXHAUSTED;
-    if (result == LOG_OK)
-        result = generation_make(log, &copying->next, &header);
-    if (result == LOG_OK)
-        result = generation_index_build(log, &copying->next);
     if (result != LOG_OK)
-        end_copying(log, copying);
+        end_copying(copying);
     else if (home != NULL)
-        add_home(&copying->next, revision, home);
+        log_file_add_home(&copying->next, home, &(struct stamp){.revision = revision},
+                          /* length= */ 0);
     return result;
 }
 
@@ -168,18 +145,18 @@ static void seal(struct log *log)
 {
     struct log_record record = {.type = LOG_SEAL,
                                 .written = {.revision = log->revision, .time_ms = log_now_ms(log)}};
-    if (log->now.end + LOG_HEAD > (atomic_load(&log->shared->ready) & LOG_OFFSET_MAX))
+    if (log->now.end + LOG_HEAD > log_offset(log, &log->shared->ready))
         return;
-    generation_add(&log->now, &record);
-    (void)generation_write(log, &log->now); /* only a help: everybody looks at the page, too */
+    log_file_add(&log->now, &record);
+    (void)log_file_write(&log->now); /* only a help: everybody looks at the page, too */
 }
 
 /* Under the append lock: from here on the new file counts. Who dies in between leaves a page that
  * is void, and either file has all that was answered. */
-static enum log_result switch_over(struct log *log, struct generation *next)
+static enum log_result switch_over(struct log *log, struct log_file *next)
 {
     const struct disk *disk = log->options.disk;
-    struct generation old = log->now;
+    struct log_file old = log->now;
     atomic_store(&log->shared->state, SHARED_VOID);
     seal(log);
     int error = disk->rename(disk->owner, ".index.new", ".index");
@@ -195,8 +172,13 @@ static enum log_result switch_over(struct log *log, struct generation *next)
     return LOG_OK;
 }
 
+static int64_t deadline_in(const struct log *log, int64_t patience_ms)
+{
+    return log->options.disk->boot_ms(log->options.disk->owner) + patience_ms;
+}
+
 /* The bulk, then what came meanwhile, until little is left. */
-static enum log_result copy_bulk(struct log *log, struct copying *copying, int64_t deadline_ms)
+static enum log_result copy_bulk(struct log *log, struct copying *copying, int64_t patience_ms)
 {
     enum log_result result = LOG_OK;
     for (int tries = 0; result == LOG_OK && tries < TRIES_MOST; tries++) {
@@ -205,7 +187,7 @@ static enum log_result copy_bulk(struct log *log, struct copying *copying, int64
             return LOG_REMOVED;
         if (tries > 0 && end - copying->reader.at < log->options.segment / 8)
             break;
-        result = log_sync_to(log, &log->now, end, /* always= */ false, deadline_ms);
+        result = log_sync_to(log, end, /* always= */ false, deadline_in(log, patience_ms));
         uint64_t recent = end > log->options.window ? end - log->options.window : 0;
         copying->reader.limit = end;
         if (result == LOG_OK)
@@ -218,7 +200,7 @@ static enum log_result copy_bulk(struct log *log, struct copying *copying, int64
  * much meanwhile, or is not the one any more. */
 static enum log_result finish(struct log *log, struct copying *copying, uint64_t number)
 {
-    struct generation *next = &copying->next;
+    struct log_file *next = &copying->next;
     const struct disk *disk = log->options.disk;
     if (log->now.header.generation != number)
         return LOG_OK;
@@ -226,14 +208,14 @@ static enum log_result finish(struct log *log, struct copying *copying, uint64_t
     copying->reader.limit = log->now.end;
     enum log_result result = copy(log, copying, /* recent= */ 0);
     if (result == LOG_OK)
-        result = generation_write(log, next);
+        result = log_failed(log, "write", log_file_write(next));
     if (result != LOG_OK || next->end + log->options.reserve > next->header.length)
         return result;
-    int error = disk->sync(disk->owner, next->file);
-    return error != 0 ? log_failed(log, "sync a new generation", error) : switch_over(log, next);
+    result = log_failed(log, "sync a new file", disk->sync(disk->owner, next->file));
+    return result == LOG_OK ? switch_over(log, next) : result;
 }
 
-static enum log_result compact(struct log *log, int64_t deadline_ms)
+static enum log_result compact(struct log *log, int64_t patience_ms)
 {
     struct copying copying;
     struct log_home home = home_now(log);
@@ -242,35 +224,34 @@ static enum log_result compact(struct log *log, int64_t deadline_ms)
         begin_copying(log, &copying, atomic_load(&log->shared->revision), &home);
     if (result != LOG_OK)
         return result;
-    result = copy_bulk(log, &copying, deadline_ms);
+    result = copy_bulk(log, &copying, patience_ms);
     if (result == LOG_OK)
         result = complete(log, &copying.next);
     if (result == LOG_OK)
-        result = generation_index_save(log, &copying.next, ".index.new");
+        result = log_failed(log, "make an index",
+                            slots_save(&copying.next.slots, ".index.new", number + 1));
     if (result == LOG_OK)
-        result = log_lock(log, LOCK_APPEND, deadline_ms);
+        result = log_lock(log, LOCK_APPEND, deadline_in(log, patience_ms));
     if (result == LOG_OK) {
-        result = log_settle(log, deadline_ms);
+        result = log_settle(log, deadline_in(log, patience_ms));
         if (result == LOG_OK)
             result = finish(log, &copying, number);
         log_unlock(log, LOCK_APPEND);
     }
-    end_copying(log, &copying);
+    end_copying(&copying);
     return result == LOG_REMOVED ? LOG_OK : result; /* somebody else was faster */
 }
 
 enum log_result log_replace(struct log *log)
 {
     struct past past = {.revision = atomic_load(&log->shared->revision)};
-    uint64_t word = atomic_load(&log->shared->synced);
-    bool known = word > log_word(log->now.header.generation, 0);
-    uint64_t limit = known ? word & LOG_OFFSET_MAX : UINT64_MAX;
-    log->now.end = log->now.written = LOG_START;
-    log->now.chain = log->now.header.generation;
-    enum log_result result = generation_index_build(log, &log->now);
+    uint64_t synced = log_offset(log, &log->shared->synced);
+    uint64_t limit = synced != 0 ? synced : UINT64_MAX; /* in a new boot all came from the disk */
+    enum log_result result =
+        log_failed(log, "index", slots_build(&log->now.slots, log->now.header.slots));
     if (result == LOG_OK)
         result = log_scan(log, limit, &past);
-    if (result == LOG_OK && known && log->now.end < limit)
+    if (result == LOG_OK && log->now.end < synced)
         result = log_damaged_at(log, log->now.end);
     struct copying copying;
     if (result == LOG_OK)
@@ -281,13 +262,12 @@ enum log_result log_replace(struct log *log)
     result = copy(log, &copying, /* recent= */ 0);
     if (result == LOG_OK)
         result = complete(log, &copying.next);
-    int error = 0;
+    const struct disk *disk = log->options.disk;
     if (result == LOG_OK)
-        error = log->options.disk->rename(log->options.disk->owner, ".new", "");
-    if (error != 0)
-        result = log_failed(log, "replace the log", error);
-    end_copying(log, &copying);
-    return result == LOG_OK ? generation_open(log, &log->now) : result;
+        result = log_failed(log, "replace the log", disk->rename(disk->owner, ".new", ""));
+    end_copying(&copying);
+    enum log_reading reading;
+    return result == LOG_OK ? log_failed(log, "open", log_file_open(&log->now, &reading)) : result;
 }
 
 enum log_result log_grow(struct log *log, uint64_t need, int64_t deadline_ms)
@@ -296,16 +276,16 @@ enum log_result log_grow(struct log *log, uint64_t need, int64_t deadline_ms)
     enum log_result result = log_lock(log, LOCK_GROW, deadline_ms);
     if (result != LOG_OK)
         return result;
-    uint64_t ready = atomic_load(&log->shared->ready);
+    uint64_t ready = log_offset(log, &log->shared->ready);
     uint64_t end = atomic_load(&log->shared->end);
     uint64_t wanted = round_up(end + need + log->options.reserve, log->options.segment);
-    bool due = ready >> 44 == number && wanted > (ready & LOG_OFFSET_MAX);
+    bool due = ready != 0 && wanted > ready;
     if (due && wanted > LOG_OFFSET_MAX)
         result = LOG_EXHAUSTED;
     if (due && result == LOG_OK)
-        result = generation_fill(log, log->now.file, ready & LOG_OFFSET_MAX, wanted);
+        result = log_failed(log, "grow", log_file_fill(&log->now, ready, wanted));
     if (due && result == LOG_OK)
-        result = log_sync_to(log, &log->now, end, /* always= */ true, deadline_ms);
+        result = log_sync_to(log, end, /* always= */ true, deadline_ms);
     if (due && result == LOG_OK)
         log_raise(&log->shared->ready, log_word(number, wanted));
     log_unlock(log, LOCK_GROW);
@@ -324,9 +304,10 @@ bool log_wants_tending(const struct log *log)
            (end - tail > most || full || short_of_room);
 }
 
-enum log_result log_tend(struct log *log, int64_t deadline_ms)
+enum log_result log_tend(struct log *log, int64_t patience_ms)
 {
-    enum log_result result = log_begin(log, log->options.segment / 4, deadline_ms);
+    enum log_result result =
+        log_begin(log, log->options.segment / 4, deadline_in(log, patience_ms));
     if (result != LOG_OK)
         return result;
     (void)log_end(log);
@@ -336,7 +317,7 @@ enum log_result log_tend(struct log *log, int64_t deadline_ms)
     if (result == LOG_LOCKED)
         return LOG_OK;
     if (result == LOG_OK) {
-        result = compact(log, deadline_ms);
+        result = compact(log, patience_ms);
         log_unlock(log, LOCK_COMPACT);
     }
     return result;

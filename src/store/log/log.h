@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The log that all processes of a host share. It keeps records in order and safe; what they mean,
- * and what may be written, is its caller's business (driver.c).
+ * and what may be written, is its caller's business (store/file).
  *
  *     log_begin()   takes the file's lock; what others appended can be found
  *     log_find()    what stands under a key
@@ -13,12 +13,11 @@
  * A handle belongs to one thread. Between begin and end nothing but reads and writes happens,
  * except when somebody died or a disk failed before.
  */
-#ifndef LEASEHOLD_STORE_FILE_LOG_H
-#define LEASEHOLD_STORE_FILE_LOG_H
+#ifndef LEASEHOLD_STORE_LOG_LOG_H
+#define LEASEHOLD_STORE_LOG_LOG_H
 
-#include "io/disk.h"
 #include "io/host.h"
-#include "wire/log_format.h"
+#include "io/log_file.h"
 
 /* name, what it means and what to do */
 #define LOG_RESULTS(X)                                                                          \
@@ -40,8 +39,6 @@ enum log_result {
     LOG_RESULTS(LOG_RESULT_NAME)
 #undef LOG_RESULT_NAME
 };
-
-const char *log_result_text(enum log_result result);
 
 struct log_options {
     const struct disk *disk;
@@ -73,47 +70,31 @@ enum log_result log_find(struct log *log, const char *key, size_t length, struct
 /* In the place of what log_find() gave. No bytes: erases. Urgent ones may use the reserve. */
 enum log_result log_append(struct log *log, const char *key, uint64_t previous, const char *bytes,
                            size_t length, bool urgent, struct stamp *out_written);
+/* Where all that stands is; the caller frees it. */
+enum log_result log_live(struct log *log, uint64_t **out_offsets, size_t *out_count);
 /* After a failure what was appended may have happened or not. */
 enum log_result log_end(struct log *log);
 enum log_result log_sync(struct log *log, int64_t deadline_ms);
-bool log_wants_tending(const struct log *log);
-enum log_result log_tend(struct log *log, int64_t deadline_ms);
 
-/* The store's clock, and before which revision nobody can tell who is alive. */
+bool log_wants_tending(const struct log *log);
+/* May take as long as the live records take to be copied; waits for others no longer than that. */
+enum log_result log_tend(struct log *log, int64_t patience_ms);
+
+/* Until the next log_begin(), without the lock: a record that log_live() or another record's
+ * `previous` named, and all records up to what we have seen. */
+enum log_result log_look_back(struct log *log, uint64_t offset, struct log_record *out);
+bool log_read_all(const struct log *log, struct log_reader *out);
+
+/* The last revision that we know of; the store's clock; before which revision nobody can tell who
+ * is alive; who is; the descriptor of the present file. */
+uint64_t log_revision(const struct log *log);
 int64_t log_now_ms(const struct log *log);
 uint64_t log_foreign_before(const struct log *log);
-/* Where what is synced ends; changes also with the generation. */
-uint64_t log_synced_word(const struct log *log);
-/* Is the process alive that keeps this session? And to keep it, on an open file of its own. */
 bool log_session_lives(const struct log *log, uint64_t session);
 int log_session_keep(const struct log *log, uint64_t session);
+int log_descriptor(const struct log *log);
 /* Why the last call failed. How many torn tails were cut. */
 void log_explain(const struct log *log, enum log_result result, struct text *out);
 unsigned log_cuts(const struct log *log);
-
-/* Goes through the file from its first record, without the lock, up to what we have seen. */
-struct log_reader {
-    const struct log *log;
-    int file;
-    uint64_t generation, at, limit;
-    uint64_t start; /* of the buffer, in the file */
-    size_t filled;
-    int error; /* of the last read, or 0 */
-    unsigned char *buffer;
-};
-
-/* False when memory is short; there is nothing to undo then. */
-bool log_reader_init(struct log_reader *reader, const struct log *log);
-void log_reader_done(struct log_reader *reader);
-/* LOG_READ_NOTHING at the limit. */
-enum log_reading log_reader_next(struct log_reader *reader, struct log_record *out);
-/* Under the lock: where all that stands is; the caller frees it. */
-enum log_result log_live(struct log *log, uint64_t **out_offsets, size_t *out_count);
-/* The record at such an offset, or at one that another record named as its previous; until the next
- * log_begin() no lock is needed. */
-enum log_result log_look_back(struct log *log, uint64_t offset, struct log_record *out);
-/* The revision of the last record that we know of; the descriptor of the file. */
-uint64_t log_revision(const struct log *log);
-int log_file(const struct log *log);
 
 #endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See session.h. */
+#include "io/session.h"
+
+/* One for each session, far behind the bytes that are locks. */
+static uint64_t byte_of(uint64_t session)
+{
+    const uint64_t first = (uint64_t)1 << 62;
+    return first | (session & (first - 1));
+}
+
+int session_keep(const struct disk *disk, const char *suffix, uint64_t session)
+{
+    int file = disk->open(disk->owner, suffix, DISK_OPEN);
+    int error = file < 0 ? file : disk->lock(disk->owner, file, byte_of(session));
+    if (error == 0)
+        return file;
+    if (file >= 0)
+        disk->close(disk->owner, file);
+    return error;
+}
+
+bool session_lives(const struct disk *disk, int file, uint64_t session)
+{
+    return disk->is_locked(disk->owner, file, byte_of(session)) != 0;
+}

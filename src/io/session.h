@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who is alive: a process keeps a byte of the lock file locked for each of its sessions, on an
+ * open file of its own. The kernel lets go when the last process that has that file open is gone,
+ * however it ended; so a command that inherits the descriptor keeps the session alive.
+ */
+#ifndef LEASEHOLD_IO_SESSION_H
+#define LEASEHOLD_IO_SESSION_H
+
+#include "io/disk.h"
+
+/* The open file, or −errno; −EAGAIN when another process keeps that session. */
+int session_keep(const struct disk *disk, const char *suffix, uint64_t session);
+/* In doubt it does. `file` is any other open file of the same name. */
+bool session_lives(const struct disk *disk, int file, uint64_t session);
+
+#endif

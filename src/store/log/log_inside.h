@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the log share, and nobody else looks at. */
+#ifndef LEASEHOLD_STORE_LOG_LOG_INSIDE_H
+#define LEASEHOLD_STORE_LOG_LOG_INSIDE_H
+
+#include "store/log/log.h"
+
+enum { LOG_MAGIC = 0x106f11e, WHY_MOST = 192, OFFSET_BITS = 44 };
+
+/* Bytes of the lock file. Whoever holds one may take a later one, never the other way. */
+enum log_lock {
+    LOCK_COMPACT,
+    LOCK_GROW,
+    LOCK_APPEND,
+    LOCK_SYNC, /* nobody syncs while a failed sync is not yet told */
+    LOCK_COUNT,
+};
+
+enum shared_state {
+    SHARED_VOID, /* nothing of it can be believed: recover */
+    SHARED_VALID,
+    SHARED_WRITING, /* somebody was, behind the end */
+};
+
+/*
+ * The first page of the lock file, mapped by everybody. It counts within one boot, so it is never
+ * synced. Written under the append lock, but for those that only grow: `synced` and `ready`, which
+ * hold generation and offset in one word, `ceiling` and `poisoned`.
+ */
+struct log_shared {
+    _Atomic uint64_t magic, boot, state;
+    _Atomic uint64_t attachment; /* counts new files: everybody opens them again */
+    _Atomic uint64_t generation, tail, end, chain, revision, used;
+    _Atomic uint64_t synced, ready, ceiling;
+    _Atomic uint64_t syncing;  /* a sync was begun; when its lock is free, somebody died in it */
+    _Atomic uint64_t poisoned; /* the generation that is, and all before it */
+    _Atomic uint64_t base_ms, foreign_before, epoch;
+    _Atomic uint32_t turn[LOCK_COUNT], owner[LOCK_COUNT];
+};
+
+struct log {
+    uint32_t magic;
+    struct log_options options;
+    int lock_file;
+    struct log_shared *shared;
+    uint64_t attachment;
+    struct log_file now;
+    uint64_t revision; /* with what is collected */
+    uint64_t seen;     /* the end of what we know of */
+    unsigned cuts;
+    char why[WHY_MOST];
+};
+
+/* What a scan has seen: the highest of each, and the last home. */
+struct past {
+    uint64_t revision, file_length;
+    int64_t time_ms;
+    bool has_home;
+    struct log_home home;
+};
+
+/* log.c */
+enum log_result log_failed(struct log *log, const char *what, int64_t error);
+enum log_result log_damaged_at(struct log *log, uint64_t offset);
+enum log_result log_lock(struct log *log, enum log_lock which, int64_t deadline_ms);
+void log_unlock(struct log *log, enum log_lock which);
+bool log_is_poisoned(const struct log *log, uint64_t generation);
+uint64_t log_word(uint64_t generation, uint64_t offset);
+uint64_t log_offset(const struct log *log, const _Atomic uint64_t *word); /* 0: not of our file */
+void log_raise(_Atomic uint64_t *word, uint64_t value);                   /* never lowers it */
+/* Syncs our file up to `offset` at least, also if somebody has (always); when that fails, the
+ * generation is poisoned. */
+enum log_result log_sync_to(struct log *log, uint64_t offset, bool always, int64_t deadline_ms);
+void log_publish(struct log *log); /* where we are, to everybody */
+
+/* recover.c: under the append lock, makes the handle fit what the page says. */
+enum log_result log_settle(struct log *log, int64_t deadline_ms);
+/* Reads and indexes what follows our end in our chain. */
+enum log_result log_scan(struct log *log, uint64_t limit, struct past *past);
+
+/* compact.c */
+enum log_result log_grow(struct log *log, uint64_t need, int64_t deadline_ms);
+/* Under the append lock: the first file; a new one of what was synced of a poisoned one. Both are
+ * to be recovered from. */
+enum log_result log_create(struct log *log);
+enum log_result log_replace(struct log *log);
+/* Tells everybody that our file is the one that counts. */
+void log_take_over(struct log *log, uint64_t length);
+
+#endif

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keys and records at their limits: every key that a user may choose is its own, a list has what
+ * begins with the prefix and nothing else, and what is stored comes back byte for byte.
+ */
+#include "suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The answer about the key, which must be there once. */
+static const struct store_answer *listed(const struct tidings *tidings, const char *key)
+{
+    size_t found = 0, at = 0;
+    for (size_t i = 0; i < tidings->count; i++) {
+        if (strcmp(tidings->list[i].answer.key, key) != 0)
+            continue;
+        found++;
+        at = i;
+    }
+    EXPECT(found == 1);
+    return &tidings->list[at].answer;
+}
+
+static void a_list_has_what_begins_with_its_prefix(void)
+{
+    static const char *const names[] = {"job/1", "job/2", "job/10", "job", "jobs/1", "lock/1"};
+    enum { NAMES = sizeof names / sizeof names[0] };
+    for (unsigned i = 0; i < NAMES; i++)
+        (void)put(i, key_named(names[i]), if_absent, value_of(key_named(names[i]), names[i]));
+    static const struct {
+        const char *prefix;
+        size_t count;
+    } lists_of[] = {{"job/", 3}, {"job/1", 2}, {"job", 5},    {"jobs/", 1}, {"lock/1", 1},
+                    {"", 6},     {"joc", 0},   {"job/1/", 0}, {"job/11", 0}};
+    for (unsigned i = 0; i < sizeof lists_of / sizeof lists_of[0]; i++)
+        EXPECT(list_keys(i, key_named(lists_of[i].prefix)).count == lists_of[i].count);
+}
+
+static void a_list_carries_the_records(void)
+{
+    enum { KEYS = 20 };
+    const char *keys[KEYS];
+    struct value values[KEYS];
+    uint64_t revisions[KEYS];
+    char name[16];
+    for (unsigned i = 0; i < KEYS; i++) {
+        (void)snprintf(name, sizeof name, "k%02u", i);
+        keys[i] = key_named(name);
+        values[i] = value_of(keys[i], name);
+        revisions[i] = put(i, keys[i], if_absent, values[i]);
+    }
+    struct tidings tidings = list_keys(1, key_named(""));
+    EXPECT(tidings.count == KEYS);
+    for (unsigned i = 0; i < KEYS; i++) {
+        const struct store_answer *answer = listed(&tidings, keys[i]);
+        EXPECT(has_value(answer, values[i]));
+        EXPECT(answer->written.revision == revisions[i]);
+    }
+}
+
+static void the_empty_prefix_lists_all(void)
+{
+    const char *a = key_named("a"), *b = key_named("b");
+    (void)put(0, a, if_absent, value_of(a, "one"));
+    (void)put(1, b, if_absent, value_of(b, "one"));
+    struct tidings tidings = list_keys(1, "");
+    (void)listed(&tidings, a);
+    (void)listed(&tidings, b);
+}
+
+static void a_long_list_is_whole(void)
+{
+    enum { KEYS = 300 };
+    char name[16];
+    for (unsigned i = 0; i < KEYS; i++) {
+        (void)snprintf(name, sizeof name, "%u", i * 7919);
+        (void)put(i, key_named(name), if_absent, value_of(key_named(name), name));
+    }
+    struct tidings tidings = list_keys(1, key_named(""));
+    EXPECT(tidings.count == KEYS);
+    for (unsigned i = 0; i < KEYS; i++) {
+        (void)snprintf(name, sizeof name, "%u", i * 7919);
+        (void)listed(&tidings, key_named(name));
+    }
+}
+
+/* No two of them may be the same to a store: not by case, not by folder, not by escapes. */
+static const char *const odd_names[] = {
+    "a",       "A",         "a/",       "/a",        "a//b",     "a/b",
+    "a/../b",  "../a",      ".",        "..",        "a b",      " a",
+    "a ",      "a%2Fb",     "a%",       "%00",       "a\\b",     "a\"b",
+    "a'b;--",  "*",         "a?[b]",    "$1",        "#",        "a:b",
+    "a=b&c=d", "{\"k\":1}", "\xc3\xa9", "e\xcc\x81", "\xc3\x89", "\xf0\x9f\x94\x92",
+    "~",       "-",         "--help",   "a,b",       "a.b",      "a_b",
+};
+enum { ODD_NAMES = sizeof odd_names / sizeof odd_names[0] };
+
+static void every_key_is_its_own(void)
+{
+    const char *keys[ODD_NAMES];
+    struct value values[ODD_NAMES];
+    uint64_t revisions[ODD_NAMES];
+    for (unsigned i = 0; i < ODD_NAMES; i++) {
+        keys[i] = key_named(odd_names[i]);
+        values[i] = value_of(keys[i], odd_names[i]);
+        revisions[i] = put(i, keys[i], if_absent, values[i]);
+    }
+    struct tidings tidings = list_keys(1, key_named(""));
+    EXPECT(tidings.count == ODD_NAMES);
+    for (unsigned i = 0; i < ODD_NAMES; i++) {
+        (void)listed(&tidings, keys[i]);
+        expect_stands(keys[i], values[i], revisions[i]);
+    }
+}
+
+static void odd_prefixes_are_words_too(void)
+{
+    static const struct {
+        const char *prefix;
+        size_t count;
+    } lists_of[] = {{"a%", 2}, {"%", 1}, {"a\\", 1}, {"_", 0}, {"a/", 4}, {"*", 1}, {".", 3}};
+    for (unsigned i = 0; i < ODD_NAMES; i++)
+        (void)put(i, key_named(odd_names[i]), if_absent, value_of(key_named(odd_names[i]), "h"));
+    for (unsigned i = 0; i < sizeof lists_of / sizeof lists_of[0]; i++)
+        EXPECT(list_keys(i, key_named(lists_of[i].prefix)).count == lists_of[i].count);
+}
+
+/* The longest that a key may be, and three that only their ends tell apart. */
+static void the_longest_keys_are_told_apart(void)
+{
+    char name[KEY_MAX + 1];
+    const char *keys[4];
+    struct value values[4];
+    uint64_t revisions[4];
+    size_t room = KEY_MAX - strlen(key_named(""));
+    for (unsigned i = 0; i < 4; i++) {
+        memset(name, 'x', room);
+        name[room - (i == 3 ? 1 : 0)] = '\0';
+        name[room - 2] = (char)('a' + i);
+        keys[i] = key_named(name);
+        values[i] = value_of(keys[i], "long");
+        revisions[i] = put(i, keys[i], if_absent, values[i]);
+    }
+    EXPECT(strlen(keys[0]) == KEY_MAX && strlen(keys[3]) == KEY_MAX - 1);
+    EXPECT(list_keys(0, key_named("xxx")).count == 4);
+    EXPECT(list_keys(0, keys[1]).count == 1);
+    for (unsigned i = 0; i < 4; i++)
+        expect_stands(keys[i], values[i], revisions[i]);
+}
+
+/* Such a key is not the run's own: whatever stands there is somebody else's and left alone. */
+static void one_byte_makes_a_key(void)
+{
+    static const char *const keys[] = {"q", "/", "%", "~", "0"};
+    for (unsigned i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        struct value one = value_of(keys[i], "one");
+        const struct store_answer *answer = ask(i, swapping(keys[i], if_absent, one));
+        if (answer->result == ANSWER_CONFLICT && answer->present)
+            continue;
+        EXPECT(answer->result == ANSWER_OK);
+        expect_stands(keys[i], one, answer->written.revision);
+        struct tidings tidings = list_keys(i, keys[i]);
+        (void)listed(&tidings, keys[i]);
+        struct condition condition = if_revision(answer->written.revision);
+        if ((suite_bits() & STORE_DELETES) != 0)
+            EXPECT(ask(i + 1, deleting(keys[i], condition))->result == ANSWER_OK);
+    }
+}
+
+static void a_key_may_begin_another(void)
+{
+    static const char *const names[] = {"a", "a/b", "a/b/c", "a/b/c/d"};
+    uint64_t revisions[4];
+    for (unsigned i = 0; i < 4; i++)
+        revisions[i] = put(i, key_named(names[i]), if_absent, value_of(key_named(names[i]), "h"));
+    for (unsigned i = 0; i < 4; i++)
+        EXPECT(list_keys(i, key_named(names[i])).count == 4 - i);
+    if ((suite_bits() & STORE_DELETES) == 0)
+        return;
+    EXPECT(ask(0, deleting(key_named("a/b"), if_revision(revisions[1])))->result == ANSWER_OK);
+    for (unsigned i = 0; i < 4; i += i == 0 ? 2 : 1)
+        expect_stands(key_named(names[i]), value_of(key_named(names[i]), "h"), revisions[i]);
+}
+
+/* Exactly as many bytes as a record may have: waiters fill it, longer names do the rest. */
+static struct value largest_value(const char *key)
+{
+    enum { NAME = 60 };
+    struct record *record = value_record(key, "holder");
+    size_t length = 0;
+    while (record->place_count < PLACES_MAX && length + 512 < RECORD_MAX) {
+        struct place *place = record_add_place(record);
+        (void)snprintf(place->request, sizeof place->request,
+                       "one of many requests that fill the record, %u", record->place_count);
+        memset(place->holder, 'h', NAME);
+        place->holder[NAME] = '\0';
+        place->session = seat_session(0);
+        place->ttl_ms = 1000;
+        length = value_encode(record).length;
+    }
+    for (size_t i = 0; length < RECORD_MAX; i++) {
+        EXPECT(i < record->place_count);
+        size_t more =
+            RECORD_MAX - length < HOLDER_MAX - NAME ? RECORD_MAX - length : HOLDER_MAX - NAME;
+        memset(record->places[i].holder + NAME, 'x', more);
+        record->places[i].holder[NAME + more] = '\0';
+        length += more;
+    }
+    return value_encode(record);
+}
+
+static void the_largest_record_is_kept(void)
+{
+    const char *key = key_named("k"), *other = key_named("other");
+    struct value largest = largest_value(key), small = value_of(key, "small");
+    EXPECT(largest.length == RECORD_MAX);
+    uint64_t revision = put(0, key, if_absent, largest);
+    uint64_t beside = put(1, other, if_absent, value_of(other, "beside"));
+    expect_stands(key, largest, revision);
+    expect_conflict(ask(1, swapping(key, if_absent, small)), largest, revision);
+    revision = put(1, key, if_revision(revision), small);
+    expect_stands(key, small, revision);
+    revision = put(0, key, if_revision(revision), largest);
+    expect_stands(key, largest, revision);
+    expect_stands(other, value_of(other, "beside"), beside);
+    EXPECT(list_keys(0, key_named("")).count == 2);
+}
+
+static void the_smallest_record_is_kept(void)
+{
+    const char *key = key_named("k");
+    struct record *record = value_record(key, "nobody");
+    record->grant_count = 0;
+    record->cooling.length_ms = 1;
+    struct value smallest = value_encode(record);
+    uint64_t revision = put(0, key, if_absent, smallest);
+    expect_stands(key, smallest, revision);
+    revision = put(1, key, if_revision(revision), smallest);
+    expect_stands(key, smallest, revision);
+}
+
+static void what_is_stored_comes_back_byte_for_byte(void)
+{
+    static const char *const words[] = {
+        "plain",        "\"quoted\\\"",          "back\\slash \\n \\u0041",
+        "1e2 0.10 -0",  "\xc3\xa9 e\xcc\x81",    "\xf0\x9f\x94\x92",
+        "<&amp;>",      "two  spaces ",          "null",
+        "\xe2\x80\xa8", "'; DROP TABLE records", "\xef\xbf\xbd",
+    };
+    const char *key = key_named("k");
+    struct condition condition = if_absent;
+    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
+        struct record *record = value_record(key, words[i]);
+        EXPECT(meta_add(&record->grants[0].meta, words[i], "") &&
+               meta_add(&record->grants[0].meta, "b", words[i]) &&
+               meta_add(&record->grants[0].meta, "a", "1"));
+        (void)snprintf(record->reason, sizeof record->reason, "%s", words[i]);
+        struct value value = value_encode(record);
+        uint64_t revision = put(i, key, condition, value);
+        expect_stands(key, value, revision);
+        condition = if_revision(revision);
+    }
+}
+
+static const struct trial trials[] = {
+    {"list: it has what begins with its prefix", a_list_has_what_begins_with_its_prefix, 0, false},
+    {"list: it carries the records", a_list_carries_the_records, 0, false},
+    {"list: the empty prefix lists all", the_empty_prefix_lists_all, 0, false},
+    {"list: a long one is whole", a_long_list_is_whole, 0, false},
+    {"list: odd prefixes are words too", odd_prefixes_are_words_too, 0, false},
+    {"key: every one is its own", every_key_is_its_own, 0, false},
+    {"key: the longest are told apart", the_longest_keys_are_told_apart, 0, false},
+    {"key: one byte makes one", one_byte_makes_a_key, 0, false},
+    {"key: one may begin another", a_key_may_begin_another, 0, false},
+    {"record: the largest is kept", the_largest_record_is_kept, 0, false},
+    {"record: the smallest is kept", the_smallest_record_is_kept, 0, false},
+    {"record: what is stored comes back byte for byte", what_is_stored_comes_back_byte_for_byte, 0,
+     false},
+};
+
+const struct chapter key_chapter = {trials, sizeof trials / sizeof trials[0]};

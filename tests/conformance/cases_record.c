@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The conditions of the seam, each kept and broken: absent, revision, the grant with a token. What
+ * a conflict carries, what a write is answered with, and that revisions only grow.
+ */
+#include "suite.h"
+
+#include <string.h>
+
+static void a_key_never_written_is_absent(void)
+{
+    expect_absent(key_named("k"));
+}
+
+static void an_absent_key_is_created_once(void)
+{
+    const char *key = key_named("k");
+    struct value one = value_of(key, "one"), two = value_of(key, "two");
+    uint64_t revision = put(0, key, if_absent, one);
+    expect_stands(key, one, revision);
+    for (unsigned seat = 0; seat < 3; seat++)
+        expect_conflict(ask(seat, swapping(key, if_absent, two)), one, revision);
+    expect_stands(key, one, revision);
+}
+
+static void a_revision_is_swapped_once(void)
+{
+    const char *key = key_named("k");
+    struct value one = value_of(key, "one"), two = value_of(key, "two");
+    uint64_t first = put(0, key, if_absent, one);
+    uint64_t second = put(1, key, if_revision(first), two);
+    EXPECT(second > first);
+    expect_conflict(ask(2, swapping(key, if_revision(first), one)), two, second);
+    expect_conflict(ask(0, swapping(key, if_revision(second + 1), one)), two, second);
+    expect_stands(key, two, second);
+}
+
+static void a_revision_of_nothing_is_a_conflict(void)
+{
+    const char *key = key_named("k"), *other = key_named("other");
+    uint64_t revision = put(0, other, if_absent, value_of(other, "one"));
+    struct value nothing = {0};
+    expect_conflict(ask(1, swapping(key, if_revision(revision), value_of(key, "two"))), nothing, 0);
+    expect_conflict(ask(1, swapping(key, if_revision(1), value_of(key, "two"))), nothing, 0);
+    expect_absent(key);
+}
+
+static void a_write_is_answered_with_what_it_wrote(void)
+{
+    const char *key = key_named("k");
+    struct value one = value_of(key, "one"), two = value_of(key, "two");
+    const struct store_answer *answer = ask(0, swapping(key, if_absent, one));
+    EXPECT(answer->result == ANSWER_OK && !answer->more);
+    EXPECT(has_value(answer, one));
+    EXPECT(answer->written.revision > 0 && answer->written.revision <= REVISION_MAX);
+    answer = ask(1, swapping(key, if_revision(answer->written.revision), two));
+    EXPECT(answer->result == ANSWER_OK && !answer->more);
+    EXPECT(has_value(answer, two));
+}
+
+static void times_are_the_stores_and_never_go_back(void)
+{
+    const char *key = key_named("k");
+    int64_t now_ms = 0, time_ms = 0;
+    uint64_t revision = 0;
+    for (unsigned i = 0; i < 20; i++) {
+        struct condition condition = i == 0 ? if_absent : if_revision(revision);
+        const struct store_answer *answer = ask(i, swapping(key, condition, value_of(key, "h")));
+        EXPECT(answer->result == ANSWER_OK);
+        EXPECT(answer->written.time_ms >= 0 && answer->written.time_ms <= answer->now_ms);
+        EXPECT(answer->now_ms <= TIME_MAX_MS);
+        EXPECT(answer->written.time_ms >= time_ms && answer->now_ms >= now_ms);
+        revision = answer->written.revision;
+        time_ms = answer->written.time_ms;
+        now_ms = answer->now_ms;
+        answer = ask(i + 1, reading(key));
+        EXPECT(answer->written.time_ms == time_ms);
+        EXPECT(answer->now_ms >= now_ms);
+        now_ms = answer->now_ms;
+    }
+    suite_sleep(50);
+    EXPECT(ask(0, reading(key))->now_ms >= now_ms + 40 - suite_facts().margin_ms);
+    EXPECT(ask(1, reading(key))->written.time_ms == time_ms);
+}
+
+static void a_conflict_tells_the_time_too(void)
+{
+    const char *key = key_named("k");
+    struct value one = value_of(key, "one");
+    const struct store_answer *answer = ask(0, swapping(key, if_absent, one));
+    int64_t time_ms = answer->written.time_ms;
+    suite_sleep(10);
+    answer = ask(1, swapping(key, if_absent, one));
+    EXPECT(answer->result == ANSWER_CONFLICT);
+    EXPECT(answer->written.time_ms == time_ms);
+    EXPECT(answer->now_ms >= time_ms);
+}
+
+/* Deletes and the same key made anew count on, and so do other keys: no token comes twice. */
+static void revisions_grow_over_deletes(void)
+{
+    const char *key = key_named("k");
+    uint64_t revision = 0;
+    for (unsigned i = 0; i < 8; i++) {
+        uint64_t next = put(i, key, if_absent, value_of(key, "again"));
+        EXPECT(next > revision);
+        revision = put(i + 1, key, if_revision(next), value_of(key, "more"));
+        EXPECT(revision > next);
+        EXPECT(ask(i + 2, deleting(key, if_revision(revision)))->result == ANSWER_OK);
+    }
+}
+
+static void revisions_grow_while_others_write(void)
+{
+    const char *key = key_named("k"), *other = key_named("other");
+    uint64_t revision = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        uint64_t beside = put(i, other, if_absent, value_of(other, "beside"));
+        uint64_t next = put(i + 1, key, if_absent, value_of(key, "again"));
+        EXPECT(next > revision);
+        revision = next;
+        EXPECT(ask(i, deleting(other, if_revision(beside)))->result == ANSWER_OK);
+        EXPECT(ask(i, deleting(key, if_revision(next)))->result == ANSWER_OK);
+    }
+}
+
+static void a_delete_needs_its_revision(void)
+{
+    const char *key = key_named("k");
+    struct value one = value_of(key, "one"), nothing = {0};
+    uint64_t revision = put(0, key, if_absent, one);
+    expect_conflict(ask(1, deleting(key, if_revision(revision + 1))), one, revision);
+    expect_conflict(ask(1, deleting(key, if_revision(revision - 1))), one, revision);
+    expect_stands(key, one, revision);
+    const struct store_answer *answer = ask(1, deleting(key, if_revision(revision)));
+    EXPECT(answer->result == ANSWER_OK && !answer->present);
+    expect_absent(key);
+    expect_conflict(ask(0, deleting(key, if_revision(revision))), nothing, 0);
+    expect_conflict(ask(1, swapping(key, if_revision(revision), one)), nothing, 0);
+    expect_absent(key);
+}
+
+static void an_old_revision_deletes_nothing(void)
+{
+    const char *key = key_named("k");
+    struct value two = value_of(key, "two");
+    uint64_t first = put(0, key, if_absent, value_of(key, "one"));
+    uint64_t second = put(1, key, if_revision(first), two);
+    expect_conflict(ask(0, deleting(key, if_revision(first))), two, second);
+    EXPECT(ask(1, deleting(key, if_revision(second)))->result == ANSWER_OK);
+    uint64_t third = put(0, key, if_absent, two);
+    expect_conflict(ask(1, deleting(key, if_revision(first))), two, third);
+    expect_conflict(ask(1, deleting(key, if_revision(second))), two, third);
+    expect_stands(key, two, third);
+}
+
+static void a_deleted_key_costs_nothing(void)
+{
+    const char *key = key_named("k");
+    for (unsigned i = 0; i < 5; i++) {
+        uint64_t revision = put(i, key, if_absent, value_of(key, "one"));
+        EXPECT(list_keys(i + 1, key).count == 1);
+        EXPECT(ask(i, deleting(key, if_revision(revision)))->result == ANSWER_OK);
+        EXPECT(list_keys(i + 1, key).count == 0);
+    }
+}
+
+static const struct trial trials[] = {
+    {"read: a key never written is absent", a_key_never_written_is_absent, 0, false},
+    {"swap: an absent key is created once, and the conflict carries what stands",
+     an_absent_key_is_created_once, 0, false},
+    {"swap: a revision is swapped once", a_revision_is_swapped_once, 0, false},
+    {"swap: a revision of nothing is a conflict", a_revision_of_nothing_is_a_conflict, 0, false},
+    {"swap: a write is answered with what it wrote", a_write_is_answered_with_what_it_wrote, 0,
+     false},
+    {"time: it is the store's, stands with the record and never goes back",
+     times_are_the_stores_and_never_go_back, STORE_TIME, false},
+    {"time: a conflict tells it too", a_conflict_tells_the_time_too, STORE_TIME, false},
+    {"revision: it grows over deletes", revisions_grow_over_deletes, STORE_DELETES, false},
+    {"revision: it grows while others write", revisions_grow_while_others_write, STORE_DELETES,
+     false},
+    {"delete: it needs its revision", a_delete_needs_its_revision, STORE_DELETES, false},
+    {"delete: an old revision deletes nothing", an_old_revision_deletes_nothing, STORE_DELETES,
+     false},
+    {"delete: a deleted key costs nothing", a_deleted_key_costs_nothing, STORE_DELETES, false},
+};
+
+const struct chapter record_chapter = {trials, sizeof trials / sizeof trials[0]};

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Watches: every change under the prefix comes, soon and in order, and nothing else. Changes of one
+ * key that follow each other closely may come as one; the last one always comes.
+ */
+#include "suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { QUIET_MS = 60 };
+
+static void watch(unsigned seat, const char *prefix)
+{
+    const struct store_answer *answer =
+        ask(seat, (struct store_request){.verb = VERB_STORE_WATCH, .key = prefix});
+    EXPECT(answer->result == ANSWER_OK && answer->more);
+}
+
+/* What came of this case's keys: watches of other cases are still open. */
+static struct tidings changes(unsigned seat, size_t wanted, int64_t wait_ms)
+{
+    struct tiding *ours = NULL;
+    struct tidings all = {0};
+    int64_t until_ms = suite_now_ms() + wait_ms;
+    do {
+        struct tidings came = seat_changes(seat, /* wanted= */ 1, until_ms - suite_now_ms());
+        ours = suite_keep(NULL, (all.count + came.count) * sizeof *ours);
+        if (all.count > 0)
+            memcpy(ours, all.list, all.count * sizeof *ours);
+        all.list = ours;
+        for (size_t i = 0; i < came.count; i++) {
+            EXPECT(came.list[i].answer.result == ANSWER_OK && came.list[i].answer.key != NULL);
+            if (strncmp(came.list[i].answer.key, key_named(""), strlen(key_named(""))) == 0)
+                ours[all.count++] = came.list[i];
+        }
+    } while (all.count < wanted && suite_now_ms() < until_ms);
+    return all;
+}
+
+static bool is_news_of(const struct store_answer *news, const char *key, uint64_t revision)
+{
+    return strcmp(news->key, key) == 0 && news->present && news->written.revision == revision;
+}
+
+/* Waits for that change; whatever comes before it must be about a key of ours. */
+static const struct store_answer *expect_news(unsigned seat, const char *key, uint64_t revision)
+{
+    for (unsigned looks = 0; looks < 8; looks++) {
+        struct tidings tidings = changes(seat, /* wanted= */ 1, suite_soon_ms());
+        EXPECT(tidings.count > 0); /* within the time */
+        for (size_t i = 0; i < tidings.count; i++)
+            if (is_news_of(&tidings.list[i].answer, key, revision))
+                return &tidings.list[i].answer;
+    }
+    suite_fail("the change was not told");
+}
+
+static void a_change_is_told_to_others(void)
+{
+    const char *key = key_named("k");
+    struct value one = value_of(key, "one"), two = value_of(key, "two");
+    watch(1, key);
+    uint64_t revision = put(0, key, if_absent, one);
+    const struct store_answer *news = expect_news(1, key, revision);
+    EXPECT(news->result == ANSWER_OK && news->more && has_value(news, one));
+    revision = put(2, key, if_revision(revision), two);
+    EXPECT(has_value(expect_news(1, key, revision), two));
+}
+
+static void a_change_of_ones_own_is_told_too(void)
+{
+    const char *key = key_named("k");
+    watch(1, key);
+    uint64_t revision = put(1, key, if_absent, value_of(key, "one"));
+    (void)expect_news(1, key, revision);
+}
+
+static void a_watch_keeps_to_its_prefix(void)
+{
+    static const char *const outside[] = {"b/1", "a", "A/1", "xa/1", "ab/1"};
+    const char *inside = key_named("a/1");
+    watch(1, key_named("a/"));
+    for (unsigned i = 0; i < sizeof outside / sizeof outside[0]; i++)
+        (void)put(i, key_named(outside[i]), if_absent, value_of(key_named(outside[i]), "h"));
+    uint64_t revision = put(0, inside, if_absent, value_of(inside, "h"));
+    struct tidings tidings = changes(1, /* wanted= */ 1, suite_soon_ms());
+    EXPECT(tidings.count == 1 && is_news_of(&tidings.list[0].answer, inside, revision));
+    EXPECT(changes(1, /* wanted= */ 1, QUIET_MS).count == 0);
+}
+
+static void what_was_refused_is_not_told(void)
+{
+    const char *key = key_named("k");
+    struct value one = value_of(key, "one");
+    uint64_t revision = put(0, key, if_absent, one);
+    watch(1, key);
+    EXPECT(ask(0, swapping(key, if_absent, one))->result == ANSWER_CONFLICT);
+    EXPECT(ask(0, swapping(key, if_revision(revision + 1), one))->result == ANSWER_CONFLICT);
+    EXPECT(ask(0, reading(key))->result == ANSWER_OK);
+    struct tidings tidings = changes(1, /* wanted= */ 1, QUIET_MS);
+    for (size_t i = 0; i < tidings.count; i++) /* what stood before may be told again */
+        EXPECT(is_news_of(&tidings.list[i].answer, key, revision));
+}
+
+static void a_delete_is_told_as_absent(void)
+{
+    const char *key = key_named("k");
+    uint64_t revision = put(0, key, if_absent, value_of(key, "one"));
+    watch(1, key);
+    EXPECT(ask(0, deleting(key, if_revision(revision)))->result == ANSWER_OK);
+    for (unsigned looks = 0; looks < 8; looks++) {
+        struct tidings tidings = changes(1, /* wanted= */ 1, suite_soon_ms());
+        EXPECT(tidings.count > 0);
+        const struct store_answer *last = &tidings.list[tidings.count - 1].answer;
+        EXPECT(strcmp(last->key, key) == 0);
+        if (!last->present)
+            return;
+    }
+    suite_fail("the delete was not told");
+}
+
+static void revisions_are_told_in_order(void)
+{
+    enum { WRITES = 30 };
+    const char *keys[2] = {key_named("a"), key_named("b")};
+    uint64_t revisions[2] = {0, 0}, told[2] = {0, 0};
+    watch(1, key_named(""));
+    for (unsigned i = 0; i < WRITES; i++) {
+        struct condition condition = i < 2 ? if_absent : if_revision(revisions[i % 2]);
+        revisions[i % 2] = put(i / 2, keys[i % 2], condition, value_of(keys[i % 2], "h"));
+    }
+    while (told[0] != revisions[0] || told[1] != revisions[1]) {
+        struct tidings tidings = changes(1, /* wanted= */ 1, suite_soon_ms());
+        EXPECT(tidings.count > 0);
+        for (size_t i = 0; i < tidings.count; i++) {
+            const struct store_answer *news = &tidings.list[i].answer;
+            size_t which = strcmp(news->key, keys[0]) == 0 ? 0 : 1;
+            EXPECT(strcmp(news->key, keys[which]) == 0 && news->present);
+            EXPECT(news->written.revision > told[which]);
+            told[which] = news->written.revision;
+        }
+    }
+}
+
+/* Who watches first and looks then misses nothing, however close the change is. */
+static void nothing_is_lost_between_watch_and_look(void)
+{
+    for (unsigned i = 0; i < 10; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "k%u", i);
+        const char *key = key_named(name);
+        struct store_request requests[2] = {{.verb = VERB_STORE_WATCH, .key = key},
+                                            swapping(key, if_absent, value_of(key, "h"))};
+        struct tidings got[2];
+        for (unsigned turn = 0; turn < 2; turn++) /* now the one goes first, now the other */
+            seat_send(1 + (i + turn) % 2, &requests[(i + turn) % 2], 1);
+        for (unsigned turn = 0; turn < 2; turn++)
+            got[(i + turn) % 2] = seat_receive(1 + (i + turn) % 2);
+        EXPECT(got[0].count == 1 && got[0].list[0].answer.result == ANSWER_OK);
+        EXPECT(got[1].count == 1 && got[1].list[0].answer.result == ANSWER_OK);
+        uint64_t revision = got[1].list[0].answer.written.revision;
+        if (!ask(1, reading(key))->present)
+            (void)expect_news(1, key, revision);
+    }
+}
+
+static void several_watch_and_all_hear(void)
+{
+    enum { WATCHES = 3 };
+    const char *key = key_named("k");
+    size_t each = seats_count() == 1 ? WATCHES : 1;
+    for (unsigned seat = 0; seat < WATCHES; seat++)
+        watch(seat, key);
+    uint64_t revision = put(0, key, if_absent, value_of(key, "one"));
+    for (unsigned seat = 0; seat < WATCHES / each; seat++) {
+        struct tidings tidings = changes(seat, each, suite_soon_ms());
+        EXPECT(tidings.count == each);
+        for (size_t i = 0; i < each; i++)
+            EXPECT(is_news_of(&tidings.list[i].answer, key, revision));
+    }
+}
+
+static const struct trial trials[] = {
+    {"watch: a change is told to others", a_change_is_told_to_others, STORE_WATCHES, false},
+    {"watch: a change of one's own is told too", a_change_of_ones_own_is_told_too, STORE_WATCHES,
+     false},
+    {"watch: it keeps to its prefix", a_watch_keeps_to_its_prefix, STORE_WATCHES, false},
+    {"watch: what was refused is not told", what_was_refused_is_not_told, STORE_WATCHES, false},
+    {"watch: a delete is told as absent", a_delete_is_told_as_absent, STORE_WATCHES | STORE_DELETES,
+     false},
+    {"watch: revisions are told in order", revisions_are_told_in_order, STORE_WATCHES, false},
+    {"watch: nothing is lost between watch and look", nothing_is_lost_between_watch_and_look,
+     STORE_WATCHES, false},
+    {"watch: several watch and all hear", several_watch_and_all_hear, STORE_WATCHES, false},
+};
+
+const struct chapter watch_chapter = {trials, sizeof trials / sizeof trials[0]};

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See chair.h. */
+#include "chair.h"
+
+#include "clock.h"
+
+#include "base/check.h"
+
+#include <poll.h>
+#include <stdlib.h>
+
+enum { ANSWER_WITHIN_MS = 10000, PATIENCE_MS = 5000, NAP_MS = 10, REQUESTS_MAX = 4096 };
+
+/* A request on its way; kept until the store is closed, to notice who is answered twice. */
+struct errand {
+    struct errand *next;
+    struct chair *chair;
+    enum store_verb verb;
+    size_t of; /* its number among those asked together */
+    bool finished;
+};
+
+static int64_t now_of_site(void *owner)
+{
+    (void)owner;
+    return suite_now_ms();
+}
+
+/* Requests and answers in packets. */
+
+void packet_put_request(struct packet *packet, const struct store_request *request)
+{
+    packet_put(packet, request->verb);
+    packet_put_words(packet, request->key);
+    packet_put(packet, request->condition.kind);
+    packet_put(packet, request->condition.revision);
+    packet_put(packet, request->condition.token);
+    packet_put_bytes(packet, request->bytes, request->length);
+    packet_put(packet, (uint64_t)request->ttl_ms);
+    packet_put(packet, request->session);
+    packet_put(packet, request->bound ? 1 : 0);
+    packet_put_bytes(packet, request->poke, request->poke_count * sizeof request->poke[0]);
+}
+
+static struct store_request next_request(struct packet *packet)
+{
+    struct store_request request = {.verb = (enum store_verb)packet_next(packet)};
+    size_t size = 0;
+    request.key = packet_next_words(packet);
+    request.condition.kind = (enum condition_kind)packet_next(packet);
+    request.condition.revision = packet_next(packet);
+    request.condition.token = packet_next(packet);
+    request.bytes = packet_next_bytes(packet, &request.length);
+    request.ttl_ms = (int64_t)packet_next(packet);
+    request.session = packet_next(packet);
+    request.bound = packet_next(packet) != 0;
+    request.poke = packet_next_bytes(packet, &size);
+    request.poke_count = size / sizeof request.poke[0];
+    return request;
+}
+
+static void put_answer(struct packet *packet, size_t of, const struct store_answer *answer)
+{
+    packet_put(packet, of);
+    packet_put(packet, answer->result);
+    packet_put(packet, answer->more ? 1 : 0);
+    packet_put(packet, answer->present ? 1 : 0);
+    packet_put(packet, answer->written.revision);
+    packet_put(packet, (uint64_t)answer->written.time_ms);
+    packet_put(packet, answer->written.epoch);
+    packet_put(packet, (uint64_t)answer->now_ms);
+    packet_put_words(packet, answer->key);
+    packet_put_bytes(packet, answer->present ? answer->bytes : NULL, answer->length);
+    packet_put_bytes(packet, answer->dead_sessions,
+                     answer->dead_count * sizeof answer->dead_sessions[0]);
+    packet_put_bytes(packet, answer->ended_tokens,
+                     answer->ended_count * sizeof answer->ended_tokens[0]);
+    packet_put(packet, answer->cooling_over ? 1 : 0);
+    packet_put(packet, answer->delay_over ? 1 : 0);
+    packet_put_words(packet, answer->why);
+}
+
+void packet_next_answer(struct packet *packet, size_t *out_of, struct store_answer *out)
+{
+    size_t size = 0;
+    *out_of = packet_next(packet);
+    *out = (struct store_answer){.result = (enum answer)packet_next(packet)};
+    out->more = packet_next(packet) != 0;
+    out->present = packet_next(packet) != 0;
+    out->written.revision = packet_next(packet);
+    out->written.time_ms = (int64_t)packet_next(packet);
+    out->written.epoch = (uint16_t)packet_next(packet);
+    out->now_ms = (int64_t)packet_next(packet);
+    out->key = packet_next_words(packet);
+    out->bytes = packet_next_bytes(packet, &out->length);
+    out->dead_sessions = packet_next_bytes(packet, &size);
+    out->dead_count = size / sizeof out->dead_sessions[0];
+    out->ended_tokens = packet_next_bytes(packet, &size);
+    out->ended_count = size / sizeof out->ended_tokens[0];
+    out->cooling_over = packet_next(packet) != 0;
+    out->delay_over = packet_next(packet) != 0;
+    out->why = packet_next_words(packet);
+}
+
+/* What the store says. */
+
+static void hear(void *caller, const struct store_answer *answer)
+{
+    struct errand *errand = caller;
+    struct chair *chair = errand->chair;
+    bool watches = errand->verb == VERB_STORE_WATCH;
+    if (errand->finished && watches) {
+        put_answer(&chair->changes, errand->of, answer);
+        chair->change_count++;
+    } else if (errand->finished || chair->out == NULL) {
+        chair->failure = "a request was answered twice, or after it was over";
+    } else {
+        put_answer(chair->out, errand->of, answer);
+        chair->out_count++;
+        errand->finished = watches || !answer->more;
+        chair->unanswered -= errand->finished ? 1 : 0;
+    }
+}
+
+static void hear_notice(void *owner, const char *key)
+{
+    struct chair *chair = owner;
+    put_answer(&chair->notices, /* of= */ 0, &(struct store_answer){.key = key});
+    chair->notice_count++;
+}
+
+/* Lets the driver work; when it had nothing to do, waits until it might have, but not long. */
+static void step(struct chair *chair, bool idle)
+{
+    const struct store_driver *driver = chair->driver;
+    if (idle && driver->fd != NULL) {
+        struct pollfd wait = {.fd = driver->fd(chair->state), .events = POLLIN};
+        (void)poll(&wait, 1, NAP_MS);
+    } else if (idle) {
+        suite_sleep(1);
+    }
+    if (driver->step != NULL)
+        driver->step(chair->state);
+}
+
+/* Orders. */
+
+static void open_store(struct chair *chair, uint64_t session)
+{
+    static char words[512];
+    struct text why;
+    struct store_site site = {.clock = {.now_ms = now_of_site},
+                              .session = session,
+                              .patience_ms = PATIENCE_MS,
+                              .notice = hear_notice,
+                              .owner = chair};
+    ASSERT(chair->state == NULL);
+    text_init(&why, words, sizeof words);
+    chair->state = malloc(chair->driver->state_size);
+    ASSERT(chair->state != NULL);
+    if (chair->driver->open(chair->state, chair->url, &site, &why))
+        return;
+    chair->failure = why.length > 0 ? words : "open failed and did not say why";
+    free(chair->state);
+    chair->state = NULL;
+}
+
+static void close_store(struct chair *chair)
+{
+    if (chair->state != NULL)
+        chair->driver->close(chair->state);
+    free(chair->state);
+    chair->state = NULL;
+    while (chair->errands != NULL) {
+        struct errand *errand = chair->errands;
+        chair->errands = errand->next;
+        free(errand);
+    }
+    packet_clear(&chair->changes);
+    packet_clear(&chair->notices);
+    chair->change_count = chair->notice_count = 0;
+}
+
+static struct errand *new_errand(struct chair *chair, enum store_verb verb, size_t of)
+{
+    struct errand *errand = malloc(sizeof *errand);
+    if (errand == NULL)
+        abort();
+    *errand = (struct errand){.next = chair->errands, .chair = chair, .verb = verb, .of = of};
+    chair->errands = errand;
+    return errand;
+}
+
+static void ask(struct chair *chair, struct packet *in)
+{
+    size_t count = packet_next(in);
+    int64_t until_ms = suite_now_ms() + ANSWER_WITHIN_MS;
+    ASSERT(count <= REQUESTS_MAX);
+    chair->unanswered = count;
+    for (size_t i = 0; i < count; i++) {
+        struct store_request request = next_request(in);
+        chair->driver->submit(chair->state, &request, hear, new_errand(chair, request.verb, i));
+    }
+    step(chair, /* idle= */ false);
+    while (chair->unanswered > 0 && chair->driver->step != NULL && suite_now_ms() < until_ms)
+        step(chair, /* idle= */ true);
+    if (chair->unanswered == 0)
+        return;
+    close_store(chair); /* what it could still say would come too late */
+    chair->failure = "a request was not answered";
+}
+
+static void await(struct chair *chair, const size_t *count, size_t wanted, int64_t wait_ms)
+{
+    int64_t until_ms = suite_now_ms() + wait_ms;
+    step(chair, /* idle= */ false);
+    while (*count < wanted && suite_now_ms() < until_ms)
+        step(chair, /* idle= */ true);
+}
+
+static void hand_out(struct packet *queue, size_t *count, struct packet *out, size_t *out_count)
+{
+    packet_put_packet(out, queue);
+    *out_count += *count;
+    packet_clear(queue);
+    *count = 0;
+}
+
+static void obey(struct chair *chair, enum chair_order order, struct packet *in, struct packet *out)
+{
+    uint64_t first = order == CHAIR_ASK ? 0 : packet_next(in);
+    int64_t wait_ms = order == CHAIR_ASK ? 0 : (int64_t)packet_next(in);
+    if (order == CHAIR_OPEN) {
+        open_store(chair, first);
+    } else if (order == CHAIR_CLOSE) {
+        close_store(chair);
+    } else if (chair->state == NULL) {
+        chair->failure = "the store is not open";
+    } else if (order == CHAIR_ASK) {
+        ask(chair, in);
+    } else if (order == CHAIR_CHANGES) {
+        await(chair, &chair->change_count, first, wait_ms);
+        hand_out(&chair->changes, &chair->change_count, out, &chair->out_count);
+    } else {
+        await(chair, &chair->notice_count, first, wait_ms);
+        hand_out(&chair->notices, &chair->notice_count, out, &chair->out_count);
+    }
+}
+
+void chair_serve(struct chair *chair, struct packet *in, struct packet *out)
+{
+    struct packet answers = {0};
+    enum chair_order order = (enum chair_order)packet_next(in);
+    chair->out = &answers;
+    chair->out_count = 0;
+    obey(chair, order, in, &answers);
+    chair->out = NULL;
+    packet_clear(out);
+    packet_put_words(out, chair->failure);
+    packet_put(out, chair->out_count);
+    packet_put_packet(out, &answers);
+    packet_done(&answers);
+    chair->failure = NULL;
+}
+
+void chair_done(struct chair *chair)
+{
+    close_store(chair);
+    packet_done(&chair->changes);
+    packet_done(&chair->notices);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See clock.h. */
+#include "clock.h"
+
+#include <time.h>
+
+int64_t suite_now_ms(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_BOOTTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void suite_sleep(int64_t ms)
+{
+    struct timespec nap = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    while (nanosleep(&nap, &nap) != 0) {
+        /* A signal cut it short. */
+    }
+}

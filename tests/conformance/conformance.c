@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One suite for all drivers, against the real store. What a store cannot do by its capability bits
+ * is skipped and said so; that it claims no less than was promised for it is a case of its own.
+ *
+ *   conformance URL [--processes N] [--only WORDS]    TAP; exit status 1 when a case failed
+ *   conformance URL [--processes N] --mutants         TAP; every planted fault must be caught
+ *   conformance URL [--processes N] --mutant NAME     the suite with one of them
+ */
+#include "conformance.h"
+
+#include "live.h"
+#include "plant.h"
+
+#include "base/check.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The quick ones first: a planted fault is caught by the first that can. */
+static const struct chapter *const chapters[] = {
+    &record_chapter, &key_chapter,     &batch_chapter, &watch_chapter,
+    &past_chapter,   &session_chapter, &grant_chapter, &lease_chapter,
+};
+
+/* What was promised for each store: the only place that knows them by name. */
+static const struct {
+    const char *scheme;
+    unsigned least;
+} promises[] = {
+    {"memory", STORE_WATCHES | STORE_TIME | STORE_DELETES},
+    {"file", STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_SESSIONS | STORE_HISTORY |
+                 STORE_DELETES | STORE_TOKENS_RESTART},
+    {"redis", STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_DELETES | STORE_TOKENS_RESTART},
+    {"etcd", STORE_DURABLE | STORE_WATCHES | STORE_SESSIONS | STORE_DELETES | STORE_TOKENS_RESTART |
+                 STORE_TOKENS_FAILOVER},
+    {"postgres", STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_HISTORY | STORE_DELETES |
+                     STORE_TOKENS_RESTART},
+    {"kubernetes", STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_DELETES |
+                       STORE_TOKENS_RESTART | STORE_TOKENS_FAILOVER},
+    {"github", STORE_DURABLE | STORE_TIME | STORE_HISTORY | STORE_TOKENS_RESTART},
+};
+
+static const char *const bit_names[] = {
+#define BIT_NAME(name, words) #name,
+    STORE_CAPABILITY_LIST(BIT_NAME)
+#undef BIT_NAME
+};
+
+enum { BITS = sizeof bit_names / sizeof bit_names[0] };
+
+static struct {
+    const struct store_driver *driver;
+    const char *url, *only;
+    unsigned processes;
+    bool hunting; /* for a planted fault */
+    uint64_t run;
+    size_t number, failed;
+    char prefix[64];
+    char failure[512], note[512];
+    jmp_buf out;
+} suite;
+
+unsigned suite_bits(void)
+{
+    return suite.driver->capabilities;
+}
+
+struct store_facts suite_facts(void)
+{
+    return store_facts_of(suite.driver);
+}
+
+int64_t suite_soon_ms(void)
+{
+    enum { IN_EARNEST_MS = 5000, IN_A_HUNT_MS = 500 };
+    return suite.hunting ? IN_A_HUNT_MS : IN_EARNEST_MS;
+}
+
+const char *run_prefix(void)
+{
+    static char prefix[32];
+    (void)snprintf(prefix, sizeof prefix, "conform-%" PRIx64 "/", suite.run);
+    return prefix;
+}
+
+const char *case_prefix(void)
+{
+    return suite.prefix;
+}
+
+void suite_note(unsigned seat, const struct store_answer *answer)
+{
+    static const char *const results[] = {[ANSWER_OK] = "ok",
+                                          [ANSWER_CONFLICT] = "conflict",
+                                          [ANSWER_TROUBLE] = "trouble",
+                                          [ANSWER_DENIED] = "denied"};
+    (void)snprintf(suite.note, sizeof suite.note,
+                   "the last answer, to seat %u: %s, %s, revision %" PRIu64 ", time %" PRId64
+                   ", now %" PRId64 "%s%.300s",
+                   seat, results[answer->result], answer->present ? "present" : "absent",
+                   answer->written.revision, answer->written.time_ms, answer->now_ms,
+                   answer->why != NULL ? ": " : "", answer->why != NULL ? answer->why : "");
+}
+
+void suite_fail(const char *what)
+{
+    (void)snprintf(suite.failure, sizeof suite.failure, "%s", what);
+    longjmp(suite.out, 1);
+}
+
+void suite_fail_at(const char *what, const char *file, int line)
+{
+    const char *folder = strrchr(file, '/');
+    (void)snprintf(suite.failure, sizeof suite.failure, "%s:%d: %s",
+                   folder != NULL ? folder + 1 : file, line, what);
+    longjmp(suite.out, 1);
+}
+
+/* Nothing of a case stays in a store that others use. */
+static void clean_up(void)
+{
+    if ((suite_bits() & STORE_DELETES) == 0)
+        return;
+    struct tidings tidings = list_keys(0, suite.prefix);
+    for (size_t i = 0; i < tidings.count; i++) {
+        const struct store_answer *answer = &tidings.list[i].answer;
+        (void)ask(0, deleting(answer->key, if_revision(answer->written.revision)));
+    }
+}
+
+/* Keys of no earlier run. */
+static void begin_run(void)
+{
+    ASSERT(getrandom(&suite.run, sizeof suite.run, 0) == sizeof suite.run);
+}
+
+static bool attempt(void (*run)(void))
+{
+    suite.failure[0] = suite.note[0] = '\0';
+    if (setjmp(suite.out) == 0)
+        run();
+    return suite.failure[0] == '\0';
+}
+
+static void open_seats(void)
+{
+    seats_open(suite.driver, suite.url, suite.processes);
+}
+
+static void print_failure(void)
+{
+    printf("# %s\n", suite.failure);
+    if (suite.note[0] != '\0')
+        printf("# %s\n", suite.note);
+}
+
+/* "durable, tests grant": for people. */
+static const char *words_for(unsigned bits)
+{
+    static char words[256];
+    struct text text;
+    text_init(&text, words, sizeof words);
+    for (unsigned i = 0; i < BITS; i++) {
+        if ((bits & 1U << i) == 0)
+            continue;
+        text_add(&text, text.length > 0 ? ", " : "");
+        text_add(&text, bit_names[i]);
+    }
+    for (char *letter = words; *letter != '\0'; letter++)
+        *letter = *letter == '_' ? ' ' : (char)tolower((unsigned char)*letter);
+    return words;
+}
+
+static void claims_what_was_promised(void)
+{
+    for (size_t i = 0; i < sizeof promises / sizeof promises[0]; i++) {
+        if (strcmp(promises[i].scheme, suite.driver->scheme) != 0)
+            continue;
+        EXPECT((promises[i].least & ~suite_bits()) == 0);
+        return;
+    }
+    suite_fail("nothing was promised for this store");
+}
+
+static const struct trial promise = {"capabilities: the store claims what was promised for it",
+                                     claims_what_was_promised, 0, false};
+
+/* Why the case cannot be run here, or NULL. */
+static const char *reason_to_skip(const struct trial *trial)
+{
+    static char words[300];
+    unsigned missing = trial->needs & ~suite_bits();
+    if (missing == 0)
+        return trial->needs_processes && !seats_are_processes() ? "it needs --processes" : NULL;
+    (void)snprintf(words, sizeof words, "store has no %s", words_for(missing));
+    return words;
+}
+
+static const struct trial *trial_at(size_t number)
+{
+    if (number == 0)
+        return &promise;
+    number--;
+    for (size_t i = 0; i < sizeof chapters / sizeof chapters[0]; i++) {
+        if (number < chapters[i]->count)
+            return &chapters[i]->trials[number];
+        number -= chapters[i]->count;
+    }
+    return NULL;
+}
+
+/* Whether it passed; if not, suite.failure says why. */
+static bool run_trial(const struct trial *trial, size_t number)
+{
+    (void)snprintf(suite.prefix, sizeof suite.prefix, "%s%zu/", run_prefix(), number);
+    bool passed = attempt(trial->run) && attempt(clean_up);
+    live_forget();
+    suite_forget();
+    return passed;
+}
+
+static void report_trial(const struct trial *trial)
+{
+    if (suite.only != NULL && strstr(trial->name, suite.only) == NULL)
+        return;
+    const char *skip = reason_to_skip(trial);
+    size_t number = ++suite.number;
+    if (skip != NULL) {
+        printf("ok %zu - %s # skip: %s\n", number, trial->name, skip);
+    } else if (run_trial(trial, number)) {
+        printf("ok %zu - %s\n", number, trial->name);
+    } else {
+        printf("not ok %zu - %s\n", number, trial->name);
+        print_failure();
+        suite.failed++;
+        if (!attempt(seats_renew))
+            print_failure();
+    }
+    (void)fflush(stdout);
+}
+
+static int run_all(void)
+{
+    if (!attempt(open_seats)) {
+        printf("not ok 1 - the store can be opened\n");
+        print_failure();
+        return EXIT_FAILURE;
+    }
+    printf("# %s: %u seats%s; %s\n", suite.driver->scheme, seats_count(),
+           seats_are_processes() ? " in processes of their own" : "", words_for(suite_bits()));
+    for (size_t i = 0; trial_at(i) != NULL; i++)
+        report_trial(trial_at(i));
+    if (!attempt(seats_close)) {
+        printf("not ok %zu - the seats end well\n", ++suite.number);
+        print_failure();
+        suite.failed++;
+    }
+    suite_forget();
+    printf("1..%zu\n", suite.number);
+    return suite.failed == 0 && suite.number > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* Planted faults. */
+
+enum { CAUGHT = 3, HUNT_S = 60 };
+
+/* In a process of its own: ends with the first case that catches it, and names that. */
+_Noreturn static void hunt(enum fault fault)
+{
+    (void)alarm(HUNT_S);
+    suite.hunting = true;
+    begin_run();
+    suite.driver = plant_fault(suite.driver, fault);
+    bool opened = attempt(open_seats);
+    for (size_t i = 0; opened && trial_at(i) != NULL; i++) {
+        const struct trial *trial = trial_at(i);
+        if (reason_to_skip(trial) != NULL || run_trial(trial, i))
+            continue;
+        printf("#   by %s\n#   %s\n", trial->name, suite.failure);
+        (void)fflush(stdout);
+        _exit(CAUGHT);
+    }
+    _exit(opened ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+/* The hunter's exit status; 0 when it came to the end of the suite. */
+static int status_of_hunt(enum fault fault)
+{
+    int status = 0;
+    (void)fflush(stdout);
+    pid_t hunter = fork();
+    ASSERT(hunter >= 0);
+    if (hunter == 0)
+        hunt(fault);
+    ASSERT(waitpid(hunter, &status, 0) == hunter);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
+}
+
+/* Whoever cries wolf catches everything: first of all there is no fault. */
+static int run_mutants(void)
+{
+    bool all = status_of_hunt(FAULT_NONE) == EXIT_SUCCESS;
+    printf("%sok %zu - without a fault nothing is caught\n", all ? "" : "not ", ++suite.number);
+    for (enum fault fault = FAULT_NONE + 1; fault < FAULT_COUNT; fault++) {
+        unsigned missing = fault_needs(fault) & ~suite_bits();
+        const char *words = fault_words(fault);
+        suite.number++;
+        if (missing != 0) {
+            printf("ok %zu - %s: %s # skip: store has no %s\n", suite.number, fault_name(fault),
+                   words, words_for(missing));
+            continue;
+        }
+        bool caught = status_of_hunt(fault) == CAUGHT;
+        printf("%sok %zu - %s is caught: %s\n", caught ? "" : "not ", suite.number,
+               fault_name(fault), words);
+        all = all && caught;
+    }
+    printf("1..%zu\n", suite.number);
+    return all ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static int run_mutant(const char *name)
+{
+    enum fault fault = fault_named(name);
+    if (fault == FAULT_COUNT) {
+        (void)fprintf(stderr, "conformance: no mutant is called %s\n", name);
+        return EXIT_FAILURE;
+    }
+    suite.driver = plant_fault(suite.driver, fault);
+    return run_all();
+}
+
+static int usage(void)
+{
+    (void)fprintf(
+        stderr,
+        "usage: conformance URL [--processes N] [--only WORDS] [--mutant NAME | --mutants]\n"
+        "       N is 1, or at least 4: so many parties meet in one case\n");
+    return EXIT_FAILURE;
+}
+
+static bool find_store(void)
+{
+    char words[256];
+    struct text text;
+    text_init(&text, words, sizeof words);
+    suite.driver = store_find(suite.url);
+    if (suite.driver == NULL)
+        store_describe_unknown(suite.url, &text);
+    else if (suite.processes > 1 && (suite_bits() & STORE_DURABLE) == 0)
+        text_add(&text, "nothing of this store is outside of its process");
+    if (text.length > 0)
+        (void)fprintf(stderr, "conformance: %s\n", words);
+    return text.length == 0;
+}
+
+int main(int argc, char **argv)
+{
+    bool mutants = false;
+    const char *mutant = NULL;
+    suite.processes = 1;
+    for (int i = 1; i < argc; i++) {
+        bool more = i + 1 < argc;
+        if (strcmp(argv[i], "--processes") == 0 && more)
+            suite.processes = (unsigned)strtoul(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--only") == 0 && more)
+            suite.only = argv[++i];
+        else if (strcmp(argv[i], "--mutant") == 0 && more)
+            mutant = argv[++i];
+        else if (strcmp(argv[i], "--mutants") == 0)
+            mutants = true;
+        else if (argv[i][0] != '-' && suite.url == NULL)
+            suite.url = argv[i];
+        else
+            return usage();
+    }
+    if (suite.url == NULL || suite.processes < 1 || suite.processes > SEATS_MAX ||
+        (suite.processes > 1 && suite.processes < SEATS_MIN))
+        return usage();
+    if (!find_store())
+        return EXIT_FAILURE;
+    begin_run();
+    if (mutants)
+        return run_mutants();
+    return mutant != NULL ? run_mutant(mutant) : run_all();
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See live.h. */
+#include "live.h"
+
+#include "store/exchange.h"
+#include "wire/record_codec.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { TTL_MS = 6000, LOOK_MS = 200, PATIENCE_MS = 5000, GRACE_MS = 100 };
+
+static struct party *parties; /* of the running case */
+static unsigned party_count;
+static struct record record;
+static struct lease_output output;
+static char encoded[RECORD_MAX + 1];
+
+void live_forget(void)
+{
+    parties = NULL;
+    party_count = 0;
+}
+
+/* Parties of a single seat are told apart by sessions that only the core hears of. */
+static uint64_t session_of(unsigned seat, unsigned number)
+{
+    return seat_session(seat) + (seats_count() == 1 ? number : 0);
+}
+
+struct party *party_new(unsigned seat, const char *key)
+{
+    struct party *party = suite_keep(NULL, sizeof *party);
+    unsigned number = ++party_count;
+    (void)snprintf(party->holder, sizeof party->holder, "party %u", number);
+    (void)snprintf(party->request, sizeof party->request, "request %u", number);
+    party->next = parties;
+    parties = party;
+    party->seat = seat;
+    party->wake_at_ms = NEVER;
+    party->options = (struct lease_options){.request = {.verb = VERB_ASK,
+                                                        .key = key,
+                                                        .holder = party->holder,
+                                                        .request = party->request,
+                                                        .session = session_of(seat, number),
+                                                        .ttl_ms = TTL_MS},
+                                            .store = suite_facts(),
+                                            .patience_ms = PATIENCE_MS,
+                                            .kill_grace_ms = GRACE_MS,
+                                            .look_ms = LOOK_MS};
+    return party;
+}
+
+struct party *party_waiting(unsigned seat, const char *key)
+{
+    struct party *party = party_new(seat, key);
+    party->options.request.waits = true;
+    party->options.wait_ms = WAIT_WITHOUT_LIMIT;
+    return party;
+}
+
+struct party *party_errand(unsigned seat, const char *key, enum verb verb, uint64_t token)
+{
+    struct party *party = party_new(seat, key);
+    party->options.request.verb = verb;
+    party->options.request.token = token;
+    party->options.request.reason = "";
+    return party;
+}
+
+/* The driver wakes other processes; those of our own are the runtime's to wake. */
+static void poke_own(const struct party *writer, const struct store_request *request)
+{
+    for (struct party *party = parties; party != NULL; party = party->next)
+        for (size_t i = 0; i < request->poke_count; i++)
+            if (seats_count() == 1 && party != writer &&
+                party->options.request.session == request->poke[i])
+                party->poked = true;
+}
+
+static void recall(const struct party *party, struct event *event)
+{
+    struct event filled = *event;
+    const char *why = NULL;
+    if (party->heard == NULL)
+        return;
+    exchange_event(party->heard, party->options.request.key, &record, &filled, &why);
+    if (why != NULL)
+        suite_fail(why);
+    event->answer = filled.answer;
+    event->known = filled.known;
+    event->at = filled.at;
+}
+
+static void hear_told(struct party *party)
+{
+    if (output.told == TOLD_HELD) {
+        party->held++;
+        party->token = party->lease.token;
+    }
+    party->lost += output.told == TOLD_LOST ? 1 : 0;
+    if (output.told == TOLD_ENDED) {
+        party->ended = true;
+        party->outcome = output.outcome;
+    }
+}
+
+static void step(struct party *party, enum event_kind kind)
+{
+    struct event event = {.kind = kind};
+    if (!party->started || party->gone || party->ended)
+        return;
+    for (;;) {
+        struct store_request request;
+        event.now_ms = suite_now_ms();
+        if (event.kind != EVENT_NOTICE)
+            recall(party, &event);
+        lease_step(&party->lease, &event, &record, &output, NULL);
+        party->wake_at_ms = output.wake_at_ms;
+        hear_told(party);
+        if (output.action == ACTION_NONE)
+            return;
+        event = (struct event){.kind = EVENT_ANSWER, .serial = output.serial};
+        exchange_request(&party->lease, &output, &record, encoded, sizeof encoded, &request);
+        party->heard = ask(party->seat, request);
+        if (party->heard->result == ANSWER_OK)
+            poke_own(party, &request);
+    }
+}
+
+void party_start(struct party *party)
+{
+    const char *broken = request_broken(&party->options.request);
+    if (broken != NULL)
+        suite_fail(broken);
+    lease_init(&party->lease, &party->options, &party->sighting, seat_session(party->seat));
+    party->started = true;
+    step(party, EVENT_START);
+}
+
+void party_let_go(struct party *party)
+{
+    step(party, EVENT_LET_GO);
+}
+
+void party_vanish(struct party *party)
+{
+    party->gone = true;
+}
+
+static void deliver_notices(void)
+{
+    for (unsigned seat = 0; seat < seats_count(); seat++) {
+        struct tidings tidings = seat_notices(seat, /* wanted= */ 0, /* wait_ms= */ 0);
+        for (size_t i = 0; i < tidings.count; i++)
+            for (struct party *party = parties; party != NULL; party = party->next)
+                if (party->seat % seats_count() == seat &&
+                    strcmp(party->options.request.key, tidings.list[i].answer.key) == 0)
+                    party->poked = true;
+    }
+}
+
+static void live(void)
+{
+    deliver_notices();
+    for (struct party *party = parties; party != NULL; party = party->next) {
+        bool poked = party->poked;
+        party->poked = false;
+        if (poked)
+            step(party, EVENT_NOTICE);
+        if (suite_now_ms() >= party->wake_at_ms)
+            step(party, EVENT_TIMER);
+    }
+    suite_sleep(1);
+}
+
+void live_for(int64_t ms)
+{
+    int64_t until_ms = suite_now_ms() + ms;
+    while (suite_now_ms() < until_ms)
+        live();
+}
+
+void expect_state(struct party *party, enum lease_state state)
+{
+    int64_t until_ms = suite_now_ms() + suite_soon_ms();
+    if (!party->started)
+        party_start(party);
+    while (party->lease.state != state && suite_now_ms() < until_ms)
+        live();
+    if (party->lease.state == state)
+        return;
+    char words[128];
+    (void)snprintf(words, sizeof words, "%s is %s and not %s", party->holder,
+                   lease_state_name(party->lease.state), lease_state_name(state));
+    suite_fail(words);
+}
+
+void expect_outcome(struct party *party, enum outcome outcome)
+{
+    expect_state(party, LEASE_ENDED);
+    if (party->outcome == outcome)
+        return;
+    char words[128];
+    (void)snprintf(words, sizeof words, "%s hears %s and not %s", party->holder,
+                   outcome_word(party->outcome), outcome_word(outcome));
+    suite_fail(words);
+}
+
+void expect_held(struct party *party)
+{
+    expect_state(party, LEASE_HELD);
+    EXPECT(lease_held(&party->lease, suite_now_ms()));
+    EXPECT(party->token != 0);
+}
+
+struct request request_by(unsigned seat, const char *key, const char *who, enum verb verb)
+{
+    return (struct request){.verb = verb,
+                            .key = key,
+                            .holder = who,
+                            .request = who,
+                            .session = session_of(seat, seat + 1),
+                            .ttl_ms = TTL_MS,
+                            .waits = true};
+}
+
+struct verdict act(unsigned seat, struct request request)
+{
+    struct store_facts facts = suite_facts();
+    const struct store_answer *answer = ask(seat, reading(request.key));
+    struct event event = {0};
+    const char *why = NULL;
+    exchange_event(answer, request.key, &record, &event, &why);
+    EXPECT(why == NULL && event.known);
+    struct view view = {.at = event.at,
+                        .judge = facts.judge,
+                        .one_clock = facts.one_clock,
+                        .margin_ms = facts.margin_ms};
+    struct verdict verdict = decide(&record, &request, &view);
+    struct condition condition = answer->present ? if_revision(event.at.revision) : if_absent;
+    if (!verdict.write)
+        return verdict;
+    answer = record_needed(&record)
+                 ? ask(seat, swapping(request.key, condition, value_encode(&record)))
+                 : ask(seat, deleting(request.key, condition));
+    EXPECT(answer->result == ANSWER_OK);
+    return verdict;
+}

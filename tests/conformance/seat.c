@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See seat.h. A process is forked before any store is open in it, and ended with the suite. */
+#include "seat.h"
+
+#include "chair.h"
+#include "suite.h"
+
+#include "base/check.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SEAT_WITHIN_MS = 20000, REPLIES_MAX = 8 };
+
+struct seat {
+    uint64_t session;
+    pid_t process; /* 0: none */
+    int line;
+    struct packet out;
+    /* When it is in this process: what stands behind it, and what was not received yet. */
+    struct chair chair;
+    size_t reply_count;
+    struct packet replies[REPLIES_MAX];
+};
+
+static struct {
+    const struct store_driver *driver;
+    const char *url;
+    bool processes;
+    unsigned count;
+    struct seat seats[SEATS_MAX];
+} table;
+
+static struct seat *seat_at(unsigned seat)
+{
+    return &table.seats[seat % table.count];
+}
+
+unsigned seats_count(void)
+{
+    return table.count;
+}
+
+bool seats_are_processes(void)
+{
+    return table.processes;
+}
+
+uint64_t seat_session(unsigned seat)
+{
+    return seat_at(seat)->session;
+}
+
+/* In the child: an order, its outcome, until the suite hangs up. */
+_Noreturn static void serve(int line)
+{
+    struct chair chair = {.driver = table.driver, .url = table.url};
+    struct packet in = {0}, out = {0};
+    while (packet_receive(&in, line, /* patience_ms= */ -1)) {
+        chair_serve(&chair, &in, &out);
+        if (!packet_send(&out, line))
+            break;
+    }
+    chair_done(&chair);
+    packet_done(&in);
+    packet_done(&out);
+    exit(EXIT_SUCCESS);
+}
+
+/* The lines of the others are not ours: while we hold one, its seat cannot see the suite go. */
+static void forget_others(void)
+{
+    for (unsigned i = 0; i < table.count; i++) {
+        if (table.seats[i].process != 0)
+            (void)close(table.seats[i].line);
+        packet_done(&table.seats[i].out);
+    }
+    suite_forget();
+}
+
+static void start_process(struct seat *seat)
+{
+    int lines[2];
+    ASSERT(fflush(stdout) == 0);
+    ASSERT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, lines) == 0);
+    pid_t suite = getpid(), process = fork();
+    ASSERT(process >= 0);
+    if (process == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != suite)
+            _exit(EXIT_FAILURE);
+        (void)close(lines[0]);
+        forget_others();
+        serve(lines[1]);
+    }
+    (void)close(lines[1]);
+    seat->process = process;
+    seat->line = lines[0];
+}
+
+/* Orders. */
+
+static void order(struct seat *seat, enum chair_order what, uint64_t first, int64_t second)
+{
+    packet_clear(&seat->out);
+    packet_put(&seat->out, what);
+    packet_put(&seat->out, first);
+    packet_put(&seat->out, (uint64_t)second);
+}
+
+static void put_through(struct seat *seat)
+{
+    seat->out.at = 0;
+    if (table.processes) {
+        EXPECT(seat->process != 0 && packet_send(&seat->out, seat->line));
+        return;
+    }
+    ASSERT(seat->reply_count < REPLIES_MAX);
+    chair_serve(&seat->chair, &seat->out, &seat->replies[seat->reply_count++]);
+}
+
+/* The next reply, in memory of the case. */
+static struct packet hear(struct seat *seat)
+{
+    struct packet reply = {0};
+    if (table.processes) {
+        EXPECT(packet_receive(&reply, seat->line, SEAT_WITHIN_MS));
+    } else {
+        ASSERT(seat->reply_count > 0);
+        reply = seat->replies[0];
+        seat->reply_count--;
+        memmove(seat->replies, seat->replies + 1, seat->reply_count * sizeof reply);
+        seat->replies[seat->reply_count] = (struct packet){0};
+    }
+    struct packet kept = {.bytes = suite_keep(reply.bytes, reply.length), .length = reply.length};
+    packet_done(&reply);
+    return kept;
+}
+
+static struct tidings learn(struct seat *seat)
+{
+    struct packet in = hear(seat);
+    const char *failure = packet_next_words(&in);
+    if (failure != NULL)
+        suite_fail(failure);
+    struct tidings tidings = {.count = packet_next(&in)};
+    struct tiding *list = suite_keep(NULL, tidings.count * sizeof *list);
+    for (size_t i = 0; i < tidings.count; i++)
+        packet_next_answer(&in, &list[i].of, &list[i].answer);
+    tidings.list = list;
+    return tidings;
+}
+
+void seat_send(unsigned number, const struct store_request *requests, size_t count)
+{
+    struct seat *seat = seat_at(number);
+    packet_clear(&seat->out);
+    packet_put(&seat->out, CHAIR_ASK);
+    packet_put(&seat->out, count);
+    for (size_t i = 0; i < count; i++)
+        packet_put_request(&seat->out, &requests[i]);
+    put_through(seat);
+}
+
+struct tidings seat_receive(unsigned seat)
+{
+    return learn(seat_at(seat));
+}
+
+static struct tidings obtain(unsigned number, enum chair_order what, uint64_t first, int64_t second)
+{
+    struct seat *seat = seat_at(number);
+    order(seat, what, first, second);
+    put_through(seat);
+    return learn(seat);
+}
+
+struct tidings seat_changes(unsigned seat, size_t wanted, int64_t wait_ms)
+{
+    return obtain(seat, CHAIR_CHANGES, wanted, wait_ms);
+}
+
+struct tidings seat_notices(unsigned seat, size_t wanted, int64_t wait_ms)
+{
+    return obtain(seat, CHAIR_NOTICES, wanted, wait_ms);
+}
+
+void seat_close(unsigned seat)
+{
+    (void)obtain(seat, CHAIR_CLOSE, 0, 0);
+}
+
+void seat_open(unsigned seat)
+{
+    uint64_t session = 0;
+    ASSERT(getrandom(&session, sizeof session, 0) == sizeof session);
+    seat_at(seat)->session = session | 1;
+    (void)obtain(seat, CHAIR_OPEN, session | 1, 0);
+}
+
+void seat_kill(unsigned number)
+{
+    struct seat *seat = seat_at(number);
+    if (seat->process == 0)
+        return;
+    (void)kill(seat->process, SIGKILL);
+    (void)waitpid(seat->process, NULL, 0);
+    (void)close(seat->line);
+    seat->process = 0;
+}
+
+void seat_replace(unsigned seat)
+{
+    start_process(seat_at(seat));
+    seat_open(seat);
+}
+
+void seats_open(const struct store_driver *driver, const char *url, unsigned processes)
+{
+    bool shared = (driver->capabilities & STORE_DURABLE) != 0;
+    ASSERT(processes >= 1 && processes <= SEATS_MAX);
+    table.driver = driver;
+    table.url = url;
+    table.processes = processes > 1;
+    table.count = processes > 1 ? processes : shared ? SEATS_MIN : 1;
+    for (unsigned i = 0; i < table.count; i++)
+        table.seats[i].chair = (struct chair){.driver = driver, .url = url};
+    for (unsigned i = 0; i < table.count; i++)
+        if (table.processes)
+            seat_replace(i);
+        else
+            seat_open(i);
+}
+
+/* A process that is let go closes its store and shows what it leaked. */
+static void end_process(struct seat *seat)
+{
+    int status = 0;
+    if (seat->process == 0)
+        return;
+    (void)shutdown(seat->line, SHUT_WR);
+    (void)waitpid(seat->process, &status, 0);
+    (void)close(seat->line);
+    seat->process = 0;
+    EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS);
+}
+
+void seats_close(void)
+{
+    for (unsigned i = 0; i < table.count; i++) {
+        struct seat *seat = &table.seats[i];
+        end_process(seat);
+        chair_done(&seat->chair);
+        packet_done(&seat->out);
+    }
+}
+
+void seats_renew(void)
+{
+    for (unsigned i = 0; i < table.count; i++) {
+        struct seat *seat = &table.seats[i];
+        seat_kill(i);
+        chair_done(&seat->chair);
+        while (seat->reply_count > 0)
+            packet_done(&seat->replies[--seat->reply_count]);
+    }
+    seats_open(table.driver, table.url, table.processes ? table.count : 1);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See suite.h: the words of which cases are made. */
+#include "suite.h"
+
+#include "conformance.h"
+
+#include "store/exchange.h"
+#include "wire/record_codec.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HOUR_MS ((int64_t)3600 * 1000)
+
+struct kept {
+    struct kept *next;
+    _Alignas(16) char bytes[];
+};
+
+static struct kept *kept;
+static struct record made, seen;
+
+void *suite_keep(const void *bytes, size_t length)
+{
+    struct kept *block = calloc(1, sizeof *block + length + 1);
+    if (block == NULL)
+        abort();
+    block->next = kept;
+    kept = block;
+    if (bytes != NULL)
+        memcpy(block->bytes, bytes, length);
+    return block->bytes;
+}
+
+void suite_forget(void)
+{
+    while (kept != NULL) {
+        struct kept *block = kept;
+        kept = block->next;
+        free(block);
+    }
+}
+
+int64_t suite_short_ms(void)
+{
+    enum { WITH_A_CLOCK_MS = 60, LEAST_OF_A_SESSION_MS = 2000 };
+    return (suite_bits() & STORE_TIME) != 0 ? WITH_A_CLOCK_MS : LEAST_OF_A_SESSION_MS;
+}
+
+void suite_outlive(int64_t ttl_ms)
+{
+    enum { ON_THE_SAFE_SIDE_MS = 20 };
+    suite_sleep(ttl_ms + suite_facts().margin_ms + ON_THE_SAFE_SIDE_MS);
+}
+
+const char *key_named(const char *name)
+{
+    char key[KEY_MAX + 1];
+    (void)snprintf(key, sizeof key, "%s%s", case_prefix(), name);
+    return suite_keep(key, strlen(key));
+}
+
+struct record *value_record(const char *key, const char *holder)
+{
+    record_init(&made, key);
+    struct grant *grant = record_add_grant(&made);
+    (void)snprintf(grant->holder, sizeof grant->holder, "%s", holder);
+    (void)snprintf(grant->request, sizeof grant->request, "request of %.32s", holder);
+    grant->session = seat_session(0);
+    grant->ttl_ms = HOUR_MS;
+    return &made;
+}
+
+struct value value_encode(const struct record *record)
+{
+    static char bytes[RECORD_MAX + 1];
+    size_t length = record_encode(record, bytes, sizeof bytes);
+    EXPECT(length > 0);
+    return (struct value){.bytes = suite_keep(bytes, length), .length = length};
+}
+
+struct value value_of(const char *key, const char *holder)
+{
+    return value_encode(value_record(key, holder));
+}
+
+struct condition if_revision(uint64_t revision)
+{
+    return (struct condition){.kind = IF_REVISION, .revision = revision};
+}
+
+struct condition if_grant(uint64_t token)
+{
+    return (struct condition){.kind = IF_GRANT, .token = token};
+}
+
+struct store_request reading(const char *key)
+{
+    return (struct store_request){.verb = VERB_STORE_READ, .key = key};
+}
+
+struct store_request swapping(const char *key, struct condition condition, struct value value)
+{
+    return (struct store_request){.verb = VERB_STORE_SWAP,
+                                  .key = key,
+                                  .condition = condition,
+                                  .bytes = value.bytes,
+                                  .length = value.length};
+}
+
+struct store_request deleting(const char *key, struct condition condition)
+{
+    return (struct store_request){.verb = VERB_STORE_DELETE, .key = key, .condition = condition};
+}
+
+struct store_request renewing(const char *key, uint64_t token, int64_t ttl_ms)
+{
+    return (struct store_request){.verb = VERB_STORE_SWAP,
+                                  .key = key,
+                                  .condition = if_grant(token),
+                                  .ttl_ms = ttl_ms,
+                                  .session = seat_session(0)};
+}
+
+const struct store_answer *ask(unsigned seat, struct store_request request)
+{
+    seat_send(seat, &request, 1);
+    struct tidings tidings = seat_receive(seat);
+    EXPECT(tidings.count == 1);
+    suite_note(seat, &tidings.list[0].answer);
+    return &tidings.list[0].answer;
+}
+
+uint64_t put(unsigned seat, const char *key, struct condition condition, struct value value)
+{
+    const struct store_answer *answer = ask(seat, swapping(key, condition, value));
+    EXPECT(answer->result == ANSWER_OK);
+    EXPECT(answer->written.revision > 0);
+    return answer->written.revision;
+}
+
+struct tidings list_keys(unsigned seat, const char *prefix)
+{
+    struct store_request request = {.verb = VERB_STORE_LIST, .key = prefix};
+    seat_send(seat, &request, 1);
+    struct tidings tidings = seat_receive(seat);
+    EXPECT(tidings.count > 0);
+    const struct store_answer *end = &tidings.list[--tidings.count].answer;
+    suite_note(seat, end);
+    EXPECT(end->result == ANSWER_OK && !end->more && !end->present);
+    for (size_t i = 0; i < tidings.count; i++) {
+        const struct store_answer *answer = &tidings.list[i].answer;
+        EXPECT(answer->result == ANSWER_OK && answer->more && answer->present);
+        EXPECT(answer->key != NULL && strncmp(answer->key, prefix, strlen(prefix)) == 0);
+        EXPECT(answer->written.revision > 0);
+    }
+    return tidings;
+}
+
+struct record *record_in(const struct store_answer *answer, const char *key)
+{
+    struct event event = {0};
+    const char *why = NULL;
+    exchange_event(answer, key, &seen, &event, &why);
+    if (why != NULL)
+        suite_fail(why);
+    EXPECT(event.known);
+    EXPECT(strcmp(seen.key, key) == 0);
+    return &seen;
+}
+
+uint64_t token_in(const struct store_answer *answer, const char *key)
+{
+    const struct record *record = record_in(answer, key);
+    EXPECT(record->grant_count > 0);
+    return grant_token(&record->grants[0]);
+}
+
+bool has_value(const struct store_answer *answer, struct value value)
+{
+    return answer->present && answer->bytes != NULL && answer->length == value.length &&
+           memcmp(answer->bytes, value.bytes, value.length) == 0;
+}
+
+void expect_conflict(const struct store_answer *answer, struct value standing, uint64_t revision)
+{
+    EXPECT(answer->result == ANSWER_CONFLICT);
+    EXPECT(answer->present == (standing.bytes != NULL));
+    if (standing.bytes == NULL)
+        return;
+    EXPECT(has_value(answer, standing));
+    EXPECT(answer->written.revision == revision);
+}
+
+void expect_stands(const char *key, struct value value, uint64_t revision)
+{
+    for (unsigned seat = 0; seat < seats_count(); seat++) {
+        const struct store_answer *answer = ask(seat, reading(key));
+        EXPECT(answer->result == ANSWER_OK);
+        EXPECT(has_value(answer, value));
+        EXPECT(answer->written.revision == revision);
+    }
+}
+
+void expect_absent(const char *key)
+{
+    for (unsigned seat = 0; seat < seats_count(); seat++) {
+        const struct store_answer *answer = ask(seat, reading(key));
+        EXPECT(answer->result == ANSWER_OK);
+        EXPECT(!answer->present);
+    }
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process is stopped while it has the store's own lock. Nobody can say when that is, so busy
+ * writers are stopped at random moments until the others' requests do not go through: a hit. Then
+ * everybody must hear `unavailable` within its patience, with the pid of the one that stands
+ * still; nothing may be granted; a holder must learn of its deadline; and when the stopped one
+ * goes on, so do all. A round is a hit.
+ */
+#include "rig.h"
+#include "witness.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    WRITERS = 2, /* seats: writers, askers, one that holds, one that comes new */
+    ASKERS = 3,
+    KEEPER = WRITERS + ASKERS,
+    NEWCOMER = KEEPER + 1,
+    SEATS = NEWCOMER + 1,
+    PATIENCE_MS = 300,
+    MARGIN_MS = 200,
+    KEEPER_TTL_MS = 2000,
+    LONG_EVERY = 3,       /* hits: every third one lasts until the holder must have lost */
+    TRIES_PER_HIT = 1000, /* that the moment was not it */
+};
+
+struct asker {
+    uint64_t session;
+    _Atomic uint64_t done; /* the last question it has answered */
+    enum outcome outcome;
+    int64_t took_ms;
+    char why[256];
+};
+
+struct shared {
+    struct asker seats[SEATS];
+    _Atomic uint64_t question, written;
+    _Atomic bool stop;
+    /* of the keeper */
+    _Atomic uint64_t held, lost;
+    _Atomic int64_t latest_ms; /* told so long after its deadline */
+};
+
+struct figures {
+    uint64_t tries, hits, mixed, named, misnamed, stuck, keeper_lost_short, keeper_kept_long;
+    int64_t longest_ms, longest_again_ms;
+};
+
+static void play_writer(struct rig *rig, size_t seat)
+{
+    struct shared *shared = rig->shared;
+    struct live *live = rig_live(rig, shared->seats[seat].session, /* patience_ms= */ 10000);
+    struct live_wish wish = {.key = seat == 0 ? "this" : "that"};
+    while (!atomic_load(&shared->stop)) {
+        if (live_acquire(live, &wish) != OUTCOME_OK || live_release(live) != OUTCOME_OK)
+            _exit(1);
+        atomic_fetch_add(&shared->written, 1);
+    }
+    live_close(&live);
+}
+
+/* Asks the store once: granted and given back, or what else it says. */
+static void ask(struct live *live, struct asker *asker, int64_t began_ms)
+{
+    char key[48];
+    /* A new one each time: what was answered with `unavailable` may still have been granted. */
+    (void)snprintf(key, sizeof key, "%016" PRIx64 "-%" PRId64, asker->session, began_ms);
+    struct live_wish wish = {.key = key};
+    asker->outcome = live_acquire(live, &wish);
+    asker->took_ms = live_now_ms() - began_ms;
+    (void)snprintf(asker->why, sizeof asker->why, "%s", live_trouble(live));
+    if (asker->outcome == OUTCOME_OK)
+        asker->outcome = live_release(live);
+}
+
+static void play_asker(struct rig *rig, size_t seat)
+{
+    struct shared *shared = rig->shared;
+    struct asker *asker = &shared->seats[seat];
+    struct live *live = rig_live(rig, asker->session, PATIENCE_MS);
+    while (!atomic_load(&shared->stop)) {
+        uint64_t question = atomic_load(&shared->question);
+        if (atomic_load(&asker->done) == question) {
+            rig_pause_us(200);
+            continue;
+        }
+        ask(live, asker, live_now_ms());
+        atomic_store(&asker->done, question);
+    }
+    live_close(&live);
+}
+
+/* To open the store takes its lock too, perhaps. */
+static void play_newcomer(struct rig *rig, size_t seat)
+{
+    struct shared *shared = rig->shared;
+    struct asker *asker = &shared->seats[seat];
+    struct text why;
+    int64_t began_ms = live_now_ms();
+    text_init(&why, asker->why, sizeof asker->why);
+    asker->outcome = OUTCOME_UNAVAILABLE;
+    struct live *live = live_open(rig->driver, rig->url, asker->session, PATIENCE_MS, &why);
+    asker->took_ms = live_now_ms() - began_ms;
+    if (live != NULL)
+        ask(live, asker, live_now_ms());
+    live_close(&live);
+}
+
+static void play_keeper(struct rig *rig, size_t seat)
+{
+    struct shared *shared = rig->shared;
+    struct live *live = rig_live(rig, shared->seats[seat].session, PATIENCE_MS);
+    struct live_wish wish = {
+        .key = "kept", .ttl_ms = KEEPER_TTL_MS, .wait_ms = KEEPER_TTL_MS, .look_ms = 100};
+    while (!atomic_load(&shared->stop)) {
+        if (live_acquire(live, &wish) != OUTCOME_OK)
+            continue;
+        atomic_fetch_add(&shared->held, 1);
+        bool held = true;
+        while (held && !atomic_load(&shared->stop))
+            held = live_work(live, /* length_ms= */ 5);
+        if (!held) {
+            atomic_fetch_add(&shared->lost, 1);
+            keep_longest(&shared->latest_ms, live_now_ms() - live_lease(live)->deadline_ms);
+        }
+        (void)live_release(live);
+    }
+    live_close(&live);
+}
+
+/* Puts the question to all askers and waits for the last answer. */
+static bool question_all(struct rig *rig)
+{
+    struct shared *shared = rig->shared;
+    uint64_t question = atomic_fetch_add(&shared->question, 1) + 1;
+    for (size_t i = 0; i < ASKERS; i++)
+        while (atomic_load(&shared->seats[WRITERS + i].done) != question) {
+            if (rig_late(rig))
+                return false;
+            rig_pause_us(200);
+        }
+    return true;
+}
+
+static size_t count_outcome(const struct shared *shared, enum outcome outcome)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < ASKERS; i++)
+        count += shared->seats[WRITERS + i].outcome == outcome ? 1 : 0;
+    return count;
+}
+
+static bool names(const struct asker *asker, pid_t pid)
+{
+    char number[16];
+    (void)snprintf(number, sizeof number, " %d", (int)pid);
+    const char *at = strstr(asker->why, number);
+    return at != NULL && 1 + strspn(at + 1, "0123456789") == strlen(number);
+}
+
+/* The one that stands still, or nobody when the store cannot know; never another one. */
+static void judge_words(const struct rig *rig, const struct asker *asker, pid_t pid,
+                        struct figures *figures)
+{
+    figures->named += names(asker, pid) ? 1 : 0;
+    for (size_t seat = 0; seat < SEATS; seat++) {
+        pid_t other = rig->pids[seat];
+        if (other == 0 || other == pid || !names(asker, other))
+            continue;
+        if (figures->misnamed++ == 0)
+            rig_say("%d stands still, but: %s", (int)pid, asker->why);
+    }
+}
+
+/* The lock is kept by the stopped process: nobody got anything, all know why, and in time. */
+static void judge_hit(struct rig *rig, pid_t pid, struct figures *figures)
+{
+    struct shared *shared = rig->shared;
+    shared->seats[NEWCOMER] = (struct asker){.session = rig_session(rig)};
+    rig_start(rig, NEWCOMER, play_newcomer);
+    figures->stuck += rig_join(rig, NEWCOMER) ? 0 : 1;
+    for (size_t i = 0; i <= ASKERS; i++) {
+        const struct asker *asker = &shared->seats[i < ASKERS ? WRITERS + i : NEWCOMER];
+        figures->mixed += asker->outcome != OUTCOME_UNAVAILABLE ? 1 : 0;
+        judge_words(rig, asker, pid, figures);
+        if (asker->took_ms > figures->longest_ms)
+            figures->longest_ms = asker->took_ms;
+    }
+    figures->hits++;
+}
+
+/* A short stop costs the holder nothing; in a long one it is told. */
+static void judge_keeper(struct rig *rig, bool is_long, struct figures *figures)
+{
+    struct shared *shared = rig->shared;
+    uint64_t lost = atomic_load(&shared->lost);
+    if (is_long)
+        rig_pause_us((KEEPER_TTL_MS * 2 / 3 + PATIENCE_MS + MARGIN_MS) * (int64_t)1000);
+    bool was_lost = atomic_load(&shared->lost) > lost;
+    figures->keeper_kept_long += is_long && !was_lost ? 1 : 0;
+    figures->keeper_lost_short += !is_long && was_lost ? 1 : 0;
+}
+
+static bool await_keeper(const struct rig *rig)
+{
+    struct shared *shared = rig->shared;
+    while (atomic_load(&shared->held) == atomic_load(&shared->lost) && !rig_late(rig))
+        rig_pause_us(1000);
+    return !rig_late(rig);
+}
+
+static bool try_once(struct rig *rig, struct figures *figures)
+{
+    struct shared *shared = rig->shared;
+    size_t writer = random_below(&rig->random, WRITERS);
+    pid_t pid = rig->pids[writer];
+    figures->tries++;
+    rig_spin_us((int64_t)random_below(&rig->random, 3000));
+    if (!await_keeper(rig) || !rig_stop(rig, writer) || !question_all(rig))
+        return false;
+    size_t through = count_outcome(shared, OUTCOME_OK);
+    if (count_outcome(shared, OUTCOME_UNAVAILABLE) == ASKERS) {
+        bool is_long = figures->hits % LONG_EVERY == LONG_EVERY - 1;
+        judge_hit(rig, pid, figures);
+        judge_keeper(rig, is_long, figures);
+    } else if (through < ASKERS) {
+        figures->mixed++;
+    }
+    int64_t began_ms = live_now_ms();
+    rig_continue(rig, writer);
+    bool goes_on = through == ASKERS || question_all(rig);
+    int64_t took_ms = live_now_ms() - began_ms;
+    if (took_ms > figures->longest_again_ms)
+        figures->longest_again_ms = took_ms;
+    return goes_on && count_outcome(shared, OUTCOME_OK) == ASKERS;
+}
+
+static void report(struct rig *rig, const struct figures *figures)
+{
+    struct shared *shared = rig->shared;
+    rig_say("stopped %" PRIu64 " times, inside the lock %" PRIu64 " times", figures->tries,
+            figures->hits);
+    rig_say("the longest wait for `unavailable` %" PRId64 " ms, patience %d ms; going on took "
+            "%" PRId64 " ms at most",
+            figures->longest_ms, PATIENCE_MS, figures->longest_again_ms);
+    rig_say("answers %" PRIu64 ", with the pid of the stopped one %" PRIu64,
+            figures->hits * (ASKERS + 1), figures->named);
+    rig_say("the holder lost %" PRIu64 " times, told at most %" PRId64 " ms after its deadline",
+            shared->lost, shared->latest_ms);
+    rig_case(rig, figures->hits >= rig->rounds, "%" PRIu64 " hits", figures->hits);
+    rig_case(rig, figures->mixed == 0, "nothing was granted meanwhile (%" PRIu64 ")",
+             figures->mixed);
+    rig_case(rig, figures->longest_ms <= PATIENCE_MS + MARGIN_MS,
+             "`unavailable` came within the patience and %d ms", MARGIN_MS);
+    rig_case(rig, figures->named > 0 && figures->misnamed == 0,
+             "and named the one that stands still, never another (%" PRIu64 ")", figures->misnamed);
+    rig_case(rig, figures->stuck == 0, "so did a process that had to open the store first");
+    rig_case(rig, figures->keeper_lost_short == 0, "a short stop cost the holder nothing");
+    rig_case(rig, figures->keeper_kept_long == 0 && shared->lost >= figures->hits / LONG_EVERY,
+             "in a long one it was told that it lost");
+    rig_case(rig, shared->latest_ms <= PATIENCE_MS + MARGIN_MS, "in time (%" PRId64 " ms)",
+             shared->latest_ms);
+}
+
+int main(int argc, char **argv)
+{
+    static rig_work *const plays[SEATS] = {play_writer, play_writer, play_asker,
+                                           play_asker,  play_asker,  play_keeper};
+    struct rig rig;
+    struct figures figures = {0};
+    rig_open(&rig, argc, argv, /* rounds= */ 3, /* limit_s= */ 30, /* round_ms= */ 10000,
+             sizeof(struct shared));
+    struct shared *shared = rig.shared;
+    for (size_t seat = 0; seat < NEWCOMER; seat++) {
+        shared->seats[seat].session = rig_session(&rig);
+        rig_start(&rig, seat, plays[seat]);
+    }
+    bool goes_on = question_all(&rig);
+    while (goes_on && figures.hits < rig.rounds && figures.tries < rig.rounds * TRIES_PER_HIT &&
+           !rig_late(&rig))
+        goes_on = try_once(&rig, &figures);
+    uint64_t written = atomic_load(&shared->written);
+    rig_pause_us(100000);
+    rig_case(&rig, goes_on && atomic_load(&shared->written) > written,
+             "whenever the stopped one went on, so did all");
+    atomic_store(&shared->stop, true);
+    bool all = true;
+    for (size_t seat = 0; seat < NEWCOMER; seat++)
+        all = rig_join(&rig, seat) && all;
+    rig_case(&rig, all, "every process ended well");
+    report(&rig, &figures);
+    return rig_close(&rig);
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See live.h. Answers are copied in the store's callback and handled when that has returned. */
+#include "live.h"
+
+#include "base/check.h"
+#include "io/host.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMED_MAX = 1024, TROUBLE_MAX = 256 };
+
+/* A request on its way, with all that must stay until it is answered. */
+struct sent {
+    struct sent *next;
+    struct live *live;
+    uint32_t number, serial;
+    struct store_request request;
+    char key[KEY_MAX + 1];
+    uint64_t poke[PLACES_MAX];
+    char bytes[RECORD_MAX];
+};
+
+struct live {
+    const struct store_driver *driver;
+    void *store;
+    uint64_t session;
+    int64_t patience_ms;
+    struct live_counts counts;
+    live_watcher *watcher;
+    void *owner;
+    struct sent *sent;
+    bool unsent; /* submitted, and no step since */
+    /* the lease */
+    uint32_t number;
+    bool busy;
+    struct lease lease;
+    struct lease_options options;
+    struct sighting sighting;
+    char key[KEY_MAX + 1], holder[24], request[48];
+    int64_t wake_at_ms;
+    enum told told;
+    enum outcome outcome;
+    /* news that wait to be handled */
+    bool answered, noticed;
+    uint32_t answered_serial;
+    /* what was last heard of the key */
+    bool known;
+    struct store_answer heard;
+    uint64_t dead[NAMED_MAX], ended[NAMED_MAX];
+    char trouble[TROUBLE_MAX];
+    char bytes[RECORD_MAX];
+    /* scratch */
+    struct record record;
+    struct lease_output output;
+};
+
+int64_t live_now_ms(void)
+{
+    return host_boot_ms();
+}
+
+static int64_t now_of(void *owner)
+{
+    (void)owner;
+    return live_now_ms();
+}
+
+static void take_notice(void *owner, const char *key)
+{
+    struct live *live = owner;
+    bool ours = live->busy && strcmp(key, live->key) == 0;
+    live->counts.notices++;
+    live->counts.idle += ours ? 0 : 1;
+    live->noticed = live->noticed || ours;
+}
+
+static size_t copy_named(uint64_t *to, const uint64_t *from, size_t count)
+{
+    size_t copied = 0;
+    for (; copied < count && copied < NAMED_MAX; copied++)
+        to[copied] = from[copied];
+    return copied;
+}
+
+static void remember(struct live *live, const struct store_answer *answer)
+{
+    live->known = answer->result == ANSWER_OK || answer->result == ANSWER_CONFLICT;
+    live->heard = *answer;
+    live->counts.conflicts += answer->result == ANSWER_CONFLICT ? 1 : 0;
+    live->counts.troubles += answer->result == ANSWER_TROUBLE ? 1 : 0;
+    if (answer->result == ANSWER_TROUBLE)
+        (void)snprintf(live->trouble, sizeof live->trouble, "%s",
+                       answer->why != NULL ? answer->why : "");
+    live->heard.why = live->trouble;
+    live->heard.dead_sessions = live->dead;
+    live->heard.dead_count = copy_named(live->dead, answer->dead_sessions, answer->dead_count);
+    live->heard.ended_tokens = live->ended;
+    live->heard.ended_count = copy_named(live->ended, answer->ended_tokens, answer->ended_count);
+    if (!live->known || !answer->present)
+        return;
+    ASSERT(answer->length <= sizeof live->bytes);
+    memcpy(live->bytes, answer->bytes, answer->length);
+    live->heard.bytes = live->bytes;
+}
+
+/* An answer to what was given up meanwhile is dropped: the core would not listen either. */
+static void receive(void *caller, const struct store_answer *answer)
+{
+    struct sent *sent = caller;
+    struct live *live = sent->live;
+    struct sent **at = &live->sent;
+    while (*at != sent)
+        at = &(*at)->next;
+    *at = sent->next;
+    if (live->busy && sent->number == live->number && sent->serial == live->lease.serial) {
+        remember(live, answer);
+        live->answered = true;
+        live->answered_serial = sent->serial;
+    }
+    free(sent);
+}
+
+static void send_request(struct live *live)
+{
+    struct sent *sent = malloc(sizeof *sent);
+    if (sent == NULL)
+        abort();
+    exchange_request(&live->lease, &live->output, &live->record, sent->bytes, sizeof sent->bytes,
+                     &sent->request);
+    sent->live = live;
+    sent->number = live->number;
+    sent->serial = live->output.serial;
+    memcpy(sent->key, live->key, sizeof sent->key);
+    sent->request.key = sent->key;
+    if (sent->request.poke_count > 0)
+        memcpy(sent->poke, live->output.poke, sent->request.poke_count * sizeof sent->poke[0]);
+    sent->request.poke = sent->poke;
+    sent->next = live->sent;
+    live->sent = sent;
+    live->counts.requests++;
+    live->unsent = true;
+    live->driver->submit(live->store, &sent->request, receive, sent);
+}
+
+static void recall(struct live *live, struct event *event)
+{
+    const char *why = NULL;
+    struct event filled = *event;
+    if (!live->known && event->kind != EVENT_ANSWER)
+        return;
+    exchange_event(&live->heard, live->key, &live->record, &filled, &why);
+    event->known = filled.known;
+    event->at = filled.at;
+    if (event->kind == EVENT_ANSWER)
+        event->answer = filled.answer;
+    if (why != NULL)
+        (void)snprintf(live->trouble, sizeof live->trouble, "%s", why);
+}
+
+static void step(struct live *live, enum event_kind kind)
+{
+    struct event event = {.kind = kind, .now_ms = live_now_ms(), .serial = live->answered_serial};
+    struct lease before = live->lease;
+    recall(live, &event);
+    lease_step(&live->lease, &event, &live->record, &live->output, /* trace= */ NULL);
+    const struct lease_output *out = &live->output;
+    live->wake_at_ms = out->wake_at_ms;
+    if (kind == EVENT_TIMER && before.state == LEASE_WAITING && out->action == ACTION_READ)
+        live->counts.looks++;
+    if (out->told != TOLD_NOTHING) {
+        live->told = out->told;
+        live->outcome = out->outcome;
+    }
+    if (live->lease.state == LEASE_ENDED)
+        live->busy = false;
+    if (live->watcher != NULL)
+        live->watcher(live->owner, &(struct live_step){.before = &before,
+                                                       .after = &live->lease,
+                                                       .event = &event,
+                                                       .output = out,
+                                                       .record = &live->record,
+                                                       .heard = live->known ? &live->heard : NULL});
+    if (out->action != ACTION_NONE)
+        send_request(live);
+}
+
+/* Hands what was submitted to the store, or sleeps until it has news or the time has come. */
+static void turn_to_store(struct live *live, int64_t until_ms)
+{
+    const struct store_driver *driver = live->driver;
+    if (live->unsent && driver->step != NULL) {
+        live->unsent = false;
+        driver->step(live->store);
+        return;
+    }
+    int64_t length_ms = until_ms == NEVER ? INT32_MAX : until_ms - live_now_ms();
+    int timeout = length_ms < 0 ? 0 : length_ms > INT32_MAX ? INT32_MAX : (int)length_ms;
+    struct pollfd news = {.fd = driver->fd != NULL ? driver->fd(live->store) : -1,
+                          .events = POLLIN};
+    if (poll(&news, news.fd >= 0 ? 1 : 0, timeout) > 0) {
+        live->counts.wakes++;
+        driver->step(live->store);
+    }
+}
+
+/* Whatever it is that woke us, the core looks at the holder's deadline first. */
+static void turn(struct live *live, int64_t until_ms)
+{
+    if (live->busy && live->answered) {
+        live->answered = false;
+        step(live, EVENT_ANSWER);
+    } else if (live->busy && live->noticed) {
+        live->noticed = live->known = false;
+        step(live, EVENT_NOTICE);
+    } else if (live->busy && live_now_ms() >= live->wake_at_ms) {
+        step(live, EVENT_TIMER);
+    } else {
+        bool sooner = live->busy && live->wake_at_ms < until_ms;
+        turn_to_store(live, sooner ? live->wake_at_ms : until_ms);
+    }
+}
+
+/* Until the caller is told something; a wait that begins is nothing to come back for. */
+static enum told await(struct live *live, int64_t until_ms)
+{
+    while (live->told == TOLD_NOTHING || live->told == TOLD_WAITING) {
+        if (live_now_ms() >= until_ms)
+            return TOLD_NOTHING;
+        turn(live, until_ms);
+    }
+    enum told told = live->told;
+    live->told = TOLD_NOTHING;
+    return told;
+}
+
+static void begin(struct live *live, const char *key)
+{
+    struct request *request = &live->options.request;
+    ASSERT(!live->busy);
+    if (strcmp(key, live->key) != 0) {
+        live->known = false;
+        memset(&live->sighting, 0, sizeof live->sighting);
+        text_copy(live->key, sizeof live->key, key);
+    }
+    live->number++;
+    (void)snprintf(live->request, sizeof live->request, "%016" PRIx64 "-%" PRIu32, live->session,
+                   live->number);
+    request->key = live->key;
+    request->holder = live->holder;
+    request->request = live->request;
+    request->session = live->session;
+    live->options.store = store_facts_of(live->driver);
+    live->options.patience_ms = live->patience_ms;
+    live->options.kill_grace_ms = 5000;
+    live->busy = true;
+    live->answered = live->noticed = false;
+    live->told = TOLD_NOTHING;
+    lease_init(&live->lease, &live->options, &live->sighting, live->session + live->number);
+    step(live, EVENT_START);
+}
+
+static int64_t or_usual(int64_t wished, int64_t usual)
+{
+    return wished != 0 ? wished : usual;
+}
+
+enum outcome live_acquire(struct live *live, const struct live_wish *wish)
+{
+    live->options = (struct lease_options){.request = {.verb = VERB_ASK,
+                                                       .ttl_ms = or_usual(wish->ttl_ms, 30000),
+                                                       .waits = wish->wait_ms != 0,
+                                                       .bound = wish->bound},
+                                           .wait_ms = wish->wait_ms,
+                                           .cooldown_ms = wish->cooldown_ms,
+                                           .look_ms = or_usual(wish->look_ms, 5000)};
+    begin(live, wish->key);
+    enum told told = await(live, NEVER);
+    ASSERT(told == TOLD_HELD || told == TOLD_ENDED);
+    return told == TOLD_HELD ? OUTCOME_OK : live->outcome;
+}
+
+bool live_work(struct live *live, int64_t length_ms)
+{
+    int64_t until_ms = live_now_ms() + length_ms;
+    if (live->lease.state == LEASE_LOST)
+        return false;
+    enum told told = await(live, until_ms);
+    ASSERT(told == TOLD_NOTHING || told == TOLD_LOST);
+    return told == TOLD_NOTHING && lease_held(&live->lease, live_now_ms());
+}
+
+enum outcome live_release(struct live *live)
+{
+    live->told = TOLD_NOTHING;
+    step(live, EVENT_LET_GO);
+    enum told told = await(live, NEVER);
+    if (told == TOLD_LOST) /* at the last moment; it is let go already */
+        told = await(live, NEVER);
+    ASSERT(told == TOLD_ENDED);
+    return live->outcome;
+}
+
+void live_forget(struct live *live)
+{
+    live->busy = false;
+    live->known = false;
+}
+
+enum outcome live_errand(struct live *live, enum verb verb, const char *key, uint64_t token,
+                         int64_t ttl_ms)
+{
+    live->options = (struct lease_options){.request = {.verb = verb,
+                                                       .token = token,
+                                                       .ttl_ms = or_usual(ttl_ms, 30000),
+                                                       .now = verb == VERB_BREAK,
+                                                       .reason = "a test"},
+                                           .look_ms = 5000};
+    begin(live, key);
+    (void)await(live, NEVER);
+    return live->outcome;
+}
+
+struct live *live_open(const struct store_driver *driver, const char *url, uint64_t session,
+                       int64_t patience_ms, struct text *why)
+{
+    struct live *live = calloc(1, sizeof *live);
+    void *store = calloc(1, driver->state_size);
+    if (live == NULL || store == NULL)
+        abort();
+    *live = (struct live){
+        .driver = driver, .store = store, .session = session, .patience_ms = patience_ms};
+    (void)snprintf(live->holder, sizeof live->holder, "%016" PRIx64, session);
+    struct store_site site = {.clock = {.now_ms = now_of},
+                              .session = session,
+                              .patience_ms = patience_ms,
+                              .notice = take_notice,
+                              .owner = live};
+    if (driver->open(store, url, &site, why))
+        return live;
+    free(store);
+    free(live);
+    return NULL;
+}
+
+void live_close(struct live **live)
+{
+    if (*live == NULL)
+        return;
+    (*live)->driver->close((*live)->store);
+    while ((*live)->sent != NULL) {
+        struct sent *sent = (*live)->sent;
+        (*live)->sent = sent->next;
+        free(sent);
+    }
+    free((*live)->store);
+    free(*live);
+    *live = NULL;
+}
+
+void live_watch(struct live *live, live_watcher *watcher, void *owner)
+{
+    live->watcher = watcher;
+    live->owner = owner;
+}
+
+const struct lease *live_lease(const struct live *live)
+{
+    return &live->lease;
+}
+
+const struct live_counts *live_counts(const struct live *live)
+{
+    return &live->counts;
+}
+
+const char *live_trouble(const struct live *live)
+{
+    return live->trouble;
+}
