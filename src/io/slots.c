@@ -99,7 +99,7 @@ static int next_value(const struct slots *slots, struct slots_probe *probe, uint
 
 int slots_next(const struct slots *slots, struct slots_probe *probe, uint64_t *out_offset)
 {
-    uint64_t value;
+    uint64_t value = 0;
     do {
         int error = next_value(slots, probe, &value);
         if (error != 0)
@@ -111,7 +111,7 @@ int slots_next(const struct slots *slots, struct slots_probe *probe, uint64_t *o
 
 int slots_set(struct slots *slots, const struct slot *slot)
 {
-    uint64_t found, offset;
+    uint64_t found = 0, offset = 0;
     uint64_t value = (slot->hash & TAG) | (slot->live ? LIVE : 0) | slot->offset;
     struct slots_probe probe = slots_probe(slots, slot->hash);
     do {
@@ -141,7 +141,7 @@ bool slots_has(const struct slots *slots, uint64_t hash, uint64_t offset)
 
 int slots_live(const struct slots *slots, uint64_t **out_offsets, size_t *out_count)
 {
-    uint64_t found;
+    uint64_t found = 0;
     size_t count = 0, most = 64;
     struct slots_probe probe = slots_probe(slots, /* hash= */ 0);
     uint64_t *offsets = malloc(most * sizeof *offsets);

@@ -304,6 +304,28 @@ bool log_wants_tending(const struct log *log)
            (end - tail > most || full || short_of_room);
 }
 
+/* Waits no longer than that for somebody else who does it. */
+static enum log_result compact_once(struct log *log, int64_t until_ms, int64_t patience_ms)
+{
+    enum log_result result = log_lock(log, LOCK_COMPACT, until_ms);
+    if (result != LOG_OK)
+        return result;
+    result = log_begin(log, /* need= */ 0, deadline_in(log, patience_ms));
+    if (result == LOG_OK) {
+        (void)log_end(log);
+        if (log_wants_tending(log))
+            result = compact(log, patience_ms);
+    }
+    log_unlock(log, LOCK_COMPACT);
+    return result;
+}
+
+enum log_result log_widen(struct log *log, int64_t deadline_ms)
+{
+    int64_t patience_ms = deadline_ms - deadline_in(log, /* patience_ms= */ 0);
+    return compact_once(log, deadline_ms, patience_ms > 0 ? patience_ms : 0);
+}
+
 enum log_result log_tend(struct log *log, int64_t patience_ms)
 {
     enum log_result result =
@@ -313,12 +335,6 @@ enum log_result log_tend(struct log *log, int64_t patience_ms)
     (void)log_end(log);
     if (!log_wants_tending(log))
         return LOG_OK;
-    result = log_lock(log, LOCK_COMPACT, /* deadline_ms= */ 0);
-    if (result == LOG_LOCKED)
-        return LOG_OK;
-    if (result == LOG_OK) {
-        result = compact(log, patience_ms);
-        log_unlock(log, LOCK_COMPACT);
-    }
-    return result;
+    result = compact_once(log, /* until_ms= */ 0, patience_ms);
+    return result == LOG_LOCKED ? LOG_OK : result;
 }

@@ -311,6 +311,13 @@ static enum log_result commit(struct log *log)
     return result;
 }
 
+/* Has the index room for a turn of new keys? log_append() refuses some later. */
+static bool has_slots(const struct log *log)
+{
+    uint32_t slots = log->now.header.slots;
+    return log->now.slots.used <= slots - slots / 8;
+}
+
 enum log_result log_begin(struct log *log, uint64_t need, int64_t deadline_ms)
 {
     ASSERT(log->magic == LOG_MAGIC);
@@ -320,11 +327,14 @@ enum log_result log_begin(struct log *log, uint64_t need, int64_t deadline_ms)
             return result;
         result = log_settle(log, deadline_ms);
         uint64_t ready = log_offset(log, &log->shared->ready);
-        bool fits = log->now.end + need + log->options.reserve <= ready;
+        bool indexed = has_slots(log);
+        bool fits = indexed && log->now.end + need + log->options.reserve <= ready;
         if (result == LOG_OK && (fits || need == 0 || grown == LOG_FULL))
             return LOG_OK;
         log_unlock(log, LOCK_APPEND);
-        if (result == LOG_OK)
+        if (result == LOG_OK && !indexed)
+            result = grown = log_widen(log, deadline_ms);
+        else if (result == LOG_OK)
             result = grown = log_grow(log, need, deadline_ms);
         if (result != LOG_OK && result != LOG_FULL)
             return result;

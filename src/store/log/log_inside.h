@@ -80,6 +80,8 @@ enum log_result log_scan(struct log *log, uint64_t limit, struct past *past);
 
 /* compact.c */
 enum log_result log_grow(struct log *log, uint64_t need, int64_t deadline_ms);
+/* A wider index; waits for whoever makes it already. */
+enum log_result log_widen(struct log *log, int64_t deadline_ms);
 /* Under the append lock: the first file; a new one of what was synced of a poisoned one. Both are
  * to be recovered from. */
 enum log_result log_create(struct log *log);
