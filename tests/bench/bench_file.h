@@ -3,7 +3,7 @@
 #ifndef LEASEHOLD_TESTS_BENCH_FILE_H
 #define LEASEHOLD_TESTS_BENCH_FILE_H
 
-/* `socket` is where a Redis server listens. */
+/* `socket` is where a Redis server listens; NULL: nothing is held against it. */
 struct bench_site {
     const char *folder, *socket;
 };
