@@ -190,6 +190,7 @@ static enum log_result switch_over(struct log *log, struct log_file *next)
     log->now = *next;
     *next = old;
     log_take_over(log, log->now.header.length);
+    log_see(log);
     return LOG_OK;
 }
 

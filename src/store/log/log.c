@@ -160,9 +160,19 @@ enum log_result log_sync_to(struct log *log, uint64_t offset, bool always, int64
     }
 }
 
+void log_see(struct log *log)
+{
+    log->seen = log_word(log->now.header.generation, log->now.written);
+}
+
 enum log_result log_sync(struct log *log, int64_t deadline_ms)
 {
-    return log_sync_to(log, log->seen, /* always= */ false, deadline_ms);
+    uint64_t number = log->seen >> OFFSET_BITS;
+    if (number == log->now.header.generation)
+        return log_sync_to(log, log->seen & LOG_OFFSET_MAX, /* always= */ false, deadline_ms);
+    /* Seen in an older file: a newer one that counts has all of it. */
+    bool covered = atomic_load(&log->shared->synced) >= log->seen;
+    return covered && !log_is_poisoned(log, number) ? LOG_OK : LOG_POISONED;
 }
 
 /* Opening and closing. */
@@ -375,7 +385,7 @@ enum log_result log_append(struct log *log, const char *key, uint64_t previous, 
 enum log_result log_end(struct log *log)
 {
     enum log_result result = commit(log);
-    log->seen = log->now.written;
+    log_see(log);
     log_unlock(log, LOCK_APPEND);
     return result;
 }
@@ -405,5 +415,6 @@ int log_session_keep(const struct log *log, uint64_t session)
 
 bool log_read_all(const struct log *log, struct log_reader *out)
 {
-    return log_reader_init(out, &log->now, log->seen);
+    bool ours = log->seen >> OFFSET_BITS == log->now.header.generation;
+    return log_reader_init(out, &log->now, ours ? log->seen & LOG_OFFSET_MAX : 0);
 }

@@ -46,7 +46,7 @@ struct log {
     uint64_t attachment;
     struct log_file now;
     uint64_t revision; /* with what is collected */
-    uint64_t seen;     /* the end of what we know of */
+    uint64_t seen;     /* the end of what we know of, and of which generation */
     unsigned cuts;
     char why[WHY_MOST];
 };
@@ -72,6 +72,7 @@ void log_raise(_Atomic uint64_t *word, uint64_t value);                   /* nev
  * generation is poisoned. */
 enum log_result log_sync_to(struct log *log, uint64_t offset, bool always, int64_t deadline_ms);
 void log_publish(struct log *log); /* where we are, to everybody */
+void log_see(struct log *log);     /* all that our file has */
 
 /* recover.c: under the append lock, makes the handle fit what the page says. */
 enum log_result log_settle(struct log *log, int64_t deadline_ms);

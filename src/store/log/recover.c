@@ -269,5 +269,8 @@ enum log_result log_settle(struct log *log, int64_t deadline_ms)
     log_file_seek(&log->now, atomic_load(&shared->end), atomic_load(&shared->chain));
     log->now.slots.used = atomic_load(&shared->used);
     log->revision = atomic_load(&shared->revision);
-    return atomic_load(&shared->state) == SHARED_WRITING ? mend(log) : LOG_OK;
+    if (atomic_load(&shared->state) == SHARED_WRITING)
+        result = mend(log);
+    log_see(log);
+    return result;
 }
