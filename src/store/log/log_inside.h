@@ -53,6 +53,7 @@ struct log {
 
 /* What a scan has seen: the highest of each, and the last home. */
 struct past {
+    bool again; /* the index may have some of it */
     uint64_t revision, file_length;
     int64_t time_ms;
     bool has_home;

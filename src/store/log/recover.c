@@ -12,6 +12,17 @@
 #include <errno.h>
 #include <string.h>
 
+/* Somebody may have done it before he died, and gone on with a later record of the same key. */
+static int index_again(struct log *log, const struct log_record *record, const struct slot *slot)
+{
+    struct log_record found;
+    int error = log_file_find(&log->now, record->key, record->key_length, &found);
+    if (error == 0 && found.offset < record->offset)
+        return slots_set(&log->now.slots, slot);
+    log->now.slots.used += record->previous == 0;
+    return error;
+}
+
 /* The next record in our chain: finds its place in the index. */
 static enum log_result take(struct log *log, const struct log_record *record, struct past *past)
 {
@@ -31,7 +42,9 @@ static enum log_result take(struct log *log, const struct log_record *record, st
         past->file_length = record->file_length;
     log_file_seek(&log->now, record->offset + log_record_size(record->key_length, record->length),
                   record->checksum);
-    int error = record->key_length > 0 ? slots_set(&log->now.slots, &slot) : 0;
+    int error = 0;
+    if (record->key_length > 0)
+        error = past->again ? index_again(log, record, &slot) : slots_set(&log->now.slots, &slot);
     return log_failed(log, "index", error);
 }
 
@@ -221,7 +234,7 @@ static enum log_result recover(struct log *log, int64_t deadline_ms)
 /* Somebody died while writing behind the end: what is whole counts, the rest is cut. */
 static enum log_result mend(struct log *log)
 {
-    struct past past = {.revision = log->revision};
+    struct past past = {.again = true, .revision = log->revision};
     const struct disk *disk = log->options.disk;
     int64_t size = disk->size(disk->owner, log->now.file);
     if (size < 0)
