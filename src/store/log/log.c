@@ -285,6 +285,7 @@ void log_close(struct log **log_pointer)
 void log_publish(struct log *log)
 {
     struct log_shared *shared = log->shared;
+    atomic_store(&shared->state, SHARED_VOID); /* chain and end only count together */
     atomic_store(&shared->chain, log->now.chain);
     atomic_store(&shared->used, log->now.slots.used);
     atomic_store(&shared->revision, log->revision);

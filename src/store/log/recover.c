@@ -210,6 +210,7 @@ static enum log_result recover(struct log *log, int64_t deadline_ms)
     const struct disk *disk = log->options.disk;
     struct past past = {0};
     uint64_t length = 0;
+    atomic_store(&shared->state, SHARED_VOID); /* until all of it is done */
     enum log_result result = open_file(log);
     if (result == LOG_REMOVED && atomic_load(&shared->generation) == 0)
         result = log_create(log);
