@@ -193,6 +193,10 @@ static enum log_result read_all(struct log *log, struct past *past, uint64_t *ou
         past->file_length > log->now.header.length ? past->file_length : log->now.header.length;
     if (result == LOG_OK && (uint64_t)size < least)
         result = log_damaged_at(log, (uint64_t)size);
+    /* What was copied, and in this boot what was synced, needs no later record to say so. */
+    if (result == LOG_OK && (log->now.end < log->now.header.tail ||
+                             log->now.end < log_offset(log, &log->shared->synced)))
+        result = log_damaged_at(log, log->now.end);
     if (result == LOG_OK)
         result = cut(log, (uint64_t)size);
     *out_length = (uint64_t)size / LOG_UNIT * LOG_UNIT;
