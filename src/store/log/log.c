@@ -118,13 +118,14 @@ bool log_is_poisoned(const struct log *log, uint64_t generation)
 /* Under the sync lock. After a failure the system forgets what it could not write and says so
  * once: the next sync would succeed, and mean nothing. So a begun one that did not end counts as
  * failed, too. */
-static void sync_once(struct log *log, uint64_t offset)
+static void sync_once(struct log *log, uint64_t offset, bool exactly)
 {
     struct log_shared *shared = log->shared;
     uint64_t number = log->now.header.generation;
     uint64_t revision = atomic_load(&shared->revision);
     uint64_t end = atomic_load(&shared->end);
-    if (atomic_load(&shared->generation) != number || end < offset)
+    bool ours = atomic_load(&shared->generation) == number;
+    if (exactly || !ours || end < offset)
         end = offset;
     atomic_store(&shared->syncing, number);
     int error = log->options.disk->sync(log->options.disk->owner, log->now.file);
@@ -133,7 +134,7 @@ static void sync_once(struct log *log, uint64_t offset)
         log_raise(&shared->poisoned, number);
     } else {
         log_raise(&shared->synced, log_word(number, end));
-        log_raise(&shared->ceiling, revision + LOG_AHEAD);
+        log_raise(&shared->ceiling, ours ? revision + LOG_AHEAD : 0);
     }
     atomic_store(&shared->syncing, 0);
 }
@@ -154,7 +155,7 @@ enum log_result log_sync_to(struct log *log, uint64_t offset, bool always, int64
         log_raise(&shared->poisoned, atomic_load(&shared->syncing));
         covered = atomic_load(&shared->synced) >= log_word(number, offset);
         if (!log_is_poisoned(log, number) && (always || !covered))
-            sync_once(log, offset);
+            sync_once(log, offset, always);
         always = false;
         log_unlock(log, LOCK_SYNC);
     }
