@@ -2,6 +2,7 @@
 /* See log_kit.h. */
 #include "log_kit.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct log_options kit_options(const struct disk *disk, unsigned boot)
@@ -106,4 +107,29 @@ bool kit_stands(const struct disk *disk, struct log *log, const char *key, const
     if (sight.result != LOG_OK || value == NULL || sight.revision == 0)
         return sight.result == LOG_OK && value == NULL && sight.revision == 0;
     return sight.length == strlen(value) && strcmp(sight.value, value) == 0;
+}
+
+/* The record at a listed offset is the one that its key leads to. */
+static bool is_found(struct log *log, uint64_t offset)
+{
+    char key[KEY_MAX];
+    struct log_record record;
+    if (log_look_back(log, offset, &record) != LOG_OK || record.type != LOG_PUT)
+        return false;
+    size_t length = record.key_length;
+    memcpy(key, record.key, length);
+    return log_find(log, key, length, &record) == LOG_OK && record.offset == offset;
+}
+
+bool kit_agrees(const struct disk *disk, struct log *log)
+{
+    uint64_t *live = NULL;
+    size_t count = 0;
+    if (log_begin(log, /* need= */ 0, kit_deadline(disk)) != LOG_OK)
+        return false;
+    bool agrees = log_live(log, &live, &count) == LOG_OK;
+    for (size_t i = 0; i < count && agrees; i++)
+        agrees = is_found(log, live[i]);
+    free(live);
+    return log_end(log) == LOG_OK && agrees;
 }

@@ -48,5 +48,7 @@ struct kit_sight {
 void kit_look(const struct disk *disk, struct log *log, const char *key, struct kit_sight *out);
 /* Is this what stands? No value: nothing. */
 bool kit_stands(const struct disk *disk, struct log *log, const char *key, const char *value);
+/* Does the index list each key that stands once, and is that what is found under the key? */
+bool kit_agrees(const struct disk *disk, struct log *log);
 
 #endif
