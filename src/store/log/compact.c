@@ -119,14 +119,17 @@ static struct log_home home_now(const struct log *log)
     return home;
 }
 
-static void add_home(struct log_file *next, uint64_t revision, const struct log_home *home)
+/* It has the present time, as the records that have it may all be left behind. */
+static void add_home(const struct log *log, struct log_file *next, uint64_t revision,
+                     const struct log_home *home)
 {
     unsigned char bytes[LOG_HOME_BYTES];
     log_home_encode(home, bytes);
-    struct log_record record = {.type = LOG_HOME,
-                                .bytes = (const char *)bytes,
-                                .length = sizeof bytes,
-                                .written = {.revision = revision, .epoch = home->epoch}};
+    struct log_record record = {
+        .type = LOG_HOME,
+        .bytes = (const char *)bytes,
+        .length = sizeof bytes,
+        .written = {.revision = revision, .time_ms = log_now_ms(log), .epoch = home->epoch}};
     log_file_add(next, &record);
 }
 
@@ -157,7 +160,7 @@ static enum log_result begin_copying(struct log *log, struct copying *copying, u
     if (result != LOG_OK)
         end_copying(copying);
     else if (home != NULL)
-        add_home(&copying->next, revision, home);
+        add_home(log, &copying->next, revision, home);
     return result;
 }
 
