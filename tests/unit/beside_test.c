@@ -57,8 +57,10 @@ static struct beside *open_beside(const char *store, uint64_t session, int64_t p
 {
     char words[512];
     struct text why;
-    struct store_site site = {
-        .clock = {.now_ms = no_time}, .session = session, .patience_ms = 300, .notice = notice};
+    struct store_site site = {.clock = {.now_ms = no_time},
+                              .session = session,
+                              .patience_ms = patience_ms,
+                              .notice = notice};
     text_init(&why, words, sizeof words);
     memset(&heard, 0, sizeof heard);
     struct beside *beside = beside_new(store_find(store), store, &site, &why);
