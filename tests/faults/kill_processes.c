@@ -291,5 +291,6 @@ int main(int argc, char **argv)
     shared->seats[0].session = rig_session(&rig);
     rig_start(&rig, 0, play_newcomer);
     rig_case(&rig, rig_join(&rig, 0), "all keys can be had again within %d ms each", BOUND_MS);
+    rig_say("files in the store's folder: %zu", rig_files(&rig));
     return rig_close(&rig);
 }

@@ -2,6 +2,7 @@
 /* See rig.h. */
 #include "rig.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <ftw.h>
 #include <inttypes.h>
@@ -140,6 +141,18 @@ void rig_say(const char *words, ...)
 bool rig_late(const struct rig *rig)
 {
     return live_now_ms() >= rig->end_at_ms;
+}
+
+size_t rig_files(const struct rig *rig)
+{
+    size_t count = 0;
+    DIR *folder = opendir(rig->folder);
+    if (folder == NULL)
+        die("opendir");
+    while (readdir(folder) != NULL)
+        count++;
+    (void)closedir(folder);
+    return count - 2; /* itself and its parent */
 }
 
 void rig_start(struct rig *rig, size_t seat, rig_work *work)

@@ -19,6 +19,7 @@ enum { APPEND_BYTE = 2, THREADS = 8, EACH = 50 };
 
 static struct {
     unsigned answers, ok, conflicts, trouble, notices;
+    uint64_t last_revision;
     char last_why[256], last_key[64];
 } heard;
 
@@ -35,6 +36,7 @@ static void count(void *caller, const struct store_answer *answer)
 {
     (void)caller;
     heard.answers++;
+    heard.last_revision = answer->written.revision;
     heard.ok += answer->result == ANSWER_OK;
     heard.conflicts += answer->result == ANSWER_CONFLICT;
     heard.trouble += answer->result == ANSWER_TROUBLE;
@@ -89,7 +91,8 @@ static void an_answer_comes_in_a_step_and_not_before(void **state)
     struct beside *beside = open_beside("memory:", /* session= */ 1);
     struct store_request request = create("k");
     beside_submit(beside, &request, count, NULL);
-    (void)usleep(20000);
+    struct timespec moment = {.tv_nsec = 20000000};
+    (void)nanosleep(&moment, NULL);
     assert_int_equal(heard.answers, 0);
     hear(beside, 1);
     assert_int_equal(heard.ok, 1);
@@ -181,11 +184,19 @@ static void a_notice_comes_through(void **state)
     struct beside *waiter = open_beside(url, /* session= */ 5);
     struct beside *other = open_beside(url, /* session= */ 6);
     uint64_t named = 5;
-    struct store_request request = create("offered");
+    struct store_request place = create("offered");
+    beside_submit(waiter, &place, count, NULL);
+    hear(waiter, 1);
+    place.condition = (struct condition){.kind = IF_REVISION, .revision = heard.last_revision};
+    beside_submit(waiter, &place, count, NULL);
+    hear(waiter, 2);
+    struct store_request request = place;
+    request.condition.revision = heard.last_revision;
     request.poke = &named;
     request.poke_count = 1;
     beside_submit(other, &request, count, NULL);
-    hear(other, 1);
+    hear(other, 3);
+    assert_int_equal(heard.ok, 3);
     for (int i = 0; i < 100 && heard.notices == 0; i++) {
         struct pollfd wait = {.fd = beside_fd(waiter), .events = POLLIN};
         (void)poll(&wait, 1, /* timeout= */ 50);
