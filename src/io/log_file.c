@@ -178,6 +178,74 @@ int log_file_find(struct log_file *file, const char *key, size_t length, struct 
     return error;
 }
 
+void log_file_add_home(struct log_file *file, const struct log_home *home,
+                       const struct stamp *written, uint64_t file_length)
+{
+    unsigned char bytes[LOG_HOME_BYTES];
+    struct log_record record = {.type = LOG_HOME,
+                                .bytes = (const char *)bytes,
+                                .length = sizeof bytes,
+                                .written = *written,
+                                .synced = file->end,
+                                .file_length = file_length};
+    log_home_encode(home, bytes);
+    log_file_add(file, &record);
+}
+
+int log_file_complete(struct log_file *file, uint64_t length)
+{
+    unsigned char head[LOG_START] = {0};
+    int error = log_file_write(file);
+    file->header.tail = file->end;
+    file->header.length = length;
+    log_header_encode(&file->header, head);
+    if (error == 0)
+        error = log_file_fill(file, file->end, length);
+    if (error == 0)
+        error = disk_write(file->disk, file->file, head, sizeof head, /* offset= */ 0);
+    return error == 0 ? file->disk->sync(file->disk->owner, file->file) : error;
+}
+
+/* An intact record that says: by then, what you cannot read was on the disk. */
+static int refuse_witness(struct log_file *file, const unsigned char *bytes, size_t length,
+                          uint64_t offset)
+{
+    struct log_record record;
+    uint64_t number = file->header.generation;
+    enum log_reading reading = log_record_decode(bytes, length, offset, number, &record);
+    if (reading == LOG_READ_SHORT) {
+        int64_t got = disk_read(file->disk, file->file, file->scratch, LOG_RECORD_MOST, offset);
+        if (got < 0)
+            return (int)got;
+        reading = log_record_decode(file->scratch, (size_t)got, offset, number, &record);
+    }
+    bool intact = reading == LOG_READ_OK || reading == LOG_READ_UNKNOWN;
+    return intact && record.synced > file->end ? bad_at(file, file->end) : 0;
+}
+
+int log_file_look_behind(struct log_file *file, uint64_t limit, uint64_t *out_last)
+{
+    static const unsigned char zeros[LOG_ALIGN];
+    unsigned char window[LOG_START + LOG_HEAD];
+    *out_last = file->end;
+    for (uint64_t at = file->end; at < limit; at += LOG_START) {
+        int64_t got = disk_read(file->disk, file->file, window, sizeof window, at);
+        if (got < 0)
+            return (int)got;
+        for (size_t i = 0; i < LOG_START && i < (size_t)got; i += LOG_ALIGN) {
+            size_t left = (size_t)got - i;
+            size_t length = left < LOG_ALIGN ? left : LOG_ALIGN;
+            if (memcmp(window + i, zeros, length) == 0)
+                continue;
+            *out_last = at + i + length;
+            int error = refuse_witness(file, window + i, left, at + i);
+            if (error != 0)
+                return error;
+        }
+    }
+    return 0;
+}
+
 bool log_reader_init(struct log_reader *reader, const struct log_file *file, uint64_t limit)
 {
     *reader = (struct log_reader){.disk = file->disk,

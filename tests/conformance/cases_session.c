@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { SOON_MS = 3000, QUIET_MS = 60 };
+enum { QUIET_MS = 60 };
 
 static bool is_dead(const struct store_answer *answer, uint64_t session)
 {
@@ -20,7 +20,7 @@ static bool is_dead(const struct store_answer *answer, uint64_t session)
 /* Reads until the seat hears it: a session's end may take the store a moment. */
 static const struct store_answer *expect_dead(unsigned seat, const char *key, uint64_t session)
 {
-    int64_t until_ms = suite_now_ms() + SOON_MS;
+    int64_t until_ms = suite_now_ms() + suite_soon_ms();
     const struct store_answer *answer = ask(seat, reading(key));
     while (!is_dead(answer, session) && suite_now_ms() < until_ms) {
         suite_sleep(5);
@@ -141,7 +141,7 @@ static void forget_notices(void)
 
 static void expect_woken(unsigned seat, const char *key)
 {
-    struct tidings tidings = seat_notices(seat, /* wanted= */ 1, SOON_MS);
+    struct tidings tidings = seat_notices(seat, /* wanted= */ 1, suite_soon_ms());
     EXPECT(tidings.count == 1);
     EXPECT(strcmp(tidings.list[0].answer.key, key) == 0);
     EXPECT(seat_notices(seat, /* wanted= */ 1, QUIET_MS).count == 0);
@@ -219,11 +219,11 @@ static const struct trial trials[] = {
     {"session: only the bound ends with its process (rule 11)",
      only_the_bound_ends_with_its_process, STORE_SESSIONS, true},
     {"poke: who is named is woken once", who_is_named_is_woken_once,
-     STORE_SESSIONS | STORE_WATCHES | STORE_DELETES, true},
+     STORE_SESSIONS | STORE_WATCHES | STORE_DELETES, false},
     {"poke: several are named and woken", several_are_named_and_woken,
-     STORE_SESSIONS | STORE_WATCHES, true},
+     STORE_SESSIONS | STORE_WATCHES, false},
     {"poke: what was refused wakes nobody", what_was_refused_wakes_nobody,
-     STORE_SESSIONS | STORE_WATCHES, true},
+     STORE_SESSIONS | STORE_WATCHES, false},
     {"poke: who is gone cannot be woken", who_is_gone_cannot_be_woken,
      STORE_SESSIONS | STORE_WATCHES, true},
 };

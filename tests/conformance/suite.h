@@ -44,6 +44,9 @@ struct store_facts suite_facts(void);
 int64_t suite_short_ms(void);
 void suite_outlive(int64_t ttl_ms);
 
+/* Within this time what has to happen happens. */
+int64_t suite_soon_ms(void);
+
 /* Keys: of this case, or only of this run. */
 const char *key_named(const char *name);
 const char *run_prefix(void);

@@ -35,87 +35,6 @@ static struct fake_event *record(struct fake_disk *disk, enum fake_kind kind, in
     return event;
 }
 
-/* Content. */
-
-static void *allocate(size_t size)
-{
-    void *memory = calloc(1, size);
-    if (memory == NULL)
-        abort();
-    return memory;
-}
-
-static void grow(struct fake_file *file, uint64_t size)
-{
-    size_t needed = size > DISK_PAGE ? (size_t)size - DISK_PAGE : 0;
-    if (needed > file->room) {
-        size_t room = needed + needed / 2;
-        unsigned char *larger = allocate(room);
-        if (file->room > 0)
-            memcpy(larger, file->rest, file->room);
-        free(file->rest);
-        file->rest = larger;
-        file->room = room;
-    }
-    if (size > file->size)
-        file->size = size;
-}
-
-/* The part of [offset, offset + length) in the first page. */
-static size_t part_in_page(size_t length, uint64_t offset)
-{
-    if (offset >= DISK_PAGE)
-        return 0;
-    return length < DISK_PAGE - offset ? length : (size_t)(DISK_PAGE - offset);
-}
-
-void fake_file_put(struct fake_file *file, const void *bytes, size_t length, uint64_t offset)
-{
-    size_t front = part_in_page(length, offset);
-    if (length == 0)
-        return;
-    grow(file, offset + length);
-    if (front > 0)
-        memcpy(file->page + offset, bytes, front);
-    if (length > front)
-        memcpy(file->rest + (offset + front - DISK_PAGE), (const char *)bytes + front,
-               length - front);
-}
-
-size_t fake_file_get(const struct fake_file *file, void *bytes, size_t length, uint64_t offset)
-{
-    if (offset >= file->size)
-        return 0;
-    size_t count = length < file->size - offset ? length : (size_t)(file->size - offset);
-    size_t front = part_in_page(count, offset);
-    if (front > 0)
-        memcpy(bytes, file->page + offset, front);
-    if (count > front)
-        memcpy((char *)bytes + front, file->rest + (offset + front - DISK_PAGE), count - front);
-    return count;
-}
-
-static struct fake_file new_file(void)
-{
-    return (struct fake_file){.page = allocate(DISK_PAGE)};
-}
-
-static void drop_file(struct fake_file *file)
-{
-    free(file->page);
-    free(file->rest);
-    *file = (struct fake_file){0};
-}
-
-static void copy_content(struct fake_file *to, const struct fake_file *from)
-{
-    memcpy(to->page, from->page, DISK_PAGE);
-    grow(to, from->size);
-    to->size = from->size;
-    if (from->size > DISK_PAGE)
-        memcpy(to->rest, from->rest, from->size - DISK_PAGE);
-}
-
 /* Names. */
 
 static int find_name(const struct fake_disk *disk, const char *suffix)
@@ -173,7 +92,7 @@ static int make_file(struct fake_disk *disk, const char *suffix)
 {
     ASSERT(disk->file_count < FAKE_FILES);
     int file = (int)disk->file_count++;
-    disk->files[file] = new_file();
+    disk->files[file] = fake_file_new();
     disk->files[file].fleeting = disk->is_fleeting(suffix);
     set_name(disk, suffix, file);
     text_copy(record(disk, FAKE_NAMED, file)->name, FAKE_NAME, suffix);
@@ -244,7 +163,9 @@ static int64_t write_some(void *owner, int opened, const void *bytes, size_t len
         length /= 2;
     if (disk->recording && length > 0) {
         struct fake_event *event = record(disk, FAKE_WRITE, file);
-        event->bytes = allocate(length);
+        event->bytes = malloc(length);
+        if (event->bytes == NULL)
+            abort();
         memcpy(event->bytes, bytes, length);
         event->offset = offset;
         event->length = length;
@@ -412,7 +333,7 @@ void fake_disk_init(struct fake_disk *disk)
 void fake_disk_done(struct fake_disk *disk)
 {
     for (size_t i = 0; i < disk->file_count; i++)
-        drop_file(&disk->files[i]);
+        fake_file_drop(&disk->files[i]);
     for (size_t i = 0; i < disk->event_count; i++)
         free(disk->events[i].bytes);
     disk->file_count = disk->event_count = disk->name_count = 0;
@@ -441,9 +362,9 @@ void fake_disk_copy(struct fake_disk *to, const struct fake_disk *from)
     to->name_count = from->name_count;
     memcpy(to->names, from->names, sizeof to->names);
     for (size_t i = 0; i < from->file_count; i++) {
-        to->files[i] = new_file();
+        to->files[i] = fake_file_new();
         to->files[i].fleeting = from->files[i].fleeting;
-        copy_content(&to->files[i], &from->files[i]);
+        fake_file_copy(&to->files[i], &from->files[i]);
     }
 }
 
@@ -519,7 +440,7 @@ static void lose_fleeting(struct fake_disk *out, const struct fake_disk *disk,
         if (fleeting == FLEETING_ABSENT)
             out->names[i] = out->names[--out->name_count];
         else if (fleeting == FLEETING_LATEST)
-            copy_content(file, &disk->files[index]);
+            fake_file_copy(file, &disk->files[index]);
         else if (fleeting == FLEETING_ZEROS) {
             memset(file->page, 0, DISK_PAGE);
             if (file->room > 0)
@@ -538,7 +459,7 @@ void fake_disk_image(const struct fake_disk *disk, const struct fake_disk *base,
     out->boot_ms = 0;
     out->wall_ms = disk->wall_ms;
     for (size_t i = out->file_count; i < disk->file_count; i++) {
-        out->files[i] = new_file();
+        out->files[i] = fake_file_new();
         out->files[i].fleeting = disk->files[i].fleeting;
     }
     out->file_count = disk->file_count;

@@ -91,6 +91,13 @@ struct fake_choice {
     enum fake_fleeting fleeting;
 };
 
+/* Content, past all events and failures: to look at, or to damage it. */
+struct fake_file fake_file_new(void);
+void fake_file_drop(struct fake_file *file);
+size_t fake_file_get(const struct fake_file *file, void *bytes, size_t length, uint64_t offset);
+void fake_file_put(struct fake_file *file, const void *bytes, size_t length, uint64_t offset);
+void fake_file_copy(struct fake_file *to, const struct fake_file *from);
+
 void fake_disk_init(struct fake_disk *disk);
 void fake_disk_done(struct fake_disk *disk);
 /* Something that our caller was told, in the same stream as the writes. */
@@ -98,9 +105,6 @@ void fake_disk_note(struct fake_disk *disk, unsigned note);
 size_t fake_disk_open_files(const struct fake_disk *disk);
 /* The file of that suffix, or NULL. */
 struct fake_file *fake_disk_file(struct fake_disk *disk, const char *suffix);
-/* Bytes of a file, past all events and failures: to look at, or to damage it. */
-size_t fake_file_get(const struct fake_file *file, void *bytes, size_t length, uint64_t offset);
-void fake_file_put(struct fake_file *file, const void *bytes, size_t length, uint64_t offset);
 /* A second disk with the same files and clocks, nobody having any of them open. */
 void fake_disk_copy(struct fake_disk *to, const struct fake_disk *from);
 

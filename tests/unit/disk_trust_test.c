@@ -68,18 +68,18 @@ static void our_own_links_lead_to_a_folder(void **state)
 
 static void a_path_may_begin_where_we_are(void **state)
 {
-    char before[4096];
     (void)state;
+    int before = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_true(before >= 0);
     make_folder("sub", 0700);
-    assert_non_null(getcwd(before, sizeof before));
     assert_int_equal(chdir(kit_path("sub")), 0);
     assert_true(accepts("f"));
     assert_true(accepts("../f"));
     assert_true(kit_refuses("no/f", "No such file"));
     assert_int_equal(rmdir(kit_path("sub")), 0);
     assert_true(kit_refuses("f", "the current folder is gone"));
-    assert_int_equal(chdir("/"), 0);
-    assert_int_equal(chdir(before), 0);
+    assert_int_equal(fchdir(before), 0);
+    (void)close(before);
 }
 
 static void links_in_a_circle_have_an_end(void **state)

@@ -26,7 +26,9 @@ enum {
     WATCHES_MAX = 64,
     HISTORY_MOST = 100,
     WHY_MOST = 512,
-    PATIENCE_MS = 10000, /* when the site does not say */
+    PATIENCE_MS = 10000,  /* when the site does not say */
+    RENEWAL = 1024,       /* about; a longer one takes of the reserve */
+    TEND_AGAIN_MS = 1000, /* after it failed, as on a full disk */
 };
 
 struct job {
@@ -34,6 +36,7 @@ struct job {
     store_done *done;
     void *caller;
     enum answer result;
+    bool wrote;               /* then it knows who was alive */
     struct log_record record; /* what stands, or stood at a conflict */
     char *bytes;              /* of it, ours */
     uint64_t *live;           /* list: where all that stands is, ours */
@@ -46,6 +49,8 @@ struct watch {
     store_done *done;
     void *caller;
 };
+
+enum tended { TENDING, TENDED, TENDED_IN_VAIN };
 
 struct file {
     uint32_t magic;
@@ -64,7 +69,8 @@ struct file {
     uint64_t told;                     /* the revision up to which watchers were told … */
     uint64_t told_generation, told_at; /* … and where it is */
     bool tending;
-    _Atomic bool tended;
+    _Atomic int tended; /* enum tended */
+    int64_t tend_after_ms;
     pthread_t tender;
     char *path; /* of the URL, ours */
     struct record scratch;
@@ -72,10 +78,14 @@ struct file {
     char why[WHY_MOST];
 };
 
+static int64_t patience_of(const struct file *file)
+{
+    return file->site.patience_ms > 0 ? file->site.patience_ms : PATIENCE_MS;
+}
+
 static int64_t deadline_of(const struct file *file)
 {
-    int64_t patience = file->site.patience_ms > 0 ? file->site.patience_ms : PATIENCE_MS;
-    return file->disk.boot_ms(file->disk.owner) + patience;
+    return file->disk.boot_ms(file->disk.owner) + patience_of(file);
 }
 
 static const char *explain(struct file *file, enum log_result result)
@@ -87,6 +97,13 @@ static const char *explain(struct file *file, enum log_result result)
     text_add(&text, ": ");
     log_explain(file->log, result, &text);
     return file->why;
+}
+
+static void listen_to(const struct file *file, int source)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    if (file->events >= 0 && source >= 0)
+        (void)epoll_ctl(file->events, EPOLL_CTL_ADD, source, &event);
 }
 
 /* Answers. */
@@ -118,7 +135,7 @@ static void tell(struct file *file, const struct job *job, struct store_answer *
     uint64_t dead[GRANTS_MAX + PLACES_MAX];
     answer->now_ms = log_now_ms(file->log);
     answer->dead_sessions = dead;
-    answer->dead_count = find_dead(file, answer, dead);
+    answer->dead_count = job->wrote ? 0 : find_dead(file, answer, dead);
     job->done(job->caller, answer);
 }
 
@@ -164,6 +181,7 @@ static enum log_result write_record(struct file *file, struct job *job,
     if (result != LOG_OK)
         return result;
     job->result = ANSWER_OK;
+    job->wrote = true;
     job->record = (struct log_record){.type = length > 0 ? LOG_PUT : LOG_ERASE,
                                       .bytes = bytes,
                                       .length = length,
@@ -266,6 +284,8 @@ static void add_watch(struct file *file, const struct job *job)
                             .caller = job->caller};
     if (file->watch_count++ == 0) {
         file->told = watch->after;
+        file->changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+        listen_to(file, file->changes);
         follow_changes(file);
     }
     struct store_answer answer = {.result = ANSWER_OK, .more = true};
@@ -292,11 +312,23 @@ static void answer_job(struct file *file, const struct job *job)
     }
 }
 
+/* Only who takes a place has to be woken, and that is such a write. */
+static void prepare(struct file *file, const struct job *job)
+{
+    if (job->request.verb != VERB_STORE_SWAP || job->request.condition.kind != IF_REVISION ||
+        file->wakeup.file >= 0)
+        return;
+    wakeup_init(&file->wakeup, &file->disk, file->site.session);
+    listen_to(file, file->wakeup.file);
+}
+
 /* One lock, one write, one sync, then the answers. */
 static void take_turn(struct file *file, struct job *jobs, size_t count, uint64_t need)
 {
     int64_t deadline_ms = deadline_of(file);
     enum log_result results[JOBS_MAX];
+    for (size_t i = 0; i < count; i++)
+        prepare(file, &jobs[i]);
     enum log_result all = log_begin(file->log, need, deadline_ms);
     for (size_t i = 0; i < count && all == LOG_OK; i++)
         results[i] = look_and_write(file, &jobs[i]);
@@ -365,22 +397,27 @@ static void *tend(void *state)
     struct text why;
     text_init(&why, unsaid, sizeof unsaid);
     /* What fails here fails again, with words, for whoever needs the room. */
-    if (log_open(&file->options, deadline_of(file), &log, &why) == LOG_OK) {
-        (void)log_tend(log, deadline_of(file));
+    enum log_result result = log_open(&file->options, deadline_of(file), &log, &why);
+    if (result == LOG_OK) {
+        result = log_tend(log, patience_of(file));
         log_close(&log);
     }
-    atomic_store(&file->tended, true);
+    atomic_store(&file->tended, result == LOG_OK ? TENDED : TENDED_IN_VAIN);
     return NULL;
 }
 
 static void start_tending(struct file *file)
 {
     sigset_t all, before;
-    if (file->tending && atomic_load(&file->tended))
+    int64_t now_ms = file->disk.boot_ms(file->disk.owner);
+    int tended = atomic_load(&file->tended);
+    if (file->tending && tended != TENDING) {
         file->tending = pthread_join(file->tender, NULL) != 0;
-    if (file->tending || !log_wants_tending(file->log))
+        file->tend_after_ms = tended == TENDED ? 0 : now_ms + TEND_AGAIN_MS;
+    }
+    if (file->tending || now_ms < file->tend_after_ms || !log_wants_tending(file->log))
         return;
-    atomic_store(&file->tended, false);
+    atomic_store(&file->tended, TENDING);
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     file->tending = pthread_create(&file->tender, NULL, tend, file) == 0;
@@ -403,7 +440,7 @@ static void submit(void *state, const struct store_request *request, store_done 
 static uint64_t weight_of(const struct store_request *request)
 {
     bool writes = request->verb == VERB_STORE_SWAP || request->verb == VERB_STORE_DELETE;
-    size_t length = request->condition.kind == IF_GRANT ? RECORD_MAX : request->length;
+    size_t length = request->condition.kind == IF_GRANT ? RENEWAL : request->length;
     return writes ? log_record_size(strlen(request->key), length) : 0;
 }
 
@@ -438,7 +475,7 @@ static void step(void *state)
     while (wakeup_next(&file->wakeup, buffer, sizeof buffer))
         if (file->site.notice != NULL)
             file->site.notice(file->site.owner, buffer);
-    while (file->changes >= 0 && read(file->changes, buffer, sizeof buffer) > 0) {
+    while (file->watch_count > 0 && read(file->changes, buffer, sizeof buffer) > 0) {
     }
     run_jobs(file);
     if (file->watch_count > 0) {
@@ -481,13 +518,6 @@ static void close_file(void *state)
     file->magic = 0;
 }
 
-static void listen_to(const struct file *file, int source)
-{
-    struct epoll_event event = {.events = EPOLLIN};
-    if (file->events >= 0 && source >= 0)
-        (void)epoll_ctl(file->events, EPOLL_CTL_ADD, source, &event);
-}
-
 static bool open_file(void *state, const char *url, const struct store_site *site, struct text *why)
 {
     struct file *file = state;
@@ -519,10 +549,7 @@ static bool open_file(void *state, const char *url, const struct store_site *sit
     file->magic = FILE_MAGIC;
     file->alive = site->session != 0 ? log_session_keep(file->log, site->session) : -1;
     file->events = epoll_create1(EPOLL_CLOEXEC);
-    file->changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    wakeup_init(&file->wakeup, &file->disk, site->session);
-    listen_to(file, file->wakeup.file);
-    listen_to(file, file->changes);
+    file->changes = file->wakeup.file = -1;
     if (file->alive < 0 && site->session != 0) {
         text_add(why, "cannot keep the session alive, which another process has, or no descriptor");
         close_file(file);

@@ -32,23 +32,12 @@ void log_take_over(struct log *log, uint64_t length)
     log_publish(log);
 }
 
-/* Everything behind the records that is to be on the disk before the file gets its name. */
+/* All that is to be on the disk before the file gets its name. */
 static enum log_result complete(struct log *log, struct log_file *next)
 {
-    unsigned char head[LOG_START] = {0};
-    const struct disk *disk = log->options.disk;
-    int error = log_file_write(next);
-    next->header.tail = next->end;
-    next->header.length =
-        round_up(next->end + log->options.reserve + log->options.segment / 4, log->options.segment);
-    log_header_encode(&next->header, head);
-    if (error == 0)
-        error = log_file_fill(next, next->end, next->header.length);
-    if (error == 0)
-        error = disk_write(disk, next->file, head, sizeof head, /* offset= */ 0);
-    if (error == 0)
-        error = disk->sync(disk->owner, next->file);
-    return log_failed(log, "make a new file", error);
+    uint64_t least = next->end + log->options.reserve + log->options.segment / 4;
+    uint64_t length = round_up(least, log->options.segment);
+    return log_failed(log, "make a new file", log_file_complete(next, length));
 }
 
 static struct log_header header_after(const struct log *log, uint32_t slots, uint64_t ceiling)
@@ -119,17 +108,6 @@ static struct log_home home_now(const struct log *log)
     return home;
 }
 
-static void add_home(struct log_file *next, uint64_t revision, const struct log_home *home)
-{
-    unsigned char bytes[LOG_HOME_BYTES];
-    log_home_encode(home, bytes);
-    struct log_record record = {.type = LOG_HOME,
-                                .bytes = (const char *)bytes,
-                                .length = sizeof bytes,
-                                .written = {.revision = revision, .epoch = home->epoch}};
-    log_file_add(next, &record);
-}
-
 static void end_copying(struct copying *copying)
 {
     log_reader_done(&copying->reader);
@@ -157,7 +135,8 @@ static enum log_result begin_copying(struct log *log, struct copying *copying, u
     if (result != LOG_OK)
         end_copying(copying);
     else if (home != NULL)
-        add_home(&copying->next, revision, home);
+        log_file_add_home(&copying->next, home, &(struct stamp){.revision = revision},
+                          /* length= */ 0);
     return result;
 }
 
@@ -193,8 +172,13 @@ static enum log_result switch_over(struct log *log, struct log_file *next)
     return LOG_OK;
 }
 
+static int64_t deadline_in(const struct log *log, int64_t patience_ms)
+{
+    return log->options.disk->boot_ms(log->options.disk->owner) + patience_ms;
+}
+
 /* The bulk, then what came meanwhile, until little is left. */
-static enum log_result copy_bulk(struct log *log, struct copying *copying, int64_t deadline_ms)
+static enum log_result copy_bulk(struct log *log, struct copying *copying, int64_t patience_ms)
 {
     enum log_result result = LOG_OK;
     for (int tries = 0; result == LOG_OK && tries < TRIES_MOST; tries++) {
@@ -203,7 +187,7 @@ static enum log_result copy_bulk(struct log *log, struct copying *copying, int64
             return LOG_REMOVED;
         if (tries > 0 && end - copying->reader.at < log->options.segment / 8)
             break;
-        result = log_sync_to(log, end, /* always= */ false, deadline_ms);
+        result = log_sync_to(log, end, /* always= */ false, deadline_in(log, patience_ms));
         uint64_t recent = end > log->options.window ? end - log->options.window : 0;
         copying->reader.limit = end;
         if (result == LOG_OK)
@@ -231,7 +215,7 @@ static enum log_result finish(struct log *log, struct copying *copying, uint64_t
     return result == LOG_OK ? switch_over(log, next) : result;
 }
 
-static enum log_result compact(struct log *log, int64_t deadline_ms)
+static enum log_result compact(struct log *log, int64_t patience_ms)
 {
     struct copying copying;
     struct log_home home = home_now(log);
@@ -240,16 +224,16 @@ static enum log_result compact(struct log *log, int64_t deadline_ms)
         begin_copying(log, &copying, atomic_load(&log->shared->revision), &home);
     if (result != LOG_OK)
         return result;
-    result = copy_bulk(log, &copying, deadline_ms);
+    result = copy_bulk(log, &copying, patience_ms);
     if (result == LOG_OK)
         result = complete(log, &copying.next);
     if (result == LOG_OK)
         result = log_failed(log, "make an index",
                             slots_save(&copying.next.slots, ".index.new", number + 1));
     if (result == LOG_OK)
-        result = log_lock(log, LOCK_APPEND, deadline_ms);
+        result = log_lock(log, LOCK_APPEND, deadline_in(log, patience_ms));
     if (result == LOG_OK) {
-        result = log_settle(log, deadline_ms);
+        result = log_settle(log, deadline_in(log, patience_ms));
         if (result == LOG_OK)
             result = finish(log, &copying, number);
         log_unlock(log, LOCK_APPEND);
@@ -261,14 +245,13 @@ static enum log_result compact(struct log *log, int64_t deadline_ms)
 enum log_result log_replace(struct log *log)
 {
     struct past past = {.revision = atomic_load(&log->shared->revision)};
-    uint64_t word = atomic_load(&log->shared->synced);
-    bool known = word > log_word(log->now.header.generation, 0);
-    uint64_t limit = known ? word & LOG_OFFSET_MAX : UINT64_MAX;
+    uint64_t synced = log_offset(log, &log->shared->synced);
+    uint64_t limit = synced != 0 ? synced : UINT64_MAX; /* in a new boot all came from the disk */
     enum log_result result =
         log_failed(log, "index", slots_build(&log->now.slots, log->now.header.slots));
     if (result == LOG_OK)
         result = log_scan(log, limit, &past);
-    if (result == LOG_OK && known && log->now.end < limit)
+    if (result == LOG_OK && log->now.end < synced)
         result = log_damaged_at(log, log->now.end);
     struct copying copying;
     if (result == LOG_OK)
@@ -321,9 +304,10 @@ bool log_wants_tending(const struct log *log)
            (end - tail > most || full || short_of_room);
 }
 
-enum log_result log_tend(struct log *log, int64_t deadline_ms)
+enum log_result log_tend(struct log *log, int64_t patience_ms)
 {
-    enum log_result result = log_begin(log, log->options.segment / 4, deadline_ms);
+    enum log_result result =
+        log_begin(log, log->options.segment / 4, deadline_in(log, patience_ms));
     if (result != LOG_OK)
         return result;
     (void)log_end(log);
@@ -333,7 +317,7 @@ enum log_result log_tend(struct log *log, int64_t deadline_ms)
     if (result == LOG_LOCKED)
         return LOG_OK;
     if (result == LOG_OK) {
-        result = compact(log, deadline_ms);
+        result = compact(log, patience_ms);
         log_unlock(log, LOCK_COMPACT);
     }
     return result;

@@ -115,9 +115,26 @@ bool log_is_poisoned(const struct log *log, uint64_t generation)
     return atomic_load(&log->shared->poisoned) >= generation;
 }
 
+/* Somebody died in a sync, and nobody heard whether it failed: what it was about is written again,
+ * if it can still be read. */
+static bool write_again(struct log *log)
+{
+    struct log_reader reader;
+    struct log_record record;
+    bool fine = log_reader_init(&reader, &log->now, atomic_load(&log->shared->end));
+    reader.at = log_offset(log, &log->shared->synced);
+    while (fine && reader.at < reader.limit) {
+        uint64_t offset = reader.at;
+        fine = log_reader_next(&reader, &record) == LOG_READ_OK &&
+               disk_write(log->options.disk, log->now.file, record.key - LOG_HEAD,
+                          reader.at - offset, offset) == 0;
+    }
+    log_reader_done(&reader);
+    return fine;
+}
+
 /* Under the sync lock. After a failure the system forgets what it could not write and says so
- * once: the next sync would succeed, and mean nothing. So a begun one that did not end counts as
- * failed, too. */
+ * once: the next sync would succeed, and mean nothing. So nobody may sync this file again. */
 static void sync_once(struct log *log, uint64_t offset)
 {
     struct log_shared *shared = log->shared;
@@ -151,7 +168,8 @@ enum log_result log_sync_to(struct log *log, uint64_t offset, bool always, int64
         enum log_result result = log_lock(log, LOCK_SYNC, deadline_ms);
         if (result != LOG_OK)
             return result;
-        log_raise(&shared->poisoned, atomic_load(&shared->syncing));
+        if (atomic_load(&shared->syncing) == number && !write_again(log))
+            log_raise(&shared->poisoned, number);
         covered = atomic_load(&shared->synced) >= log_word(number, offset);
         if (!log_is_poisoned(log, number) && (always || !covered))
             sync_once(log, offset);

@@ -32,7 +32,7 @@ struct log_shared {
     _Atomic uint64_t attachment; /* counts new files: everybody opens them again */
     _Atomic uint64_t generation, tail, end, chain, revision, used;
     _Atomic uint64_t synced, ready, ceiling;
-    _Atomic uint64_t syncing;  /* a sync was begun; when its lock is free, it failed */
+    _Atomic uint64_t syncing;  /* a sync was begun; when its lock is free, somebody died in it */
     _Atomic uint64_t poisoned; /* the generation that is, and all before it */
     _Atomic uint64_t base_ms, foreign_before, epoch;
     _Atomic uint32_t turn[LOCK_COUNT], owner[LOCK_COUNT];
