@@ -17,8 +17,6 @@
 #include <time.h>
 #include <unistd.h>
 
-static const struct store_driver *const drivers[] = {&file_driver};
-
 static _Noreturn void die(const char *what)
 {
     (void)printf("not ok - %s: %s\n", what, strerror(errno));
@@ -56,11 +54,7 @@ static void read_options(struct rig *rig, int argc, char **argv)
         else
             usage(argv[0]);
     }
-    for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++) {
-        size_t length = strlen(drivers[i]->scheme);
-        if (strncmp(scheme, drivers[i]->scheme, length) == 0 && strcmp(scheme + length, ":") == 0)
-            rig->driver = drivers[i];
-    }
+    rig->driver = store_find(scheme);
     if (rig->driver == NULL || rig->rounds == 0)
         usage(argv[0]);
 }
