@@ -16,7 +16,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { READS_MOST = 256 }; /* for one call; more than a pipe can hold of what is passed over */
+enum {
+    NAME_MOST = 288,
+    READS_MOST = 256
+}; /* for one call; more than a pipe can hold of what is passed over */
 
 struct message {
     uint16_t length;
@@ -83,22 +86,21 @@ void wakeup_done(struct wakeup *wakeup)
     *wakeup = (struct wakeup){.folder = -1, .file = -1};
 }
 
-void wakeup_send(const struct wakeup *wakeup, const struct disk *disk, uint64_t session,
-                 const char *words)
+void wakeup_send(const struct disk *disk, uint64_t session, const char *words)
 {
     struct message message;
     struct hush hush;
-    char name[sizeof wakeup->name];
+    char name[NAME_MOST];
     const struct real_disk *real = disk_inside(disk);
     size_t length = strlen(words);
     ASSERT(length <= sizeof message.words);
-    if (real == NULL || wakeup->folder < 0)
+    if (real == NULL)
         return;
     message.length = (uint16_t)length;
     memcpy(message.words, words, length);
     add_name(name, sizeof name, real, session);
     int file =
-        openat(wakeup->folder, name, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+        openat(real->folder.file, name, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
     bool unread = file < 0 && errno == ENXIO;
     if (file >= 0 && is_fine(real, file)) {
         hush_begin(&hush, SIGPIPE);
@@ -108,7 +110,17 @@ void wakeup_send(const struct wakeup *wakeup, const struct disk *disk, uint64_t 
     if (file >= 0)
         (void)close(file);
     if (unread)
-        (void)unlinkat(wakeup->folder, name, /* flags= */ 0);
+        (void)unlinkat(real->folder.file, name, /* flags= */ 0);
+}
+
+void wakeup_forget(const struct disk *disk, uint64_t session)
+{
+    char name[NAME_MOST];
+    const struct real_disk *real = disk_inside(disk);
+    if (real == NULL)
+        return;
+    add_name(name, sizeof name, real, session);
+    (void)unlinkat(real->folder.file, name, /* flags= */ 0);
 }
 
 /* Every write is whole, so what comes after this begins with a length again. */

@@ -10,7 +10,7 @@
 #include "store/log/log.h"
 #include "wire/record_codec.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -36,6 +36,7 @@ struct job {
     store_done *done;
     void *caller;
     enum answer result;
+    int64_t now_ms;           /* when it was looked at: later, a renewal may have come */
     bool wrote;               /* then it knows who was alive */
     struct log_record record; /* what stands, or stood at a conflict */
     char *bytes;              /* of it, ours */
@@ -127,13 +128,15 @@ static size_t find_dead(struct file *file, const struct store_answer *answer, ui
     for (size_t i = 0; i < record->place_count; i++)
         if (!log_session_lives(file->log, record->places[i].session))
             out[count++] = record->places[i].session;
+    for (size_t i = 0; i < count; i++)
+        wakeup_forget(&file->disk, out[i]);
     return count;
 }
 
 static void tell(struct file *file, const struct job *job, struct store_answer *answer)
 {
     uint64_t dead[GRANTS_MAX + PLACES_MAX];
-    answer->now_ms = log_now_ms(file->log);
+    answer->now_ms = job->now_ms;
     answer->dead_sessions = dead;
     answer->dead_count = job->wrote ? 0 : find_dead(file, answer, dead);
     job->done(job->caller, answer);
@@ -181,6 +184,7 @@ static enum log_result write_record(struct file *file, struct job *job,
     if (result != LOG_OK)
         return result;
     job->result = ANSWER_OK;
+    job->now_ms = written.time_ms;
     job->wrote = true;
     job->record = (struct log_record){.type = length > 0 ? LOG_PUT : LOG_ERASE,
                                       .bytes = bytes,
@@ -193,6 +197,7 @@ static enum log_result look_and_write(struct file *file, struct job *job)
 {
     const struct store_request *request = &job->request;
     struct log_record *record = &job->record;
+    job->now_ms = log_now_ms(file->log);
     if (request->verb == VERB_STORE_LIST)
         return log_live(file->log, &job->live, &job->live_count);
     enum log_result result = log_find(file->log, request->key, strlen(request->key), record);
@@ -201,7 +206,7 @@ static enum log_result look_and_write(struct file *file, struct job *job)
     struct standing standing = {.bytes = record->type == LOG_PUT ? record->bytes : NULL,
                                 .length = record->length,
                                 .written = record->written,
-                                .now_ms = log_now_ms(file->log)};
+                                .now_ms = job->now_ms};
     bool writes = request->verb == VERB_STORE_SWAP || request->verb == VERB_STORE_DELETE;
     job->result = writes ? ANSWER_CONFLICT : ANSWER_OK;
     if (writes && condition_holds(request, &standing, &file->scratch))
@@ -308,7 +313,7 @@ static void answer_job(struct file *file, const struct job *job)
     default:
         tell_record(file, job, &job->record, &answer);
         for (size_t i = 0; i < job->request.poke_count && job->result == ANSWER_OK; i++)
-            wakeup_send(&file->wakeup, &file->disk, job->request.poke[i], job->request.key);
+            wakeup_send(&file->disk, job->request.poke[i], job->request.key);
     }
 }
 
@@ -326,7 +331,7 @@ static void prepare(struct file *file, const struct job *job)
 static void take_turn(struct file *file, struct job *jobs, size_t count, uint64_t need)
 {
     int64_t deadline_ms = deadline_of(file);
-    enum log_result results[JOBS_MAX];
+    enum log_result results[JOBS_MAX] = {LOG_OK};
     for (size_t i = 0; i < count; i++)
         prepare(file, &jobs[i]);
     enum log_result all = log_begin(file->log, need, deadline_ms);
@@ -347,14 +352,14 @@ static void take_turn(struct file *file, struct job *jobs, size_t count, uint64_
     }
 }
 
-static void tell_change(struct file *file, const struct log_record *record)
+static void tell_change(struct file *file, const struct log_record *record, int64_t now_ms)
 {
     char key[KEY_MAX + 1];
     memcpy(key, record->key, record->key_length);
     key[record->key_length] = '\0';
     for (size_t i = 0; i < file->watch_count; i++) {
         const struct watch *watch = &file->watches[i];
-        struct job job = {.done = watch->done, .caller = watch->caller};
+        struct job job = {.done = watch->done, .caller = watch->caller, .now_ms = now_ms};
         struct store_answer answer = {.result = ANSWER_OK, .more = true, .key = key};
         if (record->written.revision > watch->after &&
             strncmp(key, watch->prefix, strlen(watch->prefix)) == 0)
@@ -369,6 +374,7 @@ static void tell_watchers(struct file *file)
     struct log_record record;
     int64_t deadline_ms = deadline_of(file);
     enum log_result result = log_begin(file->log, /* need= */ 0, deadline_ms);
+    int64_t now_ms = log_now_ms(file->log);
     if (result == LOG_OK)
         result = log_end(file->log);
     if (result == LOG_OK)
@@ -381,7 +387,7 @@ static void tell_watchers(struct file *file)
         if (record.key_length == 0 || record.written.revision <= file->told)
             continue;
         file->told = record.written.revision;
-        tell_change(file, &record);
+        tell_change(file, &record, now_ms);
     }
     file->told_generation = reader.generation;
     file->told_at = reader.at;
@@ -494,7 +500,7 @@ static int fd(void *state)
 static int liveness(void *state)
 {
     const struct file *file = state;
-    return file->alive;
+    return file->alive < 0 ? -1 : fcntl(file->alive, F_DUPFD_CLOEXEC, 0);
 }
 
 static void close_file(void *state)
@@ -554,6 +560,11 @@ static bool open_file(void *state, const char *url, const struct store_site *sit
         text_add(why, "cannot keep the session alive, which another process has, or no descriptor");
         close_file(file);
         return false;
+    }
+    text_clear(why);
+    if (log_cuts(file->log) > 0) {
+        text_add(why, url);
+        text_add(why, ": a torn tail was cut, of a crash or power loss; nothing answered is lost");
     }
     return true;
 }
