@@ -104,6 +104,23 @@ static void who_closes_its_store_has_ended(void)
     EXPECT(!is_dead(ask(0, reading(key)), seat_session(1)));
 }
 
+/* The killed holder's command still runs: as long as it does, nobody may take its place. */
+static void a_command_keeps_the_session_that_it_inherited(void)
+{
+    const char *key = key_named("k");
+    (void)write_both(key, 1, 2, /* bound= */ true);
+    uint64_t holder = seat_session(1);
+    pid_t heir = seat_heir(1);
+    seat_kill(1);
+    seat_replace(1);
+    for (unsigned seat = 0; seat < seats_count(); seat++)
+        EXPECT(!is_dead(ask(seat, reading(key)), holder));
+    suite_sleep(QUIET_MS);
+    EXPECT(!is_dead(ask(0, reading(key)), holder));
+    heir_kill(heir);
+    (void)expect_dead(0, key, holder);
+}
+
 /* Rule 11: only what is bound ends with its process. */
 static void only_the_bound_ends_with_its_process(void)
 {
@@ -226,6 +243,8 @@ static const struct trial trials[] = {
     {"session: who was killed is told dead", who_was_killed_is_told_dead, STORE_SESSIONS, true},
     {"session: a conflict says who is dead too", a_conflict_says_who_is_dead_too, STORE_SESSIONS,
      true},
+    {"session: a command keeps the one that it inherited",
+     a_command_keeps_the_session_that_it_inherited, STORE_SESSIONS | STORE_DURABLE, true},
     {"session: only the bound ends with its process (rule 11)",
      only_the_bound_ends_with_its_process, STORE_SESSIONS, true},
     {"poke: who is named is woken once", who_is_named_is_woken_once,

@@ -165,6 +165,38 @@ static void nothing_is_lost_between_watch_and_look(void)
     }
 }
 
+/* The watch was there first, so what follows it is told, also what travels with it. */
+static void what_follows_in_the_batch_is_told(void)
+{
+    const char *key = key_named("k");
+    struct store_request requests[2] = {{.verb = VERB_STORE_WATCH, .key = key},
+                                        swapping(key, if_absent, value_of(key, "one"))};
+    seat_send(1, requests, 2);
+    struct tidings tidings = seat_receive(1);
+    EXPECT(tidings.count == 2);
+    size_t swap = tidings.list[0].of == 1 ? 0 : 1;
+    EXPECT(tidings.list[0].answer.result == ANSWER_OK);
+    EXPECT(tidings.list[1].answer.result == ANSWER_OK);
+    (void)expect_news(1, key, tidings.list[swap].answer.written.revision);
+}
+
+/* However much that is: a store that tidies up does not forget who watches. */
+static void a_watch_goes_on_while_much_is_written(void)
+{
+    enum { WRITES = 60, SIZE = 32 * 1024 };
+    const char *key = key_named("k"), *other = key_named("other");
+    watch(1, key);
+    uint64_t revision = put(0, key, if_absent, value_of(key, "one"));
+    (void)expect_news(1, key, revision);
+    struct value large = value_of_size(other, SIZE);
+    uint64_t beside = put(2, other, if_absent, large);
+    for (unsigned i = 0; i < WRITES; i++)
+        beside = put(i, other, if_revision(beside), large);
+    revision = put(0, key, if_revision(revision), value_of(key, "two"));
+    (void)expect_news(1, key, revision);
+    EXPECT(changes(1, /* wanted= */ 1, QUIET_MS).count == 0);
+}
+
 static void several_watch_and_all_hear(void)
 {
     enum { WATCHES = 3 };
@@ -191,6 +223,10 @@ static const struct trial trials[] = {
      false},
     {"watch: revisions are told in order", revisions_are_told_in_order, STORE_WATCHES, false},
     {"watch: nothing is lost between watch and look", nothing_is_lost_between_watch_and_look,
+     STORE_WATCHES, false},
+    {"watch: what follows in its batch is told", what_follows_in_the_batch_is_told, STORE_WATCHES,
+     false},
+    {"watch: it goes on while much is written", a_watch_goes_on_while_much_is_written,
      STORE_WATCHES, false},
     {"watch: several watch and all hear", several_watch_and_all_hear, STORE_WATCHES, false},
 };

@@ -26,7 +26,7 @@
 
 /* The quick ones first: a planted fault is caught by the first that can. */
 static const struct chapter *const chapters[] = {
-    &record_chapter, &key_chapter,     &batch_chapter, &watch_chapter,
+    &record_chapter, &key_chapter,     &batch_chapter, &model_chapter, &watch_chapter,
     &past_chapter,   &session_chapter, &grant_chapter, &lease_chapter,
 };
 

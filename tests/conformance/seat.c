@@ -158,15 +158,32 @@ static struct tidings learn(struct seat *seat)
     return tidings;
 }
 
-void seat_send(unsigned number, const struct store_request *requests, size_t count)
+static void send_requests(struct seat *seat, enum chair_order what,
+                          const struct store_request *requests, size_t count)
 {
-    struct seat *seat = seat_at(number);
     packet_clear(&seat->out);
-    packet_put(&seat->out, CHAIR_ASK);
+    packet_put(&seat->out, what);
     packet_put(&seat->out, count);
     for (size_t i = 0; i < count; i++)
         packet_put_request(&seat->out, &requests[i]);
     put_through(seat);
+}
+
+void seat_send(unsigned seat, const struct store_request *requests, size_t count)
+{
+    send_requests(seat_at(seat), CHAIR_ASK, requests, count);
+}
+
+struct tidings seat_chain(unsigned seat, const struct store_request *requests, size_t count)
+{
+    send_requests(seat_at(seat), CHAIR_CHAIN, requests, count);
+    return learn(seat_at(seat));
+}
+
+void seat_drop(unsigned seat, const struct store_request *requests, size_t count)
+{
+    send_requests(seat_at(seat), CHAIR_DROP, requests, count);
+    (void)learn(seat_at(seat));
 }
 
 struct tidings seat_receive(unsigned seat)
@@ -222,10 +239,25 @@ void seat_replace(unsigned seat)
     seat_open(seat);
 }
 
+pid_t seat_heir(unsigned seat)
+{
+    struct tidings tidings = obtain(seat, CHAIR_HEIR, 0, 0);
+    EXPECT(tidings.count == 1);
+    return (pid_t)tidings.list[0].of;
+}
+
+/* Its parent is dead, so it has become ours. */
+void heir_kill(pid_t heir)
+{
+    (void)kill(heir, SIGKILL);
+    (void)waitpid(heir, NULL, 0);
+}
+
 void seats_open(const struct store_driver *driver, const char *url, unsigned processes)
 {
     bool shared = (driver->capabilities & STORE_DURABLE) != 0;
     ASSERT(processes >= 1 && processes <= SEATS_MAX);
+    ASSERT(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
     table.driver = driver;
     table.url = url;
     table.processes = processes > 1;

@@ -22,8 +22,8 @@ struct chapter {
     size_t count;
 };
 
-extern const struct chapter record_chapter, grant_chapter, key_chapter, batch_chapter,
-    watch_chapter, past_chapter, session_chapter, lease_chapter;
+extern const struct chapter record_chapter, model_chapter, grant_chapter, key_chapter,
+    batch_chapter, watch_chapter, past_chapter, session_chapter, lease_chapter;
 
 #define EXPECT(condition)                                  \
     do {                                                   \
@@ -57,6 +57,8 @@ struct value {
     size_t length;
 };
 struct value value_of(const char *key, const char *holder);
+/* Of exactly so many bytes: many wait. */
+struct value value_of_size(const char *key, size_t size);
 struct value value_encode(const struct record *record);
 /* A grant of which the caller may change everything before it is encoded. */
 struct record *value_record(const char *key, const char *holder);

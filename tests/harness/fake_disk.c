@@ -77,6 +77,11 @@ struct fake_file *fake_disk_file(struct fake_disk *disk, const char *suffix)
     return file >= 0 ? &disk->files[file] : NULL;
 }
 
+void fake_disk_remove(struct fake_disk *disk, const char *suffix)
+{
+    remove_name(disk, suffix);
+}
+
 /* The calls. */
 
 static int index_of(const struct fake_disk *disk, int opened)
@@ -161,6 +166,11 @@ static int64_t write_some(void *owner, int opened, const void *bytes, size_t len
         return -disk->error;
     if ((due || disk->short_writes) && length > 1)
         length /= 2;
+    if (disk->size_limit != 0 && offset + length > disk->size_limit) {
+        if (offset >= disk->size_limit)
+            return -ENOSPC;
+        length = (size_t)(disk->size_limit - offset);
+    }
     if (disk->recording && length > 0) {
         struct fake_event *event = record(disk, FAKE_WRITE, file);
         event->bytes = malloc(length);

@@ -70,6 +70,7 @@ struct fake_disk {
     unsigned calls, fail_at;
     bool for_good, short_writes; /* … every write is short */
     int error;
+    uint64_t size_limit; /* no file grows beyond it: ENOSPC; 0: as it likes */
     bool recording;
     struct fake_event events[FAKE_EVENTS];
 };
@@ -105,6 +106,8 @@ void fake_disk_note(struct fake_disk *disk, unsigned note);
 size_t fake_disk_open_files(const struct fake_disk *disk);
 /* The file of that suffix, or NULL. */
 struct fake_file *fake_disk_file(struct fake_disk *disk, const char *suffix);
+/* Somebody removes it; whoever has it open goes on. */
+void fake_disk_remove(struct fake_disk *disk, const char *suffix);
 /* A second disk with the same files and clocks, nobody having any of them open. */
 void fake_disk_copy(struct fake_disk *to, const struct fake_disk *from);
 

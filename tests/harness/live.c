@@ -367,6 +367,11 @@ void live_watch(struct live *live, live_watcher *watcher, void *owner)
     live->owner = owner;
 }
 
+int live_liveness(const struct live *live)
+{
+    return live->driver->liveness != NULL ? live->driver->liveness(live->store) : -1;
+}
+
 const struct lease *live_lease(const struct live *live)
 {
     return &live->lease;

@@ -10,7 +10,7 @@
 #include "store/log/log.h"
 #include "wire/record_codec.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -500,7 +500,7 @@ static int fd(void *state)
 static int liveness(void *state)
 {
     const struct file *file = state;
-    return file->alive;
+    return file->alive < 0 ? -1 : fcntl(file->alive, F_DUPFD_CLOEXEC, 0);
 }
 
 static void close_file(void *state)
@@ -560,6 +560,11 @@ static bool open_file(void *state, const char *url, const struct store_site *sit
         text_add(why, "cannot keep the session alive, which another process has, or no descriptor");
         close_file(file);
         return false;
+    }
+    text_clear(why);
+    if (log_cuts(file->log) > 0) {
+        text_add(why, url);
+        text_add(why, ": a torn tail was cut, of a crash or power loss; nothing answered is lost");
     }
     return true;
 }

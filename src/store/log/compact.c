@@ -115,8 +115,8 @@ static void end_copying(struct copying *copying)
 }
 
 /* A new file, and in it where we live; nothing to end when it fails. */
-static enum log_result begin_copying(struct log *log, struct copying *copying, uint64_t revision,
-                                     const struct log_home *home)
+static enum log_result begin_copying(struct log *log, struct copying *copying,
+                                     const struct stamp *latest, const struct log_home *home)
 {
     size_t live = 0;
     uint64_t *offsets = NULL, slots = log->options.slots;
@@ -126,7 +126,7 @@ static enum log_result begin_copying(struct log *log, struct copying *copying, u
     free(offsets);
     while (slots < 4 * live && slots < (uint64_t)1 << 31)
         slots *= 2;
-    struct log_header header = header_after(log, (uint32_t)slots, revision);
+    struct log_header header = header_after(log, (uint32_t)slots, latest->revision);
     if (error == 0 && header.generation <= LOG_GENERATION_MAX)
         error = log_file_make(&copying->next, &header);
     enum log_result result = log_failed(log, "make a new file", error);
@@ -135,8 +135,7 @@ static enum log_result begin_copying(struct log *log, struct copying *copying, u
     if (result != LOG_OK)
         end_copying(copying);
     else if (home != NULL)
-        log_file_add_home(&copying->next, home, &(struct stamp){.revision = revision},
-                          /* length= */ 0);
+        log_file_add_home(&copying->next, home, latest, /* length= */ 0);
     return result;
 }
 
@@ -169,6 +168,7 @@ static enum log_result switch_over(struct log *log, struct log_file *next)
     log->now = *next;
     *next = old;
     log_take_over(log, log->now.header.length);
+    log_see(log);
     return LOG_OK;
 }
 
@@ -220,8 +220,10 @@ static enum log_result compact(struct log *log, int64_t patience_ms)
     struct copying copying;
     struct log_home home = home_now(log);
     uint64_t number = log->now.header.generation;
-    enum log_result result =
-        begin_copying(log, &copying, atomic_load(&log->shared->revision), &home);
+    struct stamp latest = {.revision = atomic_load(&log->shared->revision),
+                           .time_ms = log_now_ms(log),
+                           .epoch = home.epoch};
+    enum log_result result = begin_copying(log, &copying, &latest, &home);
     if (result != LOG_OK)
         return result;
     result = copy_bulk(log, &copying, patience_ms);
@@ -254,8 +256,10 @@ enum log_result log_replace(struct log *log)
     if (result == LOG_OK && log->now.end < synced)
         result = log_damaged_at(log, log->now.end);
     struct copying copying;
+    struct stamp latest = {
+        .revision = past.revision, .time_ms = past.time_ms, .epoch = past.home.epoch};
     if (result == LOG_OK)
-        result = begin_copying(log, &copying, past.revision, past.has_home ? &past.home : NULL);
+        result = begin_copying(log, &copying, &latest, past.has_home ? &past.home : NULL);
     if (result != LOG_OK)
         return result;
     copying.reader.limit = log->now.end;

@@ -121,8 +121,11 @@ static bool write_again(struct log *log)
 {
     struct log_reader reader;
     struct log_record record;
-    bool fine = log_reader_init(&reader, &log->now, atomic_load(&log->shared->end));
-    reader.at = log_offset(log, &log->shared->synced);
+    uint64_t synced = log_offset(log, &log->shared->synced);
+    bool ours = atomic_load(&log->shared->generation) == log->now.header.generation;
+    uint64_t end = ours ? atomic_load(&log->shared->end) : log->now.written;
+    bool fine = log_reader_init(&reader, &log->now, end);
+    reader.at = synced != 0 ? synced : LOG_START;
     while (fine && reader.at < reader.limit) {
         uint64_t offset = reader.at;
         fine = log_reader_next(&reader, &record) == LOG_READ_OK &&
@@ -135,13 +138,14 @@ static bool write_again(struct log *log)
 
 /* Under the sync lock. After a failure the system forgets what it could not write and says so
  * once: the next sync would succeed, and mean nothing. So nobody may sync this file again. */
-static void sync_once(struct log *log, uint64_t offset)
+static void sync_once(struct log *log, uint64_t offset, bool exactly)
 {
     struct log_shared *shared = log->shared;
     uint64_t number = log->now.header.generation;
     uint64_t revision = atomic_load(&shared->revision);
     uint64_t end = atomic_load(&shared->end);
-    if (atomic_load(&shared->generation) != number || end < offset)
+    bool ours = atomic_load(&shared->generation) == number;
+    if (exactly || !ours || end < offset)
         end = offset;
     atomic_store(&shared->syncing, number);
     int error = log->options.disk->sync(log->options.disk->owner, log->now.file);
@@ -150,7 +154,7 @@ static void sync_once(struct log *log, uint64_t offset)
         log_raise(&shared->poisoned, number);
     } else {
         log_raise(&shared->synced, log_word(number, end));
-        log_raise(&shared->ceiling, revision + LOG_AHEAD);
+        log_raise(&shared->ceiling, ours ? revision + LOG_AHEAD : 0);
     }
     atomic_store(&shared->syncing, 0);
 }
@@ -172,15 +176,25 @@ enum log_result log_sync_to(struct log *log, uint64_t offset, bool always, int64
             log_raise(&shared->poisoned, number);
         covered = atomic_load(&shared->synced) >= log_word(number, offset);
         if (!log_is_poisoned(log, number) && (always || !covered))
-            sync_once(log, offset);
+            sync_once(log, offset, always);
         always = false;
         log_unlock(log, LOCK_SYNC);
     }
 }
 
+void log_see(struct log *log)
+{
+    log->seen = log_word(log->now.header.generation, log->now.written);
+}
+
 enum log_result log_sync(struct log *log, int64_t deadline_ms)
 {
-    return log_sync_to(log, log->seen, /* always= */ false, deadline_ms);
+    uint64_t number = log->seen >> OFFSET_BITS;
+    if (number == log->now.header.generation)
+        return log_sync_to(log, log->seen & LOG_OFFSET_MAX, /* always= */ false, deadline_ms);
+    /* Seen in an older file: a newer one that counts has all of it. */
+    bool covered = atomic_load(&log->shared->synced) >= log->seen;
+    return covered && !log_is_poisoned(log, number) ? LOG_OK : LOG_POISONED;
 }
 
 /* Opening and closing. */
@@ -293,6 +307,7 @@ void log_close(struct log **log_pointer)
 void log_publish(struct log *log)
 {
     struct log_shared *shared = log->shared;
+    atomic_store(&shared->state, SHARED_VOID); /* chain and end only count together */
     atomic_store(&shared->chain, log->now.chain);
     atomic_store(&shared->used, log->now.slots.used);
     atomic_store(&shared->revision, log->revision);
@@ -403,7 +418,7 @@ enum log_result log_append(struct log *log, const char *key, uint64_t previous, 
 enum log_result log_end(struct log *log)
 {
     enum log_result result = commit(log);
-    log->seen = log->now.written;
+    log_see(log);
     log_unlock(log, LOCK_APPEND);
     return result;
 }
@@ -433,5 +448,6 @@ int log_session_keep(const struct log *log, uint64_t session)
 
 bool log_read_all(const struct log *log, struct log_reader *out)
 {
-    return log_reader_init(out, &log->now, log->seen);
+    bool ours = log->seen >> OFFSET_BITS == log->now.header.generation;
+    return log_reader_init(out, &log->now, ours ? log->seen & LOG_OFFSET_MAX : 0);
 }

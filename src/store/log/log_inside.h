@@ -46,13 +46,14 @@ struct log {
     uint64_t attachment;
     struct log_file now;
     uint64_t revision; /* with what is collected */
-    uint64_t seen;     /* the end of what we know of */
+    uint64_t seen;     /* the end of what we know of, and of which generation */
     unsigned cuts;
     char why[WHY_MOST];
 };
 
 /* What a scan has seen: the highest of each, and the last home. */
 struct past {
+    bool again; /* the index may have some of it */
     uint64_t revision, file_length;
     int64_t time_ms;
     bool has_home;
@@ -68,10 +69,11 @@ bool log_is_poisoned(const struct log *log, uint64_t generation);
 uint64_t log_word(uint64_t generation, uint64_t offset);
 uint64_t log_offset(const struct log *log, const _Atomic uint64_t *word); /* 0: not of our file */
 void log_raise(_Atomic uint64_t *word, uint64_t value);                   /* never lowers it */
-/* Syncs our file up to `offset` at least, also if somebody has (always); when that fails, the
- * generation is poisoned. */
+/* Syncs our file up to `offset` at least, or exactly so far and also if somebody has (always); when
+ * that fails, the generation is poisoned. */
 enum log_result log_sync_to(struct log *log, uint64_t offset, bool always, int64_t deadline_ms);
 void log_publish(struct log *log); /* where we are, to everybody */
+void log_see(struct log *log);     /* all that our file has */
 
 /* recover.c: under the append lock, makes the handle fit what the page says. */
 enum log_result log_settle(struct log *log, int64_t deadline_ms);

@@ -12,6 +12,17 @@
 #include <errno.h>
 #include <string.h>
 
+/* Somebody may have done it before he died, and gone on with a later record of the same key. */
+static int index_again(struct log *log, const struct log_record *record, const struct slot *slot)
+{
+    struct log_record found;
+    int error = log_file_find(&log->now, record->key, record->key_length, &found);
+    if (error == 0 && found.offset < record->offset)
+        return slots_set(&log->now.slots, slot);
+    log->now.slots.used += record->previous == 0;
+    return error;
+}
+
 /* The next record in our chain: finds its place in the index. */
 static enum log_result take(struct log *log, const struct log_record *record, struct past *past)
 {
@@ -31,7 +42,9 @@ static enum log_result take(struct log *log, const struct log_record *record, st
         past->file_length = record->file_length;
     log_file_seek(&log->now, record->offset + log_record_size(record->key_length, record->length),
                   record->checksum);
-    int error = record->key_length > 0 ? slots_set(&log->now.slots, &slot) : 0;
+    int error = 0;
+    if (record->key_length > 0)
+        error = past->again ? index_again(log, record, &slot) : slots_set(&log->now.slots, &slot);
     return log_failed(log, "index", error);
 }
 
@@ -132,6 +145,10 @@ static enum log_result read_all(struct log *log, struct past *past, uint64_t *ou
         past->file_length > log->now.header.length ? past->file_length : log->now.header.length;
     if (result == LOG_OK && (uint64_t)size < least)
         result = log_damaged_at(log, (uint64_t)size);
+    /* What was copied, and in this boot what was synced, needs no later record to say so. */
+    if (result == LOG_OK && (log->now.end < log->now.header.tail ||
+                             log->now.end < log_offset(log, &log->shared->synced)))
+        result = log_damaged_at(log, log->now.end);
     if (result == LOG_OK)
         result = cut(log, (uint64_t)size);
     *out_length = (uint64_t)size / LOG_UNIT * LOG_UNIT;
@@ -149,6 +166,7 @@ static enum log_result recover(struct log *log, int64_t deadline_ms)
     const struct disk *disk = log->options.disk;
     struct past past = {0};
     uint64_t length = 0;
+    atomic_store(&shared->state, SHARED_VOID); /* until all of it is done */
     enum log_result result = open_file(log);
     if (result == LOG_REMOVED && atomic_load(&shared->generation) == 0)
         result = log_create(log);
@@ -173,7 +191,7 @@ static enum log_result recover(struct log *log, int64_t deadline_ms)
 /* Somebody died while writing behind the end: what is whole counts, the rest is cut. */
 static enum log_result mend(struct log *log)
 {
-    struct past past = {.revision = log->revision};
+    struct past past = {.again = true, .revision = log->revision};
     const struct disk *disk = log->options.disk;
     int64_t size = disk->size(disk->owner, log->now.file);
     if (size < 0)
@@ -221,5 +239,8 @@ enum log_result log_settle(struct log *log, int64_t deadline_ms)
     log_file_seek(&log->now, atomic_load(&shared->end), atomic_load(&shared->chain));
     log->now.slots.used = atomic_load(&shared->used);
     log->revision = atomic_load(&shared->revision);
-    return atomic_load(&shared->state) == SHARED_WRITING ? mend(log) : LOG_OK;
+    if (atomic_load(&shared->state) == SHARED_WRITING)
+        result = mend(log);
+    log_see(log);
+    return result;
 }

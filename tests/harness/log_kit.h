@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the tests of the log share: a small log on a fake disk, opened, written and looked at in a
+ * line. Everything is done through log.h, as the driver does it. Checks nothing by itself.
+ */
+#ifndef LEASEHOLD_TESTS_LOG_KIT_H
+#define LEASEHOLD_TESTS_LOG_KIT_H
+
+#include "fake_disk.h"
+#include "store/log/log.h"
+
+enum {
+    KIT_SEGMENT = 8192,
+    KIT_RESERVE = 1024,
+    KIT_WINDOW = 512,
+    KIT_SLOTS = 16,
+    KIT_PATIENCE_MS = 1000,
+    KIT_MACHINE = 7,
+    /* So many keys, once erased each, make a compaction due. */
+    KIT_DEAD_KEYS = 13,
+};
+
+struct log_options kit_options(const struct disk *disk, unsigned boot);
+int64_t kit_deadline(const struct disk *disk);
+/* NULL when it was refused; `why` may be NULL. */
+struct log *kit_open(const struct disk *disk, unsigned boot, enum log_result *out_result,
+                     struct text *why);
+
+/* In a turn of its own; no value erases. Not synced. */
+enum log_result kit_put(const struct disk *disk, struct log *log, const char *key,
+                        const char *value, struct stamp *out_written);
+/* Within a turn. */
+enum log_result kit_append(struct log *log, const char *key, const char *value, bool urgent,
+                           struct stamp *out_written);
+enum log_result kit_sync(const struct disk *disk, struct log *log);
+enum log_result kit_tend(const struct disk *disk, struct log *log);
+/* Makes a compaction due, by keys that nobody else uses. */
+enum log_result kit_litter(const struct disk *disk, struct log *log);
+
+/* The revision that stands under the key, 0 for nothing, with its value; in a turn of its own. */
+struct kit_sight {
+    enum log_result result;
+    uint64_t revision;
+    size_t length;
+    char value[8192]; /* the first of it, with a NUL */
+};
+
+void kit_look(const struct disk *disk, struct log *log, const char *key, struct kit_sight *out);
+/* Is this what stands? No value: nothing. */
+bool kit_stands(const struct disk *disk, struct log *log, const char *key, const char *value);
+/* Does the index list each key that stands once, and is that what is found under the key? */
+bool kit_agrees(const struct disk *disk, struct log *log);
+
+#endif

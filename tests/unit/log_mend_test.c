@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The log when others were here before: somebody stopped in the middle of a turn, a sync failed,
+ * the index, the lock file or the log itself was removed, the disk is full.
+ */
+#include "log_kit.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct fake_disk fake;
+static const struct disk *const disk = &fake.table;
+static struct log *one, *two;
+static enum log_result result;
+
+static struct log *open_log(unsigned boot)
+{
+    struct log *log = kit_open(disk, boot, &result, NULL);
+    assert_int_equal(result, LOG_OK);
+    return log;
+}
+
+static struct stamp put(struct log *log, const char *key, const char *value)
+{
+    struct stamp written = {0};
+    assert_int_equal(kit_put(disk, log, key, value, &written), LOG_OK);
+    return written;
+}
+
+static bool stands(struct log *log, const char *key, const char *value)
+{
+    return kit_stands(disk, log, key, value);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    fake_disk_init(&fake);
+    fake.boot_ms = 1000;
+    fake.wall_ms = 1000000;
+    one = open_log(1);
+    two = open_log(1);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    log_close(&one);
+    log_close(&two);
+    size_t open = fake_disk_open_files(&fake);
+    fake_disk_done(&fake);
+    return open != 0;
+}
+
+/* The n-th call from here on fails, once. */
+static void fail_in(unsigned calls, int error)
+{
+    fake.fail_at = fake.calls + calls;
+    fake.error = error;
+}
+
+/* A turn of three changes, two of them to one key, whose n-th call fails. False: there is none. */
+static bool stop_in_a_turn(unsigned call)
+{
+    struct stamp written;
+    fail_in(call, EIO);
+    result = log_begin(one, 512, kit_deadline(disk));
+    if (result == LOG_OK) {
+        result = kit_append(one, "a", "1", false, &written);
+        if (result == LOG_OK)
+            result = kit_append(one, "a", NULL, false, &written);
+        if (result == LOG_OK)
+            result = kit_append(one, "b", "2", false, &written);
+        (void)log_end(one);
+    }
+    bool reached = fake.calls >= fake.fail_at;
+    fake.fail_at = 0;
+    return reached;
+}
+
+/* What stands under both keys is what stood, and the index says the same. */
+static void check_same(struct log *log, const struct kit_sight *a, const struct kit_sight *b)
+{
+    struct kit_sight sight;
+    kit_look(disk, log, "a", &sight);
+    assert_true(sight.result == LOG_OK && sight.revision == a->revision);
+    kit_look(disk, log, "b", &sight);
+    assert_true(sight.result == LOG_OK && sight.revision == b->revision);
+    assert_true(kit_agrees(disk, log));
+}
+
+static void a_stopped_turn_is_mended_by_the_next(void **state)
+{
+    (void)state;
+    bool reached = true;
+    for (unsigned call = 1; reached; call++) {
+        struct kit_sight a, b;
+        (void)begin(state);
+        uint64_t before = put(two, "a", "0").revision;
+        reached = stop_in_a_turn(call);
+        kit_look(disk, two, "a", &a);
+        kit_look(disk, two, "b", &b);
+        assert_true(a.result == LOG_OK && b.result == LOG_OK);
+        assert_true(a.revision == 0 || a.revision == before || a.revision == before + 1);
+        assert_true(b.revision == 0 || (b.revision == before + 3 && a.revision == 0));
+        assert_true(reached || b.revision != 0);
+        check_same(two, &a, &b);
+        assert_int_equal(kit_litter(disk, one), LOG_OK);
+        assert_int_equal(kit_tend(disk, two), LOG_OK);
+        check_same(one, &a, &b);
+        log_close(&one);
+        one = open_log(2);
+        check_same(one, &a, &b);
+        assert_int_equal(end(state), 0);
+    }
+}
+
+static void half_a_record_is_cut(void **state)
+{
+    (void)state;
+    uint64_t last = put(one, "a", "1").revision;
+    struct stamp written;
+    fake.short_writes = true;
+    fail_in(6, EIO); /* the second half of the record */
+    assert_int_equal(kit_put(disk, one, "b", "2", &written), LOG_IO);
+    fake.short_writes = false;
+    assert_int_equal(log_cuts(two), 0);
+    assert_true(stands(two, "b", NULL));
+    assert_int_equal(log_cuts(two), 1);
+    assert_true(put(two, "b", "3").revision == last + 1);
+    assert_true(stands(one, "a", "1") && stands(one, "b", "3"));
+    assert_int_equal(log_cuts(one), 0);
+}
+
+static void a_failed_sync_is_everybodys(void **state)
+{
+    (void)state;
+    put(one, "a", "1");
+    assert_int_equal(kit_sync(disk, one), LOG_OK);
+    put(two, "b", "1");
+    uint64_t last = put(one, "a", "2").revision;
+    assert_true(stands(two, "a", "2"));
+    fail_in(2, EIO);
+    assert_int_equal(kit_sync(disk, one), LOG_POISONED);
+    unsigned calls = fake.calls;
+    assert_int_equal(kit_sync(disk, one), LOG_POISONED);
+    assert_int_equal(kit_sync(disk, two), LOG_POISONED);
+    assert_int_equal(fake.calls, calls); /* nobody asks that disk again: it would say yes */
+    assert_true(stands(two, "a", "1") && stands(two, "b", NULL));
+    assert_int_equal(kit_sync(disk, one), LOG_POISONED); /* what it saw is void */
+    assert_true(put(one, "b", "2").revision > last);
+    assert_int_equal(kit_sync(disk, one), LOG_OK);
+    assert_int_equal(kit_sync(disk, two), LOG_OK);
+    log_close(&one);
+    log_close(&two);
+    one = open_log(2);
+    assert_true(stands(one, "a", "1") && stands(one, "b", "2"));
+}
+
+static void a_removed_lock_file_is_noticed(void **state)
+{
+    (void)state;
+    put(one, "a", "1");
+    fake_disk_remove(&fake, ".lock");
+    struct stamp written;
+    assert_int_equal(kit_put(disk, one, "a", "2", &written), LOG_REMOVED);
+    log_close(&two);
+    two = open_log(1);
+    assert_true(stands(two, "a", "1"));
+    assert_int_equal(kit_put(disk, one, "a", "2", &written), LOG_REMOVED);
+}
+
+static void a_removed_log_is_not_made_anew(void **state)
+{
+    (void)state;
+    put(one, "a", "1");
+    fake_disk_remove(&fake, "");
+    struct stamp written;
+    assert_int_equal(kit_put(disk, one, "a", "2", &written), LOG_REMOVED);
+    assert_int_equal(kit_put(disk, two, "a", "2", &written), LOG_REMOVED);
+    struct log *three = kit_open(disk, 1, &result, NULL);
+    assert_null(three);
+    assert_int_equal(result, LOG_REMOVED);
+    assert_null(fake_disk_file(&fake, ""));
+}
+
+static void a_removed_index_is_made_anew(void **state)
+{
+    (void)state;
+    put(one, "a", "1");
+    put(one, "b", "2");
+    log_close(&two);
+    fake_disk_remove(&fake, ".index");
+    assert_true(stands(one, "a", "1"));
+    two = open_log(1);
+    assert_true(stands(two, "a", "1") && stands(two, "b", "2"));
+    put(two, "a", "3");
+    assert_true(stands(one, "a", "3") && stands(one, "b", "2"));
+    put(one, "b", NULL);
+    assert_true(stands(two, "b", NULL) && kit_agrees(disk, two));
+}
+
+/* While it is being made anew, any call may fail: the next one tries again. */
+static void an_index_that_is_half_made_counts_nothing(void **state)
+{
+    (void)state;
+    bool reached = true;
+    for (unsigned call = 1; reached; call++) {
+        (void)begin(state);
+        put(one, "a", "1");
+        put(one, "b", "2");
+        assert_int_equal(kit_sync(disk, one), LOG_OK);
+        log_close(&two);
+        fake_disk_remove(&fake, ".index");
+        fail_in(call, ENOSPC);
+        two = kit_open(disk, 1, &result, NULL);
+        reached = fake.calls >= fake.fail_at;
+        fake.fail_at = 0;
+        log_close(&two);
+        two = open_log(1);
+        assert_true(stands(two, "a", "1") && stands(two, "b", "2"));
+        assert_true(stands(one, "a", "1") && kit_agrees(disk, one));
+        put(one, "a", "3");
+        put(two, "b", "4");
+        log_close(&one);
+        one = open_log(2);
+        assert_true(stands(one, "a", "3") && stands(one, "b", "4"));
+        assert_int_equal(end(state), 0);
+    }
+}
+
+/* One byte of the file at the last place where this text is, changed. */
+static void damage(const char *text)
+{
+    static unsigned char bytes[1 << 16];
+    struct fake_file *file = fake_disk_file(&fake, "");
+    size_t at = fake_file_get(file, bytes, sizeof bytes, /* offset= */ 0);
+    while (at > 0 && memcmp(bytes + at - 1, text, strlen(text)) != 0)
+        at--;
+    assert_true(at > 0);
+    bytes[at - 1] ^= 1;
+    fake_file_put(file, bytes + at - 1, 1, at - 1);
+}
+
+/* Within a boot everybody knows what was synced, also when no later record says so. */
+static void damage_of_what_was_synced_is_refused(void **state)
+{
+    (void)state;
+    put(one, "a", "kept");
+    assert_int_equal(kit_sync(disk, one), LOG_OK);
+    damage("kept");
+    log_close(&two);
+    fake_disk_remove(&fake, ".index");
+    assert_null(kit_open(disk, 1, &result, NULL));
+    assert_int_equal(result, LOG_DAMAGED);
+}
+
+/* What had been seen behind the cut says nothing about what is written there afterwards. */
+static void after_a_cut_everything_is_synced_anew(void **state)
+{
+    (void)state;
+    put(one, "a", "kept");
+    assert_int_equal(kit_sync(disk, one), LOG_OK);
+    put(one, "b", "lost");
+    for (int i = 0; i < 4; i++)
+        put(one, "b", "as well");
+    damage("lost");
+    log_close(&two);
+    fake_disk_remove(&fake, ".index");
+    two = open_log(1);
+    assert_int_equal(log_cuts(two), 1);
+    assert_true(stands(two, "a", "kept") && stands(two, "b", NULL));
+    put(two, "b", "new");
+    fake.recording = true;
+    assert_int_equal(kit_sync(disk, two), LOG_OK);
+    assert_int_equal(fake.event_count, 1);
+    assert_true(stands(one, "b", "new"));
+}
+
+/* A compaction has synced all that it copied before the file got its name. */
+static void damage_of_what_was_copied_is_refused(void **state)
+{
+    (void)state;
+    put(one, "a", "kept");
+    assert_int_equal(kit_litter(disk, one), LOG_OK);
+    put(one, "b", "kept, too");
+    assert_int_equal(kit_tend(disk, one), LOG_OK);
+    assert_false(log_wants_tending(one));
+    damage("kept, too");
+    assert_null(kit_open(disk, 2, &result, NULL));
+    assert_int_equal(result, LOG_DAMAGED);
+}
+
+static void a_full_disk_leaves_the_reserve(void **state)
+{
+    (void)state;
+    struct stamp written;
+    fake.size_limit = fake_disk_file(&fake, "")->size;
+    int count = 0;
+    for (result = LOG_OK; result == LOG_OK; count++)
+        result = kit_put(disk, count % 2 == 0 ? one : two, "a", "something", &written);
+    assert_int_equal(result, LOG_FULL);
+    assert_in_range(count, 10, 100);
+    for (count = 0; count < KIT_RESERVE / 80; count++) {
+        assert_int_equal(log_begin(two, 72, kit_deadline(disk)), LOG_OK);
+        assert_int_equal(kit_append(two, "b", "something", false, &written), LOG_FULL);
+        assert_int_equal(kit_append(two, "a", NULL, true, &written), LOG_OK);
+        assert_int_equal(log_end(two), LOG_OK);
+        assert_int_equal(kit_sync(disk, two), LOG_OK);
+    }
+    fake.size_limit = 0;
+    put(one, "b", "there is room again");
+    assert_true(stands(two, "b", "there is room again") && stands(two, "a", NULL));
+}
+
+#define CASE(function) cmocka_unit_test_setup_teardown(function, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stopped_turn_is_mended_by_the_next),
+        CASE(half_a_record_is_cut),
+        CASE(a_failed_sync_is_everybodys),
+        CASE(a_removed_lock_file_is_noticed),
+        CASE(a_removed_log_is_not_made_anew),
+        CASE(a_removed_index_is_made_anew),
+        cmocka_unit_test(an_index_that_is_half_made_counts_nothing),
+        CASE(damage_of_what_was_synced_is_refused),
+        CASE(after_a_cut_everything_is_synced_anew),
+        CASE(damage_of_what_was_copied_is_refused),
+        CASE(a_full_disk_leaves_the_reserve),
+    };
+    return cmocka_run_group_tests_name("log_mend", tests, NULL, NULL);
+}

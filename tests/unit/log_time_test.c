@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The log's clock and its memory of hosts: it goes on over boots and hosts and never back, whatever
+ * the time of day does, also when all that stood was compacted away; and it says from which
+ * revision on the processes of this host can be seen alive.
+ */
+#include "log_kit.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { HOUR_MS = 3600 * 1000, OTHER_MACHINE = 8 };
+
+static struct fake_disk fake;
+static const struct disk *const disk = &fake.table;
+static struct log *one;
+
+static void open_at(unsigned machine, unsigned boot)
+{
+    char words[256];
+    struct text why;
+    struct log_options options = kit_options(disk, boot);
+    options.ids.machine[0] = (unsigned char)machine;
+    text_init(&why, words, sizeof words);
+    log_close(&one);
+    assert_int_equal(log_open(&options, kit_deadline(disk), &one, &why), LOG_OK);
+}
+
+/* The host boots: its clock begins anew, and the time of day is this. */
+static void boot(unsigned machine, unsigned number, int64_t wall_ms)
+{
+    fake.boot_ms = 50;
+    fake.wall_ms = wall_ms;
+    open_at(machine, number);
+}
+
+static struct stamp put(const char *value)
+{
+    struct stamp written = {0};
+    assert_int_equal(kit_put(disk, one, "a", value, &written), LOG_OK);
+    return written;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    fake_disk_init(&fake);
+    fake.boot_ms = 1000;
+    fake.wall_ms = 100 * HOUR_MS;
+    open_at(KIT_MACHINE, 1);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    log_close(&one);
+    size_t open = fake_disk_open_files(&fake);
+    fake_disk_done(&fake);
+    return open != 0;
+}
+
+static void it_begins_with_the_time_of_day(void **state)
+{
+    (void)state;
+    assert_int_equal(log_now_ms(one), 100 * HOUR_MS);
+    assert_true(log_foreign_before(one) == 0);
+    fake.boot_ms += 5;
+    assert_int_equal(put("1").time_ms, 100 * HOUR_MS + 5);
+}
+
+static void within_a_boot_the_time_of_day_says_nothing(void **state)
+{
+    (void)state;
+    put("1");
+    fake.boot_ms += 7;
+    for (int step = -1; step <= 1; step++) {
+        fake.wall_ms = (100 + step) * (int64_t)HOUR_MS;
+        open_at(KIT_MACHINE, 1);
+        assert_int_equal(log_now_ms(one), 100 * HOUR_MS + 7);
+        assert_true(log_foreign_before(one) == 0);
+    }
+}
+
+static void the_next_boot_goes_on_by_the_time_of_day(void **state)
+{
+    (void)state;
+    uint64_t revision = put("1").revision;
+    boot(KIT_MACHINE, 2, 101 * HOUR_MS);
+    assert_int_equal(log_now_ms(one), 101 * HOUR_MS);
+    assert_true(log_foreign_before(one) == 0);
+    fake.boot_ms += 3;
+    struct stamp next = put("2");
+    assert_int_equal(next.time_ms, 101 * HOUR_MS + 3);
+    assert_true(next.revision > revision);
+}
+
+static void the_next_boot_never_goes_back(void **state)
+{
+    (void)state;
+    fake.boot_ms += 10;
+    put("1");
+    boot(KIT_MACHINE, 2, 99 * HOUR_MS);
+    assert_int_equal(log_now_ms(one), 100 * HOUR_MS + 10);
+    boot(KIT_MACHINE, 3, 0);
+    assert_int_equal(log_now_ms(one), 100 * HOUR_MS + 10);
+    assert_true(log_foreign_before(one) == 0);
+}
+
+static void another_host_goes_on_where_the_last_one_stopped(void **state)
+{
+    (void)state;
+    fake.boot_ms += 10;
+    uint64_t revision = put("1").revision;
+    for (unsigned step = 0; step < 2; step++) {
+        boot(OTHER_MACHINE + step, 5 + step, step == 0 ? 200 * HOUR_MS : 0);
+        assert_int_equal(log_now_ms(one), 100 * HOUR_MS + 10);
+        uint64_t foreign = log_foreign_before(one);
+        assert_true(foreign > revision);
+        revision = put("2").revision;
+        assert_true(revision >= foreign);
+    }
+    uint64_t foreign = log_foreign_before(one);
+    boot(OTHER_MACHINE + 1, 7, 201 * HOUR_MS);
+    assert_int_equal(log_now_ms(one), 201 * HOUR_MS);
+    assert_true(log_foreign_before(one) == foreign);
+}
+
+/* Without an id no other boot is the same host's. */
+static void a_host_without_an_id_is_always_another(void **state)
+{
+    (void)state;
+    boot(/* machine= */ 0, 2, 101 * HOUR_MS);
+    uint64_t revision = put("1").revision;
+    boot(/* machine= */ 0, 3, 102 * HOUR_MS);
+    assert_int_equal(log_now_ms(one), 100 * HOUR_MS);
+    assert_true(log_foreign_before(one) > revision);
+}
+
+/* Who keeps a session in the old lock file is not seen in the new one. */
+static void a_new_lock_file_hides_who_lives(void **state)
+{
+    (void)state;
+    uint64_t revision = put("1").revision;
+    fake.boot_ms += 9;
+    fake_disk_remove(&fake, ".lock");
+    open_at(KIT_MACHINE, 1);
+    assert_int_equal(log_now_ms(one), 100 * HOUR_MS + 9);
+    assert_true(log_foreign_before(one) > revision);
+}
+
+static void a_removed_index_hides_nobody(void **state)
+{
+    (void)state;
+    put("1");
+    fake_disk_remove(&fake, ".index");
+    open_at(KIT_MACHINE, 1);
+    assert_true(log_foreign_before(one) == 0);
+    assert_int_equal(log_now_ms(one), 100 * HOUR_MS);
+}
+
+/* Nothing stands and nothing is kept as history; the clock is kept all the same. */
+static void a_compaction_does_not_forget_the_time(void **state)
+{
+    (void)state;
+    struct log_options options = kit_options(disk, 1);
+    char words[256];
+    struct text why;
+    text_init(&why, words, sizeof words);
+    options.window = 0;
+    log_close(&one);
+    assert_int_equal(log_open(&options, kit_deadline(disk), &one, &why), LOG_OK);
+    fake.boot_ms += HOUR_MS;
+    assert_int_equal(kit_litter(disk, one), LOG_OK);
+    assert_int_equal(kit_tend(disk, one), LOG_OK);
+    assert_false(log_wants_tending(one));
+    int64_t now_ms = log_now_ms(one);
+    boot(KIT_MACHINE, 2, 99 * HOUR_MS);
+    assert_true(log_now_ms(one) >= now_ms);
+    boot(OTHER_MACHINE, 2, 99 * HOUR_MS);
+    assert_true(log_now_ms(one) >= now_ms);
+}
+
+static void nor_does_a_file_made_after_a_failed_sync(void **state)
+{
+    (void)state;
+    put("1");
+    boot(KIT_MACHINE, 2, 105 * HOUR_MS);
+    struct stamp written;
+    assert_int_equal(kit_put(disk, one, "a", "2", &written), LOG_OK);
+    fake.fail_at = fake.calls + 2;
+    fake.error = EIO;
+    assert_int_equal(kit_sync(disk, one), LOG_POISONED);
+    assert_true(kit_stands(disk, one, "a", NULL) || kit_stands(disk, one, "a", "1"));
+    boot(KIT_MACHINE, 3, 99 * HOUR_MS);
+    assert_true(log_now_ms(one) >= 105 * (int64_t)HOUR_MS);
+}
+
+#define CASE(function) cmocka_unit_test_setup_teardown(function, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(it_begins_with_the_time_of_day),
+        CASE(within_a_boot_the_time_of_day_says_nothing),
+        CASE(the_next_boot_goes_on_by_the_time_of_day),
+        CASE(the_next_boot_never_goes_back),
+        CASE(another_host_goes_on_where_the_last_one_stopped),
+        CASE(a_host_without_an_id_is_always_another),
+        CASE(a_new_lock_file_hides_who_lives),
+        CASE(a_removed_index_hides_nobody),
+        CASE(a_compaction_does_not_forget_the_time),
+        CASE(nor_does_a_file_made_after_a_failed_sync),
+    };
+    return cmocka_run_group_tests_name("log_time", tests, NULL, NULL);
+}
