@@ -6,7 +6,7 @@
 # The last line is "N passed, N failed".
 set -euo pipefail
 
-# suite  | shape   | in make test                            | in make proof (= is the same)
+# suite   | shape   | in make test                            | in make proof (= is the same)
 suites='
 gates    |         | scripts/check-gates.sh                  | =
 format   |         | scripts/gate.sh format                  | =
@@ -23,13 +23,22 @@ trace    | asan    | scripts/stories.sh build/asan           | =
 memory   | asan    | build/asan/tests/simulation --seeds 300 | =
 conform  | asan    | build/asan/tests/conformance memory:    | =
 planted  | asan    | build/asan/tests/conformance memory: --mutants | =
+file-1   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 1 | =
+file-2   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 2 | =
+file-8   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 8 | =
+kills    | sim     | build/sim/tests/kill_processes --rounds 200 | build/sim/tests/kill_processes --rounds 2000
+kills-as | asan    | build/asan/tests/kill_processes --rounds 30 | =
+stops    | sim     | build/sim/tests/stop_in_lock --rounds 5 | build/sim/tests/stop_in_lock --rounds 50
+history  | sim     | build/sim/tests/live_histories --rounds 100 | build/sim/tests/live_histories --rounds 1000
+waiters  | sim     | build/sim/tests/hundred_waiters --rounds 1 | build/sim/tests/hundred_waiters --rounds 10
+deaths   | sim     | build/sim/tests/hand_over_after_kill --rounds 20 | build/sim/tests/hand_over_after_kill --rounds 200
 simulate | sim     | scripts/simulate.sh 10000               | scripts/simulate.sh 1000000
 explore  | sim     | build/sim/tests/explore                 | build/sim/tests/explore --proof
 mutants  | mutants | scripts/mutants.sh 2000                 | scripts/mutants.sh 2000 all
 fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh --proof
 coverage |         | scripts/coverage.sh core 100            | =
 '
-figures='simulate explore mutants fuzz coverage'
+figures='kills stops history waiters deaths simulate explore mutants fuzz coverage'
 limit_s=1200
 proof=false
 if [[ ${1:-} == --proof ]]; then
