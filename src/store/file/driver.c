@@ -42,6 +42,7 @@ struct job {
     char *bytes;              /* of it, ours */
     uint64_t *live;           /* list: where all that stands is, ours */
     size_t live_count;
+    uint64_t after; /* watch: what follows this revision is told, also in the same turn */
 };
 
 struct watch {
@@ -198,6 +199,7 @@ static enum log_result look_and_write(struct file *file, struct job *job)
     const struct store_request *request = &job->request;
     struct log_record *record = &job->record;
     job->now_ms = log_now_ms(file->log);
+    job->after = log_revision(file->log);
     if (request->verb == VERB_STORE_LIST)
         return log_live(file->log, &job->live, &job->live_count);
     enum log_result result = log_find(file->log, request->key, strlen(request->key), record);
@@ -259,6 +261,10 @@ static void tell_history(struct file *file, const struct job *job)
         if (previous != 0)
             result = log_look_back(file->log, previous, &record);
     }
+    if (result != LOG_OK) {
+        tell_trouble(file, job, explain(file, result));
+        return;
+    }
     struct store_answer last = {.result = ANSWER_OK};
     tell(file, job, &last);
 }
@@ -283,10 +289,8 @@ static void add_watch(struct file *file, const struct job *job)
         tell_trouble(file, job, "too many watches, or memory is short");
         return;
     }
-    *watch = (struct watch){.prefix = prefix,
-                            .after = log_revision(file->log),
-                            .done = job->done,
-                            .caller = job->caller};
+    *watch = (struct watch){
+        .prefix = prefix, .after = job->after, .done = job->done, .caller = job->caller};
     if (file->watch_count++ == 0) {
         file->told = watch->after;
         file->changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -310,10 +314,10 @@ static void answer_job(struct file *file, const struct job *job)
     case VERB_STORE_WATCH:
         add_watch(file, job);
         return;
-    default:
-        tell_record(file, job, &job->record, &answer);
+    default: /* the request is gone with its answer */
         for (size_t i = 0; i < job->request.poke_count && job->result == ANSWER_OK; i++)
             wakeup_send(&file->disk, job->request.poke[i], job->request.key);
+        tell_record(file, job, &job->record, &answer);
     }
 }
 
