@@ -45,8 +45,9 @@ struct log {
     struct log_shared *shared;
     uint64_t attachment;
     struct log_file now;
-    uint64_t revision; /* with what is collected */
-    uint64_t seen;     /* the end of what we know of, and of which generation */
+    uint64_t revision;             /* with what is collected */
+    uint64_t seen;                 /* the end of what we know of, and of which generation */
+    uint64_t left_end, left_chain; /* as we last published them */
     unsigned cuts;
     char why[WHY_MOST];
 };

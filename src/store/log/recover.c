@@ -247,10 +247,14 @@ enum log_result log_settle(struct log *log, int64_t deadline_ms)
         return LOG_REMOVED;
     if (result != LOG_OK)
         return result;
+    bool writing = atomic_load(&shared->state) == SHARED_WRITING;
+    if (writing || atomic_load(&shared->end) != log->left_end ||
+        atomic_load(&shared->chain) != log->left_chain)
+        slots_forget(&log->now.slots);
     log_file_seek(&log->now, atomic_load(&shared->end), atomic_load(&shared->chain));
     log->now.slots.used = atomic_load(&shared->used);
     log->revision = atomic_load(&shared->revision);
-    if (atomic_load(&shared->state) == SHARED_WRITING)
+    if (writing)
         result = mend(log);
     log_see(log);
     return result;
