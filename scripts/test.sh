@@ -21,8 +21,7 @@ docs     |         | tests/e2e/docs.sh                       | =
 shipped  | release | tests/e2e/cli.sh build/leasehold        | =
 trace    | asan    | scripts/stories.sh build/asan           | =
 memory   | asan    | build/asan/tests/simulation --seeds 300 | =
-conform  | asan    | build/asan/tests/conformance memory:    | =
-planted  | asan    | build/asan/tests/conformance memory: --mutants | =
+conform  | asan    | scripts/conform.sh build/asan           | scripts/conform.sh build/asan --proof
 simulate | sim     | scripts/simulate.sh 10000               | scripts/simulate.sh 1000000
 explore  | sim     | build/sim/tests/explore                 | build/sim/tests/explore --proof
 mutants  | mutants | scripts/mutants.sh 2000                 | scripts/mutants.sh 2000 all
