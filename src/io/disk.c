@@ -153,14 +153,40 @@ static int64_t read_some(void *owner, int file, void *bytes, size_t length, uint
     return count < 0 ? -errno : count;
 }
 
+/* The one that lasts over several writes. */
+static _Thread_local struct {
+    bool lasts, raised;
+    struct hush hush;
+} many;
+
+static void begin_writes(void *owner)
+{
+    (void)owner;
+    many.lasts = true;
+    many.raised = false;
+    hush_begin(&many.hush, SIGXFSZ);
+}
+
+static void end_writes(void *owner)
+{
+    (void)owner;
+    hush_end(&many.hush, many.raised);
+    many.lasts = false;
+}
+
 static int64_t write_some(void *owner, int file, const void *bytes, size_t length, uint64_t offset)
 {
     struct hush hush;
+    bool alone = !many.lasts;
     if (is_forked(owner))
         return -EOWNERDEAD;
-    hush_begin(&hush, SIGXFSZ);
+    if (alone)
+        hush_begin(&hush, SIGXFSZ);
     ssize_t count = pwrite(file, bytes, length, (off_t)offset);
-    hush_end(&hush, count < 0 && errno == EFBIG);
+    bool raised = count < 0 && errno == EFBIG;
+    if (alone)
+        hush_end(&hush, raised);
+    many.raised = many.raised || raised;
     return count < 0 ? -errno : count;
 }
 
@@ -276,6 +302,8 @@ static const struct disk real = {
     .size = size_of,
     .read = read_some,
     .write = write_some,
+    .begin_writes = begin_writes,
+    .end_writes = end_writes,
     .sync = sync_file,
     .sync_folder = sync_folder,
     .rename = rename_file,

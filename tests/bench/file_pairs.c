@@ -13,15 +13,17 @@
 
 enum { SINGLE = 400, FLIGHT = 64, BATCHES = 100, SESSION = 7 };
 
-/* Microseconds for a pair, with so many leases asking together. */
-static double pair_us(struct leases *leases, size_t together, int batches)
+/* Microseconds for a pair, with so many leases asking together; and of our thread's processor. */
+static double pair_us(struct leases *leases, size_t together, int batches, double *out_busy_us)
 {
-    double from = rounds_seconds();
+    double from = rounds_seconds(), busy_from = rounds_busy_seconds();
     for (int i = 0; i < batches; i++) {
         leases_take(leases, together, /* first= */ (uint64_t)i % 16 * FLIGHT);
         leases_give_back(leases, together);
     }
-    return (rounds_seconds() - from) * 1e6 / batches / (double)together;
+    double pairs = batches * (double)together;
+    *out_busy_us = (rounds_busy_seconds() - busy_from) * 1e6 / pairs;
+    return (rounds_seconds() - from) * 1e6 / pairs;
 }
 
 static double two_overwrites_us(struct raw *raw)
@@ -36,14 +38,14 @@ void bench_pairs(const struct bench_site *site)
 {
     char path[BENCH_PATH];
     struct raw raw;
-    double ours[ROUNDS], least[ROUNDS];
+    double ours[ROUNDS], least[ROUNDS], unsaid;
     bench_path(site, "pairs.log", path);
     struct leases *leases = leases_open(path, SESSION, /* most= */ 1);
     bench_path(site, "raw", path);
     raw_make(&raw, path);
-    (void)pair_us(leases, /* together= */ 1, SINGLE);
+    (void)pair_us(leases, /* together= */ 1, SINGLE, &unsaid);
     for (int i = 0; i < ROUNDS; i++) {
-        ours[i] = pair_us(leases, /* together= */ 1, SINGLE);
+        ours[i] = pair_us(leases, /* together= */ 1, SINGLE, &unsaid);
         least[i] = two_overwrites_us(&raw);
     }
     (void)printf("== file: acquire+release by one process, one request in flight, synced\n");
@@ -54,35 +56,35 @@ void bench_pairs(const struct bench_site *site)
     leases_close(&leases);
 }
 
-static void say_flight(const double *many, const double *one, const double *redis)
+static void say_redis(const double *ours, const double *redis)
 {
-    (void)printf("== file: acquire+release, 64 requests in flight in one process, synced\n");
-    rounds_say("pairs, 64 in flight", many, "a second");
-    rounds_say("pairs, one in flight", one, "a second");
-    rounds_aim(many, one, AT_LEAST, 40);
-    if (redis == NULL)
-        return;
     (void)printf("== file: the same against Redis with appendfsync always, 64 clients that do\n"
                  "   SET NX PX and DEL, each awaited, on a unix socket\n");
     rounds_say("pairs, Redis", redis, "a second");
-    rounds_aim(many, redis, AT_LEAST, 3);
+    rounds_aim(ours, redis, AT_LEAST, 3);
 }
 
 void bench_flight(const struct bench_site *site)
 {
     char path[BENCH_PATH];
-    double many[ROUNDS], one[ROUNDS], redis[ROUNDS] = {0};
+    double many[ROUNDS], busy[ROUNDS], one[ROUNDS], redis[ROUNDS] = {0}, unsaid;
     bench_path(site, "flight.log", path);
     struct leases *leases = leases_open(path, SESSION, FLIGHT);
     struct redis_peer *peer = site->socket != NULL ? redis_peer_open(site->socket, FLIGHT) : NULL;
-    (void)pair_us(leases, FLIGHT, BATCHES);
+    (void)pair_us(leases, FLIGHT, BATCHES, &unsaid);
     for (int i = 0; i < ROUNDS; i++) {
-        many[i] = 1e6 / pair_us(leases, FLIGHT, 4 * BATCHES);
-        one[i] = 1e6 / pair_us(leases, /* together= */ 1, SINGLE);
+        many[i] = 1e6 / pair_us(leases, FLIGHT, 4 * BATCHES, &busy[i]);
+        one[i] = 1e6 / pair_us(leases, /* together= */ 1, SINGLE, &unsaid);
         if (peer != NULL)
             redis[i] = 1e6 / redis_peer_pair_us(peer, FLIGHT * BATCHES);
     }
-    say_flight(many, one, peer != NULL ? redis : NULL);
+    (void)printf("== file: acquire+release, 64 requests in flight in one process, synced\n");
+    rounds_say("pairs, 64 in flight", many, "a second");
+    rounds_say("processor time of such a pair, its thread", busy, "us");
+    rounds_say("pairs, one in flight", one, "a second");
+    rounds_aim(many, one, AT_LEAST, 40);
+    if (peer != NULL)
+        say_redis(many, redis);
     if (peer != NULL)
         redis_peer_close(&peer);
     leases_close(&leases);

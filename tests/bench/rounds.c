@@ -8,11 +8,21 @@
 #include <string.h>
 #include <time.h>
 
-double rounds_seconds(void)
+static double seconds_of(clockid_t clock)
 {
     struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    (void)clock_gettime(clock, &now);
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+double rounds_seconds(void)
+{
+    return seconds_of(CLOCK_MONOTONIC);
+}
+
+double rounds_busy_seconds(void)
+{
+    return seconds_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static int compare(const void *left, const void *right)

@@ -14,6 +14,7 @@ enum { ROUNDS = 9 };
 enum aim { AT_MOST, AT_LEAST };
 
 double rounds_seconds(void);
+double rounds_busy_seconds(void); /* of the processor, by our thread */
 /* The value below which this share of all is, 0 to 1; sorts them. */
 double rounds_share(double *values, size_t count, double share);
 /* A line with the median, the smallest and the largest of ROUNDS values. */

@@ -4,11 +4,13 @@
  * is skipped and said so; that it claims no less than was promised for it is a case of its own.
  *
  *   conformance URL [--processes N] [--only WORDS]    TAP; exit status 1 when a case failed
+ *   conformance URL … --beside                        the driver in a thread of its own
  *   conformance URL [--processes N] --mutants         TAP; every planted fault must be caught
  *   conformance URL [--processes N] --mutant NAME     the suite with one of them
  */
 #include "conformance.h"
 
+#include "aside.h"
 #include "live.h"
 #include "plant.h"
 
@@ -340,10 +342,9 @@ static int run_mutant(const char *name)
 
 static int usage(void)
 {
-    (void)fprintf(
-        stderr,
-        "usage: conformance URL [--processes N] [--only WORDS] [--mutant NAME | --mutants]\n"
-        "       N is 1, 2, or at least 4: so many parties meet in one case\n");
+    (void)fprintf(stderr, "usage: conformance URL [--processes N] [--beside] [--only WORDS]\n"
+                          "                   [--mutant NAME | --mutants]\n"
+                          "       N is 1, 2, or at least 4: so many parties meet in one case\n");
     return EXIT_FAILURE;
 }
 
@@ -364,7 +365,7 @@ static bool find_store(void)
 
 int main(int argc, char **argv)
 {
-    bool mutants = false;
+    bool mutants = false, beside = false;
     const char *mutant = NULL;
     suite.processes = 1;
     for (int i = 1; i < argc; i++) {
@@ -377,6 +378,8 @@ int main(int argc, char **argv)
             mutant = argv[++i];
         else if (strcmp(argv[i], "--mutants") == 0)
             mutants = true;
+        else if (strcmp(argv[i], "--beside") == 0)
+            beside = true;
         else if (argv[i][0] != '-' && suite.url == NULL)
             suite.url = argv[i];
         else
@@ -388,6 +391,8 @@ int main(int argc, char **argv)
     if (!find_store())
         return EXIT_FAILURE;
     begin_run();
+    if (beside)
+        suite.driver = aside_driver(suite.driver);
     if (mutants)
         return run_mutants();
     return mutant != NULL ? run_mutant(mutant) : run_all();

@@ -308,6 +308,8 @@ void log_publish(struct log *log)
 {
     struct log_shared *shared = log->shared;
     atomic_store(&shared->state, SHARED_VOID); /* chain and end only count together */
+    log->left_end = log->now.end;
+    log->left_chain = log->now.chain;
     atomic_store(&shared->chain, log->now.chain);
     atomic_store(&shared->used, log->now.slots.used);
     atomic_store(&shared->revision, log->revision);

@@ -10,8 +10,8 @@ enum { LOG_MAGIC = 0x106f11e, WHY_MOST = 192, OFFSET_BITS = 44 };
 /* Bytes of the lock file. Whoever holds one may take a later one, never the other way. */
 enum log_lock {
     LOCK_COMPACT,
-    LOCK_GROW,
     LOCK_APPEND,
+    LOCK_GROW,
     LOCK_SYNC, /* nobody syncs while a failed sync is not yet told */
     LOCK_COUNT,
 };
@@ -45,8 +45,9 @@ struct log {
     struct log_shared *shared;
     uint64_t attachment;
     struct log_file now;
-    uint64_t revision; /* with what is collected */
-    uint64_t seen;     /* the end of what we know of, and of which generation */
+    uint64_t revision;             /* with what is collected */
+    uint64_t seen;                 /* the end of what we know of, and of which generation */
+    uint64_t left_end, left_chain; /* as we last published them */
     unsigned cuts;
     char why[WHY_MOST];
 };
