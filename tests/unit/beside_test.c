@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { APPEND_BYTE = 2, THREADS = 8, EACH = 50 };
+enum { APPEND_BYTE = 1, THREADS = 8, EACH = 50 };
 
 static struct {
     unsigned answers, ok, conflicts, trouble, notices;

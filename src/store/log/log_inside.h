@@ -10,8 +10,8 @@ enum { LOG_MAGIC = 0x106f11e, WHY_MOST = 192, OFFSET_BITS = 44 };
 /* Bytes of the lock file. Whoever holds one may take a later one, never the other way. */
 enum log_lock {
     LOCK_COMPACT,
-    LOCK_GROW,
     LOCK_APPEND,
+    LOCK_GROW,
     LOCK_SYNC, /* nobody syncs while a failed sync is not yet told */
     LOCK_COUNT,
 };
