@@ -68,8 +68,9 @@ struct file {
     struct job jobs[JOBS_MAX], running[JOBS_MAX];
     size_t watch_count;
     struct watch watches[WATCHES_MAX];
-    uint64_t told;                     /* the revision up to which watchers were told … */
-    uint64_t told_generation, told_at; /* … and where it is */
+    uint64_t began;             /* where the log ended when this turn began */
+    uint64_t told;              /* the revision up to which watchers were told … */
+    struct log_reader followed; /* … and where that is; its file is a descriptor of our own */
     bool tending;
     _Atomic int tended; /* enum tended */
     int64_t tend_after_ms;
@@ -153,10 +154,9 @@ static void tell_record(struct file *file, const struct job *job, const struct l
     tell(file, job, answer);
 }
 
-static void tell_trouble(struct file *file, const struct job *job, const char *why)
+static void tell_trouble(const struct job *job, const char *why)
 {
     struct store_answer answer = {.result = ANSWER_TROUBLE, .now_ms = TIME_UNKNOWN, .why = why};
-    (void)file;
     job->done(job->caller, &answer);
 }
 
@@ -166,6 +166,29 @@ static bool is_urgent(const struct store_request *request)
 {
     return request->verb == VERB_STORE_DELETE || request->condition.kind == IF_GRANT ||
            request->condition.token != 0;
+}
+
+/* Would this write let somebody in who is dead? Its writer knew an older copy. */
+static bool names_dead(struct file *file, const struct store_request *request)
+{
+    struct codec_error error;
+    struct record *record = &file->scratch;
+    if (request->poke_count == 0 || request->length == 0 ||
+        record_decode(request->bytes, request->length, record, &error) != DECODE_OK)
+        return false;
+    for (size_t i = 0; i < record->grant_count; i++) {
+        const struct grant *grant = &record->grants[i];
+        if (grant->granted.revision == THIS_WRITE && grant->session != request->session &&
+            !log_session_lives(file->log, grant->session))
+            return true;
+    }
+    for (size_t i = 0; i < record->place_count; i++) {
+        const struct place *place = &record->places[i];
+        if (place->offered && place->offer.revision == THIS_WRITE &&
+            !log_session_lives(file->log, place->session))
+            return true;
+    }
+    return false;
 }
 
 static enum log_result write_record(struct file *file, struct job *job,
@@ -211,7 +234,7 @@ static enum log_result look_and_write(struct file *file, struct job *job)
                                 .now_ms = job->now_ms};
     bool writes = request->verb == VERB_STORE_SWAP || request->verb == VERB_STORE_DELETE;
     job->result = writes ? ANSWER_CONFLICT : ANSWER_OK;
-    if (writes && condition_holds(request, &standing, &file->scratch))
+    if (writes && condition_holds(request, &standing, &file->scratch) && !names_dead(file, request))
         result = write_record(file, job, &standing);
     /* What the log gave stays only until its next call. */
     if (result == LOG_OK && record->type == LOG_PUT && record->bytes != request->bytes) {
@@ -234,7 +257,7 @@ static void tell_list(struct file *file, const struct job *job)
     for (size_t i = 0; i < job->live_count; i++) {
         enum log_result result = log_look_back(file->log, job->live[i], &record);
         if (result != LOG_OK) {
-            tell_trouble(file, job, explain(file, result));
+            tell_trouble(job, explain(file, result));
             return;
         }
         if (record.key_length < prefix || memcmp(record.key, job->request.key, prefix) != 0)
@@ -262,18 +285,26 @@ static void tell_history(struct file *file, const struct job *job)
             result = log_look_back(file->log, previous, &record);
     }
     if (result != LOG_OK) {
-        tell_trouble(file, job, explain(file, result));
+        tell_trouble(job, explain(file, result));
         return;
     }
     struct store_answer last = {.result = ANSWER_OK};
     tell(file, job, &last);
 }
 
-/* The log's file is another one after each compaction. */
-static void follow_changes(struct file *file)
+/* The present file, from its beginning; each compaction makes another one. */
+static void follow(struct file *file)
 {
     char path[64];
     struct text text;
+    struct log_reader *reader = &file->followed;
+    int copy = fcntl(log_descriptor(file->log), F_DUPFD_CLOEXEC, 0);
+    if (reader->file >= 0)
+        (void)close(reader->file);
+    reader->file = copy;
+    reader->generation = log_generation(file->log);
+    reader->at = LOG_START;
+    reader->filled = 0;
     text_init(&text, path, sizeof path);
     text_add(&text, "/proc/self/fd/");
     text_add_i64(&text, log_descriptor(file->log));
@@ -281,22 +312,43 @@ static void follow_changes(struct file *file)
         (void)inotify_add_watch(file->changes, path, IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF);
 }
 
+static bool begin_following(struct file *file, uint64_t after)
+{
+    if (!log_read_all(file->log, &file->followed))
+        return false;
+    file->followed.file = -1;
+    file->told = after;
+    file->changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    listen_to(file, file->changes);
+    follow(file);
+    file->followed.at = file->began;
+    return file->followed.file >= 0;
+}
+
+static void end_following(struct file *file)
+{
+    log_reader_done(&file->followed);
+    if (file->followed.file >= 0)
+        (void)close(file->followed.file);
+    if (file->changes >= 0)
+        (void)close(file->changes);
+    file->followed.file = file->changes = -1;
+}
+
 static void add_watch(struct file *file, const struct job *job)
 {
-    struct watch *watch = &file->watches[file->watch_count];
-    char *prefix = file->watch_count < WATCHES_MAX ? strdup(job->request.key) : NULL;
+    bool fine = file->watch_count < WATCHES_MAX;
+    if (fine && file->watch_count == 0)
+        fine = begin_following(file, job->after);
+    char *prefix = fine ? strdup(job->request.key) : NULL;
     if (prefix == NULL) {
-        tell_trouble(file, job, "too many watches, or memory is short");
+        if (file->watch_count == 0)
+            end_following(file);
+        tell_trouble(job, "too many watches, or memory or descriptors are short");
         return;
     }
-    *watch = (struct watch){
+    file->watches[file->watch_count++] = (struct watch){
         .prefix = prefix, .after = job->after, .done = job->done, .caller = job->caller};
-    if (file->watch_count++ == 0) {
-        file->told = watch->after;
-        file->changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-        listen_to(file, file->changes);
-        follow_changes(file);
-    }
     struct store_answer answer = {.result = ANSWER_OK, .more = true};
     tell(file, job, &answer);
 }
@@ -339,6 +391,7 @@ static void take_turn(struct file *file, struct job *jobs, size_t count, uint64_
     for (size_t i = 0; i < count; i++)
         prepare(file, &jobs[i]);
     enum log_result all = log_begin(file->log, need, deadline_ms);
+    file->began = log_seen(file->log);
     for (size_t i = 0; i < count && all == LOG_OK; i++)
         results[i] = look_and_write(file, &jobs[i]);
     if (all == LOG_OK)
@@ -348,7 +401,7 @@ static void take_turn(struct file *file, struct job *jobs, size_t count, uint64_
     for (size_t i = 0; i < count; i++) {
         enum log_result result = all != LOG_OK ? all : results[i];
         if (result != LOG_OK)
-            tell_trouble(file, &jobs[i], explain(file, result));
+            tell_trouble(&jobs[i], explain(file, result));
         else
             answer_job(file, &jobs[i]);
         free(jobs[i].bytes);
@@ -371,31 +424,57 @@ static void tell_change(struct file *file, const struct log_record *record, int6
     }
 }
 
-/* What was changed since the last time. A new generation is read from its beginning. */
-static void tell_watchers(struct file *file)
+static void tell_changes(struct file *file, uint64_t limit, int64_t now_ms)
 {
-    struct log_reader reader;
     struct log_record record;
-    int64_t deadline_ms = deadline_of(file);
-    enum log_result result = log_begin(file->log, /* need= */ 0, deadline_ms);
-    int64_t now_ms = log_now_ms(file->log);
-    if (result == LOG_OK)
-        result = log_end(file->log);
-    if (result == LOG_OK)
-        result = log_sync(file->log, deadline_ms);
-    if (result != LOG_OK || !log_read_all(file->log, &reader))
-        return; /* the next change, or the fallback look, comes here again */
-    if (reader.generation == file->told_generation)
-        reader.at = file->told_at;
-    while (log_reader_next(&reader, &record) == LOG_READ_OK) {
+    struct log_reader *reader = &file->followed;
+    reader->limit = limit;
+    while (log_reader_next(reader, &record) == LOG_READ_OK && record.type != LOG_SEAL) {
         if (record.key_length == 0 || record.written.revision <= file->told)
             continue;
         file->told = record.written.revision;
         tell_change(file, &record, now_ms);
     }
-    file->told_generation = reader.generation;
-    file->told_at = reader.at;
-    log_reader_done(&reader);
+}
+
+static void end_watches(struct file *file, const char *why)
+{
+    while (file->watch_count > 0) {
+        struct watch watch = file->watches[--file->watch_count];
+        struct job job = {.done = watch.done, .caller = watch.caller};
+        free(watch.prefix);
+        tell_trouble(&job, why);
+    }
+    end_following(file);
+}
+
+/* What was changed since the last time: first all that the file had which we followed, up to its
+ * seal, then the next one. */
+static void tell_watchers(struct file *file)
+{
+    int64_t deadline_ms = deadline_of(file);
+    for (bool again = true; again && file->watch_count > 0;) {
+        enum log_result result = log_begin(file->log, /* need= */ 0, deadline_ms);
+        int64_t now_ms = log_now_ms(file->log);
+        if (result == LOG_OK)
+            result = log_end(file->log);
+        if (result == LOG_OK)
+            result = log_sync(file->log, deadline_ms);
+        if (result == LOG_REMOVED || result == LOG_DAMAGED || result == LOG_UNKNOWN)
+            end_watches(file, explain(file, result));
+        if (result != LOG_OK)
+            return; /* the next change, or the fallback look, comes here again */
+        uint64_t before = file->followed.generation, number = log_generation(file->log);
+        again = before != number;
+        if (!again)
+            tell_changes(file, log_seen(file->log), now_ms);
+        else if (!log_is_poisoned(file->log, before))
+            tell_changes(file, /* limit= */ UINT64_MAX, now_ms);
+        if (again)
+            follow(file);
+        if (number > before + 1 || file->followed.file < 0)
+            end_watches(file, "changes may have been missed: list, and watch again");
+    }
 }
 
 static bool lives(void *owner, uint64_t session)
@@ -448,7 +527,7 @@ static void submit(void *state, const struct store_request *request, store_done 
     ASSERT(file->magic == FILE_MAGIC);
     struct job job = {.request = *request, .done = done, .caller = caller};
     if (file->job_count == JOBS_MAX)
-        tell_trouble(file, &job, "too many requests at once");
+        tell_trouble(&job, "too many requests at once");
     else
         file->jobs[file->job_count++] = job;
 }
@@ -484,7 +563,7 @@ static void step(void *state)
     ASSERT(file->magic == FILE_MAGIC);
     if (file->process != getpid()) {
         for (size_t i = 0; i < file->job_count; i++)
-            tell_trouble(file, &file->jobs[i], "the process was forked; open the store again");
+            tell_trouble(&file->jobs[i], "the process was forked; open the store again");
         file->job_count = 0;
         return;
     }
@@ -494,10 +573,7 @@ static void step(void *state)
     while (file->watch_count > 0 && read(file->changes, buffer, sizeof buffer) > 0) {
     }
     run_jobs(file);
-    if (file->watch_count > 0) {
-        follow_changes(file);
-        tell_watchers(file);
-    }
+    tell_watchers(file);
     start_tending(file);
 }
 
@@ -523,9 +599,8 @@ static void close_file(void *state)
         free(file->watches[i].prefix);
     if (file->alive >= 0)
         file->disk.close(file->disk.owner, file->alive);
+    end_following(file);
     wakeup_done(&file->wakeup);
-    if (file->changes >= 0)
-        (void)close(file->changes);
     if (file->events >= 0)
         (void)close(file->events);
     log_close(&file->log);
@@ -565,7 +640,7 @@ static bool open_file(void *state, const char *url, const struct store_site *sit
     file->magic = FILE_MAGIC;
     file->alive = site->session != 0 ? log_session_keep(file->log, site->session) : -1;
     file->events = epoll_create1(EPOLL_CLOEXEC);
-    file->changes = file->wakeup.file = -1;
+    file->changes = file->followed.file = file->wakeup.file = -1;
     if (file->alive < 0 && site->session != 0) {
         text_add(why, "cannot keep the session alive, which another process has, or no descriptor");
         close_file(file);

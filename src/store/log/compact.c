@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIES_MOST = 8 };
+enum { TRIES_MOST = 8, ROUNDS = 3 };
 
 static uint64_t round_up(uint64_t number, uint64_t to)
 {
@@ -56,11 +56,11 @@ enum log_result log_create(struct log *log)
     const struct disk *disk = log->options.disk;
     log->now.header.generation = 0;
     struct log_header header = header_after(log, log->options.slots, /* ceiling= */ 0);
-    enum log_result result = log_failed(log, "make", log_file_make(&log->now, &header));
+    enum log_result result = log_failed(log, "make", log_file_make(&log->now, ".mend", &header));
     if (result == LOG_OK)
         result = complete(log, &log->now);
     if (result == LOG_OK)
-        result = log_failed(log, "name the log", disk->rename(disk->owner, ".new", ""));
+        result = log_failed(log, "name the log", disk->rename(disk->owner, ".mend", ""));
     return result;
 }
 
@@ -78,11 +78,13 @@ static enum log_result copy(struct log *log, struct copying *copying, uint64_t r
     struct log_record record, before;
     while (log_reader_next(reader, &record) == LOG_READ_OK) {
         uint64_t hash = log_file_hash(record.key, record.key_length);
-        if (record.key_length == 0 ||
-            (record.offset < recent && !slots_has(&log->now.slots, hash, record.offset)))
-            continue;
+        bool worth = record.offset >= recent;
         int error = 0;
-        if (!log_file_fits(next, log_record_size(record.key_length, record.length)))
+        if (!worth && record.key_length > 0)
+            error = slots_has(&log->now.slots, hash, record.offset, &worth);
+        if (error == 0 && (record.key_length == 0 || !worth))
+            continue;
+        if (error == 0 && !log_file_fits(next, log_record_size(record.key_length, record.length)))
             error = log_file_write(next);
         if (error == 0)
             error = log_file_find(next, record.key, record.key_length, &before);
@@ -115,7 +117,7 @@ static void end_copying(struct copying *copying)
 }
 
 /* A new file, and in it where we live; nothing to end when it fails. */
-static enum log_result begin_copying(struct log *log, struct copying *copying,
+static enum log_result begin_copying(struct log *log, struct copying *copying, const char *suffix,
                                      const struct stamp *latest, const struct log_home *home)
 {
     size_t live = 0;
@@ -128,7 +130,7 @@ static enum log_result begin_copying(struct log *log, struct copying *copying,
         slots *= 2;
     struct log_header header = header_after(log, (uint32_t)slots, latest->revision);
     if (error == 0 && header.generation <= LOG_GENERATION_MAX)
-        error = log_file_make(&copying->next, &header);
+        error = log_file_make(&copying->next, suffix, &header);
     enum log_result result = log_failed(log, "make a new file", error);
     if (header.generation > LOG_GENERATION_MAX)
         result = LOG_EXHAUSTED;
@@ -162,7 +164,7 @@ static enum log_result switch_over(struct log *log, struct log_file *next)
     if (error == 0)
         error = disk->rename(disk->owner, ".new", "");
     if (error == 0)
-        error = disk->sync_folder(disk->owner);
+        error = log_sync_folder(log, next->header.generation);
     if (error != 0)
         return log_failed(log, "switch over", error);
     log->now = *next;
@@ -191,13 +193,13 @@ static enum log_result copy_bulk(struct log *log, struct copying *copying, int64
         uint64_t recent = end > log->options.window ? end - log->options.window : 0;
         copying->reader.limit = end;
         if (result == LOG_OK)
-            result = copy(log, copying, tries == 0 ? recent : /* all= */ 0);
+            result = copy(log, copying, copying->reader.at == LOG_START ? recent : /* all= */ 0);
     }
     return result;
 }
 
-/* Under the append lock: the rest, and then the new file counts, unless the old one has grown too
- * much meanwhile. */
+/* Under the append lock: the rest, and then the new file counts. LOG_LOCKED when the old one has
+ * grown too much meanwhile. */
 static enum log_result finish(struct log *log, struct copying *copying)
 {
     struct log_file *next = &copying->next;
@@ -206,10 +208,40 @@ static enum log_result finish(struct log *log, struct copying *copying)
     enum log_result result = copy(log, copying, /* recent= */ 0);
     if (result == LOG_OK)
         result = log_failed(log, "write", log_file_write(next));
-    if (result != LOG_OK || next->end + log->options.reserve > next->header.length)
+    if (result == LOG_OK && next->end + log->options.reserve > next->header.length)
+        result = LOG_LOCKED;
+    if (result != LOG_OK)
         return result;
     result = log_failed(log, "sync a new file", disk->sync(disk->owner, next->file));
     return result == LOG_OK ? switch_over(log, next) : result;
+}
+
+/* What is left of a new file that does not count takes no room. */
+static void throw_away(const struct log *log, const char *suffix)
+{
+    const struct disk *disk = log->options.disk;
+    int file = disk->open(disk->owner, suffix, DISK_EMPTY);
+    if (file >= 0)
+        disk->close(disk->owner, file);
+}
+
+/* All but the last rest is copied and synced; later rounds have little to do. */
+static enum log_result prepare(struct log *log, struct copying *copying, int64_t patience_ms)
+{
+    enum log_result result = LOG_OK;
+    for (int round = 0; result == LOG_OK && round < ROUNDS; round++) {
+        uint64_t before = copying->next.end;
+        result = copy_bulk(log, copying, patience_ms);
+        if (round > 0 && copying->next.end == before)
+            break;
+        if (result == LOG_OK)
+            result = complete(log, &copying->next);
+    }
+    struct log_file *next = &copying->next;
+    if (result == LOG_OK)
+        result = log_failed(log, "make an index",
+                            slots_save(&next->slots, ".index.new", next->header.generation));
+    return result;
 }
 
 static enum log_result compact(struct log *log, int64_t patience_ms)
@@ -220,16 +252,11 @@ static enum log_result compact(struct log *log, int64_t patience_ms)
     struct stamp latest = {.revision = atomic_load(&log->shared->revision),
                            .time_ms = log_now_ms(log),
                            .epoch = home.epoch};
-    enum log_result result = begin_copying(log, &copying, &latest, &home);
+    enum log_result result = begin_copying(log, &copying, ".new", &latest, &home);
     if (result != LOG_OK)
         return result;
-    result = copy_bulk(log, &copying, patience_ms);
-    if (result == LOG_OK)
-        result = complete(log, &copying.next);
-    if (result == LOG_OK)
-        result = log_failed(
-            log, "make an index",
-            slots_save(&copying.next.slots, ".index.new", copying.next.header.generation));
+    uint64_t number = copying.next.header.generation;
+    result = prepare(log, &copying, patience_ms);
     if (result == LOG_OK)
         result = log_lock(log, LOCK_APPEND, deadline_in(log, patience_ms));
     if (result == LOG_OK) {
@@ -240,6 +267,10 @@ static enum log_result compact(struct log *log, int64_t patience_ms)
         log_unlock(log, LOCK_APPEND);
     }
     end_copying(&copying);
+    if (log->now.header.generation != number) {
+        throw_away(log, ".new");
+        throw_away(log, ".index.new");
+    }
     return result == LOG_REMOVED ? LOG_OK : result; /* somebody else was faster */
 }
 
@@ -258,7 +289,7 @@ enum log_result log_replace(struct log *log)
     struct stamp latest = {
         .revision = past.revision, .time_ms = past.time_ms, .epoch = past.home.epoch};
     if (result == LOG_OK)
-        result = begin_copying(log, &copying, &latest, past.has_home ? &past.home : NULL);
+        result = begin_copying(log, &copying, ".mend", &latest, past.has_home ? &past.home : NULL);
     if (result != LOG_OK)
         return result;
     copying.reader.limit = log->now.end;
@@ -267,10 +298,12 @@ enum log_result log_replace(struct log *log)
         result = complete(log, &copying.next);
     const struct disk *disk = log->options.disk;
     if (result == LOG_OK)
-        result = log_failed(log, "replace the log", disk->rename(disk->owner, ".new", ""));
+        result = log_failed(log, "replace the log", disk->rename(disk->owner, ".mend", ""));
     end_copying(&copying);
     enum log_reading reading;
-    return result == LOG_OK ? log_failed(log, "open", log_file_open(&log->now, &reading)) : result;
+    if (result == LOG_OK)
+        result = log_failed(log, "open", log_file_open(&log->now, &reading));
+    return result == LOG_OK && reading != LOG_READ_OK ? LOG_REMOVED : result;
 }
 
 enum log_result log_grow(struct log *log, uint64_t need, int64_t deadline_ms)
