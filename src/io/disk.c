@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,14 +154,40 @@ static int64_t read_some(void *owner, int file, void *bytes, size_t length, uint
     return count < 0 ? -errno : count;
 }
 
+/* The one that lasts over several writes. */
+static _Thread_local struct {
+    bool lasts, raised;
+    struct hush hush;
+} many;
+
+static void begin_writes(void *owner)
+{
+    (void)owner;
+    many.lasts = true;
+    many.raised = false;
+    hush_begin(&many.hush, SIGXFSZ);
+}
+
+static void end_writes(void *owner)
+{
+    (void)owner;
+    hush_end(&many.hush, many.raised);
+    many.lasts = false;
+}
+
 static int64_t write_some(void *owner, int file, const void *bytes, size_t length, uint64_t offset)
 {
     struct hush hush;
+    bool alone = !many.lasts;
     if (is_forked(owner))
         return -EOWNERDEAD;
-    hush_begin(&hush, SIGXFSZ);
+    if (alone)
+        hush_begin(&hush, SIGXFSZ);
     ssize_t count = pwrite(file, bytes, length, (off_t)offset);
-    hush_end(&hush, count < 0 && errno == EFBIG);
+    bool raised = count < 0 && errno == EFBIG;
+    if (alone)
+        hush_end(&hush, raised);
+    many.raised = many.raised || raised;
     return count < 0 ? -errno : count;
 }
 
@@ -252,10 +279,10 @@ static void wait_for(void *owner, _Atomic uint32_t *word, uint32_t value, int64_
         (void)syscall(SYS_futex, word, FUTEX_WAIT, value, &length, NULL, 0);
 }
 
-static void wake_one(void *owner, _Atomic uint32_t *word)
+static void wake(void *owner, _Atomic uint32_t *word, bool all)
 {
     if (!is_forked(owner))
-        (void)syscall(SYS_futex, word, FUTEX_WAKE, /* processes= */ 1, NULL, NULL, 0);
+        (void)syscall(SYS_futex, word, FUTEX_WAKE, all ? INT_MAX : 1, NULL, NULL, 0);
 }
 
 static int64_t boot_ms(void *owner)
@@ -276,6 +303,8 @@ static const struct disk real = {
     .size = size_of,
     .read = read_some,
     .write = write_some,
+    .begin_writes = begin_writes,
+    .end_writes = end_writes,
     .sync = sync_file,
     .sync_folder = sync_folder,
     .rename = rename_file,
@@ -286,7 +315,7 @@ static const struct disk real = {
     .share = share_page,
     .unshare = unshare_page,
     .wait = wait_for,
-    .wake = wake_one,
+    .wake = wake,
     .boot_ms = boot_ms,
     .wall_ms = wall_ms,
 };

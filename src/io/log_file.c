@@ -50,6 +50,9 @@ static int bad_at(struct log_file *file, uint64_t offset)
 
 void log_file_seek(struct log_file *file, uint64_t end, uint64_t chain)
 {
+    /* What we wrote last is still the last: it need not be read from the file. */
+    if (end != file->end || chain != file->chain)
+        file->kept = end;
     file->end = file->written = end;
     file->chain = chain;
     file->pending_count = 0;
@@ -59,6 +62,7 @@ int log_file_open(struct log_file *file, enum log_reading *out_reading)
 {
     unsigned char head[LOG_START];
     close_both(file);
+    file->end = 0;
     *out_reading = LOG_READ_FOREIGN;
     file->file = file->disk->open(file->disk->owner, "", DISK_OPEN);
     if (file->file < 0)
@@ -80,6 +84,7 @@ int log_file_open(struct log_file *file, enum log_reading *out_reading)
 int log_file_make(struct log_file *file, const struct log_header *header)
 {
     close_both(file);
+    file->end = 0;
     file->header = *header;
     log_file_seek(file, LOG_START, header->generation);
     file->file = file->disk->open(file->disk->owner, ".new", DISK_EMPTY);
@@ -98,6 +103,11 @@ int log_file_fill(struct log_file *file, uint64_t from, uint64_t end)
     return error;
 }
 
+static unsigned char *in_buffer(const struct log_file *file, uint64_t offset)
+{
+    return file->buffer + (offset - file->kept);
+}
+
 bool log_file_fits(const struct log_file *file, size_t size)
 {
     return file->pending_count < LOG_FILE_PENDING &&
@@ -108,9 +118,13 @@ void log_file_add(struct log_file *file, struct log_record *record)
 {
     size_t size = log_record_size(record->key_length, record->length);
     ASSERT(log_file_fits(file, size));
+    if (file->end - file->kept + size > LOG_FILE_BUFFER) {
+        memmove(file->buffer, in_buffer(file, file->written), file->end - file->written);
+        file->kept = file->written;
+    }
     record->offset = file->end;
     record->chain = file->chain;
-    log_record_encode(record, file->header.generation, file->buffer + (file->end - file->written));
+    log_record_encode(record, file->header.generation, in_buffer(file, file->end));
     if (record->key_length > 0)
         file->pending[file->pending_count++] =
             (struct slot){.hash = log_file_hash(record->key, record->key_length),
@@ -123,10 +137,12 @@ void log_file_add(struct log_file *file, struct log_record *record)
 
 int log_file_write(struct log_file *file)
 {
-    int error =
-        disk_write(file->disk, file->file, file->buffer, file->end - file->written, file->written);
+    file->disk->begin_writes(file->disk->owner);
+    int error = disk_write(file->disk, file->file, in_buffer(file, file->written),
+                           file->end - file->written, file->written);
     for (size_t i = 0; i < file->pending_count && error == 0; i++)
         error = slots_set(&file->slots, &file->pending[i]);
+    file->disk->end_writes(file->disk->owner);
     if (error == 0)
         log_file_seek(file, file->end, file->chain);
     return error;
@@ -136,9 +152,9 @@ int log_file_read(struct log_file *file, uint64_t offset, struct log_record *out
 {
     uint64_t number = file->header.generation;
     enum log_reading reading = LOG_READ_SHORT;
-    if (offset >= file->written && offset < file->end)
-        reading = log_record_decode(file->buffer + (offset - file->written), file->end - offset,
-                                    offset, number, out);
+    if (offset >= file->kept && offset < file->end)
+        reading =
+            log_record_decode(in_buffer(file, offset), file->end - offset, offset, number, out);
     for (size_t want = LOOK_FIRST; reading == LOG_READ_SHORT; want = LOG_RECORD_MOST) {
         int64_t got = disk_read(file->disk, file->file, file->scratch, want, offset);
         if (got < 0)

@@ -22,10 +22,11 @@ struct log_file {
     struct slots slots;
     uint64_t end, chain; /* with what is collected */
     uint64_t written;    /* up to here it is in the file */
+    uint64_t kept;       /* from here on it is in the buffer, too */
     uint64_t bad_at;
     size_t pending_count;
     struct slot pending[LOG_FILE_PENDING];
-    unsigned char *buffer;  /* what is collected */
+    unsigned char *buffer;  /* what was written last, and what is collected */
     unsigned char *scratch; /* for one record */
 };
 

@@ -350,7 +350,7 @@ static int usage(void)
 {
     (void)fprintf(stderr, "usage: conformance URL [--processes N] [--beside] [--only WORDS]\n"
                           "                   [--mutant NAME | --mutants]\n"
-                          "       N is 1, or at least 4: so many parties meet in one case\n");
+                          "       N is 1, 2, or at least 4: so many parties meet in one case\n");
     return EXIT_FAILURE;
 }
 
@@ -392,7 +392,7 @@ int main(int argc, char **argv)
             return usage();
     }
     if (suite.url == NULL || suite.processes < 1 || suite.processes > SEATS_MAX ||
-        (suite.processes > 1 && suite.processes < SEATS_MIN))
+        (suite.processes > 2 && suite.processes < SEATS_MIN))
         return usage();
     if (!find_store())
         return EXIT_FAILURE;

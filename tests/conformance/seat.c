@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See seat.h. A process is forked before any store is open in it, and ended with the suite. */
+/* See seat.h. A seat's process opens its store itself, and ends with the suite. */
 #include "seat.h"
 
 #include "chair.h"
@@ -32,10 +32,15 @@ struct seat {
 static struct {
     const struct store_driver *driver;
     const char *url;
-    bool processes;
-    unsigned count;
+    unsigned processes, count;
     struct seat seats[SEATS_MAX];
 } table;
+
+/* With two processes the suite is one of them: only seat 1 is elsewhere. */
+static bool is_apart(const struct seat *seat)
+{
+    return table.processes > 2 || (table.processes == 2 && seat == &table.seats[1]);
+}
 
 static struct seat *seat_at(unsigned seat)
 {
@@ -49,7 +54,7 @@ unsigned seats_count(void)
 
 bool seats_are_processes(void)
 {
-    return table.processes;
+    return table.processes > 2;
 }
 
 uint64_t seat_session(unsigned seat)
@@ -118,7 +123,7 @@ static void order(struct seat *seat, enum chair_order what, uint64_t first, int6
 static void put_through(struct seat *seat)
 {
     seat->out.at = 0;
-    if (table.processes) {
+    if (is_apart(seat)) {
         EXPECT(seat->process != 0 && packet_send(&seat->out, seat->line));
         return;
     }
@@ -130,7 +135,7 @@ static void put_through(struct seat *seat)
 static struct packet hear(struct seat *seat)
 {
     struct packet reply = {0};
-    if (table.processes) {
+    if (is_apart(seat)) {
         EXPECT(packet_receive(&reply, seat->line, SEAT_WITHIN_MS));
     } else {
         ASSERT(seat->reply_count > 0);
@@ -264,12 +269,12 @@ void seats_open(const struct store_driver *driver, const char *url, unsigned pro
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* heirs outlive their seats */
     table.driver = driver;
     table.url = url;
-    table.processes = processes > 1;
-    table.count = processes > 1 ? processes : shared ? SEATS_MIN : 1;
+    table.processes = processes;
+    table.count = processes > 2 ? processes : shared ? SEATS_MIN : 1;
     for (unsigned i = 0; i < table.count; i++)
         table.seats[i].chair = (struct chair){.driver = driver, .url = url};
     for (unsigned i = 0; i < table.count; i++)
-        if (table.processes)
+        if (is_apart(&table.seats[i]))
             seat_replace(i);
         else
             seat_open(i);
@@ -307,5 +312,5 @@ void seats_renew(void)
         while (seat->reply_count > 0)
             packet_done(&seat->replies[--seat->reply_count]);
     }
-    seats_open(table.driver, table.url, table.processes ? table.count : 1);
+    seats_open(table.driver, table.url, table.processes);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Seats: the parties at the store. Each has a store of its own open, with a session of its own, in
- * a process of its own when the suite runs with several. Only a store that lives in one process
- * and cannot be opened twice has a single seat, which then plays all parties.
+ * a process of its own when the suite runs with several; with two, the suite is one of them and
+ * has all seats but one. Only a store that lives in one process and cannot be opened twice has a
+ * single seat, which then plays all parties.
  */
 #ifndef LEASEHOLD_TESTS_SEAT_H
 #define LEASEHOLD_TESTS_SEAT_H
@@ -26,7 +27,7 @@ struct tidings {
     const struct tiding *list;
 };
 
-/* Processes: 1, or as many as there shall be seats. Fails the running case, as all of these. */
+/* Processes: 1, 2, or as many as there shall be seats. Fails the running case, as all of these. */
 void seats_open(const struct store_driver *driver, const char *url, unsigned processes);
 void seats_close(void);
 /* After a failed case nobody knows what they are about: all are ended and begin anew. */

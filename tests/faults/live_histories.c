@@ -55,6 +55,12 @@ struct figures {
     int64_t began_us;
 };
 
+/* Who died in a history. */
+struct toll {
+    bool dead[CLIENTS_MOST];
+    uint64_t kills, stray;
+};
+
 /* One process in one history. */
 struct player {
     struct shared *shared;
@@ -216,40 +222,48 @@ static void set_up(struct rig *rig, uint64_t number)
     }
 }
 
-/* Until everybody has played; one may be killed meanwhile. Who is dead then, or CLIENTS_MOST. */
-static size_t let_play(struct rig *rig, uint64_t number, bool kills, uint64_t *out_stray)
+/* Kills the victim when its time has come, and finds those that ended by themselves. */
+static void watch_over(struct rig *rig, size_t victim, int64_t kill_at_us, struct toll *toll)
+{
+    struct shared *shared = rig->shared;
+    if (victim < CLIENTS_MOST && !toll->dead[victim] && rig_now_us() >= kill_at_us) {
+        toll->kills += rig_kill(rig, victim) ? 1 : 0;
+        toll->dead[victim] = true;
+    }
+    for (size_t i = 0; i < CLIENTS_MOST; i++) {
+        if (toll->dead[i] || rig_lives(rig, i))
+            continue;
+        toll->stray++;
+        toll->dead[i] = true;
+        atomic_store(&shared->setting.ends_us, -1);
+    }
+}
+
+/* Until everybody has played, or is dead. */
+static void let_play(struct rig *rig, uint64_t number, bool kills, struct toll *toll)
 {
     struct shared *shared = rig->shared;
     size_t victim = kills ? random_below(&rig->random, shared->setting.clients) : CLIENTS_MOST;
     int64_t kill_at_us = rig_now_us() + (int64_t)random_below(&rig->random, 6000);
-    bool killed = false;
     atomic_store(&shared->number, number);
-    for (size_t i = 0; i < CLIENTS_MOST;) {
-        bool done = atomic_load(&shared->clients[i].done) == number;
-        if (!killed && kills && rig_now_us() >= kill_at_us) {
-            killed = true;
-            (void)rig_kill(rig, victim);
-        }
-        if (done || (killed && i == victim) || rig_late(rig)) {
+    for (size_t i = 0; i < CLIENTS_MOST && !rig_late(rig);) {
+        if (toll->dead[i] || atomic_load(&shared->clients[i].done) == number)
             i++;
-        } else if (rig_lives(rig, i)) {
+        else
             rig_pause_us(50);
-        } else {
-            *out_stray = *out_stray + 1;
-            return i;
-        }
+        watch_over(rig, victim, kill_at_us, toll);
     }
-    return killed ? victim : CLIENTS_MOST;
 }
 
-static size_t gather(struct rig *rig, size_t victim, struct linear_op *ops, struct figures *figures)
+static size_t gather(struct rig *rig, const struct toll *toll, struct linear_op *ops,
+                     struct figures *figures)
 {
     struct shared *shared = rig->shared;
     size_t count = 0;
     bool spoiled = false;
     for (size_t i = 0; i < CLIENTS_MOST; i++) {
         const struct diary *diary = &shared->clients[i].diary;
-        spoiled = spoiled || diary->spoiled || (i == victim && diary->leaving);
+        spoiled = spoiled || diary->spoiled || (toll->dead[i] && diary->leaving);
         for (size_t j = 0; j < diary->count; j++) {
             ops[count++] = diary->ops[j];
             figures->kinds[diary->ops[j].kind]++;
@@ -293,16 +307,20 @@ static void play_history(struct rig *rig, bool lied_to, struct figures *figures)
     uint64_t number = atomic_load(&shared->number) + 1;
     set_up(rig, number);
     bool kills = !lied_to && !shared->setting.brinks && random_below(&rig->random, 3) == 0;
-    size_t victim = let_play(rig, number, kills, &figures->stray);
+    struct toll toll = {0};
+    let_play(rig, number, kills, &toll);
     figures->histories++;
     figures->expiries += shared->setting.short_ttl ? 1 : 0;
-    figures->kills += victim < CLIENTS_MOST ? 1 : 0;
-    size_t count = gather(rig, victim, ops, figures);
+    figures->kills += toll.kills;
+    figures->stray += toll.stray;
+    size_t count = gather(rig, &toll, ops, figures);
     if (count > 0)
         (void)judge(ops, count, lied_to, figures);
-    if (victim < CLIENTS_MOST) {
-        (void)rig_kill(rig, victim);
-        seat_client(rig, victim);
+    for (size_t i = 0; i < CLIENTS_MOST; i++) {
+        if (!toll.dead[i])
+            continue;
+        (void)rig_kill(rig, i);
+        seat_client(rig, i);
     }
 }
 

@@ -166,10 +166,11 @@ static int64_t write_some(void *owner, int opened, const void *bytes, size_t len
         return -disk->error;
     if ((due || disk->short_writes) && length > 1)
         length /= 2;
-    if (disk->size_limit != 0 && offset + length > disk->size_limit) {
-        if (offset >= disk->size_limit)
+    uint64_t most = disk->full ? disk->files[file].size : disk->size_limit;
+    if ((disk->full || most != 0) && offset + length > most) {
+        if (offset >= most)
             return -ENOSPC;
-        length = (size_t)(disk->size_limit - offset);
+        length = (size_t)(most - offset);
     }
     if (disk->recording && length > 0) {
         struct fake_event *event = record(disk, FAKE_WRITE, file);
@@ -182,6 +183,11 @@ static int64_t write_some(void *owner, int opened, const void *bytes, size_t len
     }
     fake_file_put(&disk->files[file], bytes, length, offset);
     return (int64_t)length;
+}
+
+static void nothing(void *owner)
+{
+    (void)owner;
 }
 
 static int sync_file(void *owner, int opened)
@@ -286,10 +292,11 @@ static void wait_for(void *owner, _Atomic uint32_t *word, uint32_t value, int64_
     disk->wall_ms += (microseconds + 999) / 1000;
 }
 
-static void wake_one(void *owner, _Atomic uint32_t *word)
+static void wake(void *owner, _Atomic uint32_t *word, bool all)
 {
     struct fake_disk *disk = owner;
     (void)word;
+    (void)all;
     disk->wakes++;
 }
 
@@ -324,6 +331,8 @@ void fake_disk_init(struct fake_disk *disk)
         .size = size_of,
         .read = read_some,
         .write = write_some,
+        .begin_writes = nothing,
+        .end_writes = nothing,
         .sync = sync_file,
         .sync_folder = sync_folder,
         .rename = rename_file,
@@ -334,7 +343,7 @@ void fake_disk_init(struct fake_disk *disk)
         .share = share_page,
         .unshare = unshare_page,
         .wait = wait_for,
-        .wake = wake_one,
+        .wake = wake,
         .boot_ms = boot_ms,
         .wall_ms = wall_ms,
     };

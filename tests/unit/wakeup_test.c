@@ -289,6 +289,26 @@ static void without_a_fifo_one_can_still_wake(void **state)
     wakeup_done(&none);
 }
 
+static bool is_ours(void *owner, uint64_t session)
+{
+    (void)owner;
+    return session == OURS;
+}
+
+static void what_the_dead_left_is_swept_up(void **state)
+{
+    (void)state;
+    assert_int_equal(mkfifo(kit_path("f.wake-dead"), 0600), 0);
+    assert_int_equal(mkfifo(kit_path("f.wake-000dead"), 0600), 0); /* no name that we give */
+    assert_int_equal(mkfifo(kit_path("g.wake-dead"), 0600), 0);    /* of another store */
+    wakeup_sweep(&other, is_ours, NULL);
+    assert_int_not_equal(access(kit_path("f.wake-dead"), F_OK), 0);
+    assert_int_equal(access(kit_path("f.wake-000dead"), F_OK), 0);
+    assert_int_equal(access(kit_path("g.wake-dead"), F_OK), 0);
+    wakeup_send(&other, OURS, "still there");
+    assert_next("still there");
+}
+
 int main(void)
 {
 #define WAKEUP_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -305,6 +325,7 @@ int main(void)
         WAKEUP_TEST(a_group_wakes_each_other),
         WAKEUP_TEST(without_a_real_disk_nobody_is_woken),
         WAKEUP_TEST(without_a_fifo_one_can_still_wake),
+        WAKEUP_TEST(what_the_dead_left_is_swept_up),
     };
     return cmocka_run_group_tests_name("wakeup", tests, NULL, NULL);
 }

@@ -398,6 +398,11 @@ static void tell_watchers(struct file *file)
     log_reader_done(&reader);
 }
 
+static bool lives(void *owner, uint64_t session)
+{
+    return log_session_lives(owner, session);
+}
+
 /* Growing and compacting, beside everything else, with a handle of its own. */
 static void *tend(void *state)
 {
@@ -409,6 +414,7 @@ static void *tend(void *state)
     /* What fails here fails again, with words, for whoever needs the room. */
     enum log_result result = log_open(&file->options, deadline_of(file), &log, &why);
     if (result == LOG_OK) {
+        wakeup_sweep(&file->disk, lives, log);
         result = log_tend(log, patience_of(file));
         log_close(&log);
     }

@@ -183,7 +183,7 @@ static enum log_result copy_bulk(struct log *log, struct copying *copying, int64
     enum log_result result = LOG_OK;
     for (int tries = 0; result == LOG_OK && tries < TRIES_MOST; tries++) {
         uint64_t end = atomic_load(&log->shared->end);
-        if (atomic_load(&log->shared->generation) != log->now.header.generation)
+        if (atomic_load(&log->shared->attachment) != log->attachment)
             return LOG_REMOVED;
         if (tries > 0 && end - copying->reader.at < log->options.segment / 8)
             break;
@@ -197,14 +197,11 @@ static enum log_result copy_bulk(struct log *log, struct copying *copying, int64
 }
 
 /* Under the append lock: the rest, and then the new file counts, unless the old one has grown too
- * much meanwhile, or is not the one any more. */
-static enum log_result finish(struct log *log, struct copying *copying, uint64_t number)
+ * much meanwhile. */
+static enum log_result finish(struct log *log, struct copying *copying)
 {
     struct log_file *next = &copying->next;
     const struct disk *disk = log->options.disk;
-    if (log->now.header.generation != number)
-        return LOG_OK;
-    copying->reader.file = log->now.file;
     copying->reader.limit = log->now.end;
     enum log_result result = copy(log, copying, /* recent= */ 0);
     if (result == LOG_OK)
@@ -219,7 +216,7 @@ static enum log_result compact(struct log *log, int64_t patience_ms)
 {
     struct copying copying;
     struct log_home home = home_now(log);
-    uint64_t number = log->now.header.generation;
+    uint64_t attachment = log->attachment;
     struct stamp latest = {.revision = atomic_load(&log->shared->revision),
                            .time_ms = log_now_ms(log),
                            .epoch = home.epoch};
@@ -230,14 +227,16 @@ static enum log_result compact(struct log *log, int64_t patience_ms)
     if (result == LOG_OK)
         result = complete(log, &copying.next);
     if (result == LOG_OK)
-        result = log_failed(log, "make an index",
-                            slots_save(&copying.next.slots, ".index.new", number + 1));
+        result = log_failed(
+            log, "make an index",
+            slots_save(&copying.next.slots, ".index.new", copying.next.header.generation));
     if (result == LOG_OK)
         result = log_lock(log, LOCK_APPEND, deadline_in(log, patience_ms));
     if (result == LOG_OK) {
         result = log_settle(log, deadline_in(log, patience_ms));
-        if (result == LOG_OK)
-            result = finish(log, &copying, number);
+        /* With another file or index, what we copied by the old one may be too little. */
+        if (result == LOG_OK && log->attachment == attachment)
+            result = finish(log, &copying);
         log_unlock(log, LOCK_APPEND);
     }
     end_copying(&copying);
@@ -308,6 +307,28 @@ bool log_wants_tending(const struct log *log)
            (end - tail > most || full || short_of_room);
 }
 
+/* Waits no longer than that for somebody else who does it. */
+static enum log_result compact_once(struct log *log, int64_t until_ms, int64_t patience_ms)
+{
+    enum log_result result = log_lock(log, LOCK_COMPACT, until_ms);
+    if (result != LOG_OK)
+        return result;
+    result = log_begin(log, /* need= */ 0, deadline_in(log, patience_ms));
+    if (result == LOG_OK) {
+        (void)log_end(log);
+        if (log_wants_tending(log))
+            result = compact(log, patience_ms);
+    }
+    log_unlock(log, LOCK_COMPACT);
+    return result;
+}
+
+enum log_result log_widen(struct log *log, int64_t deadline_ms)
+{
+    int64_t patience_ms = deadline_ms - deadline_in(log, /* patience_ms= */ 0);
+    return compact_once(log, deadline_ms, patience_ms > 0 ? patience_ms : 0);
+}
+
 enum log_result log_tend(struct log *log, int64_t patience_ms)
 {
     enum log_result result =
@@ -317,12 +338,6 @@ enum log_result log_tend(struct log *log, int64_t patience_ms)
     (void)log_end(log);
     if (!log_wants_tending(log))
         return LOG_OK;
-    result = log_lock(log, LOCK_COMPACT, /* deadline_ms= */ 0);
-    if (result == LOG_LOCKED)
-        return LOG_OK;
-    if (result == LOG_OK) {
-        result = compact(log, patience_ms);
-        log_unlock(log, LOCK_COMPACT);
-    }
-    return result;
+    result = compact_once(log, /* until_ms= */ 0, patience_ms);
+    return result == LOG_LOCKED ? LOG_OK : result;
 }

@@ -10,8 +10,8 @@ enum { LOG_MAGIC = 0x106f11e, WHY_MOST = 192, OFFSET_BITS = 44 };
 /* Bytes of the lock file. Whoever holds one may take a later one, never the other way. */
 enum log_lock {
     LOCK_COMPACT,
-    LOCK_GROW,
     LOCK_APPEND,
+    LOCK_GROW,
     LOCK_SYNC, /* nobody syncs while a failed sync is not yet told */
     LOCK_COUNT,
 };
@@ -45,8 +45,9 @@ struct log {
     struct log_shared *shared;
     uint64_t attachment;
     struct log_file now;
-    uint64_t revision; /* with what is collected */
-    uint64_t seen;     /* the end of what we know of, and of which generation */
+    uint64_t revision;             /* with what is collected */
+    uint64_t seen;                 /* the end of what we know of, and of which generation */
+    uint64_t left_end, left_chain; /* as we last published them */
     unsigned cuts;
     char why[WHY_MOST];
 };
@@ -82,6 +83,8 @@ enum log_result log_scan(struct log *log, uint64_t limit, struct past *past);
 
 /* compact.c */
 enum log_result log_grow(struct log *log, uint64_t need, int64_t deadline_ms);
+/* A wider index; waits for whoever makes it already. */
+enum log_result log_widen(struct log *log, int64_t deadline_ms);
 /* Under the append lock: the first file; a new one of what was synced of a poisoned one. Both are
  * to be recovered from. */
 enum log_result log_create(struct log *log);

@@ -160,7 +160,8 @@ static enum log_result read_all(struct log *log, struct past *past, uint64_t *ou
     return result;
 }
 
-static enum log_result recover(struct log *log, int64_t deadline_ms)
+/* With the growing lock, too: the file keeps its length meanwhile. */
+static enum log_result recover_alone(struct log *log, int64_t deadline_ms)
 {
     struct log_shared *shared = log->shared;
     const struct disk *disk = log->options.disk;
@@ -185,6 +186,16 @@ static enum log_result recover(struct log *log, int64_t deadline_ms)
         result = move_in(log, &past, length, deadline_ms);
     if (result == LOG_OK)
         log_take_over(log, length);
+    return result;
+}
+
+static enum log_result recover(struct log *log, int64_t deadline_ms)
+{
+    enum log_result result = log_lock(log, LOCK_GROW, deadline_ms);
+    if (result != LOG_OK)
+        return result;
+    result = recover_alone(log, deadline_ms);
+    log_unlock(log, LOCK_GROW);
     return result;
 }
 
@@ -236,10 +247,14 @@ enum log_result log_settle(struct log *log, int64_t deadline_ms)
         return LOG_REMOVED;
     if (result != LOG_OK)
         return result;
+    bool writing = atomic_load(&shared->state) == SHARED_WRITING;
+    if (writing || atomic_load(&shared->end) != log->left_end ||
+        atomic_load(&shared->chain) != log->left_chain)
+        slots_forget(&log->now.slots);
     log_file_seek(&log->now, atomic_load(&shared->end), atomic_load(&shared->chain));
     log->now.slots.used = atomic_load(&shared->used);
     log->revision = atomic_load(&shared->revision);
-    if (atomic_load(&shared->state) == SHARED_WRITING)
+    if (writing)
         result = mend(log);
     log_see(log);
     return result;
