@@ -440,11 +440,12 @@ static void close_plant(void *state)
 const struct store_driver *plant_fault(const struct store_driver *driver, enum fault fault)
 {
     static struct store_driver planted;
+    unsigned unclaimed = fault == FAULT_CLAIMS_LESS ? STORE_TIME : 0;
     bool steps = driver->step != NULL || fault == FAULT_NO_OWN_OUTCOME;
     inner = driver;
     fault_on = fault;
     planted = (struct store_driver){.scheme = driver->scheme,
-                                    .capabilities = driver->capabilities,
+                                    .capabilities = driver->capabilities & ~unclaimed,
                                     .state_size = sizeof(struct plant),
                                     .open = open_plant,
                                     .close = close_plant,

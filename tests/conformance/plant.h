@@ -10,6 +10,7 @@
 
 /* name, the bits without which nobody can notice, the fault in words */
 #define FAULT_LIST(X)                                                                        \
+    X(CLAIMS_LESS, STORE_TIME, "the store does not claim to have a clock")                   \
     X(LOST_CONFLICT, 0, "a swap that was refused is answered with ok")                       \
     X(LAST_WRITER_WINS, 0, "a create writes over what is there")                             \
     X(BARE_CONFLICT, 0, "a conflict does not carry the record that stands")                  \
@@ -61,6 +62,6 @@ unsigned fault_needs(enum fault fault);
 enum fault fault_named(const char *name);
 
 /* The driver with that fault in it; one at a time. */
-const struct store_driver *plant_fault(const struct store_driver *inner, enum fault fault);
+const struct store_driver *plant_fault(const struct store_driver *driver, enum fault fault);
 
 #endif
