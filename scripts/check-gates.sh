@@ -118,6 +118,9 @@ counts 'a suite that dies after its last case has failed' 139 'ok 1 - a\n' '1 1'
 counts 'a suite that ends short of its plan has failed' 0 '1..2\nok 1 - a\n' '1 1'
 counts 'a silent suite has failed' 0 '' '0 1'
 counts 'a skipped case has not passed' 0 'ok 1 - a # SKIP no time\n' '0 1'
+counts 'what a store does not claim is neither' 0 \
+    '1..2\nok 1 - a\nok 2 - b # skip: store has no history\n' '1 0'
+counts 'a store that claims nothing has failed' 0 'ok 1 - a # skip: store has no history\n' '0 1'
 
 printf '1..%d\n' "$number"
 exit "$wrong"

@@ -10,7 +10,7 @@ declare -A groups=(
     [build]=$build
     [test]="$build clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev
             cppcheck gcovr libcmocka-dev"
-    [bench]="$build valgrind"
+    [bench]="$build redis-server valgrind"
     [bare]='debootstrap debian-archive-keyring git'
 )
 

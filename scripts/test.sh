@@ -6,7 +6,7 @@
 # The last line is "N passed, N failed".
 set -euo pipefail
 
-# suite  | shape   | in make test                            | in make proof (= is the same)
+# suite  | shape   | in make test  | in make proof: = is the same, .. X with X as its last word
 suites='
 gates    |         | scripts/check-gates.sh                  | =
 format   |         | scripts/gate.sh format                  | =
@@ -21,13 +21,24 @@ docs     |         | tests/e2e/docs.sh                       | =
 shipped  | release | tests/e2e/cli.sh build/leasehold        | =
 trace    | asan    | scripts/stories.sh build/asan           | =
 memory   | asan    | build/asan/tests/simulation --seeds 300 | =
+conform  | asan    | build/asan/tests/conformance memory:    | =
+planted  | asan    | build/asan/tests/conformance memory: --mutants | =
+file-1   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 1 | =
+file-2   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 2 | =
+file-8   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 8 | =
+kills    | sim     | build/sim/tests/kill_processes --rounds 200 | .. 2000
+kills-as | asan    | build/asan/tests/kill_processes --rounds 30 | =
+stops    | sim     | build/sim/tests/stop_in_lock --rounds 5 | .. 50
+history  | sim     | build/sim/tests/live_histories --rounds 100 | .. 1000
+waiters  | sim     | build/sim/tests/hundred_waiters --rounds 1 | .. 10
+deaths   | sim     | build/sim/tests/hand_over_after_kill --rounds 20 | .. 200
 simulate | sim     | scripts/simulate.sh 10000               | scripts/simulate.sh 1000000
 explore  | sim     | build/sim/tests/explore                 | build/sim/tests/explore --proof
 mutants  | mutants | scripts/mutants.sh 2000                 | scripts/mutants.sh 2000 all
 fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh --proof
 coverage |         | scripts/coverage.sh core 100            | =
 '
-figures='simulate explore mutants fuzz coverage'
+figures='kills stops history waiters deaths simulate explore mutants fuzz coverage'
 limit_s=1200
 proof=false
 if [[ ${1:-} == --proof ]]; then
@@ -111,10 +122,14 @@ while IFS='|' read -r name shape sample full; do
     read -r name <<<"$name"
     read -r shape <<<"$shape"
     read -ra command <<<"$sample"
-    if $proof && [[ ! $full =~ ^[[:space:]]*=[[:space:]]*$ ]]; then
-        read -ra command <<<"$full"
+    read -ra rounds <<<"$full"
+    [[ -n $name ]] || continue
+    if $proof && [[ ${rounds[0]} == .. ]]; then
+        command[-1]=${rounds[1]}
+    elif $proof && [[ ${rounds[0]} != = ]]; then
+        command=("${rounds[@]}")
     fi
-    [[ -z $name ]] || run_suite "$name" "$shape" "${command[@]}"
+    run_suite "$name" "$shape" "${command[@]}"
 done <<<"$suites"
 
 printf '%d passed, %d failed\n' "$passed" "$failed"

@@ -79,7 +79,8 @@ static void keep_waiting(struct lease *l, struct record *record, const struct vi
 {
     lease_move(l, LEASE_WAITING);
     l->attempts = l->conflicts = 0;
-    if (l->noticed) {
+    /* The place was taken by an old copy: what stood in our way may have ended since. */
+    if (l->noticed || (l->sent == ACTION_SWAP && lease_is_overdue(l, record, view))) {
         lease_send(l, ACTION_READ, out);
     } else {
         l->next_at_ms = lease_next_look(l, record, view);

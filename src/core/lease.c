@@ -199,7 +199,9 @@ static void consider(struct lease *l, struct record *record, const struct stamp 
             return;
         }
         if (out->verdict.kind == VERDICT_GRANTED)
-            l->sent_at_ms = MUTANT(OFFER_IS_GRANT) ? l->now_ms : out->verdict.since_ms;
+            l->sent_at_ms = MUTANT(OFFER_IS_GRANT)
+                                ? l->now_ms
+                                : l->sent_at_ms - (at->time_ms - out->verdict.since_ms);
         lease_conclude(l, out->verdict.kind, record, &view, out);
         return;
     }

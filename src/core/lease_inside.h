@@ -25,6 +25,8 @@ void lease_conclude(struct lease *lease, enum verdict_kind kind, struct record *
  */
 struct view lease_observe(struct lease *lease, struct record *record, const struct stamp *at,
                           bool seen);
+/* We are next, and what blocked us has ended. */
+bool lease_is_overdue(const struct lease *lease, struct record *record, const struct view *view);
 int64_t lease_next_look(struct lease *lease, struct record *record, const struct view *view);
 
 void lease_trace(const struct lease *lease, enum lease_state from, const struct event *event,

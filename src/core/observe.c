@@ -118,6 +118,11 @@ static int64_t turn_of(const struct lease *lease, struct record *record)
     return own == NULL || own == queue_next(record) ? 0 : 1 + (own - record->places);
 }
 
+bool lease_is_overdue(const struct lease *lease, struct record *record, const struct view *view)
+{
+    return turn_of(lease, record) == 0 && first_end(lease, record, view) <= lease->now_ms;
+}
+
 /*
  * A notice wakes the waiter; this is for the day it gets lost, for holders that died and for
  * offers that nobody accepts. Jitter keeps waiters apart.

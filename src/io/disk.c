@@ -129,12 +129,20 @@ static void close_file(void *owner, int file)
     descriptors_close(&disk->descriptors, file);
 }
 
-static int64_t size_of(void *owner, int file)
+/* Asks for nothing but one number: a file whose times somebody looked at gets new ones with its
+ * next write, to the nanosecond, and some file systems then write its inode with every sync. */
+static int ask(void *owner, int file, unsigned what, struct statx *out)
 {
-    struct stat status;
     if (is_forked(owner))
         return -EOWNERDEAD;
-    return fstat(file, &status) != 0 ? -errno : (int64_t)status.st_size;
+    return statx(file, "", AT_EMPTY_PATH, what, out) != 0 ? -errno : 0;
+}
+
+static int64_t size_of(void *owner, int file)
+{
+    struct statx status;
+    int result = ask(owner, file, STATX_SIZE, &status);
+    return result < 0 ? result : (int64_t)status.stx_size;
 }
 
 static int64_t read_some(void *owner, int file, void *bytes, size_t length, uint64_t offset)
@@ -145,14 +153,40 @@ static int64_t read_some(void *owner, int file, void *bytes, size_t length, uint
     return count < 0 ? -errno : count;
 }
 
+/* The one that lasts over several writes. */
+static _Thread_local struct {
+    bool lasts, raised;
+    struct hush hush;
+} many;
+
+static void begin_writes(void *owner)
+{
+    (void)owner;
+    many.lasts = true;
+    many.raised = false;
+    hush_begin(&many.hush, SIGXFSZ);
+}
+
+static void end_writes(void *owner)
+{
+    (void)owner;
+    hush_end(&many.hush, many.raised);
+    many.lasts = false;
+}
+
 static int64_t write_some(void *owner, int file, const void *bytes, size_t length, uint64_t offset)
 {
     struct hush hush;
+    bool alone = !many.lasts;
     if (is_forked(owner))
         return -EOWNERDEAD;
-    hush_begin(&hush, SIGXFSZ);
+    if (alone)
+        hush_begin(&hush, SIGXFSZ);
     ssize_t count = pwrite(file, bytes, length, (off_t)offset);
-    hush_end(&hush, count < 0 && errno == EFBIG);
+    bool raised = count < 0 && errno == EFBIG;
+    if (alone)
+        hush_end(&hush, raised);
+    many.raised = many.raised || raised;
     return count < 0 ? -errno : count;
 }
 
@@ -212,15 +246,11 @@ static int is_locked(void *owner, int file, uint64_t byte)
     return fcntl(file, F_OFD_GETLK, &lock) != 0 ? -errno : lock.l_type != F_UNLCK;
 }
 
-/* Asks for nothing but the links: a file whose times somebody looked at gets new ones with its next
- * write, to the nanosecond, and some file systems then write its inode with every sync. */
 static int is_linked(void *owner, int file)
 {
     struct statx status;
-    if (is_forked(owner))
-        return -EOWNERDEAD;
-    return statx(file, "", AT_EMPTY_PATH, STATX_NLINK, &status) != 0 ? -errno
-                                                                     : status.stx_nlink > 0;
+    int result = ask(owner, file, STATX_NLINK, &status);
+    return result < 0 ? result : status.stx_nlink > 0;
 }
 
 /* A page that the file does not reach would be a SIGBUS later. */
@@ -272,6 +302,8 @@ static const struct disk real = {
     .size = size_of,
     .read = read_some,
     .write = write_some,
+    .begin_writes = begin_writes,
+    .end_writes = end_writes,
     .sync = sync_file,
     .sync_folder = sync_folder,
     .rename = rename_file,

@@ -29,6 +29,9 @@ struct disk {
     int64_t (*read)(void *owner, int file, void *bytes, size_t length, uint64_t offset);
     /* May be short at any time: disk_write() below goes on. */
     int64_t (*write)(void *owner, int file, const void *bytes, size_t length, uint64_t offset);
+    /* Between the two, what is done around a write is done once for all of this thread's. */
+    void (*begin_writes)(void *owner);
+    void (*end_writes)(void *owner);
     int (*sync)(void *owner, int file); /* the data, and of the rest what is needed to find it */
     int (*sync_folder)(void *owner);
     int (*rename)(void *owner, const char *from_suffix, const char *to_suffix);

@@ -50,6 +50,9 @@ static int bad_at(struct log_file *file, uint64_t offset)
 
 void log_file_seek(struct log_file *file, uint64_t end, uint64_t chain)
 {
+    /* What we wrote last is still the last: it need not be read from the file. */
+    if (end != file->end || chain != file->chain)
+        file->kept = end;
     file->end = file->written = end;
     file->chain = chain;
     file->pending_count = 0;
@@ -59,6 +62,7 @@ int log_file_open(struct log_file *file, enum log_reading *out_reading)
 {
     unsigned char head[LOG_START];
     close_both(file);
+    file->end = 0;
     *out_reading = LOG_READ_FOREIGN;
     file->file = file->disk->open(file->disk->owner, "", DISK_OPEN);
     if (file->file < 0)
@@ -80,6 +84,7 @@ int log_file_open(struct log_file *file, enum log_reading *out_reading)
 int log_file_make(struct log_file *file, const struct log_header *header)
 {
     close_both(file);
+    file->end = 0;
     file->header = *header;
     log_file_seek(file, LOG_START, header->generation);
     file->file = file->disk->open(file->disk->owner, ".new", DISK_EMPTY);
@@ -98,6 +103,11 @@ int log_file_fill(struct log_file *file, uint64_t from, uint64_t end)
     return error;
 }
 
+static unsigned char *in_buffer(const struct log_file *file, uint64_t offset)
+{
+    return file->buffer + (offset - file->kept);
+}
+
 bool log_file_fits(const struct log_file *file, size_t size)
 {
     return file->pending_count < LOG_FILE_PENDING &&
@@ -108,9 +118,13 @@ void log_file_add(struct log_file *file, struct log_record *record)
 {
     size_t size = log_record_size(record->key_length, record->length);
     ASSERT(log_file_fits(file, size));
+    if (file->end - file->kept + size > LOG_FILE_BUFFER) {
+        memmove(file->buffer, in_buffer(file, file->written), file->end - file->written);
+        file->kept = file->written;
+    }
     record->offset = file->end;
     record->chain = file->chain;
-    log_record_encode(record, file->header.generation, file->buffer + (file->end - file->written));
+    log_record_encode(record, file->header.generation, in_buffer(file, file->end));
     if (record->key_length > 0)
         file->pending[file->pending_count++] =
             (struct slot){.hash = log_file_hash(record->key, record->key_length),
@@ -123,10 +137,12 @@ void log_file_add(struct log_file *file, struct log_record *record)
 
 int log_file_write(struct log_file *file)
 {
-    int error =
-        disk_write(file->disk, file->file, file->buffer, file->end - file->written, file->written);
+    file->disk->begin_writes(file->disk->owner);
+    int error = disk_write(file->disk, file->file, in_buffer(file, file->written),
+                           file->end - file->written, file->written);
     for (size_t i = 0; i < file->pending_count && error == 0; i++)
         error = slots_set(&file->slots, &file->pending[i]);
+    file->disk->end_writes(file->disk->owner);
     if (error == 0)
         log_file_seek(file, file->end, file->chain);
     return error;
@@ -136,9 +152,9 @@ int log_file_read(struct log_file *file, uint64_t offset, struct log_record *out
 {
     uint64_t number = file->header.generation;
     enum log_reading reading = LOG_READ_SHORT;
-    if (offset >= file->written && offset < file->end)
-        reading = log_record_decode(file->buffer + (offset - file->written), file->end - offset,
-                                    offset, number, out);
+    if (offset >= file->kept && offset < file->end)
+        reading =
+            log_record_decode(in_buffer(file, offset), file->end - offset, offset, number, out);
     for (size_t want = LOOK_FIRST; reading == LOG_READ_SHORT; want = LOG_RECORD_MOST) {
         int64_t got = disk_read(file->disk, file->file, file->scratch, want, offset);
         if (got < 0)
@@ -176,6 +192,74 @@ int log_file_find(struct log_file *file, const char *key, size_t length, struct 
     }
     *out = (struct log_record){.type = LOG_ERASE};
     return error;
+}
+
+void log_file_add_home(struct log_file *file, const struct log_home *home,
+                       const struct stamp *written, uint64_t file_length)
+{
+    unsigned char bytes[LOG_HOME_BYTES];
+    struct log_record record = {.type = LOG_HOME,
+                                .bytes = (const char *)bytes,
+                                .length = sizeof bytes,
+                                .written = *written,
+                                .synced = file->end,
+                                .file_length = file_length};
+    log_home_encode(home, bytes);
+    log_file_add(file, &record);
+}
+
+int log_file_complete(struct log_file *file, uint64_t length)
+{
+    unsigned char head[LOG_START] = {0};
+    int error = log_file_write(file);
+    file->header.tail = file->end;
+    file->header.length = length;
+    log_header_encode(&file->header, head);
+    if (error == 0)
+        error = log_file_fill(file, file->end, length);
+    if (error == 0)
+        error = disk_write(file->disk, file->file, head, sizeof head, /* offset= */ 0);
+    return error == 0 ? file->disk->sync(file->disk->owner, file->file) : error;
+}
+
+/* An intact record that says: by then, what you cannot read was on the disk. */
+static int refuse_witness(struct log_file *file, const unsigned char *bytes, size_t length,
+                          uint64_t offset)
+{
+    struct log_record record;
+    uint64_t number = file->header.generation;
+    enum log_reading reading = log_record_decode(bytes, length, offset, number, &record);
+    if (reading == LOG_READ_SHORT) {
+        int64_t got = disk_read(file->disk, file->file, file->scratch, LOG_RECORD_MOST, offset);
+        if (got < 0)
+            return (int)got;
+        reading = log_record_decode(file->scratch, (size_t)got, offset, number, &record);
+    }
+    bool intact = reading == LOG_READ_OK || reading == LOG_READ_UNKNOWN;
+    return intact && record.synced > file->end ? bad_at(file, file->end) : 0;
+}
+
+int log_file_look_behind(struct log_file *file, uint64_t limit, uint64_t *out_last)
+{
+    static const unsigned char zeros[LOG_ALIGN];
+    unsigned char window[LOG_START + LOG_HEAD];
+    *out_last = file->end;
+    for (uint64_t at = file->end; at < limit; at += LOG_START) {
+        int64_t got = disk_read(file->disk, file->file, window, sizeof window, at);
+        if (got < 0)
+            return (int)got;
+        for (size_t i = 0; i < LOG_START && i < (size_t)got; i += LOG_ALIGN) {
+            size_t left = (size_t)got - i;
+            size_t length = left < LOG_ALIGN ? left : LOG_ALIGN;
+            if (memcmp(window + i, zeros, length) == 0)
+                continue;
+            *out_last = at + i + length;
+            int error = refuse_witness(file, window + i, left, at + i);
+            if (error != 0)
+                return error;
+        }
+    }
+    return 0;
 }
 
 bool log_reader_init(struct log_reader *reader, const struct log_file *file, uint64_t limit)

@@ -22,10 +22,11 @@ struct log_file {
     struct slots slots;
     uint64_t end, chain; /* with what is collected */
     uint64_t written;    /* up to here it is in the file */
+    uint64_t kept;       /* from here on it is in the buffer, too */
     uint64_t bad_at;
     size_t pending_count;
     struct slot pending[LOG_FILE_PENDING];
-    unsigned char *buffer;  /* what is collected */
+    unsigned char *buffer;  /* what was written last, and what is collected */
     unsigned char *scratch; /* for one record */
 };
 
@@ -45,6 +46,14 @@ int log_file_fill(struct log_file *file, uint64_t from, uint64_t end); /* with z
 bool log_file_fits(const struct log_file *file, size_t size);
 void log_file_add(struct log_file *file, struct log_record *record);
 int log_file_write(struct log_file *file);
+void log_file_add_home(struct log_file *file, const struct log_home *home,
+                       const struct stamp *written, uint64_t file_length);
+/* Writes what was collected, zeros up to `length` and the header, and syncs. */
+int log_file_complete(struct log_file *file, uint64_t length);
+
+/* What is written behind the end, up to `limit`, ends at `out_last`. −EBADMSG when an intact record
+ * among it says that what stands at the end had been synced. */
+int log_file_look_behind(struct log_file *file, uint64_t limit, uint64_t *out_last);
 
 /* The bytes stay until the next call. A LOG_ERASE at 0 for a key that was never there. */
 int log_file_read(struct log_file *file, uint64_t offset, struct log_record *out);

@@ -21,6 +21,8 @@ struct slots {
     uint32_t count; /* a power of two */
     uint64_t used;
     uint64_t *building; /* the table while it is only in memory, else NULL */
+    uint64_t *known;    /* lines that were read from the file; NULL: none … */
+    uint64_t knowing;   /* … and since when they count */
 };
 
 /* What a record is going to be found by. */
@@ -37,12 +39,14 @@ int slots_build(struct slots *slots, uint32_t count);
 /* Into a new file; `mark` tells one table from another. */
 int slots_save(struct slots *slots, const char *suffix, uint64_t mark);
 int slots_open(struct slots *slots, const char *suffix, uint64_t mark, uint32_t count);
+/* Somebody else may have changed the table since we last looked. */
+void slots_forget(struct slots *slots);
 
 /* −ENOSPC when there is no empty one left. Setting the same slot again changes nothing. */
 int slots_set(struct slots *slots, const struct slot *slot);
-/* Is that what stands? */
+/* Is that what stands? Looks at the file, also while others change it. */
 bool slots_has(const struct slots *slots, uint64_t hash, uint64_t offset);
-/* All that stands; the caller frees it. */
+/* All that stands, likewise; the caller frees it. */
 int slots_live(const struct slots *slots, uint64_t **out_offsets, size_t *out_count);
 
 /* Where a key with this hash can be: one offset after the other, 0 when there are no more. */

@@ -10,13 +10,20 @@
 #include "io/disk_inside.h"
 #include "io/hush.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { READS_MOST = 256 }; /* for one call; more than a pipe can hold of what is passed over */
+enum {
+    NAME_MOST = 288,
+    READS_MOST = 256
+}; /* for one call; more than a pipe can hold of what is passed over */
+
+static const char WAKE[] = ".wake-";
 
 struct message {
     uint16_t length;
@@ -29,7 +36,7 @@ static void add_name(char *out, size_t size, const struct real_disk *disk, uint6
     struct text text;
     text_init(&text, out, size);
     text_add(&text, disk->name);
-    text_add(&text, ".wake-");
+    text_add(&text, WAKE);
     text_add_hex(&text, session);
     ASSERT(!text.cut);
 }
@@ -83,22 +90,21 @@ void wakeup_done(struct wakeup *wakeup)
     *wakeup = (struct wakeup){.folder = -1, .file = -1};
 }
 
-void wakeup_send(const struct wakeup *wakeup, const struct disk *disk, uint64_t session,
-                 const char *words)
+void wakeup_send(const struct disk *disk, uint64_t session, const char *words)
 {
     struct message message;
     struct hush hush;
-    char name[sizeof wakeup->name];
+    char name[NAME_MOST];
     const struct real_disk *real = disk_inside(disk);
     size_t length = strlen(words);
     ASSERT(length <= sizeof message.words);
-    if (real == NULL || wakeup->folder < 0)
+    if (real == NULL)
         return;
     message.length = (uint16_t)length;
     memcpy(message.words, words, length);
     add_name(name, sizeof name, real, session);
     int file =
-        openat(wakeup->folder, name, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+        openat(real->folder.file, name, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
     bool unread = file < 0 && errno == ENXIO;
     if (file >= 0 && is_fine(real, file)) {
         hush_begin(&hush, SIGPIPE);
@@ -108,7 +114,49 @@ void wakeup_send(const struct wakeup *wakeup, const struct disk *disk, uint64_t 
     if (file >= 0)
         (void)close(file);
     if (unread)
-        (void)unlinkat(wakeup->folder, name, /* flags= */ 0);
+        (void)unlinkat(real->folder.file, name, /* flags= */ 0);
+}
+
+void wakeup_forget(const struct disk *disk, uint64_t session)
+{
+    char name[NAME_MOST];
+    const struct real_disk *real = disk_inside(disk);
+    if (real == NULL)
+        return;
+    add_name(name, sizeof name, real, session);
+    (void)unlinkat(real->folder.file, name, /* flags= */ 0);
+}
+
+/* The session in a name of ours; 0 when it is none. */
+static uint64_t session_in(const struct real_disk *disk, const char *name)
+{
+    char own[NAME_MOST];
+    size_t length = strlen(disk->name) + strlen(WAKE);
+    if (strlen(name) <= length)
+        return 0;
+    uint64_t session = strtoull(name + length, NULL, 16);
+    add_name(own, sizeof own, disk, session);
+    return strcmp(own, name) == 0 ? session : 0;
+}
+
+void wakeup_sweep(const struct disk *disk, bool (*lives)(void *owner, uint64_t session),
+                  void *owner)
+{
+    const struct real_disk *real = disk_inside(disk);
+    int file =
+        real == NULL ? -1 : openat(real->folder.file, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *folder = file < 0 ? NULL : fdopendir(file);
+    if (folder == NULL) {
+        if (file >= 0)
+            (void)close(file);
+        return;
+    }
+    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        uint64_t session = session_in(real, entry->d_name);
+        if (session != 0 && !lives(owner, session))
+            (void)unlinkat(real->folder.file, entry->d_name, /* flags= */ 0);
+    }
+    (void)closedir(folder);
 }
 
 /* Every write is whole, so what comes after this begins with a length again. */

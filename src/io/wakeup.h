@@ -23,8 +23,11 @@ void wakeup_init(struct wakeup *wakeup, const struct disk *disk, uint64_t sessio
 void wakeup_done(struct wakeup *wakeup); /* and removes it; before the disk is done */
 
 /* At most WAKEUP_WORDS bytes of words. A FIFO that nobody reads any more is removed. */
-void wakeup_send(const struct wakeup *wakeup, const struct disk *disk, uint64_t session,
-                 const char *words);
+void wakeup_send(const struct disk *disk, uint64_t session, const char *words);
+/* Removes what a process left that is known to be dead; what all left who are. */
+void wakeup_forget(const struct disk *disk, uint64_t session);
+void wakeup_sweep(const struct disk *disk, bool (*lives)(void *owner, uint64_t session),
+                  void *owner);
 /* The next words that came, with a NUL; false when there are none. What is no message of ours, or
  * has no room in `size`, is passed over. */
 bool wakeup_next(struct wakeup *wakeup, char *words, size_t size);

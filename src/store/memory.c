@@ -244,27 +244,33 @@ static void watch(struct memory *memory, const struct store_request *request, st
     done(caller, &answer);
 }
 
-static void submit(void *state, const struct store_request *request, store_done *done, void *caller)
+static void submit(void *state, const struct store_request *submitted, store_done *done,
+                   void *caller)
 {
     struct memory *memory = state;
     ASSERT(memory->magic == MEMORY_MAGIC);
     struct store_answer answer;
-    switch (request->verb) {
+    struct store_request request = *submitted;
+    char
+        key[KEY_MAX + 1]; /* the caller's is gone with the answer, and watchers are told after it */
+    text_copy(key, sizeof key, submitted->key);
+    request.key = key;
+    switch (request.verb) {
     case VERB_STORE_READ:
-        answer = describe(memory, ANSWER_OK, *find(memory, request->key, hash_of(request->key)));
+        answer = describe(memory, ANSWER_OK, *find(memory, key, hash_of(key)));
         done(caller, &answer);
         return;
     case VERB_STORE_SWAP:
-        swap(memory, request, done, caller);
+        swap(memory, &request, done, caller);
         return;
     case VERB_STORE_DELETE:
-        erase(memory, request, done, caller);
+        erase(memory, &request, done, caller);
         return;
     case VERB_STORE_LIST:
-        list(memory, request, done, caller);
+        list(memory, &request, done, caller);
         return;
     case VERB_STORE_WATCH:
-        watch(memory, request, done, caller);
+        watch(memory, &request, done, caller);
         return;
     case VERB_STORE_HISTORY:
         answer = (struct store_answer){.result = ANSWER_TROUBLE,

@@ -104,7 +104,8 @@ struct store_driver {
     const char *scheme;
     unsigned capabilities;
     size_t state_size;
-    /* When it fails, `why` says what is wrong and what to do; there is nothing to close then. */
+    /* When it fails, `why` says what is wrong and what to do; there is nothing to close then. When
+     * it succeeds, `why` is empty or a warning. */
     bool (*open)(void *state, const char *url, const struct store_site *site, struct text *why);
     void (*close)(void *state); /* what is unanswered stays so */
     void (*submit)(void *state, const struct store_request *request, store_done *done,
@@ -113,8 +114,9 @@ struct store_driver {
      * together in the next one, which may wait for a disk (see beside.h). */
     void (*step)(void *state);
     int (*fd)(void *state); /* readable when a step would bring news from others */
-    /* STORE_SESSIONS: a descriptor that keeps the session alive while any process has it open, for
-     * a command to inherit; NULL where there is none. */
+    /* STORE_SESSIONS: a new descriptor, the caller's own, that keeps the session alive while any
+     * process has it open: for a command to inherit. NULL where there is none; −1 when it failed.
+     */
     int (*liveness)(void *state);
 };
 

@@ -129,6 +129,26 @@ static void a_large_batch_is_answered(void)
     EXPECT(list_keys(1, key_named("")).count == 100);
 }
 
+static void a_callback_may_ask_again(void)
+{
+    const char *key = key_named("k"), *other = key_named("other");
+    struct value one = value_of(key, "one");
+    requests[0] = reading(key);
+    requests[1] = swapping(key, if_absent, one);
+    requests[2] = swapping(key, if_absent, value_of(key, "two"));
+    requests[3] = swapping(other, if_absent, value_of(other, "three"));
+    requests[4] = reading(key);
+    struct tidings tidings = seat_chain(0, requests, 5);
+    EXPECT(tidings.count == 5);
+    for (size_t i = 0; i < 5; i++)
+        EXPECT(tidings.list[i].of == i);
+    EXPECT(!tidings.list[0].answer.present);
+    EXPECT(tidings.list[1].answer.result == ANSWER_OK);
+    expect_conflict(&tidings.list[2].answer, one, tidings.list[1].answer.written.revision);
+    EXPECT(tidings.list[3].answer.result == ANSWER_OK);
+    EXPECT(has_value(&tidings.list[4].answer, one));
+}
+
 /* Both seats are at work before either is listened to. */
 static void race(const char *key, unsigned seat)
 {
@@ -214,6 +234,7 @@ static const struct trial trials[] = {
     {"batch: the second sees the first", in_a_batch_the_second_sees_the_first, 0, false},
     {"batch: a key comes and goes", in_a_batch_a_key_comes_and_goes, STORE_DELETES, false},
     {"batch: a large one is answered", a_large_batch_is_answered, 0, false},
+    {"batch: a callback may ask again", a_callback_may_ask_again, 0, false},
     {"race: of two who create one does", of_two_who_create_one_does, 0, false},
     {"race: of two batches each key goes to one", of_two_batches_each_key_goes_to_one, 0, false},
     {"race: no update is lost", no_update_is_lost, 0, false},

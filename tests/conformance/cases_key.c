@@ -183,37 +183,10 @@ static void a_key_may_begin_another(void)
         expect_stands(key_named(names[i]), value_of(key_named(names[i]), "h"), revisions[i]);
 }
 
-/* Exactly as many bytes as a record may have: waiters fill it, longer names do the rest. */
-static struct value largest_value(const char *key)
-{
-    enum { NAME = 60 };
-    struct record *record = value_record(key, "holder");
-    size_t length = 0;
-    while (record->place_count < PLACES_MAX && length + 512 < RECORD_MAX) {
-        struct place *place = record_add_place(record);
-        (void)snprintf(place->request, sizeof place->request,
-                       "one of many requests that fill the record, %u", record->place_count);
-        memset(place->holder, 'h', NAME);
-        place->holder[NAME] = '\0';
-        place->session = seat_session(0);
-        place->ttl_ms = 1000;
-        length = value_encode(record).length;
-    }
-    for (size_t i = 0; length < RECORD_MAX; i++) {
-        EXPECT(i < record->place_count);
-        size_t more =
-            RECORD_MAX - length < HOLDER_MAX - NAME ? RECORD_MAX - length : HOLDER_MAX - NAME;
-        memset(record->places[i].holder + NAME, 'x', more);
-        record->places[i].holder[NAME + more] = '\0';
-        length += more;
-    }
-    return value_encode(record);
-}
-
 static void the_largest_record_is_kept(void)
 {
     const char *key = key_named("k"), *other = key_named("other");
-    struct value largest = largest_value(key), small = value_of(key, "small");
+    struct value largest = value_of_size(key, RECORD_MAX), small = value_of(key, "small");
     EXPECT(largest.length == RECORD_MAX);
     uint64_t revision = put(0, key, if_absent, largest);
     uint64_t beside = put(1, other, if_absent, value_of(other, "beside"));

@@ -323,7 +323,7 @@ static void a_crowd_goes_one_by_one(void)
         }
         for (unsigned left = 4; left > 0; left--) {
             struct party *inside = NULL;
-            for (int64_t until_ms = suite_now_ms() + 5000; inside == NULL; live_for(1)) {
+            for (int64_t until_ms = suite_now_ms() + suite_soon_ms(); inside == NULL; live_for(1)) {
                 EXPECT(suite_now_ms() < until_ms);
                 for (unsigned i = 0; i < 4; i++)
                     if (lease_held(&crowd[i]->lease, suite_now_ms()))

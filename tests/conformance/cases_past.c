@@ -5,6 +5,7 @@
  */
 #include "suite.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The changes of a key, newest first, the end of the list looked at and left out. */
@@ -187,6 +188,74 @@ static void what_was_answered_stands_when_all_were_killed(void)
     over_a_restart(kill_all);
 }
 
+static void what_nobody_touches_stands_while_much_is_written(void)
+{
+    enum { WRITES = 80, SIZE = 48 * 1024 };
+    struct memento kept = remember("kept");
+    const char *key = key_named("k");
+    struct value large = value_of_size(key, SIZE);
+    uint64_t revision = put(0, key, if_absent, large);
+    for (unsigned i = 0; i < WRITES; i++) {
+        uint64_t next = put(i, key, if_revision(revision), large);
+        EXPECT(next > revision);
+        revision = next;
+    }
+    expect_remembered(&kept);
+    expect_stands(key, large, revision);
+    EXPECT(list_keys(2, key_named("")).count == 2);
+}
+
+/* A store may have to say once that it does not know what became of a dead one's writes. */
+static void settle(void)
+{
+    for (unsigned seat = 0; seat < seats_count(); seat++) {
+        int64_t until_ms = suite_now_ms() + suite_soon_ms();
+        while (ask(seat, reading(key_named("k")))->result != ANSWER_OK)
+            EXPECT(suite_now_ms() < until_ms);
+    }
+}
+
+/* Dead in the midst of it: what it wrote is whole or not there, and nobody is held up for long. */
+static void who_dies_while_writing_leaves_whole_records(void)
+{
+    enum { BATCH = 200, ROUNDS = 6 };
+    static struct store_request requests[BATCH];
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        char name[24];
+        for (unsigned i = 0; i < BATCH; i++) {
+            (void)snprintf(name, sizeof name, "%u/%03u", round, i);
+            requests[i] = swapping(key_named(name), if_absent, value_of(key_named(name), name));
+        }
+        seat_send(1, requests, BATCH);
+        suite_sleep(round);
+        seat_kill(1);
+        seat_replace(1);
+        settle();
+        (void)snprintf(name, sizeof name, "%u/", round);
+        struct tidings tidings = list_keys(2, key_named(name));
+        for (size_t i = 0; i < tidings.count; i++) {
+            const struct store_answer *answer = &tidings.list[i].answer;
+            const char *holder = answer->key + strlen(key_named(""));
+            EXPECT(has_value(answer, value_of(answer->key, holder)));
+        }
+        (void)snprintf(name, sizeof name, "%u/%03u", round, BATCH);
+        (void)put(0, key_named(name), if_absent, value_of(key_named(name), name));
+    }
+}
+
+static void who_closes_is_answered_nothing_more(void)
+{
+    const char *key = key_named("k");
+    struct store_request requests[2] = {reading(key),
+                                        swapping(key, if_absent, value_of(key, "one"))};
+    seat_drop(1, requests, 2);
+    seat_open(1);
+    const struct store_answer *answer = ask(1, reading(key));
+    EXPECT(answer->result == ANSWER_OK);
+    if (!answer->present)
+        (void)put(0, key, if_absent, value_of(key, "two"));
+}
+
 static void a_list_is_whole_after_a_restart(void)
 {
     enum { KEYS = 40 };
@@ -214,6 +283,11 @@ static const struct trial trials[] = {
      what_was_answered_stands_when_each_has_closed, STORE_DURABLE | STORE_TOKENS_RESTART, false},
     {"restart: what was answered stands when all were killed",
      what_was_answered_stands_when_all_were_killed, STORE_DURABLE | STORE_TOKENS_RESTART, true},
+    {"restart: who dies while writing leaves whole records",
+     who_dies_while_writing_leaves_whole_records, STORE_DURABLE, true},
+    {"close: who closes is answered nothing more", who_closes_is_answered_nothing_more, 0, false},
+    {"volume: what nobody touches stands while much is written",
+     what_nobody_touches_stands_while_much_is_written, 0, false},
     {"restart: a list is whole after it", a_list_is_whole_after_a_restart,
      STORE_DURABLE | STORE_DELETES, false},
 };

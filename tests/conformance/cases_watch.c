@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SOON_MS = 3000, QUIET_MS = 60 };
+enum { QUIET_MS = 60 };
 
 static void watch(unsigned seat, const char *prefix)
 {
@@ -47,7 +47,7 @@ static bool is_news_of(const struct store_answer *news, const char *key, uint64_
 static const struct store_answer *expect_news(unsigned seat, const char *key, uint64_t revision)
 {
     for (unsigned looks = 0; looks < 8; looks++) {
-        struct tidings tidings = changes(seat, /* wanted= */ 1, SOON_MS);
+        struct tidings tidings = changes(seat, /* wanted= */ 1, suite_soon_ms());
         EXPECT(tidings.count > 0); /* within the time */
         for (size_t i = 0; i < tidings.count; i++)
             if (is_news_of(&tidings.list[i].answer, key, revision))
@@ -84,7 +84,7 @@ static void a_watch_keeps_to_its_prefix(void)
     for (unsigned i = 0; i < sizeof outside / sizeof outside[0]; i++)
         (void)put(i, key_named(outside[i]), if_absent, value_of(key_named(outside[i]), "h"));
     uint64_t revision = put(0, inside, if_absent, value_of(inside, "h"));
-    struct tidings tidings = changes(1, /* wanted= */ 1, SOON_MS);
+    struct tidings tidings = changes(1, /* wanted= */ 1, suite_soon_ms());
     EXPECT(tidings.count == 1 && is_news_of(&tidings.list[0].answer, inside, revision));
     EXPECT(changes(1, /* wanted= */ 1, QUIET_MS).count == 0);
 }
@@ -110,7 +110,7 @@ static void a_delete_is_told_as_absent(void)
     watch(1, key);
     EXPECT(ask(0, deleting(key, if_revision(revision)))->result == ANSWER_OK);
     for (unsigned looks = 0; looks < 8; looks++) {
-        struct tidings tidings = changes(1, /* wanted= */ 1, SOON_MS);
+        struct tidings tidings = changes(1, /* wanted= */ 1, suite_soon_ms());
         EXPECT(tidings.count > 0);
         const struct store_answer *last = &tidings.list[tidings.count - 1].answer;
         EXPECT(strcmp(last->key, key) == 0);
@@ -131,7 +131,7 @@ static void revisions_are_told_in_order(void)
         revisions[i % 2] = put(i / 2, keys[i % 2], condition, value_of(keys[i % 2], "h"));
     }
     while (told[0] != revisions[0] || told[1] != revisions[1]) {
-        struct tidings tidings = changes(1, /* wanted= */ 1, SOON_MS);
+        struct tidings tidings = changes(1, /* wanted= */ 1, suite_soon_ms());
         EXPECT(tidings.count > 0);
         for (size_t i = 0; i < tidings.count; i++) {
             const struct store_answer *news = &tidings.list[i].answer;
@@ -165,6 +165,38 @@ static void nothing_is_lost_between_watch_and_look(void)
     }
 }
 
+/* The watch was there first, so what follows it is told, also what travels with it. */
+static void what_follows_in_the_batch_is_told(void)
+{
+    const char *key = key_named("k");
+    struct store_request requests[2] = {{.verb = VERB_STORE_WATCH, .key = key},
+                                        swapping(key, if_absent, value_of(key, "one"))};
+    seat_send(1, requests, 2);
+    struct tidings tidings = seat_receive(1);
+    EXPECT(tidings.count == 2);
+    size_t swap = tidings.list[0].of == 1 ? 0 : 1;
+    EXPECT(tidings.list[0].answer.result == ANSWER_OK);
+    EXPECT(tidings.list[1].answer.result == ANSWER_OK);
+    (void)expect_news(1, key, tidings.list[swap].answer.written.revision);
+}
+
+/* However much that is: a store that tidies up does not forget who watches. */
+static void a_watch_goes_on_while_much_is_written(void)
+{
+    enum { WRITES = 60, SIZE = 32 * 1024 };
+    const char *key = key_named("k"), *other = key_named("other");
+    watch(1, key);
+    uint64_t revision = put(0, key, if_absent, value_of(key, "one"));
+    (void)expect_news(1, key, revision);
+    struct value large = value_of_size(other, SIZE);
+    uint64_t beside = put(2, other, if_absent, large);
+    for (unsigned i = 0; i < WRITES; i++)
+        beside = put(i, other, if_revision(beside), large);
+    revision = put(0, key, if_revision(revision), value_of(key, "two"));
+    (void)expect_news(1, key, revision);
+    EXPECT(changes(1, /* wanted= */ 1, QUIET_MS).count == 0);
+}
+
 static void several_watch_and_all_hear(void)
 {
     enum { WATCHES = 3 };
@@ -174,7 +206,7 @@ static void several_watch_and_all_hear(void)
         watch(seat, key);
     uint64_t revision = put(0, key, if_absent, value_of(key, "one"));
     for (unsigned seat = 0; seat < WATCHES / each; seat++) {
-        struct tidings tidings = changes(seat, each, SOON_MS);
+        struct tidings tidings = changes(seat, each, suite_soon_ms());
         EXPECT(tidings.count == each);
         for (size_t i = 0; i < each; i++)
             EXPECT(is_news_of(&tidings.list[i].answer, key, revision));
@@ -191,6 +223,10 @@ static const struct trial trials[] = {
      false},
     {"watch: revisions are told in order", revisions_are_told_in_order, STORE_WATCHES, false},
     {"watch: nothing is lost between watch and look", nothing_is_lost_between_watch_and_look,
+     STORE_WATCHES, false},
+    {"watch: what follows in its batch is told", what_follows_in_the_batch_is_told, STORE_WATCHES,
+     false},
+    {"watch: it goes on while much is written", a_watch_goes_on_while_much_is_written,
      STORE_WATCHES, false},
     {"watch: several watch and all hear", several_watch_and_all_hear, STORE_WATCHES, false},
 };

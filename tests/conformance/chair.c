@@ -8,13 +8,19 @@
 
 #include <poll.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { ANSWER_WITHIN_MS = 10000, PATIENCE_MS = 5000, NAP_MS = 10, REQUESTS_MAX = 4096 };
 
-/* A request on its way; kept until the store is closed, to notice who is answered twice. */
+/*
+ * A request on its way; kept until the store is closed, to notice who is answered twice. But what
+ * it points to is gone with the first callback, as the seam allows.
+ */
 struct errand {
     struct errand *next;
     struct chair *chair;
+    struct errand *then; /* to be submitted from our callback */
+    struct packet packet;
     enum store_verb verb;
     size_t of; /* its number among those asked together */
     bool finished;
@@ -104,6 +110,17 @@ void packet_next_answer(struct packet *packet, size_t *out_of, struct store_answ
 
 /* What the store says. */
 
+static void submit(struct errand *errand);
+
+static void finish(struct errand *errand)
+{
+    errand->finished = true;
+    errand->chair->unanswered--;
+    packet_done(&errand->packet);
+    if (errand->then != NULL)
+        submit(errand->then);
+}
+
 static void hear(void *caller, const struct store_answer *answer)
 {
     struct errand *errand = caller;
@@ -117,9 +134,17 @@ static void hear(void *caller, const struct store_answer *answer)
     } else {
         put_answer(chair->out, errand->of, answer);
         chair->out_count++;
-        errand->finished = watches || !answer->more;
-        chair->unanswered -= errand->finished ? 1 : 0;
+        if (watches || !answer->more)
+            finish(errand);
     }
+}
+
+static void submit(struct errand *errand)
+{
+    struct chair *chair = errand->chair;
+    errand->packet.at = 0;
+    struct store_request request = next_request(&errand->packet);
+    chair->driver->submit(chair->state, &request, hear, errand);
 }
 
 static void hear_notice(void *owner, const char *key)
@@ -174,6 +199,7 @@ static void close_store(struct chair *chair)
     while (chair->errands != NULL) {
         struct errand *errand = chair->errands;
         chair->errands = errand->next;
+        packet_done(&errand->packet);
         free(errand);
     }
     packet_clear(&chair->changes);
@@ -181,33 +207,68 @@ static void close_store(struct chair *chair)
     chair->change_count = chair->notice_count = 0;
 }
 
-static struct errand *new_errand(struct chair *chair, enum store_verb verb, size_t of)
+static struct errand *new_errand(struct chair *chair, const struct store_request *request,
+                                 size_t of)
 {
     struct errand *errand = malloc(sizeof *errand);
     if (errand == NULL)
         abort();
-    *errand = (struct errand){.next = chair->errands, .chair = chair, .verb = verb, .of = of};
+    *errand =
+        (struct errand){.next = chair->errands, .chair = chair, .verb = request->verb, .of = of};
+    packet_put_request(&errand->packet, request);
     chair->errands = errand;
     return errand;
 }
 
-static void ask(struct chair *chair, struct packet *in)
+static void submit_all(struct chair *chair, struct packet *in, bool chained)
 {
+    struct errand *errands[REQUESTS_MAX];
     size_t count = packet_next(in);
-    int64_t until_ms = suite_now_ms() + ANSWER_WITHIN_MS;
     ASSERT(count <= REQUESTS_MAX);
     chair->unanswered = count;
     for (size_t i = 0; i < count; i++) {
         struct store_request request = next_request(in);
-        chair->driver->submit(chair->state, &request, hear, new_errand(chair, request.verb, i));
+        errands[i] = new_errand(chair, &request, i);
+        if (chained && i > 0)
+            errands[i - 1]->then = errands[i];
     }
+    for (size_t i = 0; i < count && !(chained && i > 0); i++)
+        submit(errands[i]);
+}
+
+static void ask(struct chair *chair, struct packet *in, bool chained)
+{
+    int64_t until_ms = suite_now_ms() + ANSWER_WITHIN_MS;
+    submit_all(chair, in, chained);
     step(chair, /* idle= */ false);
     while (chair->unanswered > 0 && chair->driver->step != NULL && suite_now_ms() < until_ms)
-        step(chair, /* idle= */ true);
+        step(chair, /* idle= */ !chained);
     if (chair->unanswered == 0)
         return;
     close_store(chair); /* what it could still say would come too late */
     chair->failure = "a request was not answered";
+}
+
+/* A descriptor of our own, as a store's own are closed in a child. The process's number is told as
+ * that of a request. */
+static void leave_heir(struct chair *chair)
+{
+    enum { DESCRIPTORS = 1024, HEIR_S = 30 };
+    int line = dup(chair->driver->liveness(chair->state));
+    pid_t heir = fork();
+    ASSERT(line >= 0 && heir >= 0);
+    if (heir > 0) {
+        (void)close(line);
+        put_answer(chair->out, (size_t)heir, &(struct store_answer){0});
+        chair->out_count++;
+        return;
+    }
+    for (int file = 0; file < DESCRIPTORS; file++)
+        if (file != line)
+            (void)close(file);
+    (void)alarm(HEIR_S);
+    for (;;)
+        (void)pause();
 }
 
 static void await(struct chair *chair, const size_t *count, size_t wanted, int64_t wait_ms)
@@ -226,25 +287,38 @@ static void hand_out(struct packet *queue, size_t *count, struct packet *out, si
     *count = 0;
 }
 
+/* Orders about the store that is open. */
+static void use(struct chair *chair, enum chair_order order, struct packet *in, struct packet *out)
+{
+    bool asks = order == CHAIR_ASK || order == CHAIR_CHAIN || order == CHAIR_DROP;
+    size_t wanted = asks ? 0 : packet_next(in);
+    int64_t wait_ms = asks ? 0 : (int64_t)packet_next(in);
+    if (order == CHAIR_DROP) {
+        submit_all(chair, in, /* chained= */ false);
+        close_store(chair);
+    } else if (asks) {
+        ask(chair, in, order == CHAIR_CHAIN);
+    } else if (order == CHAIR_CHANGES) {
+        await(chair, &chair->change_count, wanted, wait_ms);
+        hand_out(&chair->changes, &chair->change_count, out, &chair->out_count);
+    } else if (order == CHAIR_NOTICES) {
+        await(chair, &chair->notice_count, wanted, wait_ms);
+        hand_out(&chair->notices, &chair->notice_count, out, &chair->out_count);
+    } else {
+        leave_heir(chair);
+    }
+}
+
 static void obey(struct chair *chair, enum chair_order order, struct packet *in, struct packet *out)
 {
-    uint64_t first = order == CHAIR_ASK ? 0 : packet_next(in);
-    int64_t wait_ms = order == CHAIR_ASK ? 0 : (int64_t)packet_next(in);
-    if (order == CHAIR_OPEN) {
-        open_store(chair, first);
-    } else if (order == CHAIR_CLOSE) {
+    if (order == CHAIR_OPEN)
+        open_store(chair, packet_next(in));
+    else if (order == CHAIR_CLOSE)
         close_store(chair);
-    } else if (chair->state == NULL) {
+    else if (chair->state != NULL)
+        use(chair, order, in, out);
+    else
         chair->failure = "the store is not open";
-    } else if (order == CHAIR_ASK) {
-        ask(chair, in);
-    } else if (order == CHAIR_CHANGES) {
-        await(chair, &chair->change_count, first, wait_ms);
-        hand_out(&chair->changes, &chair->change_count, out, &chair->out_count);
-    } else {
-        await(chair, &chair->notice_count, first, wait_ms);
-        hand_out(&chair->notices, &chair->notice_count, out, &chair->out_count);
-    }
 }
 
 void chair_serve(struct chair *chair, struct packet *in, struct packet *out)

@@ -15,8 +15,11 @@ enum chair_order {
     CHAIR_OPEN,    /* session */
     CHAIR_CLOSE,   /* */
     CHAIR_ASK,     /* requests: all submitted, then stepped until each has its outcome */
+    CHAIR_CHAIN,   /* requests: each submitted from the callback of the one before */
+    CHAIR_DROP,    /* requests: submitted, and the store closed without a step */
     CHAIR_CHANGES, /* how many are wanted, for how long: what watches told since the last time */
     CHAIR_NOTICES, /* the same for site.notice */
+    CHAIR_HEIR,    /* a process that has inherited what keeps the session alive, and nothing else */
 };
 
 struct chair {

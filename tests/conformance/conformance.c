@@ -4,10 +4,15 @@
  * is skipped and said so; that it claims no less than was promised for it is a case of its own.
  *
  *   conformance URL [--processes N] [--only WORDS]    TAP; exit status 1 when a case failed
+ *   conformance URL … --beside                        the driver in a thread of its own
+ *   conformance URL [--processes N] --mutants         TAP; every planted fault must be caught
+ *   conformance URL [--processes N] --mutant NAME     the suite with one of them
  */
 #include "conformance.h"
 
+#include "aside.h"
 #include "live.h"
+#include "plant.h"
 
 #include "base/check.h"
 
@@ -18,10 +23,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+/* The quick ones first: a planted fault is caught by the first that can. */
 static const struct chapter *const chapters[] = {
-    &record_chapter, &grant_chapter, &key_chapter,     &batch_chapter,
-    &watch_chapter,  &past_chapter,  &session_chapter, &lease_chapter,
+    &record_chapter, &key_chapter,     &batch_chapter, &model_chapter, &watch_chapter,
+    &past_chapter,   &session_chapter, &grant_chapter, &lease_chapter,
 };
 
 /* What was promised for each store: the only place that knows them by name. */
@@ -54,6 +62,7 @@ static struct {
     const struct store_driver *driver;
     const char *url, *only;
     unsigned processes;
+    bool hunting; /* for a planted fault */
     uint64_t run;
     size_t number, failed;
     char prefix[64];
@@ -69,6 +78,12 @@ unsigned suite_bits(void)
 struct store_facts suite_facts(void)
 {
     return store_facts_of(suite.driver);
+}
+
+int64_t suite_soon_ms(void)
+{
+    enum { IN_EARNEST_MS = 5000, IN_A_HUNT_MS = 500 };
+    return suite.hunting ? IN_A_HUNT_MS : IN_EARNEST_MS;
 }
 
 const char *run_prefix(void)
@@ -121,6 +136,12 @@ static void clean_up(void)
         const struct store_answer *answer = &tidings.list[i].answer;
         (void)ask(0, deleting(answer->key, if_revision(answer->written.revision)));
     }
+}
+
+/* Keys of no earlier run. */
+static void begin_run(void)
+{
+    ASSERT(getrandom(&suite.run, sizeof suite.run, 0) == sizeof suite.run);
 }
 
 static bool attempt(void (*run)(void))
@@ -185,22 +206,41 @@ static const char *reason_to_skip(const struct trial *trial)
     return words;
 }
 
-static void run_trial(const struct trial *trial)
+static const struct trial *trial_at(size_t number)
+{
+    if (number == 0)
+        return &promise;
+    number--;
+    for (size_t i = 0; i < sizeof chapters / sizeof chapters[0]; i++) {
+        if (number < chapters[i]->count)
+            return &chapters[i]->trials[number];
+        number -= chapters[i]->count;
+    }
+    return NULL;
+}
+
+/* Whether it passed; if not, suite.failure says why. */
+static bool run_trial(const struct trial *trial, size_t number)
+{
+    (void)snprintf(suite.prefix, sizeof suite.prefix, "%s%zu/", run_prefix(), number);
+    bool passed = attempt(trial->run) && attempt(clean_up);
+    live_forget();
+    suite_forget();
+    return passed;
+}
+
+static void report_trial(const struct trial *trial)
 {
     if (suite.only != NULL && strstr(trial->name, suite.only) == NULL)
         return;
     const char *skip = reason_to_skip(trial);
-    suite.number++;
+    size_t number = ++suite.number;
     if (skip != NULL) {
-        printf("ok %zu - %s # skip: %s\n", suite.number, trial->name, skip);
-        return;
-    }
-    (void)snprintf(suite.prefix, sizeof suite.prefix, "%s%zu/", run_prefix(), suite.number);
-    bool passed = attempt(trial->run) && attempt(clean_up);
-    printf("%sok %zu - %s\n", passed ? "" : "not ", suite.number, trial->name);
-    live_forget();
-    suite_forget();
-    if (!passed) {
+        printf("ok %zu - %s # skip: %s\n", number, trial->name, skip);
+    } else if (run_trial(trial, number)) {
+        printf("ok %zu - %s\n", number, trial->name);
+    } else {
+        printf("not ok %zu - %s\n", number, trial->name);
         print_failure();
         suite.failed++;
         if (!attempt(seats_renew))
@@ -218,10 +258,8 @@ static int run_all(void)
     }
     printf("# %s: %u seats%s; %s\n", suite.driver->scheme, seats_count(),
            seats_are_processes() ? " in processes of their own" : "", words_for(suite_bits()));
-    run_trial(&promise);
-    for (size_t i = 0; i < sizeof chapters / sizeof chapters[0]; i++)
-        for (size_t j = 0; j < chapters[i]->count; j++)
-            run_trial(&chapters[i]->trials[j]);
+    for (size_t i = 0; trial_at(i) != NULL; i++)
+        report_trial(trial_at(i));
     if (!attempt(seats_close)) {
         printf("not ok %zu - the seats end well\n", ++suite.number);
         print_failure();
@@ -232,10 +270,81 @@ static int run_all(void)
     return suite.failed == 0 && suite.number > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+/* Planted faults. */
+
+enum { CAUGHT = 3, HUNT_S = 60 };
+
+/* In a process of its own: ends with the first case that catches it, and names that. */
+_Noreturn static void hunt(enum fault fault)
+{
+    (void)alarm(HUNT_S);
+    suite.hunting = true;
+    begin_run();
+    suite.driver = plant_fault(suite.driver, fault);
+    bool opened = attempt(open_seats);
+    for (size_t i = 0; opened && trial_at(i) != NULL; i++) {
+        const struct trial *trial = trial_at(i);
+        if (reason_to_skip(trial) != NULL || run_trial(trial, i))
+            continue;
+        printf("#   by %s\n#   %s\n", trial->name, suite.failure);
+        (void)fflush(stdout);
+        _exit(CAUGHT);
+    }
+    _exit(opened ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+/* The hunter's exit status; 0 when it came to the end of the suite. */
+static int status_of_hunt(enum fault fault)
+{
+    int status = 0;
+    (void)fflush(stdout);
+    pid_t hunter = fork();
+    ASSERT(hunter >= 0);
+    if (hunter == 0)
+        hunt(fault);
+    ASSERT(waitpid(hunter, &status, 0) == hunter);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
+}
+
+/* Whoever cries wolf catches everything: first of all there is no fault. */
+static int run_mutants(void)
+{
+    bool all = status_of_hunt(FAULT_NONE) == EXIT_SUCCESS;
+    printf("%sok %zu - without a fault nothing is caught\n", all ? "" : "not ", ++suite.number);
+    for (enum fault fault = FAULT_NONE + 1; fault < FAULT_COUNT; fault++) {
+        unsigned missing = fault_needs(fault) & ~suite_bits();
+        const char *words = fault_words(fault);
+        suite.number++;
+        if (missing != 0) {
+            printf("ok %zu - %s: %s # skip: store has no %s\n", suite.number, fault_name(fault),
+                   words, words_for(missing));
+            continue;
+        }
+        bool caught = status_of_hunt(fault) == CAUGHT;
+        printf("%sok %zu - %s is caught: %s\n", caught ? "" : "not ", suite.number,
+               fault_name(fault), words);
+        all = all && caught;
+    }
+    printf("1..%zu\n", suite.number);
+    return all ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static int run_mutant(const char *name)
+{
+    enum fault fault = fault_named(name);
+    if (fault == FAULT_COUNT) {
+        (void)fprintf(stderr, "conformance: no mutant is called %s\n", name);
+        return EXIT_FAILURE;
+    }
+    suite.driver = plant_fault(suite.driver, fault);
+    return run_all();
+}
+
 static int usage(void)
 {
-    (void)fprintf(stderr, "usage: conformance URL [--processes N] [--only WORDS]\n"
-                          "       N is 1, or at least 4: so many parties meet in one case\n");
+    (void)fprintf(stderr, "usage: conformance URL [--processes N] [--beside] [--only WORDS]\n"
+                          "                   [--mutant NAME | --mutants]\n"
+                          "       N is 1, 2, or at least 4: so many parties meet in one case\n");
     return EXIT_FAILURE;
 }
 
@@ -256,6 +365,8 @@ static bool find_store(void)
 
 int main(int argc, char **argv)
 {
+    bool mutants = false, beside = false;
+    const char *mutant = NULL;
     suite.processes = 1;
     for (int i = 1; i < argc; i++) {
         bool more = i + 1 < argc;
@@ -263,14 +374,26 @@ int main(int argc, char **argv)
             suite.processes = (unsigned)strtoul(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--only") == 0 && more)
             suite.only = argv[++i];
+        else if (strcmp(argv[i], "--mutant") == 0 && more)
+            mutant = argv[++i];
+        else if (strcmp(argv[i], "--mutants") == 0)
+            mutants = true;
+        else if (strcmp(argv[i], "--beside") == 0)
+            beside = true;
         else if (argv[i][0] != '-' && suite.url == NULL)
             suite.url = argv[i];
         else
             return usage();
     }
     if (suite.url == NULL || suite.processes < 1 || suite.processes > SEATS_MAX ||
-        (suite.processes > 1 && suite.processes < SEATS_MIN))
+        (suite.processes > 2 && suite.processes < SEATS_MIN))
         return usage();
-    ASSERT(getrandom(&suite.run, sizeof suite.run, 0) == sizeof suite.run);
-    return find_store() ? run_all() : EXIT_FAILURE;
+    if (!find_store())
+        return EXIT_FAILURE;
+    begin_run();
+    if (beside)
+        suite.driver = aside_driver(suite.driver);
+    if (mutants)
+        return run_mutants();
+    return mutant != NULL ? run_mutant(mutant) : run_all();
 }

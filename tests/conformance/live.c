@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TTL_MS = 6000, WITHIN_MS = 5000, LOOK_MS = 200, PATIENCE_MS = 5000, GRACE_MS = 100 };
+enum { TTL_MS = 6000, LOOK_MS = 200, PATIENCE_MS = 5000, GRACE_MS = 100 };
 
 static struct party *parties; /* of the running case */
 static unsigned party_count;
@@ -183,7 +183,7 @@ void live_for(int64_t ms)
 
 void expect_state(struct party *party, enum lease_state state)
 {
-    int64_t until_ms = suite_now_ms() + WITHIN_MS;
+    int64_t until_ms = suite_now_ms() + suite_soon_ms();
     if (!party->started)
         party_start(party);
     while (party->lease.state != state && suite_now_ms() < until_ms)

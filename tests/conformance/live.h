@@ -36,7 +36,7 @@ void party_let_go(struct party *party);
 void party_vanish(struct party *party);
 void live_forget(void);
 
-/* Lets all parties live on until this one is in the state; it must be, within 5 s. */
+/* Lets all parties live on until this one is in the state; it must be, soon. */
 void expect_state(struct party *party, enum lease_state state);
 /* Started when it was not; it must come to this end. */
 void expect_outcome(struct party *party, enum outcome outcome);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See seat.h. A process is forked before any store is open in it, and ended with the suite. */
+/* See seat.h. A seat's process opens its store itself, and ends with the suite. */
 #include "seat.h"
 
 #include "chair.h"
@@ -33,10 +33,15 @@ struct seat {
 static struct {
     const struct store_driver *driver;
     const char *url;
-    bool processes;
-    unsigned count;
+    unsigned processes, count;
     struct seat seats[SEATS_MAX];
 } table;
+
+/* With two processes the suite is one of them: only seat 1 is elsewhere. */
+static bool is_apart(const struct seat *seat)
+{
+    return table.processes > 2 || (table.processes == 2 && seat == &table.seats[1]);
+}
 
 static struct seat *seat_at(unsigned seat)
 {
@@ -50,7 +55,7 @@ unsigned seats_count(void)
 
 bool seats_are_processes(void)
 {
-    return table.processes;
+    return table.processes > 2;
 }
 
 uint64_t seat_session(unsigned seat)
@@ -118,7 +123,7 @@ static void order(struct seat *seat, enum chair_order what, uint64_t first, int6
 static void put_through(struct seat *seat)
 {
     seat->out.at = 0;
-    if (table.processes) {
+    if (is_apart(seat)) {
         EXPECT(seat->process != 0 && packet_send(&seat->out, seat->line));
         return;
     }
@@ -130,7 +135,7 @@ static void put_through(struct seat *seat)
 static struct packet hear(struct seat *seat)
 {
     struct packet reply = {0};
-    if (table.processes) {
+    if (is_apart(seat)) {
         EXPECT(packet_receive(&reply, seat->line, SEAT_WITHIN_MS));
     } else {
         ASSERT(seat->reply_count > 0);
@@ -158,15 +163,32 @@ static struct tidings learn(struct seat *seat)
     return tidings;
 }
 
-void seat_send(unsigned number, const struct store_request *requests, size_t count)
+static void send_requests(struct seat *seat, enum chair_order what,
+                          const struct store_request *requests, size_t count)
 {
-    struct seat *seat = seat_at(number);
     packet_clear(&seat->out);
-    packet_put(&seat->out, CHAIR_ASK);
+    packet_put(&seat->out, what);
     packet_put(&seat->out, count);
     for (size_t i = 0; i < count; i++)
         packet_put_request(&seat->out, &requests[i]);
     put_through(seat);
+}
+
+void seat_send(unsigned seat, const struct store_request *requests, size_t count)
+{
+    send_requests(seat_at(seat), CHAIR_ASK, requests, count);
+}
+
+struct tidings seat_chain(unsigned seat, const struct store_request *requests, size_t count)
+{
+    send_requests(seat_at(seat), CHAIR_CHAIN, requests, count);
+    return learn(seat_at(seat));
+}
+
+void seat_drop(unsigned seat, const struct store_request *requests, size_t count)
+{
+    send_requests(seat_at(seat), CHAIR_DROP, requests, count);
+    (void)learn(seat_at(seat));
 }
 
 struct tidings seat_receive(unsigned seat)
@@ -222,18 +244,33 @@ void seat_replace(unsigned seat)
     seat_open(seat);
 }
 
+pid_t seat_heir(unsigned seat)
+{
+    struct tidings tidings = obtain(seat, CHAIR_HEIR, 0, 0);
+    EXPECT(tidings.count == 1);
+    return (pid_t)tidings.list[0].of;
+}
+
+/* Its parent is dead, so it has become ours. */
+void heir_kill(pid_t heir)
+{
+    (void)kill(heir, SIGKILL);
+    (void)waitpid(heir, NULL, 0);
+}
+
 void seats_open(const struct store_driver *driver, const char *url, unsigned processes)
 {
     bool shared = (driver->capabilities & STORE_DURABLE) != 0;
     ASSERT(processes >= 1 && processes <= SEATS_MAX);
+    ASSERT(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
     table.driver = driver;
     table.url = url;
-    table.processes = processes > 1;
-    table.count = processes > 1 ? processes : shared ? SEATS_MIN : 1;
+    table.processes = processes;
+    table.count = processes > 2 ? processes : shared ? SEATS_MIN : 1;
     for (unsigned i = 0; i < table.count; i++)
         table.seats[i].chair = (struct chair){.driver = driver, .url = url};
     for (unsigned i = 0; i < table.count; i++)
-        if (table.processes)
+        if (is_apart(&table.seats[i]))
             seat_replace(i);
         else
             seat_open(i);
@@ -271,5 +308,5 @@ void seats_renew(void)
         while (seat->reply_count > 0)
             packet_done(&seat->replies[--seat->reply_count]);
     }
-    seats_open(table.driver, table.url, table.processes ? table.count : 1);
+    seats_open(table.driver, table.url, table.processes);
 }

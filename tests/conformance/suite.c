@@ -86,6 +86,31 @@ struct value value_of(const char *key, const char *holder)
     return value_encode(value_record(key, holder));
 }
 
+struct value value_of_size(const char *key, size_t size)
+{
+    enum { NAME = 60, PLACE = 512 };
+    struct record *record = value_record(key, "holder");
+    size_t length = value_encode(record).length;
+    while (length + PLACE < size && record->place_count < PLACES_MAX) {
+        struct place *place = record_add_place(record);
+        (void)snprintf(place->request, sizeof place->request,
+                       "one of many requests that fill the record, %u", record->place_count);
+        memset(place->holder, 'h', NAME);
+        place->holder[NAME] = '\0';
+        place->session = seat_session(0);
+        place->ttl_ms = HOUR_MS;
+        length = value_encode(record).length;
+    }
+    for (size_t i = 0; length < size; i++) {
+        EXPECT(i < record->place_count);
+        size_t more = size - length < HOLDER_MAX - NAME ? size - length : HOLDER_MAX - NAME;
+        memset(record->places[i].holder + NAME, 'x', more);
+        record->places[i].holder[NAME + more] = '\0';
+        length += more;
+    }
+    return value_encode(record);
+}
+
 struct condition if_revision(uint64_t revision)
 {
     return (struct condition){.kind = IF_REVISION, .revision = revision};

@@ -22,8 +22,8 @@ struct chapter {
     size_t count;
 };
 
-extern const struct chapter record_chapter, grant_chapter, key_chapter, batch_chapter,
-    watch_chapter, past_chapter, session_chapter, lease_chapter;
+extern const struct chapter record_chapter, model_chapter, grant_chapter, key_chapter,
+    batch_chapter, watch_chapter, past_chapter, session_chapter, lease_chapter;
 
 #define EXPECT(condition)                                  \
     do {                                                   \
@@ -44,6 +44,9 @@ struct store_facts suite_facts(void);
 int64_t suite_short_ms(void);
 void suite_outlive(int64_t ttl_ms);
 
+/* Within this time what has to happen happens. */
+int64_t suite_soon_ms(void);
+
 /* Keys: of this case, or only of this run. */
 const char *key_named(const char *name);
 const char *run_prefix(void);
@@ -54,6 +57,8 @@ struct value {
     size_t length;
 };
 struct value value_of(const char *key, const char *holder);
+/* Of exactly so many bytes: many wait. */
+struct value value_of_size(const char *key, size_t size);
 struct value value_encode(const struct record *record);
 /* A grant of which the caller may change everything before it is encoded. */
 struct record *value_record(const char *key, const char *holder);

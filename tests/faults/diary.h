@@ -15,7 +15,7 @@
 
 #include <stdatomic.h>
 
-enum { DIARY_MAX = 48 };
+enum { DIARY_MAX = 96 };
 
 struct diary {
     const char *key; /* of the operation that comes next; must stay for as long as the diary */

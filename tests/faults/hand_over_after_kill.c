@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The holder is killed; how long until the next in line is in? A bound grant ends with its process
- * where the store knows who lives, long before its TTL; an unbound one when its TTL is over. Each
- * round kills one holder; the waiter that follows is the next to be killed.
+ * where the store knows who lives, long before its TTL; with a command that inherited the holder's
+ * descriptor, when that has ended too; an unbound one when its TTL is over. Each round kills one
+ * holder; the waiter that follows is the next to be killed.
  */
 #include "rig.h"
 
@@ -15,13 +16,19 @@ enum {
     BOUND_TTL_MS = 30000,
     UNBOUND_TTL_MS = 1000,
     UNBOUND_EVERY = 16, /* rounds */
-    LOOK_MS = 250,      /* nobody tells a waiter of a death: it looks */
-    MARGIN_MS = 500,    /* for a busy machine */
+    COMMAND_EVERY = 8,
+    COMMAND_MS = 400,
+    LOOK_MS = 250,   /* nobody tells a waiter of a death: it looks */
+    MARGIN_MS = 500, /* for a busy machine */
 };
+
+enum kind { BOUND, UNBOUND, WITH_COMMAND, KINDS };
 
 struct seat {
     uint64_t session;
-    bool bound;
+    enum kind kind;
+    _Atomic bool to_start;         /* the command */
+    _Atomic int64_t command_at_ms; /* when it was started */
     _Atomic bool in_line;
     _Atomic int64_t served_at_ms, ends_ms;
     _Atomic uint64_t token;
@@ -41,14 +48,29 @@ static void watch(void *owner, const struct live_step *step)
         atomic_store(&seat->in_line, true);
 }
 
+/* A command that goes on when we are killed, as `run` starts it. */
+static void start_command(struct live *live, struct seat *seat)
+{
+    int inherited = dup(live_liveness(live));
+    pid_t pid = fork();
+    if (inherited < 0 || pid < 0)
+        _exit(1);
+    if (pid == 0) {
+        (void)execlp("sleep", "sleep", "0.4", NULL);
+        _exit(1);
+    }
+    (void)close(inherited);
+    atomic_store(&seat->command_at_ms, live_now_ms());
+}
+
 static void play(struct rig *rig, size_t number)
 {
     struct shared *shared = rig->shared;
     struct seat *seat = &shared->seats[number];
     struct live *live = rig_live(rig, seat->session, PATIENCE_MS);
     struct live_wish wish = {.key = "key",
-                             .bound = seat->bound,
-                             .ttl_ms = seat->bound ? BOUND_TTL_MS : UNBOUND_TTL_MS,
+                             .bound = seat->kind != UNBOUND,
+                             .ttl_ms = seat->kind != UNBOUND ? BOUND_TTL_MS : UNBOUND_TTL_MS,
                              .wait_ms = WAIT_WITHOUT_LIMIT,
                              .look_ms = LOOK_MS};
     live_watch(live, watch, seat);
@@ -57,8 +79,11 @@ static void play(struct rig *rig, size_t number)
     atomic_store(&seat->token, live_lease(live)->token);
     atomic_store(&seat->served_at_ms, live_now_ms());
     bool held = true;
-    while (held)
-        held = live_work(live, /* length_ms= */ 1000);
+    while (held) {
+        held = live_work(live, /* length_ms= */ 2);
+        if (atomic_exchange(&seat->to_start, false))
+            start_command(live, seat);
+    }
     _exit(2); /* lost, though nobody took it away */
 }
 
@@ -72,46 +97,82 @@ static bool await_word(const struct rig *rig, _Atomic int64_t *word)
     return true;
 }
 
-static void start(struct rig *rig, size_t number, bool bound)
+static void start(struct rig *rig, size_t number, enum kind kind)
 {
     struct shared *shared = rig->shared;
-    shared->seats[number] = (struct seat){.session = rig_session(rig), .bound = bound};
+    shared->seats[number] = (struct seat){.session = rig_session(rig), .kind = kind};
     rig_start(rig, number, play);
 }
 
 struct figures {
-    uint64_t bound, unbound, early, old_tokens;
-    int64_t longest_bound_ms, longest_unbound_ms, sum_bound_ms;
+    uint64_t kills[KINDS], early, old_tokens;
+    int64_t longest_ms[KINDS], sum_ms[KINDS];
 };
 
+/* From this moment on the next one may be in: not before, and not long after. */
+static int64_t free_from_ms(const struct seat *old, int64_t killed_at_ms)
+{
+    if (old->kind == UNBOUND)
+        return old->ends_ms;
+    return old->kind == WITH_COMMAND ? old->command_at_ms + COMMAND_MS : killed_at_ms;
+}
+
 /* Kills who holds; false when something went wrong that ends the run. */
-static bool play_round(struct rig *rig, size_t holder, bool next_bound, struct figures *figures)
+static bool play_round(struct rig *rig, size_t holder, enum kind next_kind, struct figures *figures)
 {
     struct shared *shared = rig->shared;
     struct seat *old = &shared->seats[holder], *next = &shared->seats[1 - holder];
-    start(rig, 1 - holder, next_bound);
+    start(rig, 1 - holder, next_kind);
     while (!atomic_load(&next->in_line) && !rig_late(rig))
         rig_pause_us(200);
     rig_pause_us((int64_t)random_below(&rig->random, 20000));
-    int64_t killed_at_ms = live_now_ms(), ends_ms = 0;
+    atomic_store(&old->to_start, old->kind == WITH_COMMAND);
+    if (old->kind == WITH_COMMAND && !await_word(rig, &old->command_at_ms))
+        return false;
+    int64_t killed_at_ms = live_now_ms();
     if (!rig_kill(rig, holder) || !await_word(rig, &next->served_at_ms))
         return false;
-    int64_t served_at_ms = atomic_load(&next->served_at_ms);
-    ends_ms = atomic_load(&old->ends_ms);
+    int64_t took_ms = next->served_at_ms - free_from_ms(old, killed_at_ms);
+    figures->kills[old->kind]++;
+    figures->sum_ms[old->kind] += took_ms;
+    if (took_ms > figures->longest_ms[old->kind])
+        figures->longest_ms[old->kind] = took_ms;
+    figures->early += took_ms < 0 ? 1 : 0;
     figures->old_tokens += next->token <= old->token ? 1 : 0;
-    if (old->bound) {
-        int64_t took_ms = served_at_ms - killed_at_ms;
-        figures->bound++;
-        figures->sum_bound_ms += took_ms;
-        if (took_ms > figures->longest_bound_ms)
-            figures->longest_bound_ms = took_ms;
-    } else {
-        figures->unbound++;
-        figures->early += served_at_ms < ends_ms ? 1 : 0;
-        if (served_at_ms - ends_ms > figures->longest_unbound_ms)
-            figures->longest_unbound_ms = served_at_ms - ends_ms;
-    }
     return true;
+}
+
+static enum kind kind_of(uint64_t round)
+{
+    if (round % UNBOUND_EVERY == 0)
+        return UNBOUND;
+    return round % COMMAND_EVERY == 1 ? WITH_COMMAND : BOUND;
+}
+
+static void report(struct rig *rig, const struct figures *figures)
+{
+    static const char *const words[KINDS] = {
+        [BOUND] = "bound: after the kill",
+        [UNBOUND] = "unbound: after the lease's end",
+        [WITH_COMMAND] = "with a command: after that one's end",
+    };
+    int64_t by_look_ms = LOOK_MS + LOOK_MS / 4 + MARGIN_MS;
+    for (size_t i = 0; i < KINDS; i++) {
+        int64_t count = figures->kills[i] > 0 ? (int64_t)figures->kills[i] : 1;
+        rig_say("%s the next one is in %" PRId64 " ms later on average, %" PRId64
+                " ms at most (%" PRIu64 " kills)",
+                words[i], figures->sum_ms[i] / count, figures->longest_ms[i], figures->kills[i]);
+    }
+    rig_say("TTL %d ms, unbound %d ms; a waiter looks every %d ms", BOUND_TTL_MS, UNBOUND_TTL_MS,
+            LOOK_MS);
+    rig_case(rig, figures->longest_ms[BOUND] <= by_look_ms,
+             "a bound grant ends with its process, within %" PRId64 " ms", by_look_ms);
+    rig_case(rig, figures->longest_ms[WITH_COMMAND] <= by_look_ms && figures->kills[WITH_COMMAND],
+             "or with the last one that has its descriptor");
+    rig_case(rig, figures->longest_ms[UNBOUND] <= MARGIN_MS && figures->kills[UNBOUND],
+             "an unbound one at its end, within %d ms", MARGIN_MS);
+    rig_case(rig, figures->early == 0, "and none before (%" PRIu64 ")", figures->early);
+    rig_case(rig, figures->old_tokens == 0, "tokens grew (%" PRIu64 ")", figures->old_tokens);
 }
 
 int main(int argc, char **argv)
@@ -121,26 +182,12 @@ int main(int argc, char **argv)
     rig_open(&rig, argc, argv, /* rounds= */ 48, /* limit_s= */ 30, /* round_ms= */ 2000,
              sizeof(struct shared));
     struct shared *shared = rig.shared;
-    start(&rig, 0, /* bound= */ true);
+    start(&rig, 0, BOUND);
     bool goes_on = await_word(&rig, &shared->seats[0].served_at_ms);
     uint64_t round = 0;
     for (; round < rig.rounds && goes_on; round++)
-        goes_on = play_round(&rig, round % 2, round % UNBOUND_EVERY != 0, &figures);
-    int64_t bound_by_ms = LOOK_MS + LOOK_MS / 4 + MARGIN_MS;
-    int64_t count = figures.bound > 0 ? (int64_t)figures.bound : 1;
-    rig_say("bound: %" PRIu64 " kills, the next one in %" PRId64 " ms later on average, %" PRId64
-            " ms at most (TTL %d ms, look %d ms)",
-            figures.bound, figures.sum_bound_ms / count, figures.longest_bound_ms, BOUND_TTL_MS,
-            LOOK_MS);
-    rig_say("unbound: %" PRIu64 " kills, the next one in at most %" PRId64
-            " ms after the lease's end",
-            figures.unbound, figures.longest_unbound_ms);
+        goes_on = play_round(&rig, round % 2, kind_of(round), &figures);
     rig_case(&rig, goes_on && round == rig.rounds, "%" PRIu64 " holders were killed", round);
-    rig_case(&rig, figures.longest_bound_ms <= bound_by_ms,
-             "a bound grant ends with its process, within %" PRId64 " ms", bound_by_ms);
-    rig_case(&rig, figures.longest_unbound_ms <= MARGIN_MS,
-             "an unbound one at its end, within %d ms", MARGIN_MS);
-    rig_case(&rig, figures.early == 0, "and not before (%" PRIu64 ")", figures.early);
-    rig_case(&rig, figures.old_tokens == 0, "tokens grew (%" PRIu64 ")", figures.old_tokens);
+    report(&rig, &figures);
     return rig_close(&rig);
 }

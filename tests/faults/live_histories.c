@@ -12,6 +12,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 enum {
     CLIENTS_MOST = 5,
@@ -21,6 +22,9 @@ enum {
     SLACK_US = 2000, /* the store counts whole milliseconds */
     LONG_TTL_MS = 20000,
     LIED_TO = 40, /* histories for each lie */
+    BRINKS = 4,   /* renewals at the last moment, in a history of such */
+    NEAR_US = 800,
+    SHOWN = 1, /* history without an order, word for word */
 };
 
 /* What one history is like. */
@@ -28,6 +32,8 @@ struct setting {
     size_t clients, keys;
     int64_t ttl_ms;
     bool short_ttl;
+    bool brinks; /* somebody renews at the last moment, while others look */
+    _Atomic int64_t ends_us;
     char names[KEYS][32];
 };
 
@@ -47,6 +53,12 @@ struct figures {
     uint64_t histories, judged, spoiled, undecided, refused, operations, unknown, kills, stray;
     uint64_t kinds[LINEAR_CLEAR + 1], expiries;
     int64_t began_us;
+};
+
+/* Who died in a history. */
+struct toll {
+    bool dead[CLIENTS_MOST];
+    uint64_t kills, stray;
 };
 
 /* One process in one history. */
@@ -103,6 +115,60 @@ static void play_operation(struct player *player)
         acquire(player, key);
 }
 
+/* Holds the first key, and renews it when it has all but run out. */
+static void renew_at_brink(struct player *player)
+{
+    struct setting *setting = &player->shared->setting;
+    struct live_wish wish = {.key = setting->names[0], .ttl_ms = setting->ttl_ms};
+    player->client->diary.key = wish.key;
+    bool held = live_acquire(player->live, &wish) == OUTCOME_OK;
+    const struct lease *lease = live_lease(player->live);
+    uint64_t token = lease->token;
+    int64_t ends_us = (lease->start_ms + setting->ttl_ms) * 1000;
+    live_forget(player->live);
+    for (int i = 0; i < BRINKS && held; i++) {
+        atomic_store(&setting->ends_us, ends_us);
+        rig_pause_us(ends_us - NEAR_US - rig_now_us());
+        rig_spin_us(up_to(player, NEAR_US));
+        ends_us = rig_now_us() + setting->ttl_ms * 1000;
+        held =
+            live_errand(player->live, VERB_RENEW, wish.key, token, setting->ttl_ms) == OUTCOME_OK;
+    }
+    atomic_store(&setting->ends_us, -1);
+}
+
+/* Looks at it around those moments; the last one keeps the store busy with another key. */
+static void look_at_brink(struct player *player, bool writes)
+{
+    enum { LOOKS = DIARY_MAX / BRINKS };
+    struct setting *setting = &player->shared->setting;
+    int64_t seen_us = 0;
+    for (int left = 0; seen_us >= 0;) {
+        int64_t ends_us = atomic_load(&setting->ends_us);
+        left = ends_us != seen_us ? LOOKS / 2 : left;
+        seen_us = ends_us;
+        int64_t away_us = ends_us - rig_now_us();
+        if (left == 0 || away_us > NEAR_US) {
+            rig_pause_us(50);
+            continue;
+        }
+        left--;
+        player->client->diary.key = setting->names[writes ? 1 : 0];
+        if (writes)
+            acquire(player, 1);
+        else
+            (void)live_errand(player->live, VERB_LOOK, setting->names[0], 0, setting->ttl_ms);
+    }
+}
+
+static void play_brinks(struct player *player, size_t seat)
+{
+    if (seat == 0)
+        renew_at_brink(player);
+    else
+        look_at_brink(player, /* writes= */ seat + 1 == player->shared->setting.clients);
+}
+
 static void play_client(struct rig *rig, size_t seat)
 {
     struct shared *shared = rig->shared;
@@ -119,8 +185,10 @@ static void play_client(struct rig *rig, size_t seat)
         played = number;
         player.random.state = player.client->seed;
         player.tokens[0] = player.tokens[1] = 0;
+        if (shared->setting.brinks && seat < shared->setting.clients)
+            play_brinks(&player, seat);
         int64_t operations = seat < shared->setting.clients ? 2 + up_to(&player, 4) : 0;
-        for (int64_t i = 0; i < operations; i++)
+        for (int64_t i = 0; i < operations && !shared->setting.brinks; i++)
             play_operation(&player);
         atomic_store(&player.client->done, number);
     }
@@ -144,6 +212,8 @@ static void set_up(struct rig *rig, uint64_t number)
     setting->short_ttl = random_below(random, 3) == 0;
     setting->ttl_ms =
         setting->short_ttl ? 15 + (int64_t)random_below(random, 20) : (int64_t)LONG_TTL_MS;
+    setting->brinks = setting->short_ttl && random_below(random, 3) == 0;
+    atomic_store(&setting->ends_us, 0);
     for (size_t i = 0; i < KEYS; i++)
         (void)snprintf(setting->names[i], sizeof setting->names[i], "%" PRIu64 "/%zu", number, i);
     for (size_t i = 0; i < CLIENTS_MOST; i++) {
@@ -152,40 +222,48 @@ static void set_up(struct rig *rig, uint64_t number)
     }
 }
 
-/* Until everybody has played; one may be killed meanwhile. Who is dead then, or CLIENTS_MOST. */
-static size_t let_play(struct rig *rig, uint64_t number, bool kills, uint64_t *out_stray)
+/* Kills the victim when its time has come, and finds those that ended by themselves. */
+static void watch_over(struct rig *rig, size_t victim, int64_t kill_at_us, struct toll *toll)
+{
+    struct shared *shared = rig->shared;
+    if (victim < CLIENTS_MOST && !toll->dead[victim] && rig_now_us() >= kill_at_us) {
+        toll->kills += rig_kill(rig, victim) ? 1 : 0;
+        toll->dead[victim] = true;
+    }
+    for (size_t i = 0; i < CLIENTS_MOST; i++) {
+        if (toll->dead[i] || rig_lives(rig, i))
+            continue;
+        toll->stray++;
+        toll->dead[i] = true;
+        atomic_store(&shared->setting.ends_us, -1);
+    }
+}
+
+/* Until everybody has played, or is dead. */
+static void let_play(struct rig *rig, uint64_t number, bool kills, struct toll *toll)
 {
     struct shared *shared = rig->shared;
     size_t victim = kills ? random_below(&rig->random, shared->setting.clients) : CLIENTS_MOST;
     int64_t kill_at_us = rig_now_us() + (int64_t)random_below(&rig->random, 6000);
-    bool killed = false;
     atomic_store(&shared->number, number);
-    for (size_t i = 0; i < CLIENTS_MOST;) {
-        bool done = atomic_load(&shared->clients[i].done) == number;
-        if (!killed && kills && rig_now_us() >= kill_at_us) {
-            killed = true;
-            (void)rig_kill(rig, victim);
-        }
-        if (done || (killed && i == victim) || rig_late(rig)) {
+    for (size_t i = 0; i < CLIENTS_MOST && !rig_late(rig);) {
+        if (toll->dead[i] || atomic_load(&shared->clients[i].done) == number)
             i++;
-        } else if (rig_lives(rig, i)) {
+        else
             rig_pause_us(50);
-        } else {
-            *out_stray = *out_stray + 1;
-            return i;
-        }
+        watch_over(rig, victim, kill_at_us, toll);
     }
-    return killed ? victim : CLIENTS_MOST;
 }
 
-static size_t gather(struct rig *rig, size_t victim, struct linear_op *ops, struct figures *figures)
+static size_t gather(struct rig *rig, const struct toll *toll, struct linear_op *ops,
+                     struct figures *figures)
 {
     struct shared *shared = rig->shared;
     size_t count = 0;
     bool spoiled = false;
     for (size_t i = 0; i < CLIENTS_MOST; i++) {
         const struct diary *diary = &shared->clients[i].diary;
-        spoiled = spoiled || diary->spoiled || (i == victim && diary->leaving);
+        spoiled = spoiled || diary->spoiled || (toll->dead[i] && diary->leaving);
         for (size_t j = 0; j < diary->count; j++) {
             ops[count++] = diary->ops[j];
             figures->kinds[diary->ops[j].kind]++;
@@ -209,13 +287,15 @@ static bool judge(const struct linear_op *ops, size_t count, bool quiet, struct 
     if (verdict == LINEAR_ACCEPTED || verdict == LINEAR_UNDECIDED)
         return true;
     figures->refused++;
-    if (quiet)
+    if (quiet || figures->refused > SHOWN)
         return false;
     rig_say("no order (times in us): %s", finding.text);
     for (size_t i = 0; i < count; i++) {
         char line[200];
+        if (strcmp(ops[i].key, finding.key) != 0)
+            continue;
         linear_text_op(&ops[i], i, line, sizeof line);
-        rig_say("  %s: %s", ops[i].key, line);
+        rig_say("  %s", line);
     }
     return false;
 }
@@ -225,18 +305,22 @@ static void play_history(struct rig *rig, bool lied_to, struct figures *figures)
     static struct linear_op ops[CLIENTS_MOST * DIARY_MAX];
     struct shared *shared = rig->shared;
     uint64_t number = atomic_load(&shared->number) + 1;
-    bool kills = !lied_to && random_below(&rig->random, 3) == 0;
     set_up(rig, number);
-    size_t victim = let_play(rig, number, kills, &figures->stray);
+    bool kills = !lied_to && !shared->setting.brinks && random_below(&rig->random, 3) == 0;
+    struct toll toll = {0};
+    let_play(rig, number, kills, &toll);
     figures->histories++;
     figures->expiries += shared->setting.short_ttl ? 1 : 0;
-    figures->kills += victim < CLIENTS_MOST ? 1 : 0;
-    size_t count = gather(rig, victim, ops, figures);
+    figures->kills += toll.kills;
+    figures->stray += toll.stray;
+    size_t count = gather(rig, &toll, ops, figures);
     if (count > 0)
         (void)judge(ops, count, lied_to, figures);
-    if (victim < CLIENTS_MOST) {
-        (void)rig_kill(rig, victim);
-        seat_client(rig, victim);
+    for (size_t i = 0; i < CLIENTS_MOST; i++) {
+        if (!toll.dead[i])
+            continue;
+        (void)rig_kill(rig, i);
+        seat_client(rig, i);
     }
 }
 

@@ -46,11 +46,13 @@ bool loss_see(const struct loss_story *story, unsigned key, const struct kit_sig
     *out_change = LOSS_NOBODY;
     for (unsigned i = 0; i < story->change_count && sight->revision != 0; i++) {
         const struct loss_change *change = &story->changes[i];
-        if (change->written.revision != sight->revision)
+        /* A write that failed and left nothing gives its revision to the next one. */
+        if (change->written.revision != sight->revision || change->key != key ||
+            change->value == NULL || strlen(change->value) != sight->length ||
+            strcmp(change->value, sight->value) != 0)
             continue;
         *out_change = (int)i;
-        return change->key == key && change->value != NULL &&
-               strlen(change->value) == sight->length && strcmp(change->value, sight->value) == 0;
+        return true;
     }
     return sight->revision == 0;
 }

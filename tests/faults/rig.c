@@ -16,8 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-static const struct store_driver *const drivers[] = {&file_driver};
-
 static _Noreturn void die(const char *what)
 {
     (void)printf("not ok - %s: %s\n", what, strerror(errno));
@@ -55,11 +53,7 @@ static void read_options(struct rig *rig, int argc, char **argv)
         else
             usage(argv[0]);
     }
-    for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++) {
-        size_t length = strlen(drivers[i]->scheme);
-        if (strncmp(scheme, drivers[i]->scheme, length) == 0 && strcmp(scheme + length, ":") == 0)
-            rig->driver = drivers[i];
-    }
+    rig->driver = store_find(scheme);
     if (rig->driver == NULL || rig->rounds == 0)
         usage(argv[0]);
 }
@@ -140,6 +134,23 @@ void rig_say(const char *words, ...)
 bool rig_late(const struct rig *rig)
 {
     return live_now_ms() >= rig->end_at_ms;
+}
+
+static size_t files_seen;
+
+static int count_one(const char *path, const struct stat *what, int kind, struct FTW *where)
+{
+    (void)path, (void)what, (void)kind;
+    files_seen += where->level > 0 ? 1 : 0;
+    return 0;
+}
+
+size_t rig_files(const struct rig *rig)
+{
+    files_seen = 0;
+    if (nftw(rig->folder, count_one, /* nopenfd= */ 16, FTW_PHYS) != 0)
+        die("nftw");
+    return files_seen;
 }
 
 void rig_start(struct rig *rig, size_t seat, rig_work *work)

@@ -41,6 +41,8 @@ void rig_case(struct rig *rig, bool ok, const char *words, ...)
 /* A line of figures. */
 void rig_say(const char *words, ...) __attribute__((format(printf, 1, 2)));
 bool rig_late(const struct rig *rig);
+/* How many files are in the folder. */
+size_t rig_files(const struct rig *rig);
 
 /* Forks; the child runs `work` and ends with 0 when that returns. */
 void rig_start(struct rig *rig, size_t seat, rig_work *work);

@@ -185,6 +185,11 @@ static int64_t write_some(void *owner, int opened, const void *bytes, size_t len
     return (int64_t)length;
 }
 
+static void nothing(void *owner)
+{
+    (void)owner;
+}
+
 static int sync_file(void *owner, int opened)
 {
     struct fake_disk *disk = owner;
@@ -325,6 +330,8 @@ void fake_disk_init(struct fake_disk *disk)
         .size = size_of,
         .read = read_some,
         .write = write_some,
+        .begin_writes = nothing,
+        .end_writes = nothing,
         .sync = sync_file,
         .sync_folder = sync_folder,
         .rename = rename_file,

@@ -46,6 +46,7 @@ struct live {
     enum outcome outcome;
     /* news that wait to be handled */
     bool answered, noticed;
+    uint32_t answered_serial;
     /* what was last heard of the key */
     bool known;
     struct store_answer heard;
@@ -118,6 +119,7 @@ static void receive(void *caller, const struct store_answer *answer)
     if (live->busy && sent->number == live->number && sent->serial == live->lease.serial) {
         remember(live, answer);
         live->answered = true;
+        live->answered_serial = sent->serial;
     }
     free(sent);
 }
@@ -161,7 +163,7 @@ static void recall(struct live *live, struct event *event)
 
 static void step(struct live *live, enum event_kind kind)
 {
-    struct event event = {.kind = kind, .now_ms = live_now_ms(), .serial = live->lease.serial};
+    struct event event = {.kind = kind, .now_ms = live_now_ms(), .serial = live->answered_serial};
     struct lease before = live->lease;
     recall(live, &event);
     lease_step(&live->lease, &event, &live->record, &live->output, /* trace= */ NULL);
@@ -363,6 +365,11 @@ void live_watch(struct live *live, live_watcher *watcher, void *owner)
 {
     live->watcher = watcher;
     live->owner = owner;
+}
+
+int live_liveness(const struct live *live)
+{
+    return live->driver->liveness != NULL ? live->driver->liveness(live->store) : -1;
 }
 
 const struct lease *live_lease(const struct live *live)

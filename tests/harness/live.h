@@ -59,6 +59,8 @@ void live_forget(struct live *live);
 enum outcome live_errand(struct live *live, enum verb verb, const char *key, uint64_t token,
                          int64_t ttl_ms);
 
+/* A descriptor that keeps the session alive, for a command to inherit; −1: there is none. */
+int live_liveness(const struct live *live);
 const struct lease *live_lease(const struct live *live);
 const struct live_counts *live_counts(const struct live *live);
 /* What the store last said about its trouble, or an empty text. */

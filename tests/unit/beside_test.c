@@ -15,10 +15,11 @@
 
 #include <cmocka.h>
 
-enum { APPEND_BYTE = 2, THREADS = 8, EACH = 50 };
+enum { APPEND_BYTE = 1, THREADS = 8, EACH = 50 };
 
 static struct {
     unsigned answers, ok, conflicts, trouble, notices;
+    uint64_t last_revision;
     char last_why[256], last_key[64];
 } heard;
 
@@ -35,6 +36,7 @@ static void count(void *caller, const struct store_answer *answer)
 {
     (void)caller;
     heard.answers++;
+    heard.last_revision = answer->written.revision;
     heard.ok += answer->result == ANSWER_OK;
     heard.conflicts += answer->result == ANSWER_CONFLICT;
     heard.trouble += answer->result == ANSWER_TROUBLE;
@@ -51,12 +53,14 @@ static void notice(void *owner, const char *key)
     (void)snprintf(heard.last_key, sizeof heard.last_key, "%s", key);
 }
 
-static struct beside *open_beside(const char *store, uint64_t session)
+static struct beside *open_beside(const char *store, uint64_t session, int64_t patience_ms)
 {
     char words[512];
     struct text why;
-    struct store_site site = {
-        .clock = {.now_ms = no_time}, .session = session, .patience_ms = 300, .notice = notice};
+    struct store_site site = {.clock = {.now_ms = no_time},
+                              .session = session,
+                              .patience_ms = patience_ms,
+                              .notice = notice};
     text_init(&why, words, sizeof words);
     memset(&heard, 0, sizeof heard);
     struct beside *beside = beside_new(store_find(store), store, &site, &why);
@@ -86,10 +90,11 @@ static struct store_request create(const char *key)
 static void an_answer_comes_in_a_step_and_not_before(void **state)
 {
     (void)state;
-    struct beside *beside = open_beside("memory:", /* session= */ 1);
+    struct beside *beside = open_beside("memory:", /* session= */ 1, /* patience_ms= */ 10000);
     struct store_request request = create("k");
     beside_submit(beside, &request, count, NULL);
-    (void)usleep(20000);
+    struct timespec moment = {.tv_nsec = 20000000};
+    (void)nanosleep(&moment, NULL);
     assert_int_equal(heard.answers, 0);
     hear(beside, 1);
     assert_int_equal(heard.ok, 1);
@@ -117,7 +122,7 @@ static void threads_submit_at_once_and_each_is_answered(void **state)
 {
     (void)state;
     pthread_t threads[THREADS];
-    struct beside *beside = open_beside(url, /* session= */ 2);
+    struct beside *beside = open_beside(url, /* session= */ 2, /* patience_ms= */ 10000);
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, submit_many, beside), 0);
     for (int i = 0; i < THREADS; i++)
@@ -131,7 +136,7 @@ static void threads_submit_at_once_and_each_is_answered(void **state)
 static void too_many_are_told_so_at_once(void **state)
 {
     (void)state;
-    struct beside *beside = open_beside(url, /* session= */ 3);
+    struct beside *beside = open_beside(url, /* session= */ 3, /* patience_ms= */ 10000);
     struct store_request request = {.verb = VERB_STORE_READ, .key = "k"};
     for (int i = 0; i < 5000; i++)
         beside_submit(beside, &request, count, NULL);
@@ -154,7 +159,7 @@ static void a_caller_never_waits_for_the_disk(void **state)
 {
     (void)state;
     char path[96];
-    struct beside *beside = open_beside(url, /* session= */ 4);
+    struct beside *beside = open_beside(url, /* session= */ 4, /* patience_ms= */ 300);
     (void)snprintf(path, sizeof path, "%s/store.log.lock", folder);
     int file = open(path, O_RDWR | O_CLOEXEC);
     struct flock lock = {.l_type = F_WRLCK, .l_start = APPEND_BYTE, .l_len = 1};
@@ -178,14 +183,22 @@ static void a_caller_never_waits_for_the_disk(void **state)
 static void a_notice_comes_through(void **state)
 {
     (void)state;
-    struct beside *waiter = open_beside(url, /* session= */ 5);
-    struct beside *other = open_beside(url, /* session= */ 6);
+    struct beside *waiter = open_beside(url, /* session= */ 5, /* patience_ms= */ 10000);
+    struct beside *other = open_beside(url, /* session= */ 6, /* patience_ms= */ 10000);
     uint64_t named = 5;
-    struct store_request request = create("offered");
+    struct store_request place = create("offered");
+    beside_submit(waiter, &place, count, NULL);
+    hear(waiter, 1);
+    place.condition = (struct condition){.kind = IF_REVISION, .revision = heard.last_revision};
+    beside_submit(waiter, &place, count, NULL);
+    hear(waiter, 2);
+    struct store_request request = place;
+    request.condition.revision = heard.last_revision;
     request.poke = &named;
     request.poke_count = 1;
     beside_submit(other, &request, count, NULL);
-    hear(other, 1);
+    hear(other, 3);
+    assert_int_equal(heard.ok, 3);
     for (int i = 0; i < 100 && heard.notices == 0; i++) {
         struct pollfd wait = {.fd = beside_fd(waiter), .events = POLLIN};
         (void)poll(&wait, 1, /* timeout= */ 50);
@@ -200,7 +213,7 @@ static void a_notice_comes_through(void **state)
 static void what_is_unanswered_at_the_end_is_forgotten(void **state)
 {
     (void)state;
-    struct beside *beside = open_beside(url, /* session= */ 7);
+    struct beside *beside = open_beside(url, /* session= */ 7, /* patience_ms= */ 10000);
     struct store_request watch = {.verb = VERB_STORE_WATCH, .key = ""};
     struct store_request request = create("last");
     beside_submit(beside, &watch, count, NULL);

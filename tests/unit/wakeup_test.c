@@ -74,10 +74,10 @@ static void words_arrive_in_order(void **state)
     (void)state;
     assert_false(is_readable(&ours));
     assert_false(wakeup_next(&ours, words, sizeof words));
-    wakeup_send(&theirs, &other, OURS, "one");
+    wakeup_send(&other, OURS, "one");
     assert_true(is_readable(&ours));
-    wakeup_send(&theirs, &other, OURS, "");
-    wakeup_send(&ours, &disk, OURS, "three");
+    wakeup_send(&other, OURS, "");
+    wakeup_send(&disk, OURS, "three");
     assert_false(is_readable(&theirs));
     assert_next("one");
     assert_next("");
@@ -94,13 +94,13 @@ static void a_full_fifo_loses_what_comes(void **state)
     memset(long_words, 'w', WAKEUP_WORDS);
     long_words[WAKEUP_WORDS] = '\0';
     for (int i = 0; i < 1000; i++)
-        wakeup_send(&theirs, &other, OURS, long_words);
+        wakeup_send(&other, OURS, long_words);
     while (wakeup_next(&ours, words, sizeof words)) {
         assert_string_equal(words, long_words);
         count++;
     }
     assert_true(count >= 8 && count < 1000);
-    wakeup_send(&theirs, &other, OURS, "again");
+    wakeup_send(&other, OURS, "again");
     assert_next("again");
 }
 
@@ -114,7 +114,7 @@ static void the_end_removes_it(void **state)
     wakeup_done(&ours);
     assert_false(is_there(OUR_NAME));
     assert_false(wakeup_next(&ours, words, sizeof words));
-    wakeup_send(&theirs, &other, OURS, "nobody");
+    wakeup_send(&other, OURS, "nobody");
     wakeup_done(&ours);
 }
 
@@ -122,7 +122,7 @@ static void what_nobody_reads_is_removed(void **state)
 {
     (void)state;
     assert_int_equal(mkfifo(kit_path("f.wake-77"), 0600), 0);
-    wakeup_send(&ours, &disk, 0x77, "anybody?");
+    wakeup_send(&disk, 0x77, "anybody?");
     assert_false(is_there("f.wake-77"));
     assert_true(is_there(OUR_NAME));
 }
@@ -143,9 +143,9 @@ static void only_a_fifo_is_written_to(void **state)
     (void)state;
     int file = open(kit_path("f.wake-1"), O_CREAT | O_RDWR, 0600);
     assert_true(file >= 0);
-    wakeup_send(&ours, &disk, 1, "words");
+    wakeup_send(&disk, 1, "words");
     assert_int_equal(symlink(kit_path(OUR_NAME), kit_path("f.wake-2")), 0);
-    wakeup_send(&ours, &disk, 2, "words");
+    wakeup_send(&disk, 2, "words");
     assert_int_equal(fstat(file, &status), 0);
     assert_int_equal(status.st_size, 0);
     assert_false(is_readable(&ours));
@@ -174,12 +174,12 @@ static void garbage_is_passed_over(void **state)
         send_raw(garbage[i].bytes, garbage[i].length);
         assert_false(wakeup_next(&ours, words, sizeof words));
         assert_false(is_readable(&ours));
-        wakeup_send(&theirs, &other, OURS, "fine");
+        wakeup_send(&other, OURS, "fine");
         assert_next("fine");
     }
     send_raw("\3\0a\0b", 5);
-    wakeup_send(&theirs, &other, OURS, "longer than eight");
-    wakeup_send(&theirs, &other, OURS, "1234567");
+    wakeup_send(&other, OURS, "longer than eight");
+    wakeup_send(&other, OURS, "1234567");
     char few[8];
     assert_true(wakeup_next(&ours, few, sizeof few));
     assert_string_equal(few, "1234567");
@@ -215,7 +215,7 @@ static bool use_in_child(void)
     int folder = open(kit_path(""), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     KIT_EXPECT(folder >= 0 && dup2(folder, ours.folder) == ours.folder);
     KIT_EXPECT(!wakeup_next(&ours, words, sizeof words));
-    wakeup_send(&ours, &disk, THEIRS, "from the child");
+    wakeup_send(&disk, THEIRS, "from the child");
     wakeup_done(&ours);
     KIT_EXPECT(fcntl(file, F_GETFD) >= 0);
     return true;
@@ -224,7 +224,7 @@ static bool use_in_child(void)
 static void a_forked_child_leaves_it_alone(void **state)
 {
     (void)state;
-    wakeup_send(&theirs, &other, OURS, "for the parent");
+    wakeup_send(&other, OURS, "for the parent");
     assert_true(kit_in_child(use_in_child, /* user= */ -1, /* group= */ -1));
     assert_true(is_there(OUR_NAME));
     assert_next("for the parent");
@@ -238,7 +238,7 @@ static bool send_as_another(void)
     KIT_EXPECT(disk_open(&own, kit_path("f"), NULL));
     wakeup_init(&wakeup, &own, 0x99);
     KIT_EXPECT(wakeup.file >= 0);
-    wakeup_send(&wakeup, &own, 0x55, "from another user");
+    wakeup_send(&own, 0x55, "from another user");
     wakeup_done(&wakeup);
     return true;
 }
@@ -271,7 +271,7 @@ static void without_a_real_disk_nobody_is_woken(void **state)
     fake_disk_init(&fake);
     wakeup_init(&wakeup, &fake.table, OURS);
     assert_int_equal(wakeup.file, -1);
-    wakeup_send(&wakeup, &fake.table, OURS, "words");
+    wakeup_send(&fake.table, OURS, "words");
     assert_false(wakeup_next(&wakeup, words, sizeof words));
     wakeup_done(&wakeup);
     fake_disk_done(&fake);
@@ -284,9 +284,29 @@ static void without_a_fifo_one_can_still_wake(void **state)
     assert_int_equal(mkdir(kit_path("f.wake-42"), 0700), 0);
     wakeup_init(&none, &other, 0x42);
     assert_int_equal(none.file, -1);
-    wakeup_send(&none, &other, OURS, "awake");
+    wakeup_send(&other, OURS, "awake");
     assert_next("awake");
     wakeup_done(&none);
+}
+
+static bool is_ours(void *owner, uint64_t session)
+{
+    (void)owner;
+    return session == OURS;
+}
+
+static void what_the_dead_left_is_swept_up(void **state)
+{
+    (void)state;
+    assert_int_equal(mkfifo(kit_path("f.wake-dead"), 0600), 0);
+    assert_int_equal(mkfifo(kit_path("f.wake-000dead"), 0600), 0); /* no name that we give */
+    assert_int_equal(mkfifo(kit_path("g.wake-dead"), 0600), 0);    /* of another store */
+    wakeup_sweep(&other, is_ours, NULL);
+    assert_int_not_equal(access(kit_path("f.wake-dead"), F_OK), 0);
+    assert_int_equal(access(kit_path("f.wake-000dead"), F_OK), 0);
+    assert_int_equal(access(kit_path("g.wake-dead"), F_OK), 0);
+    wakeup_send(&other, OURS, "still there");
+    assert_next("still there");
 }
 
 int main(void)
@@ -305,6 +325,7 @@ int main(void)
         WAKEUP_TEST(a_group_wakes_each_other),
         WAKEUP_TEST(without_a_real_disk_nobody_is_woken),
         WAKEUP_TEST(without_a_fifo_one_can_still_wake),
+        WAKEUP_TEST(what_the_dead_left_is_swept_up),
     };
     return cmocka_run_group_tests_name("wakeup", tests, NULL, NULL);
 }

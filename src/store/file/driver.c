@@ -10,7 +10,7 @@
 #include "store/log/log.h"
 #include "wire/record_codec.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -26,7 +26,9 @@ enum {
     WATCHES_MAX = 64,
     HISTORY_MOST = 100,
     WHY_MOST = 512,
-    PATIENCE_MS = 10000, /* when the site does not say */
+    PATIENCE_MS = 10000,  /* when the site does not say */
+    RENEWAL = 1024,       /* about; a longer one takes of the reserve */
+    TEND_AGAIN_MS = 1000, /* after it failed, as on a full disk */
 };
 
 struct job {
@@ -34,10 +36,13 @@ struct job {
     store_done *done;
     void *caller;
     enum answer result;
+    int64_t now_ms;           /* when it was looked at: later, a renewal may have come */
+    bool wrote;               /* then it knows who was alive */
     struct log_record record; /* what stands, or stood at a conflict */
     char *bytes;              /* of it, ours */
     uint64_t *live;           /* list: where all that stands is, ours */
     size_t live_count;
+    uint64_t after; /* watch: what follows this revision is told, also in the same turn */
 };
 
 struct watch {
@@ -46,6 +51,8 @@ struct watch {
     store_done *done;
     void *caller;
 };
+
+enum tended { TENDING, TENDED, TENDED_IN_VAIN };
 
 struct file {
     uint32_t magic;
@@ -64,7 +71,8 @@ struct file {
     uint64_t told;                     /* the revision up to which watchers were told … */
     uint64_t told_generation, told_at; /* … and where it is */
     bool tending;
-    _Atomic bool tended;
+    _Atomic int tended; /* enum tended */
+    int64_t tend_after_ms;
     pthread_t tender;
     char *path; /* of the URL, ours */
     struct record scratch;
@@ -72,10 +80,14 @@ struct file {
     char why[WHY_MOST];
 };
 
+static int64_t patience_of(const struct file *file)
+{
+    return file->site.patience_ms > 0 ? file->site.patience_ms : PATIENCE_MS;
+}
+
 static int64_t deadline_of(const struct file *file)
 {
-    int64_t patience = file->site.patience_ms > 0 ? file->site.patience_ms : PATIENCE_MS;
-    return file->disk.boot_ms(file->disk.owner) + patience;
+    return file->disk.boot_ms(file->disk.owner) + patience_of(file);
 }
 
 static const char *explain(struct file *file, enum log_result result)
@@ -87,6 +99,13 @@ static const char *explain(struct file *file, enum log_result result)
     text_add(&text, ": ");
     log_explain(file->log, result, &text);
     return file->why;
+}
+
+static void listen_to(const struct file *file, int source)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    if (file->events >= 0 && source >= 0)
+        (void)epoll_ctl(file->events, EPOLL_CTL_ADD, source, &event);
 }
 
 /* Answers. */
@@ -110,15 +129,17 @@ static size_t find_dead(struct file *file, const struct store_answer *answer, ui
     for (size_t i = 0; i < record->place_count; i++)
         if (!log_session_lives(file->log, record->places[i].session))
             out[count++] = record->places[i].session;
+    for (size_t i = 0; i < count; i++)
+        wakeup_forget(&file->disk, out[i]);
     return count;
 }
 
 static void tell(struct file *file, const struct job *job, struct store_answer *answer)
 {
     uint64_t dead[GRANTS_MAX + PLACES_MAX];
-    answer->now_ms = log_now_ms(file->log);
+    answer->now_ms = job->now_ms;
     answer->dead_sessions = dead;
-    answer->dead_count = find_dead(file, answer, dead);
+    answer->dead_count = job->wrote ? 0 : find_dead(file, answer, dead);
     job->done(job->caller, answer);
 }
 
@@ -164,6 +185,8 @@ static enum log_result write_record(struct file *file, struct job *job,
     if (result != LOG_OK)
         return result;
     job->result = ANSWER_OK;
+    job->now_ms = written.time_ms;
+    job->wrote = true;
     job->record = (struct log_record){.type = length > 0 ? LOG_PUT : LOG_ERASE,
                                       .bytes = bytes,
                                       .length = length,
@@ -175,6 +198,8 @@ static enum log_result look_and_write(struct file *file, struct job *job)
 {
     const struct store_request *request = &job->request;
     struct log_record *record = &job->record;
+    job->now_ms = log_now_ms(file->log);
+    job->after = log_revision(file->log);
     if (request->verb == VERB_STORE_LIST)
         return log_live(file->log, &job->live, &job->live_count);
     enum log_result result = log_find(file->log, request->key, strlen(request->key), record);
@@ -183,7 +208,7 @@ static enum log_result look_and_write(struct file *file, struct job *job)
     struct standing standing = {.bytes = record->type == LOG_PUT ? record->bytes : NULL,
                                 .length = record->length,
                                 .written = record->written,
-                                .now_ms = log_now_ms(file->log)};
+                                .now_ms = job->now_ms};
     bool writes = request->verb == VERB_STORE_SWAP || request->verb == VERB_STORE_DELETE;
     job->result = writes ? ANSWER_CONFLICT : ANSWER_OK;
     if (writes && condition_holds(request, &standing, &file->scratch))
@@ -236,6 +261,10 @@ static void tell_history(struct file *file, const struct job *job)
         if (previous != 0)
             result = log_look_back(file->log, previous, &record);
     }
+    if (result != LOG_OK) {
+        tell_trouble(file, job, explain(file, result));
+        return;
+    }
     struct store_answer last = {.result = ANSWER_OK};
     tell(file, job, &last);
 }
@@ -260,12 +289,12 @@ static void add_watch(struct file *file, const struct job *job)
         tell_trouble(file, job, "too many watches, or memory is short");
         return;
     }
-    *watch = (struct watch){.prefix = prefix,
-                            .after = log_revision(file->log),
-                            .done = job->done,
-                            .caller = job->caller};
+    *watch = (struct watch){
+        .prefix = prefix, .after = job->after, .done = job->done, .caller = job->caller};
     if (file->watch_count++ == 0) {
         file->told = watch->after;
+        file->changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+        listen_to(file, file->changes);
         follow_changes(file);
     }
     struct store_answer answer = {.result = ANSWER_OK, .more = true};
@@ -285,18 +314,30 @@ static void answer_job(struct file *file, const struct job *job)
     case VERB_STORE_WATCH:
         add_watch(file, job);
         return;
-    default:
-        tell_record(file, job, &job->record, &answer);
+    default: /* the request is gone with its answer */
         for (size_t i = 0; i < job->request.poke_count && job->result == ANSWER_OK; i++)
-            wakeup_send(&file->wakeup, &file->disk, job->request.poke[i], job->request.key);
+            wakeup_send(&file->disk, job->request.poke[i], job->request.key);
+        tell_record(file, job, &job->record, &answer);
     }
+}
+
+/* Only who takes a place has to be woken, and that is such a write. */
+static void prepare(struct file *file, const struct job *job)
+{
+    if (job->request.verb != VERB_STORE_SWAP || job->request.condition.kind != IF_REVISION ||
+        file->wakeup.file >= 0)
+        return;
+    wakeup_init(&file->wakeup, &file->disk, file->site.session);
+    listen_to(file, file->wakeup.file);
 }
 
 /* One lock, one write, one sync, then the answers. */
 static void take_turn(struct file *file, struct job *jobs, size_t count, uint64_t need)
 {
     int64_t deadline_ms = deadline_of(file);
-    enum log_result results[JOBS_MAX];
+    enum log_result results[JOBS_MAX] = {LOG_OK};
+    for (size_t i = 0; i < count; i++)
+        prepare(file, &jobs[i]);
     enum log_result all = log_begin(file->log, need, deadline_ms);
     for (size_t i = 0; i < count && all == LOG_OK; i++)
         results[i] = look_and_write(file, &jobs[i]);
@@ -315,14 +356,14 @@ static void take_turn(struct file *file, struct job *jobs, size_t count, uint64_
     }
 }
 
-static void tell_change(struct file *file, const struct log_record *record)
+static void tell_change(struct file *file, const struct log_record *record, int64_t now_ms)
 {
     char key[KEY_MAX + 1];
     memcpy(key, record->key, record->key_length);
     key[record->key_length] = '\0';
     for (size_t i = 0; i < file->watch_count; i++) {
         const struct watch *watch = &file->watches[i];
-        struct job job = {.done = watch->done, .caller = watch->caller};
+        struct job job = {.done = watch->done, .caller = watch->caller, .now_ms = now_ms};
         struct store_answer answer = {.result = ANSWER_OK, .more = true, .key = key};
         if (record->written.revision > watch->after &&
             strncmp(key, watch->prefix, strlen(watch->prefix)) == 0)
@@ -337,6 +378,7 @@ static void tell_watchers(struct file *file)
     struct log_record record;
     int64_t deadline_ms = deadline_of(file);
     enum log_result result = log_begin(file->log, /* need= */ 0, deadline_ms);
+    int64_t now_ms = log_now_ms(file->log);
     if (result == LOG_OK)
         result = log_end(file->log);
     if (result == LOG_OK)
@@ -349,11 +391,16 @@ static void tell_watchers(struct file *file)
         if (record.key_length == 0 || record.written.revision <= file->told)
             continue;
         file->told = record.written.revision;
-        tell_change(file, &record);
+        tell_change(file, &record, now_ms);
     }
     file->told_generation = reader.generation;
     file->told_at = reader.at;
     log_reader_done(&reader);
+}
+
+static bool lives(void *owner, uint64_t session)
+{
+    return log_session_lives(owner, session);
 }
 
 /* Growing and compacting, beside everything else, with a handle of its own. */
@@ -365,22 +412,28 @@ static void *tend(void *state)
     struct text why;
     text_init(&why, unsaid, sizeof unsaid);
     /* What fails here fails again, with words, for whoever needs the room. */
-    if (log_open(&file->options, deadline_of(file), &log, &why) == LOG_OK) {
-        (void)log_tend(log, deadline_of(file));
+    enum log_result result = log_open(&file->options, deadline_of(file), &log, &why);
+    if (result == LOG_OK) {
+        wakeup_sweep(&file->disk, lives, log);
+        result = log_tend(log, patience_of(file));
         log_close(&log);
     }
-    atomic_store(&file->tended, true);
+    atomic_store(&file->tended, result == LOG_OK ? TENDED : TENDED_IN_VAIN);
     return NULL;
 }
 
 static void start_tending(struct file *file)
 {
     sigset_t all, before;
-    if (file->tending && atomic_load(&file->tended))
+    int64_t now_ms = file->disk.boot_ms(file->disk.owner);
+    int tended = atomic_load(&file->tended);
+    if (file->tending && tended != TENDING) {
         file->tending = pthread_join(file->tender, NULL) != 0;
-    if (file->tending || !log_wants_tending(file->log))
+        file->tend_after_ms = tended == TENDED ? 0 : now_ms + TEND_AGAIN_MS;
+    }
+    if (file->tending || now_ms < file->tend_after_ms || !log_wants_tending(file->log))
         return;
-    atomic_store(&file->tended, false);
+    atomic_store(&file->tended, TENDING);
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     file->tending = pthread_create(&file->tender, NULL, tend, file) == 0;
@@ -403,7 +456,7 @@ static void submit(void *state, const struct store_request *request, store_done 
 static uint64_t weight_of(const struct store_request *request)
 {
     bool writes = request->verb == VERB_STORE_SWAP || request->verb == VERB_STORE_DELETE;
-    size_t length = request->condition.kind == IF_GRANT ? RECORD_MAX : request->length;
+    size_t length = request->condition.kind == IF_GRANT ? RENEWAL : request->length;
     return writes ? log_record_size(strlen(request->key), length) : 0;
 }
 
@@ -438,7 +491,7 @@ static void step(void *state)
     while (wakeup_next(&file->wakeup, buffer, sizeof buffer))
         if (file->site.notice != NULL)
             file->site.notice(file->site.owner, buffer);
-    while (file->changes >= 0 && read(file->changes, buffer, sizeof buffer) > 0) {
+    while (file->watch_count > 0 && read(file->changes, buffer, sizeof buffer) > 0) {
     }
     run_jobs(file);
     if (file->watch_count > 0) {
@@ -457,7 +510,7 @@ static int fd(void *state)
 static int liveness(void *state)
 {
     const struct file *file = state;
-    return file->alive;
+    return file->alive < 0 ? -1 : fcntl(file->alive, F_DUPFD_CLOEXEC, 0);
 }
 
 static void close_file(void *state)
@@ -479,13 +532,6 @@ static void close_file(void *state)
     disk_done(&file->disk);
     free(file->path);
     file->magic = 0;
-}
-
-static void listen_to(const struct file *file, int source)
-{
-    struct epoll_event event = {.events = EPOLLIN};
-    if (file->events >= 0 && source >= 0)
-        (void)epoll_ctl(file->events, EPOLL_CTL_ADD, source, &event);
 }
 
 static bool open_file(void *state, const char *url, const struct store_site *site, struct text *why)
@@ -519,14 +565,16 @@ static bool open_file(void *state, const char *url, const struct store_site *sit
     file->magic = FILE_MAGIC;
     file->alive = site->session != 0 ? log_session_keep(file->log, site->session) : -1;
     file->events = epoll_create1(EPOLL_CLOEXEC);
-    file->changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    wakeup_init(&file->wakeup, &file->disk, site->session);
-    listen_to(file, file->wakeup.file);
-    listen_to(file, file->changes);
+    file->changes = file->wakeup.file = -1;
     if (file->alive < 0 && site->session != 0) {
         text_add(why, "cannot keep the session alive, which another process has, or no descriptor");
         close_file(file);
         return false;
+    }
+    text_clear(why);
+    if (log_cuts(file->log) > 0) {
+        text_add(why, url);
+        text_add(why, ": a torn tail was cut, of a crash or power loss; nothing answered is lost");
     }
     return true;
 }

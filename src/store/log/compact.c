@@ -32,23 +32,12 @@ void log_take_over(struct log *log, uint64_t length)
     log_publish(log);
 }
 
-/* Everything behind the records that is to be on the disk before the file gets its name. */
+/* All that is to be on the disk before the file gets its name. */
 static enum log_result complete(struct log *log, struct log_file *next)
 {
-    unsigned char head[LOG_START] = {0};
-    const struct disk *disk = log->options.disk;
-    int error = log_file_write(next);
-    next->header.tail = next->end;
-    next->header.length =
-        round_up(next->end + log->options.reserve + log->options.segment / 4, log->options.segment);
-    log_header_encode(&next->header, head);
-    if (error == 0)
-        error = log_file_fill(next, next->end, next->header.length);
-    if (error == 0)
-        error = disk_write(disk, next->file, head, sizeof head, /* offset= */ 0);
-    if (error == 0)
-        error = disk->sync(disk->owner, next->file);
-    return log_failed(log, "make a new file", error);
+    uint64_t least = next->end + log->options.reserve + log->options.segment / 4;
+    uint64_t length = round_up(least, log->options.segment);
+    return log_failed(log, "make a new file", log_file_complete(next, length));
 }
 
 static struct log_header header_after(const struct log *log, uint32_t slots, uint64_t ceiling)
@@ -119,20 +108,6 @@ static struct log_home home_now(const struct log *log)
     return home;
 }
 
-/* It has the present time, as the records that have it may all be left behind. */
-static void add_home(const struct log *log, struct log_file *next, uint64_t revision,
-                     const struct log_home *home)
-{
-    unsigned char bytes[LOG_HOME_BYTES];
-    log_home_encode(home, bytes);
-    struct log_record record = {
-        .type = LOG_HOME,
-        .bytes = (const char *)bytes,
-        .length = sizeof bytes,
-        .written = {.revision = revision, .time_ms = log_now_ms(log), .epoch = home->epoch}};
-    log_file_add(next, &record);
-}
-
 static void end_copying(struct copying *copying)
 {
     log_reader_done(&copying->reader);
@@ -140,8 +115,8 @@ static void end_copying(struct copying *copying)
 }
 
 /* A new file, and in it where we live; nothing to end when it fails. */
-static enum log_result begin_copying(struct log *log, struct copying *copying, uint64_t revision,
-                                     const struct log_home *home)
+static enum log_result begin_copying(struct log *log, struct copying *copying,
+                                     const struct stamp *latest, const struct log_home *home)
 {
     size_t live = 0;
     uint64_t *offsets = NULL, slots = log->options.slots;
@@ -151,7 +126,7 @@ static enum log_result begin_copying(struct log *log, struct copying *copying, u
     free(offsets);
     while (slots < 4 * live && slots < (uint64_t)1 << 31)
         slots *= 2;
-    struct log_header header = header_after(log, (uint32_t)slots, revision);
+    struct log_header header = header_after(log, (uint32_t)slots, latest->revision);
     if (error == 0 && header.generation <= LOG_GENERATION_MAX)
         error = log_file_make(&copying->next, &header);
     enum log_result result = log_failed(log, "make a new file", error);
@@ -160,7 +135,7 @@ static enum log_result begin_copying(struct log *log, struct copying *copying, u
     if (result != LOG_OK)
         end_copying(copying);
     else if (home != NULL)
-        add_home(log, &copying->next, revision, home);
+        log_file_add_home(&copying->next, home, latest, /* length= */ 0);
     return result;
 }
 
@@ -197,8 +172,13 @@ static enum log_result switch_over(struct log *log, struct log_file *next)
     return LOG_OK;
 }
 
+static int64_t deadline_in(const struct log *log, int64_t patience_ms)
+{
+    return log->options.disk->boot_ms(log->options.disk->owner) + patience_ms;
+}
+
 /* The bulk, then what came meanwhile, until little is left. */
-static enum log_result copy_bulk(struct log *log, struct copying *copying, int64_t deadline_ms)
+static enum log_result copy_bulk(struct log *log, struct copying *copying, int64_t patience_ms)
 {
     enum log_result result = LOG_OK;
     for (int tries = 0; result == LOG_OK && tries < TRIES_MOST; tries++) {
@@ -207,7 +187,7 @@ static enum log_result copy_bulk(struct log *log, struct copying *copying, int64
             return LOG_REMOVED;
         if (tries > 0 && end - copying->reader.at < log->options.segment / 8)
             break;
-        result = log_sync_to(log, end, /* always= */ false, deadline_ms);
+        result = log_sync_to(log, end, /* always= */ false, deadline_in(log, patience_ms));
         uint64_t recent = end > log->options.window ? end - log->options.window : 0;
         copying->reader.limit = end;
         if (result == LOG_OK)
@@ -232,16 +212,18 @@ static enum log_result finish(struct log *log, struct copying *copying)
     return result == LOG_OK ? switch_over(log, next) : result;
 }
 
-static enum log_result compact(struct log *log, int64_t deadline_ms)
+static enum log_result compact(struct log *log, int64_t patience_ms)
 {
     struct copying copying;
     struct log_home home = home_now(log);
     uint64_t attachment = log->attachment;
-    enum log_result result =
-        begin_copying(log, &copying, atomic_load(&log->shared->revision), &home);
+    struct stamp latest = {.revision = atomic_load(&log->shared->revision),
+                           .time_ms = log_now_ms(log),
+                           .epoch = home.epoch};
+    enum log_result result = begin_copying(log, &copying, &latest, &home);
     if (result != LOG_OK)
         return result;
-    result = copy_bulk(log, &copying, deadline_ms);
+    result = copy_bulk(log, &copying, patience_ms);
     if (result == LOG_OK)
         result = complete(log, &copying.next);
     if (result == LOG_OK)
@@ -249,9 +231,9 @@ static enum log_result compact(struct log *log, int64_t deadline_ms)
             log, "make an index",
             slots_save(&copying.next.slots, ".index.new", copying.next.header.generation));
     if (result == LOG_OK)
-        result = log_lock(log, LOCK_APPEND, deadline_ms);
+        result = log_lock(log, LOCK_APPEND, deadline_in(log, patience_ms));
     if (result == LOG_OK) {
-        result = log_settle(log, deadline_ms);
+        result = log_settle(log, deadline_in(log, patience_ms));
         /* With another file or index, what we copied by the old one may be too little. */
         if (result == LOG_OK && log->attachment == attachment)
             result = finish(log, &copying);
@@ -264,18 +246,19 @@ static enum log_result compact(struct log *log, int64_t deadline_ms)
 enum log_result log_replace(struct log *log)
 {
     struct past past = {.revision = atomic_load(&log->shared->revision)};
-    uint64_t word = atomic_load(&log->shared->synced);
-    bool known = word > log_word(log->now.header.generation, 0);
-    uint64_t limit = known ? word & LOG_OFFSET_MAX : UINT64_MAX;
+    uint64_t synced = log_offset(log, &log->shared->synced);
+    uint64_t limit = synced != 0 ? synced : UINT64_MAX; /* in a new boot all came from the disk */
     enum log_result result =
         log_failed(log, "index", slots_build(&log->now.slots, log->now.header.slots));
     if (result == LOG_OK)
         result = log_scan(log, limit, &past);
-    if (result == LOG_OK && known && log->now.end < limit)
+    if (result == LOG_OK && log->now.end < synced)
         result = log_damaged_at(log, log->now.end);
     struct copying copying;
+    struct stamp latest = {
+        .revision = past.revision, .time_ms = past.time_ms, .epoch = past.home.epoch};
     if (result == LOG_OK)
-        result = begin_copying(log, &copying, past.revision, past.has_home ? &past.home : NULL);
+        result = begin_copying(log, &copying, &latest, past.has_home ? &past.home : NULL);
     if (result != LOG_OK)
         return result;
     copying.reader.limit = log->now.end;
@@ -324,20 +307,37 @@ bool log_wants_tending(const struct log *log)
            (end - tail > most || full || short_of_room);
 }
 
-enum log_result log_tend(struct log *log, int64_t deadline_ms)
+/* Waits no longer than that for somebody else who does it. */
+static enum log_result compact_once(struct log *log, int64_t until_ms, int64_t patience_ms)
 {
-    enum log_result result = log_begin(log, log->options.segment / 4, deadline_ms);
+    enum log_result result = log_lock(log, LOCK_COMPACT, until_ms);
+    if (result != LOG_OK)
+        return result;
+    result = log_begin(log, /* need= */ 0, deadline_in(log, patience_ms));
+    if (result == LOG_OK) {
+        (void)log_end(log);
+        if (log_wants_tending(log))
+            result = compact(log, patience_ms);
+    }
+    log_unlock(log, LOCK_COMPACT);
+    return result;
+}
+
+enum log_result log_widen(struct log *log, int64_t deadline_ms)
+{
+    int64_t patience_ms = deadline_ms - deadline_in(log, /* patience_ms= */ 0);
+    return compact_once(log, deadline_ms, patience_ms > 0 ? patience_ms : 0);
+}
+
+enum log_result log_tend(struct log *log, int64_t patience_ms)
+{
+    enum log_result result =
+        log_begin(log, log->options.segment / 4, deadline_in(log, patience_ms));
     if (result != LOG_OK)
         return result;
     (void)log_end(log);
     if (!log_wants_tending(log))
         return LOG_OK;
-    result = log_lock(log, LOCK_COMPACT, /* deadline_ms= */ 0);
-    if (result == LOG_LOCKED)
-        return LOG_OK;
-    if (result == LOG_OK) {
-        result = compact(log, deadline_ms);
-        log_unlock(log, LOCK_COMPACT);
-    }
-    return result;
+    result = compact_once(log, /* until_ms= */ 0, patience_ms);
+    return result == LOG_LOCKED ? LOG_OK : result;
 }

@@ -115,9 +115,29 @@ bool log_is_poisoned(const struct log *log, uint64_t generation)
     return atomic_load(&log->shared->poisoned) >= generation;
 }
 
+/* Somebody died in a sync, and nobody heard whether it failed: what it was about is written again,
+ * if it can still be read. */
+static bool write_again(struct log *log)
+{
+    struct log_reader reader;
+    struct log_record record;
+    uint64_t synced = log_offset(log, &log->shared->synced);
+    bool ours = atomic_load(&log->shared->generation) == log->now.header.generation;
+    uint64_t end = ours ? atomic_load(&log->shared->end) : log->now.written;
+    bool fine = log_reader_init(&reader, &log->now, end);
+    reader.at = synced != 0 ? synced : LOG_START;
+    while (fine && reader.at < reader.limit) {
+        uint64_t offset = reader.at;
+        fine = log_reader_next(&reader, &record) == LOG_READ_OK &&
+               disk_write(log->options.disk, log->now.file, record.key - LOG_HEAD,
+                          reader.at - offset, offset) == 0;
+    }
+    log_reader_done(&reader);
+    return fine;
+}
+
 /* Under the sync lock. After a failure the system forgets what it could not write and says so
- * once: the next sync would succeed, and mean nothing. So a begun one that did not end counts as
- * failed, too. */
+ * once: the next sync would succeed, and mean nothing. So nobody may sync this file again. */
 static void sync_once(struct log *log, uint64_t offset, bool exactly)
 {
     struct log_shared *shared = log->shared;
@@ -152,7 +172,8 @@ enum log_result log_sync_to(struct log *log, uint64_t offset, bool always, int64
         enum log_result result = log_lock(log, LOCK_SYNC, deadline_ms);
         if (result != LOG_OK)
             return result;
-        log_raise(&shared->poisoned, atomic_load(&shared->syncing));
+        if (atomic_load(&shared->syncing) == number && !write_again(log))
+            log_raise(&shared->poisoned, number);
         covered = atomic_load(&shared->synced) >= log_word(number, offset);
         if (!log_is_poisoned(log, number) && (always || !covered))
             sync_once(log, offset, always);
@@ -287,6 +308,8 @@ void log_publish(struct log *log)
 {
     struct log_shared *shared = log->shared;
     atomic_store(&shared->state, SHARED_VOID); /* chain and end only count together */
+    log->left_end = log->now.end;
+    log->left_chain = log->now.chain;
     atomic_store(&shared->chain, log->now.chain);
     atomic_store(&shared->used, log->now.slots.used);
     atomic_store(&shared->revision, log->revision);
@@ -305,6 +328,13 @@ static enum log_result commit(struct log *log)
     return result;
 }
 
+/* Has the index room for a turn of new keys? log_append() refuses some later. */
+static bool has_slots(const struct log *log)
+{
+    uint32_t slots = log->now.header.slots;
+    return log->now.slots.used <= slots - slots / 8;
+}
+
 enum log_result log_begin(struct log *log, uint64_t need, int64_t deadline_ms)
 {
     ASSERT(log->magic == LOG_MAGIC);
@@ -314,11 +344,14 @@ enum log_result log_begin(struct log *log, uint64_t need, int64_t deadline_ms)
             return result;
         result = log_settle(log, deadline_ms);
         uint64_t ready = log_offset(log, &log->shared->ready);
-        bool fits = log->now.end + need + log->options.reserve <= ready;
+        bool indexed = has_slots(log);
+        bool fits = indexed && log->now.end + need + log->options.reserve <= ready;
         if (result == LOG_OK && (fits || need == 0 || grown == LOG_FULL))
             return LOG_OK;
         log_unlock(log, LOCK_APPEND);
-        if (result == LOG_OK)
+        if (result == LOG_OK && !indexed)
+            result = grown = log_widen(log, deadline_ms);
+        else if (result == LOG_OK)
             result = grown = log_grow(log, need, deadline_ms);
         if (result != LOG_OK && result != LOG_FULL)
             return result;

@@ -77,7 +77,8 @@ enum log_result log_end(struct log *log);
 enum log_result log_sync(struct log *log, int64_t deadline_ms);
 
 bool log_wants_tending(const struct log *log);
-enum log_result log_tend(struct log *log, int64_t deadline_ms);
+/* May take as long as the live records take to be copied; waits for others no longer than that. */
+enum log_result log_tend(struct log *log, int64_t patience_ms);
 
 /* Until the next log_begin(), without the lock: a record that log_live() or another record's
  * `previous` named, and all records up to what we have seen. */

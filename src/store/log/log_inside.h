@@ -32,7 +32,7 @@ struct log_shared {
     _Atomic uint64_t attachment; /* counts new files: everybody opens them again */
     _Atomic uint64_t generation, tail, end, chain, revision, used;
     _Atomic uint64_t synced, ready, ceiling;
-    _Atomic uint64_t syncing;  /* a sync was begun; when its lock is free, it failed */
+    _Atomic uint64_t syncing;  /* a sync was begun; when its lock is free, somebody died in it */
     _Atomic uint64_t poisoned; /* the generation that is, and all before it */
     _Atomic uint64_t base_ms, foreign_before, epoch;
     _Atomic uint32_t turn[LOCK_COUNT], owner[LOCK_COUNT];
@@ -45,8 +45,9 @@ struct log {
     struct log_shared *shared;
     uint64_t attachment;
     struct log_file now;
-    uint64_t revision; /* with what is collected */
-    uint64_t seen;     /* the end of what we know of, and of which generation */
+    uint64_t revision;             /* with what is collected */
+    uint64_t seen;                 /* the end of what we know of, and of which generation */
+    uint64_t left_end, left_chain; /* as we last published them */
     unsigned cuts;
     char why[WHY_MOST];
 };
@@ -82,6 +83,8 @@ enum log_result log_scan(struct log *log, uint64_t limit, struct past *past);
 
 /* compact.c */
 enum log_result log_grow(struct log *log, uint64_t need, int64_t deadline_ms);
+/* A wider index; waits for whoever makes it already. */
+enum log_result log_widen(struct log *log, int64_t deadline_ms);
 /* Under the append lock: the first file; a new one of what was synced of a poisoned one. Both are
  * to be recovered from. */
 enum log_result log_create(struct log *log);

@@ -75,62 +75,20 @@ enum log_result log_scan(struct log *log, uint64_t limit, struct past *past)
     return result;
 }
 
-/* An intact record that says: by then, what you cannot read was on the disk. */
-static enum log_result refuse_witness(struct log *log, const unsigned char *bytes, size_t length,
-                                      uint64_t offset)
-{
-    struct log_record record;
-    uint64_t number = log->now.header.generation;
-    enum log_reading reading = log_record_decode(bytes, length, offset, number, &record);
-    if (reading == LOG_READ_SHORT) {
-        int64_t got =
-            disk_read(log->options.disk, log->now.file, log->now.scratch, LOG_RECORD_MOST, offset);
-        if (got < 0)
-            return log_failed(log, "read", got);
-        reading = log_record_decode(log->now.scratch, (size_t)got, offset, number, &record);
-    }
-    bool intact = reading == LOG_READ_OK || reading == LOG_READ_UNKNOWN;
-    return intact && record.synced > log->now.end ? log_damaged_at(log, log->now.end) : LOG_OK;
-}
-
-/* Looks at everything from our end up to `limit`; what is written there ends at `out_last`. */
-static enum log_result look_behind(struct log *log, uint64_t limit, uint64_t *out_last)
-{
-    static const unsigned char zeros[LOG_ALIGN];
-    unsigned char window[LOG_START + LOG_HEAD];
-    *out_last = log->now.end;
-    for (uint64_t at = log->now.end; at < limit; at += LOG_START) {
-        int64_t got = disk_read(log->options.disk, log->now.file, window, sizeof window, at);
-        if (got < 0)
-            return log_failed(log, "read", got);
-        for (size_t i = 0; i < LOG_START && i < (size_t)got; i += LOG_ALIGN) {
-            size_t left = (size_t)got - i;
-            size_t length = left < LOG_ALIGN ? left : LOG_ALIGN;
-            if (memcmp(window + i, zeros, length) == 0)
-                continue;
-            *out_last = at + i + length;
-            enum log_result result = refuse_witness(log, window + i, left, at + i);
-            if (result != LOG_OK)
-                return result;
-        }
-    }
-    return LOG_OK;
-}
-
 static enum log_result cut(struct log *log, uint64_t limit)
 {
     uint64_t last;
-    enum log_result result = look_behind(log, limit, &last);
-    if (result != LOG_OK || last == log->now.end)
-        return result;
-    log->cuts++;
-    return log_failed(log, "cut", log_file_fill(&log->now, log->now.end, last));
+    int error = log_file_look_behind(&log->now, limit, &last);
+    if (error == 0 && last > log->now.end) {
+        log->cuts++;
+        error = log_file_fill(&log->now, log->now.end, last);
+    }
+    return log_failed(log, "cut a torn tail", error);
 }
 
 static enum log_result move_in(struct log *log, const struct past *past, uint64_t length,
                                int64_t deadline_ms)
 {
-    unsigned char bytes[LOG_HOME_BYTES];
     struct log_shared *shared = log->shared;
     const struct disk *disk = log->options.disk;
     struct log_move move = {.lived = past->has_home,
@@ -152,15 +110,9 @@ static enum log_result move_in(struct log *log, const struct past *past, uint64_
     log->revision += fresh ? 1 : LOG_AHEAD + 1;
     if (log->revision > REVISION_MAX - LOG_AHEAD)
         return LOG_EXHAUSTED;
-    log_home_encode(&home, bytes);
-    struct log_record record = {
-        .type = LOG_HOME,
-        .bytes = (const char *)bytes,
-        .length = sizeof bytes,
-        .written = {.revision = log->revision, .time_ms = log_now_ms(log), .epoch = home.epoch},
-        .synced = log->now.end,
-        .file_length = length};
-    log_file_add(&log->now, &record);
+    struct stamp written = {
+        .revision = log->revision, .time_ms = log_now_ms(log), .epoch = home.epoch};
+    log_file_add_home(&log->now, &home, &written, length);
     enum log_result result = log_failed(log, "write", log_file_write(&log->now));
     if (result == LOG_OK)
         result = log_sync_to(log, log->now.end, /* always= */ true, deadline_ms);
@@ -295,10 +247,14 @@ enum log_result log_settle(struct log *log, int64_t deadline_ms)
         return LOG_REMOVED;
     if (result != LOG_OK)
         return result;
+    bool writing = atomic_load(&shared->state) == SHARED_WRITING;
+    if (writing || atomic_load(&shared->end) != log->left_end ||
+        atomic_load(&shared->chain) != log->left_chain)
+        slots_forget(&log->now.slots);
     log_file_seek(&log->now, atomic_load(&shared->end), atomic_load(&shared->chain));
     log->now.slots.used = atomic_load(&shared->used);
     log->revision = atomic_load(&shared->revision);
-    if (atomic_load(&shared->state) == SHARED_WRITING)
+    if (writing)
         result = mend(log);
     log_see(log);
     return result;

@@ -26,8 +26,8 @@ store one-clock
     104 ann   releasing + answer ok -> ended; told ok
     104 bob   waiting + notice -> waiting; read
     104 cem   waiting + notice -> waiting; read
-    106 bob   waiting + answer ok -> held; verdict granted; told held, token 4096; deadline 20103, kill 25103
-    106 cem   waiting + answer ok -> held; verdict granted; told held, token 4160; deadline 20103, kill 25103
+    106 bob   waiting + answer ok -> held; verdict granted; told held, token 4096; deadline 20102, kill 25102
+    106 cem   waiting + answer ok -> held; verdict granted; told held, token 4160; deadline 20102, kill 25102
     200       * store shows db
     200 store {"leasehold":1,"key":"db","next":4,"grants":[{"holder":"bob","request":"r2","session":"3","mode":"shared","bound":true,"granted":"this","ttl_ms":30000},{"holder":"cem","request":"r3","session":"4","mode":"shared","bound":true,"n":64,"granted":"this","ttl_ms":30000}]}
     300       * bob lets go

@@ -84,14 +84,14 @@ store one-clock
     104 r7    waiting + notice -> waiting; read
     104 r8    waiting + notice -> waiting; read
     104 r9    waiting + notice -> waiting; read
-    106 r1    waiting + answer ok -> held; verdict granted; told held, token 11264; deadline 20103, kill 25103
-    106 r2    waiting + answer ok -> held; verdict granted; told held, token 11328; deadline 20103, kill 25103
-    106 r3    waiting + answer ok -> held; verdict granted; told held, token 11392; deadline 20103, kill 25103
-    106 r4    waiting + answer ok -> held; verdict granted; told held, token 11456; deadline 20103, kill 25103
-    106 r5    waiting + answer ok -> held; verdict granted; told held, token 11520; deadline 20103, kill 25103
-    106 r6    waiting + answer ok -> held; verdict granted; told held, token 11584; deadline 20103, kill 25103
-    106 r7    waiting + answer ok -> held; verdict granted; told held, token 11648; deadline 20103, kill 25103
-    106 r8    waiting + answer ok -> held; verdict granted; told held, token 11712; deadline 20103, kill 25103
+    106 r1    waiting + answer ok -> held; verdict granted; told held, token 11264; deadline 20102, kill 25102
+    106 r2    waiting + answer ok -> held; verdict granted; told held, token 11328; deadline 20102, kill 25102
+    106 r3    waiting + answer ok -> held; verdict granted; told held, token 11392; deadline 20102, kill 25102
+    106 r4    waiting + answer ok -> held; verdict granted; told held, token 11456; deadline 20102, kill 25102
+    106 r5    waiting + answer ok -> held; verdict granted; told held, token 11520; deadline 20102, kill 25102
+    106 r6    waiting + answer ok -> held; verdict granted; told held, token 11584; deadline 20102, kill 25102
+    106 r7    waiting + answer ok -> held; verdict granted; told held, token 11648; deadline 20102, kill 25102
+    106 r8    waiting + answer ok -> held; verdict granted; told held, token 11712; deadline 20102, kill 25102
     106 r9    waiting + answer ok -> asking; verdict granted; swap if revision 11
     108 r9    asking + answer ok -> held; told held, token 12288; deadline 20106, kill 25106
    1010       * r1 lets go
@@ -177,154 +177,154 @@ store one-clock
    2104 r6    waiting + notice -> waiting; read
    2104 r7    waiting + notice -> waiting; read
    2104 r8    waiting + notice -> waiting; read
-   2106 r1    waiting + answer ok -> held; verdict granted; told held, token 31744; deadline 22103, kill 27103
-   2106 r2    waiting + answer ok -> held; verdict granted; told held, token 31808; deadline 22103, kill 27103
-   2106 r3    waiting + answer ok -> held; verdict granted; told held, token 31872; deadline 22103, kill 27103
-   2106 r4    waiting + answer ok -> held; verdict granted; told held, token 31936; deadline 22103, kill 27103
-   2106 r5    waiting + answer ok -> held; verdict granted; told held, token 32000; deadline 22103, kill 27103
-   2106 r6    waiting + answer ok -> held; verdict granted; told held, token 32064; deadline 22103, kill 27103
-   2106 r7    waiting + answer ok -> held; verdict granted; told held, token 32128; deadline 22103, kill 27103
-   2106 r8    waiting + answer ok -> held; verdict granted; told held, token 32192; deadline 22103, kill 27103
-  11198 r1    held + timer -> renewing; verdict done; swap if revision 31
-  11200 r1    renewing + answer ok -> held; deadline 31198
-  11443 r3    held + timer -> renewing; verdict done; swap if revision 31
-  11445 r3    renewing + answer conflict -> renewing; verdict done; swap if revision 32
-  11447 r3    renewing + answer ok -> held; deadline 31445
-  11450 r7    held + timer -> renewing; verdict done; swap if revision 31
-  11452 r7    renewing + answer conflict -> renewing; verdict done; swap if revision 33
-  11454 r7    renewing + answer ok -> held; deadline 31452
-  11495 r6    held + timer -> renewing; verdict done; swap if revision 31
-  11497 r6    renewing + answer conflict -> renewing; verdict done; swap if revision 34
-  11499 r6    renewing + answer ok -> held; deadline 31497
-  11645 r8    held + timer -> renewing; verdict done; swap if revision 31
-  11647 r8    renewing + answer conflict -> renewing; verdict done; swap if revision 35
-  11649 r8    renewing + answer ok -> held; deadline 31647
-  11651 r4    held + timer -> renewing; verdict done; swap if revision 31
-  11653 r4    renewing + answer conflict -> renewing; verdict done; swap if revision 36
-  11655 r4    renewing + answer ok -> held; deadline 31653
-  11862 r2    held + timer -> renewing; verdict done; swap if revision 31
-  11864 r2    renewing + answer conflict -> renewing; verdict done; swap if revision 37
-  11866 r2    renewing + answer ok -> held; deadline 31864
-  11892 r5    held + timer -> renewing; verdict done; swap if revision 31
-  11894 r5    renewing + answer conflict -> renewing; verdict done; swap if revision 38
-  11896 r5    renewing + answer ok -> held; deadline 31894
-  20581 r1    held + timer -> renewing; verdict done; swap if revision 32
-  20583 r1    renewing + answer conflict -> renewing; verdict done; swap if revision 39
-  20585 r1    renewing + answer ok -> held; deadline 40583
-  21055 r4    held + timer -> renewing; verdict done; swap if revision 37
-  21057 r4    renewing + answer conflict -> renewing; verdict done; swap if revision 40
-  21059 r4    renewing + answer ok -> held; deadline 41057
-  21093 r7    held + timer -> renewing; verdict done; swap if revision 34
-  21095 r7    renewing + answer conflict -> renewing; verdict done; swap if revision 41
-  21097 r7    renewing + answer ok -> held; deadline 41095
-  21136 r3    held + timer -> renewing; verdict done; swap if revision 33
-  21138 r3    renewing + answer conflict -> renewing; verdict done; swap if revision 42
-  21140 r3    renewing + answer ok -> held; deadline 41138
-  21181 r8    held + timer -> renewing; verdict done; swap if revision 36
-  21183 r8    renewing + answer conflict -> renewing; verdict done; swap if revision 43
-  21185 r8    renewing + answer ok -> held; deadline 41183
-  21317 r2    held + timer -> renewing; verdict done; swap if revision 38
-  21319 r2    renewing + answer conflict -> renewing; verdict done; swap if revision 44
-  21321 r2    renewing + answer ok -> held; deadline 41319
-  21325 r6    held + timer -> renewing; verdict done; swap if revision 35
-  21327 r6    renewing + answer conflict -> renewing; verdict done; swap if revision 45
-  21329 r6    renewing + answer ok -> held; deadline 41327
-  21380 r5    held + timer -> renewing; verdict done; swap if revision 39
-  21382 r5    renewing + answer conflict -> renewing; verdict done; swap if revision 46
-  21384 r5    renewing + answer ok -> held; deadline 41382
-  29863 r1    held + timer -> renewing; verdict done; swap if revision 40
-  29865 r1    renewing + answer conflict -> renewing; verdict done; swap if revision 47
-  29867 r1    renewing + answer ok -> held; deadline 49865
-  30516 r6    held + timer -> renewing; verdict done; swap if revision 46
-  30518 r6    renewing + answer conflict -> renewing; verdict done; swap if revision 48
-  30520 r6    renewing + answer ok -> held; deadline 50518
-  30542 r2    held + timer -> renewing; verdict done; swap if revision 45
-  30544 r2    renewing + answer conflict -> renewing; verdict done; swap if revision 49
-  30546 r2    renewing + answer ok -> held; deadline 50544
-  30701 r5    held + timer -> renewing; verdict done; swap if revision 47
-  30703 r5    renewing + answer conflict -> renewing; verdict done; swap if revision 50
-  30705 r5    renewing + answer ok -> held; deadline 50703
-  30905 r4    held + timer -> renewing; verdict done; swap if revision 41
-  30907 r4    renewing + answer conflict -> renewing; verdict done; swap if revision 51
-  30909 r4    renewing + answer ok -> held; deadline 50907
-  30922 r8    held + timer -> renewing; verdict done; swap if revision 44
-  30924 r8    renewing + answer conflict -> renewing; verdict done; swap if revision 52
-  30926 r8    renewing + answer ok -> held; deadline 50924
-  31071 r3    held + timer -> renewing; verdict done; swap if revision 43
-  31073 r3    renewing + answer conflict -> renewing; verdict done; swap if revision 53
-  31075 r3    renewing + answer ok -> held; deadline 51073
-  31079 r7    held + timer -> renewing; verdict done; swap if revision 42
-  31081 r7    renewing + answer conflict -> renewing; verdict done; swap if revision 54
-  31083 r7    renewing + answer ok -> held; deadline 51081
-  39165 r1    held + timer -> renewing; verdict done; swap if revision 48
-  39167 r1    renewing + answer conflict -> renewing; verdict done; swap if revision 55
-  39169 r1    renewing + answer ok -> held; deadline 59167
-  39847 r6    held + timer -> renewing; verdict done; swap if revision 49
-  39849 r6    renewing + answer conflict -> renewing; verdict done; swap if revision 56
-  39851 r6    renewing + answer ok -> held; deadline 59849
-  39917 r2    held + timer -> renewing; verdict done; swap if revision 50
-  39919 r2    renewing + answer conflict -> renewing; verdict done; swap if revision 57
-  39921 r2    renewing + answer ok -> held; deadline 59919
-  40166 r3    held + timer -> renewing; verdict done; swap if revision 54
-  40168 r3    renewing + answer conflict -> renewing; verdict done; swap if revision 58
-  40170 r3    renewing + answer ok -> held; deadline 60168
-  40238 r8    held + timer -> renewing; verdict done; swap if revision 53
-  40240 r8    renewing + answer conflict -> renewing; verdict done; swap if revision 59
-  40242 r8    renewing + answer ok -> held; deadline 60240
-  40643 r5    held + timer -> renewing; verdict done; swap if revision 51
-  40645 r5    renewing + answer conflict -> renewing; verdict done; swap if revision 60
-  40646 r4    held + timer -> renewing; verdict done; swap if revision 52
-  40647 r5    renewing + answer ok -> held; deadline 60645
-  40648 r4    renewing + answer conflict -> renewing; verdict done; swap if revision 61
-  40650 r4    renewing + answer ok -> held; deadline 60648
-  40861 r7    held + timer -> renewing; verdict done; swap if revision 55
-  40863 r7    renewing + answer conflict -> renewing; verdict done; swap if revision 62
-  40865 r7    renewing + answer ok -> held; deadline 60863
-  48942 r1    held + timer -> renewing; verdict done; swap if revision 56
-  48944 r1    renewing + answer conflict -> renewing; verdict done; swap if revision 63
-  48946 r1    renewing + answer ok -> held; deadline 68944
-  49173 r3    held + timer -> renewing; verdict done; swap if revision 59
-  49175 r3    renewing + answer conflict -> renewing; verdict done; swap if revision 64
-  49177 r3    renewing + answer ok -> held; deadline 69175
-  49564 r2    held + timer -> renewing; verdict done; swap if revision 58
-  49566 r2    renewing + answer conflict -> renewing; verdict done; swap if revision 65
-  49568 r2    renewing + answer ok -> held; deadline 69566
-  49735 r8    held + timer -> renewing; verdict done; swap if revision 60
-  49737 r8    renewing + answer conflict -> renewing; verdict done; swap if revision 66
-  49739 r8    renewing + answer ok -> held; deadline 69737
-  49800 r6    held + timer -> renewing; verdict done; swap if revision 57
-  49802 r6    renewing + answer conflict -> renewing; verdict done; swap if revision 67
-  49804 r6    renewing + answer ok -> held; deadline 69802
-  50339 r7    held + timer -> renewing; verdict done; swap if revision 63
-  50341 r7    renewing + answer conflict -> renewing; verdict done; swap if revision 68
-  50343 r7    renewing + answer ok -> held; deadline 70341
-  50434 r5    held + timer -> renewing; verdict done; swap if revision 61
-  50436 r5    renewing + answer conflict -> renewing; verdict done; swap if revision 69
-  50438 r4    held + timer -> renewing; verdict done; swap if revision 62
-  50438 r5    renewing + answer ok -> held; deadline 70436
-  50440 r4    renewing + answer conflict -> renewing; verdict done; swap if revision 70
-  50442 r4    renewing + answer ok -> held; deadline 70440
-  58501 r1    held + timer -> renewing; verdict done; swap if revision 64
-  58503 r1    renewing + answer conflict -> renewing; verdict done; swap if revision 71
-  58505 r1    renewing + answer ok -> held; deadline 78503
-  58774 r2    held + timer -> renewing; verdict done; swap if revision 66
-  58776 r2    renewing + answer conflict -> renewing; verdict done; swap if revision 72
-  58778 r2    renewing + answer ok -> held; deadline 78776
-  59022 r3    held + timer -> renewing; verdict done; swap if revision 65
-  59024 r3    renewing + answer conflict -> renewing; verdict done; swap if revision 73
-  59026 r3    renewing + answer ok -> held; deadline 79024
-  59360 r7    held + timer -> renewing; verdict done; swap if revision 69
-  59362 r7    renewing + answer conflict -> renewing; verdict done; swap if revision 74
-  59364 r7    renewing + answer ok -> held; deadline 79362
-  59484 r6    held + timer -> renewing; verdict done; swap if revision 68
-  59486 r6    renewing + answer conflict -> renewing; verdict done; swap if revision 75
-  59488 r6    renewing + answer ok -> held; deadline 79486
-  59530 r8    held + timer -> renewing; verdict done; swap if revision 67
-  59532 r8    renewing + answer conflict -> renewing; verdict done; swap if revision 76
-  59534 r8    renewing + answer ok -> held; deadline 79532
-  59871 r5    held + timer -> renewing; verdict done; swap if revision 70
-  59873 r5    renewing + answer conflict -> renewing; verdict done; swap if revision 77
-  59875 r5    renewing + answer ok -> held; deadline 79873
-  60067 r4    held + timer -> renewing; verdict done; swap if revision 71
-  60069 r4    renewing + answer conflict -> renewing; verdict done; swap if revision 78
-  60071 r4    renewing + answer ok -> held; deadline 80069
+   2106 r1    waiting + answer ok -> held; verdict granted; told held, token 31744; deadline 22102, kill 27102
+   2106 r2    waiting + answer ok -> held; verdict granted; told held, token 31808; deadline 22102, kill 27102
+   2106 r3    waiting + answer ok -> held; verdict granted; told held, token 31872; deadline 22102, kill 27102
+   2106 r4    waiting + answer ok -> held; verdict granted; told held, token 31936; deadline 22102, kill 27102
+   2106 r5    waiting + answer ok -> held; verdict granted; told held, token 32000; deadline 22102, kill 27102
+   2106 r6    waiting + answer ok -> held; verdict granted; told held, token 32064; deadline 22102, kill 27102
+   2106 r7    waiting + answer ok -> held; verdict granted; told held, token 32128; deadline 22102, kill 27102
+   2106 r8    waiting + answer ok -> held; verdict granted; told held, token 32192; deadline 22102, kill 27102
+  11197 r1    held + timer -> renewing; verdict done; swap if revision 31
+  11199 r1    renewing + answer ok -> held; deadline 31197
+  11442 r3    held + timer -> renewing; verdict done; swap if revision 31
+  11444 r3    renewing + answer conflict -> renewing; verdict done; swap if revision 32
+  11446 r3    renewing + answer ok -> held; deadline 31444
+  11449 r7    held + timer -> renewing; verdict done; swap if revision 31
+  11451 r7    renewing + answer conflict -> renewing; verdict done; swap if revision 33
+  11453 r7    renewing + answer ok -> held; deadline 31451
+  11494 r6    held + timer -> renewing; verdict done; swap if revision 31
+  11496 r6    renewing + answer conflict -> renewing; verdict done; swap if revision 34
+  11498 r6    renewing + answer ok -> held; deadline 31496
+  11644 r8    held + timer -> renewing; verdict done; swap if revision 31
+  11646 r8    renewing + answer conflict -> renewing; verdict done; swap if revision 35
+  11648 r8    renewing + answer ok -> held; deadline 31646
+  11650 r4    held + timer -> renewing; verdict done; swap if revision 31
+  11652 r4    renewing + answer conflict -> renewing; verdict done; swap if revision 36
+  11654 r4    renewing + answer ok -> held; deadline 31652
+  11861 r2    held + timer -> renewing; verdict done; swap if revision 31
+  11863 r2    renewing + answer conflict -> renewing; verdict done; swap if revision 37
+  11865 r2    renewing + answer ok -> held; deadline 31863
+  11891 r5    held + timer -> renewing; verdict done; swap if revision 31
+  11893 r5    renewing + answer conflict -> renewing; verdict done; swap if revision 38
+  11895 r5    renewing + answer ok -> held; deadline 31893
+  20580 r1    held + timer -> renewing; verdict done; swap if revision 32
+  20582 r1    renewing + answer conflict -> renewing; verdict done; swap if revision 39
+  20584 r1    renewing + answer ok -> held; deadline 40582
+  21054 r4    held + timer -> renewing; verdict done; swap if revision 37
+  21056 r4    renewing + answer conflict -> renewing; verdict done; swap if revision 40
+  21058 r4    renewing + answer ok -> held; deadline 41056
+  21092 r7    held + timer -> renewing; verdict done; swap if revision 34
+  21094 r7    renewing + answer conflict -> renewing; verdict done; swap if revision 41
+  21096 r7    renewing + answer ok -> held; deadline 41094
+  21135 r3    held + timer -> renewing; verdict done; swap if revision 33
+  21137 r3    renewing + answer conflict -> renewing; verdict done; swap if revision 42
+  21139 r3    renewing + answer ok -> held; deadline 41137
+  21180 r8    held + timer -> renewing; verdict done; swap if revision 36
+  21182 r8    renewing + answer conflict -> renewing; verdict done; swap if revision 43
+  21184 r8    renewing + answer ok -> held; deadline 41182
+  21316 r2    held + timer -> renewing; verdict done; swap if revision 38
+  21318 r2    renewing + answer conflict -> renewing; verdict done; swap if revision 44
+  21320 r2    renewing + answer ok -> held; deadline 41318
+  21324 r6    held + timer -> renewing; verdict done; swap if revision 35
+  21326 r6    renewing + answer conflict -> renewing; verdict done; swap if revision 45
+  21328 r6    renewing + answer ok -> held; deadline 41326
+  21379 r5    held + timer -> renewing; verdict done; swap if revision 39
+  21381 r5    renewing + answer conflict -> renewing; verdict done; swap if revision 46
+  21383 r5    renewing + answer ok -> held; deadline 41381
+  29862 r1    held + timer -> renewing; verdict done; swap if revision 40
+  29864 r1    renewing + answer conflict -> renewing; verdict done; swap if revision 47
+  29866 r1    renewing + answer ok -> held; deadline 49864
+  30515 r6    held + timer -> renewing; verdict done; swap if revision 46
+  30517 r6    renewing + answer conflict -> renewing; verdict done; swap if revision 48
+  30519 r6    renewing + answer ok -> held; deadline 50517
+  30541 r2    held + timer -> renewing; verdict done; swap if revision 45
+  30543 r2    renewing + answer conflict -> renewing; verdict done; swap if revision 49
+  30545 r2    renewing + answer ok -> held; deadline 50543
+  30700 r5    held + timer -> renewing; verdict done; swap if revision 47
+  30702 r5    renewing + answer conflict -> renewing; verdict done; swap if revision 50
+  30704 r5    renewing + answer ok -> held; deadline 50702
+  30904 r4    held + timer -> renewing; verdict done; swap if revision 41
+  30906 r4    renewing + answer conflict -> renewing; verdict done; swap if revision 51
+  30908 r4    renewing + answer ok -> held; deadline 50906
+  30921 r8    held + timer -> renewing; verdict done; swap if revision 44
+  30923 r8    renewing + answer conflict -> renewing; verdict done; swap if revision 52
+  30925 r8    renewing + answer ok -> held; deadline 50923
+  31070 r3    held + timer -> renewing; verdict done; swap if revision 43
+  31072 r3    renewing + answer conflict -> renewing; verdict done; swap if revision 53
+  31074 r3    renewing + answer ok -> held; deadline 51072
+  31078 r7    held + timer -> renewing; verdict done; swap if revision 42
+  31080 r7    renewing + answer conflict -> renewing; verdict done; swap if revision 54
+  31082 r7    renewing + answer ok -> held; deadline 51080
+  39164 r1    held + timer -> renewing; verdict done; swap if revision 48
+  39166 r1    renewing + answer conflict -> renewing; verdict done; swap if revision 55
+  39168 r1    renewing + answer ok -> held; deadline 59166
+  39846 r6    held + timer -> renewing; verdict done; swap if revision 49
+  39848 r6    renewing + answer conflict -> renewing; verdict done; swap if revision 56
+  39850 r6    renewing + answer ok -> held; deadline 59848
+  39916 r2    held + timer -> renewing; verdict done; swap if revision 50
+  39918 r2    renewing + answer conflict -> renewing; verdict done; swap if revision 57
+  39920 r2    renewing + answer ok -> held; deadline 59918
+  40165 r3    held + timer -> renewing; verdict done; swap if revision 54
+  40167 r3    renewing + answer conflict -> renewing; verdict done; swap if revision 58
+  40169 r3    renewing + answer ok -> held; deadline 60167
+  40237 r8    held + timer -> renewing; verdict done; swap if revision 53
+  40239 r8    renewing + answer conflict -> renewing; verdict done; swap if revision 59
+  40241 r8    renewing + answer ok -> held; deadline 60239
+  40642 r5    held + timer -> renewing; verdict done; swap if revision 51
+  40644 r5    renewing + answer conflict -> renewing; verdict done; swap if revision 60
+  40645 r4    held + timer -> renewing; verdict done; swap if revision 52
+  40646 r5    renewing + answer ok -> held; deadline 60644
+  40647 r4    renewing + answer conflict -> renewing; verdict done; swap if revision 61
+  40649 r4    renewing + answer ok -> held; deadline 60647
+  40860 r7    held + timer -> renewing; verdict done; swap if revision 55
+  40862 r7    renewing + answer conflict -> renewing; verdict done; swap if revision 62
+  40864 r7    renewing + answer ok -> held; deadline 60862
+  48941 r1    held + timer -> renewing; verdict done; swap if revision 56
+  48943 r1    renewing + answer conflict -> renewing; verdict done; swap if revision 63
+  48945 r1    renewing + answer ok -> held; deadline 68943
+  49172 r3    held + timer -> renewing; verdict done; swap if revision 59
+  49174 r3    renewing + answer conflict -> renewing; verdict done; swap if revision 64
+  49176 r3    renewing + answer ok -> held; deadline 69174
+  49563 r2    held + timer -> renewing; verdict done; swap if revision 58
+  49565 r2    renewing + answer conflict -> renewing; verdict done; swap if revision 65
+  49567 r2    renewing + answer ok -> held; deadline 69565
+  49734 r8    held + timer -> renewing; verdict done; swap if revision 60
+  49736 r8    renewing + answer conflict -> renewing; verdict done; swap if revision 66
+  49738 r8    renewing + answer ok -> held; deadline 69736
+  49799 r6    held + timer -> renewing; verdict done; swap if revision 57
+  49801 r6    renewing + answer conflict -> renewing; verdict done; swap if revision 67
+  49803 r6    renewing + answer ok -> held; deadline 69801
+  50338 r7    held + timer -> renewing; verdict done; swap if revision 63
+  50340 r7    renewing + answer conflict -> renewing; verdict done; swap if revision 68
+  50342 r7    renewing + answer ok -> held; deadline 70340
+  50433 r5    held + timer -> renewing; verdict done; swap if revision 61
+  50435 r5    renewing + answer conflict -> renewing; verdict done; swap if revision 69
+  50437 r4    held + timer -> renewing; verdict done; swap if revision 62
+  50437 r5    renewing + answer ok -> held; deadline 70435
+  50439 r4    renewing + answer conflict -> renewing; verdict done; swap if revision 70
+  50441 r4    renewing + answer ok -> held; deadline 70439
+  58500 r1    held + timer -> renewing; verdict done; swap if revision 64
+  58502 r1    renewing + answer conflict -> renewing; verdict done; swap if revision 71
+  58504 r1    renewing + answer ok -> held; deadline 78502
+  58773 r2    held + timer -> renewing; verdict done; swap if revision 66
+  58775 r2    renewing + answer conflict -> renewing; verdict done; swap if revision 72
+  58777 r2    renewing + answer ok -> held; deadline 78775
+  59021 r3    held + timer -> renewing; verdict done; swap if revision 65
+  59023 r3    renewing + answer conflict -> renewing; verdict done; swap if revision 73
+  59025 r3    renewing + answer ok -> held; deadline 79023
+  59359 r7    held + timer -> renewing; verdict done; swap if revision 69
+  59361 r7    renewing + answer conflict -> renewing; verdict done; swap if revision 74
+  59363 r7    renewing + answer ok -> held; deadline 79361
+  59483 r6    held + timer -> renewing; verdict done; swap if revision 68
+  59485 r6    renewing + answer conflict -> renewing; verdict done; swap if revision 75
+  59487 r6    renewing + answer ok -> held; deadline 79485
+  59529 r8    held + timer -> renewing; verdict done; swap if revision 67
+  59531 r8    renewing + answer conflict -> renewing; verdict done; swap if revision 76
+  59533 r8    renewing + answer ok -> held; deadline 79531
+  59870 r5    held + timer -> renewing; verdict done; swap if revision 70
+  59872 r5    renewing + answer conflict -> renewing; verdict done; swap if revision 77
+  59874 r5    renewing + answer ok -> held; deadline 79872
+  60066 r4    held + timer -> renewing; verdict done; swap if revision 71
+  60068 r4    renewing + answer conflict -> renewing; verdict done; swap if revision 78
+  60070 r4    renewing + answer ok -> held; deadline 80068

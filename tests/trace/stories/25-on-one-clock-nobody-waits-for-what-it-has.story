@@ -30,7 +30,7 @@ store one-clock
    1200 ann   goes on
    1200 ann   waiting + timer -> waiting; read
    1200 ann   waiting + notice -> waiting
-   1202 ann   waiting + answer ok -> held; verdict granted; told held, token 3072; deadline 2436, kill 2769
+   1202 ann   waiting + answer ok -> held; verdict granted; told held, token 3072; deadline 2435, kill 2768
    1300       * cem lets go
    1300 cem   held + let go -> releasing; verdict done; swap if revision 3
    1302 cem   releasing + answer ok -> ended; told ok

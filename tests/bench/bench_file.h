@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of bench_file.c. Each measures one thing in a folder of its own and says the result. */
+#ifndef LEASEHOLD_TESTS_BENCH_FILE_H
+#define LEASEHOLD_TESTS_BENCH_FILE_H
+
+/* `socket` is where a Redis server listens; NULL: nothing is held against it. */
+struct bench_site {
+    const char *folder, *socket;
+};
+
+void bench_pairs(const struct bench_site *site);
+void bench_flight(const struct bench_site *site);
+void bench_processes(const struct bench_site *site);
+void bench_handover(const struct bench_site *site);
+void bench_million(const struct bench_site *site);
+void bench_pause(const struct bench_site *site);
+
+enum { BENCH_PATH = 4096 };
+
+/* The path of a file in the site's folder. */
+void bench_path(const struct bench_site *site, const char *name, char *out);
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See leases.h. An answer is handled inside the store's callback, as the seam allows. */
+#include "leases.h"
+
+#include "io/host.h"
+#include "rounds.h"
+#include "store/exchange.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_BYTES = 32, TTL_MS = 120000, PATIENCE_MS = 10000 };
+
+struct one {
+    struct leases *all;
+    struct lease lease;
+    struct lease_options options;
+    struct sighting sighting;
+    uint32_t serial;
+    enum told told;
+    char key[KEY_BYTES + 1], request[48];
+    /* must stay until the store has answered */
+    uint64_t poke[PLACES_MAX];
+    char bytes[RECORD_MAX];
+};
+
+struct leases {
+    void *store;
+    uint64_t session, number;
+    char holder[24];
+    struct record record;
+    struct lease_output output;
+    size_t on_their_way;
+    size_t most;
+    struct one ones[];
+};
+
+static int64_t now_ms(void *owner)
+{
+    (void)owner;
+    return host_boot_ms();
+}
+
+static void receive(void *caller, const struct store_answer *answer);
+
+static void step(struct one *one, const struct event *event)
+{
+    struct store_request request;
+    struct leases *all = one->all;
+    struct lease_output *out = &all->output;
+    lease_step(&one->lease, event, &all->record, out, /* trace= */ NULL);
+    if (out->told != TOLD_NOTHING)
+        one->told = out->told;
+    if (out->told == TOLD_ENDED && out->outcome != OUTCOME_OK)
+        rounds_fail(one->key, out->why != NULL ? out->why : "did not end well");
+    if (out->action == ACTION_NONE)
+        return;
+    exchange_request(&one->lease, out, &all->record, one->bytes, sizeof one->bytes, &request);
+    memcpy(one->poke, out->poke, out->poke_count * sizeof *out->poke);
+    request.poke = one->poke;
+    one->serial = out->serial;
+    all->on_their_way++;
+    file_driver.submit(all->store, &request, receive, one);
+}
+
+static void receive(void *caller, const struct store_answer *answer)
+{
+    struct one *one = caller;
+    const char *why = NULL;
+    struct event event = {.kind = EVENT_ANSWER, .now_ms = now_ms(NULL), .serial = one->serial};
+    one->all->on_their_way--;
+    if (answer->result == ANSWER_TROUBLE)
+        rounds_fail(one->key, answer->why);
+    exchange_event(answer, one->key, &one->all->record, &event, &why);
+    if (why != NULL)
+        rounds_fail(one->key, why);
+    step(one, &event);
+}
+
+/* Nothing is kept of what was heard: who waits looks, who holds gives back by the token. */
+static void tell(struct one *one, enum event_kind kind)
+{
+    struct event event = {.kind = kind, .now_ms = now_ms(NULL)};
+    step(one, &event);
+}
+
+static void notice(void *owner, const char *key)
+{
+    struct leases *all = owner;
+    for (size_t i = 0; i < all->most; i++)
+        if (all->ones[i].lease.state != LEASE_ENDED && strcmp(all->ones[i].key, key) == 0)
+            tell(&all->ones[i], EVENT_NOTICE);
+}
+
+struct leases *leases_open(const char *path, uint64_t session, size_t most)
+{
+    char url[512], words[512];
+    struct text why;
+    struct leases *all = calloc(1, sizeof *all + most * sizeof all->ones[0]);
+    void *store = calloc(1, file_driver.state_size);
+    if (all == NULL || store == NULL)
+        rounds_fail("leases", "memory is short");
+    all->store = store;
+    all->session = session;
+    all->most = most;
+    (void)snprintf(all->holder, sizeof all->holder, "worker-%" PRIu64, session);
+    (void)snprintf(url, sizeof url, "file:%s", path);
+    for (size_t i = 0; i < most; i++) {
+        all->ones[i].all = all;
+        all->ones[i].lease.state = LEASE_ENDED;
+    }
+    struct store_site site = {.clock = {.now_ms = now_ms},
+                              .session = session,
+                              .patience_ms = PATIENCE_MS,
+                              .notice = notice,
+                              .owner = all};
+    text_init(&why, words, sizeof words);
+    if (!file_driver.open(store, url, &site, &why))
+        rounds_fail("open", words);
+    return all;
+}
+
+void leases_close(struct leases **leases)
+{
+    file_driver.close((*leases)->store);
+    free((*leases)->store);
+    free(*leases);
+    *leases = NULL;
+}
+
+void leases_ask(struct leases *leases, size_t which, uint64_t key, int64_t wait_ms)
+{
+    struct one *one = &leases->ones[which];
+    uint64_t number = ++leases->number;
+    (void)snprintf(one->key, sizeof one->key, "key-%028" PRIu64, key);
+    (void)snprintf(one->request, sizeof one->request, "%" PRIx64 "-%" PRIx64, leases->session,
+                   number);
+    one->options = (struct lease_options){.request = {.verb = VERB_ASK,
+                                                      .key = one->key,
+                                                      .holder = leases->holder,
+                                                      .request = one->request,
+                                                      .session = leases->session,
+                                                      .ttl_ms = TTL_MS,
+                                                      .bound = true,
+                                                      .waits = wait_ms != 0},
+                                          .store = store_facts_of(&file_driver),
+                                          .wait_ms = wait_ms,
+                                          .patience_ms = PATIENCE_MS,
+                                          .kill_grace_ms = 5000,
+                                          .look_ms = 5000};
+    one->told = TOLD_NOTHING;
+    one->sighting.count = 0;
+    lease_init(&one->lease, &one->options, &one->sighting, number);
+    tell(one, EVENT_START);
+}
+
+void leases_let_go(struct leases *leases, size_t which)
+{
+    tell(&leases->ones[which], EVENT_LET_GO);
+}
+
+void leases_step(struct leases *leases)
+{
+    file_driver.step(leases->store);
+}
+
+void leases_await(struct leases *leases, size_t which, enum told told)
+{
+    const struct one *one = &leases->ones[which];
+    struct pollfd news = {.fd = file_driver.fd(leases->store), .events = POLLIN};
+    while (one->told != told) {
+        if (one->told == TOLD_ENDED)
+            rounds_fail(one->key, "ended too early");
+        if (leases->on_their_way == 0 && poll(&news, 1, PATIENCE_MS) <= 0)
+            rounds_fail(one->key, "nobody wakes us");
+        leases_step(leases);
+    }
+}
+
+void leases_take(struct leases *leases, size_t count, uint64_t first)
+{
+    for (size_t i = 0; i < count; i++)
+        leases_ask(leases, i, first + i, /* wait_ms= */ 0);
+    for (size_t i = 0; i < count; i++)
+        leases_await(leases, i, TOLD_HELD);
+}
+
+void leases_give_back(struct leases *leases, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        leases_let_go(leases, i);
+    for (size_t i = 0; i < count; i++)
+        leases_await(leases, i, TOLD_ENDED);
+}

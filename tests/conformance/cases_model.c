@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests at random, from all seats in turns, alone and in batches: each is answered as a plain
+ * model of a store answers it. The numbers are the same in every run.
+ */
+#include "suite.h"
+
+#include <stdio.h>
+
+enum { KEYS = 5, BATCH_MAX = 12, HOLDERS = 7 };
+
+/* Not known yet: the revision of a write that is on its way with the others. */
+#define ON_ITS_WAY UINT64_MAX
+
+struct entry {
+    const char *key;
+    bool present;
+    struct value value;
+    uint64_t revision, revision_before;
+    size_t writer; /* in this batch, when it is on its way */
+};
+
+struct expectation {
+    enum answer result;
+    bool present;
+    struct value value;
+    uint64_t revision;
+    size_t writer;
+};
+
+static struct entry model[KEYS];
+static struct random dice;
+
+static bool holds(const struct entry *entry, const struct condition *condition)
+{
+    if (condition->kind == IF_ABSENT)
+        return !entry->present;
+    return entry->present && entry->revision == condition->revision;
+}
+
+static struct condition any_condition(const struct entry *entry)
+{
+    switch (random_below(&dice, 4)) {
+    case 0:
+        return if_absent;
+    case 1:
+        return if_revision(entry->revision_before / 2); /* long gone */
+    default:
+        return if_revision(entry->revision != ON_ITS_WAY ? entry->revision
+                                                         : entry->revision_before);
+    }
+}
+
+static struct store_request any_request(const struct entry *entry)
+{
+    char holder[16];
+    struct condition condition = any_condition(entry);
+    uint64_t verb = random_below(&dice, 5);
+    (void)snprintf(holder, sizeof holder, "h%u", (unsigned)random_below(&dice, HOLDERS));
+    if (verb == 0)
+        return reading(entry->key);
+    if (verb == 1 && (suite_bits() & STORE_DELETES) != 0 && condition.kind == IF_REVISION)
+        return deleting(entry->key, condition);
+    return swapping(entry->key, entry->present ? condition : if_absent,
+                    value_of(entry->key, holder));
+}
+
+/* What the model makes of the request, the number-th of its batch. */
+static struct expectation apply(struct entry *entry, const struct store_request *request,
+                                size_t number)
+{
+    struct expectation expected = {.result = ANSWER_OK};
+    bool done = request->verb == VERB_STORE_READ || holds(entry, &request->condition);
+    if (!done)
+        expected.result = ANSWER_CONFLICT;
+    if (done && request->verb == VERB_STORE_SWAP) {
+        entry->value = (struct value){.bytes = request->bytes, .length = request->length};
+        entry->present = true;
+        entry->revision = ON_ITS_WAY;
+        entry->writer = number;
+    } else if (done && request->verb == VERB_STORE_DELETE) {
+        entry->present = false;
+    }
+    expected.present = entry->present;
+    expected.value = entry->value;
+    expected.revision = entry->revision;
+    expected.writer = entry->writer;
+    return expected;
+}
+
+static void compare(const struct store_answer *answer, const struct expectation *expected,
+                    const uint64_t *revisions)
+{
+    EXPECT(answer->result == expected->result);
+    EXPECT(answer->present == expected->present);
+    if (!expected->present)
+        return;
+    EXPECT(has_value(answer, expected->value));
+    EXPECT(answer->written.revision ==
+           (expected->revision == ON_ITS_WAY ? revisions[expected->writer] : expected->revision));
+}
+
+static void play_batch(unsigned seat, size_t count)
+{
+    static struct store_request requests[BATCH_MAX];
+    static struct expectation expected[BATCH_MAX];
+    uint64_t revisions[BATCH_MAX] = {0};
+    for (size_t i = 0; i < count; i++) {
+        struct entry *entry = &model[random_below(&dice, KEYS)];
+        requests[i] = any_request(entry);
+        expected[i] = apply(entry, &requests[i], i);
+    }
+    seat_send(seat, requests, count);
+    struct tidings tidings = seat_receive(seat);
+    EXPECT(tidings.count == count);
+    for (size_t i = 0; i < count; i++)
+        revisions[tidings.list[i].of] = tidings.list[i].answer.written.revision;
+    for (size_t i = 0; i < count; i++)
+        compare(&tidings.list[i].answer, &expected[tidings.list[i].of], revisions);
+    for (size_t i = 0; i < KEYS; i++) {
+        struct entry *entry = &model[i];
+        if (entry->revision != ON_ITS_WAY)
+            continue;
+        EXPECT(revisions[entry->writer] > entry->revision_before);
+        entry->revision = entry->revision_before = revisions[entry->writer];
+    }
+}
+
+static void play(uint64_t seed, size_t batch)
+{
+    enum { ROUNDS = 120 };
+    static const char *const names[KEYS] = {"a", "a/b", "b", "B", "c c"};
+    dice.state = seed;
+    for (size_t i = 0; i < KEYS; i++)
+        model[i] = (struct entry){.key = key_named(names[i])};
+    for (unsigned round = 0; round < ROUNDS; round++)
+        play_batch((unsigned)random_below(&dice, seats_count()),
+                   1 + (size_t)random_below(&dice, batch));
+}
+
+static void one_at_a_time_as_the_model(void)
+{
+    play(/* seed= */ 1, /* batch= */ 1);
+}
+
+static void in_batches_as_the_model(void)
+{
+    play(/* seed= */ 2, BATCH_MAX);
+}
+
+static const struct trial trials[] = {
+    {"model: random requests are answered as a plain store would", one_at_a_time_as_the_model, 0,
+     false},
+    {"model: random batches are answered as a plain store would", in_batches_as_the_model, 0,
+     false},
+};
+
+const struct chapter model_chapter = {trials, sizeof trials / sizeof trials[0]};

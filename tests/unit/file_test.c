@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The file store as its users meet it: what it refuses and how, a full disk, forks, and who is
+ * alive. What all drivers share is in tests/conformance, the log itself in log_test.c. */
+#include "store/store.h"
+#include "wire/log_format.h"
+#include "wire/record_codec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { TTL_MS = 60000 };
+
+static char folder[32], path[48], url[64], words[512];
+static struct record record;
+static char encoded[RECORD_MAX];
+
+static struct {
+    enum answer result;
+    struct stamp written;
+    bool present;
+    size_t dead_count;
+    char why[512];
+} heard;
+
+static void hear(void *caller, const struct store_answer *answer)
+{
+    (void)caller;
+    heard.result = answer->result;
+    heard.written = answer->written;
+    heard.present = answer->present;
+    heard.dead_count = answer->dead_count;
+    (void)snprintf(heard.why, sizeof heard.why, "%s", answer->why != NULL ? answer->why : "");
+}
+
+static void *try_open(uint64_t session)
+{
+    struct text why;
+    struct store_site site = {.session = session, .patience_ms = 1000};
+    void *store = malloc(file_driver.state_size);
+    text_init(&why, words, sizeof words);
+    if (store != NULL && !file_driver.open(store, url, &site, &why)) {
+        free(store);
+        return NULL;
+    }
+    return store;
+}
+
+static void *open_store(uint64_t session)
+{
+    void *store = try_open(session);
+    if (store == NULL)
+        print_message("%s\n", words);
+    assert_non_null(store);
+    return store;
+}
+
+static void close_store(void *store)
+{
+    file_driver.close(store);
+    free(store);
+}
+
+static void ask(void *store, struct store_request request)
+{
+    heard.result = ANSWER_DENIED;
+    file_driver.submit(store, &request, hear, NULL);
+    file_driver.step(store);
+}
+
+/* A grant of this session's, as the core writes it. */
+static struct store_request granting(const char *key, uint64_t session)
+{
+    record_init(&record, key);
+    struct request request = {.verb = VERB_ASK,
+                              .key = key,
+                              .holder = "h",
+                              .request = "r",
+                              .session = session,
+                              .bound = true,
+                              .ttl_ms = TTL_MS};
+    struct view view = {.at = {.time_ms = 1}, .judge = JUDGE_STORE_TIME, .one_clock = true};
+    struct verdict verdict = decide(&record, &request, &view);
+    assert_int_equal(verdict.kind, VERDICT_GRANTED);
+    return (struct store_request){.verb = VERB_STORE_SWAP,
+                                  .key = key,
+                                  .condition = {.kind = IF_ABSENT},
+                                  .bytes = encoded,
+                                  .length = record_encode(&record, encoded, sizeof encoded)};
+}
+
+static struct store_request by_token(enum store_verb verb, const char *key, uint64_t token)
+{
+    return (struct store_request){.verb = verb,
+                                  .key = key,
+                                  .condition = {.kind = IF_GRANT, .token = token},
+                                  .ttl_ms = TTL_MS,
+                                  .session = 1,
+                                  .bound = true};
+}
+
+static const char *beside(const char *suffix)
+{
+    static char name[96];
+    (void)snprintf(name, sizeof name, "%s%s", path, suffix);
+    return name;
+}
+
+static void write_file(const void *bytes, size_t length)
+{
+    int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(file >= 0);
+    assert_int_equal(write(file, bytes, length), length);
+    assert_int_equal(close(file), 0);
+}
+
+static void flip(uint64_t offset)
+{
+    unsigned char byte;
+    int file = open(path, O_RDWR | O_CLOEXEC);
+    assert_int_equal(pread(file, &byte, 1, (off_t)offset), 1);
+    byte ^= 0x40;
+    assert_int_equal(pwrite(file, &byte, 1, (off_t)offset), 1);
+    assert_int_equal(close(file), 0);
+}
+
+static void what_is_not_ours_is_refused_and_left_alone(void **state)
+{
+    (void)state;
+    char bytes[64] = {0};
+    write_file("somebody's notes\n", 17);
+    assert_null(try_open(1));
+    assert_non_null(strstr(words, path));
+    assert_non_null(strstr(words, "no log of leasehold"));
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(read(file, bytes, sizeof bytes), 17);
+    assert_string_equal(bytes, "somebody's notes\n");
+    assert_int_equal(close(file), 0);
+    assert_int_not_equal(access(beside(".lock"), F_OK), 0);
+}
+
+static void a_newer_version_is_refused_with_both(void **state)
+{
+    (void)state;
+    unsigned char sector[LOG_START] = {0};
+    struct log_header header = {
+        .version = 7, .generation = 1, .slots = 64, .length = 8192, .tail = LOG_START};
+    log_header_encode(&header, sector);
+    write_file(sector, sizeof sector);
+    assert_null(try_open(1));
+    assert_non_null(strstr(words, "version 7"));
+    assert_non_null(strstr(words, "we know 1"));
+}
+
+static void damage_is_refused_with_its_offset(void **state)
+{
+    (void)state;
+    void *store = open_store(1);
+    ask(store, granting("a", 1));
+    ask(store, granting("b", 1));
+    ask(store, granting("c", 1));
+    close_store(store);
+    flip(LOG_START + 20);
+    assert_int_equal(unlink(beside(".lock")), 0); /* as after a reboot */
+    assert_null(try_open(1));
+    assert_non_null(strstr(words, "damage at offset 4096"));
+    flip(LOG_START + 20);
+    store = open_store(1);
+    ask(store, (struct store_request){.verb = VERB_STORE_READ, .key = "c"});
+    assert_true(heard.present);
+    close_store(store);
+}
+
+static void a_torn_tail_is_cut_with_a_warning(void **state)
+{
+    (void)state;
+    void *store = open_store(1);
+    ask(store, granting("a", 1));
+    close_store(store);
+    int file = open(path, O_RDWR | O_CLOEXEC);
+    assert_int_equal(pwrite(file, "torn", 4, 16384), 4);
+    assert_int_equal(close(file), 0);
+    assert_int_equal(unlink(beside(".lock")), 0);
+    store = open_store(1);
+    assert_non_null(strstr(words, "a torn tail was cut"));
+    ask(store, (struct store_request){.verb = VERB_STORE_READ, .key = "a"});
+    assert_true(heard.present);
+    close_store(store);
+    store = open_store(1);
+    assert_string_equal(words, "");
+    close_store(store);
+}
+
+static void without_a_path_it_says_what_to_write(void **state)
+{
+    (void)state;
+    char kept[sizeof url];
+    memcpy(kept, url, sizeof url);
+    (void)snprintf(url, sizeof url, "file:");
+    assert_null(try_open(1));
+    assert_non_null(strstr(words, "needs a path"));
+    memcpy(url, kept, sizeof url);
+}
+
+/* A limit on files does what a full disk does, and also raises SIGXFSZ. */
+static void a_full_disk_refuses_only_what_is_new(void **state)
+{
+    (void)state;
+    void *store = open_store(1);
+    ask(store, granting("held", 1));
+    uint64_t token = token_of(&heard.written, /* n= */ 0);
+    struct stat status;
+    assert_int_equal(stat(path, &status), 0);
+    struct rlimit before, limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    limit = before;
+    limit.rlim_cur = (rlim_t)status.st_size;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+
+    unsigned granted = 0;
+    char key[16];
+    do {
+        (void)snprintf(key, sizeof key, "key-%u", granted);
+        ask(store, granting(key, 1));
+        granted += heard.result == ANSWER_OK;
+    } while (heard.result == ANSWER_OK && granted < 100000);
+    assert_int_equal(heard.result, ANSWER_TROUBLE);
+    assert_non_null(strstr(heard.why, path));
+    assert_non_null(strstr(heard.why, "no room on the disk"));
+    for (int i = 0; i < 100; i++) {
+        ask(store, by_token(VERB_STORE_SWAP, "held", token));
+        assert_int_equal(heard.result, ANSWER_OK);
+    }
+    ask(store, by_token(VERB_STORE_DELETE, "held", token));
+    assert_int_equal(heard.result, ANSWER_OK);
+    ask(store, granting("one-more", 1));
+    assert_int_equal(heard.result, ANSWER_TROUBLE);
+
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    ask(store, granting("one-more", 1));
+    assert_int_equal(heard.result, ANSWER_OK);
+    close_store(store);
+}
+
+static void a_forked_child_holds_nothing(void **state)
+{
+    (void)state;
+    void *store = open_store(1);
+    ask(store, granting("k", 1));
+    pid_t child = fork();
+    if (child == 0) {
+        ask(store, (struct store_request){.verb = VERB_STORE_READ, .key = "k"});
+        bool told = heard.result == ANSWER_TROUBLE && strstr(heard.why, "forked") != NULL;
+        file_driver.close(store);
+        _exit(told ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    ask(store, (struct store_request){.verb = VERB_STORE_READ, .key = "k"});
+    assert_int_equal(heard.result, ANSWER_OK);
+    close_store(store);
+}
+
+/* A process with a session of its own, which starts a command that inherits its liveness. */
+static pid_t start_holder(int *out_command)
+{
+    int pipes[2];
+    assert_int_equal(pipe(pipes), 0);
+    pid_t holder = fork();
+    if (holder == 0) {
+        void *store = open_store(77);
+        ask(store, granting("k", 77));
+        int alive = file_driver.liveness(store);
+        pid_t command = fork();
+        if (command == 0) {
+            (void)alive; /* inherited by being open */
+            for (;;)
+                (void)pause();
+        }
+        (void)close(alive);
+        (void)!write(pipes[1], &command, sizeof command);
+        for (;;)
+            (void)pause();
+    }
+    pid_t command = 0;
+    assert_int_equal(read(pipes[0], &command, sizeof command), sizeof command);
+    (void)close(pipes[0]);
+    (void)close(pipes[1]);
+    *out_command = command;
+    return holder;
+}
+
+static bool holder_is_dead(void *store)
+{
+    ask(store, (struct store_request){.verb = VERB_STORE_READ, .key = "k"});
+    assert_int_equal(heard.result, ANSWER_OK);
+    assert_true(heard.present);
+    return heard.dead_count == 1;
+}
+
+static void a_killed_holders_command_keeps_its_session_alive(void **state)
+{
+    (void)state;
+    int command;
+    pid_t holder = start_holder(&command);
+    void *store = open_store(1);
+    assert_false(holder_is_dead(store));
+    assert_int_equal(kill(holder, SIGKILL), 0);
+    assert_int_equal(waitpid(holder, NULL, 0), holder);
+    assert_false(holder_is_dead(store));
+    assert_int_equal(kill(command, SIGKILL), 0);
+    bool dead = false;
+    for (int i = 0; i < 2000 && !dead; i++)
+        dead = holder_is_dead(store);
+    assert_true(dead);
+    close_store(store);
+}
+
+static void two_processes_cannot_be_one_session(void **state)
+{
+    (void)state;
+    void *store = open_store(5);
+    assert_null(try_open(5));
+    assert_non_null(strstr(words, "session"));
+    close_store(store);
+    close_store(open_store(5));
+}
+
+static void a_removed_lock_file_stops_those_who_knew_it(void **state)
+{
+    (void)state;
+    void *store = open_store(1);
+    ask(store, granting("k", 1));
+    assert_int_equal(unlink(beside(".lock")), 0);
+    void *other = open_store(2);
+    ask(store, granting("l", 1));
+    assert_int_equal(heard.result, ANSWER_TROUBLE);
+    assert_non_null(strstr(heard.why, "removed while in use"));
+    /* Whether the holder lives, nobody can see any more: so it does, until its lease ends. */
+    ask(other, (struct store_request){.verb = VERB_STORE_READ, .key = "k"});
+    assert_true(heard.present);
+    assert_int_equal(heard.dead_count, 0);
+    close_store(other);
+    close_store(store);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    memcpy(folder, "/tmp/file-test-XXXXXX", 22);
+    bool made = mkdtemp(folder) != NULL;
+    (void)snprintf(path, sizeof path, "%s/store.log", folder);
+    (void)snprintf(url, sizeof url, "file:%s", path);
+    return made ? 0 : -1;
+}
+
+static int end(void **state)
+{
+    static const char *const suffixes[] = {"", ".lock", ".index", ".new", ".index.new"};
+    (void)state;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        (void)unlink(beside(suffixes[i]));
+    return rmdir(folder);
+}
+
+int main(void)
+{
+#define FILE_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    const struct CMUnitTest tests[] = {
+        FILE_TEST(what_is_not_ours_is_refused_and_left_alone),
+        FILE_TEST(a_newer_version_is_refused_with_both),
+        FILE_TEST(damage_is_refused_with_its_offset),
+        FILE_TEST(a_torn_tail_is_cut_with_a_warning),
+        FILE_TEST(without_a_path_it_says_what_to_write),
+        FILE_TEST(a_full_disk_refuses_only_what_is_new),
+        FILE_TEST(a_forked_child_holds_nothing),
+        FILE_TEST(a_killed_holders_command_keeps_its_session_alive),
+        FILE_TEST(two_processes_cannot_be_one_session),
+        FILE_TEST(a_removed_lock_file_stops_those_who_knew_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
