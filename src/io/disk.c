@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -278,10 +279,10 @@ static void wait_for(void *owner, _Atomic uint32_t *word, uint32_t value, int64_
         (void)syscall(SYS_futex, word, FUTEX_WAIT, value, &length, NULL, 0);
 }
 
-static void wake_one(void *owner, _Atomic uint32_t *word)
+static void wake(void *owner, _Atomic uint32_t *word, bool all)
 {
     if (!is_forked(owner))
-        (void)syscall(SYS_futex, word, FUTEX_WAKE, /* processes= */ 1, NULL, NULL, 0);
+        (void)syscall(SYS_futex, word, FUTEX_WAKE, all ? INT_MAX : 1, NULL, NULL, 0);
 }
 
 static int64_t boot_ms(void *owner)
@@ -314,7 +315,7 @@ static const struct disk real = {
     .share = share_page,
     .unshare = unshare_page,
     .wait = wait_for,
-    .wake = wake_one,
+    .wake = wake,
     .boot_ms = boot_ms,
     .wall_ms = wall_ms,
 };

@@ -46,9 +46,10 @@ struct disk {
     /* The file's first page, shared by all processes that ask for it; NULL when it failed. */
     void *(*share)(void *owner, int file);
     void (*unshare)(void *owner, void *page);
-    /* Sleeps while the word has that value, at most so long; wakes one process that does. */
+    /* Sleeps while the word has that value, at most so long; wakes one process that does, or all.
+     */
     void (*wait)(void *owner, _Atomic uint32_t *word, uint32_t value, int64_t microseconds);
-    void (*wake)(void *owner, _Atomic uint32_t *word);
+    void (*wake)(void *owner, _Atomic uint32_t *word, bool all);
     int64_t (*boot_ms)(void *owner); /* since the host's boot, also in suspend; the same for all */
     int64_t (*wall_ms)(void *owner); /* the time of day, from 1970; can step */
 };

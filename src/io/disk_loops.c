@@ -75,5 +75,5 @@ void disk_unlock(const struct disk *disk, int file, uint64_t byte, _Atomic uint3
     if (word == NULL)
         return;
     (void)atomic_fetch_add(word, 1);
-    disk->wake(disk->owner, word);
+    disk->wake(disk->owner, word, /* all= */ false);
 }

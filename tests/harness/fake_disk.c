@@ -292,10 +292,11 @@ static void wait_for(void *owner, _Atomic uint32_t *word, uint32_t value, int64_
     disk->wall_ms += (microseconds + 999) / 1000;
 }
 
-static void wake_one(void *owner, _Atomic uint32_t *word)
+static void wake(void *owner, _Atomic uint32_t *word, bool all)
 {
     struct fake_disk *disk = owner;
     (void)word;
+    (void)all;
     disk->wakes++;
 }
 
@@ -342,7 +343,7 @@ void fake_disk_init(struct fake_disk *disk)
         .share = share_page,
         .unshare = unshare_page,
         .wait = wait_for,
-        .wake = wake_one,
+        .wake = wake,
         .boot_ms = boot_ms,
         .wall_ms = wall_ms,
     };

@@ -151,11 +151,16 @@ static void wait_for(void *owner, _Atomic uint32_t *word, uint32_t value, int64_
     mortal->disk->table.wait(mortal->disk, word, value, microseconds);
 }
 
-static void wake_one(void *owner, _Atomic uint32_t *word)
+static void wake(void *owner, _Atomic uint32_t *word, bool all)
 {
     struct mortal *mortal = owner;
     if (lives(mortal))
-        mortal->disk->table.wake(mortal->disk, word);
+        mortal->disk->table.wake(mortal->disk, word, all);
+}
+
+static void around_writes(void *owner)
+{
+    (void)owner;
 }
 
 static int64_t boot_ms(void *owner)
@@ -180,6 +185,8 @@ void mortal_init(struct mortal *mortal, struct fake_disk *disk)
         .size = size_of,
         .read = read_some,
         .write = write_some,
+        .begin_writes = around_writes,
+        .end_writes = around_writes,
         .sync = sync_file,
         .sync_folder = sync_folder,
         .rename = rename_file,
@@ -190,7 +197,7 @@ void mortal_init(struct mortal *mortal, struct fake_disk *disk)
         .share = share_page,
         .unshare = unshare_page,
         .wait = wait_for,
-        .wake = wake_one,
+        .wake = wake,
         .boot_ms = boot_ms,
         .wall_ms = wall_ms,
     };

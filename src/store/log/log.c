@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { LOOK_US = 10000 /* whether who syncs was killed */ };
+
 static const uint64_t shared_magic = 0x3164657261687381; /* no text: the lowest byte is no letter */
 
 static const char *const result_texts[] = {
@@ -88,8 +90,16 @@ enum log_result log_lock(struct log *log, enum log_lock which, int64_t deadline_
 
 void log_unlock(struct log *log, enum log_lock which)
 {
+    const struct disk *disk = log->options.disk;
     _Atomic uint32_t *turn = log->shared != NULL ? &log->shared->turn[which] : NULL;
-    disk_unlock(log->options.disk, log->lock_file, which, turn);
+    if (which != LOCK_SYNC || turn == NULL) {
+        disk_unlock(disk, log->lock_file, which, turn);
+        return;
+    }
+    /* It was for all who wait, and not only for the next one. */
+    disk->unlock(disk->owner, log->lock_file, which);
+    (void)atomic_fetch_add(turn, 1);
+    disk->wake(disk->owner, turn, /* all= */ true);
 }
 
 uint64_t log_word(uint64_t generation, uint64_t offset)
@@ -159,17 +169,31 @@ static void sync_once(struct log *log, uint64_t offset, bool exactly)
     atomic_store(&shared->syncing, 0);
 }
 
+/* Sleeps until whoever syncs is done, for that may have been for us, too. False: it is too late. */
+static bool await_turn(struct log *log, uint32_t turn, int64_t deadline_ms)
+{
+    const struct disk *disk = log->options.disk;
+    if (disk->boot_ms(disk->owner) >= deadline_ms)
+        return false;
+    disk->wait(disk->owner, &log->shared->turn[LOCK_SYNC], turn, LOOK_US);
+    return true;
+}
+
 enum log_result log_sync_to(struct log *log, uint64_t offset, bool always, int64_t deadline_ms)
 {
     struct log_shared *shared = log->shared;
     uint64_t number = log->now.header.generation;
     for (;;) {
+        /* The turn first: a sync that ends after our look changes it, and we do not sleep. */
+        uint32_t turn = atomic_load(&shared->turn[LOCK_SYNC]);
         bool covered = !always && atomic_load(&shared->synced) >= log_word(number, offset);
         if (log_is_poisoned(log, number))
             return LOG_POISONED;
         if (covered)
             return LOG_OK;
-        enum log_result result = log_lock(log, LOCK_SYNC, deadline_ms);
+        enum log_result result = log_lock(log, LOCK_SYNC, /* deadline_ms= */ 0);
+        if (result == LOG_LOCKED && await_turn(log, turn, deadline_ms))
+            continue;
         if (result != LOG_OK)
             return result;
         if (atomic_load(&shared->syncing) == number && !write_again(log))
