@@ -21,7 +21,7 @@ enum {
     PATIENCE_MS = 10000,
     LOOK_MS = 60000,
     TTL_MS = 60000,
-    DEADLY_LOOK_MS = 400, /* nobody tells a waiter of a death: it looks */
+    DEADLY_LOOK_MS = 1000, /* nobody tells a waiter of a death: it looks */
     MARGIN_MS = 500,
     KILLS_BEFORE = 10, /* the first hand-over; and meanwhile */
     KILLS_MEANWHILE = 10,
