@@ -194,7 +194,7 @@ void deed_litter(struct stage *stage, struct actor *actor)
 void deed_tend(struct stage *stage, struct actor *actor)
 {
     if (open_log(stage, actor))
-        actor->result = kit_tend(&actor->process.table, actor->log);
+        actor->result = kit_tend(actor->log);
     tell(stage, actor);
 }
 
@@ -219,7 +219,6 @@ void stage_bury(struct stage *stage, struct actor *actor)
 {
     log_close(&actor->log);
     mortal_bury(&actor->process);
-    stage_doubt(stage);
     mortal_init(&actor->process, &stage->disk);
 }
 

@@ -62,7 +62,7 @@ deed deed_tend;
 
 /* Something failed: whatever nobody was told is in doubt. */
 void stage_doubt(struct stage *stage);
-/* It died: whatever nobody was told is in doubt, as a sync may have been begun. */
+/* It died: what it had not ended is in doubt, what others did is not. */
 void stage_bury(struct stage *stage, struct actor *actor);
 /* Does the actor read what can be there? */
 bool stage_agrees(struct stage *stage, struct actor *actor);

@@ -122,8 +122,6 @@ static void go_on(void)
 {
     lose_power();
     deed_put_told(&stage, other);
-    if (other->result == LOG_POISONED) /* who died may have been syncing */
-        deed_put_told(&stage, other);
     (void)must(other->result);
     lose_power();
     deed_ask(&stage, third);
