@@ -90,6 +90,11 @@ static int64_t write_some(void *owner, int file, const void *bytes, size_t lengt
                          : -EIO;
 }
 
+static void nothing(void *owner)
+{
+    (void)owner;
+}
+
 static int sync_file(void *owner, int file)
 {
     struct mortal *mortal = owner;
@@ -151,11 +156,11 @@ static void wait_for(void *owner, _Atomic uint32_t *word, uint32_t value, int64_
     mortal->disk->table.wait(mortal->disk, word, value, microseconds);
 }
 
-static void wake_one(void *owner, _Atomic uint32_t *word)
+static void wake(void *owner, _Atomic uint32_t *word, bool all)
 {
     struct mortal *mortal = owner;
     if (lives(mortal))
-        mortal->disk->table.wake(mortal->disk, word);
+        mortal->disk->table.wake(mortal->disk, word, all);
 }
 
 static int64_t boot_ms(void *owner)
@@ -180,6 +185,8 @@ void mortal_init(struct mortal *mortal, struct fake_disk *disk)
         .size = size_of,
         .read = read_some,
         .write = write_some,
+        .begin_writes = nothing,
+        .end_writes = nothing,
         .sync = sync_file,
         .sync_folder = sync_folder,
         .rename = rename_file,
@@ -190,7 +197,7 @@ void mortal_init(struct mortal *mortal, struct fake_disk *disk)
         .share = share_page,
         .unshare = unshare_page,
         .wait = wait_for,
-        .wake = wake_one,
+        .wake = wake,
         .boot_ms = boot_ms,
         .wall_ms = wall_ms,
     };
