@@ -108,6 +108,8 @@ static void who_closes_its_store_has_ended(void)
 static void a_command_keeps_the_session_that_it_inherited(void)
 {
     const char *key = key_named("k");
+    if (!seats_have_heirs())
+        suite_skip("liveness that a command can inherit");
     (void)write_both(key, 1, 2, /* bound= */ true);
     uint64_t holder = seat_session(1);
     pid_t heir = seat_heir(1);
@@ -244,7 +246,7 @@ static const struct trial trials[] = {
     {"session: a conflict says who is dead too", a_conflict_says_who_is_dead_too, STORE_SESSIONS,
      true},
     {"session: a command keeps the one that it inherited",
-     a_command_keeps_the_session_that_it_inherited, STORE_SESSIONS | STORE_DURABLE, true},
+     a_command_keeps_the_session_that_it_inherited, STORE_SESSIONS, true},
     {"session: only the bound ends with its process (rule 11)",
      only_the_bound_ends_with_its_process, STORE_SESSIONS, true},
     {"poke: who is named is woken once", who_is_named_is_woken_once,

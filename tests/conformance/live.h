@@ -42,6 +42,9 @@ void expect_state(struct party *party, enum lease_state state);
 void expect_outcome(struct party *party, enum outcome outcome);
 void expect_held(struct party *party);
 void live_for(int64_t ms);
+/* Did the machine, in this case, stop for longer than the parties could bear? Then they are not to
+ * blame, and longer leases have to be tried. */
+bool live_stood_still(int64_t ms);
 
 /* A request's terms, as the parties have them. */
 struct request request_by(unsigned seat, const char *key, const char *who, enum verb verb);

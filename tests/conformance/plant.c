@@ -388,6 +388,12 @@ static int fd_of(void *state)
     return inner->fd(plant->state);
 }
 
+static int liveness(void *state)
+{
+    const struct plant *plant = state;
+    return inner->liveness(plant->state);
+}
+
 static void hear_notice(void *owner, const char *key)
 {
     const struct plant *plant = owner;
@@ -437,12 +443,14 @@ const struct store_driver *plant_fault(const struct store_driver *driver, enum f
     bool steps = driver->step != NULL || fault == FAULT_NO_OWN_OUTCOME;
     inner = driver;
     fault_on = fault;
-    planted = *driver;
-    planted.state_size = sizeof(struct plant);
-    planted.open = open_plant;
-    planted.close = close_plant;
-    planted.submit = submit;
-    planted.step = steps ? step : NULL;
-    planted.fd = driver->fd != NULL ? fd_of : NULL;
+    planted = (struct store_driver){.scheme = driver->scheme,
+                                    .capabilities = driver->capabilities,
+                                    .state_size = sizeof(struct plant),
+                                    .open = open_plant,
+                                    .close = close_plant,
+                                    .submit = submit,
+                                    .step = steps ? step : NULL,
+                                    .fd = driver->fd != NULL ? fd_of : NULL,
+                                    .liveness = driver->liveness != NULL ? liveness : NULL};
     return &planted;
 }

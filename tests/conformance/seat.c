@@ -244,6 +244,11 @@ void seat_replace(unsigned seat)
     seat_open(seat);
 }
 
+bool seats_have_heirs(void)
+{
+    return table.driver->liveness != NULL;
+}
+
 pid_t seat_heir(unsigned seat)
 {
     struct tidings tidings = obtain(seat, CHAIR_HEIR, 0, 0);

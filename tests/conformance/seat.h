@@ -54,6 +54,7 @@ void seat_open(unsigned seat); /* with a new session */
 /* SIGKILL, and nothing else: what it left in the store stays there. */
 void seat_kill(unsigned seat);
 void seat_replace(unsigned seat);
+bool seats_have_heirs(void); /* can they? */
 /* A process that inherits from the seat what keeps its session alive, as a command would. */
 pid_t seat_heir(unsigned seat);
 void heir_kill(pid_t heir);

@@ -34,6 +34,8 @@ extern const struct chapter record_chapter, model_chapter, grant_chapter, key_ch
 /* End the case. */
 _Noreturn void suite_fail(const char *what);
 _Noreturn void suite_fail_at(const char *what, const char *file, int line);
+/* End it too, where the store cannot do what no bit speaks of: "store has no …". */
+_Noreturn void suite_skip(const char *what);
 /* Memory until the end of the case; a copy of the bytes, or zeros. */
 void *suite_keep(const void *bytes, size_t length);
 void suite_forget(void); /* all of it */

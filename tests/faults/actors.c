@@ -73,11 +73,12 @@ void deed_find_index(struct stage *stage, struct actor *actor)
     (void)open_log(stage, actor);
 }
 
-static enum log_result append(struct stage *stage, struct log *log, unsigned key, const char *value)
+static enum log_result append(struct stage *stage, struct log *log, unsigned key, const char *value,
+                              bool urgent)
 {
     struct stamp written;
     ASSERT(stage->act_count < ACTS);
-    enum log_result result = kit_append(log, keys[key], value, /* urgent= */ false, &written);
+    enum log_result result = kit_append(log, keys[key], value, urgent, &written);
     if (result == LOG_OK)
         stage->acts[stage->act_count++] = (struct act){
             .key = key, .value = value, .revision = written.revision, .state = ACT_MAYBE};
@@ -86,7 +87,7 @@ static enum log_result append(struct stage *stage, struct log *log, unsigned key
 
 /* Changes in one turn, from the left; an empty word erases. */
 static void change(struct stage *stage, struct actor *actor, const unsigned *key,
-                   const char *const *words, unsigned count)
+                   const char *const *words, unsigned count, bool urgent)
 {
     uint64_t need = 0;
     unsigned first = stage->act_count;
@@ -99,7 +100,7 @@ static void change(struct stage *stage, struct actor *actor, const unsigned *key
         return;
     enum log_result result = LOG_OK;
     for (unsigned i = 0; i < count && result == LOG_OK; i++)
-        result = append(stage, actor->log, key[i], words[i]);
+        result = append(stage, actor->log, key[i], words[i], urgent);
     actor->result = log_end(actor->log);
     for (unsigned i = first; i < stage->act_count && actor->result == LOG_OK; i++)
         if (!actor->process.dead)
@@ -130,14 +131,14 @@ void deed_put(struct stage *stage, struct actor *actor)
 {
     unsigned key = 1;
     const char *value = next_value(stage);
-    change(stage, actor, &key, &value, 1);
+    change(stage, actor, &key, &value, 1, /* urgent= */ false);
 }
 
 void deed_put_told(struct stage *stage, struct actor *actor)
 {
     unsigned key = 0;
     const char *value = next_value(stage);
-    change(stage, actor, &key, &value, 1);
+    change(stage, actor, &key, &value, 1, /* urgent= */ false);
     tell(stage, actor);
 }
 
@@ -145,7 +146,7 @@ void deed_put_large(struct stage *stage, struct actor *actor)
 {
     unsigned key[] = {0, 1};
     const char *const words[] = {large, large};
-    change(stage, actor, key, words, 2);
+    change(stage, actor, key, words, 2, /* urgent= */ false);
     tell(stage, actor);
 }
 
@@ -156,7 +157,7 @@ void deed_index_put(struct stage *stage, struct actor *actor)
     deed_find_index(stage, actor);
     if (actor->log == NULL)
         return;
-    change(stage, actor, &key, &value, 1);
+    change(stage, actor, &key, &value, 1, /* urgent= */ false);
     tell(stage, actor);
 }
 
@@ -164,7 +165,7 @@ void deed_turn(struct stage *stage, struct actor *actor)
 {
     unsigned key[] = {0, 0, 1};
     const char *const words[] = {next_value(stage), NULL, next_value(stage)};
-    change(stage, actor, key, words, 3);
+    change(stage, actor, key, words, 3, /* urgent= */ false);
     tell(stage, actor);
 }
 
@@ -172,8 +173,22 @@ void deed_erase(struct stage *stage, struct actor *actor)
 {
     unsigned key = 0;
     const char *nothing = NULL;
-    change(stage, actor, &key, &nothing, 1);
+    change(stage, actor, &key, &nothing, 1, /* urgent= */ false);
     tell(stage, actor);
+}
+
+void deed_release(struct stage *stage, struct actor *actor)
+{
+    unsigned key = 1;
+    const char *nothing = NULL;
+    change(stage, actor, &key, &nothing, 1, /* urgent= */ true);
+    tell(stage, actor);
+}
+
+void deed_litter(struct stage *stage, struct actor *actor)
+{
+    if (open_log(stage, actor))
+        actor->result = kit_litter(&actor->process.table, actor->log);
 }
 
 void deed_tend(struct stage *stage, struct actor *actor)
@@ -193,13 +208,18 @@ void deed_ask(struct stage *stage, struct actor *actor)
     tell(stage, actor);
 }
 
+void stage_doubt(struct stage *stage)
+{
+    for (unsigned i = 0; i < stage->act_count; i++)
+        if (stage->acts[i].state == ACT_DONE)
+            stage->acts[i].state = ACT_MAYBE;
+}
+
 void stage_bury(struct stage *stage, struct actor *actor)
 {
     log_close(&actor->log);
     mortal_bury(&actor->process);
-    for (unsigned i = 0; i < stage->act_count; i++)
-        if (stage->acts[i].state == ACT_DONE)
-            stage->acts[i].state = ACT_MAYBE;
+    stage_doubt(stage);
     mortal_init(&actor->process, &stage->disk);
 }
 

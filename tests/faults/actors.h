@@ -10,7 +10,7 @@
 #include "log_kit.h"
 #include "mortal.h"
 
-enum { ACTORS = 3, ACTS = 24, ACTOR_KEYS = 2 };
+enum { ACTORS = 3, ACTS = 128, ACTOR_KEYS = 2 };
 
 enum act_state {
     ACT_MAYBE, /* who did it died or was told of a failure */
@@ -55,9 +55,13 @@ deed deed_put_told;
 deed deed_put_large; /* the file has to grow */
 deed deed_turn;      /* three changes in one turn, two of them to one key */
 deed deed_erase;
-deed deed_ask; /* reads all, and tells */
+deed deed_release; /* erases, urgently */
+deed deed_litter;  /* makes a compaction due */
+deed deed_ask;     /* reads all, and tells */
 deed deed_tend;
 
+/* Something failed: whatever nobody was told is in doubt. */
+void stage_doubt(struct stage *stage);
 /* It died: whatever nobody was told is in doubt, as a sync may have been begun. */
 void stage_bury(struct stage *stage, struct actor *actor);
 /* Does the actor read what can be there? */

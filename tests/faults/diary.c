@@ -87,6 +87,7 @@ static void start(struct diary *diary, const struct live_step *step)
         [VERB_CLEAR] = LINEAR_CLEAR,     [VERB_LOOK] = LINEAR_STATUS,
         [VERB_LEAVE] = LINEAR_STATUS};
     enum verb verb = step->after->options->request.verb;
+    diary->unsure = false;
     atomic_store(&diary->open, open_operation(diary, step->after, kinds[verb]));
 }
 
@@ -182,9 +183,12 @@ static void note_silent_grant(struct diary *diary, const struct live_step *step)
     atomic_store(&diary->open, NO_OPERATION);
 }
 
-static enum linear_result ask_result(const struct live_step *step)
+/* Who gave up before it was answered does not know whether the key was busy. */
+static enum linear_result ask_result(const struct live_step *step, bool unsure)
 {
     enum outcome outcome = step->output->outcome;
+    if (unsure)
+        return LINEAR_UNKNOWN;
     bool refused = outcome == OUTCOME_BUSY || outcome == OUTCOME_COOLING;
     if (refused && step->after->told_waiting)
         return LINEAR_BUSY;
@@ -202,7 +206,7 @@ static void step_end(struct diary *diary, const struct live_step *step)
         close_operation(diary, &diary->open,
                         step->output->outcome == OUTCOME_OK ? LINEAR_OK : LINEAR_UNKNOWN);
     else
-        close_operation(diary, &diary->open, ask_result(step));
+        close_operation(diary, &diary->open, ask_result(step, diary->unsure));
     atomic_store(&diary->leaving, false);
 }
 
@@ -229,8 +233,10 @@ void diary_write(void *owner, const struct live_step *step)
     if (step->output->told == TOLD_HELD)
         told_held(diary, step);
     note_missed_grant(diary, step);
-    if (to == LEASE_LEAVING)
+    if (to == LEASE_LEAVING && from != LEASE_LEAVING) {
         atomic_store(&diary->leaving, true);
+        diary->unsure = step->before->in_flight;
+    }
     note_silent_grant(diary, step);
     if (to == LEASE_RELEASING && from != LEASE_RELEASING) {
         int release = open_operation(diary, step->after, LINEAR_RELEASE);

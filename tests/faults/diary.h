@@ -23,12 +23,13 @@ struct diary {
     _Atomic int open, renewing; /* the operation on its way, or −1 */
     _Atomic bool spoiled;       /* something happened that the checker has no word for … */
     _Atomic bool leaving;       /* … or will have, if it is killed now */
+    bool unsure;                /* gave up while a request of its was on its way */
     _Atomic size_t count;
     struct linear_op ops[DIARY_MAX];
 };
 
 void diary_init(struct diary *diary, int client);
 /* A live_watcher; its owner is the diary. */
-void diary_write(void *diary, const struct live_step *step);
+void diary_write(void *owner, const struct live_step *step);
 
 #endif

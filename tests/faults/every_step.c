@@ -77,7 +77,8 @@ static void set(enum setting setting)
     deed_put(&stage, other);
     (void)must(other->result);
     (void)must(kit_sync(&other->process.table, other->log));
-    (void)must(kit_litter(&other->process.table, other->log));
+    deed_litter(&stage, other);
+    (void)must(other->result);
     deed_ask(&stage, other);
     deed_put(&stage, other);
     (void)must(other->result);
@@ -89,9 +90,7 @@ static void set(enum setting setting)
         stage.disk.fail_at = stage.disk.calls + 2;
         stage.disk.error = EIO;
         deed_ask(&stage, other);
-        for (unsigned i = 0; i < stage.act_count; i++)
-            if (stage.acts[i].state == ACT_DONE)
-                stage.acts[i].state = ACT_MAYBE;
+        stage_doubt(&stage);
     }
     if (setting == SET_GROWN) {
         stage.disk.size_limit = fake_disk_file(&stage.disk, "")->size + DISK_PAGE;

@@ -13,6 +13,7 @@
 enum {
     WORKERS = 8,
     ROUNDS_MAX = 100000,
+    ROUNDS_FOR_ALL = 100, /* so many show everything; fewer may not */
     LIVES_MAX = ROUNDS_MAX + WORKERS + 1,
     PATIENCE_MS = 10000,
     TTL_LEAST_MS = 1000,
@@ -265,8 +266,8 @@ static void report(struct rig *rig, uint64_t in_flight)
              "the store was always there, but for requests beside a killed one (%" PRIu64 ")",
              shared->outcomes[OUTCOME_UNAVAILABLE]);
     rig_case(rig, counts->entries > rig->rounds / 2, "work was done meanwhile");
-    rig_case(rig, counts->after_death_bound > 0 && counts->after_death_unbound > 0,
-             "both kinds of grants were taken over");
+    bool both = counts->after_death_bound > 0 && counts->after_death_unbound > 0;
+    rig_case(rig, both || rig->rounds < ROUNDS_FOR_ALL, "both kinds of grants were taken over");
     rig_case(rig, counts->overlaps == 0, "nobody was inside beside another (%" PRIu64 ")",
              counts->overlaps);
     rig_case(rig, counts->early == 0,

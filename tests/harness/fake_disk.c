@@ -166,10 +166,11 @@ static int64_t write_some(void *owner, int opened, const void *bytes, size_t len
         return -disk->error;
     if ((due || disk->short_writes) && length > 1)
         length /= 2;
-    if (disk->size_limit != 0 && offset + length > disk->size_limit) {
-        if (offset >= disk->size_limit)
+    uint64_t most = disk->full ? disk->files[file].size : disk->size_limit;
+    if ((disk->full || most != 0) && offset + length > most) {
+        if (offset >= most)
             return -ENOSPC;
-        length = (size_t)(disk->size_limit - offset);
+        length = (size_t)(most - offset);
     }
     if (disk->recording && length > 0) {
         struct fake_event *event = record(disk, FAKE_WRITE, file);

@@ -70,7 +70,8 @@ struct fake_disk {
     unsigned calls, fail_at;
     bool for_good, short_writes; /* … every write is short */
     int error;
-    uint64_t size_limit; /* no file grows beyond it: ENOSPC; 0: as it likes */
+    bool full;           /* no file grows any more: ENOSPC */
+    uint64_t size_limit; /* … beyond this; 0: as it likes */
     bool recording;
     struct fake_event events[FAKE_EVENTS];
 };

@@ -201,7 +201,7 @@ static void turn_to_store(struct live *live, int64_t until_ms)
     int timeout = length_ms < 0 ? 0 : length_ms > INT32_MAX ? INT32_MAX : (int)length_ms;
     struct pollfd news = {.fd = driver->fd != NULL ? driver->fd(live->store) : -1,
                           .events = POLLIN};
-    if (poll(&news, news.fd >= 0 ? 1 : 0, timeout) > 0) {
+    if (poll(&news, news.fd >= 0 ? 1 : 0, timeout) > 0 && driver->step != NULL) {
         live->counts.wakes++;
         driver->step(live->store);
     }

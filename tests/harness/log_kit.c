@@ -70,13 +70,16 @@ enum log_result kit_tend(const struct disk *disk, struct log *log)
 enum log_result kit_litter(const struct disk *disk, struct log *log)
 {
     struct stamp written;
+    struct log_record before;
     char key[] = "dead-?";
     enum log_result result = log_begin(log, /* need= */ 0, kit_deadline(disk));
     if (result != LOG_OK)
         return result;
     for (int i = 0; i < KIT_DEAD_KEYS && result == LOG_OK; i++) {
         key[sizeof key - 2] = (char)('a' + i);
-        result = kit_append(log, key, NULL, /* urgent= */ true, &written);
+        result = log_find(log, key, sizeof key - 1, &before);
+        if (result == LOG_OK && before.offset == 0)
+            result = log_append(log, key, /* previous= */ 0, NULL, 0, /* urgent= */ true, &written);
     }
     enum log_result ended = log_end(log);
     return result != LOG_OK ? result : ended;

@@ -13,11 +13,11 @@ enum {
     KIT_SEGMENT = 8192,
     KIT_RESERVE = 1024,
     KIT_WINDOW = 512,
-    KIT_SLOTS = 16,
+    KIT_SLOTS = 32,
     KIT_PATIENCE_MS = 1000,
     KIT_MACHINE = 7,
     /* So many keys, once erased each, make a compaction due. */
-    KIT_DEAD_KEYS = 13,
+    KIT_DEAD_KEYS = 25,
 };
 
 struct log_options kit_options(const struct disk *disk, unsigned boot);

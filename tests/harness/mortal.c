@@ -90,11 +90,6 @@ static int64_t write_some(void *owner, int file, const void *bytes, size_t lengt
                          : -EIO;
 }
 
-static void nothing(void *owner)
-{
-    (void)owner;
-}
-
 static int sync_file(void *owner, int file)
 {
     struct mortal *mortal = owner;
@@ -163,6 +158,11 @@ static void wake(void *owner, _Atomic uint32_t *word, bool all)
         mortal->disk->table.wake(mortal->disk, word, all);
 }
 
+static void around_writes(void *owner)
+{
+    (void)owner;
+}
+
 static int64_t boot_ms(void *owner)
 {
     const struct mortal *mortal = owner;
@@ -185,8 +185,8 @@ void mortal_init(struct mortal *mortal, struct fake_disk *disk)
         .size = size_of,
         .read = read_some,
         .write = write_some,
-        .begin_writes = nothing,
-        .end_writes = nothing,
+        .begin_writes = around_writes,
+        .end_writes = around_writes,
         .sync = sync_file,
         .sync_folder = sync_folder,
         .rename = rename_file,

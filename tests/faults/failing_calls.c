@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every file call of the log fails once, and from some moment on for good, with each error that a
+ * disk has, or reads and writes short; every request for memory is refused; the disk is full.
+ * Wanted: a defined result, no answer about what is not there, nothing left open, and the same
+ * processes go on as soon as the disk works again. Speaks TAP; run it with AddressSanitizer.
+ */
+#include "actors.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CALLS_MOST = 20000 };
+
+/* Who does what, in this order. */
+static const struct {
+    unsigned actor;
+    deed *deed;
+} plan[] = {
+    {0, deed_open},       {1, deed_put_told}, {0, deed_put},   {1, deed_turn},
+    {1, deed_put_large},  {0, deed_ask},      {0, deed_erase}, {1, deed_litter},
+    {0, deed_tend},       {1, deed_put_told}, {2, deed_open},  {2, deed_put_large},
+    {0, deed_find_index}, {1, deed_put_told}, {2, deed_turn},  {0, deed_litter},
+    {0, deed_tend},       {1, deed_ask},
+};
+
+static struct stage stage; /* large */
+static unsigned failures, results[LOG_IO + 1];
+static const char *const result_names[] = {
+#define RESULT_NAME(name, words) #name,
+    LOG_RESULTS(RESULT_NAME)
+#undef RESULT_NAME
+};
+
+/* Memory, for the log alone. */
+static struct {
+    unsigned requests, refused_at; /* 0: never */
+    bool for_good;
+} memory;
+
+static bool is_refused(void)
+{
+    memory.requests++;
+    return memory.refused_at != 0 && (memory.requests == memory.refused_at ||
+                                      (memory.for_good && memory.requests > memory.refused_at));
+}
+
+void *scarce_malloc(size_t size);
+void *scarce_calloc(size_t count, size_t size);
+void *scarce_realloc(void *memory, size_t size);
+
+void *scarce_malloc(size_t size)
+{
+    return is_refused() ? NULL : malloc(size);
+}
+
+void *scarce_calloc(size_t count, size_t size)
+{
+    return is_refused() ? NULL : calloc(count, size);
+}
+
+void *scarce_realloc(void *before, size_t size)
+{
+    return is_refused() ? NULL : realloc(before, size);
+}
+
+static void wrong(const char *what)
+{
+    if (stage.wrong == NULL)
+        stage.wrong = what;
+}
+
+/* So many faults have been met. */
+static bool is_met(void)
+{
+    return (stage.disk.fail_at != 0 && stage.disk.calls >= stage.disk.fail_at) ||
+           (memory.refused_at != 0 && memory.requests >= memory.refused_at);
+}
+
+static void act(struct actor *actor, deed *what)
+{
+    bool before = is_met();
+    what(&stage, actor);
+    results[actor->result]++;
+    if (actor->result == LOG_OK)
+        return;
+    failures++;
+    stage_doubt(&stage);
+    if (before && !stage.disk.for_good && !memory.for_good)
+        wrong("one call failed, and later something else did not work");
+    if (!is_met())
+        wrong("something failed, and no call had");
+}
+
+/* The disk works again: all of them go on, and see the same, also after a boot. */
+static void judge(void)
+{
+    stage.disk.fail_at = memory.refused_at = 0;
+    stage.disk.for_good = memory.for_good = false;
+    for (unsigned i = 0; i < ACTORS && stage.wrong == NULL; i++) {
+        deed_put_told(&stage, &stage.actors[i]);
+        if (stage.actors[i].result != LOG_OK)
+            wrong("it does not go on");
+        (void)stage_agrees(&stage, &stage.actors[(i + 1) % ACTORS]);
+    }
+    for (unsigned boots = 0; boots < 2 && stage.wrong == NULL; boots++) {
+        stage_boot(&stage);
+        if (fake_disk_open_files(&stage.disk) != 0)
+            wrong("a file was left open");
+        (void)stage_agrees(&stage, &stage.actors[boots]);
+    }
+}
+
+/* False when there are no so many calls. */
+static bool play(unsigned call, int error, bool for_good, bool refused)
+{
+    stage_begin(&stage);
+    memory.requests = 0;
+    if (refused)
+        memory.refused_at = call;
+    else
+        stage.disk.fail_at = call;
+    stage.disk.error = error;
+    stage.disk.for_good = for_good && !refused;
+    memory.for_good = for_good && refused;
+    for (size_t i = 0; i < sizeof plan / sizeof *plan && stage.wrong == NULL; i++)
+        act(&stage.actors[plan[i].actor], plan[i].deed);
+    bool reached = is_met();
+    judge();
+    stage_end(&stage);
+    return reached;
+}
+
+static unsigned number;
+static int status;
+
+static void report(const char *what, bool good, unsigned call)
+{
+    printf("%s %u - %s\n", good ? "ok" : "not ok", ++number, what);
+    if (!good) {
+        printf("# call %u: %s\n", call,
+               stage.wrong != NULL ? stage.wrong : "no end, or no failure");
+        status = 1;
+    }
+    stage.wrong = NULL;
+    (void)fflush(stdout);
+}
+
+static void fail_every_call(const char *name, int error, bool for_good, bool refused)
+{
+    char what[128];
+    unsigned call = 1;
+    failures = 0;
+    while (play(call, error, for_good, refused) && stage.wrong == NULL && call < CALLS_MOST)
+        call++;
+    bool good = stage.wrong == NULL && call > 1 && call < CALLS_MOST &&
+                (failures > 0) == (error != 0 || refused);
+    (void)snprintf(what, sizeof what, "%s%s at each of %u calls: %u deeds failed", name,
+                   for_good ? ", for good," : "", call - 1, failures);
+    report(what, good, call);
+}
+
+/* Only what is urgent gets through, and there is room for some of it. */
+static void fill_disk(void)
+{
+    char what[128];
+    struct actor *one = &stage.actors[0], *two = &stage.actors[1], *late = &stage.actors[2];
+    stage_begin(&stage);
+    deed_open(&stage, one);
+    deed_put_told(&stage, two);
+    stage.disk.full = true;
+    unsigned puts = 0, releases = 0;
+    while (puts < 60 && one->result == LOG_OK) {
+        deed_put_told(&stage, one);
+        puts++;
+    }
+    if (one->result != LOG_FULL)
+        wrong("a full disk is not noticed");
+    for (; releases < KIT_RESERVE / 80 && stage.wrong == NULL; releases++) {
+        struct actor *actor = releases % 2 == 0 ? two : late;
+        deed_release(&stage, actor);
+        if (actor->result != LOG_OK)
+            wrong("what is urgent does not get through");
+        deed_put_told(&stage, one);
+        if (one->result != LOG_FULL)
+            wrong("what is not urgent takes the reserve");
+        deed_ask(&stage, late);
+        if (late->result != LOG_OK)
+            wrong("it cannot be read");
+    }
+    deed_tend(&stage, two);
+    stage.disk.full = false;
+    judge();
+    stage_end(&stage);
+    (void)snprintf(what, sizeof what, "full disk after %u puts: %u releases get through", puts,
+                   releases);
+    report(what, stage.wrong == NULL, 0);
+}
+
+int main(void)
+{
+    static const struct {
+        int error;
+        const char *name;
+    } errors[] = {
+        {EIO, "EIO"},       {ENOSPC, "ENOSPC"}, {EDQUOT, "EDQUOT"},           {EMFILE, "EMFILE"},
+        {ENFILE, "ENFILE"}, {ENOMEM, "ENOMEM"}, {0, "a short read or write"},
+    };
+    for (unsigned way = 0; way < 2 * sizeof errors / sizeof *errors; way++)
+        fail_every_call(errors[way / 2].name, errors[way / 2].error, way % 2 != 0, false);
+    fail_every_call("no memory", 0, /* for_good= */ false, /* refused= */ true);
+    fail_every_call("no memory", 0, /* for_good= */ true, /* refused= */ true);
+    fill_disk();
+    for (unsigned i = 0; i <= LOG_IO; i++)
+        if (results[i] > 0)
+            printf("# %u times %s\n", results[i], result_names[i]);
+    printf("1..%u\n", number);
+    return status;
+}
