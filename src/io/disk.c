@@ -155,30 +155,28 @@ static int64_t read_some(void *owner, int file, void *bytes, size_t length, uint
 }
 
 /* The one that lasts over several writes. */
-static _Thread_local struct {
-    bool lasts, raised;
-    struct hush hush;
-} many;
+static _Thread_local bool many_last, many_raised;
+static _Thread_local struct hush many_hush;
 
 static void begin_writes(void *owner)
 {
     (void)owner;
-    many.lasts = true;
-    many.raised = false;
-    hush_begin(&many.hush, SIGXFSZ);
+    many_last = true;
+    many_raised = false;
+    hush_begin(&many_hush, SIGXFSZ);
 }
 
 static void end_writes(void *owner)
 {
     (void)owner;
-    hush_end(&many.hush, many.raised);
-    many.lasts = false;
+    hush_end(&many_hush, many_raised);
+    many_last = false;
 }
 
 static int64_t write_some(void *owner, int file, const void *bytes, size_t length, uint64_t offset)
 {
     struct hush hush;
-    bool alone = !many.lasts;
+    bool alone = !many_last;
     if (is_forked(owner))
         return -EOWNERDEAD;
     if (alone)
@@ -187,7 +185,7 @@ static int64_t write_some(void *owner, int file, const void *bytes, size_t lengt
     bool raised = count < 0 && errno == EFBIG;
     if (alone)
         hush_end(&hush, raised);
-    many.raised = many.raised || raised;
+    many_raised = many_raised || raised;
     return count < 0 ? -errno : count;
 }
 
