@@ -225,22 +225,23 @@ static void throw_away(const struct log *log, const char *suffix)
         disk->close(disk->owner, file);
 }
 
-/* All but the last rest is copied and synced; later rounds have little to do. */
+/* All but the last rest is copied and synced; later rounds have little to do. The index, which can
+ * be large, is written after the first one, for what comes meanwhile would be left to finish(). */
 static enum log_result prepare(struct log *log, struct copying *copying, int64_t patience_ms)
 {
+    struct log_file *next = &copying->next;
     enum log_result result = LOG_OK;
     for (int round = 0; result == LOG_OK && round < ROUNDS; round++) {
-        uint64_t before = copying->next.end;
+        uint64_t before = next->end;
         result = copy_bulk(log, copying, patience_ms);
-        if (round > 0 && copying->next.end == before)
+        if (round > 0 && next->end == before)
             break;
         if (result == LOG_OK)
-            result = complete(log, &copying->next);
+            result = complete(log, next);
+        if (result == LOG_OK && round == 0)
+            result = log_failed(log, "make an index",
+                                slots_save(&next->slots, ".index.new", next->header.generation));
     }
-    struct log_file *next = &copying->next;
-    if (result == LOG_OK)
-        result = log_failed(log, "make an index",
-                            slots_save(&next->slots, ".index.new", next->header.generation));
     return result;
 }
 
