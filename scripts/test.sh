@@ -31,7 +31,7 @@ file-8   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes
 kills    | sim     | build/sim/tests/kill_processes --rounds 200 | .. 2000
 kills-as | asan    | build/asan/tests/kill_processes --rounds 30 | =
 stops    | sim     | build/sim/tests/stop_in_lock --rounds 5 | .. 50
-history  | sim     | build/sim/tests/live_histories --rounds 100 | .. 1000
+history  | sim     | build/sim/tests/live_histories --rounds 100 | .. 1100
 waiters  | sim     | build/sim/tests/hundred_waiters --rounds 2 | .. 10
 power    | sim     | build/sim/tests/power_loss --every 97   | .. 7
 damage   | asan    | build/asan/tests/damage                 | =
