@@ -187,7 +187,7 @@ static enum log_result copy_bulk(struct log *log, struct copying *copying, int64
             return LOG_REMOVED;
         if (tries > 0 && end - copying->reader.at < log->options.segment / 8)
             break;
-        result = log_sync_to(log, end, /* always= */ false, deadline_in(log, patience_ms));
+        result = log_sync_to(log, end, /* rest= */ 0, deadline_in(log, patience_ms));
         uint64_t recent = end > log->options.window ? end - log->options.window : 0;
         copying->reader.limit = end;
         if (result == LOG_OK)
@@ -288,7 +288,7 @@ enum log_result log_grow(struct log *log, uint64_t need, int64_t deadline_ms)
     if (due && result == LOG_OK)
         result = log_failed(log, "grow", log_file_fill(&log->now, ready, wanted));
     if (due && result == LOG_OK)
-        result = log_sync_to(log, end, /* always= */ true, deadline_ms);
+        result = log_sync_to(log, end, ready, deadline_ms);
     if (due && result == LOG_OK)
         log_raise(&log->shared->ready, log_word(number, wanted));
     log_unlock(log, LOCK_GROW);

@@ -70,9 +70,9 @@ bool log_is_poisoned(const struct log *log, uint64_t generation);
 uint64_t log_word(uint64_t generation, uint64_t offset);
 uint64_t log_offset(const struct log *log, const _Atomic uint64_t *word); /* 0: not of our file */
 void log_raise(_Atomic uint64_t *word, uint64_t value);                   /* never lowers it */
-/* Syncs our file up to `offset` at least, or exactly so far and also if somebody has (always); when
- * that fails, the generation is poisoned. */
-enum log_result log_sync_to(struct log *log, uint64_t offset, bool always, int64_t deadline_ms);
+/* Syncs our file up to `offset` at least; or, with a `rest` from which on there are only zeros,
+ * exactly so far, and also if somebody has. When that fails, the generation is poisoned. */
+enum log_result log_sync_to(struct log *log, uint64_t offset, uint64_t rest, int64_t deadline_ms);
 void log_publish(struct log *log); /* where we are, to everybody */
 void log_see(struct log *log);     /* all that our file has */
 
