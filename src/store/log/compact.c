@@ -189,7 +189,7 @@ static enum log_result copy_bulk(struct log *log, struct copying *copying, int64
             return LOG_REMOVED;
         if (tries > 0 && end - copying->reader.at < log->options.segment / 8)
             break;
-        result = log_sync_to(log, end, /* always= */ false, deadline_in(log, patience_ms));
+        result = log_sync_to(log, end, /* rest= */ 0, deadline_in(log, patience_ms));
         uint64_t recent = end > log->options.window ? end - log->options.window : 0;
         copying->reader.limit = end;
         if (result == LOG_OK)
@@ -309,7 +309,6 @@ enum log_result log_replace(struct log *log)
 
 enum log_result log_grow(struct log *log, uint64_t need, int64_t deadline_ms)
 {
-    uint64_t number = log->now.header.generation;
     enum log_result result = log_lock(log, LOCK_GROW, deadline_ms);
     if (result != LOG_OK)
         return result;
@@ -321,10 +320,10 @@ enum log_result log_grow(struct log *log, uint64_t need, int64_t deadline_ms)
         result = LOG_EXHAUSTED;
     if (due && result == LOG_OK)
         result = log_failed(log, "grow", log_file_fill(&log->now, ready, wanted));
+    log->growing = wanted;
     if (due && result == LOG_OK)
-        result = log_sync_to(log, end, /* always= */ true, deadline_ms);
-    if (due && result == LOG_OK)
-        log_raise(&log->shared->ready, log_word(number, wanted));
+        result = log_sync_to(log, end, ready, deadline_ms);
+    log->growing = 0;
     log_unlock(log, LOCK_GROW);
     return result;
 }
