@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIES_MOST = 8, ROUNDS = 3 };
+enum { TRIES_MOST = 8, ROUNDS = 3, SYNC_EACH = 4 << 20 };
 
 static uint64_t round_up(uint64_t number, uint64_t to)
 {
@@ -67,8 +67,20 @@ enum log_result log_create(struct log *log)
 /* From the file that counts into the next one. */
 struct copying {
     struct log_file next;
+    uint64_t synced; /* about, of the next one */
     struct log_reader reader;
 };
+
+/* Syncs now and then: others sync all the time, and each would wait for one that is long. */
+static int write_some(struct copying *copying)
+{
+    struct log_file *next = &copying->next;
+    int error = log_file_write(next);
+    if (error != 0 || next->written - copying->synced < SYNC_EACH)
+        return error;
+    copying->synced = next->written;
+    return next->disk->sync(next->disk->owner, next->file);
+}
 
 /* Copies what is worth it: what stands, and all from `recent` on. */
 static enum log_result copy(struct log *log, struct copying *copying, uint64_t recent)
@@ -85,7 +97,7 @@ static enum log_result copy(struct log *log, struct copying *copying, uint64_t r
         if (error == 0 && (record.key_length == 0 || !worth))
             continue;
         if (error == 0 && !log_file_fits(next, log_record_size(record.key_length, record.length)))
-            error = log_file_write(next);
+            error = write_some(copying);
         if (error == 0)
             error = log_file_find(next, record.key, record.key_length, &before);
         if (error != 0)
@@ -122,6 +134,7 @@ static enum log_result begin_copying(struct log *log, struct copying *copying, c
 {
     size_t live = 0;
     uint64_t *offsets = NULL, slots = log->options.slots;
+    copying->synced = 0;
     bool fine = log_file_init(&copying->next, log->options.disk);
     fine = log_reader_init(&copying->reader, &log->now, /* limit= */ 0) && fine;
     int error = fine ? slots_live(&log->now.slots, &offsets, &live) : -ENOMEM;
