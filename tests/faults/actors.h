@@ -59,6 +59,8 @@ deed deed_release; /* erases, urgently */
 deed deed_litter;  /* makes a compaction due */
 deed deed_ask;     /* reads all, and tells */
 deed deed_tend;
+deed deed_bad_sync;      /* puts; the last actor syncs, fails and dies of it */
+deed deed_bad_sync_told; /* … and then it syncs itself */
 
 /* Something failed: whatever nobody was told is in doubt. */
 void stage_doubt(struct stage *stage);

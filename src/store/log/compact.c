@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIES_MOST = 8, ROUNDS = 3 };
+enum { TRIES_MOST = 8, ROUNDS = 3, SYNC_EACH = 4 << 20 };
 
 static uint64_t round_up(uint64_t number, uint64_t to)
 {
@@ -67,8 +67,20 @@ enum log_result log_create(struct log *log)
 /* From the file that counts into the next one. */
 struct copying {
     struct log_file next;
+    uint64_t synced; /* about, of the next one */
     struct log_reader reader;
 };
+
+/* Syncs now and then: others sync all the time, and each would wait for one that is long. */
+static int write_some(struct copying *copying)
+{
+    struct log_file *next = &copying->next;
+    int error = log_file_write(next);
+    if (error != 0 || next->written - copying->synced < SYNC_EACH)
+        return error;
+    copying->synced = next->written;
+    return next->disk->sync(next->disk->owner, next->file);
+}
 
 /* Copies what is worth it: what stands, and all from `recent` on. */
 static enum log_result copy(struct log *log, struct copying *copying, uint64_t recent)
@@ -85,7 +97,7 @@ static enum log_result copy(struct log *log, struct copying *copying, uint64_t r
         if (error == 0 && (record.key_length == 0 || !worth))
             continue;
         if (error == 0 && !log_file_fits(next, log_record_size(record.key_length, record.length)))
-            error = log_file_write(next);
+            error = write_some(copying);
         if (error == 0)
             error = log_file_find(next, record.key, record.key_length, &before);
         if (error != 0)
@@ -122,6 +134,7 @@ static enum log_result begin_copying(struct log *log, struct copying *copying, c
 {
     size_t live = 0;
     uint64_t *offsets = NULL, slots = log->options.slots;
+    copying->synced = 0;
     bool fine = log_file_init(&copying->next, log->options.disk);
     fine = log_reader_init(&copying->reader, &log->now, /* limit= */ 0) && fine;
     int error = fine ? slots_live(&log->now.slots, &offsets, &live) : -ENOMEM;
@@ -189,7 +202,7 @@ static enum log_result copy_bulk(struct log *log, struct copying *copying, int64
             return LOG_REMOVED;
         if (tries > 0 && end - copying->reader.at < log->options.segment / 8)
             break;
-        result = log_sync_to(log, end, /* always= */ false, deadline_in(log, patience_ms));
+        result = log_sync_to(log, end, /* rest= */ 0, deadline_in(log, patience_ms));
         uint64_t recent = end > log->options.window ? end - log->options.window : 0;
         copying->reader.limit = end;
         if (result == LOG_OK)
@@ -225,22 +238,23 @@ static void throw_away(const struct log *log, const char *suffix)
         disk->close(disk->owner, file);
 }
 
-/* All but the last rest is copied and synced; later rounds have little to do. */
+/* All but the last rest is copied and synced; later rounds have little to do. The index, which can
+ * be large, is written after the first one, for what comes meanwhile would be left to finish(). */
 static enum log_result prepare(struct log *log, struct copying *copying, int64_t patience_ms)
 {
+    struct log_file *next = &copying->next;
     enum log_result result = LOG_OK;
     for (int round = 0; result == LOG_OK && round < ROUNDS; round++) {
-        uint64_t before = copying->next.end;
+        uint64_t before = next->end;
         result = copy_bulk(log, copying, patience_ms);
-        if (round > 0 && copying->next.end == before)
+        if (round > 0 && next->end == before)
             break;
         if (result == LOG_OK)
-            result = complete(log, &copying->next);
+            result = complete(log, next);
+        if (result == LOG_OK && round == 0)
+            result = log_failed(log, "make an index",
+                                slots_save(&next->slots, ".index.new", next->header.generation));
     }
-    struct log_file *next = &copying->next;
-    if (result == LOG_OK)
-        result = log_failed(log, "make an index",
-                            slots_save(&next->slots, ".index.new", next->header.generation));
     return result;
 }
 
@@ -308,7 +322,6 @@ enum log_result log_replace(struct log *log)
 
 enum log_result log_grow(struct log *log, uint64_t need, int64_t deadline_ms)
 {
-    uint64_t number = log->now.header.generation;
     enum log_result result = log_lock(log, LOCK_GROW, deadline_ms);
     if (result != LOG_OK)
         return result;
@@ -320,10 +333,10 @@ enum log_result log_grow(struct log *log, uint64_t need, int64_t deadline_ms)
         result = LOG_EXHAUSTED;
     if (due && result == LOG_OK)
         result = log_failed(log, "grow", log_file_fill(&log->now, ready, wanted));
+    log->growing = wanted;
     if (due && result == LOG_OK)
-        result = log_sync_to(log, end, /* always= */ true, deadline_ms);
-    if (due && result == LOG_OK)
-        log_raise(&log->shared->ready, log_word(number, wanted));
+        result = log_sync_to(log, end, ready, deadline_ms);
+    log->growing = 0;
     log_unlock(log, LOCK_GROW);
     return result;
 }
