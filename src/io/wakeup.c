@@ -23,7 +23,7 @@ enum {
     READS_MOST = 256
 }; /* for one call; more than a pipe can hold of what is passed over */
 
-static const char WAKE[] = ".wake-";
+static const char wake_mark[] = ".wake-";
 
 struct message {
     uint16_t length;
@@ -36,7 +36,7 @@ static void add_name(char *out, size_t size, const struct real_disk *disk, uint6
     struct text text;
     text_init(&text, out, size);
     text_add(&text, disk->name);
-    text_add(&text, WAKE);
+    text_add(&text, wake_mark);
     text_add_hex(&text, session);
     ASSERT(!text.cut);
 }
@@ -131,7 +131,7 @@ void wakeup_forget(const struct disk *disk, uint64_t session)
 static uint64_t session_in(const struct real_disk *disk, const char *name)
 {
     char own[NAME_MOST];
-    size_t length = strlen(disk->name) + strlen(WAKE);
+    size_t length = strlen(disk->name) + strlen(wake_mark);
     if (strlen(name) <= length)
         return 0;
     uint64_t session = strtoull(name + length, NULL, 16);
@@ -142,7 +142,7 @@ static uint64_t session_in(const struct real_disk *disk, const char *name)
 /* The others of the folder need not be remembered, and can be many. */
 static int may_be_ours(const struct dirent *entry)
 {
-    return strstr(entry->d_name, WAKE) != NULL;
+    return strstr(entry->d_name, wake_mark) != NULL;
 }
 
 void wakeup_sweep(const struct disk *disk, bool (*lives)(void *owner, uint64_t session),
