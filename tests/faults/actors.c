@@ -329,7 +329,7 @@ bool stage_agrees(struct stage *stage, struct actor *actor)
     return agrees(stage, &actor->process.table, actor->log, ACT_DONE);
 }
 
-bool stage_survives(struct stage *stage, struct fake_disk *image)
+bool stage_survives(struct stage *stage, struct fake_disk *image, bool clean)
 {
     enum log_result result;
     struct log *log = kit_open(&image->table, stage->boot + 1, &result, NULL);
@@ -337,6 +337,8 @@ bool stage_survives(struct stage *stage, struct fake_disk *image)
         wrong(stage, "it does not open after a loss");
         return false;
     }
+    if (clean && log_cuts(log) > 0)
+        wrong(stage, "something is left to be cut");
     bool fine = agrees(stage, &image->table, log, ACT_TOLD);
     log_close(&log);
     return fine;
