@@ -34,10 +34,14 @@ struct shared {
 
 static struct shared *share(void)
 {
-    void *page = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_ANONYMOUS, /* fd= */ -1, /* offset= */ 0);
+    int file = memfd_create("shared", MFD_CLOEXEC);
+    void *page = MAP_FAILED;
+    if (file >= 0 && ftruncate(file, sizeof(struct shared)) == 0)
+        page = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED, file,
+                    /* offset= */ 0);
     if (page == MAP_FAILED)
         rounds_fail("share", strerror(errno));
+    (void)close(file);
     return page;
 }
 

@@ -245,9 +245,9 @@ static enum log_result prepare(struct log *log, struct copying *copying, int64_t
     struct log_file *next = &copying->next;
     enum log_result result = LOG_OK;
     for (int round = 0; result == LOG_OK && round < ROUNDS; round++) {
-        uint64_t before = next->end;
+        uint64_t before = copying->next.end;
         result = copy_bulk(log, copying, patience_ms);
-        if (round > 0 && next->end == before)
+        if (round > 0 && copying->next.end == before)
             break;
         if (result == LOG_OK)
             result = complete(log, next);
