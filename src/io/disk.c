@@ -51,6 +51,21 @@ static int judge(const struct real_disk *disk, const struct stat *status)
     return folder_admits(&disk->folder, status) ? 0 : -EPERM;
 }
 
+/* Never asks for a file's times: whose were looked at, that gets new ones with its next write, to
+ * the nanosecond, and some file systems then write its inode with every sync. */
+static int look_at(int folder, const char *name, int flags, struct stat *out)
+{
+    struct statx status;
+    unsigned what = STATX_TYPE | STATX_MODE | STATX_NLINK | STATX_UID | STATX_GID;
+    if (statx(folder, name, flags, what, &status) != 0)
+        return -errno;
+    *out = (struct stat){.st_mode = status.stx_mode,
+                         .st_nlink = status.stx_nlink,
+                         .st_uid = status.stx_uid,
+                         .st_gid = status.stx_gid};
+    return 0;
+}
+
 /* −ENOENT also when the file lost its name meanwhile. */
 static int open_existing(struct real_disk *disk, const char *name)
 {
@@ -58,7 +73,9 @@ static int open_existing(struct real_disk *disk, const char *name)
     int file = descriptors_open(&disk->descriptors, disk->folder.file, name, O_RDWR, /* mode= */ 0);
     if (file < 0)
         return file;
-    int result = fstat(file, &status) != 0 ? -errno : judge(disk, &status);
+    int result = look_at(file, "", AT_EMPTY_PATH, &status);
+    if (result == 0)
+        result = judge(disk, &status);
     if (result == 0 && status.st_nlink == 0)
         result = -ENOENT;
     if (result == 0)
@@ -130,8 +147,7 @@ static void close_file(void *owner, int file)
     descriptors_close(&disk->descriptors, file);
 }
 
-/* Asks for nothing but one number: a file whose times somebody looked at gets new ones with its
- * next write, to the nanosecond, and some file systems then write its inode with every sync. */
+/* Nothing but one number, and not the times either. */
 static int ask(void *owner, int file, unsigned what, struct statx *out)
 {
     if (is_forked(owner))
@@ -329,8 +345,9 @@ struct real_disk *disk_inside(const struct disk *disk)
 static bool look_at_file(const struct real_disk *disk, const char *path, struct text *why)
 {
     struct stat status;
-    if (fstatat(disk->folder.file, disk->name, &status, AT_SYMLINK_NOFOLLOW) != 0)
-        return errno == ENOENT || route_refuse(why, path, "cannot look at the file", errno);
+    int error = look_at(disk->folder.file, disk->name, AT_SYMLINK_NOFOLLOW, &status);
+    if (error != 0)
+        return error == -ENOENT || route_refuse(why, path, "cannot look at the file", -error);
     switch (judge(disk, &status)) {
     case 0:
         return true;

@@ -25,6 +25,7 @@ struct errand {
     struct store_request request;
     store_done *done;
     void *caller;
+    struct news *spare; /* for the answer that memory is short */
 };
 
 /* An answer with copies of all it points to, or a notice: no `done`, only a key. */
@@ -74,6 +75,7 @@ static void forget(struct beside *beside, struct errand *errand)
         errand->before->next = errand->next;
     else
         beside->all = errand->next;
+    free(errand->spare);
     free(errand);
 }
 
@@ -126,8 +128,13 @@ static void answered(void *caller, const struct store_answer *answer)
 {
     struct errand *errand = caller;
     struct news *news = copy_of(answer);
-    if (news == NULL) /* then it never came, which its caller can bear */
-        return;
+    if (news == NULL && errand->spare == NULL)
+        return; /* it was told so already */
+    if (news == NULL) {
+        news = errand->spare;
+        errand->spare = NULL;
+        news->answer.more = answer->more;
+    }
     news->errand = errand;
     tell(errand->beside, news);
 }
@@ -249,15 +256,19 @@ void beside_submit(struct beside *beside, const struct store_request *request, s
                    void *caller)
 {
     ASSERT(beside->magic == BESIDE_MAGIC);
+    static const struct store_answer short_of_memory = {
+        .result = ANSWER_TROUBLE, .now_ms = TIME_UNKNOWN, .why = "memory is short"};
     struct errand *errand = malloc(sizeof *errand);
+    struct news *spare = copy_of(&short_of_memory);
     bool taken = false;
     (void)pthread_mutex_lock(&beside->mutex);
-    if (errand != NULL && beside->errand_count < REQUESTS_MAX) {
+    if (errand != NULL && spare != NULL && beside->errand_count < REQUESTS_MAX) {
         *errand = (struct errand){.next = beside->all,
                                   .beside = beside,
                                   .request = *request,
                                   .done = done,
-                                  .caller = caller};
+                                  .caller = caller,
+                                  .spare = spare};
         if (beside->all != NULL)
             beside->all->before = errand;
         beside->all = errand;
@@ -272,6 +283,7 @@ void beside_submit(struct beside *beside, const struct store_request *request, s
     struct store_answer answer = {.result = ANSWER_TROUBLE,
                                   .now_ms = TIME_UNKNOWN,
                                   .why = "too many requests at once, or memory is short"};
+    free(spare);
     free(errand);
     done(caller, &answer);
 }

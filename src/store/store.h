@@ -43,7 +43,7 @@ enum store_verb {
     VERB_STORE_SWAP,    /* write the bytes under the condition */
     VERB_STORE_DELETE,  /* under the condition */
     VERB_STORE_LIST,    /* the keys that begin with `key`: one answer each, then one without more */
-    VERB_STORE_WATCH,   /* an answer for every change of such a key, for as long as it is open */
+    VERB_STORE_WATCH,   /* an answer for every change of such a key; trouble ends it */
     VERB_STORE_HISTORY, /* the changes of the key, newest first, as far as they are kept */
 };
 

@@ -145,6 +145,7 @@ static void open_first(const char *path)
     struct leases *leases = leases_open(path, SESSION, /* most= */ 1);
     (void)printf("  first open after a reboot %.2f s\n", rounds_seconds() - from);
     leases_close(&leases);
+    sync(); /* what the system still has to write would be in the way of what follows */
 }
 
 /* What a command costs that takes a key and gives it back. */

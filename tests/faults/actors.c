@@ -194,7 +194,7 @@ void deed_litter(struct stage *stage, struct actor *actor)
 void deed_tend(struct stage *stage, struct actor *actor)
 {
     if (open_log(stage, actor))
-        actor->result = kit_tend(&actor->process.table, actor->log);
+        actor->result = kit_tend(actor->log);
     tell(stage, actor);
 }
 
@@ -219,8 +219,28 @@ void stage_bury(struct stage *stage, struct actor *actor)
 {
     log_close(&actor->log);
     mortal_bury(&actor->process);
-    stage_doubt(stage);
     mortal_init(&actor->process, &stage->disk);
+}
+
+void deed_bad_sync(struct stage *stage, struct actor *actor)
+{
+    struct actor *last = &stage->actors[ACTORS - 1];
+    deed_put(stage, actor);
+    if (actor->result != LOG_OK || !open_log(stage, last))
+        return;
+    last->process.dies_of_sync = true;
+    stage->disk.fail_sync_at = stage->disk.syncs + 1;
+    deed_ask(stage, last);
+    stage->disk.fail_sync_at = 0;
+    last->process.dies_of_sync = false;
+    if (last->process.dead)
+        stage_bury(stage, last);
+}
+
+void deed_bad_sync_told(struct stage *stage, struct actor *actor)
+{
+    deed_bad_sync(stage, actor);
+    tell(stage, actor);
 }
 
 /* The last change of the key that is there for certain, at least in this state; −1: none. */

@@ -59,10 +59,12 @@ deed deed_release; /* erases, urgently */
 deed deed_litter;  /* makes a compaction due */
 deed deed_ask;     /* reads all, and tells */
 deed deed_tend;
+deed deed_bad_sync;      /* puts; the last actor syncs, fails and dies of it */
+deed deed_bad_sync_told; /* … and then it syncs itself */
 
 /* Something failed: whatever nobody was told is in doubt. */
 void stage_doubt(struct stage *stage);
-/* It died: whatever nobody was told is in doubt, as a sync may have been begun. */
+/* It died: what it had not ended is in doubt, what others did is not. */
 void stage_bury(struct stage *stage, struct actor *actor);
 /* Does the actor read what can be there? */
 bool stage_agrees(struct stage *stage, struct actor *actor);

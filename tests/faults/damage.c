@@ -99,7 +99,7 @@ static void write_log(bool all_synced)
     change(log, 0, "before the compaction");
     change(log, 1, "first");
     must(kit_litter(table, log));
-    must(kit_tend(table, log));
+    must(kit_tend(log));
     must(log_wants_tending(log) ? LOG_IO : LOG_OK);
     state_count = 0;
     states[0].values[1] = "first";

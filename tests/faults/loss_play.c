@@ -169,7 +169,7 @@ static void tend(struct player *player, unsigned process)
 {
     unsigned calls = player->disk.calls;
     const struct fake_file *before = fake_disk_file(&player->disk, "");
-    enum log_result result = kit_tend(&player->disk.table, player->logs[process]);
+    enum log_result result = kit_tend(player->logs[process]);
     if (result == LOG_OK)
         result = kit_sync(&player->disk.table, player->logs[process]);
     expect(player, result, calls);

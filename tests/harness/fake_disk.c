@@ -193,9 +193,11 @@ static void nothing(void *owner)
 static int sync_file(void *owner, int opened)
 {
     struct fake_disk *disk = owner;
-    bool failed = fails(disk);
-    (void)record(disk, failed ? FAKE_SYNC_FAILED : FAKE_SYNC, index_of(disk, opened));
-    return failed ? -disk->error : 0;
+    int error = fails(disk) ? -disk->error : 0;
+    if (++disk->syncs == disk->fail_sync_at)
+        error = -EIO;
+    (void)record(disk, error != 0 ? FAKE_SYNC_FAILED : FAKE_SYNC, index_of(disk, opened));
+    return error;
 }
 
 static int sync_folder(void *owner)
@@ -317,7 +319,7 @@ static int64_t wall_ms(void *owner)
 static bool is_never_synced(const char *suffix)
 {
     return strcmp(suffix, ".lock") == 0 || strcmp(suffix, ".index") == 0 ||
-           strcmp(suffix, ".index.new") == 0;
+           strcmp(suffix, ".index.new") == 0 || strcmp(suffix, ".index.mend") == 0;
 }
 
 void fake_disk_init(struct fake_disk *disk)

@@ -62,9 +62,9 @@ enum log_result kit_sync(const struct disk *disk, struct log *log)
     return log_sync(log, kit_deadline(disk));
 }
 
-enum log_result kit_tend(const struct disk *disk, struct log *log)
+enum log_result kit_tend(struct log *log)
 {
-    return log_tend(log, kit_deadline(disk));
+    return log_tend(log, KIT_PATIENCE_MS);
 }
 
 enum log_result kit_litter(const struct disk *disk, struct log *log)

@@ -33,7 +33,7 @@ enum log_result kit_put(const struct disk *disk, struct log *log, const char *ke
 enum log_result kit_append(struct log *log, const char *key, const char *value, bool urgent,
                            struct stamp *out_written);
 enum log_result kit_sync(const struct disk *disk, struct log *log);
-enum log_result kit_tend(const struct disk *disk, struct log *log);
+enum log_result kit_tend(struct log *log);
 /* Makes a compaction due, by keys that nobody else uses. */
 enum log_result kit_litter(const struct disk *disk, struct log *log);
 

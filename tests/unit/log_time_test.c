@@ -177,7 +177,7 @@ static void a_compaction_does_not_forget_the_time(void **state)
     assert_int_equal(log_open(&options, kit_deadline(disk), &one, &why), LOG_OK);
     fake.boot_ms += HOUR_MS;
     assert_int_equal(kit_litter(disk, one), LOG_OK);
-    assert_int_equal(kit_tend(disk, one), LOG_OK);
+    assert_int_equal(kit_tend(one), LOG_OK);
     assert_false(log_wants_tending(one));
     int64_t now_ms = log_now_ms(one);
     boot(KIT_MACHINE, 2, 99 * HOUR_MS);

@@ -79,8 +79,9 @@ enum log_result log_lock(struct log *log, enum log_lock which, int64_t deadline_
     _Atomic uint32_t *turn = log->shared != NULL ? &log->shared->turn[which] : NULL;
     int error = disk_lock(log->options.disk, log->lock_file, which, turn, deadline_ms);
     log->why[0] = '\0';
-    if (error == -ETIMEDOUT && turn != NULL)
-        explain(log, "it is process ", atomic_load(&log->shared->owner[which]), "");
+    uint32_t owner = turn != NULL ? atomic_load(&log->shared->owner[which]) : 0;
+    if (error == -ETIMEDOUT && owner != 0) /* else it has not said yet who it is */
+        explain(log, "it is process ", owner, "");
     if (error == 0 && turn != NULL)
         atomic_store(&log->shared->owner[which], (uint32_t)getpid());
     if (error == -ETIMEDOUT)
@@ -92,6 +93,8 @@ void log_unlock(struct log *log, enum log_lock which)
 {
     const struct disk *disk = log->options.disk;
     _Atomic uint32_t *turn = log->shared != NULL ? &log->shared->turn[which] : NULL;
+    if (turn != NULL)
+        atomic_store(&log->shared->owner[which], 0); /* nobody is blamed for the next one */
     if (which != LOCK_SYNC || turn == NULL) {
         disk_unlock(disk, log->lock_file, which, turn);
         return;
@@ -125,38 +128,45 @@ bool log_is_poisoned(const struct log *log, uint64_t generation)
     return atomic_load(&log->shared->poisoned) >= generation;
 }
 
-/* Somebody died in a sync, and nobody heard whether it failed: what it was about is written again,
- * if it can still be read. */
-static bool write_again(struct log *log)
+/* Somebody died in a sync, and nobody heard whether it failed: all that it can have been about is
+ * written again, up to `offset` at least, and zeros from `rest` on. */
+static bool write_again(struct log *log, uint64_t offset, uint64_t rest)
 {
     struct log_reader reader;
     struct log_record record;
     uint64_t synced = log_offset(log, &log->shared->synced);
     bool ours = atomic_load(&log->shared->generation) == log->now.header.generation;
-    uint64_t end = ours ? atomic_load(&log->shared->end) : log->now.written;
-    bool fine = log_reader_init(&reader, &log->now, end);
-    reader.at = synced != 0 ? synced : LOG_START;
-    while (fine && reader.at < reader.limit) {
-        uint64_t offset = reader.at;
-        fine = log_reader_next(&reader, &record) == LOG_READ_OK &&
-               disk_write(log->options.disk, log->now.file, record.key - LOG_HEAD,
-                          reader.at - offset, offset) == 0;
+    uint64_t end = ours ? atomic_load(&log->shared->end) : 0;
+    bool fine = log_reader_init(&reader, &log->now, end > offset ? end : offset);
+    uint64_t at = reader.at = synced != 0 ? synced : LOG_START;
+    while (fine && log_reader_next(&reader, &record) == LOG_READ_OK) {
+        fine = disk_write(log->options.disk, log->now.file, record.key - LOG_HEAD, reader.at - at,
+                          at) == 0;
+        at = reader.at;
     }
     log_reader_done(&reader);
-    return fine;
+    const struct disk *disk = log->options.disk;
+    if (rest == 0) /* somebody may be about to call it ready */
+        rest = log_offset(log, &log->shared->ready);
+    int64_t size = rest != 0 ? disk->size(disk->owner, log->now.file) : 0;
+    return fine && at >= offset && size >= 0 && log_file_fill(&log->now, rest, (uint64_t)size) == 0;
 }
 
 /* Under the sync lock. After a failure the system forgets what it could not write and says so
  * once: the next sync would succeed, and mean nothing. So nobody may sync this file again. */
-static void sync_once(struct log *log, uint64_t offset, bool exactly)
+static void sync_once(struct log *log, uint64_t offset, uint64_t rest)
 {
     struct log_shared *shared = log->shared;
     uint64_t number = log->now.header.generation;
     uint64_t revision = atomic_load(&shared->revision);
     uint64_t end = atomic_load(&shared->end);
     bool ours = atomic_load(&shared->generation) == number;
-    if (exactly || !ours || end < offset)
+    if (rest != 0 || !ours || end < offset)
         end = offset;
+    if (atomic_load(&shared->syncing) == number && !write_again(log, offset, rest)) {
+        log_raise(&shared->poisoned, number);
+        return;
+    }
     atomic_store(&shared->syncing, number);
     int error = log->options.disk->sync(log->options.disk->owner, log->now.file);
     if (error != 0) {
@@ -165,6 +175,8 @@ static void sync_once(struct log *log, uint64_t offset, bool exactly)
     } else {
         log_raise(&shared->synced, log_word(number, end));
         log_raise(&shared->ceiling, ours ? revision + LOG_AHEAD : 0);
+        if (log->growing != 0) /* before anybody else can think that it is not */
+            log_raise(&shared->ready, log_word(number, log->growing));
     }
     atomic_store(&shared->syncing, 0);
 }
@@ -179,8 +191,9 @@ static bool await_turn(struct log *log, uint32_t turn, int64_t deadline_ms)
     return true;
 }
 
-enum log_result log_sync_to(struct log *log, uint64_t offset, bool always, int64_t deadline_ms)
+enum log_result log_sync_to(struct log *log, uint64_t offset, uint64_t rest, int64_t deadline_ms)
 {
+    bool always = rest != 0;
     struct log_shared *shared = log->shared;
     uint64_t number = log->now.header.generation;
     for (;;) {
@@ -196,14 +209,20 @@ enum log_result log_sync_to(struct log *log, uint64_t offset, bool always, int64
             continue;
         if (result != LOG_OK)
             return result;
-        if (atomic_load(&shared->syncing) == number && !write_again(log))
-            log_raise(&shared->poisoned, number);
         covered = atomic_load(&shared->synced) >= log_word(number, offset);
         if (!log_is_poisoned(log, number) && (always || !covered))
-            sync_once(log, offset, always);
+            sync_once(log, offset, rest);
         always = false;
         log_unlock(log, LOCK_SYNC);
     }
+}
+
+int log_sync_folder(struct log *log, uint64_t generation)
+{
+    int error = log->options.disk->sync_folder(log->options.disk->owner);
+    if (error != 0)
+        log_raise(&log->shared->poisoned, generation);
+    return error;
 }
 
 void log_see(struct log *log)
@@ -215,7 +234,7 @@ enum log_result log_sync(struct log *log, int64_t deadline_ms)
 {
     uint64_t number = log->seen >> OFFSET_BITS;
     if (number == log->now.header.generation)
-        return log_sync_to(log, log->seen & LOG_OFFSET_MAX, /* always= */ false, deadline_ms);
+        return log_sync_to(log, log->seen & LOG_OFFSET_MAX, /* rest= */ 0, deadline_ms);
     /* Seen in an older file: a newer one that counts has all of it. */
     bool covered = atomic_load(&log->shared->synced) >= log->seen;
     return covered && !log_is_poisoned(log, number) ? LOG_OK : LOG_POISONED;
@@ -335,6 +354,7 @@ void log_publish(struct log *log)
     log->left_end = log->now.end;
     log->left_chain = log->now.chain;
     atomic_store(&shared->chain, log->now.chain);
+    atomic_store(&shared->last, log->now.last);
     atomic_store(&shared->used, log->now.slots.used);
     atomic_store(&shared->revision, log->revision);
     atomic_store(&shared->end, log->now.end);
@@ -405,6 +425,11 @@ uint64_t log_revision(const struct log *log)
     return log->revision;
 }
 
+uint64_t log_generation(const struct log *log)
+{
+    return log->now.header.generation;
+}
+
 int log_descriptor(const struct log *log)
 {
     return log->now.file;
@@ -428,8 +453,12 @@ enum log_result log_append(struct log *log, const char *key, uint64_t previous, 
     if (log->now.end + size + spare > record.file_length ||
         (previous == 0 && log->now.slots.used + log->now.pending_count >= slots - slots / 16))
         return LOG_FULL;
-    if (log->revision >= REVISION_MAX || log->revision >= atomic_load(&shared->ceiling))
+    if (log->revision >= REVISION_MAX)
         return LOG_EXHAUSTED;
+    if (log->revision >= atomic_load(&shared->ceiling)) {
+        explain(log, "a sync is awaited by ", LOG_AHEAD, " changes");
+        return LOG_LOCKED;
+    }
     enum log_result result = log_file_fits(&log->now, size) ? LOG_OK : commit(log);
     if (result != LOG_OK)
         return result;
@@ -472,8 +501,13 @@ int log_session_keep(const struct log *log, uint64_t session)
     return session_keep(log->options.disk, ".lock", session);
 }
 
-bool log_read_all(const struct log *log, struct log_reader *out)
+uint64_t log_seen(const struct log *log)
 {
     bool ours = log->seen >> OFFSET_BITS == log->now.header.generation;
-    return log_reader_init(out, &log->now, ours ? log->seen & LOG_OFFSET_MAX : 0);
+    return ours ? log->seen & LOG_OFFSET_MAX : 0;
+}
+
+bool log_read_all(const struct log *log, struct log_reader *out)
+{
+    return log_reader_init(out, &log->now, log_seen(log));
 }
