@@ -71,8 +71,8 @@ struct fake_disk {
     bool for_good, short_writes; /* … every write is short */
     int error;
     unsigned syncs, fail_sync_at; /* likewise, of syncs alone, with EIO */
-    bool full;           /* no file grows any more: ENOSPC */
-    uint64_t size_limit; /* … beyond this; 0: as it likes */
+    bool full;                    /* no file grows any more: ENOSPC */
+    uint64_t size_limit;          /* … beyond this; 0: as it likes */
     bool recording;
     struct fake_event events[FAKE_EVENTS];
 };

@@ -150,7 +150,7 @@ static enum log_result begin_copying(struct log *log, struct copying *copying, c
     if (result != LOG_OK)
         end_copying(copying);
     else if (home != NULL)
-        log_file_add_home(&copying->next, home, latest, /* length= */ 0);
+        log_file_add_home(&copying->next, home, latest, /* file_length= */ 0);
     return result;
 }
 
@@ -314,7 +314,7 @@ enum log_result log_replace(struct log *log)
     if (result == LOG_OK)
         result = log_failed(log, "replace the log", disk->rename(disk->owner, ".mend", ""));
     end_copying(&copying);
-    enum log_reading reading;
+    enum log_reading reading = LOG_READ_OK;
     if (result == LOG_OK)
         result = log_failed(log, "open", log_file_open(&log->now, &reading));
     return result == LOG_OK && reading != LOG_READ_OK ? LOG_REMOVED : result;
@@ -346,7 +346,8 @@ bool log_wants_tending(const struct log *log)
     const struct log_shared *shared = log->shared;
     uint64_t end = atomic_load(&shared->end), tail = atomic_load(&shared->tail);
     uint64_t most = tail > log->options.segment ? tail : log->options.segment;
-    bool full = atomic_load(&shared->used) > log->now.header.slots / 4 * 3;
+    uint64_t slots = log->now.header.slots;
+    bool full = atomic_load(&shared->used) > slots / 4 * 3;
     bool short_of_room = (atomic_load(&shared->ready) & LOG_OFFSET_MAX) <
                          end + log->options.reserve + log->options.segment / 4;
     return atomic_load(&shared->generation) == log->now.header.generation &&
