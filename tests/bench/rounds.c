@@ -107,11 +107,3 @@ _Noreturn void rounds_fail(const char *what, const char *why)
     (void)fprintf(stderr, "bench: %s: %s\n", what, why);
     exit(1);
 }
-
-void *rounds_memory(size_t size)
-{
-    void *memory = calloc(1, size);
-    if (memory == NULL)
-        rounds_fail("memory", "it is short");
-    return memory;
-}
