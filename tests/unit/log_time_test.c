@@ -14,7 +14,9 @@
 
 #include <cmocka.h>
 
-enum { HOUR_MS = 3600 * 1000, OTHER_MACHINE = 8 };
+enum { OTHER_MACHINE = 8 };
+
+static const int64_t HOUR_MS = INT64_C(3600) * 1000;
 
 static struct fake_disk fake;
 static const struct disk *const disk = &fake.table;
@@ -80,7 +82,7 @@ static void within_a_boot_the_time_of_day_says_nothing(void **state)
     put("1");
     fake.boot_ms += 7;
     for (int step = -1; step <= 1; step++) {
-        fake.wall_ms = (100 + step) * (int64_t)HOUR_MS;
+        fake.wall_ms = (100 + step) * HOUR_MS;
         open_at(KIT_MACHINE, 1);
         assert_int_equal(log_now_ms(one), 100 * HOUR_MS + 7);
         assert_true(log_foreign_before(one) == 0);
@@ -198,7 +200,7 @@ static void nor_does_a_file_made_after_a_failed_sync(void **state)
     assert_int_equal(kit_sync(disk, one), LOG_POISONED);
     assert_true(kit_stands(disk, one, "a", NULL) || kit_stands(disk, one, "a", "1"));
     boot(KIT_MACHINE, 3, 99 * HOUR_MS);
-    assert_true(log_now_ms(one) >= 105 * (int64_t)HOUR_MS);
+    assert_true(log_now_ms(one) >= 105 * HOUR_MS);
 }
 
 #define CASE(function) cmocka_unit_test_setup_teardown(function, begin, end)
