@@ -354,13 +354,10 @@ bool log_wants_tending(const struct log *log)
            (end - tail > most || full || short_of_room);
 }
 
-/* Waits no longer than that for somebody else who does it. */
-static enum log_result compact_once(struct log *log, int64_t until_ms, int64_t patience_ms)
+/* With the lock of compactions, which it lets go. */
+static enum log_result compact_once(struct log *log, int64_t patience_ms)
 {
-    enum log_result result = log_lock(log, LOCK_COMPACT, until_ms);
-    if (result != LOG_OK)
-        return result;
-    result = log_begin(log, /* need= */ 0, deadline_in(log, patience_ms));
+    enum log_result result = log_begin(log, /* need= */ 0, deadline_in(log, patience_ms));
     if (result == LOG_OK) {
         (void)log_end(log);
         if (log_wants_tending(log))
@@ -372,8 +369,11 @@ static enum log_result compact_once(struct log *log, int64_t until_ms, int64_t p
 
 enum log_result log_widen(struct log *log, int64_t deadline_ms)
 {
+    enum log_result result = log_lock(log, LOCK_COMPACT, deadline_ms);
+    if (result != LOG_OK)
+        return result;
     int64_t patience_ms = deadline_ms - deadline_in(log, /* patience_ms= */ 0);
-    return compact_once(log, deadline_ms, patience_ms > 0 ? patience_ms : 0);
+    return compact_once(log, patience_ms > 0 ? patience_ms : 0);
 }
 
 enum log_result log_tend(struct log *log, int64_t patience_ms)
@@ -385,6 +385,8 @@ enum log_result log_tend(struct log *log, int64_t patience_ms)
     (void)log_end(log);
     if (!log_wants_tending(log))
         return LOG_OK;
-    result = compact_once(log, /* until_ms= */ 0, patience_ms);
-    return result == LOG_LOCKED ? LOG_OK : result;
+    result = log_lock(log, LOCK_COMPACT, /* deadline_ms= */ 0);
+    if (result == LOG_LOCKED)
+        return LOG_OK; /* somebody else does it */
+    return result == LOG_OK ? compact_once(log, patience_ms) : result;
 }
