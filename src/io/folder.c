@@ -68,8 +68,14 @@ static bool trust_owner(const struct stat *status, const char *path, struct text
     bool open_to_all = (status->st_mode & S_IWOTH) != 0;
     bool sticky = (status->st_mode & S_ISVTX) != 0;
     uid_t self = geteuid();
+    bool open_to_group = (status->st_mode & S_IWGRP) != 0 && !is_shared(status);
     if (open_to_all && !sticky)
         return route_refuse(why, path, "everybody may write to the folder; use one of your own",
+                            /* error= */ 0);
+    if (open_to_group && !sticky)
+        return route_refuse(why, path,
+                            "the group may write to the folder; take that right away, or make the "
+                            "folder setgid to share the store with it",
                             /* error= */ 0);
     if (status->st_uid != 0 && status->st_uid != self &&
         (!is_shared(status) || open_to_all || self == 0))

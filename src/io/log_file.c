@@ -81,13 +81,14 @@ int log_file_open(struct log_file *file, enum log_reading *out_reading)
     return 0;
 }
 
-int log_file_make(struct log_file *file, const struct log_header *header)
+int log_file_make(struct log_file *file, const char *suffix, const struct log_header *header)
 {
     close_both(file);
     file->end = 0;
     file->header = *header;
     log_file_seek(file, LOG_START, header->generation);
-    file->file = file->disk->open(file->disk->owner, ".new", DISK_EMPTY);
+    file->last = 0;
+    file->file = file->disk->open(file->disk->owner, suffix, DISK_EMPTY);
     return file->file < 0 ? file->file : slots_build(&file->slots, header->slots);
 }
 
@@ -131,6 +132,7 @@ void log_file_add(struct log_file *file, struct log_record *record)
                           .offset = file->end,
                           .previous = record->previous,
                           .live = record->type == LOG_PUT};
+    file->last = file->end;
     file->end += size;
     file->chain = record->checksum;
 }

@@ -21,6 +21,7 @@ struct log_file {
     struct log_header header;
     struct slots slots;
     uint64_t end, chain; /* with what is collected */
+    uint64_t last;       /* where the record is that has the chain's checksum, or 0 */
     uint64_t written;    /* up to here it is in the file */
     uint64_t kept;       /* from here on it is in the buffer, too */
     uint64_t bad_at;
@@ -37,7 +38,7 @@ void log_file_done(struct log_file *file);
 /* The file that counts, without its index; LOG_READ_OK, FOREIGN or NEWER come with 0. */
 int log_file_open(struct log_file *file, enum log_reading *out_reading);
 /* A new one with this header, beside it. */
-int log_file_make(struct log_file *file, const struct log_header *header);
+int log_file_make(struct log_file *file, const char *suffix, const struct log_header *header);
 /* Goes on at this place, with nothing collected. */
 void log_file_seek(struct log_file *file, uint64_t end, uint64_t chain);
 int log_file_fill(struct log_file *file, uint64_t from, uint64_t end); /* with zeros */

@@ -150,11 +150,11 @@ struct slots_probe slots_probe(const struct slots *slots, uint64_t hash)
         .hash = hash, .number = hash - 1, .left = slots->count, .line = UINT64_MAX};
 }
 
-/* The next slot's value, 0 at an empty one; −ENOSPC when all were seen. */
+/* The next slot's value, 0 at an empty one; −ENOBUFS when all were seen. */
 static int next_value(const struct slots *slots, struct slots_probe *probe, uint64_t *out)
 {
     if (probe->left == 0)
-        return -ENOSPC;
+        return -ENOBUFS;
     probe->left--;
     probe->number = (probe->number + 1) & (slots->count - 1);
     uint64_t line = probe->number / SLOTS_LINE;
@@ -194,16 +194,17 @@ int slots_set(struct slots *slots, const struct slot *slot)
     return write_value(slots, probe.number, value);
 }
 
-bool slots_has(const struct slots *slots, uint64_t hash, uint64_t offset)
+int slots_has(const struct slots *slots, uint64_t hash, uint64_t offset, bool *out)
 {
     uint64_t found = 1, wanted = (hash & TAG) | LIVE | offset;
     struct slots as_it_is = *slots;
     as_it_is.known = NULL;
     struct slots_probe probe = slots_probe(&as_it_is, hash);
-    while (found != 0 && found != wanted)
-        if (next_value(&as_it_is, &probe, &found) != 0)
-            return true; /* rather one too many */
-    return found == wanted;
+    int error = 0;
+    while (error == 0 && found != 0 && found != wanted)
+        error = next_value(&as_it_is, &probe, &found);
+    *out = error == 0 && found == wanted;
+    return error == -ENOBUFS ? 0 : error; /* all were seen */
 }
 
 /* Adds what stands in a part of the table. */

@@ -42,10 +42,10 @@ int slots_open(struct slots *slots, const char *suffix, uint64_t mark, uint32_t 
 /* Somebody else may have changed the table since we last looked. */
 void slots_forget(struct slots *slots);
 
-/* −ENOSPC when there is no empty one left. Setting the same slot again changes nothing. */
+/* −ENOBUFS when there is no empty one left. Setting the same slot again changes nothing. */
 int slots_set(struct slots *slots, const struct slot *slot);
 /* Is that what stands? Looks at the file, also while others change it. */
-bool slots_has(const struct slots *slots, uint64_t hash, uint64_t offset);
+int slots_has(const struct slots *slots, uint64_t hash, uint64_t offset, bool *out);
 /* All that stands, likewise; the caller frees it. */
 int slots_live(const struct slots *slots, uint64_t **out_offsets, size_t *out_count);
 

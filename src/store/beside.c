@@ -25,6 +25,7 @@ struct errand {
     struct store_request request;
     store_done *done;
     void *caller;
+    struct news *spare; /* for the answer that memory is short */
 };
 
 /* An answer with copies of all it points to, or a notice: no `done`, only a key. */
@@ -65,7 +66,13 @@ static void quiet(int bell)
     }
 }
 
-/* Under the mutex, or when nobody else is left. */
+static void free_errand(struct errand *errand)
+{
+    free(errand->spare);
+    free(errand);
+}
+
+/* Under the mutex. */
 static void forget(struct beside *beside, struct errand *errand)
 {
     if (errand->next != NULL)
@@ -74,7 +81,7 @@ static void forget(struct beside *beside, struct errand *errand)
         errand->before->next = errand->next;
     else
         beside->all = errand->next;
-    free(errand);
+    free_errand(errand);
 }
 
 /* In the thread. Somebody who does not listen holds up the store, not the memory. */
@@ -107,7 +114,8 @@ static struct news *copy_of(const struct store_answer *answer)
     size_t dead = answer->dead_count * sizeof *answer->dead_sessions;
     size_t ended = answer->ended_count * sizeof *answer->ended_tokens;
     size_t length = answer->present ? answer->length : 0;
-    struct news *news = malloc(sizeof *news + key + why + dead + ended + length + 5 * 8);
+    struct news *news =
+        malloc(sizeof *news + key + why + dead + ended + length + 5 * sizeof(uint64_t));
     if (news == NULL)
         return NULL;
     char *at = news->bytes;
@@ -126,8 +134,13 @@ static void answered(void *caller, const struct store_answer *answer)
 {
     struct errand *errand = caller;
     struct news *news = copy_of(answer);
-    if (news == NULL) /* then it never came, which its caller can bear */
-        return;
+    if (news == NULL && errand->spare == NULL)
+        return; /* it was told so already */
+    if (news == NULL) {
+        news = errand->spare;
+        errand->spare = NULL;
+        news->answer.more = answer->more;
+    }
     news->errand = errand;
     tell(errand->beside, news);
 }
@@ -238,8 +251,11 @@ void beside_free(struct beside **beside_pointer)
         beside->first = news->next;
         free(news);
     }
-    while (beside->all != NULL)
-        forget(beside, beside->all);
+    while (beside->all != NULL) {
+        struct errand *errand = beside->all;
+        beside->all = errand->next;
+        free_errand(errand);
+    }
     beside->magic = 0;
     free_all(beside);
     *beside_pointer = NULL;
@@ -249,15 +265,19 @@ void beside_submit(struct beside *beside, const struct store_request *request, s
                    void *caller)
 {
     ASSERT(beside->magic == BESIDE_MAGIC);
+    static const struct store_answer short_of_memory = {
+        .result = ANSWER_TROUBLE, .now_ms = TIME_UNKNOWN, .why = "memory is short"};
     struct errand *errand = malloc(sizeof *errand);
+    struct news *spare = copy_of(&short_of_memory);
     bool taken = false;
     (void)pthread_mutex_lock(&beside->mutex);
-    if (errand != NULL && beside->errand_count < REQUESTS_MAX) {
+    if (errand != NULL && spare != NULL && beside->errand_count < REQUESTS_MAX) {
         *errand = (struct errand){.next = beside->all,
                                   .beside = beside,
                                   .request = *request,
                                   .done = done,
-                                  .caller = caller};
+                                  .caller = caller,
+                                  .spare = spare};
         if (beside->all != NULL)
             beside->all->before = errand;
         beside->all = errand;
@@ -272,6 +292,7 @@ void beside_submit(struct beside *beside, const struct store_request *request, s
     struct store_answer answer = {.result = ANSWER_TROUBLE,
                                   .now_ms = TIME_UNKNOWN,
                                   .why = "too many requests at once, or memory is short"};
+    free(spare);
     free(errand);
     done(caller, &answer);
 }

@@ -43,7 +43,7 @@ enum store_verb {
     VERB_STORE_SWAP,    /* write the bytes under the condition */
     VERB_STORE_DELETE,  /* under the condition */
     VERB_STORE_LIST,    /* the keys that begin with `key`: one answer each, then one without more */
-    VERB_STORE_WATCH,   /* an answer for every change of such a key, for as long as it is open */
+    VERB_STORE_WATCH,   /* an answer for every change of such a key; trouble ends it */
     VERB_STORE_HISTORY, /* the changes of the key, newest first, as far as they are kept */
 };
 
@@ -70,7 +70,7 @@ struct store_answer {
     struct stamp written; /* by which write: resolves the marks inside the bytes */
     int64_t now_ms;       /* the store's clock at the answer, or TIME_UNKNOWN */
     const char *key;      /* list, watch */
-    const char *bytes;    /* valid until the callback returns, as all that follows */
+    const char *bytes;    /* valid until the callback returns or submits, as all that follows */
     size_t length;
     /* What the store knows beside the record: processes that ended, leases and spans that are over.
      */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The written form of the embedded store's log. Pure: bytes in, what they say out; whether a bad
- * spot is a torn tail or damage is decided by who reads the file (store/file/recover.c).
+ * spot is a torn tail or damage is decided by who reads the file (store/log/recover.c).
  *
  * file    header sector, zeros up to LOG_START, records, zeros up to the end
  * header  magic, version, generation, the host and boot that made it, the length that the file had

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See log_home.h; the reasons are in docs/guarantees.md ("Time"). */
+/* See log_home.h; the reasons are in docs/file-store.md ("Time"). */
 #include "wire/log_home.h"
 
 #include <string.h>

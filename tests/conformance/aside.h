@@ -6,6 +6,6 @@
 #include "store/store.h"
 
 /* One at a time. */
-const struct store_driver *aside_driver(const struct store_driver *inner);
+const struct store_driver *aside_driver(const struct store_driver *driver);
 
 #endif

@@ -2,7 +2,7 @@
 /* See chair.h. */
 #include "chair.h"
 
-#include "clock.h"
+#include "nature.h"
 
 #include "base/check.h"
 

@@ -48,10 +48,10 @@ static enum fault fault_on;
 static struct record record;
 
 static const struct {
-    const char *name, *words;
+    const char *name, *where, *words;
     unsigned needs;
-} faults[] = {{"NONE", "", 0},
-#define FAULT_ROW(name, needs, words) {#name, words, needs},
+} faults[] = {{"NONE", "", "", 0},
+#define FAULT_ROW(name, where, needs, words) {#name, where, words, needs},
               FAULT_LIST(FAULT_ROW)
 #undef FAULT_ROW
 };
@@ -64,6 +64,11 @@ const char *fault_name(enum fault fault)
 const char *fault_words(enum fault fault)
 {
     return faults[fault].words;
+}
+
+const char *fault_where(enum fault fault)
+{
+    return faults[fault].where;
 }
 
 unsigned fault_needs(enum fault fault)
@@ -440,11 +445,12 @@ static void close_plant(void *state)
 const struct store_driver *plant_fault(const struct store_driver *driver, enum fault fault)
 {
     static struct store_driver planted;
+    unsigned unclaimed = fault == FAULT_CLAIMS_LESS ? STORE_TIME : 0;
     bool steps = driver->step != NULL || fault == FAULT_NO_OWN_OUTCOME;
     inner = driver;
     fault_on = fault;
     planted = (struct store_driver){.scheme = driver->scheme,
-                                    .capabilities = driver->capabilities,
+                                    .capabilities = driver->capabilities & ~unclaimed,
                                     .state_size = sizeof(struct plant),
                                     .open = open_plant,
                                     .close = close_plant,

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -93,8 +92,9 @@ static void forget_others(void)
 static void start_process(struct seat *seat)
 {
     int lines[2];
-    ASSERT(fflush(stdout) == 0);
-    ASSERT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, lines) == 0);
+    (void)fflush(stdout); /* or the child would say it again */
+    int error = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, lines);
+    ASSERT(error == 0);
     pid_t suite = getpid(), process = fork();
     ASSERT(process >= 0);
     if (process == 0) {
@@ -221,21 +221,20 @@ void seat_close(unsigned seat)
 
 void seat_open(unsigned seat)
 {
-    uint64_t session = 0;
-    ASSERT(getrandom(&session, sizeof session, 0) == sizeof session);
-    seat_at(seat)->session = session | 1;
-    (void)obtain(seat, CHAIR_OPEN, session | 1, 0);
+    uint64_t session = suite_random() | 1;
+    seat_at(seat)->session = session;
+    (void)obtain(seat, CHAIR_OPEN, session, 0);
 }
 
-void seat_kill(unsigned number)
+void seat_kill(unsigned seat)
 {
-    struct seat *seat = seat_at(number);
-    if (seat->process == 0)
+    struct seat *killed = seat_at(seat);
+    if (killed->process == 0)
         return;
-    (void)kill(seat->process, SIGKILL);
-    (void)waitpid(seat->process, NULL, 0);
-    (void)close(seat->line);
-    seat->process = 0;
+    (void)kill(killed->process, SIGKILL);
+    (void)waitpid(killed->process, NULL, 0);
+    (void)close(killed->line);
+    killed->process = 0;
 }
 
 void seat_replace(unsigned seat)
@@ -267,7 +266,7 @@ void seats_open(const struct store_driver *driver, const char *url, unsigned pro
 {
     bool shared = (driver->capabilities & STORE_DURABLE) != 0;
     ASSERT(processes >= 1 && processes <= SEATS_MAX);
-    ASSERT(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* heirs outlive their seats */
     table.driver = driver;
     table.url = url;
     table.processes = processes;

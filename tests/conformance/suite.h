@@ -7,7 +7,7 @@
 #ifndef LEASEHOLD_TESTS_SUITE_H
 #define LEASEHOLD_TESTS_SUITE_H
 
-#include "clock.h"
+#include "nature.h"
 #include "seat.h"
 
 struct trial {

@@ -319,7 +319,7 @@ static int64_t wall_ms(void *owner)
 static bool is_never_synced(const char *suffix)
 {
     return strcmp(suffix, ".lock") == 0 || strcmp(suffix, ".index") == 0 ||
-           strcmp(suffix, ".index.new") == 0;
+           strcmp(suffix, ".index.new") == 0 || strcmp(suffix, ".index.mend") == 0;
 }
 
 void fake_disk_init(struct fake_disk *disk)

@@ -63,7 +63,7 @@ struct fake_disk {
         int file, owner;
     } locks[FAKE_LOCKS];
     int open[FAKE_OPEN]; /* file + 1 */
-    /* Which suffixes are fleeting; at first ".lock", ".index" and ".index.new". */
+    /* Which suffixes are fleeting; at first the lock and every index. */
     bool (*is_fleeting)(const char *suffix);
     /* Calls that can fail are counted; the fail_at-th does, and all after it while `for_good`.
      * With error 0 nothing fails, but a read or write is short. */
@@ -71,8 +71,8 @@ struct fake_disk {
     bool for_good, short_writes; /* … every write is short */
     int error;
     unsigned syncs, fail_sync_at; /* likewise, of syncs alone, with EIO */
-    bool full;           /* no file grows any more: ENOSPC */
-    uint64_t size_limit; /* … beyond this; 0: as it likes */
+    bool full;                    /* no file grows any more: ENOSPC */
+    uint64_t size_limit;          /* … beyond this; 0: as it likes */
     bool recording;
     struct fake_event events[FAKE_EVENTS];
 };

@@ -347,7 +347,7 @@ static void a_removed_lock_file_stops_those_who_knew_it(void **state)
     void *other = open_store(2);
     ask(store, granting("l", 1));
     assert_int_equal(heard.result, ANSWER_TROUBLE);
-    assert_non_null(strstr(heard.why, "removed while in use"));
+    assert_non_null(strstr(heard.why, "replaced or removed"));
     /* Whether the holder lives, nobody can see any more: so it does, until its lease ends. */
     ask(other, (struct store_request){.verb = VERB_STORE_READ, .key = "k"});
     assert_true(heard.present);

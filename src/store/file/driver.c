@@ -5,92 +5,28 @@
  * those named. Decides nothing: conditions are looked at by condition.c, leases by the core.
  */
 #include "base/check.h"
-#include "io/wakeup.h"
 #include "store/condition.h"
-#include "store/log/log.h"
+#include "store/file/file_inside.h"
 #include "wire/record_codec.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/inotify.h>
 #include <unistd.h>
-
-enum {
-    FILE_MAGIC = 0xf11e,
-    JOBS_MAX = 1024,
-    TURN_MOST = 1 << 20, /* bytes of records in one turn */
-    WATCHES_MAX = 64,
-    HISTORY_MOST = 100,
-    WHY_MOST = 512,
-    PATIENCE_MS = 10000,  /* when the site does not say */
-    RENEWAL = 1024,       /* about; a longer one takes of the reserve */
-    TEND_AGAIN_MS = 1000, /* after it failed, as on a full disk */
-};
-
-struct job {
-    struct store_request request;
-    store_done *done;
-    void *caller;
-    enum answer result;
-    int64_t now_ms;           /* when it was looked at: later, a renewal may have come */
-    bool wrote;               /* then it knows who was alive */
-    struct log_record record; /* what stands, or stood at a conflict */
-    char *bytes;              /* of it, ours */
-    uint64_t *live;           /* list: where all that stands is, ours */
-    size_t live_count;
-    uint64_t after; /* watch: what follows this revision is told, also in the same turn */
-};
-
-struct watch {
-    char *prefix;
-    uint64_t after; /* this revision */
-    store_done *done;
-    void *caller;
-};
-
-enum tended { TENDING, TENDED, TENDED_IN_VAIN };
-
-struct file {
-    uint32_t magic;
-    pid_t process;
-    struct store_site site;
-    struct disk disk;
-    struct log_options options;
-    struct log *log;
-    struct wakeup wakeup;
-    int alive; /* the open file that keeps our session */
-    int events, changes;
-    size_t job_count;
-    struct job jobs[JOBS_MAX], running[JOBS_MAX];
-    size_t watch_count;
-    struct watch watches[WATCHES_MAX];
-    uint64_t told;                     /* the revision up to which watchers were told … */
-    uint64_t told_generation, told_at; /* … and where it is */
-    bool tending;
-    _Atomic int tended; /* enum tended */
-    int64_t tend_after_ms;
-    pthread_t tender;
-    char *path; /* of the URL, ours */
-    struct record scratch;
-    char encoded[RECORD_MAX];
-    char why[WHY_MOST];
-};
 
 static int64_t patience_of(const struct file *file)
 {
     return file->site.patience_ms > 0 ? file->site.patience_ms : PATIENCE_MS;
 }
 
-static int64_t deadline_of(const struct file *file)
+int64_t file_deadline_of(const struct file *file)
 {
     return file->disk.boot_ms(file->disk.owner) + patience_of(file);
 }
 
-static const char *explain(struct file *file, enum log_result result)
+const char *file_explain(struct file *file, enum log_result result)
 {
     struct text text;
     text_init(&text, file->why, sizeof file->why);
@@ -101,7 +37,7 @@ static const char *explain(struct file *file, enum log_result result)
     return file->why;
 }
 
-static void listen_to(const struct file *file, int source)
+void file_listen_to(const struct file *file, int source)
 {
     struct epoll_event event = {.events = EPOLLIN};
     if (file->events >= 0 && source >= 0)
@@ -134,7 +70,7 @@ static size_t find_dead(struct file *file, const struct store_answer *answer, ui
     return count;
 }
 
-static void tell(struct file *file, const struct job *job, struct store_answer *answer)
+void file_tell(struct file *file, const struct job *job, struct store_answer *answer)
 {
     uint64_t dead[GRANTS_MAX + PLACES_MAX];
     answer->now_ms = job->now_ms;
@@ -143,20 +79,19 @@ static void tell(struct file *file, const struct job *job, struct store_answer *
     job->done(job->caller, answer);
 }
 
-static void tell_record(struct file *file, const struct job *job, const struct log_record *record,
-                        struct store_answer *answer)
+void file_tell_record(struct file *file, const struct job *job, const struct log_record *record,
+                      struct store_answer *answer)
 {
     answer->present = record->type == LOG_PUT;
     answer->written = record->written;
     answer->bytes = record->bytes;
     answer->length = record->length;
-    tell(file, job, answer);
+    file_tell(file, job, answer);
 }
 
-static void tell_trouble(struct file *file, const struct job *job, const char *why)
+void file_tell_trouble(const struct job *job, const char *why)
 {
     struct store_answer answer = {.result = ANSWER_TROUBLE, .now_ms = TIME_UNKNOWN, .why = why};
-    (void)file;
     job->done(job->caller, &answer);
 }
 
@@ -166,6 +101,29 @@ static bool is_urgent(const struct store_request *request)
 {
     return request->verb == VERB_STORE_DELETE || request->condition.kind == IF_GRANT ||
            request->condition.token != 0;
+}
+
+/* Would this write let somebody in who is dead? Its writer knew an older copy. */
+static bool names_dead(struct file *file, const struct store_request *request)
+{
+    struct codec_error error;
+    struct record *record = &file->scratch;
+    if (request->poke_count == 0 || request->length == 0 ||
+        record_decode(request->bytes, request->length, record, &error) != DECODE_OK)
+        return false;
+    for (size_t i = 0; i < record->grant_count; i++) {
+        const struct grant *grant = &record->grants[i];
+        if (grant->granted.revision == THIS_WRITE && grant->session != request->session &&
+            !log_session_lives(file->log, grant->session))
+            return true;
+    }
+    for (size_t i = 0; i < record->place_count; i++) {
+        const struct place *place = &record->places[i];
+        if (place->offered && place->offer.revision == THIS_WRITE &&
+            !log_session_lives(file->log, place->session))
+            return true;
+    }
+    return false;
 }
 
 static enum log_result write_record(struct file *file, struct job *job,
@@ -211,7 +169,7 @@ static enum log_result look_and_write(struct file *file, struct job *job)
                                 .now_ms = job->now_ms};
     bool writes = request->verb == VERB_STORE_SWAP || request->verb == VERB_STORE_DELETE;
     job->result = writes ? ANSWER_CONFLICT : ANSWER_OK;
-    if (writes && condition_holds(request, &standing, &file->scratch))
+    if (writes && condition_holds(request, &standing, &file->scratch) && !names_dead(file, request))
         result = write_record(file, job, &standing);
     /* What the log gave stays only until its next call. */
     if (result == LOG_OK && record->type == LOG_PUT && record->bytes != request->bytes) {
@@ -234,7 +192,7 @@ static void tell_list(struct file *file, const struct job *job)
     for (size_t i = 0; i < job->live_count; i++) {
         enum log_result result = log_look_back(file->log, job->live[i], &record);
         if (result != LOG_OK) {
-            tell_trouble(file, job, explain(file, result));
+            file_tell_trouble(job, file_explain(file, result));
             return;
         }
         if (record.key_length < prefix || memcmp(record.key, job->request.key, prefix) != 0)
@@ -242,10 +200,10 @@ static void tell_list(struct file *file, const struct job *job)
         memcpy(key, record.key, record.key_length);
         key[record.key_length] = '\0';
         struct store_answer answer = {.result = ANSWER_OK, .more = true, .key = key};
-        tell_record(file, job, &record, &answer);
+        file_tell_record(file, job, &record, &answer);
     }
     struct store_answer last = {.result = ANSWER_OK};
-    tell(file, job, &last);
+    file_tell(file, job, &last);
 }
 
 static void tell_history(struct file *file, const struct job *job)
@@ -256,49 +214,17 @@ static void tell_history(struct file *file, const struct job *job)
     for (int i = 0; i < HISTORY_MOST && record.offset != 0 && result == LOG_OK; i++) {
         struct store_answer answer = {.result = ANSWER_OK, .more = true, .key = job->request.key};
         uint64_t previous = record.previous;
-        tell_record(file, job, &record, &answer);
+        file_tell_record(file, job, &record, &answer);
         record.offset = previous;
         if (previous != 0)
             result = log_look_back(file->log, previous, &record);
     }
     if (result != LOG_OK) {
-        tell_trouble(file, job, explain(file, result));
+        file_tell_trouble(job, file_explain(file, result));
         return;
     }
     struct store_answer last = {.result = ANSWER_OK};
-    tell(file, job, &last);
-}
-
-/* The log's file is another one after each compaction. */
-static void follow_changes(struct file *file)
-{
-    char path[64];
-    struct text text;
-    text_init(&text, path, sizeof path);
-    text_add(&text, "/proc/self/fd/");
-    text_add_i64(&text, log_descriptor(file->log));
-    if (file->changes >= 0) /* when there are no watches left, the fallback look goes on */
-        (void)inotify_add_watch(file->changes, path, IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF);
-}
-
-static void add_watch(struct file *file, const struct job *job)
-{
-    struct watch *watch = &file->watches[file->watch_count];
-    char *prefix = file->watch_count < WATCHES_MAX ? strdup(job->request.key) : NULL;
-    if (prefix == NULL) {
-        tell_trouble(file, job, "too many watches, or memory is short");
-        return;
-    }
-    *watch = (struct watch){
-        .prefix = prefix, .after = job->after, .done = job->done, .caller = job->caller};
-    if (file->watch_count++ == 0) {
-        file->told = watch->after;
-        file->changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-        listen_to(file, file->changes);
-        follow_changes(file);
-    }
-    struct store_answer answer = {.result = ANSWER_OK, .more = true};
-    tell(file, job, &answer);
+    file_tell(file, job, &last);
 }
 
 static void answer_job(struct file *file, const struct job *job)
@@ -312,12 +238,12 @@ static void answer_job(struct file *file, const struct job *job)
         tell_history(file, job);
         return;
     case VERB_STORE_WATCH:
-        add_watch(file, job);
+        file_watch(file, job);
         return;
     default: /* the request is gone with its answer */
         for (size_t i = 0; i < job->request.poke_count && job->result == ANSWER_OK; i++)
             wakeup_send(&file->disk, job->request.poke[i], job->request.key);
-        tell_record(file, job, &job->record, &answer);
+        file_tell_record(file, job, &job->record, &answer);
     }
 }
 
@@ -328,17 +254,18 @@ static void prepare(struct file *file, const struct job *job)
         file->wakeup.file >= 0)
         return;
     wakeup_init(&file->wakeup, &file->disk, file->site.session);
-    listen_to(file, file->wakeup.file);
+    file_listen_to(file, file->wakeup.file);
 }
 
 /* One lock, one write, one sync, then the answers. */
 static void take_turn(struct file *file, struct job *jobs, size_t count, uint64_t need)
 {
-    int64_t deadline_ms = deadline_of(file);
+    int64_t deadline_ms = file_deadline_of(file);
     enum log_result results[JOBS_MAX] = {LOG_OK};
     for (size_t i = 0; i < count; i++)
         prepare(file, &jobs[i]);
     enum log_result all = log_begin(file->log, need, deadline_ms);
+    file->began = log_seen(file->log);
     for (size_t i = 0; i < count && all == LOG_OK; i++)
         results[i] = look_and_write(file, &jobs[i]);
     if (all == LOG_OK)
@@ -348,54 +275,12 @@ static void take_turn(struct file *file, struct job *jobs, size_t count, uint64_
     for (size_t i = 0; i < count; i++) {
         enum log_result result = all != LOG_OK ? all : results[i];
         if (result != LOG_OK)
-            tell_trouble(file, &jobs[i], explain(file, result));
+            file_tell_trouble(&jobs[i], file_explain(file, result));
         else
             answer_job(file, &jobs[i]);
         free(jobs[i].bytes);
         free(jobs[i].live);
     }
-}
-
-static void tell_change(struct file *file, const struct log_record *record, int64_t now_ms)
-{
-    char key[KEY_MAX + 1];
-    memcpy(key, record->key, record->key_length);
-    key[record->key_length] = '\0';
-    for (size_t i = 0; i < file->watch_count; i++) {
-        const struct watch *watch = &file->watches[i];
-        struct job job = {.done = watch->done, .caller = watch->caller, .now_ms = now_ms};
-        struct store_answer answer = {.result = ANSWER_OK, .more = true, .key = key};
-        if (record->written.revision > watch->after &&
-            strncmp(key, watch->prefix, strlen(watch->prefix)) == 0)
-            tell_record(file, &job, record, &answer);
-    }
-}
-
-/* What was changed since the last time. A new generation is read from its beginning. */
-static void tell_watchers(struct file *file)
-{
-    struct log_reader reader;
-    struct log_record record;
-    int64_t deadline_ms = deadline_of(file);
-    enum log_result result = log_begin(file->log, /* need= */ 0, deadline_ms);
-    int64_t now_ms = log_now_ms(file->log);
-    if (result == LOG_OK)
-        result = log_end(file->log);
-    if (result == LOG_OK)
-        result = log_sync(file->log, deadline_ms);
-    if (result != LOG_OK || !log_read_all(file->log, &reader))
-        return; /* the next change, or the fallback look, comes here again */
-    if (reader.generation == file->told_generation)
-        reader.at = file->told_at;
-    while (log_reader_next(&reader, &record) == LOG_READ_OK) {
-        if (record.key_length == 0 || record.written.revision <= file->told)
-            continue;
-        file->told = record.written.revision;
-        tell_change(file, &record, now_ms);
-    }
-    file->told_generation = reader.generation;
-    file->told_at = reader.at;
-    log_reader_done(&reader);
 }
 
 static bool lives(void *owner, uint64_t session)
@@ -412,7 +297,7 @@ static void *tend(void *state)
     struct text why;
     text_init(&why, unsaid, sizeof unsaid);
     /* What fails here fails again, with words, for whoever needs the room. */
-    enum log_result result = log_open(&file->options, deadline_of(file), &log, &why);
+    enum log_result result = log_open(&file->options, file_deadline_of(file), &log, &why);
     if (result == LOG_OK) {
         wakeup_sweep(&file->disk, lives, log);
         result = log_tend(log, patience_of(file));
@@ -448,7 +333,7 @@ static void submit(void *state, const struct store_request *request, store_done 
     ASSERT(file->magic == FILE_MAGIC);
     struct job job = {.request = *request, .done = done, .caller = caller};
     if (file->job_count == JOBS_MAX)
-        tell_trouble(file, &job, "too many requests at once");
+        file_tell_trouble(&job, "too many requests at once");
     else
         file->jobs[file->job_count++] = job;
 }
@@ -484,7 +369,7 @@ static void step(void *state)
     ASSERT(file->magic == FILE_MAGIC);
     if (file->process != getpid()) {
         for (size_t i = 0; i < file->job_count; i++)
-            tell_trouble(file, &file->jobs[i], "the process was forked; open the store again");
+            file_tell_trouble(&file->jobs[i], "the process was forked; open the store again");
         file->job_count = 0;
         return;
     }
@@ -494,10 +379,7 @@ static void step(void *state)
     while (file->watch_count > 0 && read(file->changes, buffer, sizeof buffer) > 0) {
     }
     run_jobs(file);
-    if (file->watch_count > 0) {
-        follow_changes(file);
-        tell_watchers(file);
-    }
+    file_tell_watchers(file);
     start_tending(file);
 }
 
@@ -523,9 +405,8 @@ static void close_file(void *state)
         free(file->watches[i].prefix);
     if (file->alive >= 0)
         file->disk.close(file->disk.owner, file->alive);
+    file_end_following(file);
     wakeup_done(&file->wakeup);
-    if (file->changes >= 0)
-        (void)close(file->changes);
     if (file->events >= 0)
         (void)close(file->events);
     log_close(&file->log);
@@ -556,7 +437,7 @@ static bool open_file(void *state, const char *url, const struct store_site *sit
         free(file->path);
         return false;
     }
-    enum log_result result = log_open(&file->options, deadline_of(file), &file->log, why);
+    enum log_result result = log_open(&file->options, file_deadline_of(file), &file->log, why);
     if (result != LOG_OK) {
         disk_done(&file->disk);
         free(file->path);
@@ -565,7 +446,7 @@ static bool open_file(void *state, const char *url, const struct store_site *sit
     file->magic = FILE_MAGIC;
     file->alive = site->session != 0 ? log_session_keep(file->log, site->session) : -1;
     file->events = epoll_create1(EPOLL_CLOEXEC);
-    file->changes = file->wakeup.file = -1;
+    file->changes = file->followed.file = file->wakeup.file = -1;
     if (file->alive < 0 && site->session != 0) {
         text_add(why, "cannot keep the session alive, which another process has, or no descriptor");
         close_file(file);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIES_MOST = 8 };
+enum { TRIES_MOST = 8, ROUNDS = 3, SYNC_EACH = 4 << 20 };
 
 static uint64_t round_up(uint64_t number, uint64_t to)
 {
@@ -56,19 +56,31 @@ enum log_result log_create(struct log *log)
     const struct disk *disk = log->options.disk;
     log->now.header.generation = 0;
     struct log_header header = header_after(log, log->options.slots, /* ceiling= */ 0);
-    enum log_result result = log_failed(log, "make", log_file_make(&log->now, &header));
+    enum log_result result = log_failed(log, "make", log_file_make(&log->now, ".mend", &header));
     if (result == LOG_OK)
         result = complete(log, &log->now);
     if (result == LOG_OK)
-        result = log_failed(log, "name the log", disk->rename(disk->owner, ".new", ""));
+        result = log_failed(log, "name the log", disk->rename(disk->owner, ".mend", ""));
     return result;
 }
 
 /* From the file that counts into the next one. */
 struct copying {
     struct log_file next;
+    uint64_t synced; /* about, of the next one */
     struct log_reader reader;
 };
+
+/* Syncs now and then: others sync all the time, and each would wait for one that is long. */
+static int write_some(struct copying *copying)
+{
+    struct log_file *next = &copying->next;
+    int error = log_file_write(next);
+    if (error != 0 || next->written - copying->synced < SYNC_EACH)
+        return error;
+    copying->synced = next->written;
+    return next->disk->sync(next->disk->owner, next->file);
+}
 
 /* Copies what is worth it: what stands, and all from `recent` on. */
 static enum log_result copy(struct log *log, struct copying *copying, uint64_t recent)
@@ -78,12 +90,14 @@ static enum log_result copy(struct log *log, struct copying *copying, uint64_t r
     struct log_record record, before;
     while (log_reader_next(reader, &record) == LOG_READ_OK) {
         uint64_t hash = log_file_hash(record.key, record.key_length);
-        if (record.key_length == 0 ||
-            (record.offset < recent && !slots_has(&log->now.slots, hash, record.offset)))
-            continue;
+        bool worth = record.offset >= recent;
         int error = 0;
-        if (!log_file_fits(next, log_record_size(record.key_length, record.length)))
-            error = log_file_write(next);
+        if (!worth && record.key_length > 0)
+            error = slots_has(&log->now.slots, hash, record.offset, &worth);
+        if (error == 0 && (record.key_length == 0 || !worth))
+            continue;
+        if (error == 0 && !log_file_fits(next, log_record_size(record.key_length, record.length)))
+            error = write_some(copying);
         if (error == 0)
             error = log_file_find(next, record.key, record.key_length, &before);
         if (error != 0)
@@ -115,11 +129,12 @@ static void end_copying(struct copying *copying)
 }
 
 /* A new file, and in it where we live; nothing to end when it fails. */
-static enum log_result begin_copying(struct log *log, struct copying *copying,
+static enum log_result begin_copying(struct log *log, struct copying *copying, const char *suffix,
                                      const struct stamp *latest, const struct log_home *home)
 {
     size_t live = 0;
     uint64_t *offsets = NULL, slots = log->options.slots;
+    copying->synced = 0;
     bool fine = log_file_init(&copying->next, log->options.disk);
     fine = log_reader_init(&copying->reader, &log->now, /* limit= */ 0) && fine;
     int error = fine ? slots_live(&log->now.slots, &offsets, &live) : -ENOMEM;
@@ -128,14 +143,14 @@ static enum log_result begin_copying(struct log *log, struct copying *copying,
         slots *= 2;
     struct log_header header = header_after(log, (uint32_t)slots, latest->revision);
     if (error == 0 && header.generation <= LOG_GENERATION_MAX)
-        error = log_file_make(&copying->next, &header);
+        error = log_file_make(&copying->next, suffix, &header);
     enum log_result result = log_failed(log, "make a new file", error);
     if (header.generation > LOG_GENERATION_MAX)
         result = LOG_EXHAUSTED;
     if (result != LOG_OK)
         end_copying(copying);
     else if (home != NULL)
-        log_file_add_home(&copying->next, home, latest, /* length= */ 0);
+        log_file_add_home(&copying->next, home, latest, /* file_length= */ 0);
     return result;
 }
 
@@ -162,7 +177,7 @@ static enum log_result switch_over(struct log *log, struct log_file *next)
     if (error == 0)
         error = disk->rename(disk->owner, ".new", "");
     if (error == 0)
-        error = disk->sync_folder(disk->owner);
+        error = log_sync_folder(log, next->header.generation);
     if (error != 0)
         return log_failed(log, "switch over", error);
     log->now = *next;
@@ -191,13 +206,13 @@ static enum log_result copy_bulk(struct log *log, struct copying *copying, int64
         uint64_t recent = end > log->options.window ? end - log->options.window : 0;
         copying->reader.limit = end;
         if (result == LOG_OK)
-            result = copy(log, copying, tries == 0 ? recent : /* all= */ 0);
+            result = copy(log, copying, copying->reader.at == LOG_START ? recent : /* all= */ 0);
     }
     return result;
 }
 
-/* Under the append lock: the rest, and then the new file counts, unless the old one has grown too
- * much meanwhile. */
+/* Under the append lock: the rest, and then the new file counts. LOG_LOCKED when the old one has
+ * grown too much meanwhile. */
 static enum log_result finish(struct log *log, struct copying *copying)
 {
     struct log_file *next = &copying->next;
@@ -206,10 +221,41 @@ static enum log_result finish(struct log *log, struct copying *copying)
     enum log_result result = copy(log, copying, /* recent= */ 0);
     if (result == LOG_OK)
         result = log_failed(log, "write", log_file_write(next));
-    if (result != LOG_OK || next->end + log->options.reserve > next->header.length)
+    if (result == LOG_OK && next->end + log->options.reserve > next->header.length)
+        result = LOG_LOCKED;
+    if (result != LOG_OK)
         return result;
     result = log_failed(log, "sync a new file", disk->sync(disk->owner, next->file));
     return result == LOG_OK ? switch_over(log, next) : result;
+}
+
+/* What is left of a new file that does not count takes no room. */
+static void throw_away(const struct log *log, const char *suffix)
+{
+    const struct disk *disk = log->options.disk;
+    int file = disk->open(disk->owner, suffix, DISK_EMPTY);
+    if (file >= 0)
+        disk->close(disk->owner, file);
+}
+
+/* All but the last rest is copied and synced; later rounds have little to do. The index, which can
+ * be large, is written after the first one, for what comes meanwhile would be left to finish(). */
+static enum log_result prepare(struct log *log, struct copying *copying, int64_t patience_ms)
+{
+    struct log_file *next = &copying->next;
+    enum log_result result = LOG_OK;
+    for (int round = 0; result == LOG_OK && round < ROUNDS; round++) {
+        uint64_t before = copying->next.end;
+        result = copy_bulk(log, copying, patience_ms);
+        if (round > 0 && copying->next.end == before)
+            break;
+        if (result == LOG_OK)
+            result = complete(log, next);
+        if (result == LOG_OK && round == 0)
+            result = log_failed(log, "make an index",
+                                slots_save(&next->slots, ".index.new", next->header.generation));
+    }
+    return result;
 }
 
 static enum log_result compact(struct log *log, int64_t patience_ms)
@@ -220,16 +266,11 @@ static enum log_result compact(struct log *log, int64_t patience_ms)
     struct stamp latest = {.revision = atomic_load(&log->shared->revision),
                            .time_ms = log_now_ms(log),
                            .epoch = home.epoch};
-    enum log_result result = begin_copying(log, &copying, &latest, &home);
+    enum log_result result = begin_copying(log, &copying, ".new", &latest, &home);
     if (result != LOG_OK)
         return result;
-    result = copy_bulk(log, &copying, patience_ms);
-    if (result == LOG_OK)
-        result = complete(log, &copying.next);
-    if (result == LOG_OK)
-        result = log_failed(
-            log, "make an index",
-            slots_save(&copying.next.slots, ".index.new", copying.next.header.generation));
+    uint64_t number = copying.next.header.generation;
+    result = prepare(log, &copying, patience_ms);
     if (result == LOG_OK)
         result = log_lock(log, LOCK_APPEND, deadline_in(log, patience_ms));
     if (result == LOG_OK) {
@@ -240,6 +281,10 @@ static enum log_result compact(struct log *log, int64_t patience_ms)
         log_unlock(log, LOCK_APPEND);
     }
     end_copying(&copying);
+    if (log->now.header.generation != number) {
+        throw_away(log, ".new");
+        throw_away(log, ".index.new");
+    }
     return result == LOG_REMOVED ? LOG_OK : result; /* somebody else was faster */
 }
 
@@ -258,7 +303,7 @@ enum log_result log_replace(struct log *log)
     struct stamp latest = {
         .revision = past.revision, .time_ms = past.time_ms, .epoch = past.home.epoch};
     if (result == LOG_OK)
-        result = begin_copying(log, &copying, &latest, past.has_home ? &past.home : NULL);
+        result = begin_copying(log, &copying, ".mend", &latest, past.has_home ? &past.home : NULL);
     if (result != LOG_OK)
         return result;
     copying.reader.limit = log->now.end;
@@ -267,15 +312,16 @@ enum log_result log_replace(struct log *log)
         result = complete(log, &copying.next);
     const struct disk *disk = log->options.disk;
     if (result == LOG_OK)
-        result = log_failed(log, "replace the log", disk->rename(disk->owner, ".new", ""));
+        result = log_failed(log, "replace the log", disk->rename(disk->owner, ".mend", ""));
     end_copying(&copying);
-    enum log_reading reading;
-    return result == LOG_OK ? log_failed(log, "open", log_file_open(&log->now, &reading)) : result;
+    enum log_reading reading = LOG_READ_OK;
+    if (result == LOG_OK)
+        result = log_failed(log, "open", log_file_open(&log->now, &reading));
+    return result == LOG_OK && reading != LOG_READ_OK ? LOG_REMOVED : result;
 }
 
 enum log_result log_grow(struct log *log, uint64_t need, int64_t deadline_ms)
 {
-    uint64_t number = log->now.header.generation;
     enum log_result result = log_lock(log, LOCK_GROW, deadline_ms);
     if (result != LOG_OK)
         return result;
@@ -287,10 +333,10 @@ enum log_result log_grow(struct log *log, uint64_t need, int64_t deadline_ms)
         result = LOG_EXHAUSTED;
     if (due && result == LOG_OK)
         result = log_failed(log, "grow", log_file_fill(&log->now, ready, wanted));
+    log->growing = wanted;
     if (due && result == LOG_OK)
         result = log_sync_to(log, end, ready, deadline_ms);
-    if (due && result == LOG_OK)
-        log_raise(&log->shared->ready, log_word(number, wanted));
+    log->growing = 0;
     log_unlock(log, LOCK_GROW);
     return result;
 }
@@ -300,20 +346,18 @@ bool log_wants_tending(const struct log *log)
     const struct log_shared *shared = log->shared;
     uint64_t end = atomic_load(&shared->end), tail = atomic_load(&shared->tail);
     uint64_t most = tail > log->options.segment ? tail : log->options.segment;
-    bool full = atomic_load(&shared->used) > log->now.header.slots / 4 * 3;
+    uint64_t slots = log->now.header.slots;
+    bool full = atomic_load(&shared->used) > slots / 4 * 3;
     bool short_of_room = (atomic_load(&shared->ready) & LOG_OFFSET_MAX) <
                          end + log->options.reserve + log->options.segment / 4;
     return atomic_load(&shared->generation) == log->now.header.generation &&
            (end - tail > most || full || short_of_room);
 }
 
-/* Waits no longer than that for somebody else who does it. */
-static enum log_result compact_once(struct log *log, int64_t until_ms, int64_t patience_ms)
+/* With the lock of compactions, which it lets go. */
+static enum log_result compact_once(struct log *log, int64_t patience_ms)
 {
-    enum log_result result = log_lock(log, LOCK_COMPACT, until_ms);
-    if (result != LOG_OK)
-        return result;
-    result = log_begin(log, /* need= */ 0, deadline_in(log, patience_ms));
+    enum log_result result = log_begin(log, /* need= */ 0, deadline_in(log, patience_ms));
     if (result == LOG_OK) {
         (void)log_end(log);
         if (log_wants_tending(log))
@@ -325,8 +369,11 @@ static enum log_result compact_once(struct log *log, int64_t until_ms, int64_t p
 
 enum log_result log_widen(struct log *log, int64_t deadline_ms)
 {
+    enum log_result result = log_lock(log, LOCK_COMPACT, deadline_ms);
+    if (result != LOG_OK)
+        return result;
     int64_t patience_ms = deadline_ms - deadline_in(log, /* patience_ms= */ 0);
-    return compact_once(log, deadline_ms, patience_ms > 0 ? patience_ms : 0);
+    return compact_once(log, patience_ms > 0 ? patience_ms : 0);
 }
 
 enum log_result log_tend(struct log *log, int64_t patience_ms)
@@ -338,6 +385,8 @@ enum log_result log_tend(struct log *log, int64_t patience_ms)
     (void)log_end(log);
     if (!log_wants_tending(log))
         return LOG_OK;
-    result = compact_once(log, /* until_ms= */ 0, patience_ms);
-    return result == LOG_LOCKED ? LOG_OK : result;
+    result = log_lock(log, LOCK_COMPACT, /* deadline_ms= */ 0);
+    if (result == LOG_LOCKED)
+        return LOG_OK; /* somebody else does it */
+    return result == LOG_OK ? compact_once(log, patience_ms) : result;
 }

@@ -79,8 +79,9 @@ enum log_result log_lock(struct log *log, enum log_lock which, int64_t deadline_
     _Atomic uint32_t *turn = log->shared != NULL ? &log->shared->turn[which] : NULL;
     int error = disk_lock(log->options.disk, log->lock_file, which, turn, deadline_ms);
     log->why[0] = '\0';
-    if (error == -ETIMEDOUT && turn != NULL)
-        explain(log, "it is process ", atomic_load(&log->shared->owner[which]), "");
+    uint32_t owner = turn != NULL ? atomic_load(&log->shared->owner[which]) : 0;
+    if (error == -ETIMEDOUT && owner != 0) /* else it has not said yet who it is */
+        explain(log, "it is process ", owner, "");
     if (error == 0 && turn != NULL)
         atomic_store(&log->shared->owner[which], (uint32_t)getpid());
     if (error == -ETIMEDOUT)
@@ -92,6 +93,8 @@ void log_unlock(struct log *log, enum log_lock which)
 {
     const struct disk *disk = log->options.disk;
     _Atomic uint32_t *turn = log->shared != NULL ? &log->shared->turn[which] : NULL;
+    if (turn != NULL)
+        atomic_store(&log->shared->owner[which], 0); /* nobody is blamed for the next one */
     if (which != LOCK_SYNC || turn == NULL) {
         disk_unlock(disk, log->lock_file, which, turn);
         return;
@@ -176,6 +179,8 @@ static void sync_once(struct log *log, uint64_t offset, uint64_t rest)
     } else {
         log_raise(&shared->synced, log_word(number, end));
         log_raise(&shared->ceiling, ours ? revision + LOG_AHEAD : 0);
+        if (log->growing != 0) /* before anybody else can think that it is not */
+            log_raise(&shared->ready, log_word(number, log->growing));
     }
     atomic_store(&shared->syncing, 0);
 }
@@ -214,6 +219,14 @@ enum log_result log_sync_to(struct log *log, uint64_t offset, uint64_t rest, int
         always = false;
         log_unlock(log, LOCK_SYNC);
     }
+}
+
+int log_sync_folder(struct log *log, uint64_t generation)
+{
+    int error = log->options.disk->sync_folder(log->options.disk->owner);
+    if (error != 0)
+        log_raise(&log->shared->poisoned, generation);
+    return error;
 }
 
 void log_see(struct log *log)
@@ -345,6 +358,7 @@ void log_publish(struct log *log)
     log->left_end = log->now.end;
     log->left_chain = log->now.chain;
     atomic_store(&shared->chain, log->now.chain);
+    atomic_store(&shared->last, log->now.last);
     atomic_store(&shared->used, log->now.slots.used);
     atomic_store(&shared->revision, log->revision);
     atomic_store(&shared->end, log->now.end);
@@ -415,6 +429,11 @@ uint64_t log_revision(const struct log *log)
     return log->revision;
 }
 
+uint64_t log_generation(const struct log *log)
+{
+    return log->now.header.generation;
+}
+
 int log_descriptor(const struct log *log)
 {
     return log->now.file;
@@ -438,8 +457,12 @@ enum log_result log_append(struct log *log, const char *key, uint64_t previous, 
     if (log->now.end + size + spare > record.file_length ||
         (previous == 0 && log->now.slots.used + log->now.pending_count >= slots - slots / 16))
         return LOG_FULL;
-    if (log->revision >= REVISION_MAX || log->revision >= atomic_load(&shared->ceiling))
+    if (log->revision >= REVISION_MAX)
         return LOG_EXHAUSTED;
+    if (log->revision >= atomic_load(&shared->ceiling)) {
+        explain(log, "a sync is awaited by ", LOG_AHEAD, " changes");
+        return LOG_LOCKED;
+    }
     enum log_result result = log_file_fits(&log->now, size) ? LOG_OK : commit(log);
     if (result != LOG_OK)
         return result;
@@ -482,8 +505,13 @@ int log_session_keep(const struct log *log, uint64_t session)
     return session_keep(log->options.disk, ".lock", session);
 }
 
-bool log_read_all(const struct log *log, struct log_reader *out)
+uint64_t log_seen(const struct log *log)
 {
     bool ours = log->seen >> OFFSET_BITS == log->now.header.generation;
-    return log_reader_init(out, &log->now, ours ? log->seen & LOG_OFFSET_MAX : 0);
+    return ours ? log->seen & LOG_OFFSET_MAX : 0;
+}
+
+bool log_read_all(const struct log *log, struct log_reader *out)
+{
+    return log_reader_init(out, &log->now, log_seen(log));
 }

@@ -30,7 +30,7 @@
     X(LOG_LOCKED, "another process keeps the log's lock; look what it does")                    \
     X(LOG_FULL, "there is no room on the disk; held locks can still be renewed and released")   \
     X(LOG_EXHAUSTED, "the log has no more revisions, generations or offsets")                   \
-    X(LOG_REMOVED, "the log or its lock file was removed while in use; start anew")             \
+    X(LOG_REMOVED, "the log was replaced or removed; end all users, remove the lock file")      \
     X(LOG_MEMORY, "memory is short")                                                            \
     X(LOG_IO, "a file call failed")
 
@@ -84,10 +84,13 @@ enum log_result log_tend(struct log *log, int64_t patience_ms);
  * `previous` named, and all records up to what we have seen. */
 enum log_result log_look_back(struct log *log, uint64_t offset, struct log_record *out);
 bool log_read_all(const struct log *log, struct log_reader *out);
+uint64_t log_seen(const struct log *log);
 
-/* The last revision that we know of; the store's clock; before which revision nobody can tell who
- * is alive; who is; the descriptor of the present file. */
+/* The last revision that we know of; the file that we read, and whether it failed; the store's
+ * clock; before which revision nobody can tell who is alive; who is; the file's descriptor. */
 uint64_t log_revision(const struct log *log);
+uint64_t log_generation(const struct log *log);
+bool log_is_poisoned(const struct log *log, uint64_t generation);
 int64_t log_now_ms(const struct log *log);
 uint64_t log_foreign_before(const struct log *log);
 bool log_session_lives(const struct log *log, uint64_t session);

@@ -30,7 +30,7 @@ enum shared_state {
 struct log_shared {
     _Atomic uint64_t magic, boot, state;
     _Atomic uint64_t attachment; /* counts new files: everybody opens them again */
-    _Atomic uint64_t generation, tail, end, chain, revision, used;
+    _Atomic uint64_t generation, tail, end, last, chain, revision, used;
     _Atomic uint64_t synced, ready, ceiling;
     _Atomic uint64_t syncing;  /* a sync was begun; when its lock is free, somebody died in it */
     _Atomic uint64_t poisoned; /* the generation that is, and all before it */
@@ -48,6 +48,7 @@ struct log {
     uint64_t revision;             /* with what is collected */
     uint64_t seen;                 /* the end of what we know of, and of which generation */
     uint64_t left_end, left_chain; /* as we last published them */
+    uint64_t growing;              /* the length that our next sync makes ready, or 0 */
     unsigned cuts;
     char why[WHY_MOST];
 };
@@ -66,13 +67,14 @@ enum log_result log_failed(struct log *log, const char *what, int64_t error);
 enum log_result log_damaged_at(struct log *log, uint64_t offset);
 enum log_result log_lock(struct log *log, enum log_lock which, int64_t deadline_ms);
 void log_unlock(struct log *log, enum log_lock which);
-bool log_is_poisoned(const struct log *log, uint64_t generation);
 uint64_t log_word(uint64_t generation, uint64_t offset);
 uint64_t log_offset(const struct log *log, const _Atomic uint64_t *word); /* 0: not of our file */
 void log_raise(_Atomic uint64_t *word, uint64_t value);                   /* never lowers it */
 /* Syncs our file up to `offset` at least; or, with a `rest` from which on there are only zeros,
  * exactly so far, and also if somebody has. When that fails, the generation is poisoned. */
 enum log_result log_sync_to(struct log *log, uint64_t offset, uint64_t rest, int64_t deadline_ms);
+/* Likewise: a name that is not synced is not known to be there. */
+int log_sync_folder(struct log *log, uint64_t generation);
 void log_publish(struct log *log); /* where we are, to everybody */
 void log_see(struct log *log);     /* all that our file has */
 

@@ -2,8 +2,8 @@
 /*
  * Reads the log after a boot or after somebody died, and decides about what cannot be read: damage
  * is refused and left alone, a torn tail is cut. A tail is cut by zeros and never by truncation,
- * only under the append lock, and synced before anything is appended; revisions then go on above
- * all that it can have held.
+ * and only under the append lock. After a boot that is synced before anything is appended, and
+ * revisions go on above all that it can have held.
  */
 #include "store/log/log_inside.h"
 
@@ -42,6 +42,7 @@ static enum log_result take(struct log *log, const struct log_record *record, st
         past->file_length = record->file_length;
     log_file_seek(&log->now, record->offset + log_record_size(record->key_length, record->length),
                   record->checksum);
+    log->now.last = record->offset;
     int error = 0;
     if (record->key_length > 0)
         error = past->again ? index_again(log, record, &slot) : slots_set(&log->now.slots, &slot);
@@ -167,7 +168,6 @@ static enum log_result recover_alone(struct log *log, int64_t deadline_ms)
     const struct disk *disk = log->options.disk;
     struct past past = {0};
     uint64_t length = 0;
-    atomic_store(&shared->state, SHARED_VOID); /* until all of it is done */
     enum log_result result = open_file(log);
     if (result == LOG_REMOVED && atomic_load(&shared->generation) == 0)
         result = log_create(log);
@@ -175,13 +175,18 @@ static enum log_result recover_alone(struct log *log, int64_t deadline_ms)
         result = log_replace(log);
     if (result == LOG_OK)
         result = read_all(log, &past, &length);
+    uint64_t number = log->now.header.generation;
     if (result == LOG_OK)
-        result = log_failed(log, "make the index",
-                            slots_save(&log->now.slots, ".index", log->now.header.generation));
+        result =
+            log_failed(log, "make the index", slots_save(&log->now.slots, ".index.mend", number));
+    if (result != LOG_OK)
+        return result;
+    atomic_store(&shared->state, SHARED_VOID); /* until all that follows is done */
+    result = log_failed(log, "name the index", disk->rename(disk->owner, ".index.mend", ".index"));
     if (result == LOG_OK)
         result = log_sync_to(log, log->now.end, log->now.end, deadline_ms);
     if (result == LOG_OK)
-        result = log_failed(log, "sync the folder", disk->sync_folder(disk->owner));
+        result = log_failed(log, "sync the folder", log_sync_folder(log, number));
     if (result == LOG_OK)
         result = move_in(log, &past, length, deadline_ms);
     if (result == LOG_OK)
@@ -217,16 +222,33 @@ static enum log_result mend(struct log *log)
     return result;
 }
 
+/* Somebody may have put an older copy in its place. */
+static enum log_result look_at_last(struct log *log)
+{
+    struct log_record record;
+    uint64_t last = atomic_load(&log->shared->last);
+    if (last == 0)
+        return LOG_OK;
+    enum log_result result = log_failed(log, "read", log_file_read(&log->now, last, &record));
+    bool same = result == LOG_OK && record.checksum == atomic_load(&log->shared->chain);
+    return result == LOG_OK && !same ? LOG_REMOVED : result;
+}
+
 static enum log_result attach(struct log *log, int64_t deadline_ms)
 {
     enum log_result result = open_file(log);
     uint64_t number = atomic_load(&log->shared->generation);
     if (result == LOG_OK && log->now.header.generation != number)
         return LOG_REMOVED;
+    if (result == LOG_OK)
+        result = look_at_last(log);
     if (result != LOG_OK)
         return result;
-    if (slots_open(&log->now.slots, ".index", number, log->now.header.slots) != 0)
-        return recover(log, deadline_ms); /* somebody removed it; it can be made again */
+    int error = slots_open(&log->now.slots, ".index", number, log->now.header.slots);
+    if (error == -ENOENT || error == -EBADMSG) /* somebody removed it; it can be made again */
+        return recover(log, deadline_ms);
+    if (error != 0)
+        return log_failed(log, "open the index", error);
     log->attachment = atomic_load(&log->shared->attachment);
     return LOG_OK;
 }
@@ -253,6 +275,7 @@ enum log_result log_settle(struct log *log, int64_t deadline_ms)
         slots_forget(&log->now.slots);
     log_file_seek(&log->now, atomic_load(&shared->end), atomic_load(&shared->chain));
     log->now.slots.used = atomic_load(&shared->used);
+    log->now.last = atomic_load(&shared->last);
     log->revision = atomic_load(&shared->revision);
     if (writing)
         result = mend(log);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See clock.h. */
-#include "clock.h"
+/* See nature.h. */
+#include "nature.h"
 
+#include "base/check.h"
+
+#include <sys/random.h>
 #include <time.h>
 
 int64_t suite_now_ms(void)
@@ -17,4 +20,12 @@ void suite_sleep(int64_t ms)
     while (nanosleep(&nap, &nap) != 0) {
         /* A signal cut it short. */
     }
+}
+
+uint64_t suite_random(void)
+{
+    uint64_t number = 0;
+    ssize_t got = getrandom(&number, sizeof number, 0);
+    ASSERT(got == sizeof number);
+    return number;
 }

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the suite takes from the host: the clock, its own and that of stores that have none, which
+ * also runs in suspend; and numbers that no other run has.
+ */
+#ifndef LEASEHOLD_TESTS_NATURE_H
+#define LEASEHOLD_TESTS_NATURE_H
+
+#include <stdint.h>
+
+int64_t suite_now_ms(void);
+void suite_sleep(int64_t ms);
+uint64_t suite_random(void);
+
+#endif
