@@ -22,8 +22,7 @@ shipped  | release | tests/e2e/cli.sh build/leasehold        | =
 trace    | asan    | scripts/stories.sh build/asan           | =
 memory   | asan    | build/asan/tests/simulation --seeds 300 | =
 conform  | asan    | build/asan/tests/conformance memory:    | =
-planted  | asan    | build/asan/tests/conformance memory: --mutants | =
-planted2 | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 4 --mutants | =
+planted  | asan    | build/asan/tests/conformance memory: --mutants | scripts/planted.sh build/asan
 beside   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 4 --beside | =
 file-1   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 1 | =
 file-2   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 2 | =

@@ -69,7 +69,7 @@ static int look_at(int folder, const char *name, int flags, struct stat *out)
 /* −ENOENT also when the file lost its name meanwhile. */
 static int open_existing(struct real_disk *disk, const char *name)
 {
-    struct stat status;
+    struct stat status = {0};
     int file = descriptors_open(&disk->descriptors, disk->folder.file, name, O_RDWR, /* mode= */ 0);
     if (file < 0)
         return file;
@@ -171,13 +171,13 @@ static int64_t read_some(void *owner, int file, void *bytes, size_t length, uint
 }
 
 /* The one that lasts over several writes. */
-static _Thread_local bool many_last, many_raised;
+static _Thread_local bool many_begun, many_raised;
 static _Thread_local struct hush many_hush;
 
 static void begin_writes(void *owner)
 {
     (void)owner;
-    many_last = true;
+    many_begun = true;
     many_raised = false;
     hush_begin(&many_hush, SIGXFSZ);
 }
@@ -186,13 +186,13 @@ static void end_writes(void *owner)
 {
     (void)owner;
     hush_end(&many_hush, many_raised);
-    many_last = false;
+    many_begun = false;
 }
 
 static int64_t write_some(void *owner, int file, const void *bytes, size_t length, uint64_t offset)
 {
     struct hush hush;
-    bool alone = !many_last;
+    bool alone = !many_begun;
     if (is_forked(owner))
         return -EOWNERDEAD;
     if (alone)
@@ -342,7 +342,7 @@ struct real_disk *disk_inside(const struct disk *disk)
 /* Says early, and with words, what opening it would say with a number. */
 static bool look_at_file(const struct real_disk *disk, const char *path, struct text *why)
 {
-    struct stat status;
+    struct stat status = {0};
     int error = look_at(disk->folder.file, disk->name, AT_SYMLINK_NOFOLLOW, &status);
     if (error != 0)
         return error == -ENOENT || route_refuse(why, path, "cannot look at the file", -error);

@@ -158,12 +158,16 @@ static void sync_once(struct log *log, uint64_t offset, uint64_t rest)
 {
     struct log_shared *shared = log->shared;
     uint64_t number = log->now.header.generation;
+    uint64_t state = atomic_load(&shared->state); /* before the end */
     uint64_t revision = atomic_load(&shared->revision);
     uint64_t end = atomic_load(&shared->end);
     bool ours = atomic_load(&shared->generation) == number;
     if (rest != 0 || !ours || end < offset)
         end = offset;
-    if (atomic_load(&shared->syncing) == number && !write_again(log, offset, rest)) {
+    /* What somebody has written, but not published, may be lost as well; only who recovers has read
+     * all that there is. */
+    bool known = rest == offset || state == SHARED_VALID;
+    if (atomic_load(&shared->syncing) == number && (!known || !write_again(log, offset, rest))) {
         log_raise(&shared->poisoned, number);
         return;
     }
