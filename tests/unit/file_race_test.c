@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The file store when several meet in it: a watcher that sleeps over a compaction, a process that
+ * has no descriptors left, and writes that name somebody who has died since they were decided. All
+ * through the driver and on a real disk; what the log itself does then is in log_race_test.c.
+ */
+#include "store/exchange.h"
+#include "wire/record_codec.h"
+
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum {
+    TTL_MS = 60000,
+    PATIENCE_MS = 60000,
+    LOOKS = 2000, /* until a thread of ours is done, on a slow machine */
+    FILL = 30,    /* so many large records make a compaction due, and leave no history */
+    FILL_BYTES = 40000,
+};
+
+static char folder[32], path[48], url[64], words[512];
+static struct record record; /* what stands under "k", as it was last heard */
+static char encoded[RECORD_MAX];
+
+static struct {
+    enum answer result;
+    struct stamp written;
+    size_t dead_count;
+    uint64_t dead;
+} heard;
+
+static void hear(void *caller, const struct store_answer *answer)
+{
+    (void)caller;
+    heard.result = answer->result;
+    heard.written = answer->written;
+    heard.dead_count = answer->dead_count;
+    heard.dead = answer->dead_count > 0 ? answer->dead_sessions[0] : 0;
+    struct event event;
+    const char *why;
+    exchange_event(answer, "k", &record, &event, &why);
+}
+
+static unsigned notices;
+
+static void notice(void *owner, const char *key)
+{
+    (void)owner;
+    notices += strcmp(key, "k") == 0;
+}
+
+static void *try_open(uint64_t session)
+{
+    struct text why;
+    struct store_site site = {.session = session, .patience_ms = PATIENCE_MS, .notice = notice};
+    void *store = malloc(file_driver.state_size);
+    text_init(&why, words, sizeof words);
+    if (store != NULL && !file_driver.open(store, url, &site, &why)) {
+        free(store);
+        return NULL;
+    }
+    return store;
+}
+
+static void *open_store(uint64_t session)
+{
+    void *store = try_open(session);
+    if (store == NULL)
+        print_message("%s\n", words);
+    assert_non_null(store);
+    return store;
+}
+
+static void close_store(void *store)
+{
+    file_driver.close(store);
+    free(store);
+}
+
+static enum answer ask(void *store, struct store_request request)
+{
+    heard.result = ANSWER_DENIED;
+    file_driver.submit(store, &request, hear, NULL);
+    file_driver.step(store);
+    return heard.result;
+}
+
+/* The driver does not care what the bytes say. */
+static struct store_request putting(const char *key, const char *bytes, size_t length)
+{
+    return (struct store_request){.verb = VERB_STORE_SWAP,
+                                  .key = key,
+                                  .condition = {.kind = IF_ABSENT},
+                                  .bytes = bytes,
+                                  .length = length};
+}
+
+static uint64_t put(void *store, const char *key)
+{
+    assert_int_equal(ask(store, putting(key, "{}", 2)), ANSWER_OK);
+    return heard.written.revision;
+}
+
+static void erase(void *store, const char *key, uint64_t revision)
+{
+    struct store_request request = {.verb = VERB_STORE_DELETE,
+                                    .key = key,
+                                    .condition = {.kind = IF_REVISION, .revision = revision}};
+    assert_int_equal(ask(store, request), ANSWER_OK);
+}
+
+static ino_t inode_of(const char *suffix)
+{
+    char name[64];
+    struct stat status;
+    (void)snprintf(name, sizeof name, "%s%s", path, suffix);
+    assert_int_equal(stat(name, &status), 0);
+    return status.st_ino;
+}
+
+/* Watches. */
+
+static struct {
+    unsigned puts, erasures;
+    bool ended; /* told that something may have been missed */
+} seen;
+
+static void see(void *caller, const struct store_answer *answer)
+{
+    (void)caller;
+    bool is_change = answer->result == ANSWER_OK && answer->key != NULL;
+    seen.puts += is_change && answer->present;
+    seen.erasures += is_change && !answer->present;
+    seen.ended = seen.ended || answer->result != ANSWER_OK;
+}
+
+static void watch(void *store, const char *key)
+{
+    struct store_request request = {.verb = VERB_STORE_WATCH, .key = key};
+    memset(&seen, 0, sizeof seen);
+    file_driver.submit(store, &request, see, NULL);
+    file_driver.step(store);
+}
+
+static unsigned filled; /* keys */
+
+/* Writes as much again as there is and more, until the log is another file, without that past. */
+static void compact(void *store)
+{
+    static char bytes[FILL_BYTES], keys[4 * FILL][32];
+    ino_t before = inode_of("");
+    unsigned up_to = 2 * filled + FILL;
+    memset(bytes, ' ', sizeof bytes);
+    for (; filled < up_to; filled++) {
+        (void)snprintf(keys[filled], sizeof keys[filled], "fill-%u", filled);
+        struct store_request request = putting(keys[filled], bytes, sizeof bytes);
+        file_driver.submit(store, &request, hear, NULL);
+    }
+    file_driver.step(store);
+    assert_int_equal(heard.result, ANSWER_OK);
+    for (int i = 0; i < LOOKS && inode_of("") == before; i++) {
+        (void)poll(NULL, 0, /* timeout= */ 10);
+        file_driver.step(store);
+    }
+    assert_true(inode_of("") != before);
+}
+
+static void who_slept_over_a_compaction_is_told_of_erasures(void **state)
+{
+    (void)state;
+    void *watcher = open_store(1), *busy = open_store(2);
+    uint64_t revision = put(busy, "lock");
+    watch(watcher, "lock");
+    erase(busy, "lock", revision);
+    compact(busy);
+    file_driver.step(watcher);
+    assert_true(seen.erasures == 1 || seen.ended);
+    close_store(busy);
+    close_store(watcher);
+}
+
+/* The file in which it was erased is gone. */
+static void who_slept_over_two_compactions_is_told_so(void **state)
+{
+    (void)state;
+    void *watcher = open_store(1), *busy = open_store(2);
+    uint64_t revision = put(busy, "lock");
+    watch(watcher, "lock");
+    compact(busy);
+    erase(busy, "lock", revision);
+    compact(busy);
+    file_driver.step(watcher);
+    assert_true(seen.erasures == 1 || seen.ended);
+    close_store(busy);
+    close_store(watcher);
+}
+
+static bool is_readable(void *store, int timeout_ms)
+{
+    struct pollfd look = {.fd = file_driver.fd(store), .events = POLLIN};
+    return poll(&look, 1, timeout_ms) > 0;
+}
+
+/* Somebody idle has the old file open, so that it is still there. */
+static void a_watch_wakes_for_a_change_in_the_next_file(void **state)
+{
+    (void)state;
+    void *idle = open_store(3), *watcher = open_store(1), *busy = open_store(2);
+    watch(watcher, "lock");
+    compact(busy);
+    for (int i = 0; i < 100 && is_readable(watcher, /* timeout_ms= */ 10); i++)
+        file_driver.step(watcher);
+    assert_false(is_readable(watcher, /* timeout_ms= */ 0));
+    assert_int_equal(seen.puts, 0);
+    (void)put(busy, "lock");
+    assert_true(is_readable(watcher, /* timeout_ms= */ 5000));
+    file_driver.step(watcher);
+    assert_int_equal(seen.puts, 1);
+    assert_false(seen.ended);
+    close_store(busy);
+    close_store(watcher);
+    close_store(idle);
+}
+
+/* Descriptors. */
+
+/* Another process opens the store, with so many descriptors. */
+static bool opens_with(unsigned descriptors)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        int lowest = dup(STDIN_FILENO);
+        (void)close(lowest);
+        rlim_t most = (rlim_t)lowest + descriptors;
+        struct rlimit limit = {.rlim_cur = most, .rlim_max = most};
+        _exit(setrlimit(RLIMIT_NOFILE, &limit) == 0 && try_open(7) != NULL ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status) == 0;
+}
+
+static void who_has_few_descriptors_takes_nothing_from_others(void **state)
+{
+    (void)state;
+    void *store = open_store(1);
+    uint64_t last = put(store, "k");
+    ino_t index = inode_of(".index");
+    bool opened = false;
+    unsigned tries = 0;
+    for (; !opened && tries < 20; tries++) {
+        char key[16];
+        opened = opens_with(tries);
+        (void)snprintf(key, sizeof key, "k-%u", tries);
+        assert_true(put(store, key) == ++last); /* else somebody had to recover */
+        assert_true(inode_of(".index") == index);
+    }
+    assert_true(opened && tries > 4);
+    close_store(store);
+}
+
+/* Who is named by a write. */
+
+/* Decides on the record as it was last heard; what is to be written then, waking that one. */
+static struct store_request deciding(const struct request *request, const uint64_t *poke)
+{
+    struct view view = {.at = heard.written, .judge = JUDGE_STORE_TIME, .one_clock = true};
+    assert_true(decide(&record, request, &view).write);
+    bool needed = record_needed(&record);
+    return (struct store_request){
+        .verb = needed ? VERB_STORE_SWAP : VERB_STORE_DELETE,
+        .key = "k",
+        .condition = {.kind = view.at.revision == 0 ? IF_ABSENT : IF_REVISION,
+                      .revision = view.at.revision},
+        .bytes = encoded,
+        .length = needed ? record_encode(&record, encoded, sizeof encoded) : 0,
+        .session = request->session,
+        .poke = poke,
+        .poke_count = poke != NULL ? 1 : 0};
+}
+
+static struct request verb_of(enum verb verb, uint64_t session)
+{
+    return (struct request){.verb = verb,
+                            .key = "k",
+                            .holder = "h",
+                            .request = session == 1 ? "mine" : "another's",
+                            .session = session,
+                            .token = verb == VERB_RELEASE ? grant_token(&record.grants[0]) : 0,
+                            .bound = true,
+                            .waits = true,
+                            .reason = "",
+                            .ttl_ms = TTL_MS};
+}
+
+static void begin_record(void)
+{
+    memset(&heard, 0, sizeof heard);
+    record_init(&record, "k");
+}
+
+/* Takes the key, or a place behind its holder. */
+static void enter(void *store, uint64_t session)
+{
+    struct request request = verb_of(VERB_ASK, session);
+    assert_int_equal(ask(store, deciding(&request, /* poke= */ NULL)), ANSWER_OK);
+}
+
+static const uint64_t another = 77; /* session */
+
+static void a_release_lets_in_who_lives(void **state)
+{
+    (void)state;
+    void *store = open_store(1), *next = open_store(another);
+    notices = 0;
+    begin_record();
+    enter(store, 1);
+    enter(next, another);
+    struct request request = verb_of(VERB_RELEASE, 1);
+    assert_int_equal(ask(store, deciding(&request, &another)), ANSWER_OK);
+    assert_true(is_readable(next, /* timeout_ms= */ 5000));
+    file_driver.step(next);
+    assert_int_equal(notices, 1);
+    close_store(next);
+    close_store(store);
+}
+
+static void a_release_lets_in_nobody_who_died(void **state)
+{
+    (void)state;
+    void *store = open_store(1), *next = open_store(another);
+    begin_record();
+    enter(store, 1);
+    enter(next, another);
+    uint64_t known = heard.written.revision;
+    struct request request = verb_of(VERB_RELEASE, 1);
+    struct store_request release = deciding(&request, &another);
+    close_store(next);
+    assert_int_equal(ask(store, release), ANSWER_CONFLICT);
+    assert_true(heard.written.revision == known);
+    assert_int_equal(heard.dead_count, 1);
+    assert_true(heard.dead == another);
+    /* It decides again, by what it was told, and is done. */
+    release = deciding(&request, /* poke= */ NULL);
+    assert_int_equal(release.verb, VERB_STORE_DELETE);
+    assert_int_equal(ask(store, release), ANSWER_OK);
+    close_store(store);
+}
+
+/* These wake whom they send home, and let nobody in: nobody has to decide again. */
+static void a_break_may_wake_the_dead(void **state)
+{
+    (void)state;
+    void *store = open_store(1), *holder = open_store(another);
+    begin_record();
+    enter(holder, another);
+    struct request request = verb_of(VERB_BREAK, 1);
+    struct store_request breaking = deciding(&request, &another);
+    close_store(holder);
+    assert_int_equal(ask(store, breaking), ANSWER_OK);
+    close_store(store);
+}
+
+static void a_cooldown_may_wake_the_dead(void **state)
+{
+    (void)state;
+    void *store = open_store(1), *next = open_store(another);
+    begin_record();
+    enter(store, 1);
+    enter(next, another);
+    struct request request = verb_of(VERB_RELEASE, 1);
+    request.cooldown_ms = TTL_MS;
+    struct store_request release = deciding(&request, &another);
+    close_store(next);
+    assert_int_equal(release.verb, VERB_STORE_SWAP);
+    assert_int_equal(ask(store, release), ANSWER_OK);
+    close_store(store);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    memcpy(folder, "/tmp/file-race-XXXXXX", 22);
+    bool made = mkdtemp(folder) != NULL;
+    filled = 0;
+    (void)snprintf(path, sizeof path, "%s/store.log", folder);
+    (void)snprintf(url, sizeof url, "file:%s", path);
+    return made ? 0 : -1;
+}
+
+static int end(void **state)
+{
+    static const char *const suffixes[] = {"", ".lock", ".index", ".new", ".index.new"};
+    char name[64];
+    (void)state;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        (void)snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
+        (void)unlink(name);
+    }
+    return rmdir(folder); /* nothing else was left */
+}
+
+int main(void)
+{
+#define FILE_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    const struct CMUnitTest tests[] = {
+        FILE_TEST(who_slept_over_a_compaction_is_told_of_erasures),
+        FILE_TEST(who_slept_over_two_compactions_is_told_so),
+        FILE_TEST(a_watch_wakes_for_a_change_in_the_next_file),
+        FILE_TEST(who_has_few_descriptors_takes_nothing_from_others),
+        FILE_TEST(a_release_lets_in_who_lives),
+        FILE_TEST(a_release_lets_in_nobody_who_died),
+        FILE_TEST(a_break_may_wake_the_dead),
+        FILE_TEST(a_cooldown_may_wake_the_dead),
+    };
+    return cmocka_run_group_tests_name("file_race", tests, NULL, NULL);
+}
