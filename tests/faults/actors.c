@@ -193,8 +193,11 @@ void deed_litter(struct stage *stage, struct actor *actor)
 
 void deed_tend(struct stage *stage, struct actor *actor)
 {
-    if (open_log(stage, actor))
-        actor->result = kit_tend(actor->log);
+    if (!open_log(stage, actor))
+        return;
+    actor->result = kit_tend(actor->log);
+    if (actor->result == LOG_LOCKED) /* others were in the way: some other time */
+        actor->result = LOG_OK;
     tell(stage, actor);
 }
 
