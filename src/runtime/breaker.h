@@ -20,6 +20,7 @@ struct breaker {
     unsigned failures;
     int64_t pause_ms; /* 0: closed */
     int64_t open_until_ms;
+    bool probing; /* somebody was let through after the pause */
 };
 
 /* A zeroed one is closed. */
