@@ -284,16 +284,16 @@ static bool may_bid(const struct desk_key *key)
 /* One request of the queue at a time goes to the store, when nothing of ours is before it. */
 static void pump(struct desk_key *key)
 {
+    key->users++; /* until the end of this function */
     while (key->first != NULL && may_bid(key) && !key->desk->closing) {
         struct claim *next = next_in_line(key, /* bid= */ NULL);
         key->asking = new_bid(next);
         if (key->asking != NULL)
-            return;
+            break;
         dequeue(next);
-        key->users++;
         claim_end_with(next, OUTCOME_UNAVAILABLE, "memory is short");
-        desk_key_return(key);
     }
+    desk_key_return(key);
 }
 
 /* Coming in. */

@@ -239,23 +239,27 @@ static void claim_told(void *owner, struct claim *claim, const struct task_news 
     note(caller, news);
 }
 
-void start(struct process *process, struct caller *caller, const char *name,
-           const struct lease_options *options)
+bool try_to_start(struct process *process, struct caller *caller, const char *name,
+                  const struct lease_options *options)
 {
     caller->name = name;
     caller->process = process;
     caller->told = -1;
     caller->renewed = 0;
-    if (process->desk != NULL && options->request.verb == VERB_ASK) {
+    if (process->desk != NULL && options->request.verb == VERB_ASK)
         caller->claim = front_desk_ask(process->desk, options,
                                        &(struct claim_caller){.told = claim_told, .owner = caller});
-        assert_non_null(caller->claim);
-    } else {
+    else
         caller->task =
             executor_start(process->executor, options,
                            &(struct executor_caller){.told = task_told, .owner = caller});
-        assert_non_null(caller->task);
-    }
+    return caller->claim != NULL || caller->task != NULL;
+}
+
+void start(struct process *process, struct caller *caller, const char *name,
+           const struct lease_options *options)
+{
+    assert_true(try_to_start(process, caller, name, options));
 }
 
 void let_go(struct caller *caller)

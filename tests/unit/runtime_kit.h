@@ -59,7 +59,10 @@ int close_processes(void **state);
 struct lease_options wish_for(const char *key, bool waits);
 struct lease_options errand(enum verb verb, const char *key, uint64_t token);
 
-/* Start a task or a claim; fail the case when there is none. */
+/* Starts a task or a claim; false when memory is short. */
+bool try_to_start(struct process *process, struct caller *caller, const char *name,
+                  const struct lease_options *options);
+/* The same, and fails the case then. */
 void start(struct process *process, struct caller *caller, const char *name,
            const struct lease_options *options);
 void let_go(struct caller *caller);
