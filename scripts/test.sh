@@ -22,8 +22,7 @@ shipped  | release | tests/e2e/cli.sh build/leasehold        | =
 trace    | asan    | scripts/stories.sh build/asan           | =
 memory   | asan    | build/asan/tests/simulation --seeds 300 | =
 conform  | asan    | build/asan/tests/conformance memory:    | =
-planted  | asan    | build/asan/tests/conformance memory: --mutants | =
-planted2 | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 4 --mutants | =
+planted  | asan    | build/asan/tests/conformance memory: --mutants | scripts/planted.sh build/asan
 beside   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 4 --beside | =
 file-1   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 1 | =
 file-2   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 2 | =
@@ -31,7 +30,7 @@ file-8   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes
 kills    | sim     | build/sim/tests/kill_processes --rounds 200 | .. 2000
 kills-as | asan    | build/asan/tests/kill_processes --rounds 30 | =
 stops    | sim     | build/sim/tests/stop_in_lock --rounds 5 | .. 50
-history  | sim     | build/sim/tests/live_histories --rounds 100 | .. 1000
+history  | sim     | build/sim/tests/live_histories --rounds 100 | .. 1100
 waiters  | sim     | build/sim/tests/hundred_waiters --rounds 2 | .. 10
 power    | sim     | build/sim/tests/power_loss --every 97   | .. 7
 damage   | asan    | build/asan/tests/damage                 | =

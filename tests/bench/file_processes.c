@@ -9,6 +9,7 @@
 #include "rounds.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -33,10 +34,14 @@ struct shared {
 
 static struct shared *share(void)
 {
-    void *page = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_ANONYMOUS, /* fd= */ -1, /* offset= */ 0);
+    int file = memfd_create("shared", MFD_CLOEXEC);
+    void *page = MAP_FAILED;
+    if (file >= 0 && ftruncate(file, sizeof(struct shared)) == 0)
+        page = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED, file,
+                    /* offset= */ 0);
     if (page == MAP_FAILED)
         rounds_fail("share", strerror(errno));
+    (void)close(file);
     return page;
 }
 
@@ -190,10 +195,20 @@ static void hand_over_raw(struct player *player, bool gives, double *out_us)
     }
 }
 
+/* Where a woken process runs decides more than what we measure: each has a core of its own. */
+static void pin(int core)
+{
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    CPU_SET((size_t)core, &cores);
+    (void)sched_setaffinity(/* ourselves= */ 0, sizeof cores, &cores); /* where there is only one */
+}
+
 /* Both play the same rounds; whose turn it is to give follows from the count. */
 static void play(struct player *player, const char *log, const char *raw)
 {
     double *stored_us = player->shared->handed_us[0], *raw_us = player->shared->handed_us[1];
+    pin(player->me);
     player->leases = leases_open(log, /* session= */ 50 + (uint64_t)player->me, /* most= */ 1);
     raw_make(&player->raw, raw);
     if (player->me == 0) {
@@ -237,8 +252,9 @@ void bench_handover(const struct bench_site *site)
         stored[i] = rounds_share(shared->handed_us[0] + i * HANDOVERS, HANDOVERS, 0.5);
         least[i] = rounds_share(shared->handed_us[1] + i * HANDOVERS, HANDOVERS, 0.5);
     }
-    (void)printf("== file: a lock goes from one process to the next in line, release to held\n");
-    rounds_say("a hand-over (median of a round)", stored, "us");
+    (void)printf(
+        "== file: a lock goes from one process to the next in line, each on its own core\n");
+    rounds_say("from release to held (median of a round)", stored, "us");
     rounds_say("an overwrite with fdatasync and a datagram", least, "us");
     rounds_aim(stored, least, AT_MOST, 1.5);
     (void)close(streams[0]);

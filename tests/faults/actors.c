@@ -198,14 +198,20 @@ void deed_tend(struct stage *stage, struct actor *actor)
     tell(stage, actor);
 }
 
-void deed_ask(struct stage *stage, struct actor *actor)
+void deed_look(struct stage *stage, struct actor *actor)
 {
     struct kit_sight sight;
     if (!open_log(stage, actor))
         return;
     kit_look(&actor->process.table, actor->log, keys[0], &sight);
     actor->result = sight.result;
-    tell(stage, actor);
+}
+
+void deed_ask(struct stage *stage, struct actor *actor)
+{
+    deed_look(stage, actor);
+    if (actor->log != NULL)
+        tell(stage, actor);
 }
 
 void stage_doubt(struct stage *stage)
@@ -220,6 +226,44 @@ void stage_bury(struct stage *stage, struct actor *actor)
     log_close(&actor->log);
     mortal_bury(&actor->process);
     mortal_init(&actor->process, &stage->disk);
+}
+
+static void die_in_sync(struct stage *stage)
+{
+    struct actor *last = &stage->actors[ACTORS - 1];
+    if (last->log == NULL)
+        return;
+    last->process.dies_of_sync = true;
+    stage->disk.fail_sync_at = stage->disk.syncs + 1;
+    (void)kit_sync(&last->process.table, last->log);
+    stage->disk.fail_sync_at = 0;
+    last->process.dies_of_sync = false;
+    if (last->process.dead)
+        stage_bury(stage, last);
+}
+
+void deed_bad_sync(struct stage *stage, struct actor *actor)
+{
+    deed_put(stage, actor);
+    if (actor->result == LOG_OK)
+        deed_look(stage, &stage->actors[ACTORS - 1]);
+    if (actor->result == LOG_OK)
+        die_in_sync(stage);
+}
+
+void deed_bad_sync_told(struct stage *stage, struct actor *actor)
+{
+    deed_bad_sync(stage, actor);
+    if (actor->result == LOG_OK)
+        tell(stage, actor);
+}
+
+void deed_bad_sync_alone(struct stage *stage, struct actor *actor)
+{
+    die_in_sync(stage);
+    actor->result = LOG_OK;
+    if (actor->log != NULL)
+        tell(stage, actor);
 }
 
 /* The last change of the key that is there for certain, at least in this state; −1: none. */

@@ -193,9 +193,11 @@ static void nothing(void *owner)
 static int sync_file(void *owner, int opened)
 {
     struct fake_disk *disk = owner;
-    bool failed = fails(disk);
-    (void)record(disk, failed ? FAKE_SYNC_FAILED : FAKE_SYNC, index_of(disk, opened));
-    return failed ? -disk->error : 0;
+    int error = fails(disk) ? -disk->error : 0;
+    if (++disk->syncs == disk->fail_sync_at)
+        error = -EIO;
+    (void)record(disk, error != 0 ? FAKE_SYNC_FAILED : FAKE_SYNC, index_of(disk, opened));
+    return error;
 }
 
 static int sync_folder(void *owner)

@@ -70,8 +70,9 @@ struct fake_disk {
     unsigned calls, fail_at;
     bool for_good, short_writes; /* … every write is short */
     int error;
-    bool full;           /* no file grows any more: ENOSPC */
-    uint64_t size_limit; /* … beyond this; 0: as it likes */
+    unsigned syncs, fail_sync_at; /* likewise, of syncs alone, with EIO */
+    bool full;                    /* no file grows any more: ENOSPC */
+    uint64_t size_limit;          /* … beyond this; 0: as it likes */
     bool recording;
     struct fake_event events[FAKE_EVENTS];
 };
