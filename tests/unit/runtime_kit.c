@@ -60,7 +60,8 @@ static void carry(const struct store_request *request, store_done *done, void *c
     char key[KEY_MAX + 1];
     size_t count = request->poke_count;
     struct carried carried = {.done = done, .caller = caller};
-    memcpy(named, request->poke, count * sizeof *named);
+    if (count > 0)
+        memcpy(named, request->poke, count * sizeof *named);
     (void)snprintf(key, sizeof key, "%s", request->key);
     memory_driver.submit(store, request, pass_on, &carried);
     if (carried.written)
