@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs seeds, two processes side by side, and prints what happened: simulation [--seeds N]
- * [--first N] [--jobs N] [--replay SEED] [--mutant NAME]. Output is TAP. A violation prints its
- * seed; `make replay SEED=…` shows every decision that led to it.
+ * [--first N] [--jobs N] [--executor 0|1] [--replay SEED] [--mutant NAME]. Output is TAP. A
+ * violation prints its seed; `make replay SEED=…` shows every decision that led to it.
  */
 #include "script.h"
 
@@ -206,6 +206,8 @@ int main(int argc, char **argv)
             plan.first = number;
         else if (strcmp(argv[i], "--jobs") == 0 && number > 0 && number <= JOBS_MAX)
             plan.jobs = (unsigned)number;
+        else if (strcmp(argv[i], "--executor") == 0)
+            script_on_executor = number != 0;
         else if (strcmp(argv[i], "--replay") == 0)
             replayed = number;
         else if (strcmp(argv[i], "--mutant") == 0)
