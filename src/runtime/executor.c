@@ -96,10 +96,11 @@ static bool remember(struct executor *executor, struct known *known, struct hear
     return tells && !older;
 }
 
-static void wish_all(const struct known *known, enum wish wish)
+static void wish_all(const struct known *known, const struct task *but, enum wish wish)
 {
     for (struct task *task = known->first_user; task != NULL; task = task->next_of_key)
-        task_wish(task, wish);
+        if (task != but)
+            task_wish(task, wish);
 }
 
 void executor_notice(struct executor *executor, const char *key)
@@ -108,7 +109,7 @@ void executor_notice(struct executor *executor, const char *key)
     if (known == NULL)
         return;
     knowledge_hear(&executor->knowledge, known, /* heard= */ NULL);
-    wish_all(known, WISH_NOTICE);
+    wish_all(known, /* but= */ NULL, WISH_NOTICE);
 }
 
 void executor_hear(struct executor *executor, const struct store_answer *answer)
@@ -120,7 +121,7 @@ void executor_hear(struct executor *executor, const struct store_answer *answer)
     if (heard == NULL) {
         executor_notice(executor, answer->key);
     } else if (remember(executor, known, heard)) {
-        wish_all(known, WISH_NEWS);
+        wish_all(known, /* but= */ NULL, WISH_NEWS);
     } else {
         free(heard);
     }
@@ -217,8 +218,11 @@ static void hear_one(struct executor *executor, struct sent *sent)
     if (task == NULL)
         return;
     task->answered = task->answered || heard != NULL;
-    if (heard != NULL && remember(executor, task->known, sent->heard))
+    if (heard != NULL && remember(executor, task->known, sent->heard)) {
         sent->heard = NULL;
+        if (sent->request.verb != VERB_STORE_READ) /* our own write may be about one of us */
+            wish_all(task->known, task, WISH_NEWS);
+    }
     task_step(task, &event, heard);
 }
 

@@ -469,9 +469,10 @@ void desk_forget(struct claim *claim)
 void desk_key_drop(struct desk_key *key)
 {
     key->users++;
-    while (key->bids != NULL) {
-        executor_forget(key->bids->task);
-        drop_bid(key->bids);
+    for (struct bid *bid = key->bids, *next; bid != NULL; bid = next) {
+        next = bid->next;
+        executor_forget(bid->task);
+        drop_bid(bid);
     }
     desk_key_return(key);
 }

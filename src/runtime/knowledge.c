@@ -114,8 +114,8 @@ static void free_known(struct knowledge *knowledge, struct known *known)
 
 static void shrink(struct knowledge *knowledge)
 {
-    while (knowledge->bytes > KNOWN_BYTES_MAX) {
-        struct known *known = knowledge->oldest; /* there is one: the bytes are of those listed */
+    struct known *known;
+    while (knowledge->bytes > KNOWN_BYTES_MAX && (known = knowledge->oldest) != NULL) {
         if (known->users == 0) {
             free_known(knowledge, known);
         } else { /* its sights may be all that ends a wait: they stay */

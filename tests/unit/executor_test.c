@@ -86,6 +86,24 @@ static void who_waits_is_woken(void **state)
     assert_true(b.token > a.token);
 }
 
+/* No store tells a process of its own writes: whom they are about is woken by their answer. */
+static void what_we_write_ourselves_wakes_us(void **state)
+{
+    (void)state;
+    struct caller a = {0}, b = {0};
+    us->takes_notices = false;
+    acquire(us, &a, "k", /* waits= */ false);
+    acquire(us, &b, "k", /* waits= */ true);
+    assert_told(&b, TASK_WAITING);
+    us->submitted = 0;
+    let_go(&a);
+    tick(us);
+    assert_ended(&a, OUTCOME_OK);
+    assert_told(&b, TASK_HELD);
+    assert_in_range(us->submitted, 2, 3);
+    assert_int_equal(b.renewed, 0);
+}
+
 static void a_lost_notice_costs_a_look(void **state)
 {
     (void)state;
@@ -344,7 +362,7 @@ static void copies_are_bounded(void **state)
     }
     struct executor_counts counts = executor_counts(us->executor);
     assert_true(counts.copies > 1000);
-    assert_true(counts.copy_bytes <= 4 * 1024 * 1024);
+    assert_true(counts.copy_bytes <= (uint64_t)4 * 1024 * 1024);
     assert_int_equal(counts.tasks, 0);
 }
 
@@ -355,6 +373,7 @@ int main(void)
         EXECUTOR_TEST(nothing_is_told_but_in_a_tick),
         EXECUTOR_TEST(who_does_not_wait_hears_who_holds),
         EXECUTOR_TEST(who_waits_is_woken),
+        EXECUTOR_TEST(what_we_write_ourselves_wakes_us),
         EXECUTOR_TEST(a_lost_notice_costs_a_look),
         EXECUTOR_TEST(a_lease_begins_with_what_was_last_heard),
         EXECUTOR_TEST(requests_of_one_turn_travel_together),

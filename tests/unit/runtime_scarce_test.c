@@ -36,9 +36,9 @@ void *scarce_calloc(size_t count, size_t size)
     return is_refused() ? NULL : calloc(count, size);
 }
 
-void *scarce_realloc(void *memory, size_t size)
+void *scarce_realloc(void *before, size_t size)
 {
-    return is_refused() ? NULL : realloc(memory, size);
+    return is_refused() ? NULL : realloc(before, size);
 }
 
 /* Only one may hold the key by what it was told, and tokens grow. */
