@@ -141,8 +141,11 @@ static int report(const struct plan *plan, const struct result *sum, double seco
     (void)printf("%sok %u - %" PRIu64 " seeds, %" PRIu64 " steps, %" PRIu64 " violations\n",
                  safe ? "" : "not ", ++test, sum->seeds, sum->counts.steps, sum->violations);
     if (!safe)
-        (void)printf("# seed %" PRIu64 ": %s\n# see it with: make replay SEED=%" PRIu64 "\n",
-                     sum->bad_seed, sum->violation, sum->bad_seed);
+        (void)printf("# seed %" PRIu64 ": %s\n# see it with: %s%" PRIu64 "\n", sum->bad_seed,
+                     sum->violation,
+                     script_on_executor ? "build/sim/tests/simulation --executor 1 --replay "
+                                        : "make replay SEED=",
+                     sum->bad_seed);
 #define PRINT_COUNT(name)                                             \
     (void)printf("#   %-16s %" PRIu64 "\n", #name, sum->counts.name); \
     zeros += sum->counts.name == 0 ? 1 : 0;
