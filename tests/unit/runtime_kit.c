@@ -12,6 +12,7 @@ int64_t now_ms;
 struct process processes[PROCESSES];
 
 static void *store;
+static unsigned told_count;
 static struct record record;
 
 struct waiting_request {
@@ -210,6 +211,7 @@ static void note(struct caller *caller, const struct task_news *news)
     } else {
         caller->told = (int)news->event;
         caller->told_at_ms = now_ms;
+        caller->told_as = ++told_count;
     }
     caller->outcome = news->outcome;
     (void)snprintf(caller->why, sizeof caller->why, "%s", news->why != NULL ? news->why : "");
