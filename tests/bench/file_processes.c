@@ -134,26 +134,31 @@ void bench_processes(const struct bench_site *site)
 struct player {
     struct shared *shared;
     int me;
-    int partner; /* a stream to it, for "I am waiting" */
+    int partner; /* a stream to it, for "I am waiting" and "I have it" */
     int datagrams;
     struct leases *leases;
     struct raw raw;
 };
 
-/* The other one waits, and had the time to fall asleep. */
-static void await_waiting(const struct player *player)
+static void hear(const struct player *player)
 {
     char word;
     if (read(player->partner, &word, 1) != 1)
         rounds_fail("hand-over", "the other process is gone");
-    sleep_us(SETTLE_US);
-    player->shared->let_go_at = rounds_seconds();
 }
 
-static void say_waiting(const struct player *player)
+static void say(const struct player *player)
 {
     if (write(player->partner, "w", 1) != 1)
         rounds_fail("hand-over", "the other process is gone");
+}
+
+/* The other one waits, and had the time to fall asleep. */
+static void await_waiting(const struct player *player)
+{
+    hear(player);
+    sleep_us(SETTLE_US);
+    player->shared->let_go_at = rounds_seconds();
 }
 
 static double since_let_go_us(const struct player *player)
@@ -161,7 +166,8 @@ static double since_let_go_us(const struct player *player)
     return (rounds_seconds() - player->shared->let_go_at) * 1e6;
 }
 
-/* By the store: a release that names the next in line and wakes it. */
+/* By the store: a release that names the next in line and wakes it. Who gave asks again only when
+ * the other one has it: else its own next write is part of what the other one has to wait for. */
 static void hand_over(struct player *player, bool gives, double *out_us)
 {
     struct leases *leases = player->leases;
@@ -169,12 +175,14 @@ static void hand_over(struct player *player, bool gives, double *out_us)
         await_waiting(player);
         leases_let_go(leases, 0);
         leases_await(leases, 0, TOLD_ENDED);
+        hear(player);
     } else {
         leases_ask(leases, 0, KEY, WAIT_MS);
         leases_await(leases, 0, TOLD_WAITING);
-        say_waiting(player);
+        say(player);
         leases_await(leases, 0, TOLD_HELD);
         *out_us = since_let_go_us(player);
+        say(player);
     }
 }
 
@@ -188,7 +196,7 @@ static void hand_over_raw(struct player *player, bool gives, double *out_us)
         if (send(player->datagrams, word, sizeof word, 0) != (ssize_t)sizeof word)
             rounds_fail("send", strerror(errno));
     } else {
-        say_waiting(player);
+        say(player);
         if (recv(player->datagrams, word, sizeof word, 0) != (ssize_t)sizeof word)
             rounds_fail("recv", strerror(errno));
         *out_us = since_let_go_us(player);
@@ -213,7 +221,7 @@ static void play(struct player *player, const char *log, const char *raw)
     raw_make(&player->raw, raw);
     if (player->me == 0) {
         leases_take(player->leases, 1, KEY);
-        say_waiting(player); /* the lock is taken: the other one may begin to wait */
+        say(player); /* the lock is taken: the other one may begin to wait */
     } else {
         await_waiting(player);
     }

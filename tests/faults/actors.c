@@ -193,8 +193,11 @@ void deed_litter(struct stage *stage, struct actor *actor)
 
 void deed_tend(struct stage *stage, struct actor *actor)
 {
-    if (open_log(stage, actor))
-        actor->result = kit_tend(actor->log);
+    if (!open_log(stage, actor))
+        return;
+    actor->result = kit_tend(actor->log);
+    if (actor->result == LOG_LOCKED) /* others were in the way: some other time */
+        actor->result = LOG_OK;
     tell(stage, actor);
 }
 
@@ -329,7 +332,7 @@ bool stage_agrees(struct stage *stage, struct actor *actor)
     return agrees(stage, &actor->process.table, actor->log, ACT_DONE);
 }
 
-bool stage_survives(struct stage *stage, struct fake_disk *image)
+bool stage_survives(struct stage *stage, struct fake_disk *image, bool clean)
 {
     enum log_result result;
     struct log *log = kit_open(&image->table, stage->boot + 1, &result, NULL);
@@ -337,6 +340,8 @@ bool stage_survives(struct stage *stage, struct fake_disk *image)
         wrong(stage, "it does not open after a loss");
         return false;
     }
+    if (clean && log_cuts(log) > 0)
+        wrong(stage, "something is left to be cut");
     bool fine = agrees(stage, &image->table, log, ACT_TOLD);
     log_close(&log);
     return fine;

@@ -72,7 +72,8 @@ void stage_doubt(struct stage *stage);
 void stage_bury(struct stage *stage, struct actor *actor);
 /* Does the actor read what can be there? */
 bool stage_agrees(struct stage *stage, struct actor *actor);
-/* Looks at a disk that lost its power: only what was told must be there. */
-bool stage_survives(struct stage *stage, struct fake_disk *image);
+/* Looks at a disk that lost its power: only what was told must be there. With nothing left to be
+ * cut, if it is clean. */
+bool stage_survives(struct stage *stage, struct fake_disk *image, bool clean);
 
 #endif

@@ -25,7 +25,7 @@ enum fake_kind {
     FAKE_NAMED,   /* made, or renamed: this name is the file's from now on */
     FAKE_UNNAMED, /* this name is nobody's any more */
     FAKE_SYNC,
-    FAKE_SYNC_FAILED, /* and what it should have covered is lost to every later one */
+    FAKE_SYNC_FAILED, /* and what it should have covered is lost to every later one; −1: names */
     FAKE_SYNC_FOLDER,
     FAKE_NOTE,
 };
