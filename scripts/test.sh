@@ -39,13 +39,14 @@ steps    | asan    | build/asan/tests/every_step             | =
 dead     | sim     | build/sim/tests/dead_waiter --rounds 4 | .. 20
 deaths   | sim     | build/sim/tests/hand_over_after_kill --rounds 20 | .. 200
 simulate | sim     | scripts/simulate.sh 10000               | scripts/simulate.sh 1000000
+executor | sim     | build/sim/tests/simulation --executor 1 --seeds 2000 | .. 200000
 explore  | sim     | build/sim/tests/explore                 | build/sim/tests/explore --proof
 mutants  | mutants | scripts/mutants.sh 2000                 | scripts/mutants.sh 2000 all
 fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh --proof
 coverage |         | scripts/coverage.sh core 100            | =
 '
 figures='power damage failing kills stops history waiters dead deaths'
-figures+=' simulate explore mutants fuzz coverage'
+figures+=' simulate executor explore mutants fuzz coverage'
 limit_s=1200
 proof=false
 if [[ ${1:-} == --proof ]]; then
