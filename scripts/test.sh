@@ -32,7 +32,7 @@ kills-as | asan    | build/asan/tests/kill_processes --rounds 30 | =
 stops    | sim     | build/sim/tests/stop_in_lock --rounds 5 | .. 50
 history  | sim     | build/sim/tests/live_histories --rounds 100 | .. 1100
 waiters  | sim     | build/sim/tests/hundred_waiters --rounds 2 | .. 10
-power    | sim     | build/sim/tests/power_loss --every 97   | .. 7
+power    | sim     | build/sim/tests/power_loss --every 97   | .. 1
 damage   | asan    | build/asan/tests/damage                 | =
 failing  | asan    | build/asan/tests/failing_calls          | =
 steps    | asan    | build/asan/tests/every_step             | =
