@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See breaker.h. */
+#include "runtime/breaker.h"
+
+bool breaker_is_open(const struct breaker *breaker)
+{
+    return breaker->pause_ms > 0;
+}
+
+/* Whoever is let through after a pause has as long as that pause: then the next one may try. */
+bool breaker_admits(struct breaker *breaker, int64_t now_ms)
+{
+    if (breaker->pause_ms == 0)
+        return true;
+    if (now_ms < breaker->open_until_ms)
+        return false;
+    breaker->open_until_ms = now_ms + breaker->pause_ms;
+    breaker->probing = true;
+    return true;
+}
+
+void breaker_heard(struct breaker *breaker)
+{
+    *breaker = (struct breaker){0};
+}
+
+/* What fails within a pause, as renewals do, does not make it longer; a failed probe does. */
+void breaker_missed(struct breaker *breaker, int64_t now_ms)
+{
+    if (breaker->failures < BREAKER_FAILURES)
+        breaker->failures++;
+    if (breaker->failures < BREAKER_FAILURES)
+        return;
+    bool probed = breaker->probing || now_ms >= breaker->open_until_ms;
+    if (breaker->pause_ms > 0 && !probed)
+        return;
+    int64_t longer_ms = breaker->pause_ms > 0 ? breaker->pause_ms * 2 : BREAKER_FIRST_PAUSE_MS;
+    breaker->pause_ms = longer_ms < BREAKER_LONGEST_PAUSE_MS ? longer_ms : BREAKER_LONGEST_PAUSE_MS;
+    breaker->open_until_ms = now_ms + breaker->pause_ms;
+    breaker->probing = false;
+}

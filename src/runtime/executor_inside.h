@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Between the files that make up the executor: executor.c (what callers see, the tick), task.c (one
+ * task's step) and outbox.c (requests on their way).
+ */
+#ifndef LEASEHOLD_RUNTIME_EXECUTOR_INSIDE_H
+#define LEASEHOLD_RUNTIME_EXECUTOR_INSIDE_H
+
+#include "base/heap.h"
+#include "runtime/breaker.h"
+#include "runtime/executor.h"
+#include "runtime/knowledge.h"
+
+enum {
+    TASKS_MAX = 1 << 20,
+    SENTS_MAX = 1 << 16, /* on their way, or about to be */
+    FLIGHT_MAX = 512,    /* submitted and not yet answered; the others wait for these */
+    TROUBLE_MAX = 256,
+};
+
+/* What a caller or a neighbour wants of a task in the next tick. */
+enum wish { WISH_START = 1, WISH_NOTICE = 2, WISH_LET_GO = 4 };
+
+struct task {
+    uint32_t magic;
+    unsigned wishes;
+    bool answered;  /* the store has said something to it */
+    bool silent;    /* its caller hears no more of it */
+    bool forgotten; /* while it is being told; freed after that */
+    struct executor *executor;
+    struct executor_caller caller;
+    struct task *next, *before; /* of all tasks */
+    struct task *next_wishing, *before_wishing;
+    struct task *next_of_key, *before_of_key; /* see known->first_user */
+    struct known *known;
+    struct sent *sent; /* its requests that are not answered */
+    struct heap_node deadline, wake;
+    struct lease lease;
+    struct lease_options options;
+    char words[]; /* of the options */
+};
+
+/* A request with all that must stay until it is answered. */
+struct sent {
+    struct sent *next, *before; /* of all that are not answered */
+    struct sent *next_in_line;  /* of the outbox, or of the answered ones */
+    struct sent *sibling;       /* the task's next one */
+    struct executor *executor;
+    struct task *task; /* NULL: nobody listens any more */
+    uint32_t serial;
+    bool urgent;         /* a holder's */
+    struct heard *heard; /* the answer; NULL when there was no memory for it */
+    struct store_request request;
+    uint64_t words[];
+};
+
+struct sent_line {
+    struct sent *first, **last;
+};
+
+struct executor {
+    uint32_t magic;
+    bool ticking, roused;
+    struct executor_site site;
+    struct executor_counts counts;
+    struct breaker breaker;
+    struct knowledge knowledge;
+    struct random random;
+    uint64_t number; /* of the last task */
+    struct heap deadlines, wakes;
+    struct task *tasks;
+    struct task *first_wishing, *last_wishing;
+    size_t wishing;
+    const struct task *told; /* whose caller is being told */
+    struct sent *sents;
+    size_t sent_count, flight;
+    struct sent_line urgent, ordinary, answered;
+    char trouble[TROUBLE_MAX];
+    /* scratch */
+    struct sighting sighting;
+    struct lease_output output;
+    struct record record;
+    char encoded[RECORD_MAX];
+};
+
+int64_t executor_now(const struct executor *executor);
+/* Wants a tick at once, when none is going on. */
+void executor_rouse(struct executor *executor);
+
+/* outbox.c: false when it is not sent: the breaker is open, or memory is short. */
+bool outbox_add(struct executor *executor, struct task *task);
+/* Hands to the store what it can take. */
+void outbox_submit(struct executor *executor);
+/* Nobody listens to its requests any more. */
+void outbox_abandon(struct task *task);
+void outbox_init(struct executor *executor);
+/* The first answered request, to be freed by the caller; NULL when there is none. */
+struct sent *outbox_answered(struct executor *executor);
+void outbox_forget(struct executor *executor, struct sent *sent);
+
+/* task.c */
+struct task *task_new(struct executor *executor, const struct lease_options *options,
+                      const struct executor_caller *caller);
+void task_free(struct task *task);
+/* Put in the order in which they came; taken all at once. */
+void task_wish(struct task *task, enum wish wish);
+unsigned task_take_wishes(struct task *task);
+/* `heard` is what the store answered, or NULL. The task may be gone afterwards. */
+void task_step(struct task *task, struct event *event, const struct heard *heard);
+/* Its caller let go before anything was sent. */
+void task_end_unstarted(struct task *task);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See table.h. */
+#include "runtime/table.h"
+
+#include "base/check.h"
+#include "base/checksum.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHAINS_FIRST = 64 };
+
+bool table_init(struct table *table)
+{
+    *table = (struct table){.chain_count = CHAINS_FIRST};
+    table->chains = calloc(CHAINS_FIRST, sizeof(struct table_node *));
+    return table->chains != NULL;
+}
+
+void table_done(struct table *table)
+{
+    free(table->chains);
+    *table = (struct table){0};
+}
+
+static uint64_t hash_of(const char *key)
+{
+    return checksum(/* before= */ 0, key, strlen(key));
+}
+
+struct table_node *table_find(const struct table *table, const char *key)
+{
+    uint64_t hash = hash_of(key);
+    struct table_node *node = table->chains[hash & (table->chain_count - 1)];
+    while (node != NULL && (node->hash != hash || strcmp(node->key, key) != 0))
+        node = node->next;
+    return node;
+}
+
+static void link_node(struct table_node **chains, size_t count, struct table_node *node)
+{
+    struct table_node **chain = &chains[node->hash & (count - 1)];
+    node->next = *chain;
+    *chain = node;
+}
+
+static void grow(struct table *table)
+{
+    size_t count = table->chain_count * 2;
+    struct table_node **chains = calloc(count, sizeof(struct table_node *));
+    if (chains == NULL)
+        return;
+    for (size_t i = 0; i < table->chain_count; i++) {
+        while (table->chains[i] != NULL) {
+            struct table_node *node = table->chains[i];
+            table->chains[i] = node->next;
+            link_node(chains, count, node);
+        }
+    }
+    free(table->chains);
+    table->chains = chains;
+    table->chain_count = count;
+}
+
+void table_put(struct table *table, struct table_node *node, const char *key)
+{
+    node->key = key;
+    node->hash = hash_of(key);
+    if (table->count++ >= table->chain_count)
+        grow(table);
+    link_node(table->chains, table->chain_count, node);
+}
+
+void table_remove(struct table *table, struct table_node *node)
+{
+    struct table_node **at = &table->chains[node->hash & (table->chain_count - 1)];
+    while (*at != node) {
+        ASSERT(*at != NULL);
+        at = &(*at)->next;
+    }
+    *at = node->next;
+    table->count--;
+}
