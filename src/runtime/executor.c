@@ -104,6 +104,20 @@ bool executor_in_trouble(const struct task *task)
     return lease->trouble_since_ms != NEVER || unheard || lease->state == LEASE_IDLE;
 }
 
+int64_t executor_grant_due(const struct task *task)
+{
+    const struct lease *lease = &task->lease;
+    bool grants = lease->in_flight && lease->trouble_since_ms == NEVER &&
+                  lease->sent != ACTION_READ && lease->sent_verb == VERB_ASK &&
+                  lease->pending == VERDICT_GRANTED;
+    return grants ? lease->answer_by_ms : NEVER;
+}
+
+const struct lease_options *executor_options(const struct task *task)
+{
+    return &task->options;
+}
+
 const struct record *executor_recall(struct executor *executor, const char *key,
                                      struct stamp *out_at)
 {

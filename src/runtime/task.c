@@ -6,32 +6,13 @@
  */
 #include "base/check.h"
 #include "runtime/executor_inside.h"
+#include "runtime/options.h"
 #include "store/exchange.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { TASK_MAGIC = 0x7a5c001, REQUEST_ID_SIZE = 40, WINDOW_MS = 50, WINDOWS_PER_TTL = 20 };
-
-static size_t size_of_words(const char *words)
-{
-    return words != NULL ? strlen(words) + 1 : 0;
-}
-
-static size_t size_of_meta(const struct meta *meta)
-{
-    return meta != NULL ? offsetof(struct meta, text) + meta->used : 0;
-}
-
-static const char *keep_words(char **at, const char *words)
-{
-    if (words == NULL)
-        return NULL;
-    size_t size = strlen(words) + 1;
-    char *kept = memcpy(*at, words, size);
-    *at += size;
-    return kept;
-}
 
 /* Unique among all processes, as sessions are. */
 static void make_request_id(struct executor *executor, char out[REQUEST_ID_SIZE])
@@ -41,25 +22,6 @@ static void make_request_id(struct executor *executor, char out[REQUEST_ID_SIZE]
     text_add_hex(&text, executor->site.session);
     text_add(&text, "-");
     text_add_u64(&text, executor->number);
-}
-
-static void copy_options(struct task *task, const struct lease_options *options, const char *id)
-{
-    const struct executor_site *site = &task->executor->site;
-    struct request *request = &task->options.request;
-    char *at = task->words;
-    task->options = *options;
-    task->options.store = site->facts;
-    request->session = site->session;
-    request->key = task->known->key;
-    if (options->request.meta != NULL) { /* first, for its alignment; only the part in use */
-        memcpy(at, options->request.meta, size_of_meta(options->request.meta));
-        request->meta = (const struct meta *)(const void *)at;
-        at += size_of_meta(options->request.meta);
-    }
-    request->holder = keep_words(&at, options->request.holder);
-    request->reason = keep_words(&at, options->request.reason);
-    request->request = keep_words(&at, id);
 }
 
 static void link_task(struct executor *executor, struct task *task)
@@ -97,19 +59,19 @@ struct task *task_new(struct executor *executor, const struct lease_options *opt
                       const struct executor_caller *caller)
 {
     char made_id[REQUEST_ID_SIZE];
-    const struct request *request = &options->request;
-    const char *id = request->request;
+    struct lease_options filled = *options;
     if (executor->counts.tasks >= TASKS_MAX)
         return NULL;
     executor->number++;
-    if (id == NULL && request->verb == VERB_ASK) {
+    filled.store = executor->site.facts;
+    filled.request.session = executor->site.session;
+    if (filled.request.request == NULL && filled.request.verb == VERB_ASK) {
         make_request_id(executor, made_id);
-        id = made_id;
+        filled.request.request = made_id;
     }
-    size_t size = size_of_meta(request->meta) + size_of_words(request->holder) +
-                  size_of_words(request->reason) + size_of_words(id);
-    struct task *task = calloc(1, sizeof *task + size);
-    struct known *known = task != NULL ? knowledge_use(&executor->knowledge, request->key) : NULL;
+    struct task *task = calloc(1, sizeof *task + options_size(&filled));
+    struct known *known =
+        task != NULL ? knowledge_use(&executor->knowledge, filled.request.key) : NULL;
     if (known == NULL) {
         free(task);
         return NULL;
@@ -120,7 +82,7 @@ struct task *task_new(struct executor *executor, const struct lease_options *opt
     task->known = known;
     heap_node_init(&task->deadline);
     heap_node_init(&task->wake);
-    copy_options(task, options, id);
+    options_copy(&task->options, &filled, known->key, task->words);
     lease_init(&task->lease, &task->options, /* sighting= */ NULL, random_next(&executor->random));
     link_task(executor, task);
     return task;

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Processes in virtual time on the shipped in-memory store, for the cases of executor_*_test.c and
+ * front_desk_*_test.c. The store answers at once, later, with trouble or never, as the case says.
+ * What callers are told is written down, one line each: "1000 a held 1024".
+ */
+#ifndef LEASEHOLD_TESTS_RUNTIME_KIT_H
+#define LEASEHOLD_TESTS_RUNTIME_KIT_H
+
+#include "runtime/front_desk.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+enum manner { ANSWERS_AT_ONCE, ANSWERS_LATER, ANSWERS_TROUBLE, ANSWERS_NEVER };
+
+/* A client with an executor, or a front desk on one. */
+struct process {
+    struct executor_site site;
+    struct executor *executor;
+    struct front_desk *desk;
+    int64_t wake_at_ms;
+    enum manner manner;
+    unsigned submitted, reads; /* since it was last set to 0 */
+    unsigned ticks;
+    struct waiting_request *first, **last; /* ANSWERS_LATER */
+    bool takes_notices;
+};
+
+/* One caller; told holds the last event, or −1. */
+struct caller {
+    const char *name;
+    struct process *process;
+    struct task *task;
+    struct claim *claim;
+    int told;
+    unsigned renewed;
+    enum outcome outcome;
+    char why[64], holder[HOLDER_MAX + 1];
+    uint64_t token;
+    int64_t told_at_ms, deadline_ms, kill_at_ms;
+    void (*then)(struct caller *caller, const struct task_news *news); /* NULL: nothing more */
+};
+
+extern int64_t now_ms; /* of all processes and the store */
+
+enum { START_MS = 10000, PROCESSES = 2 };
+extern struct process processes[PROCESSES];
+
+int open_executors(void **state);
+int open_desks(void **state);
+int close_processes(void **state);
+#define EXECUTOR_TEST(name) cmocka_unit_test_setup_teardown(name, open_executors, close_processes)
+#define DESK_TEST(name)     cmocka_unit_test_setup_teardown(name, open_desks, close_processes)
+
+/* Options of a lease of 9 s: deadline after 6 s. Waits without limit, or not at all. */
+struct lease_options wish_for(const char *key, bool waits);
+struct lease_options errand(enum verb verb, const char *key, uint64_t token);
+
+/* Starts a task or a claim; false when memory is short. */
+bool try_to_start(struct process *process, struct caller *caller, const char *name,
+                  const struct lease_options *options);
+/* The same, and fails the case then. */
+void start(struct process *process, struct caller *caller, const char *name,
+           const struct lease_options *options);
+void let_go(struct caller *caller);
+void cancel(struct caller *caller);
+void tick(struct process *process);
+/* Lets all processes go on to that moment, each tick when it was asked for. */
+void run_until(int64_t until_ms);
+/* What was kept is answered by the store now; false when there is nothing. */
+bool answer_kept(struct process *process);
+/* What was kept never reaches the store: trouble. */
+void drop_kept(struct process *process);
+
+void assert_told(const struct caller *caller, int event);
+void assert_ended(const struct caller *caller, enum outcome outcome);
+uint64_t token_in_store(const char *key);
+size_t places_in_store(const char *key);
+
+#endif
