@@ -20,6 +20,7 @@ cli      | asan    | tests/e2e/cli.sh build/asan/leasehold   | =
 docs     |         | tests/e2e/docs.sh                       | =
 shipped  | release | tests/e2e/cli.sh build/leasehold        | =
 header   | release | tests/e2e/header.sh build               | =
+examples | asan    | tests/e2e/examples.sh build/asan        | =
 trace    | asan    | scripts/stories.sh build/asan           | =
 memory   | asan    | build/asan/tests/simulation --seeds 300 | =
 conform  | asan    | build/asan/tests/conformance memory:    | =

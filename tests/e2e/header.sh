@@ -16,7 +16,9 @@ case_of() {
     local name=$1
     shift
     number=$((number + 1))
-    if "$@" >"$work/said" 2>&1; then
+    # In the background, because within a condition the shell does not stop at the first failure.
+    "$@" >"$work/said" 2>&1 &
+    if wait $!; then
         printf 'ok %d - %s\n' "$number" "$name"
     else
         printf 'not ok %d - %s\n' "$number" "$name"
