@@ -9,13 +9,14 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 /* The guarded side: one line, "TOKEN TEXT". False when the token is older than the one there. */
 static bool guarded_write(const char *path, uint64_t token, const char *text)
 {
+    char line[256];
     uint64_t highest = 0;
     FILE *file = fopen(path, "a+");
     if (file == NULL || flock(fileno(file), LOCK_EX) != 0) {
@@ -25,8 +26,8 @@ static bool guarded_write(const char *path, uint64_t token, const char *text)
         return false;
     }
     rewind(file);
-    if (fscanf(file, "%" SCNu64, &highest) != 1)
-        highest = 0;
+    if (fgets(line, sizeof line, file) != NULL)
+        highest = strtoull(line, NULL, 10);
     bool accepted = token >= highest;
     if (accepted && ftruncate(fileno(file), 0) == 0)
         accepted = fprintf(file, "%" PRIu64 " %s\n", token, text) > 0 && fflush(file) == 0;

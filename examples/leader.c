@@ -20,7 +20,7 @@ static bool somebody_waits(struct lh_client *client)
 /* True when it stepped down by itself. */
 static bool lead(struct lh_client *client, struct lh_lease *lease)
 {
-    const struct timespec step = {.tv_nsec = 20 * 1000 * 1000};
+    const struct timespec step = {.tv_nsec = 20000000};
     for (int i = 0; i < 25; i++) {
         if (!lh_held(lease))
             return false;
@@ -37,14 +37,14 @@ int main(int argc, char **argv)
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
     struct lh_client *client = NULL;
     struct lh_report report;
-    int terms = argc == 4 ? atoi(argv[3]) : 0, led = 0;
+    long terms = argc == 4 ? strtol(argv[3], NULL, 10) : 0, led = 0;
     if (terms <= 0) {
         fprintf(stderr, "usage: leader URL NAME TERMS\n");
         return 64;
     }
     open.holder = argv[2];
     options.wait_ms = LH_WAIT_FOREVER;
-    options.ttl_ms = 10 * 1000;
+    options.ttl_ms = 10000;
     if (lh_open(argv[1], &open, &client, &report) != LH_OK) {
         fprintf(stderr, "leader: %s\n", report.text);
         return 69;

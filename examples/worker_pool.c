@@ -32,7 +32,7 @@ static bool try_job(struct worker *worker, int job)
     struct lh_lease *lease = NULL;
     struct lh_report report;
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
-    options.cooldown_ms = 10 * 60 * 1000;
+    options.cooldown_ms = 600000;
     (void)snprintf(key, sizeof key, "job/%d", job);
     switch (lh_acquire(worker->pool->client, key, &options, &lease, &report)) {
     case LH_OK:
@@ -63,7 +63,7 @@ static void *work(void *argument)
 int main(int argc, char **argv)
 {
     struct worker workers[WORKERS];
-    struct pool pool = {NULL, argc == 3 ? atoi(argv[2]) : 0};
+    struct pool pool = {NULL, argc == 3 ? (int)strtol(argv[2], NULL, 10) : 0};
     struct lh_report report;
     int troubles = 0, started = 0;
     if (pool.jobs <= 0) {

@@ -57,7 +57,7 @@ struct lh_client *kit_open(const struct lh_open_options *options)
 {
     struct lh_client *client = NULL;
     struct lh_report report;
-    assert_outcome(lh_open(url, options, &client, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_open(url, options, &client, &report), LH_OK, &report);
     assert_non_null(client);
     return client;
 }
@@ -67,7 +67,7 @@ struct lh_lease *kit_acquire(struct lh_client *client, const char *key,
 {
     struct lh_lease *lease = NULL;
     struct lh_report report;
-    assert_outcome(lh_acquire(client, key, options, &lease, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_acquire(client, key, options, &lease, &report), LH_OK, &report);
     assert_true(lh_held(lease));
     assert_true(lh_token(lease) > 0);
     assert_true(lh_token(lease) == report.token);
@@ -77,7 +77,7 @@ struct lh_lease *kit_acquire(struct lh_client *client, const char *key,
 void kit_release(struct lh_lease **lease, enum lh_outcome expected)
 {
     struct lh_report report;
-    assert_outcome(lh_release(lease, &report), expected, &report);
+    ASSERT_OUTCOME(lh_release(lease, &report), expected, &report);
     assert_null(*lease);
 }
 
@@ -85,7 +85,7 @@ enum lh_state kit_state(struct lh_client *client, const char *key)
 {
     struct lh_view status;
     struct lh_report report;
-    assert_outcome(lh_status(client, key, &status, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_status(client, key, &status, &report), LH_OK, &report);
     assert_string_equal(status.key, key);
     return status.state;
 }

@@ -37,7 +37,7 @@ void kit_resume(int stopped);
 int64_t kit_now_ms(void);
 void kit_sleep_ms(int64_t length_ms);
 
-#define assert_outcome(call, expected, report)                                          \
+#define ASSERT_OUTCOME(call, expected, report)                                          \
     do {                                                                                \
         enum lh_outcome got_ = (call);                                                  \
         if (got_ != (expected))                                                         \

@@ -37,11 +37,11 @@ static void who_holds_is_told_to_who_does_not(void **state)
     open.holder = "wfe-7";
     struct lh_client *client = kit_open(&open);
     struct lh_lease *lease = kit_acquire(client, "k", NULL);
-    assert_outcome(lh_acquire(client, "k", NULL, &second, &report), LH_BUSY, &report);
+    ASSERT_OUTCOME(lh_acquire(client, "k", NULL, &second, &report), LH_BUSY, &report);
     assert_null(second);
     assert_string_equal(report.holder, "wfe-7");
     assert_non_null(strstr(report.text, "k is held by wfe-7, in this process"));
-    assert_outcome(lh_status(client, "k", &status, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_status(client, "k", &status, &report), LH_OK, &report);
     assert_string_equal(status.holder, "wfe-7");
     assert_true(status.token == lh_token(lease));
     assert_int_equal(status.holders, 1);
@@ -59,7 +59,7 @@ static void who_holds_elsewhere_is_told_with_times(void **state)
     open.holder = "wfe-7";
     struct lh_client *client = kit_open(&open), *other = kit_open(NULL);
     struct lh_lease *lease = kit_acquire(client, "k", NULL);
-    assert_outcome(lh_acquire(other, "k", NULL, &second, &report), LH_BUSY, &report);
+    ASSERT_OUTCOME(lh_acquire(other, "k", NULL, &second, &report), LH_BUSY, &report);
     assert_non_null(strstr(report.text, "k is held by wfe-7 for "));
     assert_non_null(strstr(report.text, "(lease ends in "));
     assert_true(report.token == lh_token(lease));
@@ -83,10 +83,10 @@ static void a_cooldown_is_not_busy_and_can_be_cleared(void **state)
     lease = kit_acquire(client, "k", &options);
     kit_release(&lease, LH_OK);
     assert_int_equal(kit_state(client, "k"), LH_COOLING_DOWN);
-    assert_outcome(lh_acquire(client, "k", NULL, &lease, &report), LH_COOLING, &report);
+    ASSERT_OUTCOME(lh_acquire(client, "k", NULL, &lease, &report), LH_COOLING, &report);
     assert_true(report.ends_in_ms > 0 && report.ends_in_ms <= 60000);
     assert_non_null(strstr(report.text, "free in"));
-    assert_outcome(lh_clear(client, "k", &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_clear(client, "k", &report), LH_OK, &report);
     lease = kit_acquire(client, "k", NULL);
     kit_release(&lease, LH_OK);
     lh_close(&client);
@@ -99,12 +99,12 @@ static void a_stale_token_changes_nothing(void **state)
     struct lh_client *client = kit_open(NULL);
     struct lh_lease *lease = kit_acquire(client, "k", NULL);
     uint64_t token = lh_token(lease);
-    assert_outcome(lh_renew(client, "k", token + 1, 0, &report), LH_STALE, &report);
-    assert_outcome(lh_give_back(client, "k", token - 1, 0, &report), LH_STALE, &report);
+    ASSERT_OUTCOME(lh_renew(client, "k", token + 1, 0, &report), LH_STALE, &report);
+    ASSERT_OUTCOME(lh_give_back(client, "k", token - 1, 0, &report), LH_STALE, &report);
     assert_true(lh_held(lease));
     assert_int_equal(kit_state(client, "k"), LH_HELD);
     kit_release(&lease, LH_OK);
-    assert_outcome(lh_renew(client, "k", token, 0, &report), LH_STALE, &report);
+    ASSERT_OUTCOME(lh_renew(client, "k", token, 0, &report), LH_STALE, &report);
     lh_close(&client);
 }
 
@@ -116,17 +116,17 @@ static void an_unbound_lease_lives_on_without_its_handle(void **state)
     struct lh_report report;
     struct lh_client *client = kit_open(NULL);
     struct lh_lease *lease = kit_acquire(client, "k", NULL);
-    assert_outcome(lh_detach(&lease, &report), LH_USAGE, &report);
+    ASSERT_OUTCOME(lh_detach(&lease, &report), LH_USAGE, &report);
     kit_release(&lease, LH_OK);
     options.unbound = true;
     lease = kit_acquire(client, "k", &options);
     uint64_t token = lh_token(lease);
-    assert_outcome(lh_detach(&lease, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_detach(&lease, &report), LH_OK, &report);
     assert_null(lease);
     assert_true(report.token == token);
     assert_int_equal(kit_state(client, "k"), LH_HELD);
-    assert_outcome(lh_renew(client, "k", token, 5000, &report), LH_OK, &report);
-    assert_outcome(lh_give_back(client, "k", token, 0, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_renew(client, "k", token, 5000, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_give_back(client, "k", token, 0, &report), LH_OK, &report);
     assert_int_equal(kit_state(client, "k"), LH_FREE);
     lh_close(&client);
 }
@@ -140,12 +140,12 @@ static void several_keys_are_all_or_nothing(void **state)
     struct lh_lease *all = NULL;
     struct lh_client *client = kit_open(NULL);
     struct lh_lease *one = kit_acquire(client, "c", NULL);
-    assert_outcome(lh_acquire_all(client, keys, 3, NULL, &all, &report), LH_BUSY, &report);
+    ASSERT_OUTCOME(lh_acquire_all(client, keys, 3, NULL, &all, &report), LH_BUSY, &report);
     assert_null(all);
     assert_non_null(strstr(report.text, "c is held"));
     assert_int_equal(kit_state(client, "a"), LH_FREE);
     kit_release(&one, LH_OK);
-    assert_outcome(lh_acquire_all(client, keys, 3, NULL, &all, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_acquire_all(client, keys, 3, NULL, &all, &report), LH_OK, &report);
     for (size_t i = 0; i < 3; i++) {
         char expected[2] = {(char)('a' + (int)i), '\0'};
         assert_string_equal(lh_key_at(all, i), expected);
@@ -157,7 +157,7 @@ static void several_keys_are_all_or_nothing(void **state)
     kit_release(&all, LH_OK);
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(kit_state(client, keys[i]), LH_FREE);
-    assert_outcome(lh_acquire_all(client, twice, 2, NULL, &all, &report), LH_USAGE, &report);
+    ASSERT_OUTCOME(lh_acquire_all(client, twice, 2, NULL, &all, &report), LH_USAGE, &report);
     lh_close(&client);
 }
 
@@ -173,18 +173,18 @@ static void readers_share_and_semaphores_count(void **state)
     struct lh_lease *first = kit_acquire(client, "r", &shared);
     struct lh_lease *second = kit_acquire(client, "r", &shared);
     assert_true(lh_token(first) != lh_token(second));
-    assert_outcome(lh_acquire(client, "r", NULL, &refused, &report), LH_BUSY, &report);
+    ASSERT_OUTCOME(lh_acquire(client, "r", NULL, &refused, &report), LH_BUSY, &report);
     kit_release(&first, LH_OK);
     kit_release(&second, LH_OK);
     for (size_t i = 0; i < 3; i++)
         slots[i] = kit_acquire(client, "s", &slot);
-    assert_outcome(lh_acquire(client, "s", &slot, &refused, &report), LH_BUSY, &report);
+    ASSERT_OUTCOME(lh_acquire(client, "s", &slot, &refused, &report), LH_BUSY, &report);
     slot.limit = 5;
-    assert_outcome(lh_acquire(client, "s", &slot, &refused, &report), LH_MISMATCH, &report);
+    ASSERT_OUTCOME(lh_acquire(client, "s", &slot, &refused, &report), LH_MISMATCH, &report);
     for (size_t i = 0; i < 3; i++)
         kit_release(&slots[i], LH_OK);
     slot.shared = true;
-    assert_outcome(lh_acquire(client, "s", &slot, &refused, &report), LH_USAGE, &report);
+    ASSERT_OUTCOME(lh_acquire(client, "s", &slot, &refused, &report), LH_USAGE, &report);
     lh_close(&client);
 }
 
@@ -198,7 +198,7 @@ static void a_repeated_request_gets_the_same_grant(void **state)
     options.unbound = true;
     struct lh_lease *lease = kit_acquire(client, "k", &options);
     uint64_t token = lh_token(lease);
-    assert_outcome(lh_detach(&lease, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_detach(&lease, &report), LH_OK, &report);
     lease = kit_acquire(client, "k", &options);
     assert_true(lh_token(lease) == token);
     kit_release(&lease, LH_OK);
@@ -211,7 +211,7 @@ static void a_break_frees_the_key(void **state)
     struct lh_report report;
     struct lh_client *client = kit_open(NULL);
     struct lh_lease *lease = kit_acquire(client, "k", NULL);
-    assert_outcome(lh_break(client, "k", "stuck", /* at_once= */ true, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_break(client, "k", "stuck", /* at_once= */ true, &report), LH_OK, &report);
     assert_int_equal(kit_state(client, "k"), LH_FREE);
     (void)lh_release(&lease, &report);
     assert_null(lease);
@@ -228,20 +228,20 @@ static void a_wrong_call_is_told_what_is_wrong(void **state)
     struct lh_client *client = kit_open(NULL), *none = NULL;
     memset(long_key, 'x', sizeof long_key - 1);
     long_key[sizeof long_key - 1] = '\0';
-    assert_outcome(lh_acquire(NULL, "k", NULL, &lease, &report), LH_USAGE, &report);
-    assert_outcome(lh_acquire(client, NULL, NULL, &lease, &report), LH_USAGE, &report);
-    assert_outcome(lh_acquire(client, "", NULL, &lease, &report), LH_USAGE, &report);
-    assert_outcome(lh_acquire(client, long_key, NULL, &lease, &report), LH_USAGE, &report);
+    ASSERT_OUTCOME(lh_acquire(NULL, "k", NULL, &lease, &report), LH_USAGE, &report);
+    ASSERT_OUTCOME(lh_acquire(client, NULL, NULL, &lease, &report), LH_USAGE, &report);
+    ASSERT_OUTCOME(lh_acquire(client, "", NULL, &lease, &report), LH_USAGE, &report);
+    ASSERT_OUTCOME(lh_acquire(client, long_key, NULL, &lease, &report), LH_USAGE, &report);
     assert_non_null(strstr(report.text, "512 bytes"));
     options.priority = 101;
-    assert_outcome(lh_acquire(client, "k", &options, &lease, &report), LH_USAGE, &report);
+    ASSERT_OUTCOME(lh_acquire(client, "k", &options, &lease, &report), LH_USAGE, &report);
     options.priority = 0;
     options.size = 0;
-    assert_outcome(lh_acquire(client, "k", &options, &lease, &report), LH_USAGE, &report);
-    assert_outcome(lh_release(&lease, &report), LH_USAGE, &report);
-    assert_outcome(lh_renew(client, "k", 0, 0, &report), LH_USAGE, &report);
-    assert_outcome(lh_open("redis://x", NULL, &none, &report), LH_USAGE, &report);
-    assert_outcome(lh_open(NULL, NULL, &none, &report), LH_USAGE, &report);
+    ASSERT_OUTCOME(lh_acquire(client, "k", &options, &lease, &report), LH_USAGE, &report);
+    ASSERT_OUTCOME(lh_release(&lease, &report), LH_USAGE, &report);
+    ASSERT_OUTCOME(lh_renew(client, "k", 0, 0, &report), LH_USAGE, &report);
+    ASSERT_OUTCOME(lh_open("redis://x", NULL, &none, &report), LH_USAGE, &report);
+    ASSERT_OUTCOME(lh_open(NULL, NULL, &none, &report), LH_USAGE, &report);
     assert_null(none);
     assert_false(lh_held(NULL));
     assert_true(lh_token(NULL) == 0);
@@ -270,7 +270,7 @@ static void a_store_that_cannot_be_is_unavailable(void **state)
     (void)state;
     struct lh_client *client = NULL;
     struct lh_report report;
-    assert_outcome(lh_open("file:/nowhere/at/all.log", NULL, &client, &report), LH_UNAVAILABLE,
+    ASSERT_OUTCOME(lh_open("file:/nowhere/at/all.log", NULL, &client, &report), LH_UNAVAILABLE,
                    &report);
     assert_null(client);
     assert_non_null(strstr(report.text, "/nowhere/at/all.log"));

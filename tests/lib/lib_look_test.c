@@ -49,21 +49,21 @@ static void a_list_tells_every_key_under_a_prefix(void **state)
         leases[i] = kit_acquire(client, key, i == 7 ? &options : NULL);
     }
     all.client = client;
-    assert_outcome(lh_list(client, NULL, note, &all, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_list(client, NULL, note, &all, &report), LH_OK, &report);
     assert_int_equal(all.count, KEYS);
     assert_int_equal(all.within, LH_USAGE);
     assert_string_equal(all.meta, "commit=3f2a");
-    assert_outcome(lh_list(client, "odd/", note, &some, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_list(client, "odd/", note, &some, &report), LH_OK, &report);
     assert_int_equal(some.count, 3);
-    assert_outcome(lh_list(client, "odd/13", note, &one, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_list(client, "odd/13", note, &one, &report), LH_OK, &report);
     assert_int_equal(one.count, 1);
     assert_string_equal(one.last, "odd/13");
     assert_int_equal(one.states[0], LH_HELD);
     for (int i = 0; i < KEYS; i++)
         kit_release(&leases[i], LH_OK);
-    assert_outcome(lh_list(client, "", note, &none, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_list(client, "", note, &none, &report), LH_OK, &report);
     assert_int_equal(none.count, 0);
-    assert_outcome(lh_list(client, "", NULL, NULL, &report), LH_USAGE, &report);
+    ASSERT_OUTCOME(lh_list(client, "", NULL, NULL, &report), LH_USAGE, &report);
     lh_close(&client);
 }
 
@@ -77,7 +77,7 @@ static void a_history_tells_the_newest_first(void **state)
         struct lh_lease *lease = kit_acquire(client, "k", NULL);
         kit_release(&lease, LH_OK);
     }
-    assert_outcome(lh_history(client, "k", note, &seen, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_history(client, "k", note, &seen, &report), LH_OK, &report);
     assert_int_equal(seen.count, 6);
     for (int i = 0; i < 6; i++)
         assert_int_equal(seen.states[i], i % 2 == 0 ? LH_FREE : LH_HELD);
@@ -90,7 +90,7 @@ static void a_store_without_history_says_so(void **state)
     struct seen seen = {0};
     struct lh_report report;
     struct lh_client *client = kit_open(NULL);
-    assert_outcome(lh_history(client, "k", note, &seen, &report), LH_USAGE, &report);
+    ASSERT_OUTCOME(lh_history(client, "k", note, &seen, &report), LH_USAGE, &report);
     lh_close(&client);
 }
 
@@ -124,21 +124,21 @@ static void a_watch_tells_changes_under_its_prefix(void **state)
     struct lh_watcher *watches[2] = {NULL, NULL};
     struct lh_report report;
     struct lh_client *client = kit_open(NULL);
-    assert_outcome(lh_watch(client, "a/", on_change, &streams[0], &watches[0], &report), LH_OK,
+    ASSERT_OUTCOME(lh_watch(client, "a/", on_change, &streams[0], &watches[0], &report), LH_OK,
                    &report);
-    assert_outcome(lh_watch(client, NULL, on_change, &streams[1], &watches[1], &report), LH_OK,
+    ASSERT_OUTCOME(lh_watch(client, NULL, on_change, &streams[1], &watches[1], &report), LH_OK,
                    &report);
     struct lh_lease *lease = kit_acquire(client, "a/1", NULL);
     await_count(&streams[0].held, 1);
     await_count(&streams[1].held, 1);
     kit_release(&lease, LH_OK);
     await_count(&streams[0].free, 1);
-    assert_outcome(lh_unwatch(&watches[0], &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_unwatch(&watches[0], &report), LH_OK, &report);
     assert_null(watches[0]);
     lease = kit_acquire(client, "a/2", NULL);
     await_count(&streams[1].held, 2);
     assert_int_equal(atomic_load(&streams[0].held), 1);
-    assert_outcome(lh_unwatch(&watches[0], &report), LH_USAGE, &report);
+    ASSERT_OUTCOME(lh_unwatch(&watches[0], &report), LH_USAGE, &report);
     kit_release(&lease, LH_OK);
     lh_close(&client); /* takes the other one along */
     assert_int_equal(atomic_load(&streams[1].ended), 0);

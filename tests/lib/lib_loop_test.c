@@ -120,7 +120,7 @@ static void a_wait_ends_when_it_said(void **state)
     struct lh_lease *lease = kit_acquire(client, "k", NULL);
     brief.wait_ms = 300;
     int64_t began = kit_now_ms();
-    assert_outcome(lh_acquire(client, "k", &brief, &second, &report), LH_BUSY, &report);
+    ASSERT_OUTCOME(lh_acquire(client, "k", &brief, &second, &report), LH_BUSY, &report);
     int64_t took = kit_now_ms() - began;
     assert_true(took >= 290 && took < 3000);
     kit_release(&lease, LH_OK);
@@ -167,6 +167,34 @@ static void a_close_ends_what_is_on_its_way(void **state)
     }
 }
 
+/* Started within a function that the close itself calls. */
+static void give_all_back(void *user, struct lh_lease *lease, const struct lh_report *report)
+{
+    struct wish *wish = user;
+    assert_null(lease);
+    assert_int_equal(report->outcome, LH_BUSY);
+    assert_int_equal(lh_release_start(&wish->lease, on_done, wish), LH_OK);
+    assert_non_null(lh_acquire_start(wish->client, "new", NULL, on_done, wish, NULL));
+    wish->client = NULL;
+}
+
+static void what_a_close_starts_is_ended_too(void **state)
+{
+    (void)state;
+    struct lh_acquire_options patient = LH_ACQUIRE_OPTIONS_INIT;
+    patient.wait_ms = LH_WAIT_FOREVER;
+    for (int own = 0; own < 2; own++) {
+        struct wish wish = {0};
+        struct lh_client *client = own ? open_own() : kit_open(NULL);
+        wish.client = client;
+        wish.lease = kit_acquire(client, "k", NULL);
+        assert_non_null(lh_acquire_start(client, "k", &patient, give_all_back, &wish, NULL));
+        lh_close(&client);
+        assert_int_equal(atomic_load(&wish.done), 2);
+        assert_null(wish.lease);
+    }
+}
+
 static void a_wrong_start_calls_nobody(void **state)
 {
     (void)state;
@@ -193,6 +221,7 @@ int main(void)
         ON_BOTH(a_wait_ends_when_it_said),
         ON_BOTH(a_blocking_call_within_a_function_is_refused),
         ON_BOTH(a_close_ends_what_is_on_its_way),
+        ON_BOTH(what_a_close_starts_is_ended_too),
         ON_BOTH(a_wrong_start_calls_nobody),
     };
 #undef ON_BOTH

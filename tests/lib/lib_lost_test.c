@@ -45,9 +45,9 @@ static void a_stopped_store_is_unavailable_in_time(void **state)
     struct lh_client *client = open_impatient(500);
     int stopped = kit_stop_store();
     int64_t began = kit_now_ms();
-    assert_outcome(lh_acquire(client, "k", NULL, &lease, &report), LH_UNAVAILABLE, &report);
+    ASSERT_OUTCOME(lh_acquire(client, "k", NULL, &lease, &report), LH_UNAVAILABLE, &report);
     assert_non_null(strstr(report.text, "unavailable: k"));
-    assert_outcome(lh_status(client, "k", &status, &report), LH_UNAVAILABLE, &report);
+    ASSERT_OUTCOME(lh_status(client, "k", &status, &report), LH_UNAVAILABLE, &report);
     int64_t took = kit_now_ms() - began;
     assert_true(took < 5000);
     kit_resume(stopped);
@@ -84,7 +84,7 @@ static void a_holder_knows_before_another_is_granted(void **state)
     assert_true(lh_remaining_ms(lease) == 0);
     assert_true(lh_token(lease) == token);
     kit_resume(stopped);
-    assert_outcome(lh_release(&lease, &report), LH_LOST, &report);
+    ASSERT_OUTCOME(lh_release(&lease, &report), LH_LOST, &report);
     lh_close(&client);
 }
 
@@ -92,21 +92,20 @@ static void a_break_is_told_to_the_holder(void **state)
 {
     (void)state;
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
-    struct lh_client *client = kit_open(NULL), *operator_ = kit_open(NULL);
+    struct lh_client *client = kit_open(NULL), *breaker = kit_open(NULL);
     struct lh_report report;
     options.ttl_ms = 900;
     options.on_lost = on_lost;
     options.user = &heard;
     struct lh_lease *lease = kit_acquire(client, "k", &options);
-    assert_outcome(lh_break(operator_, "k", "stuck", /* at_once= */ false, &report), LH_OK,
-                   &report);
+    ASSERT_OUTCOME(lh_break(breaker, "k", "stuck", /* at_once= */ false, &report), LH_OK, &report);
     for (int i = 0; i < 1000 && atomic_load(&heard.lost) == 0; i++)
         kit_sleep_ms(2);
     assert_int_equal(atomic_load(&heard.lost), 1);
     assert_false(lh_held(lease));
-    assert_outcome(lh_release(&lease, &report), LH_LOST, &report);
-    assert_int_equal(kit_state(operator_, "k"), LH_FREE);
-    lh_close(&operator_);
+    ASSERT_OUTCOME(lh_release(&lease, &report), LH_LOST, &report);
+    assert_int_equal(kit_state(breaker, "k"), LH_FREE);
+    lh_close(&breaker);
     lh_close(&client);
 }
 

@@ -25,12 +25,12 @@ static struct {
 
 static void *work(void *argument)
 {
-    intptr_t number = (intptr_t)argument;
+    int number = *(const int *)argument;
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
     options.wait_ms = LH_WAIT_FOREVER;
     for (int round = 0; round < ROUNDS; round++) {
         char key[16];
-        int index = (int)((number + round) % ring.keys);
+        int index = (number + round) % ring.keys;
         struct guarded *guarded = &ring.guarded[index];
         struct lh_lease *lease = NULL;
         (void)snprintf(key, sizeof key, "key-%d", index);
@@ -56,12 +56,15 @@ static void *work(void *argument)
 static void contend(int keys)
 {
     pthread_t threads[THREADS];
+    int numbers[THREADS];
     int entered = 0;
     memset(&ring, 0, sizeof ring);
     ring.client = kit_open(NULL);
     ring.keys = keys;
-    for (intptr_t i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, work, (void *)i), 0);
+    for (int i = 0; i < THREADS; i++) {
+        numbers[i] = i;
+        assert_int_equal(pthread_create(&threads[i], NULL, work, &numbers[i]), 0);
+    }
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     for (int i = 0; i < keys; i++)

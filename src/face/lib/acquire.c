@@ -240,7 +240,7 @@ struct lh_request *lh_acquire_start(struct lh_client *client, const char *key,
     prepare(request, lease, lease_start, done, user);
     lease->request = request;
     (void)report_say(report, LH_OK, "ok: on its way");
-    client_launch(client, &request->task);
+    loop_post(client->loop, &request->task);
     return request;
 }
 
@@ -249,13 +249,16 @@ struct lh_request *lh_acquire_start(struct lh_client *client, const char *key,
 /* LH_OK when the loop is to be asked. Otherwise the handle is freed, unless the call was wrong. */
 static enum lh_outcome admit_release(struct lh_lease **lease, bool blocks, struct lh_report *report)
 {
-    if (lease == NULL || *lease == NULL)
-        return report_say(report, LH_USAGE, "usage: there is no lease");
+    enum lh_outcome outcome = LH_LOST;
+    if (lease == NULL || *lease == NULL) {
+        (void)report_say(report, LH_USAGE, "usage: there is no lease");
+        return LH_USAGE;
+    }
     ASSERT((*lease)->magic == LEASE_MAGIC);
-    enum lh_outcome outcome =
-        (*lease)->client != NULL
-            ? client_admits((*lease)->client, blocks, report)
-            : report_say(report, LH_LOST,
+    if ((*lease)->client != NULL)
+        outcome = client_admits((*lease)->client, blocks, report);
+    else
+        (void)report_say(report, LH_LOST,
                          "lost: the client was closed, and the lease given back with it");
     if (outcome == LH_LOST) {
         lease_free(*lease);
@@ -285,7 +288,7 @@ enum lh_outcome lh_release_start(struct lh_lease **lease, lh_done_fn *done, void
         return LH_FAILED;
     prepare(request, *lease, lease_give_back, done, user);
     *lease = NULL;
-    client_launch(request->lease->client, &request->task);
+    loop_post(request->lease->client->loop, &request->task);
     return LH_OK;
 }
 

@@ -33,7 +33,7 @@ static void await(struct call *call)
 
 enum lh_outcome call_make(struct call *call, struct loop_task *task, struct lh_report *report)
 {
-    client_launch(call->client, task);
+    loop_post(call->client->loop, task);
     if (call->client->own_loop) {
         while (!call->over)
             loop_step(call->client->loop, /* wait= */ true);

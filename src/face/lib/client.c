@@ -53,7 +53,7 @@ enum lh_outcome client_admits(const struct lh_client *client, bool blocks, struc
     ASSERT(client->magic == CLIENT_MAGIC);
     bool within =
         client->own_loop ? client->calling > 0 : pthread_equal(pthread_self(), client->thread) != 0;
-    if (blocks && within)
+    if (blocks && (within || client->closing))
         return report_say(report, LH_USAGE,
                           "usage: a blocking call within a function that the client calls would "
                           "wait for itself; start it instead, or use another thread");
@@ -189,14 +189,6 @@ static void submit_for_desk(void *owner, const struct store_request *request, st
     client_submit(owner, request, done, caller);
 }
 
-void client_launch(struct lh_client *client, struct loop_task *task)
-{
-    if (client->own_loop)
-        task->run(task);
-    else
-        loop_post(client->loop, task);
-}
-
 /* ---- opening ---- */
 
 static const char *default_holder(char *words, size_t size)
@@ -327,8 +319,10 @@ static void take_apart(struct lh_client *client)
     }
     front_desk_free(&client->desk);
     gaze_free_all(client);
-    while (client->timed != NULL)
-        forget_timed(client->timed);
+    for (struct timed *timed = client->timed, *next; timed != NULL; timed = next) {
+        next = timed->next;
+        free(timed);
+    }
     loop_free(&client->loop);
     if (client->alive != NULL)
         (void)munmap(client->alive, PAGE);
@@ -435,11 +429,12 @@ void lh_close(struct lh_client **client_pointer)
     if (client_admits(client, /* blocks= */ true, NULL) != LH_OK)
         return;
     struct close_task close_task = {.client = client, .task = {.run = begin_close}};
-    client_launch(client, &close_task.task);
+    loop_post(client->loop, &close_task.task);
     if (client->own_loop)
         loop_run(client->loop);
     else
         (void)pthread_join(client->thread, NULL);
+    loop_step(client->loop, /* wait= */ false); /* what was started within the last functions */
     lease_orphan_all(client);
     take_apart(client);
     *client_pointer = NULL;

@@ -151,20 +151,8 @@ static void refuse_for_memory(struct lh_lease *lease, size_t key)
 /* Carries out what several.h wants, until something has to be waited for. */
 static void apply(struct lh_lease *lease, struct several_output wants, const struct task_news *news)
 {
-    for (;;) {
+    while (wants.act == DO_START) {
         struct part *part = &lease->parts[wants.key];
-        if (wants.told == TOLD_HELD)
-            granted(lease);
-        else if (wants.told == TOLD_LOST)
-            lost(lease, part->key, news);
-        else if (wants.told == TOLD_ENDED)
-            ended(lease, wants.outcome);
-        if (wants.act == DO_NOTHING)
-            return;
-        if (wants.act == DO_CANCEL) {
-            front_desk_let_go(part->claim);
-            return;
-        }
         lease->options.request.key = part->key;
         part->claim = front_desk_ask(lease->client->desk, &lease->options,
                                      &(struct claim_caller){.told = told, .owner = part});
@@ -173,6 +161,14 @@ static void apply(struct lh_lease *lease, struct several_output wants, const str
         refuse_for_memory(lease, wants.key);
         wants = several_told(&lease->several, wants.key, TOLD_ENDED, OUTCOME_UNAVAILABLE);
     }
+    if (wants.act == DO_CANCEL)
+        front_desk_let_go(lease->parts[wants.key].claim);
+    else if (wants.told == TOLD_HELD)
+        granted(lease);
+    else if (wants.told == TOLD_LOST)
+        lost(lease, lease->parts[wants.key].key, news);
+    else if (wants.told == TOLD_ENDED)
+        ended(lease, wants.outcome);
 }
 
 static void renewed(struct lh_lease *lease)
@@ -230,6 +226,12 @@ void lease_start(struct loop_task *task)
     request->began_ms = host_boot_ms();
     link_lease(lease);
     tell_event(lease, LH_EVENT_ATTEMPT, LH_OK, 0);
+    if (lease->client->closing) {
+        lease->several.state = SEVERAL_ENDED;
+        (void)report_say(&request->report, LH_BUSY, "busy: the client is being closed");
+        ended(lease, OUTCOME_BUSY);
+        return;
+    }
     apply(lease, several_start(&lease->several), NULL);
 }
 
@@ -256,7 +258,7 @@ void lh_cancel(struct lh_request *request)
     if (client_is_forked(client) || atomic_exchange(&request->cancel_posted, true))
         return;
     request->cancel_task.run = cancel;
-    client_launch(client, &request->cancel_task);
+    loop_post(client->loop, &request->cancel_task);
 }
 
 void lease_give_back(struct loop_task *task)
@@ -268,7 +270,11 @@ void lease_give_back(struct loop_task *task)
     if (lease->several.state == SEVERAL_LOST)
         (void)report_say(&request->report, LH_LOST, "lost: it had been lost before");
     atomic_store(&lease->deadline_ms, 0);
-    apply(lease, several_release(&lease->several), NULL);
+    /* A client that is being closed gives it back already, or has. */
+    if (lease->several.state == SEVERAL_ENDED)
+        ended(lease, lease->several.outcome);
+    else if (lease->several.state != SEVERAL_RETURNING)
+        apply(lease, several_release(&lease->several), NULL);
 }
 
 /* Without a word to the store. */

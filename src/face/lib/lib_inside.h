@@ -109,7 +109,6 @@ void client_wake(struct lh_client *client);
 void client_tell(struct lh_client *client, const struct lh_event *event);
 /* Nothing is left to wait for? Then a closing client stops. */
 void client_settle(struct lh_client *client);
-void client_launch(struct lh_client *client, struct loop_task *task);
 
 /* Around every function of the user's. */
 void client_enter(struct lh_client *client);
