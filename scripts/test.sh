@@ -24,8 +24,7 @@ examples | asan    | tests/e2e/examples.sh build/asan        | =
 trace    | asan    | scripts/stories.sh build/asan           | =
 memory   | asan    | build/asan/tests/simulation --seeds 300 | =
 conform  | asan    | build/asan/tests/conformance memory:    | =
-planted  | asan    | build/asan/tests/conformance memory: --mutants | =
-planted2 | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 4 --mutants | =
+planted  | asan    | build/asan/tests/conformance memory: --mutants | scripts/planted.sh build/asan
 beside   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 4 --beside | =
 file-1   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 1 | =
 file-2   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 2 | =
@@ -33,7 +32,7 @@ file-8   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes
 kills    | sim     | build/sim/tests/kill_processes --rounds 200 | .. 2000
 kills-as | asan    | build/asan/tests/kill_processes --rounds 30 | =
 stops    | sim     | build/sim/tests/stop_in_lock --rounds 5 | .. 50
-history  | sim     | build/sim/tests/live_histories --rounds 100 | .. 1000
+history  | sim     | build/sim/tests/live_histories --rounds 100 | .. 1100
 waiters  | sim     | build/sim/tests/hundred_waiters --rounds 2 | .. 10
 power    | sim     | build/sim/tests/power_loss --every 97   | .. 7
 damage   | asan    | build/asan/tests/damage                 | =
@@ -42,13 +41,14 @@ steps    | asan    | build/asan/tests/every_step             | =
 dead     | sim     | build/sim/tests/dead_waiter --rounds 4 | .. 20
 deaths   | sim     | build/sim/tests/hand_over_after_kill --rounds 20 | .. 200
 simulate | sim     | scripts/simulate.sh 10000               | scripts/simulate.sh 1000000
+executor | sim     | build/sim/tests/simulation --executor 1 --seeds 2000 | .. 200000
 explore  | sim     | build/sim/tests/explore                 | build/sim/tests/explore --proof
 mutants  | mutants | scripts/mutants.sh 2000                 | scripts/mutants.sh 2000 all
 fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh --proof
 coverage |         | scripts/coverage.sh core 100            | =
 '
 figures='power damage failing kills stops history waiters dead deaths'
-figures+=' simulate explore mutants fuzz coverage'
+figures+=' simulate executor explore mutants fuzz coverage'
 limit_s=1200
 proof=false
 if [[ ${1:-} == --proof ]]; then

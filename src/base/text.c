@@ -84,10 +84,26 @@ static size_t sequence_length(const unsigned char *at, size_t left)
     return length;
 }
 
+/* Eight bytes of printable ASCII? Most words are nothing else. */
+static bool is_plain(const unsigned char *at)
+{
+    static const uint64_t ones = 0x0101010101010101U, tops = 0x8080808080808080U;
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    uint64_t erased = word ^ ones * 0x7f;
+    uint64_t below_space = (word - ones * ' ') & ~word;
+    return ((word | below_space | ((erased - ones) & ~erased)) & tops) == 0;
+}
+
 bool text_is_clean(const char *bytes, size_t length)
 {
     const unsigned char *at = (const unsigned char *)bytes;
     while (length > 0) {
+        if (length >= sizeof(uint64_t) && is_plain(at)) {
+            at += sizeof(uint64_t);
+            length -= sizeof(uint64_t);
+            continue;
+        }
         size_t step = sequence_length(at, length);
         bool control =
             at[0] < 0x20 || at[0] == 0x7f || (at[0] == 0xc2 && step == 2 && at[1] < 0xa0);

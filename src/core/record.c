@@ -60,10 +60,10 @@ bool record_needed(const struct record *record)
 /* Quotes and backslashes take two bytes in the encoded form. */
 static size_t quoted_length(const char *words)
 {
-    size_t length = 2;
-    for (; *words != '\0'; words++)
-        length += (*words == '"' || *words == '\\') ? 2 : 1;
-    return length;
+    size_t length = strlen(words), escaped = 0;
+    for (size_t i = 0; i < length; i++)
+        escaped += words[i] == '"' || words[i] == '\\';
+    return 2 + length + escaped;
 }
 
 /* Everything but the words, at its longest. */

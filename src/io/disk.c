@@ -51,14 +51,31 @@ static int judge(const struct real_disk *disk, const struct stat *status)
     return folder_admits(&disk->folder, status) ? 0 : -EPERM;
 }
 
+/* Never asks for a file's times: whose were looked at, that gets new ones with its next write, to
+ * the nanosecond, and some file systems then write its inode with every sync. */
+static int look_at(int folder, const char *name, int flags, struct stat *out)
+{
+    struct statx status;
+    unsigned what = STATX_TYPE | STATX_MODE | STATX_NLINK | STATX_UID | STATX_GID;
+    if (statx(folder, name, flags, what, &status) != 0)
+        return -errno;
+    *out = (struct stat){.st_mode = status.stx_mode,
+                         .st_nlink = status.stx_nlink,
+                         .st_uid = status.stx_uid,
+                         .st_gid = status.stx_gid};
+    return 0;
+}
+
 /* −ENOENT also when the file lost its name meanwhile. */
 static int open_existing(struct real_disk *disk, const char *name)
 {
-    struct stat status;
+    struct stat status = {0};
     int file = descriptors_open(&disk->descriptors, disk->folder.file, name, O_RDWR, /* mode= */ 0);
     if (file < 0)
         return file;
-    int result = fstat(file, &status) != 0 ? -errno : judge(disk, &status);
+    int result = look_at(file, "", AT_EMPTY_PATH, &status);
+    if (result == 0)
+        result = judge(disk, &status);
     if (result == 0 && status.st_nlink == 0)
         result = -ENOENT;
     if (result == 0)
@@ -130,8 +147,7 @@ static void close_file(void *owner, int file)
     descriptors_close(&disk->descriptors, file);
 }
 
-/* Asks for nothing but one number: a file whose times somebody looked at gets new ones with its
- * next write, to the nanosecond, and some file systems then write its inode with every sync. */
+/* Nothing but one number, and not the times either. */
 static int ask(void *owner, int file, unsigned what, struct statx *out)
 {
     if (is_forked(owner))
@@ -155,30 +171,28 @@ static int64_t read_some(void *owner, int file, void *bytes, size_t length, uint
 }
 
 /* The one that lasts over several writes. */
-static _Thread_local struct {
-    bool lasts, raised;
-    struct hush hush;
-} many;
+static _Thread_local bool many_begun, many_raised;
+static _Thread_local struct hush many_hush;
 
 static void begin_writes(void *owner)
 {
     (void)owner;
-    many.lasts = true;
-    many.raised = false;
-    hush_begin(&many.hush, SIGXFSZ);
+    many_begun = true;
+    many_raised = false;
+    hush_begin(&many_hush, SIGXFSZ);
 }
 
 static void end_writes(void *owner)
 {
     (void)owner;
-    hush_end(&many.hush, many.raised);
-    many.lasts = false;
+    hush_end(&many_hush, many_raised);
+    many_begun = false;
 }
 
 static int64_t write_some(void *owner, int file, const void *bytes, size_t length, uint64_t offset)
 {
     struct hush hush;
-    bool alone = !many.lasts;
+    bool alone = !many_begun;
     if (is_forked(owner))
         return -EOWNERDEAD;
     if (alone)
@@ -187,7 +201,7 @@ static int64_t write_some(void *owner, int file, const void *bytes, size_t lengt
     bool raised = count < 0 && errno == EFBIG;
     if (alone)
         hush_end(&hush, raised);
-    many.raised = many.raised || raised;
+    many_raised = many_raised || raised;
     return count < 0 ? -errno : count;
 }
 
@@ -328,9 +342,10 @@ struct real_disk *disk_inside(const struct disk *disk)
 /* Says early, and with words, what opening it would say with a number. */
 static bool look_at_file(const struct real_disk *disk, const char *path, struct text *why)
 {
-    struct stat status;
-    if (fstatat(disk->folder.file, disk->name, &status, AT_SYMLINK_NOFOLLOW) != 0)
-        return errno == ENOENT || route_refuse(why, path, "cannot look at the file", errno);
+    struct stat status = {0};
+    int error = look_at(disk->folder.file, disk->name, AT_SYMLINK_NOFOLLOW, &status);
+    if (error != 0)
+        return error == -ENOENT || route_refuse(why, path, "cannot look at the file", -error);
     switch (judge(disk, &status)) {
     case 0:
         return true;

@@ -23,7 +23,7 @@ enum {
     READS_MOST = 256
 }; /* for one call; more than a pipe can hold of what is passed over */
 
-static const char WAKE[] = ".wake-";
+static const char wake_mark[] = ".wake-";
 
 struct message {
     uint16_t length;
@@ -36,7 +36,7 @@ static void add_name(char *out, size_t size, const struct real_disk *disk, uint6
     struct text text;
     text_init(&text, out, size);
     text_add(&text, disk->name);
-    text_add(&text, WAKE);
+    text_add(&text, wake_mark);
     text_add_hex(&text, session);
     ASSERT(!text.cut);
 }
@@ -131,7 +131,7 @@ void wakeup_forget(const struct disk *disk, uint64_t session)
 static uint64_t session_in(const struct real_disk *disk, const char *name)
 {
     char own[NAME_MOST];
-    size_t length = strlen(disk->name) + strlen(WAKE);
+    size_t length = strlen(disk->name) + strlen(wake_mark);
     if (strlen(name) <= length)
         return 0;
     uint64_t session = strtoull(name + length, NULL, 16);
@@ -139,24 +139,25 @@ static uint64_t session_in(const struct real_disk *disk, const char *name)
     return strcmp(own, name) == 0 ? session : 0;
 }
 
+/* The others of the folder need not be remembered, and can be many. */
+static int may_be_ours(const struct dirent *entry)
+{
+    return strstr(entry->d_name, wake_mark) != NULL;
+}
+
 void wakeup_sweep(const struct disk *disk, bool (*lives)(void *owner, uint64_t session),
                   void *owner)
 {
     const struct real_disk *real = disk_inside(disk);
-    int file =
-        real == NULL ? -1 : openat(real->folder.file, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *folder = file < 0 ? NULL : fdopendir(file);
-    if (folder == NULL) {
-        if (file >= 0)
-            (void)close(file);
-        return;
-    }
-    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-        uint64_t session = session_in(real, entry->d_name);
+    struct dirent **found = NULL;
+    int count = real == NULL ? 0 : scandirat(real->folder.file, ".", &found, may_be_ours, NULL);
+    for (int i = 0; i < count; i++) {
+        uint64_t session = session_in(real, found[i]->d_name);
         if (session != 0 && !lives(owner, session))
-            (void)unlinkat(real->folder.file, entry->d_name, /* flags= */ 0);
+            (void)unlinkat(real->folder.file, found[i]->d_name, /* flags= */ 0);
+        free(found[i]);
     }
-    (void)closedir(folder);
+    free((void *)found);
 }
 
 /* Every write is whole, so what comes after this begins with a length again. */

@@ -82,14 +82,49 @@ void executor_forget(struct task *task)
     task_free(task);
 }
 
+/* True when the copy belongs to the key now: what was heard is new. */
+static bool remember(struct executor *executor, struct known *known, struct heard *heard)
+{
+    const struct store_answer *said = &heard->answer;
+    const struct store_answer *before = known->heard != NULL ? &known->heard->answer : NULL;
+    bool tells = said->result == ANSWER_OK || said->result == ANSWER_CONFLICT;
+    bool older = before != NULL && before->present && said->present &&
+                 said->written.epoch == before->written.epoch &&
+                 said->written.revision < before->written.revision;
+    if (tells && !older)
+        knowledge_hear(&executor->knowledge, known, heard);
+    return tells && !older;
+}
+
+static void wish_all(const struct known *known, const struct task *but, enum wish wish)
+{
+    for (struct task *task = known->first_user; task != NULL; task = task->next_of_key)
+        if (task != but)
+            task_wish(task, wish);
+}
+
 void executor_notice(struct executor *executor, const char *key)
 {
     struct known *known = knowledge_find(&executor->knowledge, key);
     if (known == NULL)
         return;
     knowledge_hear(&executor->knowledge, known, /* heard= */ NULL);
-    for (struct task *task = known->first_user; task != NULL; task = task->next_of_key)
-        task_wish(task, WISH_NOTICE);
+    wish_all(known, /* but= */ NULL, WISH_NOTICE);
+}
+
+void executor_hear(struct executor *executor, const struct store_answer *answer)
+{
+    struct known *known = knowledge_find(&executor->knowledge, answer->key);
+    if (known == NULL)
+        return;
+    struct heard *heard = heard_new(answer);
+    if (heard == NULL) {
+        executor_notice(executor, answer->key);
+    } else if (remember(executor, known, heard)) {
+        wish_all(known, /* but= */ NULL, WISH_NEWS);
+    } else {
+        free(heard);
+    }
 }
 
 bool executor_holds(const struct task *task)
@@ -174,20 +209,6 @@ static void note_answer(struct executor *executor, const struct sent *sent)
     executor->trouble[0] = '\0';
 }
 
-/* True when the copy belongs to the key now: what was heard is new. */
-static bool remember(struct executor *executor, struct known *known, struct heard *heard)
-{
-    const struct store_answer *said = &heard->answer;
-    const struct store_answer *before = known->heard != NULL ? &known->heard->answer : NULL;
-    bool tells = said->result == ANSWER_OK || said->result == ANSWER_CONFLICT;
-    bool older = before != NULL && before->present && said->present &&
-                 said->written.epoch == before->written.epoch &&
-                 said->written.revision < before->written.revision;
-    if (tells && !older)
-        knowledge_hear(&executor->knowledge, known, heard);
-    return tells && !older;
-}
-
 static void hear_one(struct executor *executor, struct sent *sent)
 {
     struct task *task = sent->task;
@@ -197,8 +218,11 @@ static void hear_one(struct executor *executor, struct sent *sent)
     if (task == NULL)
         return;
     task->answered = task->answered || heard != NULL;
-    if (heard != NULL && remember(executor, task->known, sent->heard))
+    if (heard != NULL && remember(executor, task->known, sent->heard)) {
         sent->heard = NULL;
+        if (sent->request.verb != VERB_STORE_READ) /* our own write may be about one of us */
+            wish_all(task->known, task, WISH_NEWS);
+    }
     task_step(task, &event, heard);
 }
 
@@ -221,7 +245,8 @@ static void fulfil_one(struct task *task)
     else if (lets_go)
         task_step(task, &(struct event){.kind = EVENT_LET_GO}, /* heard= */ NULL);
     else
-        task_step(task, &(struct event){.kind = EVENT_NOTICE}, /* heard= */ NULL);
+        task_step(task, &(struct event){.kind = EVENT_NOTICE},
+                  (wishes & WISH_NOTICE) != 0 ? NULL : task->known->heard);
 }
 
 /* Wishes that come up meanwhile are for the next round. */

@@ -18,6 +18,17 @@
 struct executor;
 struct task; /* a lease or an errand; gone once its caller was told TASK_ENDED */
 
+/* One step of the core, for those who write down what happens; it must call nothing here. */
+struct executor_step {
+    const struct lease *before, *after;
+    const struct event *event;
+    const struct lease_output *output;
+    const struct record *record; /* after the step */
+    const char *trace;           /* the core's line; empty when nothing moved */
+};
+
+typedef void executor_watcher(void *owner, const struct executor_step *step);
+
 struct executor_site {
     int64_t (*now_ms)(void *owner); /* a clock that also runs in suspend */
     /* Queues it in the store, which the owner steps; an answer may also come within the call. */
@@ -29,6 +40,7 @@ struct executor_site {
     struct store_facts facts;
     uint64_t session;
     uint64_t seed;
+    executor_watcher *watcher; /* NULL: nobody watches */
 };
 
 enum task_event {
@@ -75,8 +87,12 @@ void executor_let_go(struct task *task);
 void executor_cancel(struct task *task);
 /* Without a word to the store: what stands there is left behind. Nothing more is told. */
 void executor_forget(struct task *task);
-/* Somebody changed the key. A hint: may be lost, doubled or old. */
+/* Another process's write named us: the key must be looked at. A hint, may be lost or doubled. Not
+ * for changes that a watch tells, since our own are among them: a holder would renew without end.
+ */
 void executor_notice(struct executor *executor, const char *key);
+/* What a watch tells, with its key and the record that stands there; may be old. */
+void executor_hear(struct executor *executor, const struct store_answer *answer);
 void executor_tick(struct executor *executor);
 
 /* Held at this moment: granted, and the deadline is ahead. */

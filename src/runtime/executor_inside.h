@@ -19,7 +19,7 @@ enum {
 };
 
 /* What a caller or a neighbour wants of a task in the next tick. */
-enum wish { WISH_START = 1, WISH_NOTICE = 2, WISH_LET_GO = 4 };
+enum wish { WISH_START = 1, WISH_NOTICE = 2, WISH_NEWS = 4, WISH_LET_GO = 8 };
 
 struct task {
     uint32_t magic;

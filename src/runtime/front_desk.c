@@ -36,6 +36,12 @@ static void pass_submit(void *owner, const struct store_request *request, store_
     desk->site.submit(desk->site.owner, request, done, caller);
 }
 
+static void pass_step(void *owner, const struct executor_step *step)
+{
+    const struct front_desk *desk = owner;
+    desk->site.watcher(desk->site.owner, step);
+}
+
 struct front_desk *front_desk_new(const struct executor_site *site)
 {
     struct front_desk *desk = calloc(1, sizeof *desk);
@@ -45,6 +51,8 @@ struct front_desk *front_desk_new(const struct executor_site *site)
     inner.now_ms = pass_now;
     inner.submit = pass_submit;
     inner.wake_at = executor_wants;
+    if (site->watcher != NULL)
+        inner.watcher = pass_step;
     inner.owner = desk;
     desk->magic = DESK_MAGIC;
     desk->site = *site;
@@ -242,6 +250,7 @@ static void fulfil(struct claim *claim)
 static void fulfil_all(struct front_desk *desk)
 {
     for (size_t left = desk->wishing; left > 0 && desk->first_wishing != NULL; left--)
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): who is freed wishes nothing any more */
         fulfil(desk->first_wishing);
 }
 

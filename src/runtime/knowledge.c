@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAMED_MAX = 64 /* of those who are over: more than a copy needs to be useful */ };
+enum { NAMED_MAX = GRANTS_MAX + PLACES_MAX /* all that a record can name */ };
 
 static size_t words_for(size_t bytes)
 {
@@ -114,9 +114,8 @@ static void free_known(struct knowledge *knowledge, struct known *known)
 
 static void shrink(struct knowledge *knowledge)
 {
-    while (knowledge->bytes > KNOWN_BYTES_MAX) {
-        struct known *known = knowledge->oldest;
-        ASSERT(known != NULL);
+    struct known *known;
+    while (knowledge->bytes > KNOWN_BYTES_MAX && (known = knowledge->oldest) != NULL) {
         if (known->users == 0) {
             free_known(knowledge, known);
         } else { /* its sights may be all that ends a wait: they stay */

@@ -48,6 +48,16 @@ static bool is_holders(const struct lease *lease)
     return lease->sent_verb == VERB_RENEW || lease->sent_verb == VERB_RELEASE;
 }
 
+/* Those of our own process hear of the write with its answer. */
+static size_t keep_others(uint64_t *to, const struct store_request *request, uint64_t own)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < request->poke_count; i++)
+        if (request->poke[i] != own)
+            to[count++] = request->poke[i];
+    return count;
+}
+
 static struct sent *new_sent(struct executor *executor, struct task *task)
 {
     struct store_request request;
@@ -61,8 +71,7 @@ static struct sent *new_sent(struct executor *executor, struct task *task)
         return NULL;
     char *key = (char *)sent->words + pokes;
     char *bytes = key + key_size;
-    if (pokes > 0)
-        memcpy(sent->words, request.poke, pokes);
+    request.poke_count = keep_others(sent->words, &request, executor->site.session);
     memcpy(key, request.key, key_size);
     if (request.length > 0)
         memcpy(bytes, request.bytes, request.length);

@@ -12,7 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TASK_MAGIC = 0x7a5c001, REQUEST_ID_SIZE = 40, WINDOW_MS = 50, WINDOWS_PER_TTL = 20 };
+enum {
+    TASK_MAGIC = 0x7a5c001,
+    REQUEST_ID_SIZE = 40,
+    WINDOW_MS = 50,
+    WINDOWS_PER_TTL = 20,
+    TRACE_SIZE = 256
+};
 
 /* Unique among all processes, as sessions are. */
 static void make_request_id(struct executor *executor, char out[REQUEST_ID_SIZE])
@@ -153,7 +159,7 @@ static bool wants_copy(const struct task *task, enum event_kind kind)
     if (kind == EVENT_TIMER)
         return task->lease.state == LEASE_LEAVING ||
                (task->lease.state == LEASE_HELD && !task->options.store.tests_grant);
-    return kind != EVENT_ANSWER;
+    return kind == EVENT_START || kind == EVENT_LET_GO;
 }
 
 /* Fills the scratch record and the event from an answer, or from what was last heard. */
@@ -274,6 +280,27 @@ static void note_health(struct task *task, const struct lease *before, const str
     }
 }
 
+static void step_watched(struct task *task, const struct event *event, const struct lease *before)
+{
+    struct executor *executor = task->executor;
+    struct record *record = &executor->record;
+    char line[TRACE_SIZE];
+    struct text trace;
+    if (executor->site.watcher == NULL) {
+        lease_step(&task->lease, event, record, &executor->output, /* trace= */ NULL);
+        return;
+    }
+    text_init(&trace, line, sizeof line);
+    lease_step(&task->lease, event, record, &executor->output, &trace);
+    executor->site.watcher(executor->site.owner,
+                           &(struct executor_step){.before = before,
+                                                   .after = &task->lease,
+                                                   .event = event,
+                                                   .output = &executor->output,
+                                                   .record = record,
+                                                   .trace = line});
+}
+
 /* One step of the core; true when a request could not be sent: that is trouble, and known at once.
  */
 static bool step_once(struct task *task, struct event *event, const struct heard *heard,
@@ -285,7 +312,7 @@ static bool step_once(struct task *task, struct event *event, const struct heard
     recall(task, event, heard);
     knowledge_load_sights(task->known, &executor->sighting);
     task->lease.sighting = &executor->sighting;
-    lease_step(&task->lease, event, &executor->record, &executor->output, /* trace= */ NULL);
+    step_watched(task, event, &before);
     knowledge_save_sights(task->known, &executor->sighting);
     note_health(task, &before, event);
     bool unsent = executor->output.action != ACTION_NONE && !outbox_add(executor, task);

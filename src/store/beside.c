@@ -66,7 +66,13 @@ static void quiet(int bell)
     }
 }
 
-/* Under the mutex, or when nobody else is left. */
+static void free_errand(struct errand *errand)
+{
+    free(errand->spare);
+    free(errand);
+}
+
+/* Under the mutex. */
 static void forget(struct beside *beside, struct errand *errand)
 {
     if (errand->next != NULL)
@@ -75,8 +81,7 @@ static void forget(struct beside *beside, struct errand *errand)
         errand->before->next = errand->next;
     else
         beside->all = errand->next;
-    free(errand->spare);
-    free(errand);
+    free_errand(errand);
 }
 
 /* In the thread. Somebody who does not listen holds up the store, not the memory. */
@@ -109,7 +114,8 @@ static struct news *copy_of(const struct store_answer *answer)
     size_t dead = answer->dead_count * sizeof *answer->dead_sessions;
     size_t ended = answer->ended_count * sizeof *answer->ended_tokens;
     size_t length = answer->present ? answer->length : 0;
-    struct news *news = malloc(sizeof *news + key + why + dead + ended + length + 5 * 8);
+    struct news *news =
+        malloc(sizeof *news + key + why + dead + ended + length + 5 * sizeof(uint64_t));
     if (news == NULL)
         return NULL;
     char *at = news->bytes;
@@ -245,8 +251,11 @@ void beside_free(struct beside **beside_pointer)
         beside->first = news->next;
         free(news);
     }
-    while (beside->all != NULL)
-        forget(beside, beside->all);
+    while (beside->all != NULL) {
+        struct errand *errand = beside->all;
+        beside->all = errand->next;
+        free_errand(errand);
+    }
     beside->magic = 0;
     free_all(beside);
     *beside_pointer = NULL;

@@ -36,7 +36,7 @@ struct memory {
     size_t watch_count;
     struct watch watches[WATCHES_MAX];
     struct record scratch;
-    char encoded[RECORD_MAX];
+    char encoded[RECORD_MAX + 1];
 };
 
 static uint64_t hash_of(const char *key)

@@ -70,7 +70,7 @@ struct store_answer {
     struct stamp written; /* by which write: resolves the marks inside the bytes */
     int64_t now_ms;       /* the store's clock at the answer, or TIME_UNKNOWN */
     const char *key;      /* list, watch */
-    const char *bytes;    /* valid until the callback returns, as all that follows */
+    const char *bytes;    /* valid until the callback returns or submits, as all that follows */
     size_t length;
     /* What the store knows beside the record: processes that ended, leases and spans that are over.
      */

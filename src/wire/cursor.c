@@ -18,21 +18,6 @@ bool cursor_refuse_at(struct cursor *cursor, size_t at, const char *expected)
     return cursor_refuse(cursor, expected);
 }
 
-bool cursor_take(struct cursor *cursor, const char *literal)
-{
-    size_t at = cursor->at;
-    for (; *literal != '\0'; literal++, at++)
-        if (at == cursor->length || cursor->bytes[at] != *literal)
-            return false;
-    cursor->at = at;
-    return true;
-}
-
-bool cursor_expect(struct cursor *cursor, const char *literal)
-{
-    return cursor_take(cursor, literal) || cursor_refuse(cursor, literal);
-}
-
 /* The value of a digit, or `base` when it is none. */
 static unsigned digit_value(char digit, unsigned base)
 {
@@ -92,20 +77,47 @@ static bool is_escaped(char byte)
     return byte == '"' || byte == '\\';
 }
 
-bool cursor_words(struct cursor *cursor, size_t least, size_t most, const char *what, char *out)
+/* Copies what stands between quotes, without its escapes; false when it cannot be such words. */
+static bool unquote(const struct cursor *cursor, size_t *at, size_t most, char *out,
+                    size_t *out_length)
 {
     const char *bytes = cursor->bytes;
-    size_t at = cursor->at, length = 0;
-    if (at == cursor->length || bytes[at++] != '"')
-        return cursor_refuse(cursor, what);
-    for (; at < cursor->length && bytes[at] != '"'; at++) {
-        if (bytes[at] == '\\' && (++at == cursor->length || !is_escaped(bytes[at])))
-            return cursor_refuse(cursor, what);
+    size_t length = 0;
+    for (; *at < cursor->length && bytes[*at] != '"'; (*at)++) {
+        if (bytes[*at] == '\\' && (++*at == cursor->length || !is_escaped(bytes[*at])))
+            return false;
         if (length == most)
-            return cursor_refuse(cursor, what);
-        out[length++] = bytes[at];
+            return false;
+        out[length++] = bytes[*at];
     }
-    if (at == cursor->length || length < least || !text_is_clean(out, length))
+    *out_length = length;
+    return *at < cursor->length;
+}
+
+/* The same for words that have none, which are most. */
+static bool unquote_plain(const struct cursor *cursor, size_t *at, size_t most, char *out,
+                          size_t *out_length)
+{
+    const char *from = cursor->bytes + *at;
+    const char *quote = memchr(from, '"', cursor->length - *at);
+    size_t length = quote != NULL ? (size_t)(quote - from) : 0;
+    if (quote == NULL || length > most || memchr(from, '\\', length) != NULL)
+        return false;
+    memcpy(out, from, length);
+    *at += length;
+    *out_length = length;
+    return true;
+}
+
+bool cursor_words(struct cursor *cursor, size_t least, size_t most, const char *what, char *out)
+{
+    size_t at = cursor->at, length;
+    if (at == cursor->length || cursor->bytes[at++] != '"')
+        return cursor_refuse(cursor, what);
+    if (!unquote_plain(cursor, &at, most, out, &length) &&
+        !unquote(cursor, &at, most, out, &length))
+        return cursor_refuse(cursor, what);
+    if (length < least || !text_is_clean(out, length))
         return cursor_refuse(cursor, what);
     out[length] = '\0';
     cursor->at = at + 1;

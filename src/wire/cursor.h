@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct cursor {
     const char *bytes;
@@ -24,9 +25,22 @@ struct cursor {
 bool cursor_refuse(struct cursor *cursor, const char *expected);
 bool cursor_refuse_at(struct cursor *cursor, size_t at, const char *expected);
 
-/* Moves behind the literal if it stands here. Its absence is no error. */
-bool cursor_take(struct cursor *cursor, const char *literal);
-bool cursor_expect(struct cursor *cursor, const char *literal);
+/* Moves behind the literal if it stands here. Its absence is no error. Inline: with the literal's
+ * length known it is a few comparisons, and records are little else. */
+static inline bool cursor_take(struct cursor *cursor, const char *literal)
+{
+    size_t length = strlen(literal);
+    if (cursor->length - cursor->at < length ||
+        memcmp(cursor->bytes + cursor->at, literal, length) != 0)
+        return false;
+    cursor->at += length;
+    return true;
+}
+
+static inline bool cursor_expect(struct cursor *cursor, const char *literal)
+{
+    return cursor_take(cursor, literal) || cursor_refuse(cursor, literal);
+}
 
 /* `most` is below 10^16. */
 bool cursor_number(struct cursor *cursor, uint64_t least, uint64_t most, const char *what,

@@ -193,7 +193,11 @@ enum log_reading log_record_decode(const unsigned char *bytes, size_t length, ui
                                .checksum = sum};
     if (bytes[56] < LOG_PUT || bytes[56] > LOG_SEAL)
         return LOG_READ_UNKNOWN;
+#ifdef LH_FUZZ_PLANT /* shows that the fuzzer can find: bytes that nobody looks at */
+    size_t used = size;
+#else
     size_t used = LOG_HEAD + key_length + body;
+#endif
     if (!is_zero(bytes + 57, 3) || !is_zero(bytes + used, size - used) || !is_possible(out, offset))
         return LOG_READ_BAD;
     return LOG_READ_OK;

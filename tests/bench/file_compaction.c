@@ -52,14 +52,6 @@ static void say_samples(const char *what, struct samples *samples)
                  samples->count, middle, high, longest);
 }
 
-static struct latencies *latencies_new(void)
-{
-    struct latencies *latencies = calloc(1, sizeof *latencies);
-    if (latencies == NULL)
-        rounds_fail("samples", "memory is short");
-    return latencies;
-}
-
 /* Takes and gives back keys that nobody has, so many at once, and keeps how long each took. */
 static void write_some(struct leases *leases, size_t together, struct compaction *compaction,
                        struct latencies *latencies)
@@ -109,7 +101,7 @@ static void build(const char *path)
 static void compact(const char *path)
 {
     struct compaction compaction;
-    struct latencies *latencies = latencies_new();
+    struct latencies *latencies = rounds_memory(sizeof *latencies);
     struct leases *leases = leases_open(path, SESSION, TOGETHER);
     compaction_init(&compaction, path);
     while (compaction.count == 0)
@@ -145,6 +137,7 @@ static void open_first(const char *path)
     struct leases *leases = leases_open(path, SESSION, /* most= */ 1);
     (void)printf("  first open after a reboot %.2f s\n", rounds_seconds() - from);
     leases_close(&leases);
+    sync(); /* what the system still has to write would be in the way of what follows */
 }
 
 /* What a command costs that takes a key and gives it back. */
@@ -185,7 +178,7 @@ void bench_pause(const struct bench_site *site)
 {
     char path[BENCH_PATH];
     struct compaction compaction;
-    struct latencies *latencies = latencies_new();
+    struct latencies *latencies = rounds_memory(sizeof *latencies);
     bench_path(site, "pause.log", path);
     struct leases *leases = leases_open(path, SESSION, /* most= */ 1);
     compaction_init(&compaction, path);

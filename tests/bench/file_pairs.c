@@ -76,16 +76,16 @@ void bench_flight(const struct bench_site *site)
         many[i] = 1e6 / pair_us(leases, FLIGHT, 4 * BATCHES, &busy[i]);
         one[i] = 1e6 / pair_us(leases, /* together= */ 1, SINGLE, &unsaid);
         if (peer != NULL)
-            redis[i] = 1e6 / redis_peer_pair_us(peer, FLIGHT * BATCHES);
+            redis[i] = 1e6 / redis_peer_pair_us(peer, (size_t)FLIGHT * BATCHES);
     }
     (void)printf("== file: acquire+release, 64 requests in flight in one process, synced\n");
     rounds_say("pairs, 64 in flight", many, "a second");
     rounds_say("processor time of such a pair, its thread", busy, "us");
     rounds_say("pairs, one in flight", one, "a second");
     rounds_aim(many, one, AT_LEAST, 40);
-    if (peer != NULL)
+    if (peer != NULL) {
         say_redis(many, redis);
-    if (peer != NULL)
         redis_peer_close(&peer);
+    }
     leases_close(&leases);
 }

@@ -99,10 +99,8 @@ struct leases *leases_open(const char *path, uint64_t session, size_t most)
 {
     char url[512], words[512];
     struct text why;
-    struct leases *all = calloc(1, sizeof *all + most * sizeof all->ones[0]);
-    void *store = calloc(1, file_driver.state_size);
-    if (all == NULL || store == NULL)
-        rounds_fail("leases", "memory is short");
+    struct leases *all = rounds_memory(sizeof *all + most * sizeof all->ones[0]);
+    void *store = rounds_memory(file_driver.state_size);
     all->store = store;
     all->session = session;
     all->most = most;

@@ -56,9 +56,7 @@ static void prepare(struct client *client, size_t number)
 
 struct redis_peer *redis_peer_open(const char *socket, size_t clients)
 {
-    struct redis_peer *peer = calloc(1, sizeof *peer + clients * sizeof peer->clients[0]);
-    if (peer == NULL)
-        rounds_fail("redis", "memory is short");
+    struct redis_peer *peer = rounds_memory(sizeof *peer + clients * sizeof peer->clients[0]);
     peer->events = epoll_create1(EPOLL_CLOEXEC);
     peer->count = clients;
     for (size_t i = 0; i < clients; i++) {

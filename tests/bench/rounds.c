@@ -93,6 +93,14 @@ void rounds_ratio(const double *over, const double *under)
     (void)fflush(stdout);
 }
 
+void *rounds_memory(size_t size)
+{
+    void *memory = calloc(1, size);
+    if (memory == NULL)
+        rounds_fail("benchmark", "memory is short");
+    return memory;
+}
+
 _Noreturn void rounds_fail(const char *what, const char *why)
 {
     (void)fflush(stdout);

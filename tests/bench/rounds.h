@@ -23,6 +23,8 @@ void rounds_say(const char *what, const double *values, const char *unit);
 void rounds_aim(const double *over, const double *under, enum aim aim, double wanted);
 /* The same for what nobody has promised. */
 void rounds_ratio(const double *over, const double *under);
+/* Zeros, for the caller to free. */
+void *rounds_memory(size_t size);
 /* For what must not go wrong in a benchmark: says it and ends the program. */
 _Noreturn void rounds_fail(const char *what, const char *why);
 

@@ -84,14 +84,16 @@ static void a_waiter_does_not_disturb_a_renewal_by_token(void)
 /* Longer together than the first lease alone. False when the machine was slower than the lease. */
 static bool renews_in_time(const char *key, int64_t ttl_ms)
 {
+    int64_t since_ms = suite_now_ms();
     const struct store_answer *first = grant(0, key, ttl_ms);
     uint64_t token = token_in(first, key);
     for (unsigned i = 1; i <= 3; i++) {
-        int64_t since_ms = suite_now_ms();
         suite_sleep(ttl_ms / 2);
+        int64_t sent_ms = suite_now_ms();
         const struct store_answer *answer = ask(i, renewing(key, token, ttl_ms));
         if (suite_now_ms() >= since_ms + ttl_ms)
             return false;
+        since_ms = sent_ms;
         EXPECT(answer->result == ANSWER_OK);
         const struct grant *renewed = &record_in(answer, key)->grants[0];
         EXPECT(renewed->renewed.revision == answer->written.revision);

@@ -106,6 +106,7 @@ static void who_gives_up_leaves_no_place(void)
 static bool stays_held(const char *key, int64_t ttl_ms)
 {
     live_forget();
+    live_for(1); /* from here on pauses are seen */
     struct party *a = party_new(0, key), *b = party_waiting(1, key);
     a->options.request.ttl_ms = ttl_ms;
     party_start(a);

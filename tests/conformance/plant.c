@@ -48,10 +48,10 @@ static enum fault fault_on;
 static struct record record;
 
 static const struct {
-    const char *name, *words;
+    const char *name, *where, *words;
     unsigned needs;
-} faults[] = {{"NONE", "", 0},
-#define FAULT_ROW(name, needs, words) {#name, words, needs},
+} faults[] = {{"NONE", "", "", 0},
+#define FAULT_ROW(name, where, needs, words) {#name, where, words, needs},
               FAULT_LIST(FAULT_ROW)
 #undef FAULT_ROW
 };
@@ -64,6 +64,11 @@ const char *fault_name(enum fault fault)
 const char *fault_words(enum fault fault)
 {
     return faults[fault].words;
+}
+
+const char *fault_where(enum fault fault)
+{
+    return faults[fault].where;
 }
 
 unsigned fault_needs(enum fault fault)

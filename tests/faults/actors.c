@@ -193,19 +193,28 @@ void deed_litter(struct stage *stage, struct actor *actor)
 
 void deed_tend(struct stage *stage, struct actor *actor)
 {
-    if (open_log(stage, actor))
-        actor->result = kit_tend(actor->log);
+    if (!open_log(stage, actor))
+        return;
+    actor->result = kit_tend(actor->log);
+    if (actor->result == LOG_LOCKED) /* others were in the way: some other time */
+        actor->result = LOG_OK;
     tell(stage, actor);
 }
 
-void deed_ask(struct stage *stage, struct actor *actor)
+void deed_look(struct stage *stage, struct actor *actor)
 {
     struct kit_sight sight;
     if (!open_log(stage, actor))
         return;
     kit_look(&actor->process.table, actor->log, keys[0], &sight);
     actor->result = sight.result;
-    tell(stage, actor);
+}
+
+void deed_ask(struct stage *stage, struct actor *actor)
+{
+    deed_look(stage, actor);
+    if (actor->log != NULL)
+        tell(stage, actor);
 }
 
 void stage_doubt(struct stage *stage)
@@ -220,6 +229,44 @@ void stage_bury(struct stage *stage, struct actor *actor)
     log_close(&actor->log);
     mortal_bury(&actor->process);
     mortal_init(&actor->process, &stage->disk);
+}
+
+static void die_in_sync(struct stage *stage)
+{
+    struct actor *last = &stage->actors[ACTORS - 1];
+    if (last->log == NULL)
+        return;
+    last->process.dies_of_sync = true;
+    stage->disk.fail_sync_at = stage->disk.syncs + 1;
+    (void)kit_sync(&last->process.table, last->log);
+    stage->disk.fail_sync_at = 0;
+    last->process.dies_of_sync = false;
+    if (last->process.dead)
+        stage_bury(stage, last);
+}
+
+void deed_bad_sync(struct stage *stage, struct actor *actor)
+{
+    deed_put(stage, actor);
+    if (actor->result == LOG_OK)
+        deed_look(stage, &stage->actors[ACTORS - 1]);
+    if (actor->result == LOG_OK)
+        die_in_sync(stage);
+}
+
+void deed_bad_sync_told(struct stage *stage, struct actor *actor)
+{
+    deed_bad_sync(stage, actor);
+    if (actor->result == LOG_OK)
+        tell(stage, actor);
+}
+
+void deed_bad_sync_alone(struct stage *stage, struct actor *actor)
+{
+    die_in_sync(stage);
+    actor->result = LOG_OK;
+    if (actor->log != NULL)
+        tell(stage, actor);
 }
 
 /* The last change of the key that is there for certain, at least in this state; −1: none. */
@@ -285,7 +332,7 @@ bool stage_agrees(struct stage *stage, struct actor *actor)
     return agrees(stage, &actor->process.table, actor->log, ACT_DONE);
 }
 
-bool stage_survives(struct stage *stage, struct fake_disk *image)
+bool stage_survives(struct stage *stage, struct fake_disk *image, bool clean)
 {
     enum log_result result;
     struct log *log = kit_open(&image->table, stage->boot + 1, &result, NULL);
@@ -293,6 +340,8 @@ bool stage_survives(struct stage *stage, struct fake_disk *image)
         wrong(stage, "it does not open after a loss");
         return false;
     }
+    if (clean && log_cuts(log) > 0)
+        wrong(stage, "something is left to be cut");
     bool fine = agrees(stage, &image->table, log, ACT_TOLD);
     log_close(&log);
     return fine;

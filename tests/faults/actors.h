@@ -58,7 +58,13 @@ deed deed_erase;
 deed deed_release; /* erases, urgently */
 deed deed_litter;  /* makes a compaction due */
 deed deed_ask;     /* reads all, and tells */
+deed deed_look;    /* reads, and tells nobody */
 deed deed_tend;
+/* The last actor syncs what it has seen, fails and dies of it, and nobody hears of that. Before it,
+ * this one puts; or after it, this one syncs; or both. */
+deed deed_bad_sync;
+deed deed_bad_sync_told;
+deed deed_bad_sync_alone;
 
 /* Something failed: whatever nobody was told is in doubt. */
 void stage_doubt(struct stage *stage);
@@ -66,7 +72,8 @@ void stage_doubt(struct stage *stage);
 void stage_bury(struct stage *stage, struct actor *actor);
 /* Does the actor read what can be there? */
 bool stage_agrees(struct stage *stage, struct actor *actor);
-/* Looks at a disk that lost its power: only what was told must be there. */
-bool stage_survives(struct stage *stage, struct fake_disk *image);
+/* Looks at a disk that lost its power: only what was told must be there. With nothing left to be
+ * cut, if it is clean. */
+bool stage_survives(struct stage *stage, struct fake_disk *image, bool clean);
 
 #endif

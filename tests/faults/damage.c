@@ -66,11 +66,16 @@ static uint64_t end_of(const struct log *log)
     return end;
 }
 
+static void must(enum log_result result)
+{
+    if (result != LOG_OK)
+        abort();
+}
+
 static void change(struct log *log, unsigned key, const char *value)
 {
     struct stamp written;
-    if (kit_put(&whole.table, log, keys[key], value, &written) != LOG_OK)
-        abort();
+    must(kit_put(&whole.table, log, keys[key], value, &written));
     struct state *state = &states[state_count++];
     if (state_count > 1)
         *state = state[-1];
@@ -78,15 +83,32 @@ static void change(struct log *log, unsigned key, const char *value)
     state->end = end_of(log);
 }
 
-static void must(enum log_result result)
+/* How a log ends, after a compaction. */
+enum ending {
+    COPIED, /* with nothing new: the header says that all is synced */
+    NAMED,  /* two changes that are synced, and a third one that says so */
+    KNOWN,  /* the last two of them synced, and only the page says so */
+    ENDING_COUNT,
+};
+
+static void change_three(struct log *log, enum ending ending)
 {
-    if (result != LOG_OK)
-        abort();
+    const struct disk *table = &whole.table;
+    state_count = 0;
+    states[0].values[1] = "first";
+    change(log, 0, "second");
+    must(kit_sync(table, log));
+    change(log, 1, NULL);
+    if (ending == NAMED)
+        must(kit_sync(table, log));
+    change(log, 0, "third, and it is longer");
+    if (ending == KNOWN)
+        must(kit_sync(table, log));
+    safe = states[ending == KNOWN ? 0 : 1].end;
+    safe_later = states[ending == KNOWN ? 2 : 1].end;
 }
 
-/* Two keys, a compaction, and then three changes. Either two of them are synced, and the last one
- * says so; or all of them, and only the page says so of the last two. */
-static void write_log(bool all_synced)
+static void write_log(enum ending ending)
 {
     enum log_result result;
     const struct disk *table = &whole.table;
@@ -96,23 +118,17 @@ static void write_log(bool all_synced)
     struct log *log = kit_open(table, /* boot= */ 1, &result, NULL);
     must(result);
     state_count = 0;
+    states[0].values[1] = NULL;
     change(log, 0, "before the compaction");
     change(log, 1, "first");
     must(kit_litter(table, log));
     must(kit_tend(log));
     must(log_wants_tending(log) ? LOG_IO : LOG_OK);
-    state_count = 0;
-    states[0].values[1] = "first";
-    change(log, 0, "second");
-    must(kit_sync(table, log));
-    change(log, 1, NULL);
-    if (!all_synced)
-        must(kit_sync(table, log));
-    change(log, 0, "third, and it is longer");
-    if (all_synced)
-        must(kit_sync(table, log));
-    safe = states[all_synced ? 0 : 1].end;
-    safe_later = states[all_synced ? 2 : 1].end;
+    states[0] = states[1];
+    states[0].end = safe = safe_later = end_of(log);
+    state_count = 1;
+    if (ending != COPIED)
+        change_three(log, ending);
     log_close(&log);
     size = fake_file_get(fake_disk_file(&whole, ""), bytes, sizeof bytes, 0);
 }
@@ -344,8 +360,8 @@ static void refuse_unknown(void)
 
 int main(void)
 {
-    for (int all_synced = 0; all_synced < 2; all_synced++) {
-        write_log(all_synced != 0);
+    for (enum ending ending = 0; ending < ENDING_COUNT; ending++) {
+        write_log(ending);
         change_bytes();
         cut_lengths();
         refuse_newer();

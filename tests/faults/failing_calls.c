@@ -49,7 +49,7 @@ static bool is_refused(void)
 
 void *scarce_malloc(size_t size);
 void *scarce_calloc(size_t count, size_t size);
-void *scarce_realloc(void *memory, size_t size);
+void *scarce_realloc(void *before, size_t size);
 
 void *scarce_malloc(size_t size)
 {

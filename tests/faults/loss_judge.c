@@ -125,8 +125,8 @@ static bool is_possible(const struct trial *trial, const int *standing)
 {
     const struct loss_story *story = trial->story;
     const struct loss_view *view = trial->view;
-    bool fine = true;
     if (story->failed) {
+        bool fine = true;
         for (unsigned key = 0; key < LOSS_KEYS; key++) {
             bool later = standing[key] >= (int)view->changes;
             for (unsigned i = view->changes; i < story->change_count; i++)

@@ -92,8 +92,8 @@ static enum log_result answer(struct player *player, struct log *log, const stru
 }
 
 /* One change in a turn; in `out_view` what the process then knows. */
-static enum log_result change(struct player *player, struct log *log, unsigned key,
-                              const char *value, struct loss_view *out_view)
+static enum log_result make_change(struct player *player, struct log *log, unsigned key,
+                                   const char *value, struct loss_view *out_view)
 {
     struct loss_story *story = &player->story;
     struct loss_change *made = &story->changes[story->change_count];
@@ -143,7 +143,7 @@ static enum log_result step(struct player *player, unsigned number, unsigned way
     unsigned key = way / FIRST % LOSS_KEYS, process = way / FIRST / LOSS_KEYS;
     struct log *log = player->logs[process], *other = player->logs[1 - process];
     const char *value = kind == 0 ? small[number] : kind == 1 ? large[number] : NULL;
-    enum log_result result = change(player, log, key, value, &view);
+    enum log_result result = make_change(player, log, key, value, &view);
     if (result == LOG_OK && after == 1)
         result = answer(player, log, &view);
     if (result == LOG_OK && after == 2)
@@ -202,7 +202,7 @@ static void begin(struct player *player, unsigned workload)
 }
 
 /* From here on every call is written down, and the fails-th fails. */
-static void record(struct player *player, unsigned fails)
+static void begin_recording(struct player *player, unsigned fails)
 {
     fake_disk_copy(&player->base, &player->disk);
     player->disk.recording = true;
@@ -247,7 +247,7 @@ bool loss_play(unsigned workload, unsigned fails)
         (kit_litter(&player.disk.table, player.logs[0]) != LOG_OK ||
          kit_sync(&player.disk.table, player.logs[0]) != LOG_OK))
         loss_violation("no litter", workload, /* moment= */ 0);
-    record(&player, fails);
+    begin_recording(&player, fails);
     size_t size = fake_disk_file(&player.disk, "")->size;
     for (unsigned i = 0; i < length && loss_figures.violations == 0; i++) {
         unsigned ways = i == 0 ? FIRST : NEXT;
@@ -268,11 +268,11 @@ bool loss_play_first(unsigned fails)
 {
     struct loss_view view;
     begin(&player, loss_workloads());
-    record(&player, fails);
+    begin_recording(&player, fails);
     open_both(&player);
     unsigned calls = player.disk.calls;
     if (loss_figures.violations == 0) {
-        enum log_result result = change(&player, player.logs[0], 0, small[0], &view);
+        enum log_result result = make_change(&player, player.logs[0], 0, small[0], &view);
         if (result == LOG_OK)
             result = answer(&player, player.logs[0], &view);
         expect(&player, result, calls);

@@ -66,30 +66,38 @@ static void say_what_is_over(struct world *world, struct store_answer *told)
     told->delay_over = over[1];
 }
 
+/* What the actor is told of an answer: a coarser time, and what the store knows beside it. */
+void actor_shape_answer(struct world *world, const struct actor *actor, struct store_answer *told)
+{
+    const char *why = NULL;
+    struct event ignored = {0};
+    int64_t tick_ms = world->rules.tick_ms;
+    told->written.time_ms = told->written.time_ms / tick_ms * tick_ms;
+    if (world->rules.knows_sessions) {
+        told->dead_sessions = world->dead;
+        told->dead_count = world->dead_count;
+    }
+    if (world->rules.facts.judge == JUDGE_SESSION) {
+        exchange_event(told, actor->options.request.key, &world->record, &ignored, &why);
+        if (ignored.known)
+            say_what_is_over(world, told);
+    }
+    told->now_ms = told->now_ms / tick_ms * tick_ms;
+    if (MUTANT(EXPIRY_BY_LOCAL_CLOCK))
+        told->now_ms = actor_clock(world, actor);
+}
+
 /* Fills the scratch record and the event from an answer, or from what the actor last heard. */
-static void recall(struct world *world, struct actor *actor, struct event *event,
+static void recall(struct world *world, const struct actor *actor, struct event *event,
                    const struct store_answer *answer)
 {
     const char *why = NULL;
-    const char *key = actor->options.request.key;
-    int64_t tick_ms = world->rules.tick_ms;
     struct store_answer told = answer != NULL ? *answer : actor->heard;
     struct event filled = *event;
     if (answer == NULL && !actor->known)
         return;
-    told.written.time_ms = told.written.time_ms / tick_ms * tick_ms;
-    if (world->rules.knows_sessions) {
-        told.dead_sessions = world->dead;
-        told.dead_count = world->dead_count;
-    }
-    exchange_event(&told, key, &world->record, &filled, &why);
-    if (filled.known && world->rules.facts.judge == JUDGE_SESSION) {
-        say_what_is_over(world, &told);
-        exchange_event(&told, key, &world->record, &filled, &why);
-    }
-    filled.at.time_ms = told.now_ms / tick_ms * tick_ms;
-    if (MUTANT(EXPIRY_BY_LOCAL_CLOCK))
-        filled.at.time_ms = actor_clock(world, actor);
+    actor_shape_answer(world, actor, &told);
+    exchange_event(&told, actor->options.request.key, &world->record, &filled, &why);
     event->known = filled.known;
     event->at = filled.at;
     if (event->kind == EVENT_ANSWER)
@@ -110,34 +118,39 @@ static void remember(struct actor *actor, const struct store_answer *answer)
     actor->heard.bytes = actor->bytes;
 }
 
-static void send_request(struct world *world, struct actor *actor)
+void actor_transmit(struct world *world, struct actor *actor, const struct store_request *request,
+                    uint32_t serial)
 {
-    const struct lease_output *out = &world->output;
-    struct store_request request;
-    exchange_request(&actor->lease, out, &world->record, world->encoded, sizeof world->encoded,
-                     &request);
-    struct message *message = malloc(sizeof *message + request.length);
+    struct message *message = malloc(sizeof *message + request->length);
     if (message == NULL)
         abort();
     *message = (struct message){.actor = actor->index,
                                 .number = actor->number,
-                                .serial = out->serial,
-                                .counted = out->action != ACTION_READ,
-                                .request = request,
+                                .serial = serial,
+                                .counted = request->verb != VERB_STORE_READ,
+                                .request = *request,
                                 .verb = actor->lease.sent_verb,
                                 .now = actor->options.request.now,
-                                .length = request.length};
+                                .length = request->length};
     message->request.key = store_name(world, actor->key);
-    if (request.length > 0)
-        memcpy(message->bytes, request.bytes, request.length);
-    for (size_t i = 0; i < request.poke_count && i < ACTORS_MAX; i++)
-        message->poke[message->poke_count++] = request.poke[i];
+    if (request->length > 0)
+        memcpy(message->bytes, request->bytes, request->length);
+    for (size_t i = 0; i < request->poke_count && i < ACTORS_MAX; i++)
+        message->poke[message->poke_count++] = request->poke[i];
     actor->writes_in_flight += message->counted ? 1 : 0;
     world_transmit(world, message, HAPPENS_REQUEST, world->faults.lose_request,
                    &world->counts->lost_requests);
 }
 
-static void tell(struct world *world, struct actor *actor)
+static void send_request(struct world *world, struct actor *actor)
+{
+    struct store_request request;
+    exchange_request(&actor->lease, &world->output, &world->record, world->encoded,
+                     sizeof world->encoded, &request);
+    actor_transmit(world, actor, &request, world->output.serial);
+}
+
+void actor_tell(struct world *world, struct actor *actor)
 {
     const struct lease_output *out = &world->output;
     oracle_told(world, actor, out);
@@ -180,12 +193,16 @@ void actor_step(struct world *world, struct actor *actor, struct event *event,
                                       .actor = actor->index,
                                       .value = actor->timer});
     if (world->output.told != TOLD_NOTHING)
-        tell(world, actor);
+        actor_tell(world, actor);
 }
 
 void actor_receives(struct world *world, struct actor *actor, const struct message *message,
                     enum happening_kind kind)
 {
+    if (world->on_executor) {
+        runner_receives(world, actor, message, kind);
+        return;
+    }
     if (!actor->alive || !actor->busy || message->number != actor->number)
         return;
     struct store_answer answer = message->answer;
@@ -330,6 +347,10 @@ void actor_start(struct world *world, struct actor *actor)
         actor->known = false;
     actor->began_ms = world->now_ms;
     world->counts->operations++;
+    if (world->on_executor) {
+        runner_start(world, actor);
+        return;
+    }
     lease_init(&actor->lease, &actor->options, &actor->sightings[actor->key],
                random_next(&world->random));
     actor_step(world, actor, &(struct event){.kind = EVENT_START}, NULL);
@@ -341,13 +362,17 @@ void actor_let_go(struct world *world, struct actor *actor)
         return;
     world->counts->operations++;
     actor->inside = false;
-    actor_step(world, actor, &(struct event){.kind = EVENT_LET_GO}, NULL);
+    if (world->on_executor)
+        runner_let_go(actor);
+    else
+        actor_step(world, actor, &(struct event){.kind = EVENT_LET_GO}, NULL);
 }
 
 void actor_crash(struct world *world, struct actor *actor)
 {
     world_say(world, actor->name, "dies");
     history_crash(world, actor);
+    runner_free(actor);
     world->dead_session[actor->session] = true;
     world->dead[world->dead_count++] = actor->session;
     actor->alive = actor->busy = actor->inside = actor->paused = actor->known = false;
@@ -373,6 +398,16 @@ void actor_pause(struct world *world, struct actor *actor, int64_t until_ms)
     world->counts->pauses++;
 }
 
+void actor_wake(struct world *world, struct actor *actor)
+{
+    if (!actor->alive || !actor->busy)
+        return;
+    if (world->on_executor)
+        runner_tick(actor);
+    else
+        actor_step(world, actor, &(struct event){.kind = EVENT_TIMER}, NULL);
+}
+
 /* The deadline is looked at first after every wake-up; the work may have been faster. */
 void actor_resume(struct world *world, struct actor *actor)
 {
@@ -383,8 +418,7 @@ void actor_resume(struct world *world, struct actor *actor)
     actor->asleep_ms += world->now_ms;
     if (actor->alive && actor->inside)
         actor_write(world, actor, /* delay_ms= */ 0);
-    if (actor->alive && actor->busy)
-        actor_step(world, actor, &(struct event){.kind = EVENT_TIMER}, NULL);
+    actor_wake(world, actor);
     if (actor->inside && !actor->lost)
         oracle_alone(world, actor);
 }

@@ -193,18 +193,19 @@ static void nothing(void *owner)
 static int sync_file(void *owner, int opened)
 {
     struct fake_disk *disk = owner;
-    bool failed = fails(disk);
-    (void)record(disk, failed ? FAKE_SYNC_FAILED : FAKE_SYNC, index_of(disk, opened));
-    return failed ? -disk->error : 0;
+    int error = fails(disk) ? -disk->error : 0;
+    if (++disk->syncs == disk->fail_sync_at)
+        error = -EIO;
+    (void)record(disk, error != 0 ? FAKE_SYNC_FAILED : FAKE_SYNC, index_of(disk, opened));
+    return error;
 }
 
 static int sync_folder(void *owner)
 {
     struct fake_disk *disk = owner;
-    if (fails(disk))
-        return -disk->error;
-    (void)record(disk, FAKE_SYNC_FOLDER, /* file= */ -1);
-    return 0;
+    bool failed = fails(disk);
+    (void)record(disk, failed ? FAKE_SYNC_FAILED : FAKE_SYNC_FOLDER, /* file= */ -1);
+    return failed ? -disk->error : 0;
 }
 
 static int rename_file(void *owner, const char *from_suffix, const char *to_suffix)
@@ -395,14 +396,12 @@ static bool is_safe(const struct fake_disk *disk, size_t index, size_t moment)
     const struct fake_event *event = &disk->events[index];
     for (size_t i = index + 1; i < moment; i++) {
         const struct fake_event *later = &disk->events[i];
-        if (event->kind != FAKE_WRITE && later->kind == FAKE_SYNC_FOLDER)
+        if (later->file != (event->kind == FAKE_WRITE ? event->file : /* the folder */ -1))
+            continue;
+        if (later->kind == FAKE_SYNC || later->kind == FAKE_SYNC_FOLDER)
             return true;
-        if (event->kind == FAKE_WRITE && later->file == event->file) {
-            if (later->kind == FAKE_SYNC)
-                return true;
-            if (later->kind == FAKE_SYNC_FAILED)
-                return false;
-        }
+        if (later->kind == FAKE_SYNC_FAILED)
+            return false;
     }
     return false;
 }

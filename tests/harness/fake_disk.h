@@ -25,7 +25,7 @@ enum fake_kind {
     FAKE_NAMED,   /* made, or renamed: this name is the file's from now on */
     FAKE_UNNAMED, /* this name is nobody's any more */
     FAKE_SYNC,
-    FAKE_SYNC_FAILED, /* and what it should have covered is lost to every later one */
+    FAKE_SYNC_FAILED, /* and what it should have covered is lost to every later one; −1: names */
     FAKE_SYNC_FOLDER,
     FAKE_NOTE,
 };
@@ -70,8 +70,9 @@ struct fake_disk {
     unsigned calls, fail_at;
     bool for_good, short_writes; /* … every write is short */
     int error;
-    bool full;           /* no file grows any more: ENOSPC */
-    uint64_t size_limit; /* … beyond this; 0: as it likes */
+    unsigned syncs, fail_sync_at; /* likewise, of syncs alone, with EIO */
+    bool full;                    /* no file grows any more: ENOSPC */
+    uint64_t size_limit;          /* … beyond this; 0: as it likes */
     bool recording;
     struct fake_event events[FAKE_EVENTS];
 };

@@ -49,7 +49,21 @@ void actor_receives(struct world *world, struct actor *actor, const struct messa
                     enum happening_kind kind);
 void actor_step(struct world *world, struct actor *actor, struct event *event,
                 const struct store_answer *answer);
+/* A time that it asked for has come. */
+void actor_wake(struct world *world, struct actor *actor);
+void actor_tell(struct world *world, struct actor *actor);
+void actor_shape_answer(struct world *world, const struct actor *actor, struct store_answer *told);
+void actor_transmit(struct world *world, struct actor *actor, const struct store_request *request,
+                    uint32_t serial);
 void guard_receives(struct world *world, const struct actor *actor,
                     const struct happening *happening);
+
+/* The same on the shipped executor (runner.c). */
+void runner_start(struct world *world, struct actor *actor);
+void runner_let_go(struct actor *actor);
+void runner_tick(struct actor *actor);
+void runner_receives(struct world *world, struct actor *actor, const struct message *message,
+                     enum happening_kind kind);
+void runner_free(struct actor *actor);
 
 #endif

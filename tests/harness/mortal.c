@@ -83,9 +83,12 @@ static int64_t read_some(void *owner, int file, void *bytes, size_t length, uint
                          : -EIO;
 }
 
+/* Whoever is killed may have written a part; but not of a word. */
 static int64_t write_some(void *owner, int file, const void *bytes, size_t length, uint64_t offset)
 {
     struct mortal *mortal = owner;
+    if (mortal->halves && length > sizeof(uint64_t))
+        length /= 2;
     return lives(mortal) ? mortal->disk->table.write(mortal->disk, file, bytes, length, offset)
                          : -EIO;
 }
@@ -93,7 +96,10 @@ static int64_t write_some(void *owner, int file, const void *bytes, size_t lengt
 static int sync_file(void *owner, int file)
 {
     struct mortal *mortal = owner;
-    return lives(mortal) ? mortal->disk->table.sync(mortal->disk, file) : -EIO;
+    int error = lives(mortal) ? mortal->disk->table.sync(mortal->disk, file) : -EIO;
+    if (error != 0 && mortal->dies_of_sync && !mortal->dead)
+        die(mortal);
+    return error;
 }
 
 static int sync_folder(void *owner)

@@ -14,6 +14,8 @@ struct mortal {
     struct disk table; /* give this one to its log */
     struct fake_disk *disk;
     unsigned steps, stop_at; /* counted; 0: never */
+    bool halves;             /* it writes in small parts */
+    bool dies_of_sync;       /* … that failed, before it can tell anybody */
     /* What happens at that step; NULL: it dies. */
     void (*meanwhile)(void *owner);
     void *owner;

@@ -10,10 +10,13 @@
 
 void *scarce_malloc(size_t size);
 void *scarce_calloc(size_t count, size_t size);
-void *scarce_realloc(void *memory, size_t size);
+void *scarce_realloc(void *before, size_t size);
 
-#define malloc  scarce_malloc
-#define calloc  scarce_calloc
+/* NOLINTNEXTLINE(readability-identifier-naming): the name of what it stands for */
+#define malloc scarce_malloc
+/* NOLINTNEXTLINE(readability-identifier-naming): the name of what it stands for */
+#define calloc scarce_calloc
+/* NOLINTNEXTLINE(readability-identifier-naming): the name of what it stands for */
 #define realloc scarce_realloc
 
 #endif

@@ -101,8 +101,10 @@ void world_done(struct world *world)
 {
     while (world->heap->count > 0)
         free(world->heap->items[--world->heap->count].message);
-    for (size_t i = 0; i < world->actor_count; i++)
+    for (size_t i = 0; i < world->actor_count; i++) {
+        runner_free(&world->actors[i]);
         free(world->actors[i].bytes);
+    }
     memory_driver.close(world->store);
     free(world->store);
     free(world->heap->items);
@@ -217,8 +219,8 @@ static void happen(struct world *world, struct happening *happening)
         actor_receives(world, actor, message, happening->kind);
         break;
     case HAPPENS_TIMER:
-        if (actor->alive && actor->busy && happening->value == actor->timer)
-            actor_step(world, actor, &(struct event){.kind = EVENT_TIMER}, NULL);
+        if (happening->value == actor->timer)
+            actor_wake(world, actor);
         break;
     case HAPPENS_SCRIPT:
         world->event(world, actor, happening->what, happening->value);
@@ -227,6 +229,7 @@ static void happen(struct world *world, struct happening *happening)
         guard_receives(world, actor, happening);
         break;
     }
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): each message is in the heap once */
     drop_message(world, message);
 }
 

@@ -74,6 +74,8 @@ struct actor {
     bool inside, lost;
     uint64_t token;
     uint32_t order;
+    struct runner *runner; /* with world.on_executor */
+    uint32_t ticket;       /* of its last request there */
 };
 
 struct world;
@@ -110,6 +112,7 @@ struct world {
     struct world_rules rules;
     struct faults faults;
     bool store_down;
+    bool on_executor; /* actors run their leases on the shipped executor */
     size_t actor_count, key_count;
     struct actor actors[ACTORS_MAX];
     struct key_truth keys[KEYS_MAX];

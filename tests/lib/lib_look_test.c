@@ -168,7 +168,7 @@ static void events_carry_what_metrics_need(void **state)
     memset(&events, 0, sizeof events);
     open.on_event = on_event;
     open.user = &events;
-    options.ttl_ms = 300;
+    options.ttl_ms = 1500;
     struct lh_client *client = kit_open(&open);
     struct lh_lease *lease = kit_acquire(client, "k", &options);
     assert_int_equal(lh_acquire(client, "k", NULL, &second, NULL), LH_BUSY);

@@ -372,6 +372,8 @@ static void check_end(struct world *world)
     }
 }
 
+bool script_on_executor;
+
 static struct history history; /* large: kept off the stack */
 
 void script_play(struct world *world, uint64_t seed, struct counts *counts, FILE *trace)
@@ -381,6 +383,7 @@ void script_play(struct world *world, uint64_t seed, struct counts *counts, FILE
     bool wild = script_is_wild(seed);
     world_init(world, seed, counts);
     world->trace = trace;
+    world->on_executor = script_on_executor;
     world->told = told;
     world->event = happens;
     world->script = &life;

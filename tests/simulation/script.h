@@ -15,6 +15,9 @@ enum { OPERATIONS_PER_SEED = 200, ACTORS_LEAST = 3 };
 
 bool script_is_wild(uint64_t seed);
 
+/* Actors run on the shipped executor, with its copies, its windows and its breaker. */
+extern bool script_on_executor;
+
 /* Plays the whole seed; world->violation says what went wrong, if anything did. */
 void script_play(struct world *world, uint64_t seed, struct counts *counts, FILE *trace);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs seeds, two processes side by side, and prints what happened: simulation [--seeds N]
- * [--first N] [--jobs N] [--replay SEED] [--mutant NAME]. Output is TAP. A violation prints its
- * seed; `make replay SEED=…` shows every decision that led to it.
+ * [--first N] [--jobs N] [--executor 0|1] [--replay SEED] [--mutant NAME]. Output is TAP. A
+ * violation prints its seed; `make replay SEED=…` shows every decision that led to it.
  */
 #include "script.h"
 
@@ -141,8 +141,11 @@ static int report(const struct plan *plan, const struct result *sum, double seco
     (void)printf("%sok %u - %" PRIu64 " seeds, %" PRIu64 " steps, %" PRIu64 " violations\n",
                  safe ? "" : "not ", ++test, sum->seeds, sum->counts.steps, sum->violations);
     if (!safe)
-        (void)printf("# seed %" PRIu64 ": %s\n# see it with: make replay SEED=%" PRIu64 "\n",
-                     sum->bad_seed, sum->violation, sum->bad_seed);
+        (void)printf("# seed %" PRIu64 ": %s\n# see it with: %s%" PRIu64 "\n", sum->bad_seed,
+                     sum->violation,
+                     script_on_executor ? "build/sim/tests/simulation --executor 1 --replay "
+                                        : "make replay SEED=",
+                     sum->bad_seed);
 #define PRINT_COUNT(name)                                             \
     (void)printf("#   %-16s %" PRIu64 "\n", #name, sum->counts.name); \
     zeros += sum->counts.name == 0 ? 1 : 0;
@@ -206,6 +209,8 @@ int main(int argc, char **argv)
             plan.first = number;
         else if (strcmp(argv[i], "--jobs") == 0 && number > 0 && number <= JOBS_MAX)
             plan.jobs = (unsigned)number;
+        else if (strcmp(argv[i], "--executor") == 0)
+            script_on_executor = number != 0;
         else if (strcmp(argv[i], "--replay") == 0)
             replayed = number;
         else if (strcmp(argv[i], "--mutant") == 0)

@@ -86,6 +86,24 @@ static void who_waits_is_woken(void **state)
     assert_true(b.token > a.token);
 }
 
+/* No store tells a process of its own writes: whom they are about is woken by their answer. */
+static void what_we_write_ourselves_wakes_us(void **state)
+{
+    (void)state;
+    struct caller a = {0}, b = {0};
+    us->takes_notices = false;
+    acquire(us, &a, "k", /* waits= */ false);
+    acquire(us, &b, "k", /* waits= */ true);
+    assert_told(&b, TASK_WAITING);
+    us->submitted = 0;
+    let_go(&a);
+    tick(us);
+    assert_ended(&a, OUTCOME_OK);
+    assert_told(&b, TASK_HELD);
+    assert_in_range(us->submitted, 2, 3);
+    assert_int_equal(b.renewed, 0);
+}
+
 static void a_lost_notice_costs_a_look(void **state)
 {
     (void)state;
@@ -223,6 +241,47 @@ static void a_break_reaches_the_holder(void **state)
     assert_true(token_in_store("k") == 0);
 }
 
+struct watched {
+    struct store_answer answer;
+    char bytes[1024];
+};
+
+static void keep_answer(void *caller, const struct store_answer *answer)
+{
+    struct watched *watched = caller;
+    assert_true(answer->length <= sizeof watched->bytes);
+    watched->answer = *answer;
+    if (answer->present)
+        memcpy(watched->bytes, answer->bytes, answer->length);
+    watched->answer.bytes = watched->bytes;
+    watched->answer.key = "k";
+}
+
+/* A watch also tells our own writes: they must not make us write again. */
+static void what_a_watch_tells_costs_nothing_by_itself(void **state)
+{
+    (void)state;
+    struct caller a = {0}, b = {0};
+    struct watched watched;
+    struct store_request read = {.verb = VERB_STORE_READ, .key = "k"};
+    acquire(us, &a, "k", /* waits= */ false);
+    them->takes_notices = false;
+    acquire(them, &b, "k", /* waits= */ true);
+    us->submitted = them->submitted = 0;
+    us->site.submit(us, &read, keep_answer, &watched);
+    executor_hear(us->executor, &watched.answer);
+    executor_hear(them->executor, &watched.answer);
+    run_until(now_ms + 10);
+    assert_int_equal(us->submitted, 1); /* our own read */
+    assert_int_equal(them->submitted, 0);
+    let_go(&a);
+    tick(us);
+    us->site.submit(us, &read, keep_answer, &watched);
+    executor_hear(them->executor, &watched.answer);
+    run_until(now_ms + 10);
+    assert_told(&b, TASK_HELD);
+}
+
 static void start_again(struct caller *caller, const struct task_news *news)
 {
     struct lease_options options = wish_for("k", /* waits= */ false);
@@ -266,16 +325,15 @@ static void meta_and_words_are_copied(void **state)
 {
     (void)state;
     struct caller a = {0}, b = {0};
-    char key[] = "k", holder[] = "somebody";
+    char holder[] = "somebody";
     struct meta meta = {0};
     assert_true(meta_add(&meta, "job", "42"));
-    struct lease_options options = wish_for(key, /* waits= */ false);
+    struct lease_options options = wish_for("k", /* waits= */ false);
     options.request.holder = holder;
     options.request.meta = &meta;
     start(us, &a, "a", &options);
     memset(&meta, 'x', sizeof meta);
     memset(holder, 'x', sizeof holder);
-    key[0] = 'x';
     tick(us);
     assert_told(&a, TASK_HELD);
     struct lease_options look = errand(VERB_LOOK, "k", /* token= */ 0);
@@ -304,7 +362,7 @@ static void copies_are_bounded(void **state)
     }
     struct executor_counts counts = executor_counts(us->executor);
     assert_true(counts.copies > 1000);
-    assert_true(counts.copy_bytes <= 4 * 1024 * 1024);
+    assert_true(counts.copy_bytes <= (uint64_t)4 * 1024 * 1024);
     assert_int_equal(counts.tasks, 0);
 }
 
@@ -315,6 +373,7 @@ int main(void)
         EXECUTOR_TEST(nothing_is_told_but_in_a_tick),
         EXECUTOR_TEST(who_does_not_wait_hears_who_holds),
         EXECUTOR_TEST(who_waits_is_woken),
+        EXECUTOR_TEST(what_we_write_ourselves_wakes_us),
         EXECUTOR_TEST(a_lost_notice_costs_a_look),
         EXECUTOR_TEST(a_lease_begins_with_what_was_last_heard),
         EXECUTOR_TEST(requests_of_one_turn_travel_together),
@@ -322,6 +381,7 @@ int main(void)
         EXECUTOR_TEST(many_short_leases_live_on),
         EXECUTOR_TEST(errands_are_tasks_too),
         EXECUTOR_TEST(a_break_reaches_the_holder),
+        EXECUTOR_TEST(what_a_watch_tells_costs_nothing_by_itself),
         EXECUTOR_TEST(callers_may_ask_anew_while_they_are_told),
         EXECUTOR_TEST(what_is_forgotten_stays_in_the_store),
         EXECUTOR_TEST(meta_and_words_are_copied),

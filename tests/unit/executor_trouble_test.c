@@ -66,6 +66,28 @@ static void deadlines_come_first(void **state)
     assert_told(&b, -1);
 }
 
+/* Of many who are to be told something, those who lost are told first. */
+static void a_loss_is_told_before_anything_else(void **state)
+{
+    (void)state;
+    struct caller a = {0}, b = {0}, c = {0};
+    acquire(us, &a, "a", /* waits= */ false);
+    us->manner = ANSWERS_LATER;
+    run_until(START_MS + 3500);
+    drop_kept(us);
+    acquire(us, &b, "b", /* waits= */ false);
+    assert_true(answer_kept(us));
+    struct lease_options options = wish_for("c", /* waits= */ false);
+    start(us, &c, "c", &options);
+    let_go(&c);
+    now_ms = START_MS + 6000;
+    tick(us);
+    assert_told(&a, TASK_LOST);
+    assert_told(&b, TASK_HELD);
+    assert_ended(&c, OUTCOME_BUSY);
+    assert_true(a.told_as < b.told_as && a.told_as < c.told_as);
+}
+
 static void a_renewal_in_time_is_believed_after_a_stop(void **state)
 {
     (void)state;
@@ -318,6 +340,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         EXECUTOR_TEST(lost_is_told_in_time_when_the_store_never_answers),
         EXECUTOR_TEST(deadlines_come_first),
+        EXECUTOR_TEST(a_loss_is_told_before_anything_else),
         EXECUTOR_TEST(a_renewal_in_time_is_believed_after_a_stop),
         EXECUTOR_TEST(who_asks_a_dead_store_hears_unavailable),
         EXECUTOR_TEST(trouble_is_retried_and_its_words_are_told),

@@ -143,6 +143,22 @@ static void names_change_with_the_folders_sync(void **state)
     assert_string_equal(after_loss(keeping(0), ""), "new");
 }
 
+/* The folder's as well: what it was about may be gone although a later one succeeds. */
+static void a_name_that_a_failed_sync_was_about_stays_unsure(void **state)
+{
+    (void)state;
+    (void)make("");
+    fake.fail_at = fake.calls + 1;
+    fake.error = EIO;
+    assert_int_equal(disk->sync_folder(disk->owner), -EIO);
+    (void)make(".new");
+    assert_int_equal(disk->sync_folder(disk->owner), 0);
+    assert_int_equal(count_pending(), 1);
+    assert_null(after_loss(keeping(0), ""));
+    assert_string_equal(after_loss(keeping(0), ".new"), "");
+    assert_string_equal(after_loss(keeping(1), ""), "");
+}
+
 static void an_emptied_file_may_be_old_gone_or_new(void **state)
 {
     (void)state;
@@ -290,6 +306,7 @@ int main(void)
         FAKE_TEST(a_write_may_be_torn),
         FAKE_TEST(a_failed_sync_covers_nothing_ever),
         FAKE_TEST(names_change_with_the_folders_sync),
+        FAKE_TEST(a_name_that_a_failed_sync_was_about_stays_unsure),
         FAKE_TEST(an_emptied_file_may_be_old_gone_or_new),
         FAKE_TEST(a_fleeting_file_holds_anything),
         FAKE_TEST(a_loss_comes_upon_what_was_there_before),

@@ -165,6 +165,31 @@ static void what_is_overdue_is_not_handed_over(void **state)
     assert_told(&b, TASK_HELD);
 }
 
+static void dawdle(struct caller *caller, const struct task_news *news)
+{
+    caller->then = NULL;
+    now_ms += news->event == TASK_ENDED ? 6000 : 0;
+}
+
+/* A callback takes so long that the deadline passes within one tick. */
+static void what_gets_overdue_meanwhile_is_not_handed_over(void **state)
+{
+    (void)state;
+    struct caller a, b, slow = {.then = dawdle};
+    struct lease_options options = wish_for("k", /* waits= */ false);
+    ask_for(us, &a, WAIT_WITHOUT_LIMIT);
+    ask_for(us, &b, WAIT_WITHOUT_LIMIT);
+    us->manner = ANSWERS_LATER;
+    start(us, &slow, "slow", &options);
+    let_go(&a);
+    tick(us);
+    assert_ended(&slow, OUTCOME_BUSY);
+    assert_int_equal(now_ms, START_MS + 6000);
+    assert_int_equal(front_desk_counts(us->desk).hand_overs, 0);
+    assert_true(b.told != TASK_HELD);
+    assert_told(&a, TASK_LOST); /* it is let go already */
+}
+
 static void let_go_while_waiting(void **state)
 {
     (void)state;
@@ -273,6 +298,7 @@ int main(void)
         DESK_TEST(a_dead_store_ends_every_wait),
         DESK_TEST(a_loss_is_told_to_who_holds_it_now),
         DESK_TEST(what_is_overdue_is_not_handed_over),
+        DESK_TEST(what_gets_overdue_meanwhile_is_not_handed_over),
         DESK_TEST(let_go_while_waiting),
         DESK_TEST(cancelled_in_any_state_nothing_is_left),
         DESK_TEST(what_is_forgotten_stays_in_the_store),

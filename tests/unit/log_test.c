@@ -194,7 +194,7 @@ static void the_file_grows_by_segments(void **state)
         put(i % 2 == 0 ? one : two, i % 4 < 2 ? "a" : "b", value);
     }
     size_t size = fake_disk_file(&fake, "")->size;
-    assert_true(size > 15 * 3072 && size % KIT_SEGMENT == 0);
+    assert_true(size > UINT64_C(15) * 3072 && size % KIT_SEGMENT == 0);
     assert_true(stands(one, "b", value));
     log_close(&one);
     one = open_log(2);

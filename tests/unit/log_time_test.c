@@ -14,7 +14,9 @@
 
 #include <cmocka.h>
 
-enum { HOUR_MS = 3600 * 1000, OTHER_MACHINE = 8 };
+enum { OTHER_MACHINE = 8 };
+
+static const int64_t hour_ms = INT64_C(3600) * 1000;
 
 static struct fake_disk fake;
 static const struct disk *const disk = &fake.table;
@@ -51,7 +53,7 @@ static int begin(void **state)
     (void)state;
     fake_disk_init(&fake);
     fake.boot_ms = 1000;
-    fake.wall_ms = 100 * HOUR_MS;
+    fake.wall_ms = 100 * hour_ms;
     open_at(KIT_MACHINE, 1);
     return 0;
 }
@@ -68,10 +70,10 @@ static int end(void **state)
 static void it_begins_with_the_time_of_day(void **state)
 {
     (void)state;
-    assert_int_equal(log_now_ms(one), 100 * HOUR_MS);
+    assert_int_equal(log_now_ms(one), 100 * hour_ms);
     assert_true(log_foreign_before(one) == 0);
     fake.boot_ms += 5;
-    assert_int_equal(put("1").time_ms, 100 * HOUR_MS + 5);
+    assert_int_equal(put("1").time_ms, 100 * hour_ms + 5);
 }
 
 static void within_a_boot_the_time_of_day_says_nothing(void **state)
@@ -80,9 +82,9 @@ static void within_a_boot_the_time_of_day_says_nothing(void **state)
     put("1");
     fake.boot_ms += 7;
     for (int step = -1; step <= 1; step++) {
-        fake.wall_ms = (100 + step) * (int64_t)HOUR_MS;
+        fake.wall_ms = (100 + step) * hour_ms;
         open_at(KIT_MACHINE, 1);
-        assert_int_equal(log_now_ms(one), 100 * HOUR_MS + 7);
+        assert_int_equal(log_now_ms(one), 100 * hour_ms + 7);
         assert_true(log_foreign_before(one) == 0);
     }
 }
@@ -91,12 +93,12 @@ static void the_next_boot_goes_on_by_the_time_of_day(void **state)
 {
     (void)state;
     uint64_t revision = put("1").revision;
-    boot(KIT_MACHINE, 2, 101 * HOUR_MS);
-    assert_int_equal(log_now_ms(one), 101 * HOUR_MS);
+    boot(KIT_MACHINE, 2, 101 * hour_ms);
+    assert_int_equal(log_now_ms(one), 101 * hour_ms);
     assert_true(log_foreign_before(one) == 0);
     fake.boot_ms += 3;
     struct stamp next = put("2");
-    assert_int_equal(next.time_ms, 101 * HOUR_MS + 3);
+    assert_int_equal(next.time_ms, 101 * hour_ms + 3);
     assert_true(next.revision > revision);
 }
 
@@ -105,10 +107,10 @@ static void the_next_boot_never_goes_back(void **state)
     (void)state;
     fake.boot_ms += 10;
     put("1");
-    boot(KIT_MACHINE, 2, 99 * HOUR_MS);
-    assert_int_equal(log_now_ms(one), 100 * HOUR_MS + 10);
+    boot(KIT_MACHINE, 2, 99 * hour_ms);
+    assert_int_equal(log_now_ms(one), 100 * hour_ms + 10);
     boot(KIT_MACHINE, 3, 0);
-    assert_int_equal(log_now_ms(one), 100 * HOUR_MS + 10);
+    assert_int_equal(log_now_ms(one), 100 * hour_ms + 10);
     assert_true(log_foreign_before(one) == 0);
 }
 
@@ -118,16 +120,16 @@ static void another_host_goes_on_where_the_last_one_stopped(void **state)
     fake.boot_ms += 10;
     uint64_t revision = put("1").revision;
     for (unsigned step = 0; step < 2; step++) {
-        boot(OTHER_MACHINE + step, 5 + step, step == 0 ? 200 * HOUR_MS : 0);
-        assert_int_equal(log_now_ms(one), 100 * HOUR_MS + 10);
+        boot(OTHER_MACHINE + step, 5 + step, step == 0 ? 200 * hour_ms : 0);
+        assert_int_equal(log_now_ms(one), 100 * hour_ms + 10);
         uint64_t foreign = log_foreign_before(one);
         assert_true(foreign > revision);
         revision = put("2").revision;
         assert_true(revision >= foreign);
     }
     uint64_t foreign = log_foreign_before(one);
-    boot(OTHER_MACHINE + 1, 7, 201 * HOUR_MS);
-    assert_int_equal(log_now_ms(one), 201 * HOUR_MS);
+    boot(OTHER_MACHINE + 1, 7, 201 * hour_ms);
+    assert_int_equal(log_now_ms(one), 201 * hour_ms);
     assert_true(log_foreign_before(one) == foreign);
 }
 
@@ -135,10 +137,10 @@ static void another_host_goes_on_where_the_last_one_stopped(void **state)
 static void a_host_without_an_id_is_always_another(void **state)
 {
     (void)state;
-    boot(/* machine= */ 0, 2, 101 * HOUR_MS);
+    boot(/* machine= */ 0, 2, 101 * hour_ms);
     uint64_t revision = put("1").revision;
-    boot(/* machine= */ 0, 3, 102 * HOUR_MS);
-    assert_int_equal(log_now_ms(one), 100 * HOUR_MS);
+    boot(/* machine= */ 0, 3, 102 * hour_ms);
+    assert_int_equal(log_now_ms(one), 100 * hour_ms);
     assert_true(log_foreign_before(one) > revision);
 }
 
@@ -150,7 +152,7 @@ static void a_new_lock_file_hides_who_lives(void **state)
     fake.boot_ms += 9;
     fake_disk_remove(&fake, ".lock");
     open_at(KIT_MACHINE, 1);
-    assert_int_equal(log_now_ms(one), 100 * HOUR_MS + 9);
+    assert_int_equal(log_now_ms(one), 100 * hour_ms + 9);
     assert_true(log_foreign_before(one) > revision);
 }
 
@@ -161,7 +163,7 @@ static void a_removed_index_hides_nobody(void **state)
     fake_disk_remove(&fake, ".index");
     open_at(KIT_MACHINE, 1);
     assert_true(log_foreign_before(one) == 0);
-    assert_int_equal(log_now_ms(one), 100 * HOUR_MS);
+    assert_int_equal(log_now_ms(one), 100 * hour_ms);
 }
 
 /* Nothing stands and nothing is kept as history; the clock is kept all the same. */
@@ -175,14 +177,14 @@ static void a_compaction_does_not_forget_the_time(void **state)
     options.window = 0;
     log_close(&one);
     assert_int_equal(log_open(&options, kit_deadline(disk), &one, &why), LOG_OK);
-    fake.boot_ms += HOUR_MS;
+    fake.boot_ms += hour_ms;
     assert_int_equal(kit_litter(disk, one), LOG_OK);
     assert_int_equal(kit_tend(one), LOG_OK);
     assert_false(log_wants_tending(one));
     int64_t now_ms = log_now_ms(one);
-    boot(KIT_MACHINE, 2, 99 * HOUR_MS);
+    boot(KIT_MACHINE, 2, 99 * hour_ms);
     assert_true(log_now_ms(one) >= now_ms);
-    boot(OTHER_MACHINE, 2, 99 * HOUR_MS);
+    boot(OTHER_MACHINE, 2, 99 * hour_ms);
     assert_true(log_now_ms(one) >= now_ms);
 }
 
@@ -190,15 +192,15 @@ static void nor_does_a_file_made_after_a_failed_sync(void **state)
 {
     (void)state;
     put("1");
-    boot(KIT_MACHINE, 2, 105 * HOUR_MS);
+    boot(KIT_MACHINE, 2, 105 * hour_ms);
     struct stamp written;
     assert_int_equal(kit_put(disk, one, "a", "2", &written), LOG_OK);
     fake.fail_at = fake.calls + 2;
     fake.error = EIO;
     assert_int_equal(kit_sync(disk, one), LOG_POISONED);
     assert_true(kit_stands(disk, one, "a", NULL) || kit_stands(disk, one, "a", "1"));
-    boot(KIT_MACHINE, 3, 99 * HOUR_MS);
-    assert_true(log_now_ms(one) >= 105 * (int64_t)HOUR_MS);
+    boot(KIT_MACHINE, 3, 99 * hour_ms);
+    assert_true(log_now_ms(one) >= 105 * hour_ms);
 }
 
 #define CASE(function) cmocka_unit_test_setup_teardown(function, begin, end)

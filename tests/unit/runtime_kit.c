@@ -12,6 +12,7 @@ int64_t now_ms;
 struct process processes[PROCESSES];
 
 static void *store;
+static unsigned told_count;
 static struct record record;
 
 struct waiting_request {
@@ -60,7 +61,8 @@ static void carry(const struct store_request *request, store_done *done, void *c
     char key[KEY_MAX + 1];
     size_t count = request->poke_count;
     struct carried carried = {.done = done, .caller = caller};
-    memcpy(named, request->poke, count * sizeof *named);
+    if (count > 0)
+        memcpy(named, request->poke, count * sizeof *named);
     (void)snprintf(key, sizeof key, "%s", request->key);
     memory_driver.submit(store, request, pass_on, &carried);
     if (carried.written)
@@ -209,6 +211,7 @@ static void note(struct caller *caller, const struct task_news *news)
     } else {
         caller->told = (int)news->event;
         caller->told_at_ms = now_ms;
+        caller->told_as = ++told_count;
     }
     caller->outcome = news->outcome;
     (void)snprintf(caller->why, sizeof caller->why, "%s", news->why != NULL ? news->why : "");

@@ -40,6 +40,7 @@ struct caller {
     enum outcome outcome;
     char why[64], holder[HOLDER_MAX + 1];
     uint64_t token;
+    unsigned told_as; /* the how manieth of all that were told something */
     int64_t told_at_ms, deadline_ms, kill_at_ms;
     void (*then)(struct caller *caller, const struct task_news *news); /* NULL: nothing more */
 };

@@ -67,7 +67,7 @@ struct file {
     pthread_t tender;
     char *path; /* of the URL, ours */
     struct record scratch;
-    char encoded[RECORD_MAX];
+    char encoded[RECORD_MAX + 1];
     char why[WHY_MOST];
 };
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIES_MOST = 8, ROUNDS = 3 };
+enum { TRIES_MOST = 8, ROUNDS = 3, SYNC_EACH = 4 << 20 };
 
 static uint64_t round_up(uint64_t number, uint64_t to)
 {
@@ -67,8 +67,20 @@ enum log_result log_create(struct log *log)
 /* From the file that counts into the next one. */
 struct copying {
     struct log_file next;
+    uint64_t synced; /* about, of the next one */
     struct log_reader reader;
 };
+
+/* Syncs now and then: others sync all the time, and each would wait for one that is long. */
+static int write_some(struct copying *copying)
+{
+    struct log_file *next = &copying->next;
+    int error = log_file_write(next);
+    if (error != 0 || next->written - copying->synced < SYNC_EACH)
+        return error;
+    copying->synced = next->written;
+    return next->disk->sync(next->disk->owner, next->file);
+}
 
 /* Copies what is worth it: what stands, and all from `recent` on. */
 static enum log_result copy(struct log *log, struct copying *copying, uint64_t recent)
@@ -85,7 +97,7 @@ static enum log_result copy(struct log *log, struct copying *copying, uint64_t r
         if (error == 0 && (record.key_length == 0 || !worth))
             continue;
         if (error == 0 && !log_file_fits(next, log_record_size(record.key_length, record.length)))
-            error = log_file_write(next);
+            error = write_some(copying);
         if (error == 0)
             error = log_file_find(next, record.key, record.key_length, &before);
         if (error != 0)
@@ -122,6 +134,7 @@ static enum log_result begin_copying(struct log *log, struct copying *copying, c
 {
     size_t live = 0;
     uint64_t *offsets = NULL, slots = log->options.slots;
+    copying->synced = 0;
     bool fine = log_file_init(&copying->next, log->options.disk);
     fine = log_reader_init(&copying->reader, &log->now, /* limit= */ 0) && fine;
     int error = fine ? slots_live(&log->now.slots, &offsets, &live) : -ENOMEM;
@@ -137,7 +150,7 @@ static enum log_result begin_copying(struct log *log, struct copying *copying, c
     if (result != LOG_OK)
         end_copying(copying);
     else if (home != NULL)
-        log_file_add_home(&copying->next, home, latest, /* length= */ 0);
+        log_file_add_home(&copying->next, home, latest, /* file_length= */ 0);
     return result;
 }
 
@@ -189,7 +202,7 @@ static enum log_result copy_bulk(struct log *log, struct copying *copying, int64
             return LOG_REMOVED;
         if (tries > 0 && end - copying->reader.at < log->options.segment / 8)
             break;
-        result = log_sync_to(log, end, /* always= */ false, deadline_in(log, patience_ms));
+        result = log_sync_to(log, end, /* rest= */ 0, deadline_in(log, patience_ms));
         uint64_t recent = end > log->options.window ? end - log->options.window : 0;
         copying->reader.limit = end;
         if (result == LOG_OK)
@@ -225,9 +238,11 @@ static void throw_away(const struct log *log, const char *suffix)
         disk->close(disk->owner, file);
 }
 
-/* All but the last rest is copied and synced; later rounds have little to do. */
+/* All but the last rest is copied and synced; later rounds have little to do. The index, which can
+ * be large, is written after the first one, for what comes meanwhile would be left to finish(). */
 static enum log_result prepare(struct log *log, struct copying *copying, int64_t patience_ms)
 {
+    struct log_file *next = &copying->next;
     enum log_result result = LOG_OK;
     for (int round = 0; result == LOG_OK && round < ROUNDS; round++) {
         uint64_t before = copying->next.end;
@@ -235,12 +250,11 @@ static enum log_result prepare(struct log *log, struct copying *copying, int64_t
         if (round > 0 && copying->next.end == before)
             break;
         if (result == LOG_OK)
-            result = complete(log, &copying->next);
+            result = complete(log, next);
+        if (result == LOG_OK && round == 0)
+            result = log_failed(log, "make an index",
+                                slots_save(&next->slots, ".index.new", next->header.generation));
     }
-    struct log_file *next = &copying->next;
-    if (result == LOG_OK)
-        result = log_failed(log, "make an index",
-                            slots_save(&next->slots, ".index.new", next->header.generation));
     return result;
 }
 
@@ -300,7 +314,7 @@ enum log_result log_replace(struct log *log)
     if (result == LOG_OK)
         result = log_failed(log, "replace the log", disk->rename(disk->owner, ".mend", ""));
     end_copying(&copying);
-    enum log_reading reading;
+    enum log_reading reading = LOG_READ_OK;
     if (result == LOG_OK)
         result = log_failed(log, "open", log_file_open(&log->now, &reading));
     return result == LOG_OK && reading != LOG_READ_OK ? LOG_REMOVED : result;
@@ -308,7 +322,6 @@ enum log_result log_replace(struct log *log)
 
 enum log_result log_grow(struct log *log, uint64_t need, int64_t deadline_ms)
 {
-    uint64_t number = log->now.header.generation;
     enum log_result result = log_lock(log, LOCK_GROW, deadline_ms);
     if (result != LOG_OK)
         return result;
@@ -320,10 +333,10 @@ enum log_result log_grow(struct log *log, uint64_t need, int64_t deadline_ms)
         result = LOG_EXHAUSTED;
     if (due && result == LOG_OK)
         result = log_failed(log, "grow", log_file_fill(&log->now, ready, wanted));
+    log->growing = wanted;
     if (due && result == LOG_OK)
-        result = log_sync_to(log, end, /* always= */ true, deadline_ms);
-    if (due && result == LOG_OK)
-        log_raise(&log->shared->ready, log_word(number, wanted));
+        result = log_sync_to(log, end, ready, deadline_ms);
+    log->growing = 0;
     log_unlock(log, LOCK_GROW);
     return result;
 }
@@ -333,20 +346,18 @@ bool log_wants_tending(const struct log *log)
     const struct log_shared *shared = log->shared;
     uint64_t end = atomic_load(&shared->end), tail = atomic_load(&shared->tail);
     uint64_t most = tail > log->options.segment ? tail : log->options.segment;
-    bool full = atomic_load(&shared->used) > log->now.header.slots / 4 * 3;
+    uint64_t slots = log->now.header.slots;
+    bool full = atomic_load(&shared->used) > slots / 4 * 3;
     bool short_of_room = (atomic_load(&shared->ready) & LOG_OFFSET_MAX) <
                          end + log->options.reserve + log->options.segment / 4;
     return atomic_load(&shared->generation) == log->now.header.generation &&
            (end - tail > most || full || short_of_room);
 }
 
-/* Waits no longer than that for somebody else who does it. */
-static enum log_result compact_once(struct log *log, int64_t until_ms, int64_t patience_ms)
+/* With the lock of compactions, which it lets go. */
+static enum log_result compact_once(struct log *log, int64_t patience_ms)
 {
-    enum log_result result = log_lock(log, LOCK_COMPACT, until_ms);
-    if (result != LOG_OK)
-        return result;
-    result = log_begin(log, /* need= */ 0, deadline_in(log, patience_ms));
+    enum log_result result = log_begin(log, /* need= */ 0, deadline_in(log, patience_ms));
     if (result == LOG_OK) {
         (void)log_end(log);
         if (log_wants_tending(log))
@@ -358,8 +369,11 @@ static enum log_result compact_once(struct log *log, int64_t until_ms, int64_t p
 
 enum log_result log_widen(struct log *log, int64_t deadline_ms)
 {
+    enum log_result result = log_lock(log, LOCK_COMPACT, deadline_ms);
+    if (result != LOG_OK)
+        return result;
     int64_t patience_ms = deadline_ms - deadline_in(log, /* patience_ms= */ 0);
-    return compact_once(log, deadline_ms, patience_ms > 0 ? patience_ms : 0);
+    return compact_once(log, patience_ms > 0 ? patience_ms : 0);
 }
 
 enum log_result log_tend(struct log *log, int64_t patience_ms)
@@ -371,6 +385,8 @@ enum log_result log_tend(struct log *log, int64_t patience_ms)
     (void)log_end(log);
     if (!log_wants_tending(log))
         return LOG_OK;
-    result = compact_once(log, /* until_ms= */ 0, patience_ms);
-    return result == LOG_LOCKED ? LOG_OK : result;
+    result = log_lock(log, LOCK_COMPACT, /* deadline_ms= */ 0);
+    if (result == LOG_LOCKED)
+        return LOG_OK; /* somebody else does it */
+    return result == LOG_OK ? compact_once(log, patience_ms) : result;
 }

@@ -128,38 +128,49 @@ bool log_is_poisoned(const struct log *log, uint64_t generation)
     return atomic_load(&log->shared->poisoned) >= generation;
 }
 
-/* Somebody died in a sync, and nobody heard whether it failed: what it was about is written again,
- * if it can still be read. */
-static bool write_again(struct log *log)
+/* Somebody died in a sync, and nobody heard whether it failed: all that it can have been about is
+ * written again, up to `offset` at least, and zeros from `rest` on. */
+static bool write_again(struct log *log, uint64_t offset, uint64_t rest)
 {
     struct log_reader reader;
     struct log_record record;
     uint64_t synced = log_offset(log, &log->shared->synced);
     bool ours = atomic_load(&log->shared->generation) == log->now.header.generation;
-    uint64_t end = ours ? atomic_load(&log->shared->end) : log->now.written;
-    bool fine = log_reader_init(&reader, &log->now, end);
-    reader.at = synced != 0 ? synced : LOG_START;
-    while (fine && reader.at < reader.limit) {
-        uint64_t offset = reader.at;
-        fine = log_reader_next(&reader, &record) == LOG_READ_OK &&
-               disk_write(log->options.disk, log->now.file, record.key - LOG_HEAD,
-                          reader.at - offset, offset) == 0;
+    uint64_t end = ours ? atomic_load(&log->shared->end) : 0;
+    bool fine = log_reader_init(&reader, &log->now, end > offset ? end : offset);
+    uint64_t at = reader.at = synced != 0 ? synced : LOG_START;
+    while (fine && log_reader_next(&reader, &record) == LOG_READ_OK) {
+        fine = disk_write(log->options.disk, log->now.file, record.key - LOG_HEAD, reader.at - at,
+                          at) == 0;
+        at = reader.at;
     }
     log_reader_done(&reader);
-    return fine;
+    const struct disk *disk = log->options.disk;
+    if (rest == 0) /* somebody may be about to call it ready */
+        rest = log_offset(log, &log->shared->ready);
+    int64_t size = rest != 0 ? disk->size(disk->owner, log->now.file) : 0;
+    return fine && at >= offset && size >= 0 && log_file_fill(&log->now, rest, (uint64_t)size) == 0;
 }
 
 /* Under the sync lock. After a failure the system forgets what it could not write and says so
  * once: the next sync would succeed, and mean nothing. So nobody may sync this file again. */
-static void sync_once(struct log *log, uint64_t offset, bool exactly)
+static void sync_once(struct log *log, uint64_t offset, uint64_t rest)
 {
     struct log_shared *shared = log->shared;
     uint64_t number = log->now.header.generation;
+    uint64_t state = atomic_load(&shared->state); /* before the end */
     uint64_t revision = atomic_load(&shared->revision);
     uint64_t end = atomic_load(&shared->end);
     bool ours = atomic_load(&shared->generation) == number;
-    if (exactly || !ours || end < offset)
+    if (rest != 0 || !ours || end < offset)
         end = offset;
+    /* What somebody has written, but not published, may be lost as well; only who recovers has read
+     * all that there is. */
+    bool known = rest == offset || state == SHARED_VALID;
+    if (atomic_load(&shared->syncing) == number && (!known || !write_again(log, offset, rest))) {
+        log_raise(&shared->poisoned, number);
+        return;
+    }
     atomic_store(&shared->syncing, number);
     int error = log->options.disk->sync(log->options.disk->owner, log->now.file);
     if (error != 0) {
@@ -168,6 +179,8 @@ static void sync_once(struct log *log, uint64_t offset, bool exactly)
     } else {
         log_raise(&shared->synced, log_word(number, end));
         log_raise(&shared->ceiling, ours ? revision + LOG_AHEAD : 0);
+        if (log->growing != 0) /* before anybody else can think that it is not */
+            log_raise(&shared->ready, log_word(number, log->growing));
     }
     atomic_store(&shared->syncing, 0);
 }
@@ -182,8 +195,9 @@ static bool await_turn(struct log *log, uint32_t turn, int64_t deadline_ms)
     return true;
 }
 
-enum log_result log_sync_to(struct log *log, uint64_t offset, bool always, int64_t deadline_ms)
+enum log_result log_sync_to(struct log *log, uint64_t offset, uint64_t rest, int64_t deadline_ms)
 {
+    bool always = rest != 0;
     struct log_shared *shared = log->shared;
     uint64_t number = log->now.header.generation;
     for (;;) {
@@ -199,11 +213,9 @@ enum log_result log_sync_to(struct log *log, uint64_t offset, bool always, int64
             continue;
         if (result != LOG_OK)
             return result;
-        if (atomic_load(&shared->syncing) == number && !write_again(log))
-            log_raise(&shared->poisoned, number);
         covered = atomic_load(&shared->synced) >= log_word(number, offset);
         if (!log_is_poisoned(log, number) && (always || !covered))
-            sync_once(log, offset, always);
+            sync_once(log, offset, rest);
         always = false;
         log_unlock(log, LOCK_SYNC);
     }
@@ -226,7 +238,7 @@ enum log_result log_sync(struct log *log, int64_t deadline_ms)
 {
     uint64_t number = log->seen >> OFFSET_BITS;
     if (number == log->now.header.generation)
-        return log_sync_to(log, log->seen & LOG_OFFSET_MAX, /* always= */ false, deadline_ms);
+        return log_sync_to(log, log->seen & LOG_OFFSET_MAX, /* rest= */ 0, deadline_ms);
     /* Seen in an older file: a newer one that counts has all of it. */
     bool covered = atomic_load(&log->shared->synced) >= log->seen;
     return covered && !log_is_poisoned(log, number) ? LOG_OK : LOG_POISONED;

@@ -48,6 +48,7 @@ struct log {
     uint64_t revision;             /* with what is collected */
     uint64_t seen;                 /* the end of what we know of, and of which generation */
     uint64_t left_end, left_chain; /* as we last published them */
+    uint64_t growing;              /* the length that our next sync makes ready, or 0 */
     unsigned cuts;
     char why[WHY_MOST];
 };
@@ -69,9 +70,9 @@ void log_unlock(struct log *log, enum log_lock which);
 uint64_t log_word(uint64_t generation, uint64_t offset);
 uint64_t log_offset(const struct log *log, const _Atomic uint64_t *word); /* 0: not of our file */
 void log_raise(_Atomic uint64_t *word, uint64_t value);                   /* never lowers it */
-/* Syncs our file up to `offset` at least, or exactly so far and also if somebody has (always); when
- * that fails, the generation is poisoned. */
-enum log_result log_sync_to(struct log *log, uint64_t offset, bool always, int64_t deadline_ms);
+/* Syncs our file up to `offset` at least; or, with a `rest` from which on there are only zeros,
+ * exactly so far, and also if somebody has. When that fails, the generation is poisoned. */
+enum log_result log_sync_to(struct log *log, uint64_t offset, uint64_t rest, int64_t deadline_ms);
 /* Likewise: a name that is not synced is not known to be there. */
 int log_sync_folder(struct log *log, uint64_t generation);
 void log_publish(struct log *log); /* where we are, to everybody */

@@ -116,7 +116,7 @@ static enum log_result move_in(struct log *log, const struct past *past, uint64_
     log_file_add_home(&log->now, &home, &written, length);
     enum log_result result = log_failed(log, "write", log_file_write(&log->now));
     if (result == LOG_OK)
-        result = log_sync_to(log, log->now.end, /* always= */ true, deadline_ms);
+        result = log_sync_to(log, log->now.end, log->now.end, deadline_ms);
     return result;
 }
 
@@ -184,7 +184,7 @@ static enum log_result recover_alone(struct log *log, int64_t deadline_ms)
     atomic_store(&shared->state, SHARED_VOID); /* until all that follows is done */
     result = log_failed(log, "name the index", disk->rename(disk->owner, ".index.mend", ".index"));
     if (result == LOG_OK)
-        result = log_sync_to(log, log->now.end, /* always= */ true, deadline_ms);
+        result = log_sync_to(log, log->now.end, log->now.end, deadline_ms);
     if (result == LOG_OK)
         result = log_failed(log, "sync the folder", log_sync_folder(log, number));
     if (result == LOG_OK)
