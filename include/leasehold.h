@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * leasehold: locks that are leases, in a store of your choice. A lock that you hold has a token
+ * that only grows: hand it to whatever the lock guards, so that a late writer can be refused.
+ *
+ *     struct lh_client *client = NULL;
+ *     struct lh_lease *lease = NULL;
+ *     struct lh_report report;
+ *     if (lh_open("file:/var/lib/app/locks.log", NULL, &client, &report) != LH_OK) ...
+ *     if (lh_acquire(client, "nightly", NULL, &lease, &report) == LH_OK) {
+ *         ... work, and ask lh_held(lease) before each step that must not be done twice ...
+ *         lh_release(&lease, &report);
+ *     }
+ *     lh_close(&client);
+ *
+ * Options may be NULL; then, and where a field is 0 or NULL, the default counts. A report may be
+ * NULL too. Strings are copied. docs/library.md says for every function what it can answer.
+ *
+ * Threads. A client may be used by any number of threads. It has a thread of its own, with all
+ * signals blocked, that renews leases and calls your functions. Your functions must not block, and
+ * must not make a blocking call of this library: it answers LH_USAGE. With own_loop there is no
+ * such thread: poll lh_fd(), call lh_step(), and use the client from that one thread only.
+ *
+ * After fork() all handles are the parent's: in the child every call answers LH_LOST, and nothing
+ * is held. A child that wants locks opens a client of its own. The library never logs, never
+ * changes a signal's disposition and never ends your process, unless an assert of its own fails.
+ */
+#ifndef LEASEHOLD_H
+#define LEASEHOLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct lh_client;
+struct lh_lease;   /* one key or several that are held together */
+struct lh_request; /* an acquisition on its way */
+struct lh_watcher;
+
+enum lh_outcome {
+    LH_OK,
+    LH_BUSY,        /* held elsewhere, or not granted within the wait */
+    LH_COOLING,     /* recently done: see cooldown_ms */
+    LH_LOST,        /* what you held is not yours any more */
+    LH_STALE,       /* the token is not the one that holds; nothing was changed */
+    LH_UNAVAILABLE, /* the store is in trouble: neither free nor busy */
+    LH_DENIED,      /* the store does not let you */
+    LH_MISMATCH,    /* the key is a semaphore of another limit, or none */
+    LH_USAGE,       /* the call itself is wrong */
+    LH_FAILED       /* memory, threads or descriptors are short */
+};
+
+enum { LH_HOLDER_SIZE = 129, LH_KEY_SIZE = 513, LH_TEXT_SIZE = 256, LH_KEYS_MAX = 16 };
+
+#define LH_WAIT_FOREVER ((int64_t)-1)
+
+/* What happened. Lengths of time are in milliseconds; -1 means unknown. */
+struct lh_report {
+    enum lh_outcome outcome;
+    uint64_t token; /* granted to you; with LH_BUSY the holder's, or 0 */
+    char holder[LH_HOLDER_SIZE];
+    int64_t since_ms;   /* for how long it has been so */
+    int64_t ends_in_ms; /* when the lease, or the cooldown, ends */
+    char text[LH_TEXT_SIZE];
+};
+
+enum lh_event_kind {
+    LH_EVENT_ATTEMPT,  /* an acquisition began */
+    LH_EVENT_WAITING,  /* it has a place in line */
+    LH_EVENT_GRANTED,  /* after_ms: how long it took */
+    LH_EVENT_REFUSED,  /* outcome says why; after_ms: how long it took */
+    LH_EVENT_RENEWED,  /* after_ms: held for so long */
+    LH_EVENT_LOST,     /* after_ms: held for so long */
+    LH_EVENT_RELEASED, /* after_ms: held for so long; the outcome is the release's */
+    LH_EVENT_STORE     /* the store answered; after_ms: how long it took; key is its verb */
+};
+
+struct lh_event {
+    enum lh_event_kind kind;
+    enum lh_outcome outcome; /* LH_EVENT_STORE: ok, busy (a conflict), unavailable or denied */
+    const char *key;         /* until the function returns */
+    uint64_t token;
+    int64_t after_ms;
+};
+
+/* Called where your functions are called; for metrics. Does not block. */
+typedef void lh_event_fn(void *user, const struct lh_event *event);
+/* The lease is lost: stop what it guards, then release it. lh_held() is false already. */
+typedef void lh_lost_fn(void *user, struct lh_lease *lease, const struct lh_report *report);
+/* Exactly once for each start. The lease is yours when the outcome is LH_OK, otherwise NULL. */
+typedef void lh_done_fn(void *user, struct lh_lease *lease, const struct lh_report *report);
+
+struct lh_open_options {
+    size_t size;         /* of this struct: LH_OPEN_OPTIONS_INIT sets it */
+    const char *holder;  /* who you are, shown to others: "host:pid" */
+    int64_t patience_ms; /* how long the store may be silent: 10 s */
+    bool own_loop;       /* no thread; you poll */
+    lh_event_fn *on_event;
+    void *user; /* on_event's */
+};
+#define LH_OPEN_OPTIONS_INIT                                       \
+    {                                                              \
+        sizeof(struct lh_open_options), NULL, 0, false, NULL, NULL \
+    }
+
+struct lh_meta {
+    const char *name;
+    const char *value;
+};
+
+struct lh_acquire_options {
+    size_t size;            /* of this struct: LH_ACQUIRE_OPTIONS_INIT sets it */
+    int64_t ttl_ms;         /* 30 s, renewed at a third; lost at two thirds without renewal */
+    int64_t wait_ms;        /* 0: not at all; LH_WAIT_FOREVER; several keys: for each anew */
+    int64_t cooldown_ms;    /* after a clean release the key answers LH_COOLING for so long */
+    int64_t lock_delay_ms;  /* after a crash nobody is let in for so long */
+    int32_t priority;       /* -100 to 100, higher first */
+    uint32_t limit;         /* a semaphore of so many; 0: a lock */
+    bool shared;            /* together with other shared ones; not with a limit */
+    bool unbound;           /* outlives the process, until its TTL; see lh_detach() */
+    const char *holder;     /* the client's */
+    const char *request_id; /* repeated with the same one, you get the same grant; one key only */
+    const struct lh_meta *meta;
+    size_t meta_count; /* at most 16 pairs, 1 KiB together */
+    lh_lost_fn *on_lost;
+    void *user; /* on_lost's */
+};
+#define LH_ACQUIRE_OPTIONS_INIT                                                                 \
+    {                                                                                           \
+        sizeof(struct lh_acquire_options), 0, 0, 0, 0, 0, 0, false, false, NULL, NULL, NULL, 0, \
+            NULL, NULL                                                                          \
+    }
+
+/* ---- client ---- */
+
+/* Blocks while the store is opened, recovered if need be. *out is untouched unless LH_OK. */
+enum lh_outcome lh_open(const char *url, const struct lh_open_options *options,
+                        struct lh_client **out, struct lh_report *report);
+/*
+ * Blocks. Gives bound leases back as lh_release() does, leaves unbound ones to their TTL, ends what
+ * is on its way, then sets *client to NULL. Lease handles that are left are only good for
+ * lh_release() afterwards, which frees them; watches are gone. Nobody else may be using the client,
+ * and a function that the client calls cannot close it: nothing happens then.
+ */
+void lh_close(struct lh_client **client);
+/* With own_loop: readable when lh_step() has something to do; -1 otherwise. */
+int lh_fd(struct lh_client *client);
+/* With own_loop: does what there is to do, without blocking. */
+enum lh_outcome lh_step(struct lh_client *client);
+
+/* ---- taking and giving back ---- */
+
+/* Blocks for wait_ms, or until the store's patience is over. */
+enum lh_outcome lh_acquire(struct lh_client *client, const char *key,
+                           const struct lh_acquire_options *options, struct lh_lease **out,
+                           struct lh_report *report);
+/* All or none of up to 16 keys, taken in sorted order. Blocks. */
+enum lh_outcome lh_acquire_all(struct lh_client *client, const char *const *keys, size_t count,
+                               const struct lh_acquire_options *options, struct lh_lease **out,
+                               struct lh_report *report);
+/* Does not block; done is called from the client's thread or lh_step(), never from within. NULL
+ * when the call is wrong or memory is short: then done is not called, and the report says why. */
+struct lh_request *lh_acquire_start(struct lh_client *client, const char *key,
+                                    const struct lh_acquire_options *options, lh_done_fn *done,
+                                    void *user, struct lh_report *report);
+/* Gives up. done is called all the same, with LH_BUSY, or with LH_OK when it was granted by then:
+ * so a request must not be cancelled after done was called. From anywhere. */
+void lh_cancel(struct lh_request *request);
+
+/* Blocks; frees the handle and sets *lease to NULL, whatever the outcome but LH_USAGE. */
+enum lh_outcome lh_release(struct lh_lease **lease, struct lh_report *report);
+/* Does not block; the handle is gone at once. done may be NULL. For callbacks and event loops. */
+enum lh_outcome lh_release_start(struct lh_lease **lease, lh_done_fn *done, void *user);
+/* Blocks. Leaves an unbound lease in the store, unrenewed, and frees the handle: the token is all
+ * that is left of it. LH_USAGE, and nothing is changed, for a bound one. */
+enum lh_outcome lh_detach(struct lh_lease **lease, struct lh_report *report);
+
+/* True while the lease is yours: asks the clock and never the store. From anywhere, any time. */
+bool lh_held(const struct lh_lease *lease);
+/* The fencing token, also after a loss; with several keys the first one's. From anywhere. */
+uint64_t lh_token(const struct lh_lease *lease);
+/* Of several keys, in sorted order: NULL and 0 beyond the last one. From anywhere. */
+const char *lh_key_at(const struct lh_lease *lease, size_t index);
+uint64_t lh_token_at(const struct lh_lease *lease, size_t index);
+/* How long it stays yours if no renewal comes through; 0 when lost. From anywhere. */
+int64_t lh_remaining_ms(const struct lh_lease *lease);
+
+/* By token, for grants without a handle. Both block. ttl_ms 0 is 30 s. */
+enum lh_outcome lh_renew(struct lh_client *client, const char *key, uint64_t token, int64_t ttl_ms,
+                         struct lh_report *report);
+enum lh_outcome lh_give_back(struct lh_client *client, const char *key, uint64_t token,
+                             int64_t cooldown_ms, struct lh_report *report);
+
+/* ---- looking ---- */
+
+enum lh_state {
+    LH_FREE,
+    LH_HELD,
+    LH_OFFERED, /* somebody is next, and has not come in yet */
+    LH_COOLING_DOWN,
+    LH_DELAYED /* after a crash */
+};
+
+struct lh_view {
+    char key[LH_KEY_SIZE];
+    enum lh_state state;
+    char holder[LH_HOLDER_SIZE]; /* the first of them, or who cooled it */
+    uint64_t token;
+    int64_t since_ms;       /* for how long; -1: unknown */
+    int64_t ends_in_ms;     /* -1: unknown */
+    int64_t written_ago_ms; /* list, watch, history: when the record was written; -1: unknown */
+    uint32_t holders, waiters;
+    uint32_t limit; /* of a semaphore, else 0 */
+    bool shared;
+    uint64_t revision;          /* of the store's record; 0: there is none */
+    const struct lh_meta *meta; /* of the first holder; until the function returns, … */
+    size_t meta_count;          /* … and none in lh_status(), which has nowhere to keep it */
+};
+
+/* Returns false to hear no more. */
+typedef bool lh_view_fn(void *user, const struct lh_view *status);
+/* status is NULL when the watch has ended by itself; then the report says why. */
+typedef void lh_watch_fn(void *user, const struct lh_view *status, const struct lh_report *report);
+
+/* Blocks; asks the store. A free key is LH_OK with LH_FREE. */
+enum lh_outcome lh_status(struct lh_client *client, const char *key, struct lh_view *out,
+                          struct lh_report *report);
+/* Blocks; calls fn for every key that has a record and begins with the prefix, in any order. */
+enum lh_outcome lh_list(struct lh_client *client, const char *prefix, lh_view_fn *fn, void *user,
+                        struct lh_report *report);
+/* Blocks; calls fn for the kept changes of a key, newest first. LH_USAGE where none are kept. */
+enum lh_outcome lh_history(struct lh_client *client, const char *key, lh_view_fn *fn, void *user,
+                           struct lh_report *report);
+/* Blocks until it is set up; from then on fn is called for every change under the prefix. */
+enum lh_outcome lh_watch(struct lh_client *client, const char *prefix, lh_watch_fn *fn, void *user,
+                         struct lh_watcher **out, struct lh_report *report);
+/* Blocks; fn is not called any more once it returns. */
+enum lh_outcome lh_unwatch(struct lh_watcher **watch, struct lh_report *report);
+
+/* ---- operators ---- */
+
+/* Blocks. The holder is told and not renewed; free when it confirms or its lease ends; at_once:
+ * free now, and only tokens keep the old holder out. */
+enum lh_outcome lh_break(struct lh_client *client, const char *key, const char *reason,
+                         bool at_once, struct lh_report *report);
+/* Blocks. Ends a cooldown early. */
+enum lh_outcome lh_clear(struct lh_client *client, const char *key, struct lh_report *report);
+
+/* ---- words ---- */
+
+const char *lh_outcome_name(enum lh_outcome outcome); /* "busy" … */
+const char *lh_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

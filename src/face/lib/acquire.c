@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Asking for leases and giving them back: the calls of users. Checks and copies what they gave, and
+ * hands it to the loop, where lease.c goes on.
+ */
+#include "face/lib/lib_inside.h"
+
+#include "base/check.h"
+#include "io/host.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *add_meta(struct lh_lease *lease, const struct lh_acquire_options *options)
+{
+    if (options->meta_count == 0)
+        return NULL;
+    lease->meta = calloc(1, sizeof *lease->meta);
+    if (lease->meta == NULL)
+        return "failed: memory is short";
+    for (size_t i = 0; i < options->meta_count; i++) {
+        const struct lh_meta *pair = &options->meta[i];
+        if (pair->name == NULL || pair->value == NULL ||
+            !meta_add(lease->meta, pair->name, pair->value))
+            return "usage: meta must be at most 16 pairs and 1 KiB of clean text, each name once";
+    }
+    lease->options.request.meta = lease->meta;
+    return NULL;
+}
+
+/* Copies the words that were given; false when memory is short. */
+static bool copy_words(struct lh_lease *lease, const struct lh_acquire_options *options)
+{
+    struct request *request = &lease->options.request;
+    if (options->holder != NULL && (lease->holder = strdup(options->holder)) == NULL)
+        return false;
+    if (options->request_id != NULL && (lease->request_id = strdup(options->request_id)) == NULL)
+        return false;
+    request->holder = lease->holder != NULL ? lease->holder : lease->client->holder;
+    request->request = lease->request_id;
+    return true;
+}
+
+static void fill_options(struct lh_lease *lease, const struct lh_acquire_options *options)
+{
+    bool slot = options->limit > 0;
+    lease->on_lost = options->on_lost;
+    lease->user = options->user;
+    lease->options = (struct lease_options){
+        .request = {.verb = VERB_ASK,
+                    .session = 1, /* the executor puts its own here */
+                    .mode = slot              ? MODE_SLOT
+                            : options->shared ? MODE_SHARED
+                                              : MODE_EXCLUSIVE,
+                    .limit = options->limit,
+                    .priority = options->priority,
+                    .ttl_ms = options->ttl_ms != 0 ? options->ttl_ms : TTL_USUAL_MS,
+                    .lock_delay_ms = options->lock_delay_ms,
+                    .cooldown_ms = options->cooldown_ms,
+                    .bound = !options->unbound,
+                    .waits = options->wait_ms != 0},
+        .wait_ms = options->wait_ms,
+        .cooldown_ms = options->cooldown_ms,
+        .patience_ms = lease->client->patience_ms,
+        .kill_grace_ms = KILL_GRACE_MS,
+        .look_ms = LOOK_MS};
+}
+
+/* NULL, or what is wrong with it. */
+static const char *check(const struct lh_lease *lease, const struct lh_acquire_options *options)
+{
+    struct request request = lease->options.request;
+    if (options->limit > 0 && options->shared)
+        return "a semaphore's slots are shared already; give a limit or shared, not both";
+    if (options->limit > GRANTS_MAX)
+        return "a semaphore has at most 64 slots";
+    if (options->wait_ms < LH_WAIT_FOREVER)
+        return "the wait must be 0 or longer, or LH_WAIT_FOREVER";
+    if (options->cooldown_ms < 0 || options->cooldown_ms > SPAN_MAX_MS)
+        return "the cooldown must be from 0 to 366 days";
+    if (options->request_id != NULL && lease->count > 1)
+        return "a request id is for one key";
+    if (request.request == NULL)
+        request.request = "-"; /* the executor makes one */
+    for (size_t i = 0; i < lease->count; i++) {
+        request.key = lease->parts[i].key;
+        const char *broken = request_broken(&request);
+        if (broken != NULL)
+            return broken;
+    }
+    return NULL;
+}
+
+static bool copy_keys(struct lh_lease *lease, const char **keys, size_t count)
+{
+    for (; lease->count < count; lease->count++) {
+        struct part *part = &lease->parts[lease->count];
+        part->lease = lease;
+        part->key = strdup(keys[lease->count]);
+        if (part->key == NULL)
+            return false;
+    }
+    return true;
+}
+
+/* NULL with a report when it cannot be. */
+static struct lh_lease *new_lease(struct lh_client *client, const char **keys, size_t count,
+                                  const struct lh_acquire_options *options,
+                                  struct lh_report *report)
+{
+    static const struct lh_acquire_options usual = LH_ACQUIRE_OPTIONS_INIT;
+    char words[LH_TEXT_SIZE];
+    struct lh_lease *lease = calloc(1, sizeof *lease + count * sizeof lease->parts[0]);
+    if (options == NULL)
+        options = &usual;
+    if (lease == NULL) {
+        (void)report_say(report, LH_FAILED, "failed: memory is short");
+        return NULL;
+    }
+    lease->magic = LEASE_MAGIC;
+    lease->client = client;
+    if (options->size != sizeof *options) {
+        (void)report_say(report, LH_USAGE,
+                         "usage: the options are of another size; use LH_ACQUIRE_OPTIONS_INIT");
+        goto refused;
+    }
+    fill_options(lease, options);
+    const char *wrong = add_meta(lease, options);
+    if (wrong != NULL || !copy_words(lease, options) || !copy_keys(lease, keys, count)) {
+        bool usage = wrong != NULL && strncmp(wrong, "usage", 5) == 0;
+        (void)report_say(report, usage ? LH_USAGE : LH_FAILED,
+                         wrong != NULL ? wrong : "failed: memory is short");
+        goto refused;
+    }
+    wrong = check(lease, options);
+    if (wrong != NULL) {
+        (void)snprintf(words, sizeof words, "usage: %s", wrong);
+        (void)report_say(report, LH_USAGE, words);
+        goto refused;
+    }
+    several_init(&lease->several, count);
+    return lease;
+refused:
+    lease_free(lease);
+    return NULL;
+}
+
+/* ---- acquire ---- */
+
+/* A caller that waits, with the request on its stack. */
+struct blocked {
+    struct lh_request request;
+    struct call call;
+    struct lh_lease *granted;
+};
+
+static void wake(void *user, struct lh_lease *lease, const struct lh_report *report)
+{
+    struct blocked *blocked = user;
+    blocked->granted = lease;
+    blocked->call.report = *report;
+    call_end(&blocked->call);
+}
+
+static void prepare(struct lh_request *request, struct lh_lease *lease,
+                    void (*run)(struct loop_task *task), lh_done_fn *done, void *user)
+{
+    *request =
+        (struct lh_request){.task = {.run = run}, .lease = lease, .done = done, .user = user};
+    report_clear(&request->report);
+}
+
+static enum lh_outcome block_on(struct blocked *blocked, struct lh_lease *lease,
+                                void (*run)(struct loop_task *task), struct lh_report *report)
+{
+    prepare(&blocked->request, lease, run, wake, blocked);
+    blocked->request.borrowed = true;
+    blocked->granted = NULL;
+    call_begin(&blocked->call, lease->client);
+    return call_make(&blocked->call, &blocked->request.task, report);
+}
+
+enum lh_outcome lh_acquire_all(struct lh_client *client, const char *const *keys, size_t count,
+                               const struct lh_acquire_options *options, struct lh_lease **out,
+                               struct lh_report *report)
+{
+    const char *sorted[LH_KEYS_MAX];
+    struct blocked blocked;
+    struct lh_report own = {0};
+    report = report != NULL ? report : &own;
+    enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
+    if (outcome != LH_OK)
+        return outcome;
+    if (keys == NULL || out == NULL || count == 0 || count > LH_KEYS_MAX)
+        return report_say(report, LH_USAGE, "usage: give 1 to 16 keys and a place for the lease");
+    for (size_t i = 0; i < count; i++) {
+        if (keys[i] == NULL)
+            return report_say(report, LH_USAGE, "usage: a key is NULL");
+        sorted[i] = keys[i];
+    }
+    if (!several_sort(sorted, count))
+        return report_say(report, LH_USAGE, "usage: the same key is named twice");
+    struct lh_lease *lease = new_lease(client, sorted, count, options, report);
+    if (lease == NULL)
+        return report->outcome;
+    lease->request = &blocked.request;
+    outcome = block_on(&blocked, lease, lease_start, report);
+    if (outcome == LH_OK)
+        *out = blocked.granted;
+    return outcome;
+}
+
+enum lh_outcome lh_acquire(struct lh_client *client, const char *key,
+                           const struct lh_acquire_options *options, struct lh_lease **out,
+                           struct lh_report *report)
+{
+    return lh_acquire_all(client, &key, /* count= */ 1, options, out, report);
+}
+
+struct lh_request *lh_acquire_start(struct lh_client *client, const char *key,
+                                    const struct lh_acquire_options *options, lh_done_fn *done,
+                                    void *user, struct lh_report *report)
+{
+    if (client_admits(client, /* blocks= */ false, report) != LH_OK)
+        return NULL;
+    if (key == NULL || done == NULL) {
+        (void)report_say(report, LH_USAGE, "usage: give a key and a function to call when done");
+        return NULL;
+    }
+    struct lh_lease *lease = new_lease(client, &key, /* count= */ 1, options, report);
+    if (lease == NULL)
+        return NULL;
+    struct lh_request *request = malloc(sizeof *request);
+    if (request == NULL) {
+        lease_free(lease);
+        (void)report_say(report, LH_FAILED, "failed: memory is short");
+        return NULL;
+    }
+    prepare(request, lease, lease_start, done, user);
+    lease->request = request;
+    (void)report_say(report, LH_OK, "ok: on its way");
+    loop_post(client->loop, &request->task);
+    return request;
+}
+
+/* ---- release ---- */
+
+/* LH_OK when the loop is to be asked. Otherwise the handle is freed, unless the call was wrong. */
+static enum lh_outcome admit_release(struct lh_lease **lease, bool blocks, struct lh_report *report)
+{
+    enum lh_outcome outcome = LH_LOST;
+    if (lease == NULL || *lease == NULL) {
+        (void)report_say(report, LH_USAGE, "usage: there is no lease");
+        return LH_USAGE;
+    }
+    ASSERT((*lease)->magic == LEASE_MAGIC);
+    if ((*lease)->client != NULL)
+        outcome = client_admits((*lease)->client, blocks, report);
+    else
+        (void)report_say(report, LH_LOST,
+                         "lost: the client was closed, and the lease given back with it");
+    if (outcome == LH_LOST) {
+        lease_free(*lease);
+        *lease = NULL;
+    }
+    return outcome;
+}
+
+enum lh_outcome lh_release(struct lh_lease **lease, struct lh_report *report)
+{
+    struct blocked blocked;
+    enum lh_outcome outcome = admit_release(lease, /* blocks= */ true, report);
+    if (outcome != LH_OK)
+        return outcome;
+    outcome = block_on(&blocked, *lease, lease_give_back, report);
+    *lease = NULL;
+    return outcome;
+}
+
+enum lh_outcome lh_release_start(struct lh_lease **lease, lh_done_fn *done, void *user)
+{
+    enum lh_outcome outcome = admit_release(lease, /* blocks= */ false, NULL);
+    if (outcome != LH_OK)
+        return outcome;
+    struct lh_request *request = malloc(sizeof *request);
+    if (request == NULL)
+        return LH_FAILED;
+    prepare(request, *lease, lease_give_back, done, user);
+    *lease = NULL;
+    loop_post(request->lease->client->loop, &request->task);
+    return LH_OK;
+}
+
+enum lh_outcome lh_detach(struct lh_lease **lease, struct lh_report *report)
+{
+    struct blocked blocked;
+    enum lh_outcome outcome = admit_release(lease, /* blocks= */ true, report);
+    if (outcome != LH_OK)
+        return outcome;
+    if ((*lease)->options.request.bound)
+        return report_say(report, LH_USAGE,
+                          "usage: a bound lease ends with its process; acquire it unbound");
+    outcome = block_on(&blocked, *lease, lease_detach, report);
+    *lease = NULL;
+    return outcome;
+}
+
+/* ---- what is known without asking ---- */
+
+int64_t lh_remaining_ms(const struct lh_lease *lease)
+{
+    if (lease == NULL || lease->client == NULL || client_is_forked(lease->client))
+        return 0;
+    int64_t rest_ms = atomic_load(&lease->deadline_ms) - host_boot_ms();
+    return rest_ms > 0 ? rest_ms : 0;
+}
+
+bool lh_held(const struct lh_lease *lease)
+{
+    return lh_remaining_ms(lease) > 0;
+}
+
+uint64_t lh_token_at(const struct lh_lease *lease, size_t index)
+{
+    if (lease == NULL || index >= lease->count)
+        return 0;
+    return atomic_load(&lease->parts[index].token);
+}
+
+uint64_t lh_token(const struct lh_lease *lease)
+{
+    return lh_token_at(lease, 0);
+}
+
+const char *lh_key_at(const struct lh_lease *lease, size_t index)
+{
+    return lease != NULL && index < lease->count ? lease->parts[index].key : NULL;
+}

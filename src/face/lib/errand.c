@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Single verbs: renew and give back by token, break, clear, and a look at one key. Each is an
+ * errand of the executor; the core decides, and the store's patience bounds them all.
+ */
+#include "face/lib/lib_inside.h"
+
+#include "base/check.h"
+
+#include <stdio.h>
+
+struct errand {
+    struct loop_task task; /* first */
+    struct call call;
+    struct lease_options options;
+    struct lh_view *status; /* of a look */
+};
+
+static void told(void *owner, struct task *task, const struct task_news *news)
+{
+    struct errand *errand = owner;
+    struct lh_client *client = errand->call.client;
+    const char *key = errand->options.request.key;
+    (void)task;
+    if (news->event != TASK_ENDED)
+        return;
+    report_news(client, key, news, news->outcome, &errand->call.report);
+    if (errand->status != NULL && news->outcome == OUTCOME_OK && news->record != NULL)
+        status_fill(client, news->record, &news->at, key, errand->status);
+    call_end(&errand->call);
+}
+
+static void start(struct loop_task *task)
+{
+    struct errand *errand = (struct errand *)task;
+    struct executor *executor = front_desk_executor(errand->call.client->desk);
+    struct executor_caller caller = {.told = told, .owner = errand};
+    if (executor_start(executor, &errand->options, &caller) != NULL)
+        return;
+    (void)report_say(&errand->call.report, LH_UNAVAILABLE,
+                     "unavailable: memory is short, or too much is on its way; try again");
+    call_end(&errand->call);
+}
+
+static enum lh_outcome run_errand(struct lh_client *client, const struct request *request,
+                                  struct lh_view *status, struct lh_report *report)
+{
+    struct errand errand = {.task = {.run = start}, .status = status};
+    enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
+    if (outcome != LH_OK)
+        return outcome;
+    errand.options = (struct lease_options){.request = *request,
+                                            .cooldown_ms = request->cooldown_ms,
+                                            .patience_ms = client->patience_ms,
+                                            .kill_grace_ms = KILL_GRACE_MS,
+                                            .look_ms = LOOK_MS};
+    errand.options.request.holder = client->holder;
+    errand.options.request.session = 1; /* the executor puts its own here */
+    if (request->ttl_ms == 0)
+        errand.options.request.ttl_ms = TTL_USUAL_MS;
+    const char *wrong = request_broken(&errand.options.request);
+    if (wrong == NULL && (request->cooldown_ms < 0 || request->cooldown_ms > SPAN_MAX_MS))
+        wrong = "the cooldown must be from 0 to 366 days";
+    if (wrong != NULL) {
+        char words[LH_TEXT_SIZE];
+        (void)snprintf(words, sizeof words, "usage: %s", wrong);
+        return report_say(report, LH_USAGE, words);
+    }
+    call_begin(&errand.call, client);
+    return call_make(&errand.call, &errand.task, report);
+}
+
+enum lh_outcome lh_renew(struct lh_client *client, const char *key, uint64_t token, int64_t ttl_ms,
+                         struct lh_report *report)
+{
+    struct request request = {.verb = VERB_RENEW, .key = key, .token = token, .ttl_ms = ttl_ms};
+    return run_errand(client, &request, NULL, report);
+}
+
+enum lh_outcome lh_give_back(struct lh_client *client, const char *key, uint64_t token,
+                             int64_t cooldown_ms, struct lh_report *report)
+{
+    struct request request = {
+        .verb = VERB_RELEASE, .key = key, .token = token, .cooldown_ms = cooldown_ms};
+    return run_errand(client, &request, NULL, report);
+}
+
+enum lh_outcome lh_break(struct lh_client *client, const char *key, const char *reason,
+                         bool at_once, struct lh_report *report)
+{
+    struct request request = {
+        .verb = VERB_BREAK, .key = key, .reason = reason != NULL ? reason : "", .now = at_once};
+    return run_errand(client, &request, NULL, report);
+}
+
+enum lh_outcome lh_clear(struct lh_client *client, const char *key, struct lh_report *report)
+{
+    struct request request = {.verb = VERB_CLEAR, .key = key};
+    return run_errand(client, &request, NULL, report);
+}
+
+enum lh_outcome lh_status(struct lh_client *client, const char *key, struct lh_view *out,
+                          struct lh_report *report)
+{
+    struct request request = {.verb = VERB_LOOK, .key = key};
+    if (out == NULL)
+        return report_say(report, LH_USAGE, "usage: there is no place for the status");
+    return run_errand(client, &request, out, report);
+}

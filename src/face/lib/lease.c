@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Leases of one key or several: what the desk tells about each claim goes through several.h, and
+ * what comes out reaches the user: granted, refused, lost, given back. Decides nothing.
+ */
+#include "face/lib/lib_inside.h"
+
+#include "base/check.h"
+#include "io/host.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void told(void *owner, struct claim *claim, const struct task_news *news);
+
+/* ---- memory ---- */
+
+void lease_free(struct lh_lease *lease)
+{
+    if (lease == NULL)
+        return;
+    for (size_t i = 0; i < lease->count; i++)
+        free(lease->parts[i].key);
+    free(lease->meta);
+    free(lease->holder);
+    free(lease->request_id);
+    lease->magic = 0;
+    free(lease);
+}
+
+static void link_lease(struct lh_lease *lease)
+{
+    struct lh_client *client = lease->client;
+    lease->next = client->leases;
+    if (lease->next != NULL)
+        lease->next->before = lease;
+    client->leases = lease;
+}
+
+static void unlink_lease(struct lh_lease *lease)
+{
+    if (lease->next != NULL)
+        lease->next->before = lease->before;
+    if (lease->before != NULL)
+        lease->before->next = lease->next;
+    else
+        lease->client->leases = lease->next;
+}
+
+/* ---- what the user is told ---- */
+
+static void tell_event(struct lh_lease *lease, enum lh_event_kind kind, enum lh_outcome outcome,
+                       int64_t since_ms)
+{
+    int64_t after_ms = since_ms > 0 ? host_boot_ms() - since_ms : 0;
+    client_tell(lease->client, &(struct lh_event){.kind = kind,
+                                                  .outcome = outcome,
+                                                  .key = lease->parts[0].key,
+                                                  .token = lh_token(lease),
+                                                  .after_ms = after_ms});
+}
+
+/* The request is gone afterwards; a cancel that is still on its way takes it along. A borrowed one
+ * is gone with the call to its owner. */
+static void finish(struct lh_request *request, struct lh_lease *granted)
+{
+    struct lh_client *client = request->lease->client;
+    bool borrowed = request->borrowed;
+    request->lease->request = NULL;
+    if (request->done != NULL) {
+        client_enter(client);
+        request->done(request->user, granted, &request->report);
+        client_leave(client);
+    }
+    if (borrowed)
+        return;
+    request->over = true;
+    if (!atomic_load(&request->cancel_posted))
+        free(request);
+}
+
+/* Of the key that ends first. */
+static int64_t first_deadline(const struct lh_lease *lease)
+{
+    int64_t deadline_ms = NEVER;
+    for (size_t i = 0; i < lease->count; i++) {
+        if (lease->parts[i].deadline_ms < deadline_ms)
+            deadline_ms = lease->parts[i].deadline_ms;
+    }
+    return deadline_ms;
+}
+
+static void granted(struct lh_lease *lease)
+{
+    struct lh_request *request = lease->request;
+    atomic_store(&lease->deadline_ms, first_deadline(lease));
+    lease->held_since_ms = host_boot_ms();
+    report_clear(&request->report);
+    request->report.token = lh_token(lease);
+    (void)snprintf(request->report.text, sizeof request->report.text, "ok: granted");
+    tell_event(lease, LH_EVENT_GRANTED, LH_OK, request->began_ms);
+    finish(request, lease);
+}
+
+static void lost(struct lh_lease *lease, const char *key, const struct task_news *news)
+{
+    struct lh_report report;
+    atomic_store(&lease->deadline_ms, 0);
+    report_news(lease->client, key, news, OUTCOME_LOST, &report);
+    tell_event(lease, LH_EVENT_LOST, LH_LOST, lease->held_since_ms);
+    if (lease->on_lost == NULL)
+        return;
+    client_enter(lease->client);
+    lease->on_lost(lease->user, lease, &report);
+    client_leave(lease->client);
+}
+
+static void ended(struct lh_lease *lease, enum outcome outcome)
+{
+    struct lh_client *client = lease->client;
+    struct lh_request *request = lease->request;
+    atomic_store(&lease->deadline_ms, 0);
+    if (request != NULL) {
+        bool was_held = lease->held_since_ms > 0;
+        if (request->cancelled && (outcome == OUTCOME_OK || outcome == OUTCOME_BUSY))
+            (void)report_say(&request->report, LH_BUSY, "busy: the caller gave up");
+        else if (outcome == OUTCOME_OK)
+            (void)report_say(&request->report, LH_OK, "ok: given back");
+        else if (request->report.outcome == LH_OK)
+            (void)report_say(&request->report, (enum lh_outcome)outcome, outcome_word(outcome));
+        tell_event(lease, was_held ? LH_EVENT_RELEASED : LH_EVENT_REFUSED, request->report.outcome,
+                   was_held ? lease->held_since_ms : request->began_ms);
+        unlink_lease(lease);
+        finish(request, NULL);
+        lease_free(lease);
+    }
+    client_settle(client);
+}
+
+/* ---- keys, one after the other ---- */
+
+/* What the desk would have said, had there been memory to ask it. */
+static void refuse_for_memory(struct lh_lease *lease, size_t key)
+{
+    (void)report_say(&lease->request->report, LH_UNAVAILABLE,
+                     "unavailable: memory is short, or too much is on its way; try again");
+    lease->parts[key].claim = NULL;
+}
+
+/* Carries out what several.h wants, until something has to be waited for. */
+static void apply(struct lh_lease *lease, struct several_output wants, const struct task_news *news)
+{
+    while (wants.act == DO_START) {
+        struct part *part = &lease->parts[wants.key];
+        lease->options.request.key = part->key;
+        part->claim = front_desk_ask(lease->client->desk, &lease->options,
+                                     &(struct claim_caller){.told = told, .owner = part});
+        if (part->claim != NULL)
+            return;
+        refuse_for_memory(lease, wants.key);
+        wants = several_told(&lease->several, wants.key, TOLD_ENDED, OUTCOME_UNAVAILABLE);
+    }
+    if (wants.act == DO_CANCEL)
+        front_desk_let_go(lease->parts[wants.key].claim);
+    else if (wants.told == TOLD_HELD)
+        granted(lease);
+    else if (wants.told == TOLD_LOST)
+        lost(lease, lease->parts[wants.key].key, news);
+    else if (wants.told == TOLD_ENDED)
+        ended(lease, wants.outcome);
+}
+
+static void renewed(struct lh_lease *lease)
+{
+    if (lease->several.state != SEVERAL_HELD)
+        return;
+    atomic_store(&lease->deadline_ms, first_deadline(lease));
+    tell_event(lease, LH_EVENT_RENEWED, LH_OK, lease->held_since_ms);
+}
+
+static void told(void *owner, struct claim *claim, const struct task_news *news)
+{
+    static const enum told words[] = {[TASK_WAITING] = TOLD_WAITING,
+                                      [TASK_HELD] = TOLD_HELD,
+                                      [TASK_RENEWED] = TOLD_NOTHING,
+                                      [TASK_LOST] = TOLD_LOST,
+                                      [TASK_ENDED] = TOLD_ENDED};
+    struct part *part = owner;
+    struct lh_lease *lease = part->lease;
+    struct lh_request *request = lease->request;
+    (void)claim;
+    ASSERT(lease->magic == LEASE_MAGIC && part->claim != NULL);
+    if (news->event == TASK_HELD || news->event == TASK_RENEWED) {
+        part->deadline_ms = news->deadline_ms;
+        atomic_store(&part->token, news->token);
+    }
+    if (news->event == TASK_RENEWED) {
+        renewed(lease);
+        return;
+    }
+    if (news->event == TASK_WAITING) {
+        tell_event(lease, LH_EVENT_WAITING, LH_OK, 0);
+        return;
+    }
+    if (news->event == TASK_ENDED) {
+        part->claim = NULL;
+        /* The first thing that went wrong is the one that is told. */
+        if (request != NULL && news->outcome != OUTCOME_OK && request->report.outcome == LH_OK)
+            report_news(lease->client, part->key, news, news->outcome, &request->report);
+    }
+    size_t key = (size_t)(part - lease->parts);
+    struct several_output wants =
+        several_told(&lease->several, key, words[news->event], news->outcome);
+    if (wants.told == TOLD_LOST)
+        wants.key = key;
+    apply(lease, wants, news);
+}
+
+/* ---- starting and giving up, in the loop ---- */
+
+void lease_start(struct loop_task *task)
+{
+    struct lh_request *request = (struct lh_request *)task;
+    struct lh_lease *lease = request->lease;
+    request->began_ms = host_boot_ms();
+    link_lease(lease);
+    tell_event(lease, LH_EVENT_ATTEMPT, LH_OK, 0);
+    if (lease->client->closing) {
+        lease->several.state = SEVERAL_ENDED;
+        (void)report_say(&request->report, LH_BUSY, "busy: the client is being closed");
+        ended(lease, OUTCOME_BUSY);
+        return;
+    }
+    apply(lease, several_start(&lease->several), NULL);
+}
+
+static void cancel(struct loop_task *task)
+{
+    struct lh_request *request =
+        (struct lh_request *)((char *)task - offsetof(struct lh_request, cancel_task));
+    if (request->over) {
+        free(request);
+        return;
+    }
+    atomic_store(&request->cancel_posted, false);
+    if (request->cancelled || request->lease->several.state != SEVERAL_TAKING)
+        return;
+    request->cancelled = true;
+    apply(request->lease, several_release(&request->lease->several), NULL);
+}
+
+void lh_cancel(struct lh_request *request)
+{
+    if (request == NULL)
+        return;
+    struct lh_client *client = request->lease->client;
+    if (client_is_forked(client) || atomic_exchange(&request->cancel_posted, true))
+        return;
+    request->cancel_task.run = cancel;
+    loop_post(client->loop, &request->cancel_task);
+}
+
+void lease_give_back(struct loop_task *task)
+{
+    struct lh_request *request = (struct lh_request *)task;
+    struct lh_lease *lease = request->lease;
+    request->began_ms = host_boot_ms();
+    lease->request = request;
+    if (lease->several.state == SEVERAL_LOST)
+        (void)report_say(&request->report, LH_LOST, "lost: it had been lost before");
+    atomic_store(&lease->deadline_ms, 0);
+    /* A client that is being closed gives it back already, or has. */
+    if (lease->several.state == SEVERAL_ENDED)
+        ended(lease, lease->several.outcome);
+    else if (lease->several.state != SEVERAL_RETURNING)
+        apply(lease, several_release(&lease->several), NULL);
+}
+
+/* Without a word to the store. */
+static void forget(struct lh_lease *lease)
+{
+    lease->several.state = SEVERAL_ENDED;
+    atomic_store(&lease->deadline_ms, 0);
+    for (size_t i = 0; i < lease->count; i++)
+        front_desk_forget(lease->parts[i].claim);
+}
+
+void lease_detach(struct loop_task *task)
+{
+    struct lh_request *request = (struct lh_request *)task;
+    struct lh_lease *lease = request->lease;
+    bool held = lease->several.state == SEVERAL_HELD;
+    lease->request = request;
+    request->report.token = lh_token(lease);
+    request->report.outcome = held ? LH_OK : LH_LOST;
+    (void)snprintf(request->report.text, sizeof request->report.text, "%s",
+                   held ? "ok: left to its TTL" : "lost: it had been lost before");
+    forget(lease);
+    unlink_lease(lease);
+    finish(request, NULL);
+    lease_free(lease);
+}
+
+void lease_abandon_all(struct lh_client *client)
+{
+    struct lh_lease *next;
+    for (struct lh_lease *lease = client->leases; lease != NULL; lease = next) {
+        enum several_state state = lease->several.state;
+        next = lease->next;
+        if (state == SEVERAL_RETURNING || state == SEVERAL_ENDED)
+            continue;
+        if (state != SEVERAL_TAKING && !lease->options.request.bound) {
+            forget(lease);
+            continue;
+        }
+        if (lease->request != NULL)
+            lease->request->cancelled = true;
+        apply(lease, several_release(&lease->several), NULL);
+    }
+}
+
+void lease_orphan_all(struct lh_client *client)
+{
+    for (struct lh_lease *lease = client->leases; lease != NULL; lease = lease->next) {
+        lease->client = NULL;
+        atomic_store(&lease->deadline_ms, 0);
+    }
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the library share. Everything of a client that is not atomic is touched by its
+ * loop's thread only: callers hand in tasks. With own_loop that thread is the caller.
+ */
+#ifndef LEASEHOLD_FACE_LIB_INSIDE_H
+#define LEASEHOLD_FACE_LIB_INSIDE_H
+
+#include "core/several.h"
+#include "io/loop.h"
+#include "leasehold.h"
+#include "runtime/front_desk.h"
+#include "store/beside.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { CLIENT_MAGIC = 0xc11e27, LEASE_MAGIC = 0x1ea5e, URL_SHOWN = 128 };
+
+#define TTL_USUAL_MS      ((int64_t)30000)
+#define PATIENCE_USUAL_MS ((int64_t)10000)
+#define KILL_GRACE_MS     ((int64_t)5000)
+#define LOOK_MS           ((int64_t)5000)
+
+struct gaze;
+struct timed;
+
+struct lh_client {
+    uint32_t magic;
+    unsigned char *alive; /* a page that the kernel wipes in a forked child */
+    char url[URL_SHOWN], holder[HOLDER_MAX + 1];
+    int64_t patience_ms;
+    bool own_loop;
+    lh_event_fn *on_event;
+    void *event_user;
+    struct loop *loop;
+    pthread_t thread; /* without own_loop */
+    unsigned calling; /* own_loop: inside a function of the user's */
+    const struct store_driver *driver;
+    struct store_facts facts;
+    void *state;           /* of a store that answers at once … */
+    struct beside *beside; /* … or one that waits for a disk */
+    struct front_desk *desk;
+    int64_t desk_wakes_at_ms;
+    bool closing;
+    struct lh_lease *leases; /* wanted, held, or being given back */
+    struct gaze *gazes;      /* lists and histories on their way, and the one watch */
+    struct lh_watcher *watches;
+    struct timed *timed; /* store requests on their way, when events are wanted */
+    struct record scratch;
+};
+
+/* One key of a lease. */
+struct part {
+    struct lh_lease *lease;
+    char *key;
+    struct claim *claim;
+    _Atomic uint64_t token;
+    int64_t deadline_ms;
+};
+
+struct lh_lease {
+    uint32_t magic;
+    struct lh_client *client; /* NULL once it is closed */
+    struct lh_lease *next, *before;
+    _Atomic int64_t deadline_ms; /* of the first key to end; 0 when it is not held */
+    struct several several;
+    struct lease_options options;
+    struct meta *meta; /* ours, as are the words of the request */
+    char *holder, *request_id;
+    lh_lost_fn *on_lost;
+    void *user;
+    int64_t held_since_ms;
+    struct lh_request *request; /* who waits for it, to be granted or given back; or NULL */
+    size_t count;
+    struct part parts[];
+};
+
+/* Somebody who wants to hear, once, how an acquisition or a release went. */
+struct lh_request {
+    struct loop_task task, cancel_task;
+    struct lh_lease *lease;
+    lh_done_fn *done;
+    void *user;
+    int64_t began_ms;
+    bool borrowed; /* it is its caller's, and gone once `done` is called */
+    bool cancelled, over;
+    atomic_bool cancel_posted;
+    struct lh_report report;
+};
+
+/* A blocking call, on its caller's stack. */
+struct call {
+    struct lh_client *client;
+    pthread_mutex_t mutex;
+    pthread_cond_t ended;
+    bool over;
+    struct lh_report report;
+};
+
+/* client.c */
+/* LH_OK, or why this call cannot be made here: forked, or within a function of the user's. */
+enum lh_outcome client_admits(const struct lh_client *client, bool blocks,
+                              struct lh_report *report);
+bool client_is_forked(const struct lh_client *client);
+void client_submit(struct lh_client *client, const struct store_request *request, store_done *done,
+                   void *caller);
+void client_wake(struct lh_client *client);
+void client_tell(struct lh_client *client, const struct lh_event *event);
+/* Nothing is left to wait for? Then a closing client stops. */
+void client_settle(struct lh_client *client);
+
+/* Around every function of the user's. */
+void client_enter(struct lh_client *client);
+void client_leave(struct lh_client *client);
+
+/* call.c */
+void call_begin(struct call *call, struct lh_client *client);
+/* Runs the task in the loop and waits until call_end(); then the report is copied. */
+enum lh_outcome call_make(struct call *call, struct loop_task *task, struct lh_report *report);
+void call_end(struct call *call);
+
+/* lease.c; what takes a task is run in the loop */
+void lease_start(struct loop_task *task);
+void lease_give_back(struct loop_task *task);
+void lease_detach(struct loop_task *task);
+void lease_free(struct lh_lease *lease);
+void lease_abandon_all(struct lh_client *client);
+void lease_orphan_all(struct lh_client *client);
+
+/* gaze.c */
+int64_t gaze_next_ms(const struct lh_client *client);
+void gaze_due(struct lh_client *client, int64_t now_ms);
+void gaze_free_all(struct lh_client *client);
+void status_fill(struct lh_client *client, const struct record *record, const struct stamp *at,
+                 const char *key, struct lh_view *out);
+
+/* report.c: words for people: what happened, to what, and what to do. */
+void report_clear(struct lh_report *report);
+enum lh_outcome report_say(struct lh_report *report, enum lh_outcome outcome, const char *words);
+void report_news(const struct lh_client *client, const char *key, const struct task_news *news,
+                 enum outcome outcome, struct lh_report *out);
+void report_copy(struct lh_report *to, const struct lh_report *from);
+int64_t age_of(int64_t since_ms, int64_t now_ms);
+
+#endif

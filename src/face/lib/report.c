@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reports: who, since when, until when, and what to do about it, in one line for people. Nothing
+ * here decides; the outcome comes from the core.
+ */
+#include "face/lib/lib_inside.h"
+
+#include "base/check.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { KEY_SHOWN = 64 };
+
+#ifndef LH_VERSION
+#error "the build says which version this is"
+#endif
+
+const char *lh_version(void)
+{
+    return LH_VERSION;
+}
+
+const char *lh_outcome_name(enum lh_outcome outcome)
+{
+    switch (outcome) {
+    case LH_USAGE:
+        return "usage";
+    case LH_FAILED:
+        return "failed";
+    default:
+        if ((int)outcome < 0 || outcome > LH_FAILED)
+            return "unknown";
+        return outcome_word((enum outcome)outcome);
+    }
+}
+
+void report_clear(struct lh_report *report)
+{
+    memset(report, 0, sizeof *report);
+    report->since_ms = report->ends_in_ms = -1;
+}
+
+enum lh_outcome report_say(struct lh_report *report, enum lh_outcome outcome, const char *words)
+{
+    if (report != NULL) {
+        report_clear(report);
+        report->outcome = outcome;
+        (void)snprintf(report->text, sizeof report->text, "%s", words);
+    }
+    return outcome;
+}
+
+void report_copy(struct lh_report *to, const struct lh_report *from)
+{
+    if (to != NULL)
+        *to = *from;
+}
+
+int64_t age_of(int64_t since_ms, int64_t now_ms)
+{
+    if (since_ms == TIME_UNKNOWN || now_ms == TIME_UNKNOWN)
+        return -1;
+    return now_ms > since_ms ? now_ms - since_ms : 0;
+}
+
+/* "12s", "4m19s"; nothing when it is not known. */
+static const char *span_words(int64_t length_ms, char *words, size_t size)
+{
+    int64_t seconds = (length_ms + 999) / 1000;
+    if (seconds < 60)
+        (void)snprintf(words, size, "%" PRId64 "s", seconds);
+    else if (seconds < 3600)
+        (void)snprintf(words, size, "%" PRId64 "m%" PRId64 "s", seconds / 60, seconds % 60);
+    else
+        (void)snprintf(words, size, "%" PRId64 "h%" PRId64 "m", seconds / 3600,
+                       seconds % 3600 / 60);
+    return words;
+}
+
+static void say_busy(const char *key, const struct task_news *news, struct lh_report *out)
+{
+    const char *why = news->why;
+    char since[32] = "a while", ends[32] = "unknown";
+    if (out->since_ms >= 0)
+        (void)span_words(out->since_ms, since, sizeof since);
+    if (out->ends_in_ms >= 0)
+        (void)span_words(out->ends_in_ms, ends, sizeof ends);
+    if (out->holder[0] == '\0')
+        (void)snprintf(out->text, sizeof out->text, "busy: %.*s: %s; wait, or try again", KEY_SHOWN,
+                       key, why != NULL ? why : "it was not granted within the wait");
+    else if (news->record == NULL)
+        (void)snprintf(out->text, sizeof out->text,
+                       "busy: %.*s is held by %.64s, in this process; wait, or try again",
+                       KEY_SHOWN, key, out->holder);
+    else
+        (void)snprintf(out->text, sizeof out->text,
+                       "busy: %.*s is held by %.64s for %s (lease ends in %s)%s%s", KEY_SHOWN, key,
+                       out->holder, since, ends, why != NULL ? "; " : "", why != NULL ? why : "");
+}
+
+static void say_cooling(const char *key, struct lh_report *out)
+{
+    char since[32] = "a while", ends[32] = "an unknown time";
+    if (out->since_ms >= 0)
+        (void)span_words(out->since_ms, since, sizeof since);
+    if (out->ends_in_ms >= 0)
+        (void)span_words(out->ends_in_ms, ends, sizeof ends);
+    (void)snprintf(out->text, sizeof out->text,
+                   "cooling: %.*s was done by %.64s %s ago; free in %s, or when it is cleared",
+                   KEY_SHOWN, key, out->holder[0] != '\0' ? out->holder : "somebody", since, ends);
+}
+
+static void say_unavailable(const struct lh_client *client, const char *key,
+                            const struct task_news *news, struct lh_report *out)
+{
+    const char *what = news->trouble != NULL && news->trouble[0] != '\0' ? news->trouble
+                       : news->why != NULL                               ? news->why
+                                                                         : "it did not answer";
+    (void)snprintf(out->text, sizeof out->text,
+                   "unavailable: %.*s: %.40s: %.90s; look after the store, then try again",
+                   KEY_SHOWN, key, client->url, what);
+}
+
+static void say_why(const char *key, const char *usual, const char *why, struct lh_report *out)
+{
+    (void)snprintf(out->text, sizeof out->text, "%s: %.*s: %s", lh_outcome_name(out->outcome),
+                   KEY_SHOWN, key, why != NULL ? why : usual);
+}
+
+static void say(const struct lh_client *client, const char *key, const struct task_news *news,
+                struct lh_report *out)
+{
+    switch (out->outcome) {
+    case LH_OK:
+        (void)snprintf(out->text, sizeof out->text, "ok: %.*s%s%s", KEY_SHOWN, key,
+                       news->why != NULL ? ": " : "", news->why != NULL ? news->why : "");
+        return;
+    case LH_BUSY:
+        say_busy(key, news, out);
+        return;
+    case LH_COOLING:
+        say_cooling(key, out);
+        return;
+    case LH_UNAVAILABLE:
+        say_unavailable(client, key, news, out);
+        return;
+    case LH_LOST:
+        say_why(key, "the lease is not yours any more; stop what it guards", news->why, out);
+        return;
+    case LH_STALE:
+        say_why(key, "another token holds, or none; nothing was changed", news->why, out);
+        return;
+    default:
+        say_why(key, "the store refused", news->why, out);
+        return;
+    }
+}
+
+void report_news(const struct lh_client *client, const char *key, const struct task_news *news,
+                 enum outcome outcome, struct lh_report *out)
+{
+    report_clear(out);
+    out->outcome = (enum lh_outcome)outcome;
+    bool others = out->outcome == LH_BUSY || out->outcome == LH_COOLING;
+    out->token = out->outcome == LH_BUSY ? news->look.token : others ? 0 : news->token;
+    if (others && news->look.state != KEY_FREE && news->look.holder != NULL) {
+        (void)snprintf(out->holder, sizeof out->holder, "%s", news->look.holder);
+        if (news->record != NULL) /* otherwise it is the desk that knows it, without a time */
+            out->since_ms = age_of(news->look.since_ms, news->at.time_ms);
+        out->ends_in_ms = news->look.ends_in_ms;
+    }
+    say(client, key, news, out);
+}

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs the programs of examples/ and looks at what they did: examples.sh BUILD. Prints TAP.
+set -euo pipefail
+
+cd "$(dirname "$0")/../.."
+examples=$PWD/${1:?usage: examples.sh BUILD}/examples
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+number=0
+wrong=0
+
+case_of() {
+    number=$((number + 1))
+    # In the background, because within a condition the shell does not stop at the first failure.
+    "$2" >said 2>&1 &
+    if wait $!; then
+        printf 'ok %d - %s\n' "$number" "$1"
+    else
+        printf 'not ok %d - %s\n' "$number" "$1"
+        sed 's/^/# /' said
+        wrong=1
+    fi
+}
+
+pool_in_memory() {
+    "$examples/worker_pool" memory: 40 | sed 's/ by.*//' | sort >done
+    [[ $(wc -l <done) == 40 && -z $(uniq -d done) ]]
+}
+
+pools_of_three_processes() {
+    local pids=() pid
+    for i in 1 2 3; do
+        "$examples/worker_pool" file:pool.log 40 >"did-$i" &
+        pids+=($!)
+    done
+    for pid in "${pids[@]}"; do wait "$pid"; done
+    sed 's/ by.*//' did-* | sort >done
+    [[ $(wc -l <done) == 40 && -z $(uniq -d done) ]]
+}
+
+stale_writer_is_refused() {
+    "$examples/fenced_writer" file:writer.log data >told
+    cat told data
+    grep -q '^first by slow: written' told
+    grep -q '^third by slow: refused' told
+    grep -q '^quick.s release: ok' told
+    grep -q '^[0-9]* second by quick$' data
+}
+
+server_answers_out_of_order() {
+    {
+        printf 'lock a\nlock b\nlock a\n'
+        sleep 0.3
+        printf 'unlock b\nunlock a\nunlock c\n'
+        sleep 0.5
+        printf 'unlock a\n'
+    } | "$examples/event_server" "$1" >told
+    cat told
+    [[ $(grep -c '^a [0-9]*$' told) == 2 && $(grep -c '^b [0-9]*$' told) == 1 ]]
+    [[ $(grep -c ' ok$' told) == 3 && $(grep -c '^c refused$' told) == 1 ]]
+    # The second holder of a came after the first one went, with a greater token.
+    [[ $(grep -n '^a ok' told | head -1 | cut -d: -f1) -lt \
+        $(grep -n '^a [0-9]' told | tail -1 | cut -d: -f1) ]]
+    grep '^a [0-9]' told | cut -d' ' -f2 | sort -nc
+}
+server_in_memory() { server_answers_out_of_order memory:; }
+server_on_file() { server_answers_out_of_order file:server.log; }
+
+leaders_take_turns() {
+    local first second
+    "$examples/leader" file:leader.log anna 3 >anna &
+    first=$!
+    "$examples/leader" file:leader.log bert 3 >bert &
+    second=$!
+    wait "$first"
+    wait "$second"
+    sort -n -k2 anna bert | tee terms
+    [[ $(wc -l <terms) == 6 && -z $(cut -d' ' -f2 terms | uniq -d) ]]
+    # Nobody leads three times in a row while the other wants to.
+    [[ $(cut -d' ' -f1 terms | uniq | wc -l) -ge 3 ]]
+}
+
+case_of 'a pool does every job once' pool_in_memory
+case_of 'three pools on one store do every job once' pools_of_three_processes
+case_of 'the guard refuses a stale writer' stale_writer_is_refused
+case_of 'a server with its own loop, in memory' server_in_memory
+case_of 'a server with its own loop, on a file' server_on_file
+case_of 'leaders yield to each other' leaders_take_turns
+
+printf '1..%d\n' "$number"
+exit "$wrong"

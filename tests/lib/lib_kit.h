@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the tests of the library share: stores in a folder of their own, and a way to stop them.
+ * They use the shared library through its public header alone, as any program would.
+ */
+#ifndef LEASEHOLD_TESTS_LIB_KIT_H
+#define LEASEHOLD_TESTS_LIB_KIT_H
+
+#include "leasehold.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+enum { KIT_URL_SIZE = 96 };
+
+/* The store that the next tests use: "memory:", or a file in a new folder. */
+int kit_on_memory(void **state);
+int kit_on_file(void **state);
+int kit_done(void **state);
+const char *kit_url(void);
+
+/* Fails the test, with the report's words, unless the store opens. */
+struct lh_client *kit_open(const struct lh_open_options *options);
+struct lh_lease *kit_acquire(struct lh_client *client, const char *key,
+                             const struct lh_acquire_options *options);
+void kit_release(struct lh_lease **lease, enum lh_outcome expected);
+enum lh_state kit_state(struct lh_client *client, const char *key);
+
+/* Keeps the file store's own lock, so that it answers nobody, until kit_resume(). */
+int kit_stop_store(void);
+void kit_resume(int stopped);
+
+int64_t kit_now_ms(void);
+void kit_sleep_ms(int64_t length_ms);
+
+#define ASSERT_OUTCOME(call, expected, report)                                          \
+    do {                                                                                \
+        enum lh_outcome got_ = (call);                                                  \
+        if (got_ != (expected))                                                         \
+            print_message("%s: %s\n", lh_outcome_name(got_), (report)->text);           \
+        assert_string_equal(lh_outcome_name(got_), lh_outcome_name(expected));          \
+        assert_string_equal(lh_outcome_name((report)->outcome), lh_outcome_name(got_)); \
+    } while (0)
+
+#endif

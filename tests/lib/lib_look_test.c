@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists, histories, watches, and the events that metrics are made of. */
+#include "lib_kit.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { KEYS = 20 };
+
+struct seen {
+    int count, most;
+    char last[LH_KEY_SIZE], meta[64];
+    enum lh_state states[64];
+    struct lh_client *client;
+    enum lh_outcome within;
+};
+
+static bool note(void *user, const struct lh_view *status)
+{
+    struct seen *seen = user;
+    struct lh_view ignored;
+    if (seen->count < 64)
+        seen->states[seen->count] = status->state;
+    seen->count++;
+    (void)snprintf(seen->last, sizeof seen->last, "%s", status->key);
+    if (status->meta_count > 0)
+        (void)snprintf(seen->meta, sizeof seen->meta, "%s=%s", status->meta[0].name,
+                       status->meta[0].value);
+    if (seen->client != NULL)
+        seen->within = lh_status(seen->client, "k", &ignored, NULL);
+    return seen->most == 0 || seen->count < seen->most;
+}
+
+static void a_list_tells_every_key_under_a_prefix(void **state)
+{
+    (void)state;
+    struct lh_lease *leases[KEYS];
+    struct lh_report report;
+    struct lh_meta pair = {"commit", "3f2a"};
+    struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
+    struct seen all = {0}, some = {.most = 3}, none = {0}, one = {0};
+    struct lh_client *client = kit_open(NULL);
+    options.meta = &pair;
+    options.meta_count = 1;
+    for (int i = 0; i < KEYS; i++) {
+        char key[32];
+        (void)snprintf(key, sizeof key, "%s/%d", i % 2 == 0 ? "even" : "odd", i);
+        leases[i] = kit_acquire(client, key, i == 7 ? &options : NULL);
+    }
+    all.client = client;
+    ASSERT_OUTCOME(lh_list(client, NULL, note, &all, &report), LH_OK, &report);
+    assert_int_equal(all.count, KEYS);
+    assert_int_equal(all.within, LH_USAGE);
+    assert_string_equal(all.meta, "commit=3f2a");
+    ASSERT_OUTCOME(lh_list(client, "odd/", note, &some, &report), LH_OK, &report);
+    assert_int_equal(some.count, 3);
+    ASSERT_OUTCOME(lh_list(client, "odd/13", note, &one, &report), LH_OK, &report);
+    assert_int_equal(one.count, 1);
+    assert_string_equal(one.last, "odd/13");
+    assert_int_equal(one.states[0], LH_HELD);
+    for (int i = 0; i < KEYS; i++)
+        kit_release(&leases[i], LH_OK);
+    ASSERT_OUTCOME(lh_list(client, "", note, &none, &report), LH_OK, &report);
+    assert_int_equal(none.count, 0);
+    ASSERT_OUTCOME(lh_list(client, "", NULL, NULL, &report), LH_USAGE, &report);
+    lh_close(&client);
+}
+
+static void a_history_tells_the_newest_first(void **state)
+{
+    (void)state;
+    struct seen seen = {0};
+    struct lh_report report;
+    struct lh_client *client = kit_open(NULL);
+    for (int i = 0; i < 3; i++) {
+        struct lh_lease *lease = kit_acquire(client, "k", NULL);
+        kit_release(&lease, LH_OK);
+    }
+    ASSERT_OUTCOME(lh_history(client, "k", note, &seen, &report), LH_OK, &report);
+    assert_int_equal(seen.count, 6);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(seen.states[i], i % 2 == 0 ? LH_FREE : LH_HELD);
+    lh_close(&client);
+}
+
+static void a_store_without_history_says_so(void **state)
+{
+    (void)state;
+    struct seen seen = {0};
+    struct lh_report report;
+    struct lh_client *client = kit_open(NULL);
+    ASSERT_OUTCOME(lh_history(client, "k", note, &seen, &report), LH_USAGE, &report);
+    lh_close(&client);
+}
+
+struct stream {
+    atomic_int held, free, ended;
+};
+
+static void on_change(void *user, const struct lh_view *status, const struct lh_report *report)
+{
+    struct stream *stream = user;
+    (void)report;
+    if (status == NULL)
+        atomic_fetch_add(&stream->ended, 1);
+    else if (status->state == LH_HELD)
+        atomic_fetch_add(&stream->held, 1);
+    else
+        atomic_fetch_add(&stream->free, 1);
+}
+
+static void await_count(atomic_int *count, int expected)
+{
+    for (int i = 0; i < 1000 && atomic_load(count) < expected; i++)
+        kit_sleep_ms(5);
+    assert_int_equal(atomic_load(count), expected);
+}
+
+static void a_watch_tells_changes_under_its_prefix(void **state)
+{
+    (void)state;
+    struct stream streams[2] = {0};
+    struct lh_watcher *watches[2] = {NULL, NULL};
+    struct lh_report report;
+    struct lh_client *client = kit_open(NULL);
+    ASSERT_OUTCOME(lh_watch(client, "a/", on_change, &streams[0], &watches[0], &report), LH_OK,
+                   &report);
+    ASSERT_OUTCOME(lh_watch(client, NULL, on_change, &streams[1], &watches[1], &report), LH_OK,
+                   &report);
+    struct lh_lease *lease = kit_acquire(client, "a/1", NULL);
+    await_count(&streams[0].held, 1);
+    await_count(&streams[1].held, 1);
+    kit_release(&lease, LH_OK);
+    await_count(&streams[0].free, 1);
+    ASSERT_OUTCOME(lh_unwatch(&watches[0], &report), LH_OK, &report);
+    assert_null(watches[0]);
+    lease = kit_acquire(client, "a/2", NULL);
+    await_count(&streams[1].held, 2);
+    assert_int_equal(atomic_load(&streams[0].held), 1);
+    ASSERT_OUTCOME(lh_unwatch(&watches[0], &report), LH_USAGE, &report);
+    kit_release(&lease, LH_OK);
+    lh_close(&client); /* takes the other one along */
+    assert_int_equal(atomic_load(&streams[1].ended), 0);
+}
+
+static struct {
+    atomic_int kinds[LH_EVENT_STORE + 1];
+    atomic_int refused_busy, negative;
+} events;
+
+static void on_event(void *user, const struct lh_event *event)
+{
+    assert_ptr_equal(user, &events);
+    atomic_fetch_add(&events.kinds[event->kind], 1);
+    if (event->kind == LH_EVENT_REFUSED && event->outcome == LH_BUSY)
+        atomic_fetch_add(&events.refused_busy, 1);
+    if (event->after_ms < 0 || event->key == NULL)
+        atomic_fetch_add(&events.negative, 1);
+}
+
+static void events_carry_what_metrics_need(void **state)
+{
+    (void)state;
+    struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
+    struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_lease *second = NULL;
+    memset(&events, 0, sizeof events);
+    open.on_event = on_event;
+    open.user = &events;
+    options.ttl_ms = 1500;
+    struct lh_client *client = kit_open(&open);
+    struct lh_lease *lease = kit_acquire(client, "k", &options);
+    assert_int_equal(lh_acquire(client, "k", NULL, &second, NULL), LH_BUSY);
+    await_count(&events.kinds[LH_EVENT_RENEWED], 1);
+    kit_release(&lease, LH_OK);
+    assert_int_equal(atomic_load(&events.kinds[LH_EVENT_ATTEMPT]), 2);
+    assert_int_equal(atomic_load(&events.kinds[LH_EVENT_GRANTED]), 1);
+    assert_int_equal(atomic_load(&events.kinds[LH_EVENT_REFUSED]), 1);
+    assert_int_equal(atomic_load(&events.refused_busy), 1);
+    assert_int_equal(atomic_load(&events.kinds[LH_EVENT_RELEASED]), 1);
+    assert_int_equal(atomic_load(&events.kinds[LH_EVENT_LOST]), 0);
+    assert_true(atomic_load(&events.kinds[LH_EVENT_STORE]) >= 3);
+    lh_close(&client);
+    assert_int_equal(atomic_load(&events.negative), 0);
+}
+
+int main(void)
+{
+#define ON_MEMORY(test)                                         \
+    {                                                           \
+#test " on memory", test, kit_on_memory, kit_done, NULL \
+    }
+#define ON_FILE(test)                                       \
+    {                                                       \
+#test " on file", test, kit_on_file, kit_done, NULL \
+    }
+    const struct CMUnitTest tests[] = {
+        ON_MEMORY(a_list_tells_every_key_under_a_prefix),
+        ON_FILE(a_list_tells_every_key_under_a_prefix),
+        ON_FILE(a_history_tells_the_newest_first),
+        ON_MEMORY(a_store_without_history_says_so),
+        ON_MEMORY(a_watch_tells_changes_under_its_prefix),
+        ON_FILE(a_watch_tells_changes_under_its_prefix),
+        ON_MEMORY(events_carry_what_metrics_need),
+        ON_FILE(events_carry_what_metrics_need),
+    };
+    return cmocka_run_group_tests_name("lib_look", tests, NULL, NULL);
+}

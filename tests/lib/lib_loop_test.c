@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Event-loop use: starting, waiting, cancelling, with the client's thread and with one's own loop.
+ */
+#include "lib_kit.h"
+
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+/* One start and what came of it. */
+struct wish {
+    struct lh_lease *lease;
+    struct lh_report report;
+    atomic_int done;
+    struct lh_client *client;
+    enum lh_outcome within; /* of a blocking call that was tried in the function */
+};
+
+static void on_done(void *user, struct lh_lease *lease, const struct lh_report *report)
+{
+    struct wish *wish = user;
+    struct lh_view status;
+    struct lh_report ignored;
+    wish->lease = lease;
+    wish->report = *report;
+    if (wish->client != NULL)
+        wish->within = lh_status(wish->client, "k", &status, &ignored);
+    atomic_fetch_add(&wish->done, 1);
+}
+
+static struct lh_client *open_own(void)
+{
+    struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
+    open.own_loop = true;
+    struct lh_client *client = kit_open(&open);
+    assert_true(lh_fd(client) >= 0);
+    return client;
+}
+
+/* As a program with a poll loop of its own does. */
+static void turn_until(struct lh_client *client, struct wish *wish, int count)
+{
+    struct pollfd wait = {.fd = lh_fd(client), .events = POLLIN};
+    for (int i = 0; i < 1000 && atomic_load(&wish->done) < count; i++) {
+        (void)poll(&wait, 1, /* timeout= */ 20);
+        assert_int_equal(lh_step(client), LH_OK);
+    }
+    assert_int_equal(atomic_load(&wish->done), count);
+}
+
+static void a_foreign_loop_carries_everything(void **state)
+{
+    (void)state;
+    struct wish first = {0}, second = {0}, third = {0};
+    struct lh_acquire_options patient = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_client *client = open_own();
+    patient.wait_ms = 20000;
+    assert_non_null(lh_acquire_start(client, "k", NULL, on_done, &first, &first.report));
+    assert_int_equal(atomic_load(&first.done), 0); /* never from within */
+    turn_until(client, &first, 1);
+    assert_int_equal(first.report.outcome, LH_OK);
+    assert_true(lh_held(first.lease));
+    assert_non_null(lh_acquire_start(client, "k", &patient, on_done, &second, NULL));
+    for (int i = 0; i < 20; i++) {
+        kit_sleep_ms(2);
+        assert_int_equal(lh_step(client), LH_OK);
+    }
+    assert_int_equal(atomic_load(&second.done), 0);
+    uint64_t token = lh_token(first.lease);
+    assert_int_equal(lh_release_start(&first.lease, on_done, &third), LH_OK);
+    assert_null(first.lease);
+    turn_until(client, &third, 1);
+    turn_until(client, &second, 1);
+    assert_int_equal(second.report.outcome, LH_OK);
+    assert_true(lh_token(second.lease) > token);
+    kit_release(&second.lease, LH_OK); /* a blocking call turns the loop itself */
+    lh_close(&client);
+}
+
+static void who_waits_can_give_up(void **state)
+{
+    (void)state;
+    struct lh_acquire_options patient = LH_ACQUIRE_OPTIONS_INIT;
+    patient.wait_ms = LH_WAIT_FOREVER;
+    for (int own = 0; own < 2; own++) {
+        struct wish wish = {0};
+        struct lh_client *client = own ? open_own() : kit_open(NULL);
+        struct lh_lease *lease = kit_acquire(client, "k", NULL);
+        struct lh_request *request =
+            lh_acquire_start(client, "k", &patient, on_done, &wish, &wish.report);
+        assert_non_null(request);
+        for (int i = 0; i < 10; i++) {
+            kit_sleep_ms(3);
+            (void)lh_step(client);
+        }
+        assert_int_equal(atomic_load(&wish.done), 0);
+        lh_cancel(request);
+        for (int i = 0; i < 500 && atomic_load(&wish.done) == 0; i++) {
+            kit_sleep_ms(5);
+            (void)lh_step(client);
+        }
+        assert_int_equal(atomic_load(&wish.done), 1);
+        assert_int_equal(wish.report.outcome, LH_BUSY);
+        assert_null(wish.lease);
+        assert_true(lh_held(lease));
+        kit_release(&lease, LH_OK);
+        assert_int_equal(kit_state(client, "k"), LH_FREE);
+        lh_close(&client);
+    }
+}
+
+static void a_wait_ends_when_it_said(void **state)
+{
+    (void)state;
+    struct lh_acquire_options brief = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_report report;
+    struct lh_lease *second = NULL;
+    struct lh_client *client = kit_open(NULL);
+    struct lh_lease *lease = kit_acquire(client, "k", NULL);
+    brief.wait_ms = 300;
+    int64_t began = kit_now_ms();
+    ASSERT_OUTCOME(lh_acquire(client, "k", &brief, &second, &report), LH_BUSY, &report);
+    int64_t took = kit_now_ms() - began;
+    assert_true(took >= 290 && took < 3000);
+    kit_release(&lease, LH_OK);
+    assert_int_equal(kit_state(client, "k"), LH_FREE);
+    lh_close(&client);
+}
+
+static void a_blocking_call_within_a_function_is_refused(void **state)
+{
+    (void)state;
+    for (int own = 0; own < 2; own++) {
+        struct wish wish = {0};
+        wish.client = own ? open_own() : kit_open(NULL);
+        assert_non_null(lh_acquire_start(wish.client, "k", NULL, on_done, &wish, NULL));
+        for (int i = 0; i < 500 && atomic_load(&wish.done) == 0; i++) {
+            kit_sleep_ms(2);
+            (void)lh_step(wish.client);
+        }
+        assert_int_equal(wish.within, LH_USAGE);
+        assert_int_equal(wish.report.outcome, LH_OK);
+        kit_release(&wish.lease, LH_OK);
+        lh_close(&wish.client);
+    }
+}
+
+static void a_close_ends_what_is_on_its_way(void **state)
+{
+    (void)state;
+    struct lh_acquire_options patient = LH_ACQUIRE_OPTIONS_INIT;
+    patient.wait_ms = LH_WAIT_FOREVER;
+    for (int own = 0; own < 2; own++) {
+        struct wish wishes[3] = {0};
+        struct lh_client *client = own ? open_own() : kit_open(NULL);
+        struct lh_lease *lease = kit_acquire(client, "k", NULL);
+        for (int i = 0; i < 3; i++)
+            assert_non_null(
+                lh_acquire_start(client, "k", &patient, on_done, &wishes[i], &wishes[i].report));
+        lh_close(&client);
+        for (int i = 0; i < 3; i++) {
+            assert_int_equal(atomic_load(&wishes[i].done), 1);
+            assert_int_equal(wishes[i].report.outcome, LH_BUSY);
+        }
+        assert_int_equal(lh_release(&lease, NULL), LH_LOST);
+    }
+}
+
+/* Started within a function that the close itself calls. */
+static void give_all_back(void *user, struct lh_lease *lease, const struct lh_report *report)
+{
+    struct wish *wish = user;
+    assert_null(lease);
+    assert_int_equal(report->outcome, LH_BUSY);
+    assert_int_equal(lh_release_start(&wish->lease, on_done, wish), LH_OK);
+    assert_non_null(lh_acquire_start(wish->client, "new", NULL, on_done, wish, NULL));
+    wish->client = NULL;
+}
+
+static void what_a_close_starts_is_ended_too(void **state)
+{
+    (void)state;
+    struct lh_acquire_options patient = LH_ACQUIRE_OPTIONS_INIT;
+    patient.wait_ms = LH_WAIT_FOREVER;
+    for (int own = 0; own < 2; own++) {
+        struct wish wish = {0};
+        struct lh_client *client = own ? open_own() : kit_open(NULL);
+        wish.client = client;
+        wish.lease = kit_acquire(client, "k", NULL);
+        assert_non_null(lh_acquire_start(client, "k", &patient, give_all_back, &wish, NULL));
+        lh_close(&client);
+        assert_int_equal(atomic_load(&wish.done), 2);
+        assert_null(wish.lease);
+    }
+}
+
+static void a_wrong_start_calls_nobody(void **state)
+{
+    (void)state;
+    struct wish wish = {0};
+    struct lh_client *client = kit_open(NULL);
+    assert_null(lh_acquire_start(client, "", NULL, on_done, &wish, &wish.report));
+    assert_int_equal(wish.report.outcome, LH_USAGE);
+    assert_null(lh_acquire_start(client, "k", NULL, NULL, &wish, &wish.report));
+    lh_cancel(NULL);
+    lh_close(&client);
+    assert_int_equal(atomic_load(&wish.done), 0);
+}
+
+int main(void)
+{
+#define ON_BOTH(test)                                          \
+    {#test " on memory", test, kit_on_memory, kit_done, NULL}, \
+    {                                                          \
+#test " on file", test, kit_on_file, kit_done, NULL    \
+    }
+    const struct CMUnitTest tests[] = {
+        ON_BOTH(a_foreign_loop_carries_everything),
+        ON_BOTH(who_waits_can_give_up),
+        ON_BOTH(a_wait_ends_when_it_said),
+        ON_BOTH(a_blocking_call_within_a_function_is_refused),
+        ON_BOTH(a_close_ends_what_is_on_its_way),
+        ON_BOTH(what_a_close_starts_is_ended_too),
+        ON_BOTH(a_wrong_start_calls_nobody),
+    };
+#undef ON_BOTH
+    return cmocka_run_group_tests_name("lib_loop", tests, NULL, NULL);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loop: deadlines first, tasks from other threads, and a descriptor for foreign loops. */
+#include "io/loop.h"
+
+#include "io/host.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { THREADS = 8, EACH = 500 };
+
+static struct {
+    struct loop *loop;
+    char order[64];
+    unsigned due, ran;
+    int pipe[2];
+} desk;
+
+static void note(const char *word)
+{
+    size_t length = strlen(desk.order);
+    (void)snprintf(desk.order + length, sizeof desk.order - length, "%s", word);
+}
+
+static void due(void *owner)
+{
+    (void)owner;
+    desk.due++;
+    note("D");
+}
+
+static void readable(void *owner)
+{
+    char byte;
+    (void)owner;
+    note("R");
+    assert_int_equal(read(desk.pipe[0], &byte, 1), 1);
+}
+
+static void count_run(struct loop_task *task)
+{
+    (void)task;
+    desk.ran++;
+    note("T");
+}
+
+static int open_loop(void **state)
+{
+    (void)state;
+    memset(&desk, 0, sizeof desk);
+    desk.loop = loop_new(&(struct loop_site){.due = due});
+    return desk.loop != NULL && pipe(desk.pipe) == 0 ? 0 : -1;
+}
+
+static int close_loop(void **state)
+{
+    (void)state;
+    loop_free(&desk.loop);
+    loop_free(&desk.loop); /* NULL is fine */
+    (void)close(desk.pipe[0]);
+    (void)close(desk.pipe[1]);
+    return 0;
+}
+
+static bool is_readable(int timeout_ms)
+{
+    struct pollfd wait = {.fd = loop_fd(desk.loop), .events = POLLIN};
+    return poll(&wait, 1, timeout_ms) == 1;
+}
+
+static void test_wakes_at_the_time_asked_for(void **state)
+{
+    (void)state;
+    int64_t at_ms = host_boot_ms() + 30;
+    loop_wake_at(desk.loop, at_ms);
+    while (desk.due == 0)
+        loop_step(desk.loop, /* wait= */ true);
+    int64_t late_ms = host_boot_ms() - at_ms;
+    assert_true(late_ms >= 0);
+    assert_true(late_ms < 2000);
+    loop_step(desk.loop, /* wait= */ false);
+    assert_int_equal(desk.due, 1);
+}
+
+static void test_a_later_time_replaces_the_earlier_one(void **state)
+{
+    (void)state;
+    loop_wake_at(desk.loop, host_boot_ms() - 5);
+    loop_wake_at(desk.loop, LOOP_NEVER);
+    loop_step(desk.loop, /* wait= */ false);
+    assert_false(is_readable(20));
+    assert_int_equal(desk.due, 0);
+    loop_wake_at(desk.loop, host_boot_ms() - 5);
+    loop_step(desk.loop, /* wait= */ true);
+    assert_int_equal(desk.due, 1);
+}
+
+/* Descriptor, task and deadline are ready together: the deadline is looked at before the others. */
+static void test_the_deadline_comes_first(void **state)
+{
+    (void)state;
+    struct loop_task task = {.run = count_run};
+    assert_true(loop_listen(desk.loop, desk.pipe[0], readable, NULL));
+    for (int round = 0; round < 20; round++) {
+        desk.order[0] = '\0';
+        loop_wake_at(desk.loop, host_boot_ms() + 1);
+        loop_post(desk.loop, &task);
+        assert_int_equal(write(desk.pipe[1], "x", 1), 1);
+        (void)nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL);
+        while (strlen(desk.order) < 3)
+            loop_step(desk.loop, /* wait= */ true);
+        assert_int_equal(desk.order[0], 'D');
+    }
+}
+
+static void test_a_foreign_loop_can_poll(void **state)
+{
+    (void)state;
+    struct loop_task task = {.run = count_run};
+    assert_false(is_readable(0));
+    loop_post(desk.loop, &task);
+    assert_true(is_readable(1000));
+    loop_step(desk.loop, /* wait= */ false);
+    assert_int_equal(desk.ran, 1);
+    assert_false(is_readable(0));
+    loop_wake_at(desk.loop, host_boot_ms() + 10);
+    assert_true(is_readable(1000));
+    loop_step(desk.loop, /* wait= */ false);
+    assert_int_equal(desk.due, 1);
+    assert_false(is_readable(0));
+}
+
+static void test_listens_are_bounded(void **state)
+{
+    (void)state;
+    int copies[LOOP_LISTENS_MAX];
+    int count = 0;
+    for (; count < LOOP_LISTENS_MAX; count++) {
+        copies[count] = dup(desk.pipe[0]);
+        if (!loop_listen(desk.loop, copies[count], readable, NULL))
+            break;
+    }
+    assert_int_equal(count, LOOP_LISTENS_MAX - 2); /* the timer and the bell are two of them */
+    assert_false(loop_listen(desk.loop, -1, readable, NULL));
+    close_loop(NULL); /* before the copies, as a user would */
+    for (int i = 0; i <= count; i++)
+        (void)close(copies[i]);
+    assert_int_equal(open_loop(NULL), 0);
+}
+
+/* One task of one thread, and a way to know that it has run. */
+struct posted {
+    struct loop_task task; /* first */
+    pthread_mutex_t mutex;
+    pthread_cond_t ran;
+    bool done;
+};
+
+static void run_posted(struct loop_task *task)
+{
+    struct posted *posted = (struct posted *)task;
+    desk.ran++;
+    (void)pthread_mutex_lock(&posted->mutex);
+    posted->done = true;
+    (void)pthread_cond_signal(&posted->ran);
+    (void)pthread_mutex_unlock(&posted->mutex);
+}
+
+static void *post_many(void *argument)
+{
+    struct posted posted = {.task = {.run = run_posted}};
+    (void)argument;
+    (void)pthread_mutex_init(&posted.mutex, NULL);
+    (void)pthread_cond_init(&posted.ran, NULL);
+    for (int i = 0; i < EACH; i++) {
+        posted.done = false;
+        loop_post(desk.loop, &posted.task);
+        (void)pthread_mutex_lock(&posted.mutex);
+        while (!posted.done)
+            (void)pthread_cond_wait(&posted.ran, &posted.mutex);
+        (void)pthread_mutex_unlock(&posted.mutex);
+    }
+    (void)pthread_cond_destroy(&posted.ran);
+    (void)pthread_mutex_destroy(&posted.mutex);
+    return NULL;
+}
+
+static void *run_loop(void *argument)
+{
+    (void)argument;
+    loop_run(desk.loop);
+    return NULL;
+}
+
+static void test_many_threads_post(void **state)
+{
+    (void)state;
+    pthread_t runner, posters[THREADS];
+    assert_int_equal(pthread_create(&runner, NULL, run_loop, NULL), 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&posters[i], NULL, post_many, NULL), 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_join(posters[i], NULL), 0);
+    loop_stop(desk.loop);
+    assert_int_equal(pthread_join(runner, NULL), 0);
+    assert_int_equal(desk.ran, THREADS * EACH);
+}
+
+/* A task may post itself again without keeping the loop from everything else. */
+static void post_again(struct loop_task *task)
+{
+    desk.ran++;
+    loop_post(desk.loop, task);
+}
+
+static void test_a_task_that_posts_itself_starves_nobody(void **state)
+{
+    (void)state;
+    struct loop_task task = {.run = post_again};
+    loop_post(desk.loop, &task);
+    loop_wake_at(desk.loop, host_boot_ms() + 5);
+    for (int i = 0; i < 1000000 && desk.due == 0; i++)
+        loop_step(desk.loop, /* wait= */ false);
+    assert_int_equal(desk.due, 1);
+    assert_true(desk.ran > 1);
+}
+
+int main(void)
+{
+#define CASE(test) cmocka_unit_test_setup_teardown(test, open_loop, close_loop)
+    const struct CMUnitTest tests[] = {
+        CASE(test_wakes_at_the_time_asked_for),
+        CASE(test_a_later_time_replaces_the_earlier_one),
+        CASE(test_the_deadline_comes_first),
+        CASE(test_a_foreign_loop_can_poll),
+        CASE(test_listens_are_bounded),
+        CASE(test_many_threads_post),
+        CASE(test_a_task_that_posts_itself_starves_nobody),
+    };
+#undef CASE
+    return cmocka_run_group_tests_name("loop", tests, NULL, NULL);
+}
