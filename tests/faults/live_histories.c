@@ -255,6 +255,23 @@ static void let_play(struct rig *rig, uint64_t number, bool kills, struct toll *
     }
 }
 
+/* A release may let somebody in who hears of it only after a break: then nobody tells its token,
+ * and the checker has no word for that. */
+static bool has_broken_unheard(const struct linear_op *ops, size_t count)
+{
+    bool broken = false, unheard = false;
+    for (size_t i = 0; i < count; i++) {
+        broken = broken || ops[i].kind == LINEAR_BREAK_NOW;
+        if (ops[i].kind != LINEAR_STATUS || ops[i].result != LINEAR_HELD)
+            continue;
+        bool told = false;
+        for (size_t j = 0; j < count; j++)
+            told = told || (ops[j].kind != LINEAR_STATUS && ops[j].token == ops[i].token);
+        unheard = unheard || !told;
+    }
+    return broken && unheard;
+}
+
 static size_t gather(struct rig *rig, const struct toll *toll, struct linear_op *ops,
                      struct figures *figures)
 {
@@ -270,6 +287,7 @@ static size_t gather(struct rig *rig, const struct toll *toll, struct linear_op 
             figures->unknown += diary->ops[j].result == LINEAR_UNKNOWN ? 1 : 0;
         }
     }
+    spoiled = spoiled || has_broken_unheard(ops, count);
     figures->operations += count;
     figures->spoiled += spoiled ? 1 : 0;
     return spoiled ? 0 : count;
