@@ -17,9 +17,10 @@
  * NULL too. Strings are copied. docs/library.md says for every function what it can answer.
  *
  * Threads. A client may be used by any number of threads. It has a thread of its own, with all
- * signals blocked, that renews leases and calls your functions. Your functions must not block, and
- * must not make a blocking call of this library: it answers LH_USAGE. With own_loop there is no
- * such thread: poll lh_fd(), call lh_step(), and use the client from that one thread only.
+ * signals blocked, that renews leases and calls your functions; on memory: they may also be called
+ * within a blocking call, by its thread. Your functions must not block, and must not make a
+ * blocking call of this library: it answers LH_USAGE. With own_loop there is no such thread: poll
+ * lh_fd(), call lh_step(), and use the client from that one thread only.
  *
  * After fork() all handles are the parent's: in the child every call answers LH_LOST, and nothing
  * is held. A child that wants locks opens a client of its own. The library never logs, never
