@@ -25,7 +25,7 @@ struct claim {
     enum claim_state state;
     unsigned wishes;
     bool silent, told_waiting;
-    bool adopts; /* a grant that stands already */
+    bool adopts;     /* a grant that stands already */
     uint32_t passed; /* how often a later one went before: each is one step of priority */
     struct front_desk *desk;
     struct claim_caller caller;

@@ -118,8 +118,8 @@ static void leave(struct shard *shard)
 struct light *light_new(uint64_t seed)
 {
     struct light *light = aligned_alloc(CACHE_LINE, sizeof *light);
-    bool fine = light != NULL;
-    if (!fine)
+    bool fine = true;
+    if (light == NULL)
         return NULL;
     memset(light, 0, sizeof *light);
     light->magic = LIGHT_MAGIC;

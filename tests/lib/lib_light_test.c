@@ -292,9 +292,9 @@ static void several_keys_wait_for_a_light_one(void **state)
 
 int main(void)
 {
-#define IN_MEMORY(test)                                 \
-    {                                                   \
-        #test, test, kit_on_memory, kit_done, NULL      \
+#define IN_MEMORY(test)                            \
+    {                                              \
+#test, test, kit_on_memory, kit_done, NULL \
     }
     const struct CMUnitTest tests[] = {
         IN_MEMORY(a_status_shows_the_holder),

@@ -178,8 +178,6 @@ block_on(struct lh_client *client, struct lh_lease *lease, void (*run)(struct lo
     struct blocked blocked = {0};
     prepare(&blocked.request, lease, run, wake, &blocked);
     blocked.request.borrowed = true;
-    if (out_granted != NULL)
-        lease->request = &blocked.request;
     call_begin(&blocked.call, client);
     enum lh_outcome outcome = call_make(&blocked.call, &blocked.request.task, report);
     if (outcome == LH_OK && out_granted != NULL)
@@ -192,7 +190,7 @@ enum lh_outcome lh_acquire_all(struct lh_client *client, const char *const *keys
                                struct lh_report *report)
 {
     const char *sorted[LH_KEYS_MAX];
-    struct lh_report own;
+    struct lh_report own = {0};
     report = report != NULL ? report : &own;
     enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
     if (outcome != LH_OK)
@@ -245,7 +243,6 @@ struct lh_request *lh_acquire_start(struct lh_client *client, const char *key,
         return NULL;
     }
     prepare(request, lease, lease_start, done, user);
-    lease->request = request;
     (void)report_say(report, LH_OK, "ok: on its way");
     loop_post(client->loop, &request->task);
     return request;

@@ -262,6 +262,7 @@ void lease_start(struct loop_task *task)
 {
     struct lh_request *request = (struct lh_request *)task;
     struct lh_lease *lease = request->lease;
+    lease->request = request;
     request->began_ms = host_boot_ms();
     link_lease(lease);
     tell_event(lease, LH_EVENT_ATTEMPT, LH_OK, 0);
