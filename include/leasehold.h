@@ -152,6 +152,13 @@ void lh_close(struct lh_client **client);
 int lh_fd(struct lh_client *client);
 /* With own_loop: does what there is to do, without blocking. */
 enum lh_outcome lh_step(struct lh_client *client);
+/*
+ * A new descriptor, yours to close, that exec does not close: while any process has it open, bound
+ * leases of this client do not end with your process, only with their TTL. For a command to inherit
+ * that works under them. -1 where the store does not know who lives (memory:), or when it failed.
+ * From anywhere.
+ */
+int lh_liveness(struct lh_client *client);
 
 /* ---- taking and giving back ---- */
 
