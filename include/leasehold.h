@@ -71,7 +71,7 @@ struct lh_report {
 
 enum lh_event_kind {
     LH_EVENT_ATTEMPT,  /* an acquisition began */
-    LH_EVENT_WAITING,  /* it has a place in line */
+    LH_EVENT_WAITING,  /* it has a place in line for this key */
     LH_EVENT_GRANTED,  /* after_ms: how long it took */
     LH_EVENT_REFUSED,  /* outcome says why; after_ms: how long it took */
     LH_EVENT_RENEWED,  /* after_ms: held for so long */

@@ -16,7 +16,7 @@ struct telling {
 static bool tell(void *user, const struct lh_view *view)
 {
     const struct telling *telling = user;
-    say_view_json(telling->visit, view, "ok", telling->text);
+    say_view_json(telling->visit, view, "ok", /* past= */ false, telling->text);
     text_add(telling->text, "\n");
     return false;
 }
