@@ -234,7 +234,7 @@ static void told(void *owner, struct claim *claim, const struct task_news *news)
         return;
     }
     if (news->event == TASK_WAITING) {
-        tell_event(lease, LH_EVENT_WAITING, LH_OK, 0);
+        client_tell(lease->client, &(struct lh_event){.kind = LH_EVENT_WAITING, .key = part->key});
         return;
     }
     if (news->event == TASK_ENDED) {

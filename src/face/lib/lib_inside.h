@@ -37,6 +37,7 @@ struct lh_client {
     unsigned char *alive; /* a page that the kernel wipes in a forked child */
     char url[URL_SHOWN], holder[HOLDER_MAX + 1];
     int64_t patience_ms;
+    uint64_t session;
     bool own_loop;
     lh_event_fn *on_event;
     void *event_user;
@@ -50,7 +51,6 @@ struct lh_client {
     struct beside *beside; /* … or one that waits for a disk */
     struct front_desk *desk;
     struct light *light; /* plain locks of a store inside the process; NULL: all go to the desk */
-    uint64_t session;
     int64_t desk_wakes_at_ms;
     bool turning; /* it will be said at the end when to be woken next */
     bool closing;
@@ -186,8 +186,10 @@ void light_orphan_all(struct lh_client *client);
 int64_t gaze_next_ms(const struct lh_client *client);
 void gaze_due(struct lh_client *client, int64_t now_ms);
 void gaze_free_all(struct lh_client *client);
-void status_fill(struct lh_client *client, const struct record *record, const struct stamp *at,
-                 const char *key, struct lh_view *out);
+/* `pairs` has META_PAIRS_MAX of them, or is NULL: then neither meta nor reason are shown. */
+void status_fill(const struct lh_client *client, const struct record *record,
+                 const struct stamp *at, const char *key, struct lh_meta *pairs,
+                 struct lh_view *out);
 
 /* report.c: words for people: what happened, to what, and what to do. */
 void report_clear(struct lh_report *report);

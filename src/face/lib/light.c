@@ -310,7 +310,7 @@ static bool show(void *owner, const struct light_hold *hold)
     struct lh_view view;
     write_down(client, owner_of((struct light_hold *)(uintptr_t)hold), "light", &client->scratch);
     record_resolve(&client->scratch, &at);
-    status_fill(client, &client->scratch, &at, hold->node.key, &view);
+    status_fill(client, &client->scratch, &at, hold->node.key, NULL, &view);
     view.written_ago_ms = view.since_ms;
     client_enter(client);
     bool more = showing->fn(showing->user, &view);
