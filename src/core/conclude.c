@@ -143,11 +143,14 @@ static void conclude_renewal(struct lease *l, enum verdict_kind kind, struct lea
 
 /*
  * A release that finds nothing is a success when an earlier attempt may have done it; when that
- * had to begin a cooldown, only if the key does cool.
+ * had to begin a cooldown, only if the key does cool. Of an id that was done it is known by whom:
+ * there, nothing is presumed.
  */
 static bool presumed_done(const struct lease *l, const struct record *record)
 {
-    return l->unsure && (l->options->cooldown_ms == 0 || record->cooling.length_ms > 0);
+    if (!l->unsure || l->options->cooldown_ms == 0)
+        return l->unsure;
+    return record->cooling.length_ms > 0 && record->kind != KIND_ONCE;
 }
 
 static void conclude_release(struct lease *l, enum verdict_kind kind, const struct record *record,
@@ -167,6 +170,10 @@ static void conclude_errand(struct lease *l, enum verdict_kind kind, const struc
         lease_end(l, OUTCOME_OK, why, out);
     else if (kind == VERDICT_MISMATCH)
         lease_end(l, OUTCOME_MISMATCH, why, out);
+    else if (kind == VERDICT_BUSY)
+        lease_end(l, OUTCOME_BUSY, why, out);
+    else if (kind == VERDICT_COOLING)
+        lease_end(l, OUTCOME_COOLING, why, out);
     else
         lease_end(l, OUTCOME_STALE, kind == VERDICT_BROKEN ? "broken by an operator" : why, out);
 }

@@ -18,6 +18,7 @@ void lease_init(struct lease *lease, const struct lease_options *options, struct
 {
     ASSERT(request_broken(&options->request) == NULL);
     ASSERT(options->cooldown_ms >= 0 && options->cooldown_ms <= SPAN_MAX_MS);
+    ASSERT(options->request.verb != VERB_MARK || options->cooldown_ms > 0);
     ASSERT(options->store.answer_ms > 0);
     ASSERT(options->patience_ms > 0 && options->look_ms > 0 && options->kill_grace_ms >= 0);
     memset(lease, 0, sizeof *lease);
@@ -129,7 +130,8 @@ static void poke_named(const struct lease *l, struct record *record, struct leas
 static void poke_dismissed(const struct record *record, const struct request *request,
                            struct lease_output *out)
 {
-    if (request->verb == VERB_RELEASE && request->cooldown_ms > 0)
+    bool cools = request->verb == VERB_MARK || request->verb == VERB_RELEASE;
+    if (cools && request->cooldown_ms > 0)
         for (size_t i = 0; i < record->place_count; i++)
             poke(out, record->places[i].session);
     if (request->verb == VERB_BREAK)
@@ -171,6 +173,8 @@ static void write_record(struct lease *l, const struct request *request, struct 
     out->condition.revision = at->revision;
     out->condition.token = standing_token(l, request, record);
     if (MUTANT(RELEASE_UNCONDITIONAL) && request->verb == VERB_RELEASE)
+        out->condition = (struct condition){.kind = IF_REVISION, .revision = 0};
+    if (MUTANT(SEEN_THEN_MARK) && request->verb == VERB_MARK)
         out->condition = (struct condition){.kind = IF_REVISION, .revision = 0};
 }
 
@@ -263,6 +267,15 @@ static void begin_release(struct lease *l, const struct event *event, struct rec
         lease_send(l, ACTION_READ, out);
 }
 
+/* Not knowing better we bet on a free key: one round trip when the bet is right. */
+static void bet(struct lease *l, const struct event *event, struct record *record,
+                struct lease_output *out)
+{
+    if (!event->known)
+        record_init(record, l->options->request.key);
+    consider(l, record, event->known ? &event->at : &(struct stamp){0}, /* fresh= */ false, out);
+}
+
 static void start(struct lease *l, const struct event *event, struct record *record,
                   struct lease_output *out)
 {
@@ -270,7 +283,9 @@ static void start(struct lease *l, const struct event *event, struct record *rec
     if (options->request.verb != VERB_ASK) {
         l->give_up_at_ms = l->now_ms + options->patience_ms;
         lease_move(l, LEASE_ERRAND);
-        if (event->known)
+        if (options->request.verb == VERB_MARK && !MUTANT(SEEN_THEN_MARK))
+            bet(l, event, record, out);
+        else if (event->known)
             consider(l, record, &event->at, /* fresh= */ false, out);
         else
             look_again(l, out);
@@ -282,10 +297,7 @@ static void start(struct lease *l, const struct event *event, struct record *rec
         l->give_up_at_ms = l->now_ms + options->patience_ms;
     else if (limited)
         l->give_up_at_ms = l->now_ms + options->wait_ms;
-    /* Not knowing better we bet on a free key: one round trip when the bet is right. */
-    if (!event->known)
-        record_init(record, options->request.key);
-    consider(l, record, event->known ? &event->at : &(struct stamp){0}, /* fresh= */ false, out);
+    bet(l, event, record, out);
 }
 
 /* Who asks does not outwait a store in trouble (rule 10); who holds tries until the deadline. */

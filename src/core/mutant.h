@@ -33,7 +33,13 @@
     X(DELAY_AFTER_RELEASE, "lock-delay also after a clean release")                            \
     X(STALE_ANSWER_BELIEVED, "an answer to an earlier attempt is taken for the present one")   \
     X(CONFLICT_LOSES_LEASE, "a conflict alone costs the holder its lease")                     \
-    X(READER_BESIDE_WRITER, "a reader enters beside a writer")
+    X(READER_BESIDE_WRITER, "a reader enters beside a writer")                                 \
+    X(SEEN_THEN_MARK, "'was it seen?' and 'mark it' are two steps, and two workers pass")      \
+    X(DONE_FORGOTTEN, "a claim is granted although the id was done")                           \
+    X(ID_EVICTED, "at its cap the store forgets an id that is still needed")                   \
+    X(WATERMARK_TO_NOW, "a watermark moves to the present, not to the start of the poll")      \
+    X(WATERMARK_BY_ANYBODY, "a watermark moves whatever it stands at, also backwards")         \
+    X(OVERLAP_IGNORED, "a poll by the store's clock has no overlap: late events are passed")
 
 enum mutant {
     MUTANT_NONE,

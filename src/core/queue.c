@@ -30,7 +30,7 @@ struct place *queue_next(struct record *record)
 /* Offers count as taken: nobody slips in between offer and acceptance. */
 bool queue_admits(const struct record *record, enum mode mode, const struct view *view)
 {
-    if (span_blocks(&record->cooling, view) || span_blocks(&record->delay, view))
+    if (record_cools(record, view) || span_blocks(&record->delay, view))
         return false;
     size_t taken = record->grant_count + record_offers(record);
     if (taken == 0)

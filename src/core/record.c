@@ -16,8 +16,25 @@ void record_init(struct record *record, const char *key)
     memset(&record->cooling, 0, sizeof record->cooling);
     memset(&record->delay, 0, sizeof record->delay);
     record->reason[0] = '\0';
+    record->kind = KIND_LOCK;
     record->grant_count = 0;
     record->place_count = 0;
+}
+
+void record_become(struct record *record, enum record_kind kind)
+{
+    record->kind = kind;
+    if (kind == KIND_ONCE)
+        memset(&record->once, 0, sizeof record->once);
+    if (kind == KIND_WATERMARK)
+        memset(&record->watermark, 0, sizeof record->watermark);
+}
+
+void record_end_cooling(struct record *record)
+{
+    memset(&record->cooling, 0, sizeof record->cooling);
+    if (record->kind == KIND_ONCE)
+        memset(&record->once.done, 0, sizeof record->once.done);
 }
 
 void record_copy(struct record *to, const struct record *from)
@@ -25,6 +42,10 @@ void record_copy(struct record *to, const struct record *from)
     memcpy(to, from, offsetof(struct record, grants));
     memcpy(to->grants, from->grants, from->grant_count * sizeof from->grants[0]);
     memcpy(to->places, from->places, from->place_count * sizeof from->places[0]);
+    if (from->kind == KIND_ONCE)
+        to->once = from->once;
+    if (from->kind == KIND_WATERMARK)
+        to->watermark = from->watermark;
 }
 
 static void resolve(struct stamp *stamp, const struct stamp *written)
@@ -49,12 +70,14 @@ void record_resolve(struct record *record, const struct stamp *written)
         resolve(&record->cooling.since, written);
     if (record->delay.length_ms > 0)
         resolve(&record->delay.since, written);
+    if (record->kind == KIND_WATERMARK)
+        resolve(&record->watermark.moved, written);
 }
 
 bool record_needed(const struct record *record)
 {
     return record->grant_count > 0 || record->place_count > 0 || record->cooling.length_ms > 0 ||
-           record->delay.length_ms > 0;
+           record->delay.length_ms > 0 || record->kind == KIND_WATERMARK;
 }
 
 /* Quotes and backslashes take two bytes in the encoded form. */
@@ -73,6 +96,8 @@ enum {
     META_WEIGHT = 16,
     PLACE_WEIGHT = 188,
     OFFER_WEIGHT = 48,
+    ONCE_WEIGHT = 128,
+    WATERMARK_WEIGHT = 128,
 };
 
 /* What can still come to a record that took its last place. */
@@ -88,10 +113,24 @@ size_t meta_weight(const struct meta *meta)
     return weight;
 }
 
+static size_t kind_weight(const struct record *record)
+{
+    const struct done *done = &record->once.done;
+    const struct watermark *watermark = &record->watermark;
+    if (record->kind == KIND_ONCE)
+        return ONCE_WEIGHT + quoted_length(record->once.payload) + quoted_length(done->request) +
+               quoted_length(done->result) + quoted_length(done->watermark) +
+               quoted_length(done->until);
+    if (record->kind == KIND_WATERMARK)
+        return WATERMARK_WEIGHT + quoted_length(watermark->value) + quoted_length(watermark->by);
+    return 0;
+}
+
 size_t record_weight(const struct record *record)
 {
     size_t weight = RECORD_WEIGHT + quoted_length(record->key) + quoted_length(record->reason) +
-                    quoted_length(record->cooling.by) + quoted_length(record->delay.by);
+                    quoted_length(record->cooling.by) + quoted_length(record->delay.by) +
+                    kind_weight(record);
     for (size_t i = 0; i < record->grant_count; i++) {
         const struct grant *grant = &record->grants[i];
         weight += GRANT_WEIGHT + quoted_length(grant->holder) + quoted_length(grant->request) +
@@ -146,11 +185,47 @@ static const char *broken_places(const struct record *record)
     return offers > OFFERS_MAX ? "too many offers at once (rule 4)" : NULL;
 }
 
+/* Nothing is done before it is remembered. */
+static const char *broken_once(const struct record *record)
+{
+    const struct done *done = &record->once.done;
+    bool says = done->request[0] != '\0' || done->token != 0 || done->status != 0 ||
+                done->result[0] != '\0' || done->watermark[0] != '\0';
+    if (says && record->cooling.length_ms == 0)
+        return "done, and not to be remembered (rule 6)";
+    if ((done->watermark[0] == '\0') != (done->until[0] == '\0'))
+        return "a watermark without a position, or a position without one";
+    if (record->limit > 0)
+        return "an id with a limit";
+    for (size_t i = 0; i < record->grant_count; i++)
+        if (record->grants[i].mode != MODE_EXCLUSIVE)
+            return "a claim that is not exclusive (rule 6)";
+    for (size_t i = 0; i < record->place_count; i++)
+        if (record->places[i].mode != MODE_EXCLUSIVE)
+            return "somebody waits for a claim that is not exclusive (rule 6)";
+    return NULL;
+}
+
+static const char *broken_watermark(const struct record *record)
+{
+    const struct watermark *watermark = &record->watermark;
+    if (record->limit > 0 || record->grant_count > 0 || record->place_count > 0 ||
+        record->cooling.length_ms > 0 || record->delay.length_ms > 0)
+        return "a watermark that is held, awaited or blocked";
+    if (watermark->value[0] == '\0' || !order_fits(watermark->order, watermark->value))
+        return "a watermark whose value is not of its order (rule 7)";
+    return NULL;
+}
+
 const char *record_broken(const struct record *record)
 {
     const char *what = broken_grants(record);
     if (what == NULL)
         what = broken_places(record);
+    if (what == NULL && record->kind == KIND_ONCE)
+        what = broken_once(record);
+    if (what == NULL && record->kind == KIND_WATERMARK)
+        what = broken_watermark(record);
     bool blocked = record->cooling.length_ms > 0 || record->delay.length_ms > 0;
     if (what == NULL && blocked && record_offers(record) > 0)
         what = "an offer in a cooldown or lock-delay (rule 5)";

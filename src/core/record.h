@@ -10,6 +10,8 @@
 #ifndef LEASEHOLD_CORE_RECORD_H
 #define LEASEHOLD_CORE_RECORD_H
 
+#include "core/order.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,6 +27,10 @@ enum {
     PLACES_MAX = 256,
     OFFERS_MAX = 8,
     PRIORITY_MAX = 100,
+    RESULT_MAX = 1024,
+    PAYLOAD_MAX = 64,
+    STATUS_MAX = 255,
+    POSITION_MAX = 1024,
     PASSED_MAX = 1000000,
     RECORD_MAX = 64 * 1024, /* encoded */
     RECORD_RESERVE = 6400,  /* for offers, 64 grants made of places, a break's reason, spans */
@@ -99,22 +105,60 @@ struct span {
     int64_t seen_ms; /* as in struct grant */
 };
 
+/* What a key is used as; a key that says nothing becomes what it is asked for first. */
+enum record_kind { KIND_LOCK, KIND_ONCE, KIND_WATERMARK };
+
+/* What is remembered of an id that was done, beside the cooldown that says for how long. */
+struct done {
+    char request[REQUEST_MAX + 1]; /* by whom: the claim's or mark's identity … */
+    uint64_t token;                /* … and the claim's token; 0 when it was only marked */
+    uint8_t status;                /* 0 is success */
+    char result[RESULT_MAX + 1];   /* for those who come later */
+    /* Both, or neither: also remembered until this watermark stands above that position. */
+    char watermark[KEY_MAX + 1];
+    char until[POSITION_MAX + 1];
+};
+
+/*
+ * Of an id that is to be done once (rule 6). Its claim is an ordinary exclusive grant: it is
+ * renewed, runs out and is taken over like any other. Once it is done, the key cools.
+ */
+struct once {
+    char payload[PAYLOAD_MAX + 1]; /* fingerprint of what it is about; empty when nobody said */
+    struct done done;              /* all 0 unless the key cools */
+};
+
+/* How far a source was read: everything up to here is handled. */
+struct watermark {
+    enum order order;
+    char value[POSITION_MAX + 1]; /* the source's own cursor or clock */
+    struct stamp moved;
+    char by[HOLDER_MAX + 1];
+};
+
 struct record {
     char key[KEY_MAX + 1]; /* the full key, compared on every read */
     uint32_t limit;        /* of a semaphore; 0 is a lock with readers and writers */
     uint64_t next_ticket;
     struct span cooling;         /* after a clean release */
     struct span delay;           /* after a crash */
-    char reason[REASON_MAX + 1]; /* of the last break */
+    char reason[REASON_MAX + 1]; /* of the last break, or of a watermark that was set by hand */
+    enum record_kind kind;
     uint16_t grant_count;
     uint16_t place_count;
     struct grant grants[GRANTS_MAX];
     struct place places[PLACES_MAX]; /* in order of their tickets */
+    struct once once;                /* with that kind only */
+    struct watermark watermark;      /* likewise */
 };
 
 /* An absent record: nobody holds, nobody waits. */
 void record_init(struct record *record, const char *key);
 void record_copy(struct record *to, const struct record *from);
+/* From now on it is of that kind, and says nothing of it yet. */
+void record_become(struct record *record, enum record_kind kind);
+/* Nothing cools any more, and nothing is done. */
+void record_end_cooling(struct record *record);
 /* Replaces the marks by the stamp of the write that carried the record. */
 void record_resolve(struct record *record, const struct stamp *written);
 /* False when the record says nothing any more and should be deleted. */

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rules of rules.h, one function for each verb. Pure; no rule is written a second time. */
-#include "core/rules.h"
+#include "core/rules_inside.h"
 
 #include "base/check.h"
 #include "base/text.h"
 #include "core/mutant.h"
 
 #include <string.h>
-
-enum { NOBODY = 0 }; /* as a session */
 
 bool time_is_known(const struct stamp *since, const struct view *view)
 {
@@ -44,6 +42,11 @@ bool span_blocks(const struct span *span, const struct view *view)
            !has_passed(&span->since, span->length_ms, span->seen_ms, view);
 }
 
+bool record_cools(const struct record *record, const struct view *view)
+{
+    return span_blocks(&record->cooling, view) || record_awaits(record, /* watermark= */ NULL);
+}
+
 static bool offer_lapsed(const struct place *place, const struct view *view)
 {
     if (!place->offered || MUTANT(OFFER_NEVER_LAPSES))
@@ -75,6 +78,14 @@ static void add_span(struct span *span, const struct span *added, const struct v
         span->since = (struct stamp){.revision = THIS_WRITE};
         span->length_ms = left_ms > 0 ? left_ms : 1;
     }
+}
+
+void rules_cool(struct record *record, const char *by, int64_t length_ms, const struct view *view)
+{
+    struct span cooling = {.length_ms = length_ms};
+    text_copy(cooling.by, sizeof cooling.by, by);
+    add_span(&record->cooling, &cooling, view);
+    record->place_count = 0;
 }
 
 /*
@@ -123,13 +134,12 @@ static void remove_lost_places(struct record *record, uint64_t own, const struct
     }
 }
 
-/* Takes out what time has ended. The next write carries it; nobody writes for this alone. */
-static void prune(struct record *record, uint64_t own, const struct view *view, struct verdict *out)
+void rules_prune(struct record *record, uint64_t own, const struct view *view, struct verdict *out)
 {
     remove_ended_grants(record, view, out);
     remove_lost_places(record, own, view, out);
-    if (record->cooling.length_ms > 0 && !span_blocks(&record->cooling, view))
-        memset(&record->cooling, 0, sizeof record->cooling);
+    if (record->cooling.length_ms > 0 && !record_cools(record, view))
+        record_end_cooling(record);
     if (record->delay.length_ms > 0 && !span_blocks(&record->delay, view))
         memset(&record->delay, 0, sizeof record->delay);
     out->write = out->write || out->expired > 0;
@@ -317,7 +327,7 @@ static struct verdict ask(struct record *record, const struct request *request,
     struct verdict out = {.kind = VERDICT_BUSY};
     struct stamp previous = record->grant_count > 0 ? record->grants[0].granted
                                                     : (struct stamp){.revision = THIS_WRITE};
-    prune(record, request->session, view, &out);
+    rules_prune(record, request->session, view, &out);
     struct grant *grant = own_grant(record, request);
     if (grant != NULL)
         return ask_again(record, grant, request, view);
@@ -325,13 +335,16 @@ static struct verdict ask(struct record *record, const struct request *request,
         previous.revision = THIS_WRITE;
     if (record->grant_count == 0 && record->place_count == 0)
         record->limit = request->limit;
-    if (record->limit != request->limit) {
+    out.why = record->limit != request->limit ? "the key is in use with another limit"
+                                              : once_refuses(record, request, request->kind);
+    if (out.why != NULL) {
         out.kind = VERDICT_MISMATCH;
-        out.why = "the key is in use with another limit";
         out.write = false;
         return out;
     }
-    if (record->cooling.length_ms > 0 && !MUTANT(COOLDOWN_FORGOTTEN)) {
+    bool forgets =
+        MUTANT(COOLDOWN_FORGOTTEN) || (MUTANT(DONE_FORGOTTEN) && record->kind == KIND_ONCE);
+    if (record->cooling.length_ms > 0 && !forgets) {
         out.kind = VERDICT_COOLING;
         return out;
     }
@@ -354,7 +367,7 @@ static struct verdict leave(struct record *record, const struct request *request
         out.write = true;
     }
     if (out.write) {
-        prune(record, NOBODY, view, &out);
+        rules_prune(record, NOBODY, view, &out);
         out.offered = queue_hand_on(record, view);
     }
     return out;
@@ -397,19 +410,20 @@ static struct verdict release(struct record *record, const struct request *reque
                               const struct view *view)
 {
     struct grant *grant = standing_grant(record, request, view);
+    bool cools = request->cooldown_ms > 0;
+    if (grant == NULL && cools && once_was_done(record, request->token))
+        return (struct verdict){.kind = VERDICT_DONE};
     if (grant == NULL)
         return (struct verdict){.kind = VERDICT_STALE};
     struct verdict out = {.kind = VERDICT_DONE, .write = true};
-    if (request->cooldown_ms > 0) {
-        struct span cooling = {.length_ms = request->cooldown_ms};
-        text_copy(cooling.by, sizeof cooling.by, grant->holder);
-        add_span(&record->cooling, &cooling, view);
-        record->place_count = 0;
+    if (cools) {
+        rules_cool(record, grant->holder, request->cooldown_ms, view);
+        once_remember(record, grant->request, request->token, request->deed);
     }
     if (MUTANT(DELAY_AFTER_RELEASE))
         start_delay(record, grant, view);
     record_remove_grant(record, grant);
-    prune(record, NOBODY, view, &out);
+    rules_prune(record, NOBODY, view, &out);
     if (MUTANT(OFFER_EVICTED))
         record->place_count = 0;
     out.offered = queue_hand_on(record, view);
@@ -427,7 +441,7 @@ static struct verdict break_grants(struct record *record, const struct request *
                                    const struct view *view)
 {
     struct verdict out = {.kind = VERDICT_DONE, .why = "nobody holds it"};
-    prune(record, NOBODY, view, &out);
+    rules_prune(record, NOBODY, view, &out);
     for (size_t i = record->grant_count; i-- > 0;) {
         if (!is_meant(&record->grants[i].granted, request))
             continue;
@@ -451,9 +465,9 @@ static struct verdict clear(struct record *record, const struct request *request
                             const struct view *view)
 {
     struct verdict out = {.kind = VERDICT_DONE, .why = "it is not cooling"};
-    prune(record, NOBODY, view, &out);
+    rules_prune(record, NOBODY, view, &out);
     if (record->cooling.length_ms > 0 && is_meant(&record->cooling.since, request)) {
-        memset(&record->cooling, 0, sizeof record->cooling);
+        record_end_cooling(record);
         out.why = NULL;
         out.write = true;
     }
@@ -480,6 +494,12 @@ static struct verdict decide_verb(struct record *record, const struct request *r
         return clear(record, request, view);
     case VERB_LOOK:
         return (struct verdict){.kind = VERDICT_DONE};
+    case VERB_MARK:
+        return once_mark(record, request, view);
+    case VERB_ADVANCE:
+        return watermark_advance(record, request, view);
+    case VERB_SET:
+        return watermark_set(record, request, view);
     }
     UNREACHABLE("every verb is listed");
 }
@@ -532,7 +552,7 @@ struct look record_look(const struct record *record, const struct view *view)
                                  .since_ms = place->offer.time_ms,
                                  .ends_in_ms = rest_ms(&place->offer, OFFER_GRACE_MS, view)};
     }
-    if (span_blocks(&record->cooling, view))
+    if (record_cools(record, view))
         return look_at_span(KEY_COOLING, &record->cooling, view);
     if (span_blocks(&record->delay, view))
         return look_at_span(KEY_DELAYED, &record->delay, view);

@@ -12,13 +12,32 @@
 
 #define OFFER_GRACE_MS ((int64_t)1000)
 
-enum verb { VERB_ASK, VERB_LEAVE, VERB_RENEW, VERB_RELEASE, VERB_BREAK, VERB_CLEAR, VERB_LOOK };
+enum verb {
+    VERB_ASK,
+    VERB_LEAVE,
+    VERB_RENEW,
+    VERB_RELEASE, /* with a cooldown an id is done by it, without one it is abandoned */
+    VERB_BREAK,
+    VERB_CLEAR,
+    VERB_LOOK,
+    VERB_MARK,    /* an id is done, in one write */
+    VERB_ADVANCE, /* a watermark moves forward, from what it was expected to be */
+    VERB_SET,     /* an operator puts a watermark somewhere, and says why */
+};
+
+/* What is to be remembered of an id that was done; no words are none. */
+struct deed {
+    uint8_t status;
+    const char *result;
+    const char *watermark, *until;
+};
 
 struct request {
     enum verb verb;
+    enum record_kind kind; /* ask: a lock or an id */
     const char *key;
     const char *holder;
-    const char *request; /* the acquisition's identity: ask, leave */
+    const char *request; /* the acquisition's identity: ask, leave, mark */
     uint64_t session;
     uint64_t token; /* renew, release */
     uint64_t up_to; /* break, clear: nothing written after this revision is meant; 0: no bound */
@@ -27,12 +46,17 @@ struct request {
     int32_t priority;
     int64_t ttl_ms;
     int64_t lock_delay_ms;
-    int64_t cooldown_ms; /* release */
+    int64_t cooldown_ms; /* release; of an id: how long it is remembered, also mark */
     bool bound;
     bool waits;         /* ask: take a place when it is not granted at once */
     bool now;           /* break: free at once instead of telling the holder first */
-    const char *reason; /* break */
+    const char *reason; /* break, set */
     const struct meta *meta;
+    const char *payload;     /* ask and mark of an id: its fingerprint, or NULL */
+    const struct deed *deed; /* release and mark of an id; NULL says nothing */
+    enum order order;        /* advance, set: ORDER_NONE takes the watermark's, or the value's */
+    const char *value;       /* advance, set */
+    const char *expected;    /* advance: what it must be, "" for none */
 };
 
 /* NULL, or what is wrong with it, in words for the one who made it (request.c). */
@@ -91,13 +115,38 @@ struct look {
     int64_t ends_in_ms; /* −1 when the store has no clock */
 };
 
+/* Of an id, held is running and cooling is done; of a watermark, it is always free. */
 struct look record_look(const struct record *record, const struct view *view);
 
 /* True when the grant has run out, its session ended with it, or the store says so. */
 bool grant_ended(const struct grant *grant, const struct view *view);
 bool span_blocks(const struct span *span, const struct view *view);
+/* What waits for a watermark is remembered until the store finds that it has passed. */
+bool record_cools(const struct record *record, const struct view *view);
 /* Can the store's clock say how long ago that was? Records and answers may come without a time. */
 bool time_is_known(const struct stamp *since, const struct view *view);
+
+/*
+ * Where a poll begins and where its watermark may stand afterwards, with the store's clock in the
+ * place of the source's (rule 7). What became known of a moment later than the overlap is missed.
+ */
+struct poll {
+    const char *from; /* into the record; "" when there is none yet */
+    int64_t start_ms;
+};
+
+struct poll watermark_begin(const struct record *record, int64_t now_ms, int64_t overlap_ms);
+
+/*
+ * How long after its write the record may be needed, by the store's clock, at most; a store may
+ * forget it then. 0: always. An id that waits for a watermark is needed until that has passed, too.
+ */
+int64_t record_lives_ms(const struct record *record);
+bool record_awaits(const struct record *record, const struct record *watermark);
+
+/* Keys of ids and watermarks are apart from those of locks by how they begin. */
+#define ONCE_PREFIX      "once:"
+#define WATERMARK_PREFIX "watermark:"
 
 /* The queue's part (queue.c). */
 struct place *queue_next(struct record *record);

@@ -30,6 +30,8 @@ bool condition_holds(const struct store_request *request, const struct standing 
                      struct record *scratch)
 {
     const struct condition *condition = &request->condition;
+    if (MUTANT(SEEN_THEN_MARK) && condition->kind == IF_REVISION && condition->revision == 0)
+        return true;
     if (condition->kind == IF_ABSENT || standing->bytes == NULL)
         return condition->kind == IF_ABSENT && standing->bytes == NULL;
     if (condition->kind == IF_REVISION) {

@@ -16,19 +16,22 @@
 
 /*
  * record {"leasehold":1,"key":W,"limit":N,"next":N,"grants":[G,…],"places":[P,…],"cooling":S,
- *         "delay":S,"reason":W}
+ *         "delay":S,"reason":W,"once":O}  or "watermark":V in its place, or neither
  * G      {"holder":W,"request":W,"session":"hex","mode":M,"bound":true,"broken":true,"n":N,
  *         "granted":T,"renewed":T,"ttl_ms":N,"lock_delay_ms":N,"meta":{W:W,…}}
  * P      {"holder":W,"request":W,"session":"hex","mode":M,"bound":true,"ticket":N,"priority":N,
  *         "passed":N,"offered":T,"ttl_ms":N,"lock_delay_ms":N}
  * S      {"since":T,"length_ms":N,"by":W}
+ * O      {"payload":W,"request":W,"token":"hex","status":N,"result":W,"watermark":W,"until":W}
+ * V      {"order":"number", "time" or "text","value":W,"moved":T,"by":W}
  * T      "this" (this write) or [epoch,revision,time_ms]; the time is null when it is unknown
  * M      "exclusive", "shared" or "slot"
  *
  * In this order and without white space; only " and \ are escaped. What says nothing is left out:
- * 0, false, nothing in a list or text, "next" 1, and "renewed" when it is the same as "granted".
+ * 0, false, nothing in a list or text (but a payload), "next" 1, and "renewed" when it is the same
+ * as "granted". Version 1 has locks only, and locks are written in it; 2 has the rest.
  */
-enum { RECORD_VERSION = 1 };
+enum { RECORD_VERSION_LOCKS = 1, RECORD_VERSION = 2 };
 
 /* The largest number that every JSON reader keeps; the end of tickets and of a store's time. */
 #define RECORD_NUMBER_MAX (((uint64_t)1 << 53) - 1)

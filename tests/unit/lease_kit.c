@@ -93,7 +93,7 @@ static void keep(void *caller, const struct store_answer *answer)
 
 static void look(void)
 {
-    struct store_request read = {.verb = VERB_STORE_READ, .key = "k"};
+    struct store_request read = {.verb = VERB_STORE_READ, .key = options.request.key};
     memory_driver.submit(store, &read, keep, &looked);
 }
 
@@ -115,7 +115,7 @@ static void step(struct event *event)
 static void know(const struct kept *what, struct event *event)
 {
     const char *why = NULL;
-    exchange_event(&what->answer, "k", &record, event, &why);
+    exchange_event(&what->answer, options.request.key, &record, event, &why);
 }
 
 void happens(enum event_kind kind)
@@ -190,7 +190,7 @@ uint64_t token_in_store(const char *who)
     struct event event;
     const char *why = NULL;
     look();
-    exchange_event(&looked.answer, "k", &standing, &event, &why);
+    exchange_event(&looked.answer, options.request.key, &standing, &event, &why);
     assert_true(event.known);
     const struct grant *grant = record_grant_by_request(&standing, who);
     return grant != NULL ? grant_token(grant) : 0;
@@ -199,7 +199,7 @@ uint64_t token_in_store(const char *who)
 struct request neighbours_request(enum verb verb, const char *who)
 {
     return (struct request){.verb = verb,
-                            .key = "k",
+                            .key = options.request.key,
                             .holder = who,
                             .request = who,
                             .session = (unsigned char)who[0],
@@ -214,13 +214,13 @@ struct verdict neighbour_does(struct request request)
     struct event event;
     const char *why = NULL;
     look();
-    exchange_event(&looked.answer, "k", &standing, &event, &why);
+    exchange_event(&looked.answer, options.request.key, &standing, &event, &why);
     struct view view = {.at = event.at, .judge = JUDGE_STORE_TIME};
     view.one_clock = options.store.one_clock;
     struct verdict verdict = decide(&standing, &request, &view);
     if (!verdict.write)
         return verdict;
-    struct store_request write = {.verb = VERB_STORE_DELETE, .key = "k"};
+    struct store_request write = {.verb = VERB_STORE_DELETE, .key = options.request.key};
     write.condition.kind = event.at.revision == 0 ? IF_ABSENT : IF_REVISION;
     write.condition.revision = event.at.revision;
     if (record_needed(&standing)) {

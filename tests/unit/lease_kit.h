@@ -4,7 +4,8 @@
  * behind it, neighbours that change the key meanwhile, and every answer given, lost or delayed by
  * the case itself. Decisions are compared as the lines that the lease traces.
  *
- * The lease is of "a" on the key "k", for 9 s: deadline after 6 s, kill 1.5 s later.
+ * The lease is of "a" on the key "k", if the options say no other, for 9 s: deadline after 6 s,
+ * kill 1.5 s later.
  */
 #ifndef LEASEHOLD_TESTS_LEASE_KIT_H
 #define LEASEHOLD_TESTS_LEASE_KIT_H

@@ -96,6 +96,79 @@ static void numbers_are_checked(void **state)
     REFUSED(VERB_ASK, mode, MODE_SLOT, "semaphore");
 }
 
+static struct request good_once(enum verb verb)
+{
+    struct request request = good(verb);
+    request.kind = KIND_ONCE;
+    request.key = "once:a";
+    return request;
+}
+
+static struct request good_watermark(enum verb verb)
+{
+    struct request request = good(verb);
+    request.key = "watermark:a";
+    request.value = "17";
+    request.expected = "";
+    return request;
+}
+
+#define REFUSED_OF(kind, verb, field, bad, word) \
+    do {                                         \
+        struct request request = kind(verb);     \
+        request.field = (bad);                   \
+        refused(request, word);                  \
+    } while (0)
+
+static void ids_and_watermarks_may_enter(void **state)
+{
+    (void)state;
+    struct request request = good_once(VERB_ASK);
+    assert_null(request_broken(&request));
+    request.payload = "9f";
+    assert_null(request_broken(&request));
+    request.verb = VERB_MARK;
+    request.deed = &(struct deed){.result = "", .watermark = "w", .until = "1"};
+    assert_null(request_broken(&request));
+    request = good_watermark(VERB_ADVANCE);
+    assert_null(request_broken(&request));
+    request.order = ORDER_TEXT;
+    request.verb = VERB_SET;
+    request.expected = NULL;
+    assert_null(request_broken(&request));
+}
+
+static void ids_are_checked(void **state)
+{
+    (void)state;
+    struct deed no_until = {.watermark = "w"}, empty = {.watermark = "", .until = "1"};
+    struct deed no_position = {.watermark = "w", .until = ""};
+    struct deed unclean = {.result = "a\nb"};
+    REFUSED(VERB_ASK, kind, KIND_WATERMARK, "watermark");
+    REFUSED(VERB_ASK, kind, KIND_ONCE, "begin with");
+    REFUSED(VERB_MARK, holder, "", "holder");
+    REFUSED(VERB_MARK, key, "once:", "begin with");
+    REFUSED_OF(good_once, VERB_ASK, mode, MODE_SHARED, "alone");
+    REFUSED_OF(good_once, VERB_MARK, payload, "", "fingerprint");
+    REFUSED_OF(good_once, VERB_MARK, deed, &unclean, "result");
+    REFUSED_OF(good_once, VERB_MARK, deed, &no_until, "both");
+    REFUSED_OF(good_once, VERB_RELEASE, deed, &empty, "position");
+    REFUSED_OF(good_once, VERB_RELEASE, deed, &no_position, "position");
+}
+
+static void watermarks_are_checked(void **state)
+{
+    (void)state;
+    REFUSED_OF(good_watermark, VERB_ADVANCE, key, "a", "begin with");
+    REFUSED_OF(good_watermark, VERB_SET, key, "watermark:", "begin with");
+    REFUSED_OF(good_watermark, VERB_SET, holder, NULL, "holder");
+    REFUSED_OF(good_watermark, VERB_SET, value, "", "value");
+    REFUSED_OF(good_watermark, VERB_SET, value, "2026-01-31T23:59:59+01:00", "UTC");
+    REFUSED_OF(good_watermark, VERB_SET, order, ORDER_TIME, "order");
+    REFUSED_OF(good_watermark, VERB_SET, reason, NULL, "reason");
+    REFUSED_OF(good_watermark, VERB_ADVANCE, expected, NULL, "expected");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -103,6 +176,9 @@ int main(void)
         cmocka_unit_test(the_edges_may_enter),
         cmocka_unit_test(words_are_checked),
         cmocka_unit_test(numbers_are_checked),
+        cmocka_unit_test(ids_and_watermarks_may_enter),
+        cmocka_unit_test(ids_are_checked),
+        cmocka_unit_test(watermarks_are_checked),
     };
     return cmocka_run_group_tests_name("request", tests, NULL, NULL);
 }

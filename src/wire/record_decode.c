@@ -1,216 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The record's one written form; see record_codec.h. The encoder goes through the fields in their
- * order, the decoder expects exactly that order, so the two halves below mirror each other: who
- * changes one changes the other. Bytes are the outside world and get errors; records are ours and
- * get asserts.
+ * Bytes to records; see record_codec.h. Expects exactly the order in which record_encode.c writes:
+ * who changes one changes the other. Bytes are the outside world and get errors.
  */
-#include "wire/record_codec.h"
+#include "wire/record_codec_inside.h"
 
 #include "base/check.h"
 #include "wire/cursor.h"
 
 #include <string.h>
-
-enum { N_MAX = 1023 /* the token's lowest ten bits */ };
-
-static const char *const mode_words[] = {
-    [MODE_EXCLUSIVE] = "\"exclusive\"",
-    [MODE_SHARED] = "\"shared\"",
-    [MODE_SLOT] = "\"slot\"",
-};
-
-/* Encoding: record to bytes. */
-
-static void add_words(struct text *text, const char *words)
-{
-    ASSERT(text_is_clean(words, strlen(words)));
-    const char *run = words;
-    text_add_bytes(text, "\"", 1);
-    for (; *words != '\0'; words++) {
-        if (*words != '"' && *words != '\\')
-            continue;
-        text_add_bytes(text, run, (size_t)(words - run));
-        text_add_bytes(text, "\\", 1);
-        run = words;
-    }
-    text_add_bytes(text, run, (size_t)(words - run));
-    text_add_bytes(text, "\"", 1);
-}
-
-/* A field that is left out when it says nothing. */
-static void add_count(struct text *text, const char *name, uint64_t count)
-{
-    if (count == 0)
-        return;
-    text_add(text, name);
-    text_add_u64(text, count);
-}
-
-static void add_stamp(struct text *text, const char *name, const struct stamp *stamp)
-{
-    text_add(text, name);
-    if (stamp->revision == THIS_WRITE) {
-        text_add(text, "\"this\"");
-        return;
-    }
-    bool timed = stamp->time_ms != TIME_UNKNOWN;
-    ASSERT(stamp->epoch <= EPOCH_MAX && stamp->revision <= REVISION_MAX);
-    ASSERT(!timed || (stamp->time_ms >= 0 && (uint64_t)stamp->time_ms <= RECORD_NUMBER_MAX));
-    text_add_bytes(text, "[", 1);
-    text_add_u64(text, stamp->epoch);
-    text_add_bytes(text, ",", 1);
-    text_add_u64(text, stamp->revision);
-    text_add_bytes(text, ",", 1);
-    if (timed)
-        text_add_u64(text, (uint64_t)stamp->time_ms);
-    else
-        text_add(text, "null");
-    text_add_bytes(text, "]", 1);
-}
-
-/* What a mark carries beside its revision means nothing. */
-static bool same_stamp(const struct stamp *a, const struct stamp *b)
-{
-    if (a->revision != b->revision)
-        return false;
-    return a->revision == THIS_WRITE || (a->epoch == b->epoch && a->time_ms == b->time_ms);
-}
-
-/* How a grant and a place begin. */
-static void add_who(struct text *text, const char *holder, const char *request, uint64_t session,
-                    enum mode mode, bool bound)
-{
-    ASSERT(holder[0] != '\0' && request[0] != '\0');
-    text_add(text, "{\"holder\":");
-    add_words(text, holder);
-    text_add(text, ",\"request\":");
-    add_words(text, request);
-    text_add(text, ",\"session\":\"");
-    text_add_hex(text, session);
-    text_add(text, "\",\"mode\":");
-    text_add(text, mode_words[mode]);
-    if (bound)
-        text_add(text, ",\"bound\":true");
-}
-
-static void add_terms(struct text *text, int64_t ttl_ms, int64_t lock_delay_ms)
-{
-    ASSERT(ttl_ms >= 1 && ttl_ms <= TTL_MAX_MS);
-    ASSERT(lock_delay_ms >= 0 && lock_delay_ms <= TTL_MAX_MS);
-    add_count(text, ",\"ttl_ms\":", (uint64_t)ttl_ms);
-    add_count(text, ",\"lock_delay_ms\":", (uint64_t)lock_delay_ms);
-}
-
-static void add_meta(struct text *text, const struct meta *meta)
-{
-    const char *opening = ",\"meta\":{";
-    for (size_t at = 0; at < meta->used;) {
-        const char *name = meta->text + at;
-        const char *value = name + strlen(name) + 1;
-        text_add(text, opening);
-        add_words(text, name);
-        text_add_bytes(text, ":", 1);
-        add_words(text, value);
-        at = (size_t)(value - meta->text) + strlen(value) + 1;
-        opening = ",";
-    }
-    if (meta->used > 0)
-        text_add_bytes(text, "}", 1);
-}
-
-static void add_grant(struct text *text, const struct grant *grant)
-{
-    ASSERT(grant->n <= N_MAX);
-    add_who(text, grant->holder, grant->request, grant->session, grant->mode, grant->bound);
-    if (grant->broken)
-        text_add(text, ",\"broken\":true");
-    add_count(text, ",\"n\":", grant->n);
-    add_stamp(text, ",\"granted\":", &grant->granted);
-    if (!same_stamp(&grant->granted, &grant->renewed))
-        add_stamp(text, ",\"renewed\":", &grant->renewed);
-    add_terms(text, grant->ttl_ms, grant->lock_delay_ms);
-    add_meta(text, &grant->meta);
-    text_add_bytes(text, "}", 1);
-}
-
-static void add_place(struct text *text, const struct place *place)
-{
-    ASSERT(place->ticket >= 1);
-    ASSERT(place->priority >= -PRIORITY_MAX && place->priority <= PRIORITY_MAX);
-    ASSERT(place->passed <= PASSED_MAX);
-    add_who(text, place->holder, place->request, place->session, place->mode, place->bound);
-    add_count(text, ",\"ticket\":", place->ticket);
-    if (place->priority != 0) {
-        text_add(text, ",\"priority\":");
-        text_add_i64(text, place->priority);
-    }
-    add_count(text, ",\"passed\":", place->passed);
-    if (place->offered)
-        add_stamp(text, ",\"offered\":", &place->offer);
-    add_terms(text, place->ttl_ms, place->lock_delay_ms);
-    text_add_bytes(text, "}", 1);
-}
-
-static void add_span(struct text *text, const char *name, const struct span *span)
-{
-    ASSERT(span->length_ms >= 0 && span->length_ms <= SPAN_MAX_MS);
-    if (span->length_ms == 0)
-        return;
-    text_add(text, name);
-    add_stamp(text, "{\"since\":", &span->since);
-    add_count(text, ",\"length_ms\":", (uint64_t)span->length_ms);
-    if (span->by[0] != '\0') {
-        text_add(text, ",\"by\":");
-        add_words(text, span->by);
-    }
-    text_add_bytes(text, "}", 1);
-}
-
-static void add_record(struct text *text, const struct record *record)
-{
-    ASSERT(record->key[0] != '\0' && record->next_ticket >= 1);
-    ASSERT(record->grant_count <= GRANTS_MAX && record->place_count <= PLACES_MAX);
-    add_count(text, "{\"leasehold\":", RECORD_VERSION);
-    text_add(text, ",\"key\":");
-    add_words(text, record->key);
-    add_count(text, ",\"limit\":", record->limit);
-    if (record->next_ticket != 1)
-        add_count(text, ",\"next\":", record->next_ticket);
-    for (size_t i = 0; i < record->grant_count; i++) {
-        text_add(text, i == 0 ? ",\"grants\":[" : ",");
-        add_grant(text, &record->grants[i]);
-    }
-    text_add(text, record->grant_count > 0 ? "]" : "");
-    for (size_t i = 0; i < record->place_count; i++) {
-        text_add(text, i == 0 ? ",\"places\":[" : ",");
-        add_place(text, &record->places[i]);
-    }
-    text_add(text, record->place_count > 0 ? "]" : "");
-    add_span(text, ",\"cooling\":", &record->cooling);
-    add_span(text, ",\"delay\":", &record->delay);
-    if (record->reason[0] != '\0') {
-        text_add(text, ",\"reason\":");
-        add_words(text, record->reason);
-    }
-    text_add_bytes(text, "}", 1);
-}
-
-size_t record_encode(const struct record *record, char *bytes, size_t size)
-{
-    /* Tickets are the one number that a hostile record can bring to its end: no assert. */
-    if (size == 0 || record->next_ticket > RECORD_NUMBER_MAX)
-        return 0;
-    struct text text;
-    text_init(&text, bytes, size <= RECORD_MAX ? size : RECORD_MAX + 1);
-    add_record(&text, record);
-    if (text.cut)
-        return 0;
-    ASSERT(text.length <= record_weight(record));
-    return text.length;
-}
-
-/* Decoding: bytes to record. */
 
 /* The mirror of add_count: absent is 0, and a written 0 is not canonical. */
 static bool read_count(struct cursor *cursor, const char *name, uint64_t most, const char *what,
@@ -264,14 +62,14 @@ static bool read_renewed(struct cursor *cursor, struct grant *grant)
     size_t start = cursor->at;
     if (!read_stamp(cursor, &grant->renewed))
         return false;
-    return !same_stamp(&grant->granted, &grant->renewed) ||
+    return !codec_same_stamp(&grant->granted, &grant->renewed) ||
            cursor_refuse_at(cursor, start, "a renewal other than the grant");
 }
 
 static bool read_mode(struct cursor *cursor, enum mode *out)
 {
     for (enum mode mode = MODE_EXCLUSIVE; mode <= MODE_SLOT; mode++) {
-        if (!cursor_take(cursor, mode_words[mode]))
+        if (!cursor_take(cursor, codec_mode_words[mode]))
             continue;
         *out = mode;
         return true;
@@ -416,7 +214,75 @@ static bool read_span(struct cursor *cursor, const char *name, struct span *span
     return cursor_expect(cursor, "}");
 }
 
-static bool read_record(struct cursor *cursor, struct record *record)
+/* The mirror of add_some: absent is empty, and written it has a byte at least. */
+static bool read_some(struct cursor *cursor, const char *name, size_t most, const char *what,
+                      char *out)
+{
+    return !cursor_take(cursor, name) || cursor_words(cursor, /* least= */ 1, most, what, out);
+}
+
+static bool read_token(struct cursor *cursor, uint64_t *out)
+{
+    size_t start = cursor->at;
+    if (!cursor_take(cursor, ",\"token\":"))
+        return true;
+    if (!cursor_hex(cursor, "a token: 1 to 16 hex digits in quotes", out))
+        return false;
+    return *out != 0 || cursor_refuse_at(cursor, start, "a token above 0, or none");
+}
+
+static bool read_once(struct cursor *cursor, struct record *record)
+{
+    uint64_t status;
+    record_become(record, KIND_ONCE);
+    struct done *done = &record->once.done;
+    if (!cursor_words(cursor, /* least= */ 0, PAYLOAD_MAX, "a fingerprint", record->once.payload) ||
+        !read_some(cursor, ",\"request\":", REQUEST_MAX, "a request's id", done->request) ||
+        !read_token(cursor, &done->token) ||
+        !read_count(cursor, ",\"status\":", STATUS_MAX, "a status of 1 to 255", &status))
+        return false;
+    done->status = (uint8_t)status;
+    return read_some(cursor, ",\"result\":", RESULT_MAX, "a result", done->result) &&
+           read_some(cursor, ",\"watermark\":", KEY_MAX, "a key", done->watermark) &&
+           read_some(cursor, ",\"until\":", POSITION_MAX, "a position", done->until) &&
+           cursor_expect(cursor, "}");
+}
+
+static bool read_order(struct cursor *cursor, enum order *out)
+{
+    for (enum order order = ORDER_NUMBER; order <= ORDER_TEXT; order++) {
+        if (!cursor_take(cursor, codec_order_words[order]))
+            continue;
+        *out = order;
+        return true;
+    }
+    return cursor_refuse(cursor, "\"number\", \"time\" or \"text\"");
+}
+
+static bool read_watermark(struct cursor *cursor, struct record *record)
+{
+    struct watermark *watermark = &record->watermark;
+    record_become(record, KIND_WATERMARK);
+    return read_order(cursor, &watermark->order) && cursor_expect(cursor, ",\"value\":") &&
+           cursor_words(cursor, /* least= */ 1, POSITION_MAX, "a position", watermark->value) &&
+           cursor_expect(cursor, ",\"moved\":") && read_stamp(cursor, &watermark->moved) &&
+           read_some(cursor, ",\"by\":", HOLDER_MAX, "a holder's name", watermark->by) &&
+           cursor_expect(cursor, "}");
+}
+
+/* What the key is used as, and whether the version is the lowest that can say so. */
+static bool read_kind(struct cursor *cursor, uint64_t version, struct record *record)
+{
+    if (version == RECORD_VERSION_LOCKS)
+        return true;
+    if (cursor_take(cursor, ",\"once\":{\"payload\":"))
+        return read_once(cursor, record);
+    if (cursor_take(cursor, ",\"watermark\":{\"order\":"))
+        return read_watermark(cursor, record);
+    return cursor_refuse(cursor, "an id or a watermark, in this version");
+}
+
+static bool read_record(struct cursor *cursor, uint64_t version, struct record *record)
 {
     char key[KEY_MAX + 1];
     uint64_t limit, next_ticket = 1;
@@ -435,10 +301,8 @@ static bool read_record(struct cursor *cursor, struct record *record)
     if (!read_span(cursor, ",\"cooling\":", &record->cooling) ||
         !read_span(cursor, ",\"delay\":", &record->delay))
         return false;
-    if (cursor_take(cursor, ",\"reason\":") &&
-        !cursor_words(cursor, /* least= */ 1, REASON_MAX, "a reason", record->reason))
-        return false;
-    if (!cursor_expect(cursor, "}"))
+    if (!read_some(cursor, ",\"reason\":", REASON_MAX, "a reason", record->reason) ||
+        !read_kind(cursor, version, record) || !cursor_expect(cursor, "}"))
         return false;
     if (cursor->at < cursor->length)
         return cursor_refuse(cursor, "nothing after the record");
@@ -461,7 +325,7 @@ static enum decode_result read_all(struct cursor *cursor, uint64_t *version, str
         cursor_refuse_at(cursor, RECORD_MAX, "nothing after the record's limit");
         return DECODE_TOO_LONG;
     }
-    return read_record(cursor, record) ? DECODE_OK : DECODE_BROKEN;
+    return read_record(cursor, *version, record) ? DECODE_OK : DECODE_BROKEN;
 }
 
 enum decode_result record_decode(const char *bytes, size_t length, struct record *out,

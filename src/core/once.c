@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is done once (rule 6). Claims are grants and their rules are those of rules.c; here is what
+ * an id has beside them: the fingerprint of its payload, what is remembered of it when it is done,
+ * and the claim that is done in the same write. Pure.
+ */
+#include "core/rules_inside.h"
+
+#include "base/text.h"
+
+#include <string.h>
+
+static void copy_words(char *to, size_t size, const char *words)
+{
+    text_copy(to, size, words != NULL ? words : "");
+}
+
+const char *once_refuses(struct record *record, const struct request *request,
+                         enum record_kind kind)
+{
+    struct once *once = &record->once;
+    if (!record_needed(record)) {
+        record_become(record, kind);
+        if (kind == KIND_ONCE)
+            copy_words(once->payload, sizeof once->payload, request->payload);
+    }
+    if (record->kind != kind)
+        return "the key is in use as something else";
+    if (kind == KIND_ONCE && request->payload != NULL && once->payload[0] != '\0' &&
+        strcmp(once->payload, request->payload) != 0)
+        return "the id is in use with another payload";
+    return NULL;
+}
+
+void once_remember(struct record *record, const char *by_request, uint64_t token,
+                   const struct deed *deed)
+{
+    struct done *done = &record->once.done;
+    if (record->kind != KIND_ONCE)
+        return;
+    memset(done, 0, sizeof *done);
+    text_copy(done->request, sizeof done->request, by_request);
+    done->token = token;
+    if (deed == NULL)
+        return;
+    done->status = deed->status;
+    copy_words(done->result, sizeof done->result, deed->result);
+    copy_words(done->watermark, sizeof done->watermark, deed->watermark);
+    copy_words(done->until, sizeof done->until, deed->until);
+}
+
+bool once_was_done(const struct record *record, uint64_t token)
+{
+    return record->kind == KIND_ONCE && record->once.done.token == token;
+}
+
+struct verdict once_mark(struct record *record, const struct request *request,
+                         const struct view *view)
+{
+    struct verdict out = {.kind = VERDICT_DONE};
+    rules_prune(record, NOBODY, view, &out);
+    out.write = false;
+    out.why = once_refuses(record, request, KIND_ONCE);
+    if (out.why != NULL) {
+        out.kind = VERDICT_MISMATCH;
+    } else if (record->cooling.length_ms > 0) { /* a repeated mark finds itself (rule 9) */
+        bool own = strcmp(record->once.done.request, request->request) == 0;
+        out.kind = own ? VERDICT_DONE : VERDICT_COOLING;
+    } else if (record->grant_count > 0 || record->delay.length_ms > 0) {
+        out.kind = VERDICT_BUSY;
+    } else {
+        rules_cool(record, request->holder, request->cooldown_ms, view);
+        once_remember(record, request->request, /* token= */ 0, request->deed);
+        out.write = true;
+    }
+    return out;
+}
+
+static int64_t longer_of(int64_t a_ms, int64_t b_ms)
+{
+    return a_ms > b_ms ? a_ms : b_ms;
+}
+
+/* Locks that are held or waited for are left to those who ask: they also look who is alive. */
+int64_t record_lives_ms(const struct record *record)
+{
+    int64_t lives_ms = longer_of(record->cooling.length_ms, record->delay.length_ms);
+    bool held = record->kind != KIND_ONCE && record->grant_count > 0;
+    if (held || record->place_count > 0 || record->kind == KIND_WATERMARK)
+        return 0;
+    for (size_t i = 0; i < record->grant_count; i++) {
+        const struct grant *grant = &record->grants[i];
+        lives_ms = longer_of(lives_ms, grant->ttl_ms + grant->lock_delay_ms);
+    }
+    return lives_ms;
+}
+
+bool record_awaits(const struct record *record, const struct record *watermark)
+{
+    const struct done *done = &record->once.done;
+    if (record->kind != KIND_ONCE || done->watermark[0] == '\0')
+        return false;
+    if (watermark == NULL || watermark->kind != KIND_WATERMARK)
+        return true;
+    enum order order = watermark->watermark.order;
+    return !order_fits(order, done->until) ||
+           order_compare(order, watermark->watermark.value, done->until) <= 0;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See order.h. */
+#include "core/order.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { SECONDS_LENGTH = 19 /* of a moment without fraction and Z */ };
+
+static size_t digits_at(const char *words)
+{
+    return strspn(words, "0123456789");
+}
+
+/* Behind a point and its digits, if there is one; NULL when digits are missing. */
+static const char *behind_fraction(const char *words)
+{
+    if (*words != '.')
+        return words;
+    size_t digits = digits_at(words + 1);
+    return digits > 0 ? words + 1 + digits : NULL;
+}
+
+static bool is_number(const char *value)
+{
+    size_t digits = digits_at(value);
+    const char *end = digits > 0 ? behind_fraction(value + digits) : NULL;
+    return end != NULL && *end == '\0';
+}
+
+/* Do the words begin as the pattern says? A 0 stands for any digit. */
+static bool begins_like(const char *words, const char *pattern)
+{
+    for (; *pattern != '\0'; words++, pattern++) {
+        bool digit = *words >= '0' && *words <= '9';
+        if (*pattern == '0' ? !digit : *words != *pattern)
+            return false;
+    }
+    return true;
+}
+
+static bool is_moment(const char *value)
+{
+    if (!begins_like(value, "0000-00-00T00:00:00"))
+        return false;
+    const char *end = behind_fraction(value + SECONDS_LENGTH);
+    return end != NULL && strcmp(end, "Z") == 0;
+}
+
+enum order order_of(const char *value)
+{
+    if (is_number(value))
+        return ORDER_NUMBER;
+    if (is_moment(value))
+        return ORDER_TIME;
+    return begins_like(value, "0000-00-00T") ? ORDER_NONE : ORDER_TEXT;
+}
+
+bool order_fits(enum order order, const char *value)
+{
+    if (order == ORDER_NUMBER)
+        return is_number(value);
+    return order == ORDER_TEXT || (order == ORDER_TIME && is_moment(value));
+}
+
+/* Digits after a point; where one has no more, it has zeros. */
+static int compare_fractions(const char *a, const char *b)
+{
+    size_t a_digits = *a == '.' ? digits_at(++a) : 0;
+    size_t b_digits = *b == '.' ? digits_at(++b) : 0;
+    for (size_t i = 0; i < a_digits || i < b_digits; i++) {
+        int difference = (i < a_digits ? a[i] : '0') - (i < b_digits ? b[i] : '0');
+        if (difference != 0)
+            return difference;
+    }
+    return 0;
+}
+
+static int compare_numbers(const char *a, const char *b)
+{
+    a += strspn(a, "0");
+    b += strspn(b, "0");
+    size_t a_digits = digits_at(a), b_digits = digits_at(b);
+    if (a_digits != b_digits)
+        return a_digits < b_digits ? -1 : 1;
+    int difference = memcmp(a, b, a_digits);
+    return difference != 0 ? difference : compare_fractions(a + a_digits, b + b_digits);
+}
+
+int order_compare(enum order order, const char *a, const char *b)
+{
+    if (order == ORDER_NUMBER)
+        return compare_numbers(a, b);
+    if (order == ORDER_TEXT)
+        return strcmp(a, b);
+    int difference = memcmp(a, b, SECONDS_LENGTH);
+    return difference != 0 ? difference : compare_fractions(a + SECONDS_LENGTH, b + SECONDS_LENGTH);
+}

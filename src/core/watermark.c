@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How far a source was read (rule 7): a position of its own, moved only forward and only from what
+ * the mover knows it to be. An operator may put it anywhere, and says why. Pure.
+ */
+#include "core/rules_inside.h"
+
+#include "base/text.h"
+#include "core/mutant.h"
+
+#include <string.h>
+
+static void put(struct record *record, const struct request *request, enum order order,
+                const struct view *view)
+{
+    struct watermark *watermark = &record->watermark;
+    record_become(record, KIND_WATERMARK);
+    watermark->order = order;
+    text_copy(watermark->value, sizeof watermark->value, request->value);
+    if (MUTANT(WATERMARK_TO_NOW)) {
+        struct text text;
+        text_init(&text, watermark->value, sizeof watermark->value);
+        text_add_i64(&text, view->at.time_ms);
+    }
+    text_copy(watermark->by, sizeof watermark->by, request->holder);
+    watermark->moved = (struct stamp){.revision = THIS_WRITE};
+}
+
+static struct verdict refuse(enum verdict_kind kind, const char *why)
+{
+    return (struct verdict){.kind = kind, .why = why};
+}
+
+static bool is_used_otherwise(struct record *record, const struct view *view)
+{
+    struct verdict ignored = {.kind = VERDICT_DONE};
+    rules_prune(record, NOBODY, view, &ignored);
+    return record_needed(record) && record->kind != KIND_WATERMARK;
+}
+
+static enum order order_wanted(const struct request *request)
+{
+    return request->order != ORDER_NONE ? request->order : order_of(request->value);
+}
+
+struct verdict watermark_advance(struct record *record, const struct request *request,
+                                 const struct view *view)
+{
+    if (is_used_otherwise(record, view))
+        return refuse(VERDICT_MISMATCH, "the key is in use as something else");
+    bool stands = record->kind == KIND_WATERMARK;
+    const struct watermark *watermark = &record->watermark;
+    /* Whoever moved it there has said the same: that everything before it is handled. */
+    if (stands && strcmp(watermark->value, request->value) == 0)
+        return (struct verdict){.kind = VERDICT_DONE, .why = "it stands there already"};
+    bool expected = strcmp(stands ? watermark->value : "", request->expected) == 0;
+    if (!expected && !MUTANT(WATERMARK_BY_ANYBODY))
+        return refuse(VERDICT_STALE, "the watermark is not what was expected");
+    enum order order = stands ? watermark->order : order_wanted(request);
+    bool same_order = request->order == ORDER_NONE || request->order == order;
+    if (!same_order || !order_fits(order, request->value))
+        return refuse(VERDICT_MISMATCH, "the value is not of the watermark's order");
+    if (stands && order_compare(order, request->value, watermark->value) < 0 &&
+        !MUTANT(WATERMARK_BY_ANYBODY))
+        return refuse(VERDICT_STALE, "a watermark only moves forward");
+    put(record, request, order, view);
+    record->reason[0] = '\0';
+    return (struct verdict){.kind = VERDICT_DONE, .write = true};
+}
+
+struct verdict watermark_set(struct record *record, const struct request *request,
+                             const struct view *view)
+{
+    if (is_used_otherwise(record, view))
+        return refuse(VERDICT_MISMATCH, "the key is in use as something else");
+    /* A set that is repeated, its first answer lost, must not undo what came after it. */
+    bool moved = record->kind == KIND_WATERMARK && request->up_to != 0 &&
+                 record->watermark.moved.revision > request->up_to;
+    if (moved)
+        return (struct verdict){.kind = VERDICT_DONE, .why = "it was moved meanwhile"};
+    put(record, request, order_wanted(request), view);
+    text_copy(record->reason, sizeof record->reason, request->reason);
+    return (struct verdict){.kind = VERDICT_DONE, .write = true};
+}
+
+struct poll watermark_begin(const struct record *record, int64_t now_ms, int64_t overlap_ms)
+{
+    bool stands = record->kind == KIND_WATERMARK;
+    return (struct poll){.from = stands ? record->watermark.value : "",
+                         .start_ms = now_ms - (MUTANT(OVERLAP_IGNORED) ? 0 : overlap_ms)};
+}

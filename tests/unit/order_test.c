@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How positions of a source compare: as numbers, as moments, or byte by byte. */
+#include "core/order.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static void a_value_tells_its_order(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *value;
+        enum order order;
+    } cases[] = {
+        {"0", ORDER_NUMBER},
+        {"18446744073709551616.25", ORDER_NUMBER},
+        {"2026", ORDER_NUMBER},
+        {"1.", ORDER_TEXT},
+        {".5", ORDER_TEXT},
+        {"1.5.2", ORDER_TEXT},
+        {"-3", ORDER_TEXT},
+        {"", ORDER_TEXT},
+        {"cursor:AAE=", ORDER_TEXT},
+        {"2026-01-31", ORDER_TEXT},
+        {"2026-01-31T23:59:59Z", ORDER_TIME},
+        {"2026-01-31T23:59:59.123456789Z", ORDER_TIME},
+        {"2026-01-31T23:59:59.Z", ORDER_NONE},
+        {"2026-01-31T23:59:59+01:00", ORDER_NONE},
+        {"2026-01-31T23:59Z", ORDER_NONE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_int_equal(order_of(cases[i].value), cases[i].order);
+}
+
+static void a_value_fits_or_not(void **state)
+{
+    (void)state;
+    assert_true(order_fits(ORDER_TEXT, "12") && order_fits(ORDER_TEXT, "2026-01-31T23:59Z"));
+    assert_true(order_fits(ORDER_NUMBER, "12"));
+    assert_false(order_fits(ORDER_NUMBER, "12ab"));
+    assert_true(order_fits(ORDER_TIME, "2026-01-31T23:59:59Z"));
+    assert_false(order_fits(ORDER_TIME, "12"));
+    assert_false(order_fits(ORDER_NONE, "12"));
+}
+
+/* The first is below the second. */
+static void ordered(enum order order, const char *low, const char *high)
+{
+    assert_true(order_compare(order, low, high) < 0);
+    assert_true(order_compare(order, high, low) > 0);
+}
+
+static void numbers_compare_as_numbers(void **state)
+{
+    (void)state;
+    ordered(ORDER_NUMBER, "9", "10");
+    ordered(ORDER_NUMBER, "0099", "100");
+    ordered(ORDER_NUMBER, "18446744073709551615", "18446744073709551616");
+    ordered(ORDER_NUMBER, "1.25", "1.3");
+    ordered(ORDER_NUMBER, "1", "1.001");
+    assert_int_equal(order_compare(ORDER_NUMBER, "007.50", "7.5"), 0);
+    assert_int_equal(order_compare(ORDER_NUMBER, "0", "000"), 0);
+}
+
+static void moments_compare_as_moments(void **state)
+{
+    (void)state;
+    ordered(ORDER_TIME, "2026-01-31T23:59:59Z", "2026-01-31T23:59:59.5Z");
+    ordered(ORDER_TIME, "2026-01-31T23:59:59.09Z", "2026-01-31T23:59:59.1Z");
+    ordered(ORDER_TIME, "2025-12-31T23:59:59.9Z", "2026-01-01T00:00:00Z");
+    assert_int_equal(order_compare(ORDER_TIME, "2026-01-31T23:59:59.10Z", "2026-01-31T23:59:59.1Z"),
+                     0);
+}
+
+static void text_compares_byte_by_byte(void **state)
+{
+    (void)state;
+    ordered(ORDER_TEXT, "10", "9");
+    ordered(ORDER_TEXT, "a", "ab");
+    assert_int_equal(order_compare(ORDER_TEXT, "a", "a"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_value_tells_its_order),    cmocka_unit_test(a_value_fits_or_not),
+        cmocka_unit_test(numbers_compare_as_numbers), cmocka_unit_test(moments_compare_as_moments),
+        cmocka_unit_test(text_compares_byte_by_byte),
+    };
+    return cmocka_run_group_tests_name("order", tests, NULL, NULL);
+}

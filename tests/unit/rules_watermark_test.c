@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Watermarks (rule 7): moved only forward, only from what was expected, in their own order; set by
+ * an operator with a reason; and where a poll by the store's clock begins.
+ */
+#include "rules_kit.h"
+
+#include <string.h>
+
+static struct request advancing(const char *expected, const char *value)
+{
+    struct request request = doing(VERB_ADVANCE, "p");
+    request.expected = expected;
+    request.value = value;
+    return request;
+}
+
+static struct verdict advance(const char *expected, const char *value)
+{
+    return act(advancing(expected, value));
+}
+
+static struct request setting(const char *value, const char *reason)
+{
+    struct request request = doing(VERB_SET, "o");
+    request.value = value;
+    request.reason = reason;
+    return request;
+}
+
+static void it_begins_with_its_first_value(void **state)
+{
+    (void)state;
+    assert_kind(advance("7", "8"), VERDICT_STALE, /* write= */ false);
+    assert_kind(advance("", "8"), VERDICT_DONE, /* write= */ true);
+    assert_int_equal(record.kind, KIND_WATERMARK);
+    assert_string_equal(record.watermark.value, "8");
+    assert_string_equal(record.watermark.by, "p");
+    assert_int_equal(record.watermark.order, ORDER_NUMBER);
+    assert_int_equal(record.watermark.moved.time_ms, view.at.time_ms);
+    assert_true(record_needed(&record));
+}
+
+static void it_moves_from_what_was_expected_and_forward(void **state)
+{
+    (void)state;
+    (void)advance("", "8");
+    assert_kind(advance("7", "9"), VERDICT_STALE, /* write= */ false);
+    assert_kind(advance("8", "7"), VERDICT_STALE, /* write= */ false);
+    assert_kind(advance("8", "10"), VERDICT_DONE, /* write= */ true);
+    assert_string_equal(record.watermark.value, "10");
+}
+
+static void a_repeated_move_is_the_same_move(void **state)
+{
+    (void)state;
+    (void)advance("", "8");
+    assert_kind(advance("", "8"), VERDICT_DONE, /* write= */ false);
+    assert_kind(advance("8", "8.0"), VERDICT_DONE, /* write= */ true);
+}
+
+static void its_order_stays(void **state)
+{
+    (void)state;
+    struct request request = advancing("8", "9");
+    (void)advance("", "8");
+    assert_kind(advance("8", "abc"), VERDICT_MISMATCH, /* write= */ false);
+    request.order = ORDER_TEXT;
+    assert_kind(act(request), VERDICT_MISMATCH, /* write= */ false);
+    request.order = ORDER_NUMBER;
+    assert_kind(act(request), VERDICT_DONE, /* write= */ true);
+}
+
+static void its_order_can_be_said(void **state)
+{
+    (void)state;
+    struct request request = advancing("", "9");
+    request.order = ORDER_TEXT;
+    (void)act(request);
+    assert_int_equal(record.watermark.order, ORDER_TEXT);
+    assert_kind(advance("9", "10"), VERDICT_STALE, /* write= */ false);
+    assert_kind(advance("9", "90"), VERDICT_DONE, /* write= */ true);
+}
+
+static void an_operator_sets_it_anywhere_and_says_why(void **state)
+{
+    (void)state;
+    (void)advance("", "8");
+    assert_kind(act(setting("2026-01-01T00:00:00Z", "new source")), VERDICT_DONE,
+                /* write= */ true);
+    assert_string_equal(record.reason, "new source");
+    assert_string_equal(record.watermark.by, "o");
+    assert_int_equal(record.watermark.order, ORDER_TIME);
+    assert_kind(advance("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"), VERDICT_DONE,
+                /* write= */ true);
+    assert_string_equal(record.reason, "");
+}
+
+static void a_repeated_set_does_not_undo_what_came_after(void **state)
+{
+    (void)state;
+    struct request request = setting("5", "again");
+    (void)advance("", "8");
+    request.up_to = view.at.revision;
+    assert_kind(act(request), VERDICT_DONE, /* write= */ true);
+    (void)advance("5", "6");
+    assert_kind(act(request), VERDICT_DONE, /* write= */ false);
+    assert_string_equal(record.watermark.value, "6");
+}
+
+static void other_keys_are_no_watermarks(void **state)
+{
+    (void)state;
+    (void)ask("a");
+    assert_kind(advance("", "8"), VERDICT_MISMATCH, /* write= */ false);
+    assert_kind(act(setting("8", "")), VERDICT_MISMATCH, /* write= */ false);
+    pass(TTL_MS);
+    assert_kind(act(setting("8", "")), VERDICT_DONE, /* write= */ true);
+    assert_kind(ask("a"), VERDICT_MISMATCH, /* write= */ false);
+    assert_kind(act(doing(VERB_CLEAR, "o")), VERDICT_DONE, /* write= */ false);
+    assert_string_equal(record.watermark.value, "8");
+}
+
+static void a_poll_begins_at_the_stored_value(void **state)
+{
+    (void)state;
+    struct poll poll = watermark_begin(&record, /* now_ms= */ 5000, /* overlap_ms= */ 1000);
+    assert_string_equal(poll.from, "");
+    assert_int_equal(poll.start_ms, 4000);
+    (void)advance("", "8");
+    assert_string_equal(watermark_begin(&record, 5000, 1000).from, "8");
+    assert_int_equal(record_lives_ms(&record), 0);
+    assert_int_equal(record_look(&record, &view).state, KEY_FREE);
+}
+
+#define CASE(name) cmocka_unit_test_setup(name, fresh)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(it_begins_with_its_first_value),
+        CASE(it_moves_from_what_was_expected_and_forward),
+        CASE(a_repeated_move_is_the_same_move),
+        CASE(its_order_stays),
+        CASE(its_order_can_be_said),
+        CASE(an_operator_sets_it_anywhere_and_says_why),
+        CASE(a_repeated_set_does_not_undo_what_came_after),
+        CASE(other_keys_are_no_watermarks),
+        CASE(a_poll_begins_at_the_stored_value),
+    };
+    return cmocka_run_group_tests_name("rules_watermark", tests, NULL, NULL);
+}
