@@ -352,7 +352,12 @@ static void answered(struct lease *l, const struct event *event, struct record *
         lease_end(l, OUTCOME_DENIED, "the store does not permit it", out);
         return;
     }
-    if (denied || event->answer == ANSWER_TROUBLE) { /* rights may come back in time */
+    if (event->answer == ANSWER_FULL && !lease_holds(l)) {
+        lease_end(l, OUTCOME_UNAVAILABLE, "the store is full", out);
+        return;
+    }
+    if (event->answer != ANSWER_OK &&
+        event->answer != ANSWER_CONFLICT) { /* rights may come back in time */
         trouble(l, out);
         return;
     }

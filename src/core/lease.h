@@ -46,6 +46,7 @@ enum answer {
     ANSWER_CONFLICT,
     ANSWER_TROUBLE, /* may have happened or not */
     ANSWER_DENIED,
+    ANSWER_FULL, /* there is no room for one more key; nothing happened */
 };
 
 struct event {

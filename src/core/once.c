@@ -95,14 +95,7 @@ int64_t record_lives_ms(const struct record *record)
     return lives_ms;
 }
 
-bool record_awaits(const struct record *record, const struct record *watermark)
+bool record_awaits(const struct record *record)
 {
-    const struct done *done = &record->once.done;
-    if (record->kind != KIND_ONCE || done->watermark[0] == '\0')
-        return false;
-    if (watermark == NULL || watermark->kind != KIND_WATERMARK)
-        return true;
-    enum order order = watermark->watermark.order;
-    return !order_fits(order, done->until) ||
-           order_compare(order, watermark->watermark.value, done->until) <= 0;
+    return record->kind == KIND_ONCE && record->once.done.watermark[0] != '\0';
 }

@@ -44,7 +44,7 @@ bool span_blocks(const struct span *span, const struct view *view)
 
 bool record_cools(const struct record *record, const struct view *view)
 {
-    return span_blocks(&record->cooling, view) || record_awaits(record, /* watermark= */ NULL);
+    return span_blocks(&record->cooling, view) || record_awaits(record);
 }
 
 static bool offer_lapsed(const struct place *place, const struct view *view)

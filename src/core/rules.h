@@ -142,7 +142,9 @@ struct poll watermark_begin(const struct record *record, int64_t now_ms, int64_t
  * forget it then. 0: always. An id that waits for a watermark is needed until that has passed, too.
  */
 int64_t record_lives_ms(const struct record *record);
-bool record_awaits(const struct record *record, const struct record *watermark);
+bool record_awaits(const struct record *record);
+/* Does it stand above that position? */
+bool watermark_has_passed(const struct record *watermark, const char *position);
 
 /* Keys of ids and watermarks are apart from those of locks by how they begin. */
 #define ONCE_PREFIX      "once:"

@@ -11,10 +11,8 @@ static const char *const event_names[] = {
 };
 
 static const char *const answer_names[] = {
-    [ANSWER_OK] = "ok",
-    [ANSWER_CONFLICT] = "conflict",
-    [ANSWER_TROUBLE] = "trouble",
-    [ANSWER_DENIED] = "denied",
+    [ANSWER_OK] = "ok",         [ANSWER_CONFLICT] = "conflict", [ANSWER_TROUBLE] = "trouble",
+    [ANSWER_DENIED] = "denied", [ANSWER_FULL] = "full",
 };
 
 static const char *const verdict_names[] = {

@@ -89,3 +89,10 @@ struct poll watermark_begin(const struct record *record, int64_t now_ms, int64_t
     return (struct poll){.from = stands ? record->watermark.value : "",
                          .start_ms = now_ms - (MUTANT(OVERLAP_IGNORED) ? 0 : overlap_ms)};
 }
+
+bool watermark_has_passed(const struct record *watermark, const char *position)
+{
+    enum order order = watermark->watermark.order;
+    return watermark->kind == KIND_WATERMARK && order_fits(order, position) &&
+           order_compare(order, watermark->watermark.value, position) > 0;
+}

@@ -206,7 +206,8 @@ static void note_answer(struct executor *executor, const struct sent *sent)
         return;
     }
     breaker_heard(&executor->breaker);
-    executor->trouble[0] = '\0';
+    if (result != ANSWER_FULL) /* that one says why, and nothing is wrong with the store */
+        executor->trouble[0] = '\0';
 }
 
 static void hear_one(struct executor *executor, struct sent *sent)

@@ -147,7 +147,8 @@ static void receive(void *caller, const struct store_answer *answer)
     ASSERT(sent->heard == NULL && executor->flight > 0);
     executor->flight--;
     sent->heard = heard_new(answer);
-    if (answer->result == ANSWER_TROUBLE && answer->why != NULL)
+    bool troubled = answer->result == ANSWER_TROUBLE || answer->result == ANSWER_FULL;
+    if (troubled && answer->why != NULL)
         note_trouble(executor, answer->why);
     append(&executor->answered, sent);
     executor_rouse(executor);

@@ -26,6 +26,7 @@ void exchange_request(const struct lease *lease, const struct lease_output *outp
         out->bytes = bytes;
         out->length = record_encode(record, bytes, size);
         ASSERT(out->length > 0);
+        out->lives_ms = record_lives_ms(record);
     }
 }
 
@@ -72,7 +73,7 @@ void exchange_event(const struct store_answer *answer, const char *key, struct r
     out->answer = answer->result;
     out->known = false;
     out->at = (struct stamp){.time_ms = answer->now_ms, .epoch = answer->written.epoch};
-    if (answer->result == ANSWER_TROUBLE || answer->result == ANSWER_DENIED)
+    if (answer->result != ANSWER_OK && answer->result != ANSWER_CONFLICT)
         return;
     if (!is_sane(answer)) {
         out->answer = ANSWER_TROUBLE;

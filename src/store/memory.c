@@ -5,17 +5,28 @@
  * answers: simulation and exploration run on it. One thread; nothing survives the process.
  */
 #include "base/check.h"
+#include "base/heap.h"
+#include "core/mutant.h"
 #include "store/condition.h"
+#include "store/forget.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MEMORY_MAGIC = 0x3e3017, WATCHES_MAX = 64, BUCKETS_FIRST = 16 };
+enum {
+    MEMORY_MAGIC = 0x3e3017,
+    WATCHES_MAX = 64,
+    BUCKETS_FIRST = 16,
+    IDS_MAX = 1000000, /* by default: memory:?ids=1000000 */
+    FORGET_AT_ONCE = 4,
+    LOOK_AGAIN_MS = 60000, /* at what waits for a watermark */
+};
 
 struct entry {
     struct entry *next; /* in its bucket */
     uint64_t hash;
     struct stamp written;
+    struct heap_node end; /* when it may be forgotten */
     size_t length;
     char *key;
     char *bytes;
@@ -33,6 +44,9 @@ struct memory {
     uint64_t revision; /* of the whole store: it also grows over deletes */
     size_t count, bucket_count;
     struct entry **buckets;
+    struct heap ends;
+    size_t id_count, id_most;
+    uint64_t refused; /* ids, for lack of room */
     size_t watch_count;
     struct watch watches[WATCHES_MAX];
     struct record scratch;
@@ -92,7 +106,13 @@ static struct entry *new_entry(const char *key, uint64_t hash)
         return NULL;
     }
     entry->hash = hash;
+    heap_node_init(&entry->end);
     return entry;
+}
+
+static bool is_id(const char *key)
+{
+    return strncmp(key, ONCE_PREFIX, sizeof ONCE_PREFIX - 1) == 0;
 }
 
 static struct store_answer describe(const struct memory *memory, enum answer result,
@@ -132,6 +152,8 @@ static struct entry *entry_at(struct memory *memory, struct entry **at, const ch
         return *at;
     struct entry *entry = new_entry(key, hash);
     *at = entry;
+    if (entry != NULL && is_id(key))
+        memory->id_count++;
     if (entry != NULL && ++memory->count > memory->bucket_count)
         grow(memory);
     return entry;
@@ -153,6 +175,8 @@ static bool put(struct memory *memory, struct entry **at, const struct store_req
     entry->length = request->length;
     entry->written = (struct stamp){.revision = ++memory->revision,
                                     .time_ms = memory->clock.now_ms(memory->clock.owner)};
+    heap_set(&memory->ends, &entry->end,
+             request->lives_ms > 0 ? entry->written.time_ms + request->lives_ms : HEAP_NEVER);
     return true;
 }
 
@@ -160,7 +184,9 @@ static void take_out(struct memory *memory, struct entry **at)
 {
     struct entry *entry = *at;
     *at = entry->next;
+    heap_set(&memory->ends, &entry->end, HEAP_NEVER);
     memory->count--;
+    memory->id_count -= is_id(entry->key) ? 1 : 0;
     memory->revision++;
     free_entry(entry);
 }
@@ -176,18 +202,72 @@ static struct standing standing_of(const struct memory *memory, const struct ent
     return standing;
 }
 
+static struct standing find_standing(void *owner, const char *key)
+{
+    struct memory *memory = owner;
+    return standing_of(memory, *find(memory, key, hash_of(key)));
+}
+
+/* A few at each write, those that ended first: never a sweep of everything. */
+static void forget_some(struct memory *memory)
+{
+    int64_t now_ms = memory->clock.now_ms(memory->clock.owner);
+    bool evicts = MUTANT(ID_EVICTED) && memory->id_count >= memory->id_most;
+    if (evicts && memory->ends.top != NULL)
+        now_ms = memory->ends.top->at;
+    for (int i = 0; i < FORGET_AT_ONCE && heap_first(&memory->ends) <= now_ms; i++) {
+        struct entry *entry =
+            (struct entry *)((char *)memory->ends.top - offsetof(struct entry, end));
+        struct standing standing = standing_of(memory, entry);
+        if (forget_awaits(&standing, find_standing, memory, &memory->scratch))
+            heap_set(&memory->ends, &entry->end, now_ms + LOOK_AGAIN_MS);
+        else
+            take_out(memory, find(memory, entry->key, entry->hash));
+    }
+}
+
+/* At the cap nothing is forgotten that is still needed: whoever comes with a new id is refused. */
+static bool has_room(struct memory *memory, const struct store_request *request,
+                     const struct entry *entry)
+{
+    if (entry != NULL || !is_id(request->key) || memory->id_count < memory->id_most)
+        return true;
+    memory->refused++;
+    return false;
+}
+
+static void refuse(struct memory *memory, store_done *done, void *caller)
+{
+    char words[128];
+    struct text why;
+    struct store_answer answer = describe(memory, ANSWER_FULL, NULL);
+    text_init(&why, words, sizeof words);
+    text_add(&why, "memory: keeps ");
+    text_add_u64(&why, memory->id_count);
+    text_add(&why, " ids, as many as it may; refused so far: ");
+    text_add_u64(&why, memory->refused);
+    answer.why = words;
+    done(caller, &answer);
+}
+
 static void swap(struct memory *memory, const struct store_request *request, store_done *done,
                  void *caller)
 {
+    forget_some(memory);
     uint64_t hash = hash_of(request->key);
     struct entry **at = find(memory, request->key, hash);
     struct standing standing = standing_of(memory, *at);
     struct store_request write = *request;
     bool holds = condition_holds(request, &standing, &memory->scratch);
+    if (holds && !has_room(memory, request, *at)) {
+        refuse(memory, done, caller);
+        return;
+    }
     if (holds && request->condition.kind == IF_GRANT) {
         write.bytes = memory->encoded;
         write.length = condition_renewal(request, &standing, &memory->scratch, memory->encoded,
                                          sizeof memory->encoded);
+        write.lives_ms = record_lives_ms(&memory->scratch);
     }
     enum answer result = !holds                          ? ANSWER_CONFLICT
                          : put(memory, at, &write, hash) ? ANSWER_OK
@@ -285,8 +365,8 @@ static void submit(void *state, const struct store_request *submitted, store_don
 static bool open_memory(void *state, const char *url, const struct store_site *site,
                         struct text *why)
 {
-    (void)url;
     struct memory *memory = state;
+    const char *ids = strstr(url, "?ids=");
     memset(memory, 0, offsetof(struct memory, scratch));
     memory->buckets = calloc(BUCKETS_FIRST, sizeof(struct entry *));
     if (memory->buckets == NULL) {
@@ -294,6 +374,7 @@ static bool open_memory(void *state, const char *url, const struct store_site *s
         return false;
     }
     memory->bucket_count = BUCKETS_FIRST;
+    memory->id_most = ids != NULL ? strtoull(ids + 5, NULL, 10) : IDS_MAX;
     memory->clock = site->clock;
     memory->magic = MEMORY_MAGIC;
     return true;

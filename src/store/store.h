@@ -58,6 +58,9 @@ struct store_request {
     int64_t ttl_ms;
     uint64_t session;
     bool bound;
+    /* Swap: so long after the write, by its own clock, the store may forget the record, unless that
+     * waits for a watermark (forget.h); 0: never. A forgotten record is no change to be told. */
+    int64_t lives_ms;
     /* Sessions to be woken once the write is in, as far as the driver has a way to. */
     const uint64_t *poke;
     size_t poke_count;

@@ -103,7 +103,8 @@ void suite_note(unsigned seat, const struct store_answer *answer)
     static const char *const results[] = {[ANSWER_OK] = "ok",
                                           [ANSWER_CONFLICT] = "conflict",
                                           [ANSWER_TROUBLE] = "trouble",
-                                          [ANSWER_DENIED] = "denied"};
+                                          [ANSWER_DENIED] = "denied",
+                                          [ANSWER_FULL] = "full"};
     (void)snprintf(suite.note, sizeof suite.note,
                    "the last answer, to seat %u: %s, %s, revision %" PRIu64 ", time %" PRId64
                    ", now %" PRId64 "%s%.300s",

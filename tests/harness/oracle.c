@@ -202,7 +202,7 @@ static void check_spans(struct world *world, const struct change *change, bool c
     if (running && !same && !fresh && change->verb != VERB_CLEAR)
         oracle_fail(world, change->writer, "rule 5", "a cooldown was cut short");
     world->counts->cooldowns += fresh ? 1 : 0;
-    if (fresh && change->verb != VERB_RELEASE)
+    if (fresh && change->verb != VERB_RELEASE && change->verb != VERB_MARK)
         oracle_fail(world, change->writer, "rule 5", "a cooldown without a release");
     bool delay_due = false;
     for (size_t i = 0; i < world->before.grant_count; i++)

@@ -6,7 +6,14 @@
 #include "core/several.h"
 #include "world.h"
 
-enum { STORY_TEXT = 64 * 1024, STORY_LINES = 128, GROUPS_MAX = 4 };
+enum { STORY_TEXT = 64 * 1024, STORY_LINES = 128, GROUPS_MAX = 4, WORD_MAX = 64 };
+
+/* What an actor says of ids and watermarks, for as long as it is at it. */
+struct saying {
+    char payload[WORD_MAX], result[WORD_MAX], watermark[WORD_MAX], until[WORD_MAX];
+    char value[WORD_MAX], expected[WORD_MAX];
+    struct deed deed;
+};
 
 /* Several keys taken by one caller: one actor for each key. */
 struct group {
@@ -23,6 +30,7 @@ struct story {
     size_t line_count;
     int64_t ends_ms;
     char key_names[KEYS_MAX][64];
+    struct saying sayings[ACTORS_MAX];
     struct group groups[GROUPS_MAX];
     size_t group_count;
     struct world world;
@@ -30,6 +38,8 @@ struct story {
 
 /* The actor of that name, made when it is first heard of. */
 struct actor *story_actor(struct story *story, const char *name);
+/* Fills what is said of ids and watermarks into the actor's options. */
+void story_say(struct story *story, struct actor *actor, const char *line);
 void story_set_store(struct story *story, const char *words);
 /* Carries out "WHO VERB …". */
 void story_do(struct story *story, const char *line);

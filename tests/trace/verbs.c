@@ -8,6 +8,10 @@
  *   ann lets go       gives up waiting, is done, or, after lost, has stopped
  *   ann dies, ann starts anew, ann stands still 5000, ann clock=870 (thousandths)
  *   ann breaks db [now], ann clears db, ann looks db, ann renews db 1024, ann releases db 1024
+ *   ann claims once:x [payload=9f] [keep=60000] [result=fine]    lets go when it is done
+ *   ann abandons      lets go, and it is not done
+ *   ann marks once:x [keep=60000], ann finishes once:x [result=fine] token=1024
+ *   ann advances watermark:w [from=17] to=20, ann sets watermark:w to=20
  *   ann takes db,cache    several keys; ann gives back
  *   ann loses request | loses answer | loses notices | doubles request | doubles answer
  *   ann holds request 500 | holds answer 500       what happens to the next message
@@ -121,9 +125,12 @@ static void start(struct story *story, struct actor *actor, const char *key, con
                   enum verb verb)
 {
     set_options(actor, line);
+    story_say(story, actor, line);
     actor->options.request.verb = verb;
     actor->key = key_of(story, key);
-    if (verb == VERB_RENEW || verb == VERB_RELEASE)
+    bool by_token = verb == VERB_RENEW || verb == VERB_RELEASE;
+    actor->options.request.token = (uint64_t)option(line, "token", 0);
+    if (by_token && actor->options.request.token == 0)
         actor->options.request.token = strtoull(strrchr(line, ' ') + 1, NULL, 10);
     actor_start(&story->world, actor);
 }
@@ -231,6 +238,9 @@ static bool do_life(struct story *story, struct actor *actor, const char *verb, 
     struct world *world = &story->world;
     if (strcmp(verb, "lets") == 0) {
         actor_let_go(world, actor);
+    } else if (strcmp(verb, "abandons") == 0) {
+        actor->options.cooldown_ms = 0;
+        actor_let_go(world, actor);
     } else if (strcmp(verb, "gives") == 0) {
         size_t key = 0;
         char name[40];
@@ -258,8 +268,10 @@ void story_do(struct story *story, const char *line)
     static const struct {
         const char *word;
         enum verb verb;
-    } verbs[] = {{"asks", VERB_ASK},   {"breaks", VERB_BREAK}, {"clears", VERB_CLEAR},
-                 {"looks", VERB_LOOK}, {"renews", VERB_RENEW}, {"releases", VERB_RELEASE}};
+    } verbs[] = {{"asks", VERB_ASK},         {"breaks", VERB_BREAK}, {"clears", VERB_CLEAR},
+                 {"looks", VERB_LOOK},       {"renews", VERB_RENEW}, {"releases", VERB_RELEASE},
+                 {"claims", VERB_ASK},       {"marks", VERB_MARK},   {"finishes", VERB_RELEASE},
+                 {"advances", VERB_ADVANCE}, {"sets", VERB_SET}};
     char who[16], verb[32], key[64], said[LINE_MAX_BYTES];
     key[0] = '\0';
     if (sscanf(line, "%15s %31s %63s", who, verb, key) < 2)

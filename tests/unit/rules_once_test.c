@@ -6,11 +6,7 @@
  */
 #include "rules_kit.h"
 
-#include <string.h>
-
 #define KEEP_MS ((int64_t)60000)
-
-static struct record watermark;
 
 static struct request claiming(const char *who)
 {
@@ -225,17 +221,8 @@ static void it_is_kept_until_a_watermark_has_passed(void **state)
     assert_kind(claim("b"), VERDICT_COOLING, /* write= */ false);
     assert_int_equal(record_look(&record, &view).state, KEY_COOLING);
     assert_int_equal(record_lives_ms(&record), KEEP_MS);
-    assert_true(record_awaits(&record, NULL));
-    record_init(&watermark, "watermark:w");
-    assert_true(record_awaits(&record, &watermark));
-    record_become(&watermark, KIND_WATERMARK);
-    watermark.watermark.order = ORDER_NUMBER;
-    memcpy(watermark.watermark.value, "100", sizeof "100");
-    assert_true(record_awaits(&record, &watermark));
-    memcpy(watermark.watermark.value, "101", sizeof "101");
-    assert_false(record_awaits(&record, &watermark));
-    watermark.watermark.order = ORDER_TIME;
-    assert_true(record_awaits(&record, &watermark));
+    assert_true(record_awaits(&record));
+    assert_string_equal(record.once.done.until, "100");
 }
 
 static void a_store_knows_when_it_may_forget(void **state)
@@ -252,7 +239,7 @@ static void a_store_knows_when_it_may_forget(void **state)
     assert_int_equal(record_lives_ms(&record), 0);
     (void)act(finishing("a", NULL));
     assert_int_equal(record_lives_ms(&record), KEEP_MS);
-    assert_false(record_awaits(&record, NULL));
+    assert_false(record_awaits(&record));
 }
 
 static void a_held_lock_is_not_forgotten(void **state)
@@ -263,7 +250,7 @@ static void a_held_lock_is_not_forgotten(void **state)
     struct request request = finishing("a", NULL);
     (void)act(request);
     assert_int_equal(record_lives_ms(&record), KEEP_MS);
-    assert_false(record_awaits(&record, NULL));
+    assert_false(record_awaits(&record));
 }
 
 #define CASE(name) cmocka_unit_test_setup(name, fresh)

@@ -133,6 +133,17 @@ static void a_poll_begins_at_the_stored_value(void **state)
     assert_int_equal(record_look(&record, &view).state, KEY_FREE);
 }
 
+static void it_has_passed_what_is_below_it(void **state)
+{
+    (void)state;
+    assert_false(watermark_has_passed(&record, "7"));
+    (void)advance("", "8");
+    assert_true(watermark_has_passed(&record, "7"));
+    assert_false(watermark_has_passed(&record, "8"));
+    assert_false(watermark_has_passed(&record, "10"));
+    assert_false(watermark_has_passed(&record, "not a number"));
+}
+
 #define CASE(name) cmocka_unit_test_setup(name, fresh)
 
 int main(void)
@@ -147,6 +158,7 @@ int main(void)
         CASE(a_repeated_set_does_not_undo_what_came_after),
         CASE(other_keys_are_no_watermarks),
         CASE(a_poll_begins_at_the_stored_value),
+        CASE(it_has_passed_what_is_below_it),
     };
     return cmocka_run_group_tests_name("rules_watermark", tests, NULL, NULL);
 }

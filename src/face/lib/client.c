@@ -172,7 +172,8 @@ static void timed_answer(void *caller, const struct store_answer *answer)
     static const enum lh_outcome outcomes[] = {[ANSWER_OK] = LH_OK,
                                                [ANSWER_CONFLICT] = LH_BUSY,
                                                [ANSWER_TROUBLE] = LH_UNAVAILABLE,
-                                               [ANSWER_DENIED] = LH_DENIED};
+                                               [ANSWER_DENIED] = LH_DENIED,
+                                               [ANSWER_FULL] = LH_UNAVAILABLE};
     struct timed *timed = caller;
     timed->done(timed->caller, answer);
     if (answer->more)

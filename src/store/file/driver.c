@@ -5,8 +5,8 @@
  * those named. Decides nothing: conditions are looked at by condition.c, leases by the core.
  */
 #include "base/check.h"
-#include "store/condition.h"
 #include "store/file/file_inside.h"
+#include "store/forget.h"
 #include "wire/record_codec.h"
 
 #include <fcntl.h>
@@ -288,6 +288,25 @@ static bool lives(void *owner, uint64_t session)
     return log_session_lives(owner, session);
 }
 
+static struct standing find_safe(void *owner, const char *key)
+{
+    struct log_record record;
+    if (log_peek(owner, key, &record) != LOG_OK || record.type != LOG_PUT)
+        return (struct standing){0};
+    return (struct standing){
+        .bytes = record.bytes, .length = record.length, .written = record.written};
+}
+
+/* What nobody needs any more does not go into the next generation. */
+static bool forgets(void *owner, struct log *log, const struct log_record *record)
+{
+    struct standing standing = {.bytes = record->type == LOG_PUT ? record->bytes : NULL,
+                                .length = record->length,
+                                .written = record->written,
+                                .now_ms = log_now_ms(log)};
+    return forget_may(&standing, find_safe, log, owner);
+}
+
 /* Growing and compacting, beside everything else, with a handle of its own. */
 static void *tend(void *state)
 {
@@ -296,13 +315,20 @@ static void *tend(void *state)
     char unsaid[WHY_MOST];
     struct text why;
     text_init(&why, unsaid, sizeof unsaid);
+    struct log_options options = file->options;
+    struct record *scratch = malloc(sizeof *scratch);
+    if (scratch != NULL) {
+        options.forget = forgets;
+        options.forget_owner = scratch;
+    }
     /* What fails here fails again, with words, for whoever needs the room. */
-    enum log_result result = log_open(&file->options, file_deadline_of(file), &log, &why);
+    enum log_result result = log_open(&options, file_deadline_of(file), &log, &why);
     if (result == LOG_OK) {
         wakeup_sweep(&file->disk, lives, log);
         result = log_tend(log, patience_of(file));
         log_close(&log);
     }
+    free(scratch);
     atomic_store(&file->tended, result == LOG_OK ? TENDED : TENDED_IN_VAIN);
     return NULL;
 }

@@ -94,6 +94,8 @@ static enum log_result copy(struct log *log, struct copying *copying, uint64_t r
         int error = 0;
         if (!worth && record.key_length > 0)
             error = slots_has(&log->now.slots, hash, record.offset, &worth);
+        if (error == 0 && record.offset < recent && worth && log->options.forget != NULL)
+            worth = !log->options.forget(log->options.forget_owner, log, &record);
         if (error == 0 && (record.key_length == 0 || !worth))
             continue;
         if (error == 0 && !log_file_fits(next, log_record_size(record.key_length, record.length)))
@@ -204,7 +206,7 @@ static enum log_result copy_bulk(struct log *log, struct copying *copying, int64
             break;
         result = log_sync_to(log, end, /* rest= */ 0, deadline_in(log, patience_ms));
         uint64_t recent = end > log->options.window ? end - log->options.window : 0;
-        copying->reader.limit = end;
+        copying->reader.limit = log->safe = end;
         if (result == LOG_OK)
             result = copy(log, copying, copying->reader.at == LOG_START ? recent : /* all= */ 0);
     }

@@ -411,6 +411,14 @@ enum log_result log_find(struct log *log, const char *key, size_t length, struct
     return log_failed(log, "find", log_file_find(&log->now, key, length, out));
 }
 
+enum log_result log_peek(struct log *log, const char *key, struct log_record *out)
+{
+    enum log_result result = log_find(log, key, strlen(key), out);
+    if (result == LOG_OK && out->offset >= log->safe)
+        *out = (struct log_record){.type = LOG_ERASE};
+    return result;
+}
+
 enum log_result log_look_back(struct log *log, uint64_t offset, struct log_record *out)
 {
     return log_failed(log, "read", log_file_read(&log->now, offset, out));

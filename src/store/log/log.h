@@ -40,13 +40,21 @@ enum log_result {
 #undef LOG_RESULT_NAME
 };
 
+struct log;
+struct log_record;
+
+/* May a compaction leave this record out, which stands? Asked beside all that others do. */
+typedef bool log_forget(void *owner, struct log *log, const struct log_record *record);
+
 struct log_options {
     const struct disk *disk;
     struct host_ids ids;
-    uint64_t segment; /* the file grows by so much, written and synced before it is used */
-    uint64_t reserve; /* kept free for records that must not fail, such as a release */
-    uint64_t window;  /* so much of the past outlives a compaction, as history */
-    uint32_t slots;   /* of the index, at least; a power of two */
+    uint64_t segment;   /* the file grows by so much, written and synced before it is used */
+    uint64_t reserve;   /* kept free for records that must not fail, such as a release */
+    uint64_t window;    /* so much of the past outlives a compaction, as history */
+    uint32_t slots;     /* of the index, at least; a power of two */
+    log_forget *forget; /* NULL: nothing is left out */
+    void *forget_owner;
 };
 
 #define LOG_OPTIONS_DEFAULT                                                                      \
@@ -54,8 +62,6 @@ struct log_options {
         .segment = (uint64_t)1 << 20, .reserve = (uint64_t)1 << 19, .window = (uint64_t)1 << 18, \
         .slots = 1 << 14                                                                         \
     }
-
-struct log;
 
 /* `why` gets words when it fails: what, where, which process, which versions. */
 enum log_result log_open(const struct log_options *options, int64_t deadline_ms, struct log **out,
@@ -70,6 +76,8 @@ enum log_result log_find(struct log *log, const char *key, size_t length, struct
 /* In the place of what log_find() gave. No bytes: erases. Urgent ones may use the reserve. */
 enum log_result log_append(struct log *log, const char *key, uint64_t previous, const char *bytes,
                            size_t length, bool urgent, struct stamp *out_written);
+/* The same for a log_forget, without the lock: what is on the disk, or nothing. */
+enum log_result log_peek(struct log *log, const char *key, struct log_record *out);
 /* Where all that stands is; the caller frees it. */
 enum log_result log_live(struct log *log, uint64_t **out_offsets, size_t *out_count);
 /* After a failure what was appended may have happened or not. */

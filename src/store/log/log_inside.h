@@ -48,6 +48,7 @@ struct log {
     uint64_t revision;             /* with what is collected */
     uint64_t seen;                 /* the end of what we know of, and of which generation */
     uint64_t left_end, left_chain; /* as we last published them */
+    uint64_t safe;                 /* while compacting: all before it is synced */
     uint64_t growing;              /* the length that our next sync makes ready, or 0 */
     unsigned cuts;
     char why[WHY_MOST];

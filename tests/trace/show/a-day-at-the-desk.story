@@ -74,8 +74,7 @@ store time
    9100 store {"leasehold":1,"key":"deploy/payment","next":2,"cooling":{"since":"this","length_ms":5000,"by":"eve"}}
   14000       * dot asks deploy/payment nowait
   14000 dot   idle + start -> asking; verdict granted; swap if absent
-  14002 dot   asking + answer conflict -> asking; verdict granted; swap if revision 8
-  14004 dot   asking + answer ok -> held; told held, token 9216; deadline 34002, kill 39002
+  14002 dot   asking + answer ok -> held; told held, token 10240; deadline 34000, kill 39000
   14100       * dot lets go
-  14100 dot   held + let go -> releasing; verdict done; delete if revision 9
+  14100 dot   held + let go -> releasing; verdict done; delete if revision 10
   14102 dot   releasing + answer ok -> ended; told ok

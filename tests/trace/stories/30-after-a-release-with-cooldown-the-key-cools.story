@@ -29,8 +29,7 @@ store time
    1002 cem   asking + answer conflict -> ended; verdict cooling; told cooling
    6000       * cem asks db nowait
    6000 cem   idle + start -> asking; verdict granted; swap if absent
-   6002 cem   asking + answer conflict -> asking; verdict granted; swap if revision 3
-   6004 cem   asking + answer ok -> held; told held, token 4096; deadline 26002, kill 31002
+   6002 cem   asking + answer ok -> held; told held, token 5120; deadline 26000, kill 31000
    6100       * cem lets go
-   6100 cem   held + let go -> releasing; verdict done; delete if revision 4
+   6100 cem   held + let go -> releasing; verdict done; delete if revision 5
    6102 cem   releasing + answer ok -> ended; told ok
