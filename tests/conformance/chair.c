@@ -43,6 +43,7 @@ void packet_put_request(struct packet *packet, const struct store_request *reque
     packet_put(packet, request->condition.token);
     packet_put_bytes(packet, request->bytes, request->length);
     packet_put(packet, (uint64_t)request->ttl_ms);
+    packet_put(packet, (uint64_t)request->lives_ms);
     packet_put(packet, request->session);
     packet_put(packet, request->bound ? 1 : 0);
     packet_put_bytes(packet, request->poke, request->poke_count * sizeof request->poke[0]);
@@ -58,6 +59,7 @@ static struct store_request next_request(struct packet *packet)
     request.condition.token = packet_next(packet);
     request.bytes = packet_next_bytes(packet, &request.length);
     request.ttl_ms = (int64_t)packet_next(packet);
+    request.lives_ms = (int64_t)packet_next(packet);
     request.session = packet_next(packet);
     request.bound = packet_next(packet) != 0;
     request.poke = packet_next_bytes(packet, &size);
