@@ -342,9 +342,9 @@ static struct verdict ask(struct record *record, const struct request *request,
         out.write = false;
         return out;
     }
-    bool forgets =
-        MUTANT(COOLDOWN_FORGOTTEN) || (MUTANT(DONE_FORGOTTEN) && record->kind == KIND_ONCE);
-    if (record->cooling.length_ms > 0 && !forgets) {
+    if (MUTANT(DONE_FORGOTTEN) && record->kind == KIND_ONCE)
+        record_end_cooling(record);
+    if (record->cooling.length_ms > 0 && !MUTANT(COOLDOWN_FORGOTTEN)) {
         out.kind = VERDICT_COOLING;
         return out;
     }

@@ -255,6 +255,7 @@ void oracle_changed(struct world *world, const struct change *change)
     check_places(world, change);
     check_spans(world, change, crash);
     check_named(world, change);
+    oracle_once_changed(world, change, truth_of(world));
     if (world->trace != NULL && world->violation[0] != '\0') {
         show(world, "before", &world->before);
         show(world, "after", &world->after);
@@ -356,6 +357,8 @@ void oracle_told(struct world *world, struct actor *actor, const struct lease_ou
         world->counts->unavailable += out->outcome == OUTCOME_UNAVAILABLE ? 1 : 0;
         if (out->outcome == OUTCOME_BUSY || out->outcome == OUTCOME_COOLING)
             check_refused(world, actor);
+        if (out->outcome == OUTCOME_OK)
+            oracle_once_told(world, actor);
         return;
     case TOLD_NOTHING:
         return;

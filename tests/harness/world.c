@@ -71,6 +71,14 @@ static int64_t store_now(void *owner)
     return ((const struct world *)owner)->now_ms;
 }
 
+void world_open_store(struct world *world, const char *url)
+{
+    struct store_site site = {.clock = {.now_ms = store_now, .owner = world}};
+    struct text no_text = {0};
+    if (!memory_driver.open(world->store, url, &site, &no_text))
+        abort();
+}
+
 void world_init(struct world *world, uint64_t seed, struct counts *counts)
 {
     memset(world, 0, offsetof(struct world, record));
@@ -84,10 +92,9 @@ void world_init(struct world *world, uint64_t seed, struct counts *counts)
         abort();
     world->heap->size = HEAP_FIRST;
     world->heap->items = malloc(HEAP_FIRST * sizeof *world->heap->items);
-    struct store_site site = {.clock = {.now_ms = store_now, .owner = world}};
-    struct text no_text = {0};
-    if (world->heap->items == NULL || !memory_driver.open(world->store, "memory:", &site, &no_text))
+    if (world->heap->items == NULL)
         abort();
+    world_open_store(world, "memory:");
 }
 
 static void drop_message(struct world *world, struct message *message)

@@ -13,7 +13,7 @@
 
 #include <stdio.h>
 
-enum { ACTORS_MAX = 12, KEYS_MAX = 3, NUMBERS_MAX = 4096, TOKENS_MAX = 4 };
+enum { ACTORS_MAX = 12, KEYS_MAX = 40, NUMBERS_MAX = 4096, TOKENS_MAX = 4 };
 
 /* Chances are in 1/10,000. */
 struct faults {
@@ -37,6 +37,7 @@ struct counts {
     uint64_t lost_requests, lost_answers, doubled, slow, lost_notices, pauses, crashes, outages;
     uint64_t told_lost, stale_attempts, stale_accepted, overlaps, breaks, cooldowns, histories;
     uint64_t steps, unavailable, ghosts, undecided;
+    uint64_t claims, deeds, polls, advances, events, full;
 };
 
 /* Told by a story to happen to the next message, once. */
@@ -94,6 +95,7 @@ struct acquisition {
     size_t grant_count;
     uint64_t tokens[TOKENS_MAX];
     uint32_t orders[TOKENS_MAX]; /* of these among all grants of the key */
+    bool did;                    /* an id was done by it, as the store was told */
     bool taken_away;             /* by `break --now`, or by somebody else with its token */
 };
 
@@ -103,6 +105,7 @@ struct key_truth {
     uint32_t grant_order; /* of the grants, as the store made them */
     uint64_t guard_token; /* highest that the guarded resource has seen */
     uint32_t guard_order;
+    int64_t done_ms, keep_ms, until; /* of an id: when it was done, and its window */
 };
 
 struct world {
@@ -120,7 +123,10 @@ struct world {
     struct counts *counts;
     script_told *told;
     script_event *event;
-    void *script;            /* the script's own */
+    void *script;      /* the script's own */
+    int64_t watermark; /* the highest that was stored */
+    /* Is there an event at or before this position that nobody has handled? NULL: no events. */
+    bool (*unhandled)(struct world *world, int64_t position);
     FILE *trace;             /* NULL: quiet */
     struct history *history; /* NULL: not written */
     uint32_t next_number;
@@ -139,6 +145,8 @@ struct world {
 };
 
 void world_init(struct world *world, uint64_t seed, struct counts *counts);
+/* Anew, and empty; its URL says how many ids it keeps. */
+void world_open_store(struct world *world, const char *url);
 void world_done(struct world *world);
 /* Runs until the time, the end of all events, or a violation. */
 void world_run(struct world *world, int64_t until_ms);

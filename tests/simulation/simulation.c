@@ -4,6 +4,7 @@
  * [--first N] [--jobs N] [--executor 0|1] [--replay SEED] [--mutant NAME]. Output is TAP. A
  * violation prints its seed; `make replay SEED=…` shows every decision that led to it.
  */
+#include "deeds.h"
 #include "script.h"
 
 #include "core/mutant.h"
@@ -31,9 +32,18 @@ struct result {
 
 static struct world world; /* large: kept off the stack */
 
+/* Every fifth seed is about ids and watermarks. */
+static void play_seed(uint64_t seed, struct counts *counts, FILE *trace)
+{
+    if (deeds_has(seed) && !script_on_executor)
+        deeds_play(&world, seed, counts, trace);
+    else
+        script_play(&world, seed, counts, trace);
+}
+
 static void play(uint64_t seed, struct result *result)
 {
-    script_play(&world, seed, &result->counts, NULL);
+    play_seed(seed, &result->counts, NULL);
     result->seeds++;
     if (world.violation[0] == '\0')
         return;
@@ -102,7 +112,7 @@ static int replay(uint64_t seed)
 {
     struct counts counts = {0};
     (void)printf("seed %" PRIu64 " (%s)\n", seed, script_is_wild(seed) ? "wild" : "tame");
-    script_play(&world, seed, &counts, stdout);
+    play_seed(seed, &counts, stdout);
     (void)printf("%s\n", world.violation[0] != '\0' ? world.violation : "no violation");
     return world.violation[0] != '\0' ? 1 : 0;
 }
@@ -132,6 +142,15 @@ static int replay(uint64_t seed)
     X(stale_attempts) \
     X(overlaps)
 
+/* Of seeds about ids and watermarks. */
+#define DEED_LIST(X) \
+    X(events)        \
+    X(claims)        \
+    X(deeds)         \
+    X(polls)         \
+    X(advances)      \
+    X(full)
+
 static int report(const struct plan *plan, const struct result *sum, double seconds)
 {
     unsigned test = 0, zeros = 0;
@@ -150,6 +169,9 @@ static int report(const struct plan *plan, const struct result *sum, double seco
     (void)printf("#   %-16s %" PRIu64 "\n", #name, sum->counts.name); \
     zeros += sum->counts.name == 0 ? 1 : 0;
     COUNT_LIST(PRINT_COUNT)
+    if (!script_on_executor) {
+        DEED_LIST(PRINT_COUNT)
+    }
 #undef PRINT_COUNT
     (void)printf("%sok %u - every kind of trouble happened\n", zeros == 0 ? "" : "not ", ++test);
     (void)printf("%sok %u - stale writes: %" PRIu64 " attempted, %" PRIu64 " accepted\n",
