@@ -145,12 +145,6 @@ static void note_renewal(struct bid *bid, const struct task_news *news)
 {
     bid->deadline_ms = news->deadline_ms;
     bid->kill_at_ms = news->kill_at_ms;
-    if (news->record == NULL)
-        return;
-    bid->outsiders = false;
-    for (size_t i = 0; i < news->record->place_count; i++)
-        if (news->record->places[i].session != bid->key->desk->site.session)
-            bid->outsiders = true;
 }
 
 static void granted(struct bid *bid, const struct task_news *news)
@@ -354,8 +348,9 @@ void desk_enter(struct claim *claim)
     }
     bool behind = key->first != NULL || !may_bid(key);
     enqueue(claim);
+    claim->entered_ms = desk->site.now_ms(desk->site.owner);
     if (wait_ms != WAIT_WITHOUT_LIMIT)
-        heap_set(&desk->give_ups, &claim->give_up, desk->site.now_ms(desk->site.owner) + wait_ms);
+        heap_set(&desk->give_ups, &claim->give_up, claim->entered_ms + wait_ms);
     if (behind)
         tell_waiting(claim, &(struct task_news){.event = TASK_WAITING});
     pump(key);
@@ -369,9 +364,11 @@ static bool hand_on(struct bid *bid)
     struct desk_key *key = bid->key;
     const struct lease_options *options = executor_options(bid->task);
     struct claim *next = next_in_line(key, /* bid= */ NULL);
-    bool may = bid->state == BID_HELD && options->request.mode == MODE_EXCLUSIVE &&
-               options->cooldown_ms == 0 && key->asking == NULL && !bid->outsiders &&
-               bid->hand_overs < HAND_OVERS_MAX && executor_holds(bid->task);
+    bool held = bid->state == BID_HELD && executor_holds(bid->task);
+    bool bound = bid->hand_overs < HAND_OVERS_MAX;
+    bool alone = !executor_others_wait(bid->task);
+    bool may = held && bound && alone && key->asking == NULL &&
+               options->request.mode == MODE_EXCLUSIVE && options->cooldown_ms == 0;
     if (!may || next == NULL || !fits(bid, next))
         return false;
     claim_end_with(bid->claim, OUTCOME_OK, /* why= */ NULL);
@@ -399,13 +396,25 @@ static void leave_queue(struct claim *claim, const char *why, bool in_trouble)
         claim->why_left = why;
         claim->bid = bid;
         bid->claim = claim;
-    } else if (served && in_trouble) {
+    } else if (in_trouble) {
         claim_end_with(claim, OUTCOME_UNAVAILABLE, "the store does not answer");
     } else {
         claim_end_with(claim, OUTCOME_BUSY, why);
     }
     pump(key);
     desk_key_return(key);
+}
+
+/* Is it the store that keeps it waiting? What we give back there stands in its way too. */
+static bool store_delays(const struct claim *claim)
+{
+    const struct desk_key *key = claim->key;
+    if (key->asking != NULL)
+        return executor_in_trouble(key->asking->task, claim->entered_ms);
+    for (const struct bid *bid = key->bids; bid != NULL; bid = bid->next)
+        if (bid->state == BID_ENDING && executor_in_trouble(bid->task, INT64_MIN))
+            return true;
+    return false;
 }
 
 void desk_give_up(struct claim *claim)
@@ -419,7 +428,7 @@ void desk_give_up(struct claim *claim)
     if (due_ms != NEVER && next_in_line(key, bid) == claim)
         heap_set(&claim->desk->give_ups, &claim->give_up, due_ms + 1);
     else
-        leave_queue(claim, "not granted within the wait", served && executor_in_trouble(bid->task));
+        leave_queue(claim, "not granted within the wait", store_delays(claim));
 }
 
 void desk_leave(struct claim *claim, const char *why)
