@@ -7,6 +7,7 @@
  * Callers that are told something only queue their wishes, so nothing changes under these loops.
  */
 #include "base/check.h"
+#include "core/mutant.h"
 #include "runtime/front_desk_inside.h"
 
 #include <stdlib.h>
@@ -53,7 +54,8 @@ static struct claim *next_in_line(const struct desk_key *key, const struct bid *
 {
     struct claim *next = NULL;
     for (struct claim *claim = key->first; claim != NULL; claim = claim->next)
-        if ((bid == NULL || fits(bid, claim)) && (next == NULL || rank_of(claim) > rank_of(next)))
+        if ((bid == NULL || fits(bid, claim)) &&
+            (next == NULL || rank_of(claim) > rank_of(next) || MUTANT(HAND_OVER_TO_NEWEST)))
             next = claim;
     return next;
 }
@@ -135,7 +137,7 @@ static void serve(struct bid *bid, struct claim *claim, struct task_news news)
     claim->bid = bid;
     bid->claim = claim;
     news.event = TASK_HELD;
-    news.token = bid->token + bid->hand_overs;
+    news.token = bid->token + (MUTANT(HAND_OVER_KEEPS_TOKEN) ? 0 : bid->hand_overs);
     news.deadline_ms = bid->deadline_ms;
     news.kill_at_ms = bid->kill_at_ms;
     claim_tell(claim, &news);
@@ -159,7 +161,7 @@ static void granted(struct bid *bid, const struct task_news *news)
         key->asking = NULL;
         if (next != NULL)
             serve(bid, next, *news);
-        else
+        else if (!MUTANT(GRANT_FOR_NOBODY))
             let_bid_go(bid);
     } else {
         bid->claim->state = CLAIM_HOLDING;
@@ -228,7 +230,8 @@ static void bid_told(void *owner, struct task *task, const struct task_news *new
     case TASK_LOST:
         if (bid->state == BID_HELD)
             bid->state = BID_LOST;
-        pass_on(bid, *news);
+        if (!MUTANT(LOSS_UNTOLD) || bid->hand_overs == 0)
+            pass_on(bid, *news);
         pump(bid->key);
         return;
     case TASK_ENDED:
@@ -300,7 +303,8 @@ static const struct bid *in_the_way(const struct claim *claim)
     for (const struct bid *bid = claim->key->bids; bid != NULL; bid = bid->next) {
         bool alone = claim->options.request.mode == MODE_EXCLUSIVE ||
                      executor_options(bid->task)->request.mode == MODE_EXCLUSIVE;
-        if (alone && bid->state == BID_HELD && executor_holds(bid->task))
+        bool held = bid->state == BID_HELD && executor_holds(bid->task);
+        if (alone && (held || MUTANT(BUSY_FROM_OLD_COPY)))
             return bid;
     }
     return NULL;
@@ -365,9 +369,9 @@ static bool hand_on(struct bid *bid)
     const struct lease_options *options = executor_options(bid->task);
     struct claim *next = next_in_line(key, /* bid= */ NULL);
     bool held = bid->state == BID_HELD && executor_holds(bid->task);
-    bool bound = bid->hand_overs < HAND_OVERS_MAX;
-    bool alone = !executor_others_wait(bid->task);
-    bool may = held && bound && alone && key->asking == NULL &&
+    bool few = bid->hand_overs < HAND_OVERS_MAX || MUTANT(HAND_OVER_WITHOUT_END);
+    bool alone = !executor_others_wait(bid->task) || MUTANT(HAND_OVER_PAST_OUTSIDERS);
+    bool may = (held || MUTANT(HAND_OVER_AFTER_LOSS)) && few && alone && key->asking == NULL &&
                options->request.mode == MODE_EXCLUSIVE && options->cooldown_ms == 0;
     if (!may || next == NULL || !fits(bid, next))
         return false;
@@ -388,6 +392,7 @@ static void leave_queue(struct claim *claim, const char *why, bool in_trouble)
     if (bid != NULL && bid->starter == claim)
         bid->starter = NULL;
     bool last = served && next_in_line(key, bid) == NULL;
+    last = last && !MUTANT(GRANT_FOR_NOBODY);
     if (last)
         let_bid_go(bid);
     key->users++;
@@ -409,6 +414,8 @@ static void leave_queue(struct claim *claim, const char *why, bool in_trouble)
 static bool store_delays(const struct claim *claim)
 {
     const struct desk_key *key = claim->key;
+    if (MUTANT(SILENCE_IS_BUSY))
+        return false;
     if (key->asking != NULL)
         return executor_in_trouble(key->asking->task, claim->entered_ms);
     for (const struct bid *bid = key->bids; bid != NULL; bid = bid->next)
