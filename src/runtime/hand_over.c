@@ -431,11 +431,13 @@ void desk_give_up(struct claim *claim)
     bool served = bid != NULL && fits(bid, claim);
     int64_t due_ms = served ? executor_grant_due(bid->task) : NEVER;
     ASSERT(claim->state == CLAIM_QUEUED);
-    /* A write on its way that would be its grant is heard out. */
-    if (due_ms != NEVER && next_in_line(key, bid) == claim)
-        heap_set(&claim->desk->give_ups, &claim->give_up, due_ms + 1);
-    else
-        leave_queue(claim, "not granted within the wait", store_delays(claim));
+    /* A write on its way that would be its grant is heard out; who is late looks again soon. */
+    if (due_ms != NEVER && next_in_line(key, bid) == claim) {
+        int64_t now_ms = claim->desk->site.now_ms(claim->desk->site.owner);
+        heap_set(&claim->desk->give_ups, &claim->give_up, (due_ms > now_ms ? due_ms : now_ms) + 1);
+        return;
+    }
+    leave_queue(claim, "not granted within the wait", store_delays(claim));
 }
 
 void desk_leave(struct claim *claim, const char *why)
