@@ -294,6 +294,25 @@ static void pump(struct desk_key *key)
     desk_key_return(key);
 }
 
+/*
+ * A higher priority raises the place outside, which is the process's and keeps its age (rule 4):
+ * who asks anew goes on there. The bid before gives back what it may have been granted meanwhile.
+ */
+static void outbid(struct claim *claim)
+{
+    struct desk_key *key = claim->key;
+    struct bid *before = key->asking;
+    if (before == NULL || next_in_line(key, /* bid= */ NULL) != claim ||
+        claim->options.request.priority <= executor_options(before->task)->request.priority ||
+        executor_grant_due(before->task) != NEVER)
+        return;
+    struct bid *bid = new_bid(claim);
+    if (bid == NULL)
+        return; /* the one before serves as well, only later */
+    key->asking = bid;
+    let_bid_go(before);
+}
+
 /* Coming in. */
 
 /* A grant of this process that is held at this moment and leaves no room: no store need be asked.
@@ -357,6 +376,7 @@ void desk_enter(struct claim *claim)
         heap_set(&desk->give_ups, &claim->give_up, claim->entered_ms + wait_ms);
     if (behind)
         tell_waiting(claim, &(struct task_news){.event = TASK_WAITING});
+    outbid(claim);
     pump(key);
 }
 
