@@ -94,6 +94,17 @@ void client_wake(struct lh_client *client)
                  gaze_ms < client->desk_wakes_at_ms ? gaze_ms : client->desk_wakes_at_ms);
 }
 
+static void tell_breaker(struct lh_client *client)
+{
+    bool open = executor_counts(front_desk_executor(client->desk)).breaker_open;
+    if (client->breaker_open == open)
+        return;
+    client->breaker_open = open;
+    client_tell(client, &(struct lh_event){.kind = LH_EVENT_BREAKER,
+                                           .outcome = open ? LH_UNAVAILABLE : LH_OK,
+                                           .key = ""});
+}
+
 static void on_due(void *owner)
 {
     struct lh_client *client = owner;
@@ -102,6 +113,7 @@ static void on_due(void *owner)
     if (now_ms >= client->desk_wakes_at_ms) {
         client->desk_wakes_at_ms = NEVER;
         front_desk_tick(client->desk);
+        tell_breaker(client);
     }
     gaze_due(client, now_ms);
     light_rest(client);

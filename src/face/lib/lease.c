@@ -229,6 +229,10 @@ static void told(void *owner, struct claim *claim, const struct task_news *news)
         part->deadline_ms = news->deadline_ms;
         atomic_store(&part->token, news->token);
     }
+    if (news->event == TASK_HELD && news->took_over)
+        client_tell(
+            lease->client,
+            &(struct lh_event){.kind = LH_EVENT_TAKEOVER, .key = part->key, .token = news->token});
     if (news->event == TASK_RENEWED) {
         renewed(lease);
         return;

@@ -52,7 +52,8 @@ struct lh_client {
     struct front_desk *desk;
     struct light *light; /* plain locks of a store inside the process; NULL: all go to the desk */
     int64_t desk_wakes_at_ms;
-    bool turning; /* it will be said at the end when to be woken next */
+    bool breaker_open; /* as last told */
+    bool turning;      /* it will be said at the end when to be woken next */
     bool closing;
     struct lh_lease *leases; /* wanted, held, or being given back */
     struct gaze *gazes;      /* lists and histories on their way, and the one watch */
