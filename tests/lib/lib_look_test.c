@@ -269,7 +269,7 @@ static void a_watch_tells_changes_under_its_prefix(void **state)
 }
 
 static struct {
-    atomic_int kinds[LH_EVENT_STORE + 1];
+    atomic_int kinds[LH_EVENT_BREAKER + 1];
     atomic_int refused_busy, negative;
 } events;
 
@@ -309,6 +309,52 @@ static void events_carry_what_metrics_need(void **state)
     assert_int_equal(atomic_load(&events.negative), 0);
 }
 
+static void a_takeover_is_told(void **state)
+{
+    (void)state;
+    struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
+    struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
+    memset(&events, 0, sizeof events);
+    open.on_event = on_event;
+    open.user = &events;
+    options.ttl_ms = 1000;
+    options.unbound = true;
+    struct lh_client *client = kit_open(&open);
+    struct lh_lease *lease = kit_acquire(client, "k", &options);
+    assert_int_equal(lh_detach(&lease, NULL), LH_OK);
+    assert_int_equal(atomic_load(&events.kinds[LH_EVENT_TAKEOVER]), 0);
+    kit_sleep_ms(1300);
+    lease = kit_acquire(client, "k", NULL);
+    assert_int_equal(atomic_load(&events.kinds[LH_EVENT_TAKEOVER]), 1);
+    kit_release(&lease, LH_OK);
+    lease = kit_acquire(client, "k", NULL);
+    assert_int_equal(atomic_load(&events.kinds[LH_EVENT_TAKEOVER]), 1);
+    kit_release(&lease, LH_OK);
+    lh_close(&client);
+}
+
+static void a_breaker_that_opens_is_told(void **state)
+{
+    (void)state;
+    struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
+    memset(&events, 0, sizeof events);
+    open.on_event = on_event;
+    open.user = &events;
+    open.patience_ms = 200;
+    struct lh_client *client = kit_open(&open);
+    struct lh_lease *lease = NULL;
+    int stopped = kit_stop_store();
+    for (int i = 0; i < 50 && atomic_load(&events.kinds[LH_EVENT_BREAKER]) == 0; i++)
+        assert_int_equal(lh_acquire(client, "k", NULL, &lease, NULL), LH_UNAVAILABLE);
+    assert_int_equal(atomic_load(&events.kinds[LH_EVENT_BREAKER]), 1);
+    kit_resume(stopped);
+    for (int i = 0; i < 100 && lh_acquire(client, "k", NULL, &lease, NULL) != LH_OK; i++)
+        kit_sleep_ms(50);
+    assert_int_equal(atomic_load(&events.kinds[LH_EVENT_BREAKER]), 2);
+    kit_release(&lease, LH_OK);
+    lh_close(&client);
+}
+
 int main(void)
 {
 #define ON_MEMORY(test)                                         \
@@ -331,6 +377,9 @@ int main(void)
         ON_FILE(a_watch_tells_changes_under_its_prefix),
         ON_MEMORY(events_carry_what_metrics_need),
         ON_FILE(events_carry_what_metrics_need),
+        ON_MEMORY(a_takeover_is_told),
+        ON_FILE(a_takeover_is_told),
+        ON_FILE(a_breaker_that_opens_is_told),
     };
     return cmocka_run_group_tests_name("lib_look", tests, NULL, NULL);
 }
