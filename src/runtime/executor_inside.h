@@ -24,6 +24,7 @@ enum wish { WISH_START = 1, WISH_NOTICE = 2, WISH_NEWS = 4, WISH_LET_GO = 8 };
 struct task {
     uint32_t magic;
     unsigned wishes;
+    bool took_over; /* the write that would be its grant removes one that had run out */
     bool silent;    /* its caller hears no more of it */
     bool forgotten; /* while it is being told; freed after that */
     struct executor *executor;

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A command that inherits the liveness of a client, and what else it finds open: nothing. */
+#include "lib_kit.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { TEXT_MOST = 4096 };
+
+/* The descriptors that a program finds which this process starts, and where they lead. */
+static void list_in_exec(char *out)
+{
+    int pipes[2];
+    size_t length = 0;
+    ssize_t got;
+    assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        (void)dup2(pipes[1], 1);
+        (void)execl("/bin/sh", "sh", "-c",
+                    "for f in /proc/$$/fd/*; do echo \"${f##*/} $(readlink $f)\"; done",
+                    (char *)NULL);
+        _exit(127);
+    }
+    (void)close(pipes[1]);
+    while ((got = read(pipes[0], out + length, TEXT_MOST - 1 - length)) > 0)
+        length += (size_t)got;
+    out[length] = '\0';
+    (void)close(pipes[0]);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_non_null(strstr(out, "1 pipe:"));
+}
+
+static size_t lines_of(const char *text)
+{
+    size_t count = 0;
+    for (; *text != '\0'; text++)
+        count += *text == '\n' ? 1 : 0;
+    return count;
+}
+
+static void exec_inherits_what_was_asked_for(void **state)
+{
+    (void)state;
+    char before[TEXT_MOST], open[TEXT_MOST], with[TEXT_MOST];
+    list_in_exec(before);
+    struct lh_client *client = kit_open(NULL);
+    struct lh_lease *lease = kit_acquire(client, "k", NULL);
+    list_in_exec(open);
+    assert_int_equal(lines_of(open), lines_of(before));
+    assert_null(strstr(open, "store.log"));
+
+    int file = lh_liveness(client);
+    assert_true(file > 2);
+    list_in_exec(with);
+    assert_int_equal(lines_of(with), lines_of(before) + 1);
+    assert_non_null(strstr(with, "store.log.lock"));
+    assert_int_equal(close(file), 0);
+    list_in_exec(open);
+    assert_int_equal(lines_of(open), lines_of(before));
+    kit_release(&lease, LH_OK);
+    lh_close(&client);
+}
+
+static void memory_has_none(void **state)
+{
+    (void)state;
+    struct lh_client *client = kit_open(NULL);
+    assert_int_equal(lh_liveness(client), -1);
+    lh_close(&client);
+    assert_int_equal(lh_liveness(NULL), -1);
+}
+
+static void a_forked_child_gets_none(void **state)
+{
+    (void)state;
+    int status = -1;
+    struct lh_client *client = kit_open(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(lh_liveness(client) == -1 ? 0 : 1);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    lh_close(&client);
+}
+
+struct family {
+    pid_t holder, command;
+};
+
+/* A holder, and a command of its that inherits the liveness, or does not. */
+static struct family start_family(int64_t ttl_ms, bool hands_on)
+{
+    struct family family = {0};
+    int pipes[2];
+    assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+    family.holder = fork();
+    if (family.holder == 0) {
+        struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
+        struct lh_client *client = NULL;
+        struct lh_lease *lease = NULL;
+        options.ttl_ms = ttl_ms;
+        if (lh_open(kit_url(), NULL, &client, NULL) != LH_OK ||
+            lh_acquire(client, "k", &options, &lease, NULL) != LH_OK)
+            _exit(1);
+        int file = hands_on ? lh_liveness(client) : -1;
+        pid_t command = fork();
+        if (command == 0) {
+            (void)execl("/bin/sleep", "sleep", "60", (char *)NULL);
+            _exit(127);
+        }
+        if (file >= 0)
+            (void)close(file);
+        (void)!write(pipes[1], &command, sizeof command);
+        for (;;)
+            (void)pause();
+    }
+    (void)close(pipes[1]);
+    ssize_t got = read(pipes[0], &family.command, sizeof family.command);
+    assert_int_equal(got, sizeof family.command);
+    (void)close(pipes[0]);
+    return family;
+}
+
+static void kill_holder(const struct family *family)
+{
+    assert_int_equal(kill(family->holder, SIGKILL), 0);
+    assert_int_equal(waitpid(family->holder, NULL, 0), family->holder);
+}
+
+static void a_killed_holders_command_keeps_the_lease(void **state)
+{
+    (void)state;
+    struct lh_client *client = kit_open(NULL);
+    struct lh_lease *lease = NULL;
+    struct family family = start_family(/* ttl_ms= */ 60000, /* hands_on= */ true);
+    kill_holder(&family);
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(lh_acquire(client, "k", NULL, &lease, NULL), LH_BUSY);
+        kit_sleep_ms(5);
+    }
+    assert_int_equal(kill(family.command, SIGKILL), 0);
+    enum lh_outcome outcome = LH_BUSY;
+    for (int i = 0; i < 1000 && outcome == LH_BUSY; i++) {
+        kit_sleep_ms(5);
+        outcome = lh_acquire(client, "k", NULL, &lease, NULL);
+    }
+    assert_int_equal(outcome, LH_OK);
+    kit_release(&lease, LH_OK);
+    lh_close(&client);
+}
+
+static void without_it_the_lease_ends_with_the_holder(void **state)
+{
+    (void)state;
+    struct lh_client *client = kit_open(NULL);
+    struct family family = start_family(/* ttl_ms= */ 60000, /* hands_on= */ false);
+    kill_holder(&family);
+    struct lh_lease *lease = kit_acquire(client, "k", NULL);
+    assert_int_equal(kill(family.command, SIGKILL), 0);
+    kit_release(&lease, LH_OK);
+    lh_close(&client);
+}
+
+static void with_it_the_lease_still_ends_with_its_ttl(void **state)
+{
+    (void)state;
+    struct lh_acquire_options patient = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_client *client = kit_open(NULL);
+    struct family family = start_family(/* ttl_ms= */ 1000, /* hands_on= */ true);
+    kill_holder(&family);
+    patient.wait_ms = 30000;
+    struct lh_lease *lease = kit_acquire(client, "k", &patient);
+    assert_int_equal(kill(family.command, 0), 0);
+    assert_int_equal(kill(family.command, SIGKILL), 0);
+    kit_release(&lease, LH_OK);
+    lh_close(&client);
+}
+
+int main(void)
+{
+#define ON_FILE(test) cmocka_unit_test_setup_teardown(test, kit_on_file, kit_done)
+    const struct CMUnitTest tests[] = {
+        ON_FILE(exec_inherits_what_was_asked_for),
+        cmocka_unit_test_setup_teardown(memory_has_none, kit_on_memory, kit_done),
+        ON_FILE(a_forked_child_gets_none),
+        ON_FILE(a_killed_holders_command_keeps_the_lease),
+        ON_FILE(without_it_the_lease_ends_with_the_holder),
+        ON_FILE(with_it_the_lease_still_ends_with_its_ttl),
+    };
+#undef ON_FILE
+    return cmocka_run_group_tests_name("lib_liveness", tests, NULL, NULL);
+}
