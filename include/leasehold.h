@@ -17,9 +17,10 @@
  * NULL too. Strings are copied. docs/library.md says for every function what it can answer.
  *
  * Threads. A client may be used by any number of threads. It has a thread of its own, with all
- * signals blocked, that renews leases and calls your functions. Your functions must not block, and
- * must not make a blocking call of this library: it answers LH_USAGE. With own_loop there is no
- * such thread: poll lh_fd(), call lh_step(), and use the client from that one thread only.
+ * signals blocked, that renews leases and calls your functions; on memory: they may also be called
+ * within a blocking call, by its thread. Your functions must not block, and must not make a
+ * blocking call of this library: it answers LH_USAGE. With own_loop there is no such thread: poll
+ * lh_fd(), call lh_step(), and use the client from that one thread only.
  *
  * After fork() all handles are the parent's: in the child every call answers LH_LOST, and nothing
  * is held. A child that wants locks opens a client of its own. The library never logs, never
@@ -63,26 +64,29 @@ struct lh_report {
     enum lh_outcome outcome;
     uint64_t token; /* granted to you; with LH_BUSY the holder's, or 0 */
     char holder[LH_HOLDER_SIZE];
-    int64_t since_ms;   /* for how long it has been so */
-    int64_t ends_in_ms; /* when the lease, or the cooldown, ends */
+    char key[LH_KEY_SIZE]; /* of several keys the one that it is about; empty: none */
+    int64_t since_ms;      /* for how long it has been so */
+    int64_t ends_in_ms;    /* when the lease, or the cooldown, ends */
     char text[LH_TEXT_SIZE];
 };
 
 enum lh_event_kind {
     LH_EVENT_ATTEMPT,  /* an acquisition began */
-    LH_EVENT_WAITING,  /* it has a place in line */
+    LH_EVENT_WAITING,  /* it has a place in line for this key */
     LH_EVENT_GRANTED,  /* after_ms: how long it took */
+    LH_EVENT_TAKEOVER, /* … from a holder that was dead or had run out; told before GRANTED */
     LH_EVENT_REFUSED,  /* outcome says why; after_ms: how long it took */
     LH_EVENT_RENEWED,  /* after_ms: held for so long */
     LH_EVENT_LOST,     /* after_ms: held for so long */
     LH_EVENT_RELEASED, /* after_ms: held for so long; the outcome is the release's */
-    LH_EVENT_STORE     /* the store answered; after_ms: how long it took; key is its verb */
+    LH_EVENT_STORE,    /* the store answered; after_ms: how long it took; key is its verb */
+    LH_EVENT_BREAKER   /* LH_UNAVAILABLE: the store is spared for a while; LH_OK: no more */
 };
 
 struct lh_event {
     enum lh_event_kind kind;
     enum lh_outcome outcome; /* LH_EVENT_STORE: ok, busy (a conflict), unavailable or denied */
-    const char *key;         /* until the function returns */
+    const char *key;         /* until the function returns; empty when it is about the store */
     uint64_t token;
     int64_t after_ms;
 };
@@ -174,6 +178,10 @@ enum lh_outcome lh_acquire_all(struct lh_client *client, const char *const *keys
 struct lh_request *lh_acquire_start(struct lh_client *client, const char *key,
                                     const struct lh_acquire_options *options, lh_done_fn *done,
                                     void *user, struct lh_report *report);
+/* As lh_acquire_all(), without blocking. */
+struct lh_request *lh_acquire_all_start(struct lh_client *client, const char *const *keys,
+                                        size_t count, const struct lh_acquire_options *options,
+                                        lh_done_fn *done, void *user, struct lh_report *report);
 /* Gives up. done is called all the same, with LH_BUSY, or with LH_OK when it was granted by then:
  * so a request must not be cancelled after done was called. From anywhere. */
 void lh_cancel(struct lh_request *request);
@@ -219,13 +227,17 @@ struct lh_view {
     uint64_t token;
     int64_t since_ms;       /* for how long; -1: unknown */
     int64_t ends_in_ms;     /* -1: unknown */
+    int64_t renewed_ago_ms; /* the lease of the first holder; -1: unknown, or not held */
     int64_t written_ago_ms; /* list, watch, history: when the record was written; -1: unknown */
     uint32_t holders, waiters;
+    uint32_t place; /* of this very client in the line, 1 is next; 0: it has none */
     uint32_t limit; /* of a semaphore, else 0 */
     bool shared;
+    bool broken;                /* an operator wants it back: it is not renewed any more */
     uint64_t revision;          /* of the store's record; 0: there is none */
-    const struct lh_meta *meta; /* of the first holder; until the function returns, … */
-    size_t meta_count;          /* … and none in lh_status(), which has nowhere to keep it */
+    const char *reason;         /* of the last break; until the function returns, as what follows */
+    const struct lh_meta *meta; /* of the first holder */
+    size_t meta_count;          /* no reason and no meta in lh_status(): nowhere to keep them */
 };
 
 /* Returns false to hear no more. */
@@ -236,6 +248,9 @@ typedef void lh_watch_fn(void *user, const struct lh_view *status, const struct 
 /* Blocks; asks the store. A free key is LH_OK with LH_FREE. */
 enum lh_outcome lh_status(struct lh_client *client, const char *key, struct lh_view *out,
                           struct lh_report *report);
+/* As lh_status(), for fn, once, with reason and meta. */
+enum lh_outcome lh_look(struct lh_client *client, const char *key, lh_view_fn *fn, void *user,
+                        struct lh_report *report);
 /* Blocks; calls fn for every key that has a record and begins with the prefix, in any order. */
 enum lh_outcome lh_list(struct lh_client *client, const char *prefix, lh_view_fn *fn, void *user,
                         struct lh_report *report);
@@ -256,6 +271,28 @@ enum lh_outcome lh_break(struct lh_client *client, const char *key, const char *
                          bool at_once, struct lh_report *report);
 /* Blocks. Ends a cooldown early. */
 enum lh_outcome lh_clear(struct lh_client *client, const char *key, struct lh_report *report);
+
+/* ---- the same without blocking ---- */
+
+/* For event loops and callbacks: LH_OK means that done will be called, once, with no lease; any
+ * other answer, that it will not. The report is about the start. */
+enum lh_outcome lh_renew_start(struct lh_client *client, const char *key, uint64_t token,
+                               int64_t ttl_ms, lh_done_fn *done, void *user,
+                               struct lh_report *report);
+enum lh_outcome lh_give_back_start(struct lh_client *client, const char *key, uint64_t token,
+                                   int64_t cooldown_ms, lh_done_fn *done, void *user,
+                                   struct lh_report *report);
+enum lh_outcome lh_look_start(struct lh_client *client, const char *key, lh_view_fn *fn,
+                              lh_done_fn *done, void *user, struct lh_report *report);
+enum lh_outcome lh_list_start(struct lh_client *client, const char *prefix, lh_view_fn *fn,
+                              lh_done_fn *done, void *user, struct lh_report *report);
+enum lh_outcome lh_history_start(struct lh_client *client, const char *key, lh_view_fn *fn,
+                                 lh_done_fn *done, void *user, struct lh_report *report);
+enum lh_outcome lh_break_start(struct lh_client *client, const char *key, const char *reason,
+                               bool at_once, lh_done_fn *done, void *user,
+                               struct lh_report *report);
+enum lh_outcome lh_clear_start(struct lh_client *client, const char *key, lh_done_fn *done,
+                               void *user, struct lh_report *report);
 
 /* ---- words ---- */
 

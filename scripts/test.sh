@@ -18,12 +18,15 @@ bait     | asan    | tests/gates/sanitizers.sh build/asan    | =
 bait-ts  | tsan    | tests/gates/sanitizers.sh build/tsan --races | =
 unit     | asan    | scripts/units.sh build/asan             | =
 cli      | asan    | tests/e2e/cli.sh build/asan/leasehold   | =
+exits    | asan    | tests/e2e/exits.sh build/asan/leasehold | =
+usage    | asan    | tests/e2e/usage.sh build/asan           | =
 docs     |         | tests/e2e/docs.sh                       | =
 shipped  | release | tests/e2e/cli.sh build/leasehold        | =
 header   | release | tests/e2e/header.sh build               | =
 examples | asan    | tests/e2e/examples.sh build/asan        | =
 trace    | asan    | scripts/stories.sh build/asan           | =
 memory   | asan    | build/asan/tests/simulation --seeds 300 | =
+desk-as  | asan    | build/asan/tests/simulation --desk 1 --seeds 600 | =
 conform  | asan    | build/asan/tests/conformance memory:    | =
 planted  | asan    | build/asan/tests/conformance memory: --mutants | scripts/planted.sh build/asan
 beside   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 4 --beside | =
@@ -50,13 +53,14 @@ races-th | tsan    | build/tsan/tests/threads --rounds 10    | .. 100
 torture  | asan    | build/asan/tests/lib_torture            | =
 simulate | sim     | scripts/simulate.sh 10000               | scripts/simulate.sh 1000000
 executor | sim     | build/sim/tests/simulation --executor 1 --seeds 2000 | .. 200000
+desk     | sim     | build/sim/tests/simulation --desk 1 --seeds 2000 | .. 200000
 explore  | sim     | build/sim/tests/explore                 | build/sim/tests/explore --proof
 mutants  | mutants | scripts/mutants.sh 2000                 | scripts/mutants.sh 2000 all
 fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh --proof
 coverage |         | scripts/coverage.sh core 100            | =
 '
 figures='power damage failing kills stops history waiters dead deaths threads forks lost'
-figures+=' torture simulate executor explore mutants fuzz coverage'
+figures+=' torture simulate executor desk explore mutants fuzz coverage'
 limit_s=1200
 proof=false
 if [[ ${1:-} == --proof ]]; then

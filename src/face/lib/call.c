@@ -2,46 +2,70 @@
 /*
  * Blocking calls: something is run in the client's loop, and the caller waits until it has ended.
  * How long that takes is the core's business: every wait and all patience end there. With own_loop
- * the caller turns the loop meanwhile.
+ * the caller turns the loop meanwhile. Where the store answers at once, the caller does it itself,
+ * in the loop's stead: no other thread need be woken for it.
  */
 #include "face/lib/lib_inside.h"
+
+#include <stdlib.h>
 
 void call_begin(struct call *call, struct lh_client *client)
 {
     call->client = client;
-    call->over = false;
+    call->done = NULL;
     report_clear(&call->report);
-    (void)pthread_mutex_init(&call->mutex, NULL);
-    (void)pthread_cond_init(&call->ended, NULL);
+    (void)sem_init(&call->ended, /* pshared= */ 0, 0);
 }
 
 void call_end(struct call *call)
 {
-    (void)pthread_mutex_lock(&call->mutex);
-    call->over = true;
-    (void)pthread_cond_signal(&call->ended);
-    (void)pthread_mutex_unlock(&call->mutex);
+    struct lh_client *client = call->client;
+    if (call->done == NULL) {
+        (void)sem_post(&call->ended);
+        return;
+    }
+    client_enter(client);
+    call->done(call->user, NULL, &call->report);
+    client_leave(client);
+    free(call->memory);
+    atomic_fetch_sub(&client->started, 1);
+    client_settle(client);
+}
+
+enum lh_outcome call_start(struct call *call, struct loop_task *task, void *memory,
+                           lh_done_fn *done, void *user, struct lh_report *report)
+{
+    struct lh_client *client = call->client;
+    call->done = done;
+    call->user = user;
+    call->memory = memory;
+    atomic_fetch_add(&client->started, 1);
+    loop_post(client->loop, task);
+    return report_say(report, LH_OK, "ok: on its way");
 }
 
 static void await(struct call *call)
 {
-    (void)pthread_mutex_lock(&call->mutex);
-    while (!call->over)
-        (void)pthread_cond_wait(&call->ended, &call->mutex);
-    (void)pthread_mutex_unlock(&call->mutex);
+    struct lh_client *client = call->client;
+    if (client->own_loop) {
+        while (sem_trywait(&call->ended) != 0)
+            loop_step(client->loop, /* wait= */ true);
+    } else {
+        while (sem_wait(&call->ended) != 0) { /* a signal came in between */
+        }
+    }
 }
 
 enum lh_outcome call_make(struct call *call, struct loop_task *task, struct lh_report *report)
 {
-    loop_post(call->client->loop, task);
-    if (call->client->own_loop) {
-        while (!call->over)
-            loop_step(call->client->loop, /* wait= */ true);
+    struct lh_client *client = call->client;
+    if (client->beside != NULL) {
+        loop_post(client->loop, task);
     } else {
-        await(call);
+        client_do(client, task);
     }
-    (void)pthread_cond_destroy(&call->ended);
-    (void)pthread_mutex_destroy(&call->mutex);
+    await(call);
+    (void)sem_destroy(&call->ended);
     report_copy(report, &call->report);
     return call->report.outcome;
 }
