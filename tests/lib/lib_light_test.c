@@ -290,6 +290,38 @@ static void several_keys_wait_for_a_light_one(void **state)
     lh_close(&client);
 }
 
+/* ---- between being asked for and being adopted ---- */
+
+static void keep_grant(void *user, struct lh_lease *lease, const struct lh_report *report)
+{
+    assert_int_equal(report->outcome, LH_OK);
+    *(struct lh_lease **)user = lease;
+}
+
+static void a_release_right_after_somebody_asked(void **state)
+{
+    (void)state;
+    struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
+    struct lh_acquire_options patient = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_lease *second = NULL;
+    open.own_loop = true;
+    patient.wait_ms = LH_WAIT_FOREVER;
+    struct lh_client *client = kit_open(&open);
+    struct lh_lease *first = kit_acquire(client, "k", NULL);
+    uint64_t token = lh_token(first);
+    assert_non_null(lh_acquire_start(client, "k", &patient, keep_grant, &second, NULL));
+    assert_int_equal(lh_step(client), LH_OK); /* the wish is heard, and nothing has come of it */
+    kit_release(&first, LH_OK);
+    for (int i = 0; i < 300 && second == NULL; i++) {
+        kit_sleep_ms(5);
+        assert_int_equal(lh_step(client), LH_OK);
+    }
+    assert_non_null(second);
+    assert_true(lh_token(second) > token);
+    kit_release(&second, LH_OK);
+    lh_close(&client);
+}
+
 int main(void)
 {
 #define IN_MEMORY(test)                            \
@@ -308,6 +340,7 @@ int main(void)
         IN_MEMORY(waiters_come_in_by_their_priority),
         IN_MEMORY(a_started_release_is_told),
         IN_MEMORY(several_keys_wait_for_a_light_one),
+        IN_MEMORY(a_release_right_after_somebody_asked),
     };
 #undef IN_MEMORY
     return cmocka_run_group_tests_name("lib_light", tests, NULL, NULL);

@@ -121,13 +121,20 @@ static void on_due(void *owner)
     client_wake(client);
 }
 
+static bool is_due(const struct lh_client *client)
+{
+    return host_boot_ms() >= client->desk_wakes_at_ms;
+}
+
 void client_do(struct lh_client *client, struct loop_task *task)
 {
     loop_enter(client->loop);
+    if (is_due(client)) /* as in the loop: what the last task brought about comes before this one */
+        on_due(client);
     client->turning = true;
     task->run(task);
     client->turning = false;
-    if (host_boot_ms() >= client->desk_wakes_at_ms)
+    if (is_due(client))
         on_due(client);
     else
         client_wake(client);
