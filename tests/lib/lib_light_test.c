@@ -322,6 +322,21 @@ static void a_release_right_after_somebody_asked(void **state)
     lh_close(&client);
 }
 
+static void nobody_guesses_its_request_id(void **state)
+{
+    (void)state;
+    char id[64];
+    struct lh_acquire_options same = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_client *client = kit_open(NULL);
+    struct lh_lease *lease = kit_acquire(client, "k", NULL), *other = NULL;
+    struct lh_report report;
+    (void)snprintf(id, sizeof id, "light-%llu", (unsigned long long)lh_token(lease));
+    same.request_id = id;
+    ASSERT_OUTCOME(lh_acquire(client, "k", &same, &other, &report), LH_BUSY, &report);
+    kit_release(&lease, LH_OK);
+    lh_close(&client);
+}
+
 int main(void)
 {
 #define IN_MEMORY(test)                            \
@@ -341,6 +356,7 @@ int main(void)
         IN_MEMORY(a_started_release_is_told),
         IN_MEMORY(several_keys_wait_for_a_light_one),
         IN_MEMORY(a_release_right_after_somebody_asked),
+        IN_MEMORY(nobody_guesses_its_request_id),
     };
 #undef IN_MEMORY
     return cmocka_run_group_tests_name("lib_light", tests, NULL, NULL);

@@ -215,7 +215,9 @@ static bool thicken(struct lh_client *client, struct light_lease *light)
     char request[REQUEST_MAX + 1];
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
     struct light_hold *hold = &light->hold;
-    (void)snprintf(request, sizeof request, "light-%" PRIu64, token_of_hold(hold));
+    /* With the session in it: nobody else's request can be mistaken for this one. */
+    (void)snprintf(request, sizeof request, "%" PRIx64 "-light-%" PRIu64, client->session,
+                   token_of_hold(hold));
     options.ttl_ms = light->ttl_ms;
     options.on_lost = light->on_lost;
     options.user = light->user;
