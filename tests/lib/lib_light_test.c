@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct {
     atomic_int lost;
@@ -337,6 +338,39 @@ static void nobody_guesses_its_request_id(void **state)
     lh_close(&client);
 }
 
+/* ---- the whole table ---- */
+
+struct returned {
+    struct lh_lease *leases[2];
+    int shown;
+};
+
+static bool give_both_back(void *user, const struct lh_view *view)
+{
+    struct returned *returned = user;
+    (void)view;
+    returned->shown++;
+    for (int i = 0; i < 2; i++)
+        if (returned->leases[i] != NULL)
+            assert_int_equal(lh_release_start(&returned->leases[i], NULL, NULL), LH_OK);
+    return true;
+}
+
+static void a_list_can_give_back_what_it_shows(void **state)
+{
+    (void)state;
+    struct lh_client *client = kit_open(NULL);
+    struct returned returned = {
+        .leases = {kit_acquire(client, "a", NULL), kit_acquire(client, "b", NULL)}};
+    (void)alarm(60); /* it must not wait for itself */
+    assert_int_equal(lh_list(client, "", give_both_back, &returned, NULL), LH_OK);
+    (void)alarm(0);
+    assert_in_range(returned.shown, 1, 2);
+    assert_int_equal(kit_state(client, "a"), LH_FREE);
+    assert_int_equal(kit_state(client, "b"), LH_FREE);
+    lh_close(&client);
+}
+
 int main(void)
 {
 #define IN_MEMORY(test)                            \
@@ -357,6 +391,7 @@ int main(void)
         IN_MEMORY(several_keys_wait_for_a_light_one),
         IN_MEMORY(a_release_right_after_somebody_asked),
         IN_MEMORY(nobody_guesses_its_request_id),
+        IN_MEMORY(a_list_can_give_back_what_it_shows),
     };
 #undef IN_MEMORY
     return cmocka_run_group_tests_name("lib_light", tests, NULL, NULL);

@@ -189,8 +189,9 @@ bool light_enter_key(struct lh_client *client, const char *key, struct light_mar
 void light_leave_key(struct lh_client *client, struct light_mark **mark);
 /* Keys that nobody asks about any more are light again. */
 void light_rest(struct lh_client *client);
-/* False when the function has heard enough. */
-bool light_list(struct lh_client *client, const char *prefix, lh_view_fn *fn, void *user);
+/* False when memory is short. */
+bool light_list(struct lh_client *client, const char *prefix, lh_view_fn *fn, void *user,
+                bool *out_enough);
 void light_orphan_all(struct lh_client *client);
 
 /* gaze.c */

@@ -302,17 +302,33 @@ struct showing {
     struct lh_client *client;
     lh_view_fn *fn;
     void *user;
+    struct light_node *copies; /* of the holds that are to be shown */
+    bool enough, scarce;
 };
 
-static bool show(void *owner, const struct light_hold *hold)
+/* The function must not be called here: it may want to give back what it is shown. */
+static bool pick(void *owner, const struct light_hold *hold)
 {
-    const struct showing *showing = owner;
+    struct showing *showing = owner;
+    size_t size = sizeof(struct light_lease) + strlen(hold->node.key) + 1;
+    struct light_lease *copy = malloc(size);
+    showing->scarce = copy == NULL;
+    if (copy == NULL)
+        return false;
+    memcpy(copy, owner_of((struct light_hold *)(uintptr_t)hold), size);
+    copy->hold.node.next = showing->copies;
+    showing->copies = &copy->hold.node;
+    return true;
+}
+
+static bool show(struct showing *showing, const struct light_lease *light)
+{
     struct lh_client *client = showing->client;
-    struct stamp at = {.revision = hold->node.revision, .time_ms = host_boot_ms()};
+    struct stamp at = {.revision = light->hold.node.revision, .time_ms = host_boot_ms()};
     struct lh_view view;
-    write_down(client, owner_of((struct light_hold *)(uintptr_t)hold), "light", &client->scratch);
+    write_down(client, light, "light", &client->scratch);
     record_resolve(&client->scratch, &at);
-    status_fill(client, &client->scratch, &at, hold->node.key, NULL, &view);
+    status_fill(client, &client->scratch, &at, light->key, NULL, &view);
     view.written_ago_ms = view.since_ms;
     client_enter(client);
     bool more = showing->fn(showing->user, &view);
@@ -320,10 +336,27 @@ static bool show(void *owner, const struct light_hold *hold)
     return more;
 }
 
-bool light_list(struct lh_client *client, const char *prefix, lh_view_fn *fn, void *user)
+static bool show_picked(void *owner)
+{
+    struct showing *showing = owner;
+    while (showing->copies != NULL) {
+        struct light_lease *copy = owner_of((struct light_hold *)showing->copies);
+        showing->copies = copy->hold.node.next;
+        showing->enough = showing->enough || !show(showing, copy);
+        free(copy);
+    }
+    return !showing->enough;
+}
+
+bool light_list(struct lh_client *client, const char *prefix, lh_view_fn *fn, void *user,
+                bool *out_enough)
 {
     struct showing showing = {.client = client, .fn = fn, .user = user};
-    return client->light == NULL || light_each(client->light, prefix, show, &showing);
+    struct light_visitor visitor = {.pick = pick, .picked = show_picked, .owner = &showing};
+    if (client->light != NULL && !light_each(client->light, prefix, &visitor))
+        (void)show_picked(&showing); /* what was copied before memory ran out */
+    *out_enough = showing.enough;
+    return !showing.scarce;
 }
 
 static void orphan(void *owner, struct light_hold *hold)
