@@ -241,6 +241,12 @@ struct light_mark *light_mark(struct light *light, const char *key, struct light
     return mark;
 }
 
+void light_use(struct light_mark *mark)
+{
+    ASSERT(mark->users > 0);
+    mark->users++;
+}
+
 void light_put_back(struct light *light, struct light_mark *mark, struct light_hold *hold)
 {
     struct shard *shard = enter(light, mark->node.hash);

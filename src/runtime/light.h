@@ -65,6 +65,8 @@ bool light_give(struct light *light, struct light_hold *hold);
 /* Marks the key, until it is returned as often as it was used. A hold that stood there has left the
  * table, and is the caller's to make a real grant of. NULL when memory is short. */
 struct light_mark *light_mark(struct light *light, const char *key, struct light_hold **out_hold);
+/* One user more. */
+void light_use(struct light_mark *mark);
 /* The grant could not be made: the hold stands in the table again, instead of its mark. */
 void light_put_back(struct light *light, struct light_mark *mark, struct light_hold *hold);
 void light_return(struct light *light, struct light_mark *mark);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static struct {
@@ -371,6 +372,28 @@ static void a_list_can_give_back_what_it_shows(void **state)
     lh_close(&client);
 }
 
+/* Measured in the work of this process, which others on the machine do not add to. */
+static void many_looks_do_not_slow_each_other(void **state)
+{
+    enum { KEYS = 20000, SECONDS_MAX = 15 };
+    static struct lh_lease *leases[KEYS];
+    (void)state;
+    char key[32];
+    struct lh_client *client = kit_open(NULL);
+    clock_t began = clock();
+    for (int i = 0; i < KEYS; i++) {
+        (void)snprintf(key, sizeof key, "key-%d", i);
+        leases[i] = kit_acquire(client, key, NULL);
+        assert_int_equal(kit_state(client, key), LH_HELD);
+    }
+    for (int i = 0; i < KEYS; i++)
+        kit_release(&leases[i], LH_OK);
+    double seconds = (double)(clock() - began) / CLOCKS_PER_SEC;
+    print_message("%d keys: %.2f s of work\n", KEYS, seconds);
+    assert_true(seconds < SECONDS_MAX);
+    lh_close(&client);
+}
+
 int main(void)
 {
 #define IN_MEMORY(test)                            \
@@ -392,6 +415,7 @@ int main(void)
         IN_MEMORY(a_release_right_after_somebody_asked),
         IN_MEMORY(nobody_guesses_its_request_id),
         IN_MEMORY(a_list_can_give_back_what_it_shows),
+        IN_MEMORY(many_looks_do_not_slow_each_other),
     };
 #undef IN_MEMORY
     return cmocka_run_group_tests_name("lib_light", tests, NULL, NULL);

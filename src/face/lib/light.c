@@ -209,8 +209,8 @@ static bool store_grant(struct lh_client *client, const struct light_lease *ligh
     return result == ANSWER_OK;
 }
 
-/* False when memory is short, and nothing has changed. */
-static bool thicken(struct lh_client *client, struct light_lease *light)
+/* False when memory is short, and nothing has changed. The grant uses the mark until it ends. */
+static bool thicken(struct lh_client *client, struct light_lease *light, struct light_mark *mark)
 {
     char request[REQUEST_MAX + 1];
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
@@ -230,6 +230,8 @@ static bool thicken(struct lh_client *client, struct light_lease *light)
         lease_disown(full);
         return false;
     }
+    light_use(mark);
+    full->parts[0].mark = mark;
     atomic_store(&light->thick, full);
     return true;
 }
@@ -244,7 +246,7 @@ bool light_enter_key(struct lh_client *client, const char *key, struct light_mar
     if (mark == NULL)
         return false;
     (void)memory_raise(client->state, mark->above); /* tokens grow, whoever grants */
-    if (hold != NULL && !thicken(client, owner_of(hold))) {
+    if (hold != NULL && !thicken(client, owner_of(hold), mark)) {
         light_put_back(client->light, mark, hold);
         return false;
     }
