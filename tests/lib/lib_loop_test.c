@@ -128,6 +128,30 @@ static void a_wait_ends_when_it_said(void **state)
     lh_close(&client);
 }
 
+static void the_longest_wait_is_one(void **state)
+{
+    (void)state;
+    const int64_t waits[] = {INT64_MAX, INT64_MAX - 1, INT64_MAX / 1000};
+    for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
+        struct lh_acquire_options patient = LH_ACQUIRE_OPTIONS_INIT;
+        struct wish wish = {0};
+        struct lh_client *client = open_own();
+        struct lh_lease *lease = kit_acquire(client, "k", NULL);
+        patient.wait_ms = waits[i];
+        assert_non_null(lh_acquire_start(client, "k", &patient, on_done, &wish, NULL));
+        for (int turn = 0; turn < 20; turn++) {
+            kit_sleep_ms(2);
+            assert_int_equal(lh_step(client), LH_OK);
+        }
+        assert_int_equal(atomic_load(&wish.done), 0);
+        kit_release(&lease, LH_OK);
+        turn_until(client, &wish, 1);
+        assert_int_equal(wish.report.outcome, LH_OK);
+        kit_release(&wish.lease, LH_OK);
+        lh_close(&client);
+    }
+}
+
 static void a_blocking_call_within_a_function_is_refused(void **state)
 {
     (void)state;
@@ -306,6 +330,7 @@ int main(void)
         ON_BOTH(a_foreign_loop_carries_everything),
         ON_BOTH(who_waits_can_give_up),
         ON_BOTH(a_wait_ends_when_it_said),
+        ON_BOTH(the_longest_wait_is_one),
         ON_BOTH(a_blocking_call_within_a_function_is_refused),
         ON_BOTH(a_close_ends_what_is_on_its_way),
         ON_BOTH(what_a_close_starts_is_ended_too),

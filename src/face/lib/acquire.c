@@ -60,7 +60,7 @@ static void fill_options(struct lh_lease *lease, const struct lh_acquire_options
                     .cooldown_ms = options->cooldown_ms,
                     .bound = !options->unbound,
                     .waits = options->wait_ms != 0},
-        .wait_ms = options->wait_ms,
+        .wait_ms = options->wait_ms < WAIT_MOST_MS ? options->wait_ms : WAIT_MOST_MS,
         .cooldown_ms = options->cooldown_ms,
         .patience_ms = lease->client->patience_ms,
         .kill_grace_ms = KILL_GRACE_MS,

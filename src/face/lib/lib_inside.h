@@ -28,6 +28,7 @@ enum {
 #define PATIENCE_USUAL_MS ((int64_t)10000)
 #define KILL_GRACE_MS     ((int64_t)5000)
 #define LOOK_MS           ((int64_t)5000)
+#define WAIT_MOST_MS      (INT64_MAX / 2) /* no moment that it ends at is too large to be counted */
 
 #define CLOSING_WORDS "busy: the client is being closed"
 
