@@ -64,6 +64,13 @@ enum lh_outcome client_admits(const struct lh_client *client, bool blocks, struc
     return LH_OK;
 }
 
+enum lh_outcome client_admits_start(const struct lh_client *client, struct lh_report *report)
+{
+    enum lh_outcome outcome = client_admits(client, /* blocks= */ false, report);
+    return outcome == LH_OK && client->closing ? report_say(report, LH_BUSY, CLOSING_WORDS)
+                                               : outcome;
+}
+
 void client_enter(struct lh_client *client)
 {
     client->calling++;
@@ -487,7 +494,7 @@ void lh_close(struct lh_client **client_pointer)
         loop_run(client->loop);
     else
         (void)pthread_join(client->thread, NULL);
-    loop_step(client->loop, /* wait= */ false); /* what was started within the last functions */
+    loop_step(client->loop, /* wait= */ false); /* what was cancelled within the last functions */
     lease_orphan_all(client);
     light_orphan_all(client);
     take_apart(client);

@@ -354,7 +354,7 @@ static enum lh_outcome start_look_at(struct lh_client *client, enum store_verb v
 {
     struct lh_report own = {0};
     report = report != NULL ? report : &own;
-    enum lh_outcome outcome = client_admits(client, /* blocks= */ false, report);
+    enum lh_outcome outcome = client_admits_start(client, report);
     if (outcome != LH_OK)
         return outcome;
     if (done == NULL)

@@ -78,6 +78,8 @@ void request_end(struct lh_request *request, struct lh_client *client, struct lh
     request->over = true;
     if (!atomic_load(&request->cancel_posted))
         free(request);
+    atomic_fetch_sub(&client->started, 1);
+    client_settle(client);
 }
 
 static void finish(struct lh_request *request, struct lh_lease *granted)

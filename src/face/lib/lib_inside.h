@@ -58,7 +58,7 @@ struct lh_client {
     bool breaker_open; /* as last told */
     bool turning;      /* it will be said at the end when to be woken next */
     bool closing;
-    atomic_size_t started;   /* calls that somebody is to be told about */
+    atomic_size_t started;   /* calls and requests that did not block, until they are told */
     struct lh_lease *leases; /* wanted, held, or being given back */
     struct gaze *gazes;      /* lists and histories on their way, and the one watch */
     struct lh_watcher *watches;
@@ -121,6 +121,8 @@ struct call {
 /* LH_OK, or why this call cannot be made here: forked, or within a function of the user's. */
 enum lh_outcome client_admits(const struct lh_client *client, bool blocks,
                               struct lh_report *report);
+/* The same for something new that does not block; a client that is being closed begins nothing. */
+enum lh_outcome client_admits_start(const struct lh_client *client, struct lh_report *report);
 bool client_is_forked(const struct lh_client *client);
 void client_submit(struct lh_client *client, const struct store_request *request, store_done *done,
                    void *caller);
