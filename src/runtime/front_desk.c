@@ -285,15 +285,16 @@ static int64_t sooner(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* The executor first: holders' deadlines come before anything that callers want. */
+/* The executor first: holders' deadlines come before anything that callers want. Waits end right
+ * after it, when the store was asked for all who came before: a slow tick is not its silence. */
 void front_desk_tick(struct front_desk *desk)
 {
     ASSERT(desk->magic == DESK_MAGIC && !desk->ticking);
     desk->ticking = true;
     for (int round = 0; round < ROUNDS_MAX; round++) {
         executor_tick(desk->executor);
-        fulfil_all(desk);
         end_waits(desk);
+        fulfil_all(desk);
         if (desk->executor_at_ms > now_of(desk) && desk->first_wishing == NULL)
             break;
     }
