@@ -272,6 +272,28 @@ enum lh_outcome lh_break(struct lh_client *client, const char *key, const char *
 /* Blocks. Ends a cooldown early. */
 enum lh_outcome lh_clear(struct lh_client *client, const char *key, struct lh_report *report);
 
+/* ---- the same without blocking ---- */
+
+/* For event loops and callbacks: LH_OK means that done will be called, once, with no lease; any
+ * other answer, that it will not. The report is about the start. */
+enum lh_outcome lh_renew_start(struct lh_client *client, const char *key, uint64_t token,
+                               int64_t ttl_ms, lh_done_fn *done, void *user,
+                               struct lh_report *report);
+enum lh_outcome lh_give_back_start(struct lh_client *client, const char *key, uint64_t token,
+                                   int64_t cooldown_ms, lh_done_fn *done, void *user,
+                                   struct lh_report *report);
+enum lh_outcome lh_look_start(struct lh_client *client, const char *key, lh_view_fn *fn,
+                              lh_done_fn *done, void *user, struct lh_report *report);
+enum lh_outcome lh_list_start(struct lh_client *client, const char *prefix, lh_view_fn *fn,
+                              lh_done_fn *done, void *user, struct lh_report *report);
+enum lh_outcome lh_history_start(struct lh_client *client, const char *key, lh_view_fn *fn,
+                                 lh_done_fn *done, void *user, struct lh_report *report);
+enum lh_outcome lh_break_start(struct lh_client *client, const char *key, const char *reason,
+                               bool at_once, lh_done_fn *done, void *user,
+                               struct lh_report *report);
+enum lh_outcome lh_clear_start(struct lh_client *client, const char *key, lh_done_fn *done,
+                               void *user, struct lh_report *report);
+
 /* ---- words ---- */
 
 const char *lh_outcome_name(enum lh_outcome outcome); /* "busy" … */

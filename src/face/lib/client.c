@@ -441,7 +441,7 @@ enum lh_outcome lh_open(const char *url, const struct lh_open_options *options,
 
 void client_settle(struct lh_client *client)
 {
-    if (!client->closing)
+    if (!client->closing || atomic_load(&client->started) > 0)
         return;
     for (const struct lh_lease *lease = client->leases; lease != NULL; lease = lease->next) {
         if (lease->several.state != SEVERAL_ENDED)

@@ -272,7 +272,7 @@ void lease_start(struct loop_task *task)
     tell_event(lease, LH_EVENT_ATTEMPT, LH_OK, 0);
     if (lease->client->closing) {
         lease->several.state = SEVERAL_ENDED;
-        (void)report_say(&request->report, LH_BUSY, "busy: the client is being closed");
+        (void)report_say(&request->report, LH_BUSY, CLOSING_WORDS);
         ended(lease, OUTCOME_BUSY);
         return;
     }
