@@ -63,8 +63,9 @@ struct lh_report {
     enum lh_outcome outcome;
     uint64_t token; /* granted to you; with LH_BUSY the holder's, or 0 */
     char holder[LH_HOLDER_SIZE];
-    int64_t since_ms;   /* for how long it has been so */
-    int64_t ends_in_ms; /* when the lease, or the cooldown, ends */
+    char key[LH_KEY_SIZE]; /* of several keys the one that it is about; empty: none */
+    int64_t since_ms;      /* for how long it has been so */
+    int64_t ends_in_ms;    /* when the lease, or the cooldown, ends */
     char text[LH_TEXT_SIZE];
 };
 
@@ -174,6 +175,10 @@ enum lh_outcome lh_acquire_all(struct lh_client *client, const char *const *keys
 struct lh_request *lh_acquire_start(struct lh_client *client, const char *key,
                                     const struct lh_acquire_options *options, lh_done_fn *done,
                                     void *user, struct lh_report *report);
+/* As lh_acquire_all(), without blocking. */
+struct lh_request *lh_acquire_all_start(struct lh_client *client, const char *const *keys,
+                                        size_t count, const struct lh_acquire_options *options,
+                                        lh_done_fn *done, void *user, struct lh_report *report);
 /* Gives up. done is called all the same, with LH_BUSY, or with LH_OK when it was granted by then:
  * so a request must not be cancelled after done was called. From anywhere. */
 void lh_cancel(struct lh_request *request);
@@ -219,13 +224,17 @@ struct lh_view {
     uint64_t token;
     int64_t since_ms;       /* for how long; -1: unknown */
     int64_t ends_in_ms;     /* -1: unknown */
+    int64_t renewed_ago_ms; /* the lease of the first holder; -1: unknown, or not held */
     int64_t written_ago_ms; /* list, watch, history: when the record was written; -1: unknown */
     uint32_t holders, waiters;
+    uint32_t place; /* of this very client in the line, 1 is next; 0: it has none */
     uint32_t limit; /* of a semaphore, else 0 */
     bool shared;
+    bool broken;                /* an operator wants it back: it is not renewed any more */
     uint64_t revision;          /* of the store's record; 0: there is none */
-    const struct lh_meta *meta; /* of the first holder; until the function returns, … */
-    size_t meta_count;          /* … and none in lh_status(), which has nowhere to keep it */
+    const char *reason;         /* of the last break; until the function returns, as what follows */
+    const struct lh_meta *meta; /* of the first holder */
+    size_t meta_count;          /* no reason and no meta in lh_status(): nowhere to keep them */
 };
 
 /* Returns false to hear no more. */
@@ -236,6 +245,9 @@ typedef void lh_watch_fn(void *user, const struct lh_view *status, const struct 
 /* Blocks; asks the store. A free key is LH_OK with LH_FREE. */
 enum lh_outcome lh_status(struct lh_client *client, const char *key, struct lh_view *out,
                           struct lh_report *report);
+/* As lh_status(), for fn, once, with reason and meta. */
+enum lh_outcome lh_look(struct lh_client *client, const char *key, lh_view_fn *fn, void *user,
+                        struct lh_report *report);
 /* Blocks; calls fn for every key that has a record and begins with the prefix, in any order. */
 enum lh_outcome lh_list(struct lh_client *client, const char *prefix, lh_view_fn *fn, void *user,
                         struct lh_report *report);

@@ -35,8 +35,8 @@ function refuse(what) {
 
 function check_quoted(name, target) {
     if (name == "leasehold.h") {
-        if (FILENAME !~ /^src\/face\/lib\//)
-            refuse("only src/face/lib includes the public header; include what you need of a room")
+        if (FILENAME !~ /^src\/face\/(lib|cli)\//)
+            refuse("only faces include the public header; include what you need of a room")
         return
     }
     target = name

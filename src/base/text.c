@@ -68,9 +68,9 @@ void text_add_hex(struct text *text, uint64_t number)
     add_in_base(text, number, /* base= */ 16);
 }
 
-/* The length of the UTF-8 sequence at `at`, or 0 when it is overlong, a surrogate or broken. */
-static size_t sequence_length(const unsigned char *at, size_t left)
+size_t text_sequence(const char *bytes, size_t left)
 {
+    const unsigned char *at = (const unsigned char *)bytes;
     unsigned char first = at[0];
     size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
     if (length == 0 || length > left || first > 0xf4)
@@ -104,7 +104,7 @@ bool text_is_clean(const char *bytes, size_t length)
             length -= sizeof(uint64_t);
             continue;
         }
-        size_t step = sequence_length(at, length);
+        size_t step = text_sequence((const char *)at, length);
         bool control =
             at[0] < 0x20 || at[0] == 0x7f || (at[0] == 0xc2 && step == 2 && at[1] < 0xa0);
         if (step == 0 || control)

@@ -25,6 +25,10 @@ void text_add_u64(struct text *text, uint64_t number);
 void text_add_i64(struct text *text, int64_t number);
 void text_add_hex(struct text *text, uint64_t number);
 
+/* The length of the UTF-8 sequence that begins here, with `left` bytes above 0; 0 when it is
+ * overlong, a surrogate or broken. */
+size_t text_sequence(const char *bytes, size_t left);
+
 /* Valid UTF-8 without control characters: what keys, holders, reasons and meta must be. */
 bool text_is_clean(const char *bytes, size_t length);
 

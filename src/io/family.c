@@ -86,8 +86,8 @@ static struct processes read_all(void)
 {
     struct processes list = {0};
     struct dirent **found = NULL;
-    int count = scandir("/proc", &found, is_number, NULL);
-    for (int i = 0; i < count && found != NULL; i++) {
+    int count = scandirat(AT_FDCWD, "/proc", &found, is_number, NULL);
+    for (int i = 0; i < count; i++) {
         struct process process;
         if (read_process((pid_t)strtol(found[i]->d_name, NULL, 10), &process))
             add(&list, &process);

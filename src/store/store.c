@@ -10,22 +10,51 @@ static const struct store_driver *const drivers[] = {
     &memory_driver,
 };
 
-enum { DRIVERS = sizeof drivers / sizeof drivers[0] };
+enum { DRIVERS = sizeof drivers / sizeof drivers[0], SCHEME_SHOWN = 20 };
+
+/* Those of the interface that have no driver in this build. */
+static const char *const planned[] = {
+    "redis",      "rediss", "etcd",   "etcds",     "postgres",
+    "postgresql", "k8s",    "github", "leasehold", "leasehold+unix",
+};
+
+enum { PLANNED = sizeof planned / sizeof planned[0] };
+
+static bool goes_by(const char *url, const char *scheme)
+{
+    size_t length = strlen(scheme);
+    return strncmp(url, scheme, length) == 0 && url[length] == ':';
+}
 
 const struct store_driver *store_find(const char *url)
 {
     for (size_t i = 0; i < DRIVERS; i++) {
-        size_t length = strlen(drivers[i]->scheme);
-        if (strncmp(url, drivers[i]->scheme, length) == 0 && url[length] == ':')
+        if (goes_by(url, drivers[i]->scheme))
             return drivers[i];
     }
     return NULL;
 }
 
+bool store_is_planned(const char *url)
+{
+    for (size_t i = 0; i < PLANNED; i++) {
+        if (goes_by(url, planned[i]))
+            return true;
+    }
+    return false;
+}
+
+const char *store_scheme(size_t index)
+{
+    return index < DRIVERS ? drivers[index]->scheme : NULL;
+}
+
 void store_describe_unknown(const char *url, struct text *out)
 {
-    text_add(out, "no store goes by \"");
-    text_add_bytes(out, url, strcspn(url, ":"));
+    text_add(out, store_is_planned(url) ? "not built in: \"" : "no store goes by \"");
+    /* A URL without a scheme may be anything, and somebody's secret. */
+    size_t scheme = strcspn(url, ":");
+    text_add_bytes(out, url, url[scheme] == ':' && scheme < SCHEME_SHOWN ? scheme : 0);
     text_add(out, "\"; a URL begins with one of:");
     for (size_t i = 0; i < DRIVERS; i++) {
         text_add(out, " ");

@@ -126,6 +126,10 @@ extern const struct store_driver memory_driver;
 /* The driver that the URL's scheme names, or NULL; then the words say which ones there are. */
 const struct store_driver *store_find(const char *url);
 void store_describe_unknown(const char *url, struct text *out);
+/* A scheme that has its meaning, though no driver here goes by it: the URL may be right. */
+bool store_is_planned(const char *url);
+/* The schemes that are built in, by number; NULL behind the last. */
+const char *store_scheme(size_t index);
 
 /* What the bits mean to the core. */
 struct store_facts store_facts_of(const struct store_driver *driver);

@@ -27,10 +27,8 @@ expect() {
     sed 's/^/# err: /' "$place/err"
 }
 
-help=$'usage: leasehold COMMAND\n
-  help      print this list
-  version   print the version and what is built in'
-version=$'leasehold 0.1.0\nstores: none built in'
+help=$("$program" help)
+version=$'leasehold 0.1.0\nstores: file memory'
 
 expect 'version says what is built in' 0 "$version" '' version
 expect '--version is understood' 0 "$version" '' --version

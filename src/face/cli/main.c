@@ -1,83 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command line: finds the command that was asked for and hands over to it. It decides nothing
- * about locks. What users type and read is a contract; so are the exit statuses.
+ * The command line: finds out what was asked for, hands over to that command, and makes sure that
+ * an answer which nobody could read does not look like success. It decides nothing about locks.
  */
+#include "face/cli/cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "base/nearest.h"
-
-enum { EXIT_DONE = 0, EXIT_USAGE = 64, EXIT_INTERNAL = 70 };
-
-static int say_help(void);
-
-static int say_version(void)
+/*
+ * A closed standard descriptor would be given to the next file that is opened: an answer would be
+ * written into the store. It is filled with one that cannot be used that way, and that a program
+ * which we start does not get.
+ */
+static bool fill_gaps(void)
 {
-    puts("leasehold " LH_VERSION);
-    puts("stores: none built in");
-    return EXIT_DONE;
-}
-
-static const struct command {
-    const char *name;
-    const char *flag; /* how other programs spell it */
-    const char *does;
-    int (*run)(void);
-} commands[] = {
-    {.name = "help", .flag = "--help", .does = "print this list", .run = say_help},
-    {.name = "version",
-     .flag = "--version",
-     .does = "print the version and what is built in",
-     .run = say_version},
-};
-enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
-
-static int say_help(void)
-{
-    puts("usage: leasehold COMMAND\n");
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        printf("  %-9s %s\n", commands[i].name, commands[i].does);
+    for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++) {
+        if (fcntl(file, F_GETFD) >= 0)
+            continue;
+        int wrong_way = file == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+        if (open("/dev/null", wrong_way | O_CLOEXEC) != file)
+            return false;
     }
-    return EXIT_DONE;
-}
-
-static const struct command *find_command(const char *word)
-{
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        if (strcmp(word, commands[i].name) == 0 || strcmp(word, commands[i].flag) == 0) {
-            return &commands[i];
-        }
-    }
-    return NULL;
-}
-
-static int refuse_unknown(const char *word)
-{
-    const char *names[COMMAND_COUNT];
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        names[i] = commands[i].name;
-    }
-    fprintf(stderr, "leasehold: unknown command '%s'; the closest is '%s'\n", word,
-            nearest_word(word, names, COMMAND_COUNT));
-    return EXIT_USAGE;
+    return true;
 }
 
 int main(int argc, char **argv)
 {
-    if (argc < 2) {
-        fputs("leasehold: say what to do; 'leasehold help' lists the commands\n", stderr);
-        return EXIT_USAGE;
-    }
-    const struct command *command = find_command(argv[1]);
-    if (command == NULL) {
-        return refuse_unknown(argv[1]);
-    }
-    if (argc > 2) {
-        fprintf(stderr, "leasehold: %s takes no argument, but got '%s'\n", command->name, argv[2]);
-        return EXIT_USAGE;
-    }
-    int status = command->run();
-    /* A full disk or a closed pipe must not look like success. */
-    return fflush(stdout) == 0 && !ferror(stdout) ? status : EXIT_INTERNAL;
+    static struct visit visit = {.settings = {.conflict_status = EXIT_BUSY}};
+    if (!fill_gaps())
+        return EXIT_INTERNAL;
+    int status = parse_call(argc, argv, &visit);
+    if (status == EXIT_DONE)
+        status = visit.settings.help ? command_help.run(&visit) : visit.command->run(&visit);
+    lh_close(&visit.client);
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    if (status != EXIT_DONE)
+        return status;
+    return say_trouble(&visit, LH_FAILED, "the answer could not be written: %s",
+                       errno != 0 ? strerror(errno) : "stdout is in trouble");
 }

@@ -181,6 +181,22 @@ static enum lh_outcome block_on(struct blocked *blocked, struct lh_lease *lease,
     return call_make(&blocked->call, &blocked->request.task, report);
 }
 
+/* Sorted keys into `sorted`; LH_USAGE with a report when they are not good ones. */
+static enum lh_outcome sort_keys(const char *const *keys, size_t count, const char **sorted,
+                                 struct lh_report *report)
+{
+    if (keys == NULL || count == 0 || count > LH_KEYS_MAX)
+        return report_say(report, LH_USAGE, "usage: give 1 to 16 keys");
+    for (size_t i = 0; i < count; i++) {
+        if (keys[i] == NULL)
+            return report_say(report, LH_USAGE, "usage: a key is NULL");
+        sorted[i] = keys[i];
+    }
+    if (!several_sort(sorted, count))
+        return report_say(report, LH_USAGE, "usage: the same key is named twice");
+    return LH_OK;
+}
+
 enum lh_outcome lh_acquire_all(struct lh_client *client, const char *const *keys, size_t count,
                                const struct lh_acquire_options *options, struct lh_lease **out,
                                struct lh_report *report)
@@ -190,17 +206,12 @@ enum lh_outcome lh_acquire_all(struct lh_client *client, const char *const *keys
     struct lh_report own = {0};
     report = report != NULL ? report : &own;
     enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
+    if (outcome == LH_OK && out == NULL)
+        outcome = report_say(report, LH_USAGE, "usage: there is no place for the lease");
+    if (outcome == LH_OK)
+        outcome = sort_keys(keys, count, sorted, report);
     if (outcome != LH_OK)
         return outcome;
-    if (keys == NULL || out == NULL || count == 0 || count > LH_KEYS_MAX)
-        return report_say(report, LH_USAGE, "usage: give 1 to 16 keys and a place for the lease");
-    for (size_t i = 0; i < count; i++) {
-        if (keys[i] == NULL)
-            return report_say(report, LH_USAGE, "usage: a key is NULL");
-        sorted[i] = keys[i];
-    }
-    if (!several_sort(sorted, count))
-        return report_say(report, LH_USAGE, "usage: the same key is named twice");
     struct lh_lease *lease = new_lease(client, sorted, count, options, report);
     if (lease == NULL)
         return report->outcome;
@@ -218,17 +229,20 @@ enum lh_outcome lh_acquire(struct lh_client *client, const char *key,
     return lh_acquire_all(client, &key, /* count= */ 1, options, out, report);
 }
 
-struct lh_request *lh_acquire_start(struct lh_client *client, const char *key,
-                                    const struct lh_acquire_options *options, lh_done_fn *done,
-                                    void *user, struct lh_report *report)
+struct lh_request *lh_acquire_all_start(struct lh_client *client, const char *const *keys,
+                                        size_t count, const struct lh_acquire_options *options,
+                                        lh_done_fn *done, void *user, struct lh_report *report)
 {
+    const char *sorted[LH_KEYS_MAX];
     if (client_admits(client, /* blocks= */ false, report) != LH_OK)
         return NULL;
-    if (key == NULL || done == NULL) {
-        (void)report_say(report, LH_USAGE, "usage: give a key and a function to call when done");
+    if (done == NULL) {
+        (void)report_say(report, LH_USAGE, "usage: give a function to call when done");
         return NULL;
     }
-    struct lh_lease *lease = new_lease(client, &key, /* count= */ 1, options, report);
+    if (sort_keys(keys, count, sorted, report) != LH_OK)
+        return NULL;
+    struct lh_lease *lease = new_lease(client, sorted, count, options, report);
     if (lease == NULL)
         return NULL;
     struct lh_request *request = malloc(sizeof *request);
@@ -242,6 +256,13 @@ struct lh_request *lh_acquire_start(struct lh_client *client, const char *key,
     (void)report_say(report, LH_OK, "ok: on its way");
     loop_post(client->loop, &request->task);
     return request;
+}
+
+struct lh_request *lh_acquire_start(struct lh_client *client, const char *key,
+                                    const struct lh_acquire_options *options, lh_done_fn *done,
+                                    void *user, struct lh_report *report)
+{
+    return lh_acquire_all_start(client, &key, /* count= */ 1, options, done, user, report);
 }
 
 /* ---- release ---- */

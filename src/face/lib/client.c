@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "io/host.h"
+#include "wire/url_shown.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -222,7 +223,9 @@ static const char *apply_options(struct lh_client *client, const char *url,
         return "usage: the holder must be 1 to 128 bytes of UTF-8 without control characters";
     if (options->patience_ms < 0 || options->patience_ms > TTL_MAX_MS)
         return "usage: the patience must be from 0 (the default, 10 s) to 24 h";
-    (void)snprintf(client->url, sizeof client->url, "%s", url);
+    struct text shown;
+    text_init(&shown, client->url, sizeof client->url);
+    url_show(url, &shown);
     (void)snprintf(client->holder, sizeof client->holder, "%s", holder);
     client->patience_ms = options->patience_ms > 0 ? options->patience_ms : PATIENCE_USUAL_MS;
     client->own_loop = options->own_loop;
@@ -330,10 +333,11 @@ static void take_apart(struct lh_client *client)
     free(client);
 }
 
-static enum lh_outcome refuse_open(const char *url, const char *why, struct lh_report *report)
+static enum lh_outcome refuse_open(const struct lh_client *client, const char *why,
+                                   struct lh_report *report)
 {
     char words[LH_TEXT_SIZE];
-    (void)snprintf(words, sizeof words, "unavailable: %.100s: %s", url, why);
+    (void)snprintf(words, sizeof words, "unavailable: %.100s: %s", client->url, why);
     return report_say(report, LH_UNAVAILABLE, words);
 }
 
@@ -342,9 +346,10 @@ static enum lh_outcome refuse_scheme(const char *url, struct lh_report *report)
     char words[LH_TEXT_SIZE];
     struct text text;
     text_init(&text, words, sizeof words);
-    text_add(&text, "usage: ");
+    bool planned = store_is_planned(url);
+    text_add(&text, planned ? "unavailable: " : "usage: ");
     store_describe_unknown(url, &text);
-    return report_say(report, LH_USAGE, words);
+    return report_say(report, planned ? LH_UNAVAILABLE : LH_USAGE, words);
 }
 
 static enum lh_outcome build(struct lh_client *client, const char *url, struct lh_report *report)
@@ -352,14 +357,14 @@ static enum lh_outcome build(struct lh_client *client, const char *url, struct l
     char words[512] = "";
     struct text why;
     struct loop_site site = {.due = on_due, .owner = client};
-    uint64_t session = draw_number();
+    uint64_t session = client->session = draw_number();
     text_init(&why, words, sizeof words);
     client->loop = loop_new(&site);
     if (client->loop == NULL || !mark_page(client))
         return report_say(report, LH_FAILED, "failed: no memory or no descriptor is left");
     const char *trouble = open_store(client, url, session, &why);
     if (trouble != NULL)
-        return refuse_open(url, trouble, report);
+        return refuse_open(client, trouble, report);
     if (!build_rooms(client, session) || !start_thread(client))
         return report_say(report, LH_FAILED, "failed: no memory or no thread is left");
     return report_say(report, LH_OK, words[0] != '\0' ? words : "ok: open");

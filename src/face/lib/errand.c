@@ -13,8 +13,25 @@ struct errand {
     struct loop_task task; /* first */
     struct call call;
     struct lease_options options;
-    struct lh_view *status; /* of a look */
+    struct lh_view *status; /* of a look … */
+    lh_view_fn *fn;         /* … or whom to show it */
+    void *user;
 };
+
+static void show(struct errand *errand, const struct task_news *news, const char *key)
+{
+    struct lh_client *client = errand->call.client;
+    struct lh_meta pairs[META_PAIRS_MAX];
+    struct lh_view view;
+    if (errand->status != NULL)
+        status_fill(client, news->record, &news->at, key, NULL, errand->status);
+    if (errand->fn == NULL)
+        return;
+    status_fill(client, news->record, &news->at, key, pairs, &view);
+    client_enter(client);
+    (void)errand->fn(errand->user, &view);
+    client_leave(client);
+}
 
 static void told(void *owner, struct task *task, const struct task_news *news)
 {
@@ -25,8 +42,8 @@ static void told(void *owner, struct task *task, const struct task_news *news)
     if (news->event != TASK_ENDED)
         return;
     report_news(client, key, news, news->outcome, &errand->call.report);
-    if (errand->status != NULL && news->outcome == OUTCOME_OK && news->record != NULL)
-        status_fill(client, news->record, &news->at, key, errand->status);
+    if (news->outcome == OUTCOME_OK && news->record != NULL)
+        show(errand, news, key);
     call_end(&errand->call);
 }
 
@@ -42,23 +59,23 @@ static void start(struct loop_task *task)
     call_end(&errand->call);
 }
 
-static enum lh_outcome run_errand(struct lh_client *client, const struct request *request,
-                                  struct lh_view *status, struct lh_report *report)
+static enum lh_outcome run_looking(struct lh_client *client, const struct request *request,
+                                   struct errand *errand, struct lh_report *report)
 {
-    struct errand errand = {.task = {.run = start}, .status = status};
+    errand->task.run = start;
     enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
     if (outcome != LH_OK)
         return outcome;
-    errand.options = (struct lease_options){.request = *request,
-                                            .cooldown_ms = request->cooldown_ms,
-                                            .patience_ms = client->patience_ms,
-                                            .kill_grace_ms = KILL_GRACE_MS,
-                                            .look_ms = LOOK_MS};
-    errand.options.request.holder = client->holder;
-    errand.options.request.session = 1; /* the executor puts its own here */
+    errand->options = (struct lease_options){.request = *request,
+                                             .cooldown_ms = request->cooldown_ms,
+                                             .patience_ms = client->patience_ms,
+                                             .kill_grace_ms = KILL_GRACE_MS,
+                                             .look_ms = LOOK_MS};
+    errand->options.request.holder = client->holder;
+    errand->options.request.session = 1; /* the executor puts its own here */
     if (request->ttl_ms == 0)
-        errand.options.request.ttl_ms = TTL_USUAL_MS;
-    const char *wrong = request_broken(&errand.options.request);
+        errand->options.request.ttl_ms = TTL_USUAL_MS;
+    const char *wrong = request_broken(&errand->options.request);
     if (wrong == NULL && (request->cooldown_ms < 0 || request->cooldown_ms > SPAN_MAX_MS))
         wrong = "the cooldown must be from 0 to 366 days";
     if (wrong != NULL) {
@@ -66,15 +83,22 @@ static enum lh_outcome run_errand(struct lh_client *client, const struct request
         (void)snprintf(words, sizeof words, "usage: %s", wrong);
         return report_say(report, LH_USAGE, words);
     }
-    call_begin(&errand.call, client);
-    return call_make(&errand.call, &errand.task, report);
+    call_begin(&errand->call, client);
+    return call_make(&errand->call, &errand->task, report);
+}
+
+static enum lh_outcome run_errand(struct lh_client *client, const struct request *request,
+                                  struct lh_report *report)
+{
+    struct errand errand = {0};
+    return run_looking(client, request, &errand, report);
 }
 
 enum lh_outcome lh_renew(struct lh_client *client, const char *key, uint64_t token, int64_t ttl_ms,
                          struct lh_report *report)
 {
     struct request request = {.verb = VERB_RENEW, .key = key, .token = token, .ttl_ms = ttl_ms};
-    return run_errand(client, &request, NULL, report);
+    return run_errand(client, &request, report);
 }
 
 enum lh_outcome lh_give_back(struct lh_client *client, const char *key, uint64_t token,
@@ -82,7 +106,7 @@ enum lh_outcome lh_give_back(struct lh_client *client, const char *key, uint64_t
 {
     struct request request = {
         .verb = VERB_RELEASE, .key = key, .token = token, .cooldown_ms = cooldown_ms};
-    return run_errand(client, &request, NULL, report);
+    return run_errand(client, &request, report);
 }
 
 enum lh_outcome lh_break(struct lh_client *client, const char *key, const char *reason,
@@ -90,20 +114,31 @@ enum lh_outcome lh_break(struct lh_client *client, const char *key, const char *
 {
     struct request request = {
         .verb = VERB_BREAK, .key = key, .reason = reason != NULL ? reason : "", .now = at_once};
-    return run_errand(client, &request, NULL, report);
+    return run_errand(client, &request, report);
 }
 
 enum lh_outcome lh_clear(struct lh_client *client, const char *key, struct lh_report *report)
 {
     struct request request = {.verb = VERB_CLEAR, .key = key};
-    return run_errand(client, &request, NULL, report);
+    return run_errand(client, &request, report);
 }
 
 enum lh_outcome lh_status(struct lh_client *client, const char *key, struct lh_view *out,
                           struct lh_report *report)
 {
     struct request request = {.verb = VERB_LOOK, .key = key};
+    struct errand errand = {.status = out};
     if (out == NULL)
         return report_say(report, LH_USAGE, "usage: there is no place for the status");
-    return run_errand(client, &request, out, report);
+    return run_looking(client, &request, &errand, report);
+}
+
+enum lh_outcome lh_look(struct lh_client *client, const char *key, lh_view_fn *fn, void *user,
+                        struct lh_report *report)
+{
+    struct request request = {.verb = VERB_LOOK, .key = key};
+    struct errand errand = {.fn = fn, .user = user};
+    if (fn == NULL)
+        return report_say(report, LH_USAGE, "usage: there is no function to show it to");
+    return run_looking(client, &request, &errand, report);
 }

@@ -46,8 +46,56 @@ static struct view view_of(const struct lh_client *client, const struct stamp *a
                          .margin_ms = client->facts.margin_ms};
 }
 
-void status_fill(struct lh_client *client, const struct record *record, const struct stamp *at,
-                 const char *key, struct lh_view *out)
+/* The pairs of a holder; they point into the record. */
+static size_t list_meta(const struct meta *meta, struct lh_meta *pairs)
+{
+    const char *at = meta->text;
+    for (size_t pair = 0; pair < meta->count; pair++) {
+        pairs[pair].name = at;
+        pairs[pair].value = at + strlen(at) + 1;
+        at = pairs[pair].value + strlen(pairs[pair].value) + 1;
+    }
+    return meta->count;
+}
+
+/* Who would go before us if all went now, and ourselves; 0 when we do not wait. */
+static uint32_t place_of(const struct record *record, uint64_t session)
+{
+    const struct place *own = NULL;
+    uint32_t before = 0;
+    for (size_t i = 0; i < record->place_count && own == NULL; i++)
+        own = record->places[i].session == session ? &record->places[i] : NULL;
+    if (own == NULL)
+        return 0;
+    for (const struct place *place = record->places; place < record->places + record->place_count;
+         place++) {
+        int64_t ahead = (int64_t)place->priority + place->passed - own->priority - own->passed;
+        before += place->offered || ahead > 0 || (ahead == 0 && place < own);
+    }
+    return own->offered ? 1 : before + 1;
+}
+
+static void fill_grants(const struct record *record, const struct view *view, struct lh_meta *pairs,
+                        struct lh_view *out)
+{
+    for (size_t i = 0; i < record->grant_count; i++) {
+        const struct grant *grant = &record->grants[i];
+        if (grant_ended(grant, view))
+            continue;
+        out->holders++;
+        out->shared = out->shared || grant->mode == MODE_SHARED;
+        if (grant_token(grant) != out->token || out->token == 0)
+            continue;
+        out->broken = grant->broken;
+        out->renewed_ago_ms = age_of(grant->renewed.time_ms, view->at.time_ms);
+        out->meta = pairs;
+        out->meta_count = pairs != NULL ? list_meta(&grant->meta, pairs) : 0;
+    }
+}
+
+void status_fill(const struct lh_client *client, const struct record *record,
+                 const struct stamp *at, const char *key, struct lh_meta *pairs,
+                 struct lh_view *out)
 {
     static const enum lh_state states[] = {[KEY_FREE] = LH_FREE,
                                            [KEY_HELD] = LH_HELD,
@@ -59,40 +107,19 @@ void status_fill(struct lh_client *client, const struct record *record, const st
     memset(out, 0, sizeof *out);
     (void)snprintf(out->key, sizeof out->key, "%s", key);
     out->state = states[look.state];
-    out->since_ms = out->ends_in_ms = out->written_ago_ms = -1;
+    out->since_ms = out->ends_in_ms = out->renewed_ago_ms = out->written_ago_ms = -1;
     out->revision = at->revision;
     out->limit = record->limit;
     out->waiters = record->place_count;
+    out->place = place_of(record, client->session);
+    out->reason = pairs != NULL ? record->reason : NULL;
     if (look.state == KEY_FREE)
         return;
     (void)snprintf(out->holder, sizeof out->holder, "%s", look.holder != NULL ? look.holder : "");
     out->token = look.token;
     out->since_ms = age_of(look.since_ms, at->time_ms);
     out->ends_in_ms = look.ends_in_ms;
-    for (size_t i = 0; i < record->grant_count; i++) {
-        if (grant_ended(&record->grants[i], &view))
-            continue;
-        out->holders++;
-        out->shared = out->shared || record->grants[i].mode == MODE_SHARED;
-    }
-}
-
-/* The pairs of the holder that the status names; they point into the record. */
-static size_t list_meta(const struct record *record, uint64_t token, struct lh_meta *pairs)
-{
-    for (size_t i = 0; i < record->grant_count && token != 0; i++) {
-        const struct meta *meta = &record->grants[i].meta;
-        if (grant_token(&record->grants[i]) != token)
-            continue;
-        const char *at = meta->text;
-        for (size_t pair = 0; pair < meta->count; pair++) {
-            pairs[pair].name = at;
-            pairs[pair].value = at + strlen(at) + 1;
-            at = pairs[pair].value + strlen(pairs[pair].value) + 1;
-        }
-        return meta->count;
-    }
-    return 0;
+    fill_grants(record, &view, pairs, out);
 }
 
 /* False when the bytes are no record of ours; then `why` says so. */
@@ -107,11 +134,9 @@ static bool read_answer(struct gaze *gaze, const struct store_answer *answer, co
     if (gaze->verb == VERB_STORE_HISTORY) /* as it was when it was written */
         event.at.time_ms = answer->written.time_ms;
     event.at.revision = answer->written.revision;
-    status_fill(client, &client->scratch, &event.at, key, out);
+    status_fill(client, &client->scratch, &event.at, key, pairs, out);
     out->written_ago_ms =
         answer->written.revision > 0 ? age_of(answer->written.time_ms, answer->now_ms) : -1;
-    out->meta_count = list_meta(&client->scratch, out->token, pairs);
-    out->meta = pairs;
     return true;
 }
 

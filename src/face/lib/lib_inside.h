@@ -30,6 +30,7 @@ struct lh_client {
     unsigned char *alive; /* a page that the kernel wipes in a forked child */
     char url[URL_SHOWN], holder[HOLDER_MAX + 1];
     int64_t patience_ms;
+    uint64_t session;
     bool own_loop;
     lh_event_fn *on_event;
     void *event_user;
@@ -132,8 +133,10 @@ void lease_orphan_all(struct lh_client *client);
 int64_t gaze_next_ms(const struct lh_client *client);
 void gaze_due(struct lh_client *client, int64_t now_ms);
 void gaze_free_all(struct lh_client *client);
-void status_fill(struct lh_client *client, const struct record *record, const struct stamp *at,
-                 const char *key, struct lh_view *out);
+/* `pairs` has META_PAIRS_MAX of them, or is NULL: then neither meta nor reason are shown. */
+void status_fill(const struct lh_client *client, const struct record *record,
+                 const struct stamp *at, const char *key, struct lh_meta *pairs,
+                 struct lh_view *out);
 
 /* report.c: words for people: what happened, to what, and what to do. */
 void report_clear(struct lh_report *report);

@@ -6,8 +6,8 @@
 #include "face/lib/lib_inside.h"
 
 #include "base/check.h"
+#include "wire/duration.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,28 +65,14 @@ int64_t age_of(int64_t since_ms, int64_t now_ms)
     return now_ms > since_ms ? now_ms - since_ms : 0;
 }
 
-/* "12s", "4m19s"; nothing when it is not known. */
-static const char *span_words(int64_t length_ms, char *words, size_t size)
-{
-    int64_t seconds = (length_ms + 999) / 1000;
-    if (seconds < 60)
-        (void)snprintf(words, size, "%" PRId64 "s", seconds);
-    else if (seconds < 3600)
-        (void)snprintf(words, size, "%" PRId64 "m%" PRId64 "s", seconds / 60, seconds % 60);
-    else
-        (void)snprintf(words, size, "%" PRId64 "h%" PRId64 "m", seconds / 3600,
-                       seconds % 3600 / 60);
-    return words;
-}
-
 static void say_busy(const char *key, const struct task_news *news, struct lh_report *out)
 {
     const char *why = news->why;
-    char since[32] = "a while", ends[32] = "unknown";
+    char since[DURATION_SHOWN] = "a while", ends[DURATION_SHOWN] = "unknown";
     if (out->since_ms >= 0)
-        (void)span_words(out->since_ms, since, sizeof since);
+        (void)duration_show(out->since_ms, since);
     if (out->ends_in_ms >= 0)
-        (void)span_words(out->ends_in_ms, ends, sizeof ends);
+        (void)duration_show(out->ends_in_ms, ends);
     if (out->holder[0] == '\0')
         (void)snprintf(out->text, sizeof out->text, "busy: %.*s: %s; wait, or try again", KEY_SHOWN,
                        key, why != NULL ? why : "it was not granted within the wait");
@@ -102,11 +88,11 @@ static void say_busy(const char *key, const struct task_news *news, struct lh_re
 
 static void say_cooling(const char *key, struct lh_report *out)
 {
-    char since[32] = "a while", ends[32] = "an unknown time";
+    char since[DURATION_SHOWN] = "a while", ends[DURATION_SHOWN] = "an unknown time";
     if (out->since_ms >= 0)
-        (void)span_words(out->since_ms, since, sizeof since);
+        (void)duration_show(out->since_ms, since);
     if (out->ends_in_ms >= 0)
-        (void)span_words(out->ends_in_ms, ends, sizeof ends);
+        (void)duration_show(out->ends_in_ms, ends);
     (void)snprintf(out->text, sizeof out->text,
                    "cooling: %.*s was done by %.64s %s ago; free in %s, or when it is cleared",
                    KEY_SHOWN, key, out->holder[0] != '\0' ? out->holder : "somebody", since, ends);
@@ -163,6 +149,7 @@ void report_news(const struct lh_client *client, const char *key, const struct t
 {
     report_clear(out);
     out->outcome = (enum lh_outcome)outcome;
+    (void)snprintf(out->key, sizeof out->key, "%s", key);
     bool others = out->outcome == LH_BUSY || out->outcome == LH_COOLING;
     out->token = out->outcome == LH_BUSY ? news->look.token : others ? 0 : news->token;
     if (others && news->look.state != KEY_FREE && news->look.holder != NULL) {

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the commands of the program share. The command line decides nothing about locks: it turns
+ * words into calls of leasehold.h, and reports into lines, JSON and exit statuses.
+ *
+ * A command is added in four steps:
+ *   1. a file of its own with `const struct command command_NAME`: its words, options and function;
+ *   2. one line in COMMAND_LIST below, and its file in src/meson.build;
+ *   3. options that only it has are tables in its file, with their values in struct settings;
+ *      shared ones are in options.c. Help, man page, completion and config keys follow from them;
+ *   4. its rows in tests/e2e/exits.sh.
+ * The function gets a struct visit and returns an exit status. It opens the store with
+ * visit_open(), tells refusals with say_report(), which also gives the status, and need not free
+ * anything.
+ */
+#ifndef LEASEHOLD_FACE_CLI_CLI_H
+#define LEASEHOLD_FACE_CLI_CLI_H
+
+#include "base/text.h"
+#include "leasehold.h"
+
+#include <stdarg.h>
+
+/* ---- how the program ends ---- */
+
+enum exit_status {
+    EXIT_DONE = 0,
+    EXIT_USAGE = 64,
+    EXIT_MISMATCH = 65,
+    EXIT_UNAVAILABLE = 69,
+    EXIT_INTERNAL = 70,
+    EXIT_COOLING = 73,
+    EXIT_BUSY = 75,
+    EXIT_LOST = 76,
+    EXIT_DENIED = 77,
+    EXIT_STALE = 78,
+    EXIT_SIGNAL = 128 /* plus the signal's number */
+};
+
+/* ---- what was asked for ---- */
+
+enum {
+    META_PAIRS = 16,
+    URL_SIZE = 4352, /* "file:" and a path */
+};
+
+enum on_conflict { CONFLICT_WAIT, CONFLICT_RETRY, CONFLICT_FAIL, CONFLICT_STEAL_STALE };
+
+/* The values of all options, whoever has them. Options say where theirs is. */
+struct settings {
+    const char *store, *config;
+    bool json, quiet, verbose, help;
+    const char *holder;
+    int64_t ttl_ms, wait_ms, cooldown_ms, lock_delay_ms;
+    int64_t limit, priority, retries, conflict_status;
+    int64_t backoff_first_ms, backoff_most_ms;
+    int64_t on_conflict; /* enum on_conflict */
+    bool shared, cached;
+    const char *request_id, *status_file;
+    struct lh_meta meta[META_PAIRS];
+    size_t meta_count;
+    uint64_t token;
+    const char *reason;
+    bool at_once;
+    int64_t format;              /* help */
+    int64_t flight, duration_ms; /* bench */
+};
+
+enum value_kind {
+    VALUE_FLAG,     /* none: a bool becomes true */
+    VALUE_FIXED,    /* none: an int64_t becomes `least` */
+    VALUE_TEXT,     /* const char * */
+    VALUE_DURATION, /* int64_t, in milliseconds, from `least` to `most`; or a word's `stands_for` */
+    VALUE_COUNT,    /* int64_t from `least` to `most` */
+    VALUE_CHOICE,   /* int64_t: the number of the word in `choices` */
+    VALUE_TOKEN,    /* uint64_t above 0 */
+    VALUE_RANGE,    /* two int64_t, one after the other: "1s:16s", within `least` and `most` */
+    VALUE_PAIR      /* K=V, may be repeated: struct settings.meta */
+};
+
+struct option {
+    const char *name; /* "ttl": the flag --ttl, and the key in the config file */
+    char letter;      /* 'w': -w; 0: none */
+    enum value_kind kind;
+    const char *value;          /* how help calls it: "DUR"; NULL for a flag */
+    const char *does;           /* one line */
+    size_t at;                  /* offsetof(struct settings, …) */
+    int64_t least, most;        /* durations in milliseconds */
+    const char *const *choices; /* ends with NULL */
+    const char *word;           /* a word that stands for a duration … */
+    int64_t stands_for;         /* … and for which */
+    const char *usual;       /* the default, as it would be typed; NULL: zero, or said in `does` */
+    const char *environment; /* a variable that gives it too; NULL: none */
+    bool flag_only;          /* no key in the config file: it makes sense in one call only */
+};
+
+struct visit;
+
+struct command {
+    const char *name;
+    const char *words;   /* what follows: "KEY..." */
+    const char *summary; /* one line */
+    const char *about;   /* for help and the man page: paragraphs, parted by an empty line */
+    const char *example; /* for both, lines; NULL: none */
+    const struct option *const *options; /* its own; ends with NULL; may be NULL */
+    size_t least_words, most_words;
+    bool takes_program; /* words behind "--" are a program to run, not more words */
+    int (*run)(struct visit *visit);
+};
+
+/* One line makes a command known. */
+#define COMMAND_LIST(X) \
+    X(acquire)          \
+    X(help)             \
+    X(version)
+
+#define COMMAND_DECLARE(name) extern const struct command command_##name;
+COMMAND_LIST(COMMAND_DECLARE)
+#undef COMMAND_DECLARE
+
+/* One call of the program. */
+struct visit {
+    const struct command *command;
+    struct settings settings;
+    const char **words; /* without the command and the options */
+    size_t word_count;
+    char **program;       /* behind "--", ends with NULL; NULL: there was no "--" */
+    char url[URL_SIZE];   /* of the store, once visit_url() was called … */
+    char shown[URL_SIZE]; /* … and as it may be shown */
+    struct lh_client *client;
+};
+
+/* ---- commands.c ---- */
+
+/* By number, in the order of the list; NULL behind the last. */
+const struct command *command_at(size_t index);
+const struct command *command_find(const char *name);
+
+/* ---- options.c, parse.c, config.c ---- */
+
+extern const struct option option_store, option_config, option_json, option_quiet, option_verbose,
+    option_help;
+/* Of taking: */
+extern const struct option option_ttl, option_wait, option_no_wait, option_shared, option_limit,
+    option_priority, option_cooldown, option_on_conflict, option_retries, option_backoff,
+    option_holder, option_meta, option_lock_delay, option_conflict_status, option_request_id,
+    option_cached, option_status_file;
+/* Of the commands that name a grant: */
+extern const struct option option_token;
+
+/* For a command's table of options: those of taking, which `run` and `acquire` share. */
+#define TAKING_OPTIONS                                                                           \
+    &option_ttl, &option_wait, &option_no_wait, &option_shared, &option_limit, &option_priority, \
+        &option_cooldown, &option_on_conflict, &option_retries, &option_backoff, &option_holder, \
+        &option_meta, &option_lock_delay, &option_conflict_status, &option_request_id,           \
+        &option_cached, &option_status_file
+
+/* Those that every command has; ends with NULL. */
+extern const struct option *const global_options[];
+
+/* Sets it from text, wherever that stood; false when it is no good, and then `why` says it. */
+bool option_set(const struct option *option, const char *value, struct settings *settings,
+                struct text *why);
+bool option_takes_value(const struct option *option);
+
+/* Finds command, options and words, and puts together what flags, environment, config file and
+ * defaults say. EXIT_DONE, or what to end with: then it was said why. */
+int parse_call(int argc, char **argv, struct visit *visit);
+
+/* Applies the file's keys. False when it is no good, and then `why` says file, line and reason. */
+bool config_apply(const char *path, struct settings *settings, struct text *why);
+
+/* ---- door.c ---- */
+
+/* Finds out which store is meant, and makes its folder if it is the default. EXIT_DONE or not. */
+int visit_url(struct visit *visit);
+/* The same, and opens it: visit->client, without a thread of its own. It is closed by main(). */
+int visit_open(struct visit *visit);
+/* Where the store is when nobody says: of root, or of everybody else. False: no home is known. */
+bool default_store_path(bool root, char *out, size_t size);
+
+/* ---- take.c ---- */
+
+/* What the options of taking say. The caller adds bound or not, and whom to tell of a loss. */
+void take_options(const struct visit *visit, struct lh_acquire_options *out);
+/*
+ * Takes the words' keys, all or none, as --wait and --on-conflict say, and shows on a terminal what
+ * is waited for. 0: *out_lease is held. Otherwise the exit status, and it was said why; a signal
+ * gives the place up and ends with 128 plus its number.
+ */
+int take_keys(struct visit *visit, const char *const *keys, size_t count,
+              const struct lh_acquire_options *options, struct lh_lease **out_lease);
+/* 1 to 16 good keys, none of them twice? Otherwise says why not: EXIT_USAGE. */
+int take_check_keys(const struct visit *visit, const char *const *keys, size_t count);
+
+/* ---- say.c ---- */
+
+/* The status that belongs to an outcome: the one table. */
+int say_status(enum lh_outcome outcome);
+/* A refusal or an error, on stderr, for people or as JSON. `key` may be NULL. Returns the status,
+ * which --conflict-exit-code may have changed. */
+int say_report(const struct visit *visit, const char *key, const struct lh_report *report);
+/* The same for mistakes on the command line; EXIT_USAGE. */
+int say_usage(const struct visit *visit, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Trouble of the program or its surroundings, with its status. */
+int say_trouble(const struct visit *visit, enum lh_outcome outcome, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* For --verbose only, on stderr. */
+void say_detail(const struct visit *visit, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+enum { LINE_SIZE = 16384 };
+
+/* A key as JSON, and as a line for people. `outcome` goes before it, unless NULL. */
+void say_view_json(const struct visit *visit, const struct lh_view *view, const char *outcome,
+                   struct text *out);
+void say_view_line(const struct lh_view *view, struct text *out);
+/* A refusal as JSON. `key` may be NULL. */
+void say_report_json(const struct visit *visit, const char *key, const struct lh_report *report,
+                     struct text *out);
+/* Prints either of them on stdout. */
+void say_view(const struct visit *visit, const struct lh_view *view);
+/* Lines of JSON into --status-file, if there is one; replaced at once, never half written.
+ * EXIT_DONE or the status, and it was said why. */
+int say_to_status_file(const struct visit *visit, const char *lines);
+/* Milliseconds ago as "2026-01-02T03:04:05.678Z"; empty when unknown. */
+const char *say_time(int64_t ago_ms, char out[32]);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What shells may offer at the TAB key, written from the tables: commands, options, choices, and
+ * keys, which the program itself is asked for.
+ */
+#include "face/cli/manual.h"
+
+#include <string.h>
+
+static void put_flags(FILE *out, const struct option *const *options)
+{
+    for (; options != NULL && *options != NULL; options++) {
+        fprintf(out, " --%s", (*options)->name);
+        if ((*options)->letter != 0)
+            fprintf(out, " -%c", (*options)->letter);
+    }
+}
+
+/* The words that may follow an option: for each option once, whoever has it. */
+static void put_choices(FILE *out, const struct option *const *options)
+{
+    for (; options != NULL && *options != NULL; options++) {
+        const struct option *option = *options;
+        if (option->kind == VALUE_CHOICE) {
+            fprintf(out, "    --%s) words='", option->name);
+            for (size_t i = 0; option->choices[i] != NULL; i++)
+                fprintf(out, "%s%s", i > 0 ? " " : "", option->choices[i]);
+            fputs("' ;;\n", out);
+        }
+    }
+}
+
+static bool takes_keys(const struct command *command)
+{
+    return command->words != NULL &&
+           (strncmp(command->words, "KEY", 3) == 0 || strncmp(command->words, "[PREFIX", 7) == 0);
+}
+
+void completion_bash(FILE *out)
+{
+    fputs("# bash completion for leasehold; written by 'leasehold help --format bash'\n"
+          "_leasehold() {\n"
+          "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
+          "    local command='' words='' i\n"
+          "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
+          "        case ${COMP_WORDS[i]} in\n",
+          out);
+    fputs("        --store|--config) ((i++)) ;;\n        -*) ;;\n"
+          "        *) command=${COMP_WORDS[i]}; break ;;\n        esac\n    done\n"
+          "    case $before in\n",
+          out);
+    put_choices(out, command_help.options);
+    const struct option *const taking[] = {TAKING_OPTIONS, NULL};
+    put_choices(out, taking);
+    fputs("    --config|--status-file) compopt -o default; COMPREPLY=(); return ;;\n    esac\n"
+          "    if [[ -z $words ]]; then\n        case $command in\n        '') words='",
+          out);
+    for (size_t i = 0; command_at(i) != NULL; i++)
+        fprintf(out, "%s%s", i > 0 ? " " : "", command_at(i)->name);
+    put_flags(out, global_options);
+    fputs("' ;;\n", out);
+    for (size_t i = 0; command_at(i) != NULL; i++) {
+        const struct command *command = command_at(i);
+        fprintf(out, "        %s) words='", command->name);
+        put_flags(out, command->options);
+        put_flags(out, global_options);
+        fputs("'\n", out);
+        if (takes_keys(command))
+            fputs("            [[ $word == -* ]] || words=$(leasehold list --names 2>/dev/null)\n",
+                  out);
+        fputs("            ;;\n", out);
+    }
+    fputs("        esac\n    fi\n"
+          "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n}\n"
+          "complete -F _leasehold leasehold\n",
+          out);
+}
+
+/* Within single quotes of zsh's _arguments. */
+static void put_zsh(FILE *out, const char *words)
+{
+    for (; *words != '\0'; words++) {
+        if (*words == '\'')
+            fputs("'\\''", out);
+        else if (strchr("[]:\\", *words) != NULL)
+            fprintf(out, "\\%c", *words);
+        else
+            fputc(*words, out);
+    }
+}
+
+static void put_zsh_options(FILE *out, const struct option *const *options)
+{
+    for (; options != NULL && *options != NULL; options++) {
+        const struct option *option = *options;
+        for (int by_letter = 0; by_letter <= (option->letter != 0 ? 1 : 0); by_letter++) {
+            fputs("            '", out);
+            if (option->kind == VALUE_PAIR)
+                fputc('*', out);
+            if (by_letter != 0)
+                fprintf(out, "-%c[", option->letter);
+            else
+                fprintf(out, "--%s[", option->name);
+            put_zsh(out, option->does);
+            fputc(']', out);
+            if (option_takes_value(option)) {
+                fputc(':', out);
+                put_zsh(out, option->value);
+                fputc(':', out);
+            }
+            if (option->kind == VALUE_CHOICE) {
+                fputc('(', out);
+                for (size_t i = 0; option->choices[i] != NULL; i++)
+                    fprintf(out, "%s%s", i > 0 ? " " : "", option->choices[i]);
+                fputc(')', out);
+            }
+            fputs("' \\\n", out);
+        }
+    }
+}
+
+void completion_zsh(FILE *out)
+{
+    fputs("#compdef leasehold\n"
+          "# zsh completion for leasehold; written by 'leasehold help --format zsh'\n"
+          "_leasehold_keys() {\n"
+          "    local -a keys\n"
+          "    keys=(${(f)\"$(leasehold list --names 2>/dev/null)\"})\n"
+          "    compadd -a keys\n}\n"
+          "_leasehold() {\n    local -a commands\n    commands=(\n",
+          out);
+    for (size_t i = 0; command_at(i) != NULL; i++) {
+        fprintf(out, "        '%s:", command_at(i)->name);
+        put_zsh(out, command_at(i)->summary);
+        fputs("'\n", out);
+    }
+    fputs("    )\n    local curcontext=$curcontext state line\n    _arguments -C \\\n", out);
+    put_zsh_options(out, global_options);
+    fputs("            '1:command:->command' '*::argument:->argument'\n    case $state in\n"
+          "    command) _describe command commands ;;\n"
+          "    argument)\n        case $line[1] in\n",
+          out);
+    for (size_t i = 0; command_at(i) != NULL; i++) {
+        const struct command *command = command_at(i);
+        fprintf(out, "        %s) _arguments \\\n", command->name);
+        put_zsh_options(out, command->options);
+        put_zsh_options(out, global_options);
+        fputs(takes_keys(command) ? "            '*:key:_leasehold_keys' ;;\n"
+                                  : "            '*:word:_default' ;;\n",
+              out);
+    }
+    fputs("        esac ;;\n    esac\n}\n_leasehold \"$@\"\n", out);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which store is meant, who we are to it, and opening it. The default store is a file in the folder
+ * of the user's state, which is made, for its owner only, when it is missing.
+ */
+#include "face/cli/cli.h"
+
+#include "wire/url_shown.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool default_store_path(bool root, char *out, size_t size)
+{
+    static const char name[] = "leasehold/locks.log";
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    int length;
+    if (root)
+        length = snprintf(out, size, "/var/lib/%s", name);
+    else if (state != NULL && state[0] == '/')
+        length = snprintf(out, size, "%s/%s", state, name);
+    else if (home != NULL && home[0] == '/')
+        length = snprintf(out, size, "%s/.local/state/%s", home, name);
+    else
+        return false;
+    return length > 0 && (size_t)length < size;
+}
+
+/* Makes the folder of the file, and those above it; usually there is nothing to make. */
+static bool make_folder(const char *file)
+{
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s", file);
+    char *last = strrchr(path, '/');
+    *last = '\0';
+    if (mkdir(path, 0700) == 0 || errno == EEXIST)
+        return true;
+    if (errno != ENOENT)
+        return false;
+    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        bool made = mkdir(path, 0700) == 0 || errno == EEXIST;
+        *slash = '/';
+        if (!made)
+            return false;
+    }
+    return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+static int use_default(struct visit *visit)
+{
+    char path[PATH_MAX];
+    if (!default_store_path(geteuid() == 0, path, sizeof path))
+        return say_usage(visit, "no store is named and no home is known; give --store "
+                                "file:/path/to.log or set LEASEHOLD_STORE");
+    (void)snprintf(visit->url, sizeof visit->url, "file:%s", path);
+    (void)snprintf(visit->shown, sizeof visit->shown, "%s", visit->url);
+    if (!make_folder(path))
+        return say_trouble(visit, LH_UNAVAILABLE,
+                           "the folder of the default store %s cannot be "
+                           "made: %s; give another with --store",
+                           path, strerror(errno));
+    return EXIT_DONE;
+}
+
+int visit_url(struct visit *visit)
+{
+    const char *store = visit->settings.store;
+    if (store == NULL)
+        return use_default(visit);
+    int length = snprintf(visit->url, sizeof visit->url, "%s", store);
+    struct text shown;
+    text_init(&shown, visit->shown, sizeof visit->shown);
+    url_show(store, &shown);
+    if ((size_t)length >= sizeof visit->url)
+        return say_usage(visit, "the store's URL is too long");
+    return EXIT_DONE;
+}
+
+/* "namespace/pod" in a cluster; NULL: the library knows a name. */
+static const char *pod_name(char *words, size_t size)
+{
+    const char *pod = getenv("POD_NAME"), *space = getenv("POD_NAMESPACE");
+    if (pod == NULL || pod[0] == '\0')
+        return NULL;
+    bool named = space != NULL && space[0] != '\0';
+    (void)snprintf(words, size, "%s%s%s", named ? space : "", named ? "/" : "", pod);
+    return words;
+}
+
+int visit_open(struct visit *visit)
+{
+    char words[512];
+    struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
+    struct lh_report report;
+    int status = visit_url(visit);
+    if (status != EXIT_DONE)
+        return status;
+    options.own_loop = true;
+    options.holder = visit->settings.holder;
+    if (options.holder == NULL)
+        options.holder = pod_name(words, sizeof words);
+    say_detail(visit, "store %s", visit->shown);
+    if (visit->settings.config != NULL)
+        say_detail(visit, "config %s", visit->settings.config);
+    if (lh_open(visit->url, &options, &visit->client, &report) != LH_OK)
+        return say_report(visit, NULL, &report);
+    say_detail(visit, "%s", report.text);
+    return EXIT_DONE;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Manual pages in roff, written from the tables: what --help says and what man says cannot part.
+ */
+#include "face/cli/manual.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* Text as roff wants it: no leading dot, dashes that can be copied. */
+static void put(FILE *out, const char *words)
+{
+    bool fresh = true;
+    for (; *words != '\0'; words++) {
+        if (fresh && (*words == '.' || *words == '\''))
+            fputs("\\&", out);
+        fresh = *words == '\n';
+        if (*words == '-')
+            fputs("\\-", out);
+        else if (*words == '\\')
+            fputs("\\e", out);
+        else if (*words == '"')
+            fputs("\\(dq", out);
+        else
+            fputc(*words, out);
+    }
+}
+
+/* Paragraphs are parted by an empty line. */
+static void put_paragraphs(FILE *out, const char *words)
+{
+    const char *end;
+    while ((end = strstr(words, "\n\n")) != NULL) {
+        char part[4096];
+        (void)snprintf(part, sizeof part, "%.*s", (int)(end - words), words);
+        put(out, part);
+        fputs("\n.PP\n", out);
+        words = end + 2;
+    }
+    put(out, words);
+    fputc('\n', out);
+}
+
+static void put_upper(FILE *out, const char *words)
+{
+    for (; *words != '\0'; words++)
+        fputc(toupper((unsigned char)*words), out);
+}
+
+static void put_options(FILE *out, const struct option *const *options)
+{
+    for (; options != NULL && *options != NULL; options++) {
+        const struct option *option = *options;
+        fputs(".TP\n\\fB", out);
+        if (option->letter != 0)
+            fprintf(out, "\\-%c\\fR, \\fB", option->letter);
+        fputs("\\-\\-", out);
+        put(out, option->name);
+        fputs("\\fR", out);
+        if (option->value != NULL) {
+            fputs(" \\fI", out);
+            put(out, option->value);
+            fputs("\\fR", out);
+        }
+        fputc('\n', out);
+        put(out, option->does);
+        fputc('\n', out);
+        if (option->usual != NULL) {
+            fputs("(default: ", out);
+            put(out, option->usual);
+            fputs(")\n", out);
+        }
+        if (option->environment != NULL)
+            fprintf(out, "(environment: %s)\n", option->environment);
+    }
+}
+
+static void put_heading(FILE *out, const struct command *command)
+{
+    fputs(".\\\" SPDX-License-Identifier: Apache-2.0\n.TH LEASEHOLD", out);
+    if (command != NULL) {
+        fputs("\\-", out);
+        put_upper(out, command->name);
+    }
+    fprintf(out, " 1 \"\" \"leasehold %s\" \"User Commands\"\n.SH NAME\nleasehold", lh_version());
+    if (command != NULL) {
+        fputs("\\-", out);
+        put(out, command->name);
+        fputs(" \\- ", out);
+        put(out, command->summary);
+    } else {
+        fputs(" \\- locks that are leases, with fencing tokens", out);
+    }
+    fputs("\n.SH SYNOPSIS\n", out);
+}
+
+static void put_statuses(FILE *out)
+{
+    static const struct {
+        int status;
+        const char *means;
+    } statuses[] = {
+        {EXIT_DONE, "Done."},
+        {EXIT_USAGE, "The call or the configuration is wrong; the message says how."},
+        {EXIT_MISMATCH, "The key is a semaphore of another limit, or none."},
+        {EXIT_UNAVAILABLE, "The store is in trouble: neither free nor busy."},
+        {EXIT_INTERNAL, "Internal error, or the answer could not be written."},
+        {EXIT_COOLING, "Cooling: it was done recently."},
+        {EXIT_BUSY, "Busy: held elsewhere, or not granted within --wait."},
+        {EXIT_LOST, "Lost: the lock was lost."},
+        {EXIT_DENIED, "The store does not permit it."},
+        {EXIT_STALE, "The token is stale; nothing was changed."},
+    };
+    fputs(".SH EXIT STATUS\n", out);
+    for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
+        fprintf(out, ".TP\n.B %d\n", statuses[i].status);
+        put(out, statuses[i].means);
+        fputc('\n', out);
+    }
+    fputs(".TP\n.B 128+N\nEnded by signal N while it waited; its place was given up.\n", out);
+}
+
+static void put_program(FILE *out)
+{
+    fputs(".B leasehold\n[\\fIOPTION\\fR...] \\fICOMMAND\\fR ...\n.SH DESCRIPTION\n", out);
+    put_paragraphs(out,
+                   "Takes locks that are leases: who holds one has it for a time, renews it, and "
+                   "has a token that only grows, so that what the lock guards can refuse a late "
+                   "writer.\n\n"
+                   "Answers go to stdout, refusals and errors to stderr; with --json both are "
+                   "objects, one for each line. Lengths of time are written 500ms, 1.5s, 30s, 5m "
+                   "or 24h; a bare number is seconds.");
+    fputs(".SH COMMANDS\n", out);
+    for (size_t i = 0; command_at(i) != NULL; i++) {
+        fputs(".TP\n.BR leasehold\\-", out);
+        put(out, command_at(i)->name);
+        fputs(" (1)\n", out);
+        put(out, command_at(i)->summary);
+        fputc('\n', out);
+    }
+    fputs(".SH OPTIONS\nBefore or after the command:\n", out);
+    put_options(out, global_options);
+}
+
+static void put_files(FILE *out)
+{
+    fputs(".SH FILES\n.TP\n.I ~/.local/state/leasehold/locks.log\nThe store when none is named; "
+          "below XDG_STATE_HOME if that is set.\n.TP\n.I /var/lib/leasehold/locks.log\nThe same "
+          "for root.\n.TP\n.I ~/.config/leasehold/config.yaml, /etc/leasehold/config.yaml\n"
+          "Defaults, the first that is there: a YAML mapping whose keys are the long options, such "
+          "as\n.B ttl: 1m\\fR.\nA flag beats the environment, the environment the file.\n",
+          out);
+}
+
+void manual_page(const struct command *command, FILE *out)
+{
+    put_heading(out, command);
+    if (command == NULL) {
+        put_program(out);
+    } else {
+        fputs(".B leasehold ", out);
+        put(out, command->name);
+        fputc('\n', out);
+        if (command->options != NULL)
+            fputs("[\\fIOPTION\\fR...]\n", out);
+        if (command->words != NULL) {
+            put(out, command->words);
+            fputc('\n', out);
+        }
+        fputs(".SH DESCRIPTION\n", out);
+        put_paragraphs(out, command->about);
+        fputs(".SH OPTIONS\n", out);
+        put_options(out, command->options);
+        put_options(out, global_options);
+        if (command->example != NULL) {
+            fputs(".SH EXAMPLES\n.nf\n", out);
+            put(out, command->example);
+            fputs("\n.fi\n", out);
+        }
+    }
+    put_statuses(out);
+    put_files(out);
+    fputs(".SH SEE ALSO\n", out);
+    fputs(command != NULL ? ".BR leasehold (1),\n.BR flock (1)\n" : ".BR flock (1)\n", out);
+}

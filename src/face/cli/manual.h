@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Manual pages and completions, written from the tables of commands and options. */
+#ifndef LEASEHOLD_FACE_CLI_MANUAL_H
+#define LEASEHOLD_FACE_CLI_MANUAL_H
+
+#include "face/cli/cli.h"
+
+#include <stdio.h>
+
+/* The page of a command, or of the program when it is NULL. */
+void manual_page(const struct command *command, FILE *out);
+
+void completion_bash(FILE *out);
+void completion_zsh(FILE *out);
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Outcomes, refusals and keys, in words for people and in JSON for programs. --json changes the
+ * form and not the place: answers go to stdout, refusals and errors to stderr. Exit statuses come
+ * from one table.
+ */
+#include "face/cli/cli.h"
+
+#include "wire/duration.h"
+#include "wire/json_text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+int say_status(enum lh_outcome outcome)
+{
+    static const enum exit_status statuses[] = {
+        [LH_OK] = EXIT_DONE,         [LH_BUSY] = EXIT_BUSY,
+        [LH_COOLING] = EXIT_COOLING, [LH_LOST] = EXIT_LOST,
+        [LH_STALE] = EXIT_STALE,     [LH_UNAVAILABLE] = EXIT_UNAVAILABLE,
+        [LH_DENIED] = EXIT_DENIED,   [LH_MISMATCH] = EXIT_MISMATCH,
+        [LH_USAGE] = EXIT_USAGE,     [LH_FAILED] = EXIT_INTERNAL,
+    };
+    return (int)statuses[outcome];
+}
+
+const char *say_time(int64_t ago_ms, char out[32])
+{
+    struct timespec now;
+    struct tm parts;
+    out[0] = '\0';
+    if (ago_ms < 0 || clock_gettime(CLOCK_REALTIME, &now) != 0)
+        return out;
+    int64_t at_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 - ago_ms;
+    time_t seconds = (time_t)(at_ms / 1000);
+    if (at_ms < 0 || gmtime_r(&seconds, &parts) == NULL)
+        return out;
+    size_t length = strftime(out, 32, "%Y-%m-%dT%H:%M:%S", &parts);
+    (void)snprintf(out + length, 32 - length, ".%03dZ", (int)(at_ms % 1000));
+    return out;
+}
+
+/* ---- refusals ---- */
+
+/* A retry makes sense once the lease or the cooldown in the way has ended. */
+void say_report_json(const struct visit *visit, const char *key, const struct lh_report *report,
+                     struct text *out)
+{
+    if (key == NULL && report->key[0] != '\0')
+        key = report->key;
+    json_begin(out);
+    json_add_words(out, "outcome", lh_outcome_name(report->outcome));
+    json_add_words(out, "key", key);
+    json_add_words(out, "text", report->text);
+    json_add_length(out, "retry_after_ms", report->ends_in_ms);
+    if (report->holder[0] != '\0')
+        json_add_words(out, "holder", report->holder);
+    if (visit->shown[0] != '\0')
+        json_add_words(out, "store", visit->shown);
+    json_end(out);
+}
+
+static void say_refusal(const struct visit *visit, const char *key, const struct lh_report *report,
+                        const char *before)
+{
+    char line[LINE_SIZE];
+    struct text text;
+    text_init(&text, line, sizeof line);
+    if (visit->settings.json) {
+        say_report_json(visit, key, report, &text);
+    } else {
+        bool trouble = report->outcome == LH_UNAVAILABLE || report->outcome == LH_DENIED ||
+                       report->outcome == LH_FAILED;
+        text_add(&text, before);
+        text_add(&text, report->text);
+        if (trouble && visit->shown[0] != '\0' && strstr(report->text, visit->shown) == NULL) {
+            text_add(&text, " (store ");
+            text_add(&text, visit->shown);
+            text_add(&text, ")");
+        }
+    }
+    text_add(&text, "\n");
+    (void)fputs(line, stderr);
+}
+
+int say_report(const struct visit *visit, const char *key, const struct lh_report *report)
+{
+    say_refusal(visit, key, report, "");
+    if (report->outcome == LH_BUSY)
+        return (int)visit->settings.conflict_status;
+    return say_status(report->outcome);
+}
+
+static int say_words(const struct visit *visit, enum lh_outcome outcome, const char *format,
+                     va_list arguments) __attribute__((format(printf, 3, 0)));
+
+static int say_words(const struct visit *visit, enum lh_outcome outcome, const char *format,
+                     va_list arguments)
+{
+    struct lh_report report = {.outcome = outcome, .since_ms = -1, .ends_in_ms = -1};
+    (void)vsnprintf(report.text, sizeof report.text, format, arguments);
+    say_refusal(visit, NULL, &report, "leasehold: ");
+    return say_status(outcome);
+}
+
+int say_usage(const struct visit *visit, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int status = say_words(visit, LH_USAGE, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+int say_trouble(const struct visit *visit, enum lh_outcome outcome, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int status = say_words(visit, outcome, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+void say_detail(const struct visit *visit, const char *format, ...)
+{
+    char words[LH_TEXT_SIZE + URL_SIZE], line[LINE_SIZE];
+    struct text text;
+    va_list arguments;
+    if (!visit->settings.verbose)
+        return;
+    va_start(arguments, format);
+    (void)vsnprintf(words, sizeof words, format, arguments);
+    va_end(arguments);
+    text_init(&text, line, sizeof line);
+    if (visit->settings.json) {
+        json_begin(&text);
+        json_add_words(&text, "detail", words);
+        json_end(&text);
+    } else {
+        text_add(&text, "leasehold: ");
+        text_add(&text, words);
+    }
+    text_add(&text, "\n");
+    (void)fputs(line, stderr);
+}
+
+/* ---- keys ---- */
+
+static const char *const state_words[] = {
+    [LH_FREE] = "free",       [LH_HELD] = "held",
+    [LH_OFFERED] = "offered", [LH_COOLING_DOWN] = "cooling",
+    [LH_DELAYED] = "delayed",
+};
+
+static void add_time(struct text *out, const char *name, int64_t ago_ms)
+{
+    char words[32];
+    json_add_words(out, name, say_time(ago_ms, words)[0] != '\0' ? words : NULL);
+}
+
+void say_view_json(const struct visit *visit, const struct lh_view *view, const char *outcome,
+                   struct text *out)
+{
+    bool held = view->state == LH_HELD;
+    bool blocked = view->state == LH_COOLING_DOWN || view->state == LH_DELAYED;
+    json_begin(out);
+    if (outcome != NULL)
+        json_add_words(out, "outcome", outcome);
+    json_add_words(out, "key", view->key);
+    json_add_words(out, "state", state_words[view->state]);
+    json_add_words(out, "holder", view->holder[0] != '\0' ? view->holder : NULL);
+    json_add_token(out, "token", view->token);
+    add_time(out, "acquired_at", held ? view->since_ms : -1);
+    add_time(out, "renewed_at", held ? view->renewed_ago_ms : -1);
+    json_add_length(out, "expires_in_ms", held ? view->ends_in_ms : -1);
+    json_add_length(out, "cooling_for_ms", blocked ? view->ends_in_ms : -1);
+    json_add_number(out, "waiters", view->waiters);
+    json_add_object(out, "meta");
+    for (size_t i = 0; i < view->meta_count; i++)
+        json_add_words(out, view->meta[i].name, view->meta[i].value);
+    json_end(out);
+    json_add_words(out, "store", visit->shown);
+    if (view->holders > 1 || view->limit > 0)
+        json_add_number(out, "holders", view->holders);
+    if (view->limit > 0)
+        json_add_number(out, "limit", view->limit);
+    if (view->reason != NULL && view->reason[0] != '\0')
+        json_add_words(out, "reason", view->reason);
+    if (view->written_ago_ms >= 0)
+        add_time(out, "written_at", view->written_ago_ms);
+    json_end(out);
+}
+
+static void add_span(struct text *out, const char *before, int64_t length_ms, const char *after)
+{
+    char words[DURATION_SHOWN];
+    if (length_ms < 0)
+        return;
+    text_add(out, before);
+    text_add(out, duration_show(length_ms, words));
+    text_add(out, after);
+}
+
+static void add_holder(const struct lh_view *view, struct text *out)
+{
+    text_add(out, " by ");
+    text_add(out, view->holder[0] != '\0' ? view->holder : "somebody");
+    if (view->holders > 1) {
+        text_add(out, " and ");
+        text_add_u64(out, view->holders - 1);
+        text_add(out, view->holders > 2 ? " others" : " other");
+    }
+}
+
+void say_view_line(const struct lh_view *view, struct text *out)
+{
+    text_add(out, state_words[view->state]);
+    text_add(out, ": ");
+    text_add(out, view->key);
+    if (view->state == LH_HELD) {
+        add_holder(view, out);
+        add_span(out, " for ", view->since_ms, "");
+        add_span(out, " (lease ends in ", view->ends_in_ms, ")");
+        text_add(out, ", token ");
+        text_add_u64(out, view->token);
+    } else if (view->state == LH_COOLING_DOWN || view->state == LH_DELAYED) {
+        text_add(out, view->state == LH_DELAYED ? " was held" : " was done");
+        add_holder(view, out);
+        add_span(out, " ", view->since_ms, " ago");
+        add_span(out, "; free in ", view->ends_in_ms, "");
+    } else if (view->state == LH_OFFERED) {
+        text_add(out, " is next for ");
+        text_add(out, view->holder);
+    }
+    if (view->broken) {
+        text_add(out, "; broken");
+        if (view->reason != NULL && view->reason[0] != '\0') {
+            text_add(out, ": ");
+            text_add(out, view->reason);
+        }
+    }
+    if (view->waiters > 0) {
+        text_add(out, ", ");
+        text_add_u64(out, view->waiters);
+        text_add(out, " waiting");
+    }
+}
+
+void say_view(const struct visit *visit, const struct lh_view *view)
+{
+    char line[LINE_SIZE];
+    struct text text;
+    text_init(&text, line, sizeof line);
+    if (visit->settings.json)
+        say_view_json(visit, view, NULL, &text);
+    else
+        say_view_line(view, &text);
+    text_add(&text, "\n");
+    (void)fputs(line, stdout);
+}
+
+/* ---- the status file ---- */
+
+int say_to_status_file(const struct visit *visit, const char *lines)
+{
+    const char *path = visit->settings.status_file;
+    char beside[URL_SIZE];
+    if (path == NULL)
+        return EXIT_DONE;
+    int length = snprintf(beside, sizeof beside, "%s.%ld", path, (long)getpid());
+    FILE *file = length < (int)sizeof beside ? fopen(beside, "wxe") : NULL;
+    bool written = file != NULL && fputs(lines, file) >= 0;
+    if (file != NULL && fclose(file) != 0)
+        written = false;
+    if (written && rename(beside, path) == 0)
+        return EXIT_DONE;
+    int error = errno;
+    if (file != NULL)
+        (void)unlink(beside);
+    return say_trouble(visit, LH_FAILED, "the status file %s cannot be written: %s", path,
+                       strerror(error));
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Taking keys as a person at a terminal or a script wants it: wait in line, try again with pauses,
+ * or fail; give the place up on a signal. The line itself, and who is next, are the store's.
+ */
+#include "face/cli/cli.h"
+
+#include "base/text.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- signals ---- */
+
+static const int stop_signals[] = {SIGHUP, SIGINT, SIGTERM};
+enum { STOP_SIGNALS = sizeof stop_signals / sizeof stop_signals[0] };
+
+static volatile sig_atomic_t caught;
+
+static void on_signal(int number)
+{
+    caught = number;
+}
+
+struct guard {
+    struct sigaction before[STOP_SIGNALS];
+    sigset_t outside; /* what was let through before, and while we sleep */
+};
+
+/* From here on a stop signal only ends sleeps; who ignores one goes on ignoring it. */
+static void guard_begin(struct guard *guard)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    sigset_t stop;
+    (void)sigemptyset(&stop);
+    for (size_t i = 0; i < STOP_SIGNALS; i++)
+        (void)sigaddset(&stop, stop_signals[i]);
+    (void)sigprocmask(SIG_BLOCK, &stop, &guard->outside);
+    for (size_t i = 0; i < STOP_SIGNALS; i++) {
+        (void)sigaction(stop_signals[i], NULL, &guard->before[i]);
+        if (guard->before[i].sa_handler != SIG_IGN)
+            (void)sigaction(stop_signals[i], &action, NULL);
+    }
+}
+
+static void guard_end(const struct guard *guard)
+{
+    for (size_t i = 0; i < STOP_SIGNALS; i++)
+        (void)sigaction(stop_signals[i], &guard->before[i], NULL);
+    (void)sigprocmask(SIG_SETMASK, &guard->outside, NULL);
+}
+
+/* Until the client has something to do, a signal comes, or the time is over; −1: no time. */
+static void sleep_on(struct lh_client *client, int64_t length_ms, const struct guard *guard)
+{
+    struct pollfd source = {.fd = client != NULL ? lh_fd(client) : -1, .events = POLLIN};
+    struct timespec length = {.tv_sec = length_ms / 1000, .tv_nsec = length_ms % 1000 * 1000000};
+    (void)ppoll(&source, 1, length_ms >= 0 ? &length : NULL, &guard->outside);
+}
+
+/* ---- one try ---- */
+
+struct taking {
+    struct visit *visit;
+    struct guard guard;
+    const char *const *keys;
+    size_t count;
+    struct lh_acquire_options options;
+    struct lh_lease *lease;
+    struct lh_report report;
+    bool over;
+};
+
+static void on_done(void *user, struct lh_lease *lease, const struct lh_report *report)
+{
+    struct taking *taking = user;
+    taking->lease = lease;
+    taking->report = *report;
+    taking->over = true;
+}
+
+/* A signal gives up our place; a second one does not wait for the store to hear of it. */
+static void try_once(struct taking *taking)
+{
+    struct lh_client *client = taking->visit->client;
+    int stopped_by = 0;
+    taking->over = false;
+    struct lh_request *request = lh_acquire_all_start(
+        client, taking->keys, taking->count, &taking->options, on_done, taking, &taking->report);
+    while (request != NULL && !taking->over) {
+        sleep_on(client, /* length_ms= */ -1, &taking->guard);
+        if (caught != 0 && stopped_by == 0) {
+            stopped_by = caught;
+            caught = 0;
+            lh_cancel(request);
+        } else if (caught != 0) {
+            _exit(EXIT_SIGNAL + stopped_by);
+        }
+        (void)lh_step(client);
+    }
+    if (stopped_by != 0)
+        caught = stopped_by;
+}
+
+/* ---- several tries ---- */
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_BOOTTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Up to a quarter more, so that those who met once do not meet again. */
+static int64_t with_jitter(int64_t pause_ms)
+{
+    uint32_t random;
+    if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
+        random = (uint32_t)getpid() << 16;
+    return pause_ms + (int64_t)((uint64_t)pause_ms * (random >> 16) >> 18);
+}
+
+static void pause_for(struct taking *taking, int64_t length_ms)
+{
+    for (int64_t end_ms = now_ms() + length_ms, left_ms = length_ms; left_ms > 0 && caught == 0;
+         left_ms = end_ms - now_ms())
+        sleep_on(NULL, left_ms, &taking->guard);
+}
+
+static void try_again(struct taking *taking)
+{
+    const struct settings *settings = &taking->visit->settings;
+    int64_t limit_ms = settings->wait_ms, pause_ms = settings->backoff_first_ms;
+    int64_t began_ms = now_ms();
+    for (int64_t left = settings->retries; left > 0; left--) {
+        int64_t jittered_ms = with_jitter(pause_ms);
+        if (taking->report.outcome != LH_BUSY || caught != 0 ||
+            (limit_ms >= 0 && now_ms() - began_ms + jittered_ms > limit_ms))
+            return;
+        say_detail(taking->visit, "%s; trying again in %lld ms", taking->report.text,
+                   (long long)jittered_ms);
+        pause_for(taking, jittered_ms);
+        if (caught != 0)
+            return;
+        try_once(taking);
+        pause_ms =
+            pause_ms * 2 < settings->backoff_most_ms ? pause_ms * 2 : settings->backoff_most_ms;
+    }
+}
+
+/* ---- what commands call ---- */
+
+void take_options(const struct visit *visit, struct lh_acquire_options *out)
+{
+    static const struct lh_acquire_options usual = LH_ACQUIRE_OPTIONS_INIT;
+    const struct settings *settings = &visit->settings;
+    *out = usual;
+    out->ttl_ms = settings->ttl_ms;
+    out->wait_ms = settings->on_conflict == CONFLICT_WAIT ? settings->wait_ms : 0;
+    out->cooldown_ms = settings->cooldown_ms;
+    out->lock_delay_ms = settings->lock_delay_ms;
+    out->priority = (int32_t)settings->priority;
+    out->limit = (uint32_t)settings->limit;
+    out->shared = settings->shared;
+    out->request_id = settings->request_id;
+    out->meta = settings->meta;
+    out->meta_count = settings->meta_count;
+}
+
+int take_check_keys(const struct visit *visit, const char *const *keys, size_t count)
+{
+    if (count > LH_KEYS_MAX)
+        return say_usage(visit, "at most %d keys can be taken together", LH_KEYS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(keys[i]);
+        if (length == 0)
+            return say_usage(visit, "a key must not be empty");
+        if (length >= LH_KEY_SIZE)
+            return say_usage(visit, "the key '%.32s...' has %zu bytes; 512 is the most", keys[i],
+                             length);
+        if (!text_is_clean(keys[i], length))
+            return say_usage(visit, "key %zu is not UTF-8 or has control characters", i + 1);
+        for (size_t j = 0; j < i; j++) {
+            if (strcmp(keys[i], keys[j]) == 0)
+                return say_usage(visit, "the key '%.64s' is named twice", keys[i]);
+        }
+    }
+    return EXIT_DONE;
+}
+
+static int refuse(const struct taking *taking)
+{
+    const struct visit *visit = taking->visit;
+    const char *key = taking->count == 1 ? taking->keys[0] : NULL;
+    char line[LINE_SIZE];
+    struct text text;
+    text_init(&text, line, sizeof line);
+    say_report_json(visit, key, &taking->report, &text);
+    text_add(&text, "\n");
+    (void)say_to_status_file(visit, line);
+    return say_report(visit, key, &taking->report);
+}
+
+int take_keys(struct visit *visit, const char *const *keys, size_t count,
+              const struct lh_acquire_options *options, struct lh_lease **out_lease)
+{
+    struct taking taking = {.visit = visit, .keys = keys, .count = count, .options = *options};
+    int status = take_check_keys(visit, keys, count);
+    if (status != EXIT_DONE)
+        return status;
+    guard_begin(&taking.guard);
+    try_once(&taking);
+    if (visit->settings.on_conflict == CONFLICT_RETRY)
+        try_again(&taking);
+    guard_end(&taking.guard);
+    if (caught != 0) {
+        if (taking.lease != NULL)
+            (void)lh_release(&taking.lease, NULL);
+        return EXIT_SIGNAL + caught;
+    }
+    if (taking.lease == NULL)
+        return refuse(&taking);
+    *out_lease = taking.lease;
+    return EXIT_DONE;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See json_text.h. */
+#include "wire/json_text.h"
+
+#include <string.h>
+
+/* A comma, unless this is the first member. */
+static void separate(struct text *text)
+{
+    char last = text->length > 0 ? text->bytes[text->length - 1] : '{';
+    if (last != '{' && last != '[')
+        text_add(text, ",");
+}
+
+static void add_escaped(struct text *text, unsigned char byte)
+{
+    static const char hex[] = "0123456789abcdef";
+    static const char shorts[] = "\"\"\\\\\bb\ff\nn\rr\tt";
+    for (size_t i = 0; shorts[i] != '\0'; i += 2) {
+        if ((unsigned char)shorts[i] == byte) {
+            char pair[2] = {'\\', shorts[i + 1]};
+            text_add_bytes(text, pair, sizeof pair);
+            return;
+        }
+    }
+    char code[6] = {'\\', 'u', '0', '0', hex[byte >> 4], hex[byte & 15]};
+    text_add_bytes(text, code, sizeof code);
+}
+
+static void add_quoted(struct text *text, const char *words)
+{
+    text_add(text, "\"");
+    while (*words != '\0') {
+        size_t step = text_sequence(words, strnlen(words, 4));
+        unsigned char byte = (unsigned char)*words;
+        if (step == 0)
+            text_add(text, "\\ufffd");
+        else if (byte < 0x20 || byte == 0x7f || byte == '"' || byte == '\\')
+            add_escaped(text, byte);
+        else
+            text_add_bytes(text, words, step);
+        words += step > 0 ? step : 1;
+    }
+    text_add(text, "\"");
+}
+
+static void add_name(struct text *text, const char *name)
+{
+    separate(text);
+    add_quoted(text, name);
+    text_add(text, ":");
+}
+
+void json_begin(struct text *text)
+{
+    text_add(text, "{");
+}
+
+void json_end(struct text *text)
+{
+    text_add(text, "}");
+}
+
+void json_add_null(struct text *text, const char *name)
+{
+    add_name(text, name);
+    text_add(text, "null");
+}
+
+void json_add_words(struct text *text, const char *name, const char *value)
+{
+    if (value == NULL) {
+        json_add_null(text, name);
+        return;
+    }
+    add_name(text, name);
+    add_quoted(text, value);
+}
+
+void json_add_number(struct text *text, const char *name, int64_t value)
+{
+    add_name(text, name);
+    text_add_i64(text, value);
+}
+
+void json_add_length(struct text *text, const char *name, int64_t value)
+{
+    if (value < 0)
+        json_add_null(text, name);
+    else
+        json_add_number(text, name, value);
+}
+
+void json_add_token(struct text *text, const char *name, uint64_t token)
+{
+    if (token == 0) {
+        json_add_null(text, name);
+        return;
+    }
+    add_name(text, name);
+    text_add(text, "\"");
+    text_add_u64(text, token);
+    text_add(text, "\"");
+}
+
+void json_add_bool(struct text *text, const char *name, bool value)
+{
+    add_name(text, name);
+    text_add(text, value ? "true" : "false");
+}
+
+void json_add_object(struct text *text, const char *name)
+{
+    add_name(text, name);
+    text_add(text, "{");
+}
+
+void json_add_list(struct text *text, const char *name)
+{
+    add_name(text, name);
+    text_add(text, "[");
+}
+
+void json_end_list(struct text *text)
+{
+    text_add(text, "]");
+}
+
+void json_item_words(struct text *text, const char *value)
+{
+    separate(text);
+    add_quoted(text, value);
+}
