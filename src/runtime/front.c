@@ -74,6 +74,9 @@ int front_fork(struct front *front, struct guardian *guardian)
 static void pass_on(const struct front *front, int signal)
 {
     (void)link_send(&front->link, LINK_SIGNAL, signal, /* file= */ -1);
+    /* Who waits for its turn looks at the link only later. */
+    if (atomic_load(&front->link.page->group) == 0)
+        (void)kill(front->guardian, signal == SIGQUIT ? SIGINT : signal);
 }
 
 static void show_command(struct front *front)

@@ -8,7 +8,7 @@
 #ifndef LEASEHOLD_RUNTIME_GUARDIAN_H
 #define LEASEHOLD_RUNTIME_GUARDIAN_H
 
-#include "runtime/command.h"
+#include "runtime/job.h"
 #include "runtime/link.h"
 
 struct guardian {
@@ -20,18 +20,20 @@ struct guardian {
     sigset_t mask;    /* what the command begins with */
     bool started, front_is_gone, continued;
     int end_signal; /* came before the command was started: nobody wants it any more */
-    struct command command;
+    struct job job;
 };
 
 /* 0 or −errno; then there is nothing to undo. */
 int guardian_init(struct guardian *guardian);
+/* Does the user still want the command? From here on no signal reaches this process. */
+bool guardian_is_wanted(struct guardian *guardian);
 /* 0 or −errno. `alive` keeps the lease alive as long as anybody has it open; −1: there is none. */
 int guardian_start(struct guardian *guardian, const char *path, char *const *argv,
                    char *const *environment, int alive);
 /* May the command be started? Not while the user has stopped us. */
 bool guardian_is_on_hold(const struct guardian *guardian);
-/* Sleeps until something has happened, or `also` is readable; deals with its own part of it. */
-void guardian_wait(struct guardian *guardian, int also);
+/* Sleeps until something has happened; deals with its own part of it. True: `also` is readable. */
+bool guardian_wait(struct guardian *guardian, int also);
 /* From now on the front kills everything by itself at that time; LINK_NEVER: at none. */
 void guardian_promise(const struct guardian *guardian, int64_t last_moment_ms);
 bool guardian_is_over(const struct guardian *guardian);

@@ -44,11 +44,11 @@ static int play_guardian(struct guardian *guardian, int64_t last_moment_ms, cons
     guardian_promise(guardian, last_moment_ms);
     if (guardian_start(guardian, "/bin/sh", argv, environ, alive) != 0)
         return OTHER_EXIT;
-    atomic_store(&stage->group, guardian->command.group);
+    atomic_store(&stage->group, guardian->job.group);
     atomic_store(&stage->guardian, getpid());
     while (!guardian_is_over(guardian))
         guardian_wait(guardian, /* also= */ -1);
-    return guardian->front_is_gone ? CLEAN_EXIT : command_exit_status(&guardian->command);
+    return guardian->front_is_gone ? CLEAN_EXIT : job_exit_status(&guardian->job);
 }
 
 /* Begins the play in a child, which is the front; its exit status is the guardian's. */

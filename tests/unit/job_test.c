@@ -3,7 +3,7 @@
  * Commands as their parent sees them, with real processes: what they leave behind is found and
  * ended, and nothing is over while anything of it is at work.
  */
-#include "runtime/command.h"
+#include "runtime/job.h"
 
 #include "io/family.h"
 #include "io/host.h"
@@ -23,7 +23,7 @@
 
 #include <cmocka.h>
 
-static char folder[] = "/tmp/leasehold-command-XXXXXX";
+static char folder[] = "/tmp/leasehold-job-XXXXXX";
 
 /* ---- finding ---- */
 
@@ -76,7 +76,7 @@ static void programs_are_found_as_by_a_shell(void **state)
 /* ---- running ---- */
 
 struct scene {
-    struct command command;
+    struct job job;
     _Atomic pid_t group;
 };
 
@@ -94,20 +94,20 @@ static void start(struct scene *scene, const char *script)
                               .terminal = -1,
                               .in_front_of = -1,
                               .group = &scene->group};
-    assert_int_equal(command_start(&scene->command, &program), 0);
-    assert_int_equal(scene->group, scene->command.group);
+    assert_int_equal(job_start(&scene->job, &program), 0);
+    assert_int_equal(scene->group, scene->job.group);
 }
 
 /* As the guardian does, without its descriptors. */
-static void play_until(struct scene *scene, enum command_state state, int64_t limit_ms)
+static void play_until(struct scene *scene, enum job_state state, int64_t limit_ms)
 {
     int64_t end_ms = host_boot_ms() + limit_ms;
-    while (scene->command.state != state && host_boot_ms() < end_ms) {
+    while (scene->job.state != state && host_boot_ms() < end_ms) {
         (void)poll(NULL, 0, 2);
-        command_look(&scene->command, host_boot_ms());
-        command_tick(&scene->command, host_boot_ms());
+        job_look(&scene->job, host_boot_ms());
+        job_tick(&scene->job, host_boot_ms());
     }
-    assert_int_equal(scene->command.state, state);
+    assert_int_equal(scene->job.state, state);
 }
 
 static pid_t read_pid(const char *name)
@@ -139,11 +139,11 @@ static void exit_status_comes_through(void **state)
     (void)state;
     struct scene scene = {0};
     start(&scene, "exit 42");
-    play_until(&scene, COMMAND_OVER, 5000);
-    assert_int_equal(command_exit_status(&scene.command), 42);
+    play_until(&scene, JOB_OVER, 5000);
+    assert_int_equal(job_exit_status(&scene.job), 42);
     start(&scene, "kill -9 $$");
-    play_until(&scene, COMMAND_OVER, 5000);
-    assert_int_equal(command_exit_status(&scene.command), 128 + SIGKILL);
+    play_until(&scene, JOB_OVER, 5000);
+    assert_int_equal(job_exit_status(&scene.job), 128 + SIGKILL);
 }
 
 static void what_cannot_be_run_says_so(void **state)
@@ -161,7 +161,7 @@ static void what_cannot_be_run_says_so(void **state)
                               .terminal = -1,
                               .in_front_of = -1,
                               .group = &scene.group};
-    assert_int_equal(command_start(&scene.command, &program), -EACCES);
+    assert_int_equal(job_start(&scene.job, &program), -EACCES);
     assert_false(family_has_children());
 }
 
@@ -177,9 +177,9 @@ static void what_it_leaves_in_its_group_is_ended(void **state)
                    folder, folder, folder);
     start(&scene, script);
     pid_t deaf = read_pid("deaf");
-    play_until(&scene, COMMAND_OVER, 5000);
-    assert_int_equal(command_exit_status(&scene.command), 3);
-    assert_false(family_group_lives(scene.command.group));
+    play_until(&scene, JOB_OVER, 5000);
+    assert_int_equal(job_exit_status(&scene.job), 3);
+    assert_false(family_group_lives(scene.job.group));
     (void)waitpid(deaf, NULL, 0); /* dead, and perhaps not collected yet */
     assert_false(lives(deaf));
 }
@@ -195,14 +195,14 @@ static void a_daemon_may_stay_unless_all_is_to_end(void **state)
         start(&scene, script);
         pid_t daemon = read_pid("daemon");
         if (i == 0) {
-            (void)kill(-scene.command.group, SIGHUP); /* its own end */
-            play_until(&scene, COMMAND_OVER, 5000);
+            (void)kill(-scene.job.group, SIGHUP); /* its own end */
+            play_until(&scene, JOB_OVER, 5000);
             assert_true(lives(daemon));
             assert_int_equal(kill(daemon, SIGKILL), 0);
             assert_int_equal(waitpid(daemon, NULL, 0), daemon);
         } else {
-            command_end(&scene.command, host_boot_ms() + 5000);
-            play_until(&scene, COMMAND_OVER, 5000);
+            job_end(&scene.job, host_boot_ms() + 5000);
+            play_until(&scene, JOB_OVER, 5000);
             assert_false(lives(daemon));
         }
     }
@@ -220,10 +220,10 @@ static void the_deaf_are_killed_at_the_kill_time(void **state)
     start(&scene, script);
     (void)read_pid("ready");
     int64_t began_ms = host_boot_ms();
-    command_end(&scene.command, began_ms + 300);
-    play_until(&scene, COMMAND_OVER, 5000);
+    job_end(&scene.job, began_ms + 300);
+    play_until(&scene, JOB_OVER, 5000);
     assert_true(host_boot_ms() - began_ms >= 300);
-    assert_int_equal(command_exit_status(&scene.command), 128 + SIGKILL);
+    assert_int_equal(job_exit_status(&scene.job), 128 + SIGKILL);
     assert_false(family_has_children());
 }
 
@@ -232,12 +232,12 @@ static void one_that_is_stopped_hears_that_it_is_to_end(void **state)
     (void)state;
     struct scene scene = {0};
     start(&scene, "kill -STOP $$");
-    while (scene.command.stopped_by == 0)
-        command_look(&scene.command, host_boot_ms());
-    assert_int_equal(scene.command.stopped_by, SIGSTOP);
-    command_end(&scene.command, host_boot_ms() + 60000);
-    play_until(&scene, COMMAND_OVER, 5000);
-    assert_int_equal(command_exit_status(&scene.command), 128 + SIGTERM);
+    while (scene.job.stopped_by == 0)
+        job_look(&scene.job, host_boot_ms());
+    assert_int_equal(scene.job.stopped_by, SIGSTOP);
+    job_end(&scene.job, host_boot_ms() + 60000);
+    play_until(&scene, JOB_OVER, 5000);
+    assert_int_equal(job_exit_status(&scene.job), 128 + SIGTERM);
 }
 
 static int set_up(void **state)
@@ -250,8 +250,8 @@ static int tear_down(void **state)
 {
     (void)state;
     char command[128];
-    (void)snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command); // NOLINT(cert-env33-c): a fixed line
+    (void)snprintf(job, sizeof command, "rm -rf %s", folder);
+    return system(job); // NOLINT(cert-env33-c): a fixed line
 }
 
 int main(void)

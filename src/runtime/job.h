@@ -8,43 +8,43 @@
  *        │                      │
  *        └───────(end)──────────┴──► ending ──(kill time, or its group is gone)──► killed ──► over
  */
-#ifndef LEASEHOLD_RUNTIME_COMMAND_H
-#define LEASEHOLD_RUNTIME_COMMAND_H
+#ifndef LEASEHOLD_RUNTIME_JOB_H
+#define LEASEHOLD_RUNTIME_JOB_H
 
 #include "io/program.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define COMMAND_NEVER INT64_MAX
+#define JOB_NEVER INT64_MAX
 
-enum command_state {
-    COMMAND_RUNNING,
-    COMMAND_TIDYING, /* it ended by itself, others of its group have not */
-    COMMAND_ENDING,  /* asked to end, with all that it started */
-    COMMAND_KILLED,  /* not asked any more */
-    COMMAND_OVER,
+enum job_state {
+    JOB_RUNNING,
+    JOB_TIDYING, /* it ended by itself, others of its group have not */
+    JOB_ENDING,  /* asked to end, with all that it started */
+    JOB_KILLED,  /* not asked any more */
+    JOB_OVER,
 };
 
-struct command {
-    enum command_state state;
+struct job {
+    enum job_state state;
     pid_t group;
     bool collected;
     int wait_status; /* once it is collected */
     int stopped_by;  /* 0: it is not stopped */
-    int64_t due_ms;  /* when command_tick() wants to be called */
+    int64_t due_ms;  /* when job_tick() wants to be called */
 };
 
 /* 0 or −errno; then there is nothing to end. */
-int command_start(struct command *command, const struct program *program);
-void command_pass(const struct command *command, int signal);
+int job_start(struct job *job, const struct program *program);
+void job_pass(const struct job *job, int signal);
 /* Asks everything to end; what is there at the kill time is killed. */
-void command_end(struct command *command, int64_t kill_at_ms);
-void command_kill(struct command *command, int64_t now_ms);
+void job_end(struct job *job, int64_t kill_at_ms);
+void job_kill(struct job *job, int64_t now_ms);
 /* A child has changed: collects, and looks who is left. */
-void command_look(struct command *command, int64_t now_ms);
-void command_tick(struct command *command, int64_t now_ms);
+void job_look(struct job *job, int64_t now_ms);
+void job_tick(struct job *job, int64_t now_ms);
 /* As a shell gives it: 128 and the signal for one that was killed. */
-int command_exit_status(const struct command *command);
+int job_exit_status(const struct job *job);
 
 #endif
