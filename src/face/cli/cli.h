@@ -57,6 +57,7 @@ struct settings {
     int64_t on_conflict; /* enum on_conflict */
     bool shared, cached;
     const char *request_id, *status_file;
+    int64_t on_lost, kill_grace_ms; /* run */
     struct lh_meta meta[META_PAIRS];
     size_t meta_count;
     uint64_t token;
@@ -123,6 +124,7 @@ struct command {
     X(name)             \
     X(bench)            \
     X(help)             \
+    X(run)              \
     X(version)
 
 #define COMMAND_DECLARE(name) extern const struct command command_##name;
