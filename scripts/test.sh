@@ -23,6 +23,7 @@ header   | release | tests/e2e/header.sh build               | =
 examples | asan    | tests/e2e/examples.sh build/asan        | =
 trace    | asan    | scripts/stories.sh build/asan           | =
 memory   | asan    | build/asan/tests/simulation --seeds 300 | =
+desk-as  | asan    | build/asan/tests/simulation --desk 1 --seeds 600 | =
 conform  | asan    | build/asan/tests/conformance memory:    | =
 planted  | asan    | build/asan/tests/conformance memory: --mutants | scripts/planted.sh build/asan
 beside   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 4 --beside | =
@@ -45,13 +46,14 @@ threads-as | asan  | build/asan/tests/threads --rounds 10    | =
 forks    | sim     | build/sim/tests/fork_anywhere --rounds 100 | .. 1000
 simulate | sim     | scripts/simulate.sh 10000               | scripts/simulate.sh 1000000
 executor | sim     | build/sim/tests/simulation --executor 1 --seeds 2000 | .. 200000
+desk     | sim     | build/sim/tests/simulation --desk 1 --seeds 2000 | .. 200000
 explore  | sim     | build/sim/tests/explore                 | build/sim/tests/explore --proof
 mutants  | mutants | scripts/mutants.sh 2000                 | scripts/mutants.sh 2000 all
 fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh --proof
 coverage |         | scripts/coverage.sh core 100            | =
 '
 figures='power damage failing kills stops history waiters dead deaths threads forks'
-figures+=' simulate executor explore mutants fuzz coverage'
+figures+=' simulate executor desk explore mutants fuzz coverage'
 limit_s=1200
 proof=false
 if [[ ${1:-} == --proof ]]; then

@@ -38,6 +38,7 @@ struct known {
     size_t weight; /* … with so many bytes */
     size_t users;
     void *first_user; /* the user's own */
+    bool others_wait; /* somebody of another process was in line when it was last heard of */
     struct heard *heard;
     struct kept_sights *sights;
     char key[];

@@ -195,6 +195,93 @@ static void what_a_close_starts_is_ended_too(void **state)
     }
 }
 
+static int views;
+static enum lh_state last_state;
+
+static bool count_view(void *user, const struct lh_view *view)
+{
+    (void)user;
+    views++;
+    last_state = view->state;
+    return true;
+}
+
+/* Every verb that has a blocking form, in a loop of one's own. */
+static void every_verb_can_be_started(void **state)
+{
+    (void)state;
+    struct wish wish = {0};
+    struct lh_acquire_options unbound = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_client *client = open_own();
+    bool keeps_history = strncmp(kit_url(), "file:", 5) == 0;
+    char key[] = "k"; /* gone before the loop turns */
+    unbound.unbound = true;
+    struct lh_lease *lease = kit_acquire(client, "k", &unbound);
+    uint64_t token = lh_token(lease);
+    assert_int_equal(lh_detach(&lease, NULL), LH_OK);
+    views = 0;
+    assert_int_equal(lh_look_start(client, key, count_view, on_done, &wish, NULL), LH_OK);
+    assert_int_equal(lh_list_start(client, key, count_view, on_done, &wish, NULL), LH_OK);
+    assert_int_equal(lh_renew_start(client, key, token, 0, on_done, &wish, NULL), LH_OK);
+    key[0] = '?';
+    assert_int_equal(atomic_load(&wish.done), 0); /* never from within */
+    turn_until(client, &wish, 3);
+    assert_int_equal(views, 2);
+    assert_int_equal(last_state, LH_HELD);
+    assert_int_equal(wish.report.outcome, LH_OK);
+    key[0] = 'k';
+    assert_int_equal(lh_give_back_start(client, key, token, 60000, on_done, &wish, NULL), LH_OK);
+    turn_until(client, &wish, 4);
+    assert_int_equal(kit_state(client, "k"), LH_COOLING_DOWN);
+    assert_int_equal(lh_renew_start(client, key, token, 0, on_done, &wish, NULL), LH_OK);
+    turn_until(client, &wish, 5);
+    assert_int_equal(wish.report.outcome, LH_STALE);
+    assert_int_equal(lh_clear_start(client, key, on_done, &wish, NULL), LH_OK);
+    turn_until(client, &wish, 6);
+    assert_int_equal(kit_state(client, "k"), LH_FREE);
+    lease = kit_acquire(client, "k", NULL);
+    assert_int_equal(lh_break_start(client, key, "why", true, on_done, &wish, NULL), LH_OK);
+    turn_until(client, &wish, 7);
+    assert_int_equal(kit_state(client, "k"), LH_FREE);
+    kit_release(&lease, LH_LOST);
+    views = 0;
+    assert_int_equal(lh_history_start(client, "k", count_view, on_done, &wish, NULL),
+                     keeps_history ? LH_OK : LH_USAGE);
+    if (keeps_history)
+        turn_until(client, &wish, 8);
+    assert_true(keeps_history ? views > 3 : views == 0);
+    assert_int_equal(lh_clear_start(client, "k", NULL, &wish, NULL), LH_USAGE);
+    assert_int_equal(lh_list_start(client, "k", count_view, NULL, &wish, NULL), LH_USAGE);
+    assert_int_equal(lh_look_start(client, "", count_view, on_done, &wish, NULL), LH_USAGE);
+    lh_close(&client);
+}
+
+/* Also those that are started when the client is closed already, within a function of ours. */
+static void start_more(void *user, struct lh_lease *lease, const struct lh_report *report)
+{
+    struct wish *wish = user;
+    on_done(user, lease, report);
+    if (atomic_load(&wish->done) < 20) {
+        assert_int_equal(lh_clear_start(wish->client, "k", start_more, wish, NULL), LH_OK);
+        assert_int_equal(lh_list_start(wish->client, "", count_view, on_done, wish, NULL), LH_OK);
+    }
+}
+
+static void a_close_waits_for_what_was_started(void **state)
+{
+    (void)state;
+    for (int own = 0; own < 2; own++) {
+        struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
+        struct wish wish = {0};
+        open.own_loop = own == 1;
+        struct lh_client *client = wish.client = kit_open(&open);
+        assert_int_equal(lh_clear_start(client, "k", start_more, &wish, NULL), LH_OK);
+        lh_close(&client);
+        assert_true(atomic_load(&wish.done) >= 1);
+        assert_int_equal(atomic_load(&wish.done) % 2, 1); /* each brought two more, and all ended */
+    }
+}
+
 static void a_wrong_start_calls_nobody(void **state)
 {
     (void)state;
@@ -222,6 +309,8 @@ int main(void)
         ON_BOTH(a_blocking_call_within_a_function_is_refused),
         ON_BOTH(a_close_ends_what_is_on_its_way),
         ON_BOTH(what_a_close_starts_is_ended_too),
+        ON_BOTH(every_verb_can_be_started),
+        ON_BOTH(a_close_waits_for_what_was_started),
         ON_BOTH(a_wrong_start_calls_nobody),
     };
 #undef ON_BOTH

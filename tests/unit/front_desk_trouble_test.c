@@ -108,6 +108,38 @@ static void trouble_at_the_end_of_a_wait_is_unavailable(void **state)
     assert_in_range(a.told_at_ms, START_MS + 5000, START_MS + 5001);
 }
 
+/* Nobody holds it any more, but the store does not say so: that is no `busy`. */
+static void a_wait_behind_a_swallowed_release_is_unavailable(void **state)
+{
+    (void)state;
+    struct caller a, b;
+    ask_for(us, &a, WAIT_WITHOUT_LIMIT);
+    us->manner = ANSWERS_NEVER;
+    release(&a);
+    run_until(START_MS + 3000);
+    ask_for(us, &b, 500);
+    assert_told(&b, TASK_WAITING);
+    run_until(START_MS + 3501);
+    assert_ended(&b, OUTCOME_UNAVAILABLE);
+}
+
+/* The store was heard before this caller came, and not since. */
+static void silence_during_the_whole_wait_is_unavailable(void **state)
+{
+    (void)state;
+    struct caller a, b, c;
+    ask_for(them, &a, WAIT_WITHOUT_LIMIT);
+    ask_for(us, &b, WAIT_WITHOUT_LIMIT);
+    assert_told(&b, TASK_WAITING);
+    us->manner = ANSWERS_NEVER;
+    release(&a);
+    run_until(START_MS + 5); /* a look is on its way */
+    ask_for(us, &c, 20);
+    run_until(START_MS + 26);
+    assert_ended(&c, OUTCOME_UNAVAILABLE);
+    assert_told(&b, TASK_WAITING);
+}
+
 static void a_dead_store_ends_every_wait(void **state)
 {
     (void)state;
@@ -295,6 +327,8 @@ int main(void)
         DESK_TEST(the_place_is_the_process_s),
         DESK_TEST(a_grant_on_its_way_is_heard_out),
         DESK_TEST(trouble_at_the_end_of_a_wait_is_unavailable),
+        DESK_TEST(a_wait_behind_a_swallowed_release_is_unavailable),
+        DESK_TEST(silence_during_the_whole_wait_is_unavailable),
         DESK_TEST(a_dead_store_ends_every_wait),
         DESK_TEST(a_loss_is_told_to_who_holds_it_now),
         DESK_TEST(what_is_overdue_is_not_handed_over),

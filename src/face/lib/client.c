@@ -94,6 +94,17 @@ void client_wake(struct lh_client *client)
                  gaze_ms < client->desk_wakes_at_ms ? gaze_ms : client->desk_wakes_at_ms);
 }
 
+static void tell_breaker(struct lh_client *client)
+{
+    bool open = executor_counts(front_desk_executor(client->desk)).breaker_open;
+    if (client->breaker_open == open)
+        return;
+    client->breaker_open = open;
+    client_tell(client, &(struct lh_event){.kind = LH_EVENT_BREAKER,
+                                           .outcome = open ? LH_UNAVAILABLE : LH_OK,
+                                           .key = ""});
+}
+
 static void on_due(void *owner)
 {
     struct lh_client *client = owner;
@@ -102,6 +113,7 @@ static void on_due(void *owner)
     if (now_ms >= client->desk_wakes_at_ms) {
         client->desk_wakes_at_ms = NEVER;
         front_desk_tick(client->desk);
+        tell_breaker(client);
     }
     gaze_due(client, now_ms);
     light_rest(client);
@@ -429,7 +441,7 @@ enum lh_outcome lh_open(const char *url, const struct lh_open_options *options,
 
 void client_settle(struct lh_client *client)
 {
-    if (!client->closing)
+    if (!client->closing || atomic_load(&client->started) > 0)
         return;
     for (const struct lh_lease *lease = client->leases; lease != NULL; lease = lease->next) {
         if (lease->several.state != SEVERAL_ENDED)

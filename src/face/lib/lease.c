@@ -229,6 +229,10 @@ static void told(void *owner, struct claim *claim, const struct task_news *news)
         part->deadline_ms = news->deadline_ms;
         atomic_store(&part->token, news->token);
     }
+    if (news->event == TASK_HELD && news->took_over)
+        client_tell(
+            lease->client,
+            &(struct lh_event){.kind = LH_EVENT_TAKEOVER, .key = part->key, .token = news->token});
     if (news->event == TASK_RENEWED) {
         renewed(lease);
         return;
@@ -268,7 +272,7 @@ void lease_start(struct loop_task *task)
     tell_event(lease, LH_EVENT_ATTEMPT, LH_OK, 0);
     if (lease->client->closing) {
         lease->several.state = SEVERAL_ENDED;
-        (void)report_say(&request->report, LH_BUSY, "busy: the client is being closed");
+        (void)report_say(&request->report, LH_BUSY, CLOSING_WORDS);
         ended(lease, OUTCOME_BUSY);
         return;
     }

@@ -29,6 +29,8 @@ enum {
 #define KILL_GRACE_MS     ((int64_t)5000)
 #define LOOK_MS           ((int64_t)5000)
 
+#define CLOSING_WORDS "busy: the client is being closed"
+
 struct gaze;
 struct timed;
 
@@ -52,8 +54,10 @@ struct lh_client {
     struct front_desk *desk;
     struct light *light; /* plain locks of a store inside the process; NULL: all go to the desk */
     int64_t desk_wakes_at_ms;
-    bool turning; /* it will be said at the end when to be woken next */
+    bool breaker_open; /* as last told */
+    bool turning;      /* it will be said at the end when to be woken next */
     bool closing;
+    atomic_size_t started;   /* calls that somebody is to be told about */
     struct lh_lease *leases; /* wanted, held, or being given back */
     struct gaze *gazes;      /* lists and histories on their way, and the one watch */
     struct lh_watcher *watches;
@@ -102,10 +106,13 @@ struct lh_request {
     struct lh_report report;
 };
 
-/* A blocking call, on its caller's stack. */
+/* A blocking call, on its caller's stack; or a started one, with whom to tell. */
 struct call {
     struct lh_client *client;
     sem_t ended;
+    lh_done_fn *done; /* NULL: blocking */
+    void *user;
+    void *memory; /* of a started call, freed at its end */
     struct lh_report report;
 };
 
@@ -131,6 +138,10 @@ void client_leave(struct lh_client *client);
 void call_begin(struct call *call, struct lh_client *client);
 /* Runs the task in the loop and waits until call_end(); then the report is copied. */
 enum lh_outcome call_make(struct call *call, struct loop_task *task, struct lh_report *report);
+/* Hands the task to the loop; `done` hears the rest. The call is in that memory. */
+enum lh_outcome call_start(struct call *call, struct loop_task *task, void *memory,
+                           lh_done_fn *done, void *user, struct lh_report *report);
+/* In the loop. Blocking or started, it is gone then. */
 void call_end(struct call *call);
 
 /* acquire.c */
