@@ -34,6 +34,8 @@ enum exit_status {
     EXIT_LOST = 76,
     EXIT_DENIED = 77,
     EXIT_STALE = 78,
+    EXIT_NOT_EXECUTABLE = 126,
+    EXIT_NOT_FOUND = 127,
     EXIT_SIGNAL = 128 /* plus the signal's number */
 };
 
@@ -62,6 +64,7 @@ struct settings {
     size_t meta_count;
     uint64_t token;
     const char *reason;
+    const char *key, *guard; /* check */
     bool at_once;
     bool names;                  /* list */
     int64_t format;              /* help */
@@ -121,6 +124,7 @@ struct command {
     X(history)          \
     X(break)            \
     X(clear)            \
+    X(check)            \
     X(name)             \
     X(bench)            \
     X(help)             \
@@ -193,6 +197,11 @@ int visit_url(struct visit *visit);
 int visit_open(struct visit *visit);
 /* Where the store is when nobody says: of root, or of everybody else. False: no home is known. */
 bool default_store_path(bool root, char *out, size_t size);
+/* The path that a file: URL names, once visit_url() was called; NULL: it is of another kind. */
+const char *visit_file(const struct visit *visit);
+/* Where the program is that was given behind "--"; otherwise says why it cannot be run, and `so`
+ * what that means: EXIT_NOT_FOUND or EXIT_NOT_EXECUTABLE. */
+int visit_find_program(const struct visit *visit, char *path, size_t size, const char *so);
 
 /* ---- take.c ---- */
 

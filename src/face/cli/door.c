@@ -5,6 +5,7 @@
  */
 #include "face/cli/cli.h"
 
+#include "io/program.h"
 #include "wire/url_shown.h"
 
 #include <errno.h>
@@ -80,6 +81,26 @@ int visit_url(struct visit *visit)
     if ((size_t)length >= sizeof visit->url)
         return say_usage(visit, "the store's URL is too long");
     return EXIT_DONE;
+}
+
+const char *visit_file(const struct visit *visit)
+{
+    static const char scheme[] = "file:";
+    if (strncmp(visit->url, scheme, sizeof scheme - 1) != 0)
+        return NULL;
+    const char *path = visit->url + sizeof scheme - 1;
+    return strncmp(path, "//", 2) == 0 ? path + 2 : path;
+}
+
+int visit_find_program(const struct visit *visit, char *path, size_t size, const char *so)
+{
+    int error = program_find(visit->program[0], path, size);
+    if (error == 0)
+        return EXIT_DONE;
+    bool missing = error == ENOENT || error == ENOTDIR;
+    (void)say_trouble(visit, LH_USAGE, "%s: %s; %s", visit->program[0],
+                      missing ? "not found" : strerror(error), so);
+    return missing ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
 /* "namespace/pod" in a cluster; NULL: the library knows a name. */
