@@ -28,7 +28,9 @@ static enum guard_result warn(enum log_result result, struct text *why)
 static enum guard_result explain(const struct guard *guard, enum log_result result,
                                  struct text *why)
 {
-    if (result != LOG_OK)
+    if (result == LOG_FULL) /* the log's words are about locks */
+        text_add(why, "there is no room on the disk");
+    else if (result != LOG_OK)
         log_explain(guard->log, result, why);
     return warn(result, why);
 }
