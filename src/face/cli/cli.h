@@ -99,6 +99,9 @@ struct option {
     bool flag_only;          /* no key in the config file: it makes sense in one call only */
 };
 
+/* Where a setting comes from, in the order of authority. */
+enum source { FROM_DEFAULT, FROM_CONFIG, FROM_ENVIRONMENT, FROM_FLAG };
+
 struct visit;
 
 struct command {
@@ -127,6 +130,7 @@ struct command {
     X(check)            \
     X(name)             \
     X(bench)            \
+    X(doctor)           \
     X(help)             \
     X(run)              \
     X(version)
@@ -141,6 +145,7 @@ struct visit {
     struct settings settings;
     const char **words; /* without the command and the options */
     size_t word_count;
+    enum source store_from;
     char **program;       /* behind "--", ends with NULL; NULL: there was no "--" */
     char url[URL_SIZE];   /* of the store, once visit_url() was called … */
     char shown[URL_SIZE]; /* … and as it may be shown */
@@ -191,7 +196,9 @@ bool config_apply(const char *path, struct settings *settings, struct text *why)
 
 /* ---- door.c ---- */
 
-/* Finds out which store is meant, and makes its folder if it is the default. EXIT_DONE or not. */
+/* Finds out which store is meant; visit_url() also makes its folder if it is the default. EXIT_DONE
+ * or not. */
+int visit_name(struct visit *visit);
 int visit_url(struct visit *visit);
 /* The same, and opens it: visit->client, without a thread of its own. It is closed by main(). */
 int visit_open(struct visit *visit);
