@@ -65,7 +65,7 @@ each_command_has_a_manual_page() {
         page=$build/dist/leasehold${name:+-$name}.1
         [[ -s $page ]]
         leasehold help --format man ${name:+"$name"} | cmp - "$page"
-        groff -man -Tutf8 -ww "$page" 2>warnings >rendered
+        groff -man -Tascii -ww -P-cbou "$page" 2>warnings >rendered
         cat warnings
         [[ ! -s warnings ]]
         grep -q 'EXIT STATUS' rendered
@@ -123,9 +123,10 @@ ttl_of() { # ttl_of KEY: what it was taken for, in seconds
 }
 
 flag_beats_environment_beats_file_beats_default() {
-    mkdir -p home/.config/leasehold
+    export HOME=$work/authority
+    mkdir -p authority/.config/leasehold
     printf 'ttl: 10m\nholder: from-file\nmeta: [a=1, b=2]\nquiet: true\n' \
-        >home/.config/leasehold/config.yaml
+        >authority/.config/leasehold/config.yaml
     leasehold acquire by-file >/dev/null
     [[ $(ttl_of by-file) == 600 && $(field by-file holder) == from-file ]]
     [[ $(field by-file meta) == "{'a': '1', 'b': '2'}" ]]
@@ -145,7 +146,7 @@ flag_beats_environment_beats_file_beats_default() {
     printf 'ttl: 50m\n' >xdg/leasehold/config.yaml
     XDG_CONFIG_HOME=$PWD/xdg leasehold acquire by-xdg >/dev/null
     [[ $(ttl_of by-xdg) == 3000 ]]
-    rm -r home/.config
+    rm -r authority/.config
     leasehold acquire by-default --ttl 1m >/dev/null
     [[ $(ttl_of by-default) == 60 ]]
 }

@@ -106,13 +106,14 @@ int visit_find_program(const struct visit *visit, char *path, size_t size, const
 }
 
 /* "namespace/pod" in a cluster; NULL: the library knows a name. */
-static const char *pod_name(char *words, size_t size)
+static const char *pod_name(void)
 {
+    static char words[512];
     const char *pod = getenv("POD_NAME"), *space = getenv("POD_NAMESPACE");
     if (pod == NULL || pod[0] == '\0')
         return NULL;
     bool named = space != NULL && space[0] != '\0';
-    (void)snprintf(words, size, "%s%s%s", named ? space : "", named ? "/" : "", pod);
+    (void)snprintf(words, sizeof words, "%s%s%s", named ? space : "", named ? "/" : "", pod);
     return words;
 }
 
@@ -125,7 +126,6 @@ static void on_event(void *user, const struct lh_event *event)
 
 int visit_open(struct visit *visit)
 {
-    char words[512];
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
     struct lh_report report;
     int status = visit_url(visit);
@@ -134,7 +134,7 @@ int visit_open(struct visit *visit)
     options.own_loop = true;
     options.holder = visit->settings.holder;
     if (options.holder == NULL)
-        options.holder = pod_name(words, sizeof words);
+        options.holder = pod_name();
     const struct settings *settings = &visit->settings;
     visit->watched = !settings->quiet && !settings->json && isatty(STDERR_FILENO) == 1;
     if (visit->watched) {

@@ -314,18 +314,21 @@ int parse_call(int argc, char **argv, struct visit *visit)
         most += strlen(argv[i]) + 1;
     parse.flags = calloc(most, sizeof *parse.flags);
     visit->words = calloc((size_t)argc + 1, sizeof *visit->words);
-    if (parse.flags == NULL || visit->words == NULL)
+    if (parse.flags == NULL || visit->words == NULL) {
+        free(parse.flags);
         return say_trouble(visit, LH_FAILED, "memory is short");
+    }
     /* Whoever wants JSON wants it for the mistakes before it, too. */
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         visit->settings.json = visit->settings.json || strcmp(argv[i], "--json") == 0;
     int status = read_line(&parse);
     if (status == EXIT_DONE && visit->command == NULL)
         status = choose_help(visit);
-    if (status == EXIT_DONE && !visit->settings.help)
+    if (status == EXIT_DONE && visit->command != NULL && !visit->settings.help) {
         status = check_words(visit);
-    if (status == EXIT_DONE && !visit->settings.help)
-        status = settle(&parse);
+        if (status == EXIT_DONE)
+            status = settle(&parse);
+    }
     free(parse.flags);
     return status;
 }
