@@ -27,6 +27,7 @@ old=$("$program" acquire changed --ttl 1h)
 "$program" release cool --token "$("$program" acquire cool)" --cooldown 1h --quiet
 "$program" acquire pool --limit 2 --ttl 1h >/dev/null
 "$program" acquire readers --shared --ttl 1h >/dev/null
+"$program" check --key fenced --token 9 --quiet
 printf 'not yaml: [\n' >"$work/broken.yaml"
 printf '# ours\nttl: 1m\ntll: 2m\n' >"$work/typo.yaml"
 printf 'this is no log of ours, and long enough to see that it is none\n' >"$work/foreign.log"
@@ -47,6 +48,8 @@ rows=$(cat <<'ROWS'
 0  | ok    | ^broken: quiet-%$                          | break quiet-% --reason 'none held it'
 0  | ok    | ^cleared: quiet-%$                         | clear quiet-%
 0  | -     | ^some/key$                                 | name some/key
+0  | ok    | ^current: fence-%, token 5$                | check --key fence-% --token 5
+0  | -     | ^ok: the log is whole; keys:               | doctor
 0  | -     | ^leasehold [0-9.]+$                        | version
 75 | busy  | ^busy: held is held by wfe-7 for .* \(lease ends in .*\)$ | acquire held -n
 75 | busy  | ^busy: held is held by wfe-7               | acquire held --wait 20ms
@@ -63,6 +66,10 @@ rows=$(cat <<'ROWS'
 78 | stale | ^stale: changed: .*nothing was changed$    | renew changed --token $old
 78 | stale | ^stale: changed: .*nothing was changed$    | release changed --token $old
 78 | stale | ^stale: never-was: .*nothing was changed$  | release never-was --token 5
+78 | stale | ^stale: fenced has seen token 9, .*nothing was changed$ | check --key fenced --token 8
+78 | stale | ^stale: fenced has seen token 9,           | check --key fenced --token 8 -- touch $work/no
+69 | unavailable | nobody is let in: /no: cannot look at the folder | check --key k --token 5 --guard /no/such/folder/g
+69 | unavailable | nobody is let in: .*foreign.log: this is no log | check --key k --token 5 --guard $work/foreign.log
 69 | unavailable | ^unavailable: not built in: "redis".*redis://u:\*\*\*@h/0 | acquire k --store redis://u:secret@h/0
 69 | unavailable | ^unavailable: not built in: "etcd"   | status k --store etcd://h:1
 69 | unavailable | ^unavailable: not built in: "postgres" | list --store postgres://h/db
@@ -107,6 +114,16 @@ rows=$(cat <<'ROWS'
 64 | usage | --token: '0' is no token                   | renew k --token 0
 64 | usage | --token: '99999999999999999999' is no token | release k --token 99999999999999999999
 64 | usage | --token: '-1' is no token                  | release k --token -1
+64 | usage | check needs both: leasehold check --key KEY --token N$ | check --token 5
+64 | usage | check needs both                           | check --key k -- true
+64 | usage | --token: '5e3' is no token                 | check --key k --token 5e3
+64 | usage | check takes no argument, but got 'k'$      | check k --token 5
+64 | usage | say what to run behind --$                 | check --key k --token 5 --
+64 | usage | has 513 bytes; 512 is the most$            | check --key "$long" --token 5
+64 | usage | memory: is no file that a guard could stand beside; give --guard PATH | check --key k --token 5 --store memory:
+64 | usage | doctor takes no argument, but got 'now'$   | doctor now
+126 | usage | /etc/passwd: Permission denied; nothing was changed$ | check --key k --token 5 -- /etc/passwd
+127 | usage | /no/such: not found; nothing was changed$ | check --key k --token 5 -- /no/such
 64 | usage | break needs a reason                       | break k
 64 | usage | this store keeps no history                | history k --store memory:
 64 | usage | there is no command 'aquire'               | help aquire
@@ -140,7 +157,7 @@ for found in objects:
         assert "secret" not in json.dumps(found), found
         if wanted in ("busy", "cooling"):
             assert found["key"] and found["retry_after_ms"] > 0 and found["holder"], found
-    elif command not in ("name", "version"):
+    elif command not in ("name", "version", "check", "doctor"):
         keys = [name for name in found if name != "outcome"]
         assert keys[: len(promised)] == promised, found
         assert found["state"] in ("free", "held", "cooling", "offered"), found
