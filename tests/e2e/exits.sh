@@ -27,6 +27,7 @@ old=$("$program" acquire changed --ttl 1h)
 "$program" release cool --token "$("$program" acquire cool)" --cooldown 1h --quiet
 "$program" acquire pool --limit 2 --ttl 1h >/dev/null
 "$program" acquire readers --shared --ttl 1h >/dev/null
+"$program" check --key fenced --token 9 --quiet
 printf 'not yaml: [\n' >"$work/broken.yaml"
 printf '# ours\nttl: 1m\ntll: 2m\n' >"$work/typo.yaml"
 printf 'this is no log of ours, and long enough to see that it is none\n' >"$work/foreign.log"
@@ -118,6 +119,22 @@ rows=$(cat <<'ROWS'
 70 | failed   | the token could not be written; nothing is held | acquire unread-% >/dev/full
 70 | failed   | the token could not be written; nothing is held | acquire unread-% >&-
 70 | failed   | the status file /no/f cannot be written      | acquire unread-% --status-file /no/f
+0  | ok    | ^current: fence-%, token 5$                | check --key fence-% --token 5
+0  | -     | ^ok: the log is whole; keys:               | doctor
+78 | stale | ^stale: fenced has seen token 9, .*nothing was changed$ | check --key fenced --token 8
+78 | stale | ^stale: fenced has seen token 9,           | check --key fenced --token 8 -- touch $work/no
+69 | unavailable | nobody is let in: /no: cannot look at the folder | check --key k --token 5 --guard /no/such/folder/g
+69 | unavailable | nobody is let in: .*foreign.log: this is no log | check --key k --token 5 --guard $work/foreign.log
+64 | usage | check needs both: leasehold check --key KEY --token N$ | check --token 5
+64 | usage | check needs both                           | check --key k -- true
+64 | usage | --token: '5e3' is no token                 | check --key k --token 5e3
+64 | usage | check takes no argument, but got 'k'$      | check k --token 5
+64 | usage | say what to run behind --$                 | check --key k --token 5 --
+64 | usage | has 513 bytes; 512 is the most$            | check --key "$long" --token 5
+64 | usage | memory: is no file that a guard could stand beside; give --guard PATH | check --key k --token 5 --store memory:
+64 | usage | doctor takes no argument, but got 'now'$   | doctor now
+126 | usage | /etc/passwd: Permission denied; nothing was changed$ | check --key k --token 5 -- /etc/passwd
+127 | usage | /no/such: not found; nothing was changed$ | check --key k --token 5 -- /no/such
 ROWS
 )
 
@@ -140,7 +157,7 @@ for found in objects:
         assert "secret" not in json.dumps(found), found
         if wanted in ("busy", "cooling"):
             assert found["key"] and found["retry_after_ms"] > 0 and found["holder"], found
-    elif command not in ("name", "version"):
+    elif command not in ("name", "version", "check", "doctor"):
         keys = [name for name in found if name != "outcome"]
         assert keys[: len(promised)] == promised, found
         assert found["state"] in ("free", "held", "cooling", "offered"), found

@@ -5,6 +5,7 @@
  */
 #include "face/cli/cli.h"
 
+#include "io/program.h"
 #include "wire/url_shown.h"
 
 #include <errno.h>
@@ -52,27 +53,18 @@ static bool make_folder(const char *file)
     return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
-static int use_default(struct visit *visit)
+int visit_name(struct visit *visit)
 {
     char path[PATH_MAX];
-    if (!default_store_path(geteuid() == 0, path, sizeof path))
-        return say_usage(visit, "no store is named and no home is known; give --store "
-                                "file:/path/to.log or set LEASEHOLD_STORE");
-    (void)snprintf(visit->url, sizeof visit->url, "file:%s", path);
-    (void)snprintf(visit->shown, sizeof visit->shown, "%s", visit->url);
-    if (!make_folder(path))
-        return say_trouble(visit, LH_UNAVAILABLE,
-                           "the folder of the default store %s cannot be "
-                           "made: %s; give another with --store",
-                           path, strerror(errno));
-    return EXIT_DONE;
-}
-
-int visit_url(struct visit *visit)
-{
     const char *store = visit->settings.store;
-    if (store == NULL)
-        return use_default(visit);
+    if (store == NULL) {
+        if (!default_store_path(geteuid() == 0, path, sizeof path))
+            return say_usage(visit, "no store is named and no home is known; give --store "
+                                    "file:/path/to.log or set LEASEHOLD_STORE");
+        (void)snprintf(visit->url, sizeof visit->url, "file:%s", path);
+        (void)snprintf(visit->shown, sizeof visit->shown, "%s", visit->url);
+        return EXIT_DONE;
+    }
     int length = snprintf(visit->url, sizeof visit->url, "%s", store);
     struct text shown;
     text_init(&shown, visit->shown, sizeof visit->shown);
@@ -80,6 +72,37 @@ int visit_url(struct visit *visit)
     if ((size_t)length >= sizeof visit->url)
         return say_usage(visit, "the store's URL is too long");
     return EXIT_DONE;
+}
+
+int visit_url(struct visit *visit)
+{
+    int status = visit_name(visit);
+    if (status != EXIT_DONE || visit->settings.store != NULL || make_folder(visit_file(visit)))
+        return status;
+    return say_trouble(visit, LH_UNAVAILABLE,
+                       "the folder of the default store %s cannot be "
+                       "made: %s; give another with --store",
+                       visit_file(visit), strerror(errno));
+}
+
+const char *visit_file(const struct visit *visit)
+{
+    static const char scheme[] = "file:";
+    if (strncmp(visit->url, scheme, sizeof scheme - 1) != 0)
+        return NULL;
+    const char *path = visit->url + sizeof scheme - 1;
+    return strncmp(path, "//", 2) == 0 ? path + 2 : path;
+}
+
+int visit_find_program(const struct visit *visit, char *path, size_t size, const char *so)
+{
+    int error = program_find(visit->program[0], path, size);
+    if (error == 0)
+        return EXIT_DONE;
+    bool missing = error == ENOENT || error == ENOTDIR;
+    (void)say_trouble(visit, LH_USAGE, "%s: %s; %s", visit->program[0],
+                      missing ? "not found" : strerror(error), so);
+    return missing ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
 /* "namespace/pod" in a cluster; NULL: the library knows a name. */

@@ -264,9 +264,17 @@ static const char *config_path(const struct parse *parse, char *path, size_t siz
     return access(path, F_OK) == 0 ? path : NULL;
 }
 
+/* The store is the one setting of which people must be told who said so. */
+static void note_source(struct visit *visit, const char *before, enum source source)
+{
+    if (visit->settings.store != before)
+        visit->store_from = source;
+}
+
 static int settle(struct parse *parse)
 {
     struct visit *visit = parse->visit;
+    const char *const *store = &visit->settings.store, *before = *store;
     static char path[PATH_SIZE];
     char words[768];
     struct text why;
@@ -276,9 +284,15 @@ static int settle(struct parse *parse)
     if (visit->settings.config != NULL &&
         !config_apply(visit->settings.config, &visit->settings, &why))
         return say_usage(visit, "%s", words);
+    note_source(visit, before, FROM_CONFIG);
+    before = *store;
     if (!each_option(visit->command, apply_environment, &visit->settings, &why))
         return say_usage(visit, "%s", words);
-    return apply_flags(parse);
+    note_source(visit, before, FROM_ENVIRONMENT);
+    before = *store;
+    int status = apply_flags(parse);
+    note_source(visit, before, FROM_FLAG);
+    return status;
 }
 
 /* No command was named: --help alone is the command of that name. */
