@@ -17,9 +17,10 @@
  * NULL too. Strings are copied. docs/library.md says for every function what it can answer.
  *
  * Threads. A client may be used by any number of threads. It has a thread of its own, with all
- * signals blocked, that renews leases and calls your functions. Your functions must not block, and
- * must not make a blocking call of this library: it answers LH_USAGE. With own_loop there is no
- * such thread: poll lh_fd(), call lh_step(), and use the client from that one thread only.
+ * signals blocked, that renews leases and calls your functions; on memory: they may also be called
+ * within a blocking call, by its thread. Your functions must not block, and must not make a
+ * blocking call of this library: it answers LH_USAGE. With own_loop there is no such thread: poll
+ * lh_fd(), call lh_step(), and use the client from that one thread only.
  *
  * After fork() all handles are the parent's: in the child every call answers LH_LOST, and nothing
  * is held. A child that wants locks opens a client of its own. The library never logs, never
@@ -71,19 +72,21 @@ struct lh_report {
 
 enum lh_event_kind {
     LH_EVENT_ATTEMPT,  /* an acquisition began */
-    LH_EVENT_WAITING,  /* it has a place in line */
+    LH_EVENT_WAITING,  /* it has a place in line for this key */
     LH_EVENT_GRANTED,  /* after_ms: how long it took */
+    LH_EVENT_TAKEOVER, /* … from a holder that was dead or had run out; told before GRANTED */
     LH_EVENT_REFUSED,  /* outcome says why; after_ms: how long it took */
     LH_EVENT_RENEWED,  /* after_ms: held for so long */
     LH_EVENT_LOST,     /* after_ms: held for so long */
     LH_EVENT_RELEASED, /* after_ms: held for so long; the outcome is the release's */
-    LH_EVENT_STORE     /* the store answered; after_ms: how long it took; key is its verb */
+    LH_EVENT_STORE,    /* the store answered; after_ms: how long it took; key is its verb */
+    LH_EVENT_BREAKER   /* LH_UNAVAILABLE: the store is spared for a while; LH_OK: no more */
 };
 
 struct lh_event {
     enum lh_event_kind kind;
     enum lh_outcome outcome; /* LH_EVENT_STORE: ok, busy (a conflict), unavailable or denied */
-    const char *key;         /* until the function returns */
+    const char *key;         /* until the function returns; empty when it is about the store */
     uint64_t token;
     int64_t after_ms;
 };

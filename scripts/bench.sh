@@ -20,13 +20,18 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 130' INT TERM HUP
 
+# Counts what a program does within its measured_pairs().
+count_instructions() {
+    valgrind --tool=callgrind --collect-atstart=no --toggle-collect=measured_pairs \
+        --callgrind-out-file="$work/out" "$@" >/dev/null 2>"$work/log" ||
+        { cat "$work/log" >&2; exit 1; }
+    callgrind_annotate --inclusive=yes "$work/out" >"$work/inclusive"
+}
+
 # Instructions of one acquire+release beside $1 live keys, in all and in the pure core alone.
 count() {
     local pairs=2000
-    valgrind --tool=callgrind --collect-atstart=no --toggle-collect=measured_pairs \
-        --callgrind-out-file="$work/out" "$program" "$1" "$pairs" >/dev/null 2>"$work/log" ||
-        { cat "$work/log" >&2; exit 1; }
-    callgrind_annotate --inclusive=yes "$work/out" >"$work/inclusive"
+    count_instructions "$program" "$1" "$pairs"
     awk -v pairs="$pairs" '
         /PROGRAM TOTALS/ { gsub(",", "", $1); all = $1 }
         /:lease_step / { gsub(",", "", $1); if (core == "") core = $1 }
@@ -57,6 +62,8 @@ measure_file() {
 printf '== time of a pair on the in-memory store, codec and table included\n'
 "$program"
 
+build/tests/bench_memory
+
 measure_file pairs
 start_redis
 measure_file flight
@@ -66,6 +73,25 @@ redis=
 for part in processes handover million pause; do
     measure_file "$part"
 done
+
+# The same for a plain lock inside the process, through the public calls.
+count_light() {
+    local pairs=20000 # as in bench_memory.c
+    count_instructions build/tests/bench_memory pairs "$1"
+    awk -v pairs="$pairs" '/PROGRAM TOTALS/ { gsub(",", "", $1); printf "%d\n", $1 / pairs }' \
+        "$work/inclusive"
+}
+
+printf '== instructions of a plain pair inside the process (callgrind)\n'
+few=$(count_light 1000)
+many=$(count_light 1000000)
+awk -v few="$few" -v many="$many" 'BEGIN {
+    ratio = many / few
+    printf "     1000 live keys: %6d instructions\n", few
+    printf "  1000000 live keys: %6d instructions\n", many
+    printf "== most against least: %.3f (flat means at most 1.1)\n", ratio
+    exit ratio > 1.1
+}'
 
 printf '== instructions of a pair (callgrind)\n'
 least=0 most=0

@@ -17,6 +17,8 @@ tidy     |         | scripts/gate.sh tidy                    | =
 bait     | asan    | tests/gates/sanitizers.sh build/asan    | =
 unit     | asan    | scripts/units.sh build/asan             | =
 cli      | asan    | tests/e2e/cli.sh build/asan/leasehold   | =
+exits    | asan    | tests/e2e/exits.sh build/asan/leasehold | =
+usage    | asan    | tests/e2e/usage.sh build/asan           | =
 docs     |         | tests/e2e/docs.sh                       | =
 shipped  | release | tests/e2e/cli.sh build/leasehold        | =
 header   | release | tests/e2e/header.sh build               | =
@@ -40,6 +42,9 @@ failing  | asan    | build/asan/tests/failing_calls          | =
 steps    | asan    | build/asan/tests/every_step             | =
 dead     | sim     | build/sim/tests/dead_waiter --rounds 4 | .. 20
 deaths   | sim     | build/sim/tests/hand_over_after_kill --rounds 20 | .. 200
+threads  | sim     | build/sim/tests/threads --rounds 100    | .. 1000
+threads-as | asan  | build/asan/tests/threads --rounds 10    | =
+forks    | sim     | build/sim/tests/fork_anywhere --rounds 100 | .. 1000
 simulate | sim     | scripts/simulate.sh 10000               | scripts/simulate.sh 1000000
 executor | sim     | build/sim/tests/simulation --executor 1 --seeds 2000 | .. 200000
 explore  | sim     | build/sim/tests/explore                 | build/sim/tests/explore --proof
@@ -47,7 +52,7 @@ mutants  | mutants | scripts/mutants.sh 2000                 | scripts/mutants.s
 fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh --proof
 coverage |         | scripts/coverage.sh core 100            | =
 '
-figures='power damage failing kills stops history waiters dead deaths'
+figures='power damage failing kills stops history waiters dead deaths threads forks'
 figures+=' simulate executor explore mutants fuzz coverage'
 limit_s=1200
 proof=false

@@ -34,8 +34,9 @@ struct loop {
     struct loop_site site;
     struct event_base *base;
     int timer, bell, outer;
-    int64_t wake_at_ms;
+    int64_t wake_at_ms, armed_ms; /* the timer may be set to an earlier time */
     atomic_bool stopped;
+    pthread_mutex_t turn; /* whose it is, that is the loop's thread */
     size_t listening_count;
     struct listening listening[LOOP_LISTENS_MAX];
     pthread_mutex_t mutex; /* of the tasks */
@@ -61,6 +62,7 @@ static void on_timer(void *owner)
 {
     struct loop *loop = owner;
     drain(loop->timer);
+    loop->armed_ms = LOOP_NEVER;
     if (loop->wake_at_ms == LOOP_NEVER)
         return;
     /* It may have fired a moment early, rounded to milliseconds: then it is set anew. */
@@ -93,8 +95,20 @@ static void dispatch(evutil_socket_t file, short what, void *argument)
     const struct listening *listening = argument;
     (void)file;
     (void)what;
+    loop_enter(listening->loop);
     look_at_clock(listening->loop);
     listening->readable(listening->owner);
+    loop_leave(listening->loop);
+}
+
+void loop_enter(struct loop *loop)
+{
+    (void)pthread_mutex_lock(&loop->turn);
+}
+
+void loop_leave(struct loop *loop)
+{
+    (void)pthread_mutex_unlock(&loop->turn);
 }
 
 static void ring(const struct loop *loop)
@@ -132,13 +146,14 @@ struct loop *loop_new(const struct loop_site *site)
         return NULL;
     loop->magic = LOOP_MAGIC;
     loop->site = *site;
-    loop->wake_at_ms = LOOP_NEVER;
+    loop->wake_at_ms = loop->armed_ms = LOOP_NEVER;
     loop->last = &loop->first;
     loop->base = new_base();
     loop->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     loop->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     loop->outer = epoll_create1(EPOLL_CLOEXEC);
     (void)pthread_mutex_init(&loop->mutex, NULL);
+    (void)pthread_mutex_init(&loop->turn, NULL);
     bool fine = loop->base != NULL && loop->timer >= 0 && loop->bell >= 0 && loop->outer >= 0 &&
                 loop_listen(loop, loop->timer, on_timer, loop) &&
                 loop_listen(loop, loop->bell, run_tasks, loop);
@@ -158,6 +173,7 @@ void loop_free(struct loop **loop_pointer)
     if (loop->base != NULL)
         event_base_free(loop->base);
     close_descriptors(loop);
+    (void)pthread_mutex_destroy(&loop->turn);
     (void)pthread_mutex_destroy(&loop->mutex);
     loop->magic = 0;
     free(loop);
@@ -169,6 +185,9 @@ void loop_wake_at(struct loop *loop, int64_t at_ms)
     ASSERT(loop->magic == LOOP_MAGIC);
     struct itimerspec when = {0};
     loop->wake_at_ms = at_ms;
+    if (loop->site.lazy && loop->armed_ms <= at_ms && loop->armed_ms != LOOP_NEVER)
+        return;
+    loop->armed_ms = at_ms;
     if (at_ms != LOOP_NEVER) {
         /* A length, not a point in time: the clock of a time namespace may stand elsewhere. */
         int64_t length_ms = at_ms - host_boot_ms();

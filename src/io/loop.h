@@ -5,7 +5,7 @@
  * time has come, on a clock that also runs in suspend. Knows nothing about leases.
  *
  * loop_post(), loop_stop() and loop_fd() may be called from any thread, everything else from the
- * one that runs the loop.
+ * one that runs the loop, or from one that has entered it.
  */
 #ifndef LEASEHOLD_IO_LOOP_H
 #define LEASEHOLD_IO_LOOP_H
@@ -31,6 +31,7 @@ struct loop_task {
 struct loop_site {
     void (*due)(void *owner); /* the time of loop_wake_at() has come; it is LOOP_NEVER then */
     void *owner;
+    bool lazy; /* spares system calls: the loop may wake up where an earlier time was asked for */
 };
 
 /* NULL when memory or descriptors are short. */
@@ -43,6 +44,11 @@ void loop_wake_at(struct loop *loop, int64_t at_ms);
 /* Calls when the descriptor is readable. False when too many are, or the system refuses. */
 bool loop_listen(struct loop *loop, int file, void (*readable)(void *owner), void *owner);
 void loop_post(struct loop *loop, struct loop_task *task);
+
+/* In between, the calling thread stands in for the loop's: nothing of it runs elsewhere. From any
+ * thread but from within the loop. */
+void loop_enter(struct loop *loop);
+void loop_leave(struct loop *loop);
 
 /* Until loop_stop(). */
 void loop_run(struct loop *loop);

@@ -58,6 +58,7 @@ struct task_news {
     const char *why;      /* NULL or a few words */
     const char *trouble;  /* NULL, or what the store last said about its trouble */
     uint64_t token;       /* while held or lost */
+    bool took_over;       /* TASK_HELD: from a holder that was dead, or had run out */
     int64_t deadline_ms, kill_at_ms;
     struct look look; /* who stands in the way, since when, for how long; free when unknown … */
     const struct record *record; /* … and all that stands there, NULL when nothing was heard */

@@ -25,6 +25,7 @@ struct task {
     uint32_t magic;
     unsigned wishes;
     bool answered;  /* the store has said something to it */
+    bool took_over; /* the write that would be its grant removes one that had run out */
     bool silent;    /* its caller hears no more of it */
     bool forgotten; /* while it is being told; freed after that */
     struct executor *executor;

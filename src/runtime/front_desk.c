@@ -199,6 +199,21 @@ struct claim *front_desk_ask(struct front_desk *desk, const struct lease_options
     return claim;
 }
 
+struct claim *front_desk_adopt(struct front_desk *desk, const struct lease_options *options,
+                               const struct claim_caller *caller)
+{
+    ASSERT(options->request.request != NULL && !options->request.waits);
+    struct claim *claim = front_desk_ask(desk, options, caller);
+    if (claim != NULL)
+        claim->adopts = true;
+    return claim;
+}
+
+bool front_desk_knows(const struct front_desk *desk, const char *key)
+{
+    return table_find(&desk->keys, key) != NULL;
+}
+
 void front_desk_let_go(struct claim *claim)
 {
     wish(claim, WISHES_OUT);

@@ -39,6 +39,15 @@ struct executor *front_desk_executor(struct front_desk *desk);
  */
 struct claim *front_desk_ask(struct front_desk *desk, const struct lease_options *options,
                              const struct claim_caller *caller);
+/*
+ * For a grant that stands in the store already, made by this process under the request id of the
+ * options: the claim holds it once it is found there, and nobody else is let in before. It can be
+ * handed over as if it had no request id.
+ */
+struct claim *front_desk_adopt(struct front_desk *desk, const struct lease_options *options,
+                               const struct claim_caller *caller);
+/* Is anybody at this key? */
+bool front_desk_knows(const struct front_desk *desk, const char *key);
 /* See executor_let_go(), executor_cancel() and executor_forget(). */
 void front_desk_let_go(struct claim *claim);
 void front_desk_cancel(struct claim *claim);

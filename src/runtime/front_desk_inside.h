@@ -25,6 +25,7 @@ struct claim {
     enum claim_state state;
     unsigned wishes;
     bool silent, told_waiting;
+    bool adopts;     /* a grant that stands already */
     uint32_t passed; /* how often a later one went before: each is one step of priority */
     struct front_desk *desk;
     struct claim_caller caller;
@@ -50,6 +51,7 @@ struct bid {
     struct claim *claim; /* whom it serves now; NULL: all in the queue that it fits, or nobody */
     const struct claim *starter; /* whose words it carries; NULL when that one has left */
     bool shareable;              /* it may serve others who want the same */
+    bool adopts;                 /* nobody is let in while it asks */
     int64_t deadline_ms, kill_at_ms;
     uint64_t token; /* as granted by the store */
     unsigned hand_overs;

@@ -256,7 +256,8 @@ static struct bid *new_bid(struct claim *claim)
         options.wait_ms = WAIT_WITHOUT_LIMIT;
     bid->key = key;
     bid->starter = claim;
-    bid->shareable = is_shareable(&claim->options);
+    bid->adopts = claim->adopts;
+    bid->shareable = claim->adopts || is_shareable(&claim->options);
     bid->task = executor_start(key->desk->executor, &options,
                                &(struct executor_caller){.told = bid_told, .owner = bid});
     if (bid->task == NULL) {
@@ -274,7 +275,8 @@ static bool may_bid(const struct desk_key *key)
 {
     for (const struct bid *bid = key->bids; bid != NULL; bid = bid->next) {
         enum mode mode = executor_options(bid->task)->request.mode;
-        if (bid->state == BID_ENDING || (bid->state == BID_HELD && mode == MODE_EXCLUSIVE))
+        if (bid->state == BID_ENDING || (bid->state == BID_HELD && mode == MODE_EXCLUSIVE) ||
+            (bid->state == BID_ASKING && bid->adopts))
             return false;
     }
     return key->asking == NULL;
@@ -322,7 +324,7 @@ static void enter_at_once(struct claim *claim)
                                   .holder = executor_options(holder->task)->request.holder,
                                   .token = holder->token + holder->hand_overs,
                                   .ends_in_ms = -1};
-    } else if (key->first == NULL || key->asking != NULL) {
+    } else if (key->first == NULL || key->asking != NULL || claim->adopts) {
         struct bid *bid = new_bid(claim);
         if (bid == NULL) {
             claim_end_with(claim, OUTCOME_UNAVAILABLE, "memory is short");

@@ -232,6 +232,7 @@ static void tell(struct task *task, enum task_event kind, const struct event *ev
                              .why = out->why,
                              .trouble = executor->trouble[0] != '\0' ? executor->trouble : NULL,
                              .token = task->lease.token,
+                             .took_over = kind == TASK_HELD && task->took_over,
                              .deadline_ms = task->lease.deadline_ms,
                              .kill_at_ms = task->lease.kill_at_ms};
     if (event->known) {
@@ -315,6 +316,9 @@ static bool step_once(struct task *task, struct event *event, const struct heard
     step_watched(task, event, &before);
     knowledge_save_sights(task->known, &executor->sighting);
     note_health(task, &before, event);
+    if (executor->output.decided)
+        task->took_over = executor->output.verdict.kind == VERDICT_GRANTED &&
+                          executor->output.verdict.expired > 0;
     bool unsent = executor->output.action != ACTION_NONE && !outbox_add(executor, task);
     schedule(task);
     uint32_t serial = executor->output.serial;

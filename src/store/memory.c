@@ -315,6 +315,15 @@ static void close_memory(void *state)
     memory->magic = 0;
 }
 
+uint64_t memory_raise(void *state, uint64_t at_least)
+{
+    struct memory *memory = state;
+    ASSERT(memory->magic == MEMORY_MAGIC);
+    if (memory->revision < at_least)
+        memory->revision = at_least;
+    return memory->revision;
+}
+
 const struct store_driver memory_driver = {
     .scheme = "memory",
     .capabilities =

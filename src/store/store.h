@@ -122,6 +122,8 @@ struct store_driver {
 
 extern const struct store_driver file_driver;
 extern const struct store_driver memory_driver;
+/* The count of the in-memory store's revisions, which goes on above `at_least`. */
+uint64_t memory_raise(void *state, uint64_t at_least);
 
 /* The driver that the URL's scheme names, or NULL; then the words say which ones there are. */
 const struct store_driver *store_find(const char *url);

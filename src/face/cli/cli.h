@@ -63,6 +63,7 @@ struct settings {
     uint64_t token;
     const char *reason;
     bool at_once;
+    bool names;                  /* list */
     int64_t format;              /* help */
     int64_t flight, duration_ms; /* bench */
 };
@@ -111,9 +112,19 @@ struct command {
 
 /* One line makes a command known. */
 #define COMMAND_LIST(X) \
-    X(acquire)          \
-    X(help)             \
     X(run)              \
+    X(acquire)          \
+    X(renew)            \
+    X(release)          \
+    X(status)           \
+    X(list)             \
+    X(watch)            \
+    X(history)          \
+    X(break)            \
+    X(clear)            \
+    X(name)             \
+    X(bench)            \
+    X(help)             \
     X(version)
 
 #define COMMAND_DECLARE(name) extern const struct command command_##name;
@@ -130,6 +141,8 @@ struct visit {
     char url[URL_SIZE];   /* of the store, once visit_url() was called … */
     char shown[URL_SIZE]; /* … and as it may be shown */
     struct lh_client *client;
+    bool watched;                  /* a person sees our stderr, and wants to … */
+    char waiting_for[LH_KEY_SIZE]; /* … know for which key we stand in line */
 };
 
 /* ---- commands.c ---- */
@@ -213,15 +226,18 @@ void say_detail(const struct visit *visit, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 enum { LINE_SIZE = 16384 };
 
-/* A key as JSON, and as a line for people. `outcome` goes before it, unless NULL. */
+/* A key as JSON, and as a line for people. `outcome` goes before it, unless NULL. In a history the
+ * view is as old as its record (`past`). */
 void say_view_json(const struct visit *visit, const struct lh_view *view, const char *outcome,
-                   struct text *out);
+                   bool past, struct text *out);
 void say_view_line(const struct lh_view *view, struct text *out);
 /* A refusal as JSON. `key` may be NULL. */
 void say_report_json(const struct visit *visit, const char *key, const struct lh_report *report,
                      struct text *out);
 /* Prints either of them on stdout. */
 void say_view(const struct visit *visit, const struct lh_view *view);
+/* "renewed: KEY" on stdout, unless --quiet; with --json the key as it stands now. The status. */
+int say_done(struct visit *visit, const char *what, const char *key);
 /* Lines of JSON into --status-file, if there is one; replaced at once, never half written.
  * EXIT_DONE or the status, and it was said why. */
 int say_to_status_file(const struct visit *visit, const char *lines);

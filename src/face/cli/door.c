@@ -93,6 +93,13 @@ static const char *pod_name(char *words, size_t size)
     return words;
 }
 
+static void on_event(void *user, const struct lh_event *event)
+{
+    struct visit *visit = user;
+    if (event->kind == LH_EVENT_WAITING)
+        (void)snprintf(visit->waiting_for, sizeof visit->waiting_for, "%s", event->key);
+}
+
 int visit_open(struct visit *visit)
 {
     char words[512];
@@ -105,6 +112,12 @@ int visit_open(struct visit *visit)
     options.holder = visit->settings.holder;
     if (options.holder == NULL)
         options.holder = pod_name(words, sizeof words);
+    const struct settings *settings = &visit->settings;
+    visit->watched = !settings->quiet && !settings->json && isatty(STDERR_FILENO) == 1;
+    if (visit->watched) {
+        options.on_event = on_event;
+        options.user = visit;
+    }
     say_detail(visit, "store %s", visit->shown);
     if (visit->settings.config != NULL)
         say_detail(visit, "config %s", visit->settings.config);

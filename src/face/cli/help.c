@@ -7,6 +7,9 @@
 #include "face/cli/manual.h"
 
 #include <stdio.h>
+#include <string.h>
+
+enum { COLUMNS = 80, LEFT = 30 };
 
 enum format { FORMAT_TEXT, FORMAT_MAN, FORMAT_BASH, FORMAT_ZSH };
 
@@ -21,32 +24,69 @@ static const struct option option_format = {
     .flag_only = true,
     .does = "text, a manual page (man), or a shell's completion (bash, zsh)"};
 
+/* Words from column `at` on, in lines of 80 columns that begin at `indent`; an empty line stays. */
+static void wrap(const char *words, int at, int indent)
+{
+    while (*words != '\0') {
+        int length = (int)strcspn(words, " \n");
+        if (at > indent && at + 1 + length > COLUMNS) {
+            printf("\n%*s", indent, "");
+            at = indent;
+        } else if (at > indent) {
+            putchar(' ');
+            at++;
+        }
+        printf("%.*s", length, words);
+        at += length;
+        words += length;
+        if (*words == '\n') {
+            printf("\n\n%*s", indent, "");
+            at = indent;
+        }
+        words += strspn(words, " \n");
+    }
+    putchar('\n');
+}
+
+static void show_option(const struct option *option)
+{
+    char left[64], right[256];
+    struct text text;
+    (void)snprintf(left, sizeof left, "%c%c%c --%s%s%s", option->letter != 0 ? '-' : ' ',
+                   option->letter != 0 ? option->letter : ' ', option->letter != 0 ? ',' : ' ',
+                   option->name, option->value != NULL ? " " : "",
+                   option->value != NULL ? option->value : "");
+    text_init(&text, right, sizeof right);
+    text_add(&text, option->does);
+    if (option->usual != NULL) {
+        text_add(&text, " [");
+        text_add(&text, option->usual);
+        text_add(&text, "]");
+    }
+    if (option->environment != NULL) {
+        text_add(&text, " (");
+        text_add(&text, option->environment);
+        text_add(&text, ")");
+    }
+    printf("  %-*s ", LEFT - 3, left);
+    wrap(right, LEFT, LEFT);
+}
+
 static void show_options(const char *title, const struct option *const *options)
 {
     if (options == NULL)
         return;
     printf("\n%s:\n", title);
-    for (; *options != NULL; options++) {
-        const struct option *option = *options;
-        char left[64];
-        (void)snprintf(left, sizeof left, "%c%c%s --%s%s%s", option->letter != 0 ? '-' : ' ',
-                       option->letter != 0 ? option->letter : ' ', option->letter != 0 ? "," : " ",
-                       option->name, option->value != NULL ? " " : "",
-                       option->value != NULL ? option->value : "");
-        printf("  %-27s %s", left, option->does);
-        if (option->usual != NULL)
-            printf(" [%s]", option->usual);
-        if (option->environment != NULL)
-            printf(" (%s)", option->environment);
-        printf("\n");
-    }
+    for (; *options != NULL; options++)
+        show_option(*options);
 }
 
 static void show_command(const struct command *command)
 {
-    printf("usage: leasehold %s%s%s%s\n\n%s\n", command->name,
+    printf("usage: leasehold %s%s%s%s\n\n", command->name,
            command->options != NULL ? " [OPTION...]" : "", command->words != NULL ? " " : "",
-           command->words != NULL ? command->words : "", command->about);
+           command->words != NULL ? command->words : "");
+    wrap(command->about, 0, 0);
     show_options("options", command->options);
     show_options("options of every command", global_options);
     if (command->example != NULL)
@@ -64,8 +104,7 @@ static void show_all(void)
 
 static int run_help(struct visit *visit)
 {
-    const struct command *command =
-        visit->settings.help && visit->command != &command_help ? visit->command : NULL;
+    const struct command *command = visit->settings.help ? visit->command : NULL;
     if (command == NULL && visit->word_count > 0) {
         command = command_find(visit->words[0]);
         if (command == NULL)

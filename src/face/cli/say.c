@@ -163,8 +163,9 @@ static void add_time(struct text *out, const char *name, int64_t ago_ms)
 }
 
 void say_view_json(const struct visit *visit, const struct lh_view *view, const char *outcome,
-                   struct text *out)
+                   bool past, struct text *out)
 {
+    int64_t then_ms = past && view->written_ago_ms > 0 ? view->written_ago_ms : 0;
     bool held = view->state == LH_HELD;
     bool blocked = view->state == LH_COOLING_DOWN || view->state == LH_DELAYED;
     json_begin(out);
@@ -174,8 +175,9 @@ void say_view_json(const struct visit *visit, const struct lh_view *view, const 
     json_add_words(out, "state", state_words[view->state]);
     json_add_words(out, "holder", view->holder[0] != '\0' ? view->holder : NULL);
     json_add_token(out, "token", view->token);
-    add_time(out, "acquired_at", held ? view->since_ms : -1);
-    add_time(out, "renewed_at", held ? view->renewed_ago_ms : -1);
+    add_time(out, "acquired_at", held && view->since_ms >= 0 ? view->since_ms + then_ms : -1);
+    add_time(out, "renewed_at",
+             held && view->renewed_ago_ms >= 0 ? view->renewed_ago_ms + then_ms : -1);
     json_add_length(out, "expires_in_ms", held ? view->ends_in_ms : -1);
     json_add_length(out, "cooling_for_ms", blocked ? view->ends_in_ms : -1);
     json_add_number(out, "waiters", view->waiters);
@@ -256,11 +258,36 @@ void say_view(const struct visit *visit, const struct lh_view *view)
     struct text text;
     text_init(&text, line, sizeof line);
     if (visit->settings.json)
-        say_view_json(visit, view, NULL, &text);
+        say_view_json(visit, view, NULL, /* past= */ false, &text);
     else
         say_view_line(view, &text);
     text_add(&text, "\n");
     (void)fputs(line, stdout);
+}
+
+static bool show_done(void *user, const struct lh_view *view)
+{
+    const struct visit *visit = user;
+    char line[LINE_SIZE];
+    struct text text;
+    text_init(&text, line, sizeof line);
+    say_view_json(visit, view, "ok", /* past= */ false, &text);
+    text_add(&text, "\n");
+    (void)fputs(line, stdout);
+    return false;
+}
+
+int say_done(struct visit *visit, const char *what, const char *key)
+{
+    struct lh_report report;
+    if (!visit->settings.json) {
+        if (!visit->settings.quiet)
+            printf("%s: %s\n", what, key);
+        return EXIT_DONE;
+    }
+    if (lh_look(visit->client, key, show_done, visit, &report) != LH_OK)
+        return say_report(visit, key, &report);
+    return EXIT_DONE;
 }
 
 /* ---- the status file ---- */

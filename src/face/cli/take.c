@@ -5,76 +5,27 @@
  */
 #include "face/cli/cli.h"
 
-#include "base/text.h"
+#include "face/cli/stop.h"
+#include "face/cli/waiting.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
-/* ---- signals ---- */
-
-static const int stop_signals[] = {SIGHUP, SIGINT, SIGTERM};
-enum { STOP_SIGNALS = sizeof stop_signals / sizeof stop_signals[0] };
-
-static volatile sig_atomic_t caught;
-
-static void on_signal(int number)
-{
-    caught = number;
-}
-
-struct guard {
-    struct sigaction before[STOP_SIGNALS];
-    sigset_t outside; /* what was let through before, and while we sleep */
-};
-
-/* From here on a stop signal only ends sleeps; who ignores one goes on ignoring it. */
-static void guard_begin(struct guard *guard)
-{
-    struct sigaction action = {.sa_handler = on_signal};
-    sigset_t stop;
-    (void)sigemptyset(&stop);
-    for (size_t i = 0; i < STOP_SIGNALS; i++)
-        (void)sigaddset(&stop, stop_signals[i]);
-    (void)sigprocmask(SIG_BLOCK, &stop, &guard->outside);
-    for (size_t i = 0; i < STOP_SIGNALS; i++) {
-        (void)sigaction(stop_signals[i], NULL, &guard->before[i]);
-        if (guard->before[i].sa_handler != SIG_IGN)
-            (void)sigaction(stop_signals[i], &action, NULL);
-    }
-}
-
-static void guard_end(const struct guard *guard)
-{
-    for (size_t i = 0; i < STOP_SIGNALS; i++)
-        (void)sigaction(stop_signals[i], &guard->before[i], NULL);
-    (void)sigprocmask(SIG_SETMASK, &guard->outside, NULL);
-}
-
-/* Until the client has something to do, a signal comes, or the time is over; −1: no time. */
-static void sleep_on(struct lh_client *client, int64_t length_ms, const struct guard *guard)
-{
-    struct pollfd source = {.fd = client != NULL ? lh_fd(client) : -1, .events = POLLIN};
-    struct timespec length = {.tv_sec = length_ms / 1000, .tv_nsec = length_ms % 1000 * 1000000};
-    (void)ppoll(&source, 1, length_ms >= 0 ? &length : NULL, &guard->outside);
-}
-
 /* ---- one try ---- */
 
 struct taking {
     struct visit *visit;
-    struct guard guard;
+    struct stop stop;
+    struct waiting waiting;
     const char *const *keys;
     size_t count;
     struct lh_acquire_options options;
     struct lh_lease *lease;
     struct lh_report report;
     bool over;
+    int stopped_by; /* a signal, or 0 */
 };
 
 static void on_done(void *user, struct lh_lease *lease, const struct lh_report *report)
@@ -83,6 +34,20 @@ static void on_done(void *user, struct lh_lease *lease, const struct lh_report *
     taking->lease = lease;
     taking->report = *report;
     taking->over = true;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_BOOTTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* The key that we stand in line for; until the store said so, the first. */
+static const char *waited_for(const struct taking *taking)
+{
+    const struct visit *visit = taking->visit;
+    return visit->waiting_for[0] != '\0' ? visit->waiting_for : taking->keys[0];
 }
 
 /* A signal gives up our place; a second one does not wait for the store to hear of it. */
@@ -94,28 +59,23 @@ static void try_once(struct taking *taking)
     struct lh_request *request = lh_acquire_all_start(
         client, taking->keys, taking->count, &taking->options, on_done, taking, &taking->report);
     while (request != NULL && !taking->over) {
-        sleep_on(client, /* length_ms= */ -1, &taking->guard);
-        if (caught != 0 && stopped_by == 0) {
-            stopped_by = caught;
-            caught = 0;
-            lh_cancel(request);
-        } else if (caught != 0) {
+        int64_t pause_ms = waiting_pause_ms(&taking->waiting), began_ms = now_ms();
+        stop_sleep(&taking->stop, client, pause_ms);
+        int number = stop_take();
+        if (number != 0 && stopped_by != 0)
             _exit(EXIT_SIGNAL + stopped_by);
-        }
+        if (number != 0)
+            lh_cancel(request);
+        stopped_by = number != 0 ? number : stopped_by;
         (void)lh_step(client);
+        if (!taking->over && pause_ms >= 0 && now_ms() - began_ms >= pause_ms)
+            waiting_show(&taking->waiting, waited_for(taking), now_ms());
     }
-    if (stopped_by != 0)
-        caught = stopped_by;
+    waiting_end(&taking->waiting);
+    taking->stopped_by = stopped_by;
 }
 
 /* ---- several tries ---- */
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_BOOTTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* Up to a quarter more, so that those who met once do not meet again. */
 static int64_t with_jitter(int64_t pause_ms)
@@ -128,9 +88,12 @@ static int64_t with_jitter(int64_t pause_ms)
 
 static void pause_for(struct taking *taking, int64_t length_ms)
 {
-    for (int64_t end_ms = now_ms() + length_ms, left_ms = length_ms; left_ms > 0 && caught == 0;
-         left_ms = end_ms - now_ms())
-        sleep_on(NULL, left_ms, &taking->guard);
+    int64_t end_ms = now_ms() + length_ms;
+    for (int64_t left_ms = length_ms; left_ms > 0 && taking->stopped_by == 0;
+         left_ms = end_ms - now_ms()) {
+        stop_sleep(&taking->stop, NULL, left_ms);
+        taking->stopped_by = stop_take();
+    }
 }
 
 static void try_again(struct taking *taking)
@@ -140,13 +103,13 @@ static void try_again(struct taking *taking)
     int64_t began_ms = now_ms();
     for (int64_t left = settings->retries; left > 0; left--) {
         int64_t jittered_ms = with_jitter(pause_ms);
-        if (taking->report.outcome != LH_BUSY || caught != 0 ||
+        if (taking->report.outcome != LH_BUSY || taking->stopped_by != 0 ||
             (limit_ms >= 0 && now_ms() - began_ms + jittered_ms > limit_ms))
             return;
         say_detail(taking->visit, "%s; trying again in %lld ms", taking->report.text,
                    (long long)jittered_ms);
         pause_for(taking, jittered_ms);
-        if (caught != 0)
+        if (taking->stopped_by != 0)
             return;
         try_once(taking);
         pause_ms =
@@ -214,15 +177,16 @@ int take_keys(struct visit *visit, const char *const *keys, size_t count,
     int status = take_check_keys(visit, keys, count);
     if (status != EXIT_DONE)
         return status;
-    guard_begin(&taking.guard);
+    waiting_begin(&taking.waiting, visit);
+    stop_begin(&taking.stop);
     try_once(&taking);
     if (visit->settings.on_conflict == CONFLICT_RETRY)
         try_again(&taking);
-    guard_end(&taking.guard);
-    if (caught != 0) {
+    stop_end(&taking.stop);
+    if (taking.stopped_by != 0) {
         if (taking.lease != NULL)
             (void)lh_release(&taking.lease, NULL);
-        return EXIT_SIGNAL + caught;
+        return EXIT_SIGNAL + taking.stopped_by;
     }
     if (taking.lease == NULL)
         return refuse(&taking);

@@ -104,10 +104,8 @@ static bool copy_keys(struct lh_lease *lease, const char **keys, size_t count)
     return true;
 }
 
-/* NULL with a report when it cannot be. */
-static struct lh_lease *new_lease(struct lh_client *client, const char **keys, size_t count,
-                                  const struct lh_acquire_options *options,
-                                  struct lh_report *report)
+struct lh_lease *lease_new(struct lh_client *client, const char **keys, size_t count,
+                           const struct lh_acquire_options *options, struct lh_report *report)
 {
     static const struct lh_acquire_options usual = LH_ACQUIRE_OPTIONS_INIT;
     char words[LH_TEXT_SIZE];
@@ -120,6 +118,7 @@ static struct lh_lease *new_lease(struct lh_client *client, const char **keys, s
     }
     lease->magic = LEASE_MAGIC;
     lease->client = client;
+    lease->handle = lease;
     if (options->size != sizeof *options) {
         (void)report_say(report, LH_USAGE,
                          "usage: the options are of another size; use LH_ACQUIRE_OPTIONS_INIT");
@@ -171,14 +170,19 @@ static void prepare(struct lh_request *request, struct lh_lease *lease,
     report_clear(&request->report);
 }
 
-static enum lh_outcome block_on(struct blocked *blocked, struct lh_lease *lease,
-                                void (*run)(struct loop_task *task), struct lh_report *report)
+/* Runs it in the loop and waits. Out of line: its frame is large, and light locks need none. */
+__attribute__((noinline)) static enum lh_outcome
+block_on(struct lh_client *client, struct lh_lease *lease, void (*run)(struct loop_task *task),
+         struct lh_lease **out_granted, struct lh_report *report)
 {
-    prepare(&blocked->request, lease, run, wake, blocked);
-    blocked->request.borrowed = true;
-    blocked->granted = NULL;
-    call_begin(&blocked->call, lease->client);
-    return call_make(&blocked->call, &blocked->request.task, report);
+    struct blocked blocked = {0};
+    prepare(&blocked.request, lease, run, wake, &blocked);
+    blocked.request.borrowed = true;
+    call_begin(&blocked.call, client);
+    enum lh_outcome outcome = call_make(&blocked.call, &blocked.request.task, report);
+    if (outcome == LH_OK && out_granted != NULL)
+        *out_granted = blocked.granted;
+    return outcome;
 }
 
 /* Sorted keys into `sorted`; LH_USAGE with a report when they are not good ones. */
@@ -202,7 +206,6 @@ enum lh_outcome lh_acquire_all(struct lh_client *client, const char *const *keys
                                struct lh_report *report)
 {
     const char *sorted[LH_KEYS_MAX];
-    struct blocked blocked;
     struct lh_report own = {0};
     report = report != NULL ? report : &own;
     enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
@@ -212,20 +215,22 @@ enum lh_outcome lh_acquire_all(struct lh_client *client, const char *const *keys
         outcome = sort_keys(keys, count, sorted, report);
     if (outcome != LH_OK)
         return outcome;
-    struct lh_lease *lease = new_lease(client, sorted, count, options, report);
+    struct lh_lease *lease = lease_new(client, sorted, count, options, report);
     if (lease == NULL)
         return report->outcome;
-    lease->request = &blocked.request;
-    outcome = block_on(&blocked, lease, lease_start, report);
-    if (outcome == LH_OK)
-        *out = blocked.granted;
-    return outcome;
+    return block_on(client, lease, lease_start, out, report);
 }
 
 enum lh_outcome lh_acquire(struct lh_client *client, const char *key,
                            const struct lh_acquire_options *options, struct lh_lease **out,
                            struct lh_report *report)
 {
+    enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
+    if (outcome != LH_OK)
+        return outcome;
+    if (client->light != NULL && key != NULL && out != NULL &&
+        light_acquire(client, key, options, out, report, &outcome))
+        return outcome;
     return lh_acquire_all(client, &key, /* count= */ 1, options, out, report);
 }
 
@@ -242,7 +247,7 @@ struct lh_request *lh_acquire_all_start(struct lh_client *client, const char *co
     }
     if (sort_keys(keys, count, sorted, report) != LH_OK)
         return NULL;
-    struct lh_lease *lease = new_lease(client, sorted, count, options, report);
+    struct lh_lease *lease = lease_new(client, sorted, count, options, report);
     if (lease == NULL)
         return NULL;
     struct lh_request *request = malloc(sizeof *request);
@@ -252,7 +257,6 @@ struct lh_request *lh_acquire_all_start(struct lh_client *client, const char *co
         return NULL;
     }
     prepare(request, lease, lease_start, done, user);
-    lease->request = request;
     (void)report_say(report, LH_OK, "ok: on its way");
     loop_post(client->loop, &request->task);
     return request;
@@ -267,6 +271,21 @@ struct lh_request *lh_acquire_start(struct lh_client *client, const char *key,
 
 /* ---- release ---- */
 
+static struct lh_client *client_of(const struct lh_lease *lease)
+{
+    return light_is(lease) ? light_client(lease) : lease->client;
+}
+
+/* Without a word to anybody. */
+static void free_handle(struct lh_lease *lease)
+{
+    struct lh_lease *full = light_full(lease);
+    if (full != NULL)
+        lease_free(full); /* and the light one with it */
+    else
+        light_forget(lease);
+}
+
 /* LH_OK when the loop is to be asked. Otherwise the handle is freed, unless the call was wrong. */
 static enum lh_outcome admit_release(struct lh_lease **lease, bool blocks, struct lh_report *report)
 {
@@ -275,26 +294,45 @@ static enum lh_outcome admit_release(struct lh_lease **lease, bool blocks, struc
         (void)report_say(report, LH_USAGE, "usage: there is no lease");
         return LH_USAGE;
     }
-    ASSERT((*lease)->magic == LEASE_MAGIC);
-    if ((*lease)->client != NULL)
-        outcome = client_admits((*lease)->client, blocks, report);
+    struct lh_client *client = client_of(*lease);
+    ASSERT(light_is(*lease) || (*lease)->magic == LEASE_MAGIC);
+    if (client != NULL)
+        outcome = client_admits(client, blocks, report);
     else
         (void)report_say(report, LH_LOST,
                          "lost: the client was closed, and the lease given back with it");
     if (outcome == LH_LOST) {
-        lease_free(*lease);
+        free_handle(*lease);
         *lease = NULL;
     }
     return outcome;
 }
 
+/* In the loop: the request is about a handle that may be light. */
+static void give_back(struct loop_task *task)
+{
+    struct lh_request *request = (struct lh_request *)task;
+    struct lh_lease *handle = request->lease;
+    struct lh_lease *full = light_is(handle) ? light_thicken(handle) : handle;
+    if (full != NULL) {
+        request->lease = full;
+        lease_give_back(task);
+        return;
+    }
+    (void)report_say(&request->report, LH_OK, "ok: given back");
+    request_end(request, light_client(handle), NULL);
+    light_forget(handle);
+}
+
 enum lh_outcome lh_release(struct lh_lease **lease, struct lh_report *report)
 {
-    struct blocked blocked;
     enum lh_outcome outcome = admit_release(lease, /* blocks= */ true, report);
     if (outcome != LH_OK)
         return outcome;
-    outcome = block_on(&blocked, *lease, lease_give_back, report);
+    if (light_is(*lease) && light_release(*lease))
+        (void)report_say(report, LH_OK, "ok: given back");
+    else
+        outcome = block_on(client_of(*lease), *lease, give_back, NULL, report);
     *lease = NULL;
     return outcome;
 }
@@ -304,25 +342,29 @@ enum lh_outcome lh_release_start(struct lh_lease **lease, lh_done_fn *done, void
     enum lh_outcome outcome = admit_release(lease, /* blocks= */ false, NULL);
     if (outcome != LH_OK)
         return outcome;
+    struct lh_client *client = client_of(*lease);
+    if (done == NULL && light_is(*lease) && light_release(*lease)) {
+        *lease = NULL;
+        return LH_OK;
+    }
     struct lh_request *request = malloc(sizeof *request);
     if (request == NULL)
         return LH_FAILED;
-    prepare(request, *lease, lease_give_back, done, user);
+    prepare(request, *lease, give_back, done, user);
     *lease = NULL;
-    loop_post(request->lease->client->loop, &request->task);
+    loop_post(client->loop, &request->task);
     return LH_OK;
 }
 
 enum lh_outcome lh_detach(struct lh_lease **lease, struct lh_report *report)
 {
-    struct blocked blocked;
     enum lh_outcome outcome = admit_release(lease, /* blocks= */ true, report);
     if (outcome != LH_OK)
         return outcome;
-    if ((*lease)->options.request.bound)
+    if (light_is(*lease) || (*lease)->options.request.bound)
         return report_say(report, LH_USAGE,
                           "usage: a bound lease ends with its process; acquire it unbound");
-    outcome = block_on(&blocked, *lease, lease_detach, report);
+    outcome = block_on((*lease)->client, *lease, lease_detach, NULL, report);
     *lease = NULL;
     return outcome;
 }
@@ -331,9 +373,13 @@ enum lh_outcome lh_detach(struct lh_lease **lease, struct lh_report *report)
 
 int64_t lh_remaining_ms(const struct lh_lease *lease)
 {
-    if (lease == NULL || lease->client == NULL || client_is_forked(lease->client))
+    const struct lh_client *client = lease != NULL ? client_of(lease) : NULL;
+    if (client == NULL || client_is_forked(client))
         return 0;
-    int64_t rest_ms = atomic_load(&lease->deadline_ms) - host_boot_ms();
+    const struct lh_lease *full = light_full(lease);
+    if (full == NULL)
+        return light_remaining_ms(lease);
+    int64_t rest_ms = atomic_load(&full->deadline_ms) - host_boot_ms();
     return rest_ms > 0 ? rest_ms : 0;
 }
 
@@ -344,9 +390,11 @@ bool lh_held(const struct lh_lease *lease)
 
 uint64_t lh_token_at(const struct lh_lease *lease, size_t index)
 {
-    if (lease == NULL || index >= lease->count)
+    if (lease == NULL)
         return 0;
-    return atomic_load(&lease->parts[index].token);
+    if (light_is(lease))
+        return index == 0 ? light_token(lease) : 0;
+    return index < lease->count ? atomic_load(&lease->parts[index].token) : 0;
 }
 
 uint64_t lh_token(const struct lh_lease *lease)
@@ -356,5 +404,9 @@ uint64_t lh_token(const struct lh_lease *lease)
 
 const char *lh_key_at(const struct lh_lease *lease, size_t index)
 {
-    return lease != NULL && index < lease->count ? lease->parts[index].key : NULL;
+    if (lease == NULL)
+        return NULL;
+    if (light_is(lease))
+        return index == 0 ? light_key(lease) : NULL;
+    return index < lease->count ? lease->parts[index].key : NULL;
 }

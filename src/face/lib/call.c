@@ -2,46 +2,45 @@
 /*
  * Blocking calls: something is run in the client's loop, and the caller waits until it has ended.
  * How long that takes is the core's business: every wait and all patience end there. With own_loop
- * the caller turns the loop meanwhile.
+ * the caller turns the loop meanwhile. Where the store answers at once, the caller does it itself,
+ * in the loop's stead: no other thread need be woken for it.
  */
 #include "face/lib/lib_inside.h"
 
 void call_begin(struct call *call, struct lh_client *client)
 {
     call->client = client;
-    call->over = false;
     report_clear(&call->report);
-    (void)pthread_mutex_init(&call->mutex, NULL);
-    (void)pthread_cond_init(&call->ended, NULL);
+    (void)sem_init(&call->ended, /* pshared= */ 0, 0);
 }
 
 void call_end(struct call *call)
 {
-    (void)pthread_mutex_lock(&call->mutex);
-    call->over = true;
-    (void)pthread_cond_signal(&call->ended);
-    (void)pthread_mutex_unlock(&call->mutex);
+    (void)sem_post(&call->ended);
 }
 
 static void await(struct call *call)
 {
-    (void)pthread_mutex_lock(&call->mutex);
-    while (!call->over)
-        (void)pthread_cond_wait(&call->ended, &call->mutex);
-    (void)pthread_mutex_unlock(&call->mutex);
+    struct lh_client *client = call->client;
+    if (client->own_loop) {
+        while (sem_trywait(&call->ended) != 0)
+            loop_step(client->loop, /* wait= */ true);
+    } else {
+        while (sem_wait(&call->ended) != 0) { /* a signal came in between */
+        }
+    }
 }
 
 enum lh_outcome call_make(struct call *call, struct loop_task *task, struct lh_report *report)
 {
-    loop_post(call->client->loop, task);
-    if (call->client->own_loop) {
-        while (!call->over)
-            loop_step(call->client->loop, /* wait= */ true);
+    struct lh_client *client = call->client;
+    if (client->beside != NULL) {
+        loop_post(client->loop, task);
     } else {
-        await(call);
+        client_do(client, task);
     }
-    (void)pthread_cond_destroy(&call->ended);
-    (void)pthread_mutex_destroy(&call->mutex);
+    await(call);
+    (void)sem_destroy(&call->ended);
     report_copy(report, &call->report);
     return call->report.outcome;
 }

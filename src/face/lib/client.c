@@ -30,6 +30,9 @@ struct timed {
     int64_t sent_at_ms;
 };
 
+/* Its address is a name of the thread. */
+static _Thread_local char this_thread;
+
 static int64_t now_of(void *owner)
 {
     (void)owner;
@@ -52,8 +55,8 @@ enum lh_outcome client_admits(const struct lh_client *client, bool blocks, struc
                           "lost: this process was forked from the one that opened the client; "
                           "nothing is held here; open a client of its own");
     ASSERT(client->magic == CLIENT_MAGIC);
-    bool within =
-        client->own_loop ? client->calling > 0 : pthread_equal(pthread_self(), client->thread) != 0;
+    const void *calling = atomic_load(&client->calling_thread);
+    bool within = calling != NULL && calling == &this_thread;
     if (blocks && (within || client->closing))
         return report_say(report, LH_USAGE,
                           "usage: a blocking call within a function that the client calls would "
@@ -64,11 +67,13 @@ enum lh_outcome client_admits(const struct lh_client *client, bool blocks, struc
 void client_enter(struct lh_client *client)
 {
     client->calling++;
+    atomic_store(&client->calling_thread, &this_thread);
 }
 
 void client_leave(struct lh_client *client)
 {
-    client->calling--;
+    if (--client->calling == 0)
+        atomic_store(&client->calling_thread, NULL);
 }
 
 void client_tell(struct lh_client *client, const struct lh_event *event)
@@ -89,16 +94,44 @@ void client_wake(struct lh_client *client)
                  gaze_ms < client->desk_wakes_at_ms ? gaze_ms : client->desk_wakes_at_ms);
 }
 
+static void tell_breaker(struct lh_client *client)
+{
+    bool open = executor_counts(front_desk_executor(client->desk)).breaker_open;
+    if (client->breaker_open == open)
+        return;
+    client->breaker_open = open;
+    client_tell(client, &(struct lh_event){.kind = LH_EVENT_BREAKER,
+                                           .outcome = open ? LH_UNAVAILABLE : LH_OK,
+                                           .key = ""});
+}
+
 static void on_due(void *owner)
 {
     struct lh_client *client = owner;
     int64_t now_ms = host_boot_ms();
+    client->turning = true;
     if (now_ms >= client->desk_wakes_at_ms) {
         client->desk_wakes_at_ms = NEVER;
         front_desk_tick(client->desk);
+        tell_breaker(client);
     }
     gaze_due(client, now_ms);
+    light_rest(client);
+    client->turning = false;
     client_wake(client);
+}
+
+void client_do(struct lh_client *client, struct loop_task *task)
+{
+    loop_enter(client->loop);
+    client->turning = true;
+    task->run(task);
+    client->turning = false;
+    if (host_boot_ms() >= client->desk_wakes_at_ms)
+        on_due(client);
+    else
+        client_wake(client);
+    loop_leave(client->loop);
 }
 
 static void wake_desk_at(void *owner, int64_t at_ms)
@@ -107,7 +140,8 @@ static void wake_desk_at(void *owner, int64_t at_ms)
     if (client->desk_wakes_at_ms == at_ms)
         return;
     client->desk_wakes_at_ms = at_ms;
-    client_wake(client);
+    if (!client->turning)
+        client_wake(client);
 }
 
 static void on_notice(void *owner, const char *key)
@@ -288,6 +322,12 @@ static bool build_rooms(struct lh_client *client, uint64_t session)
                                  .session = session,
                                  .seed = session};
     client->desk = front_desk_new(&site);
+    /* Who wants to hear of every event gets it from the desk. */
+    if (client->driver == &memory_driver && client->on_event == NULL) {
+        client->light = light_new(session);
+        if (client->light == NULL)
+            return false;
+    }
     return client->desk != NULL &&
            (client->beside == NULL ||
             loop_listen(client->loop, beside_fd(client->beside), on_news, client));
@@ -321,6 +361,7 @@ static void take_apart(struct lh_client *client)
         free(client->state);
     }
     front_desk_free(&client->desk);
+    light_free(&client->light);
     gaze_free_all(client);
     for (struct timed *timed = client->timed, *next; timed != NULL; timed = next) {
         next = timed->next;
@@ -356,7 +397,7 @@ static enum lh_outcome build(struct lh_client *client, const char *url, struct l
 {
     char words[512] = "";
     struct text why;
-    struct loop_site site = {.due = on_due, .owner = client};
+    struct loop_site site = {.due = on_due, .owner = client, .lazy = client->driver->step == NULL};
     uint64_t session = client->session = draw_number();
     text_init(&why, words, sizeof words);
     client->loop = loop_new(&site);
@@ -441,6 +482,7 @@ void lh_close(struct lh_client **client_pointer)
         (void)pthread_join(client->thread, NULL);
     loop_step(client->loop, /* wait= */ false); /* what was started within the last functions */
     lease_orphan_all(client);
+    light_orphan_all(client);
     take_apart(client);
     *client_pointer = NULL;
 }

@@ -16,6 +16,7 @@ struct errand {
     struct lh_view *status; /* of a look … */
     lh_view_fn *fn;         /* … or whom to show it */
     void *user;
+    struct light_mark *mark;
 };
 
 static void show(struct errand *errand, const struct task_news *news, const char *key)
@@ -44,16 +45,22 @@ static void told(void *owner, struct task *task, const struct task_news *news)
     report_news(client, key, news, news->outcome, &errand->call.report);
     if (news->outcome == OUTCOME_OK && news->record != NULL)
         show(errand, news, key);
+    light_leave_key(client, &errand->mark);
     call_end(&errand->call);
 }
 
 static void start(struct loop_task *task)
 {
     struct errand *errand = (struct errand *)task;
-    struct executor *executor = front_desk_executor(errand->call.client->desk);
+    struct lh_client *client = errand->call.client;
     struct executor_caller caller = {.told = told, .owner = errand};
-    if (executor_start(executor, &errand->options, &caller) != NULL)
+    bool entered = light_enter_key(client, errand->options.request.key, &errand->mark);
+    if (errand->mark != NULL) /* a holder that was light is adopted before this is about it */
+        front_desk_tick(client->desk);
+    if (entered &&
+        executor_start(front_desk_executor(client->desk), &errand->options, &caller) != NULL)
         return;
+    light_leave_key(client, &errand->mark);
     (void)report_say(&errand->call.report, LH_UNAVAILABLE,
                      "unavailable: memory is short, or too much is on its way; try again");
     call_end(&errand->call);

@@ -295,7 +295,10 @@ struct looking {
 
 static void start_looking(struct loop_task *task)
 {
-    send_gaze(((struct looking *)task)->gaze, heard);
+    struct gaze *gaze = ((struct looking *)task)->gaze;
+    if (gaze->verb == VERB_STORE_LIST && !light_list(gaze->client, gaze->key, gaze->fn, gaze->user))
+        gaze->fn = NULL;
+    send_gaze(gaze, heard);
 }
 
 static enum lh_outcome look_at(struct lh_client *client, enum store_verb verb, const char *key,
@@ -398,6 +401,8 @@ static void start_watching(struct loop_task *task)
     struct gaze *gaze = standing_watch(client);
     watch->next = client->watches;
     client->watches = watch;
+    if (client->light != NULL)
+        light_shut(client->light);
     if (gaze != NULL && gaze->confirmed) {
         end_call(&watch->call, LH_OK, watch->prefix, "watching");
         return;

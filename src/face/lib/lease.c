@@ -25,6 +25,8 @@ void lease_free(struct lh_lease *lease)
     free(lease->meta);
     free(lease->holder);
     free(lease->request_id);
+    if (lease->handle != lease)
+        light_forget(lease->handle);
     lease->magic = 0;
     free(lease);
 }
@@ -63,11 +65,9 @@ static void tell_event(struct lh_lease *lease, enum lh_event_kind kind, enum lh_
 
 /* The request is gone afterwards; a cancel that is still on its way takes it along. A borrowed one
  * is gone with the call to its owner. */
-static void finish(struct lh_request *request, struct lh_lease *granted)
+void request_end(struct lh_request *request, struct lh_client *client, struct lh_lease *granted)
 {
-    struct lh_client *client = request->lease->client;
     bool borrowed = request->borrowed;
-    request->lease->request = NULL;
     if (request->done != NULL) {
         client_enter(client);
         request->done(request->user, granted, &request->report);
@@ -78,6 +78,13 @@ static void finish(struct lh_request *request, struct lh_lease *granted)
     request->over = true;
     if (!atomic_load(&request->cancel_posted))
         free(request);
+}
+
+static void finish(struct lh_request *request, struct lh_lease *granted)
+{
+    struct lh_lease *lease = request->lease;
+    lease->request = NULL;
+    request_end(request, lease->client, granted);
 }
 
 /* Of the key that ends first. */
@@ -95,6 +102,8 @@ static void granted(struct lh_lease *lease)
 {
     struct lh_request *request = lease->request;
     atomic_store(&lease->deadline_ms, first_deadline(lease));
+    if (request == NULL) /* it was adopted, and is known to be held */
+        return;
     lease->held_since_ms = host_boot_ms();
     report_clear(&request->report);
     request->report.token = lh_token(lease);
@@ -112,7 +121,7 @@ static void lost(struct lh_lease *lease, const char *key, const struct task_news
     if (lease->on_lost == NULL)
         return;
     client_enter(lease->client);
-    lease->on_lost(lease->user, lease, &report);
+    lease->on_lost(lease->user, lease->handle, &report);
     client_leave(lease->client);
 }
 
@@ -148,14 +157,25 @@ static void refuse_for_memory(struct lh_lease *lease, size_t key)
     lease->parts[key].claim = NULL;
 }
 
+static struct claim *ask(struct lh_lease *lease, struct part *part)
+{
+    struct lh_client *client = lease->client;
+    struct claim_caller caller = {.told = told, .owner = part};
+    lease->options.request.key = part->key;
+    if (!light_enter_key(client, part->key, &part->mark))
+        return NULL;
+    struct claim *claim = front_desk_ask(client->desk, &lease->options, &caller);
+    if (claim == NULL)
+        light_leave_key(client, &part->mark);
+    return claim;
+}
+
 /* Carries out what several.h wants, until something has to be waited for. */
 static void apply(struct lh_lease *lease, struct several_output wants, const struct task_news *news)
 {
     while (wants.act == DO_START) {
         struct part *part = &lease->parts[wants.key];
-        lease->options.request.key = part->key;
-        part->claim = front_desk_ask(lease->client->desk, &lease->options,
-                                     &(struct claim_caller){.told = told, .owner = part});
+        part->claim = ask(lease, part);
         if (part->claim != NULL)
             return;
         refuse_for_memory(lease, wants.key);
@@ -179,6 +199,15 @@ static void renewed(struct lh_lease *lease)
     tell_event(lease, LH_EVENT_RENEWED, LH_OK, lease->held_since_ms);
 }
 
+/* An adopted grant could not be kept: memory is short, or it stands there no more. */
+static void disappear(struct lh_lease *lease, const char *key, const struct task_news *news)
+{
+    lease->several.state = SEVERAL_ENDED;
+    lease->several.outcome = OUTCOME_LOST;
+    lost(lease, key, news);
+    client_settle(lease->client);
+}
+
 static void told(void *owner, struct claim *claim, const struct task_news *news)
 {
     static const enum told words[] = {[TASK_WAITING] = TOLD_WAITING,
@@ -191,20 +220,34 @@ static void told(void *owner, struct claim *claim, const struct task_news *news)
     struct lh_request *request = lease->request;
     (void)claim;
     ASSERT(lease->magic == LEASE_MAGIC && part->claim != NULL);
+    bool adopts = lease->handle != lease && lease->several.state == SEVERAL_TAKING;
+    if (adopts && news->event == TASK_HELD && news->token != atomic_load(&part->token)) {
+        front_desk_let_go(part->claim); /* another grant than the one that was to be adopted */
+        return;
+    }
     if (news->event == TASK_HELD || news->event == TASK_RENEWED) {
         part->deadline_ms = news->deadline_ms;
         atomic_store(&part->token, news->token);
     }
+    if (news->event == TASK_HELD && news->took_over)
+        client_tell(
+            lease->client,
+            &(struct lh_event){.kind = LH_EVENT_TAKEOVER, .key = part->key, .token = news->token});
     if (news->event == TASK_RENEWED) {
         renewed(lease);
         return;
     }
     if (news->event == TASK_WAITING) {
-        tell_event(lease, LH_EVENT_WAITING, LH_OK, 0);
+        client_tell(lease->client, &(struct lh_event){.kind = LH_EVENT_WAITING, .key = part->key});
         return;
     }
     if (news->event == TASK_ENDED) {
         part->claim = NULL;
+        light_leave_key(lease->client, &part->mark);
+        if (adopts) {
+            disappear(lease, part->key, news);
+            return;
+        }
         /* The first thing that went wrong is the one that is told. */
         if (request != NULL && news->outcome != OUTCOME_OK && request->report.outcome == LH_OK)
             report_news(lease->client, part->key, news, news->outcome, &request->report);
@@ -223,6 +266,7 @@ void lease_start(struct loop_task *task)
 {
     struct lh_request *request = (struct lh_request *)task;
     struct lh_lease *lease = request->lease;
+    lease->request = request;
     request->began_ms = host_boot_ms();
     link_lease(lease);
     tell_event(lease, LH_EVENT_ATTEMPT, LH_OK, 0);
@@ -282,8 +326,10 @@ static void forget(struct lh_lease *lease)
 {
     lease->several.state = SEVERAL_ENDED;
     atomic_store(&lease->deadline_ms, 0);
-    for (size_t i = 0; i < lease->count; i++)
+    for (size_t i = 0; i < lease->count; i++) {
         front_desk_forget(lease->parts[i].claim);
+        light_leave_key(lease->client, &lease->parts[i].mark);
+    }
 }
 
 void lease_detach(struct loop_task *task)
@@ -326,4 +372,39 @@ void lease_orphan_all(struct lh_client *client)
         lease->client = NULL;
         atomic_store(&lease->deadline_ms, 0);
     }
+}
+
+/* ---- grants that stand already ---- */
+
+struct lh_lease *lease_adopt(struct lh_client *client, const char *key,
+                             const struct lh_acquire_options *options, uint64_t token,
+                             int64_t since_ms, struct lh_lease *handle)
+{
+    struct lh_lease *lease = lease_new(client, &key, /* count= */ 1, options, NULL);
+    if (lease == NULL)
+        return NULL;
+    struct part *part = &lease->parts[0];
+    (void)several_start(&lease->several);
+    lease->held_since_ms = since_ms;
+    lease->options.request.key = part->key;
+    part->deadline_ms = host_boot_ms() + lease->options.request.ttl_ms * 2 / 3;
+    atomic_store(&part->token, token);
+    atomic_store(&lease->deadline_ms, part->deadline_ms);
+    part->claim = front_desk_adopt(client->desk, &lease->options,
+                                   &(struct claim_caller){.told = told, .owner = part});
+    if (part->claim == NULL) {
+        lease_free(lease);
+        return NULL;
+    }
+    lease->handle = handle;
+    link_lease(lease);
+    return lease;
+}
+
+void lease_disown(struct lh_lease *lease)
+{
+    lease->handle = lease; /* the light one goes on by itself */
+    front_desk_forget(lease->parts[0].claim);
+    unlink_lease(lease);
+    lease_free(lease);
 }

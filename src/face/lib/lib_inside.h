@@ -10,12 +10,19 @@
 #include "io/loop.h"
 #include "leasehold.h"
 #include "runtime/front_desk.h"
+#include "runtime/light.h"
 #include "store/beside.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 
-enum { CLIENT_MAGIC = 0xc11e27, LEASE_MAGIC = 0x1ea5e, URL_SHOWN = 128 };
+enum {
+    CLIENT_MAGIC = 0xc11e27,
+    LEASE_MAGIC = 0x1ea5e,
+    LIGHT_LEASE_MAGIC = 0x11947,
+    URL_SHOWN = 128,
+};
 
 #define TTL_USUAL_MS      ((int64_t)30000)
 #define PATIENCE_USUAL_MS ((int64_t)10000)
@@ -35,14 +42,18 @@ struct lh_client {
     lh_event_fn *on_event;
     void *event_user;
     struct loop *loop;
-    pthread_t thread; /* without own_loop */
-    unsigned calling; /* own_loop: inside a function of the user's */
+    pthread_t thread;                     /* without own_loop */
+    unsigned calling;                     /* inside a function of the user's, … */
+    _Atomic(const void *) calling_thread; /* … in this thread; NULL when outside */
     const struct store_driver *driver;
     struct store_facts facts;
     void *state;           /* of a store that answers at once … */
     struct beside *beside; /* … or one that waits for a disk */
     struct front_desk *desk;
+    struct light *light; /* plain locks of a store inside the process; NULL: all go to the desk */
     int64_t desk_wakes_at_ms;
+    bool breaker_open; /* as last told */
+    bool turning;      /* it will be said at the end when to be woken next */
     bool closing;
     struct lh_lease *leases; /* wanted, held, or being given back */
     struct gaze *gazes;      /* lists and histories on their way, and the one watch */
@@ -56,6 +67,7 @@ struct part {
     struct lh_lease *lease;
     char *key;
     struct claim *claim;
+    struct light_mark *mark; /* while there is a claim */
     _Atomic uint64_t token;
     int64_t deadline_ms;
 };
@@ -63,6 +75,7 @@ struct part {
 struct lh_lease {
     uint32_t magic;
     struct lh_client *client; /* NULL once it is closed */
+    struct lh_lease *handle;  /* the user's: itself, or the light one that it grew from */
     struct lh_lease *next, *before;
     _Atomic int64_t deadline_ms; /* of the first key to end; 0 when it is not held */
     struct several several;
@@ -93,9 +106,7 @@ struct lh_request {
 /* A blocking call, on its caller's stack. */
 struct call {
     struct lh_client *client;
-    pthread_mutex_t mutex;
-    pthread_cond_t ended;
-    bool over;
+    sem_t ended;
     struct lh_report report;
 };
 
@@ -108,6 +119,8 @@ void client_submit(struct lh_client *client, const struct store_request *request
                    void *caller);
 void client_wake(struct lh_client *client);
 void client_tell(struct lh_client *client, const struct lh_event *event);
+/* Runs the task and what comes of it in the loop's stead. */
+void client_do(struct lh_client *client, struct loop_task *task);
 /* Nothing is left to wait for? Then a closing client stops. */
 void client_settle(struct lh_client *client);
 
@@ -121,13 +134,54 @@ void call_begin(struct call *call, struct lh_client *client);
 enum lh_outcome call_make(struct call *call, struct loop_task *task, struct lh_report *report);
 void call_end(struct call *call);
 
+/* acquire.c */
+/* NULL with a report when it cannot be. */
+struct lh_lease *lease_new(struct lh_client *client, const char **keys, size_t count,
+                           const struct lh_acquire_options *options, struct lh_report *report);
+
 /* lease.c; what takes a task is run in the loop */
 void lease_start(struct loop_task *task);
+/* Tells its owner; the request is gone then. */
+void request_end(struct lh_request *request, struct lh_client *client, struct lh_lease *granted);
 void lease_give_back(struct loop_task *task);
 void lease_detach(struct loop_task *task);
 void lease_free(struct lh_lease *lease);
 void lease_abandon_all(struct lh_client *client);
 void lease_orphan_all(struct lh_client *client);
+/* A lease that is held already, by a grant that will stand in the store before the next tick; NULL
+ * when memory is short. */
+struct lh_lease *lease_adopt(struct lh_client *client, const char *key,
+                             const struct lh_acquire_options *options, uint64_t token,
+                             int64_t since_ms, struct lh_lease *handle);
+/* It does not stand there after all. */
+void lease_disown(struct lh_lease *lease);
+
+/* light.c; a handle is light or full, and a light one may stand for a full one by now */
+bool light_is(const struct lh_lease *lease);
+/* NULL for a light one that stands for itself. */
+struct lh_lease *light_full(const struct lh_lease *lease);
+struct lh_client *light_client(const struct lh_lease *lease);
+void light_forget(struct lh_lease *lease);
+uint64_t light_token(const struct lh_lease *lease);
+const char *light_key(const struct lh_lease *lease);
+int64_t light_remaining_ms(const struct lh_lease *lease);
+/* True when that is the answer: granted, or busy. False: ask the desk. */
+bool light_acquire(struct lh_client *client, const char *key,
+                   const struct lh_acquire_options *options, struct lh_lease **out,
+                   struct lh_report *report, enum lh_outcome *out_outcome);
+/* True when it is given back, and gone. */
+bool light_release(struct lh_lease *lease);
+/* In the loop: what a light handle stands for, made when need be. NULL when memory was too short
+ * for that: then it is given back already. */
+struct lh_lease *light_thicken(struct lh_lease *lease);
+/* In the loop, around everything that is asked of a key. False when memory is short. */
+bool light_enter_key(struct lh_client *client, const char *key, struct light_mark **out_mark);
+void light_leave_key(struct lh_client *client, struct light_mark **mark);
+/* Keys that nobody asks about any more are light again. */
+void light_rest(struct lh_client *client);
+/* False when the function has heard enough. */
+bool light_list(struct lh_client *client, const char *prefix, lh_view_fn *fn, void *user);
+void light_orphan_all(struct lh_client *client);
 
 /* gaze.c */
 int64_t gaze_next_ms(const struct lh_client *client);

@@ -38,16 +38,20 @@ const char *lh_outcome_name(enum lh_outcome outcome)
 
 void report_clear(struct lh_report *report)
 {
-    memset(report, 0, sizeof *report);
+    report->outcome = LH_OK;
+    report->token = 0;
     report->since_ms = report->ends_in_ms = -1;
+    report->holder[0] = report->text[0] = '\0';
 }
 
 enum lh_outcome report_say(struct lh_report *report, enum lh_outcome outcome, const char *words)
 {
     if (report != NULL) {
+        size_t length = strnlen(words, sizeof report->text - 1);
         report_clear(report);
         report->outcome = outcome;
-        (void)snprintf(report->text, sizeof report->text, "%s", words);
+        memcpy(report->text, words, length);
+        report->text[length] = '\0';
     }
     return outcome;
 }

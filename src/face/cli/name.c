@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leasehold name: under which name a store keeps a key. The store is not opened. */
+#include "face/cli/cli.h"
+
+#include "store/store.h"
+#include "wire/json_text.h"
+
+#include <stdio.h>
+
+static int refuse_store(const struct visit *visit)
+{
+    char words[LH_TEXT_SIZE];
+    struct text text;
+    text_init(&text, words, sizeof words);
+    store_describe_unknown(visit->url, &text);
+    return say_trouble(visit, store_is_planned(visit->url) ? LH_UNAVAILABLE : LH_USAGE, "%s",
+                       words);
+}
+
+static int run_name(struct visit *visit)
+{
+    const char *key = visit->words[0];
+    int status = take_check_keys(visit, visit->words, 1);
+    if (status == EXIT_DONE)
+        status = visit_url(visit);
+    if (status != EXIT_DONE)
+        return status;
+    if (store_find(visit->url) == NULL)
+        return refuse_store(visit);
+    /* file: and memory: keep a key under itself. */
+    if (!visit->settings.json) {
+        puts(key);
+        return EXIT_DONE;
+    }
+    char line[LINE_SIZE];
+    struct text text;
+    text_init(&text, line, sizeof line);
+    json_begin(&text);
+    json_add_words(&text, "key", key);
+    json_add_words(&text, "name", key);
+    json_add_words(&text, "store", visit->shown);
+    json_end(&text);
+    puts(line);
+    return EXIT_DONE;
+}
+
+const struct command command_name = {
+    .name = "name",
+    .words = "KEY",
+    .summary = "print the name that a key has in the store",
+    .about = "Prints the name under which the store keeps KEY, to look for it with the store's own "
+             "tools. The stores file: and memory: keep a key under itself.",
+    .least_words = 1,
+    .most_words = 1,
+    .run = run_name,
+};

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leasehold release: gives a lease back by its token. */
+#include "face/cli/cli.h"
+
+static int run_release(struct visit *visit)
+{
+    const char *key = visit->words[0];
+    const struct settings *settings = &visit->settings;
+    struct lh_report report;
+    if (settings->token == 0)
+        return say_usage(visit, "release needs the token: leasehold release KEY --token N");
+    int status = take_check_keys(visit, visit->words, 1);
+    if (status == EXIT_DONE)
+        status = visit_open(visit);
+    if (status != EXIT_DONE)
+        return status;
+    if (lh_give_back(visit->client, key, settings->token, settings->cooldown_ms, &report) != LH_OK)
+        return say_report(visit, key, &report);
+    return say_done(visit, "released", key);
+}
+
+static const struct option *const release_options[] = {&option_token, &option_cooldown, NULL};
+
+const struct command command_release = {
+    .name = "release",
+    .words = "KEY --token N",
+    .summary = "give a lease back by its token",
+    .about =
+        "Gives KEY back; whoever is next in line gets it. With --cooldown nobody does for that "
+        "long: others hear that it was done. A token that does not hold the key any more changes "
+        "nothing and ends with status 78.",
+    .example = "  leasehold release nightly --token \"$T\" --cooldown 5m",
+    .options = release_options,
+    .least_words = 1,
+    .most_words = 1,
+    .run = run_release,
+};

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See waiting.h. One look at the key, then a watch: changes come by themselves, times are counted
+ * here. One line, written over and over, and wiped at the end.
+ */
+#include "face/cli/waiting.h"
+
+#include "wire/duration.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FIRST_MS = 300, AGAIN_MS = 1000, COLUMNS = 80 };
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_BOOTTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void waiting_begin(struct waiting *waiting, struct visit *visit)
+{
+    *waiting = (struct waiting){.visit = visit, .wanted = visit->watched};
+}
+
+int64_t waiting_pause_ms(const struct waiting *waiting)
+{
+    if (!waiting->wanted)
+        return -1;
+    return waiting->shown ? AGAIN_MS : FIRST_MS;
+}
+
+static void keep(struct waiting *waiting, const struct lh_view *view)
+{
+    if (strcmp(view->key, waiting->key) != 0)
+        return;
+    waiting->view = *view;
+    waiting->view.reason = NULL;
+    waiting->view.meta = NULL;
+    waiting->view.meta_count = 0;
+    waiting->heard_at_ms = now_ms();
+}
+
+static void on_change(void *user, const struct lh_view *view, const struct lh_report *report)
+{
+    (void)report; /* a watch that ended only leaves the line as it is */
+    if (view != NULL)
+        keep(user, view);
+}
+
+/* A new key is waited for: of several, the next. */
+static void attend(struct waiting *waiting, const char *key)
+{
+    struct lh_view view;
+    if (waiting->watcher != NULL)
+        (void)lh_unwatch(&waiting->watcher, NULL);
+    (void)snprintf(waiting->key, sizeof waiting->key, "%s", key);
+    waiting->heard_at_ms = 0;
+    if (lh_watch(waiting->visit->client, key, on_change, waiting, &waiting->watcher, NULL) != LH_OK)
+        waiting->watcher = NULL;
+    if (lh_status(waiting->visit->client, key, &view, NULL) == LH_OK)
+        keep(waiting, &view);
+}
+
+static size_t columns(void)
+{
+    struct winsize size;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 2)
+        return COLUMNS;
+    return size.ws_col;
+}
+
+/* As much of the line as has room, without half a character. */
+static size_t fitting(const char *line, size_t room)
+{
+    size_t at = 0, step;
+    while (line[at] != '\0' && (step = text_sequence(line + at, strlen(line + at))) > 0 &&
+           room-- > 0)
+        at += step;
+    return at;
+}
+
+static void describe(const struct waiting *waiting, int64_t at_ms, struct text *out)
+{
+    struct lh_view view = waiting->view;
+    int64_t passed_ms = at_ms - waiting->heard_at_ms;
+    char words[DURATION_SHOWN];
+    text_add(out, "waiting for ");
+    text_add(out, waiting->key);
+    if (waiting->heard_at_ms == 0)
+        return;
+    if (view.state == LH_HELD && view.since_ms >= 0) {
+        text_add(out, ": held by ");
+        text_add(out, view.holder);
+        text_add(out, " for ");
+        text_add(out, duration_show(view.since_ms + passed_ms, words));
+    }
+    if (view.state == LH_HELD && view.ends_in_ms >= passed_ms) {
+        text_add(out, " (lease ends in ");
+        text_add(out, duration_show(view.ends_in_ms - passed_ms, words));
+        text_add(out, ")");
+    }
+    if (view.place > 0) {
+        text_add(out, "; our place: ");
+        text_add_u64(out, view.place);
+        text_add(out, " of ");
+        text_add_u64(out, view.waiters);
+    }
+}
+
+void waiting_show(struct waiting *waiting, const char *key, int64_t at_ms)
+{
+    char line[1024];
+    struct text text;
+    if (!waiting->wanted)
+        return;
+    if (strcmp(waiting->key, key) != 0)
+        attend(waiting, key);
+    text_init(&text, line, sizeof line);
+    describe(waiting, at_ms, &text);
+    fprintf(stderr, "\r\033[K%.*s", (int)fitting(line, columns() - 1), line);
+    (void)fflush(stderr);
+    waiting->shown = true;
+}
+
+void waiting_end(struct waiting *waiting)
+{
+    if (waiting->watcher != NULL)
+        (void)lh_unwatch(&waiting->watcher, NULL);
+    if (waiting->shown)
+        fputs("\r\033[K", stderr);
+    waiting->shown = false;
+}

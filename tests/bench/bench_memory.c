@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a lock inside the process costs through the public calls, beside what it is made of: a bare
+ * mutex, a bare futex, one thread. Everything by turns in one run; see rounds.h.
+ *
+ *     bench_memory              times, with their aims
+ *     bench_memory pairs LIVE   pairs beside so many live keys, for counting instructions
+ */
+#include "leasehold.h"
+
+#include "rounds.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+    KEYS = 1000,
+    PAIRS = 200000,
+    COUNTED_PAIRS = 20000,
+    LIVE = 1000000,
+    HAND_OVERS = 20000,
+    KEY_LENGTH = 32,
+    THREADS = 2,
+};
+
+static struct lh_client *client;
+static char (*keys)[KEY_LENGTH + 1];
+static pthread_mutex_t mutexes[KEYS];
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+/* So many keys of 32 bytes, beginning at this number. */
+static void make_keys(size_t first, size_t count)
+{
+    free(keys);
+    keys = rounds_memory(count * sizeof *keys);
+    for (size_t i = 0; i < count; i++)
+        (void)snprintf(keys[i], sizeof keys[i], "orders/warehouse/%015u", (unsigned)(first + i));
+}
+
+static void open_client(void)
+{
+    struct lh_report report;
+    if (lh_open("memory:", NULL, &client, &report) != LH_OK)
+        rounds_fail("lh_open", report.text);
+}
+
+static struct lh_lease *take(const char *key, int64_t wait_ms)
+{
+    struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_lease *lease = NULL;
+    struct lh_report report;
+    options.wait_ms = wait_ms;
+    if (lh_acquire(client, key, &options, &lease, &report) != LH_OK)
+        rounds_fail("lh_acquire", report.text);
+    return lease;
+}
+
+static void give(struct lh_lease *lease)
+{
+    struct lh_report report;
+    if (lh_release(&lease, &report) != LH_OK)
+        rounds_fail("lh_release", report.text);
+}
+
+/* Has a name of its own so that callgrind can count in it. */
+void measured_pairs(size_t pairs);
+
+__attribute__((noinline)) void measured_pairs(size_t pairs)
+{
+    uint64_t seed = 7;
+    for (size_t i = 0; i < pairs; i++)
+        give(take(keys[next_random(&seed) % KEYS], /* wait_ms= */ 0));
+}
+
+/* ---- against a bare mutex ---- */
+
+static double ours_ns(void)
+{
+    double began = rounds_seconds();
+    measured_pairs(PAIRS);
+    return (rounds_seconds() - began) * 1e9 / PAIRS;
+}
+
+static double bare_ns(void)
+{
+    uint64_t seed = 7;
+    double began = rounds_seconds();
+    for (size_t i = 0; i < PAIRS; i++) {
+        pthread_mutex_t *mutex = &mutexes[next_random(&seed) % KEYS];
+        (void)pthread_mutex_lock(mutex);
+        (void)pthread_mutex_unlock(mutex);
+    }
+    return (rounds_seconds() - began) * 1e9 / PAIRS;
+}
+
+static void against_mutex(void)
+{
+    double ours[ROUNDS], bare[ROUNDS];
+    make_keys(0, KEYS);
+    for (size_t i = 0; i < ROUNDS; i++) {
+        ours[i] = ours_ns();
+        bare[i] = bare_ns();
+    }
+    printf("== acquire+release over %d random keys of %d bytes, in one thread\n", KEYS, KEY_LENGTH);
+    rounds_say("a pair of ours", ours, "ns");
+    rounds_say("a bare pthread mutex", bare, "ns");
+    rounds_aim(ours, bare, AT_MOST, 40);
+    rounds_aim(ours, bare, AT_MOST, 20);
+}
+
+/* ---- beside a million live keys ---- */
+
+static size_t resident_bytes(void)
+{
+    unsigned long pages = 0, ignored = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file == NULL || fscanf(file, "%lu %lu", &ignored, &pages) != 2)
+        rounds_fail("/proc/self/statm", "cannot be read");
+    (void)fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static struct lh_lease **hold(size_t first, size_t count)
+{
+    struct lh_lease **leases = rounds_memory(count * sizeof(struct lh_lease *));
+    for (size_t i = 0; i < count; i++)
+        leases[i] = take(keys[first + i], /* wait_ms= */ 0);
+    return leases;
+}
+
+static void let_go(struct lh_lease **leases, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        give(leases[i]);
+    free(leases);
+}
+
+/* The first KEYS are free, the rest is held. */
+static void beside_many(void)
+{
+    double few[ROUNDS], many[ROUNDS];
+    for (size_t i = 0; i < ROUNDS; i++)
+        few[i] = ours_ns();
+    make_keys(0, KEYS + LIVE);
+    struct lh_lease **leases = rounds_memory(LIVE * sizeof(struct lh_lease *));
+    memset(leases, 1, LIVE * sizeof(struct lh_lease *)); /* these pages are not the locks' */
+    size_t before = resident_bytes();
+    for (size_t i = 0; i < LIVE; i++)
+        leases[i] = take(keys[KEYS + i], /* wait_ms= */ 0);
+    double bytes = (double)(resident_bytes() - before) / LIVE;
+    for (size_t i = 0; i < ROUNDS; i++)
+        many[i] = ours_ns();
+    printf("== beside %d live keys\n", LIVE);
+    rounds_say("a pair, nothing held", few, "ns");
+    rounds_say("a pair, a million held", many, "ns");
+    rounds_ratio(many, few);
+    printf("  %-34s %10.0f bytes of memory for each live key; aim at most 200: %s\n", "", bytes,
+           bytes <= 200 ? "reached" : "missed");
+    let_go(leases, LIVE);
+}
+
+/* ---- two threads ---- */
+
+struct runner {
+    pthread_t thread;
+    size_t key;
+    pthread_barrier_t *start;
+    double began, ended;
+};
+
+static void *run_pairs(void *argument)
+{
+    struct runner *runner = argument;
+    (void)pthread_barrier_wait(runner->start);
+    runner->began = rounds_seconds();
+    for (size_t i = 0; i < PAIRS; i++)
+        give(take(keys[runner->key], /* wait_ms= */ 0));
+    runner->ended = rounds_seconds();
+    return NULL;
+}
+
+/* Pairs each microsecond, of all threads together. */
+static double rate(size_t threads)
+{
+    struct runner runners[THREADS];
+    pthread_barrier_t start;
+    double began = 0, ended = 0;
+    (void)pthread_barrier_init(&start, NULL, (unsigned)threads);
+    for (size_t i = 0; i < threads; i++) {
+        runners[i] = (struct runner){.key = i, .start = &start};
+        if (pthread_create(&runners[i].thread, NULL, run_pairs, &runners[i]) != 0)
+            rounds_fail("pthread_create", "no thread is left");
+    }
+    for (size_t i = 0; i < threads; i++) {
+        (void)pthread_join(runners[i].thread, NULL);
+        began = i == 0 || runners[i].began < began ? runners[i].began : began;
+        ended = runners[i].ended > ended ? runners[i].ended : ended;
+    }
+    (void)pthread_barrier_destroy(&start);
+    return (double)(threads * PAIRS) / (ended - began) / 1e6;
+}
+
+static void two_threads(void)
+{
+    double one[ROUNDS], two[ROUNDS];
+    for (size_t i = 0; i < ROUNDS; i++) {
+        one[i] = rate(1);
+        two[i] = rate(THREADS);
+    }
+    printf("== threads on keys of their own\n");
+    rounds_say("one thread", one, "pairs/us");
+    rounds_say("two threads", two, "pairs/us");
+    rounds_aim(two, one, AT_LEAST, 1.6);
+}
+
+/* ---- hand-over ---- */
+
+static atomic_uint ball;
+
+static void *return_ball(void *argument)
+{
+    (void)argument;
+    for (unsigned i = 0; i < HAND_OVERS; i++) {
+        while (atomic_load(&ball) != 2 * i + 1)
+            (void)syscall(SYS_futex, &ball, FUTEX_WAIT_PRIVATE, 2 * i, NULL, NULL, 0);
+        atomic_store(&ball, 2 * i + 2);
+        (void)syscall(SYS_futex, &ball, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    }
+    return NULL;
+}
+
+/* From one thread to the other and back, by a word that both know. */
+static double futex_us(void)
+{
+    pthread_t other;
+    atomic_store(&ball, 0);
+    if (pthread_create(&other, NULL, return_ball, NULL) != 0)
+        rounds_fail("pthread_create", "no thread is left");
+    double began = rounds_seconds();
+    for (unsigned i = 0; i < HAND_OVERS; i++) {
+        atomic_store(&ball, 2 * i + 1);
+        (void)syscall(SYS_futex, &ball, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+        while (atomic_load(&ball) != 2 * i + 2)
+            (void)syscall(SYS_futex, &ball, FUTEX_WAIT_PRIVATE, 2 * i + 1, NULL, NULL, 0);
+    }
+    (void)pthread_join(other, NULL);
+    return (rounds_seconds() - began) * 1e6 / (2 * HAND_OVERS);
+}
+
+struct player {
+    pthread_t thread;
+    uint64_t changes; /* how often the other one had it before */
+};
+
+static const struct player *last_in;
+
+static void *play(void *argument)
+{
+    struct player *player = argument;
+    for (size_t i = 0; i < HAND_OVERS; i++) {
+        struct lh_lease *lease = take(keys[0], LH_WAIT_FOREVER);
+        if (last_in != player)
+            player->changes++;
+        last_in = player;
+        give(lease);
+    }
+    return NULL;
+}
+
+/* Two threads that both want one key all the time: for each time that it changes hands. */
+static double contended_us(void)
+{
+    struct player players[THREADS] = {{0}};
+    double began = rounds_seconds();
+    for (size_t i = 0; i < THREADS; i++)
+        if (pthread_create(&players[i].thread, NULL, play, &players[i]) != 0)
+            rounds_fail("pthread_create", "no thread is left");
+    for (size_t i = 0; i < THREADS; i++)
+        (void)pthread_join(players[i].thread, NULL);
+    return (rounds_seconds() - began) * 1e6 / (double)(players[0].changes + players[1].changes);
+}
+
+static void hand_over(void)
+{
+    double ours[ROUNDS], bare[ROUNDS];
+    for (size_t i = 0; i < ROUNDS; i++) {
+        ours[i] = contended_us();
+        bare[i] = futex_us();
+    }
+    printf("== one key from thread to thread\n");
+    rounds_say("a hand-over of ours", ours, "us");
+    rounds_say("a bare futex", bare, "us");
+    rounds_aim(ours, bare, AT_MOST, 3);
+}
+
+int main(int count, char **words)
+{
+    open_client();
+    for (size_t i = 0; i < KEYS; i++)
+        (void)pthread_mutex_init(&mutexes[i], NULL);
+    if (count == 3 && strcmp(words[1], "pairs") == 0) {
+        size_t live = strtoul(words[2], NULL, 10);
+        make_keys(0, KEYS + live);
+        struct lh_lease **leases = hold(KEYS, live);
+        measured_pairs(COUNTED_PAIRS);
+        let_go(leases, live);
+    } else if (count == 1) {
+        against_mutex();
+        beside_many();
+        two_threads();
+        hand_over();
+    } else {
+        rounds_fail("usage", "bench_memory [pairs LIVE]");
+    }
+    lh_close(&client);
+    free(keys);
+    return 0;
+}

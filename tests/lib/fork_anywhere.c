@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Forks while other threads acquire, hold, wait, look, start, cancel and are called back, on both
+ * stores, from the main thread and from within a function that a client calls. The child never
+ * believes that it holds; a client of its own is let in and kept out like anybody's; the parent
+ * does not notice. A program that is started meanwhile finds no descriptor but the liveness, when
+ * that was asked for.
+ *
+ * A round is one fork and one exec. The library is used through its public header alone.
+ */
+#include "leasehold.h"
+#include "rig.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SIDES = 2, KINDS = 4, CALLED_BACK_EVERY = 4, LISTED_WRONG = 255 };
+
+#define HELD_TTL_MS ((int64_t)9000)
+
+/* What the children see, too. */
+struct shared {
+    atomic_int wrong; /* the first check of a child that failed */
+    atomic_int inside;
+    atomic_uint overlaps;
+    _Atomic uint64_t last_token, sections, own_sections;
+};
+
+static struct side {
+    const char *name, *url;
+    struct lh_client *client;
+    struct lh_lease *held;
+    struct lh_request *waiting; /* for what is held, to the end */
+    struct lh_watcher *watch;
+    atomic_uint lost, unexpected, changes;
+    atomic_ullong sections, refusals, looks, cancels, renewals;
+} sides[SIDES];
+
+static struct shared *shared;
+static atomic_bool stop, fork_asked;
+static atomic_int forked; /* by a function that a client called: its pid */
+
+/* ---- the child ---- */
+
+static void ignore(void *user, struct lh_lease *lease, const struct lh_report *report)
+{
+    (void)user, (void)lease, (void)report;
+}
+
+static bool ignore_view(void *user, const struct lh_view *view)
+{
+    (void)user, (void)view;
+    return true;
+}
+
+static void ignore_change(void *user, const struct lh_view *view, const struct lh_report *report)
+{
+    (void)user, (void)view, (void)report;
+}
+
+/* 0, or the number of the first call that did not answer as promised. */
+static int call_everything(const struct side *side)
+{
+    struct lh_client *client = side->client;
+    const char *keys[] = {"a", "b"};
+    struct lh_report report;
+    struct lh_view view;
+    struct lh_lease *lease = NULL;
+    struct lh_watcher *watch = side->watch, *other = NULL;
+    const enum lh_outcome outcomes[] = {
+        lh_acquire(client, "free", NULL, &lease, &report),
+        lh_acquire_all(client, keys, 2, NULL, &lease, &report),
+        lh_renew(client, "held", lh_token(side->held), 0, &report),
+        lh_give_back(client, "held", lh_token(side->held), 0, &report),
+        lh_status(client, "held", &view, &report),
+        lh_list(client, "", ignore_view, NULL, &report),
+        lh_history(client, "held", ignore_view, NULL, &report),
+        lh_watch(client, "", ignore_change, NULL, &other, &report),
+        lh_unwatch(&watch, &report),
+        lh_break(client, "held", "", true, &report),
+        lh_clear(client, "held", &report),
+        lh_step(client),
+    };
+    for (size_t i = 0; i < sizeof outcomes / sizeof outcomes[0]; i++)
+        if (outcomes[i] != LH_LOST)
+            return 10 + (int)i;
+    if (lh_acquire_start(client, "free", NULL, ignore, NULL, &report) != NULL ||
+        report.outcome != LH_LOST)
+        return 30;
+    lh_cancel(side->waiting);
+    return lh_fd(client) == -1 && lh_liveness(client) == -1 ? 0 : 31;
+}
+
+static int let_go_of_everything(struct side *side)
+{
+    struct lh_lease *lease = side->held;
+    if (lh_held(lease) || lh_remaining_ms(lease) != 0)
+        return 1;
+    int wrong = call_everything(side);
+    if (wrong != 0)
+        return wrong;
+    if (lh_release(&lease, NULL) != LH_LOST || lease != NULL)
+        return 2;
+    lh_close(&side->client);
+    return side->client == NULL ? 0 : 3;
+}
+
+static void enter_section(atomic_int *inside)
+{
+    if (atomic_fetch_add(inside, 1) != 0)
+        atomic_fetch_add(&shared->overlaps, 1);
+    rig_spin_us(20);
+    atomic_fetch_sub(inside, 1);
+}
+
+/* With a client of its own: kept out of what the parent holds, alone in what both want. */
+static int live_on_its_own(const struct side *side, bool same_store)
+{
+    struct lh_acquire_options patient = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_client *own = NULL;
+    struct lh_lease *lease = NULL;
+    patient.wait_ms = LH_WAIT_FOREVER;
+    if (lh_open(side->url, NULL, &own, NULL) != LH_OK)
+        return 40;
+    enum lh_outcome outcome = lh_acquire(own, "held", NULL, &lease, NULL);
+    if (outcome != (same_store ? LH_BUSY : LH_OK))
+        return 41;
+    if (lease != NULL && lh_release(&lease, NULL) != LH_OK)
+        return 42;
+    if (lh_acquire(own, "shared", &patient, &lease, NULL) != LH_OK || !lh_held(lease))
+        return 43;
+    if (same_store) {
+        enter_section(&shared->inside);
+        if (lh_token(lease) <= atomic_load(&shared->last_token))
+            return 44;
+        atomic_store(&shared->last_token, lh_token(lease));
+        atomic_fetch_add(&shared->own_sections, 1);
+    }
+    if (lh_release(&lease, NULL) != LH_OK)
+        return 45;
+    lh_close(&own);
+    return 0;
+}
+
+static void be_child(void)
+{
+    int wrong = 0;
+    for (int i = 0; i < SIDES && wrong == 0; i++)
+        wrong = let_go_of_everything(&sides[i]);
+    for (int i = 0; i < SIDES && wrong == 0; i++)
+        wrong = live_on_its_own(&sides[i], /* same_store= */ i == 1);
+    if (wrong != 0)
+        atomic_store(&shared->wrong, wrong);
+    _exit(wrong != 0);
+}
+
+static void play_child(struct rig *rig, size_t seat)
+{
+    (void)rig, (void)seat;
+    be_child();
+}
+
+/* ---- what the parent's threads do meanwhile ---- */
+
+static void on_event(void *user, const struct lh_event *event)
+{
+    struct side *side = user;
+    if (event->kind == LH_EVENT_RENEWED)
+        atomic_fetch_add(&side->renewals, 1);
+    if (!atomic_exchange(&fork_asked, false))
+        return;
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        be_child();
+    }
+    atomic_store(&forked, (int)pid);
+}
+
+static void on_lost(void *user, struct lh_lease *lease, const struct lh_report *report)
+{
+    struct side *side = user;
+    (void)lease, (void)report;
+    atomic_fetch_add(&side->lost, 1);
+}
+
+static void on_change(void *user, const struct lh_view *view, const struct lh_report *report)
+{
+    struct side *side = user;
+    (void)report;
+    atomic_fetch_add(view != NULL ? &side->changes : &side->unexpected, 1);
+}
+
+static void expect(struct side *side, bool fine)
+{
+    if (!fine)
+        atomic_fetch_add(&side->unexpected, 1);
+}
+
+static void *keep_entering(void *argument)
+{
+    static atomic_int inside_memory;
+    struct side *side = argument;
+    bool is_file = side == &sides[1];
+    struct lh_acquire_options patient = LH_ACQUIRE_OPTIONS_INIT;
+    patient.wait_ms = LH_WAIT_FOREVER;
+    while (!atomic_load(&stop)) {
+        struct lh_lease *lease = NULL;
+        if (lh_acquire(side->client, "shared", &patient, &lease, NULL) != LH_OK) {
+            expect(side, false);
+            continue;
+        }
+        enter_section(is_file ? &shared->inside : &inside_memory);
+        expect(side, lh_held(lease) && lh_release(&lease, NULL) == LH_OK);
+        atomic_fetch_add(&side->sections, 1);
+    }
+    return NULL;
+}
+
+static void *keep_being_refused(void *argument)
+{
+    struct side *side = argument;
+    struct lh_acquire_options brief = LH_ACQUIRE_OPTIONS_INIT;
+    brief.wait_ms = 3;
+    while (!atomic_load(&stop)) {
+        struct lh_lease *lease = NULL;
+        expect(side, lh_acquire(side->client, "held", &brief, &lease, NULL) == LH_BUSY);
+        atomic_fetch_add(&side->refusals, 1);
+    }
+    return NULL;
+}
+
+static void *keep_looking(void *argument)
+{
+    struct side *side = argument;
+    while (!atomic_load(&stop)) {
+        struct lh_view view;
+        expect(side, lh_status(side->client, "held", &view, NULL) == LH_OK &&
+                         view.state == LH_HELD && view.token == lh_token(side->held));
+        expect(side, lh_list(side->client, "", ignore_view, NULL, NULL) == LH_OK);
+        atomic_fetch_add(&side->looks, 1);
+    }
+    return NULL;
+}
+
+static void count_done(void *user, struct lh_lease *lease, const struct lh_report *report)
+{
+    atomic_uint *done = user;
+    (void)report;
+    if (lease != NULL)
+        (void)lh_release_start(&lease, NULL, NULL);
+    atomic_fetch_add(done, 1);
+}
+
+static void *keep_cancelling(void *argument)
+{
+    struct side *side = argument;
+    struct lh_acquire_options patient = LH_ACQUIRE_OPTIONS_INIT;
+    patient.wait_ms = LH_WAIT_FOREVER;
+    while (!atomic_load(&stop)) {
+        atomic_uint done = 0;
+        struct lh_request *request =
+            lh_acquire_start(side->client, "held", &patient, count_done, &done, NULL);
+        expect(side, request != NULL);
+        rig_pause_us(200);
+        lh_cancel(request);
+        while (request != NULL && atomic_load(&done) == 0)
+            rig_pause_us(100);
+        atomic_fetch_add(&side->cancels, 1);
+    }
+    return NULL;
+}
+
+/* ---- rounds ---- */
+
+static bool open_side(struct side *side)
+{
+    struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
+    struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
+    open.on_event = on_event;
+    open.user = side;
+    options.ttl_ms = HELD_TTL_MS;
+    options.on_lost = on_lost;
+    options.user = side;
+    if (lh_open(side->url, &open, &side->client, NULL) != LH_OK ||
+        lh_acquire(side->client, "held", &options, &side->held, NULL) != LH_OK ||
+        lh_watch(side->client, "", on_change, side, &side->watch, NULL) != LH_OK)
+        return false;
+    options.wait_ms = LH_WAIT_FOREVER;
+    side->waiting = lh_acquire_start(side->client, "held", &options, ignore, NULL, NULL);
+    return side->waiting != NULL;
+}
+
+static void close_side(struct side *side)
+{
+    lh_cancel(side->waiting);
+    expect(side, lh_unwatch(&side->watch, NULL) == LH_OK);
+    expect(side, lh_held(side->held) && lh_release(&side->held, NULL) == LH_OK);
+    lh_close(&side->client);
+}
+
+/* The next event of either client forks. */
+static bool fork_called_back(struct rig *rig)
+{
+    atomic_store(&forked, 0);
+    atomic_store(&fork_asked, true);
+    while (atomic_load(&forked) == 0 && !rig_late(rig))
+        rig_pause_us(50);
+    rig->pids[0] = atomic_load(&forked);
+    return rig->pids[0] > 0;
+}
+
+static bool fork_once(struct rig *rig, uint64_t round)
+{
+    rig_spin_us((int64_t)random_below(&rig->random, 2000));
+    if (round % CALLED_BACK_EVERY == 0) {
+        if (!fork_called_back(rig))
+            return false;
+    } else {
+        rig_start(rig, 0, play_child);
+    }
+    return rig_join(rig, 0);
+}
+
+/* ---- what a program finds open ---- */
+
+/* In the program: how many there are, which is its exit status; the named one is a lock file. */
+static int list_descriptors(const char *inherited)
+{
+    int count = 0;
+    char link[64], path[512];
+    DIR *folder = opendir("/proc/self/fd");
+    if (folder == NULL)
+        return LISTED_WRONG;
+    while (readdir(folder) != NULL)
+        count++;
+    (void)closedir(folder);
+    count -= 3; /* the folder itself, and the two that every folder has */
+    if (inherited[0] == '-')
+        return count;
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%s", inherited);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    path[length > 0 ? length : 0] = '\0';
+    return strstr(path, ".log.lock") != NULL ? count : LISTED_WRONG;
+}
+
+static int count_in_exec(int inherited)
+{
+    char number[16];
+    siginfo_t info = {0};
+    (void)snprintf(number, sizeof number, "%d", inherited);
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)execl("/proc/self/exe", "fork_anywhere", "--descriptors", number, (char *)NULL);
+        _exit(LISTED_WRONG);
+    }
+    if (pid < 0 || waitid(P_PID, (id_t)pid, &info, WEXITED) != 0 || info.si_code != CLD_EXITED)
+        return LISTED_WRONG;
+    return info.si_status;
+}
+
+static bool exec_once(int before)
+{
+    if (count_in_exec(-1) != before)
+        return false;
+    int alive = lh_liveness(sides[1].client);
+    bool fine = alive > 2 && count_in_exec(alive) == before + 1;
+    if (alive >= 0)
+        (void)close(alive);
+    return fine && lh_liveness(sides[0].client) == -1;
+}
+
+/* ---- all together ---- */
+
+static void judge(struct rig *rig, const struct side *side)
+{
+    rig_say("%s meanwhile %llu sections, %llu refusals, %llu looks, %llu cancels, %u changes told, "
+            "%llu renewals",
+            side->name, side->sections, side->refusals, side->looks, side->cancels, side->changes,
+            side->renewals);
+    rig_case(rig, side->lost == 0 && side->unexpected == 0,
+             "%s the parent did not notice (%u lost, %u unexpected)", side->name, side->lost,
+             side->unexpected);
+    rig_case(rig,
+             side->sections > 0 && side->refusals > 0 && side->looks > 0 && side->cancels > 0 &&
+                 side->changes > 0,
+             "%s everything went on meanwhile", side->name);
+}
+
+static void run(struct rig *rig, int before)
+{
+    static void *(*const kinds[KINDS])(void *) = {keep_entering, keep_being_refused, keep_looking,
+                                                  keep_cancelling};
+    pthread_t threads[SIDES * KINDS];
+    size_t running = 0;
+    uint64_t rounds = 0, programs = 0;
+    for (; running < SIDES * KINDS; running++)
+        if (pthread_create(&threads[running], NULL, kinds[running / SIDES],
+                           &sides[running % SIDES]) != 0)
+            break;
+    rig_case(rig, running == SIDES * KINDS, "%zu threads are busy", running);
+    while (rounds < rig->rounds && fork_once(rig, rounds)) {
+        rounds++;
+        programs += exec_once(before) ? 1 : 0;
+        if (!lh_held(sides[0].held) || !lh_held(sides[1].held))
+            break;
+    }
+    atomic_store(&stop, true);
+    for (size_t i = 0; i < running; i++)
+        (void)pthread_join(threads[i], NULL);
+    rig_case(rig, rounds == rig->rounds, "%" PRIu64 " children held nothing, and lived (check %d)",
+             rounds, atomic_load(&shared->wrong));
+    rig_case(rig, programs == rig->rounds, "%" PRIu64 " programs found what was meant for them",
+             programs);
+    rig_case(rig, shared->overlaps == 0 && shared->own_sections == rig->rounds,
+             "%" PRIu64 " sections of children, each alone (%u)",
+             atomic_load(&shared->own_sections), atomic_load(&shared->overlaps));
+}
+
+int main(int argc, char **argv)
+{
+    struct rig rig;
+    if (argc == 3 && strcmp(argv[1], "--descriptors") == 0)
+        return list_descriptors(argv[2]);
+    rig_open(&rig, argc, argv, /* rounds= */ 20, /* limit_s= */ 60, /* round_ms= */ 500,
+             sizeof(struct shared));
+    shared = rig.shared;
+    char file[sizeof rig.url];
+    (void)snprintf(file, sizeof file, "file:%s/store.log", rig.folder);
+    sides[0].name = sides[0].url = "memory:";
+    sides[1].name = "file:";
+    sides[1].url = file;
+    int before = count_in_exec(-1);
+    bool open = before >= 3 && before < LISTED_WRONG;
+    for (int i = 0; i < SIDES; i++)
+        open = open && open_side(&sides[i]);
+    rig_case(&rig, open, "the stores open, and a program finds %d descriptors", before);
+    if (open)
+        run(&rig, before);
+    for (int i = 0; open && i < SIDES; i++) {
+        close_side(&sides[i]);
+        judge(&rig, &sides[i]);
+    }
+    return rig_close(&rig);
+}

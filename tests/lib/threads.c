@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * 64 threads of one client, on one key and on 64 drawn at random, on both stores, with and without
+ * somebody who listens to events: every section alone, tokens only grow, nothing is lost. And the
+ * front desk counted: while the lease is held in this process its other contenders ask the store
+ * nothing, however many they are; on one key a grant of the store serves several of them.
+ *
+ * A round is one section of each thread. The library is used through its public header alone.
+ */
+#include "leasehold.h"
+#include "rig.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { THREADS = 64, KEYS_MOST = 64, CONTENDERS = THREADS - 1, EVENT_KINDS = LH_EVENT_STORE + 1 };
+
+/* So long that no renewal falls into a count, on a busy machine either. */
+#define TTL_MS ((int64_t)600000)
+
+/* What a key guards: the pair is changed without atomics, and differs only within a section. */
+struct guarded {
+    atomic_int inside;
+    uint64_t last_token, first, second;
+};
+
+struct store {
+    const char *name, *url;
+};
+
+static struct {
+    struct lh_client *client;
+    uint64_t rounds, seed, keys;
+    struct guarded guarded[KEYS_MOST];
+    atomic_uint overlaps, torn, shrunk, refused, unheld;
+    atomic_ullong events[EVENT_KINDS];
+} ring;
+
+static void count_event(void *user, const struct lh_event *event)
+{
+    (void)user;
+    atomic_fetch_add(&ring.events[event->kind], 1);
+}
+
+static unsigned long long heard(enum lh_event_kind kind)
+{
+    return atomic_load(&ring.events[kind]);
+}
+
+static bool open_client(const char *url, bool listens)
+{
+    struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
+    struct lh_report report;
+    memset(&ring, 0, sizeof ring);
+    options.on_event = listens ? count_event : NULL;
+    if (lh_open(url, &options, &ring.client, &report) == LH_OK)
+        return true;
+    rig_say("%s", report.text);
+    return false;
+}
+
+/* ---- every section alone ---- */
+
+static void do_section(struct guarded *guarded, const struct lh_lease *lease)
+{
+    if (atomic_fetch_add(&guarded->inside, 1) != 0)
+        atomic_fetch_add(&ring.overlaps, 1);
+    if (guarded->first != guarded->second)
+        atomic_fetch_add(&ring.torn, 1);
+    guarded->first++;
+    if (lh_token(lease) <= guarded->last_token)
+        atomic_fetch_add(&ring.shrunk, 1);
+    guarded->last_token = lh_token(lease);
+    if (!lh_held(lease))
+        atomic_fetch_add(&ring.unheld, 1);
+    guarded->second++;
+    atomic_fetch_sub(&guarded->inside, 1);
+}
+
+static void *work(void *argument)
+{
+    struct random random = {ring.seed + *(const uint64_t *)argument};
+    struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
+    options.ttl_ms = TTL_MS;
+    options.wait_ms = LH_WAIT_FOREVER;
+    for (uint64_t round = 0; round < ring.rounds; round++) {
+        char key[32];
+        uint64_t index = random_below(&random, ring.keys);
+        struct lh_lease *lease = NULL;
+        (void)snprintf(key, sizeof key, "key-%" PRIu64, index);
+        if (lh_acquire(ring.client, key, &options, &lease, NULL) != LH_OK) {
+            atomic_fetch_add(&ring.refused, 1);
+            continue;
+        }
+        do_section(&ring.guarded[index], lease);
+        if (lh_release(&lease, NULL) != LH_OK)
+            atomic_fetch_add(&ring.refused, 1);
+    }
+    return NULL;
+}
+
+static size_t run_threads(void *(*body)(void *), pthread_t *threads, uint64_t *numbers,
+                          size_t count)
+{
+    size_t running = 0;
+    while (running < count) {
+        numbers[running] = running;
+        if (pthread_create(&threads[running], NULL, body, &numbers[running]) != 0)
+            break;
+        running++;
+    }
+    return running;
+}
+
+static void join_threads(const pthread_t *threads, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        (void)pthread_join(threads[i], NULL);
+}
+
+/* Did every section happen, and leave both counters alike? */
+static bool nothing_lost(void)
+{
+    uint64_t entered = 0;
+    for (size_t i = 0; i < ring.keys; i++) {
+        if (ring.guarded[i].first != ring.guarded[i].second)
+            return false;
+        entered += ring.guarded[i].first;
+    }
+    return entered == THREADS * ring.rounds;
+}
+
+static void judge_sections(struct rig *rig, const char *where, size_t running)
+{
+    rig_case(rig, running == THREADS && ring.refused == 0 && nothing_lost(),
+             "%s: %" PRIu64 " sections, nothing lost (%u refused)", where, THREADS * ring.rounds,
+             ring.refused);
+    rig_case(rig, ring.overlaps == 0 && ring.torn == 0, "%s: every section alone (%u, %u)", where,
+             ring.overlaps, ring.torn);
+    rig_case(rig, ring.shrunk == 0 && ring.unheld == 0, "%s: tokens grow, and it is held (%u, %u)",
+             where, ring.shrunk, ring.unheld);
+}
+
+static void contend(struct rig *rig, const struct store *store, uint64_t keys, bool listens)
+{
+    pthread_t threads[THREADS];
+    uint64_t numbers[THREADS];
+    char where[64];
+    (void)snprintf(where, sizeof where, "%s %" PRIu64 " key%s%s", store->name, keys,
+                   keys > 1 ? "s" : "", listens ? ", events" : "");
+    if (!open_client(store->url, listens)) {
+        rig_case(rig, false, "%s: the client opens", where);
+        return;
+    }
+    ring.rounds = rig->rounds;
+    ring.seed = rig->seed;
+    ring.keys = keys;
+    int64_t began_us = rig_now_us();
+    size_t running = run_threads(work, threads, numbers, THREADS);
+    join_threads(threads, running);
+    int64_t took_us = rig_now_us() - began_us;
+    lh_close(&ring.client);
+    judge_sections(rig, where, running);
+    double rounds = (double)(THREADS * ring.rounds);
+    rig_say("%s: %.0f sections, %.1f us each", where, rounds, (double)took_us / rounds);
+    if (!listens)
+        return;
+    double each = (double)heard(LH_EVENT_STORE) / rounds;
+    rig_say("%s: %.3f store requests for each section", where, each);
+    /* To take and to give back are two; less than one is only possible by handing over. */
+    if (keys == 1)
+        rig_case(rig, each < 1, "%s: contenders share the grants of the store", where);
+}
+
+/* ---- nobody asks while it is held here ---- */
+
+static void *wait_in_line(void *argument)
+{
+    struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_lease *lease = NULL;
+    (void)argument;
+    options.ttl_ms = TTL_MS;
+    options.wait_ms = LH_WAIT_FOREVER;
+    if (lh_acquire(ring.client, "held", &options, &lease, NULL) != LH_OK ||
+        lh_release(&lease, NULL) != LH_OK)
+        atomic_fetch_add(&ring.refused, 1);
+    return NULL;
+}
+
+/* The events of a call come after its answer: until no more come. */
+static unsigned long long settled(enum lh_event_kind kind)
+{
+    unsigned long long before, now = heard(kind);
+    do {
+        before = now;
+        rig_pause_us(100000);
+        now = heard(kind);
+    } while (now != before);
+    return now;
+}
+
+/* Those who do not wait are answered here as well. */
+static void ask_at_once(size_t times)
+{
+    for (size_t i = 0; i < times; i++) {
+        struct lh_lease *lease = NULL;
+        if (lh_acquire(ring.client, "held", NULL, &lease, NULL) != LH_BUSY)
+            atomic_fetch_add(&ring.refused, 1);
+    }
+}
+
+static void hold_against(struct rig *rig, const struct store *store, size_t contenders)
+{
+    pthread_t threads[CONTENDERS];
+    uint64_t numbers[CONTENDERS];
+    struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_lease *lease = NULL;
+    options.ttl_ms = TTL_MS;
+    if (!open_client(store->url, /* listens= */ true) ||
+        lh_acquire(ring.client, "held", &options, &lease, NULL) != LH_OK) {
+        rig_case(rig, false, "%s a key is held", store->name);
+        lh_close(&ring.client);
+        return;
+    }
+    unsigned long long before = settled(LH_EVENT_STORE);
+    size_t running = run_threads(wait_in_line, threads, numbers, contenders);
+    while (heard(LH_EVENT_WAITING) < running && !rig_late(rig))
+        rig_pause_us(1000);
+    ask_at_once(contenders);
+    unsigned long long asked = settled(LH_EVENT_STORE) - before;
+    bool held = lh_held(lease);
+    (void)lh_release(&lease, NULL);
+    join_threads(threads, running);
+    unsigned long long after = settled(LH_EVENT_STORE) - before;
+    lh_close(&ring.client);
+    rig_say("%s held against %zu: %llu store requests meanwhile, %llu for all %zu after",
+            store->name, contenders, asked, after, contenders);
+    rig_case(rig, running == contenders && held && before > 0 && ring.refused == 0,
+             "%s %zu waited for what another held", store->name, contenders);
+    rig_case(rig, asked == 0, "%s and asked the store nothing (%llu)", store->name, asked);
+}
+
+int main(int argc, char **argv)
+{
+    struct rig rig;
+    rig_open(&rig, argc, argv, /* rounds= */ 10, /* limit_s= */ 120, /* round_ms= */ 2000,
+             /* shared_size= */ 1);
+    char file[sizeof rig.url];
+    (void)snprintf(file, sizeof file, "file:%s/store.log", rig.folder);
+    const struct store stores[] = {{"memory:", "memory:"}, {"file:", file}};
+    for (size_t i = 0; i < 2; i++) {
+        hold_against(&rig, &stores[i], /* contenders= */ 1);
+        hold_against(&rig, &stores[i], CONTENDERS);
+        for (int listens = 0; listens < 2; listens++) {
+            contend(&rig, &stores[i], /* keys= */ 1, listens == 1);
+            contend(&rig, &stores[i], KEYS_MOST, listens == 1);
+        }
+    }
+    return rig_close(&rig);
+}
