@@ -54,7 +54,7 @@ rows=$(cat <<'ROWS'
 0   | -        | ^some/key$                                   | name some/key
 0   | -        | ^leasehold [0-9.]+$                          | version
 75  | busy     | ^busy: held is held by wfe-7 for .* \(lease ends in .*\)$ | acquire held -n
-75  | busy     | ^busy: held is held by wfe-7                 | acquire held --wait 20ms
+75  | busy     | ^busy: held is held by wfe-7                 | acquire held --wait 500ms
 75  | busy     | ^busy: held is held by wfe-7                 | acquire held --on-conflict fail
 75  | busy     | ^busy: held is held by wfe-7               | acquire held --on-conflict steal-stale
 75  | busy     | ^busy: held is held by wfe-7   | acquire held --on-conflict retry --backoff 1ms:2ms
@@ -123,25 +123,11 @@ rows=$(cat <<'ROWS'
 70  | failed   | the token could not be written; nothing is held | acquire unread-% >/dev/full
 70  | failed   | the token could not be written; nothing is held | acquire unread-% >&-
 70  | failed   | the status file /no/f cannot be written      | acquire unread-% --status-file /no/f
-0   | ok       | ^current: fence-%, token 5$                  | check --key fence-% --token 5
-0   | -        | ^ok: the log is whole; keys:                 | doctor
-78 | stale | ^stale: fenced has seen token 9, .*nothing was changed$ | check --key fenced --token 8
-78  | stale    | ^stale: fenced has seen token 9,   | check --key fenced --token 8 -- touch $work/no
-69 | unavailable | nobody is let in: /no: cannot look at the folder | check --key k --token 5 --guard /no/such/g
-69 | unavailable | nobody is let in: .*foreign.log: this is no log | check --key k --token 5 --guard $work/foreign.log
-64  | usage    | check needs both: leasehold check --key KEY --token N$ | check --token 5
-64  | usage    | check needs both                             | check --key k -- true
-64  | usage    | --token: '5e3' is no token                   | check --key k --token 5e3
-64  | usage    | check takes no argument, but got 'k'$        | check k --token 5
-64  | usage    | say what to run behind --$                   | check --key k --token 5 --
-64  | usage    | has 513 bytes; 512 is the most$              | check --key "$long" --token 5
-64 | usage | memory: is no file that a guard could stand | check --key k --token 5 --store memory:
-64  | usage    | doctor takes no argument, but got 'now'$     | doctor now
 0   | ok       | ^ran$                                        | run run-% -- echo ran
 3   | ok       | ^ran$                                       | run run-% -- sh -c 'echo ran; exit 3'
 143 | ok       | ^ran$                                      | run run-% -- sh -c 'echo ran; kill $$'
 75  | busy     | ^busy: held is held by wfe-7                 | run held -n -- echo ran
-75  | busy     | ^busy: held is held by wfe-7                 | run two-% held -w 10ms -- echo ran
+75  | busy     | ^busy: held is held by wfe-7                 | run two-% held -w 500ms -- echo ran
 9   | busy     | ^busy: held is held by wfe-7                 | run held -nE9 -- echo ran
 73  | cooling  | ^cooling: cool was done by wfe-7             | run cool -- echo ran
 65  | mismatch | ^mismatch: pool                              | run pool -n --limit 3 -- echo ran
@@ -151,7 +137,21 @@ rows=$(cat <<'ROWS'
 64  | usage    | a key must not be empty$                     | run "" -- echo ran
 126 | usage    | /etc/passwd: Permission denied; no lock      | run free-key -- /etc/passwd
 127 | usage    | /no/such: not found; no lock was taken$      | run free-key -- /no/such
-126 | usage | /etc/passwd: Permission denied; nothing was changed$ | check --key k --token 5 -- /etc/passwd
+0   | ok       | ^current: fence-%, token 5$                  | check --key fence-% --token 5
+0   | -        | ^ok: the log is whole; keys:                 | doctor
+78 | stale | ^stale: fenced has seen token 9, .*nothing was changed$ | check --key fenced --token 8
+78  | stale    | ^stale: fenced has seen token 9,   | check --key fenced --token 8 -- touch $work/no
+69  | unavailable | let in: /no: cannot look at         | check --key k --token 5 --guard /no/such/g
+69  | unavailable | foreign.log: this is no log  | check --key k --token 5 --guard $work/foreign.log
+64  | usage    | check needs both: leasehold check --key KEY --token N$ | check --token 5
+64  | usage    | check needs both                             | check --key k -- true
+64  | usage    | --token: '5e3' is no token                   | check --key k --token 5e3
+64  | usage    | check takes no argument, but got 'k'$        | check k --token 5
+64  | usage    | say what to run behind --$                   | check --key k --token 5 --
+64  | usage    | has 513 bytes; 512 is the most$              | check --key "$long" --token 5
+64 | usage | is no file that a guard .*give --guard PATH | check --key k --token 5 --store memory:
+64  | usage    | doctor takes no argument, but got 'now'$     | doctor now
+126 | usage    | /etc/passwd: Permission denied; nothing    | check --key k --token 5 -- /etc/passwd
 127 | usage    | /no/such: not found; nothing was changed$    | check --key k --token 5 -- /no/such
 ROWS
 )
