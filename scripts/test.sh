@@ -64,7 +64,8 @@ mutants  | mutants | scripts/mutants.sh 2000                 | scripts/mutants.s
 fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh --proof
 coverage |         | scripts/coverage.sh core 100            | =
 '
-figures='check fencing power damage failing kills runkills stops history waiters dead deaths threads'
+figures='check fencing power damage failing kills runkills stops history waiters dead deaths'
+figures+=' threads'
 figures+=' forks lost torture simulate executor desk explore mutants fuzz coverage'
 limit_s=1200
 proof=false
