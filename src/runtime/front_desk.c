@@ -204,9 +204,15 @@ struct claim *front_desk_adopt(struct front_desk *desk, const struct lease_optio
 {
     ASSERT(options->request.request != NULL && !options->request.waits);
     struct claim *claim = front_desk_ask(desk, options, caller);
-    if (claim != NULL)
-        claim->adopts = true;
-    return claim;
+    if (claim == NULL)
+        return NULL;
+    stop_wishing(claim);
+    claim->adopts = true;
+    if (desk_adopt(claim))
+        return claim;
+    claim->silent = true;
+    claim_end_with(claim, OUTCOME_UNAVAILABLE, /* why= */ NULL);
+    return NULL;
 }
 
 bool front_desk_knows(const struct front_desk *desk, const char *key)

@@ -312,6 +312,23 @@ static const struct bid *in_the_way(const struct claim *claim)
     return NULL;
 }
 
+static bool bid_for(struct claim *claim)
+{
+    struct bid *bid = new_bid(claim);
+    if (bid == NULL)
+        return false;
+    claim->state = CLAIM_BIDDING;
+    claim->bid = bid;
+    bid->claim = claim;
+    return true;
+}
+
+bool desk_adopt(struct claim *claim)
+{
+    ASSERT(claim->key->bids == NULL && claim->key->first == NULL);
+    return bid_for(claim);
+}
+
 static void enter_at_once(struct claim *claim)
 {
     struct desk_key *key = claim->key;
@@ -322,15 +339,9 @@ static void enter_at_once(struct claim *claim)
                                   .holder = executor_options(holder->task)->request.holder,
                                   .token = holder->token + holder->hand_overs,
                                   .ends_in_ms = -1};
-    } else if (key->first == NULL || key->asking != NULL || claim->adopts) {
-        struct bid *bid = new_bid(claim);
-        if (bid == NULL) {
+    } else if (key->first == NULL || key->asking != NULL) {
+        if (!bid_for(claim))
             claim_end_with(claim, OUTCOME_UNAVAILABLE, "memory is short");
-            return;
-        }
-        claim->state = CLAIM_BIDDING;
-        claim->bid = bid;
-        bid->claim = claim;
         return;
     } else {
         busy.why = "others are in line";

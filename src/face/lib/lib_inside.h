@@ -161,13 +161,10 @@ void lease_detach(struct loop_task *task);
 void lease_free(struct lh_lease *lease);
 void lease_abandon_all(struct lh_client *client);
 void lease_orphan_all(struct lh_client *client);
-/* A lease that is held already, by a grant that will stand in the store before the next tick; NULL
- * when memory is short. */
+/* A lease that is held already, by a grant that stands in the store; NULL when memory is short. */
 struct lh_lease *lease_adopt(struct lh_client *client, const char *key,
                              const struct lh_acquire_options *options, uint64_t token,
                              int64_t since_ms, struct lh_lease *handle);
-/* It does not stand there after all. */
-void lease_disown(struct lh_lease *lease);
 
 /* light.c; a handle is light or full, and a light one may stand for a full one by now */
 bool light_is(const struct lh_lease *lease);

@@ -186,16 +186,22 @@ static void write_down(const struct lh_client *client, const struct light_lease 
     grant->ttl_ms = light->ttl_ms;
 }
 
+struct written {
+    enum answer result;
+    uint64_t revision;
+};
+
 static void hear(void *caller, const struct store_answer *answer)
 {
-    *(enum answer *)caller = answer->result;
+    *(struct written *)caller =
+        (struct written){.result = answer->result, .revision = answer->written.revision};
 }
 
 static bool store_grant(struct lh_client *client, const struct light_lease *light,
-                        const char *request)
+                        const char *request, uint64_t *out_revision)
 {
     char bytes[BYTES_MAX];
-    enum answer result = ANSWER_TROUBLE;
+    struct written written = {.result = ANSWER_TROUBLE};
     write_down(client, light, request, &client->scratch);
     size_t length = record_encode(&client->scratch, bytes, sizeof bytes);
     ASSERT(length > 0);
@@ -204,15 +210,29 @@ static bool store_grant(struct lh_client *client, const struct light_lease *ligh
                                  .condition = {.kind = IF_ABSENT},
                                  .bytes = bytes,
                                  .length = length};
-    client->driver->submit(client->state, &swap, hear, &result);
-    ASSERT(result == ANSWER_OK || result == ANSWER_TROUBLE); /* a light key has no record */
-    return result == ANSWER_OK;
+    client->driver->submit(client->state, &swap, hear, &written);
+    /* A light key has no record. */
+    ASSERT(written.result == ANSWER_OK || written.result == ANSWER_TROUBLE);
+    *out_revision = written.revision;
+    return written.result == ANSWER_OK;
+}
+
+/* Needs no memory. */
+static void erase_grant(struct lh_client *client, const char *key, uint64_t revision)
+{
+    struct written written = {.result = ANSWER_TROUBLE};
+    struct store_request erase = {.verb = VERB_STORE_DELETE,
+                                  .key = key,
+                                  .condition = {.kind = IF_REVISION, .revision = revision}};
+    client->driver->submit(client->state, &erase, hear, &written);
+    ASSERT(written.result == ANSWER_OK);
 }
 
 /* False when memory is short, and nothing has changed. The grant uses the mark until it ends. */
 static bool thicken(struct lh_client *client, struct light_lease *light, struct light_mark *mark)
 {
     char request[REQUEST_MAX + 1];
+    uint64_t revision;
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
     struct light_hold *hold = &light->hold;
     /* With the session in it: nobody else's request can be mistaken for this one. */
@@ -222,12 +242,12 @@ static bool thicken(struct lh_client *client, struct light_lease *light, struct 
     options.on_lost = light->on_lost;
     options.user = light->user;
     options.request_id = request;
+    if (!store_grant(client, light, request, &revision))
+        return false;
     struct lh_lease *full = lease_adopt(client, light->key, &options, token_of_hold(hold),
                                         hold->since_ms, (struct lh_lease *)(void *)light);
-    if (full == NULL)
-        return false;
-    if (!store_grant(client, light, request)) {
-        lease_disown(full);
+    if (full == NULL) {
+        erase_grant(client, light->key, revision);
         return false;
     }
     light_use(mark);
