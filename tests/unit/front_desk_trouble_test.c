@@ -117,6 +117,21 @@ static void a_grant_on_its_way_is_heard_out(void **state)
     assert_told(&a, TASK_HELD);
 }
 
+/* The process stood still past the wait and past the time for the answer, and is woken by a notice:
+ * this tick must come to an end. */
+static void an_answer_overdue_at_the_end_of_a_wait(void **state)
+{
+    (void)state;
+    struct caller a;
+    us->manner = ANSWERS_LATER;
+    ask_for(us, &a, 5);
+    now_ms = START_MS + 60000;
+    executor_notice(us->executor, "k");
+    tick(us);
+    run_until(now_ms + 1000);
+    assert_ended(&a, OUTCOME_UNAVAILABLE);
+}
+
 static void trouble_at_the_end_of_a_wait_is_unavailable(void **state)
 {
     (void)state;
@@ -350,6 +365,7 @@ int main(void)
         DESK_TEST(the_place_is_the_process_s),
         DESK_TEST(a_slow_tick_is_not_the_stores_silence),
         DESK_TEST(a_grant_on_its_way_is_heard_out),
+        DESK_TEST(an_answer_overdue_at_the_end_of_a_wait),
         DESK_TEST(trouble_at_the_end_of_a_wait_is_unavailable),
         DESK_TEST(a_wait_behind_a_swallowed_release_is_unavailable),
         DESK_TEST(silence_during_the_whole_wait_is_unavailable),

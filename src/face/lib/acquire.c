@@ -96,6 +96,7 @@ static bool copy_keys(struct lh_lease *lease, const char **keys, size_t count)
 {
     for (; lease->count < count; lease->count++) {
         struct part *part = &lease->parts[lease->count];
+        ASSERT(keys[lease->count] != NULL);
         part->lease = lease;
         part->key = strdup(keys[lease->count]);
         if (part->key == NULL)
@@ -205,7 +206,7 @@ enum lh_outcome lh_acquire_all(struct lh_client *client, const char *const *keys
                                const struct lh_acquire_options *options, struct lh_lease **out,
                                struct lh_report *report)
 {
-    const char *sorted[LH_KEYS_MAX];
+    const char *sorted[LH_KEYS_MAX] = {NULL};
     struct lh_report own = {0};
     report = report != NULL ? report : &own;
     enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
@@ -238,7 +239,7 @@ struct lh_request *lh_acquire_all_start(struct lh_client *client, const char *co
                                         size_t count, const struct lh_acquire_options *options,
                                         lh_done_fn *done, void *user, struct lh_report *report)
 {
-    const char *sorted[LH_KEYS_MAX];
+    const char *sorted[LH_KEYS_MAX] = {NULL};
     if (client_admits_start(client, report) != LH_OK)
         return NULL;
     if (done == NULL) {

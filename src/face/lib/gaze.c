@@ -435,7 +435,10 @@ static void changed(void *caller, const struct store_answer *answer)
         return;
     }
     gaze->give_up_at_ms = NEVER;
-    if (answer->key != NULL && answer->result == ANSWER_OK)
+    if (answer->result != ANSWER_OK) /* the store's watch stands, but a change was not told */
+        end_watches(gaze->client, outcome_of(answer->result),
+                    answer->why != NULL ? answer->why : "the store is in trouble");
+    else if (answer->key != NULL)
         spread(gaze, answer);
     if (!gaze->confirmed)
         confirm(gaze->client);
