@@ -43,6 +43,7 @@ steps    | asan    | build/asan/tests/every_step             | =
 dead     | sim     | build/sim/tests/dead_waiter --rounds 4 | .. 20
 deaths   | sim     | build/sim/tests/hand_over_after_kill --rounds 20 | .. 200
 runkills | sim     | build/sim/tests/run_kills --rounds 50 | .. 500
+terminal | sim     | build/sim/tests/terminal build/sim/leasehold | =
 threads  | sim     | build/sim/tests/threads --rounds 100    | .. 1000
 threads-as | asan  | build/asan/tests/threads --rounds 10    | =
 forks    | sim     | build/sim/tests/fork_anywhere --rounds 100 | .. 1000
