@@ -102,6 +102,17 @@ rows=$(cat <<'ROWS'
 64 | usage | has 513 bytes; 512 is the most$            | release "$long" --token 5
 64 | usage | the key 'k' is named twice$                | acquire k k
 64 | usage | acquire takes at most 16, but got 'q' too$ | acquire a b c d e f g h i j k l m n o p q
+75 | busy  | ^busy: held is held by wfe-7               | run held -n -- true
+9  | busy  | ^busy: held is held by wfe-7               | run held -n -E 9 -- true
+73 | cooling | ^cooling: cool was done by wfe-7         | run cool -- true
+65 | mismatch | ^mismatch: pool                         | run pool -n --limit 3 -- true
+69 | unavailable | ^unavailable: not built in: "redis"  | run k --store redis://u:secret@h/0 -- true
+69 | unavailable | ^unavailable: file:/no/such/folder/x.log: | run k --store file:/no/such/folder/x.log -- true
+64 | usage | --ttl: run needs at least 2s               | run k --ttl 1s -- true
+64 | usage | --on-lost: 'cry' is none of: term kill warn$ | run k --on-lost cry -- true
+64 | usage | say what to run: leasehold run KEY         | run k
+126 | usage | /etc/passwd: Permission denied; no lock was taken$ | run k -- /etc/passwd
+127 | usage | no-such: not found; no lock was taken$    | run k -- no-such
 64 | usage | version takes no argument, but got 'now'$  | version now
 64 | usage | renew needs the token                      | renew k
 64 | usage | --token: '0' is no token                   | renew k --token 0

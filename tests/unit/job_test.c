@@ -249,9 +249,9 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    char command[128];
-    (void)snprintf(job, sizeof command, "rm -rf %s", folder);
-    return system(job); // NOLINT(cert-env33-c): a fixed line
+    char line[128];
+    (void)snprintf(line, sizeof line, "rm -rf %s", folder);
+    return system(line); // NOLINT(cert-env33-c): a fixed line
 }
 
 int main(void)
