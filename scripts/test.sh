@@ -56,7 +56,8 @@ mutants  | mutants | scripts/mutants.sh 2000                 | scripts/mutants.s
 fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh --proof
 coverage |         | scripts/coverage.sh core 100            | =
 '
-figures='power damage failing kills runkills runstops stops history waiters dead deaths threads forks'
+figures='power damage failing kills stops history waiters dead deaths threads forks'
+figures+=' runkills runstops'
 figures+=' simulate executor explore mutants fuzz coverage'
 limit_s=1200
 proof=false

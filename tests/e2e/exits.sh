@@ -107,7 +107,7 @@ rows=$(cat <<'ROWS'
 73 | cooling | ^cooling: cool was done by wfe-7         | run cool -- true
 65 | mismatch | ^mismatch: pool                         | run pool -n --limit 3 -- true
 69 | unavailable | ^unavailable: not built in: "redis"  | run k --store redis://u:secret@h/0 -- true
-69 | unavailable | ^unavailable: file:/no/such/folder/x.log: | run k --store file:/no/such/folder/x.log -- true
+69 | unavailable | ^unavailable: file:/no/such/x.log: | run k --store file:/no/such/x.log -- true
 64 | usage | --ttl: run needs at least 2s               | run k --ttl 1s -- true
 64 | usage | --on-lost: 'cry' is none of: term kill warn$ | run k --on-lost cry -- true
 64 | usage | say what to run: leasehold run KEY         | run k

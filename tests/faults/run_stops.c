@@ -57,6 +57,12 @@ static pid_t hang_disk(pid_t guardian)
     return tracer;
 }
 
+static pid_t break_lock(const struct play *play)
+{
+    const char *words[] = {"leasehold", "break", "key", "--reason", "a test", NULL};
+    return kit_start(play->program, words);
+}
+
 enum trouble { STOPPED, HANGS, BROKEN };
 static const char *const trouble_names[] = {
     [STOPPED] = "the guardian is stopped", [HANGS] = "the disk hangs", [BROKEN] = "it is broken"};
@@ -64,7 +70,6 @@ static const char *const trouble_names[] = {
 /* What is wrong with this round; NULL: nothing. */
 static const char *play_round(struct play *play, enum trouble trouble)
 {
-    const char *words[] = {"leasehold", "break", "key", "--reason", "a test", NULL};
     struct act *before = &play->board->acts[play->acts - 1], *after = before + 1;
     struct known guardian;
     pid_t helper = 0;
@@ -77,7 +82,7 @@ static const char *play_round(struct play *play, enum trouble trouble)
     if (trouble == STOPPED)
         (void)kill(guardian.pid, SIGSTOP);
     else
-        helper = trouble == HANGS ? hang_disk(guardian.pid) : kit_start(play->program, words);
+        helper = trouble == HANGS ? hang_disk(guardian.pid) : break_lock(play);
     int64_t gone_us = 0, end_ms = live_now_ms() + GRANTED_MS;
     while (atomic_load(&after->began_us) == 0 && live_now_ms() < end_ms) {
         if (gone_us == 0 && act_is_gone(before))
