@@ -47,6 +47,7 @@ failing  | asan    | build/asan/tests/failing_calls          | =
 steps    | asan    | build/asan/tests/every_step             | =
 dead     | sim     | build/sim/tests/dead_waiter --rounds 4 | .. 20
 deaths   | sim     | build/sim/tests/hand_over_after_kill --rounds 20 | .. 200
+runkills | sim     | build/sim/tests/run_kills --rounds 50 | .. 500
 threads  | sim     | build/sim/tests/threads --rounds 100    | .. 1000
 threads-as | asan  | build/asan/tests/threads --rounds 10    | =
 forks    | sim     | build/sim/tests/fork_anywhere --rounds 100 | .. 1000
@@ -60,8 +61,8 @@ mutants  | mutants | scripts/mutants.sh 2000                 | scripts/mutants.s
 fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh --proof
 coverage |         | scripts/coverage.sh core 100            | =
 '
-figures='check fencing power damage failing kills stops history waiters dead deaths threads'
-figures+=' forks lost torture simulate executor desk explore mutants fuzz coverage'
+figures='check fencing power damage failing kills runkills stops history waiters dead deaths'
+figures+=' threads forks lost torture simulate executor desk explore mutants fuzz coverage'
 limit_s=1200
 proof=false
 if [[ ${1:-} == --proof ]]; then

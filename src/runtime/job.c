@@ -88,11 +88,13 @@ void job_look(struct job *job, int64_t now_ms)
         /* Whoever was between two parents a moment ago is ours now. */
         job_kill(job, now_ms);
     } else if (job->collected && !family_group_lives(job->group)) {
-        /* What has left the group on purpose may stay, unless all of it is to end. */
-        if (job->state == JOB_ENDING)
+        /* What has left the group on purpose may stay when the command came to its own end. */
+        if (job->state == JOB_ENDING || WIFSIGNALED(job->wait_status)) {
             job_kill(job, now_ms);
-        else
+        } else {
             job->state = JOB_OVER;
+            job->due_ms = JOB_NEVER;
+        }
     } else if (job->collected && job->state == JOB_RUNNING) {
         job->state = JOB_TIDYING;
         job->due_ms = now_ms + TIDY_MS;

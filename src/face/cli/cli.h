@@ -118,6 +118,7 @@ struct command {
 
 /* One line makes a command known. */
 #define COMMAND_LIST(X) \
+    X(run)              \
     X(acquire)          \
     X(renew)            \
     X(release)          \
@@ -132,7 +133,6 @@ struct command {
     X(bench)            \
     X(doctor)           \
     X(help)             \
-    X(run)              \
     X(version)
 
 #define COMMAND_DECLARE(name) extern const struct command command_##name;
