@@ -15,6 +15,7 @@ size     |         | scripts/gate.sh size                    | =
 cppcheck |         | scripts/gate.sh cppcheck                | =
 tidy     |         | scripts/gate.sh tidy                    | =
 bait     | asan    | tests/gates/sanitizers.sh build/asan    | =
+bait-ts  | tsan    | tests/gates/sanitizers.sh build/tsan --races | =
 unit     | asan    | scripts/units.sh build/asan             | =
 cli      | asan    | tests/e2e/cli.sh build/asan/leasehold   | =
 exits    | asan    | tests/e2e/exits.sh build/asan/leasehold | =
@@ -52,6 +53,8 @@ threads  | sim     | build/sim/tests/threads --rounds 100    | .. 1000
 threads-as | asan  | build/asan/tests/threads --rounds 10    | =
 forks    | sim     | build/sim/tests/fork_anywhere --rounds 100 | .. 1000
 lost     | sim     | build/sim/tests/lost_before_granted --rounds 50 | .. 500
+races    | tsan    | scripts/units.sh build/tsan beside loop file* lib_l* | =
+races-th | tsan    | build/tsan/tests/threads --rounds 10    | .. 100
 torture  | asan    | build/asan/tests/lib_torture            | =
 simulate | sim     | scripts/simulate.sh 10000               | scripts/simulate.sh 1000000
 executor | sim     | build/sim/tests/simulation --executor 1 --seeds 2000 | .. 200000

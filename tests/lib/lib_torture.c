@@ -13,6 +13,7 @@
 #include "rig.h"
 #include "torture.h"
 
+#include <event2/event.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,8 +30,8 @@ enum {
 
 static const char *const keys[KEYS] = {"a", "b", "c", "after"};
 
-/* NOLINTNEXTLINE(bugprone-reserved-identifier): the sanitizer's name for it */
-__attribute__((weak)) int __lsan_do_recoverable_leak_check(void);
+/* The sanitizer's, where there is one. */
+__attribute__((weak)) int find_leaks(void) __asm__("__lsan_do_recoverable_leak_check");
 
 struct figures {
     uint64_t runs, refused, wrong, leaks;
@@ -38,7 +39,7 @@ struct figures {
 
 /* What the processes tell: of each scene, and of the one that sits in each seat. */
 struct shared {
-    struct figures figures[SCENES_MAX * VARIANTS];
+    struct figures figures[SCENES * VARIANTS];
     unsigned playing[LANES];
 };
 
@@ -216,12 +217,28 @@ static void play(struct rig *rig, const struct scene *scene, const struct stage 
 
 static bool is_file_of(unsigned job)
 {
-    return job / scene_count % 2 == 1;
+    return job / SCENES % 2 == 1;
 }
 
 static bool listens_of(unsigned job)
 {
-    return job / scene_count / 2 == 1;
+    return job / SCENES / 2 == 1;
+}
+
+static const char *store_of(unsigned job)
+{
+    return is_file_of(job) ? "file:" : "memory:";
+}
+
+static const char *events_of(unsigned job)
+{
+    return listens_of(job) ? " with events" : "";
+}
+
+/* libevent says on stderr what it lacks. */
+static void say_nothing(int severity, const char *words)
+{
+    (void)severity, (void)words;
 }
 
 /* In a process of its own. */
@@ -229,7 +246,7 @@ static void play_job(struct rig *rig, size_t seat)
 {
     struct shared *shared = rig->shared;
     unsigned job = shared->playing[seat];
-    const struct scene *scene = &scenes[job % scene_count];
+    const struct scene *scene = &scenes[job % SCENES];
     struct figures *figures = &shared->figures[job];
     char url[sizeof rig->url];
     struct stage set = {.url = "memory:", .is_file = is_file_of(job), .listens = listens_of(job)};
@@ -243,36 +260,56 @@ static void play_job(struct rig *rig, size_t seat)
     play(rig, scene, &set, /* from_then_on= */ false, figures);
     play(rig, scene, &set, /* from_then_on= */ true, figures);
     lh_close(&set.other);
-    if (__lsan_do_recoverable_leak_check != NULL)
-        figures->leaks = __lsan_do_recoverable_leak_check() != 0 ? 1 : 0;
+    if (find_leaks != NULL)
+        figures->leaks = find_leaks() != 0 ? 1 : 0;
 }
 
-static void end_job(struct rig *rig, size_t seat, struct figures *all)
+/* Only what went wrong is a case of its own. */
+static void end_job(struct rig *rig, size_t seat)
 {
     const struct shared *shared = rig->shared;
     unsigned job = shared->playing[seat];
     const struct figures *figures = &shared->figures[job];
     bool ended = rig_join(rig, seat);
-    rig_case(rig, ended && figures->wrong == 0 && figures->leaks == 0 && figures->runs > 0,
-             "%s%s %s: %" PRIu64 " refused in turn, %" PRIu64 " runs%s%s",
-             is_file_of(job) ? "file:" : "memory:", listens_of(job) ? " with events," : "",
-             scenes[job % scene_count].name, figures->refused, figures->runs,
-             figures->leaks != 0 ? ", leaks" : "", ended ? "" : ", ended badly");
-    all->refused += figures->refused;
-    all->runs += figures->runs;
+    if (ended && figures->wrong == 0 && figures->leaks == 0)
+        return;
+    rig_case(rig, false, "%s%s %s%s%s", store_of(job), events_of(job), scenes[job % SCENES].name,
+             figures->leaks != 0 ? ": leaks" : "", ended ? "" : ": ended badly");
 }
 
-static void play_all(struct rig *rig, struct figures *all)
+static void report(struct rig *rig)
+{
+    const struct shared *shared = rig->shared;
+    uint64_t all = 0;
+    for (unsigned variant = 0; variant < VARIANTS; variant++) {
+        struct figures sum = {0};
+        unsigned played = 0, first = variant * SCENES;
+        for (unsigned i = first; i < first + SCENES; i++) {
+            sum.runs += shared->figures[i].runs;
+            sum.refused += shared->figures[i].refused;
+            played += shared->figures[i].runs > 0 ? 1 : 0;
+        }
+        all += sum.refused;
+        rig_case(rig, rig->failed == 0 && sum.refused > 0,
+                 "%s%s %u scenes, %" PRIu64 " allocations refused in turn, %" PRIu64 " runs",
+                 store_of(first), events_of(first), played, sum.refused, sum.runs);
+    }
+    rig_say("%" PRIu64 " allocations refused in turn, and as often all from there on; leaks were "
+            "%slooked for",
+            all, find_leaks != NULL ? "" : "not ");
+}
+
+static void play_all(struct rig *rig)
 {
     struct shared *shared = rig->shared;
-    unsigned next = 0, jobs = scene_count * VARIANTS;
+    unsigned next = 0, jobs = SCENES * VARIANTS;
     bool busy = true;
     while (busy && !rig_late(rig)) {
         busy = next < jobs;
         for (size_t seat = 0; seat < LANES; seat++) {
             if (rig->pids[seat] != 0 && !rig_lives(rig, seat))
-                end_job(rig, seat, all);
-            while (next < jobs && scenes[next % scene_count].file_only && !is_file_of(next))
+                end_job(rig, seat);
+            while (next < jobs && scenes[next % SCENES].file_only && !is_file_of(next))
                 next++;
             if (rig->pids[seat] == 0 && next < jobs) {
                 shared->playing[seat] = next++;
@@ -288,12 +325,10 @@ static void play_all(struct rig *rig, struct figures *all)
 int main(int argc, char **argv)
 {
     struct rig rig;
-    struct figures all = {0};
     rig_open(&rig, argc, argv, /* rounds= */ 1, /* limit_s= */ 600, /* round_ms= */ 0,
              sizeof(struct shared));
-    play_all(&rig, &all);
-    rig_say("%" PRIu64 " allocations refused in turn; %" PRIu64 " runs with those in which all "
-            "were refused from there on; leaks were %slooked for",
-            all.refused, all.runs, __lsan_do_recoverable_leak_check != NULL ? "" : "not ");
+    event_set_log_callback(say_nothing);
+    play_all(&rig);
+    report(&rig);
     return rig_close(&rig);
 }

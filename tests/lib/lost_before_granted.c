@@ -82,7 +82,7 @@ static _Noreturn void hang(void)
         (void)pause();
 }
 
-ssize_t pwrite(int file, const void *bytes, size_t length, off_t offset)
+ssize_t pwrite(int fd, const void *buf, size_t nbytes, off_t offset)
 {
     if (blocks(HUNG_WRITE, HOLDER))
         hang();
@@ -90,14 +90,14 @@ ssize_t pwrite(int file, const void *bytes, size_t length, off_t offset)
         note_once(&lane_here->blocked_us);
         (void)raise(SIGSTOP);
     }
-    return syscall(SYS_pwrite64, file, bytes, length, offset);
+    return syscall(SYS_pwrite64, fd, buf, nbytes, offset);
 }
 
-int fdatasync(int file)
+int fdatasync(int fildes)
 {
     if (blocks(HUNG_SYNC, HOLDER))
         hang();
-    return (int)syscall(SYS_fdatasync, file);
+    return (int)syscall(SYS_fdatasync, fildes);
 }
 
 /* ---- processes ---- */
@@ -313,7 +313,7 @@ static int by_length(const void *one, const void *other)
     return a < b ? -1 : a > b ? 1 : 0;
 }
 
-static void report(struct rig *rig, const struct figures *figures)
+static void tell(struct rig *rig, const struct figures *figures)
 {
     uint64_t ended = figures->ended;
     qsort(figures->margins_us, ended, sizeof *figures->margins_us, by_length);
@@ -321,10 +321,11 @@ static void report(struct rig *rig, const struct figures *figures)
             ", a hung write %" PRIu64 " times; TTL %d to %d ms",
             figures->of_kind[STOPPED], figures->of_kind[HUNG_SYNC], figures->of_kind[HUNG_WRITE],
             TTL_LEAST_MS, TTL_MOST_MS);
-    if (ended > 0)
+    if (ended > 0) {
+        int64_t middle_us = figures->margins_us[ended / 2];
         rig_say("known before another was granted by %.1f ms at least, %.1f ms in the middle",
-                (double)figures->margins_us[0] / 1000,
-                (double)figures->margins_us[ended / 2] / 1000);
+                (double)figures->margins_us[0] / 1000, (double)middle_us / 1000);
+    }
     rig_say("told at most %.1f ms after renewals were blocked", (double)figures->longest_us / 1000);
     rig_case(rig, ended == rig->rounds && figures->stuck == 0,
              "%" PRIu64 " rounds: each ends with somebody else's grant (%" PRIu64 ")", ended,
@@ -347,7 +348,7 @@ int main(int argc, char **argv)
     if (figures.margins_us == NULL)
         return 1;
     run(&rig, &figures);
-    report(&rig, &figures);
+    tell(&rig, &figures);
     free(figures.margins_us);
     return rig_close(&rig);
 }

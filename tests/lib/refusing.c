@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See refusing.h. What was not refused comes from the sanitizer where there is one. */
+/*
+ * See refusing.h. What was not refused comes from the sanitizer where there is one. Parameters are
+ * named as in the headers of the system.
+ */
 #include "refusing.h"
 
 #include <dlfcn.h>
@@ -12,14 +15,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* NOLINTBEGIN(bugprone-reserved-identifier): the names that those libraries give them */
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t count, size_t size);
-void *__libc_realloc(void *before, size_t size);
-__attribute__((weak)) void *__interceptor_malloc(size_t size);
-__attribute__((weak)) void *__interceptor_calloc(size_t count, size_t size);
-__attribute__((weak)) void *__interceptor_realloc(void *before, size_t size);
-/* NOLINTEND(bugprone-reserved-identifier) */
+void *plain_malloc(size_t size) __asm__("__libc_malloc");
+void *plain_calloc(size_t count, size_t size) __asm__("__libc_calloc");
+void *plain_realloc(void *before, size_t size) __asm__("__libc_realloc");
+__attribute__((weak)) void *checked_malloc(size_t size) __asm__("__interceptor_malloc");
+__attribute__((weak)) void *checked_calloc(size_t n, size_t size) __asm__("__interceptor_calloc");
+__attribute__((weak)) void *checked_realloc(void *p, size_t size) __asm__("__interceptor_realloc");
 
 /* Not before a thread's first line: what the sanitizer does there is its own affair. */
 static _Thread_local bool counts_here;
@@ -63,40 +64,38 @@ void *malloc(size_t size)
 {
     if (is_refused())
         return NULL;
-    return __interceptor_malloc != NULL ? __interceptor_malloc(size) : __libc_malloc(size);
+    return checked_malloc != NULL ? checked_malloc(size) : plain_malloc(size);
 }
 
-void *calloc(size_t count, size_t size)
+void *calloc(size_t nmemb, size_t size)
 {
     if (is_refused())
         return NULL;
-    return __interceptor_calloc != NULL ? __interceptor_calloc(count, size)
-                                        : __libc_calloc(count, size);
+    return checked_calloc != NULL ? checked_calloc(nmemb, size) : plain_calloc(nmemb, size);
 }
 
-void *realloc(void *before, size_t size)
+void *realloc(void *ptr, size_t size)
 {
     if (is_refused())
         return NULL;
-    return __interceptor_realloc != NULL ? __interceptor_realloc(before, size)
-                                         : __libc_realloc(before, size);
+    return checked_realloc != NULL ? checked_realloc(ptr, size) : plain_realloc(ptr, size);
 }
 
 /* The sanitizer's would not come through here. */
-char *strdup(const char *text)
+char *strdup(const char *s)
 {
-    size_t size = strlen(text) + 1;
+    size_t size = strlen(s) + 1;
     char *copy = malloc(size);
-    return copy != NULL ? memcpy(copy, text, size) : NULL;
+    return copy != NULL ? memcpy(copy, s, size) : NULL;
 }
 
 /* Pages are memory, too. */
-void *mmap(void *address, size_t length, int protection, int flags, int file, off_t offset)
+void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 {
     if (is_refused())
         return MAP_FAILED;
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): it is an address */
-    return (void *)syscall(SYS_mmap, address, length, protection, flags, file, offset);
+    return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset);
 }
 
 struct beginning {
@@ -114,8 +113,8 @@ static void *begin_thread(void *argument)
 }
 
 /* A thread is one allocation, whatever it takes. */
-int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-                   void *(*start)(void *argument), void *argument)
+int pthread_create(pthread_t *newthread, const pthread_attr_t *attr,
+                   void *(*start_routine)(void *argument), void *arg)
 {
     static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
     if (is_refused())
@@ -125,8 +124,8 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
     struct beginning *beginning = malloc(sizeof *beginning);
     if (real == NULL)
         *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
-    *beginning = (struct beginning){start, argument, counted};
-    int result = real(thread, attributes, begin_thread, beginning);
+    *beginning = (struct beginning){start_routine, arg, counted};
+    int result = real(newthread, attr, begin_thread, beginning);
     if (result != 0)
         free(beginning);
     counts_here = counted;

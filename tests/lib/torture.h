@@ -10,7 +10,7 @@
 
 #include <stdatomic.h>
 
-enum { STAGE_LEASES = 4, SCENES_MAX = 32 };
+enum { STAGE_LEASES = 4, SCENES = 24 };
 
 #define SEEN(outcome) (1U << (outcome))
 
@@ -42,8 +42,7 @@ struct scene {
     bool unbegun; /* the scene opens its client itself */
 };
 
-extern const struct scene scenes[];
-extern const unsigned scene_count;
+extern const struct scene scenes[SCENES];
 
 /* As the scenes open it: with or without events. */
 enum lh_outcome stage_open(struct stage *stage, const char *url, bool own_loop);

@@ -250,8 +250,8 @@ static int tear_down(void **state)
 {
     (void)state;
     char command[128];
-    (void)snprintf(job, sizeof command, "rm -rf %s", folder);
-    return system(job); // NOLINT(cert-env33-c): a fixed line
+    (void)snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command); // NOLINT(cert-env33-c): a fixed line
 }
 
 int main(void)

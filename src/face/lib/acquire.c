@@ -60,7 +60,7 @@ static void fill_options(struct lh_lease *lease, const struct lh_acquire_options
                     .cooldown_ms = options->cooldown_ms,
                     .bound = !options->unbound,
                     .waits = options->wait_ms != 0},
-        .wait_ms = options->wait_ms,
+        .wait_ms = options->wait_ms < WAIT_MOST_MS ? options->wait_ms : WAIT_MOST_MS,
         .cooldown_ms = options->cooldown_ms,
         .patience_ms = lease->client->patience_ms,
         .kill_grace_ms = KILL_GRACE_MS,
@@ -240,7 +240,7 @@ struct lh_request *lh_acquire_all_start(struct lh_client *client, const char *co
                                         lh_done_fn *done, void *user, struct lh_report *report)
 {
     const char *sorted[LH_KEYS_MAX] = {NULL};
-    if (client_admits(client, /* blocks= */ false, report) != LH_OK)
+    if (client_admits_start(client, report) != LH_OK)
         return NULL;
     if (done == NULL) {
         (void)report_say(report, LH_USAGE, "usage: give a function to call when done");
@@ -259,6 +259,7 @@ struct lh_request *lh_acquire_all_start(struct lh_client *client, const char *co
     }
     prepare(request, lease, lease_start, done, user);
     (void)report_say(report, LH_OK, "ok: on its way");
+    atomic_fetch_add(&client->started, 1);
     loop_post(client->loop, &request->task);
     return request;
 }
@@ -353,6 +354,7 @@ enum lh_outcome lh_release_start(struct lh_lease **lease, lh_done_fn *done, void
         return LH_FAILED;
     prepare(request, *lease, give_back, done, user);
     *lease = NULL;
+    atomic_fetch_add(&client->started, 1);
     loop_post(client->loop, &request->task);
     return LH_OK;
 }
