@@ -122,8 +122,8 @@ rows=$(cat <<'ROWS'
 0  | ok    | ^current: fence-%, token 5$                | check --key fence-% --token 5
 0  | -     | ^ok: the log is whole; keys:               | doctor
 78 | stale | ^stale: fenced has seen token 9, .*nothing was changed$ | check --key fenced --token 8
-78 | stale | ^stale: fenced has seen token 9,           | check --key fenced --token 8 -- true
-69 | unavailable | nobody is let in: /no: cannot look | check --key k --token 5 --guard /no/such/g
+78 | stale | ^stale: fenced has seen token 9, | check --key fenced --token 8 -- touch $work/no
+69 | unavailable | let in: /no: cannot look at | check --key k --token 5 --guard /no/such/g
 69 | unavailable | foreign.log: this is no log | check --key k --token 5 --guard $work/foreign.log
 64 | usage | check needs both: leasehold check --key KEY --token N$ | check --token 5
 64 | usage | check needs both                           | check --key k -- true
@@ -131,9 +131,9 @@ rows=$(cat <<'ROWS'
 64 | usage | check takes no argument, but got 'k'$      | check k --token 5
 64 | usage | say what to run behind --$                 | check --key k --token 5 --
 64 | usage | has 513 bytes; 512 is the most$            | check --key "$long" --token 5
-64 | usage | memory: is no file .*; give --guard PATH | check --key k --token 5 --store memory:
+64 | usage | is no file that a guard .*give --guard PATH | check --key k --token 5 --store memory:
 64 | usage | doctor takes no argument, but got 'now'$   | doctor now
-126 | usage | Permission denied; nothing was changed$ | check --key k --token 5 -- /etc/passwd
+126 | usage | /etc/passwd: Permission denied; nothing | check --key k --token 5 -- /etc/passwd
 127 | usage | /no/such: not found; nothing was changed$ | check --key k --token 5 -- /no/such
 ROWS
 )
