@@ -22,7 +22,7 @@ exits    | asan    | tests/e2e/exits.sh build/asan/leasehold | =
 usage    | asan    | tests/e2e/usage.sh build/asan           | =
 check    | asan    | tests/e2e/check.sh build/asan/leasehold 40 | .. 400
 fencing  | sim     | tests/e2e/fencing.sh build/sim/leasehold 10 | .. 100
-doctor   | asan    | tests/e2e/doctor.sh build/asan/leasehold | =
+doctor   | asan    | tests/e2e/doctor.sh build/asan | =
 fenced   | asan    | tests/e2e/fenced.sh build/asan/leasehold docs/fencing.md | =
 docs     |         | tests/e2e/docs.sh                       | =
 shipped  | release | tests/e2e/cli.sh build/leasehold        | =
