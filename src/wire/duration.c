@@ -75,7 +75,11 @@ static bool add_part(const struct part *part, int64_t unit_ms, int64_t *sum_ms)
     if (product % part->scale != 0 || part->inexact)
         rest_ms++;
     *sum_ms += part->whole * unit_ms + rest_ms;
+#ifdef LH_FUZZ_PLANT /* shows that the fuzzer can find: a sum of good parts can be too long */
+    return true;
+#else
     return *sum_ms <= DURATION_MAX_MS;
+#endif
 }
 
 static enum duration_result read_sum(const char *words, size_t length, int64_t *out_ms)

@@ -36,7 +36,7 @@ static void check_id(struct world *world, const struct change *change, struct ke
     if (!is_done)
         return;
     world->counts->deeds++;
-    world->acquisitions[strtoul(done->request + 1, NULL, 10) % NUMBERS_MAX].did = true;
+    world->acquisitions[oracle_number(world, done->request)].did = true;
     key->done_ms = world->now_ms;
     key->keep_ms = after->cooling.length_ms;
     key->until = done->until[0] != '\0' ? strtoll(done->until, NULL, 10) : -1;

@@ -84,6 +84,137 @@ static void a_history_tells_the_newest_first(void **state)
     lh_close(&client);
 }
 
+struct closer {
+    int count;
+    struct lh_view view;
+    char reason[64], note[64];
+};
+
+static bool look_closely(void *user, const struct lh_view *view)
+{
+    struct closer *closer = user;
+    closer->count++;
+    closer->view = *view;
+    (void)snprintf(closer->reason, sizeof closer->reason, "%s", view->reason);
+    closer->note[0] = '\0';
+    if (view->meta_count == 1)
+        (void)snprintf(closer->note, sizeof closer->note, "%s=%s", view->meta[0].name,
+                       view->meta[0].value);
+    return false;
+}
+
+static void a_look_shows_notes_renewal_and_the_reason_of_a_break(void **state)
+{
+    (void)state;
+    struct lh_report report;
+    struct closer closer = {0};
+    struct lh_meta pair = {"commit", "3f2a"};
+    struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_client *client = kit_open(NULL);
+    options.meta = &pair;
+    options.meta_count = 1;
+    options.unbound = true;
+    ASSERT_OUTCOME(lh_look(client, "k", look_closely, &closer, &report), LH_OK, &report);
+    assert_int_equal(closer.view.state, LH_FREE);
+    assert_int_equal(closer.view.renewed_ago_ms, -1);
+    struct lh_lease *lease = kit_acquire(client, "k", &options);
+    uint64_t token = lh_token(lease);
+    ASSERT_OUTCOME(lh_detach(&lease, &report), LH_OK, &report);
+    kit_sleep_ms(50);
+    ASSERT_OUTCOME(lh_renew(client, "k", token, 0, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_look(client, "k", look_closely, &closer, &report), LH_OK, &report);
+    assert_int_equal(closer.count, 2);
+    assert_string_equal(closer.note, "commit=3f2a");
+    assert_string_equal(closer.reason, "");
+    assert_true(closer.view.since_ms >= 50);
+    assert_true(closer.view.renewed_ago_ms >= 0);
+    assert_true(closer.view.renewed_ago_ms <= closer.view.since_ms - 50);
+    assert_false(closer.view.broken);
+    ASSERT_OUTCOME(lh_break(client, "k", "fire", false, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_look(client, "k", look_closely, &closer, &report), LH_OK, &report);
+    assert_true(closer.view.broken);
+    assert_string_equal(closer.reason, "fire");
+    ASSERT_OUTCOME(lh_look(client, "k", NULL, NULL, &report), LH_USAGE, &report);
+    ASSERT_OUTCOME(lh_look(client, "", look_closely, &closer, &report), LH_USAGE, &report);
+    lh_close(&client);
+}
+
+static void await_count(atomic_int *count, int expected)
+{
+    for (int i = 0; i < 1000 && atomic_load(count) < expected; i++)
+        kit_sleep_ms(5);
+    assert_int_equal(atomic_load(count), expected);
+}
+
+struct ending {
+    atomic_int over;
+    struct lh_lease *lease;
+    struct lh_report report;
+};
+
+static void on_end(void *user, struct lh_lease *lease, const struct lh_report *report)
+{
+    struct ending *ending = user;
+    ending->lease = lease;
+    ending->report = *report;
+    atomic_store(&ending->over, 1);
+}
+
+static void await_waiters(struct lh_client *client, const char *key, uint32_t expected,
+                          struct lh_view *out)
+{
+    struct lh_report report;
+    for (int i = 0; i < 1000; i++) {
+        ASSERT_OUTCOME(lh_status(client, key, out, &report), LH_OK, &report);
+        if (out->waiters == expected)
+            return;
+        kit_sleep_ms(5);
+    }
+    fail_msg("%s never had %u waiters", key, expected);
+}
+
+/* Several keys, started: the second is waited for, named in the report, and can be given up. */
+static void several_keys_are_started_and_given_up(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"b", "a"};
+    struct lh_report report;
+    struct lh_view view;
+    struct ending first = {0}, second = {0};
+    struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_client *holder = kit_open(NULL), *ahead = kit_open(NULL), *client = kit_open(NULL);
+    struct lh_lease *lease = kit_acquire(holder, "b", NULL);
+    options.wait_ms = LH_WAIT_FOREVER;
+    struct lh_request *other =
+        lh_acquire_all_start(ahead, &keys[0], 1, &options, on_end, &first, &report);
+    assert_non_null(other);
+    await_waiters(client, "b", 1, &view);
+    assert_int_equal(view.place, 0);
+    struct lh_request *request =
+        lh_acquire_all_start(client, keys, 2, &options, on_end, &second, &report);
+    assert_non_null(request);
+    await_waiters(client, "b", 2, &view);
+    assert_int_equal(view.place, 2);
+    assert_int_equal(kit_state(client, "a"), LH_HELD);
+    lh_cancel(request);
+    await_count(&second.over, 1);
+    assert_int_equal(second.report.outcome, LH_BUSY);
+    assert_null(second.lease);
+    assert_int_equal(kit_state(client, "a"), LH_FREE);
+    lh_cancel(other);
+    await_count(&first.over, 1);
+    options.wait_ms = 0;
+    ASSERT_OUTCOME(lh_acquire_all(client, keys, 2, &options, &second.lease, &report), LH_BUSY,
+                   &report);
+    assert_string_equal(report.key, "b");
+    kit_release(&lease, LH_OK);
+    assert_null(lh_acquire_all_start(client, keys, 0, NULL, on_end, &second, &report));
+    assert_int_equal(report.outcome, LH_USAGE);
+    lh_close(&client);
+    lh_close(&ahead);
+    lh_close(&holder);
+}
+
 static void a_store_without_history_says_so(void **state)
 {
     (void)state;
@@ -108,13 +239,6 @@ static void on_change(void *user, const struct lh_view *status, const struct lh_
         atomic_fetch_add(&stream->held, 1);
     else
         atomic_fetch_add(&stream->free, 1);
-}
-
-static void await_count(atomic_int *count, int expected)
-{
-    for (int i = 0; i < 1000 && atomic_load(count) < expected; i++)
-        kit_sleep_ms(5);
-    assert_int_equal(atomic_load(count), expected);
 }
 
 static void a_watch_tells_changes_under_its_prefix(void **state)
@@ -145,7 +269,7 @@ static void a_watch_tells_changes_under_its_prefix(void **state)
 }
 
 static struct {
-    atomic_int kinds[LH_EVENT_STORE + 1];
+    atomic_int kinds[LH_EVENT_BREAKER + 1];
     atomic_int refused_busy, negative;
 } events;
 
@@ -185,6 +309,52 @@ static void events_carry_what_metrics_need(void **state)
     assert_int_equal(atomic_load(&events.negative), 0);
 }
 
+static void a_takeover_is_told(void **state)
+{
+    (void)state;
+    struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
+    struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
+    memset(&events, 0, sizeof events);
+    open.on_event = on_event;
+    open.user = &events;
+    options.ttl_ms = 1000;
+    options.unbound = true;
+    struct lh_client *client = kit_open(&open);
+    struct lh_lease *lease = kit_acquire(client, "k", &options);
+    assert_int_equal(lh_detach(&lease, NULL), LH_OK);
+    assert_int_equal(atomic_load(&events.kinds[LH_EVENT_TAKEOVER]), 0);
+    kit_sleep_ms(1300);
+    lease = kit_acquire(client, "k", NULL);
+    assert_int_equal(atomic_load(&events.kinds[LH_EVENT_TAKEOVER]), 1);
+    kit_release(&lease, LH_OK);
+    lease = kit_acquire(client, "k", NULL);
+    assert_int_equal(atomic_load(&events.kinds[LH_EVENT_TAKEOVER]), 1);
+    kit_release(&lease, LH_OK);
+    lh_close(&client);
+}
+
+static void a_breaker_that_opens_is_told(void **state)
+{
+    (void)state;
+    struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
+    memset(&events, 0, sizeof events);
+    open.on_event = on_event;
+    open.user = &events;
+    open.patience_ms = 200;
+    struct lh_client *client = kit_open(&open);
+    struct lh_lease *lease = NULL;
+    int stopped = kit_stop_store();
+    for (int i = 0; i < 50 && atomic_load(&events.kinds[LH_EVENT_BREAKER]) == 0; i++)
+        assert_int_equal(lh_acquire(client, "k", NULL, &lease, NULL), LH_UNAVAILABLE);
+    assert_int_equal(atomic_load(&events.kinds[LH_EVENT_BREAKER]), 1);
+    kit_resume(stopped);
+    for (int i = 0; i < 100 && lh_acquire(client, "k", NULL, &lease, NULL) != LH_OK; i++)
+        kit_sleep_ms(50);
+    assert_int_equal(atomic_load(&events.kinds[LH_EVENT_BREAKER]), 2);
+    kit_release(&lease, LH_OK);
+    lh_close(&client);
+}
+
 int main(void)
 {
 #define ON_MEMORY(test)                                         \
@@ -199,11 +369,17 @@ int main(void)
         ON_MEMORY(a_list_tells_every_key_under_a_prefix),
         ON_FILE(a_list_tells_every_key_under_a_prefix),
         ON_FILE(a_history_tells_the_newest_first),
+        ON_MEMORY(a_look_shows_notes_renewal_and_the_reason_of_a_break),
+        ON_FILE(a_look_shows_notes_renewal_and_the_reason_of_a_break),
+        ON_FILE(several_keys_are_started_and_given_up),
         ON_MEMORY(a_store_without_history_says_so),
         ON_MEMORY(a_watch_tells_changes_under_its_prefix),
         ON_FILE(a_watch_tells_changes_under_its_prefix),
         ON_MEMORY(events_carry_what_metrics_need),
         ON_FILE(events_carry_what_metrics_need),
+        ON_MEMORY(a_takeover_is_told),
+        ON_FILE(a_takeover_is_told),
+        ON_FILE(a_breaker_that_opens_is_told),
     };
     return cmocka_run_group_tests_name("lib_look", tests, NULL, NULL);
 }

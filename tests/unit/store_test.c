@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -34,12 +35,43 @@ static void whoever_finds_none_hears_which_there_are(void **state)
     assert_non_null(strstr(words, " memory:"));
 }
 
+static void a_known_scheme_without_a_driver_is_told_apart(void **state)
+{
+    (void)state;
+    char words[128];
+    struct text text;
+    text_init(&text, words, sizeof words);
+    assert_true(store_is_planned("redis://u:secret@h"));
+    assert_true(store_is_planned("leasehold+unix:/run/x"));
+    assert_false(store_is_planned("file:/x"));
+    assert_false(store_is_planned("redisx://"));
+    store_describe_unknown("redis://u:secret@h", &text);
+    assert_non_null(strstr(words, "not built in: \"redis\""));
+    assert_null(strstr(words, "secret"));
+    text_clear(&text);
+    store_describe_unknown("no-scheme-but-a-secret", &text);
+    assert_null(strstr(words, "secret"));
+}
+
+static void the_schemes_can_be_listed(void **state)
+{
+    (void)state;
+    size_t count = 0;
+    for (char url[32]; store_scheme(count) != NULL; count++) {
+        (void)snprintf(url, sizeof url, "%s:", store_scheme(count));
+        assert_non_null(store_find(url));
+    }
+    assert_true(count >= 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_scheme_names_its_driver),
         cmocka_unit_test(nothing_but_the_whole_scheme_does),
         cmocka_unit_test(whoever_finds_none_hears_which_there_are),
+        cmocka_unit_test(a_known_scheme_without_a_driver_is_told_apart),
+        cmocka_unit_test(the_schemes_can_be_listed),
     };
     return cmocka_run_group_tests_name("store", tests, NULL, NULL);
 }

@@ -64,6 +64,13 @@ enum lh_outcome client_admits(const struct lh_client *client, bool blocks, struc
     return LH_OK;
 }
 
+enum lh_outcome client_admits_start(const struct lh_client *client, struct lh_report *report)
+{
+    enum lh_outcome outcome = client_admits(client, /* blocks= */ false, report);
+    return outcome == LH_OK && client->closing ? report_say(report, LH_BUSY, CLOSING_WORDS)
+                                               : outcome;
+}
+
 void client_enter(struct lh_client *client)
 {
     client->calling++;
@@ -94,6 +101,17 @@ void client_wake(struct lh_client *client)
                  gaze_ms < client->desk_wakes_at_ms ? gaze_ms : client->desk_wakes_at_ms);
 }
 
+static void tell_breaker(struct lh_client *client)
+{
+    bool open = executor_counts(front_desk_executor(client->desk)).breaker_open;
+    if (client->breaker_open == open)
+        return;
+    client->breaker_open = open;
+    client_tell(client, &(struct lh_event){.kind = LH_EVENT_BREAKER,
+                                           .outcome = open ? LH_UNAVAILABLE : LH_OK,
+                                           .key = ""});
+}
+
 static void on_due(void *owner)
 {
     struct lh_client *client = owner;
@@ -102,6 +120,7 @@ static void on_due(void *owner)
     if (now_ms >= client->desk_wakes_at_ms) {
         client->desk_wakes_at_ms = NEVER;
         front_desk_tick(client->desk);
+        tell_breaker(client);
     }
     gaze_due(client, now_ms);
     light_rest(client);
@@ -109,13 +128,22 @@ static void on_due(void *owner)
     client_wake(client);
 }
 
+static bool is_due(const struct lh_client *client)
+{
+    return host_boot_ms() >= client->desk_wakes_at_ms;
+}
+
 void client_do(struct lh_client *client, struct loop_task *task)
 {
     loop_enter(client->loop);
+    /* As in the loop: what was started before comes first, with all that it brings about. */
+    loop_catch_up(client->loop);
+    if (is_due(client))
+        on_due(client);
     client->turning = true;
     task->run(task);
     client->turning = false;
-    if (host_boot_ms() >= client->desk_wakes_at_ms)
+    if (is_due(client))
         on_due(client);
     else
         client_wake(client);
@@ -430,7 +458,7 @@ enum lh_outcome lh_open(const char *url, const struct lh_open_options *options,
 
 void client_settle(struct lh_client *client)
 {
-    if (!client->closing)
+    if (!client->closing || atomic_load(&client->started) > 0)
         return;
     for (const struct lh_lease *lease = client->leases; lease != NULL; lease = lease->next) {
         if (lease->several.state != SEVERAL_ENDED)
@@ -469,7 +497,7 @@ void lh_close(struct lh_client **client_pointer)
         loop_run(client->loop);
     else
         (void)pthread_join(client->thread, NULL);
-    loop_step(client->loop, /* wait= */ false); /* what was started within the last functions */
+    loop_step(client->loop, /* wait= */ false); /* what was cancelled within the last functions */
     lease_orphan_all(client);
     light_orphan_all(client);
     take_apart(client);
