@@ -50,7 +50,7 @@ enum lh_outcome {
     LH_STALE,       /* the token is not the one that holds; nothing was changed */
     LH_UNAVAILABLE, /* the store is in trouble: neither free nor busy */
     LH_DENIED,      /* the store does not let you */
-    LH_MISMATCH,    /* the key is a semaphore of another limit, or none */
+    LH_MISMATCH,    /* the key is in use as something else, or with another limit or payload */
     LH_USAGE,       /* the call itself is wrong */
     LH_FAILED       /* memory, threads or descriptors are short */
 };
@@ -263,6 +263,84 @@ enum lh_outcome lh_watch(struct lh_client *client, const char *prefix, lh_watch_
                          struct lh_watcher **out, struct lh_report *report);
 /* Blocks; fn is not called any more once it returns. */
 enum lh_outcome lh_unwatch(struct lh_watcher **watch, struct lh_report *report);
+
+/* ---- done once ---- */
+
+enum { LH_RESULT_SIZE = 1025, LH_POSITION_SIZE = 1025 };
+
+struct lh_once_options {
+    size_t size;     /* of this struct */
+    int64_t ttl_ms;  /* of the claim; 0: 5 min */
+    int64_t wait_ms; /* for who is at it; 0: not at all */
+    const char
+        *payload; /* NULL, or a fingerprint of at most 64 bytes: another one is LH_MISMATCH */
+};
+#define LH_ONCE_OPTIONS_INIT                       \
+    {                                              \
+        sizeof(struct lh_once_options), 0, 0, NULL \
+    }
+
+struct lh_once {
+    uint64_t token;              /* of a claim that is new */
+    int status;                  /* when it was done: 0 is success … */
+    char result[LH_RESULT_SIZE]; /* … and what was said of it */
+};
+
+/* What is remembered of an id that was done. */
+struct lh_done {
+    size_t size;           /* of this struct */
+    int64_t keep_ms;       /* for how long; 0: 24 h */
+    int status;            /* 0 to 255 */
+    const char *result;    /* at most 1024 bytes */
+    const char *watermark; /* also until this watermark … */
+    const char *until;     /* … stands above this position */
+};
+#define LH_DONE_INIT                                   \
+    {                                                  \
+        sizeof(struct lh_done), 0, 0, NULL, NULL, NULL \
+    }
+
+/*
+ * Block. Of all claims of an id one is LH_OK: it is yours to do, and out has its token. The others
+ * hear LH_BUSY while it runs and LH_COOLING, with status and result, when it is done. A claim lives
+ * by its TTL: renew it, then finish or abandon it, from any process that has the token.
+ */
+enum lh_outcome lh_once_begin(struct lh_client *client, const char *id,
+                              const struct lh_once_options *options, struct lh_once *out,
+                              struct lh_report *report);
+enum lh_outcome lh_once_renew(struct lh_client *client, const char *id, uint64_t token,
+                              int64_t ttl_ms, struct lh_report *report);
+enum lh_outcome lh_once_finish(struct lh_client *client, const char *id, uint64_t token,
+                               const struct lh_done *done, struct lh_report *report);
+enum lh_outcome lh_once_abandon(struct lh_client *client, const char *id, uint64_t token,
+                                struct lh_report *report);
+/* LH_OK: nobody has done it, nor is at it; LH_BUSY: running; LH_COOLING: done. */
+enum lh_outcome lh_once_status(struct lh_client *client, const char *id, struct lh_once *out,
+                               struct lh_report *report);
+/* The simple pair. lh_mark() is claim and finish in one write: LH_OK when it is new, LH_BUSY or
+ * LH_COOLING when not. lh_seen() answers as lh_once_status(), and decides nothing. */
+enum lh_outcome lh_seen(struct lh_client *client, const char *id, struct lh_report *report);
+enum lh_outcome lh_mark(struct lh_client *client, const char *id, const struct lh_done *done,
+                        struct lh_report *report);
+
+/* ---- watermarks ---- */
+
+struct lh_watermark {
+    char value[LH_POSITION_SIZE]; /* the source's own position; "" when there is none yet */
+    int64_t start_ms; /* the store's time less the overlap, as Unix time; -1: it has none */
+};
+
+/* Block. Read from the value on, handle everything, then advance from it to where the source stood
+ * when you began (or, if it has no clock or cursor of its own, to start_ms). */
+enum lh_outcome lh_watermark_begin(struct lh_client *client, const char *name, int64_t overlap_ms,
+                                   struct lh_watermark *out, struct lh_report *report);
+/* LH_STALE when it is not what was expected, or would go back: begin again. */
+enum lh_outcome lh_watermark_advance(struct lh_client *client, const char *name,
+                                     const char *expected, const char *value,
+                                     struct lh_report *report);
+/* An operator's: anywhere, and the reason is kept. */
+enum lh_outcome lh_watermark_set(struct lh_client *client, const char *name, const char *value,
+                                 const char *reason, struct lh_report *report);
 
 /* ---- operators ---- */
 

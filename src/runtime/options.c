@@ -18,8 +18,15 @@ static size_t size_of_meta(const struct meta *meta)
 size_t options_size(const struct lease_options *options)
 {
     const struct request *request = &options->request;
-    return size_of_meta(request->meta) + size_of_words(request->holder) +
-           size_of_words(request->reason) + size_of_words(request->request);
+    const struct deed *deed = request->deed;
+    size_t size = size_of_meta(request->meta) + size_of_words(request->holder) +
+                  size_of_words(request->reason) + size_of_words(request->request) +
+                  size_of_words(request->payload) + size_of_words(request->value) +
+                  size_of_words(request->expected);
+    if (deed != NULL)
+        size += sizeof *deed + size_of_words(deed->result) + size_of_words(deed->watermark) +
+                size_of_words(deed->until);
+    return size;
 }
 
 static const char *keep(char **at, const char *words)
@@ -36,9 +43,15 @@ void options_copy(struct lease_options *to, const struct lease_options *from, co
                   char *words)
 {
     const struct request *request = &from->request;
+    struct deed *deed = NULL;
     *to = *from;
     to->request.key = key;
-    if (request->meta != NULL) { /* first, for its alignment */
+    if (request->deed != NULL) { /* these two first, for their alignment */
+        deed = memcpy(words, request->deed, sizeof *deed);
+        to->request.deed = deed;
+        words += sizeof *deed;
+    }
+    if (request->meta != NULL) {
         memcpy(words, request->meta, size_of_meta(request->meta));
         to->request.meta = (const struct meta *)(const void *)words;
         words += size_of_meta(request->meta);
@@ -46,4 +59,12 @@ void options_copy(struct lease_options *to, const struct lease_options *from, co
     to->request.holder = keep(&words, request->holder);
     to->request.reason = keep(&words, request->reason);
     to->request.request = keep(&words, request->request);
+    to->request.payload = keep(&words, request->payload);
+    to->request.value = keep(&words, request->value);
+    to->request.expected = keep(&words, request->expected);
+    if (deed == NULL)
+        return;
+    deed->result = keep(&words, deed->result);
+    deed->watermark = keep(&words, deed->watermark);
+    deed->until = keep(&words, deed->until);
 }

@@ -8,7 +8,7 @@
 
 #include "core/lease.h"
 
-/* How many bytes holder, reason, request id and meta take; the key is kept elsewhere. */
+/* How many bytes all the words, meta and deed take; the key is kept elsewhere. */
 size_t options_size(const struct lease_options *options);
 /* `words` has room for so many, aligned as any struct. The copy's key is `key` itself. */
 void options_copy(struct lease_options *to, const struct lease_options *from, const char *key,

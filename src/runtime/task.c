@@ -71,7 +71,8 @@ struct task *task_new(struct executor *executor, const struct lease_options *opt
     executor->number++;
     filled.store = executor->site.facts;
     filled.request.session = executor->site.session;
-    if (filled.request.request == NULL && filled.request.verb == VERB_ASK) {
+    bool named = filled.request.verb == VERB_ASK || filled.request.verb == VERB_MARK;
+    if (filled.request.request == NULL && named) {
         make_request_id(executor, made_id);
         filled.request.request = made_id;
     }

@@ -18,6 +18,7 @@ struct errand {
     struct lh_view *status; /* of a look … */
     lh_view_fn *fn;         /* … or whom to show it */
     void *user;
+    errand_see *see; /* all that is told, before it is put into words */
     struct light_mark *mark;
     char words[]; /* of a started one */
 };
@@ -51,6 +52,8 @@ static void told(void *owner, struct task *task, const struct task_news *news)
     if (news->event != TASK_ENDED)
         return;
     report_news(client, key, news, news->outcome, &errand->call.report);
+    if (errand->see != NULL)
+        errand->see(errand->user, news);
     if (news->outcome == OUTCOME_OK && news->record != NULL)
         show(errand, news, key);
     light_leave_key(client, &errand->mark);
@@ -90,7 +93,12 @@ static const char *fill_options(const struct lh_client *client, const struct req
     out->request.session = 1; /* the executor puts its own here */
     if (request->ttl_ms == 0)
         out->request.ttl_ms = TTL_USUAL_MS;
+    if (request->verb == VERB_MARK)
+        out->request.request = "-"; /* to be checked; the executor makes one */
     const char *wrong = request_broken(&out->request);
+    out->request.request = NULL;
+    if (wrong == NULL && request->verb == VERB_MARK && request->cooldown_ms == 0)
+        wrong = "what is marked must be kept for a while";
     if (wrong == NULL && (request->cooldown_ms < 0 || request->cooldown_ms > SPAN_MAX_MS))
         wrong = "the cooldown must be from 0 to 366 days";
     return wrong;
@@ -144,6 +152,13 @@ static enum lh_outcome run_errand(struct lh_client *client, const struct request
 {
     struct errand errand = {0};
     return run(client, request, &errand, listener, report);
+}
+
+enum lh_outcome errand_run(struct lh_client *client, const struct request *request, errand_see *see,
+                           void *owner, struct lh_report *report)
+{
+    struct errand errand = {.see = see, .user = owner};
+    return run(client, request, &errand, NULL, report);
 }
 
 /* ---- by token ---- */

@@ -194,6 +194,11 @@ bool light_list(struct lh_client *client, const char *prefix, lh_view_fn *fn, vo
                 bool *out_enough);
 void light_orphan_all(struct lh_client *client);
 
+/* errand.c: a single verb, by a blocking call; `see` is told of its end in the loop. */
+typedef void errand_see(void *owner, const struct task_news *news);
+enum lh_outcome errand_run(struct lh_client *client, const struct request *request, errand_see *see,
+                           void *owner, struct lh_report *report);
+
 /* gaze.c */
 int64_t gaze_next_ms(const struct lh_client *client);
 void gaze_due(struct lh_client *client, int64_t now_ms);
