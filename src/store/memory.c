@@ -362,19 +362,36 @@ static void submit(void *state, const struct store_request *submitted, store_don
     UNREACHABLE("every verb is listed");
 }
 
+/* 0 when the URL says something else. */
+static size_t id_most_of(const char *url)
+{
+    static const char option[] = "?ids=";
+    const char *at = strchr(url, '?');
+    char *end = NULL;
+    if (at == NULL)
+        return IDS_MAX;
+    if (strncmp(at, option, sizeof option - 1) != 0)
+        return 0;
+    unsigned long long most = strtoull(at + sizeof option - 1, &end, 10);
+    return *end == '\0' ? most : 0;
+}
+
 static bool open_memory(void *state, const char *url, const struct store_site *site,
                         struct text *why)
 {
     struct memory *memory = state;
-    const char *ids = strstr(url, "?ids=");
     memset(memory, 0, offsetof(struct memory, scratch));
+    memory->id_most = id_most_of(url);
+    if (memory->id_most == 0) {
+        text_add(why, "say how many ids it may keep, as in memory:?ids=1000");
+        return false;
+    }
     memory->buckets = calloc(BUCKETS_FIRST, sizeof(struct entry *));
     if (memory->buckets == NULL) {
         text_add(why, "memory is short");
         return false;
     }
     memory->bucket_count = BUCKETS_FIRST;
-    memory->id_most = ids != NULL ? strtoull(ids + 5, NULL, 10) : IDS_MAX;
     memory->clock = site->clock;
     memory->magic = MEMORY_MAGIC;
     return true;

@@ -145,6 +145,8 @@ static void memory_has_a_cap_and_says_so(void **state)
     struct lh_once mine;
     struct lh_done brief = LH_DONE_INIT;
     brief.keep_ms = 1;
+    assert_int_equal(lh_open("memory:?ids=many", NULL, &memory, NULL), LH_UNAVAILABLE);
+    assert_int_equal(lh_open("memory:?cap=2", NULL, &memory, NULL), LH_UNAVAILABLE);
     assert_int_equal(lh_open("memory:?ids=2", NULL, &memory, NULL), LH_OK);
     assert_int_equal(lh_mark(memory, "a", NULL, NULL), LH_OK);
     assert_int_equal(lh_mark(memory, "b", &brief, NULL), LH_OK);

@@ -354,7 +354,7 @@ static void add_callers(struct world *world)
     size_t houses = world->actor_count, least = houses < 3 ? 4 - houses : 1;
     for (size_t i = 0; i < houses; i++)
         for (uint64_t left = (uint64_t)between(world, (int64_t)least, 5); left > 0; left--) {
-            char name[8];
+            char name[20];
             struct actor *house = &world->actors[i];
             (void)snprintf(name, sizeof name, "%s%u", house->name, (unsigned)left);
             if (house->holder[0] == '\0')

@@ -157,6 +157,30 @@ static void a_mark_wakes_those_it_sends_home(void **state)
     assert_pokes("c");
 }
 
+static void a_full_store_refuses_at_once(void **state)
+{
+    (void)state;
+    mark();
+    begin();
+    answer(ANSWER_FULL);
+    assert_ended(OUTCOME_UNAVAILABLE, "the store is full");
+}
+
+/* What is held has its room; should a store say so all the same, the holder tries again. */
+static void a_full_store_does_not_cost_a_holder_its_claim(void **state)
+{
+    (void)state;
+    claim();
+    begin();
+    carry_out();
+    wake();
+    answer(ANSWER_FULL);
+    assert_true(lease_held(&lease, now_ms));
+    wake();
+    carry_on();
+    assert_true(lease_held(&lease, now_ms));
+}
+
 static void a_watermark_is_looked_at_and_moved(void **state)
 {
     (void)state;
@@ -202,6 +226,8 @@ int main(void)
         LEASE_TEST(a_mark_of_what_is_done_hears_so),
         LEASE_TEST(a_mark_whose_answer_was_lost_is_still_new),
         LEASE_TEST(a_mark_wakes_those_it_sends_home),
+        LEASE_TEST(a_full_store_refuses_at_once),
+        LEASE_TEST(a_full_store_does_not_cost_a_holder_its_claim),
         LEASE_TEST(a_watermark_is_looked_at_and_moved),
         LEASE_TEST(a_watermark_that_moved_is_stale),
     };
