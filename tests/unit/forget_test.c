@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a store may forget, and when: by its own clock, and not before the watermark that the record
+ * waits for has passed; and that a compaction of the log leaves out just that.
+ */
+#include "log_kit.h"
+#include "store/forget.h"
+#include "wire/record_codec.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define DONE(more)                                                                       \
+    "{\"leasehold\":2,\"key\":\"once:a\",\"cooling\":{\"since\":\"this\",\"length_ms\":" \
+    "1000},\"once\":{\"payload\":\"\",\"request\":\"r\"" more "}}"
+#define AWAITING DONE(",\"watermark\":\"watermark:w\",\"until\":\"17\"")
+#define CLAIMED(kind, version)                                                                  \
+    "{\"leasehold\":" version ",\"key\":\"k\",\"grants\":[{\"holder\":\"h\",\"request\":\"r\"," \
+    "\"session\":\"1\",\"mode\":\"exclusive\",\"granted\":\"this\",\"ttl_ms\":1000}]" kind "}"
+#define MARK(value)                                                                           \
+    "{\"leasehold\":2,\"key\":\"watermark:w\",\"watermark\":{\"order\":\"number\",\"value\":" \
+    "\"" value "\",\"moved\":\"this\"}}"
+
+static struct record scratch;
+static const char *watermark; /* what stands there, or NULL */
+
+static struct standing standing_of(const char *bytes, int64_t now_ms)
+{
+    return (struct standing){.bytes = bytes,
+                             .length = bytes != NULL ? strlen(bytes) : 0,
+                             .written = {.revision = 7, .time_ms = 5000},
+                             .now_ms = now_ms};
+}
+
+static struct standing find(void *owner, const char *key)
+{
+    (void)owner;
+    assert_string_equal(key, "watermark:w");
+    return standing_of(watermark, 0);
+}
+
+static bool may(const char *bytes, int64_t now_ms)
+{
+    struct standing standing = standing_of(bytes, now_ms);
+    return forget_may(&standing, find, NULL, &scratch);
+}
+
+static void it_is_forgotten_after_its_time(void **state)
+{
+    (void)state;
+    assert_false(may(DONE(""), 5999));
+    assert_true(may(DONE(""), 6000));
+    assert_false(may(DONE(""), 4000)); /* the clock was set back */
+    assert_false(may(NULL, 9000));
+    assert_false(may("not a record", 9000));
+    struct standing untimed = standing_of(DONE(""), 9000);
+    untimed.written.time_ms = TIME_UNKNOWN;
+    assert_false(forget_may(&untimed, find, NULL, &scratch));
+}
+
+static void a_claim_is_forgotten_and_a_lock_is_not(void **state)
+{
+    (void)state;
+    assert_false(may(CLAIMED(",\"once\":{\"payload\":\"\"}", "2"), 5999));
+    assert_true(may(CLAIMED(",\"once\":{\"payload\":\"\"}", "2"), 6000));
+    assert_false(may(CLAIMED("", "1"), INT64_C(1) << 40));
+    assert_false(may(MARK("17"), INT64_C(1) << 40));
+}
+
+static void what_waits_for_a_watermark_waits(void **state)
+{
+    (void)state;
+    struct standing standing = standing_of(AWAITING, 9000);
+    watermark = NULL;
+    assert_false(may(AWAITING, 9000));
+    watermark = DONE("");
+    assert_false(may(AWAITING, 9000));
+    watermark = MARK("17");
+    assert_false(may(AWAITING, 9000));
+    assert_true(forget_awaits(&standing, find, NULL, &scratch));
+    watermark = MARK("18");
+    assert_true(may(AWAITING, 9000));
+    assert_false(may(AWAITING, 5999));
+    assert_false(forget_awaits(&standing, find, NULL, &scratch));
+    standing = standing_of("not a record", 9000);
+    assert_true(forget_awaits(&standing, find, NULL, &scratch));
+}
+
+/* In the log. */
+
+static struct fake_disk fake;
+static unsigned asked;
+
+/* Keys that begin with f, once something safe stands under "w". */
+static bool forgets(void *owner, struct log *log, const struct log_record *record)
+{
+    struct log_record found;
+    (void)owner;
+    asked++;
+    return record->key[0] == 'f' && log_peek(log, "w", &found) == LOG_OK && found.type == LOG_PUT;
+}
+
+static void compact(struct log *log)
+{
+    assert_int_equal(kit_litter(&fake.table, log), LOG_OK);
+    assert_true(log_wants_tending(log));
+    assert_int_equal(kit_tend(log), LOG_OK);
+}
+
+static void put(struct log *log, const char *key, const char *value)
+{
+    assert_int_equal(kit_put(&fake.table, log, key, value, &(struct stamp){0}), LOG_OK);
+}
+
+static void a_compaction_leaves_out_what_is_forgotten(void **state)
+{
+    (void)state;
+    struct log *log = NULL;
+    fake_disk_init(&fake);
+    struct log_options options = kit_options(&fake.table, 1);
+    options.forget = forgets;
+    assert_int_equal(log_open(&options, kit_deadline(&fake.table), &log, NULL), LOG_OK);
+    put(log, "f1", "old");
+    put(log, "k", "kept");
+    compact(log);
+    assert_true(asked > 0);
+    assert_true(kit_stands(&fake.table, log, "f1", "old")); /* nothing is under "w" */
+    put(log, "w", "here");
+    compact(log);
+    assert_true(kit_stands(&fake.table, log, "f1", NULL));
+    assert_true(kit_stands(&fake.table, log, "k", "kept"));
+    assert_true(kit_agrees(&fake.table, log));
+    put(log, "f1", "new");
+    assert_true(kit_stands(&fake.table, log, "f1", "new"));
+    log_close(&log);
+    fake_disk_done(&fake);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_is_forgotten_after_its_time),
+        cmocka_unit_test(a_claim_is_forgotten_and_a_lock_is_not),
+        cmocka_unit_test(what_waits_for_a_watermark_waits),
+        cmocka_unit_test(a_compaction_leaves_out_what_is_forgotten),
+    };
+    return cmocka_run_group_tests_name("forget", tests, NULL, NULL);
+}
