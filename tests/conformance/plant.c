@@ -204,6 +204,8 @@ static bool follows_swap(struct graft *graft, const struct store_answer *answer)
     bool refused = answer->result == ANSWER_CONFLICT;
     if (fault_on == FAULT_LAST_WRITER_WINS)
         return refused && condition->kind == IF_ABSENT;
+    if (fault_on == FAULT_FORGETS_DONE)
+        return refused && condition->kind == IF_ABSENT && !read_standing(answer);
     if (condition->kind != IF_GRANT || !read_standing(answer))
         return false;
     if (fault_on == FAULT_RENEW_MOVES_TOKEN)

@@ -14,6 +14,7 @@
     X(LOST_CONFLICT, "swap", 0, "a swap that was refused is answered with ok")                   \
     X(LAST_WRITER_WINS, "swap", 0, "a create writes over what is there")                         \
     X(BARE_CONFLICT, "swap", 0, "a conflict does not carry the record that stands")              \
+    X(FORGETS_DONE, "once", 0, "what nobody holds is forgotten before its time")                 \
     X(REUSED_REVISION, "revision", STORE_DELETES,                                                \
       "revisions are counted per record and begin anew")                                         \
     X(REVISION_BEFORE, "swap", 0, "a write is answered with the revision before it")             \

@@ -399,6 +399,49 @@ static void a_callback_may_ask_again(void **state)
                         "k=- k=- "); /* the change that came first is told last, as it is */
 }
 
+#define COOLS "{\"leasehold\":1,\"key\":\"k\",\"cooling\":{\"since\":\"this\",\"length_ms\":1000}}"
+
+static struct store_request fleeting(const char *key, int64_t lives_ms)
+{
+    struct store_request request = swapping(key, if_absent, COOLS);
+    request.lives_ms = lives_ms;
+    return request;
+}
+
+static void what_is_over_is_forgotten_at_the_next_write(void **state)
+{
+    (void)state;
+    assert_int_equal(submit(fleeting("a", 1000))->result, ANSWER_OK);
+    assert_int_equal(submit(fleeting("b", 0))->result, ANSWER_OK);
+    clock_ms += 999;
+    assert_int_equal(submit(fleeting("c", 1))->result, ANSWER_OK);
+    assert_non_null(read_key("a"));
+    clock_ms += 1;
+    assert_int_equal(submit(fleeting("d", 0))->result, ANSWER_OK);
+    assert_null(read_key("a"));
+    assert_null(read_key("c"));
+    assert_non_null(read_key("b"));
+}
+
+static void a_few_at_a_time_and_in_order(void **state)
+{
+    (void)state;
+    char key[8];
+    unsigned left = 0;
+    for (int i = 0; i < 20; i++) {
+        (void)snprintf(key, sizeof key, "k%d", i);
+        assert_int_equal(submit(fleeting(key, 100 + i))->result, ANSWER_OK);
+    }
+    clock_ms += 1000;
+    assert_int_equal(submit(fleeting("x", 0))->result, ANSWER_OK);
+    for (int i = 0; i < 20; i++) {
+        (void)snprintf(key, sizeof key, "k%d", i);
+        left += read_key(key) != NULL ? 1 : 0;
+        assert_true(left > 0 || i < 4);
+    }
+    assert_int_equal(left, 16);
+}
+
 int main(void)
 {
 #define STORE_TEST(name) cmocka_unit_test_setup_teardown(name, open_store, close_store)
@@ -418,6 +461,8 @@ int main(void)
         STORE_TEST(a_watch_tells_every_change_of_its_prefix),
         STORE_TEST(watches_have_an_end),
         STORE_TEST(a_callback_may_ask_again),
+        STORE_TEST(what_is_over_is_forgotten_at_the_next_write),
+        STORE_TEST(a_few_at_a_time_and_in_order),
     };
     return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
 }
