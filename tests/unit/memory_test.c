@@ -426,7 +426,7 @@ static void what_is_over_is_forgotten_at_the_next_write(void **state)
 static void a_few_at_a_time_and_in_order(void **state)
 {
     (void)state;
-    char key[8];
+    char key[16];
     unsigned left = 0;
     for (int i = 0; i < 20; i++) {
         (void)snprintf(key, sizeof key, "k%d", i);
