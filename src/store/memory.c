@@ -216,13 +216,16 @@ static void forget_some(struct memory *memory)
     if (evicts && memory->ends.top != NULL)
         now_ms = memory->ends.top->at;
     for (int i = 0; i < FORGET_AT_ONCE && heap_first(&memory->ends) <= now_ms; i++) {
-        struct entry *entry =
-            (struct entry *)((char *)memory->ends.top - offsetof(struct entry, end));
+        char *node = (char *)memory->ends.top;
+        ASSERT(node != NULL); /* what comes before NEVER is there */
+        struct entry *entry = (struct entry *)(node - offsetof(struct entry, end));
+        struct entry **at = find(memory, entry->key, entry->hash);
+        ASSERT(*at == entry);
         struct standing standing = standing_of(memory, entry);
         if (forget_awaits(&standing, find_standing, memory, &memory->scratch))
             heap_set(&memory->ends, &entry->end, now_ms + LOOK_AGAIN_MS);
         else
-            take_out(memory, find(memory, entry->key, entry->hash));
+            take_out(memory, at);
     }
 }
 

@@ -331,7 +331,7 @@ static void choose(struct world *world)
 static void open_store(struct world *world)
 {
     char url[32];
-    unsigned ids = (unsigned)between(world, 6, 2 * (EVENTS + MARKED));
+    unsigned ids = (unsigned)between(world, 6, (int64_t)2 * (EVENTS + MARKED));
     life.roomy = ids >= EVENTS + MARKED;
     (void)snprintf(url, sizeof url, "memory:?ids=%u", ids);
     memory_driver.close(world->store);
