@@ -44,6 +44,7 @@ dead     | sim     | build/sim/tests/dead_waiter --rounds 4 | .. 20
 deaths   | sim     | build/sim/tests/hand_over_after_kill --rounds 20 | .. 200
 runkills | sim     | build/sim/tests/run_kills --rounds 50 | .. 500
 runstops | sim     | build/sim/tests/run_stops --rounds 1 | .. 10
+runline  | sim     | build/sim/tests/run_waiters --rounds 1 | .. 5
 terminal | sim     | build/sim/tests/terminal build/sim/leasehold | =
 run      | asan    | tests/e2e/run.sh build/asan/leasehold 2 | .. 20
 threads  | sim     | build/sim/tests/threads --rounds 100    | .. 1000
@@ -57,7 +58,7 @@ fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh -
 coverage |         | scripts/coverage.sh core 100            | =
 '
 figures='power damage failing kills stops history waiters dead deaths threads forks'
-figures+=' runkills runstops'
+figures+=' runkills runstops runline'
 figures+=' simulate executor explore mutants fuzz coverage'
 limit_s=1200
 proof=false
