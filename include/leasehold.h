@@ -174,7 +174,8 @@ enum lh_outcome lh_acquire_all(struct lh_client *client, const char *const *keys
                                const struct lh_acquire_options *options, struct lh_lease **out,
                                struct lh_report *report);
 /* Does not block; done is called from the client's thread or lh_step(), never from within. NULL
- * when the call is wrong or memory is short: then done is not called, and the report says why. */
+ * when the call is wrong, memory is short or the client is being closed: then done is not called,
+ * and the report says why. */
 struct lh_request *lh_acquire_start(struct lh_client *client, const char *key,
                                     const struct lh_acquire_options *options, lh_done_fn *done,
                                     void *user, struct lh_report *report);
@@ -271,6 +272,28 @@ enum lh_outcome lh_break(struct lh_client *client, const char *key, const char *
                          bool at_once, struct lh_report *report);
 /* Blocks. Ends a cooldown early. */
 enum lh_outcome lh_clear(struct lh_client *client, const char *key, struct lh_report *report);
+
+/* ---- the same without blocking ---- */
+
+/* For event loops and callbacks: LH_OK means that done will be called, once, with no lease; any
+ * other answer, that it will not. The report is about the start. */
+enum lh_outcome lh_renew_start(struct lh_client *client, const char *key, uint64_t token,
+                               int64_t ttl_ms, lh_done_fn *done, void *user,
+                               struct lh_report *report);
+enum lh_outcome lh_give_back_start(struct lh_client *client, const char *key, uint64_t token,
+                                   int64_t cooldown_ms, lh_done_fn *done, void *user,
+                                   struct lh_report *report);
+enum lh_outcome lh_look_start(struct lh_client *client, const char *key, lh_view_fn *fn,
+                              lh_done_fn *done, void *user, struct lh_report *report);
+enum lh_outcome lh_list_start(struct lh_client *client, const char *prefix, lh_view_fn *fn,
+                              lh_done_fn *done, void *user, struct lh_report *report);
+enum lh_outcome lh_history_start(struct lh_client *client, const char *key, lh_view_fn *fn,
+                                 lh_done_fn *done, void *user, struct lh_report *report);
+enum lh_outcome lh_break_start(struct lh_client *client, const char *key, const char *reason,
+                               bool at_once, lh_done_fn *done, void *user,
+                               struct lh_report *report);
+enum lh_outcome lh_clear_start(struct lh_client *client, const char *key, lh_done_fn *done,
+                               void *user, struct lh_report *report);
 
 /* ---- words ---- */
 

@@ -3,14 +3,21 @@
 # Switches on each planted bug of src/core/mutant.h in turn and lets the general harnesses hunt it:
 # mutants.sh SEEDS [all]. Prints TAP and a table: who caught it, after how many seeds or states,
 # and how. Without `all` the exploration, which takes minutes, hunts what the simulation missed.
-# A harness is believed only because of this.
+# Bugs of the runtime are hunted by the simulation with a front desk in each process, the only one
+# that has it. A harness is believed only because of this.
 set -euo pipefail
 
 seeds=${1:?usage: mutants.sh SEEDS [all]}
 both=${2:-}
 dir=build/mutants
 cd "$(dirname "$0")/.."
-mapfile -t mutants < <(sed -n 's/^    X(\([A-Z_]*\),.*/\1/p' src/core/mutant.h)
+
+# The names in one of the lists: CORE or RUNTIME.
+names_in() {
+    sed -n "/^#define $1_MUTANT_LIST/,/^\$/s/^    X(\([A-Z_]*\),.*/\1/p" src/core/mutant.h
+}
+mapfile -t core < <(names_in CORE)
+mapfile -t runtime < <(names_in RUNTIME)
 
 # "seeds: words" or "missed" of one harness; 3 is its exit status for a catch.
 hunt() {
@@ -23,22 +30,37 @@ hunt() {
     esac
 }
 
+# report NAME HARNESS WORDS [HARNESS WORDS]…: one case, and a line for each harness.
 number=0
 failed=0
-for mutant in "${mutants[@]}"; do
+report() {
+    local mutant=$1 verdict='not ok'
+    shift
+    local line lines=()
+    while (($#)); do
+        printf -v line '#   %-12s %s' "$1" "$2"
+        lines+=("$line")
+        [[ $2 != [0-9]* ]] || verdict=ok
+        shift 2
+    done
+    [[ ${lines[*]} != *failed* ]] || verdict='not ok'
+    [[ $verdict == ok ]] || failed=1
     number=$((number + 1))
+    printf '%s %d - %s is caught\n' "$verdict" "$number" "$mutant"
+    printf '%s\n' "${lines[@]}"
+}
+
+for mutant in "${core[@]}"; do
     simulated=$(hunt "$dir/tests/simulation" --seeds "$seeds" --mutant "$mutant")
     explored='not asked'
     if [[ $both == all || $simulated == missed ]]; then
         explored=$(hunt "$dir/tests/explore" --mutant "$mutant")
     fi
-    verdict=ok
-    if [[ $simulated == missed && $explored == missed || $simulated$explored == *failed* ]]; then
-        verdict='not ok'
-        failed=1
-    fi
-    printf '%s %d - %s is caught\n' "$verdict" "$number" "$mutant"
-    printf '#   %-12s %s\n' simulation "$simulated" exploration "$explored"
+    report "$mutant" simulation "$simulated" exploration "$explored"
+done
+for mutant in "${runtime[@]}"; do
+    report "$mutant" 'front desk' \
+        "$(hunt "$dir/tests/simulation" --desk 1 --seeds "$seeds" --mutant "$mutant")"
 done
 printf '1..%d\n' "$number"
 exit "$failed"

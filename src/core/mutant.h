@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Planted bugs. A harness is believed only after it caught them, so the core can be built with
- * -Dmutants=true, and one of them switched on at run time. In every other build MUTANT() is the
- * constant false and leaves no trace in the code.
+ * Planted bugs. A harness is believed only after it caught them, so core and runtime can be built
+ * with -Dmutants=true, and one of them switched on at run time. In every other build MUTANT() is
+ * the constant false and leaves no trace in the code.
  */
 #ifndef LEASEHOLD_CORE_MUTANT_H
 #define LEASEHOLD_CORE_MUTANT_H
 
 /* name, the bug in words; most are real bugs of locks in use */
-#define MUTANT_LIST(X)                                                                         \
+#define CORE_MUTANT_LIST(X)                                                                    \
     X(RELEASE_UNCONDITIONAL, "release deletes the key whatever stands there")                  \
     X(RELEASE_BY_HOLDER, "release compares the holder's name, not the token")                  \
     X(EXPIRY_BY_LOCAL_CLOCK, "expiry by the stored time against the asker's own clock")        \
@@ -34,6 +34,22 @@
     X(STALE_ANSWER_BELIEVED, "an answer to an earlier attempt is taken for the present one")   \
     X(CONFLICT_LOSES_LEASE, "a conflict alone costs the holder its lease")                     \
     X(READER_BESIDE_WRITER, "a reader enters beside a writer")
+
+/* Of the runtime: only a simulation with several callers in a process sees them. */
+#define RUNTIME_MUTANT_LIST(X)                                                              \
+    X(HAND_OVER_KEEPS_TOKEN, "a hand-over among threads without a growing token")           \
+    X(HAND_OVER_WITHOUT_END, "threads of one process hand over without a bound")            \
+    X(HAND_OVER_PAST_OUTSIDERS, "hand-over although somebody outside is known to wait")     \
+    X(HAND_OVER_AFTER_LOSS, "what was lost is handed over to the next thread")              \
+    X(HAND_OVER_TO_NEWEST, "of the threads that wait the newest is next")                   \
+    X(GRANT_FOR_NOBODY, "a waiter freed while being granted: its grant stays for nobody")   \
+    X(BUSY_FROM_OLD_COPY, "known-busy is told although the process has lost or given back") \
+    X(SILENCE_IS_BUSY, "a silent store is told as busy to who waited behind others")        \
+    X(LOSS_UNTOLD, "a failed renewal is not told to the thread that holds it now")
+
+#define MUTANT_LIST(X)  \
+    CORE_MUTANT_LIST(X) \
+    RUNTIME_MUTANT_LIST(X)
 
 enum mutant {
     MUTANT_NONE,

@@ -132,10 +132,10 @@ bool executor_holds(const struct task *task)
     return lease_held(&task->lease, executor_now(task->executor));
 }
 
-bool executor_in_trouble(const struct task *task)
+bool executor_in_trouble(const struct task *task, int64_t since_ms)
 {
     const struct lease *lease = &task->lease;
-    bool unheard = lease->in_flight && !task->answered;
+    bool unheard = lease->in_flight && task->heard_ms <= since_ms;
     return lease->trouble_since_ms != NEVER || unheard || lease->state == LEASE_IDLE;
 }
 
@@ -146,6 +146,11 @@ int64_t executor_grant_due(const struct task *task)
                   lease->sent != ACTION_READ && lease->sent_verb == VERB_ASK &&
                   lease->pending == VERDICT_GRANTED;
     return grants ? lease->answer_by_ms : NEVER;
+}
+
+bool executor_others_wait(const struct task *task)
+{
+    return task->known->others_wait;
 }
 
 const struct lease_options *executor_options(const struct task *task)
@@ -215,14 +220,18 @@ static void hear_one(struct executor *executor, struct sent *sent)
     const struct heard *heard = sent->heard;
     struct event event = {.kind = EVENT_ANSWER, .serial = sent->serial, .answer = ANSWER_TROUBLE};
     note_answer(executor, sent);
+    struct known *known =
+        task != NULL ? task->known : knowledge_find(&executor->knowledge, sent->request.key);
+    if (heard != NULL && known != NULL && remember(executor, known, sent->heard)) {
+        sent->heard = NULL;
+        /* Our own write may be about one of us; what its asker does not hear is news to all. */
+        if (task == NULL || sent->request.verb != VERB_STORE_READ)
+            wish_all(known, task, WISH_NEWS);
+    }
     if (task == NULL)
         return;
-    task->answered = task->answered || heard != NULL;
-    if (heard != NULL && remember(executor, task->known, sent->heard)) {
-        sent->heard = NULL;
-        if (sent->request.verb != VERB_STORE_READ) /* our own write may be about one of us */
-            wish_all(task->known, task, WISH_NEWS);
-    }
+    if (heard != NULL)
+        task->heard_ms = executor_now(executor);
     task_step(task, &event, heard);
 }
 

@@ -98,11 +98,13 @@ void executor_tick(struct executor *executor);
 
 /* Held at this moment: granted, and the deadline is ahead. */
 bool executor_holds(const struct task *task);
-/* The store is in trouble with what this task asked, or has not said a word to it yet. */
-bool executor_in_trouble(const struct task *task);
+/* The store is in trouble with what this task asked, or owes it a word and said none after that. */
+bool executor_in_trouble(const struct task *task, int64_t since_ms);
 /* Until when the answer to a write that would be the grant is awaited; NEVER when none is on its
  * way, or the store is in trouble. */
 int64_t executor_grant_due(const struct task *task);
+/* Somebody of another process is in line for the task's key, as far as this one has heard. */
+bool executor_others_wait(const struct task *task);
 const struct lease_options *executor_options(const struct task *task);
 /* The copy of what was last heard of the key, until the next call; NULL when there is none. */
 const struct record *executor_recall(struct executor *executor, const char *key,

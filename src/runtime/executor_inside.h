@@ -24,7 +24,6 @@ enum wish { WISH_START = 1, WISH_NOTICE = 2, WISH_NEWS = 4, WISH_LET_GO = 8 };
 struct task {
     uint32_t magic;
     unsigned wishes;
-    bool answered;  /* the store has said something to it */
     bool took_over; /* the write that would be its grant removes one that had run out */
     bool silent;    /* its caller hears no more of it */
     bool forgotten; /* while it is being told; freed after that */
@@ -35,6 +34,7 @@ struct task {
     struct task *next_of_key, *before_of_key; /* see known->first_user */
     struct known *known;
     struct sent *sent; /* its requests that are not answered */
+    int64_t heard_ms;  /* when the store last said something to it */
     struct heap_node deadline, wake;
     struct lease lease;
     struct lease_options options;

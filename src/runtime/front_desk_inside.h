@@ -35,6 +35,7 @@ struct claim {
     struct claim *next_wishing, *before_wishing;
     struct claim *next_of_all, *before_of_all;
     struct heap_node give_up;
+    int64_t entered_ms;
     const char *why_left;
     struct lease_options options;
     char words[]; /* of the options */
@@ -55,7 +56,6 @@ struct bid {
     int64_t deadline_ms, kill_at_ms;
     uint64_t token; /* as granted by the store */
     unsigned hand_overs;
-    bool outsiders; /* somebody of another process was in line when the store was last heard */
 };
 
 /* A key that somebody wants. */
@@ -93,6 +93,8 @@ void desk_key_return(struct desk_key *key);
 
 /* hand_over.c */
 void desk_enter(struct claim *claim);
+/* Comes in at once, with a bid of its own; false when memory is short. */
+bool desk_adopt(struct claim *claim);
 /* The claim's caller is done, or gives up; `why` when it only waited. */
 void desk_leave(struct claim *claim, const char *why);
 /* Its wait is over. */

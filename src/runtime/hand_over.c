@@ -7,6 +7,7 @@
  * Callers that are told something only queue their wishes, so nothing changes under these loops.
  */
 #include "base/check.h"
+#include "core/mutant.h"
 #include "runtime/front_desk_inside.h"
 
 #include <stdlib.h>
@@ -53,7 +54,8 @@ static struct claim *next_in_line(const struct desk_key *key, const struct bid *
 {
     struct claim *next = NULL;
     for (struct claim *claim = key->first; claim != NULL; claim = claim->next)
-        if ((bid == NULL || fits(bid, claim)) && (next == NULL || rank_of(claim) > rank_of(next)))
+        if ((bid == NULL || fits(bid, claim)) &&
+            (next == NULL || rank_of(claim) > rank_of(next) || MUTANT(HAND_OVER_TO_NEWEST)))
             next = claim;
     return next;
 }
@@ -135,7 +137,7 @@ static void serve(struct bid *bid, struct claim *claim, struct task_news news)
     claim->bid = bid;
     bid->claim = claim;
     news.event = TASK_HELD;
-    news.token = bid->token + bid->hand_overs;
+    news.token = bid->token + (MUTANT(HAND_OVER_KEEPS_TOKEN) ? 0 : bid->hand_overs);
     news.deadline_ms = bid->deadline_ms;
     news.kill_at_ms = bid->kill_at_ms;
     claim_tell(claim, &news);
@@ -145,12 +147,6 @@ static void note_renewal(struct bid *bid, const struct task_news *news)
 {
     bid->deadline_ms = news->deadline_ms;
     bid->kill_at_ms = news->kill_at_ms;
-    if (news->record == NULL)
-        return;
-    bid->outsiders = false;
-    for (size_t i = 0; i < news->record->place_count; i++)
-        if (news->record->places[i].session != bid->key->desk->site.session)
-            bid->outsiders = true;
 }
 
 static void granted(struct bid *bid, const struct task_news *news)
@@ -165,7 +161,7 @@ static void granted(struct bid *bid, const struct task_news *news)
         key->asking = NULL;
         if (next != NULL)
             serve(bid, next, *news);
-        else
+        else if (!MUTANT(GRANT_FOR_NOBODY))
             let_bid_go(bid);
     } else {
         bid->claim->state = CLAIM_HOLDING;
@@ -234,7 +230,8 @@ static void bid_told(void *owner, struct task *task, const struct task_news *new
     case TASK_LOST:
         if (bid->state == BID_HELD)
             bid->state = BID_LOST;
-        pass_on(bid, *news);
+        if (!MUTANT(LOSS_UNTOLD) || bid->hand_overs == 0)
+            pass_on(bid, *news);
         pump(bid->key);
         return;
     case TASK_ENDED:
@@ -299,6 +296,25 @@ static void pump(struct desk_key *key)
     desk_key_return(key);
 }
 
+/*
+ * A higher priority raises the place outside, which is the process's and keeps its age (rule 4):
+ * who asks anew goes on there. The bid before gives back what it may have been granted meanwhile.
+ */
+static void outbid(struct claim *claim)
+{
+    struct desk_key *key = claim->key;
+    struct bid *before = key->asking;
+    if (before == NULL || next_in_line(key, /* bid= */ NULL) != claim ||
+        claim->options.request.priority <= executor_options(before->task)->request.priority ||
+        executor_grant_due(before->task) != NEVER)
+        return;
+    struct bid *bid = new_bid(claim);
+    if (bid == NULL)
+        return; /* the one before serves as well, only later */
+    key->asking = bid;
+    let_bid_go(before);
+}
+
 /* Coming in. */
 
 /* A grant of this process that is held at this moment and leaves no room: no store need be asked.
@@ -308,10 +324,28 @@ static const struct bid *in_the_way(const struct claim *claim)
     for (const struct bid *bid = claim->key->bids; bid != NULL; bid = bid->next) {
         bool alone = claim->options.request.mode == MODE_EXCLUSIVE ||
                      executor_options(bid->task)->request.mode == MODE_EXCLUSIVE;
-        if (alone && bid->state == BID_HELD && executor_holds(bid->task))
+        bool held = bid->state == BID_HELD && executor_holds(bid->task);
+        if (alone && (held || MUTANT(BUSY_FROM_OLD_COPY)))
             return bid;
     }
     return NULL;
+}
+
+static bool bid_for(struct claim *claim)
+{
+    struct bid *bid = new_bid(claim);
+    if (bid == NULL)
+        return false;
+    claim->state = CLAIM_BIDDING;
+    claim->bid = bid;
+    bid->claim = claim;
+    return true;
+}
+
+bool desk_adopt(struct claim *claim)
+{
+    ASSERT(claim->key->bids == NULL && claim->key->first == NULL);
+    return bid_for(claim);
 }
 
 static void enter_at_once(struct claim *claim)
@@ -324,15 +358,9 @@ static void enter_at_once(struct claim *claim)
                                   .holder = executor_options(holder->task)->request.holder,
                                   .token = holder->token + holder->hand_overs,
                                   .ends_in_ms = -1};
-    } else if (key->first == NULL || key->asking != NULL || claim->adopts) {
-        struct bid *bid = new_bid(claim);
-        if (bid == NULL) {
+    } else if (key->first == NULL || key->asking != NULL) {
+        if (!bid_for(claim))
             claim_end_with(claim, OUTCOME_UNAVAILABLE, "memory is short");
-            return;
-        }
-        claim->state = CLAIM_BIDDING;
-        claim->bid = bid;
-        bid->claim = claim;
         return;
     } else {
         busy.why = "others are in line";
@@ -356,10 +384,12 @@ void desk_enter(struct claim *claim)
     }
     bool behind = key->first != NULL || !may_bid(key);
     enqueue(claim);
+    claim->entered_ms = desk->site.now_ms(desk->site.owner);
     if (wait_ms != WAIT_WITHOUT_LIMIT)
-        heap_set(&desk->give_ups, &claim->give_up, desk->site.now_ms(desk->site.owner) + wait_ms);
+        heap_set(&desk->give_ups, &claim->give_up, claim->entered_ms + wait_ms);
     if (behind)
         tell_waiting(claim, &(struct task_news){.event = TASK_WAITING});
+    outbid(claim);
     pump(key);
 }
 
@@ -371,9 +401,11 @@ static bool hand_on(struct bid *bid)
     struct desk_key *key = bid->key;
     const struct lease_options *options = executor_options(bid->task);
     struct claim *next = next_in_line(key, /* bid= */ NULL);
-    bool may = bid->state == BID_HELD && options->request.mode == MODE_EXCLUSIVE &&
-               options->cooldown_ms == 0 && key->asking == NULL && !bid->outsiders &&
-               bid->hand_overs < HAND_OVERS_MAX && executor_holds(bid->task);
+    bool held = bid->state == BID_HELD && executor_holds(bid->task);
+    bool few = bid->hand_overs < HAND_OVERS_MAX || MUTANT(HAND_OVER_WITHOUT_END);
+    bool alone = !executor_others_wait(bid->task) || MUTANT(HAND_OVER_PAST_OUTSIDERS);
+    bool may = (held || MUTANT(HAND_OVER_AFTER_LOSS)) && few && alone && key->asking == NULL &&
+               options->request.mode == MODE_EXCLUSIVE && options->cooldown_ms == 0;
     if (!may || next == NULL || !fits(bid, next))
         return false;
     claim_end_with(bid->claim, OUTCOME_OK, /* why= */ NULL);
@@ -393,6 +425,7 @@ static void leave_queue(struct claim *claim, const char *why, bool in_trouble)
     if (bid != NULL && bid->starter == claim)
         bid->starter = NULL;
     bool last = served && next_in_line(key, bid) == NULL;
+    last = last && !MUTANT(GRANT_FOR_NOBODY);
     if (last)
         let_bid_go(bid);
     key->users++;
@@ -401,13 +434,27 @@ static void leave_queue(struct claim *claim, const char *why, bool in_trouble)
         claim->why_left = why;
         claim->bid = bid;
         bid->claim = claim;
-    } else if (served && in_trouble) {
+    } else if (in_trouble) {
         claim_end_with(claim, OUTCOME_UNAVAILABLE, "the store does not answer");
     } else {
         claim_end_with(claim, OUTCOME_BUSY, why);
     }
     pump(key);
     desk_key_return(key);
+}
+
+/* Is it the store that keeps it waiting? What we give back there stands in its way too. */
+static bool store_delays(const struct claim *claim)
+{
+    const struct desk_key *key = claim->key;
+    if (MUTANT(SILENCE_IS_BUSY))
+        return false;
+    if (key->asking != NULL)
+        return executor_in_trouble(key->asking->task, claim->entered_ms);
+    for (const struct bid *bid = key->bids; bid != NULL; bid = bid->next)
+        if (bid->state == BID_ENDING && executor_in_trouble(bid->task, INT64_MIN))
+            return true;
+    return false;
 }
 
 void desk_give_up(struct claim *claim)
@@ -417,11 +464,13 @@ void desk_give_up(struct claim *claim)
     bool served = bid != NULL && fits(bid, claim);
     int64_t due_ms = served ? executor_grant_due(bid->task) : NEVER;
     ASSERT(claim->state == CLAIM_QUEUED);
-    /* A write on its way that would be its grant is heard out. */
-    if (due_ms != NEVER && next_in_line(key, bid) == claim)
-        heap_set(&claim->desk->give_ups, &claim->give_up, due_ms + 1);
-    else
-        leave_queue(claim, "not granted within the wait", served && executor_in_trouble(bid->task));
+    /* A write on its way that would be its grant is heard out; who is late looks again soon. */
+    if (due_ms != NEVER && next_in_line(key, bid) == claim) {
+        int64_t now_ms = claim->desk->site.now_ms(claim->desk->site.owner);
+        heap_set(&claim->desk->give_ups, &claim->give_up, (due_ms > now_ms ? due_ms : now_ms) + 1);
+        return;
+    }
+    leave_queue(claim, "not granted within the wait", store_delays(claim));
 }
 
 void desk_leave(struct claim *claim, const char *why)

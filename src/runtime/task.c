@@ -86,6 +86,7 @@ struct task *task_new(struct executor *executor, const struct lease_options *opt
     task->executor = executor;
     task->caller = *caller;
     task->known = known;
+    task->heard_ms = INT64_MIN;
     heap_node_init(&task->deadline);
     heap_node_init(&task->wake);
     options_copy(&task->options, &filled, known->key, task->words);
@@ -162,6 +163,24 @@ static bool wants_copy(const struct task *task, enum event_kind kind)
     return kind == EVENT_START || kind == EVENT_LET_GO;
 }
 
+/* From the scratch record, unless it is older than what told of it last. */
+static void note_others(const struct executor *executor, struct known *known,
+                        const struct stamp *at)
+{
+    const struct record *record = &executor->record;
+    bool written = at->revision != 0;
+    if (written && at->epoch == known->others_epoch && at->revision < known->others_revision)
+        return;
+    if (written) {
+        known->others_epoch = at->epoch;
+        known->others_revision = at->revision;
+    }
+    known->others_wait = false;
+    for (size_t i = 0; i < record->place_count; i++)
+        if (record->places[i].session != executor->site.session)
+            known->others_wait = true;
+}
+
 /* Fills the scratch record and the event from an answer, or from what was last heard. */
 static void recall(struct task *task, struct event *event, const struct heard *heard)
 {
@@ -175,6 +194,8 @@ static void recall(struct task *task, struct event *event, const struct heard *h
     exchange_event(&heard->answer, task->known->key, &executor->record, &filled, &why);
     event->known = filled.known;
     event->at = filled.at;
+    if (filled.known)
+        note_others(executor, task->known, &filled.at);
     if (event->kind == EVENT_ANSWER)
         event->answer = filled.answer;
     if (why != NULL) {

@@ -47,6 +47,11 @@ static const char *store_name(const struct world *world, size_t key)
     return world->rules.names_collide ? "one-name" : world->keys[key].key;
 }
 
+bool world_has_name(const struct world *world, size_t key, const char *name)
+{
+    return strcmp(store_name(world, key), name) == 0;
+}
+
 /* What a store with sessions says beside the record: which leases and spans are over. */
 static void say_what_is_over(struct world *world, struct store_answer *told)
 {
@@ -137,7 +142,7 @@ void actor_transmit(struct world *world, struct actor *actor, const struct store
         memcpy(message->bytes, request->bytes, request->length);
     for (size_t i = 0; i < request->poke_count && i < ACTORS_MAX; i++)
         message->poke[message->poke_count++] = request->poke[i];
-    actor->writes_in_flight += message->counted ? 1 : 0;
+    world->acquisitions[actor->number].writes_in_flight += message->counted ? 1 : 0;
     world_transmit(world, message, HAPPENS_REQUEST, world->faults.lose_request,
                    &world->counts->lost_requests);
 }
@@ -153,6 +158,7 @@ static void send_request(struct world *world, struct actor *actor)
 void actor_tell(struct world *world, struct actor *actor)
 {
     const struct lease_output *out = &world->output;
+    actor->grant = actor->number;
     oracle_told(world, actor, out);
     if (out->told == TOLD_HELD) {
         actor->inside = true;
@@ -241,6 +247,7 @@ static void notify(struct world *world, const struct message *write, struct acto
     struct message *notice = copy_answer(write, answer);
     notice->actor = actor->index;
     notice->number = actor->number;
+    notice->request.key = write->request.key;
     world_transmit(world, notice, HAPPENS_NOTICE, world->faults.lose_notice,
                    &world->counts->lost_notices);
 }
@@ -254,8 +261,9 @@ static void notify_all(struct world *world, const struct message *write,
         bool named = false;
         for (size_t j = 0; j < write->poke_count; j++)
             named = named || write->poke[j] == actor->session;
-        bool same_key = strcmp(store_name(world, actor->key), write->request.key) == 0;
-        if (actor->alive && actor->busy && same_key && (named || world->rules.watches))
+        bool listens = actor->is_house || (actor->busy && actor->house == NULL &&
+                                           world_has_name(world, actor->key, write->request.key));
+        if (actor->alive && listens && (named || world->rules.watches))
             notify(world, write, actor, answer);
     }
 }
@@ -319,12 +327,18 @@ void store_receives(struct world *world, const struct message *message)
     memory_driver.submit(world->store, &request, store_answers, &delivery);
 }
 
+uint32_t actor_number(struct world *world)
+{
+    if (world->next_number >= NUMBERS_MAX)
+        abort();
+    return world->next_number++;
+}
+
 void actor_start(struct world *world, struct actor *actor)
 {
-    actor->number = world->next_number++;
-    if (actor->number >= NUMBERS_MAX)
-        abort();
+    actor->number = actor_number(world);
     (void)snprintf(actor->request, sizeof actor->request, "r%" PRIu32, actor->number);
+    oracle_name(world, actor->request, actor->number);
     if (actor->holder[0] == '\0')
         (void)snprintf(actor->holder, sizeof actor->holder, "%s", actor->name);
     struct request *request = &actor->options.request;
@@ -347,6 +361,10 @@ void actor_start(struct world *world, struct actor *actor)
         actor->known = false;
     actor->began_ms = world->now_ms;
     world->counts->operations++;
+    if (actor->house != NULL) {
+        caller_start(world, actor);
+        return;
+    }
     if (world->on_executor) {
         runner_start(world, actor);
         return;
@@ -362,45 +380,66 @@ void actor_let_go(struct world *world, struct actor *actor)
         return;
     world->counts->operations++;
     actor->inside = false;
-    if (world->on_executor)
+    if (actor->house != NULL)
+        caller_let_go(actor);
+    else if (world->on_executor)
         runner_let_go(actor);
     else
         actor_step(world, actor, &(struct event){.kind = EVENT_LET_GO}, NULL);
+}
+
+/* All actors of its process, one after the other; NULL after the last. */
+static struct actor *next_mate(struct world *world, const struct actor *actor,
+                               const struct actor *after)
+{
+    for (size_t i = after != NULL ? after->index + 1 : 0; i < world->actor_count; i++)
+        if (actor_same_process(&world->actors[i], actor))
+            return &world->actors[i];
+    return NULL;
 }
 
 void actor_crash(struct world *world, struct actor *actor)
 {
     world_say(world, actor->name, "dies");
     history_crash(world, actor);
-    runner_free(actor);
     world->dead_session[actor->session] = true;
     world->dead[world->dead_count++] = actor->session;
-    actor->alive = actor->busy = actor->inside = actor->paused = actor->known = false;
+    for (struct actor *mate = NULL; (mate = next_mate(world, actor, mate)) != NULL;) {
+        runner_free(mate);
+        mate->alive = mate->busy = mate->inside = mate->paused = mate->known = false;
+        mate->caller = (struct caller){0};
+        memset(mate->heard_of, 0, sizeof mate->heard_of);
+    }
     world->counts->crashes++;
 }
 
 void actor_revive(struct world *world, struct actor *actor)
 {
+    uint64_t session = world->next_session++;
     world_say(world, actor->name, "starts anew");
-    actor->alive = true;
-    actor->session = world->next_session++;
-    memset(actor->sightings, 0, sizeof actor->sightings);
-    if (actor->session >= NUMBERS_MAX)
+    if (session >= NUMBERS_MAX)
         abort();
+    for (struct actor *mate = NULL; (mate = next_mate(world, actor, mate)) != NULL;) {
+        mate->alive = true;
+        mate->session = session;
+        memset(mate->sightings, 0, sizeof mate->sightings);
+    }
 }
 
 void actor_pause(struct world *world, struct actor *actor, int64_t until_ms)
 {
     world_say(world, actor->name, "stands still");
-    actor->paused = true;
-    actor->resumes_at_ms = until_ms;
-    actor->asleep_ms -= world->now_ms;
+    for (struct actor *mate = NULL; (mate = next_mate(world, actor, mate)) != NULL;) {
+        mate->paused = true;
+        mate->resumes_at_ms = until_ms;
+        mate->asleep_ms -= world->now_ms;
+    }
     world->counts->pauses++;
 }
 
 void actor_wake(struct world *world, struct actor *actor)
 {
-    if (!actor->alive || !actor->busy)
+    if (!actor->alive || !(actor->busy || actor->is_house))
         return;
     if (world->on_executor)
         runner_tick(actor);
@@ -414,13 +453,16 @@ void actor_resume(struct world *world, struct actor *actor)
     if (!actor->paused)
         return;
     world_say(world, actor->name, "goes on");
-    actor->paused = false;
-    actor->asleep_ms += world->now_ms;
-    if (actor->alive && actor->inside)
-        actor_write(world, actor, /* delay_ms= */ 0);
-    actor_wake(world, actor);
-    if (actor->inside && !actor->lost)
-        oracle_alone(world, actor);
+    for (struct actor *mate = NULL; (mate = next_mate(world, actor, mate)) != NULL;) {
+        mate->paused = false;
+        mate->asleep_ms += world->now_ms;
+        if (mate->alive && mate->inside)
+            actor_write(world, mate, /* delay_ms= */ 0);
+    }
+    actor_wake(world, actor->house != NULL ? actor->house : actor);
+    for (struct actor *mate = NULL; (mate = next_mate(world, actor, mate)) != NULL;)
+        if (mate->inside && !mate->lost)
+            oracle_alone(world, mate);
 }
 
 void actor_write(struct world *world, struct actor *actor, int64_t delay_ms)

@@ -49,7 +49,7 @@ static void close_operation(struct world *world, int *index, enum linear_result 
 /* Copies still on their way may happen later: one more operation that nobody hears of. */
 static void note_stragglers(struct world *world, const struct actor *actor, enum linear_kind kind)
 {
-    if (actor->writes_in_flight > 0)
+    if (world->acquisitions[actor->number].writes_in_flight > 0)
         (void)open_operation(world, actor, kind);
 }
 

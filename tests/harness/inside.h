@@ -6,6 +6,10 @@
 #include "oracle.h"
 #include "world.h"
 
+struct front_desk;
+struct runner;
+struct task_news;
+
 enum happening_kind {
     HAPPENS_REQUEST, /* reaches the store */
     HAPPENS_ANSWER,  /* reaches the actor */
@@ -55,6 +59,10 @@ void actor_tell(struct world *world, struct actor *actor);
 void actor_shape_answer(struct world *world, const struct actor *actor, struct store_answer *told);
 void actor_transmit(struct world *world, struct actor *actor, const struct store_request *request,
                     uint32_t serial);
+/* A number for one more acquisition. */
+uint32_t actor_number(struct world *world);
+/* Is the key kept under this name in the store? */
+bool world_has_name(const struct world *world, size_t key, const char *name);
 void guard_receives(struct world *world, const struct actor *actor,
                     const struct happening *happening);
 
@@ -65,5 +73,23 @@ void runner_tick(struct actor *actor);
 void runner_receives(struct world *world, struct actor *actor, const struct message *message,
                      enum happening_kind kind);
 void runner_free(struct actor *actor);
+struct runner *runner_of(struct world *world, struct actor *actor);
+struct front_desk *runner_desk(const struct runner *runner);
+
+/* Callers at a front desk (caller.c, oracle_desk.c). */
+void caller_start(struct world *world, struct actor *actor);
+void caller_let_go(struct actor *actor);
+void oracle_caller_asks(const struct world *world, struct actor *actor);
+void oracle_caller_held(struct world *world, struct actor *actor, const struct task_news *news);
+void oracle_caller_renewed(struct world *world, const struct actor *actor,
+                           const struct task_news *news);
+void oracle_caller_ended(struct world *world, const struct actor *actor,
+                         const struct task_news *news);
+void oracle_house(struct world *world, const struct actor *house);
+/* After every step of a lease of the process. */
+void oracle_lined_up(struct world *world, const struct actor *house);
+/* The process hears this of the key. */
+void oracle_heard(struct world *world, struct actor *house, size_t key,
+                  const struct store_answer *answer);
 
 #endif

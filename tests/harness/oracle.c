@@ -17,10 +17,27 @@ void oracle_fail(struct world *world, const struct actor *actor, const char *rul
     world_say(world, "!!!", world->violation);
 }
 
-/* Lease numbers are written into the request ids: "r17". */
-static uint32_t number_of(const char *request)
+/* An empty place, or the one that was taken by this text. */
+static struct known_id *id_of(struct world *world, const char *request)
 {
-    return (uint32_t)strtoul(request + 1, NULL, 10) % NUMBERS_MAX;
+    uint64_t hash = 14695981039346656037U;
+    for (const char *at = request; *at != '\0'; at++)
+        hash = (hash ^ (unsigned char)*at) * 1099511628211U;
+    size_t at = hash % IDS_MAX;
+    while (world->ids[at].number != 0 && world->ids[at].hash != hash)
+        at = (at + 1) % IDS_MAX;
+    world->ids[at].hash = hash;
+    return &world->ids[at];
+}
+
+void oracle_name(struct world *world, const char *request, uint32_t number)
+{
+    id_of(world, request)->number = number;
+}
+
+uint32_t oracle_number(struct world *world, const char *request)
+{
+    return id_of(world, request)->number;
 }
 
 /* Could anybody's clock say that the length has passed? */
@@ -43,9 +60,9 @@ static bool is_dead(const struct world *world, uint64_t session)
     return world->rules.knows_sessions && world->dead_session[session];
 }
 
-static bool is_own(const struct change *change, const char *request)
+static bool is_own(struct world *world, const struct change *change, const char *request)
 {
-    return change->number == number_of(request);
+    return change->number == oracle_number(world, request);
 }
 
 static bool has_token_of(const struct world *world, const struct change *change,
@@ -56,10 +73,10 @@ static bool has_token_of(const struct world *world, const struct change *change,
 }
 
 /* Why is this grant gone? */
-static bool removal_is_justified(const struct world *world, const struct change *change,
+static bool removal_is_justified(struct world *world, const struct change *change,
                                  const struct grant *grant, bool *out_crash)
 {
-    bool own = is_own(change, grant->request) || has_token_of(world, change, grant);
+    bool own = is_own(world, change, grant->request) || has_token_of(world, change, grant);
     *out_crash = false;
     if (own && (change->verb == VERB_RELEASE || change->verb == VERB_LEAVE))
         return true;
@@ -71,7 +88,7 @@ static bool removal_is_justified(const struct world *world, const struct change 
 static void check_kept_grant(struct world *world, const struct change *change,
                              const struct grant *was, const struct grant *is)
 {
-    bool own = is_own(change, was->request) || has_token_of(world, change, was);
+    bool own = is_own(world, change, was->request) || has_token_of(world, change, was);
     if (grant_token(was) != grant_token(is))
         oracle_fail(world, change->writer, "rule 2", "a standing grant's token moved");
     bool renewed = was->renewed.revision != is->renewed.revision;
@@ -98,7 +115,7 @@ static void check_old_grants(struct world *world, const struct change *change, b
         world->counts->expiries += crash ? 1 : 0;
         *out_crash = *out_crash || crash;
         if (change->verb == VERB_BREAK || has_token_of(world, change, was))
-            world->acquisitions[number_of(was->request)].taken_away = true;
+            world->acquisitions[oracle_number(world, was->request)].taken_away = true;
     }
 }
 
@@ -111,7 +128,7 @@ static int64_t rank_of(const struct place *place)
 static void check_order(struct world *world, const struct change *change, const struct grant *grant)
 {
     const struct place *own = record_place_by_session(&world->before, grant->session);
-    int64_t rank = world->acquisitions[number_of(grant->request)].priority +
+    int64_t rank = world->acquisitions[oracle_number(world, grant->request)].priority +
                    (own != NULL ? (int64_t)own->passed : 0);
     if (own != NULL && own->offered)
         return;
@@ -132,7 +149,7 @@ static void check_order(struct world *world, const struct change *change, const 
 static void check_new_grant(struct world *world, const struct change *change,
                             const struct grant *grant, struct key_truth *key, bool crash)
 {
-    struct acquisition *acquisition = &world->acquisitions[number_of(grant->request)];
+    struct acquisition *acquisition = &world->acquisitions[oracle_number(world, grant->request)];
     uint64_t token = grant_token(grant);
     if (token <= key->top_token)
         oracle_fail(world, change->writer, "rule 2", "a token that does not grow");
@@ -145,7 +162,7 @@ static void check_new_grant(struct world *world, const struct change *change,
         oracle_fail(world, change->writer, "rule 11", "granted on other terms than asked for");
     size_t slot = acquisition->grant_count++ % TOKENS_MAX;
     acquisition->tokens[slot] = token;
-    acquisition->orders[slot] = ++key->grant_order;
+    acquisition->orders[slot] = key->grant_order += ORDER_STEP;
     const struct span *cooling = &world->before.cooling, *delay = &world->before.delay;
     if (cooling->length_ms > 0 && !may_have_passed(world, &cooling->since, cooling->length_ms))
         oracle_fail(world, change->writer, "rule 5", "granted in a cooldown");
@@ -173,7 +190,7 @@ static void check_places(struct world *world, const struct change *change)
         }
         bool granted = record_grant_by_request(&world->after, was->request) != NULL;
         bool lapsed = offer_may_have_lapsed(world, was);
-        bool own = is_own(change, was->request) ||
+        bool own = is_own(world, change, was->request) ||
                    was->session == world->actors[change->writer->index].session;
         world->counts->passed_on += lapsed && !own ? 1 : 0;
         if (!granted && !lapsed && !own && !sent_home && !is_dead(world, was->session))
@@ -294,7 +311,7 @@ static void check_refused(struct world *world, const struct actor *actor)
 {
     if (!actor->answered)
         oracle_fail(world, actor, "rule 10", "told of others while the store never answered");
-    if (actor->writes_in_flight > 0)
+    if (world->acquisitions[actor->number].writes_in_flight > 0)
         return;
     read_truth(world, actor);
     const struct grant *grant = record_grant_by_request(&world->before, actor->request);
@@ -365,14 +382,14 @@ void oracle_told(struct world *world, struct actor *actor, const struct lease_ou
 static bool is_inside(const struct world *world, const struct actor *actor)
 {
     return actor->alive && actor->inside && !actor->paused &&
-           !world->acquisitions[actor->number].taken_away;
+           !world->acquisitions[actor->grant].taken_away;
 }
 
 void oracle_alone(struct world *world, const struct actor *actor)
 {
     enum mode mode = actor->options.request.mode;
     size_t others = 0;
-    if (world->acquisitions[actor->number].taken_away)
+    if (world->acquisitions[actor->grant].taken_away)
         return;
     for (size_t i = 0; i < world->actor_count; i++) {
         const struct actor *other = &world->actors[i];

@@ -23,6 +23,9 @@ struct change {
 };
 void oracle_changed(struct world *world, const struct change *change);
 void oracle_told(struct world *world, struct actor *actor, const struct lease_output *out);
+/* Which acquisition has this request id; 0: none. */
+void oracle_name(struct world *world, const char *request, uint32_t number);
+uint32_t oracle_number(struct world *world, const char *request);
 uint32_t oracle_order(const struct acquisition *own, uint64_t token);
 /* The actor was granted or has renewed. */
 void oracle_deadline(struct world *world, const struct actor *actor);

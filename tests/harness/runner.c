@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The actors of world.h on the shipped executor: everything but io is what users run. The network
- * stays the world's: a request may be lost, and then it is never answered; an answer may come
- * twice, and only the first one counts.
+ * The actors of world.h on the shipped executor, or, when a process has several callers, on the
+ * shipped front desk with its own: everything but io is what users run. The network stays the
+ * world's: a request may be lost, and then it is never answered; an answer may come twice, and only
+ * the first one counts.
  */
 #include "history.h"
 #include "inside.h"
 
-#include "runtime/executor.h"
+#include "runtime/executor_inside.h"
+#include "runtime/front_desk.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +19,15 @@ enum { PENDING_MAX = 1024 };
 struct runner {
     struct world *world;
     struct actor *actor;
+    struct front_desk *desk; /* NULL: the actor has the executor for itself */
     struct executor *executor;
-    struct task *task;
+    struct task *task; /* without a desk */
     bool ticking;
     struct {
         uint32_t ticket;
         store_done *done; /* NULL: answered */
         void *caller;
+        size_t key;
     } pending[PENDING_MAX]; /* by ticket */
 };
 
@@ -33,14 +37,43 @@ static int64_t read_clock(void *owner)
     return actor_clock(runner->world, runner->actor);
 }
 
+static size_t key_of(const struct world *world, const char *key)
+{
+    size_t at = 0;
+    while (strcmp(world->keys[at].key, key) != 0)
+        at++;
+    return at;
+}
+
+/* With a desk a process has many tasks: the actor stands for the one that is looked at. */
+static void turn_to(const struct runner *runner, const struct lease *lease)
+{
+    struct world *world = runner->world;
+    struct actor *actor = runner->actor;
+    actor->lease = *lease;
+    if (runner->desk == NULL)
+        return;
+    actor->options = *lease->options;
+    actor->key = key_of(world, lease->options->request.key);
+    actor->number = oracle_number(world, lease->options->request.request);
+    actor->grant = actor->number;
+    const struct acquisition *own = &world->acquisitions[actor->number];
+    actor->answered = own->answered;
+    actor->heard.now_ms = own->heard_ms;
+    (void)snprintf(actor->request, sizeof actor->request, "%s", lease->options->request.request);
+}
+
 static void submit(void *owner, const struct store_request *request, store_done *done, void *caller)
 {
     struct runner *runner = owner;
+    const struct sent *sent = caller;
     uint32_t ticket = ++runner->actor->ticket;
     size_t at = ticket % PENDING_MAX;
+    turn_to(runner, &sent->task->lease);
     runner->pending[at].ticket = ticket;
     runner->pending[at].done = done;
     runner->pending[at].caller = caller;
+    runner->pending[at].key = runner->actor->key;
     actor_transmit(runner->world, runner->actor, request, ticket);
 }
 
@@ -57,20 +90,48 @@ static void wake_at(void *owner, int64_t at_ms)
                                                  .value = actor->timer});
 }
 
+/* A task that the desk made: it has a number of its own. */
+static void name_task(struct world *world, const struct actor *actor,
+                      const struct lease_options *options)
+{
+    const struct request *request = &options->request;
+    if (oracle_number(world, request->request) == 0)
+        oracle_name(world, request->request, actor_number(world));
+    world->acquisitions[oracle_number(world, request->request)] =
+        (struct acquisition){.key = key_of(world, request->key),
+                             .verb = request->verb,
+                             .priority = request->priority,
+                             .bound = request->bound,
+                             .ttl_ms = request->ttl_ms,
+                             .lock_delay_ms = request->lock_delay_ms,
+                             .errand_token = request->token,
+                             .session = actor->session,
+                             .mode = request->mode,
+                             .limit = request->limit,
+                             .cooldown_ms = options->cooldown_ms};
+}
+
 /* What the oracle and the history look at is where they expect it. */
 static void stepped(void *owner, const struct executor_step *step)
 {
     const struct runner *runner = owner;
     struct world *world = runner->world;
     struct actor *actor = runner->actor;
-    actor->lease = *step->after;
+    if (runner->desk != NULL && step->event->kind == EVENT_START)
+        name_task(world, actor, step->after->options);
+    turn_to(runner, step->after);
     world->output = *step->output;
     record_copy(&world->record, step->record);
     if (step->trace[0] != '\0')
         world_say(world, actor->name, step->trace);
-    history_step(world, actor, step->before, step->event);
+    if (runner->desk == NULL)
+        history_step(world, actor, step->before, step->event);
     if (actor->lease.state == LEASE_HELD && step->before->state != LEASE_HELD)
         oracle_deadline(world, actor);
+    if (runner->desk == NULL)
+        return;
+    oracle_lined_up(world, actor);
+    oracle_told(world, actor, step->output);
 }
 
 static void told(void *owner, struct task *task, const struct task_news *news)
@@ -83,7 +144,7 @@ static void told(void *owner, struct task *task, const struct task_news *news)
         actor_tell(runner->world, runner->actor);
 }
 
-static struct runner *runner_of(struct world *world, struct actor *actor)
+struct runner *runner_of(struct world *world, struct actor *actor)
 {
     struct runner *runner = actor->runner;
     if (runner != NULL)
@@ -101,21 +162,34 @@ static struct runner *runner_of(struct world *world, struct actor *actor)
                                  .session = actor->session,
                                  .seed = random_next(&world->random),
                                  .watcher = stepped};
-    runner->executor = executor_new(&site);
+    if (actor->is_house)
+        runner->desk = front_desk_new(&site);
+    runner->executor = actor->is_house ? front_desk_executor(runner->desk) : executor_new(&site);
     if (runner->executor == NULL)
         abort();
     actor->runner = runner;
     return runner;
 }
 
+struct front_desk *runner_desk(const struct runner *runner)
+{
+    return runner->desk;
+}
+
 void runner_tick(struct actor *actor)
 {
     struct runner *runner = actor->runner;
-    if (runner->ticking) /* told something, it wants something: that is done in the same tick */
+    if (runner == NULL ||
+        runner->ticking) /* told something, it wants something: in the same tick */
         return;
     runner->ticking = true;
-    executor_tick(runner->executor);
+    if (runner->desk != NULL)
+        front_desk_tick(runner->desk);
+    else
+        executor_tick(runner->executor);
     runner->ticking = false;
+    if (runner->desk != NULL)
+        oracle_house(runner->world, actor);
 }
 
 void runner_start(struct world *world, struct actor *actor)
@@ -144,7 +218,12 @@ static void hear(struct world *world, struct actor *actor, const struct message 
         return;
     answer.bytes = message->bytes;
     answer.length = message->length;
-    if (message->number == actor->number) {
+    if (runner->desk != NULL) {
+        world->acquisitions[message->number].answered = true;
+        world->acquisitions[message->number].heard_ms = answer.now_ms;
+        oracle_heard(world, actor, runner->pending[at].key, &answer);
+        actor->options.request.key = world->keys[runner->pending[at].key].key;
+    } else if (message->number == actor->number) {
         actor->answered = actor->answered || answer.result != ANSWER_TROUBLE;
         actor->heard.now_ms = answer.now_ms;
     }
@@ -154,19 +233,29 @@ static void hear(struct world *world, struct actor *actor, const struct message 
 }
 
 /* A watch brings the record along, a poke only says that there is something to see. */
-static void notice(struct world *world, struct actor *actor, const struct message *message)
+static void notice_key(struct world *world, struct actor *actor, const struct message *message,
+                       const char *key)
 {
     struct executor *executor = actor->runner->executor;
     struct store_answer answer = message->answer;
     if (!world->rules.watches) {
-        executor_notice(executor, world->keys[actor->key].key);
+        executor_notice(executor, key);
         return;
     }
-    answer.key = world->keys[actor->key].key;
+    answer.key = actor->options.request.key = key;
     answer.bytes = message->bytes;
     answer.length = message->length;
+    if (actor->is_house)
+        oracle_heard(world, actor, key_of(world, key), &answer);
     actor_shape_answer(world, actor, &answer);
     executor_hear(executor, &answer);
+}
+
+static void notice(struct world *world, struct actor *actor, const struct message *message)
+{
+    for (size_t key = 0; key < world->key_count; key++)
+        if (actor->is_house ? world_has_name(world, key, message->request.key) : key == actor->key)
+            notice_key(world, actor, message, world->keys[key].key);
 }
 
 void runner_receives(struct world *world, struct actor *actor, const struct message *message,
@@ -183,9 +272,13 @@ void runner_receives(struct world *world, struct actor *actor, const struct mess
 
 void runner_free(struct actor *actor)
 {
-    if (actor->runner == NULL)
+    struct runner *runner = actor->runner;
+    if (runner == NULL)
         return;
-    executor_free(&actor->runner->executor);
-    free(actor->runner);
+    if (runner->desk != NULL)
+        front_desk_free(&runner->desk);
+    else
+        executor_free(&runner->executor);
+    free(runner);
     actor->runner = NULL;
 }

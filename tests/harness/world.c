@@ -93,7 +93,7 @@ void world_init(struct world *world, uint64_t seed, struct counts *counts)
 static void drop_message(struct world *world, struct message *message)
 {
     if (message != NULL && message->counted)
-        world->actors[message->actor].writes_in_flight--;
+        world->acquisitions[message->number].writes_in_flight--;
     free(message);
 }
 
@@ -132,7 +132,7 @@ static struct message *copy_message(struct world *world, const struct message *m
         abort();
     memcpy(copy, message, sizeof *copy + message->length);
     if (copy->counted)
-        world->actors[copy->actor].writes_in_flight++;
+        world->acquisitions[copy->number].writes_in_flight++;
     world->counts->doubled++;
     return copy;
 }

@@ -13,7 +13,14 @@
 
 #include <stdio.h>
 
-enum { ACTORS_MAX = 12, KEYS_MAX = 3, NUMBERS_MAX = 4096, TOKENS_MAX = 4 };
+enum {
+    ACTORS_MAX = 24,
+    KEYS_MAX = 3,
+    NUMBERS_MAX = 4096,
+    TOKENS_MAX = 4,
+    IDS_MAX = 8192, /* a power of two, above NUMBERS_MAX */
+    ORDER_STEP = 64 /* between two grants of the store; hand-overs count in between */
+};
 
 /* Chances are in 1/10,000. */
 struct faults {
@@ -37,6 +44,7 @@ struct counts {
     uint64_t lost_requests, lost_answers, doubled, slow, lost_notices, pauses, crashes, outages;
     uint64_t told_lost, stale_attempts, stale_accepted, overlaps, breaks, cooldowns, histories;
     uint64_t steps, unavailable, ghosts, undecided;
+    uint64_t hand_overs, local_waits, known_busy, cancels; /* at a front desk */
 };
 
 /* Told by a story to happen to the next message, once. */
@@ -44,6 +52,27 @@ struct mischief {
     bool lose_request, lose_answer, double_request, double_answer;
     int64_t hold_request_ms, hold_answer_ms;
     bool lose_notices; /* all, from then on */
+};
+
+/* What is known of an actor that is one of several in a process, at its front desk. */
+struct caller {
+    struct world *world;
+    struct claim *claim;
+    bool named;              /* with a request id of its own: shares no grant */
+    bool entering;           /* its call has not returned */
+    bool waiting;            /* neither held nor refused yet … */
+    bool gave_up;            /* … and has let go */
+    uint64_t arrived;        /* the order in which they asked */
+    uint32_t passed;         /* how often a later one went before */
+    uint64_t answers, turns; /* of heard_of, when it asked … */
+    bool found_taken;        /* … and somebody of its process held the key */
+};
+
+/* What a process has heard of a key. */
+struct heard_of {
+    uint64_t revision;
+    bool outsiders;          /* somebody of another process is in line there */
+    uint64_t answers, turns; /* how often the store answered, or a local caller held it */
 };
 
 struct actor {
@@ -64,7 +93,6 @@ struct actor {
     int64_t began_ms; /* global */
     uint64_t timer;   /* generation */
     bool answered;    /* the store has answered this lease at least once */
-    size_t writes_in_flight;
     /* the last record heard of */
     bool known;
     size_t known_key;
@@ -74,8 +102,13 @@ struct actor {
     bool inside, lost;
     uint64_t token;
     uint32_t order;
+    uint32_t grant;        /* the acquisition that it holds by */
     struct runner *runner; /* with world.on_executor */
     uint32_t ticket;       /* of its last request there */
+    struct actor *house;   /* a local caller's process; NULL: it is one itself … */
+    bool is_house;         /* … with callers */
+    struct caller caller;
+    struct heard_of heard_of[KEYS_MAX]; /* by a process with a front desk */
 };
 
 struct world;
@@ -95,6 +128,21 @@ struct acquisition {
     uint64_t tokens[TOKENS_MAX];
     uint32_t orders[TOKENS_MAX]; /* of these among all grants of the key */
     bool taken_away;             /* by `break --now`, or by somebody else with its token */
+    size_t writes_in_flight;
+    /* At a front desk, whose requests carry ids of the executor's making. */
+    uint64_t session;
+    enum mode mode;
+    uint32_t limit;
+    int64_t cooldown_ms, deadline_ms, kill_at_ms, heard_ms;
+    bool answered;
+    bool stands;     /* in line or giving back, or put off; and the store is well */
+    uint32_t served; /* how many callers were told of its grant */
+};
+
+/* Whose request id is it? By a hash of its text. */
+struct known_id {
+    uint64_t hash;
+    uint32_t number;
 };
 
 struct key_truth {
@@ -112,7 +160,8 @@ struct world {
     struct world_rules rules;
     struct faults faults;
     bool store_down;
-    bool on_executor; /* actors run their leases on the shipped executor */
+    bool on_executor;  /* actors run their leases on the shipped executor */
+    uint64_t arrivals; /* at front desks */
     size_t actor_count, key_count;
     struct actor actors[ACTORS_MAX];
     struct key_truth keys[KEYS_MAX];
@@ -126,6 +175,7 @@ struct world {
     uint32_t next_number;
     uint64_t next_session;
     struct acquisition acquisitions[NUMBERS_MAX];
+    struct known_id ids[IDS_MAX];
     bool dead_session[NUMBERS_MAX];
     uint64_t dead[NUMBERS_MAX]; /* the same as a list, for the store's answers */
     size_t dead_count;
@@ -152,9 +202,16 @@ int64_t actor_clock(const struct world *world, const struct actor *actor);
 int64_t actor_moment(const struct world *world, const struct actor *actor, int64_t clock_ms);
 
 struct actor *world_add_actor(struct world *world, const char *name);
+/* One of several callers in the process of `house`, which must be on the executor, and which then
+ * asks for nothing itself. What happens to one of them happens to the whole process. */
+struct actor *world_add_caller(struct world *world, struct actor *house, const char *name);
+bool actor_same_process(const struct actor *a, const struct actor *b);
 /* The caller has filled options (but holder, request, session) and key. */
 void actor_start(struct world *world, struct actor *actor);
 void actor_let_go(struct world *world, struct actor *actor);
+/* A local caller goes away without listening any more; what it held is given back, or left. */
+void actor_cancel(struct world *world, struct actor *actor);
+void actor_forget(struct world *world, struct actor *actor);
 void actor_crash(struct world *world, struct actor *actor);
 void actor_revive(struct world *world, struct actor *actor);
 void actor_pause(struct world *world, struct actor *actor, int64_t until_ms);

@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { THREADS = 64, KEYS_MOST = 64, CONTENDERS = THREADS - 1, EVENT_KINDS = LH_EVENT_STORE + 1 };
+enum { THREADS = 64, KEYS_MOST = 64, CONTENDERS = THREADS - 1, EVENT_KINDS = LH_EVENT_BREAKER + 1 };
 
 /* So long that no renewal falls into a count, on a busy machine either. */
 #define TTL_MS ((int64_t)600000)

@@ -21,12 +21,15 @@ enum {
     STORE_COMES,
 };
 
+bool script_on_executor, script_with_desk;
+
 struct life {
     uint64_t first_operation; /* count at the seed's start */
     bool quiet;               /* faults are over; everybody finishes */
     unsigned pause_chance, crash_chance;
     int64_t ttl_least_ms, ttl_most_ms;
     bool one_holder_name;
+    bool brisk; /* short work, and the next wish at once: what makes hand-overs */
     bool plain; /* only what the history checker knows about */
     uint32_t limit[KEYS_MAX];
     uint64_t old_token[KEYS_MAX];
@@ -60,6 +63,19 @@ static void plan_faults(struct world *world, struct actor *actor, const struct l
         plan(world, actor, between(world, 0, 3000), STAND_STILL);
 }
 
+/* What most callers of a process want: so much the same that one grant can serve them all. */
+static void ask_as_usual(struct actor *actor, const struct life *life)
+{
+    struct request *request = &actor->options.request;
+    if (request->limit == 0)
+        request->mode = MODE_EXCLUSIVE;
+    request->ttl_ms = life->ttl_least_ms;
+    request->lock_delay_ms = 0;
+    request->bound = true;
+    actor->options.cooldown_ms = 0;
+    actor->caller.named = false;
+}
+
 static void ask(struct world *world, struct actor *actor, const struct life *life)
 {
     struct request *request = &actor->options.request;
@@ -71,12 +87,15 @@ static void ask(struct world *world, struct actor *actor, const struct life *lif
     request->priority = chance(world, 3000) ? (int32_t)between(world, -3, 3) : 0;
     request->lock_delay_ms = !life->plain && chance(world, 1500) ? between(world, 50, 1000) : 0;
     request->bound = chance(world, 6000);
+    actor->caller.named = chance(world, 1000);
     actor->options.wait_ms = !request->waits       ? 0
                              : chance(world, 5000) ? WAIT_WITHOUT_LIMIT
                                                    : between(world, 50, 5000);
     /* Two cooldowns at once end within a round trip of the later one: too loose for a history. */
     bool may_cool = !life->plain || request->mode == MODE_EXCLUSIVE;
     actor->options.cooldown_ms = may_cool && chance(world, 1200) ? between(world, 50, 1500) : 0;
+    if (actor->house != NULL && chance(world, 8000))
+        ask_as_usual(actor, life);
     plan_faults(world, actor, life);
     actor_start(world, actor);
 }
@@ -101,7 +120,7 @@ static void run_errand(struct world *world, struct actor *actor, const struct li
 static void do_next(struct world *world, struct actor *actor)
 {
     struct life *life = world->script;
-    if (actor->busy || !actor->alive || life->quiet)
+    if (actor->busy || actor->is_house || !actor->alive || life->quiet)
         return;
     if (world->counts->operations - life->first_operation >= OPERATIONS_PER_SEED) {
         life->quiet = true;
@@ -128,12 +147,14 @@ static void do_next(struct world *world, struct actor *actor)
 static void told(struct world *world, struct actor *actor, const struct lease_output *out)
 {
     struct life *life = world->script;
-    int64_t ttl_ms = actor->options.request.ttl_ms, kill_in_ms = 0;
+    int64_t ttl_ms = actor->options.request.ttl_ms, kill_in_ms = 0, longest_ms = 0;
     switch (out->told) {
     case TOLD_HELD:
         life->old_token[actor->key] = actor->lease.token;
-        plan(world, actor, between(world, 0, chance(world, 3000) ? ttl_ms * 2 : ttl_ms / 3),
-             STOP_WORK);
+        longest_ms = chance(world, 3000) ? ttl_ms * 2 : ttl_ms / 3;
+        if (life->brisk && chance(world, 9000))
+            longest_ms = 30;
+        plan(world, actor, between(world, 0, longest_ms), STOP_WORK);
         plan(world, actor, between(world, 0, 200), WRITE);
         return;
     case TOLD_LOST: /* the work may go on until it is killed, and often does */
@@ -147,7 +168,7 @@ static void told(struct world *world, struct actor *actor, const struct lease_ou
             plan(world, actor, between(world, 0, 3000), GIVE_UP);
         return;
     case TOLD_ENDED:
-        plan(world, actor, between(world, 0, 300), NEXT);
+        plan(world, actor, between(world, 0, life->brisk ? 20 : 300), NEXT);
         return;
     case TOLD_NOTHING:
         return;
@@ -159,6 +180,21 @@ static void stand_still(struct world *world, struct actor *actor, const struct l
     int64_t for_ms = between(world, 1, life->ttl_most_ms * 2);
     actor_pause(world, actor, world->now_ms + for_ms);
     plan(world, actor, for_ms, WAKE_UP);
+}
+
+/* A local caller may also go away without listening any more. */
+static void stop(struct world *world, struct actor *actor)
+{
+    bool errand = actor->options.request.verb != VERB_ASK;
+    if (actor->house == NULL || errand || !chance(world, 1000)) {
+        actor_let_go(world, actor);
+        return;
+    }
+    if (actor->inside && !actor->options.request.bound)
+        actor_forget(world, actor);
+    else
+        actor_cancel(world, actor);
+    plan(world, actor, between(world, 0, 300), NEXT);
 }
 
 static void happens(struct world *world, struct actor *actor, int what, uint64_t value)
@@ -179,7 +215,7 @@ static void happens(struct world *world, struct actor *actor, int what, uint64_t
     case STOP_WORK:
     case GIVE_UP:
         if (same_lease)
-            actor_let_go(world, actor);
+            stop(world, actor);
         return;
     case DIE:
         if (actor->alive && !actor->paused && !life->quiet) {
@@ -189,7 +225,9 @@ static void happens(struct world *world, struct actor *actor, int what, uint64_t
         return;
     case BE_BORN:
         actor_revive(world, actor);
-        plan(world, actor, 0, NEXT);
+        for (size_t i = 0; i < world->actor_count; i++)
+            if (actor_same_process(actor, &world->actors[i]))
+                plan(world, &world->actors[i], 0, NEXT);
         return;
     case STAND_STILL:
         if (actor->alive && !actor->paused && !life->quiet)
@@ -296,7 +334,7 @@ static void add_actors(struct world *world, bool wild, const struct life *life)
             fastest = wild       ? 4000
                       : observed ? 1072
                                  : 1150;
-    size_t count = ACTORS_LEAST + below(world, 4);
+    size_t count = script_with_desk ? 1 + below(world, 4) : ACTORS_LEAST + below(world, 4);
     world->rules.fastest = world->rules.facts.one_clock ? 1000 : fastest;
     for (size_t i = 0; i < count; i++) {
         struct actor *actor = world_add_actor(world, names[i]);
@@ -308,6 +346,21 @@ static void add_actors(struct world *world, bool wild, const struct life *life)
             memcpy(actor->holder, "pod", sizeof "pod");
         plan(world, actor, between(world, 0, 300), NEXT);
     }
+}
+
+/* Up to five of them in each process; three or more in all. */
+static void add_callers(struct world *world)
+{
+    size_t houses = world->actor_count, least = houses < 3 ? 4 - houses : 1;
+    for (size_t i = 0; i < houses; i++)
+        for (uint64_t left = (uint64_t)between(world, (int64_t)least, 5); left > 0; left--) {
+            char name[8];
+            struct actor *house = &world->actors[i];
+            (void)snprintf(name, sizeof name, "%s%u", house->name, (unsigned)left);
+            if (house->holder[0] == '\0')
+                memcpy(house->holder, house->name, sizeof house->name);
+            plan(world, world_add_caller(world, house, name), between(world, 0, 300), NEXT);
+        }
 }
 
 static void plan_outages(struct world *world)
@@ -349,7 +402,7 @@ static bool take_once(struct world *world, struct actor *actor, size_t key)
 static void check_end(struct world *world)
 {
     enum { TRIES = 20, PAUSE_MS = 2000 };
-    struct actor *last = &world->actors[0];
+    struct actor *last = &world->actors[world->actor_count - 1];
     for (size_t i = 0; i < world->actor_count; i++)
         if (world->actors[i].busy)
             oracle_fail(world, &world->actors[i], "liveness", "still at it long after the faults");
@@ -372,8 +425,6 @@ static void check_end(struct world *world)
     }
 }
 
-bool script_on_executor;
-
 static struct history history; /* large: kept off the stack */
 
 void script_play(struct world *world, uint64_t seed, struct counts *counts, FILE *trace)
@@ -383,7 +434,7 @@ void script_play(struct world *world, uint64_t seed, struct counts *counts, FILE
     bool wild = script_is_wild(seed);
     world_init(world, seed, counts);
     world->trace = trace;
-    world->on_executor = script_on_executor;
+    world->on_executor = script_on_executor || script_with_desk;
     world->told = told;
     world->event = happens;
     world->script = &life;
@@ -395,7 +446,8 @@ void script_play(struct world *world, uint64_t seed, struct counts *counts, FILE
         life.limit[key] = chance(world, 2500) ? (uint32_t)between(world, 1, 3) : 0;
     life.one_holder_name = chance(world, 3000);
     choose_faults(world, &life);
-    if (is_plain(seed)) {
+    life.brisk = script_with_desk && chance(world, 5000);
+    if (is_plain(seed) && !script_with_desk) {
         choose_plain_store(world, &life);
         history_init(&history);
         world->history = &history;
@@ -403,6 +455,8 @@ void script_play(struct world *world, uint64_t seed, struct counts *counts, FILE
         choose_store(world, wild);
     }
     add_actors(world, wild, &life);
+    if (script_with_desk)
+        add_callers(world);
     plan_outages(world);
     while (!life.quiet && world->violation[0] == '\0' && world->now_ms < LONGEST_MS &&
            !world_idle(world))

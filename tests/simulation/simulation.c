@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs seeds, two processes side by side, and prints what happened: simulation [--seeds N]
- * [--first N] [--jobs N] [--executor 0|1] [--replay SEED] [--mutant NAME]. Output is TAP. A
- * violation prints its seed; `make replay SEED=…` shows every decision that led to it.
+ * [--first N] [--jobs N] [--executor 0|1] [--desk 0|1] [--replay SEED] [--mutant NAME]. Output is
+ * TAP. A violation prints its seed; `make replay SEED=…` shows every decision that led to it.
  */
 #include "script.h"
 
@@ -128,9 +128,14 @@ static int replay(uint64_t seed)
     X(slow)           \
     X(lost_notices)   \
     X(unavailable)    \
-    X(histories)      \
     X(stale_attempts) \
     X(overlaps)
+
+#define DESK_COUNT_LIST(X) \
+    X(hand_overs)          \
+    X(local_waits)         \
+    X(known_busy)          \
+    X(cancels)
 
 static int report(const struct plan *plan, const struct result *sum, double seconds)
 {
@@ -143,13 +148,19 @@ static int report(const struct plan *plan, const struct result *sum, double seco
     if (!safe)
         (void)printf("# seed %" PRIu64 ": %s\n# see it with: %s%" PRIu64 "\n", sum->bad_seed,
                      sum->violation,
-                     script_on_executor ? "build/sim/tests/simulation --executor 1 --replay "
-                                        : "make replay SEED=",
+                     script_with_desk     ? "build/sim/tests/simulation --desk 1 --replay "
+                     : script_on_executor ? "build/sim/tests/simulation --executor 1 --replay "
+                                          : "make replay SEED=",
                      sum->bad_seed);
 #define PRINT_COUNT(name)                                             \
     (void)printf("#   %-16s %" PRIu64 "\n", #name, sum->counts.name); \
     zeros += sum->counts.name == 0 ? 1 : 0;
     COUNT_LIST(PRINT_COUNT)
+    if (script_with_desk) {
+        DESK_COUNT_LIST(PRINT_COUNT)
+    } else {
+        PRINT_COUNT(histories)
+    }
 #undef PRINT_COUNT
     (void)printf("%sok %u - every kind of trouble happened\n", zeros == 0 ? "" : "not ", ++test);
     (void)printf("%sok %u - stale writes: %" PRIu64 " attempted, %" PRIu64 " accepted\n",
@@ -211,6 +222,8 @@ int main(int argc, char **argv)
             plan.jobs = (unsigned)number;
         else if (strcmp(argv[i], "--executor") == 0)
             script_on_executor = number != 0;
+        else if (strcmp(argv[i], "--desk") == 0)
+            script_with_desk = number != 0;
         else if (strcmp(argv[i], "--replay") == 0)
             replayed = number;
         else if (strcmp(argv[i], "--mutant") == 0)

@@ -5,7 +5,6 @@
  */
 #include "face/cli/run.h"
 
-#include "io/program.h"
 #include "runtime/front.h"
 
 #include <errno.h>
@@ -15,19 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127, TTL_LEAST_MS = 2000 };
-
-/* Before any lock is taken. */
-static int find_program(const struct visit *visit, char *path, size_t size)
-{
-    int error = program_find(visit->program[0], path, size);
-    if (error == 0)
-        return EXIT_DONE;
-    bool missing = error == ENOENT || error == ENOTDIR;
-    (void)say_trouble(visit, LH_USAGE, "%s: %s; no lock was taken", visit->program[0],
-                      missing ? "not found" : strerror(error));
-    return missing ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
-}
+enum { TTL_LEAST_MS = 2000 };
 
 /* The pid that the user knows, and can send signals to, is ours and not the guardian's. */
 static void name_holder(struct visit *visit, char *words, size_t size)
@@ -97,7 +84,7 @@ static int run_run(struct visit *visit)
     if (visit->settings.ttl_ms < TTL_LEAST_MS)
         return say_usage(visit, "--ttl: run needs at least 2s, so that the command can be ended "
                                 "before the lease is");
-    status = find_program(visit, path, sizeof path);
+    status = visit_find_program(visit, path, sizeof path, "no lock was taken");
     if (status == EXIT_DONE)
         status = visit_url(visit);
     if (status != EXIT_DONE)

@@ -7,16 +7,41 @@
  */
 #include "face/lib/lib_inside.h"
 
+#include <stdlib.h>
+
 void call_begin(struct call *call, struct lh_client *client)
 {
     call->client = client;
+    call->done = NULL;
     report_clear(&call->report);
     (void)sem_init(&call->ended, /* pshared= */ 0, 0);
 }
 
 void call_end(struct call *call)
 {
-    (void)sem_post(&call->ended);
+    struct lh_client *client = call->client;
+    if (call->done == NULL) {
+        (void)sem_post(&call->ended);
+        return;
+    }
+    client_enter(client);
+    call->done(call->user, NULL, &call->report);
+    client_leave(client);
+    free(call->memory);
+    atomic_fetch_sub(&client->started, 1);
+    client_settle(client);
+}
+
+enum lh_outcome call_start(struct call *call, struct loop_task *task, void *memory,
+                           lh_done_fn *done, void *user, struct lh_report *report)
+{
+    struct lh_client *client = call->client;
+    call->done = done;
+    call->user = user;
+    call->memory = memory;
+    atomic_fetch_add(&client->started, 1);
+    loop_post(client->loop, task);
+    return report_say(report, LH_OK, "ok: on its way");
 }
 
 static void await(struct call *call)

@@ -8,6 +8,8 @@
 #include "base/check.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct errand {
     struct loop_task task; /* first */
@@ -17,6 +19,12 @@ struct errand {
     lh_view_fn *fn;         /* … or whom to show it */
     void *user;
     struct light_mark *mark;
+    char words[]; /* of a started one */
+};
+
+struct listener {
+    lh_done_fn *done;
+    void *user;
 };
 
 static void show(struct errand *errand, const struct task_news *news, const char *key)
@@ -57,55 +65,102 @@ static void start(struct loop_task *task)
     bool entered = light_enter_key(client, errand->options.request.key, &errand->mark);
     if (errand->mark != NULL) /* a holder that was light is adopted before this is about it */
         front_desk_tick(client->desk);
-    if (entered &&
+    if (entered && !client->closing &&
         executor_start(front_desk_executor(client->desk), &errand->options, &caller) != NULL)
         return;
     light_leave_key(client, &errand->mark);
-    (void)report_say(&errand->call.report, LH_UNAVAILABLE,
-                     "unavailable: memory is short, or too much is on its way; try again");
+    if (client->closing)
+        (void)report_say(&errand->call.report, LH_BUSY, CLOSING_WORDS);
+    else
+        (void)report_say(&errand->call.report, LH_UNAVAILABLE,
+                         "unavailable: memory is short, or too much is on its way; try again");
     call_end(&errand->call);
 }
 
-static enum lh_outcome run_looking(struct lh_client *client, const struct request *request,
-                                   struct errand *errand, struct lh_report *report)
+/* NULL, or what is wrong with it. */
+static const char *fill_options(const struct lh_client *client, const struct request *request,
+                                struct lease_options *out)
 {
-    errand->task.run = start;
-    enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
-    if (outcome != LH_OK)
-        return outcome;
-    errand->options = (struct lease_options){.request = *request,
-                                             .cooldown_ms = request->cooldown_ms,
-                                             .patience_ms = client->patience_ms,
-                                             .kill_grace_ms = KILL_GRACE_MS,
-                                             .look_ms = LOOK_MS};
-    errand->options.request.holder = client->holder;
-    errand->options.request.session = 1; /* the executor puts its own here */
+    *out = (struct lease_options){.request = *request,
+                                  .cooldown_ms = request->cooldown_ms,
+                                  .patience_ms = client->patience_ms,
+                                  .kill_grace_ms = KILL_GRACE_MS,
+                                  .look_ms = LOOK_MS};
+    out->request.holder = client->holder;
+    out->request.session = 1; /* the executor puts its own here */
     if (request->ttl_ms == 0)
-        errand->options.request.ttl_ms = TTL_USUAL_MS;
-    const char *wrong = request_broken(&errand->options.request);
+        out->request.ttl_ms = TTL_USUAL_MS;
+    const char *wrong = request_broken(&out->request);
     if (wrong == NULL && (request->cooldown_ms < 0 || request->cooldown_ms > SPAN_MAX_MS))
         wrong = "the cooldown must be from 0 to 366 days";
+    return wrong;
+}
+
+/* With the words of the request, which are the caller's only until it returns. */
+static struct errand *keep(const struct errand *errand)
+{
+    const struct request *request = &errand->options.request;
+    size_t key_size = strlen(request->key) + 1;
+    size_t reason_size = request->reason != NULL ? strlen(request->reason) + 1 : 0;
+    struct errand *kept = malloc(sizeof *kept + key_size + reason_size);
+    if (kept == NULL)
+        return NULL;
+    memcpy(kept, errand, sizeof *kept);
+    kept->options.request.key = memcpy(kept->words, request->key, key_size);
+    if (reason_size > 0)
+        kept->options.request.reason = memcpy(kept->words + key_size, request->reason, reason_size);
+    return kept;
+}
+
+/* Blocks, unless there is somebody to tell when it is done. */
+static enum lh_outcome run(struct lh_client *client, const struct request *request,
+                           struct errand *errand, const struct listener *listener,
+                           struct lh_report *report)
+{
+    enum lh_outcome outcome = listener == NULL ? client_admits(client, /* blocks= */ true, report)
+                                               : client_admits_start(client, report);
+    if (outcome != LH_OK)
+        return outcome;
+    if (listener != NULL && listener->done == NULL)
+        return report_say(report, LH_USAGE, "usage: give a function to call when done");
+    const char *wrong = fill_options(client, request, &errand->options);
     if (wrong != NULL) {
         char words[LH_TEXT_SIZE];
         (void)snprintf(words, sizeof words, "usage: %s", wrong);
         return report_say(report, LH_USAGE, words);
     }
+    errand->task.run = start;
     call_begin(&errand->call, client);
-    return call_make(&errand->call, &errand->task, report);
+    if (listener == NULL)
+        return call_make(&errand->call, &errand->task, report);
+    struct errand *kept = keep(errand);
+    if (kept == NULL)
+        return report_say(report, LH_FAILED, "failed: memory is short");
+    return call_start(&kept->call, &kept->task, kept, listener->done, listener->user, report);
 }
 
 static enum lh_outcome run_errand(struct lh_client *client, const struct request *request,
-                                  struct lh_report *report)
+                                  const struct listener *listener, struct lh_report *report)
 {
     struct errand errand = {0};
-    return run_looking(client, request, &errand, report);
+    return run(client, request, &errand, listener, report);
 }
+
+/* ---- by token ---- */
 
 enum lh_outcome lh_renew(struct lh_client *client, const char *key, uint64_t token, int64_t ttl_ms,
                          struct lh_report *report)
 {
     struct request request = {.verb = VERB_RENEW, .key = key, .token = token, .ttl_ms = ttl_ms};
-    return run_errand(client, &request, report);
+    return run_errand(client, &request, NULL, report);
+}
+
+enum lh_outcome lh_renew_start(struct lh_client *client, const char *key, uint64_t token,
+                               int64_t ttl_ms, lh_done_fn *done, void *user,
+                               struct lh_report *report)
+{
+    struct request request = {.verb = VERB_RENEW, .key = key, .token = token, .ttl_ms = ttl_ms};
+    return run_errand(client, &request, &(struct listener){done, user}, report);
 }
 
 enum lh_outcome lh_give_back(struct lh_client *client, const char *key, uint64_t token,
@@ -113,22 +168,50 @@ enum lh_outcome lh_give_back(struct lh_client *client, const char *key, uint64_t
 {
     struct request request = {
         .verb = VERB_RELEASE, .key = key, .token = token, .cooldown_ms = cooldown_ms};
-    return run_errand(client, &request, report);
+    return run_errand(client, &request, NULL, report);
 }
+
+enum lh_outcome lh_give_back_start(struct lh_client *client, const char *key, uint64_t token,
+                                   int64_t cooldown_ms, lh_done_fn *done, void *user,
+                                   struct lh_report *report)
+{
+    struct request request = {
+        .verb = VERB_RELEASE, .key = key, .token = token, .cooldown_ms = cooldown_ms};
+    return run_errand(client, &request, &(struct listener){done, user}, report);
+}
+
+/* ---- operators ---- */
 
 enum lh_outcome lh_break(struct lh_client *client, const char *key, const char *reason,
                          bool at_once, struct lh_report *report)
 {
     struct request request = {
         .verb = VERB_BREAK, .key = key, .reason = reason != NULL ? reason : "", .now = at_once};
-    return run_errand(client, &request, report);
+    return run_errand(client, &request, NULL, report);
+}
+
+enum lh_outcome lh_break_start(struct lh_client *client, const char *key, const char *reason,
+                               bool at_once, lh_done_fn *done, void *user, struct lh_report *report)
+{
+    struct request request = {
+        .verb = VERB_BREAK, .key = key, .reason = reason != NULL ? reason : "", .now = at_once};
+    return run_errand(client, &request, &(struct listener){done, user}, report);
 }
 
 enum lh_outcome lh_clear(struct lh_client *client, const char *key, struct lh_report *report)
 {
     struct request request = {.verb = VERB_CLEAR, .key = key};
-    return run_errand(client, &request, report);
+    return run_errand(client, &request, NULL, report);
 }
+
+enum lh_outcome lh_clear_start(struct lh_client *client, const char *key, lh_done_fn *done,
+                               void *user, struct lh_report *report)
+{
+    struct request request = {.verb = VERB_CLEAR, .key = key};
+    return run_errand(client, &request, &(struct listener){done, user}, report);
+}
+
+/* ---- looking ---- */
 
 enum lh_outcome lh_status(struct lh_client *client, const char *key, struct lh_view *out,
                           struct lh_report *report)
@@ -137,15 +220,27 @@ enum lh_outcome lh_status(struct lh_client *client, const char *key, struct lh_v
     struct errand errand = {.status = out};
     if (out == NULL)
         return report_say(report, LH_USAGE, "usage: there is no place for the status");
-    return run_looking(client, &request, &errand, report);
+    return run(client, &request, &errand, NULL, report);
 }
 
-enum lh_outcome lh_look(struct lh_client *client, const char *key, lh_view_fn *fn, void *user,
-                        struct lh_report *report)
+static enum lh_outcome look(struct lh_client *client, const char *key, lh_view_fn *fn, void *user,
+                            const struct listener *listener, struct lh_report *report)
 {
     struct request request = {.verb = VERB_LOOK, .key = key};
     struct errand errand = {.fn = fn, .user = user};
     if (fn == NULL)
         return report_say(report, LH_USAGE, "usage: there is no function to show it to");
-    return run_looking(client, &request, &errand, report);
+    return run(client, &request, &errand, listener, report);
+}
+
+enum lh_outcome lh_look(struct lh_client *client, const char *key, lh_view_fn *fn, void *user,
+                        struct lh_report *report)
+{
+    return look(client, key, fn, user, NULL, report);
+}
+
+enum lh_outcome lh_look_start(struct lh_client *client, const char *key, lh_view_fn *fn,
+                              lh_done_fn *done, void *user, struct lh_report *report)
+{
+    return look(client, key, fn, user, &(struct listener){done, user}, report);
 }

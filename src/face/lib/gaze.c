@@ -296,31 +296,81 @@ struct looking {
 static void start_looking(struct loop_task *task)
 {
     struct gaze *gaze = ((struct looking *)task)->gaze;
-    if (gaze->verb == VERB_STORE_LIST && !light_list(gaze->client, gaze->key, gaze->fn, gaze->user))
+    struct lh_client *client = gaze->client;
+    bool lists = gaze->verb == VERB_STORE_LIST, enough = false;
+    if (client->closing)
+        end_call(&gaze->call, LH_BUSY, gaze->key, "the client is being closed");
+    else if (lists && !light_list(client, gaze->key, gaze->fn, gaze->user, &enough))
+        end_call(&gaze->call, LH_FAILED, gaze->key, "memory is short");
+    if (gaze->call == NULL) {
+        free(gaze);
+        return;
+    }
+    if (enough)
         gaze->fn = NULL;
     send_gaze(gaze, heard);
+}
+
+/* NULL with a report when it cannot be. */
+static struct gaze *prepare(struct lh_client *client, enum store_verb verb, const char *key,
+                            lh_view_fn *fn, void *user, struct lh_report *report)
+{
+    const char *wrong = NULL;
+    if (key == NULL || fn == NULL || strlen(key) > KEY_MAX || !text_is_clean(key, strlen(key)))
+        wrong = "usage: give a function, and at most 512 bytes of clean UTF-8";
+    else if (verb == VERB_STORE_HISTORY && (client->driver->capabilities & STORE_HISTORY) == 0)
+        wrong = "usage: this store keeps no history";
+    struct gaze *gaze = wrong == NULL ? new_gaze(client, verb, key) : NULL;
+    if (gaze == NULL) {
+        (void)report_say(report, wrong != NULL ? LH_USAGE : LH_FAILED,
+                         wrong != NULL ? wrong : "failed: memory is short");
+        return NULL;
+    }
+    gaze->fn = fn;
+    gaze->user = user;
+    return gaze;
 }
 
 static enum lh_outcome look_at(struct lh_client *client, enum store_verb verb, const char *key,
                                lh_view_fn *fn, void *user, struct lh_report *report)
 {
     struct looking looking = {.task = {.run = start_looking}};
+    struct lh_report own = {0};
+    report = report != NULL ? report : &own;
     enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
     if (outcome != LH_OK)
         return outcome;
-    if (key == NULL || fn == NULL || strlen(key) > KEY_MAX || !text_is_clean(key, strlen(key)))
-        return report_say(report, LH_USAGE,
-                          "usage: give a function, and at most 512 bytes of clean UTF-8");
-    if (verb == VERB_STORE_HISTORY && (client->driver->capabilities & STORE_HISTORY) == 0)
-        return report_say(report, LH_USAGE, "usage: this store keeps no history");
-    looking.gaze = new_gaze(client, verb, key);
+    looking.gaze = prepare(client, verb, key, fn, user, report);
     if (looking.gaze == NULL)
-        return report_say(report, LH_FAILED, "failed: memory is short");
+        return report->outcome;
     looking.gaze->call = &looking.call;
-    looking.gaze->fn = fn;
-    looking.gaze->user = user;
     call_begin(&looking.call, client);
     return call_make(&looking.call, &looking.task, report);
+}
+
+static enum lh_outcome start_look_at(struct lh_client *client, enum store_verb verb,
+                                     const char *key, lh_view_fn *fn, lh_done_fn *done, void *user,
+                                     struct lh_report *report)
+{
+    struct lh_report own = {0};
+    report = report != NULL ? report : &own;
+    enum lh_outcome outcome = client_admits_start(client, report);
+    if (outcome != LH_OK)
+        return outcome;
+    if (done == NULL)
+        return report_say(report, LH_USAGE, "usage: give a function to call when done");
+    struct gaze *gaze = prepare(client, verb, key, fn, user, report);
+    struct looking *looking = gaze != NULL ? calloc(1, sizeof *looking) : NULL;
+    if (looking == NULL) {
+        free(gaze);
+        return gaze != NULL ? report_say(report, LH_FAILED, "failed: memory is short")
+                            : report->outcome;
+    }
+    looking->task.run = start_looking;
+    looking->gaze = gaze;
+    gaze->call = &looking->call;
+    call_begin(&looking->call, client);
+    return call_start(&looking->call, &looking->task, looking, done, user, report);
 }
 
 enum lh_outcome lh_list(struct lh_client *client, const char *prefix, lh_view_fn *fn, void *user,
@@ -333,6 +383,19 @@ enum lh_outcome lh_history(struct lh_client *client, const char *key, lh_view_fn
                            struct lh_report *report)
 {
     return look_at(client, VERB_STORE_HISTORY, key, fn, user, report);
+}
+
+enum lh_outcome lh_list_start(struct lh_client *client, const char *prefix, lh_view_fn *fn,
+                              lh_done_fn *done, void *user, struct lh_report *report)
+{
+    return start_look_at(client, VERB_STORE_LIST, prefix != NULL ? prefix : "", fn, done, user,
+                         report);
+}
+
+enum lh_outcome lh_history_start(struct lh_client *client, const char *key, lh_view_fn *fn,
+                                 lh_done_fn *done, void *user, struct lh_report *report)
+{
+    return start_look_at(client, VERB_STORE_HISTORY, key, fn, done, user, report);
 }
 
 /* ---- watches ---- */
@@ -372,7 +435,10 @@ static void changed(void *caller, const struct store_answer *answer)
         return;
     }
     gaze->give_up_at_ms = NEVER;
-    if (answer->key != NULL && answer->result == ANSWER_OK)
+    if (answer->result != ANSWER_OK) /* the store's watch stands, but a change was not told */
+        end_watches(gaze->client, outcome_of(answer->result),
+                    answer->why != NULL ? answer->why : "the store is in trouble");
+    else if (answer->key != NULL)
         spread(gaze, answer);
     if (!gaze->confirmed)
         confirm(gaze->client);

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Several callers in one process, at the shipped front desk (runner.c). What one of them is told,
+ * and what it wants next. Decides nothing; what must hold is in oracle_desk.c.
+ */
+#include "inside.h"
+
+#include "runtime/front_desk.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct actor *world_add_caller(struct world *world, struct actor *house, const char *name)
+{
+    struct actor *actor = world_add_actor(world, name);
+    house->is_house = true;
+    actor->house = house;
+    actor->session = house->session;
+    actor->rate = house->rate;
+    actor->offset_ms = house->offset_ms;
+    memcpy(actor->holder, house->holder, sizeof actor->holder);
+    return actor;
+}
+
+static const struct actor *process_of(const struct actor *actor)
+{
+    return actor->house != NULL ? actor->house : actor;
+}
+
+bool actor_same_process(const struct actor *a, const struct actor *b)
+{
+    return process_of(a) == process_of(b);
+}
+
+static void say(struct world *world, const struct actor *actor, const struct task_news *news)
+{
+    static const char *const words[] = {[TASK_WAITING] = "is told to wait",
+                                        [TASK_HELD] = "is told held",
+                                        [TASK_RENEWED] = "is told renewed",
+                                        [TASK_LOST] = "is told lost",
+                                        [TASK_ENDED] = "is told the end"};
+    char line[128];
+    const char *outcome = news->event == TASK_ENDED ? outcome_word(news->outcome) : "";
+    (void)snprintf(line, sizeof line, "%s %s: %s %s (token %" PRIu64 ")",
+                   world->keys[actor->key].key, words[news->event], outcome,
+                   news->why != NULL ? news->why : "", news->token);
+    world_say(world, actor->name, line);
+}
+
+static void tell_script(struct world *world, struct actor *actor, enum told told,
+                        const struct task_news *news)
+{
+    struct lease_output out = {.told = told, .outcome = news->outcome, .why = news->why};
+    world->told(world, actor, &out);
+}
+
+static void hold(struct world *world, struct actor *actor, const struct task_news *news)
+{
+    actor->token = actor->lease.token = news->token;
+    oracle_caller_held(world, actor, news);
+    actor->inside = true;
+    actor->lost = actor->caller.waiting = false;
+    tell_script(world, actor, TOLD_HELD, news);
+}
+
+static void told(void *owner, struct claim *claim, const struct task_news *news)
+{
+    struct actor *actor = owner;
+    struct world *world = actor->caller.world;
+    (void)claim;
+    say(world, actor, news);
+    if (news->event == TASK_HELD || news->event == TASK_RENEWED) {
+        actor->lease.deadline_ms = news->deadline_ms;
+        actor->lease.kill_at_ms = news->kill_at_ms;
+    }
+    switch (news->event) {
+    case TASK_WAITING:
+        world->counts->local_waits++;
+        tell_script(world, actor, TOLD_WAITING, news);
+        return;
+    case TASK_HELD:
+        hold(world, actor, news);
+        return;
+    case TASK_RENEWED:
+        oracle_caller_renewed(world, actor, news);
+        return;
+    case TASK_LOST:
+        actor->lost = true;
+        tell_script(world, actor, TOLD_LOST, news);
+        return;
+    case TASK_ENDED:
+        oracle_caller_ended(world, actor, news);
+        actor->caller.claim = NULL;
+        actor->inside = actor->busy = actor->caller.waiting = false;
+        tell_script(world, actor, TOLD_ENDED, news);
+        return;
+    }
+}
+
+static void errand_told(void *owner, struct task *task, const struct task_news *news)
+{
+    struct actor *actor = owner;
+    (void)task;
+    if (news->event != TASK_ENDED)
+        return;
+    actor->busy = false;
+    tell_script(actor->caller.world, actor, TOLD_ENDED, news);
+}
+
+static void say_wish(struct world *world, const struct actor *actor)
+{
+    static const char *const modes[] = {
+        [MODE_EXCLUSIVE] = "alone", [MODE_SHARED] = "shared", [MODE_SLOT] = "a slot"};
+    const struct request *request = &actor->options.request;
+    char line[128];
+    (void)snprintf(line, sizeof line, "%s is asked for: %s, wait %" PRId64 ", ttl %" PRId64 "%s",
+                   request->key, modes[request->mode], actor->options.wait_ms, request->ttl_ms,
+                   actor->caller.named ? ", for itself" : "");
+    world_say(world, actor->name, line);
+}
+
+/* Most claims leave their request id to the desk: only these may share a grant. */
+static void ask(struct world *world, struct actor *actor, struct front_desk *desk)
+{
+    struct lease_options options = actor->options;
+    if (!actor->caller.named)
+        options.request.request = NULL;
+    actor->caller.waiting = actor->caller.entering = true;
+    actor->caller.gave_up = false;
+    actor->caller.passed = 0;
+    actor->caller.arrived = ++world->arrivals;
+    say_wish(world, actor);
+    oracle_caller_asks(world, actor);
+    actor->caller.claim =
+        front_desk_ask(desk, &options, &(struct claim_caller){.told = told, .owner = actor});
+    if (actor->caller.claim == NULL)
+        abort();
+}
+
+void caller_start(struct world *world, struct actor *actor)
+{
+    struct actor *house = actor->house;
+    struct runner *runner = runner_of(world, house);
+    actor->caller.world = world;
+    if (actor->options.request.verb == VERB_ASK)
+        ask(world, actor, runner_desk(runner));
+    else if (executor_start(front_desk_executor(runner_desk(runner)), &actor->options,
+                            &(struct executor_caller){.told = errand_told, .owner = actor}) == NULL)
+        abort();
+    runner_tick(house);
+    actor->caller.entering = false;
+}
+
+void caller_let_go(struct actor *actor)
+{
+    if (actor->caller.claim == NULL) /* an errand runs to its end */
+        return;
+    actor->caller.gave_up = true;
+    front_desk_let_go(actor->caller.claim);
+    runner_tick(actor->house);
+}
+
+static void go_away(struct world *world, struct actor *actor, void go(struct claim *gone))
+{
+    struct claim *claim = actor->caller.claim;
+    if (claim == NULL)
+        return;
+    world->counts->cancels++;
+    actor->caller.claim = NULL;
+    actor->busy = actor->inside = actor->caller.waiting = false;
+    go(claim);
+    runner_tick(actor->house);
+}
+
+void actor_cancel(struct world *world, struct actor *actor)
+{
+    world_say(world, actor->name, "goes away");
+    go_away(world, actor, front_desk_cancel);
+}
+
+void actor_forget(struct world *world, struct actor *actor)
+{
+    world_say(world, actor->name, "leaves it behind");
+    go_away(world, actor, front_desk_forget);
+}
