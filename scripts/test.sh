@@ -25,6 +25,7 @@ fencing  | sim     | tests/e2e/fencing.sh build/sim/leasehold 10 | .. 100
 doctor   | asan    | tests/e2e/doctor.sh build/asan | =
 fenced   | asan    | tests/e2e/fenced.sh build/asan/leasehold docs/fencing.md | =
 docs     |         | tests/e2e/docs.sh                       | =
+tour     | release | tests/e2e/tour.sh build/leasehold README.md docs/first-five-minutes.md | =
 shipped  | release | tests/e2e/cli.sh build/leasehold        | =
 header   | release | tests/e2e/header.sh build               | =
 examples | asan    | tests/e2e/examples.sh build/asan        | =
