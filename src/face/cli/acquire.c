@@ -30,18 +30,21 @@ static int answer(struct visit *visit, const struct lh_lease *lease)
     struct lh_report report;
     bool json = visit->settings.json || visit->settings.status_file != NULL;
     text_init(&text, lines, sizeof lines);
-    for (size_t i = 0; lh_key_at(lease, i) != NULL; i++) {
+    for (size_t i = 0; json && lh_key_at(lease, i) != NULL; i++) {
         const char *key = lh_key_at(lease, i);
-        if (json && lh_look(visit->client, key, tell, &telling, &report) != LH_OK)
+        if (lh_look(visit->client, key, tell, &telling, &report) != LH_OK)
             return say_report(visit, key, &report);
-        if (!visit->settings.json)
-            printf("%llu\n", (unsigned long long)lh_token_at(lease, i));
     }
+    int status = say_to_status_file(visit, lines);
+    if (status != EXIT_DONE)
+        return status;
+    for (size_t i = 0; !visit->settings.json && lh_key_at(lease, i) != NULL; i++)
+        printf("%llu\n", (unsigned long long)lh_token_at(lease, i));
     if (visit->settings.json)
         (void)fputs(lines, stdout);
     if (fflush(stdout) != 0 || ferror(stdout))
         return say_trouble(visit, LH_FAILED, "the token could not be written; nothing is held");
-    return say_to_status_file(visit, lines);
+    return EXIT_DONE;
 }
 
 static int run_acquire(struct visit *visit)

@@ -104,8 +104,7 @@ static void show_all(void)
 
 static int run_help(struct visit *visit)
 {
-    const struct command *command =
-        visit->settings.help && visit->command != &command_help ? visit->command : NULL;
+    const struct command *command = visit->settings.help ? visit->command : NULL;
     if (command == NULL && visit->word_count > 0) {
         command = command_find(visit->words[0]);
         if (command == NULL)

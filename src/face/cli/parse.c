@@ -84,13 +84,13 @@ static int refuse_command(const struct visit *visit, const char *word)
 
 /* ---- reading the command line ---- */
 
-/* What was said so far counts for how to refuse the rest. */
 static void keep_flag(struct parse *parse, const struct option *option, const char *value,
                       char spelled)
 {
-    parse->flags[parse->flag_count++] = (struct flag){option, value, spelled};
-    if (option->kind == VALUE_FLAG)
-        (void)option_set(option, NULL, &parse->visit->settings, NULL);
+    if (option == &option_help)
+        parse->visit->settings.help = true; /* at once: the words need not be right then */
+    else
+        parse->flags[parse->flag_count++] = (struct flag){option, value, spelled};
 }
 
 static int read_long(struct parse *parse, const char *word)
@@ -281,6 +281,16 @@ static int settle(struct parse *parse)
     return apply_flags(parse);
 }
 
+/* No command was named: --help alone is the command of that name. */
+static int choose_help(struct visit *visit)
+{
+    if (!visit->settings.help)
+        return say_usage(visit, "say what to do; 'leasehold help' lists the commands");
+    visit->command = &command_help;
+    visit->settings.help = false;
+    return EXIT_DONE;
+}
+
 int parse_call(int argc, char **argv, struct visit *visit)
 {
     struct parse parse = {.visit = visit, .argv = argv, .argc = argc, .at = 1};
@@ -292,12 +302,13 @@ int parse_call(int argc, char **argv, struct visit *visit)
     visit->words = calloc((size_t)argc + 1, sizeof *visit->words);
     if (parse.flags == NULL || visit->words == NULL)
         return say_trouble(visit, LH_FAILED, "memory is short");
+    /* Whoever wants JSON wants it for the mistakes before it, too. */
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        visit->settings.json = visit->settings.json || strcmp(argv[i], "--json") == 0;
     int status = read_line(&parse);
-    if (status == EXIT_DONE && visit->command == NULL && visit->settings.help)
-        visit->command = &command_help;
-    else if (status == EXIT_DONE && visit->command == NULL)
-        status = say_usage(visit, "say what to do; 'leasehold help' lists the commands");
-    else if (status == EXIT_DONE && !visit->settings.help)
+    if (status == EXIT_DONE && visit->command == NULL)
+        status = choose_help(visit);
+    if (status == EXIT_DONE && !visit->settings.help)
         status = check_words(visit);
     if (status == EXIT_DONE && !visit->settings.help)
         status = settle(&parse);

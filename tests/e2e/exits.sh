@@ -1,0 +1,201 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Every exit status of the program, for people and as JSON: exits.sh PROGRAM. Prints TAP.
+#
+# One row is one call, which is made twice, plain and with --json; "%" in it is a number of its own
+# each time. Status and outcome are wanted in both forms. The pattern is of the line for people: on
+# stdout when the status is 0, otherwise on stderr, where nothing else may stand. As JSON the same
+# place holds objects only, with the outcome and the fields that interface users rely on.
+set -euo pipefail
+
+program=$(realpath "$1")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export LEASEHOLD_STORE=file:$work/locks.log HOME=$work LEASEHOLD_HOLDER=wfe-7
+unset LEASEHOLD_TTL LEASEHOLD_CONFIG XDG_CONFIG_HOME XDG_STATE_HOME POD_NAME POD_NAMESPACE
+long=$(printf 'k%.0s' {1..513})
+full=$(printf 'k%.0s' {1..512})
+number=0
+wrong=0
+
+# What the rows meet: keys in every state, and tokens of them.
+"$program" acquire held --ttl 1h >/dev/null
+kept=$("$program" acquire kept --ttl 1h)
+old=$("$program" acquire changed --ttl 1h)
+"$program" release changed --token "$old" --quiet
+"$program" acquire changed --ttl 1h >/dev/null
+"$program" release cool --token "$("$program" acquire cool)" --cooldown 1h --quiet
+"$program" acquire pool --limit 2 --ttl 1h >/dev/null
+"$program" acquire readers --shared --ttl 1h >/dev/null
+printf 'not yaml: [\n' >"$work/broken.yaml"
+printf '# ours\nttl: 1m\ntll: 2m\n' >"$work/typo.yaml"
+printf 'this is no log of ours, and long enough to see that it is none\n' >"$work/foreign.log"
+
+# status | outcome | pattern | call
+rows=$(cat <<'ROWS'
+0  | ok    | ^[0-9]+$                                   | acquire free-%
+0  | ok    | ^[0-9]+$                                   | acquire sema-% --limit 3
+0  | ok    | ^[0-9]+$                                   | acquire readers -s
+0  | ok    | ^[0-9]+$                                   | acquire one-% two-%
+0  | -     | ^free: kkkk                                | status "$full"
+0  | ok    | ^renewed: kept$                            | renew kept --token $kept --ttl 1h
+0  | -     | ^held: held by wfe-7 for .* \(lease ends in | status held
+0  | -     | ^free: nobody-wants-it$                    | status nobody-wants-it
+0  | -     | ^cooling: cool was done by wfe-7 .* ago; free in | status cool
+0  | -     | ^held: held by wfe-7                       | list hel
+0  | -     | held: changed by wfe-7                     | history changed
+0  | ok    | ^broken: quiet-%$                          | break quiet-% --reason 'none held it'
+0  | ok    | ^cleared: quiet-%$                         | clear quiet-%
+0  | -     | ^some/key$                                 | name some/key
+0  | -     | ^leasehold [0-9.]+$                        | version
+75 | busy  | ^busy: held is held by wfe-7 for .* \(lease ends in .*\)$ | acquire held -n
+75 | busy  | ^busy: held is held by wfe-7               | acquire held --wait 20ms
+75 | busy  | ^busy: held is held by wfe-7               | acquire held --on-conflict fail
+75 | busy  | ^busy: held is held by wfe-7               | acquire held --on-conflict steal-stale
+75 | busy  | ^busy: held is held by wfe-7               | acquire held --on-conflict retry --retries 2 --backoff 1ms:2ms
+75 | busy  | ^busy: held is held by wfe-7               | acquire aside-% held -n
+75 | busy  | ^busy: readers is held by wfe-7            | acquire readers -n
+9  | busy  | ^busy: held is held by wfe-7               | acquire held -n -E 9
+73 | cooling | ^cooling: cool was done by wfe-7 .* ago; free in | acquire cool
+73 | cooling | ^cooling: cool was done by wfe-7         | acquire cool -n
+65 | mismatch | ^mismatch: pool                         | acquire pool -n --limit 3
+65 | mismatch | ^mismatch: held                         | acquire held -n --limit 3
+78 | stale | ^stale: changed: .*nothing was changed$    | renew changed --token $old
+78 | stale | ^stale: changed: .*nothing was changed$    | release changed --token $old
+78 | stale | ^stale: never-was: .*nothing was changed$  | release never-was --token 5
+69 | unavailable | ^unavailable: not built in: "redis".*redis://u:\*\*\*@h/0 | acquire k --store redis://u:secret@h/0
+69 | unavailable | ^unavailable: not built in: "etcd"   | status k --store etcd://h:1
+69 | unavailable | ^unavailable: not built in: "postgres" | list --store postgres://h/db
+69 | unavailable | ^unavailable: not built in: "k8s"    | watch --store k8s://
+69 | unavailable | ^unavailable: not built in: "github" | release k --token 5 --store github://o/r
+69 | unavailable | ^unavailable: not built in: "leasehold" | history k --store leasehold://h:1
+69 | unavailable | not built in: "k8s"                  | name k --store k8s://
+69 | unavailable | ^unavailable: file:/no/such/folder/x.log: | acquire k --store file:/no/such/folder/x.log
+69 | unavailable | ^unavailable: file:.*foreign.log:    | acquire k --store file:$work/foreign.log
+64 | usage | no store goes by "reddis"                  | acquire k --store reddis://u:secret@h
+64 | usage | unknown command 'aquire'; the closest is 'acquire'$ | aquire k
+64 | usage | say what to do; 'leasehold help' lists     | -q
+64 | usage | acquire has no option '--tll'; the closest is '--ttl'$ | acquire k --tll 5
+64 | usage | unknown option '--jason' before the command; the closest is '--json'$ | --jason status k
+64 | usage | unknown option '-x' in '-nx'               | acquire k -nx
+64 | usage | --json takes no value$                     | status k --json=yes
+64 | usage | --ttl needs a value: --ttl DUR$            | acquire k --ttl
+64 | usage | -w needs a value: -w DUR$                  | acquire k -w
+64 | usage | --ttl: '0' is out of range: from above 0 to 24h$ | acquire k --ttl 0
+64 | usage | --ttl: '-5s' is out of range               | acquire k --ttl -5s
+64 | usage | --ttl: '24.1h' is out of range             | renew k --token 5 --ttl=24.1h
+64 | usage | --ttl: 'soon' is no length of time         | acquire k --ttl soon
+64 | usage | -w: '1d' is no length of time              | acquire k -w1d
+64 | usage | --limit: '0' is no number from 1 to 64$    | acquire k --limit 0
+64 | usage | --priority: '101' is no number from -100 to 100$ | acquire k --priority 101
+64 | usage | --on-conflict: 'steal' is none of: wait retry fail steal-stale$ | acquire k --on-conflict steal
+64 | usage | --backoff: '1s' is no range                | acquire k --backoff 1s
+64 | usage | --backoff: '2s:1s' begins above its end$   | acquire k --backoff 2s:1s
+64 | usage | --meta: 'bare' is no note; write NAME=VALUE$ | acquire k --meta bare
+64 | usage | meta must be at most 16 pairs and 1 KiB    | acquire k --meta a=1 --meta a=2
+64 | usage | give a limit or shared, not both           | acquire k --limit 2 --shared
+64 | usage | a request id is for one key                | acquire k j --request-id r
+64 | usage | acquire needs more: leasehold acquire KEY... | acquire
+64 | usage | a key must not be empty$                   | acquire ""
+64 | usage | key 1 is not UTF-8 or has control characters$ | acquire $'a\x01b'
+64 | usage | key 2 is not UTF-8 or has control characters$ | status k $'a\xff'
+64 | usage | has 513 bytes; 512 is the most$            | release "$long" --token 5
+64 | usage | the key 'k' is named twice$                | acquire k k
+64 | usage | acquire takes at most 16, but got 'q' too$ | acquire a b c d e f g h i j k l m n o p q
+64 | usage | version takes no argument, but got 'now'$  | version now
+64 | usage | renew needs the token                      | renew k
+64 | usage | --token: '0' is no token                   | renew k --token 0
+64 | usage | --token: '99999999999999999999' is no token | release k --token 99999999999999999999
+64 | usage | --token: '-1' is no token                  | release k --token -1
+64 | usage | break needs a reason                       | break k
+64 | usage | this store keeps no history                | history k --store memory:
+64 | usage | there is no command 'aquire'               | help aquire
+64 | usage | /no/such.yaml: No such file or directory$  | status k --config /no/such.yaml
+64 | usage | broken.yaml:[0-9]+: this is no YAML        | status k --config $work/broken.yaml
+64 | usage | typo.yaml:3: unknown key 'tll'; the closest is 'ttl'$ | status k --config $work/typo.yaml
+70 | failed | the answer could not be written            | version >/dev/full
+70 | failed | the answer could not be written            | status held >&-
+70 | failed | the token could not be written; nothing is held | acquire unread-% >/dev/full
+70 | failed | the token could not be written; nothing is held | acquire unread-% >&-
+70 | failed | the status file /no/such/file cannot be written | acquire unread-% --status-file /no/such/file
+ROWS
+)
+
+# Objects only, the outcome that was wanted, and the fields that are promised.
+judge_json() { # judge_json OUTCOME
+    python3 -c '
+import json, sys
+promised = "key state holder token acquired_at renewed_at expires_in_ms cooling_for_ms waiters " \
+    "meta store".split()
+wanted, command = sys.argv[1:]
+objects = [json.loads(line) for line in sys.stdin.read().splitlines()]
+assert objects, "nothing was said"
+for found in objects:
+    if wanted == "-":
+        assert "outcome" not in found, found
+    else:
+        assert found["outcome"] == wanted, found
+    if wanted not in ("-", "ok"):
+        assert {"outcome", "key", "text", "retry_after_ms"} <= set(found), found
+        assert "secret" not in json.dumps(found), found
+        if wanted in ("busy", "cooling"):
+            assert found["key"] and found["retry_after_ms"] > 0 and found["holder"], found
+    elif command not in ("name", "version"):
+        keys = [name for name in found if name != "outcome"]
+        assert keys[: len(promised)] == promised, found
+        assert found["state"] in ("free", "held", "cooling", "offered"), found
+        assert found["token"] is None or isinstance(found["token"], str), found
+' "$1" "$2"
+}
+
+call() { # call FORM: makes the row's call, with its answers in out and err
+    local words=$row_call
+    number_of_call=$((number_of_call + 1))
+    words=${words//%/$number_of_call}
+    row_now=${row_pattern//%/$number_of_call}
+    got=0
+    eval "\"\$program\" $1 $words" >"$work/out" 2>"$work/err" </dev/null || got=$?
+}
+
+judge() { # judge FORM: is the last call as its row wants it?
+    local said=$work/out other=$work/err
+    if ((row_status != 0)); then
+        said=$work/err other=$work/out
+    fi
+    [[ $got == "$row_status" && ! -s $other ]] || return 1
+    case $1 in
+    plain) grep -qE -- "$row_now" "$said" && ! grep -q secret "$said" ;;
+    json) judge_json "$row_outcome" "${row_call%% *}" <"$said" ;;
+    esac
+}
+
+number_of_call=0
+while IFS='|' read -r row_status row_outcome row_pattern row_call; do
+    read -r row_status <<<"$row_status"
+    read -r row_outcome <<<"$row_outcome"
+    row_pattern=$(sed 's/^ *//; s/ *$//' <<<"$row_pattern")
+    row_call=$(sed 's/^ *//; s/ *$//' <<<"$row_call")
+    for form in plain json; do
+        number=$((number + 1))
+        call "$([[ $form == plain ]] || printf -- --json)"
+        if judge $form 2>"$work/judge"; then
+            printf 'ok %d - %s: %s, %s\n' "$number" "$row_status" "$row_call" "$form"
+            continue
+        fi
+        wrong=1
+        printf 'not ok %d - %s: %s, %s\n' "$number" "$row_status" "$row_call" "$form"
+        printf '# status %s, wanted %s, pattern %s\n' "$got" "$row_status" "$row_now"
+        sed 's/^/# out: /' "$work/out"
+        sed 's/^/# err: /' "$work/err"
+        tail -1 "$work/judge" | sed 's/^/# /'
+    done
+done <<<"$rows"
+
+# A token that nobody could read was given back.
+number=$((number + 1))
+if "$program" list unread | grep .; then
+    wrong=1
+    printf 'not '
+fi
+printf 'ok %d - what could not be told is not held\n1..%d\n' "$number" "$number"
+exit "$wrong"

@@ -1,0 +1,374 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# How the program is used, call by call: usage.sh BUILD. Help, manual pages and completion from the
+# tables; flag before environment before config file before default; where the default store is;
+# waiting, signals, tries, watches. Prints TAP.
+set -euo pipefail
+
+build=$(realpath "${1:?usage: usage.sh BUILD}")
+program=$build/leasehold
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/home" "$work/bin"
+ln -s "$program" "$work/bin/leasehold"
+export PATH=$work/bin:$PATH HOME=$work/home LEASEHOLD_STORE=file:$work/locks.log
+unset LEASEHOLD_TTL LEASEHOLD_CONFIG LEASEHOLD_HOLDER XDG_CONFIG_HOME XDG_STATE_HOME
+unset POD_NAME POD_NAMESPACE
+cd "$work"
+number=0
+wrong=0
+
+case_of() {
+    number=$((number + 1))
+    # In the background, because within a condition the shell does not stop at the first failure.
+    "$2" >said 2>&1 &
+    if wait $!; then
+        printf 'ok %d - %s\n' "$number" "$1"
+    else
+        printf 'not ok %d - %s\n' "$number" "$1"
+        sed 's/^/# /' said
+        wrong=1
+    fi
+}
+
+field() { # field KEY NAME: of the key's status
+    leasehold status "$1" --json | python3 -c 'import json, sys
+print(json.load(sys.stdin)[sys.argv[1]])' "$2"
+}
+
+commands() {
+    leasehold help | sed -n 's/^  \([a-z][a-z0-9-]*\) .*/\1/p'
+}
+
+# ---- words ----
+
+each_command_has_help() {
+    local name
+    [[ $(commands | wc -l) -ge 13 ]]
+    for name in $(commands); do
+        leasehold help "$name" >by-help
+        leasehold "$name" --help >by-flag
+        leasehold "$name" -h >by-letter
+        cmp by-help by-flag
+        cmp by-help by-letter
+        grep -q "^usage: leasehold $name" by-help
+        grep -q -- '--store URL' by-help
+        [[ $(awk 'length > 100' by-help | wc -l) == 0 ]]
+    done
+    leasehold --help | cmp - <(leasehold help)
+    leasehold -h | cmp - <(leasehold help)
+}
+
+each_command_has_a_manual_page() {
+    local name page
+    for name in '' $(commands); do
+        page=$build/dist/leasehold${name:+-$name}.1
+        [[ -s $page ]]
+        leasehold help --format man ${name:+"$name"} | cmp - "$page"
+        groff -man -Tutf8 -ww "$page" 2>warnings >rendered
+        cat warnings
+        [[ ! -s warnings ]]
+        grep -q 'EXIT STATUS' rendered
+    done
+}
+
+bash_completes() {
+    leasehold help --format bash >completion
+    cmp completion "$build/dist/leasehold"
+    bash -n completion
+    "$BASH" --norc <<'END'
+set -eu
+source ./completion
+complete() { :; }
+compopt() { :; }
+try() { # try EXPECTED WORD...: what is offered for the last word
+    local expected=$1
+    shift
+    COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
+    _leasehold
+    printf '%s => %s\n' "$*" "${COMPREPLY[*]}"
+    [[ " ${COMPREPLY[*]} " == *" $expected "* ]]
+}
+try acquire leasehold ac
+try --json leasehold --js
+try renew leasehold --store file:/x re
+try --ttl leasehold acquire --t
+try --cooldown leasehold release k --coo
+try steal-stale leasehold acquire --on-conflict s
+try man leasehold help --format m
+leasehold acquire completion/key --quiet >/dev/null
+try completion/key leasehold status comp
+COMP_WORDS=(leasehold status --ttl) COMP_CWORD=2
+_leasehold
+[[ -z ${COMPREPLY[*]} ]]
+END
+}
+
+zsh_completion_is_written() {
+    leasehold help --format zsh >completion
+    cmp completion "$build/dist/_leasehold"
+    head -1 completion | grep -qx '#compdef leasehold'
+    [[ $(grep -c '_arguments' completion) -ge $(commands | wc -l) ]]
+    if command -v zsh >/dev/null; then
+        zsh -n completion
+    fi
+}
+
+# ---- order of authority ----
+
+ttl_of() { # ttl_of KEY: what it was taken for, in seconds
+    local ms
+    ms=$(field "$1" expires_in_ms)
+    printf '%d\n' "$(((ms + 20000) / 60000 * 60))"
+}
+
+flag_beats_environment_beats_file_beats_default() {
+    mkdir -p home/.config/leasehold
+    printf 'ttl: 10m\nholder: from-file\nmeta: [a=1, b=2]\nquiet: true\n' \
+        >home/.config/leasehold/config.yaml
+    leasehold acquire by-file >/dev/null
+    [[ $(ttl_of by-file) == 600 && $(field by-file holder) == from-file ]]
+    [[ $(field by-file meta) == "{'a': '1', 'b': '2'}" ]]
+    export LEASEHOLD_TTL=20m LEASEHOLD_HOLDER=from-environment
+    leasehold acquire by-environment >/dev/null
+    [[ $(ttl_of by-environment) == 1200 && $(field by-environment holder) == from-environment ]]
+    leasehold acquire by-flag --ttl=30m --holder from-flag >/dev/null
+    [[ $(ttl_of by-flag) == 1800 && $(field by-flag holder) == from-flag ]]
+    [[ -z $(leasehold renew by-flag --token "$(field by-flag token)") ]]
+    unset LEASEHOLD_TTL LEASEHOLD_HOLDER
+    printf 'ttl: 40m\n' >other.yaml
+    leasehold acquire by-named --config other.yaml >/dev/null
+    [[ $(ttl_of by-named) == 2400 && $(field by-named holder) != from-file ]]
+    LEASEHOLD_CONFIG=other.yaml leasehold acquire by-variable >/dev/null
+    [[ $(ttl_of by-variable) == 2400 ]]
+    mkdir -p xdg/leasehold
+    printf 'ttl: 50m\n' >xdg/leasehold/config.yaml
+    XDG_CONFIG_HOME=$PWD/xdg leasehold acquire by-xdg >/dev/null
+    [[ $(ttl_of by-xdg) == 3000 ]]
+    rm -r home/.config
+    leasehold acquire by-default --ttl 1m >/dev/null
+    [[ $(ttl_of by-default) == 60 ]]
+}
+
+pods_have_names() {
+    POD_NAME=web-0 leasehold acquire pod-alone >/dev/null
+    [[ $(field pod-alone holder) == web-0 ]]
+    POD_NAME=web-0 POD_NAMESPACE=shop leasehold acquire pod-spaced >/dev/null
+    [[ $(field pod-spaced holder) == shop/web-0 ]]
+    LEASEHOLD_HOLDER=me POD_NAME=web-0 leasehold acquire pod-named >/dev/null
+    [[ $(field pod-named holder) == me ]]
+}
+
+options_stand_anywhere() {
+    local status=0
+    leasehold --json acquire anywhere --ttl=1h -w5 | grep -q '"outcome":"ok"'
+    leasehold -q acquire -nE 3 anywhere || status=$?
+    [[ $status == 3 ]]
+    leasehold acquire --ttl 1h -- --strange >/dev/null
+    leasehold status --json -- --strange | grep -q '"key":"--strange","state":"held"'
+}
+
+# As somebody who is not root, whose store is in its home.
+default_store_is_made() {
+    local as=()
+    if ((EUID == 0)); then
+        chmod 755 .
+        chown 65534:65534 home
+        as=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+    fi
+    unset LEASEHOLD_STORE
+    "${as[@]}" "$program" acquire k -v >out 2>err
+    cat err
+    grep -q "store file:$work/home/.local/state/leasehold/locks.log" err
+    [[ $(stat -c %a home/.local/state/leasehold) == 700 ]]
+    mkdir state
+    ((EUID != 0)) || chown 65534:65534 state
+    XDG_STATE_HOME=$work/state "${as[@]}" "$program" acquire k >out
+    [[ -f state/leasehold/locks.log ]]
+    ! env -u HOME "${as[@]}" "$program" acquire k 2>err
+    grep -q 'no store is named and no home is known' err
+    if ((EUID == 0)); then
+        "${as[@]}" env HOME=/root "$program" acquire k 2>err || [[ $? == 69 ]]
+        grep -q 'the folder of the default store /root/.local/state' err
+    fi
+}
+
+# ---- waiting ----
+
+await() { # await COMMAND...: until it succeeds, for up to 20 s
+    for ((i = 0; i < 400; i++)); do
+        ! "$@" || return 0
+        sleep 0.05
+    done
+    return 1
+}
+
+has_waiters() { # has_waiters KEY N
+    [[ $(field "$1" waiters) == "$2" ]]
+}
+
+waits_for_its_turn() {
+    local token pid
+    token=$(leasehold acquire turn --ttl 1h)
+    leasehold acquire turn >second 2>second.err &
+    pid=$!
+    await has_waiters turn 1
+    leasehold release turn --token "$token" --quiet
+    wait "$pid"
+    [[ $(cat second) -gt $token && ! -s second.err ]]
+}
+
+a_signal_gives_the_place_up() { # INT, TERM and HUP, of one key and of two
+    local name status pid
+    leasehold acquire place --ttl 1h >/dev/null
+    for name in TERM INT HUP; do
+        for keys in place 'aside place'; do
+            # shellcheck disable=SC2086 # two keys
+            env --default-signal=INT "$program" acquire $keys >out 2>err &
+            pid=$!
+            await has_waiters place 1
+            kill -"$name" "$pid"
+            status=0
+            wait "$pid" || status=$?
+            [[ $status == $((128 + $(kill -l "$name"))) && ! -s out && ! -s err ]]
+            has_waiters place 0
+            [[ $(field aside state) == free ]]
+        done
+    done
+}
+
+tries_again_with_pauses() {
+    local status=0 began=$EPOCHREALTIME took_ms
+    leasehold acquire tries --ttl 1h >/dev/null
+    leasehold acquire tries --on-conflict retry --retries 3 --backoff 50ms:100ms -v 2>err || status=$?
+    took_ms=$(((${EPOCHREALTIME/./} - ${began/./}) / 1000))
+    [[ $status == 75 && $(grep -c 'trying again in' err) == 3 && $took_ms -ge 250 ]]
+    status=0
+    leasehold acquire tries --on-conflict retry --wait 60ms --backoff 50ms:50ms -v 2>err || status=$?
+    [[ $status == 75 && $(grep -c 'trying again in' err) -le 1 ]]
+    leasehold acquire short --ttl 300ms >/dev/null
+    leasehold acquire short --on-conflict retry --backoff 200ms:200ms >/dev/null
+}
+
+stale_leases_are_taken_over_and_living_ones_not() {
+    leasehold acquire stale --ttl 200ms >/dev/null
+    sleep 0.3
+    leasehold acquire stale --on-conflict steal-stale --ttl 1h >/dev/null
+    ! leasehold acquire stale --on-conflict steal-stale 2>/dev/null
+}
+
+the_status_file_has_the_outcome() {
+    leasehold acquire written --ttl 1h --status-file outcome >/dev/null
+    grep -q '^{"outcome":"ok","key":"written","state":"held"' outcome
+    ! leasehold acquire written -n --status-file outcome 2>/dev/null
+    grep -q '^{"outcome":"busy","key":"written"' outcome
+    [[ $(wc -l <outcome) == 1 && -z $(find . -name 'outcome.*') ]]
+}
+
+the_same_request_gets_the_same_grant() {
+    local first
+    first=$(leasehold acquire asked --request-id r1)
+    [[ $(leasehold acquire asked --request-id r1 -n) == "$first" ]]
+    ! leasehold acquire asked --request-id r2 -n 2>/dev/null
+}
+
+a_watch_tells_changes() {
+    local pid status=0
+    leasehold watch seen/ --json >stream &
+    pid=$!
+    await eval 'leasehold acquire seen/first --ttl 1h >/dev/null; grep -q seen/first stream'
+    leasehold acquire other --ttl 1h >/dev/null
+    leasehold break seen/first --reason gone --now --quiet
+    await grep -q '"key":"seen/first","state":"free"' stream
+    ! grep -q '"key":"other"' stream
+    kill -TERM "$pid"
+    wait "$pid" || status=$?
+    [[ $status == 143 ]]
+}
+
+a_break_is_recorded() {
+    local token
+    token=$(leasehold acquire broken --ttl 1h)
+    leasehold break broken --reason 'host is on fire' --quiet
+    leasehold status broken | grep -q 'broken: host is on fire'
+    ! leasehold renew broken --token "$token" 2>/dev/null
+    leasehold history broken | grep -q 'host is on fire'
+}
+
+history_has_times() {
+    local token
+    token=$(leasehold acquire past --ttl 1h)
+    sleep 1.1
+    leasehold release past --token "$token" --quiet
+    leasehold history past --json | python3 -c '
+import json, sys
+free, held = [json.loads(line) for line in sys.stdin]
+assert free["state"] == "free" and held["state"] == "held"
+assert held["acquired_at"][:20] == held["written_at"][:20] or held["acquired_at"] < held["written_at"]
+assert held["written_at"] < free["written_at"]
+'
+}
+
+a_terminal_shows_the_wait() {
+    leasehold acquire shown --ttl 1h --holder wfe-7 >/dev/null
+    python3 - "$program" >seen <<'END'
+import os, pty, select, sys, time
+
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], [sys.argv[1], "acquire", "shown"])
+seen, ends = b"", time.time() + 20
+while time.time() < ends and b"1 of 1" not in seen:
+    if select.select([terminal], [], [], 0.1)[0]:
+        seen += os.read(terminal, 4096)
+os.write(terminal, b"\x03")
+try:
+    while more := os.read(terminal, 4096):
+        seen += more
+except OSError:
+    pass
+print(seen.decode())
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 130)
+END
+    cat seen
+    grep -q 'waiting for shown: held by wfe-7 for .* (lease ends in .*); our place: 1 of 1' seen
+}
+
+bench_measures_and_cleans_up() {
+    leasehold bench --duration 200ms --flight 8 --json >figures
+    python3 -c '
+import json, sys
+alone, many = [json.loads(line) for line in open("figures")]
+assert alone["in_flight"] == 1 and many["in_flight"] == 8
+for part in alone, many:
+    assert part["pairs"] > 0
+    for half in "acquire", "release":
+        times = part[half]
+        assert 0 < times["p50_us"] <= times["p95_us"] <= times["p99_us"] <= times["max_us"]
+'
+    [[ -z $(leasehold list leasehold-bench/) ]]
+}
+
+case_of 'each command has help' each_command_has_help
+case_of 'each command has a manual page that renders' each_command_has_a_manual_page
+case_of 'bash completes commands, options, choices and keys' bash_completes
+case_of 'the completion of zsh is written' zsh_completion_is_written
+case_of 'a flag beats the environment, that the file, that the default' \
+    flag_beats_environment_beats_file_beats_default
+case_of 'a pod is known by its name' pods_have_names
+case_of 'options stand before and behind the command' options_stand_anywhere
+case_of 'the default store is made in the home' default_store_is_made
+case_of 'who waits gets its turn, and is silent in scripts' waits_for_its_turn
+case_of 'a signal gives the place up' a_signal_gives_the_place_up
+case_of 'a conflict is tried again with pauses' tries_again_with_pauses
+case_of 'stale leases are taken over, living ones are not' \
+    stale_leases_are_taken_over_and_living_ones_not
+case_of 'the status file has the outcome' the_status_file_has_the_outcome
+case_of 'a repeated request gets the same grant' the_same_request_gets_the_same_grant
+case_of 'a watch tells changes' a_watch_tells_changes
+case_of 'a break is recorded' a_break_is_recorded
+case_of 'a history has times' history_has_times
+case_of 'a terminal shows the wait' a_terminal_shows_the_wait
+case_of 'bench measures, and cleans up' bench_measures_and_cleans_up
+printf '1..%d\n' "$number"
+exit "$wrong"
