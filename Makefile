@@ -36,10 +36,10 @@ replay: ## run one simulated day again: make replay SEED=n [MUTANT=name]
 	@scripts/replay.sh "$(SEED)" "$(MUTANT)"
 
 install: build ## install below $DESTDIR$PREFIX (/usr/local)
-	@meson install -C build --quiet
+	@scripts/install.sh
 
-uninstall: build ## remove what install put there
-	@scripts/uninstall.sh
+uninstall: ## remove what install put there
+	@scripts/install.sh --remove
 
 fmt: ## format every C file
 	@scripts/packages.sh test

@@ -72,6 +72,17 @@ documented() {
 }
 case_of 'every function is in docs/library.md' documented
 
+in_manual() {
+    local name missing=0
+    for name in $(declared); do
+        grep -q "^.fB.*[ *]$name(" "$build/dist/leasehold.3" && continue
+        printf '%s is not in leasehold(3)\n' "$name"
+        missing=1
+    done
+    return "$missing"
+}
+case_of 'every function is in leasehold(3)' in_manual
+
 install_all() {
     DESTDIR=$work/root meson install -C "$build" --no-rebuild --quiet
 }
