@@ -5,7 +5,7 @@
 export PREFIX ?= /usr/local
 export DESTDIR ?=
 MAKEFLAGS += --no-print-directory
-.PHONY: help build run test bench proof replay install uninstall fmt bare clean
+.PHONY: help build run test bench proof replay install uninstall deb fmt bare clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,10 @@ install: build ## install below $DESTDIR$PREFIX (/usr/local)
 
 uninstall: ## remove what install put there
 	@scripts/install.sh --remove
+
+deb: ## build the Debian packages: build/*.deb
+	@scripts/packages.sh deb
+	@scripts/deb.sh
 
 fmt: ## format every C file
 	@scripts/packages.sh test

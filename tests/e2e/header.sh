@@ -61,6 +61,12 @@ same_symbols() {
 }
 case_of 'what is declared is exported, and nothing else' same_symbols
 
+same_in_debian() {
+    sed -n 's/^ \(lh_[a-z_]*\)@.*/\1/p' dist/debian/libleasehold0.symbols |
+        diff "$work/declared" -
+}
+case_of 'Debian'\''s list of symbols is the same' same_in_debian
+
 documented() {
     local name missing=0
     for name in $(declared); do

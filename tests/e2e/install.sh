@@ -168,6 +168,12 @@ prefix_is_absolute() {
     refused "PREFIX must be an absolute path, not 'here'" scripts/install.sh --remove
 }
 
+same_version() {
+    local version
+    version=$(sed -n '1s/^leasehold (\(.*\)-[0-9]*) .*/\1/p' dist/debian/changelog)
+    [[ $(build/leasehold version | head -n 1) == "leasehold $version" ]]
+}
+
 case_of 'everything is put in its place, and runs there' everything_is_there
 case_of 'everybody may read it, whatever the umask' all_may_read
 case_of 'installed twice is installed once' twice_is_once
@@ -179,6 +185,7 @@ case_of 'a list that points elsewhere is refused' list_is_not_trusted
 case_of 'a prefix of one'\''s own' prefix_of_ones_own
 case_of 'missing rights are told before anything is changed' no_rights
 case_of 'what is in the way is told' in_the_way
+case_of 'the Debian package is of this version' same_version
 PREFIX=here case_of 'a relative prefix is refused' prefix_is_absolute
 
 printf '1..%d\n' "$number"
