@@ -14,10 +14,8 @@ build: ## build the program: build/leasehold
 	@scripts/packages.sh build
 	@scripts/build.sh release
 
-run: build ## build, then show that it runs
-	@build/leasehold version
-	@if [ -x build/tests/story ]; then \
-	    build/tests/story --play tests/trace/show/a-day-at-the-desk.story; fi
+run: build ## build, then show what it does
+	@scripts/show.sh build/leasehold
 
 test: ## every gate and every test; ends with "N passed, N failed"
 	@scripts/packages.sh test

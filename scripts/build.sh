@@ -19,6 +19,9 @@ release) # what users get
 asan) # unit tests and stories, with memory and arithmetic checked
     export CC=gcc
     options=(-Doptimization=1 "${checks[@]}" -Dtests=true) ;;
+tsan) # threads, with races looked for
+    export CC=gcc
+    options=(-Doptimization=1 -Ddebug=true -Db_sanitize=thread -Dtests=true -Dharness=false) ;;
 sim) # long simulated runs, fast
     export CC=gcc
     options=(-Doptimization=2 -Ddebug=true) ;;

@@ -15,10 +15,15 @@ size     |         | scripts/gate.sh size                    | =
 cppcheck |         | scripts/gate.sh cppcheck                | =
 tidy     |         | scripts/gate.sh tidy                    | =
 bait     | asan    | tests/gates/sanitizers.sh build/asan    | =
+bait-ts  | tsan    | tests/gates/sanitizers.sh build/tsan --races | =
 unit     | asan    | scripts/units.sh build/asan             | =
 cli      | asan    | tests/e2e/cli.sh build/asan/leasehold   | =
 exits    | asan    | tests/e2e/exits.sh build/asan/leasehold | =
 usage    | asan    | tests/e2e/usage.sh build/asan           | =
+check    | asan    | tests/e2e/check.sh build/asan/leasehold 40 | .. 400
+fencing  | sim     | tests/e2e/fencing.sh build/sim/leasehold 10 | .. 100
+doctor   | asan    | tests/e2e/doctor.sh build/asan/leasehold | =
+fenced   | asan    | tests/e2e/fenced.sh build/asan/leasehold docs/fencing.md | =
 docs     |         | tests/e2e/docs.sh                       | =
 shipped  | release | tests/e2e/cli.sh build/leasehold        | =
 header   | release | tests/e2e/header.sh build               | =
@@ -44,9 +49,14 @@ failing  | asan    | build/asan/tests/failing_calls          | =
 steps    | asan    | build/asan/tests/every_step             | =
 dead     | sim     | build/sim/tests/dead_waiter --rounds 4 | .. 20
 deaths   | sim     | build/sim/tests/hand_over_after_kill --rounds 20 | .. 200
+runkills | sim     | build/sim/tests/run_kills --rounds 50 | .. 500
 threads  | sim     | build/sim/tests/threads --rounds 100    | .. 1000
 threads-as | asan  | build/asan/tests/threads --rounds 10    | =
 forks    | sim     | build/sim/tests/fork_anywhere --rounds 100 | .. 1000
+lost     | sim     | build/sim/tests/lost_before_granted --rounds 50 | .. 500
+races    | tsan    | scripts/units.sh build/tsan beside loop file* lib_l* | =
+races-th | tsan    | build/tsan/tests/threads --rounds 10    | .. 100
+torture  | asan    | build/asan/tests/lib_torture            | =
 simulate | sim     | scripts/simulate.sh 10000               | scripts/simulate.sh 1000000
 executor | sim     | build/sim/tests/simulation --executor 1 --seeds 2000 | .. 200000
 desk     | sim     | build/sim/tests/simulation --desk 1 --seeds 2000 | .. 200000
@@ -55,8 +65,8 @@ mutants  | mutants | scripts/mutants.sh 2000                 | scripts/mutants.s
 fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh --proof
 coverage |         | scripts/coverage.sh core 100            | =
 '
-figures='power damage failing kills stops history waiters dead deaths threads forks'
-figures+=' simulate executor desk explore mutants fuzz coverage'
+figures='check fencing power damage failing kills runkills stops history waiters dead deaths threads'
+figures+=' forks lost torture simulate executor desk explore mutants fuzz coverage'
 limit_s=1200
 proof=false
 if [[ ${1:-} == --proof ]]; then

@@ -1,12 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs every unit test program of a build folder: units.sh build/asan. A program that dies between
-# two cases has said nothing wrong, so its death is written down as a failed case.
+# Runs the unit test programs of a build folder, all or those that are named: units.sh build/asan
+# [NAME...], where a name may be a pattern. A program that dies between two cases has said nothing
+# wrong, so its death is written down as a failed case.
 set -euo pipefail
 
 export CMOCKA_MESSAGE_OUTPUT=TAP
 wrong=0
-for program in "$1"/tests/unit_*; do
+dir=$1
+shift
+(($#)) || set -- '*'
+programs=()
+for name in "$@"; do
+    mapfile -t -O "${#programs[@]}" programs < <(compgen -G "$dir/tests/unit_$name")
+done
+for program in "${programs[@]}"; do
     [[ -f $program && -x $program ]] || continue
     status=0
     said=$("$program" 2>&1) || status=$?

@@ -35,19 +35,27 @@ static const struct {
     {V9FS_MAGIC, false, "9p"},
 };
 
+const char *folder_file_system(uint32_t type, bool *out_trusted)
+{
+    *out_trusted = false;
+    for (size_t i = 0; i < sizeof file_systems / sizeof *file_systems; i++) {
+        if (file_systems[i].magic == type) {
+            *out_trusted = file_systems[i].trusted;
+            return file_systems[i].name;
+        }
+    }
+    return NULL;
+}
+
 static bool trust_file_system(int file, const char *path, struct text *why)
 {
     struct statfs status;
     if (fstatfs(file, &status) != 0)
         return route_refuse(why, path, "cannot ask for the file system", errno);
-    const char *name = NULL;
-    for (size_t i = 0; i < sizeof file_systems / sizeof *file_systems; i++) {
-        if (file_systems[i].magic == (uint32_t)status.f_type) {
-            if (file_systems[i].trusted)
-                return true;
-            name = file_systems[i].name;
-        }
-    }
+    bool trusted;
+    const char *name = folder_file_system((uint32_t)status.f_type, &trusted);
+    if (trusted)
+        return true;
     (void)route_refuse(why, path, "the folder is on ", /* error= */ 0);
     text_add(why, name != NULL ? name : "a file system of type 0x");
     if (name == NULL)

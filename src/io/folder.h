@@ -21,6 +21,9 @@ struct folder {
 /* `path` is a route's. The descriptor is the set's. */
 bool folder_open(struct folder *out, struct descriptors *set, const char *path, struct text *why);
 
+/* What kind of file system it is by its type, and whether we trust it; NULL: one without a name. */
+const char *folder_file_system(uint32_t type, bool *out_trusted);
+
 /* The rights of a new file in it. */
 mode_t folder_mode(const struct folder *folder);
 /* Does the file belong to somebody we share it with? */

@@ -20,6 +20,19 @@ int session_keep(const struct disk *disk, const char *suffix, uint64_t session)
     return error;
 }
 
+int session_await(const struct disk *disk, const char *suffix, uint64_t session,
+                  int64_t deadline_ms)
+{
+    int file = disk->open(disk->owner, suffix, DISK_OPEN);
+    int error =
+        file < 0 ? file : disk_lock(disk, file, byte_of(session), /* word= */ NULL, deadline_ms);
+    if (error == 0)
+        return file;
+    if (file >= 0)
+        disk->close(disk->owner, file);
+    return error;
+}
+
 bool session_lives(const struct disk *disk, int file, uint64_t session)
 {
     return disk->is_locked(disk->owner, file, byte_of(session)) != 0;

@@ -11,6 +11,9 @@
 
 /* The open file, or −errno; −EAGAIN when another process keeps that session. */
 int session_keep(const struct disk *disk, const char *suffix, uint64_t session);
+/* Likewise, but waits for it; −ETIMEDOUT when the disk's clock reaches the deadline first. */
+int session_await(const struct disk *disk, const char *suffix, uint64_t session,
+                  int64_t deadline_ms);
 /* In doubt it does. `file` is any other open file of the same name. */
 bool session_lives(const struct disk *disk, int file, uint64_t session);
 

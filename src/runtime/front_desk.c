@@ -204,9 +204,15 @@ struct claim *front_desk_adopt(struct front_desk *desk, const struct lease_optio
 {
     ASSERT(options->request.request != NULL && !options->request.waits);
     struct claim *claim = front_desk_ask(desk, options, caller);
-    if (claim != NULL)
-        claim->adopts = true;
-    return claim;
+    if (claim == NULL)
+        return NULL;
+    stop_wishing(claim);
+    claim->adopts = true;
+    if (desk_adopt(claim))
+        return claim;
+    claim->silent = true;
+    claim_end_with(claim, OUTCOME_UNAVAILABLE, /* why= */ NULL);
+    return NULL;
 }
 
 bool front_desk_knows(const struct front_desk *desk, const char *key)
@@ -285,15 +291,16 @@ static int64_t sooner(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* The executor first: holders' deadlines come before anything that callers want. */
+/* The executor first: holders' deadlines come before anything that callers want. Waits end right
+ * after it, when the store was asked for all who came before: a slow tick is not its silence. */
 void front_desk_tick(struct front_desk *desk)
 {
     ASSERT(desk->magic == DESK_MAGIC && !desk->ticking);
     desk->ticking = true;
     for (int round = 0; round < ROUNDS_MAX; round++) {
         executor_tick(desk->executor);
-        fulfil_all(desk);
         end_waits(desk);
+        fulfil_all(desk);
         if (desk->executor_at_ms > now_of(desk) && desk->first_wishing == NULL)
             break;
     }

@@ -93,6 +93,8 @@ void desk_key_return(struct desk_key *key);
 
 /* hand_over.c */
 void desk_enter(struct claim *claim);
+/* Comes in at once, with a bid of its own; false when memory is short. */
+bool desk_adopt(struct claim *claim);
 /* The claim's caller is done, or gives up; `why` when it only waited. */
 void desk_leave(struct claim *claim, const char *why);
 /* Its wait is over. */

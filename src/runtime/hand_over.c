@@ -296,6 +296,25 @@ static void pump(struct desk_key *key)
     desk_key_return(key);
 }
 
+/*
+ * A higher priority raises the place outside, which is the process's and keeps its age (rule 4):
+ * who asks anew goes on there. The bid before gives back what it may have been granted meanwhile.
+ */
+static void outbid(struct claim *claim)
+{
+    struct desk_key *key = claim->key;
+    struct bid *before = key->asking;
+    if (before == NULL || next_in_line(key, /* bid= */ NULL) != claim ||
+        claim->options.request.priority <= executor_options(before->task)->request.priority ||
+        executor_grant_due(before->task) != NEVER)
+        return;
+    struct bid *bid = new_bid(claim);
+    if (bid == NULL)
+        return; /* the one before serves as well, only later */
+    key->asking = bid;
+    let_bid_go(before);
+}
+
 /* Coming in. */
 
 /* A grant of this process that is held at this moment and leaves no room: no store need be asked.
@@ -312,6 +331,23 @@ static const struct bid *in_the_way(const struct claim *claim)
     return NULL;
 }
 
+static bool bid_for(struct claim *claim)
+{
+    struct bid *bid = new_bid(claim);
+    if (bid == NULL)
+        return false;
+    claim->state = CLAIM_BIDDING;
+    claim->bid = bid;
+    bid->claim = claim;
+    return true;
+}
+
+bool desk_adopt(struct claim *claim)
+{
+    ASSERT(claim->key->bids == NULL && claim->key->first == NULL);
+    return bid_for(claim);
+}
+
 static void enter_at_once(struct claim *claim)
 {
     struct desk_key *key = claim->key;
@@ -322,15 +358,9 @@ static void enter_at_once(struct claim *claim)
                                   .holder = executor_options(holder->task)->request.holder,
                                   .token = holder->token + holder->hand_overs,
                                   .ends_in_ms = -1};
-    } else if (key->first == NULL || key->asking != NULL || claim->adopts) {
-        struct bid *bid = new_bid(claim);
-        if (bid == NULL) {
+    } else if (key->first == NULL || key->asking != NULL) {
+        if (!bid_for(claim))
             claim_end_with(claim, OUTCOME_UNAVAILABLE, "memory is short");
-            return;
-        }
-        claim->state = CLAIM_BIDDING;
-        claim->bid = bid;
-        bid->claim = claim;
         return;
     } else {
         busy.why = "others are in line";
@@ -359,6 +389,7 @@ void desk_enter(struct claim *claim)
         heap_set(&desk->give_ups, &claim->give_up, claim->entered_ms + wait_ms);
     if (behind)
         tell_waiting(claim, &(struct task_news){.event = TASK_WAITING});
+    outbid(claim);
     pump(key);
 }
 
@@ -433,11 +464,13 @@ void desk_give_up(struct claim *claim)
     bool served = bid != NULL && fits(bid, claim);
     int64_t due_ms = served ? executor_grant_due(bid->task) : NEVER;
     ASSERT(claim->state == CLAIM_QUEUED);
-    /* A write on its way that would be its grant is heard out. */
-    if (due_ms != NEVER && next_in_line(key, bid) == claim)
-        heap_set(&claim->desk->give_ups, &claim->give_up, due_ms + 1);
-    else
-        leave_queue(claim, "not granted within the wait", store_delays(claim));
+    /* A write on its way that would be its grant is heard out; who is late looks again soon. */
+    if (due_ms != NEVER && next_in_line(key, bid) == claim) {
+        int64_t now_ms = claim->desk->site.now_ms(claim->desk->site.owner);
+        heap_set(&claim->desk->give_ups, &claim->give_up, (due_ms > now_ms ? due_ms : now_ms) + 1);
+        return;
+    }
+    leave_queue(claim, "not granted within the wait", store_delays(claim));
 }
 
 void desk_leave(struct claim *claim, const char *why)

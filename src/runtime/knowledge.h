@@ -38,7 +38,9 @@ struct known {
     size_t weight; /* … with so many bytes */
     size_t users;
     void *first_user; /* the user's own */
-    bool others_wait; /* somebody of another process was in line when it was last heard of */
+    bool others_wait; /* somebody of another process was in line … */
+    uint16_t others_epoch;
+    uint64_t others_revision; /* … at this one; outlives the copy */
     struct heard *heard;
     struct kept_sights *sights;
     char key[];

@@ -241,6 +241,12 @@ struct light_mark *light_mark(struct light *light, const char *key, struct light
     return mark;
 }
 
+void light_use(struct light_mark *mark)
+{
+    ASSERT(mark->users > 0);
+    mark->users++;
+}
+
 void light_put_back(struct light *light, struct light_mark *mark, struct light_hold *hold)
 {
     struct shard *shard = enter(light, mark->node.hash);
@@ -298,27 +304,29 @@ void light_shut(struct light *light)
     }
 }
 
-static bool show_shard(const struct shard *shard, const char *prefix, light_show *show, void *owner)
+static bool pick_from(const struct shard *shard, const char *prefix,
+                      const struct light_visitor *visitor)
 {
     size_t length = strlen(prefix);
     for (size_t i = 0; i < shard->chain_count; i++) {
         const struct light_node *node = shard->chains[i];
         for (; node != NULL; node = node->next) {
             if (node->revision > 0 && strncmp(node->key, prefix, length) == 0 &&
-                !show(owner, (const struct light_hold *)node))
+                !visitor->pick(visitor->owner, (const struct light_hold *)node))
                 return false;
         }
     }
     return true;
 }
 
-bool light_each(struct light *light, const char *prefix, light_show *show, void *owner)
+bool light_each(struct light *light, const char *prefix, const struct light_visitor *visitor)
 {
     bool on = true;
     for (size_t i = 0; i < SHARDS && on; i++) {
         (void)pthread_mutex_lock(&light->shards[i].mutex);
-        on = show_shard(&light->shards[i], prefix, show, owner);
+        on = pick_from(&light->shards[i], prefix, visitor);
         leave(&light->shards[i]);
+        on = on && visitor->picked(visitor->owner);
     }
     return on;
 }

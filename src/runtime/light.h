@@ -65,6 +65,8 @@ bool light_give(struct light *light, struct light_hold *hold);
 /* Marks the key, until it is returned as often as it was used. A hold that stood there has left the
  * table, and is the caller's to make a real grant of. NULL when memory is short. */
 struct light_mark *light_mark(struct light *light, const char *key, struct light_hold **out_hold);
+/* One user more. */
+void light_use(struct light_mark *mark);
 /* The grant could not be made: the hold stands in the table again, instead of its mark. */
 void light_put_back(struct light *light, struct light_mark *mark, struct light_hold *hold);
 void light_return(struct light *light, struct light_mark *mark);
@@ -83,10 +85,17 @@ void light_settle(struct light *light, light_judge *judge, void *owner, uint64_t
 void light_shut(struct light *light);
 /* Takes the hold out although all is shut. */
 void light_drop(struct light *light, struct light_hold *hold);
-/* Every hold whose key begins with the prefix, until `show` returns false; it must change nothing.
+/*
+ * Every hold whose key begins with the prefix. Nothing can be taken or given back in its part of
+ * the table while it is picked: `pick` only copies. After each part `picked` is called, when
+ * anything may be done again. Either ends it by returning false.
  */
-typedef bool light_show(void *owner, const struct light_hold *hold);
-bool light_each(struct light *light, const char *prefix, light_show *show, void *owner);
+struct light_visitor {
+    bool (*pick)(void *owner, const struct light_hold *hold);
+    bool (*picked)(void *owner);
+    void *owner;
+};
+bool light_each(struct light *light, const char *prefix, const struct light_visitor *visitor);
 /* Takes all holds out; nobody takes or gives any more. */
 void light_empty(struct light *light, void (*gone)(void *owner, struct light_hold *hold),
                  void *owner);

@@ -163,13 +163,22 @@ static bool wants_copy(const struct task *task, enum event_kind kind)
     return kind == EVENT_START || kind == EVENT_LET_GO;
 }
 
-static bool others_wait(const struct executor *executor)
+/* From the scratch record, unless it is older than what told of it last. */
+static void note_others(const struct executor *executor, struct known *known,
+                        const struct stamp *at)
 {
     const struct record *record = &executor->record;
+    bool written = at->revision != 0;
+    if (written && at->epoch == known->others_epoch && at->revision < known->others_revision)
+        return;
+    if (written) {
+        known->others_epoch = at->epoch;
+        known->others_revision = at->revision;
+    }
+    known->others_wait = false;
     for (size_t i = 0; i < record->place_count; i++)
         if (record->places[i].session != executor->site.session)
-            return true;
-    return false;
+            known->others_wait = true;
 }
 
 /* Fills the scratch record and the event from an answer, or from what was last heard. */
@@ -185,8 +194,8 @@ static void recall(struct task *task, struct event *event, const struct heard *h
     exchange_event(&heard->answer, task->known->key, &executor->record, &filled, &why);
     event->known = filled.known;
     event->at = filled.at;
-    if (filled.known && heard == task->known->heard)
-        task->known->others_wait = others_wait(executor);
+    if (filled.known)
+        note_others(executor, task->known, &filled.at);
     if (event->kind == EVENT_ANSWER)
         event->answer = filled.answer;
     if (why != NULL) {

@@ -130,10 +130,15 @@ static struct news *copy_of(const struct store_answer *answer)
     return news;
 }
 
+static const struct store_answer short_of_memory = {
+    .result = ANSWER_TROUBLE, .now_ms = TIME_UNKNOWN, .why = "memory is short"};
+
 static void answered(void *caller, const struct store_answer *answer)
 {
     struct errand *errand = caller;
     struct news *news = copy_of(answer);
+    if (errand->spare == NULL) /* of a list or a watch: for the next time */
+        errand->spare = copy_of(&short_of_memory);
     if (news == NULL && errand->spare == NULL)
         return; /* it was told so already */
     if (news == NULL) {
@@ -265,8 +270,6 @@ void beside_submit(struct beside *beside, const struct store_request *request, s
                    void *caller)
 {
     ASSERT(beside->magic == BESIDE_MAGIC);
-    static const struct store_answer short_of_memory = {
-        .result = ANSWER_TROUBLE, .now_ms = TIME_UNKNOWN, .why = "memory is short"};
     struct errand *errand = malloc(sizeof *errand);
     struct news *spare = copy_of(&short_of_memory);
     bool taken = false;

@@ -54,7 +54,7 @@ void store_describe_unknown(const char *url, struct text *out)
     text_add(out, store_is_planned(url) ? "not built in: \"" : "no store goes by \"");
     /* A URL without a scheme may be anything, and somebody's secret. */
     size_t scheme = strcspn(url, ":");
-    text_add_bytes(out, url, url[scheme] == ':' && scheme < SCHEME_SHOWN ? scheme : 0);
+    text_add_bytes(out, url, scheme < SCHEME_SHOWN && url[scheme] == ':' ? scheme : 0);
     text_add(out, "\"; a URL begins with one of:");
     for (size_t i = 0; i < DRIVERS; i++) {
         text_add(out, " ");

@@ -7,8 +7,8 @@
 /* A comma, unless this is the first member. */
 static void separate(struct text *text)
 {
-    char last = text->length > 0 ? text->bytes[text->length - 1] : '{';
-    if (last != '{' && last != '[')
+    const char *last = text->bytes + text->length - (text->length > 0 ? 1 : 0);
+    if (strchr("{[", *last) == NULL)
         text_add(text, ",");
 }
 

@@ -27,97 +27,114 @@ old=$("$program" acquire changed --ttl 1h)
 "$program" release cool --token "$("$program" acquire cool)" --cooldown 1h --quiet
 "$program" acquire pool --limit 2 --ttl 1h >/dev/null
 "$program" acquire readers --shared --ttl 1h >/dev/null
+"$program" check --key fenced --token 9 --quiet
 printf 'not yaml: [\n' >"$work/broken.yaml"
 printf '# ours\nttl: 1m\ntll: 2m\n' >"$work/typo.yaml"
 printf 'this is no log of ours, and long enough to see that it is none\n' >"$work/foreign.log"
 
 # status | outcome | pattern | call
 rows=$(cat <<'ROWS'
-0  | ok    | ^[0-9]+$                                   | acquire free-%
-0  | ok    | ^[0-9]+$                                   | acquire sema-% --limit 3
-0  | ok    | ^[0-9]+$                                   | acquire readers -s
-0  | ok    | ^[0-9]+$                                   | acquire one-% two-%
-0  | -     | ^free: kkkk                                | status "$full"
-0  | ok    | ^renewed: kept$                            | renew kept --token $kept --ttl 1h
-0  | -     | ^held: held by wfe-7 for .* \(lease ends in | status held
-0  | -     | ^free: nobody-wants-it$                    | status nobody-wants-it
-0  | -     | ^cooling: cool was done by wfe-7 .* ago; free in | status cool
-0  | -     | ^held: held by wfe-7                       | list hel
-0  | -     | held: changed by wfe-7                     | history changed
-0  | ok    | ^broken: quiet-%$                          | break quiet-% --reason 'none held it'
-0  | ok    | ^cleared: quiet-%$                         | clear quiet-%
-0  | -     | ^some/key$                                 | name some/key
-0  | -     | ^leasehold [0-9.]+$                        | version
-75 | busy  | ^busy: held is held by wfe-7 for .* \(lease ends in .*\)$ | acquire held -n
-75 | busy  | ^busy: held is held by wfe-7               | acquire held --wait 20ms
-75 | busy  | ^busy: held is held by wfe-7               | acquire held --on-conflict fail
-75 | busy  | ^busy: held is held by wfe-7               | acquire held --on-conflict steal-stale
-75 | busy  | ^busy: held is held by wfe-7               | acquire held --on-conflict retry --retries 2 --backoff 1ms:2ms
-75 | busy  | ^busy: held is held by wfe-7               | acquire aside-% held -n
-75 | busy  | ^busy: readers is held by wfe-7            | acquire readers -n
-9  | busy  | ^busy: held is held by wfe-7               | acquire held -n -E 9
-73 | cooling | ^cooling: cool was done by wfe-7 .* ago; free in | acquire cool
-73 | cooling | ^cooling: cool was done by wfe-7         | acquire cool -n
-65 | mismatch | ^mismatch: pool                         | acquire pool -n --limit 3
-65 | mismatch | ^mismatch: held                         | acquire held -n --limit 3
-78 | stale | ^stale: changed: .*nothing was changed$    | renew changed --token $old
-78 | stale | ^stale: changed: .*nothing was changed$    | release changed --token $old
-78 | stale | ^stale: never-was: .*nothing was changed$  | release never-was --token 5
-69 | unavailable | ^unavailable: not built in: "redis".*redis://u:\*\*\*@h/0 | acquire k --store redis://u:secret@h/0
-69 | unavailable | ^unavailable: not built in: "etcd"   | status k --store etcd://h:1
-69 | unavailable | ^unavailable: not built in: "postgres" | list --store postgres://h/db
-69 | unavailable | ^unavailable: not built in: "k8s"    | watch --store k8s://
-69 | unavailable | ^unavailable: not built in: "github" | release k --token 5 --store github://o/r
-69 | unavailable | ^unavailable: not built in: "leasehold" | history k --store leasehold://h:1
-69 | unavailable | not built in: "k8s"                  | name k --store k8s://
-69 | unavailable | ^unavailable: file:/no/such/folder/x.log: | acquire k --store file:/no/such/folder/x.log
-69 | unavailable | ^unavailable: file:.*foreign.log:    | acquire k --store file:$work/foreign.log
-64 | usage | no store goes by "reddis"                  | acquire k --store reddis://u:secret@h
-64 | usage | unknown command 'aquire'; the closest is 'acquire'$ | aquire k
-64 | usage | say what to do; 'leasehold help' lists     | -q
-64 | usage | acquire has no option '--tll'; the closest is '--ttl'$ | acquire k --tll 5
-64 | usage | unknown option '--jason' before the command; the closest is '--json'$ | --jason status k
-64 | usage | unknown option '-x' in '-nx'               | acquire k -nx
-64 | usage | --json takes no value$                     | status k --json=yes
-64 | usage | --ttl needs a value: --ttl DUR$            | acquire k --ttl
-64 | usage | -w needs a value: -w DUR$                  | acquire k -w
-64 | usage | --ttl: '0' is out of range: from above 0 to 24h$ | acquire k --ttl 0
-64 | usage | --ttl: '-5s' is out of range               | acquire k --ttl -5s
-64 | usage | --ttl: '24.1h' is out of range             | renew k --token 5 --ttl=24.1h
-64 | usage | --ttl: 'soon' is no length of time         | acquire k --ttl soon
-64 | usage | -w: '1d' is no length of time              | acquire k -w1d
-64 | usage | --limit: '0' is no number from 1 to 64$    | acquire k --limit 0
-64 | usage | --priority: '101' is no number from -100 to 100$ | acquire k --priority 101
-64 | usage | --on-conflict: 'steal' is none of: wait retry fail steal-stale$ | acquire k --on-conflict steal
-64 | usage | --backoff: '1s' is no range                | acquire k --backoff 1s
-64 | usage | --backoff: '2s:1s' begins above its end$   | acquire k --backoff 2s:1s
-64 | usage | --meta: 'bare' is no note; write NAME=VALUE$ | acquire k --meta bare
-64 | usage | meta must be at most 16 pairs and 1 KiB    | acquire k --meta a=1 --meta a=2
-64 | usage | give a limit or shared, not both           | acquire k --limit 2 --shared
-64 | usage | a request id is for one key                | acquire k j --request-id r
-64 | usage | acquire needs more: leasehold acquire KEY... | acquire
-64 | usage | a key must not be empty$                   | acquire ""
-64 | usage | key 1 is not UTF-8 or has control characters$ | acquire $'a\x01b'
-64 | usage | key 2 is not UTF-8 or has control characters$ | status k $'a\xff'
-64 | usage | has 513 bytes; 512 is the most$            | release "$long" --token 5
-64 | usage | the key 'k' is named twice$                | acquire k k
+0  | ok       | ^[0-9]+$                                     | acquire free-%
+0  | ok       | ^[0-9]+$                                     | acquire sema-% --limit 3
+0  | ok       | ^[0-9]+$                                     | acquire readers -s
+0  | ok       | ^[0-9]+$                                     | acquire one-% two-%
+0  | -        | ^free: kkkk                                  | status "$full"
+0  | ok       | ^renewed: kept$                              | renew kept --token $kept --ttl 1h
+0  | -        | ^held: held by wfe-7 for .* \(lease ends in  | status held
+0  | -        | ^free: nobody-wants-it$                      | status nobody-wants-it
+0  | -        | ^cooling: cool was done by wfe-7 .* ago; free in | status cool
+0  | -        | ^held: held by wfe-7                         | list hel
+0  | -        | held: changed by wfe-7                       | history changed
+0  | ok       | ^broken: quiet-%$                            | break quiet-% --reason 'none held it'
+0  | ok       | ^cleared: quiet-%$                           | clear quiet-%
+0  | -        | ^some/key$                                   | name some/key
+0  | -        | ^leasehold [0-9.]+$                          | version
+75 | busy     | ^busy: held is held by wfe-7 for .* \(lease ends in .*\)$ | acquire held -n
+75 | busy     | ^busy: held is held by wfe-7                 | acquire held --wait 20ms
+75 | busy     | ^busy: held is held by wfe-7                 | acquire held --on-conflict fail
+75 | busy     | ^busy: held is held by wfe-7                | acquire held --on-conflict steal-stale
+75 | busy     | ^busy: held is held by wfe-7    | acquire held --on-conflict retry --backoff 1ms:2ms
+75 | busy     | ^busy: held is held by wfe-7                 | acquire aside-% held -n
+75 | busy     | ^busy: readers is held by wfe-7              | acquire readers -n
+9  | busy     | ^busy: held is held by wfe-7                 | acquire held -n -E 9
+73 | cooling  | ^cooling: cool was done by wfe-7 .* ago; free in | acquire cool
+73 | cooling  | ^cooling: cool was done by wfe-7             | acquire cool -n
+65 | mismatch | ^mismatch: pool                              | acquire pool -n --limit 3
+65 | mismatch | ^mismatch: held                              | acquire held -n --limit 3
+78 | stale    | ^stale: changed: .*nothing was changed$      | renew changed --token $old
+78 | stale    | ^stale: changed: .*nothing was changed$      | release changed --token $old
+78 | stale    | ^stale: never-was: .*nothing was changed$    | release never-was --token 5
+69 | unavailable | not built in: "redis".*redis://u:\*\*\*@h  | acquire k --store redis://u:secret@h
+69 | unavailable | ^unavailable: not built in: "etcd"           | status k --store etcd://h:1
+69 | unavailable | ^unavailable: not built in: "postgres"       | list --store postgres://h/db
+69 | unavailable | ^unavailable: not built in: "k8s"            | watch --store k8s://
+69 | unavailable | ^unavailable: not built in: "github"   | release k --token 5 --store github://o/r
+69 | unavailable | ^unavailable: not built in: "leasehold"      | history k --store leasehold://h:1
+69 | unavailable | not built in: "k8s"                          | name k --store k8s://
+69 | unavailable | ^unavailable: file:/no/such/x.log:        | acquire k --store file:/no/such/x.log
+69 | unavailable | ^unavailable: file:.*foreign.log:      | acquire k --store file:$work/foreign.log
+64 | usage    | no store goes by "reddis"                    | acquire k --store reddis://u:secret@h
+64 | usage    | unknown command 'aquire'; the closest is 'acquire'$ | aquire k
+64 | usage    | say what to do; 'leasehold help' lists       | -q
+64 | usage    | acquire has no option '--tll'; the closest is '--ttl'$ | acquire k --tll 5
+64 | usage    | unknown option '--jason' .*; the closest is '--json'$ | --jason status k
+64 | usage    | unknown option '-x' in '-nx'                 | acquire k -nx
+64 | usage    | --json takes no value$                       | status k --json=yes
+64 | usage    | --ttl needs a value: --ttl DUR$              | acquire k --ttl
+64 | usage    | -w needs a value: -w DUR$                    | acquire k -w
+64 | usage    | --ttl: '0' is out of range: from above 0 to 24h$ | acquire k --ttl 0
+64 | usage    | --ttl: '-5s' is out of range                 | acquire k --ttl -5s
+64 | usage    | --ttl: '24.1h' is out of range               | renew k --token 5 --ttl=24.1h
+64 | usage    | --ttl: 'soon' is no length of time           | acquire k --ttl soon
+64 | usage    | -w: '1d' is no length of time                | acquire k -w1d
+64 | usage    | --limit: '0' is no number from 1 to 64$      | acquire k --limit 0
+64 | usage    | --priority: '101' is no number from -100 to 100$ | acquire k --priority 101
+64 | usage    | 'steal' is none of: wait retry fail steal-stale$ | acquire k --on-conflict steal
+64 | usage    | --backoff: '1s' is no range                  | acquire k --backoff 1s
+64 | usage    | --backoff: '2s:1s' begins above its end$     | acquire k --backoff 2s:1s
+64 | usage    | --meta: 'bare' is no note; write NAME=VALUE$ | acquire k --meta bare
+64 | usage    | meta must be at most 16 pairs and 1 KiB      | acquire k --meta a=1 --meta a=2
+64 | usage    | give a limit or shared, not both             | acquire k --limit 2 --shared
+64 | usage    | a request id is for one key                  | acquire k j --request-id r
+64 | usage    | acquire needs more: leasehold acquire KEY... | acquire
+64 | usage    | a key must not be empty$                     | acquire ""
+64 | usage    | key 1 is not UTF-8 or has control characters$ | acquire $'a\x01b'
+64 | usage    | key 2 is not UTF-8 or has control characters$ | status k $'a\xff'
+64 | usage    | has 513 bytes; 512 is the most$              | release "$long" --token 5
+64 | usage    | the key 'k' is named twice$                  | acquire k k
 64 | usage | acquire takes at most 16, but got 'q' too$ | acquire a b c d e f g h i j k l m n o p q
-64 | usage | version takes no argument, but got 'now'$  | version now
-64 | usage | renew needs the token                      | renew k
-64 | usage | --token: '0' is no token                   | renew k --token 0
-64 | usage | --token: '99999999999999999999' is no token | release k --token 99999999999999999999
-64 | usage | --token: '-1' is no token                  | release k --token -1
-64 | usage | break needs a reason                       | break k
-64 | usage | this store keeps no history                | history k --store memory:
-64 | usage | there is no command 'aquire'               | help aquire
-64 | usage | /no/such.yaml: No such file or directory$  | status k --config /no/such.yaml
-64 | usage | broken.yaml:[0-9]+: this is no YAML        | status k --config $work/broken.yaml
-64 | usage | typo.yaml:3: unknown key 'tll'; the closest is 'ttl'$ | status k --config $work/typo.yaml
-70 | failed | the answer could not be written            | version >/dev/full
-70 | failed | the answer could not be written            | status held >&-
-70 | failed | the token could not be written; nothing is held | acquire unread-% >/dev/full
-70 | failed | the token could not be written; nothing is held | acquire unread-% >&-
-70 | failed | the status file /no/such/file cannot be written | acquire unread-% --status-file /no/such/file
+64 | usage    | version takes no argument, but got 'now'$    | version now
+64 | usage    | renew needs the token                        | renew k
+64 | usage    | --token: '0' is no token                     | renew k --token 0
+64 | usage    | --token: '99999999999999999999' is no token | release k --token 99999999999999999999
+64 | usage    | --token: '-1' is no token                    | release k --token -1
+64 | usage    | break needs a reason                         | break k
+64 | usage    | this store keeps no history                  | history k --store memory:
+64 | usage    | there is no command 'aquire'                 | help aquire
+64 | usage    | /no/such.yaml: No such file or directory$    | status k --config /no/such.yaml
+64 | usage    | broken.yaml:[0-9]+: this is no YAML          | status k --config $work/broken.yaml
+64 | usage    | yaml:3: unknown key 'tll'; the closest is 'ttl'$ | status k --config $work/typo.yaml
+70 | failed   | the answer could not be written              | version >/dev/full
+70 | failed   | the answer could not be written              | status held >&-
+70 | failed   | the token could not be written; nothing is held | acquire unread-% >/dev/full
+70 | failed   | the token could not be written; nothing is held | acquire unread-% >&-
+70 | failed   | the status file /no/f cannot be written      | acquire unread-% --status-file /no/f
+0  | ok    | ^current: fence-%, token 5$                | check --key fence-% --token 5
+0  | -     | ^ok: the log is whole; keys:               | doctor
+78 | stale | ^stale: fenced has seen token 9, .*nothing was changed$ | check --key fenced --token 8
+78 | stale | ^stale: fenced has seen token 9, | check --key fenced --token 8 -- touch $work/no
+69 | unavailable | let in: /no: cannot look at | check --key k --token 5 --guard /no/such/g
+69 | unavailable | foreign.log: this is no log | check --key k --token 5 --guard $work/foreign.log
+64 | usage | check needs both: leasehold check --key KEY --token N$ | check --token 5
+64 | usage | check needs both                           | check --key k -- true
+64 | usage | --token: '5e3' is no token                 | check --key k --token 5e3
+64 | usage | check takes no argument, but got 'k'$      | check k --token 5
+64 | usage | say what to run behind --$                 | check --key k --token 5 --
+64 | usage | has 513 bytes; 512 is the most$            | check --key "$long" --token 5
+64 | usage | is no file that a guard .*give --guard PATH | check --key k --token 5 --store memory:
+64 | usage | doctor takes no argument, but got 'now'$   | doctor now
+126 | usage | /etc/passwd: Permission denied; nothing | check --key k --token 5 -- /etc/passwd
+127 | usage | /no/such: not found; nothing was changed$ | check --key k --token 5 -- /no/such
 ROWS
 )
 
@@ -140,7 +157,7 @@ for found in objects:
         assert "secret" not in json.dumps(found), found
         if wanted in ("busy", "cooling"):
             assert found["key"] and found["retry_after_ms"] > 0 and found["holder"], found
-    elif command not in ("name", "version"):
+    elif command not in ("name", "version", "check", "doctor"):
         keys = [name for name in found if name != "outcome"]
         assert keys[: len(promised)] == promised, found
         assert found["state"] in ("free", "held", "cooling", "offered"), found

@@ -255,34 +255,6 @@ static void let_play(struct rig *rig, uint64_t number, bool kills, struct toll *
     }
 }
 
-/* Could it have been this one's, who stood in line meanwhile and was told something else? */
-static bool may_have_held(const struct linear_op *ask, const struct linear_op *status)
-{
-    bool refused = ask->result == LINEAR_BUSY || ask->result == LINEAR_UNKNOWN;
-    return ask->kind == LINEAR_ACQUIRE && refused && ask->waits &&
-           ask->call_ms <= status->return_ms &&
-           (ask->result == LINEAR_UNKNOWN || ask->return_ms >= status->call_ms);
-}
-
-/* A release may let somebody in who hears of it only after a break: then nobody tells its token,
- * and the checker has no word for that. A token that nobody in line can have had is judged. */
-static bool has_broken_unheard(const struct linear_op *ops, size_t count)
-{
-    bool broken = false, unheard = false;
-    for (size_t i = 0; i < count; i++) {
-        broken = broken || ops[i].kind == LINEAR_BREAK_NOW;
-        if (ops[i].kind != LINEAR_STATUS || ops[i].result != LINEAR_HELD)
-            continue;
-        bool told = false, possible = false;
-        for (size_t j = 0; j < count; j++) {
-            told = told || (ops[j].kind != LINEAR_STATUS && ops[j].token == ops[i].token);
-            possible = possible || may_have_held(&ops[j], &ops[i]);
-        }
-        unheard = unheard || (!told && possible);
-    }
-    return broken && unheard;
-}
-
 static size_t gather(struct rig *rig, const struct toll *toll, struct linear_op *ops,
                      struct figures *figures)
 {
@@ -298,7 +270,6 @@ static size_t gather(struct rig *rig, const struct toll *toll, struct linear_op 
             figures->unknown += diary->ops[j].result == LINEAR_UNKNOWN ? 1 : 0;
         }
     }
-    spoiled = spoiled || has_broken_unheard(ops, count);
     figures->operations += count;
     figures->spoiled += spoiled ? 1 : 0;
     return spoiled ? 0 : count;

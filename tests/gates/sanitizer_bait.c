@@ -5,6 +5,7 @@
  * and the other gates would find them first. Must never be part of a build that is used.
  */
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,28 @@ static int shift(int count)
     return 1 << (count + 31);
 }
 
+static volatile int unguarded;
+
+/* Often, for once may be missed. */
+static void *count_up(void *argument)
+{
+    for (int i = 0; i < 10000; i++) {
+        unguarded += *(const int *)argument;
+    }
+    return NULL;
+}
+
+static int race(int count)
+{
+    pthread_t other;
+    if (pthread_create(&other, NULL, count_up, &count) != 0) {
+        return 0;
+    }
+    (void)count_up(&count);
+    (void)pthread_join(other, NULL);
+    return unguarded;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -46,7 +69,7 @@ int main(int argc, char **argv)
         int (*make)(int count);
     } mistakes[] = {
         {"none", abs},  {"overflow", overflow}, {"bounds", out_of_bounds},
-        {"leak", leak}, {"shift", shift},
+        {"leak", leak}, {"shift", shift},       {"race", race},
     };
     for (size_t i = 0; argc > 1 && i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
         if (strcmp(argv[1], mistakes[i].name) == 0) {

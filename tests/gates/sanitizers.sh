@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Proves that the sanitized build can fail: sanitizers.sh build/asan. Each planted mistake must
-# stop the program with the right words, and the same program without one must end well.
+# Proves that a sanitized build can fail: sanitizers.sh build/asan, or build/tsan --races. Each
+# planted mistake must stop the program with the right words, and the same program without one must
+# end well.
 set -euo pipefail
 
 bait=$1/tests/sanitizer_bait
@@ -21,10 +22,14 @@ expect() { # expect MISTAKE STATUS TEXT
 }
 
 expect none 0 ''
-expect overflow 1 'signed integer overflow'
-expect shift 1 'shift exponent'
-expect bounds 1 'heap-buffer-overflow'
-expect leak 1 'LeakSanitizer'
+if [[ ${2:-} == --races ]]; then
+    expect race 66 'data race'
+else
+    expect overflow 1 'signed integer overflow'
+    expect shift 1 'shift exponent'
+    expect bounds 1 'heap-buffer-overflow'
+    expect leak 1 'LeakSanitizer'
+fi
 
 printf '1..%d\n' "$number"
 exit "$wrong"

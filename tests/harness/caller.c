@@ -161,7 +161,7 @@ void caller_let_go(struct actor *actor)
     runner_tick(actor->house);
 }
 
-static void go_away(struct world *world, struct actor *actor, void go(struct claim *claim))
+static void go_away(struct world *world, struct actor *actor, void go(struct claim *gone))
 {
     struct claim *claim = actor->caller.claim;
     if (claim == NULL)

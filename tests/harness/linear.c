@@ -101,6 +101,60 @@ static void report_undecided(const char *key, const char *why, struct linear_rep
     (void)snprintf(out->text, sizeof(out->text), "%.64s: undecided: %s", key, why);
 }
 
+static bool shows_a_stranger(const struct linear_op *const *sorted, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        bool given = sorted[i]->result != LINEAR_HELD;
+        for (size_t j = 0; j < count && !given; j++) {
+            given = sorted[j]->kind == LINEAR_ACQUIRE && sorted[j]->result == LINEAR_OK &&
+                    sorted[j]->token == sorted[i]->token;
+        }
+        if (!given) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What who waited may have been granted unheard; see linear.h. In the order of the calls. */
+static size_t add_ghosts(const struct linear_op *const *sorted, size_t count,
+                         struct linear_op *ghosts, const struct linear_op **out_all)
+{
+    size_t all = 0, made = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct linear_op *op = sorted[i];
+        out_all[all++] = op;
+        if (op->kind != LINEAR_ACQUIRE || !op->waits || op->result == LINEAR_UNKNOWN ||
+            count + made == LINEAR_KEY_OPS_MAX) {
+            continue;
+        }
+        ghosts[made] = *op;
+        ghosts[made].result = LINEAR_UNHEARD;
+        ghosts[made].token = 0;
+        ghosts[made].waits = false; /* it is in line by the acquire itself */
+        out_all[all++] = &ghosts[made++];
+    }
+    return all;
+}
+
+static void search_with_ghosts(const struct linear_op *const *sorted, size_t count,
+                               const struct linear_options *options, struct linear_finding *out)
+{
+    if (!shows_a_stranger(sorted, count)) {
+        linear_search(sorted, count, options, out);
+        return;
+    }
+    struct linear_op *ghosts = calloc(count, sizeof(*ghosts));
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers is wanted */
+    const struct linear_op **all = calloc(2 * count, sizeof(*all));
+    *out = (struct linear_finding){.verdict = LINEAR_UNDECIDED};
+    if (ghosts != NULL && all != NULL) {
+        linear_search(all, add_ghosts(sorted, count, ghosts, all), options, out);
+    }
+    free(all);
+    free(ghosts);
+}
+
 static enum linear_verdict check_key(const struct linear_op *ops,
                                      const struct linear_op *const *sorted, size_t count,
                                      const struct linear_options *options,
@@ -111,7 +165,7 @@ static enum linear_verdict check_key(const struct linear_op *ops,
         report_undecided(sorted[0]->key, "too many operations", out);
         return LINEAR_UNDECIDED;
     }
-    linear_search(sorted, count, options, &finding);
+    search_with_ghosts(sorted, count, options, &finding);
     out->states += finding.states;
     if (finding.states > out->peak_states) {
         out->peak_states = finding.states;

@@ -38,6 +38,7 @@ enum linear_result {
     LINEAR_HELD,
     LINEAR_OFFERED,
     LINEAR_UNKNOWN, /* no answer: it took effect at any time after its call, or never */
+    LINEAR_UNHEARD, /* the checker's own, no answer in a history: see below */
 };
 
 /*
@@ -71,6 +72,11 @@ enum linear_result {
  *
  * An unanswered acquire that took effect has a token nobody knows. An answer may name it (held,
  * renew, release); it is above the tokens granted before and below those granted after.
+ *
+ * A release may let in who waits before that one hears of it, and the grant may be broken or run
+ * out unheard. So each acquire that waits and is answered may have had one more grant, between its
+ * call and its return, that ends by itself or by force and not after that return. Nobody was told
+ * its token: it is believed in only where a status shows a token that no acquire was given.
  */
 struct linear_op {
     const char *key;

@@ -157,12 +157,18 @@ static bool acquire_unanswered(struct linear_step *step, struct linear_state *st
     if (state->highest == above) {
         state->highest++;
     }
+    int64_t may_end_ms = linear_first_end(step, since_ms, op->ttl_ms);
+    int64_t must_end_ms = linear_last_end(step, step->latest_ms, op->ttl_ms);
+    if (op->result == LINEAR_UNHEARD) { /* who waited has left by then, or holds otherwise */
+        may_end_ms = may_end_ms < op->return_ms ? may_end_ms : op->return_ms;
+        must_end_ms = must_end_ms < op->return_ms ? must_end_ms : op->return_ms;
+    }
     return add_grant(step, state,
                      (struct linear_grant){
                          .above = above,
                          .below = UINT64_MAX,
-                         .may_end_ms = linear_first_end(step, since_ms, op->ttl_ms),
-                         .must_end_ms = linear_last_end(step, step->latest_ms, op->ttl_ms),
+                         .may_end_ms = may_end_ms,
+                         .must_end_ms = must_end_ms,
                      });
 }
 
@@ -175,6 +181,7 @@ static bool acquire(struct linear_step *step, struct linear_state *state)
     case LINEAR_COOLING:
         return state->cooling || linear_refuse(step, LINEAR_REASON_NOT_COOLING, 0, 0);
     case LINEAR_UNKNOWN:
+    case LINEAR_UNHEARD:
         return acquire_unanswered(step, state);
     default:
         return acquire_granted(step, state);

@@ -24,6 +24,7 @@
 struct entry {
     const struct linear_op *op;
     bool unknown;
+    bool unheard;  /* the grant of somebody who waited, and was not told */
     bool stranger; /* has a token that no answered acquire of the key was given */
     size_t after;  /* an operation that must be placed before it, or NO_INDEX */
 };
@@ -35,7 +36,8 @@ struct frame {
     size_t only;       /* try nothing but this operation */
     bool unanswered;   /* acquires without an answer are left */
     bool wants_grant;  /* an answer found no place that one of them might excuse, ... */
-    bool wants_writer; /* ... or one of them that is not shared */
+    bool wants_writer; /* ... or one of them that is not shared, ... */
+    bool wants_token;  /* ... or one whose token is shown */
     bool on_unknown;   /* the answered operations were all tried */
     size_t index;
     size_t choice;
@@ -102,7 +104,8 @@ static int64_t queue_from(const struct search *search, size_t index, int64_t now
 static bool is_open(const struct search *search, const struct frame *frame, size_t index)
 {
     const struct entry *entry = &search->entries[index];
-    return !is_placed(search, index) && entry->op->call_ms <= frame->latest_ms &&
+    bool over = entry->unheard && entry->op->return_ms < frame->state.clock_ms;
+    return !is_placed(search, index) && entry->op->call_ms <= frame->latest_ms && !over &&
            (entry->after == NO_INDEX || is_placed(search, entry->after));
 }
 
@@ -116,7 +119,8 @@ static bool try_step(struct search *search, const struct frame *frame, size_t in
     *out_step = (struct linear_step){
         .options = search->options,
         .op = op,
-        .latest_ms = frame->latest_ms,
+        .latest_ms =
+            entry->unheard && op->return_ms < frame->latest_ms ? op->return_ms : frame->latest_ms,
         .queue_from_ms =
             op->result == LINEAR_BUSY ? queue_from(search, index, now_ms) : LINEAR_FOREVER_MS,
         .stranger = entry->stranger,
@@ -189,6 +193,7 @@ static void note_want(const struct search *search, struct frame *frame,
         frame->wants_grant = frame->wants_grant || search->strange_cooldown;
     } else if (op->result == LINEAR_HELD || op->result == LINEAR_OK) {
         frame->wants_grant = frame->wants_grant || step->wants_token;
+        frame->wants_token = frame->wants_token || (step->wants_token && op->result == LINEAR_HELD);
     }
 }
 
@@ -201,6 +206,9 @@ static bool is_wanted(const struct search *search, const struct frame *frame,
                       const struct entry *entry)
 {
     bool excuses = frame->placed != NO_INDEX && is_lost_acquire(&search->entries[frame->placed]);
+    if (entry->unheard) {
+        return frame->wants_token && !excuses;
+    }
     if (is_lost_acquire(entry)) {
         return frame->wants_grant ? !excuses || entry->op->mode == LINEAR_SEMAPHORE
                                   : frame->wants_writer && entry->op->mode != LINEAR_SHARED;
@@ -219,6 +227,7 @@ static void look_around(struct search *search, struct frame *frame, struct linea
     frame->only = NO_INDEX;
     frame->wants_grant = false;
     frame->wants_writer = false;
+    frame->wants_token = false;
     for (size_t i = 0; i < search->count && frame->only == NO_INDEX; i++) {
         if (search->entries[i].op->call_ms > frame->latest_ms) {
             break;
@@ -415,7 +424,8 @@ static bool comes_before(const struct search *search, size_t index, size_t other
 static void fill_entry(struct search *search, size_t index)
 {
     struct entry *entry = &search->entries[index];
-    entry->unknown = entry->op->result == LINEAR_UNKNOWN;
+    entry->unheard = entry->op->result == LINEAR_UNHEARD;
+    entry->unknown = entry->op->result == LINEAR_UNKNOWN || entry->unheard;
     entry->stranger = true;
     entry->after = NO_INDEX;
     for (size_t i = 0; i < search->count; i++) {
@@ -443,7 +453,7 @@ static bool search_init(struct search *search, const struct linear_op *const *op
     }
     for (size_t i = 0; i < count; i++) {
         search->entries[i].op = ops[i];
-        if (ops[i]->result == LINEAR_UNKNOWN) {
+        if (ops[i]->result == LINEAR_UNKNOWN || ops[i]->result == LINEAR_UNHEARD) {
             search->unknown[i / 64] |= UINT64_C(1) << (i % 64);
         } else {
             search->answered++;

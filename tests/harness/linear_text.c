@@ -15,9 +15,9 @@ static const char *const kind_names[] = {
 };
 
 static const char *const result_names[] = {
-    [LINEAR_OK] = "ok",           [LINEAR_BUSY] = "busy", [LINEAR_COOLING] = "cooling",
-    [LINEAR_STALE] = "stale",     [LINEAR_FREE] = "free", [LINEAR_HELD] = "held",
-    [LINEAR_OFFERED] = "offered",
+    [LINEAR_OK] = "ok",           [LINEAR_BUSY] = "busy",         [LINEAR_COOLING] = "cooling",
+    [LINEAR_STALE] = "stale",     [LINEAR_FREE] = "free",         [LINEAR_HELD] = "held",
+    [LINEAR_OFFERED] = "offered", [LINEAR_UNKNOWN] = "no answer",
 };
 
 static void arguments(const struct linear_op *op, char *out_text, size_t size)

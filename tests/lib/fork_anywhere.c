@@ -11,7 +11,7 @@
 #include "leasehold.h"
 #include "rig.h"
 
-#include <dirent.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
@@ -23,7 +23,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SIDES = 2, KINDS = 4, CALLED_BACK_EVERY = 4, LISTED_WRONG = 255 };
+enum {
+    SIDES = 2,
+    KINDS = 4,
+    BUSY_THREADS = SIDES * KINDS,
+    CALLED_BACK_EVERY = 4,
+    DESCRIPTORS_MOST = 1024,
+    LISTED_WRONG = 255
+};
 
 #define HELD_TTL_MS ((int64_t)9000)
 
@@ -160,7 +167,7 @@ static void be_child(void)
         wrong = live_on_its_own(&sides[i], /* same_store= */ i == 1);
     if (wrong != 0)
         atomic_store(&shared->wrong, wrong);
-    _exit(wrong != 0);
+    _exit(wrong != 0 ? 1 : 0);
 }
 
 static void play_child(struct rig *rig, size_t seat)
@@ -337,20 +344,15 @@ static bool fork_once(struct rig *rig, uint64_t round)
 static int list_descriptors(const char *inherited)
 {
     int count = 0;
-    char link[64], path[512];
-    DIR *folder = opendir("/proc/self/fd");
-    if (folder == NULL)
-        return LISTED_WRONG;
-    while (readdir(folder) != NULL)
-        count++;
-    (void)closedir(folder);
-    count -= 3; /* the folder itself, and the two that every folder has */
+    char entry[64], target[512];
+    for (int file = 0; file < DESCRIPTORS_MOST; file++)
+        count += fcntl(file, F_GETFD) >= 0 ? 1 : 0;
     if (inherited[0] == '-')
         return count;
-    (void)snprintf(link, sizeof link, "/proc/self/fd/%s", inherited);
-    ssize_t length = readlink(link, path, sizeof path - 1);
-    path[length > 0 ? length : 0] = '\0';
-    return strstr(path, ".log.lock") != NULL ? count : LISTED_WRONG;
+    (void)snprintf(entry, sizeof entry, "/proc/self/fd/%s", inherited);
+    ssize_t length = readlink(entry, target, sizeof target - 1);
+    target[length > 0 ? length : 0] = '\0';
+    return strstr(target, ".log.lock") != NULL ? count : LISTED_WRONG;
 }
 
 static int count_in_exec(int inherited)
@@ -400,14 +402,14 @@ static void run(struct rig *rig, int before)
 {
     static void *(*const kinds[KINDS])(void *) = {keep_entering, keep_being_refused, keep_looking,
                                                   keep_cancelling};
-    pthread_t threads[SIDES * KINDS];
+    pthread_t threads[BUSY_THREADS];
     size_t running = 0;
     uint64_t rounds = 0, programs = 0;
-    for (; running < SIDES * KINDS; running++)
+    for (; running < BUSY_THREADS; running++)
         if (pthread_create(&threads[running], NULL, kinds[running / SIDES],
                            &sides[running % SIDES]) != 0)
             break;
-    rig_case(rig, running == SIDES * KINDS, "%zu threads are busy", running);
+    rig_case(rig, running == BUSY_THREADS, "%zu threads are busy", running);
     while (rounds < rig->rounds && fork_once(rig, rounds)) {
         rounds++;
         programs += exec_once(before) ? 1 : 0;

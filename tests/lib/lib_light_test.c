@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 static struct {
     atomic_int lost;
@@ -290,6 +292,108 @@ static void several_keys_wait_for_a_light_one(void **state)
     lh_close(&client);
 }
 
+/* ---- between being asked for and being adopted ---- */
+
+static void keep_grant(void *user, struct lh_lease *lease, const struct lh_report *report)
+{
+    assert_int_equal(report->outcome, LH_OK);
+    *(struct lh_lease **)user = lease;
+}
+
+static void a_release_right_after_somebody_asked(void **state)
+{
+    (void)state;
+    struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
+    struct lh_acquire_options patient = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_lease *second = NULL;
+    open.own_loop = true;
+    patient.wait_ms = LH_WAIT_FOREVER;
+    struct lh_client *client = kit_open(&open);
+    struct lh_lease *first = kit_acquire(client, "k", NULL);
+    uint64_t token = lh_token(first);
+    assert_non_null(lh_acquire_start(client, "k", &patient, keep_grant, &second, NULL));
+    assert_int_equal(lh_step(client), LH_OK); /* the wish is heard, and nothing has come of it */
+    kit_release(&first, LH_OK);
+    for (int i = 0; i < 300 && second == NULL; i++) {
+        kit_sleep_ms(5);
+        assert_int_equal(lh_step(client), LH_OK);
+    }
+    assert_non_null(second);
+    assert_true(lh_token(second) > token);
+    kit_release(&second, LH_OK);
+    lh_close(&client);
+}
+
+static void nobody_guesses_its_request_id(void **state)
+{
+    (void)state;
+    char id[64];
+    struct lh_acquire_options same = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_client *client = kit_open(NULL);
+    struct lh_lease *lease = kit_acquire(client, "k", NULL), *other = NULL;
+    struct lh_report report;
+    (void)snprintf(id, sizeof id, "light-%llu", (unsigned long long)lh_token(lease));
+    same.request_id = id;
+    ASSERT_OUTCOME(lh_acquire(client, "k", &same, &other, &report), LH_BUSY, &report);
+    kit_release(&lease, LH_OK);
+    lh_close(&client);
+}
+
+/* ---- the whole table ---- */
+
+struct returned {
+    struct lh_lease *leases[2];
+    int shown;
+};
+
+static bool give_both_back(void *user, const struct lh_view *view)
+{
+    struct returned *returned = user;
+    (void)view;
+    returned->shown++;
+    for (int i = 0; i < 2; i++)
+        if (returned->leases[i] != NULL)
+            assert_int_equal(lh_release_start(&returned->leases[i], NULL, NULL), LH_OK);
+    return true;
+}
+
+static void a_list_can_give_back_what_it_shows(void **state)
+{
+    (void)state;
+    struct lh_client *client = kit_open(NULL);
+    struct returned returned = {
+        .leases = {kit_acquire(client, "a", NULL), kit_acquire(client, "b", NULL)}};
+    (void)alarm(60); /* it must not wait for itself */
+    assert_int_equal(lh_list(client, "", give_both_back, &returned, NULL), LH_OK);
+    (void)alarm(0);
+    assert_in_range(returned.shown, 1, 2);
+    assert_int_equal(kit_state(client, "a"), LH_FREE);
+    assert_int_equal(kit_state(client, "b"), LH_FREE);
+    lh_close(&client);
+}
+
+/* Measured in the work of this process, which others on the machine do not add to. */
+static void many_looks_do_not_slow_each_other(void **state)
+{
+    enum { KEYS = 20000, SECONDS_MAX = 15 };
+    static struct lh_lease *leases[KEYS];
+    (void)state;
+    char key[32];
+    struct lh_client *client = kit_open(NULL);
+    clock_t began = clock();
+    for (int i = 0; i < KEYS; i++) {
+        (void)snprintf(key, sizeof key, "key-%d", i);
+        leases[i] = kit_acquire(client, key, NULL);
+        assert_int_equal(kit_state(client, key), LH_HELD);
+    }
+    for (int i = 0; i < KEYS; i++)
+        kit_release(&leases[i], LH_OK);
+    double seconds = (double)(clock() - began) / CLOCKS_PER_SEC;
+    print_message("%d keys: %.2f s of work\n", KEYS, seconds);
+    assert_true(seconds < SECONDS_MAX);
+    lh_close(&client);
+}
+
 int main(void)
 {
 #define IN_MEMORY(test)                            \
@@ -308,6 +412,10 @@ int main(void)
         IN_MEMORY(waiters_come_in_by_their_priority),
         IN_MEMORY(a_started_release_is_told),
         IN_MEMORY(several_keys_wait_for_a_light_one),
+        IN_MEMORY(a_release_right_after_somebody_asked),
+        IN_MEMORY(nobody_guesses_its_request_id),
+        IN_MEMORY(a_list_can_give_back_what_it_shows),
+        IN_MEMORY(many_looks_do_not_slow_each_other),
     };
 #undef IN_MEMORY
     return cmocka_run_group_tests_name("lib_light", tests, NULL, NULL);

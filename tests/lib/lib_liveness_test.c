@@ -92,7 +92,8 @@ struct family {
     pid_t holder, command;
 };
 
-/* A holder, and a command of its that inherits the liveness, or does not. */
+/* Before this process has threads of its own: a holder, and a command of its that inherits the
+ * liveness, or does not. */
 static struct family start_family(int64_t ttl_ms, bool hands_on)
 {
     struct family family = {0};
@@ -135,9 +136,9 @@ static void kill_holder(const struct family *family)
 static void a_killed_holders_command_keeps_the_lease(void **state)
 {
     (void)state;
+    struct family family = start_family(/* ttl_ms= */ 60000, /* hands_on= */ true);
     struct lh_client *client = kit_open(NULL);
     struct lh_lease *lease = NULL;
-    struct family family = start_family(/* ttl_ms= */ 60000, /* hands_on= */ true);
     kill_holder(&family);
     for (int i = 0; i < 20; i++) {
         assert_int_equal(lh_acquire(client, "k", NULL, &lease, NULL), LH_BUSY);
@@ -157,8 +158,8 @@ static void a_killed_holders_command_keeps_the_lease(void **state)
 static void without_it_the_lease_ends_with_the_holder(void **state)
 {
     (void)state;
-    struct lh_client *client = kit_open(NULL);
     struct family family = start_family(/* ttl_ms= */ 60000, /* hands_on= */ false);
+    struct lh_client *client = kit_open(NULL);
     kill_holder(&family);
     struct lh_lease *lease = kit_acquire(client, "k", NULL);
     assert_int_equal(kill(family.command, SIGKILL), 0);
@@ -170,8 +171,8 @@ static void with_it_the_lease_still_ends_with_its_ttl(void **state)
 {
     (void)state;
     struct lh_acquire_options patient = LH_ACQUIRE_OPTIONS_INIT;
-    struct lh_client *client = kit_open(NULL);
     struct family family = start_family(/* ttl_ms= */ 1000, /* hands_on= */ true);
+    struct lh_client *client = kit_open(NULL);
     kill_holder(&family);
     patient.wait_ms = 30000;
     struct lh_lease *lease = kit_acquire(client, "k", &patient);

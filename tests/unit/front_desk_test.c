@@ -236,6 +236,37 @@ static void assert_not_mixed(const struct lease_options *options)
     assert_ended(&b, OUTCOME_OK);
 }
 
+/* The place outside is the process's, and keeps its age. */
+static void a_higher_priority_raises_the_place_outside(void **state)
+{
+    (void)state;
+    struct caller other = {0}, low = {0}, high = {0}, lower = {0};
+    struct lease_options options = wish_for("k", /* waits= */ true);
+    ask_plainly(them, &other, /* waits= */ true);
+    ask(us, &low, "low", &options);
+    uint64_t ticket = first_place("k")->ticket;
+    options.request.priority = 5;
+    ask(us, &high, "high", &options);
+    assert_told(&high, TASK_WAITING);
+    assert_int_equal(places_in_store("k"), 1);
+    assert_int_equal(first_place("k")->priority, 5);
+    assert_true(first_place("k")->ticket == ticket);
+    us->submitted = 0;
+    options.request.priority = 4;
+    ask(us, &lower, "lower", &options); /* nothing to be raised */
+    assert_int_equal(us->submitted, 0);
+    release(&other);
+    run_until(START_MS + 10);
+    assert_told(&high, TASK_HELD);
+    release(&high);
+    assert_told(&lower, TASK_HELD);
+    release(&lower);
+    assert_told(&low, TASK_HELD);
+    release(&low);
+    assert_true(token_in_store("k") == 0);
+    assert_int_equal(executor_counts(us->executor).tasks, 0);
+}
+
 static void who_wants_something_else_gets_a_grant_of_its_own(void **state)
 {
     (void)state;
@@ -386,6 +417,7 @@ int main(void)
         DESK_TEST(who_does_not_wait_is_told_by_whom_we_hold_it),
         DESK_TEST(who_does_not_wait_asks_the_store_about_others),
         DESK_TEST(priority_goes_first_and_being_passed_over_counts),
+        DESK_TEST(a_higher_priority_raises_the_place_outside),
         DESK_TEST(who_wants_something_else_gets_a_grant_of_its_own),
         DESK_TEST(readers_hold_side_by_side),
         DESK_TEST(slots_are_counted_by_the_store),

@@ -80,6 +80,29 @@ static void the_place_is_the_process_s(void **state)
     assert_told(&c, TASK_HELD);
 }
 
+static void take_long(struct caller *caller, const struct task_news *news)
+{
+    (void)caller;
+    (void)news;
+    now_ms += 10;
+}
+
+/* Our own tick takes longer than the wait, and the store was not even asked yet. */
+static void a_slow_tick_is_not_the_stores_silence(void **state)
+{
+    (void)state;
+    struct caller holder, slow = {.then = take_long}, brief = {0};
+    struct lease_options waits = wish_for("other", /* waits= */ true);
+    struct lease_options asks = wish_for("k", /* waits= */ false);
+    waits.wait_ms = 5;
+    ask_for(us, &holder, WAIT_WITHOUT_LIMIT);
+    start(us, &brief, "brief", &waits);
+    start(us, &slow, "slow", &asks);
+    tick(us);
+    assert_ended(&slow, OUTCOME_BUSY);
+    assert_told(&brief, TASK_HELD);
+}
+
 /* A wait shorter than the way to the store: the answer on its way is heard out. */
 static void a_grant_on_its_way_is_heard_out(void **state)
 {
@@ -92,6 +115,21 @@ static void a_grant_on_its_way_is_heard_out(void **state)
     assert_true(answer_kept(us));
     tick(us);
     assert_told(&a, TASK_HELD);
+}
+
+/* The process stood still past the wait and past the time for the answer, and is woken by a notice:
+ * this tick must come to an end. */
+static void an_answer_overdue_at_the_end_of_a_wait(void **state)
+{
+    (void)state;
+    struct caller a;
+    us->manner = ANSWERS_LATER;
+    ask_for(us, &a, 5);
+    now_ms = START_MS + 60000;
+    executor_notice(us->executor, "k");
+    tick(us);
+    run_until(now_ms + 1000);
+    assert_ended(&a, OUTCOME_UNAVAILABLE);
 }
 
 static void trouble_at_the_end_of_a_wait_is_unavailable(void **state)
@@ -325,7 +363,9 @@ int main(void)
         DESK_TEST(a_wait_behind_our_own_holder_ends_in_time),
         DESK_TEST(a_wait_behind_others_is_written_out),
         DESK_TEST(the_place_is_the_process_s),
+        DESK_TEST(a_slow_tick_is_not_the_stores_silence),
         DESK_TEST(a_grant_on_its_way_is_heard_out),
+        DESK_TEST(an_answer_overdue_at_the_end_of_a_wait),
         DESK_TEST(trouble_at_the_end_of_a_wait_is_unavailable),
         DESK_TEST(a_wait_behind_a_swallowed_release_is_unavailable),
         DESK_TEST(silence_during_the_whole_wait_is_unavailable),

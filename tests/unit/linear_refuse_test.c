@@ -201,6 +201,52 @@ static void refuses_unknown_token_out_of_order(void **unused)
     REFUSE(ops, "tokens up to 7 were granted before");
 }
 
+/* A token that nobody was given: each time something is missing that would explain it. */
+static void refuses_a_token_nobody_in_line_can_have_had(void **unused)
+{
+    (void)unused;
+    const struct linear_op did_not_wait[] = {GRANTED(1, 4, 0, 1), TRIED(2, BUSY, 5, 60),
+                                             RELEASE(1, 4, OK, 10, 11), SEEN(3, 7, 12, 13),
+                                             BREAK(9, 20, 21)};
+    const struct linear_op had_left[] = {GRANTED(1, 4, 0, 1), WAITED(2, BUSY, 0, 5, 9),
+                                         RELEASE(1, 4, OK, 10, 11), SEEN(3, 7, 12, 13),
+                                         BREAK(9, 20, 21)};
+    const struct linear_op not_yet_there[] = {GRANTED(1, 4, 0, 1), RELEASE(1, 4, OK, 10, 11),
+                                              SEEN(3, 7, 12, 13), BREAK(9, 20, 21),
+                                              WAITED(2, BUSY, 0, 25, 60)};
+    const struct linear_op still_held[] = {GRANTED(1, 4, 0, 1), WAITED(2, BUSY, 0, 5, 60),
+                                           SEEN(3, 7, 12, 13), RELEASE(1, 4, OK, 20, 21)};
+    const struct linear_op too_small[] = {GRANTED(1, 4, 0, 1), WAITED(2, BUSY, 0, 5, 60),
+                                          RELEASE(1, 4, OK, 10, 11), SEEN(3, 3, 12, 13),
+                                          BREAK(9, 20, 21)};
+    REFUSE(did_not_wait, "token 7 does not stand");
+    REFUSE(had_left, "token 7 does not stand");
+    REFUSE(not_yet_there, "token 7 does not stand");
+    REFUSE(still_held, "token 7 does not stand");
+    REFUSE(too_small, "token 3 does not stand");
+}
+
+static void refuses_a_grant_nobody_was_told_of_that_vanishes(void **unused)
+{
+    (void)unused;
+    const struct linear_op not_broken[] = {GRANTED(1, 4, 0, 1), WAITED(2, BUSY, 0, 5, 60),
+                                           RELEASE(1, 4, OK, 10, 11), SEEN(3, 7, 12, 13),
+                                           LOOK(3, FREE, 30, 31)};
+    const struct linear_op granted_beside[] = {GRANTED(1, 4, 0, 1), WAITED(2, BUSY, 0, 5, 60),
+                                               RELEASE(1, 4, OK, 10, 11), SEEN(3, 7, 12, 13),
+                                               GRANTED(3, 8, 30, 31)};
+    const struct linear_op outlives_the_wait[] = {GRANTED(1, 4, 0, 1), WAITED(2, BUSY, 0, 5, 60),
+                                                  RELEASE(1, 4, OK, 10, 11), SEEN(3, 7, 12, 13),
+                                                  SEEN(3, 7, 62, 63)};
+    const struct linear_op twice[] = {GRANTED(1, 4, 0, 1),       WAITED(2, BUSY, 0, 5, 60),
+                                      RELEASE(1, 4, OK, 10, 11), SEEN(3, 7, 12, 13),
+                                      BREAK(9, 20, 21),          SEEN(3, 8, 25, 26)};
+    REFUSE(not_broken, "held by token 7");
+    REFUSE(granted_beside, "held by token 7");
+    REFUSE(outlives_the_wait, "token 7 does not stand");
+    REFUSE(twice, "token 8 does not stand");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +269,8 @@ int main(void)
         cmocka_unit_test(refuses_unknown_acquire_granted_twice),
         cmocka_unit_test(refuses_unknown_acquire_that_expired_too_early),
         cmocka_unit_test(refuses_unknown_token_out_of_order),
+        cmocka_unit_test(refuses_a_token_nobody_in_line_can_have_had),
+        cmocka_unit_test(refuses_a_grant_nobody_was_told_of_that_vanishes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

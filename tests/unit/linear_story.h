@@ -60,6 +60,10 @@
     {                                     \
         OP(who, STATUS, answer, from, to) \
     }
+#define BREAK(who, from, to)             \
+    {                                    \
+        OP(who, BREAK_NOW, OK, from, to) \
+    }
 #define SEEN(who, number, from, to)                        \
     {                                                      \
         OP(who, STATUS, HELD, from, to), .token = (number) \

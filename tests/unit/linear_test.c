@@ -206,17 +206,12 @@ static void accepts_cleared_cooldown(void **unused)
 static void accepts_break(void **unused)
 {
     (void)unused;
-    const struct linear_op broken = {OP(9, BREAK_NOW, OK, 10, 11)};
     const struct linear_op maybe_broken = {OP(9, BREAK_NOW, UNKNOWN, 40, 0)};
     const struct linear_op ops[] = {
-        READER(1, 4, 0, 1),
-        READER(2, 5, 2, 3),
-        broken,
-        RENEW(1, 4, STALE, 12, 13),
-        GRANTED(3, 6, 14, 15),
-        RELEASE(2, 5, STALE, 16, 17),
-        maybe_broken,
-        GRANTED(4, 7, 50, 51),
+        READER(1, 4, 0, 1),    READER(2, 5, 2, 3),
+        BREAK(9, 10, 11),      RENEW(1, 4, STALE, 12, 13),
+        GRANTED(3, 6, 14, 15), RELEASE(2, 5, STALE, 16, 17),
+        maybe_broken,          GRANTED(4, 7, 50, 51),
     };
     ACCEPT(ops);
 }
@@ -234,6 +229,33 @@ static void accepts_busy_while_somebody_is_in_line(void **unused)
                                         RELEASE(1, 4, OK, 10, 11), TRIED(3, BUSY, 20, 21)};
     ACCEPT(granted);
     ACCEPT(gave_up);
+}
+
+/* The release at 10 lets in who waits; that is seen, and over before the waiter has heard of it. */
+static void accepts_a_grant_nobody_was_told_of(void **unused)
+{
+    (void)unused;
+    const struct linear_op broken[] = {
+        GRANTED(1, 4, 0, 1), WAITED(2, BUSY, 0, 5, 60), RELEASE(1, 4, OK, 10, 11),
+        SEEN(3, 7, 12, 13),  BREAK(9, 20, 21),          LOOK(3, FREE, 30, 31),
+    };
+    const struct linear_op ran_out[] = {
+        GRANTED(1, 4, 0, 1), WAITED(2, BUSY, 0, 5, 200), RELEASE(1, 4, OK, 10, 11),
+        SEEN(3, 7, 12, 13),  GRANTED(3, 8, 111, 112),
+    };
+    const struct linear_op granted_again[] = {
+        GRANTED(1, 4, 0, 1), WAITED(2, OK, 9, 5, 60), RELEASE(1, 4, OK, 10, 11),
+        SEEN(3, 7, 12, 13),  BREAK(9, 20, 21),        RELEASE(2, 9, OK, 61, 62),
+    };
+    const struct linear_op two_waiters[] = {
+        GRANTED(1, 4, 0, 1),       WAITED(2, BUSY, 0, 5, 60), WAITED(3, BUSY, 0, 6, 61),
+        RELEASE(1, 4, OK, 10, 11), SEEN(4, 7, 12, 13),        BREAK(9, 20, 21),
+        SEEN(4, 8, 25, 26),        BREAK(9, 30, 31),          LOOK(4, FREE, 35, 36),
+    };
+    ACCEPT(broken);
+    ACCEPT(ran_out);
+    ACCEPT(granted_again);
+    ACCEPT(two_waiters);
 }
 
 static void accepts_revival_only_when_asked(void **unused)
@@ -336,6 +358,7 @@ int main(void)
         cmocka_unit_test(accepts_cleared_cooldown),
         cmocka_unit_test(accepts_break),
         cmocka_unit_test(accepts_busy_while_somebody_is_in_line),
+        cmocka_unit_test(accepts_a_grant_nobody_was_told_of),
         cmocka_unit_test(accepts_revival_only_when_asked),
         cmocka_unit_test(skips_cached_looks),
         cmocka_unit_test(judges_keys_apart),

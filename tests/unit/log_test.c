@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -363,8 +364,16 @@ static void a_kept_lock_ends_at_the_deadline(void **state)
     assert_true(fake.boot_ms >= deadline_ms && fake.boot_ms < deadline_ms + 20);
     log_explain(two, LOG_LOCKED, &text);
     assert_non_null(strstr(words, "it is process "));
+    /* Who has not even opened it yet hears who that is, too. */
+    enum log_result result;
+    text_clear(&text);
+    assert_null(kit_open(disk, 1, &result, &text));
+    assert_int_equal(result, LOG_LOCKED);
+    assert_non_null(strstr(words, "it is process "));
+    assert_true(log_lock_owner(disk) == (uint32_t)getpid());
     assert_int_equal(log_end(one), LOG_OK);
-    assert_int_equal(log_begin(two, 0, deadline_ms), LOG_OK);
+    assert_true(log_lock_owner(disk) == 0);
+    assert_int_equal(log_begin(two, 0, fake.boot_ms + 100), LOG_OK);
     assert_int_equal(log_end(two), LOG_OK);
 }
 

@@ -342,6 +342,12 @@ uint64_t token_in_store(const char *key)
     return record.grant_count > 0 ? grant_token(&record.grants[0]) : 0;
 }
 
+const struct place *first_place(const char *key)
+{
+    look_up(key);
+    return record.place_count > 0 ? &record.places[0] : NULL;
+}
+
 size_t places_in_store(const char *key)
 {
     look_up(key);

@@ -80,5 +80,7 @@ void assert_told(const struct caller *caller, int event);
 void assert_ended(const struct caller *caller, enum outcome outcome);
 uint64_t token_in_store(const char *key);
 size_t places_in_store(const char *key);
+/* Until the next look into the store; NULL: nobody waits. */
+const struct place *first_place(const char *key);
 
 #endif

@@ -82,7 +82,11 @@ const struct command command_acquire = {
         "Takes KEY and prints its fencing token alone on stdout. The lease belongs to nobody's "
         "process: it lasts for its TTL, unless it is renewed or released with the token.\n\n"
         "Several keys are taken in sorted order, all or none; there is one token in each line, in "
-        "that order. While it waits for its turn, a terminal shows who holds the key.",
+        "that order. While it waits for its turn, a terminal shows who holds the key.\n\n"
+        "A lease that has run out is anybody's to take, by the store's clock, and its late holder "
+        "is kept out by its token: there is nothing to steal from the dead, and nothing is ever "
+        "stolen from the living. So --on-conflict steal-stale is fail in other words; to take a "
+        "key from a living holder is an operator's decision: leasehold break.",
     .example = "  T=$(leasehold acquire nightly --ttl 10m -n) || exit\n"
                "  leasehold release nightly --token \"$T\"",
     .options = acquire_options,

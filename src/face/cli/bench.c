@@ -14,7 +14,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FLIGHT_MAX = 1000, FINE = 16, BUCKETS = 40 * FINE };
+enum { FLIGHT_MAX = 1000 };
+
+/* Buckets of a sixteenth of each power of two of 1 µs. */
+#define FINE    ((size_t)16)
+#define BUCKETS (40 * FINE)
 
 static const struct option option_duration = {.name = "duration",
                                               .kind = VALUE_DURATION,
@@ -35,7 +39,7 @@ static const struct option option_flight = {.name = "flight",
                                             .flag_only = true,
                                             .does = "pairs in flight at once, in the second part"};
 
-/* How often something took how long: buckets of a sixteenth of each power of two of 1 µs. */
+/* How often something took how long. */
 struct times {
     uint64_t counts[BUCKETS], all;
     int64_t most_us;

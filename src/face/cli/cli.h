@@ -34,6 +34,8 @@ enum exit_status {
     EXIT_LOST = 76,
     EXIT_DENIED = 77,
     EXIT_STALE = 78,
+    EXIT_NOT_EXECUTABLE = 126,
+    EXIT_NOT_FOUND = 127,
     EXIT_SIGNAL = 128 /* plus the signal's number */
 };
 
@@ -57,10 +59,12 @@ struct settings {
     int64_t on_conflict; /* enum on_conflict */
     bool shared, cached;
     const char *request_id, *status_file;
+    int64_t on_lost, kill_grace_ms; /* run */
     struct lh_meta meta[META_PAIRS];
     size_t meta_count;
     uint64_t token;
     const char *reason;
+    const char *key, *guard; /* check */
     bool at_once;
     bool names;                  /* list */
     int64_t format;              /* help */
@@ -95,6 +99,9 @@ struct option {
     bool flag_only;          /* no key in the config file: it makes sense in one call only */
 };
 
+/* Where a setting comes from, in the order of authority. */
+enum source { FROM_DEFAULT, FROM_CONFIG, FROM_ENVIRONMENT, FROM_FLAG };
+
 struct visit;
 
 struct command {
@@ -111,6 +118,7 @@ struct command {
 
 /* One line makes a command known. */
 #define COMMAND_LIST(X) \
+    X(run)              \
     X(acquire)          \
     X(renew)            \
     X(release)          \
@@ -120,8 +128,10 @@ struct command {
     X(history)          \
     X(break)            \
     X(clear)            \
+    X(check)            \
     X(name)             \
     X(bench)            \
+    X(doctor)           \
     X(help)             \
     X(version)
 
@@ -135,6 +145,7 @@ struct visit {
     struct settings settings;
     const char **words; /* without the command and the options */
     size_t word_count;
+    enum source store_from;
     char **program;       /* behind "--", ends with NULL; NULL: there was no "--" */
     char url[URL_SIZE];   /* of the store, once visit_url() was called … */
     char shown[URL_SIZE]; /* … and as it may be shown */
@@ -185,12 +196,19 @@ bool config_apply(const char *path, struct settings *settings, struct text *why)
 
 /* ---- door.c ---- */
 
-/* Finds out which store is meant, and makes its folder if it is the default. EXIT_DONE or not. */
+/* Finds out which store is meant; visit_url() also makes its folder if it is the default. EXIT_DONE
+ * or not. */
+int visit_name(struct visit *visit);
 int visit_url(struct visit *visit);
 /* The same, and opens it: visit->client, without a thread of its own. It is closed by main(). */
 int visit_open(struct visit *visit);
 /* Where the store is when nobody says: of root, or of everybody else. False: no home is known. */
 bool default_store_path(bool root, char *out, size_t size);
+/* The path that a file: URL names, once visit_url() was called; NULL: it is of another kind. */
+const char *visit_file(const struct visit *visit);
+/* Where the program is that was given behind "--"; otherwise says why it cannot be run, and `so`
+ * what that means: EXIT_NOT_FOUND or EXIT_NOT_EXECUTABLE. */
+int visit_find_program(const struct visit *visit, char *path, size_t size, const char *so);
 
 /* ---- take.c ---- */
 

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
 
@@ -73,13 +72,9 @@ static bool set_value(struct reader *reader, const struct option *option, const 
     if (!option_takes_value(option) && strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
         return refuse(reader, line, option->name, ": must be true or false");
     text_init(&why, words, sizeof words);
-    char *kept = strdup(value); /* settings point to it until the program ends */
-    if (kept == NULL)
-        return refuse(reader, line, option->name, ": memory is short");
-    if (option_set(option, kept, reader->settings, &why))
+    if (option_set(option, value, reader->settings, &why))
         return true;
     (void)snprintf(wrong, sizeof wrong, "%s: %s", option->name, words);
-    free(kept);
     return refuse(reader, line, wrong, "");
 }
 
@@ -124,19 +119,17 @@ static bool apply_document(struct reader *reader, yaml_document_t *document)
 
 static bool read_file(struct reader *reader, FILE *file)
 {
+    static yaml_document_t document; /* settings point into it until the program ends */
     yaml_parser_t parser;
-    yaml_document_t document;
     if (yaml_parser_initialize(&parser) == 0)
         return refuse(reader, 0, "memory is short", "");
     yaml_parser_set_input_file(&parser, file);
     bool good = yaml_parser_load(&parser, &document) != 0;
-    if (good) {
+    if (good)
         good = apply_document(reader, &document);
-        yaml_document_delete(&document);
-    } else {
+    else
         (void)refuse(reader, parser.problem_mark.line + 1, "this is no YAML: ",
                      parser.problem != NULL ? parser.problem : "it cannot be read");
-    }
     yaml_parser_delete(&parser);
     return good;
 }

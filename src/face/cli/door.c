@@ -5,6 +5,7 @@
  */
 #include "face/cli/cli.h"
 
+#include "io/program.h"
 #include "wire/url_shown.h"
 
 #include <errno.h>
@@ -52,27 +53,18 @@ static bool make_folder(const char *file)
     return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
-static int use_default(struct visit *visit)
+int visit_name(struct visit *visit)
 {
     char path[PATH_MAX];
-    if (!default_store_path(geteuid() == 0, path, sizeof path))
-        return say_usage(visit, "no store is named and no home is known; give --store "
-                                "file:/path/to.log or set LEASEHOLD_STORE");
-    (void)snprintf(visit->url, sizeof visit->url, "file:%s", path);
-    (void)snprintf(visit->shown, sizeof visit->shown, "%s", visit->url);
-    if (!make_folder(path))
-        return say_trouble(visit, LH_UNAVAILABLE,
-                           "the folder of the default store %s cannot be "
-                           "made: %s; give another with --store",
-                           path, strerror(errno));
-    return EXIT_DONE;
-}
-
-int visit_url(struct visit *visit)
-{
     const char *store = visit->settings.store;
-    if (store == NULL)
-        return use_default(visit);
+    if (store == NULL) {
+        if (!default_store_path(geteuid() == 0, path, sizeof path))
+            return say_usage(visit, "no store is named and no home is known; give --store "
+                                    "file:/path/to.log or set LEASEHOLD_STORE");
+        (void)snprintf(visit->url, sizeof visit->url, "file:%s", path);
+        (void)snprintf(visit->shown, sizeof visit->shown, "%s", visit->url);
+        return EXIT_DONE;
+    }
     int length = snprintf(visit->url, sizeof visit->url, "%s", store);
     struct text shown;
     text_init(&shown, visit->shown, sizeof visit->shown);
@@ -82,14 +74,46 @@ int visit_url(struct visit *visit)
     return EXIT_DONE;
 }
 
-/* "namespace/pod" in a cluster; NULL: the library knows a name. */
-static const char *pod_name(char *words, size_t size)
+int visit_url(struct visit *visit)
 {
+    int status = visit_name(visit);
+    if (status != EXIT_DONE || visit->settings.store != NULL || make_folder(visit_file(visit)))
+        return status;
+    return say_trouble(visit, LH_UNAVAILABLE,
+                       "the folder of the default store %s cannot be "
+                       "made: %s; give another with --store",
+                       visit_file(visit), strerror(errno));
+}
+
+const char *visit_file(const struct visit *visit)
+{
+    static const char scheme[] = "file:";
+    if (strncmp(visit->url, scheme, sizeof scheme - 1) != 0)
+        return NULL;
+    const char *path = visit->url + sizeof scheme - 1;
+    return strncmp(path, "//", 2) == 0 ? path + 2 : path;
+}
+
+int visit_find_program(const struct visit *visit, char *path, size_t size, const char *so)
+{
+    int error = program_find(visit->program[0], path, size);
+    if (error == 0)
+        return EXIT_DONE;
+    bool missing = error == ENOENT || error == ENOTDIR;
+    (void)say_trouble(visit, LH_USAGE, "%s: %s; %s", visit->program[0],
+                      missing ? "not found" : strerror(error), so);
+    return missing ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+/* "namespace/pod" in a cluster; NULL: the library knows a name. */
+static const char *pod_name(void)
+{
+    static char words[512];
     const char *pod = getenv("POD_NAME"), *space = getenv("POD_NAMESPACE");
     if (pod == NULL || pod[0] == '\0')
         return NULL;
     bool named = space != NULL && space[0] != '\0';
-    (void)snprintf(words, size, "%s%s%s", named ? space : "", named ? "/" : "", pod);
+    (void)snprintf(words, sizeof words, "%s%s%s", named ? space : "", named ? "/" : "", pod);
     return words;
 }
 
@@ -102,7 +126,6 @@ static void on_event(void *user, const struct lh_event *event)
 
 int visit_open(struct visit *visit)
 {
-    char words[512];
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
     struct lh_report report;
     int status = visit_url(visit);
@@ -111,7 +134,7 @@ int visit_open(struct visit *visit)
     options.own_loop = true;
     options.holder = visit->settings.holder;
     if (options.holder == NULL)
-        options.holder = pod_name(words, sizeof words);
+        options.holder = pod_name();
     const struct settings *settings = &visit->settings;
     visit->watched = !settings->quiet && !settings->json && isatty(STDERR_FILENO) == 1;
     if (visit->watched) {

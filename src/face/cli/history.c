@@ -7,12 +7,13 @@
 static bool show(void *user, const struct lh_view *view)
 {
     const struct visit *visit = user;
-    char line[LINE_SIZE], when[32];
+    char line[LINE_SIZE];
     struct text text;
     text_init(&text, line, sizeof line);
     if (visit->settings.json) {
         say_view_json(visit, view, NULL, /* past= */ true, &text);
     } else {
+        char when[32];
         text_add(&text, say_time(view->written_ago_ms, when)[0] != '\0' ? when : "-");
         text_add(&text, " ");
         say_view_line(view, &text);

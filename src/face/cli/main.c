@@ -34,7 +34,7 @@ int main(int argc, char **argv)
     if (!fill_gaps())
         return EXIT_INTERNAL;
     int status = parse_call(argc, argv, &visit);
-    if (status == EXIT_DONE)
+    if (status == EXIT_DONE && visit.command != NULL)
         status = visit.settings.help ? command_help.run(&visit) : visit.command->run(&visit);
     lh_close(&visit.client);
     errno = 0;

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { META_NAME_SIZE = 1024 };
+
 #define SECOND ((int64_t)1000)
 #define HOUR   (3600 * SECOND)
 #define DAY    (24 * HOUR)
@@ -267,14 +269,18 @@ static bool set_choice(const struct option *option, const char *value, int64_t *
 
 static bool add_pair(const char *value, struct settings *settings, struct text *why)
 {
+    static char names[META_PAIRS][META_NAME_SIZE]; /* settings point to them */
     const char *equals = strchr(value, '=');
     if (equals == NULL || equals == value)
         return refuse(why, value, "is no note; write NAME=VALUE");
     if (settings->meta_count == META_PAIRS)
         return refuse(why, value, "is one note too many; 16 is all there is room for");
-    char *name = strndup(value, (size_t)(equals - value));
-    if (name == NULL)
-        return refuse(why, value, "cannot be kept: memory is short");
+    size_t length = (size_t)(equals - value);
+    if (length >= META_NAME_SIZE)
+        return refuse(why, value, "is no note: its name is too long");
+    char *name = names[settings->meta_count];
+    memcpy(name, value, length);
+    name[length] = '\0';
     settings->meta[settings->meta_count++] = (struct lh_meta){name, equals + 1};
     return true;
 }

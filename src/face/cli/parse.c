@@ -264,9 +264,17 @@ static const char *config_path(const struct parse *parse, char *path, size_t siz
     return access(path, F_OK) == 0 ? path : NULL;
 }
 
+/* The store is the one setting of which people must be told who said so. */
+static void note_source(struct visit *visit, const char *before, enum source source)
+{
+    if (visit->settings.store != before)
+        visit->store_from = source;
+}
+
 static int settle(struct parse *parse)
 {
     struct visit *visit = parse->visit;
+    const char *const *store = &visit->settings.store, *before = *store;
     static char path[PATH_SIZE];
     char words[768];
     struct text why;
@@ -276,9 +284,15 @@ static int settle(struct parse *parse)
     if (visit->settings.config != NULL &&
         !config_apply(visit->settings.config, &visit->settings, &why))
         return say_usage(visit, "%s", words);
+    note_source(visit, before, FROM_CONFIG);
+    before = *store;
     if (!each_option(visit->command, apply_environment, &visit->settings, &why))
         return say_usage(visit, "%s", words);
-    return apply_flags(parse);
+    note_source(visit, before, FROM_ENVIRONMENT);
+    before = *store;
+    int status = apply_flags(parse);
+    note_source(visit, before, FROM_FLAG);
+    return status;
 }
 
 /* No command was named: --help alone is the command of that name. */
@@ -300,18 +314,21 @@ int parse_call(int argc, char **argv, struct visit *visit)
         most += strlen(argv[i]) + 1;
     parse.flags = calloc(most, sizeof *parse.flags);
     visit->words = calloc((size_t)argc + 1, sizeof *visit->words);
-    if (parse.flags == NULL || visit->words == NULL)
+    if (parse.flags == NULL || visit->words == NULL) {
+        free(parse.flags);
         return say_trouble(visit, LH_FAILED, "memory is short");
+    }
     /* Whoever wants JSON wants it for the mistakes before it, too. */
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         visit->settings.json = visit->settings.json || strcmp(argv[i], "--json") == 0;
     int status = read_line(&parse);
     if (status == EXIT_DONE && visit->command == NULL)
         status = choose_help(visit);
-    if (status == EXIT_DONE && !visit->settings.help)
+    if (status == EXIT_DONE && visit->command != NULL && !visit->settings.help) {
         status = check_words(visit);
-    if (status == EXIT_DONE && !visit->settings.help)
-        status = settle(&parse);
+        if (status == EXIT_DONE)
+            status = settle(&parse);
+    }
     free(parse.flags);
     return status;
 }

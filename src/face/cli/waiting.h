@@ -22,7 +22,7 @@ void waiting_begin(struct waiting *waiting, struct visit *visit);
 /* After how long waiting_show() wants to be called again; −1: never. */
 int64_t waiting_pause_ms(const struct waiting *waiting);
 /* The key is waited for at this time; shows it. */
-void waiting_show(struct waiting *waiting, const char *key, int64_t now_ms);
+void waiting_show(struct waiting *waiting, const char *key, int64_t at_ms);
 void waiting_end(struct waiting *waiting);
 
 #endif

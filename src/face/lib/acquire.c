@@ -60,7 +60,7 @@ static void fill_options(struct lh_lease *lease, const struct lh_acquire_options
                     .cooldown_ms = options->cooldown_ms,
                     .bound = !options->unbound,
                     .waits = options->wait_ms != 0},
-        .wait_ms = options->wait_ms,
+        .wait_ms = options->wait_ms < WAIT_MOST_MS ? options->wait_ms : WAIT_MOST_MS,
         .cooldown_ms = options->cooldown_ms,
         .patience_ms = lease->client->patience_ms,
         .kill_grace_ms = KILL_GRACE_MS,
@@ -96,6 +96,7 @@ static bool copy_keys(struct lh_lease *lease, const char **keys, size_t count)
 {
     for (; lease->count < count; lease->count++) {
         struct part *part = &lease->parts[lease->count];
+        ASSERT(keys[lease->count] != NULL);
         part->lease = lease;
         part->key = strdup(keys[lease->count]);
         if (part->key == NULL)
@@ -205,7 +206,7 @@ enum lh_outcome lh_acquire_all(struct lh_client *client, const char *const *keys
                                const struct lh_acquire_options *options, struct lh_lease **out,
                                struct lh_report *report)
 {
-    const char *sorted[LH_KEYS_MAX];
+    const char *sorted[LH_KEYS_MAX] = {NULL};
     struct lh_report own = {0};
     report = report != NULL ? report : &own;
     enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
@@ -238,8 +239,8 @@ struct lh_request *lh_acquire_all_start(struct lh_client *client, const char *co
                                         size_t count, const struct lh_acquire_options *options,
                                         lh_done_fn *done, void *user, struct lh_report *report)
 {
-    const char *sorted[LH_KEYS_MAX];
-    if (client_admits(client, /* blocks= */ false, report) != LH_OK)
+    const char *sorted[LH_KEYS_MAX] = {NULL};
+    if (client_admits_start(client, report) != LH_OK)
         return NULL;
     if (done == NULL) {
         (void)report_say(report, LH_USAGE, "usage: give a function to call when done");
@@ -258,6 +259,7 @@ struct lh_request *lh_acquire_all_start(struct lh_client *client, const char *co
     }
     prepare(request, lease, lease_start, done, user);
     (void)report_say(report, LH_OK, "ok: on its way");
+    atomic_fetch_add(&client->started, 1);
     loop_post(client->loop, &request->task);
     return request;
 }
@@ -352,6 +354,7 @@ enum lh_outcome lh_release_start(struct lh_lease **lease, lh_done_fn *done, void
         return LH_FAILED;
     prepare(request, *lease, give_back, done, user);
     *lease = NULL;
+    atomic_fetch_add(&client->started, 1);
     loop_post(client->loop, &request->task);
     return LH_OK;
 }

@@ -64,6 +64,13 @@ enum lh_outcome client_admits(const struct lh_client *client, bool blocks, struc
     return LH_OK;
 }
 
+enum lh_outcome client_admits_start(const struct lh_client *client, struct lh_report *report)
+{
+    enum lh_outcome outcome = client_admits(client, /* blocks= */ false, report);
+    return outcome == LH_OK && client->closing ? report_say(report, LH_BUSY, CLOSING_WORDS)
+                                               : outcome;
+}
+
 void client_enter(struct lh_client *client)
 {
     client->calling++;
@@ -121,13 +128,20 @@ static void on_due(void *owner)
     client_wake(client);
 }
 
+static bool is_due(const struct lh_client *client)
+{
+    return host_boot_ms() >= client->desk_wakes_at_ms;
+}
+
 void client_do(struct lh_client *client, struct loop_task *task)
 {
     loop_enter(client->loop);
+    if (is_due(client)) /* as in the loop: what the last task brought about comes before this one */
+        on_due(client);
     client->turning = true;
     task->run(task);
     client->turning = false;
-    if (host_boot_ms() >= client->desk_wakes_at_ms)
+    if (is_due(client))
         on_due(client);
     else
         client_wake(client);
@@ -480,7 +494,7 @@ void lh_close(struct lh_client **client_pointer)
         loop_run(client->loop);
     else
         (void)pthread_join(client->thread, NULL);
-    loop_step(client->loop, /* wait= */ false); /* what was started within the last functions */
+    loop_step(client->loop, /* wait= */ false); /* what was cancelled within the last functions */
     lease_orphan_all(client);
     light_orphan_all(client);
     take_apart(client);

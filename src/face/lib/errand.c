@@ -117,7 +117,8 @@ static enum lh_outcome run(struct lh_client *client, const struct request *reque
                            struct errand *errand, const struct listener *listener,
                            struct lh_report *report)
 {
-    enum lh_outcome outcome = client_admits(client, /* blocks= */ listener == NULL, report);
+    enum lh_outcome outcome = listener == NULL ? client_admits(client, /* blocks= */ true, report)
+                                               : client_admits_start(client, report);
     if (outcome != LH_OK)
         return outcome;
     if (listener != NULL && listener->done == NULL)

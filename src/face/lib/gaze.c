@@ -296,12 +296,17 @@ struct looking {
 static void start_looking(struct loop_task *task)
 {
     struct gaze *gaze = ((struct looking *)task)->gaze;
-    if (gaze->client->closing) {
+    struct lh_client *client = gaze->client;
+    bool lists = gaze->verb == VERB_STORE_LIST, enough = false;
+    if (client->closing)
         end_call(&gaze->call, LH_BUSY, gaze->key, "the client is being closed");
+    else if (lists && !light_list(client, gaze->key, gaze->fn, gaze->user, &enough))
+        end_call(&gaze->call, LH_FAILED, gaze->key, "memory is short");
+    if (gaze->call == NULL) {
         free(gaze);
         return;
     }
-    if (gaze->verb == VERB_STORE_LIST && !light_list(gaze->client, gaze->key, gaze->fn, gaze->user))
+    if (enough)
         gaze->fn = NULL;
     send_gaze(gaze, heard);
 }
@@ -349,7 +354,7 @@ static enum lh_outcome start_look_at(struct lh_client *client, enum store_verb v
 {
     struct lh_report own = {0};
     report = report != NULL ? report : &own;
-    enum lh_outcome outcome = client_admits(client, /* blocks= */ false, report);
+    enum lh_outcome outcome = client_admits_start(client, report);
     if (outcome != LH_OK)
         return outcome;
     if (done == NULL)
@@ -430,7 +435,10 @@ static void changed(void *caller, const struct store_answer *answer)
         return;
     }
     gaze->give_up_at_ms = NEVER;
-    if (answer->key != NULL && answer->result == ANSWER_OK)
+    if (answer->result != ANSWER_OK) /* the store's watch stands, but a change was not told */
+        end_watches(gaze->client, outcome_of(answer->result),
+                    answer->why != NULL ? answer->why : "the store is in trouble");
+    else if (answer->key != NULL)
         spread(gaze, answer);
     if (!gaze->confirmed)
         confirm(gaze->client);

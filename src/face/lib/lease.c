@@ -78,6 +78,8 @@ void request_end(struct lh_request *request, struct lh_client *client, struct lh
     request->over = true;
     if (!atomic_load(&request->cancel_posted))
         free(request);
+    atomic_fetch_sub(&client->started, 1);
+    client_settle(client);
 }
 
 static void finish(struct lh_request *request, struct lh_lease *granted)
@@ -218,6 +220,7 @@ static void told(void *owner, struct claim *claim, const struct task_news *news)
     struct part *part = owner;
     struct lh_lease *lease = part->lease;
     struct lh_request *request = lease->request;
+    enum outcome outcome = news->outcome;
     (void)claim;
     ASSERT(lease->magic == LEASE_MAGIC && part->claim != NULL);
     bool adopts = lease->handle != lease && lease->several.state == SEVERAL_TAKING;
@@ -248,13 +251,14 @@ static void told(void *owner, struct claim *claim, const struct task_news *news)
             disappear(lease, part->key, news);
             return;
         }
+        if (lease->handle != lease && outcome == OUTCOME_BUSY)
+            outcome = OUTCOME_OK; /* given back while it was being adopted */
         /* The first thing that went wrong is the one that is told. */
-        if (request != NULL && news->outcome != OUTCOME_OK && request->report.outcome == LH_OK)
-            report_news(lease->client, part->key, news, news->outcome, &request->report);
+        if (request != NULL && outcome != OUTCOME_OK && request->report.outcome == LH_OK)
+            report_news(lease->client, part->key, news, outcome, &request->report);
     }
     size_t key = (size_t)(part - lease->parts);
-    struct several_output wants =
-        several_told(&lease->several, key, words[news->event], news->outcome);
+    struct several_output wants = several_told(&lease->several, key, words[news->event], outcome);
     if (wants.told == TOLD_LOST)
         wants.key = key;
     apply(lease, wants, news);
@@ -399,12 +403,4 @@ struct lh_lease *lease_adopt(struct lh_client *client, const char *key,
     lease->handle = handle;
     link_lease(lease);
     return lease;
-}
-
-void lease_disown(struct lh_lease *lease)
-{
-    lease->handle = lease; /* the light one goes on by itself */
-    front_desk_forget(lease->parts[0].claim);
-    unlink_lease(lease);
-    lease_free(lease);
 }

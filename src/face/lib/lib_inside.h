@@ -28,6 +28,7 @@ enum {
 #define PATIENCE_USUAL_MS ((int64_t)10000)
 #define KILL_GRACE_MS     ((int64_t)5000)
 #define LOOK_MS           ((int64_t)5000)
+#define WAIT_MOST_MS      (INT64_MAX / 2) /* no moment that it ends at is too large to be counted */
 
 #define CLOSING_WORDS "busy: the client is being closed"
 
@@ -57,7 +58,7 @@ struct lh_client {
     bool breaker_open; /* as last told */
     bool turning;      /* it will be said at the end when to be woken next */
     bool closing;
-    atomic_size_t started;   /* calls that somebody is to be told about */
+    atomic_size_t started;   /* calls and requests that did not block, until they are told */
     struct lh_lease *leases; /* wanted, held, or being given back */
     struct gaze *gazes;      /* lists and histories on their way, and the one watch */
     struct lh_watcher *watches;
@@ -120,6 +121,8 @@ struct call {
 /* LH_OK, or why this call cannot be made here: forked, or within a function of the user's. */
 enum lh_outcome client_admits(const struct lh_client *client, bool blocks,
                               struct lh_report *report);
+/* The same for something new that does not block; a client that is being closed begins nothing. */
+enum lh_outcome client_admits_start(const struct lh_client *client, struct lh_report *report);
 bool client_is_forked(const struct lh_client *client);
 void client_submit(struct lh_client *client, const struct store_request *request, store_done *done,
                    void *caller);
@@ -158,13 +161,10 @@ void lease_detach(struct loop_task *task);
 void lease_free(struct lh_lease *lease);
 void lease_abandon_all(struct lh_client *client);
 void lease_orphan_all(struct lh_client *client);
-/* A lease that is held already, by a grant that will stand in the store before the next tick; NULL
- * when memory is short. */
+/* A lease that is held already, by a grant that stands in the store; NULL when memory is short. */
 struct lh_lease *lease_adopt(struct lh_client *client, const char *key,
                              const struct lh_acquire_options *options, uint64_t token,
                              int64_t since_ms, struct lh_lease *handle);
-/* It does not stand there after all. */
-void lease_disown(struct lh_lease *lease);
 
 /* light.c; a handle is light or full, and a light one may stand for a full one by now */
 bool light_is(const struct lh_lease *lease);
@@ -189,8 +189,9 @@ bool light_enter_key(struct lh_client *client, const char *key, struct light_mar
 void light_leave_key(struct lh_client *client, struct light_mark **mark);
 /* Keys that nobody asks about any more are light again. */
 void light_rest(struct lh_client *client);
-/* False when the function has heard enough. */
-bool light_list(struct lh_client *client, const char *prefix, lh_view_fn *fn, void *user);
+/* False when memory is short. */
+bool light_list(struct lh_client *client, const char *prefix, lh_view_fn *fn, void *user,
+                bool *out_enough);
 void light_orphan_all(struct lh_client *client);
 
 /* gaze.c */

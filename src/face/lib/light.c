@@ -186,16 +186,22 @@ static void write_down(const struct lh_client *client, const struct light_lease 
     grant->ttl_ms = light->ttl_ms;
 }
 
+struct written {
+    enum answer result;
+    uint64_t revision;
+};
+
 static void hear(void *caller, const struct store_answer *answer)
 {
-    *(enum answer *)caller = answer->result;
+    *(struct written *)caller =
+        (struct written){.result = answer->result, .revision = answer->written.revision};
 }
 
 static bool store_grant(struct lh_client *client, const struct light_lease *light,
-                        const char *request)
+                        const char *request, uint64_t *out_revision)
 {
     char bytes[BYTES_MAX];
-    enum answer result = ANSWER_TROUBLE;
+    struct written written = {.result = ANSWER_TROUBLE};
     write_down(client, light, request, &client->scratch);
     size_t length = record_encode(&client->scratch, bytes, sizeof bytes);
     ASSERT(length > 0);
@@ -204,30 +210,48 @@ static bool store_grant(struct lh_client *client, const struct light_lease *ligh
                                  .condition = {.kind = IF_ABSENT},
                                  .bytes = bytes,
                                  .length = length};
-    client->driver->submit(client->state, &swap, hear, &result);
-    ASSERT(result == ANSWER_OK || result == ANSWER_TROUBLE); /* a light key has no record */
-    return result == ANSWER_OK;
+    client->driver->submit(client->state, &swap, hear, &written);
+    /* A light key has no record. */
+    ASSERT(written.result == ANSWER_OK || written.result == ANSWER_TROUBLE);
+    *out_revision = written.revision;
+    return written.result == ANSWER_OK;
 }
 
-/* False when memory is short, and nothing has changed. */
-static bool thicken(struct lh_client *client, struct light_lease *light)
+/* Needs no memory. */
+static void erase_grant(struct lh_client *client, const char *key, uint64_t revision)
+{
+    struct written written = {.result = ANSWER_TROUBLE};
+    struct store_request erase = {.verb = VERB_STORE_DELETE,
+                                  .key = key,
+                                  .condition = {.kind = IF_REVISION, .revision = revision}};
+    client->driver->submit(client->state, &erase, hear, &written);
+    ASSERT(written.result == ANSWER_OK);
+}
+
+/* False when memory is short, and nothing has changed. The grant uses the mark until it ends. */
+static bool thicken(struct lh_client *client, struct light_lease *light, struct light_mark *mark)
 {
     char request[REQUEST_MAX + 1];
+    uint64_t revision;
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
     struct light_hold *hold = &light->hold;
-    (void)snprintf(request, sizeof request, "light-%" PRIu64, token_of_hold(hold));
+    /* With the session in it: nobody else's request can be mistaken for this one. */
+    (void)snprintf(request, sizeof request, "%" PRIx64 "-light-%" PRIu64, client->session,
+                   token_of_hold(hold));
     options.ttl_ms = light->ttl_ms;
     options.on_lost = light->on_lost;
     options.user = light->user;
     options.request_id = request;
+    if (!store_grant(client, light, request, &revision))
+        return false;
     struct lh_lease *full = lease_adopt(client, light->key, &options, token_of_hold(hold),
                                         hold->since_ms, (struct lh_lease *)(void *)light);
-    if (full == NULL)
-        return false;
-    if (!store_grant(client, light, request)) {
-        lease_disown(full);
+    if (full == NULL) {
+        erase_grant(client, light->key, revision);
         return false;
     }
+    light_use(mark);
+    full->parts[0].mark = mark;
     atomic_store(&light->thick, full);
     return true;
 }
@@ -242,7 +266,7 @@ bool light_enter_key(struct lh_client *client, const char *key, struct light_mar
     if (mark == NULL)
         return false;
     (void)memory_raise(client->state, mark->above); /* tokens grow, whoever grants */
-    if (hold != NULL && !thicken(client, owner_of(hold))) {
+    if (hold != NULL && !thicken(client, owner_of(hold), mark)) {
         light_put_back(client->light, mark, hold);
         return false;
     }
@@ -300,17 +324,33 @@ struct showing {
     struct lh_client *client;
     lh_view_fn *fn;
     void *user;
+    struct light_node *copies; /* of the holds that are to be shown */
+    bool enough, scarce;
 };
 
-static bool show(void *owner, const struct light_hold *hold)
+/* The function must not be called here: it may want to give back what it is shown. */
+static bool pick(void *owner, const struct light_hold *hold)
 {
-    const struct showing *showing = owner;
+    struct showing *showing = owner;
+    size_t size = sizeof(struct light_lease) + strlen(hold->node.key) + 1;
+    struct light_lease *copy = malloc(size);
+    showing->scarce = copy == NULL;
+    if (copy == NULL)
+        return false;
+    memcpy(copy, owner_of((struct light_hold *)(uintptr_t)hold), size);
+    copy->hold.node.next = showing->copies;
+    showing->copies = &copy->hold.node;
+    return true;
+}
+
+static bool show(struct showing *showing, const struct light_lease *light)
+{
     struct lh_client *client = showing->client;
-    struct stamp at = {.revision = hold->node.revision, .time_ms = host_boot_ms()};
+    struct stamp at = {.revision = light->hold.node.revision, .time_ms = host_boot_ms()};
     struct lh_view view;
-    write_down(client, owner_of((struct light_hold *)(uintptr_t)hold), "light", &client->scratch);
+    write_down(client, light, "light", &client->scratch);
     record_resolve(&client->scratch, &at);
-    status_fill(client, &client->scratch, &at, hold->node.key, NULL, &view);
+    status_fill(client, &client->scratch, &at, light->key, NULL, &view);
     view.written_ago_ms = view.since_ms;
     client_enter(client);
     bool more = showing->fn(showing->user, &view);
@@ -318,10 +358,27 @@ static bool show(void *owner, const struct light_hold *hold)
     return more;
 }
 
-bool light_list(struct lh_client *client, const char *prefix, lh_view_fn *fn, void *user)
+static bool show_picked(void *owner)
+{
+    struct showing *showing = owner;
+    while (showing->copies != NULL) {
+        struct light_lease *copy = owner_of((struct light_hold *)showing->copies);
+        showing->copies = copy->hold.node.next;
+        showing->enough = showing->enough || !show(showing, copy);
+        free(copy);
+    }
+    return !showing->enough;
+}
+
+bool light_list(struct lh_client *client, const char *prefix, lh_view_fn *fn, void *user,
+                bool *out_enough)
 {
     struct showing showing = {.client = client, .fn = fn, .user = user};
-    return client->light == NULL || light_each(client->light, prefix, show, &showing);
+    struct light_visitor visitor = {.pick = pick, .picked = show_picked, .owner = &showing};
+    if (client->light != NULL && !light_each(client->light, prefix, &visitor))
+        (void)show_picked(&showing); /* what was copied before memory ran out */
+    *out_enough = showing.enough;
+    return !showing.scarce;
 }
 
 static void orphan(void *owner, struct light_hold *hold)

@@ -33,9 +33,10 @@ static void follow(struct file *file)
 
 static bool begin_following(struct file *file, uint64_t after)
 {
-    if (!log_read_all(file->log, &file->followed))
+    bool fine = log_read_all(file->log, &file->followed);
+    file->followed.file = -1; /* the log's own is not ours to close, whether it worked or not */
+    if (!fine)
         return false;
-    file->followed.file = -1;
     file->told = after;
     file->changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     file_listen_to(file, file->changes);

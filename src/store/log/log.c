@@ -74,14 +74,40 @@ unsigned log_cuts(const struct log *log)
 
 /* Locks, and the words that only grow. */
 
+/* Who has not got as far as mapping the page reads it. */
+static uint32_t owner_in_file(const struct disk *disk, int file, enum log_lock which)
+{
+    uint64_t magic = 0;
+    uint32_t owner = 0;
+    size_t at = offsetof(struct log_shared, owner) + which * sizeof owner;
+    if (disk_read(disk, file, &magic, sizeof magic, /* offset= */ 0) != (int64_t)sizeof magic ||
+        magic != shared_magic ||
+        disk_read(disk, file, &owner, sizeof owner, at) != (int64_t)sizeof owner)
+        return 0;
+    return owner;
+}
+
+uint32_t log_lock_owner(const struct disk *disk)
+{
+    int file = disk->open(disk->owner, ".lock", DISK_OPEN);
+    if (file < 0)
+        return 0;
+    uint32_t owner = owner_in_file(disk, file, LOCK_APPEND);
+    disk->close(disk->owner, file);
+    return owner;
+}
+
 enum log_result log_lock(struct log *log, enum log_lock which, int64_t deadline_ms)
 {
     _Atomic uint32_t *turn = log->shared != NULL ? &log->shared->turn[which] : NULL;
     int error = disk_lock(log->options.disk, log->lock_file, which, turn, deadline_ms);
     log->why[0] = '\0';
-    uint32_t owner = turn != NULL ? atomic_load(&log->shared->owner[which]) : 0;
-    if (error == -ETIMEDOUT && owner != 0) /* else it has not said yet who it is */
-        explain(log, "it is process ", owner, "");
+    if (error == -ETIMEDOUT) {
+        uint32_t owner = turn != NULL ? atomic_load(&log->shared->owner[which])
+                                      : owner_in_file(log->options.disk, log->lock_file, which);
+        if (owner != 0) /* else it has not said yet who it is */
+            explain(log, "it is process ", owner, "");
+    }
     if (error == 0 && turn != NULL)
         atomic_store(&log->shared->owner[which], (uint32_t)getpid());
     if (error == -ETIMEDOUT)
@@ -303,8 +329,10 @@ static enum log_result open_files(struct log *log, int64_t deadline_ms)
     if (result != LOG_OK)
         return result;
     result = share(log);
-    if (result == LOG_OK)
+    if (result == LOG_OK) {
+        atomic_store(&log->shared->owner[LOCK_APPEND], (uint32_t)getpid());
         result = log_settle(log, deadline_ms);
+    }
     log_unlock(log, LOCK_APPEND);
     return result;
 }

@@ -76,6 +76,9 @@ enum log_result log_live(struct log *log, uint64_t **out_offsets, size_t *out_co
 enum log_result log_end(struct log *log);
 enum log_result log_sync(struct log *log, int64_t deadline_ms);
 
+/* Which process has the lock for appending, as far as it has said so; 0: none. Needs no handle. */
+uint32_t log_lock_owner(const struct disk *disk);
+
 bool log_wants_tending(const struct log *log);
 /* May take as long as the live records take to be copied; waits for others no longer than that. */
 enum log_result log_tend(struct log *log, int64_t patience_ms);

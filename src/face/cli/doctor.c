@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * leasehold doctor: says what is used, from where, and what is wrong with it. It explains; whatever
+ * it finds, it mends nothing by itself and takes no lock.
+ */
+#include "face/cli/doctor.h"
+
+#include "io/host.h"
+#include "store/store.h"
+#include "wire/duration.h"
+#include "wire/json_text.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *const finding_words[] = {
+    [FINDING_OK] = "ok", [FINDING_WARNING] = "warning", [FINDING_PROBLEM] = "problem"};
+
+void doctor_say(struct doctor *doctor, enum finding finding, const char *about, const char *remedy,
+                const char *format, ...)
+{
+    char words[URL_SIZE + LH_TEXT_SIZE], line[LINE_SIZE];
+    struct text text;
+    va_list arguments;
+    doctor->problems += finding == FINDING_PROBLEM;
+    va_start(arguments, format);
+    (void)vsnprintf(words, sizeof words, format, arguments);
+    va_end(arguments);
+    text_init(&text, line, sizeof line);
+    if (doctor->visit->settings.json) {
+        json_begin(&text);
+        json_add_words(&text, "finding", finding_words[finding]);
+        json_add_words(&text, "about", about);
+        json_add_words(&text, "text", words);
+        json_add_words(&text, "do", remedy);
+        json_end(&text);
+    } else {
+        if (finding == FINDING_OK && doctor->visit->settings.quiet)
+            return;
+        text_add(&text, finding_words[finding]);
+        text_add(&text, ": ");
+        text_add(&text, words);
+        if (remedy != NULL) {
+            text_add(&text, "; ");
+            text_add(&text, remedy);
+        }
+    }
+    text_add(&text, "\n");
+    (void)fputs(line, stdout);
+}
+
+static void look_at_program(struct doctor *doctor)
+{
+    char words[256];
+    struct text text;
+    text_init(&text, words, sizeof words);
+    for (size_t i = 0; store_scheme(i) != NULL; i++) {
+        text_add(&text, i > 0 ? ", " : "");
+        text_add(&text, store_scheme(i));
+    }
+    doctor_say(doctor, FINDING_OK, "version", NULL, "leasehold %s, with the stores %s",
+               lh_version(), words);
+}
+
+static void look_at_choice(struct doctor *doctor)
+{
+    const struct visit *visit = doctor->visit;
+    const char *config = visit->settings.config;
+    if (config != NULL)
+        doctor_say(doctor, FINDING_OK, "config", NULL, "the config file is %s", config);
+    switch (visit->store_from) {
+    case FROM_FLAG:
+        doctor_say(doctor, FINDING_OK, "store", NULL, "the store is %s, named by --store",
+                   visit->shown);
+        break;
+    case FROM_ENVIRONMENT:
+        doctor_say(doctor, FINDING_OK, "store", NULL, "the store is %s, named by LEASEHOLD_STORE",
+                   visit->shown);
+        break;
+    case FROM_CONFIG:
+        doctor_say(doctor, FINDING_OK, "store", NULL, "the store is %s, named in %s", visit->shown,
+                   config);
+        break;
+    case FROM_DEFAULT:
+        doctor_say(doctor, FINDING_OK, "store", NULL, "the store is %s, the default of %s",
+                   visit->shown, geteuid() == 0 ? "root" : "users other than root");
+        break;
+    }
+}
+
+/* Root and everybody else have a default each, and do not see each other's locks. */
+static void look_at_other_default(struct doctor *doctor)
+{
+    char paths[2][PATH_MAX];
+    const char *used = visit_file(doctor->visit);
+    bool there[2];
+    for (int root = 0; root < 2; root++)
+        there[root] = default_store_path(root != 0, paths[root], sizeof paths[root]) &&
+                      access(paths[root], F_OK) == 0;
+    for (int root = 0; root < 2; root++) {
+        bool other = used == NULL || strcmp(used, paths[root]) != 0;
+        bool matters = doctor->visit->store_from == FROM_DEFAULT || (there[0] && there[1]);
+        if (there[root] && other && matters)
+            doctor_say(doctor, FINDING_WARNING, "default",
+                       "name the one that you mean with --store or LEASEHOLD_STORE, everywhere",
+                       "there is another default store, %s, which %s without --store; its locks "
+                       "are not seen here",
+                       paths[root], root != 0 ? "root uses" : "others than root use");
+    }
+}
+
+static int64_t raw_boot_ms(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_BOOTTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void look_at_clock(struct doctor *doctor)
+{
+    static const unsigned char none[HOST_ID];
+    char words[LH_TEXT_SIZE], up[DURATION_SHOWN], ahead[DURATION_SHOWN];
+    struct host_ids ids;
+    struct text why;
+    text_init(&why, words, sizeof words);
+    if (!host_read(&ids, &why)) {
+        doctor_say(doctor, FINDING_PROBLEM, "clock", NULL, "%s", words);
+        return;
+    }
+    int64_t boot_ms = host_boot_ms(), ahead_ms = raw_boot_ms() - boot_ms;
+    bool inside = ahead_ms > 500 || ahead_ms < -500;
+    doctor_say(doctor, FINDING_OK, "clock", NULL, "the host's clock is %s from its boot%s%s%s",
+               duration_show(boot_ms, up), inside ? "; this is a time namespace, " : "",
+               inside ? duration_show(ahead_ms < 0 ? -ahead_ms : ahead_ms, ahead) : "",
+               !inside        ? ""
+               : ahead_ms > 0 ? " ahead, which is taken off"
+                              : " behind, which is made up for");
+    if (memcmp(ids.machine, none, sizeof none) == 0)
+        doctor_say(doctor, FINDING_WARNING, "clock", "make one with systemd-machine-id-setup",
+                   "this host has no machine id: after a boot it is taken for another host, and "
+                   "earlier leases last to their end");
+}
+
+static int run_doctor(struct visit *visit)
+{
+    struct doctor doctor = {.visit = visit};
+    int status = visit_name(visit);
+    if (status != EXIT_DONE)
+        return status;
+    look_at_program(&doctor);
+    look_at_choice(&doctor);
+    look_at_clock(&doctor);
+    if (store_find(visit->url) == NULL) {
+        char words[LH_TEXT_SIZE];
+        struct text text;
+        text_init(&text, words, sizeof words);
+        store_describe_unknown(visit->url, &text);
+        doctor_say(&doctor, FINDING_PROBLEM, "store", NULL, "%s", words);
+        return store_is_planned(visit->url) ? EXIT_UNAVAILABLE : EXIT_USAGE;
+    }
+    const char *path = visit_file(visit);
+    if (path != NULL)
+        doctor_look_at_file(&doctor, path);
+    else
+        doctor_say(&doctor, FINDING_WARNING, "store", "name a file: store to share locks",
+                   "%s begins empty in every process and ends with it", visit->shown);
+    look_at_other_default(&doctor);
+    return doctor.problems > 0 ? EXIT_UNAVAILABLE : EXIT_DONE;
+}
+
+const struct command command_doctor = {
+    .name = "doctor",
+    .summary = "explain what is wrong with store, rights, clock",
+    .about = "Looks at all that locks depend on: which store is used and who said so, the rights "
+             "and the file system of its folder, free space, the clock, a second default store, "
+             "damage, and who keeps the store busy. Each finding is one line that begins with ok, "
+             "warning or problem; a problem says what to do. Nothing is mended and no lock is "
+             "taken; a store that is not there is not made.\n\n"
+             "The status is 0 without a problem, and 69 when the store cannot be used. With "
+             "--quiet only warnings and problems are printed.",
+    .example = "  leasehold doctor\n"
+               "  leasehold --store file:/srv/locks.log doctor --json",
+    .run = run_doctor,
+};

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the parts of `leasehold doctor` share: findings, which are said as they are made. doctor.c
+ * looks at the surroundings, doctor_file.c at a file store.
+ */
+#ifndef LEASEHOLD_FACE_CLI_DOCTOR_H
+#define LEASEHOLD_FACE_CLI_DOCTOR_H
+
+#include "face/cli/cli.h"
+
+enum finding { FINDING_OK, FINDING_WARNING, FINDING_PROBLEM };
+
+struct doctor {
+    struct visit *visit;
+    unsigned problems;
+};
+
+/* One line about one thing, on stdout. `remedy` says what to do; NULL where the words do. */
+void doctor_say(struct doctor *doctor, enum finding finding, const char *about, const char *remedy,
+                const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* The file store at that path. Makes nothing that is not there. */
+void doctor_look_at_file(struct doctor *doctor, const char *path);
+
+#endif

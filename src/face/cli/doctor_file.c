@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * leasehold doctor, for a file store: folder, file system, room, rights, and the log itself, which
+ * is opened as every command opens it and then read from one end to the other.
+ */
+#include "face/cli/doctor.h"
+
+#include "io/disk.h"
+#include "io/survey.h"
+#include "store/log/log.h"
+#include "wire/duration.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 2000, MIB = 1 << 20, ROOM_LEAST = 2 * MIB, ROOM_FINE = 16 * MIB };
+
+/* ---- where it is ---- */
+
+/* True when there is a folder to go on with. */
+static bool look_at_folder(struct doctor *doctor, const struct survey *survey)
+{
+    if (survey->folder_error == ENOENT && doctor->visit->store_from == FROM_DEFAULT)
+        doctor_say(doctor, FINDING_OK, "folder", NULL,
+                   "%s is not there yet; the first lock makes it", survey->folder);
+    else if (survey->folder_error == ENOENT)
+        doctor_say(doctor, FINDING_PROBLEM, "folder", "make it with mkdir -p, or name another",
+                   "%s is not there", survey->folder);
+    else if (survey->folder_error != 0)
+        doctor_say(doctor, FINDING_PROBLEM, "folder", "name another with --store",
+                   "%s cannot be used: %s", survey->folder, strerror(survey->folder_error));
+    return survey->folder_error == 0;
+}
+
+static bool look_at_file_system(struct doctor *doctor, const struct survey *survey)
+{
+    if (survey->file_system_trusted)
+        doctor_say(doctor, FINDING_OK, "file-system", NULL, "%s is on %s", survey->folder,
+                   survey->file_system);
+    else if (survey->file_system != NULL)
+        doctor_say(doctor, FINDING_PROBLEM, "file-system", "use a local disk",
+                   "%s is on %s, whose locks and syncs are not known to hold", survey->folder,
+                   survey->file_system);
+    else
+        doctor_say(doctor, FINDING_PROBLEM, "file-system", "use a local disk",
+                   "%s is on a file system of type 0x%" PRIx64
+                   ", whose locks and syncs are not known to hold",
+                   survey->folder, survey->file_system_type);
+    return survey->file_system_trusted;
+}
+
+static void look_at_room(struct doctor *doctor, const struct survey *survey)
+{
+    static const char remedy[] = "free some, or name a store elsewhere";
+    uint64_t mib = survey->room / MIB;
+    if (survey->room >= ROOM_FINE)
+        doctor_say(doctor, FINDING_OK, "room", NULL, "%" PRIu64 " MiB are free", mib);
+    else if (survey->room < ROOM_LEAST && !survey->file_is_there)
+        doctor_say(doctor, FINDING_PROBLEM, "room", remedy,
+                   "only %" PRIu64 " KiB are free; a new store needs 2 MiB", survey->room / 1024);
+    else
+        doctor_say(doctor, FINDING_WARNING, "room", remedy,
+                   "only %" PRIu64 " KiB are free; on a full disk held locks can still be renewed "
+                   "and released, but none be taken",
+                   survey->room / 1024);
+}
+
+/* ---- what is in it ---- */
+
+static void look_at_owner(struct doctor *doctor, const struct disk *disk, const char *words)
+{
+    char name[64], remedy[128];
+    uint32_t pid = log_lock_owner(disk);
+    char state = pid != 0 ? survey_process(pid, name, sizeof name) : 0;
+    if (state == 0) {
+        doctor_say(doctor, FINDING_PROBLEM, "lock", NULL, "%s", words);
+        return;
+    }
+    bool stopped = state == 'T' || state == 't';
+    (void)snprintf(remedy, sizeof remedy, "let it go on with kill -CONT %u, or end it",
+                   (unsigned)pid);
+    doctor_say(doctor, FINDING_PROBLEM, "lock",
+               stopped ? remedy : "look what it does; a disk may hang",
+               "process %u (%s), which is %s, has kept the store's lock for %d s", (unsigned)pid,
+               name, stopped ? "stopped" : "not stopped", PATIENCE_MS / 1000);
+}
+
+/* Every record up to where we have seen it, with its checksum and its chain. */
+static bool read_through(struct doctor *doctor, const struct log *log, int64_t *out_made_ms,
+                         uint64_t *out_records)
+{
+    struct log_reader reader;
+    struct log_record record;
+    uint64_t records = 0, chain = log_generation(log);
+    bool whole = log_read_all(log, &reader);
+    *out_made_ms = TIME_UNKNOWN;
+    while (whole && log_reader_next(&reader, &record) == LOG_READ_OK) {
+        if (record.chain != chain)
+            break;
+        chain = record.checksum;
+        if (records++ == 0)
+            *out_made_ms = record.written.time_ms;
+    }
+    uint64_t end = reader.at, limit = reader.limit;
+    int error = reader.error;
+    log_reader_done(&reader);
+    *out_records = records;
+    if (whole && error == 0 && end == limit)
+        return true;
+    doctor_say(doctor, FINDING_PROBLEM, "log",
+               "end all users of the store, restore a backup, and check the disk",
+               "the log is damaged at offset %" PRIu64 "%s%s", end, error != 0 ? ": " : "",
+               error != 0 ? strerror(-error) : "");
+    return false;
+}
+
+static void look_inside(struct doctor *doctor, struct log *log)
+{
+    uint64_t *live = NULL, records;
+    size_t count = 0;
+    int64_t made_ms;
+    char ago[DURATION_SHOWN];
+    int64_t deadline_ms = host_boot_ms() + PATIENCE_MS;
+    enum log_result result = log_begin(log, /* need= */ 0, deadline_ms);
+    if (result == LOG_OK) {
+        result = log_live(log, &live, &count);
+        free(live);
+        enum log_result ended = log_end(log);
+        result = result != LOG_OK ? result : ended;
+    }
+    if (result != LOG_OK) {
+        char words[LH_TEXT_SIZE];
+        struct text why;
+        text_init(&why, words, sizeof words);
+        log_explain(log, result, &why);
+        doctor_say(doctor, FINDING_PROBLEM, "log", NULL, "%s", words);
+        return;
+    }
+    if (log_cuts(log) > 0)
+        doctor_say(doctor, FINDING_WARNING, "log", NULL,
+                   "a torn tail was cut, of a crash or power loss; nothing answered is lost");
+    if (!read_through(doctor, log, &made_ms, &records))
+        return;
+    int64_t age_ms = made_ms == TIME_UNKNOWN ? 0 : log_now_ms(log) - made_ms;
+    doctor_say(doctor, FINDING_OK, "log", NULL,
+               "the log is whole; keys: %zu, records: %" PRIu64 ", revision %" PRIu64
+               ", generation %" PRIu64 ", %s %s ago",
+               count, records, log_revision(log), log_generation(log),
+               log_generation(log) > 1 ? "compacted" : "made",
+               duration_show(age_ms < 0 ? 0 : age_ms, ago));
+}
+
+static void look_at_log(struct doctor *doctor, const struct disk *disk)
+{
+    char words[LH_TEXT_SIZE];
+    struct text why;
+    struct log *log;
+    struct log_options options = LOG_OPTIONS_DEFAULT;
+    text_init(&why, words, sizeof words);
+    options.disk = disk;
+    if (!host_read(&options.ids, &why))
+        return; /* said before */
+    enum log_result result = log_open(&options, host_boot_ms() + PATIENCE_MS, &log, &why);
+    if (result == LOG_LOCKED)
+        look_at_owner(doctor, disk, words);
+    else if (result != LOG_OK)
+        doctor_say(doctor, FINDING_PROBLEM, "log", NULL, "%s", words);
+    if (result != LOG_OK)
+        return;
+    look_inside(doctor, log);
+    log_close(&log);
+}
+
+void doctor_look_at_file(struct doctor *doctor, const char *path)
+{
+    char words[LH_TEXT_SIZE];
+    struct text why;
+    struct disk disk;
+    struct survey survey;
+    survey_look(&survey, path);
+    if (!look_at_folder(doctor, &survey) || !look_at_file_system(doctor, &survey))
+        return;
+    look_at_room(doctor, &survey);
+    text_init(&why, words, sizeof words);
+    if (!disk_open(&disk, path, &why)) {
+        doctor_say(doctor, FINDING_PROBLEM, "rights", NULL, "%s", words);
+        return;
+    }
+    doctor_say(doctor, FINDING_OK, "rights", NULL, "the rights of folder and file are fine");
+    if (survey.file_is_there)
+        look_at_log(doctor, &disk);
+    else
+        doctor_say(doctor, FINDING_OK, "log", NULL, "there is no log yet; the first lock makes it");
+    disk_done(&disk);
+}

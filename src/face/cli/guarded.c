@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * leasehold run, in the guardian: takes the keys, starts the command, keeps the front informed of
+ * the time by which everything must be dead, ends the command when the lock is lost, and gives the
+ * keys back when nothing of the command is left.
+ */
+#include "face/cli/run.h"
+
+#include "io/host.h"
+#include "wire/json_text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LIST_SIZE = LH_KEYS_MAX * LH_KEY_SIZE };
+
+struct work {
+    struct visit *visit;
+    struct guardian *guardian;
+    struct lh_lease *lease;
+    int told_by;        /* the end of the command's pipe that closes when the lock is lost */
+    int64_t kill_at_ms; /* all must be dead soon after, or the next one is let in beside it */
+    int64_t began_ms;
+    bool lost, lost_running, acted;
+    struct lh_report loss;
+    char keys[LIST_SIZE], tokens[LH_KEYS_MAX * 21];
+};
+
+/* ---- a run within the run ---- */
+
+/* The token of this key in the lists that a command gets; 0: it is not there. */
+static uint64_t token_in_environment(const char *key)
+{
+    const char *keys = getenv("LEASEHOLD_KEY"), *tokens = getenv("LEASEHOLD_TOKEN");
+    size_t length = strlen(key);
+    while (keys != NULL && tokens != NULL) {
+        const char *next = strchr(keys, ' ');
+        size_t here = next != NULL ? (size_t)(next - keys) : strlen(keys);
+        if (here == length && memcmp(keys, key, length) == 0)
+            return strtoull(tokens, NULL, 10);
+        keys = next != NULL ? next + 1 : NULL;
+        tokens = strchr(tokens, ' ');
+        tokens = tokens != NULL ? tokens + 1 : NULL;
+    }
+    return 0;
+}
+
+/* Variables outlive the lock in whatever was started under it: so the store is asked. */
+static int refuse_nested(struct visit *visit)
+{
+    const char *store = getenv("LEASEHOLD_STORE");
+    if (store == NULL || strcmp(store, visit->url) != 0)
+        return EXIT_DONE;
+    for (size_t i = 0; i < visit->word_count; i++) {
+        const char *key = visit->words[i];
+        struct lh_view view;
+        struct lh_report report;
+        uint64_t token = token_in_environment(key);
+        if (token == 0 || lh_status(visit->client, key, &view, &report) != LH_OK ||
+            view.state != LH_HELD || (view.token != token && view.limit == 0 && !view.shared))
+            continue;
+        report.outcome = LH_BUSY;
+        (void)snprintf(report.text, sizeof report.text,
+                       "busy: %.160s is held by the command that asks for it: a nested run would "
+                       "wait for itself",
+                       key);
+        return say_report(visit, key, &report);
+    }
+    return EXIT_DONE;
+}
+
+/* ---- time ---- */
+
+/* The holder's deadline is at two thirds of the TTL; half of the rest is left when all is dead. */
+static void keep_time(struct work *work)
+{
+    const struct settings *settings = &work->visit->settings;
+    int64_t now_ms = host_boot_ms();
+    int64_t deadline_ms = now_ms + lh_remaining_ms(work->lease);
+    int64_t rest_ms = settings->ttl_ms - 2 * settings->ttl_ms / 3;
+    int64_t grace_ms =
+        settings->kill_grace_ms < rest_ms / 2 ? settings->kill_grace_ms : rest_ms / 2;
+    if (work->lost || settings->on_lost == LOST_WARN)
+        return;
+    work->kill_at_ms = deadline_ms + grace_ms;
+    guardian_promise(work->guardian, work->kill_at_ms + rest_ms / 4);
+}
+
+static void on_lost(void *user, struct lh_lease *lease, const struct lh_report *report)
+{
+    struct work *work = user;
+    (void)lease;
+    work->lost = true;
+    work->loss = *report;
+}
+
+static void act_on_loss(struct work *work)
+{
+    const struct visit *visit = work->visit;
+    struct job *job = &work->guardian->job;
+    int64_t now_ms = host_boot_ms(), kill_at_ms = now_ms + visit->settings.kill_grace_ms;
+    work->acted = true;
+    work->lost_running = !job->collected;
+    (void)close(work->told_by);
+    work->told_by = -1;
+    if (!visit->settings.json)
+        fprintf(stderr, "%s%s\n", work->loss.text,
+                visit->settings.on_lost == LOST_WARN ? "; the command goes on"
+                                                     : "; the command is ended");
+    if (visit->settings.on_lost == LOST_TERM)
+        job_end(job, kill_at_ms < work->kill_at_ms ? kill_at_ms : work->kill_at_ms);
+    else if (visit->settings.on_lost == LOST_KILL)
+        job_kill(job, now_ms);
+}
+
+/* ---- the command ---- */
+
+static void list_keys(struct work *work)
+{
+    struct text keys, tokens;
+    text_init(&keys, work->keys, sizeof work->keys);
+    text_init(&tokens, work->tokens, sizeof work->tokens);
+    for (size_t i = 0; lh_key_at(work->lease, i) != NULL; i++) {
+        uint64_t token = lh_token_at(work->lease, i);
+        text_add(&keys, i > 0 ? " " : "");
+        text_add(&keys, lh_key_at(work->lease, i));
+        text_add(&tokens, i > 0 ? " " : "");
+        text_add_u64(&tokens, token);
+        atomic_store(&work->guardian->link.page->tokens[i], token);
+    }
+}
+
+static bool set_environment(const struct work *work, int deadline)
+{
+    char number[16];
+    const struct visit *visit = work->visit;
+    (void)snprintf(number, sizeof number, "%d", deadline);
+    const char *holder =
+        visit->settings.holder != NULL ? visit->settings.holder : getenv("POD_NAME");
+    return setenv("LEASEHOLD_KEY", work->keys, 1) == 0 &&
+           setenv("LEASEHOLD_TOKEN", work->tokens, 1) == 0 &&
+           setenv("LEASEHOLD_HOLDER", holder != NULL ? holder : "", 1) == 0 &&
+           setenv("LEASEHOLD_STORE", visit->url, 1) == 0 &&
+           setenv("LEASEHOLD_DEADLINE_FD", number, 1) == 0;
+}
+
+/* EXIT_DONE, or what to end with. */
+static int start(struct work *work, const char *path)
+{
+    const struct visit *visit = work->visit;
+    int pipes[2], alive = lh_liveness(visit->client), error = 0;
+    if (pipe2(pipes, O_CLOEXEC) != 0)
+        return say_trouble(visit, LH_FAILED, "no descriptor is left");
+    work->told_by = pipes[1];
+    keep_time(work);
+    if (fcntl(pipes[0], F_SETFD, 0) != 0 || !set_environment(work, pipes[0]))
+        error = -ENOMEM;
+    else
+        error = guardian_start(work->guardian, path, visit->program, environ, alive);
+    (void)close(pipes[0]);
+    if (alive >= 0)
+        (void)close(alive);
+    if (error == 0)
+        return EXIT_DONE;
+    (void)say_trouble(visit, LH_USAGE, "%s: %s", visit->program[0], strerror(-error));
+    return error == -ENOENT ? 127 : 126;
+}
+
+static void step(struct work *work)
+{
+    if (guardian_wait(work->guardian, lh_fd(work->visit->client)))
+        (void)lh_step(work->visit->client);
+    keep_time(work);
+    if (work->lost && !work->acted)
+        act_on_loss(work);
+}
+
+/* ---- the end ---- */
+
+static void tell(const struct work *work, const struct lh_report *released, int status)
+{
+    static char line[LIST_SIZE + LINE_SIZE];
+    const struct visit *visit = work->visit;
+    struct text text;
+    bool lost = work->lost_running;
+    text_init(&text, line, sizeof line);
+    json_begin(&text);
+    json_add_words(&text, "outcome", lh_outcome_name(lost ? LH_LOST : LH_OK));
+    json_add_words(&text, "key", work->keys);
+    json_add_words(&text, "token", work->tokens);
+    json_add_number(&text, "exit_status", status);
+    json_add_length(&text, "held_ms", host_boot_ms() - work->began_ms);
+    json_add_words(&text, "released", lh_outcome_name(released->outcome));
+    json_add_words(&text, "text", lost ? work->loss.text : released->text);
+    json_add_words(&text, "store", visit->shown);
+    json_end(&text);
+    text_add(&text, "\n");
+    (void)say_to_status_file(visit, line);
+    if (visit->settings.json)
+        (void)fputs(line, stderr);
+}
+
+static int finish(struct work *work)
+{
+    struct lh_report report;
+    const struct visit *visit = work->visit;
+    bool stopped = work->lost_running && visit->settings.on_lost != LOST_WARN;
+    int status = stopped ? EXIT_LOST : job_exit_status(&work->guardian->job);
+    (void)lh_release(&work->lease, &report);
+    if (report.outcome != LH_OK && !work->lost && !visit->settings.json)
+        fprintf(stderr, "%s\n", report.text);
+    if (visit->settings.json || visit->settings.status_file != NULL)
+        tell(work, &report, status);
+    return status;
+}
+
+int run_guarded(struct visit *visit, struct guardian *guardian, const char *path)
+{
+    static struct work work;
+    struct lh_acquire_options options;
+    int status = visit_open(visit);
+    if (status == EXIT_DONE)
+        status = refuse_nested(visit);
+    if (status != EXIT_DONE)
+        return status;
+    work = (struct work){.visit = visit, .guardian = guardian, .told_by = -1};
+    take_options(visit, &options);
+    options.on_lost = on_lost;
+    options.user = &work;
+    status = take_keys(visit, visit->words, visit->word_count, &options, &work.lease);
+    if (status != EXIT_DONE)
+        return status;
+    work.began_ms = host_boot_ms();
+    list_keys(&work);
+    while (guardian_is_wanted(guardian) && guardian_is_on_hold(guardian) && !work.lost)
+        step(&work);
+    if (guardian->end_signal != 0 || guardian->front_is_gone)
+        status = EXIT_SIGNAL + guardian->end_signal;
+    else if (work.lost)
+        status = say_report(visit, NULL, &work.loss);
+    else
+        status = start(&work, path);
+    if (status != EXIT_DONE) {
+        (void)lh_release(&work.lease, NULL);
+        return status;
+    }
+    while (!guardian_is_over(guardian))
+        step(&work);
+    return finish(&work);
+}

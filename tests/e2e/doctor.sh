@@ -1,0 +1,208 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Each finding of leasehold doctor, made to happen: doctor.sh PROGRAM. What needs rights that the
+# user of the test does not have (to mount, to change owners) is no case then. Prints TAP.
+set -euo pipefail
+
+program=$(realpath "$1")
+work=$(mktemp -d)
+busy=
+end_all() {
+    [[ -z $busy ]] || kill -KILL "$busy" 2>/dev/null || true
+    rm -rf "$work"
+}
+trap end_all EXIT
+export HOME=$work
+unset LEASEHOLD_STORE LEASEHOLD_CONFIG LEASEHOLD_TTL XDG_CONFIG_HOME XDG_STATE_HOME
+cd "$work"
+number=0
+wrong=0
+status=0
+
+# expect STATUS PATTERN OPTION...: the pattern is one of a whole line of the report
+expect() {
+    local wanted=$1 pattern=$2
+    shift 2
+    number=$((number + 1))
+    status=0
+    "${before[@]}" "$program" doctor "$@" >said 2>&1 </dev/null || status=$?
+    if [[ $status == "$wanted" ]] && grep -qxE -- "$pattern" said; then
+        printf 'ok %d - %s: %s\n' "$number" "$wanted" "$pattern"
+        return
+    fi
+    wrong=1
+    printf 'not ok %d - %s: %s\n' "$number" "$wanted" "$pattern"
+    printf '# status %s of %s\n' "$status" "$*"
+    sed 's/^/# /' said
+}
+before=()
+
+verdict() { # verdict WHAT COMMAND...
+    local what=$1
+    shift
+    number=$((number + 1))
+    if "$@"; then
+        printf 'ok %d - %s\n' "$number" "$what"
+    else
+        printf 'not ok %d - %s\n' "$number" "$what"
+        wrong=1
+    fi
+}
+
+# ---- which store, and who said so ----
+
+named=file:$work/locks.log
+expect 0 'ok: leasehold [0-9.]+, with the stores file, memory' --store "$named"
+expect 0 "ok: the store is $named, named by --store" --store "$named"
+expect 0 'ok: there is no log yet; the first lock makes it' --store "$named"
+verdict 'nothing was made' test ! -e locks.log -a ! -e locks.log.lock
+before=(env LEASEHOLD_STORE="$named")
+expect 0 "ok: the store is $named, named by LEASEHOLD_STORE"
+printf 'store: %s\n' "$named" >config.yaml
+before=()
+expect 0 "ok: the store is $named, named in config.yaml" --config config.yaml
+expect 0 'ok: the config file is config.yaml' --config config.yaml
+before=(env LEASEHOLD_STORE=memory:)
+expect 0 "ok: the store is $named, named by --store" --config config.yaml --store "$named"
+expect 0 'ok: the store is memory:, named by LEASEHOLD_STORE' --config config.yaml
+before=()
+expect 0 'warning: memory: begins empty in every process .*; name a file: store .*' --store memory:
+expect 69 'problem: not built in: "etcd"; a URL begins with .*' --store etcd://u:secret@host
+verdict 'no secret is shown' bash -c '! grep -q secret said'
+expect 64 'problem: no store goes by "reddis"; a URL begins with .*' --store reddis://host
+expect 64 "leasehold: doctor takes no argument, but got 'now'" now
+
+# ---- folder, file system, rights ----
+
+expect 0 "ok: $work is on [A-Za-z0-9]+" --store "$named"
+expect 0 'ok: [0-9]+ MiB are free' --store "$named"
+expect 0 'ok: the rights of folder and file are fine' --store "$named"
+expect 69 "problem: $work/none is not there; make it with mkdir -p, .*" --store "file:$work/none/l"
+expect 69 'problem: .*/config.yaml cannot be used: Not a directory; .*' \
+    --store "file:$work/config.yaml/l"
+expect 69 'problem: /proc is on a file system of type 0x9fa0, .*; use a local disk' \
+    --store file:/proc/l
+mkdir -m 777 open
+chmod 777 open
+expect 69 'problem: .*/open: everybody may write to the folder; use one of your own' \
+    --store "file:$work/open/l"
+mkdir group
+chmod 770 group
+expect 69 'problem: .*/group: the group may write to the folder; take that right away, .*' \
+    --store "file:$work/group/l"
+ln -s nowhere link
+expect 69 'problem: .*/link: a symbolic link; name the file itself' --store "file:$work/link"
+mkdir folder
+expect 69 'problem: .*/folder: not a regular file' --store "file:$work/folder"
+
+# ---- the log ----
+
+for key in a b c; do "$program" --store "$named" acquire $key --ttl 1h >/dev/null; done
+expect 0 'ok: the log is whole; keys: 3, records: 4, revision [0-9]+, generation 1, made .* ago' \
+    --store "$named"
+verdict 'people who want only trouble see none' \
+    test -z "$("$program" --store "$named" --quiet doctor)"
+verdict 'as JSON it is one object for each line' bash -c '
+    "$0" --store "$1" doctor --json | python3 -c "
+import json, sys
+found = [json.loads(line) for line in sys.stdin]
+assert len(found) == 7, found
+assert all(list(one) == [\"finding\", \"about\", \"text\", \"do\"] for one in found), found
+assert [one[\"about\"] for one in found] == [
+    \"version\", \"store\", \"clock\", \"file-system\", \"room\", \"rights\", \"log\"], found
+"' "$program" "$named"
+printf 'no log of anybody, but long enough to look at\n' >foreign
+expect 69 'problem: this is no log of leasehold; it was left alone, choose another path.*' \
+    --store "file:$work/foreign"
+verdict 'what is not ours is left alone' test ! -e foreign.lock
+# In a record that is not the last one: other commands have no reason to look there.
+cp locks.log copy.log
+"$program" --store "file:$work/copy.log" status a >/dev/null
+printf 'X' | dd of=copy.log bs=1 seek=4300 conv=notrunc status=none
+expect 69 'problem: the log is damaged at offset [0-9]+; end all users of the store, .*' \
+    --store "file:$work/copy.log"
+rm copy.log.lock copy.log.index
+expect 69 'problem: the log is damaged where it was safe; .* \(damage at offset [0-9]+\)' \
+    --store "file:$work/copy.log"
+
+# ---- somebody who is stopped in the store's lock ----
+
+found=false
+"$program" --store "file:$work/busy.log" bench --duration 1m >/dev/null 2>&1 &
+busy=$!
+until [[ -s busy.log ]] || ! kill -0 "$busy"; do sleep 0.05; done
+for ((try = 0; try < 400; try++)); do
+    kill -STOP "$busy"
+    if ! "$program" --store "file:$work/busy.log" doctor >said; then
+        found=true
+        break
+    fi
+    kill -CONT "$busy"
+    sleep 0.01
+done
+verdict 'a process was stopped in the lock' $found
+expect 69 "problem: process $busy \(leasehold\), which is stopped, has kept the store's lock .*\
+; let it go on with kill -CONT $busy, or end it" --store "file:$work/busy.log"
+kill -CONT "$busy"
+kill -KILL "$busy"
+wait "$busy" 2>/dev/null || true
+busy=
+expect 0 'ok: the log is whole; .*' --store "file:$work/busy.log"
+
+# ---- what needs rights ----
+
+alone=(unshare --mount)
+((EUID == 0)) || alone=(unshare --user --map-root-user --mount)
+if "${alone[@]}" mount -t tmpfs none /mnt 2>/dev/null; then
+    mkdir small state
+    in_small() { before=("${alone[@]}" bash -c "mount -t tmpfs -o size=$1 none small; $2; "'"$@"' -); }
+    in_small 1m true
+    expect 69 'problem: only [0-9]+ KiB are free; a new store needs 2 MiB; free some, .*' \
+        --store "file:$work/small/l"
+    in_small 8m true
+    expect 0 'warning: only [0-9]+ KiB are free; on a full disk .*; free some, .*' \
+        --store "file:$work/small/l"
+    # Root has a default store of its own; here it is an empty one.
+    hidden="export XDG_STATE_HOME=$work/state; mount -t tmpfs none /var/lib"
+    in_small 8m "$hidden"
+    expect 0 'ok: the store is file:/var/lib/leasehold/locks.log, the default of root'
+    expect 0 'ok: /var/lib/leasehold is not there yet; the first lock makes it'
+    mkdir state/leasehold
+    cp locks.log state/leasehold/locks.log
+    expect 0 "warning: there is another default store, $work/state/leasehold/locks.log, which \
+others than root use without --store; .*; name the one that you mean .*"
+    in_small 8m "$hidden; mkdir -m 700 /var/lib/leasehold; cp locks.log /var/lib/leasehold"
+    expect 0 'warning: there is another default store, /var/lib/leasehold/locks.log, which root .*' \
+        --store "file:$work/state/leasehold/locks.log"
+fi
+before=()
+if ((EUID == 0)); then
+    mkdir -m 755 theirs
+    chown 65534 theirs
+    expect 69 'problem: .*/theirs: the folder belongs to another user; use one of your own' \
+        --store "file:$work/theirs/l"
+    cp locks.log their.log
+    chown 65534 their.log
+    expect 69 'problem: .*/their.log: the file belongs to another user' --store "file:$work/their.log"
+    chmod 711 "$work"
+    install -m 755 "$program" "$work/program"
+    number=$((number + 1))
+    if setpriv --reuid 65534 --clear-groups "$work/program" --store file:/usr/l doctor >said; then
+        wrong=1
+        printf 'not '
+    elif ! grep -q '^problem: /usr: cannot write to the folder: ' said; then
+        wrong=1
+        sed 's/^/# /' said
+        printf 'not '
+    fi
+    printf 'ok %d - a folder that cannot be written to\n' "$number"
+fi
+ahead=(unshare --time --fork --boottime 100000)
+if "${ahead[@]}" true 2>/dev/null; then
+    before=("${ahead[@]}")
+    expect 0 "ok: the host's clock is .* from its boot; this is a time namespace, 27h46m ahead, .*" \
+        --store "$named"
+fi
+
+printf '1..%d\n' "$number"
+exit "$wrong"

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `leasehold run`, killed: the process that the user started, its guardian, the command, in turn,
+ * so many rounds each. The command has children: a plain one, one that is deaf to polite signals,
+ * one in a session of its own. The next command, which waits in line, looks at its first step
+ * whether any of them is still at work. It must come in soon, and nobody may be left.
+ */
+#include "run_kit.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    ROUNDS_MAX = 1000,
+    ACTS_MAX = 3 * ROUNDS_MAX + 8,
+    PROCESSES = 4, /* of a command */
+    PATIENCE_MS = 30000,
+    TAKEOVER_MS = 1000,
+    LEFT_MS = 5000, /* all of a killed run must be gone by then */
+    LOOK_MS = 6500, /* the longest that a waiter sleeps when nobody wakes it */
+};
+
+/* One run, and what its command says of itself. */
+struct act {
+    struct known processes[PROCESSES];
+    _Atomic int64_t began_us;
+    _Atomic unsigned beside; /* of the act before, still at work when this began */
+    _Atomic bool ready;
+    _Atomic uint64_t token;
+};
+
+struct board {
+    _Atomic bool closes; /* the command drops what it inherits */
+    struct act acts[ACTS_MAX];
+};
+
+enum target { FRONT, GUARDIAN, COMMAND, BOTH };
+static const char *const target_names[] = {[FRONT] = "leasehold run",
+                                           [GUARDIAN] = "its guardian",
+                                           [COMMAND] = "the command",
+                                           [BOTH] = "both at once"};
+
+/* ---- the command ---- */
+
+static void sleep_deaf(void)
+{
+    for (int signal = 1; signal < 32; signal++)
+        if (signal != SIGCHLD)
+            (void)sigaction(signal, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
+    for (;;)
+        (void)pause();
+}
+
+static void add_child(struct act *act, size_t number)
+{
+    pid_t pid = fork();
+    if (pid < 0)
+        abort();
+    if (pid == 0) {
+        if (number == 3)
+            (void)setsid();
+        if (number >= 2)
+            sleep_deaf();
+        for (;;)
+            (void)pause();
+    }
+    known_note(&act->processes[number], pid);
+}
+
+static int play_command(size_t number)
+{
+    struct board *board = kit_find_board(sizeof *board);
+    const char *token = getenv("LEASEHOLD_TOKEN");
+    if (token == NULL || number >= ACTS_MAX)
+        return 1;
+    struct act *act = &board->acts[number];
+    unsigned beside = 0;
+    for (size_t i = 0; number > 0 && i < PROCESSES; i++)
+        beside += known_lives(&board->acts[number - 1].processes[i]) ? 1 : 0;
+    atomic_store(&act->beside, beside);
+    atomic_store(&act->token, strtoull(token, NULL, 10));
+    atomic_store(&act->began_us, rig_now_us());
+    if (atomic_load(&board->closes))
+        for (int file = 3; file < 64; file++)
+            (void)close(file);
+    known_note(&act->processes[0], getpid());
+    for (size_t i = 1; i < PROCESSES; i++)
+        add_child(act, i);
+    atomic_store(&act->ready, true);
+    for (;;)
+        (void)pause();
+}
+
+/* ---- the play ---- */
+
+struct play {
+    struct rig *rig;
+    struct board *board;
+    const char *program, *own;
+    size_t acts;      /* begun so far */
+    pid_t front;      /* of the last one that holds … */
+    pid_t next_front; /* … and of the one in line */
+    int64_t longest_ms;
+    unsigned late, beside, left, old_tokens, statuses, rounds;
+};
+
+static void line_up(struct play *play)
+{
+    char number[16];
+    const char *words[] = {"leasehold", "run", "key", "--", play->own, "--command", number, NULL};
+    (void)snprintf(number, sizeof number, "%zu", play->acts++);
+    play->next_front = kit_start(play->program, words);
+}
+
+/* Is the command of this act at work within the time? */
+static bool begins_within(struct act *act, int64_t limit_ms)
+{
+    int64_t end_ms = live_now_ms() + limit_ms;
+    while (!atomic_load(&act->ready)) {
+        if (live_now_ms() >= end_ms)
+            return false;
+        rig_pause_us(200);
+    }
+    return true;
+}
+
+static bool wait_in_line(pid_t front)
+{
+    int64_t end_ms = live_now_ms() + PATIENCE_MS;
+    while (!kit_is_in_line(kit_guardian(front))) {
+        if (live_now_ms() >= end_ms)
+            return false;
+        rig_pause_us(500);
+    }
+    return true;
+}
+
+static void strike(enum target target, pid_t front, pid_t guardian, const struct act *act)
+{
+    if (front <= 0 || guardian <= 0 || atomic_load(&act->processes[0].pid) <= 0)
+        return; /* a round that began badly; 0 would be our own group */
+    if (target == BOTH)
+        (void)kill(guardian, SIGSTOP); /* or it would still have time to see the front's end */
+    if (target == FRONT || target == BOTH)
+        (void)kill(front, SIGKILL);
+    if (target == GUARDIAN || target == BOTH)
+        (void)kill(guardian, SIGKILL);
+    if (target == COMMAND)
+        (void)kill(atomic_load(&act->processes[0].pid), SIGKILL);
+}
+
+static void judge(struct play *play, struct act *before, struct act *after, int64_t struck_us)
+{
+    int64_t after_ms = (atomic_load(&after->began_us) - struck_us) / 1000;
+    play->longest_ms = after_ms > play->longest_ms ? after_ms : play->longest_ms;
+    play->late += after_ms > TAKEOVER_MS ? 1 : 0;
+    play->beside += atomic_load(&after->beside) > 0 ? 1 : 0;
+    play->old_tokens += atomic_load(&after->token) <= atomic_load(&before->token) ? 1 : 0;
+}
+
+/* The one that holds is struck, the next one comes in. False: it did not. */
+static bool play_round(struct play *play, enum target target)
+{
+    static const int statuses[] = {
+        [FRONT] = 128 + SIGKILL, [GUARDIAN] = 70, [COMMAND] = 128 + SIGKILL};
+    struct act *before = &play->board->acts[play->acts - 1], *after = before + 1;
+    struct known guardian;
+    if (!begins_within(before, PATIENCE_MS))
+        return false;
+    line_up(play);
+    if (!wait_in_line(play->next_front))
+        return false;
+    known_note(&guardian, kit_guardian(play->front));
+    rig_pause_us((int64_t)random_below(&play->rig->random, 20000));
+    int64_t struck_us = rig_now_us();
+    strike(target, play->front, guardian.pid, before);
+    if (!begins_within(after, PATIENCE_MS))
+        return false;
+    judge(play, before, after, struck_us);
+    play->statuses += kit_join(play->front, LEFT_MS) == statuses[target] ? 0 : 1;
+    bool gone = known_ends_within(&guardian, LEFT_MS);
+    for (size_t i = 0; i < PROCESSES; i++)
+        gone = known_ends_within(&before->processes[i], LEFT_MS) && gone;
+    play->left += gone ? 0 : 1;
+    play->front = play->next_front;
+    play->rounds++;
+    kit_collect();
+    return true;
+}
+
+static void report(struct play *play, enum target target)
+{
+    struct rig *rig = play->rig;
+    const char *name = target_names[target];
+    rig_say("killed %s: %u rounds; the next command came in at most %" PRId64 " ms later", name,
+            play->rounds, play->longest_ms);
+    rig_case(rig, play->rounds == rig->rounds, "killed %s: %u of %" PRIu64 " rounds", name,
+             play->rounds, rig->rounds);
+    rig_case(rig, play->beside == 0, "no command began beside the killed one's (%u)", play->beside);
+    rig_case(rig, play->late == 0, "each within %d ms (%u later)", TAKEOVER_MS, play->late);
+    rig_case(rig, play->left == 0, "no process was left (%u)", play->left);
+    rig_case(rig, play->old_tokens == 0, "tokens grew (%u)", play->old_tokens);
+    rig_case(rig, play->statuses == 0, "the exit status told it (%u)", play->statuses);
+}
+
+/* ---- when nobody is left to tidy up ---- */
+
+static void end_act(const struct act *act, size_t first)
+{
+    for (size_t i = first; i < PROCESSES; i++)
+        if (known_lives(&act->processes[i]))
+            (void)kill(atomic_load(&act->processes[i].pid), SIGKILL);
+}
+
+/* Front and guardian die together: the command's own process does, too; what it started does not,
+ * and keeps the lock until it has ended, because it has inherited what keeps the lease alive. */
+static void kill_both(struct play *play)
+{
+    struct rig *rig = play->rig;
+    struct act *before = &play->board->acts[play->acts - 1], *after = before + 1;
+    bool fine = begins_within(before, PATIENCE_MS);
+    line_up(play);
+    fine = wait_in_line(play->next_front) && fine;
+    strike(BOTH, play->front, kit_guardian(play->front), before);
+    fine = known_ends_within(&before->processes[0], LEFT_MS) && fine;
+    bool kept = !begins_within(after, LOOK_MS) && known_lives(&before->processes[1]);
+    rig_case(rig, fine && kept, "killed both: what the command started keeps the lock");
+    end_act(before, 1);
+    rig_case(rig, begins_within(after, PATIENCE_MS) && atomic_load(&after->beside) == 0,
+             "and gives it up with its end");
+    play->front = play->next_front;
+    kit_collect();
+}
+
+/* The same with a command that drops what it inherited: the limit that the documents name, and the
+ * proof that a command which begins beside another would be seen. */
+static void see_a_beside(struct play *play)
+{
+    struct act *before = &play->board->acts[play->acts - 1], *after = before + 1;
+    end_act(before, 0); /* the next one is to drop it */
+    (void)kit_join(play->front, LEFT_MS);
+    atomic_store(&play->board->closes, true);
+    line_up(play);
+    play->front = play->next_front;
+    before = after++;
+    bool fine = begins_within(before, PATIENCE_MS);
+    line_up(play);
+    fine = wait_in_line(play->next_front) && fine;
+    strike(BOTH, play->front, kit_guardian(play->front), before);
+    fine = begins_within(after, PATIENCE_MS) && fine;
+    rig_case(play->rig, fine && atomic_load(&after->beside) > 0,
+             "one that closes everything does not keep it, which is seen");
+    end_act(before, 0);
+    end_act(after, 0);
+    (void)kit_join(play->next_front, LEFT_MS);
+    kit_collect();
+}
+
+int main(int argc, char **argv)
+{
+    struct rig rig;
+    if (argc == 3 && strcmp(argv[1], "--command") == 0)
+        return play_command(strtoul(argv[2], NULL, 10));
+    rig_open(&rig, argc, argv, /* rounds= */ 50, /* limit_s= */ 120, /* round_ms= */ 1500,
+             /* shared_size= */ 1);
+    if (rig.rounds > ROUNDS_MAX)
+        rig.rounds = ROUNDS_MAX;
+    struct play play = {.rig = &rig,
+                        .board = kit_board(&rig, sizeof(struct board)),
+                        .program = kit_program(argv[0]),
+                        .own = argv[0]};
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
+        return 1;
+    line_up(&play);
+    play.front = play.next_front;
+    for (enum target target = FRONT; target <= COMMAND; target++) {
+        play.rounds = play.late = play.beside = play.left = play.old_tokens = play.statuses = 0;
+        play.longest_ms = 0;
+        while (play.rounds < rig.rounds && !rig_late(&rig) && play_round(&play, target)) {
+        }
+        report(&play, target);
+    }
+    kill_both(&play);
+    see_a_beside(&play);
+    return rig_close(&rig);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See run_kit.h. */
+#include "run_kit.h"
+
+#include <fcntl.h>
+#include <libgen.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 512, LINE = 1024 };
+
+static const char board_variable[] = "LEASEHOLD_TEST_BOARD";
+
+/* The n-th word after the name, which may hold anything; the state is the first. */
+static bool read_stat(pid_t pid, unsigned n, char *out, size_t size)
+{
+    char path[64], line[LINE];
+    (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? -1 : read(file, line, sizeof line - 1);
+    if (file >= 0)
+        (void)close(file);
+    if (length <= 0)
+        return false;
+    line[length] = '\0';
+    char *rest = strrchr(line, ')'), *kept = NULL;
+    const char *word = rest == NULL ? NULL : strtok_r(rest + 1, " ", &kept);
+    for (; n > 1 && word != NULL; n--)
+        word = strtok_r(NULL, " ", &kept);
+    if (word == NULL)
+        return false;
+    (void)snprintf(out, size, "%s", word);
+    return true;
+}
+
+static uint64_t born(pid_t pid)
+{
+    char words[32];
+    return read_stat(pid, /* start= */ 20, words, sizeof words) ? strtoull(words, NULL, 10) : 0;
+}
+
+void known_note(struct known *known, pid_t pid)
+{
+    atomic_store(&known->born, born(pid));
+    atomic_store(&known->pid, pid);
+}
+
+bool known_lives(const struct known *known)
+{
+    char state[8];
+    pid_t pid = atomic_load(&known->pid);
+    return pid != 0 && read_stat(pid, /* state= */ 1, state, sizeof state) && state[0] != 'Z' &&
+           state[0] != 'X' && born(pid) == atomic_load(&known->born);
+}
+
+bool known_ends_within(const struct known *known, int64_t limit_ms)
+{
+    int64_t end_ms = live_now_ms() + limit_ms;
+    while (known_lives(known)) {
+        if (live_now_ms() >= end_ms)
+            return false;
+        kit_collect();
+        rig_pause_us(500);
+    }
+    return true;
+}
+
+const char *kit_program(const char *own_name)
+{
+    static char path[PATH_SIZE];
+    char own[PATH_SIZE];
+    (void)snprintf(own, sizeof own, "%s", own_name);
+    (void)snprintf(path, sizeof path, "%.400s/../leasehold", dirname(own));
+    return path;
+}
+
+static void *map_board(int file, size_t size)
+{
+    void *board =
+        file < 0 ? MAP_FAILED : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (board == MAP_FAILED)
+        abort();
+    (void)close(file);
+    return board;
+}
+
+void *kit_board(const struct rig *rig, size_t size)
+{
+    char path[PATH_SIZE];
+    (void)snprintf(path, sizeof path, "%s/board", rig->folder);
+    int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (file < 0 || ftruncate(file, (off_t)size) != 0 || setenv(board_variable, path, 1) != 0 ||
+        setenv("LEASEHOLD_STORE", rig->url, 1) != 0)
+        abort();
+    return map_board(file, size);
+}
+
+void *kit_find_board(size_t size)
+{
+    const char *path = getenv(board_variable);
+    return map_board(path != NULL ? open(path, O_RDWR | O_CLOEXEC) : -1, size);
+}
+
+pid_t kit_start(const char *program, const char *const *words)
+{
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    (void)dup2(nothing, STDIN_FILENO);
+    (void)dup2(nothing, STDOUT_FILENO);
+    if (getenv("LEASEHOLD_TEST_LOUD") == NULL)
+        (void)dup2(nothing, STDERR_FILENO);
+    (void)execv(program, (char *const *)(uintptr_t)words);
+    _exit(127);
+}
+
+pid_t kit_guardian(pid_t front)
+{
+    char path[80], line[LINE];
+    (void)snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", (long)front, (long)front);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? -1 : read(file, line, sizeof line - 1);
+    if (file >= 0)
+        (void)close(file);
+    if (length <= 0)
+        return 0;
+    line[length] = '\0';
+    return (pid_t)strtol(line, NULL, 10);
+}
+
+bool kit_is_in_line(pid_t guardian)
+{
+    char path[64], target[PATH_SIZE];
+    for (int file = 3; guardian > 0 && file < 40; file++) {
+        (void)snprintf(path, sizeof path, "/proc/%ld/fd/%d", (long)guardian, file);
+        ssize_t length = readlink(path, target, sizeof target - 1);
+        if (length <= 0)
+            continue;
+        target[length] = '\0';
+        if (strstr(target, ".wake-") != NULL)
+            return true;
+    }
+    return false;
+}
+
+int kit_join(pid_t pid, int64_t limit_ms)
+{
+    int status = 0;
+    int64_t end_ms = live_now_ms() + limit_ms;
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        if (live_now_ms() >= end_ms)
+            return -1;
+        rig_pause_us(500);
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void kit_collect(void)
+{
+    while (waitpid(-1, NULL, WNOHANG) > 0) {
+    }
+}

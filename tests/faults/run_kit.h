@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * For tests of `leasehold run` with real processes: starting it, finding its guardian, and what
+ * /proc says of a process. A process is known by its number and its start, for numbers come again.
+ * The commands that are run are this very test program, in another role; a board, which is a file
+ * that all of them map, is where they meet.
+ */
+#ifndef LEASEHOLD_TESTS_RUN_KIT_H
+#define LEASEHOLD_TESTS_RUN_KIT_H
+
+#include "rig.h"
+
+#include <stdatomic.h>
+
+struct known {
+    _Atomic pid_t pid; /* 0: nobody */
+    _Atomic uint64_t born;
+};
+
+void known_note(struct known *known, pid_t pid);
+/* At work, or stopped: dead ones that nobody collected do not count. */
+bool known_lives(const struct known *known);
+bool known_ends_within(const struct known *known, int64_t limit_ms);
+
+/* The program under test, which is built beside this one. */
+const char *kit_program(const char *own_name);
+/* Makes a board of this size in the rig's folder; or maps that of the environment. */
+void *kit_board(const struct rig *rig, size_t size);
+void *kit_find_board(size_t size);
+
+/* Starts the program with these words, which end with NULL; its output is lost. */
+pid_t kit_start(const char *program, const char *const *words);
+/* The process that holds the lease; 0: there is none (yet). */
+pid_t kit_guardian(pid_t front);
+/* Has it a place in line? It has a wake-up open then. */
+bool kit_is_in_line(pid_t guardian);
+/* 128 and the signal, as a shell; −1 when it does not end in time. */
+int kit_join(pid_t pid, int64_t limit_ms);
+/* Collects whatever ended and was left to us. */
+void kit_collect(void);
+
+#endif

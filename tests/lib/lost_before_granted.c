@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Renewals that are blocked for good: a holder is told, and lh_held() turns false, before another
+ * process is granted. Three ways to block them, each in real processes on a real file:
+ *
+ * - another process stands still (SIGSTOP) inside the store's lock, in the middle of a write, and
+ * is killed about when the lease ends, whether the holder was told or not;
+ * - the holder's own sync hangs for ever, and with it everybody's, for one syncs for all;
+ * - the holder's own write hangs for ever, inside the lock.
+ *
+ * Who hangs is killed once it was told, before or after the end of its lease, which outlives it:
+ * only then can anybody be granted. All moments are of one clock, in memory that all share. Rounds
+ * run side by side in lanes, each with a store of its own. The library is used through its public
+ * header alone; the system calls that hang are this program's, in front of the C library's.
+ */
+#include "leasehold.h"
+#include "rig.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum kind { STOPPED, HUNG_SYNC, HUNG_WRITE, KINDS };
+enum role { HOLDER, CHALLENGER, BLOCKER, ROLES };
+enum stage { IDLE, STARTING, BLOCKING, ENDING };
+enum { LANES = 24, TTL_LEAST_MS = 2000, TTL_MOST_MS = 3000, STUCK_MS = 30000 };
+
+static const char *const kind_names[KINDS] = {"stopped", "sync", "write"};
+
+/* One round. All times in microseconds; 0: not yet. */
+struct lane {
+    /* set before its processes start */
+    enum kind kind;
+    uint64_t round;
+    int64_t ttl_ms;
+    bool asks_later; /* the challenger comes when renewals are blocked already */
+    /* set by them */
+    _Atomic bool held, ready, armed;
+    _Atomic int64_t blocked_us, last_held_us, lost_us, granted_us;
+    _Atomic uint64_t held_token, granted_token;
+    /* the parent's */
+    enum stage stage;
+    int64_t began_us, free_us;
+};
+
+struct shared {
+    struct lane lanes[LANES];
+};
+
+struct figures {
+    uint64_t started, ended, stuck, untold, late, early, shrunk, of_kind[KINDS];
+    int64_t *margins_us; /* one for each round that ended */
+    int64_t longest_us;  /* from the block to the loss, of what the lease may last at most */
+};
+
+/* ---- the disk of this process ---- */
+
+static struct lane *lane_here; /* NULL in the parent */
+static enum role role_here;
+
+static bool blocks(enum kind kind, enum role role)
+{
+    return lane_here != NULL && atomic_load(&lane_here->armed) && lane_here->kind == kind &&
+           role_here == role;
+}
+
+static void note_once(_Atomic int64_t *at_us)
+{
+    int64_t none = 0;
+    (void)atomic_compare_exchange_strong(at_us, &none, rig_now_us());
+}
+
+static _Noreturn void hang(void)
+{
+    note_once(&lane_here->blocked_us);
+    for (;;)
+        (void)pause();
+}
+
+ssize_t pwrite(int fd, const void *buf, size_t nbytes, off_t offset)
+{
+    if (blocks(HUNG_WRITE, HOLDER))
+        hang();
+    if (blocks(STOPPED, BLOCKER)) {
+        note_once(&lane_here->blocked_us);
+        (void)raise(SIGSTOP);
+    }
+    return syscall(SYS_pwrite64, fd, buf, nbytes, offset);
+}
+
+int fdatasync(int fildes)
+{
+    if (blocks(HUNG_SYNC, HOLDER))
+        hang();
+    return (int)syscall(SYS_fdatasync, fildes);
+}
+
+/* ---- processes ---- */
+
+static struct lh_client *sit_down(const struct rig *rig, size_t seat, lh_event_fn *on_event)
+{
+    struct shared *shared = rig->shared;
+    char url[sizeof rig->url];
+    struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
+    struct lh_client *client = NULL;
+    struct lh_report report;
+    lane_here = &shared->lanes[seat / ROLES];
+    role_here = (enum role)(seat % ROLES);
+    options.on_event = on_event;
+    (void)snprintf(url, sizeof url, "file:%s/lane-%zu.log", rig->folder, seat / ROLES);
+    if (lh_open(url, &options, &client, &report) != LH_OK) {
+        rig_say("%s", report.text);
+        _exit(1);
+    }
+    return client;
+}
+
+static const char *key_of_round(char *key, size_t size)
+{
+    (void)snprintf(key, size, "key-%" PRIu64, lane_here->round);
+    return key;
+}
+
+static void on_lost(void *user, struct lh_lease *lease, const struct lh_report *report)
+{
+    (void)user, (void)report;
+    if (!lh_held(lease))
+        note_once(&lane_here->lost_us);
+}
+
+static void play_holder(struct rig *rig, size_t seat)
+{
+    char key[32];
+    struct lh_client *client = sit_down(rig, seat, NULL);
+    struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_lease *lease = NULL;
+    options.ttl_ms = lane_here->ttl_ms;
+    options.unbound = lane_here->kind != STOPPED;
+    options.on_lost = on_lost;
+    if (lh_acquire(client, key_of_round(key, sizeof key), &options, &lease, NULL) != LH_OK)
+        _exit(1);
+    atomic_store(&lane_here->held_token, lh_token(lease));
+    atomic_store(&lane_here->held, true);
+    for (;;) {
+        int64_t now_us = rig_now_us();
+        if (lh_held(lease))
+            atomic_store(&lane_here->last_held_us, now_us);
+        rig_pause_us(500);
+    }
+}
+
+/* As early as can be known here: what is told to the caller comes later. */
+static void note_grant(void *user, const struct lh_event *event)
+{
+    (void)user;
+    if (event->kind == LH_EVENT_WAITING)
+        atomic_store(&lane_here->ready, true);
+    if (event->kind == LH_EVENT_GRANTED)
+        note_once(&lane_here->granted_us);
+}
+
+static void play_challenger(struct rig *rig, size_t seat)
+{
+    char key[32];
+    struct lh_client *client = sit_down(rig, seat, note_grant);
+    struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_lease *lease = NULL;
+    options.wait_ms = LH_WAIT_FOREVER;
+    atomic_store(&lane_here->ready, lane_here->asks_later);
+    while (atomic_load(lane_here->asks_later ? &lane_here->armed : &lane_here->held) == 0)
+        rig_pause_us(1000);
+    (void)key_of_round(key, sizeof key);
+    while (lh_acquire(client, key, &options, &lease, NULL) == LH_UNAVAILABLE)
+        rig_pause_us(1000);
+    if (lease == NULL)
+        _exit(1);
+    atomic_store(&lane_here->granted_token, lh_token(lease));
+    for (;;)
+        (void)pause();
+}
+
+static void play_blocker(struct rig *rig, size_t seat)
+{
+    struct lh_client *client = sit_down(rig, seat, NULL);
+    for (;;) {
+        struct lh_lease *lease = NULL;
+        if (lh_acquire(client, "other", NULL, &lease, NULL) == LH_OK)
+            (void)lh_release(&lease, NULL);
+        rig_pause_us(1000);
+    }
+}
+
+/* ---- rounds ---- */
+
+static size_t seat_of(const struct rig *rig, const struct lane *lane, enum role role)
+{
+    const struct shared *shared = rig->shared;
+    return (size_t)(lane - shared->lanes) * ROLES + role;
+}
+
+static void begin_round(struct rig *rig, struct lane *lane, uint64_t round)
+{
+    uint64_t ttl_ms = TTL_LEAST_MS + random_below(&rig->random, TTL_MOST_MS - TTL_LEAST_MS + 1);
+    *lane = (struct lane){.kind = (enum kind)(round % KINDS),
+                          .round = round,
+                          .ttl_ms = (int64_t)ttl_ms,
+                          .asks_later = random_below(&rig->random, 2) == 0,
+                          .stage = STARTING,
+                          .began_us = rig_now_us()};
+    rig_start(rig, seat_of(rig, lane, HOLDER), play_holder);
+    rig_start(rig, seat_of(rig, lane, CHALLENGER), play_challenger);
+    if (lane->kind == STOPPED)
+        rig_start(rig, seat_of(rig, lane, BLOCKER), play_blocker);
+}
+
+/* A part of the TTL, in hundredths, drawn from a range. */
+static int64_t part_us(struct rig *rig, const struct lane *lane, uint64_t least, uint64_t most)
+{
+    uint64_t part = least + random_below(&rig->random, most - least + 1);
+    return lane->ttl_ms * 10 * (int64_t)part;
+}
+
+/* Renewals are blocked: when does somebody else get through? 0: not yet decided. */
+static int64_t choose_freeing(struct rig *rig, const struct lane *lane)
+{
+    int64_t blocked_us = atomic_load(&lane->blocked_us), lost_us = atomic_load(&lane->lost_us);
+    if (lane->kind == STOPPED) /* from when it must know until after its lease has ended */
+        return blocked_us + part_us(rig, lane, 67, 110);
+    if (lost_us == 0 && rig_now_us() < blocked_us + lane->ttl_ms * 1000)
+        return 0; /* the dead are told nothing */
+    return rig_now_us() + part_us(rig, lane, 0, 50);
+}
+
+static void free_store(struct rig *rig, const struct lane *lane)
+{
+    (void)rig_kill(rig, seat_of(rig, lane, lane->kind == STOPPED ? BLOCKER : HOLDER));
+}
+
+static void judge(const struct lane *lane, struct figures *figures)
+{
+    int64_t lost_us = atomic_load(&lane->lost_us), held_us = atomic_load(&lane->last_held_us);
+    int64_t granted_us = atomic_load(&lane->granted_us);
+    int64_t known_us = lost_us > held_us ? lost_us : held_us;
+    int64_t told_us = lost_us - atomic_load(&lane->blocked_us);
+    figures->untold += lost_us == 0 ? 1 : 0;
+    figures->early += known_us >= granted_us ? 1 : 0;
+    figures->late += told_us >= lane->ttl_ms * 1000 ? 1 : 0;
+    figures->shrunk += lane->granted_token <= lane->held_token ? 1 : 0;
+    figures->margins_us[figures->ended++] = granted_us - known_us;
+    figures->of_kind[lane->kind]++;
+    if (told_us > figures->longest_us)
+        figures->longest_us = told_us;
+    if (lost_us == 0 || known_us >= granted_us)
+        rig_say("round %" PRIu64 " (%s, TTL %" PRId64 " ms): blocked at 0, held until %" PRId64
+                ", told at %" PRId64 ", another granted at %" PRId64 " us",
+                lane->round, kind_names[lane->kind], lane->ttl_ms,
+                held_us - atomic_load(&lane->blocked_us), told_us,
+                granted_us - atomic_load(&lane->blocked_us));
+}
+
+static void end_round(struct rig *rig, struct lane *lane)
+{
+    for (int role = 0; role < ROLES; role++)
+        (void)rig_kill(rig, seat_of(rig, lane, (enum role)role));
+    lane->stage = IDLE;
+}
+
+static void advance(struct rig *rig, struct lane *lane, struct figures *figures)
+{
+    int64_t now_us = rig_now_us();
+    if (lane->stage == STARTING && lane->held && lane->ready) {
+        atomic_store(&lane->armed, true);
+        lane->stage = BLOCKING;
+    } else if (lane->stage == BLOCKING && lane->blocked_us != 0) {
+        lane->free_us = lane->free_us != 0 ? lane->free_us : choose_freeing(rig, lane);
+        if (lane->free_us != 0 && now_us >= lane->free_us) {
+            free_store(rig, lane);
+            lane->stage = ENDING;
+        }
+    } else if (lane->stage == ENDING && lane->granted_token != 0) {
+        judge(lane, figures);
+        end_round(rig, lane);
+    } else if (lane->stage != IDLE && now_us - lane->began_us > STUCK_MS * (int64_t)1000) {
+        rig_say("round %" PRIu64 " (%s) stands still at stage %d", lane->round,
+                kind_names[lane->kind], (int)lane->stage);
+        figures->stuck++;
+        end_round(rig, lane);
+    }
+}
+
+static void run(struct rig *rig, struct figures *figures)
+{
+    struct shared *shared = rig->shared;
+    while (figures->ended + figures->stuck < rig->rounds && !rig_late(rig)) {
+        for (size_t i = 0; i < LANES; i++) {
+            struct lane *lane = &shared->lanes[i];
+            if (lane->stage == IDLE && figures->started < rig->rounds)
+                begin_round(rig, lane, figures->started++);
+            advance(rig, lane, figures);
+        }
+        rig_pause_us(1000);
+    }
+}
+
+static int by_length(const void *one, const void *other)
+{
+    int64_t a = *(const int64_t *)one, b = *(const int64_t *)other;
+    return a < b ? -1 : a > b ? 1 : 0;
+}
+
+static void tell(struct rig *rig, const struct figures *figures)
+{
+    uint64_t ended = figures->ended;
+    qsort(figures->margins_us, ended, sizeof *figures->margins_us, by_length);
+    rig_say("blocked by a stopped process %" PRIu64 ", hung syncs %" PRIu64
+            ", a hung write %" PRIu64 " times; TTL %d to %d ms",
+            figures->of_kind[STOPPED], figures->of_kind[HUNG_SYNC], figures->of_kind[HUNG_WRITE],
+            TTL_LEAST_MS, TTL_MOST_MS);
+    if (ended > 0) {
+        int64_t middle_us = figures->margins_us[ended / 2];
+        rig_say("known before another was granted by %.1f ms at least, %.1f ms in the middle",
+                (double)figures->margins_us[0] / 1000, (double)middle_us / 1000);
+    }
+    rig_say("told at most %.1f ms after renewals were blocked", (double)figures->longest_us / 1000);
+    rig_case(rig, ended == rig->rounds && figures->stuck == 0,
+             "%" PRIu64 " rounds: each ends with somebody else's grant (%" PRIu64 ")", ended,
+             figures->stuck);
+    rig_case(rig, figures->untold == 0, "every holder was told (%" PRIu64 ")", figures->untold);
+    rig_case(rig, figures->early == 0,
+             "and lh_held() was false, before another was granted (%" PRIu64 ")", figures->early);
+    rig_case(rig, figures->late == 0, "and before the lease could end (%" PRIu64 ")",
+             figures->late);
+    rig_case(rig, figures->shrunk == 0, "tokens grew (%" PRIu64 ")", figures->shrunk);
+}
+
+int main(int argc, char **argv)
+{
+    struct rig rig;
+    struct figures figures = {0};
+    rig_open(&rig, argc, argv, /* rounds= */ 24, /* limit_s= */ 60, /* round_ms= */ 2000,
+             sizeof(struct shared));
+    figures.margins_us = calloc(rig.rounds, sizeof *figures.margins_us);
+    if (figures.margins_us == NULL)
+        return 1;
+    run(&rig, &figures);
+    tell(&rig, &figures);
+    free(figures.margins_us);
+    return rig_close(&rig);
+}

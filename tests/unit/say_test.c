@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The one table of exit statuses, and what programs read: also for outcomes that no store at hand
+ * can be brought to.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "face/cli/cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    enum lh_outcome outcome;
+    int status;
+    const char *word;
+} table[] = {
+    {LH_OK, 0, "ok"},          {LH_BUSY, 75, "busy"},         {LH_COOLING, 73, "cooling"},
+    {LH_LOST, 76, "lost"},     {LH_STALE, 78, "stale"},       {LH_UNAVAILABLE, 69, "unavailable"},
+    {LH_DENIED, 77, "denied"}, {LH_MISMATCH, 65, "mismatch"}, {LH_USAGE, 64, "usage"},
+    {LH_FAILED, 70, "failed"},
+};
+enum { OUTCOMES = sizeof table / sizeof table[0] };
+
+static void every_outcome_has_its_status_and_its_object(void **state)
+{
+    (void)state;
+    static struct visit visit = {.shown = "file:/x.log"};
+    assert_int_equal(OUTCOMES, LH_FAILED + 1);
+    for (size_t i = 0; i < OUTCOMES; i++) {
+        char bytes[LINE_SIZE], wanted[256];
+        struct text text;
+        struct lh_report report = {
+            .outcome = table[i].outcome, .text = "why", .ends_in_ms = -1, .since_ms = -1};
+        assert_int_equal(say_status(table[i].outcome), table[i].status);
+        text_init(&text, bytes, sizeof bytes);
+        say_report_json(&visit, "k", &report, &text);
+        (void)snprintf(wanted, sizeof wanted,
+                       "{\"outcome\":\"%s\",\"key\":\"k\",\"text\":\"why\",\"retry_after_ms\":null,"
+                       "\"store\":\"file:/x.log\"}",
+                       table[i].word);
+        assert_string_equal(bytes, wanted);
+    }
+}
+
+static void a_view_has_every_field_in_every_state(void **state)
+{
+    (void)state;
+    static struct visit visit = {.shown = "memory:"};
+    static const char *const words[] = {"free", "held", "offered", "cooling", "delayed"};
+    for (int i = LH_FREE; i <= LH_DELAYED; i++) {
+        char bytes[LINE_SIZE], wanted[128];
+        struct text text;
+        struct lh_view view = {.key = "k",
+                               .state = (enum lh_state)i,
+                               .since_ms = -1,
+                               .ends_in_ms = 1500,
+                               .renewed_ago_ms = -1,
+                               .written_ago_ms = -1};
+        text_init(&text, bytes, sizeof bytes);
+        say_view_json(&visit, &view, NULL, /* past= */ false, &text);
+        (void)snprintf(wanted, sizeof wanted, "{\"key\":\"k\",\"state\":\"%s\",", words[i]);
+        assert_memory_equal(bytes, wanted, strlen(wanted));
+        bool cools = i == LH_COOLING_DOWN || i == LH_DELAYED;
+        assert_non_null(
+            strstr(bytes, i == LH_HELD ? "\"expires_in_ms\":1500," : "\"expires_in_ms\":null,"));
+        assert_non_null(
+            strstr(bytes, cools ? "\"cooling_for_ms\":1500," : "\"cooling_for_ms\":null,"));
+        text_clear(&text);
+        say_view_line(&view, &text);
+        (void)snprintf(wanted, sizeof wanted, "%s: k", words[i]);
+        assert_memory_equal(bytes, wanted, strlen(wanted));
+    }
+}
+
+static void the_longest_words_fit_into_a_line(void **state)
+{
+    (void)state;
+    static struct visit visit;
+    static char key[LH_KEY_SIZE], note[1024], bytes[LINE_SIZE];
+    struct lh_meta pair = {"n", note};
+    struct lh_view view = {.state = LH_HELD, .meta = &pair, .meta_count = 1, .reason = key};
+    struct text text;
+    memset(key, '"', sizeof key - 1);
+    memset(note, '"', sizeof note - 1);
+    memcpy(view.key, key, sizeof key);
+    memset(view.holder, '"', sizeof view.holder - 1);
+    memset(visit.shown, '"', sizeof visit.shown - 1);
+    text_init(&text, bytes, sizeof bytes);
+    say_view_json(&visit, &view, "ok", /* past= */ false, &text);
+    assert_false(text.cut);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_outcome_has_its_status_and_its_object),
+        cmocka_unit_test(a_view_has_every_field_in_every_state),
+        cmocka_unit_test(the_longest_words_fit_into_a_line),
+    };
+    return cmocka_run_group_tests_name("say", tests, NULL, NULL);
+}
