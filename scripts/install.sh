@@ -94,7 +94,7 @@ install_all() {
 
     # The list comes first and still has the old files: whatever stops us, it can all be removed.
     for path in "${above[@]}"; do
-        mkdir -p -m 755 -- "$root$path"
+        mkdir -p -- "$root$path"
     done
     write_list "${stage_files[@]}" "${files[@]}"
     for path in "${stage_files[@]}"; do
@@ -109,7 +109,6 @@ install_all() {
 
 write_list() {
     printf '%s\n' "$@" "${folders[@]}" | LC_ALL=C sort -u >"$stage.list"
-    chmod 644 "$stage.list"
     put "$stage.list" "$root$list"
 }
 
