@@ -10,7 +10,7 @@ build='gcc libc6-dev libevent-dev libyaml-dev meson ninja-build pkg-config'
 declare -A groups=(
     [build]=$build
     [test]="$build clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev
-            cppcheck g++ gcovr groff-base libcmocka-dev sqlite3"
+            cppcheck g++ gcovr groff-base libcmocka-dev sqlite3 strace"
     [bench]="$build redis-server valgrind"
     [deb]="$build build-essential debhelper git lintian"
     [use]='gcc libc6-dev man-db pkg-config'

@@ -28,113 +28,141 @@ old=$("$program" acquire changed --ttl 1h)
 "$program" acquire pool --limit 2 --ttl 1h >/dev/null
 "$program" acquire readers --shared --ttl 1h >/dev/null
 "$program" check --key fenced --token 9 --quiet
+# shellcheck disable=SC2016 # its own words, and its parent's program
+printf '#!/bin/sh\n%s break "$1" --reason test --now --quiet && exec sleep 60\n' "$program" \
+    >"$work/breaks"
+chmod +x "$work/breaks"
 printf 'not yaml: [\n' >"$work/broken.yaml"
 printf '# ours\nttl: 1m\ntll: 2m\n' >"$work/typo.yaml"
 printf 'this is no log of ours, and long enough to see that it is none\n' >"$work/foreign.log"
 
 # status | outcome | pattern | call
 rows=$(cat <<'ROWS'
-0  | ok       | ^[0-9]+$                                     | acquire free-%
-0  | ok       | ^[0-9]+$                                     | acquire sema-% --limit 3
-0  | ok       | ^[0-9]+$                                     | acquire readers -s
-0  | ok       | ^[0-9]+$                                     | acquire one-% two-%
-0  | -        | ^free: kkkk                                  | status "$full"
-0  | ok       | ^renewed: kept$                              | renew kept --token $kept --ttl 1h
-0  | -        | ^held: held by wfe-7 for .* \(lease ends in  | status held
-0  | -        | ^free: nobody-wants-it$                      | status nobody-wants-it
-0  | -        | ^cooling: cool was done by wfe-7 .* ago; free in | status cool
-0  | -        | ^held: held by wfe-7                         | list hel
-0  | -        | held: changed by wfe-7                       | history changed
-0  | ok       | ^broken: quiet-%$                            | break quiet-% --reason 'none held it'
-0  | ok       | ^cleared: quiet-%$                           | clear quiet-%
-0  | -        | ^some/key$                                   | name some/key
-0  | -        | ^leasehold [0-9.]+$                          | version
-75 | busy     | ^busy: held is held by wfe-7 for .* \(lease ends in .*\)$ | acquire held -n
-75 | busy     | ^busy: held is held by wfe-7                 | acquire held --wait 20ms
-75 | busy     | ^busy: held is held by wfe-7                 | acquire held --on-conflict fail
-75 | busy     | ^busy: held is held by wfe-7                | acquire held --on-conflict steal-stale
-75 | busy     | ^busy: held is held by wfe-7    | acquire held --on-conflict retry --backoff 1ms:2ms
-75 | busy     | ^busy: held is held by wfe-7                 | acquire aside-% held -n
-75 | busy     | ^busy: readers is held by wfe-7              | acquire readers -n
-9  | busy     | ^busy: held is held by wfe-7                 | acquire held -n -E 9
-73 | cooling  | ^cooling: cool was done by wfe-7 .* ago; free in | acquire cool
-73 | cooling  | ^cooling: cool was done by wfe-7             | acquire cool -n
-65 | mismatch | ^mismatch: pool                              | acquire pool -n --limit 3
-65 | mismatch | ^mismatch: held                              | acquire held -n --limit 3
-78 | stale    | ^stale: changed: .*nothing was changed$      | renew changed --token $old
-78 | stale    | ^stale: changed: .*nothing was changed$      | release changed --token $old
-78 | stale    | ^stale: never-was: .*nothing was changed$    | release never-was --token 5
-69 | unavailable | not built in: "redis".*redis://u:\*\*\*@h  | acquire k --store redis://u:secret@h
-69 | unavailable | ^unavailable: not built in: "etcd"           | status k --store etcd://h:1
-69 | unavailable | ^unavailable: not built in: "postgres"       | list --store postgres://h/db
-69 | unavailable | ^unavailable: not built in: "k8s"            | watch --store k8s://
-69 | unavailable | ^unavailable: not built in: "github"   | release k --token 5 --store github://o/r
-69 | unavailable | ^unavailable: not built in: "leasehold"      | history k --store leasehold://h:1
-69 | unavailable | not built in: "k8s"                          | name k --store k8s://
-69 | unavailable | ^unavailable: file:/no/such/x.log:        | acquire k --store file:/no/such/x.log
-69 | unavailable | ^unavailable: file:.*foreign.log:      | acquire k --store file:$work/foreign.log
-64 | usage    | no store goes by "reddis"                    | acquire k --store reddis://u:secret@h
-64 | usage    | unknown command 'aquire'; the closest is 'acquire'$ | aquire k
-64 | usage    | say what to do; 'leasehold help' lists       | -q
-64 | usage    | acquire has no option '--tll'; the closest is '--ttl'$ | acquire k --tll 5
-64 | usage    | unknown option '--jason' .*; the closest is '--json'$ | --jason status k
-64 | usage    | unknown option '-x' in '-nx'                 | acquire k -nx
-64 | usage    | --json takes no value$                       | status k --json=yes
-64 | usage    | --ttl needs a value: --ttl DUR$              | acquire k --ttl
-64 | usage    | -w needs a value: -w DUR$                    | acquire k -w
-64 | usage    | --ttl: '0' is out of range: from above 0 to 24h$ | acquire k --ttl 0
-64 | usage    | --ttl: '-5s' is out of range                 | acquire k --ttl -5s
-64 | usage    | --ttl: '24.1h' is out of range               | renew k --token 5 --ttl=24.1h
-64 | usage    | --ttl: 'soon' is no length of time           | acquire k --ttl soon
-64 | usage    | -w: '1d' is no length of time                | acquire k -w1d
-64 | usage    | --limit: '0' is no number from 1 to 64$      | acquire k --limit 0
-64 | usage    | --priority: '101' is no number from -100 to 100$ | acquire k --priority 101
-64 | usage    | 'steal' is none of: wait retry fail steal-stale$ | acquire k --on-conflict steal
-64 | usage    | --backoff: '1s' is no range                  | acquire k --backoff 1s
-64 | usage    | --backoff: '2s:1s' begins above its end$     | acquire k --backoff 2s:1s
-64 | usage    | --meta: 'bare' is no note; write NAME=VALUE$ | acquire k --meta bare
-64 | usage    | meta must be at most 16 pairs and 1 KiB      | acquire k --meta a=1 --meta a=2
-64 | usage    | give a limit or shared, not both             | acquire k --limit 2 --shared
-64 | usage    | a request id is for one key                  | acquire k j --request-id r
-64 | usage    | acquire needs more: leasehold acquire KEY... | acquire
-64 | usage    | a key must not be empty$                     | acquire ""
-64 | usage    | key 1 is not UTF-8 or has control characters$ | acquire $'a\x01b'
-64 | usage    | key 2 is not UTF-8 or has control characters$ | status k $'a\xff'
-64 | usage    | has 513 bytes; 512 is the most$              | release "$long" --token 5
-64 | usage    | the key 'k' is named twice$                  | acquire k k
+0   | ok       | ^[0-9]+$                                     | acquire free-%
+0   | ok       | ^[0-9]+$                                     | acquire sema-% --limit 3
+0   | ok       | ^[0-9]+$                                     | acquire readers -s
+0   | ok       | ^[0-9]+$                                     | acquire one-% two-%
+0   | -        | ^free: kkkk                                  | status "$full"
+0   | ok       | ^renewed: kept$                              | renew kept --token $kept --ttl 1h
+0   | -        | ^held: held by wfe-7 for .* \(lease ends in  | status held
+0   | -        | ^free: nobody-wants-it$                      | status nobody-wants-it
+0   | -        | ^cooling: cool was done by wfe-7 .* ago; free in | status cool
+0   | -        | ^held: held by wfe-7                         | list hel
+0   | -        | held: changed by wfe-7                       | history changed
+0   | ok       | ^broken: quiet-%$                           | break quiet-% --reason 'none held it'
+0   | ok       | ^cleared: quiet-%$                           | clear quiet-%
+0   | -        | ^some/key$                                   | name some/key
+0   | -        | ^leasehold [0-9.]+$                          | version
+75  | busy     | ^busy: held is held by wfe-7 for .* \(lease ends in .*\)$ | acquire held -n
+75  | busy     | ^busy: held is held by wfe-7                 | acquire held --wait 500ms
+75  | busy     | ^busy: held is held by wfe-7                 | acquire held --on-conflict fail
+75  | busy     | ^busy: held is held by wfe-7               | acquire held --on-conflict steal-stale
+75  | busy     | ^busy: held is held by wfe-7   | acquire held --on-conflict retry --backoff 1ms:2ms
+75  | busy     | ^busy: held is held by wfe-7                 | acquire aside-% held -n
+75  | busy     | ^busy: readers is held by wfe-7              | acquire readers -n
+9   | busy     | ^busy: held is held by wfe-7                 | acquire held -n -E 9
+73  | cooling  | ^cooling: cool was done by wfe-7 .* ago; free in | acquire cool
+73  | cooling  | ^cooling: cool was done by wfe-7             | acquire cool -n
+65  | mismatch | ^mismatch: pool                              | acquire pool -n --limit 3
+65  | mismatch | ^mismatch: held                              | acquire held -n --limit 3
+78  | stale    | ^stale: changed: .*nothing was changed$      | renew changed --token $old
+78  | stale    | ^stale: changed: .*nothing was changed$      | release changed --token $old
+78  | stale    | ^stale: never-was: .*nothing was changed$    | release never-was --token 5
+69  | unavailable | not built in: "redis".*redis://u:\*\*\*@h | acquire k --store redis://u:secret@h
+69  | unavailable | ^unavailable: not built in: "etcd"           | status k --store etcd://h:1
+69  | unavailable | ^unavailable: not built in: "postgres"       | list --store postgres://h/db
+69  | unavailable | ^unavailable: not built in: "k8s"            | watch --store k8s://
+69  | unavailable | ^unavailable: not built in: "github"  | release k --token 5 --store github://o/r
+69  | unavailable | ^unavailable: not built in: "leasehold"      | history k --store leasehold://h:1
+69  | unavailable | not built in: "k8s"                          | name k --store k8s://
+69  | unavailable | ^unavailable: file:/no/such/x.log:       | acquire k --store file:/no/such/x.log
+69  | unavailable | ^unavailable: file:.*foreign.log:     | acquire k --store file:$work/foreign.log
+64  | usage    | no store goes by "reddis"                   | acquire k --store reddis://u:secret@h
+64  | usage    | unknown command 'aquire'; the closest is 'acquire'$ | aquire k
+64  | usage    | say what to do; 'leasehold help' lists       | -q
+64  | usage    | acquire has no option '--tll'; the closest is '--ttl'$ | acquire k --tll 5
+64  | usage    | unknown option '--jason' .*; the closest is '--json'$ | --jason status k
+64  | usage    | unknown option '-x' in '-nx'                 | acquire k -nx
+64  | usage    | --json takes no value$                       | status k --json=yes
+64  | usage    | --ttl needs a value: --ttl DUR$              | acquire k --ttl
+64  | usage    | -w needs a value: -w DUR$                    | acquire k -w
+64  | usage    | --ttl: '0' is out of range: from above 0 to 24h$ | acquire k --ttl 0
+64  | usage    | --ttl: '-5s' is out of range                 | acquire k --ttl -5s
+64  | usage    | --ttl: '24.1h' is out of range               | renew k --token 5 --ttl=24.1h
+64  | usage    | --ttl: 'soon' is no length of time           | acquire k --ttl soon
+64  | usage    | -w: '1d' is no length of time                | acquire k -w1d
+64  | usage    | --limit: '0' is no number from 1 to 64$      | acquire k --limit 0
+64  | usage    | --priority: '101' is no number from -100 to 100$ | acquire k --priority 101
+64  | usage    | 'steal' is none of: wait retry fail steal-stale$ | acquire k --on-conflict steal
+64  | usage    | --backoff: '1s' is no range                  | acquire k --backoff 1s
+64  | usage    | --backoff: '2s:1s' begins above its end$     | acquire k --backoff 2s:1s
+64  | usage    | --meta: 'bare' is no note; write NAME=VALUE$ | acquire k --meta bare
+64  | usage    | meta must be at most 16 pairs and 1 KiB      | acquire k --meta a=1 --meta a=2
+64  | usage    | give a limit or shared, not both             | acquire k --limit 2 --shared
+64  | usage    | a request id is for one key                  | acquire k j --request-id r
+64  | usage    | acquire needs more: leasehold acquire KEY... | acquire
+64  | usage    | a key must not be empty$                     | acquire ""
+64  | usage    | key 1 is not UTF-8 or has control characters$ | acquire $'a\x01b'
+64  | usage    | key 2 is not UTF-8 or has control characters$ | status k $'a\xff'
+64  | usage    | has 513 bytes; 512 is the most$              | release "$long" --token 5
+64  | usage    | the key 'k' is named twice$                  | acquire k k
 64 | usage | acquire takes at most 16, but got 'q' too$ | acquire a b c d e f g h i j k l m n o p q
-64 | usage    | version takes no argument, but got 'now'$    | version now
-64 | usage    | renew needs the token                        | renew k
-64 | usage    | --token: '0' is no token                     | renew k --token 0
-64 | usage    | --token: '99999999999999999999' is no token | release k --token 99999999999999999999
-64 | usage    | --token: '-1' is no token                    | release k --token -1
-64 | usage    | break needs a reason                         | break k
-64 | usage    | this store keeps no history                  | history k --store memory:
-64 | usage    | there is no command 'aquire'                 | help aquire
-64 | usage    | /no/such.yaml: No such file or directory$    | status k --config /no/such.yaml
-64 | usage    | broken.yaml:[0-9]+: this is no YAML          | status k --config $work/broken.yaml
-64 | usage    | yaml:3: unknown key 'tll'; the closest is 'ttl'$ | status k --config $work/typo.yaml
-70 | failed   | the answer could not be written              | version >/dev/full
-70 | failed   | the answer could not be written              | status held >&-
-70 | failed   | the token could not be written; nothing is held | acquire unread-% >/dev/full
-70 | failed   | the token could not be written; nothing is held | acquire unread-% >&-
-70 | failed   | the status file /no/f cannot be written      | acquire unread-% --status-file /no/f
-0  | ok    | ^current: fence-%, token 5$                | check --key fence-% --token 5
-0  | -     | ^ok: the log is whole; keys:               | doctor
+64  | usage    | version takes no argument, but got 'now'$    | version now
+64  | usage    | renew needs the token                        | renew k
+64  | usage    | --token: '0' is no token                     | renew k --token 0
+75 | busy  | ^busy: held is held by wfe-7               | run held -n -- true
+9  | busy  | ^busy: held is held by wfe-7               | run held -n -E 9 -- true
+73 | cooling | ^cooling: cool was done by wfe-7         | run cool -- true
+65 | mismatch | ^mismatch: pool                         | run pool -n --limit 3 -- true
+69 | unavailable | ^unavailable: not built in: "redis"  | run k --store redis://u:secret@h/0 -- true
+69 | unavailable | ^unavailable: file:/no/such/x.log: | run k --store file:/no/such/x.log -- true
+64 | usage | --ttl: run needs at least 2s               | run k --ttl 1s -- true
+64 | usage | --on-lost: 'cry' is none of: term kill warn$ | run k --on-lost cry -- true
+64 | usage | say what to run: leasehold run KEY         | run k
+126 | usage | /etc/passwd: Permission denied; no lock was taken$ | run k -- /etc/passwd
+127 | usage | no-such: not found; no lock was taken$    | run k -- no-such
+64 | usage | --token: '99999999999999999999' is no token | release k --token 99999999999999999999
+64  | usage    | --token: '-1' is no token                    | release k --token -1
+64  | usage    | break needs a reason                         | break k
+64  | usage    | this store keeps no history                  | history k --store memory:
+64  | usage    | there is no command 'aquire'                 | help aquire
+64  | usage    | /no/such.yaml: No such file or directory$    | status k --config /no/such.yaml
+64  | usage    | broken.yaml:[0-9]+: this is no YAML          | status k --config $work/broken.yaml
+64 | usage | yaml:3: unknown key 'tll'; the closest is 'ttl'$ | status k --config $work/typo.yaml
+70  | failed   | the answer could not be written              | version >/dev/full
+70  | failed   | the answer could not be written              | status held >&-
+70  | failed   | the token could not be written; nothing is held | acquire unread-% >/dev/full
+70  | failed   | the token could not be written; nothing is held | acquire unread-% >&-
+70  | failed   | the status file /no/f cannot be written      | acquire unread-% --status-file /no/f
+0   | ok       | ^ran$                                        | run run-% -- echo ran
+3   | ok       | ^ran$                                       | run run-% -- sh -c 'echo ran; exit 3'
+143 | ok       | ^ran$                                      | run run-% -- sh -c 'echo ran; kill $$'
+75  | busy     | ^busy: held is held by wfe-7                 | run held -n -- echo ran
+75  | busy     | ^busy: held is held by wfe-7                 | run two-% held -w 500ms -- echo ran
+9   | busy     | ^busy: held is held by wfe-7                 | run held -nE9 -- echo ran
+73  | cooling  | ^cooling: cool was done by wfe-7             | run cool -- echo ran
+65  | mismatch | ^mismatch: pool                              | run pool -n --limit 3 -- echo ran
+69  | unavailable | not built in: "redis"                      | run k --store redis://h -- echo ran
+76  | lost     | lost: lost-%: .*                       | run lost-% --ttl 3s -- $work/breaks lost-%
+64  | usage    | a key must not be empty$                     | run "" -- echo ran
+126 | usage    | /etc/passwd: Permission denied; no lock      | run free-key -- /etc/passwd
+127 | usage    | /no/such: not found; no lock was taken$      | run free-key -- /no/such
+0   | ok       | ^current: fence-%, token 5$                  | check --key fence-% --token 5
+0   | -        | ^ok: the log is whole; keys:                 | doctor
 78 | stale | ^stale: fenced has seen token 9, .*nothing was changed$ | check --key fenced --token 8
-78 | stale | ^stale: fenced has seen token 9, | check --key fenced --token 8 -- touch $work/no
-69 | unavailable | let in: /no: cannot look at | check --key k --token 5 --guard /no/such/g
-69 | unavailable | foreign.log: this is no log | check --key k --token 5 --guard $work/foreign.log
-64 | usage | check needs both: leasehold check --key KEY --token N$ | check --token 5
-64 | usage | check needs both                           | check --key k -- true
-64 | usage | --token: '5e3' is no token                 | check --key k --token 5e3
-64 | usage | check takes no argument, but got 'k'$      | check k --token 5
-64 | usage | say what to run behind --$                 | check --key k --token 5 --
-64 | usage | has 513 bytes; 512 is the most$            | check --key "$long" --token 5
+78  | stale    | ^stale: fenced has seen token 9,   | check --key fenced --token 8 -- touch $work/no
+69  | unavailable | let in: /no: cannot look at         | check --key k --token 5 --guard /no/such/g
+69  | unavailable | foreign.log: this is no log  | check --key k --token 5 --guard $work/foreign.log
+64  | usage    | check needs both: leasehold check --key KEY --token N$ | check --token 5
+64  | usage    | check needs both                             | check --key k -- true
+64  | usage    | --token: '5e3' is no token                   | check --key k --token 5e3
+64  | usage    | check takes no argument, but got 'k'$        | check k --token 5
+64  | usage    | say what to run behind --$                   | check --key k --token 5 --
+64  | usage    | has 513 bytes; 512 is the most$              | check --key "$long" --token 5
 64 | usage | is no file that a guard .*give --guard PATH | check --key k --token 5 --store memory:
-64 | usage | doctor takes no argument, but got 'now'$   | doctor now
-126 | usage | /etc/passwd: Permission denied; nothing | check --key k --token 5 -- /etc/passwd
-127 | usage | /no/such: not found; nothing was changed$ | check --key k --token 5 -- /no/such
+64  | usage    | doctor takes no argument, but got 'now'$     | doctor now
+126 | usage    | /etc/passwd: Permission denied; nothing    | check --key k --token 5 -- /etc/passwd
+127 | usage    | /no/such: not found; nothing was changed$    | check --key k --token 5 -- /no/such
 ROWS
 )
 
@@ -152,7 +180,9 @@ for found in objects:
         assert "outcome" not in found, found
     else:
         assert found["outcome"] == wanted, found
-    if wanted not in ("-", "ok"):
+    if command == "run" and wanted in ("ok", "lost"):
+        assert {"key", "token", "exit_status", "held_ms", "released", "store"} <= set(found), found
+    elif wanted not in ("-", "ok"):
         assert {"outcome", "key", "text", "retry_after_ms"} <= set(found), found
         assert "secret" not in json.dumps(found), found
         if wanted in ("busy", "cooling"):
@@ -178,6 +208,11 @@ judge() { # judge FORM: is the last call as its row wants it?
     local said=$work/out other=$work/err
     if ((row_status != 0)); then
         said=$work/err other=$work/out
+    fi
+    # What run says itself is on stderr always: stdout is the command's.
+    if [[ $row_call == "run "* && $row_outcome == ok ]]; then
+        said=$work/out other=$work/err
+        [[ $1 == plain ]] || said=$work/err other=/dev/null
     fi
     [[ $got == "$row_status" && ! -s $other ]] || return 1
     case $1 in

@@ -96,6 +96,8 @@ try --ttl leasehold acquire --t
 try --cooldown leasehold release k --coo
 try steal-stale leasehold acquire --on-conflict s
 try man leasehold help --format m
+try warn leasehold run k --on-lost w
+try printf leasehold run k -- prin
 leasehold acquire completion/key --quiet >/dev/null
 try completion/key leasehold status comp
 COMP_WORDS=(leasehold status --ttl) COMP_CWORD=2

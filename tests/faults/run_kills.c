@@ -5,39 +5,20 @@
  * one in a session of its own. The next command, which waits in line, looks at its first step
  * whether any of them is still at work. It must come in soon, and nobody may be left.
  */
-#include "run_kit.h"
+#include "run_act.h"
 
 #include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
     ROUNDS_MAX = 1000,
-    ACTS_MAX = 3 * ROUNDS_MAX + 8,
-    PROCESSES = 4, /* of a command */
-    PATIENCE_MS = 30000,
     TAKEOVER_MS = 1000,
     LEFT_MS = 5000, /* all of a killed run must be gone by then */
     LOOK_MS = 6500, /* the longest that a waiter sleeps when nobody wakes it */
-};
-
-/* One run, and what its command says of itself. */
-struct act {
-    struct known processes[PROCESSES];
-    _Atomic int64_t began_us;
-    _Atomic unsigned beside; /* of the act before, still at work when this began */
-    _Atomic bool ready;
-    _Atomic uint64_t token;
-};
-
-struct board {
-    _Atomic bool closes; /* the command drops what it inherits */
-    struct act acts[ACTS_MAX];
 };
 
 enum target { FRONT, GUARDIAN, COMMAND, BOTH };
@@ -45,57 +26,6 @@ static const char *const target_names[] = {[FRONT] = "leasehold run",
                                            [GUARDIAN] = "its guardian",
                                            [COMMAND] = "the command",
                                            [BOTH] = "both at once"};
-
-/* ---- the command ---- */
-
-static void sleep_deaf(void)
-{
-    for (int signal = 1; signal < 32; signal++)
-        if (signal != SIGCHLD)
-            (void)sigaction(signal, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
-    for (;;)
-        (void)pause();
-}
-
-static void add_child(struct act *act, size_t number)
-{
-    pid_t pid = fork();
-    if (pid < 0)
-        abort();
-    if (pid == 0) {
-        if (number == 3)
-            (void)setsid();
-        if (number >= 2)
-            sleep_deaf();
-        for (;;)
-            (void)pause();
-    }
-    known_note(&act->processes[number], pid);
-}
-
-static int play_command(size_t number)
-{
-    struct board *board = kit_find_board(sizeof *board);
-    const char *token = getenv("LEASEHOLD_TOKEN");
-    if (token == NULL || number >= ACTS_MAX)
-        return 1;
-    struct act *act = &board->acts[number];
-    unsigned beside = 0;
-    for (size_t i = 0; number > 0 && i < PROCESSES; i++)
-        beside += known_lives(&board->acts[number - 1].processes[i]) ? 1 : 0;
-    atomic_store(&act->beside, beside);
-    atomic_store(&act->token, strtoull(token, NULL, 10));
-    atomic_store(&act->began_us, rig_now_us());
-    if (atomic_load(&board->closes))
-        for (int file = 3; file < 64; file++)
-            (void)close(file);
-    known_note(&act->processes[0], getpid());
-    for (size_t i = 1; i < PROCESSES; i++)
-        add_child(act, i);
-    atomic_store(&act->ready, true);
-    for (;;)
-        (void)pause();
-}
 
 /* ---- the play ---- */
 
@@ -112,33 +42,7 @@ struct play {
 
 static void line_up(struct play *play)
 {
-    char number[16];
-    const char *words[] = {"leasehold", "run", "key", "--", play->own, "--command", number, NULL};
-    (void)snprintf(number, sizeof number, "%zu", play->acts++);
-    play->next_front = kit_start(play->program, words);
-}
-
-/* Is the command of this act at work within the time? */
-static bool begins_within(struct act *act, int64_t limit_ms)
-{
-    int64_t end_ms = live_now_ms() + limit_ms;
-    while (!atomic_load(&act->ready)) {
-        if (live_now_ms() >= end_ms)
-            return false;
-        rig_pause_us(200);
-    }
-    return true;
-}
-
-static bool wait_in_line(pid_t front)
-{
-    int64_t end_ms = live_now_ms() + PATIENCE_MS;
-    while (!kit_is_in_line(kit_guardian(front))) {
-        if (live_now_ms() >= end_ms)
-            return false;
-        rig_pause_us(500);
-    }
-    return true;
+    play->next_front = act_start(play->program, play->own, play->acts++, "30s");
 }
 
 static void strike(enum target target, pid_t front, pid_t guardian, const struct act *act)
@@ -171,21 +75,21 @@ static bool play_round(struct play *play, enum target target)
         [FRONT] = 128 + SIGKILL, [GUARDIAN] = 70, [COMMAND] = 128 + SIGKILL};
     struct act *before = &play->board->acts[play->acts - 1], *after = before + 1;
     struct known guardian;
-    if (!begins_within(before, PATIENCE_MS))
+    if (!act_begins_within(before, ACT_PATIENCE_MS))
         return false;
     line_up(play);
-    if (!wait_in_line(play->next_front))
+    if (!act_is_in_line(play->next_front))
         return false;
     known_note(&guardian, kit_guardian(play->front));
     rig_pause_us((int64_t)random_below(&play->rig->random, 20000));
     int64_t struck_us = rig_now_us();
     strike(target, play->front, guardian.pid, before);
-    if (!begins_within(after, PATIENCE_MS))
+    if (!act_begins_within(after, ACT_PATIENCE_MS))
         return false;
     judge(play, before, after, struck_us);
     play->statuses += kit_join(play->front, LEFT_MS) == statuses[target] ? 0 : 1;
     bool gone = known_ends_within(&guardian, LEFT_MS);
-    for (size_t i = 0; i < PROCESSES; i++)
+    for (size_t i = 0; i < ACT_PROCESSES; i++)
         gone = known_ends_within(&before->processes[i], LEFT_MS) && gone;
     play->left += gone ? 0 : 1;
     play->front = play->next_front;
@@ -211,28 +115,21 @@ static void report(struct play *play, enum target target)
 
 /* ---- when nobody is left to tidy up ---- */
 
-static void end_act(const struct act *act, size_t first)
-{
-    for (size_t i = first; i < PROCESSES; i++)
-        if (known_lives(&act->processes[i]))
-            (void)kill(atomic_load(&act->processes[i].pid), SIGKILL);
-}
-
 /* Front and guardian die together: the command's own process does, too; what it started does not,
  * and keeps the lock until it has ended, because it has inherited what keeps the lease alive. */
 static void kill_both(struct play *play)
 {
     struct rig *rig = play->rig;
     struct act *before = &play->board->acts[play->acts - 1], *after = before + 1;
-    bool fine = begins_within(before, PATIENCE_MS);
+    bool fine = act_begins_within(before, ACT_PATIENCE_MS);
     line_up(play);
-    fine = wait_in_line(play->next_front) && fine;
+    fine = act_is_in_line(play->next_front) && fine;
     strike(BOTH, play->front, kit_guardian(play->front), before);
     fine = known_ends_within(&before->processes[0], LEFT_MS) && fine;
-    bool kept = !begins_within(after, LOOK_MS) && known_lives(&before->processes[1]);
+    bool kept = !act_begins_within(after, LOOK_MS) && known_lives(&before->processes[1]);
     rig_case(rig, fine && kept, "killed both: what the command started keeps the lock");
-    end_act(before, 1);
-    rig_case(rig, begins_within(after, PATIENCE_MS) && atomic_load(&after->beside) == 0,
+    act_end(before, 1);
+    rig_case(rig, act_begins_within(after, ACT_PATIENCE_MS) && atomic_load(&after->beside) == 0,
              "and gives it up with its end");
     play->front = play->next_front;
     kit_collect();
@@ -243,21 +140,21 @@ static void kill_both(struct play *play)
 static void see_a_beside(struct play *play)
 {
     struct act *before = &play->board->acts[play->acts - 1], *after = before + 1;
-    end_act(before, 0); /* the next one is to drop it */
+    act_end(before, 0); /* the next one is to drop it */
     (void)kit_join(play->front, LEFT_MS);
     atomic_store(&play->board->closes, true);
     line_up(play);
     play->front = play->next_front;
     before = after++;
-    bool fine = begins_within(before, PATIENCE_MS);
+    bool fine = act_begins_within(before, ACT_PATIENCE_MS);
     line_up(play);
-    fine = wait_in_line(play->next_front) && fine;
+    fine = act_is_in_line(play->next_front) && fine;
     strike(BOTH, play->front, kit_guardian(play->front), before);
-    fine = begins_within(after, PATIENCE_MS) && fine;
+    fine = act_begins_within(after, ACT_PATIENCE_MS) && fine;
     rig_case(play->rig, fine && atomic_load(&after->beside) > 0,
              "one that closes everything does not keep it, which is seen");
-    end_act(before, 0);
-    end_act(after, 0);
+    act_end(before, 0);
+    act_end(after, 0);
     (void)kit_join(play->next_front, LEFT_MS);
     kit_collect();
 }
@@ -266,7 +163,7 @@ int main(int argc, char **argv)
 {
     struct rig rig;
     if (argc == 3 && strcmp(argv[1], "--command") == 0)
-        return play_command(strtoul(argv[2], NULL, 10));
+        return act_play(strtoul(argv[2], NULL, 10));
     rig_open(&rig, argc, argv, /* rounds= */ 50, /* limit_s= */ 120, /* round_ms= */ 1500,
              /* shared_size= */ 1);
     if (rig.rounds > ROUNDS_MAX)

@@ -184,28 +184,39 @@ static void what_it_leaves_in_its_group_is_ended(void **state)
     assert_false(lives(deaf));
 }
 
-static void a_daemon_may_stay_unless_all_is_to_end(void **state)
+static pid_t start_with_daemon(struct scene *scene, const char *then)
+{
+    char script[256];
+    (void)snprintf(script, sizeof script,
+                   "setsid sh -c 'echo $$ > %s/daemon; > %s/there; exec sleep 60' & "
+                   "until [ -e %s/there ]; do sleep 0.01; done; rm %s/there; %s",
+                   folder, folder, folder, folder, then);
+    start(scene, script);
+    return read_pid("daemon");
+}
+
+static void a_daemon_may_stay_when_the_command_ends_by_itself(void **state)
 {
     (void)state;
-    char script[256];
-    (void)snprintf(script, sizeof script, "setsid sh -c 'echo $$ > %s/daemon; exec sleep 60' & %s",
-                   folder, "wait");
-    for (int i = 0; i < 2; i++) {
-        struct scene scene = {0};
-        start(&scene, script);
-        pid_t daemon = read_pid("daemon");
-        if (i == 0) {
-            (void)kill(-scene.job.group, SIGHUP); /* its own end */
-            play_until(&scene, JOB_OVER, 5000);
-            assert_true(lives(daemon));
-            assert_int_equal(kill(daemon, SIGKILL), 0);
-            assert_int_equal(waitpid(daemon, NULL, 0), daemon);
-        } else {
-            job_end(&scene.job, host_boot_ms() + 5000);
-            play_until(&scene, JOB_OVER, 5000);
-            assert_false(lives(daemon));
-        }
-    }
+    struct scene scene = {0};
+    pid_t daemon = start_with_daemon(&scene, "exit 0");
+    play_until(&scene, JOB_OVER, 5000);
+    assert_true(lives(daemon));
+    assert_int_equal(kill(daemon, SIGKILL), 0);
+    assert_int_equal(waitpid(daemon, NULL, 0), daemon);
+}
+
+static void a_daemon_goes_when_the_command_is_ended_or_killed(void **state)
+{
+    (void)state;
+    struct scene scene = {0};
+    pid_t daemon = start_with_daemon(&scene, "wait");
+    job_end(&scene.job, host_boot_ms() + 5000);
+    play_until(&scene, JOB_OVER, 5000);
+    assert_false(lives(daemon));
+    daemon = start_with_daemon(&scene, "kill -9 $$");
+    play_until(&scene, JOB_OVER, 5000);
+    assert_false(lives(daemon));
 }
 
 static void the_deaf_are_killed_at_the_kill_time(void **state)
@@ -249,9 +260,9 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    char command[128];
-    (void)snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command); // NOLINT(cert-env33-c): a fixed line
+    char line[128];
+    (void)snprintf(line, sizeof line, "rm -rf %s", folder);
+    return system(line); // NOLINT(cert-env33-c): a fixed line
 }
 
 int main(void)
@@ -261,7 +272,8 @@ int main(void)
         cmocka_unit_test(exit_status_comes_through),
         cmocka_unit_test(what_cannot_be_run_says_so),
         cmocka_unit_test(what_it_leaves_in_its_group_is_ended),
-        cmocka_unit_test(a_daemon_may_stay_unless_all_is_to_end),
+        cmocka_unit_test(a_daemon_may_stay_when_the_command_ends_by_itself),
+        cmocka_unit_test(a_daemon_goes_when_the_command_is_ended_or_killed),
         cmocka_unit_test(the_deaf_are_killed_at_the_kill_time),
         cmocka_unit_test(one_that_is_stopped_hears_that_it_is_to_end),
     };

@@ -5,7 +5,7 @@
  *
  * A command is added in four steps:
  *   1. a file of its own with `const struct command command_NAME`: its words, options and function;
- *   2. one line in COMMAND_LIST below, and its file in src/meson.build;
+ *   2. one line in COMMAND_LIST below, its file in src/meson.build, its page in dist/meson.build;
  *   3. options that only it has are tables in its file, with their values in struct settings;
  *      shared ones are in options.c. Help, man page, completion and config keys follow from them;
  *   4. its rows in tests/e2e/exits.sh.

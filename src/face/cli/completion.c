@@ -16,17 +16,30 @@ static void put_flags(FILE *out, const struct option *const *options)
     }
 }
 
-/* The words that may follow an option: for each option once, whoever has it. */
-static void put_choices(FILE *out, const struct option *const *options)
+static void put_choice(FILE *out, const struct option *option)
 {
-    for (; options != NULL && *options != NULL; options++) {
-        const struct option *option = *options;
-        if (option->kind == VALUE_CHOICE) {
-            fprintf(out, "    --%s) words='", option->name);
-            for (size_t i = 0; option->choices[i] != NULL; i++)
-                fprintf(out, "%s%s", i > 0 ? " " : "", option->choices[i]);
-            fputs("' ;;\n", out);
-        }
+    bool file = option->value != NULL &&
+                (strcmp(option->value, "PATH") == 0 || strcmp(option->value, "FILE") == 0);
+    if (file)
+        fprintf(out, "    --%s) compopt -o default; COMPREPLY=(); return ;;\n", option->name);
+    if (option->kind != VALUE_CHOICE)
+        return;
+    fprintf(out, "    --%s) words='", option->name);
+    for (size_t i = 0; option->choices[i] != NULL; i++)
+        fprintf(out, "%s%s", i > 0 ? " " : "", option->choices[i]);
+    fputs("' ;;\n", out);
+}
+
+/* The words that may follow an option. What several commands have is written several times; the
+ * first one counts in a shell. */
+static void put_choices(FILE *out)
+{
+    for (const struct option *const *at = global_options; *at != NULL; at++)
+        put_choice(out, *at);
+    for (size_t i = 0; command_at(i) != NULL; i++) {
+        for (const struct option *const *at = command_at(i)->options; at != NULL && *at != NULL;
+             at++)
+            put_choice(out, *at);
     }
 }
 
@@ -43,16 +56,15 @@ void completion_bash(FILE *out)
           "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
           "    local command='' words='' i\n"
           "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
-          "        case ${COMP_WORDS[i]} in\n",
+          "        case ${COMP_WORDS[i]} in\n"
+          "        --) mapfile -t COMPREPLY < <(compgen -c -- \"$word\"); return ;;\n",
           out);
     fputs("        --store|--config) ((i++)) ;;\n        -*) ;;\n"
-          "        *) command=${COMP_WORDS[i]}; break ;;\n        esac\n    done\n"
+          "        *) command=${command:-${COMP_WORDS[i]}} ;;\n        esac\n    done\n"
           "    case $before in\n",
           out);
-    put_choices(out, command_help.options);
-    const struct option *const taking[] = {TAKING_OPTIONS, NULL};
-    put_choices(out, taking);
-    fputs("    --config|--status-file) compopt -o default; COMPREPLY=(); return ;;\n    esac\n"
+    put_choices(out);
+    fputs("    esac\n"
           "    if [[ -z $words ]]; then\n        case $command in\n        '') words='",
           out);
     for (size_t i = 0; command_at(i) != NULL; i++)

@@ -117,7 +117,9 @@ static void put_statuses(FILE *out)
         put(out, statuses[i].means);
         fputc('\n', out);
     }
-    fputs(".TP\n.B 128+N\nEnded by signal N while it waited; its place was given up.\n", out);
+    fputs(".TP\n.B 126, 127\nThe program to run is not executable, not found.\n"
+          ".TP\n.B 128+N\nEnded by signal N.\n",
+          out);
 }
 
 static void put_program(FILE *out)

@@ -1,0 +1,200 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What `leasehold run` promises to scripts: run.sh PROGRAM ROUNDS. Prints TAP. ROUNDS is for the
+# counter that 50 processes add to, so often each.
+set -euo pipefail
+
+program=$(realpath "$1")
+rounds=$2
+work=$(mktemp -d)
+children=()
+clean_up() {
+    local child
+    for child in "${children[@]}"; do
+        kill -9 "$child" 2>/dev/null || true
+    done
+    rm -rf "$work"
+}
+trap clean_up EXIT
+cd "$work"
+export LEASEHOLD_STORE=file:$work/locks.log HOME=$work LEASEHOLD_HOLDER=wfe-7
+unset LEASEHOLD_TTL LEASEHOLD_CONFIG XDG_CONFIG_HOME POD_NAME LEASEHOLD_KEY LEASEHOLD_TOKEN
+number=0
+wrong=0
+
+check() { # check NAME CONDITION...: the condition is a command
+    local name=$1
+    shift
+    number=$((number + 1))
+    if "$@" >"$work/check" 2>&1; then
+        printf 'ok %d - %s\n' "$number" "$name"
+        return
+    fi
+    wrong=1
+    printf 'not ok %d - %s\n' "$number" "$name"
+    sed 's/^/# check: /' check
+    if [[ -e err ]]; then
+        sed 's/^/# err: /' err
+    fi
+}
+
+# Calls it, with its answers in out and err, and is true when the status is STATUS.
+gives() { # gives STATUS WORD...
+    local wanted=$1 got=0
+    shift
+    "$program" "$@" >out 2>err </dev/null || got=$?
+    printf 'status %s, wanted %s\n' "$got" "$wanted"
+    [[ $got == "$wanted" ]]
+}
+
+said() { grep -qE -- "$1" "$2"; }
+lives() { # a dead one that nobody collected does not
+    local state
+    state=$(sed 's/.*) \(.\).*/\1/' "/proc/$1/stat" 2>/dev/null) && [[ $state != Z ]]
+}
+dead() { ! lives "$1"; }
+wait_for() { # wait_for FILE
+    local i
+    for ((i = 0; i < 1000; i++)); do
+        [[ ! -s $1 ]] || return 0
+        sleep 0.02
+    done
+    return 1
+}
+
+# ---- fifty processes, one counter ----
+
+printf '0\n' >counter
+: >tokens
+add_one='read -r n <counter; echo $((n + 1)) >counter; echo $LEASEHOLD_TOKEN >>tokens'
+adders=()
+for ((i = 0; i < 50; i++)); do
+    (
+        for ((j = 0; j < rounds; j++)); do
+            "$program" run counter -- sh -c "$add_one" </dev/null
+        done
+    ) &
+    adders+=("$!")
+done
+children+=("${adders[@]}")
+failed=0
+for adder in "${adders[@]}"; do
+    wait "$adder" || failed=$((failed + 1))
+done
+check "50 processes add one $rounds times each: exactly $((50 * rounds))" \
+    test "$failed $(cat counter)" = "0 $((50 * rounds))"
+check 'tokens grow strictly' sort -C -n -u tokens
+
+# ---- exit status, environment, words ----
+
+check 'exit status 0' gives 0 run k -- true
+check 'exit status 42' gives 42 run k -- sh -c 'exit 42'
+check 'killed by a signal: 128 and its number' gives 137 run k -- sh -c 'kill -9 $$'
+check 'no shell in between' gives 0 run k -- test 'a  b$HOME' = 'a  b$HOME'
+# shellcheck disable=SC2016 # for the command's shell
+check 'the command is told' gives 0 run b a -- sh -c 'test "$LEASEHOLD_KEY" = "a b" &&
+    test "$LEASEHOLD_HOLDER" = wfe-7 && test -n "$LEASEHOLD_STORE" &&
+    test -e /proc/self/fd/$LEASEHOLD_DEADLINE_FD && set -- $LEASEHOLD_TOKEN && test $# = 2'
+check 'not found: 127, and no lock was taken' gives 127 run k -- no-such-program
+check 'not executable: 126' gives 126 run k -- /etc/passwd
+printf 'true\n' >plain
+chmod +x plain
+check 'no program: 126' gives 126 run k -- ./plain
+check 'the lock is free again' gives 0 run -n k -- true
+check 'a store in memory' gives 3 run --store memory: k -- sh -c 'exit 3'
+check 'a short TTL is refused' gives 64 run --ttl 1999ms k -- true
+check 'with words' said '--ttl: run needs at least 2s' err
+check 'nothing to run' gives 64 run k
+check 'nothing behind --' gives 64 run k --
+
+# ---- refusals ----
+
+"$program" acquire held --ttl 1h >/dev/null
+check 'busy: 75' gives 75 run -n held -- true
+check 'with the holder' said '^busy: held is held by wfe-7 for .* \(lease ends in' err
+check 'busy with -E' gives 9 run -n -E 9 held -- true
+check 'busy after retries' gives 75 run --on-conflict retry --retries 2 --backoff 1ms:2ms \
+    held -- true
+check 'busy after a wait' gives 75 run -w 50ms held -- true
+check 'a cooldown begins' gives 0 run --cooldown 1h cool -- true
+check 'cooling: 73' gives 73 run cool -- true
+check 'unavailable: 69' gives 69 run --store file:/no/such/folder/l.log k -- true
+check 'a nested run of the same key: 75' gives 75 run k -- "$program" run k -- true
+check 'with the reason' said 'nested run would wait for itself' err
+check 'one of another key is fine' gives 0 run k -- "$program" run j -- true
+"$program" run k -- sh -c 'env >variables'
+export_old() { env -i $(grep ^LEASEHOLD_ variables | tr '\n' ' ') "$program" run k -- true; }
+check 'old variables do not refuse' export_old
+
+# ---- JSON ----
+
+check 'JSON: the status of the command' gives 5 --json run k --status-file told -- \
+    sh -c 'echo noise >&2; exit 5'
+object='^\{"outcome":"ok","key":"k","token":"[0-9]+","exit_status":5,"held_ms":[0-9]+,'
+check 'the object is the last line' said "$object" <(tail -1 err)
+check 'and in the status file' said "$object" told
+check 'busy as JSON' gives 75 --json run -n held -- true
+check 'as one object' said '^\{"outcome":"busy","key":"held",' err
+
+# ---- what the command leaves behind ----
+
+check 'it leaves two processes' gives 0 run k -- sh -c \
+    '(trap "" TERM; sleep 100) & echo $! >group
+    setsid sleep 100 >/dev/null 2>&1 & echo $! >session'
+check 'that of its group is dead' dead "$(cat group)"
+check 'a daemon may stay' lives "$(cat session)"
+kill -9 "$(cat session)"
+
+# ---- losing the lock ----
+
+lose() { # lose POLICY SCRIPT: breaks the lock of a run, whose status is in `lost_status`
+    rm -f began ended
+    "$program" run --ttl 30s --kill-grace 300ms --on-lost "$1" broken -- sh -c "$2" \
+        >out 2>err </dev/null &
+    local front=$!
+    children+=("$front")
+    wait_for began
+    "$program" break broken --reason 'a test' >/dev/null
+    lost_status=0
+    wait "$front" || lost_status=$?
+}
+
+lose term 'trap "echo >ended; exit 0" TERM; echo >began; while :; do sleep 0.05; done'
+check 'lost: the command is asked to end' test -e ended
+check 'and the status is 76' test "$lost_status" = 76
+check 'with words' said '^lost: broken.*; the command is ended$' err
+lose term 'trap "" TERM; echo >began; while :; do sleep 0.05; done'
+check 'lost: one that does not is killed' test "$lost_status" = 76
+lose kill 'trap "echo >ended" TERM; echo >began; while :; do sleep 0.05; done'
+check 'lost, with kill: it is not asked' test "$lost_status-$(ls ended 2>/dev/null)" = 76-
+# shellcheck disable=SC2016 # for the command's shell
+lose warn 'echo >began; cat /proc/self/fd/$LEASEHOLD_DEADLINE_FD; echo >ended; exit 4'
+check 'lost, with warn: it goes on, and the pipe tells it' test "$lost_status-$(ls ended)" = 4-ended
+check 'with words' said 'the command goes on$' err
+
+# ---- signals ----
+
+for signal in TERM HUP USR1; do
+    rm -f began
+    "$program" run k -- sh -c "trap 'exit 6' $signal; echo >began; while :; do sleep 0.05; done" \
+        </dev/null &
+    front=$!
+    children+=("$front")
+    wait_for began
+    kill -s "$signal" "$front"
+    status=0
+    wait "$front" || status=$?
+    check "$signal is passed on" test "$status" = 6
+done
+"$program" run held -- true </dev/null &
+front=$!
+children+=("$front")
+sleep 0.5
+kill -s TERM "$front"
+status=0
+wait "$front" || status=$?
+check 'TERM gives a place in line up' test "$status" = 143
+check 'nobody waits then' said '"waiters":0' <("$program" status held --json)
+
+printf '1..%d\n' "$number"
+exit "$wrong"
