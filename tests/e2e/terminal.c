@@ -62,9 +62,12 @@ static void type(const char *format, ...)
     va_list list;
     va_start(list, format);
     /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is, above */
-    (void)vsnprintf(line, sizeof line - 1, format, list);
+    int length = vsnprintf(line, sizeof line - 1, format, list);
     va_end(list);
-    (void)strcat(line, "\n");
+    if (length < 0 || (size_t)length >= sizeof line - 1)
+        abort();
+    line[length] = '\n';
+    line[length + 1] = '\0';
     press(line);
 }
 

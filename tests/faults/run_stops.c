@@ -131,7 +131,7 @@ static void stop_front(struct play *play)
     struct act *act = &play->board->acts[play->acts - 1];
     (void)kill(play->front, SIGSTOP);
     pid_t next = act_start(play->program, play->own, play->acts++, "2s");
-    bool kept = !act_begins_within(act + 1, 3 * TTL_MS) && known_lives(&act->processes[0]);
+    bool kept = !act_begins_within(act + 1, GRANTED_MS) && known_lives(&act->processes[0]);
     rig_case(play->rig, fine && kept, "a stopped front changes nothing: the lock is kept");
     (void)kill(play->front, SIGCONT);
     (void)kill(atomic_load(&act->processes[0].pid), SIGKILL);
