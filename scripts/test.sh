@@ -70,8 +70,9 @@ mutants  | mutants | scripts/mutants.sh 2000                 | scripts/mutants.s
 fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh --proof
 coverage |         | scripts/coverage.sh core 100            | =
 '
-figures='check fencing power damage failing kills runkills runstops runline stops history waiters'
-figures+=' dead deaths threads forks lost torture simulate executor desk explore mutants fuzz coverage'
+figures='check fencing power damage failing kills runkills runstops runline stops history'
+figures+=' waiters dead deaths threads forks lost torture simulate executor desk explore mutants'
+figures+=' fuzz coverage'
 limit_s=1200
 proof=false
 if [[ ${1:-} == --proof ]]; then
