@@ -63,12 +63,13 @@ static pid_t start(const char *program, const char *own, size_t number, bool giv
 static uint64_t switches_of(pid_t pid)
 {
     char line[256], path[320];
-    uint64_t count = 0, one;
+    static const char field[] = "voluntary_ctxt_switches:";
+    uint64_t count = 0;
     (void)snprintf(path, sizeof path, "cat /proc/%ld/task/*/status 2>/dev/null", (long)pid);
     FILE *pipe = popen(path, "re"); // NOLINT(cert-env33-c): a fixed line
     while (pipe != NULL && fgets(line, sizeof line, pipe) != NULL)
-        if (sscanf(line, "voluntary_ctxt_switches: %" SCNu64, &one) == 1)
-            count += one;
+        if (strncmp(line, field, sizeof field - 1) == 0)
+            count += strtoull(line + sizeof field - 1, NULL, 10);
     if (pipe != NULL)
         (void)pclose(pipe);
     return count;

@@ -139,11 +139,9 @@ static bool set_environment(const struct work *work, int deadline)
     char number[16];
     const struct visit *visit = work->visit;
     (void)snprintf(number, sizeof number, "%d", deadline);
-    const char *holder =
-        visit->settings.holder != NULL ? visit->settings.holder : getenv("POD_NAME");
     return setenv("LEASEHOLD_KEY", work->keys, 1) == 0 &&
            setenv("LEASEHOLD_TOKEN", work->tokens, 1) == 0 &&
-           setenv("LEASEHOLD_HOLDER", holder != NULL ? holder : "", 1) == 0 &&
+           setenv("LEASEHOLD_HOLDER", visit->settings.holder, 1) == 0 &&
            setenv("LEASEHOLD_STORE", visit->url, 1) == 0 &&
            setenv("LEASEHOLD_DEADLINE_FD", number, 1) == 0;
 }
@@ -166,8 +164,10 @@ static int start(struct work *work, const char *path)
         (void)close(alive);
     if (error == 0)
         return EXIT_DONE;
+    if (error == -EAGAIN || error == -ENOMEM || error == -EOWNERDEAD)
+        return say_trouble(visit, LH_FAILED, "no process can be made: %s", strerror(-error));
     (void)say_trouble(visit, LH_USAGE, "%s: %s", visit->program[0], strerror(-error));
-    return error == -ENOENT ? 127 : 126;
+    return error == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
 static void step(struct work *work)
