@@ -22,11 +22,13 @@ exits    | asan    | tests/e2e/exits.sh build/asan/leasehold | =
 usage    | asan    | tests/e2e/usage.sh build/asan           | =
 check    | asan    | tests/e2e/check.sh build/asan/leasehold 40 | .. 400
 fencing  | sim     | tests/e2e/fencing.sh build/sim/leasehold 10 | .. 100
-doctor   | asan    | tests/e2e/doctor.sh build/asan/leasehold | =
+doctor   | asan    | tests/e2e/doctor.sh build/asan | =
 fenced   | asan    | tests/e2e/fenced.sh build/asan/leasehold docs/fencing.md | =
 docs     |         | tests/e2e/docs.sh                       | =
+tour     | release | tests/e2e/tour.sh build/leasehold README.md docs/first-five-minutes.md | =
 shipped  | release | tests/e2e/cli.sh build/leasehold        | =
 header   | release | tests/e2e/header.sh build               | =
+install  | release | tests/e2e/install.sh                    | =
 examples | asan    | tests/e2e/examples.sh build/asan        | =
 trace    | asan    | scripts/stories.sh build/asan           | =
 memory   | asan    | build/asan/tests/simulation --seeds 300 | =
@@ -68,9 +70,9 @@ mutants  | mutants | scripts/mutants.sh 2000                 | scripts/mutants.s
 fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh --proof
 coverage |         | scripts/coverage.sh core 100            | =
 '
-figures='check fencing power damage failing kills runkills stops history waiters dead deaths'
-figures+=' threads runstops runline'
-figures+=' forks lost torture simulate executor desk explore mutants fuzz coverage'
+figures='check fencing power damage failing kills runkills runstops runline stops history'
+figures+=' waiters dead deaths threads forks lost torture simulate executor desk explore mutants'
+figures+=' fuzz coverage'
 limit_s=1200
 proof=false
 if [[ ${1:-} == --proof ]]; then

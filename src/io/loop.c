@@ -72,10 +72,8 @@ static void on_timer(void *owner)
 }
 
 /* Only what was there at the beginning: who posts in a task does not keep the others waiting. */
-static void run_tasks(void *owner)
+void loop_catch_up(struct loop *loop)
 {
-    struct loop *loop = owner;
-    drain(loop->bell);
     (void)pthread_mutex_lock(&loop->mutex);
     struct loop_task *task = loop->first;
     loop->first = NULL;
@@ -87,6 +85,13 @@ static void run_tasks(void *owner)
         task->run(task);
         task = next;
     }
+}
+
+static void run_tasks(void *owner)
+{
+    struct loop *loop = owner;
+    drain(loop->bell);
+    loop_catch_up(loop);
 }
 
 /* Every wake-up comes through here. */

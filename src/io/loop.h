@@ -49,6 +49,8 @@ void loop_post(struct loop *loop, struct loop_task *task);
  * thread but from within the loop. */
 void loop_enter(struct loop *loop);
 void loop_leave(struct loop *loop);
+/* In between: runs what was posted so far. */
+void loop_catch_up(struct loop *loop);
 
 /* Until loop_stop(). */
 void loop_run(struct loop *loop);

@@ -23,7 +23,7 @@ struct survey {
 
 void survey_look(struct survey *out, const char *path);
 
-/* Its state as in /proc, such as 'T' for stopped, and its name; 0: there is no such process. */
+/* Its state as in /proc, such as 'T' for stopped, and its name; 0: there is none. */
 char survey_process(uint32_t pid, char *out_name, size_t size);
 
 #endif

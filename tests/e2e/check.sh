@@ -133,7 +133,7 @@ a_killed_check_lowers_nothing() {
         [[ -z $last ]] || gives 78 check --key k --token $((last - 1)) 2>/dev/null
     done
     let_in=$(wc -l <seen)
-    printf 'figure: %d checks killed, %d of them before the end of their command, %d were let in\n' \
+    printf 'figure: %d checks killed, %d before the end of their command; %d were let in\n' \
         "$kills" "$died" "$let_in"
     ((let_in > 0 && died > 0))
 }

@@ -35,9 +35,10 @@ await() { # await FILE
 
 # The first holder's part, once it has a token: it says so, is stopped, and writes.
 write_late() { # write_late KEY TOKEN
-    printf '%s\n' "$2" >token
     # A pause without a process of its own: all that there is can be stopped.
-    exec 9<> <(:)
+    mkfifo pause
+    exec 9<>pause
+    printf '%s\n' "$2" >token
     until [[ -e go ]]; do read -rt 0.02 -u 9 _ || true; done
     local status=0
     if [[ -e unguarded ]]; then
@@ -141,7 +142,7 @@ for ((round = 1; round <= rounds; round++)); do
     count "$round"
     sed 's/^/# /' "$work/said-$round"
 done
-printf '# %d rounds: %d stale writes attempted, %d refused, %d accepted, %d rounds went another way\n' \
+printf '# %d rounds: %d stale writes attempted, %d refused, %d accepted; %d went another way\n' \
     "$rounds" "$attempted" "$refused" "$accepted" "$odd"
 verdict 'every round tried a stale write' test "$attempted $odd" = "$rounds 0"
 verdict 'every stale write was refused, and none accepted' test "$refused $accepted" = "$rounds 0"

@@ -324,6 +324,26 @@ static void a_release_right_after_somebody_asked(void **state)
     lh_close(&client);
 }
 
+/* What a thread starts comes before what it calls next. */
+static void a_started_release_is_not_overtaken(void **state)
+{
+    (void)state;
+    struct lh_acquire_options shared = LH_ACQUIRE_OPTIONS_INIT;
+    shared.shared = true; /* the desk knows it */
+    for (int own = 0; own < 2; own++) {
+        struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
+        open.own_loop = own == 1;
+        struct lh_client *client = kit_open(&open);
+        for (int i = 0; i < 200; i++) {
+            struct lh_lease *lease = kit_acquire(client, "k", &shared);
+            assert_int_equal(lh_release_start(&lease, NULL, NULL), LH_OK);
+            lease = kit_acquire(client, "k", NULL);
+            kit_release(&lease, LH_OK);
+        }
+        lh_close(&client);
+    }
+}
+
 static void nobody_guesses_its_request_id(void **state)
 {
     (void)state;
@@ -413,6 +433,7 @@ int main(void)
         IN_MEMORY(a_started_release_is_told),
         IN_MEMORY(several_keys_wait_for_a_light_one),
         IN_MEMORY(a_release_right_after_somebody_asked),
+        IN_MEMORY(a_started_release_is_not_overtaken),
         IN_MEMORY(nobody_guesses_its_request_id),
         IN_MEMORY(a_list_can_give_back_what_it_shows),
         IN_MEMORY(many_looks_do_not_slow_each_other),

@@ -285,6 +285,13 @@ static void ask_status(struct stage *stage)
         note(stage, LH_STALE); /* what it told is not so */
 }
 
+/* Who is only looked at loses nothing by it. */
+static void ask_status_and_release(struct stage *stage)
+{
+    ask_status(stage);
+    give(stage, 0);
+}
+
 static void ask_list(struct stage *stage)
 {
     enum lh_outcome outcome = lh_list(stage->client, "", count_view, stage, NULL);
@@ -382,6 +389,7 @@ const struct scene scenes[SCENES] = {
     {.name = "renew", .prepare = leave_unbound, .act = renew_by_token, .leaves = true},
     {.name = "give back", .prepare = leave_unbound, .act = give_back_by_token, .leaves = true},
     {.name = "status", .prepare = hold_a, .act = ask_status},
+    {.name = "status, release", .prepare = hold_a, .act = ask_status_and_release},
     {.name = "list", .prepare = hold_a, .act = ask_list},
     {.name = "history", .prepare = hold_a, .act = ask_history, .file_only = true},
     {.name = "watch, unwatch", .act = watch_and_change},

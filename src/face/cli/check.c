@@ -49,22 +49,23 @@ static int refuse(const struct visit *visit, enum guard_result result, uint64_t 
                   const char *why)
 {
     const struct settings *settings = &visit->settings;
-    struct lh_report report = {.since_ms = -1, .ends_in_ms = -1};
-    char wait[DURATION_SHOWN];
+    struct lh_report report = {.since_ms = -1, .ends_in_ms = -1, .token = highest};
     if (result == GUARD_TROUBLE)
         return say_trouble(visit, LH_UNAVAILABLE, "the guard cannot tell, so nobody is let in: %s",
                            why);
-    report.outcome = result == GUARD_STALE ? LH_STALE : LH_BUSY;
-    report.token = highest;
-    if (result == GUARD_STALE)
+    if (result == GUARD_STALE) {
+        report.outcome = LH_STALE;
         (void)snprintf(report.text, sizeof report.text,
                        "stale: %.120s has seen token %" PRIu64 ", which is above %" PRIu64
                        "; nothing was changed",
                        settings->key, highest, settings->token);
-    else
+    } else {
+        char wait[DURATION_SHOWN];
+        report.outcome = LH_BUSY;
         (void)snprintf(report.text, sizeof report.text,
                        "busy: another command writes under %.120s; waited %s for its end",
                        settings->key, duration_show(settings->wait_ms, wait));
+    }
     return say_report(visit, settings->key, &report);
 }
 

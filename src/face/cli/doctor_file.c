@@ -75,7 +75,7 @@ static void look_at_owner(struct doctor *doctor, const struct disk *disk, const 
 {
     char name[64], remedy[128];
     uint32_t pid = log_lock_owner(disk);
-    char state = pid != 0 ? survey_process(pid, name, sizeof name) : 0;
+    char state = survey_process(pid, name, sizeof name);
     if (state == 0) {
         doctor_say(doctor, FINDING_PROBLEM, "lock", NULL, "%s", words);
         return;

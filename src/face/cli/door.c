@@ -55,9 +55,9 @@ static bool make_folder(const char *file)
 
 int visit_name(struct visit *visit)
 {
-    char path[PATH_MAX];
     const char *store = visit->settings.store;
     if (store == NULL) {
+        char path[PATH_MAX];
         if (!default_store_path(geteuid() == 0, path, sizeof path))
             return say_usage(visit, "no store is named and no home is known; give --store "
                                     "file:/path/to.log or set LEASEHOLD_STORE");

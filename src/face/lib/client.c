@@ -136,7 +136,9 @@ static bool is_due(const struct lh_client *client)
 void client_do(struct lh_client *client, struct loop_task *task)
 {
     loop_enter(client->loop);
-    if (is_due(client)) /* as in the loop: what the last task brought about comes before this one */
+    /* As in the loop: what was started before comes first, with all that it brings about. */
+    loop_catch_up(client->loop);
+    if (is_due(client))
         on_due(client);
     client->turning = true;
     task->run(task);
