@@ -85,11 +85,14 @@ static const char *play_round(struct play *play, enum trouble trouble)
         helper = trouble == HANGS ? hang_disk(guardian.pid) : break_lock(play);
     int64_t gone_us = 0, end_ms = live_now_ms() + GRANTED_MS;
     while (atomic_load(&after->began_us) == 0 && live_now_ms() < end_ms) {
-        if (gone_us == 0 && act_is_gone(before))
+        if (gone_us == 0 && act_is_gone(before)) {
             gone_us = rig_now_us();
+            if (trouble == HANGS)
+                (void)kill(helper, SIGTERM); /* the disk is back: others wait for that sync, too */
+        }
         rig_pause_us(1000);
     }
-    if (helper > 0 && trouble == HANGS)
+    if (gone_us == 0 && trouble == HANGS)
         (void)kill(helper, SIGTERM);
     if (!act_begins_within(after, GRANTED_MS))
         return "the next one did not come in";
