@@ -79,14 +79,14 @@ static int refuse_nested(struct visit *visit)
 static void keep_time(struct work *work)
 {
     const struct settings *settings = &work->visit->settings;
-    int64_t now_ms = host_boot_ms();
-    int64_t deadline_ms = now_ms + lh_remaining_ms(work->lease);
+    int64_t now_ms = host_boot_ms(), left_ms = lh_remaining_ms(work->lease);
     int64_t rest_ms = settings->ttl_ms - 2 * settings->ttl_ms / 3;
     int64_t grace_ms =
         settings->kill_grace_ms < rest_ms / 2 ? settings->kill_grace_ms : rest_ms / 2;
-    if (work->lost || settings->on_lost == LOST_WARN)
+    /* Once the deadline has passed, what was promised stays. */
+    if (left_ms == 0 || settings->on_lost == LOST_WARN)
         return;
-    work->kill_at_ms = deadline_ms + grace_ms;
+    work->kill_at_ms = now_ms + left_ms + grace_ms;
     guardian_promise(work->guardian, work->kill_at_ms + rest_ms / 4);
 }
 
@@ -175,7 +175,7 @@ static void step(struct work *work)
     if (guardian_wait(work->guardian, lh_fd(work->visit->client)))
         (void)lh_step(work->visit->client);
     keep_time(work);
-    if (work->lost && !work->acted)
+    if (work->lost && work->guardian->started && !work->acted)
         act_on_loss(work);
 }
 
