@@ -22,9 +22,8 @@ enum {
     BUSY_STATUS = 75,
     /* One look and a hand-over of its own, each a few sleeps of two threads. */
     SWITCHES_EACH = 24,
-    WATCH_S = 13,
-    /* The fallback look is after 5 s, a quarter more or less. */
-    SILENCE_MS = 3600,
+    WATCH_S = 14,
+    SILENCE_MS = 5000, /* until the fallback look, at the least */
     BURSTS_MOST = 4,
 };
 
