@@ -70,7 +70,7 @@ measure_file flight
 kill "$redis"
 wait "$redis" || true
 redis=
-for part in processes handover million pause; do
+for part in processes handover million pause run; do
     measure_file "$part"
 done
 

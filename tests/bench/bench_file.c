@@ -17,6 +17,7 @@ static const struct {
 } parts[] = {
     {"pairs", bench_pairs},       {"flight", bench_flight},   {"processes", bench_processes},
     {"handover", bench_handover}, {"million", bench_million}, {"pause", bench_pause},
+    {"run", bench_run},
 };
 
 void bench_path(const struct bench_site *site, const char *name, char *out)

@@ -14,6 +14,7 @@ void bench_processes(const struct bench_site *site);
 void bench_handover(const struct bench_site *site);
 void bench_million(const struct bench_site *site);
 void bench_pause(const struct bench_site *site);
+void bench_run(const struct bench_site *site);
 
 enum { BENCH_PATH = 4096 };
 

@@ -12,12 +12,14 @@
 
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -25,7 +27,8 @@ enum {
     PAIRS = 200000,
     COUNTED_PAIRS = 20000,
     LIVE = 1000000,
-    HAND_OVERS = 20000,
+    HAND_OVERS = 2000,
+    ASLEEP_NS = 100000, /* by then who waits sleeps */
     KEY_LENGTH = 32,
     THREADS = 2,
 };
@@ -126,12 +129,13 @@ static void against_mutex(void)
 
 static size_t resident_bytes(void)
 {
-    unsigned long pages = 0, ignored = 0;
+    char words[128] = "", *second;
     FILE *file = fopen("/proc/self/statm", "re");
-    if (file == NULL || fscanf(file, "%lu %lu", &ignored, &pages) != 2)
+    if (file == NULL || fgets(words, sizeof words, file) == NULL)
         rounds_fail("/proc/self/statm", "cannot be read");
     (void)fclose(file);
-    return pages * (size_t)sysconf(_SC_PAGESIZE);
+    (void)strtoul(words, &second, 10);
+    return strtoul(second, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
 static struct lh_lease **hold(size_t first, size_t count)
@@ -229,79 +233,89 @@ static void two_threads(void)
 
 /* ---- hand-over ---- */
 
-static atomic_uint ball;
-
-static void *return_ball(void *argument)
-{
-    (void)argument;
-    for (unsigned i = 0; i < HAND_OVERS; i++) {
-        while (atomic_load(&ball) != 2 * i + 1)
-            (void)syscall(SYS_futex, &ball, FUTEX_WAIT_PRIVATE, 2 * i, NULL, NULL, 0);
-        atomic_store(&ball, 2 * i + 2);
-        (void)syscall(SYS_futex, &ball, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-    }
-    return NULL;
-}
-
-/* From one thread to the other and back, by a word that both know. */
-static double futex_us(void)
-{
-    pthread_t other;
-    atomic_store(&ball, 0);
-    if (pthread_create(&other, NULL, return_ball, NULL) != 0)
-        rounds_fail("pthread_create", "no thread is left");
-    double began = rounds_seconds();
-    for (unsigned i = 0; i < HAND_OVERS; i++) {
-        atomic_store(&ball, 2 * i + 1);
-        (void)syscall(SYS_futex, &ball, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-        while (atomic_load(&ball) != 2 * i + 2)
-            (void)syscall(SYS_futex, &ball, FUTEX_WAIT_PRIVATE, 2 * i + 1, NULL, NULL, 0);
-    }
-    (void)pthread_join(other, NULL);
-    return (rounds_seconds() - began) * 1e6 / (2 * HAND_OVERS);
-}
-
-struct player {
-    pthread_t thread;
-    uint64_t changes; /* how often the other one had it before */
+/*
+ * One thread has it, the other waits for it in its sleep; from the moment that the first begins to
+ * let go until the second is through. Between rounds both stay awake.
+ */
+struct relay {
+    atomic_uint round;  /* the first has it, so often */
+    atomic_uint wanted; /* the second is about to wait, so often */
+    atomic_uint ended;  /* the second had it, so often */
+    atomic_uint word;   /* of the bare futex */
+    atomic_long began_ns;
+    bool bare;
+    double lengths_us[HAND_OVERS];
 };
 
-static const struct player *last_in;
-
-static void *play(void *argument)
+static long now_ns(void)
 {
-    struct player *player = argument;
-    for (size_t i = 0; i < HAND_OVERS; i++) {
-        struct lh_lease *lease = take(keys[0], LH_WAIT_FOREVER);
-        if (last_in != player)
-            player->changes++;
-        last_in = player;
-        give(lease);
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void await(const atomic_uint *count, unsigned value)
+{
+    while (atomic_load(count) != value)
+        (void)sched_yield();
+}
+
+static void *receive(void *argument)
+{
+    struct relay *relay = argument;
+    for (unsigned round = 1; round <= HAND_OVERS; round++) {
+        struct lh_lease *lease = NULL;
+        await(&relay->round, round);
+        atomic_store(&relay->wanted, round);
+        if (!relay->bare)
+            lease = take(keys[0], LH_WAIT_FOREVER);
+        while (relay->bare && atomic_load(&relay->word) != round)
+            (void)syscall(SYS_futex, &relay->word, FUTEX_WAIT_PRIVATE, round - 1, NULL, NULL, 0);
+        relay->lengths_us[round - 1] = (double)(now_ns() - atomic_load(&relay->began_ns)) / 1e3;
+        if (!relay->bare)
+            give(lease);
+        atomic_store(&relay->ended, round);
     }
     return NULL;
 }
 
-/* Two threads that both want one key all the time: for each time that it changes hands. */
-static double contended_us(void)
+/* The median of all hand-overs. */
+static double relay_us(bool bare)
 {
-    struct player players[THREADS] = {{0}};
-    double began = rounds_seconds();
-    for (size_t i = 0; i < THREADS; i++)
-        if (pthread_create(&players[i].thread, NULL, play, &players[i]) != 0)
-            rounds_fail("pthread_create", "no thread is left");
-    for (size_t i = 0; i < THREADS; i++)
-        (void)pthread_join(players[i].thread, NULL);
-    return (rounds_seconds() - began) * 1e6 / (double)(players[0].changes + players[1].changes);
+    struct relay *relay = rounds_memory(sizeof *relay);
+    pthread_t other;
+    relay->bare = bare;
+    if (pthread_create(&other, NULL, receive, relay) != 0)
+        rounds_fail("pthread_create", "no thread is left");
+    for (unsigned round = 1; round <= HAND_OVERS; round++) {
+        struct lh_lease *lease = bare ? NULL : take(keys[0], LH_WAIT_FOREVER);
+        atomic_store(&relay->round, round);
+        await(&relay->wanted, round);
+        long asleep_ns = now_ns() + ASLEEP_NS;
+        while (now_ns() < asleep_ns)
+            (void)sched_yield();
+        atomic_store(&relay->began_ns, now_ns());
+        atomic_store(&relay->word, round);
+        if (bare)
+            (void)syscall(SYS_futex, &relay->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+        else
+            give(lease);
+        await(&relay->ended, round);
+    }
+    (void)pthread_join(other, NULL);
+    double median_us = rounds_share(relay->lengths_us, HAND_OVERS, 0.5);
+    free(relay);
+    return median_us;
 }
 
 static void hand_over(void)
 {
     double ours[ROUNDS], bare[ROUNDS];
     for (size_t i = 0; i < ROUNDS; i++) {
-        ours[i] = contended_us();
-        bare[i] = futex_us();
+        ours[i] = relay_us(/* bare= */ false);
+        bare[i] = relay_us(/* bare= */ true);
     }
-    printf("== one key from thread to thread\n");
+    printf("== one key from thread to thread that waits for it (median of %d)\n", HAND_OVERS);
     rounds_say("a hand-over of ours", ours, "us");
     rounds_say("a bare futex", bare, "us");
     rounds_aim(ours, bare, AT_MOST, 3);

@@ -312,13 +312,13 @@ static void every_verb_can_be_started(void **state)
     assert_int_equal(lh_look_start(client, key, count_view, on_done, &wish, NULL), LH_OK);
     assert_int_equal(lh_list_start(client, key, count_view, on_done, &wish, NULL), LH_OK);
     assert_int_equal(lh_renew_start(client, key, token, 0, on_done, &wish, NULL), LH_OK);
-    key[0] = '?';
+    memset(key, '?', 1);
     assert_int_equal(atomic_load(&wish.done), 0); /* never from within */
     turn_until(client, &wish, 3);
     assert_int_equal(views, 2);
     assert_int_equal(last_state, LH_HELD);
     assert_int_equal(wish.report.outcome, LH_OK);
-    key[0] = 'k';
+    memset(key, 'k', 1);
     assert_int_equal(lh_give_back_start(client, key, token, 60000, on_done, &wish, NULL), LH_OK);
     turn_until(client, &wish, 4);
     assert_int_equal(kit_state(client, "k"), LH_COOLING_DOWN);

@@ -247,11 +247,16 @@ static void answer_job(struct file *file, const struct job *job)
     }
 }
 
-/* Only who takes a place has to be woken, and that is such a write. */
+/*
+ * Who takes a place has to be woken, and that is such a write; and who holds for so long that it
+ * renews, should an operator break it. A short holder is spared the work: its first renewal, or its
+ * end, comes soon enough.
+ */
 static void prepare(struct file *file, const struct job *job)
 {
-    if (job->request.verb != VERB_STORE_SWAP || job->request.condition.kind != IF_REVISION ||
-        file->wakeup.file >= 0)
+    enum condition_kind kind = job->request.condition.kind;
+    bool waits = kind == IF_REVISION, stays = kind == IF_GRANT && job->request.bound;
+    if (job->request.verb != VERB_STORE_SWAP || !(waits || stays) || file->wakeup.file >= 0)
         return;
     wakeup_init(&file->wakeup, &file->disk, file->site.session);
     file_listen_to(file, file->wakeup.file);

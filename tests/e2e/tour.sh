@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What new users read, typed in: tour.sh PROGRAM PAGE... Every block of a page with "$ " lines is
+# run, line by line, in one shell with a home of its own, and what comes back is compared with the
+# page: numbers and times apart, and "…" stands for anything. Prints TAP.
+set -euo pipefail
+
+program=$(realpath "$1")
+shift
+pages=("$@")
+for ((i = 0; i < ${#pages[@]}; i++)); do
+    pages[i]=$(realpath "${pages[i]}")
+done
+work=$(mktemp -d)
+shell=
+clean_up() {
+    [[ -z $shell ]] || kill "$shell" 2>/dev/null || true
+    rm -rf "$work"
+}
+trap clean_up EXIT
+mkdir "$work/bin" "$work/home"
+ln -s "$program" "$work/bin/leasehold"
+export PATH=$work/bin:$PATH HOME=$work/home LEASEHOLD_STORE=file:$work/home/locks.log
+unset LEASEHOLD_TTL LEASEHOLD_CONFIG LEASEHOLD_HOLDER XDG_CONFIG_HOME XDG_STATE_HOME
+unset POD_NAME POD_NAMESPACE LEASEHOLD_KEY LEASEHOLD_TOKEN
+number=0
+wrong=0
+
+# What is expected of a line that was typed, as a regular expression for the whole of it.
+pattern_of() {
+    sed -E 's/[][\.*^$+?(){}|]/\\&/g; s/[0-9]+[a-zA-Z]*([0-9]+[a-z]*)*/[0-9a-zA-Z]+/g; s/ ?…/.*/g'
+}
+
+# Types one line into the shell of this page and reads all that comes until it asks for more.
+type_in() {
+    printf '%s\n' "$1" 'printf "\001\n"' >&"$to"
+    said=
+    local line
+    while IFS= read -r -t 30 -u "$from" line; do
+        [[ $line != $'\001' ]] || return 0
+        said+=$line$'\n'
+    done
+    said+='(nothing more came within 30 s)'
+}
+
+check() {
+    local page=$1 typed=$2 wanted=${3%$'\n'}
+    said=${said%$'\n'}
+    number=$((number + 1))
+    if [[ $said =~ ^$(pattern_of <<<"$wanted")$ ]]; then
+        printf 'ok %d - %s: %s\n' "$number" "$page" "$typed"
+    else
+        printf 'not ok %d - %s: %s\n' "$number" "$page" "$typed"
+        printf 'wanted:\n%s\nsaid:\n%s\n' "$wanted" "$said" | sed 's/^/# /'
+        wrong=1
+    fi
+}
+
+play() {
+    local page=$1 name inside=false typed= wanted= line
+    name=$(basename "$page")
+    rm -f "$work/home/"*
+    mkdir -p "$work/home"
+    coproc SHELL { cd "$work/home" && exec bash --norc --noprofile 2>&1; }
+    shell=$SHELL_PID
+    exec {to}>&"${SHELL[1]}" {from}<&"${SHELL[0]}"
+    eval "exec ${SHELL[1]}>&- ${SHELL[0]}<&-"
+    while IFS= read -r line; do
+        if [[ $line == '```'* ]] && $inside; then
+            inside=false
+        elif [[ $line == '```'* ]]; then
+            inside=true
+            continue
+        fi
+        if [[ -n $typed && ($line == '$ '* || $inside == false) ]]; then
+            type_in "$typed"
+            check "$name" "$typed" "$wanted"
+            typed=
+        fi
+        if $inside && [[ $line == '$ '* ]]; then
+            typed=${line#'$ '}
+            wanted=
+        elif $inside && [[ -n $typed ]]; then
+            wanted+=$line$'\n'
+        fi
+    done <"$page"
+    exec {to}>&- {from}<&-
+    wait "$shell" 2>/dev/null || true
+    shell=
+}
+
+for page in "${pages[@]}"; do
+    play "$page"
+done
+((number > 0)) || wrong=1
+printf '1..%d\n' "$number"
+exit "$wrong"
