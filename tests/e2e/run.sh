@@ -195,6 +195,23 @@ status=0
 wait "$front" || status=$?
 check 'TERM gives a place in line up' test "$status" = 143
 check 'nobody waits then' said '"waiters":0' <("$program" status held --json)
+for signal in HUP INT; do
+    token=$("$program" acquire ignored --ttl 1h)
+    rm -f ran
+    (
+        trap '' "$signal"
+        exec "$program" run ignored -- sh -c 'echo >ran'
+    ) </dev/null &
+    front=$!
+    children+=("$front")
+    sleep 0.5
+    kill -s "$signal" "$front"
+    sleep 0.2
+    "$program" release ignored --token "$token" >/dev/null
+    status=0
+    wait "$front" || status=$?
+    check "$signal that is ignored, as under nohup, gives no place up" test "$status-$(ls ran)" = 0-ran
+done
 
 printf '1..%d\n' "$number"
 exit "$wrong"
