@@ -5,7 +5,7 @@
 export PREFIX ?= /usr/local
 export DESTDIR ?=
 MAKEFLAGS += --no-print-directory
-.PHONY: help build run test bench proof replay install uninstall fmt bare clean
+.PHONY: help build run test bench proof replay install uninstall deb fmt bare clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -34,10 +34,14 @@ replay: ## run one simulated day again: make replay SEED=n [MUTANT=name]
 	@scripts/replay.sh "$(SEED)" "$(MUTANT)"
 
 install: build ## install below $DESTDIR$PREFIX (/usr/local)
-	@meson install -C build --quiet
+	@scripts/install.sh
 
-uninstall: build ## remove what install put there
-	@scripts/uninstall.sh
+uninstall: ## remove what install put there
+	@scripts/install.sh --remove
+
+deb: ## build the Debian packages: build/*.deb
+	@scripts/packages.sh deb
+	@scripts/deb.sh
 
 fmt: ## format every C file
 	@scripts/packages.sh test

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Proves that a bare Debian 12 with git and make needs nothing but this tree: clones HEAD into a
 # fresh minimal system, runs `make run` and `make test` there with an empty environment, and looks
-# for anything left behind. The system lives in namespaces of its own, so its mounts and processes
-# end with it. Package sources and proxies are those of this machine.
+# for anything left behind. Then builds the Debian packages there, and installs, tries and removes
+# them in a second system that has nothing else. Both live in namespaces of their own, so their
+# mounts and processes end with them. Package sources and proxies are those of this machine.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -58,6 +59,12 @@ make_jail() {
     }
     connect_jail
     git clone --quiet --no-hardlinks "$here" "$jail/root/leasehold"
+    cp -a "$jail" "$jail.user"
+}
+
+mount_jail() {
+    mount -t proc proc "$1/proc"
+    mount -t tmpfs tmpfs "$1/dev/shm"
 }
 
 # Runs a command in the tree inside the jail, with nothing of our environment.
@@ -80,14 +87,29 @@ check_leftovers() {
     [[ -z $left ]] || fail "temporary files were left behind: $left"
 }
 
+# The packages in the hands of a user, who has no tree: all that is used of it here is the test and
+# the way to apt. The development files of libevent come as a dependency, or not at all.
+try_packages() {
+    local jail=$1
+    mount_jail "$jail"
+    in_jail 'scripts/packages.sh use ./build/*.deb' >"$jail.log" 2>&1 || {
+        tail -n 20 "$jail.log"
+        fail 'the packages could not be installed'
+    }
+    in_jail 'tests/e2e/debian.sh installed' || fail 'what is installed does not work'
+    step 'the packages are removed'
+    in_jail 'dpkg --purge libleasehold-dev libleasehold0 leasehold'
+    in_jail 'tests/e2e/debian.sh removed' || fail 'something was left behind'
+    check_leftovers
+}
+
 # Everything below runs with its own mounts and process numbers; we are process 1 there.
 inside() {
     jail=$1
     trap 'exit 130' INT TERM HUP
     step "a minimal Debian $suite"
     make_jail
-    mount -t proc proc "$jail/proc"
-    mount -t tmpfs tmpfs "$jail/dev/shm"
+    mount_jail "$jail"
 
     step 'make run, for the first time'
     in_jail 'make run'
@@ -102,6 +124,15 @@ inside() {
     [[ $(tail -n 1 "$jail.log") =~ ^[1-9][0-9]*\ passed,\ 0\ failed$ ]] ||
         fail 'make test did not end with "N passed, 0 failed"'
     check_leftovers
+
+    step 'make deb'
+    in_jail 'make deb' || fail 'make deb failed'
+    check_leftovers
+    step 'the packages, in a system that has nothing else'
+    mkdir "$jail.user/root/leasehold/build"
+    cp "$jail"/root/leasehold/build/{leasehold,libleasehold0,libleasehold-dev}_*.deb \
+        "$jail.user/root/leasehold/build/"
+    try_packages "$jail.user"
     step "all is well; the second make run took $took_ms ms"
 }
 
@@ -110,7 +141,7 @@ clean_up() {
         kill -KILL "$child" 2>/dev/null || true # takes process 1 and with it the rest along
         wait "$child" 2>/dev/null || true
     fi
-    rm -rf --one-file-system "$jail" "$jail.log"
+    rm -rf --one-file-system "$jail" "$jail.log" "$jail.user" "$jail.user.log"
 }
 
 if [[ ${1:-} == --inside ]]; then

@@ -91,7 +91,7 @@ bad layers src/core/planted.c calls-allocator.bad 'core calling malloc' '9: core
 bad layers src/wire/planted.c reads-clock.bad 'wire reading a clock' '4: wire must not call'
 bad layers src/planted.c misformatted.bad 'a file in no room' '1: this file is in no room'
 bad layers src/runtime/planted.c includes-public-header.bad \
-    'the public header outside its face' '2: only src/face/lib'
+    'the public header outside its face' '2: only faces include the public header'
 plant src/base/check.c <"$here/tests/gates/includes-system.bad"
 passes layers 'the last words of a failed assert'
 plant src/core/planted.c <"$here/tests/gates/speaks-of-malloc.good"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes sure that the Debian packages of a group are installed: packages.sh build|test|bench|bare.
+# Makes sure that the Debian packages of a group are installed: packages.sh GROUP [FILE.deb …].
+# Package files that are named are installed too, with what they depend on.
 # When nothing is missing it touches nothing. Otherwise it asks apt, keeps the new packages from
 # starting services, and puts the machine's own service policy back afterwards.
 set -euo pipefail
@@ -11,6 +12,8 @@ declare -A groups=(
     [test]="$build clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev
             cppcheck g++ gcovr groff-base libcmocka-dev sqlite3 strace"
     [bench]="$build redis-server valgrind"
+    [deb]="$build build-essential debhelper git lintian"
+    [use]='gcc libc6-dev man-db pkg-config'
     [bare]='debootstrap debian-archive-keyring git'
 )
 
@@ -55,16 +58,18 @@ deny_services() {
     chmod 755 "$policy"
 }
 
-[[ -n ${1:-} && -n ${groups[$1]:-} ]] || fail 'say which group: build, test, bench or bare'
+[[ -n ${1:-} && -n ${groups[$1]:-} ]] || fail "say which group: ${!groups[*]}"
 read -rd '' -a wanted <<<"${groups[$1]}" || true
+files=("${@:2}")
 
 command -v dpkg-query >/dev/null || fail "this is not Debian; install by hand: ${wanted[*]}"
 mapfile -t absent < <(missing "${wanted[@]}")
-((${#absent[@]})) || exit 0
+((${#absent[@]} + ${#files[@]})) || exit 0
 
 if ((EUID != 0)); then
-    command -v sudo >/dev/null || fail "not root and no sudo; install by hand: ${absent[*]}"
-    exec sudo -- "$0" "$1"
+    command -v sudo >/dev/null ||
+        fail "not root and no sudo; install by hand: ${absent[*]} ${files[*]}"
+    exec sudo -- "$0" "$@"
 fi
 
 # One at a time: two runs would save and restore each other's policy. The lock is a directory
@@ -72,8 +77,9 @@ fi
 exec 9</var/lib/dpkg
 flock 9
 mapfile -t absent < <(missing "${wanted[@]}")
-((${#absent[@]})) || exit 0
+((${#absent[@]} + ${#files[@]})) || exit 0
 
+absent+=("${files[@]}")
 printf 'packages.sh: installing %s\n' "${absent[*]}"
 deny_services
 export DEBIAN_FRONTEND=noninteractive

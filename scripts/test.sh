@@ -28,6 +28,7 @@ docs     |         | tests/e2e/docs.sh                       | =
 tour     | release | tests/e2e/tour.sh build/leasehold README.md docs/first-five-minutes.md | =
 shipped  | release | tests/e2e/cli.sh build/leasehold        | =
 header   | release | tests/e2e/header.sh build               | =
+install  | release | tests/e2e/install.sh                    | =
 examples | asan    | tests/e2e/examples.sh build/asan        | =
 trace    | asan    | scripts/stories.sh build/asan           | =
 memory   | asan    | build/asan/tests/simulation --seeds 300 | =
@@ -51,6 +52,7 @@ dead     | sim     | build/sim/tests/dead_waiter --rounds 4 | .. 20
 deaths   | sim     | build/sim/tests/hand_over_after_kill --rounds 20 | .. 200
 runkills | sim     | build/sim/tests/run_kills --rounds 50 | .. 500
 runstops | sim     | build/sim/tests/run_stops --rounds 1 | .. 10
+runline  | sim     | build/sim/tests/run_waiters --rounds 1 | .. 5
 terminal | sim     | build/sim/tests/terminal build/sim/leasehold | =
 run      | asan    | tests/e2e/run.sh build/asan/leasehold 2 | .. 20
 threads  | sim     | build/sim/tests/threads --rounds 100    | .. 1000
@@ -68,8 +70,9 @@ mutants  | mutants | scripts/mutants.sh 2000                 | scripts/mutants.s
 fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh --proof
 coverage |         | scripts/coverage.sh core 100            | =
 '
-figures='check fencing power damage failing kills runkills runstops stops history waiters dead'
-figures+=' deaths threads forks lost torture simulate executor desk explore mutants fuzz coverage'
+figures='check fencing power damage failing kills runkills runstops runline stops history'
+figures+=' waiters dead deaths threads forks lost torture simulate executor desk explore mutants'
+figures+=' fuzz coverage'
 limit_s=1200
 proof=false
 if [[ ${1:-} == --proof ]]; then

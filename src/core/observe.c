@@ -125,7 +125,8 @@ bool lease_is_overdue(const struct lease *lease, struct record *record, const st
 
 /*
  * A notice wakes the waiter; this is for the day it gets lost, for holders that died and for
- * offers that nobody accepts. Jitter keeps waiters apart.
+ * offers that nobody accepts. Jitter keeps waiters apart; it only adds, and a little is always
+ * added, so that a waiter sleeps for as long as it was told to.
  */
 int64_t lease_next_look(struct lease *lease, struct record *record, const struct view *view)
 {
@@ -133,8 +134,8 @@ int64_t lease_next_look(struct lease *lease, struct record *record, const struct
     if (MUTANT(NO_FALLBACK_LOOK))
         return NEVER;
     int64_t look_ms = lease->options->look_ms, turn = turn_of(lease, record);
-    int64_t jitter = (int64_t)random_below(&lease->random, (uint64_t)look_ms / 2 + 1);
-    int64_t at = lease->now_ms + look_ms - look_ms / 4 + jitter;
+    int64_t jitter = (int64_t)random_below(&lease->random, (uint64_t)look_ms / 4 + 1);
+    int64_t at = lease->now_ms + look_ms + look_ms / 50 + jitter;
     if (lease->sighting->offer != 0)
         at = sooner(at, lease->sighting->offer_since_ms + OFFER_GRACE_MS +
                             TURN_MS * sooner(turn, TURNS_MAX) + jitter % LEAST_MS);

@@ -214,11 +214,11 @@ static bool collect_rest(const struct front *front, pid_t group)
 static void kill_rest(struct front *front)
 {
     const struct timespec moment = {.tv_nsec = 20000000};
-    pid_t group = atomic_load(&front->link.page->group);
     sigset_t child;
     (void)sigemptyset(&child);
     (void)sigaddset(&child, SIGCHLD);
     for (;;) {
+        pid_t group = atomic_load(&front->link.page->group); /* it may just have been born */
         if (group > 0)
             (void)kill(-group, SIGKILL);
         if (!front->has_children)

@@ -126,12 +126,13 @@ static void against_mutex(void)
 
 static size_t resident_bytes(void)
 {
-    unsigned long pages = 0, ignored = 0;
+    char words[128] = "", *second;
     FILE *file = fopen("/proc/self/statm", "re");
-    if (file == NULL || fscanf(file, "%lu %lu", &ignored, &pages) != 2)
+    if (file == NULL || fgets(words, sizeof words, file) == NULL)
         rounds_fail("/proc/self/statm", "cannot be read");
     (void)fclose(file);
-    return pages * (size_t)sysconf(_SC_PAGESIZE);
+    (void)strtoul(words, &second, 10);
+    return strtoul(second, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
 static struct lh_lease **hold(size_t first, size_t count)

@@ -110,17 +110,6 @@ rows=$(cat <<'ROWS'
 64  | usage    | version takes no argument, but got 'now'$    | version now
 64  | usage    | renew needs the token                        | renew k
 64  | usage    | --token: '0' is no token                     | renew k --token 0
-75 | busy  | ^busy: held is held by wfe-7               | run held -n -- true
-9  | busy  | ^busy: held is held by wfe-7               | run held -n -E 9 -- true
-73 | cooling | ^cooling: cool was done by wfe-7         | run cool -- true
-65 | mismatch | ^mismatch: pool                         | run pool -n --limit 3 -- true
-69 | unavailable | ^unavailable: not built in: "redis"  | run k --store redis://u:secret@h/0 -- true
-69 | unavailable | ^unavailable: file:/no/such/x.log: | run k --store file:/no/such/x.log -- true
-64 | usage | --ttl: run needs at least 2s               | run k --ttl 1s -- true
-64 | usage | --on-lost: 'cry' is none of: term kill warn$ | run k --on-lost cry -- true
-64 | usage | say what to run: leasehold run KEY         | run k
-126 | usage | /etc/passwd: Permission denied; no lock was taken$ | run k -- /etc/passwd
-127 | usage | no-such: not found; no lock was taken$    | run k -- no-such
 64 | usage | --token: '99999999999999999999' is no token | release k --token 99999999999999999999
 64  | usage    | --token: '-1' is no token                    | release k --token -1
 64  | usage    | break needs a reason                         | break k
@@ -144,6 +133,9 @@ rows=$(cat <<'ROWS'
 65  | mismatch | ^mismatch: pool                              | run pool -n --limit 3 -- echo ran
 69  | unavailable | not built in: "redis"                      | run k --store redis://h -- echo ran
 76  | lost     | lost: lost-%: .*                       | run lost-% --ttl 3s -- $work/breaks lost-%
+64  | usage    | --ttl: run needs at least 2s                 | run k --ttl 1s -- true
+64  | usage    | --on-lost: 'cry' is none of: term kill warn$ | run k --on-lost cry -- true
+64  | usage    | say what to run: leasehold run KEY...        | run k
 64  | usage    | a key must not be empty$                     | run "" -- echo ran
 126 | usage    | /etc/passwd: Permission denied; no lock      | run free-key -- /etc/passwd
 127 | usage    | /no/such: not found; no lock was taken$      | run free-key -- /no/such

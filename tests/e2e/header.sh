@@ -61,6 +61,12 @@ same_symbols() {
 }
 case_of 'what is declared is exported, and nothing else' same_symbols
 
+same_in_debian() {
+    sed -n 's/^ \(lh_[a-z_]*\)@.*/\1/p' dist/debian/libleasehold0.symbols |
+        diff "$work/declared" -
+}
+case_of 'Debian'\''s list of symbols is the same' same_in_debian
+
 documented() {
     local name missing=0
     for name in $(declared); do
@@ -71,6 +77,17 @@ documented() {
     return "$missing"
 }
 case_of 'every function is in docs/library.md' documented
+
+in_manual() {
+    local name missing=0
+    for name in $(declared); do
+        grep -q "^.fB.*[ *]$name(" "$build/dist/leasehold.3" && continue
+        printf '%s is not in leasehold(3)\n' "$name"
+        missing=1
+    done
+    return "$missing"
+}
+case_of 'every function is in leasehold(3)' in_manual
 
 install_all() {
     DESTDIR=$work/root meson install -C "$build" --no-rebuild --quiet

@@ -140,10 +140,11 @@ check 'as one object' said '^\{"outcome":"busy","key":"held",' err
 
 check 'it leaves two processes' gives 0 run k -- sh -c \
     '(trap "" TERM; sleep 100) & echo $! >group
-    setsid sleep 100 >/dev/null 2>&1 & echo $! >session'
+    setsid sh -c "echo >there; exec sleep 100" >/dev/null 2>&1 & echo $! >session
+    until [ -s there ]; do sleep 0.01; done'
 check 'that of its group is dead' dead "$(cat group)"
 check 'a daemon may stay' lives "$(cat session)"
-kill -9 "$(cat session)"
+children+=("$(cat session)")
 
 # ---- losing the lock ----
 

@@ -62,9 +62,12 @@ static void type(const char *format, ...)
     va_list list;
     va_start(list, format);
     /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is, above */
-    (void)vsnprintf(line, sizeof line - 1, format, list);
+    int length = vsnprintf(line, sizeof line - 1, format, list);
     va_end(list);
-    (void)strcat(line, "\n");
+    if (length < 0 || (size_t)length >= sizeof line - 1)
+        abort();
+    line[length] = '\n';
+    line[length + 1] = '\0';
     press(line);
 }
 
@@ -302,19 +305,30 @@ static void ctrl_c_leaves_the_line(void)
     check(sees("\"waiters\":0"), "nobody waits then");
 }
 
-static void ctrl_z_waits_in_line(void)
+/* A job that is stopped in line, and has the lock by now. */
+static bool stop_in_line(void)
 {
     type("$L run k -- sleep 100 & sleep 0.3; echo on''e");
     bool fine = sees("one");
-    type("$L run k -- echo mi''ne");
+    type("$L run --on-lost kill k -- echo mi''ne");
     (void)sees_within("is held by", 2000);
     press(CTRL_Z);
     fine = sees("Stopped") && fine;
     type("kill %%1; wait %%1; while $L run -n k -- true; do sleep 0.05; done");
-    check(fine && status_is(0) && strstr(stage.screen, "mine") == NULL,
+    return status_is(0) && fine;
+}
+
+static void ctrl_z_waits_in_line(void)
+{
+    check(stop_in_line() && strstr(stage.screen, "mine") == NULL,
           "a job that was stopped in line gets the lock and does not begin");
     type("fg");
     check(sees("mine") && status_is(0) && key_is(true), "before it goes on");
+    bool fine = stop_in_line();
+    type("$L break k --reason test; fg");
+    fine = sees("lost: k") && fine;
+    check(fine && status_is(76) && key_is(true),
+          "one that is broken then says so, and never begins");
 }
 
 int main(int argc, char **argv)

@@ -12,7 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 512, LINE = 1024 };
+enum { PATH_SIZE = 512, LINE = 1024, WORDS_MOST = 16 };
+enum { STATE = 1, START = 20 }; /* in /proc/PID/stat, after the name */
 
 static const char board_variable[] = "LEASEHOLD_TEST_BOARD";
 
@@ -41,7 +42,7 @@ static bool read_stat(pid_t pid, unsigned n, char *out, size_t size)
 static uint64_t born(pid_t pid)
 {
     char words[32];
-    return read_stat(pid, /* start= */ 20, words, sizeof words) ? strtoull(words, NULL, 10) : 0;
+    return read_stat(pid, START, words, sizeof words) ? strtoull(words, NULL, 10) : 0;
 }
 
 void known_note(struct known *known, pid_t pid)
@@ -54,7 +55,7 @@ bool known_lives(const struct known *known)
 {
     char state[8];
     pid_t pid = atomic_load(&known->pid);
-    return pid != 0 && read_stat(pid, /* state= */ 1, state, sizeof state) && state[0] != 'Z' &&
+    return pid != 0 && read_stat(pid, STATE, state, sizeof state) && state[0] != 'Z' &&
            state[0] != 'X' && born(pid) == atomic_load(&known->born);
 }
 
@@ -116,7 +117,10 @@ pid_t kit_start(const char *program, const char *const *words)
     (void)dup2(nothing, STDOUT_FILENO);
     if (getenv("LEASEHOLD_TEST_LOUD") == NULL)
         (void)dup2(nothing, STDERR_FILENO);
-    (void)execv(program, (char *const *)(uintptr_t)words);
+    char *copies[WORDS_MOST + 1] = {NULL};
+    for (size_t i = 0; i < WORDS_MOST && words[i] != NULL; i++)
+        copies[i] = strdup(words[i]);
+    (void)execv(program, copies);
     _exit(127);
 }
 

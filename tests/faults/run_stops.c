@@ -85,11 +85,14 @@ static const char *play_round(struct play *play, enum trouble trouble)
         helper = trouble == HANGS ? hang_disk(guardian.pid) : break_lock(play);
     int64_t gone_us = 0, end_ms = live_now_ms() + GRANTED_MS;
     while (atomic_load(&after->began_us) == 0 && live_now_ms() < end_ms) {
-        if (gone_us == 0 && act_is_gone(before))
+        if (gone_us == 0 && act_is_gone(before)) {
             gone_us = rig_now_us();
+            if (trouble == HANGS)
+                (void)kill(helper, SIGTERM); /* the disk is back: others wait for that sync, too */
+        }
         rig_pause_us(1000);
     }
-    if (helper > 0 && trouble == HANGS)
+    if (gone_us == 0 && trouble == HANGS)
         (void)kill(helper, SIGTERM);
     if (!act_begins_within(after, GRANTED_MS))
         return "the next one did not come in";
@@ -131,7 +134,7 @@ static void stop_front(struct play *play)
     struct act *act = &play->board->acts[play->acts - 1];
     (void)kill(play->front, SIGSTOP);
     pid_t next = act_start(play->program, play->own, play->acts++, "2s");
-    bool kept = !act_begins_within(act + 1, 3 * TTL_MS) && known_lives(&act->processes[0]);
+    bool kept = !act_begins_within(act + 1, GRANTED_MS) && known_lives(&act->processes[0]);
     rig_case(play->rig, fine && kept, "a stopped front changes nothing: the lock is kept");
     (void)kill(play->front, SIGCONT);
     (void)kill(atomic_load(&act->processes[0].pid), SIGKILL);

@@ -63,7 +63,7 @@ static void who_is_further_back_looks_now_and_then(void **state)
     begin();
     carry_out();
     carry_out();
-    wake_between(START_MS + 3750, START_MS + 6250);
+    wake_between(START_MS + 5100, START_MS + 6350);
 }
 
 /* The store says when a lease ends, or nobody can. */
@@ -73,7 +73,7 @@ static void without_a_time_it_looks_now_and_then(void **state)
     options.store.judge = JUDGE_SESSION;
     options.look_ms = 20000;
     wait_behind_b();
-    wake_between(START_MS + 15000, START_MS + 25000);
+    wake_between(START_MS + 20400, START_MS + 25400);
 }
 
 static void without_a_clock_it_looks_when_it_has_seen_enough(void **state)

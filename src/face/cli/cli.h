@@ -202,6 +202,8 @@ int visit_name(struct visit *visit);
 int visit_url(struct visit *visit);
 /* The same, and opens it: visit->client, without a thread of its own. It is closed by main(). */
 int visit_open(struct visit *visit);
+/* Who we are to others; NULL: the library has a name for that. */
+const char *visit_holder(const struct visit *visit);
 /* Where the store is when nobody says: of root, or of everybody else. False: no home is known. */
 bool default_store_path(bool root, char *out, size_t size);
 /* The path that a file: URL names, once visit_url() was called; NULL: it is of another kind. */

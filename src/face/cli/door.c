@@ -105,10 +105,12 @@ int visit_find_program(const struct visit *visit, char *path, size_t size, const
     return missing ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
-/* "namespace/pod" in a cluster; NULL: the library knows a name. */
-static const char *pod_name(void)
+/* "namespace/pod" in a cluster. */
+const char *visit_holder(const struct visit *visit)
 {
     static char words[512];
+    if (visit->settings.holder != NULL)
+        return visit->settings.holder;
     const char *pod = getenv("POD_NAME"), *space = getenv("POD_NAMESPACE");
     if (pod == NULL || pod[0] == '\0')
         return NULL;
@@ -132,9 +134,7 @@ int visit_open(struct visit *visit)
     if (status != EXIT_DONE)
         return status;
     options.own_loop = true;
-    options.holder = visit->settings.holder;
-    if (options.holder == NULL)
-        options.holder = pod_name();
+    options.holder = visit_holder(visit);
     const struct settings *settings = &visit->settings;
     visit->watched = !settings->quiet && !settings->json && isatty(STDERR_FILENO) == 1;
     if (visit->watched) {

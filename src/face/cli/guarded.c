@@ -79,14 +79,14 @@ static int refuse_nested(struct visit *visit)
 static void keep_time(struct work *work)
 {
     const struct settings *settings = &work->visit->settings;
-    int64_t now_ms = host_boot_ms();
-    int64_t deadline_ms = now_ms + lh_remaining_ms(work->lease);
+    int64_t now_ms = host_boot_ms(), left_ms = lh_remaining_ms(work->lease);
     int64_t rest_ms = settings->ttl_ms - 2 * settings->ttl_ms / 3;
     int64_t grace_ms =
         settings->kill_grace_ms < rest_ms / 2 ? settings->kill_grace_ms : rest_ms / 2;
-    if (work->lost || settings->on_lost == LOST_WARN)
+    /* Once the deadline has passed, what was promised stays. */
+    if (left_ms == 0 || settings->on_lost == LOST_WARN)
         return;
-    work->kill_at_ms = deadline_ms + grace_ms;
+    work->kill_at_ms = now_ms + left_ms + grace_ms;
     guardian_promise(work->guardian, work->kill_at_ms + rest_ms / 4);
 }
 
@@ -139,11 +139,9 @@ static bool set_environment(const struct work *work, int deadline)
     char number[16];
     const struct visit *visit = work->visit;
     (void)snprintf(number, sizeof number, "%d", deadline);
-    const char *holder =
-        visit->settings.holder != NULL ? visit->settings.holder : getenv("POD_NAME");
     return setenv("LEASEHOLD_KEY", work->keys, 1) == 0 &&
            setenv("LEASEHOLD_TOKEN", work->tokens, 1) == 0 &&
-           setenv("LEASEHOLD_HOLDER", holder != NULL ? holder : "", 1) == 0 &&
+           setenv("LEASEHOLD_HOLDER", visit->settings.holder, 1) == 0 &&
            setenv("LEASEHOLD_STORE", visit->url, 1) == 0 &&
            setenv("LEASEHOLD_DEADLINE_FD", number, 1) == 0;
 }
@@ -166,8 +164,10 @@ static int start(struct work *work, const char *path)
         (void)close(alive);
     if (error == 0)
         return EXIT_DONE;
+    if (error == -EAGAIN || error == -ENOMEM || error == -EOWNERDEAD)
+        return say_trouble(visit, LH_FAILED, "no process can be made: %s", strerror(-error));
     (void)say_trouble(visit, LH_USAGE, "%s: %s", visit->program[0], strerror(-error));
-    return error == -ENOENT ? 127 : 126;
+    return error == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
 static void step(struct work *work)
@@ -175,7 +175,7 @@ static void step(struct work *work)
     if (guardian_wait(work->guardian, lh_fd(work->visit->client)))
         (void)lh_step(work->visit->client);
     keep_time(work);
-    if (work->lost && !work->acted)
+    if (work->lost && work->guardian->started && !work->acted)
         act_on_loss(work);
 }
 

@@ -20,13 +20,11 @@ enum { TTL_LEAST_MS = 2000 };
 static void name_holder(struct visit *visit, char *words, size_t size)
 {
     char host[HOST_NAME_MAX + 1] = "";
-    const char *pod = getenv("POD_NAME");
-    if (visit->settings.holder != NULL || (pod != NULL && pod[0] != '\0'))
-        return;
+    const char *known = visit_holder(visit);
     if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0')
-        return;
+        (void)snprintf(host, sizeof host, "host");
     (void)snprintf(words, size, "%.100s:%ld", host, (long)getpid());
-    visit->settings.holder = words;
+    visit->settings.holder = known != NULL ? known : words;
 }
 
 /* The guardian was killed: nothing of the command is left, and what it held is given back. */

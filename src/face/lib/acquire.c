@@ -281,7 +281,7 @@ static struct lh_client *client_of(const struct lh_lease *lease)
 /* Without a word to anybody. */
 static void free_handle(struct lh_lease *lease)
 {
-    struct lh_lease *full = light_full(lease);
+    struct lh_lease *full = light_is(lease) ? light_grown(lease) : lease;
     if (full != NULL)
         lease_free(full); /* and the light one with it */
     else
@@ -379,7 +379,7 @@ int64_t lh_remaining_ms(const struct lh_lease *lease)
     const struct lh_client *client = lease != NULL ? client_of(lease) : NULL;
     if (client == NULL || client_is_forked(client))
         return 0;
-    const struct lh_lease *full = light_full(lease);
+    const struct lh_lease *full = light_is(lease) ? light_grown(lease) : lease;
     if (full == NULL)
         return light_remaining_ms(lease);
     int64_t rest_ms = atomic_load(&full->deadline_ms) - host_boot_ms();

@@ -168,8 +168,8 @@ struct lh_lease *lease_adopt(struct lh_client *client, const char *key,
 
 /* light.c; a handle is light or full, and a light one may stand for a full one by now */
 bool light_is(const struct lh_lease *lease);
-/* NULL for a light one that stands for itself. */
-struct lh_lease *light_full(const struct lh_lease *lease);
+/* What a light one stands for by now; NULL: itself. */
+struct lh_lease *light_grown(const struct lh_lease *lease);
 struct lh_client *light_client(const struct lh_lease *lease);
 void light_forget(struct lh_lease *lease);
 uint64_t light_token(const struct lh_lease *lease);

@@ -30,12 +30,22 @@ struct light_lease {
     char key[];
 };
 
-static struct light_lease *light_of(const struct lh_lease *lease)
+bool light_is(const struct lh_lease *lease)
 {
     /* Both kinds begin with their magic. */
-    return *(const uint32_t *)(const void *)lease == LIGHT_LEASE_MAGIC
-               ? (struct light_lease *)(void *)(uintptr_t)lease
-               : NULL;
+    return *(const uint32_t *)(const void *)lease == LIGHT_LEASE_MAGIC;
+}
+
+static const struct light_lease *light_seen(const struct lh_lease *lease)
+{
+    ASSERT(light_is(lease));
+    return (const struct light_lease *)(const void *)lease;
+}
+
+static struct light_lease *light_of(struct lh_lease *lease)
+{
+    ASSERT(light_is(lease));
+    return (struct light_lease *)(void *)lease;
 }
 
 static struct light_lease *owner_of(struct light_hold *hold)
@@ -48,20 +58,14 @@ static uint64_t token_of_hold(const struct light_hold *hold)
     return token_of(&(struct stamp){.revision = hold->node.revision}, /* n= */ 0);
 }
 
-bool light_is(const struct lh_lease *lease)
+struct lh_lease *light_grown(const struct lh_lease *lease)
 {
-    return light_of(lease) != NULL;
-}
-
-struct lh_lease *light_full(const struct lh_lease *lease)
-{
-    const struct light_lease *light = light_of(lease);
-    return light != NULL ? atomic_load(&light->thick) : (struct lh_lease *)(uintptr_t)lease;
+    return atomic_load(&light_seen(lease)->thick);
 }
 
 struct lh_client *light_client(const struct lh_lease *lease)
 {
-    const struct light_lease *light = light_of(lease);
+    const struct light_lease *light = light_seen(lease);
     const struct lh_lease *full = atomic_load(&light->thick);
     return full != NULL ? full->client : light->client;
 }
@@ -77,17 +81,17 @@ void light_forget(struct lh_lease *lease)
 
 uint64_t light_token(const struct lh_lease *lease)
 {
-    return token_of_hold(&light_of(lease)->hold);
+    return token_of_hold(&light_seen(lease)->hold);
 }
 
 const char *light_key(const struct lh_lease *lease)
 {
-    return light_of(lease)->key;
+    return light_seen(lease)->key;
 }
 
 int64_t light_remaining_ms(const struct lh_lease *lease)
 {
-    return light_of(lease)->ttl_ms * 2 / 3;
+    return light_seen(lease)->ttl_ms * 2 / 3;
 }
 
 /* ---- taking and giving back, in the caller's thread ---- */
@@ -337,7 +341,7 @@ static bool pick(void *owner, const struct light_hold *hold)
     showing->scarce = copy == NULL;
     if (copy == NULL)
         return false;
-    memcpy(copy, owner_of((struct light_hold *)(uintptr_t)hold), size);
+    memcpy(copy, (const char *)hold - offsetof(struct light_lease, hold), size);
     copy->hold.node.next = showing->copies;
     showing->copies = &copy->hold.node;
     return true;

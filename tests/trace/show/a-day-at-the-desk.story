@@ -8,7 +8,7 @@
 store time
 0 ann asks deploy/payment ttl=3000
 10 bob asks deploy/payment ttl=3000
-20 cem asks deploy/payment ttl=3000
+20 cem asks deploy/payment ttl=3000 look=1500
 30 dot asks deploy/payment nowait
 500 ann lets go
 700 bob dies
@@ -30,7 +30,7 @@ store time
      10 bob   idle + start -> asking; verdict granted; swap if absent
      12 bob   asking + answer conflict -> asking; verdict waiting; swap if revision 1
      14 bob   asking + answer ok -> waiting; told waiting
-     20       * cem asks deploy/payment ttl=3000
+     20       * cem asks deploy/payment ttl=3000 look=1500
      20 cem   idle + start -> asking; verdict granted; swap if absent
      22 cem   asking + answer conflict -> asking; verdict waiting; swap if revision 2
      24 cem   asking + answer ok -> waiting; told waiting
@@ -46,26 +46,30 @@ store time
     508 bob   offered + answer ok -> held; told held, token 5120; deadline 2506, kill 3006
     700       * bob dies
     700 bob   dies
+   1866 cem   waiting + timer -> waiting; read
+   1868 cem   waiting + answer ok -> waiting; verdict waiting
+   3508 cem   waiting + timer -> waiting; read
+   3510 cem   waiting + answer ok -> asking; verdict granted, expired 1; swap if revision 5
+   3512 cem   asking + answer ok -> held; told held, token 6144; deadline 5510, kill 6010
    4000       * store shows deploy/payment
-   4000 store {"leasehold":1,"key":"deploy/payment","next":4,"grants":[{"holder":"bob","request":"r2","session":"3","mode":"exclusive","bound":true,"granted":"this","ttl_ms":3000}],"places":[{"holder":"cem","request":"r3","session":"4","mode":"exclusive","bound":true,"ticket":3,"ttl_ms":3000}]}
+   4000 store {"leasehold":1,"key":"deploy/payment","next":4,"grants":[{"holder":"cem","request":"r3","session":"4","mode":"exclusive","bound":true,"granted":"this","ttl_ms":3000}]}
    4100       * store goes
-   4906 cem   waiting + timer -> waiting; read
-   5246 cem   waiting + timer -> waiting
-   5321 cem   waiting + timer -> waiting; read
+   4443 cem   held + timer -> renewing; verdict done; swap if revision 6
+   4779 cem   renewing + timer -> renewing
+   4847 cem   renewing + timer -> renewing; read
+   5510 cem   renewing + timer -> lost; told lost (deadline), kill 6010
    6000       * cem lets go
-   6000 cem   waiting + let go -> leaving
-   6034 cem   leaving + timer -> leaving
-   6146 cem   leaving + timer -> leaving; verdict done; swap if revision 3
+   6000 cem   lost + let go -> releasing; verdict done; delete if revision 6
    6200       * store comes
-   7286 cem   leaving + timer -> leaving
-   7564 cem   leaving + timer -> leaving; read
-   7566 cem   leaving + answer ok -> leaving; verdict done, expired 1; delete if revision 5
-   7568 cem   leaving + answer ok -> ended; told busy (cancelled)
+   6372 cem   releasing + timer -> releasing
+   6445 cem   releasing + timer -> releasing; read
+   6447 cem   releasing + answer ok -> releasing; verdict done; delete if revision 6
+   6449 cem   releasing + answer ok -> ended; told lost
    8000       * eve asks deploy/payment cooldown=5000
    8000 eve   idle + start -> asking; verdict granted; swap if absent
-   8002 eve   asking + answer ok -> held; told held, token 7168; deadline 28000, kill 33000
+   8002 eve   asking + answer ok -> held; told held, token 8192; deadline 28000, kill 33000
    8300       * eve lets go
-   8300 eve   held + let go -> releasing; verdict done; swap if revision 7
+   8300 eve   held + let go -> releasing; verdict done; swap if revision 8
    8302 eve   releasing + answer ok -> ended; told ok
    9000       * dot asks deploy/payment nowait
    9000 dot   idle + start -> asking; verdict granted; swap if absent
@@ -74,8 +78,8 @@ store time
    9100 store {"leasehold":1,"key":"deploy/payment","next":2,"cooling":{"since":"this","length_ms":5000,"by":"eve"}}
   14000       * dot asks deploy/payment nowait
   14000 dot   idle + start -> asking; verdict granted; swap if absent
-  14002 dot   asking + answer conflict -> asking; verdict granted; swap if revision 8
-  14004 dot   asking + answer ok -> held; told held, token 9216; deadline 34002, kill 39002
+  14002 dot   asking + answer conflict -> asking; verdict granted; swap if revision 9
+  14004 dot   asking + answer ok -> held; told held, token 10240; deadline 34002, kill 39002
   14100       * dot lets go
-  14100 dot   held + let go -> releasing; verdict done; delete if revision 9
+  14100 dot   held + let go -> releasing; verdict done; delete if revision 10
   14102 dot   releasing + answer ok -> ended; told ok

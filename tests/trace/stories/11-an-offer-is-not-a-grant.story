@@ -27,9 +27,9 @@ store time
     210       * cem asks db nowait
     210 cem   idle + start -> asking; verdict granted; swap if absent
     212 cem   asking + answer conflict -> ended; verdict busy; told busy
-    487 bob   waiting + timer -> waiting; read
-    489 bob   waiting + answer ok -> offered; verdict granted (accepts); swap if revision 3
-    491 bob   offered + answer ok -> held; told held, token 4096; deadline 20489, kill 25489
+    611 bob   waiting + timer -> waiting; read
+    613 bob   waiting + answer ok -> offered; verdict granted (accepts); swap if revision 3
+    615 bob   offered + answer ok -> held; told held, token 4096; deadline 20613, kill 25613
     900       * bob lets go
     900 bob   held + let go -> releasing; verdict done; delete if revision 4
     902 bob   releasing + answer ok -> ended; told ok

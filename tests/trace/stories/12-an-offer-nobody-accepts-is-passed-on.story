@@ -25,9 +25,9 @@ store time
     100 ann   held + let go -> releasing; verdict done; delete if revision 1
     102 ann   releasing + answer conflict -> releasing; verdict done, named 1; swap if revision 3, wakes 1
     104 ann   releasing + answer ok -> ended; told ok
-   4906 cem   waiting + timer -> waiting; read
-   4908 cem   waiting + answer ok -> asking; verdict granted, passed on 1; swap if revision 4
-   4910 cem   asking + answer ok -> held; told held, token 5120; deadline 24908, kill 29908
+   6092 cem   waiting + timer -> waiting; read
+   6094 cem   waiting + answer ok -> asking; verdict granted, passed on 1; swap if revision 4
+   6096 cem   asking + answer ok -> held; told held, token 5120; deadline 26094, kill 31094
    9000       * cem lets go
    9000 cem   held + let go -> releasing; verdict done; delete if revision 5
    9002 cem   releasing + answer ok -> ended; told ok

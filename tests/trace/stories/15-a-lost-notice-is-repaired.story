@@ -18,9 +18,9 @@ store time
     500 ann   held + let go -> releasing; verdict done; delete if revision 1
     502 ann   releasing + answer conflict -> releasing; verdict done, named 1; swap if revision 2, wakes 1
     504 ann   releasing + answer ok -> ended; told ok
-   2504 bob   waiting + timer -> waiting; read
-   2506 bob   waiting + answer ok -> offered; verdict granted (accepts); swap if revision 3
-   2508 bob   offered + answer ok -> held; told held, token 4096; deadline 22506, kill 27506
+   2477 bob   waiting + timer -> waiting; read
+   2479 bob   waiting + answer ok -> offered; verdict granted (accepts); swap if revision 3
+   2481 bob   offered + answer ok -> held; told held, token 4096; deadline 22479, kill 27479
    4000       * bob lets go
    4000 bob   held + let go -> releasing; verdict done; delete if revision 4
    4002 bob   releasing + answer ok -> ended; told ok

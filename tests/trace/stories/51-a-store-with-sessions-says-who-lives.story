@@ -14,11 +14,11 @@ store sessions
     500 bob   idle + start -> asking; verdict granted; swap if absent
     502 bob   asking + answer conflict -> asking; verdict waiting; swap if revision 1
     504 bob   asking + answer ok -> waiting; told waiting
-   1677 bob   waiting + timer -> waiting; read
-   1679 bob   waiting + answer ok -> waiting; verdict waiting
-   2808 bob   waiting + timer -> waiting; read
-   2810 bob   waiting + answer ok -> asking; verdict granted, expired 1; swap if revision 2
-   2812 bob   asking + answer ok -> held; told held, token 3072; deadline 22810, kill 27810
+   1622 bob   waiting + timer -> waiting; read
+   1624 bob   waiting + answer ok -> waiting; verdict waiting
+   2671 bob   waiting + timer -> waiting; read
+   2673 bob   waiting + answer ok -> asking; verdict granted, expired 1; swap if revision 2
+   2675 bob   asking + answer ok -> held; told held, token 3072; deadline 22673, kill 27673
    3500       * bob lets go
    3500 bob   held + let go -> releasing; verdict done; delete if revision 3
    3502 bob   releasing + answer ok -> ended; told ok

@@ -4,7 +4,7 @@ store time
 0 ann asks db
 10 bob asks db look=2000
 2400 bob holds answer 200
-2700 ann lets go
+2650 ann lets go
 5000 bob lets go
 ---
       0       * ann asks db
@@ -15,15 +15,15 @@ store time
      12 bob   asking + answer conflict -> asking; verdict waiting; swap if revision 1
      14 bob   asking + answer ok -> waiting; told waiting
    2400       * bob holds answer 200
-   2504 bob   waiting + timer -> waiting; read
-   2700       * ann lets go
-   2700 ann   held + let go -> releasing; verdict done; delete if revision 1
-   2702 ann   releasing + answer conflict -> releasing; verdict done, named 1; swap if revision 2, wakes 1
-   2704 ann   releasing + answer ok -> ended; told ok
-   2704 bob   waiting + notice -> waiting
-   2706 bob   waiting + answer ok -> waiting; verdict waiting; read
-   2708 bob   waiting + answer ok -> offered; verdict granted (accepts); swap if revision 3
-   2710 bob   offered + answer ok -> held; told held, token 4096; deadline 22708, kill 27708
+   2477 bob   waiting + timer -> waiting; read
+   2650       * ann lets go
+   2650 ann   held + let go -> releasing; verdict done; delete if revision 1
+   2652 ann   releasing + answer conflict -> releasing; verdict done, named 1; swap if revision 2, wakes 1
+   2654 ann   releasing + answer ok -> ended; told ok
+   2654 bob   waiting + notice -> waiting
+   2679 bob   waiting + answer ok -> waiting; verdict waiting; read
+   2681 bob   waiting + answer ok -> offered; verdict granted (accepts); swap if revision 3
+   2683 bob   offered + answer ok -> held; told held, token 4096; deadline 22681, kill 27681
    5000       * bob lets go
    5000 bob   held + let go -> releasing; verdict done; delete if revision 4
    5002 bob   releasing + answer ok -> ended; told ok

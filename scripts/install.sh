@@ -1,0 +1,141 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Puts what `make build` has built below $DESTDIR$PREFIX: install.sh; or takes it away again:
+# install.sh --remove. Beside the files lies a list of them and of the folders that were new; going
+# by that list, removing needs no build, and knows what another version or checkout had installed.
+# Without enough rights it says so before it has changed anything.
+set -euo pipefail
+
+cd "$(dirname "$0")/.."
+
+fail() {
+    printf 'install: %s\n' "$*" >&2
+    exit 1
+}
+
+prefix=${PREFIX:-/usr/local}
+[[ $prefix == /* ]] || fail "PREFIX must be an absolute path, not '$prefix'"
+prefix=$(realpath -sm -- "$prefix")
+root=$(realpath -sm -- "${DESTDIR:-/}")
+root=${root%/}
+list=$prefix/share/leasehold/installed
+
+# Fails unless entries can be made and removed in every folder of "$@". A folder that is not there
+# yet is made in the nearest one above it that is.
+want_rights() {
+    local folder
+    for folder in "$@"; do
+        folder=$root$folder
+        while [[ ! -e ${folder:=/} ]]; do
+            folder=${folder%/*}
+        done
+        [[ -d $folder ]] || fail "$folder is in the way: it is no folder"
+        [[ -w $folder && -x $folder ]] || fail "you have no right to write to $folder; do it as" \
+            "root, with sudo, or below a folder of your own: PREFIX=$HOME/.local"
+    done
+}
+
+# Sets `files` and `folders` to those of the list, if there is one. Folders end in a slash.
+read_list() {
+    local path
+    files=()
+    folders=()
+    [[ -e $root$list ]] || return 0
+    while IFS= read -r path; do
+        [[ $path != */../* ]] || fail "$root$list is damaged: $path"
+        case $path in
+        /*/) folders+=("$path") ;;
+        "${prefix%/}"/*) files+=("$path") ;;
+        *) fail "$root$list is damaged: $path" ;;
+        esac
+    done <"$root$list"
+}
+
+# Prints the folders of "$@" with all that lie above them, outermost first.
+folders_above() {
+    local path
+    for path in "$@"; do
+        while path=${path%/*} && [[ -n $path ]]; do
+            printf '%s\n' "$path"
+        done
+    done | LC_ALL=C sort -u
+}
+
+# The loader finds a new library only through its cache, where that knows the folder at all.
+tell_loader() {
+    local folders_known
+    [[ -z $root && $EUID == 0 ]] && command -v ldconfig >/dev/null || return 0
+    folders_known=$(ldconfig -vNX 2>/dev/null || true)
+    ! grep -q "^${prefix%/}/lib" <<<"$folders_known" || ldconfig
+}
+
+put() { # put FROM TO: whoever runs or opens TO meanwhile finds the old one or the new one
+    cp -a -- "$1" "$2.new~"
+    mv -fT -- "$2.new~" "$2"
+}
+
+install_all() {
+    local path stage_files above
+    DESTDIR=$stage meson install -C build --no-rebuild --quiet
+    # Written by root it would be in the way of the next one who is not.
+    rm -f build/meson-logs/install-log.txt
+    mapfile -t stage_files < <(find "$stage" ! -type d -printf '/%P\n' | LC_ALL=C sort)
+    ((${#stage_files[@]})) || fail 'there is nothing to install; is it built?'
+
+    mapfile -t above < <(folders_above "${stage_files[@]}" "$list")
+    want_rights "${above[@]}"
+    for path in "${stage_files[@]}" "$list"; do
+        [[ ! -d $root$path || -L $root$path ]] || fail "$root$path is in the way: it is a folder"
+    done
+    read_list
+    for path in "${above[@]}"; do
+        [[ -d $root$path ]] || folders+=("$path/")
+    done
+
+    # The list comes first and still has the old files: whatever stops us, it can all be removed.
+    for path in "${above[@]}"; do
+        mkdir -p -- "$root$path"
+    done
+    write_list "${stage_files[@]}" "${files[@]}"
+    for path in "${stage_files[@]}"; do
+        put "$stage$path" "$root$path"
+    done
+    for path in "${files[@]}"; do
+        [[ -e $stage$path || -L $stage$path ]] || rm -f -- "$root$path"
+    done
+    write_list "${stage_files[@]}"
+    printf 'installed %d files below %s\n' "${#stage_files[@]}" "$root$prefix"
+}
+
+write_list() {
+    printf '%s\n' "$@" "${folders[@]}" | LC_ALL=C sort -u >"$stage.list"
+    put "$stage.list" "$root$list"
+}
+
+remove_all() {
+    local path above at
+    [[ -e $root$list ]] ||
+        fail "nothing is installed below $root$prefix: there is no $root$list"
+    read_list
+    mapfile -t above < <(printf '%s\n' "${files[@]%/*}" "${list%/*}" | LC_ALL=C sort -u)
+    want_rights "${above[@]}"
+    for path in "${files[@]}" "$list"; do
+        rm -f -- "$root$path"
+    done
+    # Sorted, so that going backwards the inner ones come first. One that others use too stays.
+    for ((at = ${#folders[@]} - 1; at >= 0; at--)); do
+        rmdir -- "$root${folders[at]}" 2>/dev/null || true
+    done
+    printf 'removed %d files below %s\n' "${#files[@]}" "$root$prefix"
+}
+
+if [[ ${1:-} == --remove ]]; then
+    remove_all
+else
+    umask 022
+    stage=$(mktemp -d)
+    trap 'rm -rf "$stage" "$stage.list"' EXIT
+    trap 'exit 130' INT TERM HUP
+    install_all
+fi
+tell_loader

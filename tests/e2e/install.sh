@@ -1,0 +1,192 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# make install and make uninstall: install.sh. What is put where, that it works there, that all of
+# it and nothing else goes away again, and what is said when rights are missing. Where that is
+# possible it runs without root's privileges. Prints TAP.
+set -euo pipefail
+
+cd "$(dirname "$0")/../.."
+work=$(mktemp -d)
+clean_up() {
+    chmod -R u+w "$work"
+    rm -rf "$work"
+    scripts/build.sh release >/dev/null # with the prefix that everybody expects
+}
+trap clean_up EXIT
+unset PREFIX DESTDIR MAKEFLAGS MAKELEVEL
+number=0
+wrong=0
+
+case_of() {
+    number=$((number + 1))
+    # In the background, because within a condition the shell does not stop at the first failure.
+    "$2" >"$work/said" 2>&1 &
+    if wait $!; then
+        printf 'ok %d - %s\n' "$number" "$1"
+    else
+        printf 'not ok %d - %s\n' "$number" "$1"
+        sed 's/^/# /' "$work/said"
+        wrong=1
+    fi
+}
+
+# Root without its privileges is bound by the rights of files, as everybody is.
+plain=()
+if ((EUID == 0)) && [[ -O build ]]; then
+    plain=(setpriv --bounding-set=-all --inh-caps=-all)
+fi
+plain_make() {
+    "${plain[@]}" make "$@"
+}
+
+listing() { # of all below a folder, the folders included
+    (cd "$1" && find . -mindepth 1 -printf '%p %y %m %l\n' | LC_ALL=C sort)
+}
+
+refused() { # refused TEXT COMMAND…: it fails and says so
+    local text=$1
+    shift
+    if "$@" >"$work/answer" 2>&1; then
+        echo 'was not refused'
+        return 1
+    fi
+    cat "$work/answer"
+    grep -qF -- "$text" "$work/answer"
+}
+
+root=$work/root
+usr=$root/usr/local
+
+everything_is_there() {
+    (umask 077 && plain_make install DESTDIR="$root")
+    local name lib
+    for name in bin/leasehold include/leasehold.h share/man/man1/leasehold.1 \
+        share/man/man1/leasehold-acquire.1 share/man/man3/leasehold.3 \
+        share/bash-completion/completions/leasehold share/zsh/site-functions/_leasehold \
+        share/doc/leasehold/{LICENSE,README.md,CHANGELOG.md,docs/library.md,examples/leader.c}; do
+        [[ -s $usr/$name ]] || { echo "no $name"; return 1; }
+    done
+    lib=$(dirname "$(find "$usr/lib" -name libleasehold.a)")
+    [[ -s $lib/libleasehold.so.0 && -L $lib/libleasehold.so && -s $lib/pkgconfig/leasehold.pc ]]
+    [[ $("$usr/bin/leasehold" version) == "$(build/leasehold version)" ]]
+}
+
+all_may_read() {
+    local closed
+    closed=$(find "$root" -mindepth 1 ! -type l ! -perm -0444)
+    closed+=$(find "$root" -mindepth 1 -type d ! -perm -0555)
+    [[ -z $closed && -x $usr/bin/leasehold ]] || { echo "$closed"; return 1; }
+}
+
+twice_is_once() {
+    listing "$root" >"$work/once"
+    plain_make install DESTDIR="$root"
+    listing "$root" | diff "$work/once" -
+}
+
+nothing_is_left() {
+    plain_make uninstall DESTDIR="$root"
+    [[ -d $root && -z $(listing "$root") ]] || { listing "$root"; return 1; }
+}
+
+others_are_left() {
+    mkdir -p "$usr/bin" "$usr/share/man/man1" "$usr/share/zsh"
+    echo other >"$usr/bin/other"
+    echo other >"$usr/share/man/man1/leasehold-other.1"
+    listing "$root" >"$work/before"
+    plain_make install DESTDIR="$root"
+    ! listing "$root" | cmp -s "$work/before" -
+    plain_make uninstall DESTDIR="$root"
+    listing "$root" | diff "$work/before" -
+}
+
+# As an older version would have left it: with a file that is not brought any more.
+older_files_go() {
+    plain_make install DESTDIR="$root"
+    mkdir "$usr/share/gone"
+    echo old | tee "$usr/bin/leasehold-old" >"$usr/share/gone/old"
+    printf '/usr/local/%s\n' bin/leasehold-old share/gone/ share/gone/old \
+        >>"$usr/share/leasehold/installed"
+    plain_make install DESTDIR="$root"
+    [[ ! -e $usr/bin/leasehold-old && ! -e $usr/share/gone/old ]]
+    plain_make uninstall DESTDIR="$root"
+    listing "$root" | diff "$work/before" -
+}
+
+nothing_to_remove() {
+    refused "nothing is installed below $work/nowhere/usr/local" \
+        plain_make uninstall DESTDIR="$work/nowhere"
+    [[ ! -e $work/nowhere ]]
+}
+
+list_is_not_trusted() {
+    local path
+    mkdir -p "$work/list/usr/local/share/leasehold" "$work/list/etc"
+    echo mine >"$work/list/etc/mine"
+    for path in /etc/mine /usr/local/../../etc/mine etc/mine; do
+        echo "$path" >"$work/list/usr/local/share/leasehold/installed"
+        refused "is damaged: $path" plain_make uninstall DESTDIR="$work/list"
+        refused "is damaged: $path" plain_make install DESTDIR="$work/list"
+    done
+    [[ -s $work/list/etc/mine ]]
+}
+
+prefix_of_ones_own() {
+    local own="$work/my own" key="$work/locks.log" token
+    plain_make install PREFIX="$own"
+    token=$("$own/bin/leasehold" --store "file:$key" acquire k)
+    "$own/bin/leasehold" --store "file:$key" release k --token "$token"
+    grep -rq "^prefix=$work/my" "$own"/lib/ --include=leasehold.pc
+    plain_make uninstall PREFIX="$own"
+    [[ ! -e $own ]] || { listing "$own"; return 1; }
+}
+
+no_rights() {
+    mkdir -p "$work/closed/usr/local/bin"
+    chmod 555 "$work/closed/usr/local/bin"
+    listing "$work/closed" >"$work/before"
+    refused "no right to write to $work/closed/usr/local/bin" \
+        plain_make install DESTDIR="$work/closed"
+    listing "$work/closed" | diff "$work/before" -
+    chmod 755 "$work/closed/usr/local/bin"
+    plain_make install DESTDIR="$work/closed"
+    chmod 555 "$work/closed/usr/local/bin"
+    listing "$work/closed" >"$work/before"
+    refused "no right to write to $work/closed/usr/local/bin" \
+        plain_make uninstall DESTDIR="$work/closed"
+    listing "$work/closed" | diff "$work/before" -
+}
+
+in_the_way() {
+    mkdir -p "$work/way/usr/local/bin/leasehold" "$work/way2/usr"
+    refused 'bin/leasehold is in the way: it is a folder' plain_make install DESTDIR="$work/way"
+    echo file >"$work/way2/usr/local"
+    refused 'usr/local is in the way: it is no folder' plain_make install DESTDIR="$work/way2"
+}
+
+prefix_is_absolute() {
+    refused "PREFIX must be an absolute path, not 'here'" scripts/install.sh --remove
+}
+
+same_version() {
+    local version
+    version=$(sed -n '1s/^leasehold (\(.*\)-[0-9]*) .*/\1/p' dist/debian/changelog)
+    [[ $(build/leasehold version | head -n 1) == "leasehold $version" ]]
+}
+
+case_of 'everything is put in its place, and runs there' everything_is_there
+case_of 'everybody may read it, whatever the umask' all_may_read
+case_of 'installed twice is installed once' twice_is_once
+case_of 'uninstall leaves nothing' nothing_is_left
+case_of 'uninstall leaves what others put there, empty folders too' others_are_left
+case_of 'what an older version had more is removed' older_files_go
+case_of 'uninstall of nothing says so' nothing_to_remove
+case_of 'a list that points elsewhere is refused' list_is_not_trusted
+case_of 'a prefix of one'\''s own' prefix_of_ones_own
+case_of 'missing rights are told before anything is changed' no_rights
+case_of 'what is in the way is told' in_the_way
+case_of 'the Debian package is of this version' same_version
+PREFIX=here case_of 'a relative prefix is refused' prefix_is_absolute
+
+printf '1..%d\n' "$number"
+exit "$wrong"

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A hundred `leasehold run` in one line: some give up after their time, some are killed while they
+ * wait. The others come in one after the other, in the order in which they lined up; nobody is
+ * stuck, and a release wakes the next one and not the whole line. One that waits does nothing
+ * between two looks: strace watches it.
+ */
+#include "run_kit.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum {
+    WAITERS = 100,
+    PATIENCE_MS = 60000,
+    SHORT_WAIT_MS = 4000,
+    BUSY_STATUS = 75,
+    /* One look and a hand-over of its own, each a few sleeps of two threads. */
+    SWITCHES_EACH = 24,
+    WATCH_S = 14,
+    SILENCE_MS = 5000, /* until the fallback look, at the least */
+    BURSTS_MOST = 4,
+};
+
+struct board {
+    _Atomic unsigned begun;         /* so many commands have begun */
+    _Atomic unsigned gate;          /* so many may have ended */
+    _Atomic unsigned turn[WAITERS]; /* which of them it was; 0: none */
+};
+
+/* ---- the command ---- */
+
+static int play_command(size_t number)
+{
+    struct board *board = kit_find_board(sizeof *board);
+    unsigned turn = atomic_fetch_add(&board->begun, 1) + 1;
+    if (number < WAITERS)
+        atomic_store(&board->turn[number], turn);
+    while (atomic_load(&board->gate) < turn)
+        rig_pause_us(1000);
+    return 0;
+}
+
+static pid_t start(const char *program, const char *own, size_t number, bool gives_up)
+{
+    char digits[24], wait[24];
+    const char *words[] = {"leasehold", "run", "key",       "-w",   wait,
+                           "--",        own,   "--command", digits, NULL};
+    (void)snprintf(digits, sizeof digits, "%zu", number);
+    (void)snprintf(wait, sizeof wait, gives_up ? "%dms" : "forever", SHORT_WAIT_MS);
+    return kit_start(program, words);
+}
+
+/* ---- waiting without work ---- */
+
+/* How often a process slept, with all its threads. */
+static uint64_t switches_of(pid_t pid)
+{
+    char line[256], path[320];
+    static const char field[] = "voluntary_ctxt_switches:";
+    uint64_t count = 0;
+    (void)snprintf(path, sizeof path, "cat /proc/%ld/task/*/status 2>/dev/null", (long)pid);
+    FILE *pipe = popen(path, "re"); // NOLINT(cert-env33-c): a fixed line
+    while (pipe != NULL && fgets(line, sizeof line, pipe) != NULL)
+        if (strncmp(line, field, sizeof field - 1) == 0)
+            count += strtoull(line + sizeof field - 1, NULL, 10);
+    if (pipe != NULL)
+        (void)pclose(pipe);
+    return count;
+}
+
+/* What strace saw: how often something was done, and the shortest silence between. */
+static void read_trace(const char *path, unsigned *out_bursts, int64_t *out_silence_ms)
+{
+    char line[1024];
+    double before = 0;
+    FILE *file = fopen(path, "re");
+    *out_bursts = 0;
+    *out_silence_ms = INT64_MAX;
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        char *end;
+        (void)strtol(line, &end, 10); /* the process */
+        double at = strtod(end, NULL);
+        int64_t silence_ms = (int64_t)((at - before) * 1000);
+        bool anew = *out_bursts == 0 || silence_ms > 500;
+        if (anew && *out_bursts > 0 && silence_ms < *out_silence_ms)
+            *out_silence_ms = silence_ms;
+        *out_bursts += anew ? 1 : 0;
+        before = at;
+    }
+    if (file != NULL)
+        (void)fclose(file);
+}
+
+/* Both processes of a run that waits. */
+static void watch_idle(struct rig *rig, pid_t front)
+{
+    char path[256], first[16], second[16];
+    const char *words[] = {"strace", "-f",  "-qq", "-ttt", "-o", path,
+                           "-p",     first, "-p",  second, NULL};
+    unsigned bursts;
+    int64_t silence_ms;
+    (void)snprintf(path, sizeof path, "%s/trace", rig->folder);
+    (void)snprintf(first, sizeof first, "%ld", (long)front);
+    (void)snprintf(second, sizeof second, "%ld", (long)kit_guardian(front));
+    pid_t tracer = kit_start("/usr/bin/strace", words);
+    rig_pause_us((int64_t)WATCH_S * 1000000);
+    (void)kill(tracer, SIGTERM);
+    (void)kit_join(tracer, PATIENCE_MS);
+    read_trace(path, &bursts, &silence_ms);
+    rig_say("one that waits did something %u times in %d s; the shortest pause was %" PRId64 " ms",
+            bursts, WATCH_S, bursts > 1 ? silence_ms : -1);
+    rig_case(rig, bursts > 1 && bursts <= BURSTS_MOST && silence_ms >= SILENCE_MS,
+             "between two looks it makes no system call");
+}
+
+/* ---- the line ---- */
+
+struct line {
+    struct rig *rig;
+    struct board *board;
+    pid_t holder, fronts[WAITERS];
+    bool gives_up[WAITERS], killed[WAITERS];
+    unsigned stuck, early, out_of_order, statuses;
+};
+
+static bool line_up(struct line *line, const char *program, const char *own)
+{
+    int64_t end_ms = live_now_ms() + PATIENCE_MS;
+    line->holder = start(program, own, WAITERS, /* gives_up= */ false);
+    while (atomic_load(&line->board->begun) == 0 && live_now_ms() < end_ms)
+        rig_pause_us(1000);
+    for (size_t i = 0; i < WAITERS; i++) {
+        line->gives_up[i] = random_below(&line->rig->random, 8) == 0;
+        line->fronts[i] = start(program, own, i, line->gives_up[i]);
+        while (!kit_is_in_line(kit_guardian(line->fronts[i])) && live_now_ms() < end_ms)
+            rig_pause_us(500);
+        rig_pause_us(3000); /* its place is written */
+    }
+    return live_now_ms() < end_ms;
+}
+
+static void kill_some(struct line *line)
+{
+    for (size_t i = 0; i < WAITERS; i++) {
+        pid_t guardian = kit_guardian(line->fronts[i]);
+        line->killed[i] =
+            !line->gives_up[i] && guardian > 0 && random_below(&line->rig->random, 5) == 0;
+        if (line->killed[i])
+            (void)kill(i % 2 == 0 ? line->fronts[i] : guardian, SIGKILL);
+    }
+}
+
+/* Lets one after the other go until half of them are through; then counts who was woken for it. */
+static void count_wakeups(struct line *line)
+{
+    uint64_t before = 0, after = 0;
+    unsigned half = WAITERS / 3, asleep = 0;
+    pid_t guardians[WAITERS];
+    for (size_t i = 0; i < WAITERS; i++) {
+        bool late = i >= 2 * WAITERS / 3 && !line->killed[i] && !line->gives_up[i];
+        guardians[i] = late ? kit_guardian(line->fronts[i]) : 0;
+        before += guardians[i] > 0 ? switches_of(guardians[i]) : 0;
+        asleep += guardians[i] > 0 ? 1 : 0;
+    }
+    int64_t end_ms = live_now_ms() + PATIENCE_MS;
+    atomic_store(&line->board->gate, half);
+    while (atomic_load(&line->board->begun) <= half && live_now_ms() < end_ms)
+        rig_pause_us(1000);
+    for (size_t i = 0; i < WAITERS; i++)
+        after += guardians[i] > 0 ? switches_of(guardians[i]) : 0;
+    rig_say("%u releases; %u others further back woke %" PRIu64 " times together", half, asleep,
+            after - before);
+    rig_case(line->rig,
+             asleep > 0 && before > 0 && after - before <= (uint64_t)SWITCHES_EACH * asleep,
+             "a release does not wake the line");
+}
+
+static void let_all_in(struct line *line)
+{
+    unsigned last = 0;
+    atomic_store(&line->board->gate, UINT32_MAX);
+    (void)kit_join(line->holder, PATIENCE_MS);
+    for (size_t i = 0; i < WAITERS; i++) {
+        int status = kit_join(line->fronts[i], PATIENCE_MS);
+        unsigned turn = atomic_load(&line->board->turn[i]);
+        if (line->killed[i])
+            continue;
+        line->stuck += status < 0 ? 1 : 0;
+        bool gave_up = line->gives_up[i] && status == BUSY_STATUS;
+        line->statuses += status == 0 || gave_up ? 0 : 1;
+        line->early += (turn == 0) == (status == 0) ? 1 : 0;
+        line->out_of_order += turn != 0 && turn < last ? 1 : 0;
+        last = turn != 0 ? turn : last;
+    }
+    kit_collect();
+}
+
+int main(int argc, char **argv)
+{
+    struct rig rig;
+    if (argc == 3 && strcmp(argv[1], "--command") == 0)
+        return play_command(strtoul(argv[2], NULL, 10));
+    rig_open(&rig, argc, argv, /* rounds= */ 1, /* limit_s= */ 120, /* round_ms= */ 120000,
+             /* shared_size= */ 1);
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
+        return 1;
+    for (uint64_t round = 0; round < rig.rounds; round++) {
+        struct line line = {.rig = &rig, .board = kit_board(&rig, sizeof(struct board))};
+        memset(line.board, 0, sizeof *line.board);
+        rig_case(&rig, line_up(&line, kit_program(argv[0]), argv[0]), "%d are in line", WAITERS);
+        if (round == 0)
+            watch_idle(&rig, line.fronts[WAITERS - 1]);
+        kill_some(&line);
+        rig_pause_us((int64_t)SHORT_WAIT_MS * 1000);
+        count_wakeups(&line);
+        let_all_in(&line);
+        rig_case(&rig, line.stuck == 0, "nobody is stuck (%u)", line.stuck);
+        rig_case(&rig, line.statuses == 0 && line.early == 0, "each was told what happened (%u)",
+                 line.statuses + line.early);
+        rig_case(&rig, line.out_of_order == 0, "they came in as they had lined up (%u)",
+                 line.out_of_order);
+    }
+    return rig_close(&rig);
+}
