@@ -121,6 +121,17 @@ check 'cooling: 73' gives 73 run cool -- true
 check 'unavailable: 69' gives 69 run --store file:/no/such/folder/l.log k -- true
 check 'a nested run of the same key: 75' gives 75 run k -- "$program" run k -- true
 check 'with the reason' said 'nested run would wait for itself' err
+check 'two levels down, too' gives 75 run k -- "$program" run j -- "$program" run -w 1s k -- true
+check 'with the reason' said 'nested run would wait for itself' err
+check 'a key with a space, too' gives 75 run 'a b' -- "$program" run -w 1s 'a b' -- true
+check 'with the reason' said 'nested run would wait for itself' err
+mkdir -p folder
+check 'a store with a relative path is the same for the command' gives 75 \
+    --store file:relative.log run k -- sh -c "cd folder; '$program' run -w 1s k -- true"
+check 'with the reason' said 'nested run would wait for itself' err
+check 'and another spelling of it' gives 75 \
+    --store "file://$work/other.log" run k -- "$program" --store file:other.log run -w 1s k -- true
+check 'with the reason' said 'nested run would wait for itself' err
 check 'one of another key is fine' gives 0 run k -- "$program" run j -- true
 "$program" run k -- sh -c 'env >variables'
 export_old() { env -i $(grep ^LEASEHOLD_ variables | tr '\n' ' ') "$program" run k -- true; }
