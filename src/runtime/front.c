@@ -71,11 +71,22 @@ int front_fork(struct front *front, struct guardian *guardian)
 
 /* ---- the terminal and the job ---- */
 
+/* By whoever started us, as nohup does it. The kernel queues it all the same: it is blocked. */
+static bool is_ignored(int signal)
+{
+    struct sigaction action;
+    return sigaction(signal, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 static void pass_on(const struct front *front, int signal)
 {
+    bool waits = atomic_load(&front->link.page->group) == 0;
+    /* A command can change its mind about what it ignores; who waits for its turn does not. */
+    if (waits && is_ignored(signal))
+        return;
     (void)link_send(&front->link, LINK_SIGNAL, signal, /* file= */ -1);
     /* Who waits for its turn looks at the link only later. */
-    if (atomic_load(&front->link.page->group) == 0)
+    if (waits)
         (void)kill(front->guardian, signal == SIGQUIT ? SIGINT : signal);
 }
 

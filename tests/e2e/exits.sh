@@ -75,7 +75,7 @@ rows=$(cat <<'ROWS'
 69  | unavailable | ^unavailable: not built in: "github"  | release k --token 5 --store github://o/r
 69  | unavailable | ^unavailable: not built in: "leasehold"      | history k --store leasehold://h:1
 69  | unavailable | not built in: "k8s"                          | name k --store k8s://
-69  | unavailable | ^unavailable: file:/no/such/x.log:       | acquire k --store file:/no/such/x.log
+69  | unavailable | ^unavailable: file:/no/such/x.log: /no: | acquire k --store file:/no/such/x.log
 69  | unavailable | ^unavailable: file:.*foreign.log:     | acquire k --store file:$work/foreign.log
 64  | usage    | no store goes by "reddis"                   | acquire k --store reddis://u:secret@h
 64  | usage    | unknown command 'aquire'; the closest is 'acquire'$ | aquire k

@@ -121,6 +121,17 @@ check 'cooling: 73' gives 73 run cool -- true
 check 'unavailable: 69' gives 69 run --store file:/no/such/folder/l.log k -- true
 check 'a nested run of the same key: 75' gives 75 run k -- "$program" run k -- true
 check 'with the reason' said 'nested run would wait for itself' err
+check 'two levels down, too' gives 75 run k -- "$program" run j -- "$program" run -w 1s k -- true
+check 'with the reason' said 'nested run would wait for itself' err
+check 'a key with a space, too' gives 75 run 'a b' -- "$program" run -w 1s 'a b' -- true
+check 'with the reason' said 'nested run would wait for itself' err
+mkdir -p folder
+check 'a store with a relative path is the same for the command' gives 75 \
+    --store file:relative.log run k -- sh -c "cd folder; '$program' run -w 1s k -- true"
+check 'with the reason' said 'nested run would wait for itself' err
+check 'and another spelling of it' gives 75 \
+    --store "file://$work/other.log" run k -- "$program" --store file:other.log run -w 1s k -- true
+check 'with the reason' said 'nested run would wait for itself' err
 check 'one of another key is fine' gives 0 run k -- "$program" run j -- true
 "$program" run k -- sh -c 'env >variables'
 export_old() { env -i $(grep ^LEASEHOLD_ variables | tr '\n' ' ') "$program" run k -- true; }
@@ -196,6 +207,23 @@ status=0
 wait "$front" || status=$?
 check 'TERM gives a place in line up' test "$status" = 143
 check 'nobody waits then' said '"waiters":0' <("$program" status held --json)
+for signal in HUP INT; do
+    token=$("$program" acquire ignored --ttl 1h)
+    rm -f ran
+    (
+        trap '' "$signal"
+        exec "$program" run ignored -- sh -c 'echo >ran'
+    ) </dev/null &
+    front=$!
+    children+=("$front")
+    sleep 0.5
+    kill -s "$signal" "$front"
+    sleep 0.2
+    "$program" release ignored --token "$token" >/dev/null
+    status=0
+    wait "$front" || status=$?
+    check "$signal that is ignored, as under nohup, gives no place up" test "$status-$(ls ran)" = 0-ran
+done
 
 printf '1..%d\n' "$number"
 exit "$wrong"

@@ -53,6 +53,32 @@ static bool make_folder(const char *file)
     return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
+static const char *file_path(const char *url)
+{
+    static const char scheme[] = "file:";
+    if (strncmp(url, scheme, sizeof scheme - 1) != 0)
+        return NULL;
+    const char *path = url + sizeof scheme - 1;
+    return strncmp(path, "//", 2) == 0 ? path + 2 : path;
+}
+
+/* A relative path means another file in another folder, where the command may well go. False: it is
+ * too long. */
+static bool spell_out(const char *store, char *out, size_t size)
+{
+    char folder[PATH_MAX];
+    const char *path = file_path(store);
+    bool relative = path != NULL && path[0] != '\0' && path[0] != '/';
+    int length;
+    if (path != NULL && path[0] == '/')
+        length = snprintf(out, size, "file:%s", path);
+    else if (relative && getcwd(folder, sizeof folder) != NULL)
+        length = snprintf(out, size, "file:%s/%s", folder, path);
+    else
+        length = snprintf(out, size, "%s", store);
+    return (size_t)length < size;
+}
+
 int visit_name(struct visit *visit)
 {
     const char *store = visit->settings.store;
@@ -65,12 +91,11 @@ int visit_name(struct visit *visit)
         (void)snprintf(visit->shown, sizeof visit->shown, "%s", visit->url);
         return EXIT_DONE;
     }
-    int length = snprintf(visit->url, sizeof visit->url, "%s", store);
+    if (!spell_out(store, visit->url, sizeof visit->url))
+        return say_usage(visit, "the store's URL is too long");
     struct text shown;
     text_init(&shown, visit->shown, sizeof visit->shown);
-    url_show(store, &shown);
-    if ((size_t)length >= sizeof visit->url)
-        return say_usage(visit, "the store's URL is too long");
+    url_show(visit->url, &shown);
     return EXIT_DONE;
 }
 
@@ -87,11 +112,7 @@ int visit_url(struct visit *visit)
 
 const char *visit_file(const struct visit *visit)
 {
-    static const char scheme[] = "file:";
-    if (strncmp(visit->url, scheme, sizeof scheme - 1) != 0)
-        return NULL;
-    const char *path = visit->url + sizeof scheme - 1;
-    return strncmp(path, "//", 2) == 0 ? path + 2 : path;
+    return file_path(visit->url);
 }
 
 int visit_find_program(const struct visit *visit, char *path, size_t size, const char *so)

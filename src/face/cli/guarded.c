@@ -30,49 +30,6 @@ struct work {
     char keys[LIST_SIZE], tokens[LH_KEYS_MAX * 21];
 };
 
-/* ---- a run within the run ---- */
-
-/* The token of this key in the lists that a command gets; 0: it is not there. */
-static uint64_t token_in_environment(const char *key)
-{
-    const char *keys = getenv("LEASEHOLD_KEY"), *tokens = getenv("LEASEHOLD_TOKEN");
-    size_t length = strlen(key);
-    while (keys != NULL && tokens != NULL) {
-        const char *next = strchr(keys, ' ');
-        size_t here = next != NULL ? (size_t)(next - keys) : strlen(keys);
-        if (here == length && memcmp(keys, key, length) == 0)
-            return strtoull(tokens, NULL, 10);
-        keys = next != NULL ? next + 1 : NULL;
-        tokens = strchr(tokens, ' ');
-        tokens = tokens != NULL ? tokens + 1 : NULL;
-    }
-    return 0;
-}
-
-/* Variables outlive the lock in whatever was started under it: so the store is asked. */
-static int refuse_nested(struct visit *visit)
-{
-    const char *store = getenv("LEASEHOLD_STORE");
-    if (store == NULL || strcmp(store, visit->url) != 0)
-        return EXIT_DONE;
-    for (size_t i = 0; i < visit->word_count; i++) {
-        const char *key = visit->words[i];
-        struct lh_view view;
-        struct lh_report report;
-        uint64_t token = token_in_environment(key);
-        if (token == 0 || lh_status(visit->client, key, &view, &report) != LH_OK ||
-            view.state != LH_HELD || (view.token != token && view.limit == 0 && !view.shared))
-            continue;
-        report.outcome = LH_BUSY;
-        (void)snprintf(report.text, sizeof report.text,
-                       "busy: %.160s is held by the command that asks for it: a nested run would "
-                       "wait for itself",
-                       key);
-        return say_report(visit, key, &report);
-    }
-    return EXIT_DONE;
-}
-
 /* ---- time ---- */
 
 /* The holder's deadline is at two thirds of the TTL; half of the rest is left when all is dead. */
@@ -139,7 +96,7 @@ static bool set_environment(const struct work *work, int deadline)
     char number[16];
     const struct visit *visit = work->visit;
     (void)snprintf(number, sizeof number, "%d", deadline);
-    return setenv("LEASEHOLD_KEY", work->keys, 1) == 0 &&
+    return nested_tell(visit, work->lease) && setenv("LEASEHOLD_KEY", work->keys, 1) == 0 &&
            setenv("LEASEHOLD_TOKEN", work->tokens, 1) == 0 &&
            setenv("LEASEHOLD_HOLDER", visit->settings.holder, 1) == 0 &&
            setenv("LEASEHOLD_STORE", visit->url, 1) == 0 &&
@@ -224,7 +181,7 @@ int run_guarded(struct visit *visit, struct guardian *guardian, const char *path
     struct lh_acquire_options options;
     int status = visit_open(visit);
     if (status == EXIT_DONE)
-        status = refuse_nested(visit);
+        status = nested_refuse(visit);
     if (status != EXIT_DONE)
         return status;
     work = (struct work){.visit = visit, .guardian = guardian, .told_by = -1};

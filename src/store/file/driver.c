@@ -461,8 +461,6 @@ static bool open_file(void *state, const char *url, const struct store_site *sit
     file->process = getpid();
     file->site = *site;
     file->path = strdup(path);
-    text_add(why, url);
-    text_add(why, ": ");
     if (file->path == NULL || !host_read(&file->options.ids, why) ||
         !disk_open(&file->disk, path, why)) {
         free(file->path);

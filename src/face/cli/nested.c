@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A run within a run, however deep. Each run tells the next one, by a variable, what the commands
+ * above it hold: a checksum of store and key, and the token. The store has the last word, because
+ * variables outlive the lock in whatever was started under it.
+ */
+#include "face/cli/run.h"
+
+#include "base/checksum.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OUTER_SIZE = 8192 }; /* what does not fit any more is so far above that it is left out */
+
+static const char outer[] = "LEASEHOLD_OUTER";
+
+static uint64_t name_of(const struct visit *visit, const char *key)
+{
+    uint64_t store = checksum(/* before= */ 0, visit->url, strlen(visit->url));
+    return checksum(store, key, strlen(key));
+}
+
+/* Steps through "NAME:TOKEN NAME:TOKEN"; false at the end, or where it is broken. */
+static bool next_pair(const char **at, uint64_t *out_name, uint64_t *out_token)
+{
+    char *end;
+    *out_name = strtoull(*at, &end, 16);
+    if (*end != ':')
+        return false;
+    *at = end + 1;
+    *out_token = strtoull(*at, &end, 10);
+    bool good = end != *at;
+    *at = end;
+    return good;
+}
+
+static bool is_held_above(struct visit *visit, const char *key)
+{
+    const char *at = getenv(outer);
+    uint64_t wanted = at != NULL ? name_of(visit, key) : 0, name, token;
+    while (at != NULL && next_pair(&at, &name, &token)) {
+        struct lh_view view;
+        if (name == wanted && lh_status(visit->client, key, &view, NULL) == LH_OK &&
+            view.state == LH_HELD && (view.token == token || view.limit > 0 || view.shared))
+            return true;
+    }
+    return false;
+}
+
+int nested_refuse(struct visit *visit)
+{
+    for (size_t i = 0; i < visit->word_count; i++) {
+        struct lh_report report = {.outcome = LH_BUSY, .since_ms = -1, .ends_in_ms = -1};
+        if (!is_held_above(visit, visit->words[i]))
+            continue;
+        (void)snprintf(report.text, sizeof report.text,
+                       "busy: %.120s is held by the command that asks for it: a nested run would "
+                       "wait for itself",
+                       visit->words[i]);
+        return say_report(visit, visit->words[i], &report);
+    }
+    return EXIT_DONE;
+}
+
+bool nested_tell(const struct visit *visit, const struct lh_lease *lease)
+{
+    char words[OUTER_SIZE];
+    const char *before = getenv(outer);
+    struct text text;
+    text_init(&text, words, sizeof words);
+    for (size_t i = 0; lh_key_at(lease, i) != NULL; i++) {
+        text_add(&text, i > 0 ? " " : "");
+        text_add_hex(&text, name_of(visit, lh_key_at(lease, i)));
+        text_add(&text, ":");
+        text_add_u64(&text, lh_token_at(lease, i));
+    }
+    if (before != NULL && text.length + strlen(before) + 2 <= sizeof words) {
+        text_add(&text, " ");
+        text_add(&text, before);
+    }
+    return setenv(outer, words, /* overwrite= */ 1) == 0;
+}
