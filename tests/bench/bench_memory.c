@@ -131,9 +131,12 @@ static size_t resident_bytes(void)
 {
     char words[128] = "", *second;
     FILE *file = fopen("/proc/self/statm", "re");
-    if (file == NULL || fgets(words, sizeof words, file) == NULL)
+    if (file != NULL) {
+        (void)fgets(words, sizeof words, file);
+        (void)fclose(file);
+    }
+    if (words[0] == '\0')
         rounds_fail("/proc/self/statm", "cannot be read");
-    (void)fclose(file);
     (void)strtoul(words, &second, 10);
     return strtoul(second, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
 }

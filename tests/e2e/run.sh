@@ -222,7 +222,8 @@ for signal in HUP INT; do
     "$program" release ignored --token "$token" >/dev/null
     status=0
     wait "$front" || status=$?
-    check "$signal that is ignored, as under nohup, gives no place up" test "$status-$(ls ran)" = 0-ran
+    check "an ignored $signal, as under nohup, gives no place up" \
+        test "$status-$(ls ran)" = 0-ran
 done
 
 printf '1..%d\n' "$number"
