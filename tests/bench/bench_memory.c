@@ -129,13 +129,14 @@ static void against_mutex(void)
 
 static size_t resident_bytes(void)
 {
+    bool fine = false;
     char words[128] = "", *second;
     FILE *file = fopen("/proc/self/statm", "re");
     if (file != NULL) {
-        (void)fgets(words, sizeof words, file);
+        fine = fgets(words, sizeof words, file) != NULL;
         (void)fclose(file);
     }
-    if (words[0] == '\0')
+    if (!fine)
         rounds_fail("/proc/self/statm", "cannot be read");
     (void)strtoul(words, &second, 10);
     return strtoul(second, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
