@@ -105,7 +105,7 @@ group_lives() {
 run_logged() {
     local log=$1
     shift
-    timeout --kill-after=10 "$limit_s" "$@" >"$log" 2>&1 </dev/null &
+    env --default-signal timeout --kill-after=10 "$limit_s" "$@" >"$log" 2>&1 </dev/null &
     running=$!
     status=0
     wait "$running" || status=$?
