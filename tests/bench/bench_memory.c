@@ -129,11 +129,15 @@ static void against_mutex(void)
 
 static size_t resident_bytes(void)
 {
+    bool fine = false;
     char words[128] = "", *second;
     FILE *file = fopen("/proc/self/statm", "re");
-    if (file == NULL || fgets(words, sizeof words, file) == NULL)
+    if (file != NULL) {
+        fine = fgets(words, sizeof words, file) != NULL;
+        (void)fclose(file);
+    }
+    if (!fine)
         rounds_fail("/proc/self/statm", "cannot be read");
-    (void)fclose(file);
     (void)strtoul(words, &second, 10);
     return strtoul(second, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
 }

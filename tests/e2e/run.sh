@@ -144,6 +144,23 @@ check 'JSON: the status of the command' gives 5 --json run k --status-file told 
 object='^\{"outcome":"ok","key":"k","token":"[0-9]+","exit_status":5,"held_ms":[0-9]+,'
 check 'the object is the last line' said "$object" <(tail -1 err)
 check 'and in the status file' said "$object" told
+in_file() { # in_file STATUS OUTCOME WORD...: a refused run replaces the last one's outcome
+    local outcome=$2 status=$1
+    shift 2
+    printf 'old\n' >told
+    gives "$status" "$@" -- "${refused[@]}" && said "^.\"outcome\":\"$outcome\"" told
+}
+refused=(no-such-program)
+check 'in the status file: not found' in_file 127 usage run k --status-file told
+refused=(true)
+check 'unavailable' in_file 69 unavailable --store file:/no/l.log run k --status-file told
+check 'a wrong call' in_file 64 usage run k --status-file told --ttl 1s
+check 'nested' in_file 75 busy run k -- "$program" run k --status-file told
+check 'no file is left beside it' test "$(echo told*)" = told
+ln -s /proc/self/fd/1 link
+check 'a link is written through' gives 0 run k --status-file link -- true
+check 'and still there' test -L link
+check 'with the outcome' said '^."outcome":"ok"' out
 check 'busy as JSON' gives 75 --json run -n held -- true
 check 'as one object' said '^\{"outcome":"busy","key":"held",' err
 
@@ -222,7 +239,8 @@ for signal in HUP INT; do
     "$program" release ignored --token "$token" >/dev/null
     status=0
     wait "$front" || status=$?
-    check "$signal that is ignored, as under nohup, gives no place up" test "$status-$(ls ran)" = 0-ran
+    check "an ignored $signal, as under nohup, gives no place up" \
+        test "$status-$(ls ran)" = 0-ran
 done
 
 printf '1..%d\n' "$number"

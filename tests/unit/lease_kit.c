@@ -209,7 +209,8 @@ struct request neighbours_request(enum verb verb, const char *who)
                             .reason = "stuck"};
 }
 
-struct verdict neighbour_does(struct request request)
+/* False when what had ended was forgotten by the store meanwhile: then it has to look again. */
+static bool try_as_neighbour(const struct request *request, struct verdict *out_verdict)
 {
     struct event event;
     const char *why = NULL;
@@ -217,9 +218,9 @@ struct verdict neighbour_does(struct request request)
     exchange_event(&looked.answer, options.request.key, &standing, &event, &why);
     struct view view = {.at = event.at, .judge = JUDGE_STORE_TIME};
     view.one_clock = options.store.one_clock;
-    struct verdict verdict = decide(&standing, &request, &view);
-    if (!verdict.write)
-        return verdict;
+    *out_verdict = decide(&standing, request, &view);
+    if (!out_verdict->write)
+        return true;
     struct store_request write = {.verb = VERB_STORE_DELETE, .key = options.request.key};
     write.condition.kind = event.at.revision == 0 ? IF_ABSENT : IF_REVISION;
     write.condition.revision = event.at.revision;
@@ -229,9 +230,16 @@ struct verdict neighbour_does(struct request request)
         write.length = record_encode(&standing, bytes, sizeof bytes);
     }
     memory_driver.submit(store, &write, keep, &looked);
-    if (looked.answer.result == ANSWER_CONFLICT && !looked.answer.present)
-        return neighbour_does(request); /* what had ended was forgotten by the store meanwhile */
-    assert_int_equal(looked.answer.result, ANSWER_OK);
+    return looked.answer.result != ANSWER_CONFLICT || looked.answer.present;
+}
+
+struct verdict neighbour_does(struct request request)
+{
+    struct verdict verdict;
+    while (!try_as_neighbour(&request, &verdict)) {
+    }
+    if (verdict.write)
+        assert_int_equal(looked.answer.result, ANSWER_OK);
     return verdict;
 }
 

@@ -241,8 +241,8 @@ int take_check_keys(const struct visit *visit, const char *const *keys, size_t c
 
 /* The status that belongs to an outcome: the one table. */
 int say_status(enum lh_outcome outcome);
-/* A refusal or an error, on stderr, for people or as JSON. `key` may be NULL. Returns the status,
- * which --conflict-exit-code may have changed. */
+/* A refusal or an error, on stderr, for people or as JSON, and in the status file. `key` may be
+ * NULL. Returns the status, which --conflict-exit-code may have changed. */
 int say_report(const struct visit *visit, const char *key, const struct lh_report *report);
 /* The same for mistakes on the command line; EXIT_USAGE. */
 int say_usage(const struct visit *visit, const char *format, ...)
@@ -267,7 +267,7 @@ void say_report_json(const struct visit *visit, const char *key, const struct lh
 void say_view(const struct visit *visit, const struct lh_view *view);
 /* "renewed: KEY" on stdout, unless --quiet; with --json the key as it stands now. The status. */
 int say_done(struct visit *visit, const char *what, const char *key);
-/* Lines of JSON into --status-file, if there is one; replaced at once, never half written.
+/* Lines of JSON into --status-file, if there is one; a file is replaced, never half written.
  * EXIT_DONE or the status, and it was said why. */
 int say_to_status_file(const struct visit *visit, const char *lines);
 /* Milliseconds ago as "2026-01-02T03:04:05.678Z"; empty when unknown. */

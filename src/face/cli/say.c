@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -64,8 +65,8 @@ void say_report_json(const struct visit *visit, const char *key, const struct lh
     json_end(out);
 }
 
-static void say_refusal(const struct visit *visit, const char *key, const struct lh_report *report,
-                        const char *before)
+static void print_refusal(const struct visit *visit, const char *key,
+                          const struct lh_report *report, const char *before)
 {
     char line[LINE_SIZE];
     struct text text;
@@ -85,6 +86,21 @@ static void say_refusal(const struct visit *visit, const char *key, const struct
     }
     text_add(&text, "\n");
     (void)fputs(line, stderr);
+}
+
+/* The last call's outcome must not look like this one's: it is written whatever went wrong. */
+static void say_refusal(const struct visit *visit, const char *key, const struct lh_report *report,
+                        const char *before)
+{
+    char line[LINE_SIZE];
+    struct text text;
+    if (visit->settings.status_file != NULL) {
+        text_init(&text, line, sizeof line);
+        say_report_json(visit, key, report, &text);
+        text_add(&text, "\n");
+        (void)say_to_status_file(visit, line);
+    }
+    print_refusal(visit, key, report, before);
 }
 
 int say_report(const struct visit *visit, const char *key, const struct lh_report *report)
@@ -294,22 +310,47 @@ int say_done(struct visit *visit, const char *what, const char *key)
 
 /* ---- the status file ---- */
 
+/* Only a file can be replaced: a pipe, or what a link such as /dev/stdout leads to, is written to.
+ */
+static bool is_replaceable(const char *path)
+{
+    struct stat status;
+    return lstat(path, &status) != 0 || S_ISREG(status.st_mode);
+}
+
+static bool write_lines(const char *path, const char *how, const char *lines)
+{
+    FILE *file = fopen(path, how);
+    bool written = file != NULL && fputs(lines, file) >= 0;
+    return file != NULL && fclose(file) == 0 && written;
+}
+
+static bool replace_lines(const char *path, const char *lines)
+{
+    char beside[URL_SIZE];
+    int length = snprintf(beside, sizeof beside, "%s.%ld", path, (long)getpid());
+    if ((size_t)length >= sizeof beside) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    (void)unlink(beside); /* of a process that had our number, and was killed */
+    if (write_lines(beside, "wxe", lines) && rename(beside, path) == 0)
+        return true;
+    int error = errno;
+    (void)unlink(beside);
+    errno = error;
+    return false;
+}
+
 int say_to_status_file(const struct visit *visit, const char *lines)
 {
     const char *path = visit->settings.status_file;
-    char beside[URL_SIZE];
-    if (path == NULL)
+    struct lh_report report = {.outcome = LH_FAILED, .since_ms = -1, .ends_in_ms = -1};
+    if (path == NULL ||
+        (is_replaceable(path) ? replace_lines(path, lines) : write_lines(path, "we", lines)))
         return EXIT_DONE;
-    int length = snprintf(beside, sizeof beside, "%s.%ld", path, (long)getpid());
-    FILE *file = length < (int)sizeof beside ? fopen(beside, "wxe") : NULL;
-    bool written = file != NULL && fputs(lines, file) >= 0;
-    if (file != NULL && fclose(file) != 0)
-        written = false;
-    if (written && rename(beside, path) == 0)
-        return EXIT_DONE;
-    int error = errno;
-    if (file != NULL)
-        (void)unlink(beside);
-    return say_trouble(visit, LH_FAILED, "the status file %s cannot be written: %s", path,
-                       strerror(error));
+    (void)snprintf(report.text, sizeof report.text, "the status file %.120s cannot be written: %s",
+                   path, strerror(errno));
+    print_refusal(visit, NULL, &report, "leasehold: ");
+    return say_status(report.outcome);
 }

@@ -157,19 +157,6 @@ int take_check_keys(const struct visit *visit, const char *const *keys, size_t c
     return EXIT_DONE;
 }
 
-static int refuse(const struct taking *taking)
-{
-    const struct visit *visit = taking->visit;
-    const char *key = taking->count == 1 ? taking->keys[0] : NULL;
-    char line[LINE_SIZE];
-    struct text text;
-    text_init(&text, line, sizeof line);
-    say_report_json(visit, key, &taking->report, &text);
-    text_add(&text, "\n");
-    (void)say_to_status_file(visit, line);
-    return say_report(visit, key, &taking->report);
-}
-
 int take_keys(struct visit *visit, const char *const *keys, size_t count,
               const struct lh_acquire_options *options, struct lh_lease **out_lease)
 {
@@ -189,7 +176,7 @@ int take_keys(struct visit *visit, const char *const *keys, size_t count,
         return EXIT_SIGNAL + taking.stopped_by;
     }
     if (taking.lease == NULL)
-        return refuse(&taking);
+        return say_report(visit, count == 1 ? keys[0] : NULL, &taking.report);
     *out_lease = taking.lease;
     return EXIT_DONE;
 }
