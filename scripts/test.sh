@@ -22,6 +22,7 @@ exits    | asan    | tests/e2e/exits.sh build/asan/leasehold | =
 usage    | asan    | tests/e2e/usage.sh build/asan           | =
 check    | asan    | tests/e2e/check.sh build/asan/leasehold 40 | .. 400
 fencing  | sim     | tests/e2e/fencing.sh build/sim/leasehold 10 | .. 100
+once     | sim     | tests/e2e/once.sh build/sim/leasehold 5 | .. 50
 doctor   | asan    | tests/e2e/doctor.sh build/asan | =
 fenced   | asan    | tests/e2e/fenced.sh build/asan/leasehold docs/fencing.md | =
 docs     |         | tests/e2e/docs.sh                       | =
@@ -70,7 +71,7 @@ mutants  | mutants | scripts/mutants.sh 2000                 | scripts/mutants.s
 fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh --proof
 coverage |         | scripts/coverage.sh core 100            | =
 '
-figures='check fencing power damage failing kills runkills runstops runline stops history'
+figures='check fencing once power damage failing kills runkills runstops runline stops history'
 figures+=' waiters dead deaths threads forks lost torture simulate executor desk explore mutants'
 figures+=' fuzz coverage'
 limit_s=1200

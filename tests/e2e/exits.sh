@@ -28,6 +28,16 @@ old=$("$program" acquire changed --ttl 1h)
 "$program" acquire pool --limit 2 --ttl 1h >/dev/null
 "$program" acquire readers --shared --ttl 1h >/dev/null
 "$program" check --key fenced --token 9 --quiet
+claim() { # claim ID: its token
+    "$program" once begin "$@" --ttl 1h | sed -n 's/^new //p'
+}
+claim claimed >/dev/null
+overdue=$(claim overdue --payload-hash ab12)
+"$program" once abandon overdue --token "$overdue" --quiet
+claim overdue --payload-hash ab12 >/dev/null
+"$program" once finish finished --token "$(claim finished)" --result 'all well' --quiet
+"$program" mark marked --quiet
+"$program" watermark set level --to 7 --reason test --quiet
 # shellcheck disable=SC2016 # its own words, and its parent's program
 printf '#!/bin/sh\n%s break "$1" --reason test --now --quiet && exec sleep 60\n' "$program" \
     >"$work/breaks"
@@ -153,6 +163,68 @@ rows=$(cat <<'ROWS'
 64  | usage    | has 513 bytes; 512 is the most$              | check --key "$long" --token 5
 64 | usage | is no file that a guard .*give --guard PATH | check --key k --token 5 --store memory:
 64  | usage    | doctor takes no argument, but got 'now'$     | doctor now
+0   | ok       | ^new [0-9]+$                                 | once begin id-%
+0 | ok | ^new [0-9]+$ | once begin id-% -w 1s --payload-hash AB
+75  | busy     | ^running wfe-7$                              | once begin claimed
+75  | busy     | ^running wfe-7$                              | once begin claimed -w 300ms
+75  | busy     | ^running wfe-7$                          | once begin overdue --payload-hash AB12
+73  | cooling  | ^done all well$                              | once begin finished
+73  | cooling  | ^done$                                       | once begin marked --wait forever
+65 | mismatch | ^mismatch: once:overdue: .*another payload | once begin overdue --payload-hash ab13
+69  | unavailable | not built in: "redis"                      | once begin id --store redis://h
+70  | failed   | the token could not be written; nothing is claimed | once begin unread-% >/dev/full
+70  | failed   | the token could not be written; nothing is claimed | once begin unread-% >&-
+0   | ok       | ^finished: due-%$ | once finish due-% --token "$(claim due-%)" --keep 1h --result x
+0 | ok | ^finished: due-%$ | once finish due-% --token "$(claim due-%)" --watermark w --until 5
+0   | ok       | ^abandoned: due-%$              | once abandon due-% --token "$(claim due-%)"
+78  | stale    | ^stale: once:overdue: .*nothing was changed$ | once finish overdue --token $overdue
+78 | stale | ^stale: once:overdue: .*nothing was changed$ | once abandon overdue --token $overdue
+78  | stale    | ^stale: once:finished: .*nothing was changed$ | once abandon finished --token 5
+0   | -        | ^new$                                        | once status nobody-began-it
+0   | -        | ^running wfe-7$                              | once status claimed
+0   | -        | ^done all well$                              | once status finished
+0   | -        | ^running wfe-7$                              | seen claimed
+0   | -        | ^done all well$                              | seen finished
+1   | -        | ^new$                                        | seen nobody-began-it
+69 | unavailable | ^unavailable: file:.*foreign.log: | seen id --store file:$work/foreign.log
+0   | ok       | ^marked: mark-%$                             | mark mark-% --keep 1h
+0   | ok       | ^marked: mark-%$                             | mark mark-% --watermark w --until 5
+1   | busy     | ^running wfe-7$                              | mark claimed
+1   | cooling  | ^done$                                       | mark marked
+69  | unavailable | not built in: "etcd"                      | mark id --store etcd://h:1
+64  | usage    | say the step: leasehold once begin.finish.abandon.status ID$ | once begin
+64  | usage    | say the step: leasehold once                 | once bgein id
+64  | usage    | say the step: leasehold once                 | once begin -- true
+64  | usage    | once needs more: leasehold once begin        | once
+64  | usage    | once finish needs the token: leasehold once finish ID --token N$ | once finish id
+64  | usage    | once abandon needs the token                 | once abandon id
+64  | usage    | once begin takes no --token$                 | once begin id --token 5
+64  | usage    | once status takes no --payload-hash$         | once status id --payload-hash ab
+64  | usage    | --until are for once finish$                 | once begin id --result x
+64  | usage    | --watermark and --until go together$         | mark id --watermark w
+64  | usage    | --watermark and --until go together$         | once finish id --token 5 --until 5
+64 | usage | --payload-hash: give at most 64 hexadecimal digits$ | once begin id --payload-hash xy
+64  | usage    | the result must be at most 1024 bytes | once finish id --token 5 --result $'a\nb'
+64  | usage    | --keep: '0' is out of range                  | mark id --keep 0
+64  | usage    | a key must not be empty$                     | once begin ""
+64  | usage    | the name must be at most 500 bytes$          | mark "$full"
+0   | -        | ^7$                                          | watermark get level
+0   | -        | ^-$                                          | watermark get nowhere-yet
+0   | -        | ^7 [0-9]{13}$                                | watermark begin level
+0   | -        | ^- -$                                  | watermark begin level --store memory:
+0   | ok       | ^advanced: level-%$        | watermark advance level-% --to 5 --expected -
+0   | ok       | ^set: level-%$                | watermark set level-% --to 5 --reason test
+78  | stale    | ^stale: watermark:level: .*expected$ | watermark advance level --to 9 --expected 6
+78  | stale    | ^stale: watermark:level: .*forward$ | watermark advance level --to 6 --expected 7
+65  | mismatch | ^mismatch: watermark:level:          | watermark advance level --to x --expected 7
+69 | unavailable | not built in: "redis" | watermark get level --store redis://h
+64  | usage    | watermark has no 'gte'; there are get        | watermark gte level
+64  | usage    | watermark needs more: leasehold watermark get | watermark get
+64 | usage | watermark advance NAME --to VALUE --expected VALUE$ | watermark advance l --to 5
+64 | usage | write: leasehold watermark set NAME --to VALUE --reason TEXT$ | watermark set l --to 5
+64  | usage    | write: leasehold watermark get NAME$         | watermark get level --to 5
+64  | usage    | --to: '-' stands for no position$   | watermark advance level --to - --expected 7
+64  | usage    | --overlap: '0' is out of range               | watermark begin level --overlap 0
 126 | usage    | /etc/passwd: Permission denied; nothing    | check --key k --token 5 -- /etc/passwd
 127 | usage    | /no/such: not found; nothing was changed$    | check --key k --token 5 -- /no/such
 ROWS
@@ -172,7 +244,20 @@ for found in objects:
         assert "outcome" not in found, found
     else:
         assert found["outcome"] == wanted, found
-    if command == "run" and wanted in ("ok", "lost"):
+    if command in ("once", "seen", "mark") and wanted in ("-", "ok", "busy", "cooling"):
+        assert {"id", "state", "store"} <= set(found), found
+        if wanted != "ok":
+            promised = ["id", "state", "token", "holder", "since", "expires_in_ms", "kept_for_ms",
+                        "exit_status", "result", "store"]
+            assert [name for name in found if name != "outcome"] == promised, found
+        else:
+            assert found["state"] in ("new", "done"), found
+        if wanted in ("busy", "cooling"):
+            assert found["state"] == {"busy": "running", "cooling": "done"}[wanted], found
+            assert found["holder"] and found["since"], found
+    elif command == "watermark" and wanted in ("-", "ok"):
+        assert {"name", "value", "store"} <= set(found), found
+    elif command == "run" and wanted in ("ok", "lost"):
         assert {"key", "token", "exit_status", "held_ms", "released", "store"} <= set(found), found
     elif wanted not in ("-", "ok"):
         assert {"outcome", "key", "text", "retry_after_ms"} <= set(found), found
@@ -206,6 +291,10 @@ judge() { # judge FORM: is the last call as its row wants it?
         said=$work/out other=$work/err
         [[ $1 == plain ]] || said=$work/err other=/dev/null
     fi
+    # How an id stands is an answer, whatever the status.
+    if [[ $row_call =~ ^(once|seen|mark)" " && $row_outcome =~ ^(-|ok|busy|cooling)$ ]]; then
+        said=$work/out other=$work/err
+    fi
     [[ $got == "$row_status" && ! -s $other ]] || return 1
     case $1 in
     plain) grep -qE -- "$row_now" "$said" && ! grep -q secret "$said" ;;
@@ -237,7 +326,7 @@ done <<<"$rows"
 
 # A token that nobody could read was given back.
 number=$((number + 1))
-if "$program" list unread | grep .; then
+if "$program" list unread | grep . || "$program" list once:unread | grep ^held; then
     wrong=1
     printf 'not '
 fi

@@ -98,6 +98,9 @@ try steal-stale leasehold acquire --on-conflict s
 try man leasehold help --format m
 try warn leasehold run k --on-lost w
 try printf leasehold run k -- prin
+try abandon leasehold once ab
+try advance leasehold --json watermark a
+try --payload-hash leasehold once begin --pay
 leasehold acquire completion/key --quiet >/dev/null
 try completion/key leasehold status comp
 COMP_WORDS=(leasehold status --ttl) COMP_CWORD=2
@@ -110,6 +113,7 @@ zsh_completion_is_written() {
     leasehold help --format zsh >completion
     cmp completion "$build/dist/_leasehold"
     head -1 completion | grep -qx '#compdef leasehold'
+    grep -qF "'1:step:(get begin advance set)'" completion
     [[ $(grep -c '_arguments' completion) -ge $(commands | wc -l) ]]
     if command -v zsh >/dev/null; then
         zsh -n completion

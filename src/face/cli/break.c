@@ -2,12 +2,6 @@
 /* leasehold break: an operator takes a key from its holder, and says why. */
 #include "face/cli/cli.h"
 
-static const struct option option_reason = {.name = "reason",
-                                            .kind = VALUE_TEXT,
-                                            .at = offsetof(struct settings, reason),
-                                            .value = "TEXT",
-                                            .flag_only = true,
-                                            .does = "why; it is recorded, at most 256 bytes"};
 static const struct option option_now = {
     .name = "now",
     .kind = VALUE_FLAG,

@@ -25,6 +25,7 @@
 
 enum exit_status {
     EXIT_DONE = 0,
+    EXIT_NO = 1, /* seen, mark: the other answer */
     EXIT_USAGE = 64,
     EXIT_MISMATCH = 65,
     EXIT_UNAVAILABLE = 69,
@@ -64,7 +65,11 @@ struct settings {
     size_t meta_count;
     uint64_t token;
     const char *reason;
-    const char *key, *guard; /* check */
+    const char *key, *guard;                               /* check */
+    const char *payload_hash, *result, *watermark, *until; /* once, mark */
+    int64_t keep_ms;
+    const char *to, *expected; /* watermark */
+    int64_t overlap_ms;
     bool at_once;
     bool names;                  /* list */
     int64_t format;              /* help */
@@ -129,6 +134,10 @@ struct command {
     X(break)            \
     X(clear)            \
     X(check)            \
+    X(once)             \
+    X(seen)             \
+    X(mark)             \
+    X(watermark)        \
     X(name)             \
     X(bench)            \
     X(doctor)           \
@@ -171,6 +180,8 @@ extern const struct option option_ttl, option_wait, option_no_wait, option_share
     option_cached, option_status_file;
 /* Of the commands that name a grant: */
 extern const struct option option_token;
+/* Of what operators do: */
+extern const struct option option_reason;
 
 /* For a command's table of options: those of taking, which `run` and `acquire` share. */
 #define TAKING_OPTIONS                                                                           \

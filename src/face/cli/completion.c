@@ -49,6 +49,18 @@ static bool takes_keys(const struct command *command)
            (strncmp(command->words, "KEY", 3) == 0 || strncmp(command->words, "[PREFIX", 7) == 0);
 }
 
+/* "begin|finish ID": the first word is one of these. */
+static bool takes_step(const struct command *command)
+{
+    return command->words != NULL && command->words[strcspn(command->words, " |")] == '|';
+}
+
+static void put_steps(FILE *out, const struct command *command)
+{
+    for (const char *at = command->words; *at != '\0' && *at != ' '; at++)
+        fputc(*at == '|' ? ' ' : *at, out);
+}
+
 void completion_bash(FILE *out)
 {
     fputs("# bash completion for leasehold; written by 'leasehold help --format bash'\n"
@@ -80,6 +92,12 @@ void completion_bash(FILE *out)
         if (takes_keys(command))
             fputs("            [[ $word == -* ]] || words=$(leasehold list --names 2>/dev/null)\n",
                   out);
+        if (takes_step(command)) {
+            fprintf(out, "            [[ $word == -* || $before != %s ]] || words='",
+                    command->name);
+            put_steps(out, command);
+            fputs("'\n", out);
+        }
         fputs("            ;;\n", out);
     }
     fputs("        esac\n    fi\n"
@@ -157,6 +175,11 @@ void completion_zsh(FILE *out)
         fprintf(out, "        %s) _arguments \\\n", command->name);
         put_zsh_options(out, command->options);
         put_zsh_options(out, global_options);
+        if (takes_step(command)) {
+            fputs("            '1:step:(", out);
+            put_steps(out, command);
+            fputs(")' \\\n", out);
+        }
         fputs(takes_keys(command) ? "            '*:key:_leasehold_keys' ;;\n"
                                   : "            '*:word:_default' ;;\n",
               out);

@@ -101,12 +101,14 @@ static void put_statuses(FILE *out)
         const char *means;
     } statuses[] = {
         {EXIT_DONE, "Done."},
+        {EXIT_NO, "The other answer of seen (it was not) and mark (it was already)."},
         {EXIT_USAGE, "The call or the configuration is wrong; the message says how."},
-        {EXIT_MISMATCH, "The key is a semaphore of another limit, or none."},
+        {EXIT_MISMATCH,
+         "The key is a semaphore of another limit, or none; the id has another payload."},
         {EXIT_UNAVAILABLE, "The store is in trouble: neither free nor busy."},
         {EXIT_INTERNAL, "Internal error, or the answer could not be written."},
-        {EXIT_COOLING, "Cooling: it was done recently."},
-        {EXIT_BUSY, "Busy: held elsewhere, or not granted within --wait."},
+        {EXIT_COOLING, "Cooling: it was done recently; the id was done."},
+        {EXIT_BUSY, "Busy: held elsewhere, or not granted within --wait; the id is being done."},
         {EXIT_LOST, "Lost: the lock was lost."},
         {EXIT_DENIED, "The store does not permit it."},
         {EXIT_STALE, "The token is stale; nothing was changed."},

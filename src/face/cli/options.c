@@ -124,6 +124,9 @@ const struct option option_status_file = {OPTION("status-file", VALUE_TEXT, stat
                                           .does = "write the outcome there, as JSON"};
 const struct option option_token = {OPTION("token", VALUE_TOKEN, token), .value = "N",
                                     .flag_only = true, .does = "the token of the grant"};
+const struct option option_reason = {OPTION("reason", VALUE_TEXT, reason), .value = "TEXT",
+                                     .flag_only = true,
+                                     .does = "why; it is recorded, at most 256 bytes"};
 
 bool option_takes_value(const struct option *option)
 {

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the commands for ids share (once, seen, mark): the options of what is remembered, and how an
+ * id is told, for people and as JSON.
+ */
+#ifndef LEASEHOLD_FACE_CLI_IDS_H
+#define LEASEHOLD_FACE_CLI_IDS_H
+
+#include "face/cli/cli.h"
+
+extern const struct option option_keep, option_watermark, option_until;
+
+/* What the options say is to be remembered. EXIT_DONE, or it was said why not. */
+int ids_done(const struct visit *visit, struct lh_done *out);
+
+/* Does the store say how an id stands: new, running or done? Otherwise it is trouble, or refused.
+ */
+bool ids_is_state(enum lh_outcome outcome);
+
+/*
+ * "new TOKEN", "running HOLDER" or "done RESULT" on stdout, as the report's outcome says; with
+ * --json an object, that says the outcome itself only if `decided`: whoever only looked has none.
+ * `once` may be NULL: not known.
+ */
+void ids_say(const struct visit *visit, const char *id, const struct lh_once *once,
+             const struct lh_report *report, bool decided);
+/* "marked: ID" on stdout, unless --quiet; with --json what became of it: `state`. */
+int ids_say_done(const struct visit *visit, const char *what, const char *id, const char *state);
+
+#endif
