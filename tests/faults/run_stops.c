@@ -96,6 +96,8 @@ static const char *play_round(struct play *play, enum trouble trouble)
         (void)kill(helper, SIGTERM);
     if (!act_begins_within(after, GRANTED_MS))
         return "the next one did not come in";
+    if (gone_us == 0 && act_is_gone(before)) /* the next one was faster than our look at it */
+        gone_us = atomic_load(&after->began_us);
     if (atomic_load(&after->beside) > 0 || gone_us == 0)
         return "the next one came in beside it";
     int64_t between_ms = (atomic_load(&after->began_us) - gone_us) / 1000;
