@@ -92,9 +92,9 @@ static void print_refusal(const struct visit *visit, const char *key,
 static void say_refusal(const struct visit *visit, const char *key, const struct lh_report *report,
                         const char *before)
 {
-    char line[LINE_SIZE];
-    struct text text;
     if (visit->settings.status_file != NULL) {
+        char line[LINE_SIZE];
+        struct text text;
         text_init(&text, line, sizeof line);
         say_report_json(visit, key, report, &text);
         text_add(&text, "\n");
