@@ -112,14 +112,15 @@ static void go_on(struct front *front)
     pass_on(front, SIGCONT);
 }
 
-/* Stops us with our whole job, as the user's shell expects it. Comes back when that goes on. */
+/* Stops us with our whole job, as the user's shell expects it; without a terminal there is none,
+ * and others of our group are not ours to stop. Comes back when that goes on. */
 static void stop_job(struct front *front, int signal)
 {
     sigset_t one, before, pending;
     hide_command(front);
     (void)sigemptyset(&one);
     (void)sigaddset(&one, signal);
-    (void)kill(/* our group */ 0, signal);
+    (void)kill(front->terminal >= 0 ? 0 /* our group */ : getpid(), signal);
     (void)sigprocmask(SIG_UNBLOCK, &one, &before); /* here */
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
     /* Where no shell could make us go on, the kernel does not stop us. */

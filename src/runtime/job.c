@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See command.h. */
+/* See job.h. */
 #include "runtime/job.h"
 
 #include "base/check.h"

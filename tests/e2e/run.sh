@@ -224,6 +224,19 @@ status=0
 wait "$front" || status=$?
 check 'TERM gives a place in line up' test "$status" = 143
 check 'nobody waits then' said '"waiters":0' <("$program" status held --json)
+# A session without a terminal: nobody there would make others of the group go on. The group has a
+# parent in the session (set -m), or the kernel would stop nobody in it.
+# shellcheck disable=SC2016 # for those shells
+neighbour='"$0" run held -w 30s -- true & front=$!
+    sleep 0.5; kill -s TSTP $front; sleep 0.5; echo $front >lonely; wait'
+# shellcheck disable=SC2016
+setsid bash -c 'set -m; sh -c "$1" "$0" & echo $! >group; wait' "$program" "$neighbour" </dev/null &
+children+=("$!")
+check 'TSTP without a terminal stops no neighbour' timeout 5 sh -c \
+    'until test -s lonely; do sleep 0.05; done'
+kill -s CONT -- "-$(cat group)"
+wait_for lonely
+kill -s TERM "$(cat lonely)"
 for signal in HUP INT; do
     token=$("$program" acquire ignored --ttl 1h)
     rm -f ran
