@@ -361,13 +361,18 @@ static void answered(struct lease *l, const struct event *event, struct record *
         trouble(l, out);
         return;
     }
+    int64_t trouble_since_ms = l->trouble_since_ms;
+    bool looked = l->sent == ACTION_READ;
     l->in_flight = false;
     l->answer_by_ms = NEVER;
     l->trouble_since_ms = NEVER;
     if (event->answer == ANSWER_CONFLICT) {
         conflict(l, event, record, out);
-    } else if (l->sent == ACTION_READ || l->sent_verb != lease_verb(l)) {
+    } else if (looked || l->sent_verb != lease_verb(l)) {
         consider(l, record, &event->at, /* fresh= */ true, out);
+        /* Who has to write again has only heard that the store can be read. */
+        if (looked && out->action != ACTION_NONE)
+            l->trouble_since_ms = trouble_since_ms;
     } else {
         struct view view = lease_observe(l, record, &event->at, /* seen= */ true);
         lease_conclude(l, l->pending, record, &view, out);

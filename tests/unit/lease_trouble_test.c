@@ -83,6 +83,23 @@ static void on_a_slow_store_the_last_try_takes_all_patience(void **state)
     assert_int_equal(now_ms, START_MS + 11000);
 }
 
+/* A full disk, for one: it can be looked at, and nothing can be written. */
+static void a_store_that_only_reads_exhausts_patience(void **state)
+{
+    (void)state;
+    begin();
+    for (int i = 0; i < 1000 && lease.state != LEASE_ENDED; i++) {
+        if (!lease.in_flight)
+            wake();
+        else if (lease.sent == ACTION_READ)
+            carry_out();
+        else
+            answer(ANSWER_TROUBLE);
+    }
+    assert_ended(OUTCOME_UNAVAILABLE, no_answer);
+    assert_in_range(now_ms, START_MS + 8000, START_MS + 10000);
+}
+
 static void one_answer_restores_patience(void **state)
 {
     (void)state;
@@ -441,6 +458,7 @@ int main(void)
         LEASE_TEST(an_ask_without_a_wait_ends_with_patience),
         LEASE_TEST(an_unlimited_wait_on_a_dead_store_ends_with_patience),
         LEASE_TEST(patience_ends_at_an_answer_too),
+        LEASE_TEST(a_store_that_only_reads_exhausts_patience),
         LEASE_TEST(a_wait_that_ends_in_trouble_is_not_busy),
         LEASE_TEST(on_a_slow_store_the_last_try_takes_all_patience),
         LEASE_TEST(one_answer_restores_patience),
