@@ -82,12 +82,31 @@ leaders_take_turns() {
     [[ $(cut -d' ' -f1 terms | uniq | wc -l) -ge 3 ]]
 }
 
+poller_misses_nothing() {
+    mkdir source
+    printf '%s\n' '900 a' '1000 b' '1000 c' >source/events
+    echo 1000 >source/clock
+    printf '%s\n' '1000 c' 'nonsense' '1100 d' '1100 d' |
+        "$examples/poller" file:poller.log source 2 >told-1
+    # Started again: what came by webhook is there for polls now, one event is late, one is new.
+    printf '%s\n' '1100 d' '950 late' '4600000 e' >>source/events
+    echo 4600000 >source/clock
+    "$examples/poller" file:poller.log source 3 <<<'4600000 e' >told-2
+    cat told-1 told-2
+    [[ $(sort told-1) == $'a by poll\nb by poll\nc by webhook\nd by webhook' ]]
+    [[ $(sort told-2) == $'e by webhook\nlate by poll' ]]
+    # It stands where the last poll began: an event from before the overlap is not read again.
+    printf '%s\n' '4597999 older' '4598000 as-old' >>source/events
+    [[ $("$examples/poller" file:poller.log source 1 </dev/null) == 'as-old by poll' ]]
+}
+
 case_of 'a pool does every job once' pool_in_memory
 case_of 'three pools on one store do every job once' pools_of_three_processes
 case_of 'the guard refuses a stale writer' stale_writer_is_refused
 case_of 'a server with its own loop, in memory' server_in_memory
 case_of 'a server with its own loop, on a file' server_on_file
 case_of 'leaders yield to each other' leaders_take_turns
+case_of 'a poller with webhooks goes on where it was, and misses nothing' poller_misses_nothing
 
 printf '1..%d\n' "$number"
 exit "$wrong"

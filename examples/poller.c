@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads the events of a source by poll and by webhook, and misses none: poller URL SOURCE TURNS.
+ * SOURCE is a folder with the file `clock`, the source's own time in milliseconds, and the file
+ * `events`, with a line "MOMENT ID" for each, at most 500 bytes; such lines on stdin are webhooks.
+ * Both ways go through one claim of the event's id, so that it is handled once, and a poller that
+ * is started again goes on where the last one was. 0 turns: for ever. Prints one line for each
+ * event.
+ *
+ * Who dies between an event and its finish leaves it to be handled again: make yours safe to
+ * repeat.
+ */
+#include <leasehold.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WATERMARK "events"
+
+enum {
+    OVERLAP_MS = 2000, /* an event may become visible so much later than its own moment */
+    CLAIM_MS = 5000,   /* longer than it takes to handle one */
+    TURN_MS = 100
+};
+
+struct poller {
+    struct lh_client *client;
+    const char *source;
+    int webhooks; /* -1 when no more will come */
+    char line[512];
+    size_t length;
+};
+
+/* True when nobody needs to look at this event again. */
+static bool handle(const struct poller *poller, long long moment, const char *event, const char *by)
+{
+    char id[sizeof poller->line + 8], until[32];
+    struct lh_once claim;
+    struct lh_report report;
+    struct lh_once_options options = LH_ONCE_OPTIONS_INIT;
+    struct lh_done done = LH_DONE_INIT;
+    options.ttl_ms = CLAIM_MS;
+    (void)snprintf(id, sizeof id, "event/%s", event);
+    switch (lh_once_begin(poller->client, id, &options, &claim, &report)) {
+    case LH_OK:
+        break;
+    case LH_COOLING: /* it was done */
+        return true;
+    case LH_BUSY: /* by one that may be dead: its claim ends, and a later poll sees */
+        return false;
+    default:
+        fprintf(stderr, "poller: %s\n", report.text);
+        return false;
+    }
+    if (printf("%s by %s\n", event, by) < 0 || fflush(stdout) != 0) {
+        (void)lh_once_abandon(poller->client, id, claim.token, NULL);
+        return false;
+    }
+    /* Polls see it again until the watermark is an overlap further: it is remembered as long. */
+    (void)snprintf(until, sizeof until, "%lld", moment + OVERLAP_MS);
+    done.watermark = WATERMARK;
+    done.until = until;
+    return lh_once_finish(poller->client, id, claim.token, &done, &report) == LH_OK;
+}
+
+/* "MOMENT ID" and the end of the line; false when it is something else. */
+static bool read_event(char *line, long long *moment, const char **event)
+{
+    char *end = line + strcspn(line, "\n");
+    if (*end != '\n')
+        return false; /* the source is still at it */
+    *end = '\0';
+    *moment = strtoll(line, &end, 10);
+    *event = end + 1;
+    return end != line && *end == ' ' && end[1] != '\0';
+}
+
+/* Handles what has come so far, and does not wait. What cannot be handled now is left to the polls,
+ * as are those that come while nobody runs. */
+static void take_webhooks(struct poller *poller)
+{
+    long long moment;
+    const char *event;
+    char *free_from = poller->line + poller->length;
+    while (poller->webhooks >= 0) {
+        ssize_t got = read(poller->webhooks, free_from, 1);
+        if (got < 0 && (errno == EAGAIN || errno == EINTR))
+            break;
+        if (got <= 0) {
+            poller->webhooks = -1;
+        } else if (*free_from != '\n' && free_from + 2 < poller->line + sizeof poller->line) {
+            free_from++;
+        } else {
+            free_from[1] = '\0';
+            if (read_event(poller->line, &moment, &event))
+                (void)handle(poller, moment, event, "webhook");
+            free_from = poller->line;
+        }
+    }
+    poller->length = (size_t)(free_from - poller->line);
+}
+
+static FILE *open_source(const struct poller *poller, const char *file)
+{
+    char path[4096];
+    (void)snprintf(path, sizeof path, "%s/%s", poller->source, file);
+    return fopen(path, "re");
+}
+
+/* True when all events from this moment on were handled. */
+static bool take_events(const struct poller *poller, long long from)
+{
+    char line[512];
+    long long moment;
+    const char *event;
+    bool all = true;
+    FILE *events = open_source(poller, "events");
+    if (events == NULL)
+        return false;
+    while (fgets(line, sizeof line, events) != NULL) {
+        if (read_event(line, &moment, &event) && moment >= from)
+            all = handle(poller, moment, event, "poll") && all;
+    }
+    all = ferror(events) == 0 && all;
+    (void)fclose(events);
+    return all;
+}
+
+static bool read_clock(const struct poller *poller, long long *out_now)
+{
+    char line[32] = "";
+    FILE *clock = open_source(poller, "clock");
+    if (clock == NULL)
+        return false;
+    bool fine = fgets(line, sizeof line, clock) != NULL;
+    (void)fclose(clock);
+    *out_now = strtoll(line, NULL, 10);
+    return fine;
+}
+
+/*
+ * The order matters. The source's clock is read first: what becomes visible from then on is not
+ * older than an overlap before it, and is seen by the next turn. Webhooks come before the watermark
+ * moves: those that are left are from later than the clock, and their ids are not forgotten yet.
+ */
+static bool turn(struct poller *poller)
+{
+    char start[32];
+    long long now;
+    struct lh_watermark mark;
+    struct lh_report report;
+    if (!read_clock(poller, &now))
+        return false;
+    if (lh_watermark_begin(poller->client, WATERMARK, OVERLAP_MS, &mark, &report) != LH_OK) {
+        fprintf(stderr, "poller: %s\n", report.text);
+        return false;
+    }
+    take_webhooks(poller);
+    if (!take_events(poller, strtoll(mark.value, NULL, 10) - OVERLAP_MS))
+        return false;
+    (void)snprintf(start, sizeof start, "%lld", now);
+    /* Stale: another poller was faster, or the source's clock went back; nothing is lost. */
+    enum lh_outcome outcome =
+        lh_watermark_advance(poller->client, WATERMARK, mark.value, start, &report);
+    return outcome == LH_OK || outcome == LH_STALE;
+}
+
+int main(int argc, char **argv)
+{
+    struct poller poller = {.source = argc == 4 ? argv[2] : NULL, .webhooks = STDIN_FILENO};
+    struct lh_report report;
+    bool fine = false;
+    if (poller.source == NULL) {
+        fprintf(stderr, "usage: poller URL SOURCE TURNS\n");
+        return 64;
+    }
+    if (lh_open(argv[1], NULL, &poller.client, &report) != LH_OK) {
+        fprintf(stderr, "poller: %s\n", report.text);
+        return 69;
+    }
+    long turns = strtol(argv[3], NULL, 10);
+    (void)fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK);
+    for (long i = 0; i < turns || turns == 0; i++) {
+        struct pollfd webhooks = {.fd = poller.webhooks, .events = POLLIN};
+        if (i > 0)
+            (void)poll(&webhooks, 1, TURN_MS);
+        fine = turn(&poller);
+    }
+    lh_close(&poller.client);
+    return fine ? 0 : 1;
+}
