@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * examples/poller.c, as it is, beside a producer of events; both are killed with SIGKILL at any
+ * time and the poller also right before and after its calls. --rounds N: for so many seconds. The
+ * source's time is its own: a day ahead of the store's or behind, with many events of one moment,
+ * and events that become visible as late as the poller's overlap allows. Hours of it pass while
+ * nobody polls, and within a poll; nobody sends webhooks then.
+ *
+ * Counted, from the lines that the poller prints and those that this program adds when an id was
+ * finished:
+ * - missing: events of the source that no line tells of, once the watermark stands above them all;
+ * - repeats: lines about an event after its finish was answered; `once` must leave none;
+ * - handled again: lines about an event that was not finished, because its poller died in between
+ * or its claim ended first. No store can know of these; there cannot be more of them than deaths.
+ *
+ * An id is remembered for 1 ms here, not a day: after that only the watermark keeps it, as it must
+ * when nobody polls for long. With planted faults the same scene must find what is missing.
+ * The library is used through its public header; some of its calls go through this program's.
+ */
+#include "leasehold.h"
+#include "rig.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum seat { POLLER, PRODUCER };
+enum plant { NONE, TO_NOW, TO_STORE_TIME, NO_WATERMARK };
+enum {
+    EVENTS_MAX = 1000000,
+    OVERLAP_MS = 2000, /* the poller's */
+    CLAIM_MS = 200,    /* for its five seconds */
+    HOUR_MS = 3600000,
+    HOUR_STEPS = 40,
+    DAY_MS = 24 * HOUR_MS,
+    BEYOND_MS = 2 * OVERLAP_MS, /* no event is polled any more from so much later */
+    SLOW_POLLS = 3,             /* at least, in each scene */
+    PLANTED_MS = 2000
+};
+
+struct shared {
+    enum plant plant;    /* set before processes start */
+    _Atomic bool calm;   /* polls are not slow any more */
+    _Atomic bool mortal; /* this life may end at any call */
+    _Atomic int64_t clock_ms, hour_left_ms, reached_ms;
+    _Atomic unsigned made, deaths, stale, hours, slow_polls;
+};
+
+struct figures {
+    unsigned made, by_webhook, unmade, missing, repeats, again;
+};
+
+static struct rig *rig_here; /* of the poller's process */
+static int webhooks = -1;
+static unsigned scene; /* each has a folder of its own */
+
+static const char *path_of(const struct rig *rig, const char *file, char *path, size_t size)
+{
+    (void)snprintf(path, size, "%s/scene-%u/%s", rig->folder, scene, file);
+    return path;
+}
+
+/* ---- the library, for the poller ---- */
+
+int poller_main(int argc, char **argv); /* the example's */
+
+static struct shared *here(void)
+{
+    return rig_here->shared;
+}
+
+static bool sometimes(uint64_t one_in)
+{
+    return random_below(&rig_here->random, one_in) == 0;
+}
+
+static void maybe_die(uint64_t one_in)
+{
+    if (atomic_load(&here()->mortal) && sometimes(one_in)) {
+        (void)atomic_fetch_add(&here()->deaths, 1);
+        (void)raise(SIGKILL);
+    }
+}
+
+static void find(const char *name, void *out_call)
+{
+    void *found = dlsym(RTLD_NEXT, name);
+    if (found == NULL)
+        abort();
+    memcpy(out_call, &found, sizeof found);
+}
+
+enum lh_outcome lh_once_begin(struct lh_client *client, const char *id,
+                              const struct lh_once_options *options, struct lh_once *out,
+                              struct lh_report *report)
+{
+    enum lh_outcome (*call)(struct lh_client *, const char *, const struct lh_once_options *,
+                            struct lh_once *, struct lh_report *);
+    struct lh_once_options shorter = *options;
+    shorter.ttl_ms = CLAIM_MS;
+    find("lh_once_begin", &call);
+    maybe_die(/* one_in= */ 400);
+    enum lh_outcome outcome = call(client, id, &shorter, out, report);
+    maybe_die(/* one_in= */ 400);
+    return outcome;
+}
+
+enum lh_outcome lh_once_finish(struct lh_client *client, const char *id, uint64_t token,
+                               const struct lh_done *done, struct lh_report *report)
+{
+    enum lh_outcome (*call)(struct lh_client *, const char *, uint64_t, const struct lh_done *,
+                            struct lh_report *);
+    struct lh_done shorter = *done;
+    shorter.keep_ms = 1;
+    if (here()->plant == NO_WATERMARK)
+        shorter.watermark = shorter.until = NULL;
+    find("lh_once_finish", &call);
+    maybe_die(/* one_in= */ 50);
+    enum lh_outcome outcome = call(client, id, token, &shorter, report);
+    if (outcome == LH_OK && dprintf(STDOUT_FILENO, "%s done\n", id + strlen("event/")) < 0)
+        abort();
+    if (outcome != LH_OK)
+        (void)atomic_fetch_add(&here()->stale, 1);
+    maybe_die(/* one_in= */ 50);
+    return outcome;
+}
+
+static int64_t store_now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* All events were seen, and an hour passes before the watermark moves. True when it did. */
+static bool dawdle(void)
+{
+    int64_t none = 0;
+    if (atomic_load(&here()->calm) || !sometimes(/* one_in= */ 4) ||
+        !atomic_compare_exchange_strong(&here()->hour_left_ms, &none, HOUR_MS))
+        return false;
+    while (atomic_load(&here()->hour_left_ms) > 0)
+        rig_pause_us(1000);
+    return true;
+}
+
+enum lh_outcome lh_watermark_advance(struct lh_client *client, const char *name,
+                                     const char *expected, const char *value,
+                                     struct lh_report *report)
+{
+    enum lh_outcome (*call)(struct lh_client *, const char *, const char *, const char *,
+                            struct lh_report *);
+    char other[32];
+    int64_t to_ms = strtoll(value, NULL, 10);
+    find("lh_watermark_advance", &call);
+    bool slow = dawdle();
+    if (here()->plant == TO_NOW)
+        to_ms = atomic_load(&here()->clock_ms);
+    if (here()->plant == TO_STORE_TIME)
+        to_ms = store_now_ms();
+    (void)snprintf(other, sizeof other, "%" PRId64, to_ms);
+    maybe_die(/* one_in= */ 20);
+    enum lh_outcome outcome = call(client, name, expected, other, report);
+    if (outcome == LH_OK)
+        atomic_store(&here()->reached_ms, to_ms);
+    if (outcome == LH_OK && slow)
+        (void)atomic_fetch_add(&here()->slow_polls, 1);
+    maybe_die(/* one_in= */ 20);
+    return outcome;
+}
+
+/* ---- processes ---- */
+
+static void play_poller(struct rig *rig, size_t seat)
+{
+    char url[256], path[192], source[192], told[192], turns[] = "0", name[] = "poller";
+    char *words[] = {name, url, source, turns, NULL};
+    (void)seat;
+    rig_here = rig;
+    (void)snprintf(url, sizeof url, "file:%s", path_of(rig, "store", path, sizeof path));
+    (void)path_of(rig, "", source, sizeof source);
+    int lines = open(path_of(rig, "told", told, sizeof told),
+                     O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    if (lines < 0 || dup2(lines, STDOUT_FILENO) < 0 || dup2(webhooks, STDIN_FILENO) < 0)
+        _exit(1);
+    _exit(poller_main(4, words));
+}
+
+static void show_clock(const struct rig *rig, int64_t clock_ms)
+{
+    char path[192], next[192];
+    struct shared *shared = rig->shared;
+    atomic_store(&shared->clock_ms, clock_ms);
+    FILE *file = fopen(path_of(rig, "clock-next", next, sizeof next), "we");
+    if (file == NULL || fprintf(file, "%" PRId64 "\n", clock_ms) < 0 || fclose(file) != 0 ||
+        rename(next, path_of(rig, "clock", path, sizeof path)) != 0)
+        abort();
+}
+
+/* Most are of this very moment, others as late as may be, or somewhere between. */
+static void make_event(struct rig *rig, int events, bool sends)
+{
+    char line[64];
+    struct shared *shared = rig->shared;
+    int64_t moment_ms = atomic_load(&shared->clock_ms);
+    uint64_t late = random_below(&rig->random, 4);
+    if (late == 0)
+        moment_ms -= OVERLAP_MS;
+    if (late == 1)
+        moment_ms -= (int64_t)random_below(&rig->random, OVERLAP_MS);
+    int length = snprintf(line, sizeof line, "%" PRId64 " %u\n", moment_ms,
+                          atomic_fetch_add(&shared->made, 1));
+    if (write(events, line, (size_t)length) != length)
+        abort();
+    /* Every second is sent, some of them twice, and lost when nobody takes them for long. */
+    for (uint64_t i = random_below(&rig->random, 4); sends && i >= 2; i--) {
+        if (write(webhooks, line, (size_t)length) != length)
+            return;
+    }
+}
+
+static void play_producer(struct rig *rig, size_t seat)
+{
+    char path[192];
+    struct shared *shared = rig->shared;
+    int events = open(path_of(rig, "events", path, sizeof path),
+                      O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    (void)seat;
+    while (events >= 0 && atomic_load(&shared->made) < EVENTS_MAX) {
+        int64_t clock_ms = atomic_load(&shared->clock_ms);
+        int64_t left_ms = atomic_load(&shared->hour_left_ms);
+        make_event(rig, events, /* sends= */ left_ms == 0);
+        if (left_ms > 0) {
+            show_clock(rig, clock_ms + HOUR_MS / HOUR_STEPS);
+            atomic_store(&shared->hour_left_ms, left_ms - HOUR_MS / HOUR_STEPS);
+            rig_pause_us(500);
+        } else if (random_below(&rig->random, 2) == 0) {
+            show_clock(rig, clock_ms + (int64_t)random_below(&rig->random, 400));
+            rig_pause_us((int64_t)random_below(&rig->random, 40000));
+        }
+    }
+}
+
+/* ---- scenes ---- */
+
+static void prepare(struct rig *rig, enum plant plant, int64_t ahead_ms)
+{
+    char path[192];
+    struct shared *shared = rig->shared;
+    *shared = (struct shared){.plant = plant};
+    scene++;
+    if (mkdir(path_of(rig, "", path, sizeof path), 0700) != 0 ||
+        mkfifo(path_of(rig, "webhooks", path, sizeof path), 0600) != 0)
+        abort();
+    webhooks = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    show_clock(rig, store_now_ms() + ahead_ms);
+}
+
+static void kill_seat(struct rig *rig, enum seat seat)
+{
+    struct shared *shared = rig->shared;
+    bool lived = rig_lives(rig, seat);
+    (void)rig_kill(rig, seat);
+    if (seat == POLLER && lived)
+        (void)atomic_fetch_add(&shared->deaths, 1);
+}
+
+static void pass_hour(struct rig *rig)
+{
+    struct shared *shared = rig->shared;
+    (void)atomic_fetch_add(&shared->hours, 1);
+    atomic_store(&shared->hour_left_ms, HOUR_MS);
+    while (atomic_load(&shared->hour_left_ms) > 0 && !rig_late(rig))
+        rig_pause_us(1000);
+}
+
+/* One life in four lasts until the watermark has moved, or nothing would ever be forgotten. */
+static void live_and_die(struct rig *rig)
+{
+    struct shared *shared = rig->shared;
+    int64_t end_us = rig_now_us() + (int64_t)random_below(&rig->random, 400000);
+    bool moves = random_below(&rig->random, 4) == 0;
+    atomic_store(&shared->mortal, !moves);
+    atomic_store(&shared->reached_ms, 0);
+    rig_start(rig, POLLER, play_poller);
+    while (rig_lives(rig, POLLER) && !rig_late(rig) &&
+           (moves ? atomic_load(&shared->reached_ms) == 0 : rig_now_us() < end_us))
+        rig_pause_us(500);
+    kill_seat(rig, POLLER);
+    if (random_below(&rig->random, 10) == 0)
+        pass_hour(rig);
+}
+
+/* Lives and deaths, for so long, and until everything was there that must be. */
+static void rage(struct rig *rig, int64_t length_ms)
+{
+    const struct shared *shared = rig->shared;
+    int64_t end_ms = live_now_ms() + length_ms;
+    while (!rig_late(rig) && (live_now_ms() < end_ms || atomic_load(&shared->hours) == 0 ||
+                              atomic_load(&shared->slow_polls) < SLOW_POLLS)) {
+        rig_start(rig, PRODUCER, play_producer);
+        for (uint64_t lives = 1 + random_below(&rig->random, 5); lives > 0; lives--)
+            live_and_die(rig);
+        kill_seat(rig, PRODUCER);
+    }
+}
+
+/* Nobody dies any more; true when the watermark comes to stand above every event. */
+static bool settle(struct rig *rig)
+{
+    struct shared *shared = rig->shared;
+    int64_t end_ms = atomic_load(&shared->clock_ms) + BEYOND_MS;
+    atomic_store(&shared->calm, true);
+    atomic_store(&shared->mortal, false);
+    atomic_store(&shared->reached_ms, 0);
+    show_clock(rig, end_ms);
+    rig_start(rig, POLLER, play_poller);
+    while (atomic_load(&shared->reached_ms) < end_ms && !rig_late(rig) && rig_lives(rig, POLLER))
+        rig_pause_us(1000);
+    (void)rig_kill(rig, POLLER);
+    (void)close(webhooks);
+    return atomic_load(&shared->reached_ms) >= end_ms;
+}
+
+enum { MADE = 1, HANDLED = 2, DONE = 4 };
+
+static void judge_told(const char *what, unsigned char *state, struct figures *figures)
+{
+    if (strcmp(what, " done\n") == 0) {
+        *state |= DONE;
+        return;
+    }
+    figures->by_webhook += strcmp(what, " by webhook\n") == 0 ? 1 : 0;
+    if (*state & DONE)
+        figures->repeats++;
+    else if (*state & HANDLED)
+        figures->again++;
+    figures->unmade += *state & MADE ? 0 : 1;
+    *state |= HANDLED;
+}
+
+static struct figures judge(const struct rig *rig)
+{
+    struct figures figures = {0};
+    char line[128], path[192], *end;
+    unsigned char *states = calloc(EVENTS_MAX, 1);
+    FILE *events = fopen(path_of(rig, "events", path, sizeof path), "re");
+    FILE *told = fopen(path_of(rig, "told", path, sizeof path), "re");
+    if (states == NULL || events == NULL || told == NULL) {
+        rig_say("nothing to judge in %s", path);
+        goto out;
+    }
+    while (fgets(line, sizeof line, events) != NULL) {
+        (void)strtoll(line, &end, 10);
+        states[strtoul(end, NULL, 10) % EVENTS_MAX] = MADE;
+        figures.made++;
+    }
+    while (fgets(line, sizeof line, told) != NULL) {
+        unsigned long number = strtoul(line, &end, 10) % EVENTS_MAX;
+        judge_told(end, &states[number], &figures);
+    }
+    for (size_t i = 0; i < EVENTS_MAX; i++)
+        figures.missing += states[i] == MADE ? 1 : 0;
+out:
+    if (told != NULL)
+        (void)fclose(told);
+    if (events != NULL)
+        (void)fclose(events);
+    free(states);
+    return figures;
+}
+
+static struct figures play(struct rig *rig, enum plant plant, int64_t ahead_ms, int64_t length_ms,
+                           bool *out_settled)
+{
+    const struct shared *shared = rig->shared;
+    prepare(rig, plant, ahead_ms);
+    rage(rig, length_ms);
+    *out_settled = settle(rig);
+    struct figures figures = judge(rig);
+    rig_say("%u events, %u of them by webhook; poller killed %u times, %u claims ended too early, "
+            "%u hours without it, %u within a poll; missing %u, repeats %u, handled again %u",
+            figures.made, figures.by_webhook, shared->deaths, shared->stale, shared->hours,
+            shared->slow_polls, figures.missing, figures.repeats, figures.again);
+    return figures;
+}
+
+static void play_true(struct rig *rig, const char *where, int64_t ahead_ms, int64_t length_ms)
+{
+    bool settled;
+    const struct shared *shared = rig->shared;
+    rig_say("source %s", where);
+    struct figures figures = play(rig, NONE, ahead_ms, length_ms, &settled);
+    unsigned excused = shared->deaths + shared->stale;
+    rig_case(rig, settled && shared->deaths > 0 && figures.unmade == 0,
+             "source %s: the watermark comes to stand above all events", where);
+    rig_case(rig, figures.missing == 0, "missing events: %u", figures.missing);
+    rig_case(rig, figures.repeats == 0, "repeats after a finish: %u", figures.repeats);
+    rig_case(rig, figures.again <= excused, "handled again %u times, for %u reasons", figures.again,
+             excused);
+}
+
+static void play_planted(struct rig *rig, enum plant plant, const char *name)
+{
+    bool settled;
+    rig_say("planted: %s", name);
+    struct figures figures = play(rig, plant, -DAY_MS, PLANTED_MS, &settled);
+    unsigned found = plant == NO_WATERMARK ? figures.repeats : figures.missing;
+    rig_case(rig, settled && found > 0, "%s: is seen (%u)", name, found);
+}
+
+int main(int argc, char **argv)
+{
+    struct rig rig;
+    rig_open(&rig, argc, argv, /* rounds= */ 6, /* limit_s= */ 120, /* round_ms= */ 1000,
+             sizeof(struct shared));
+    int64_t half_ms = (int64_t)rig.rounds * 500;
+    play_true(&rig, "a day ahead", DAY_MS, half_ms);
+    play_true(&rig, "a day behind", -DAY_MS, half_ms);
+    play_planted(&rig, TO_NOW, "a watermark moved to where the source stands after the poll");
+    play_planted(&rig, TO_STORE_TIME, "a watermark moved to the store's time");
+    play_planted(&rig, NO_WATERMARK, "ids that no watermark keeps");
+    return rig_close(&rig);
+}
