@@ -12,8 +12,6 @@
  */
 #include <leasehold.h>
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,12 +85,10 @@ static void take_webhooks(struct poller *poller)
     long long moment;
     const char *event;
     char *free_from = poller->line + poller->length;
-    while (poller->webhooks >= 0) {
-        ssize_t got = read(poller->webhooks, free_from, 1);
-        if (got < 0 && (errno == EAGAIN || errno == EINTR))
-            break;
-        if (got <= 0) {
-            poller->webhooks = -1;
+    struct pollfd webhooks = {.fd = poller->webhooks, .events = POLLIN};
+    while (poll(&webhooks, 1, /* timeout= */ 0) > 0) {
+        if (read(webhooks.fd, free_from, 1) != 1) {
+            poller->webhooks = webhooks.fd = -1;
         } else if (*free_from != '\n' && free_from + 2 < poller->line + sizeof poller->line) {
             free_from++;
         } else {
@@ -164,7 +160,8 @@ static bool turn(struct poller *poller)
     if (!take_events(poller, strtoll(mark.value, NULL, 10) - OVERLAP_MS))
         return false;
     (void)snprintf(start, sizeof start, "%lld", now);
-    /* Stale: another poller was faster, or the source's clock went back; nothing is lost. */
+    /* Stale: another poller was faster, or the source's clock went back. If it can do so by more
+     * than the overlap, a watermark needs another position, such as the source's own count. */
     enum lh_outcome outcome =
         lh_watermark_advance(poller->client, WATERMARK, mark.value, start, &report);
     return outcome == LH_OK || outcome == LH_STALE;
@@ -184,7 +181,6 @@ int main(int argc, char **argv)
         return 69;
     }
     long turns = strtol(argv[3], NULL, 10);
-    (void)fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK);
     for (long i = 0; i < turns || turns == 0; i++) {
         struct pollfd webhooks = {.fd = poller.webhooks, .events = POLLIN};
         if (i > 0)
