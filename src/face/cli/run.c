@@ -136,7 +136,8 @@ const struct command command_run = {
         "all of it is killed. What still runs in CMD's process group when CMD has ended gets "
         "TERM, and KILL a quarter of a second later. A process in a session of its own (a "
         "daemon) may stay when CMD ends by itself, but not when the lock is lost.\n\n"
-        "A run of the same key within CMD is refused: it would wait for itself.",
+        "A run of the same key within CMD is refused: it would wait for itself. The "
+        "TTL is at least 2s, so that there is time to end CMD in.",
     .example = "  leasehold run nightly -- ./backup.sh\n"
                "  leasehold run -n deploy/api --cooldown 5m -- make deploy",
     .options = run_options,
