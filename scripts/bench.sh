@@ -20,9 +20,9 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 130' INT TERM HUP
 
-# Counts what a program does within its measured_pairs().
+# Counts what a program does within its measured functions.
 count_instructions() {
-    valgrind --tool=callgrind --collect-atstart=no --toggle-collect=measured_pairs \
+    valgrind --tool=callgrind --collect-atstart=no '--toggle-collect=measured_*' \
         --callgrind-out-file="$work/out" "$@" >/dev/null 2>"$work/log" ||
         { cat "$work/log" >&2; exit 1; }
     callgrind_annotate --inclusive=yes "$work/out" >"$work/inclusive"
@@ -92,6 +92,34 @@ awk -v few="$few" -v many="$many" 'BEGIN {
     printf "== most against least: %.3f (flat means at most 1.1)\n", ratio
     exit ratio > 1.1
 }'
+
+# Claims of ids: of one that was done, drawn at random, and a new one that is given up again.
+count_claims() {
+    local claims=10000 # as in bench_memory.c
+    count_instructions build/tests/bench_memory claims "$1"
+    awk -v claims="$claims" '
+        /:measured_live_claims/ { gsub(",", "", $1); if (live == "") live = $1 }
+        /:measured_new_claims/ { gsub(",", "", $1); if (new == "") new = $1 }
+        END { printf "%d %d\n", live / claims, new / claims }' "$work/inclusive"
+}
+
+printf '== claims of ids inside the process\n'
+for ids in 1000 1000000; do build/tests/bench_memory claims "$ids"; done
+printf '== instructions of a claim (callgrind)\n'
+for ids in 1000 30000 1000000; do
+    counted=$(count_claims "$ids")
+    printf '%d %s\n' "$ids" "$counted"
+done | awk '
+    NR == 1 { few_live = $2; few_new = $3 }
+    { printf "%9d live ids: %6d for one of them, %6d for a new one and back\n", $1, $2, $3 }
+    function judge(what, ratio) {
+        printf "== %s, against the first: %.3f (aim: at most 1.2): %s\n", what, ratio,
+            ratio <= 1.2 ? "reached" : "missed"
+    }
+    END {
+        judge("a claim of a live id", $2 / few_live)
+        judge("a new claim and back", $3 / few_new)
+    }'
 
 printf '== instructions of a pair (callgrind)\n'
 least=0 most=0

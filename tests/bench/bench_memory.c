@@ -5,6 +5,7 @@
  *
  *     bench_memory              times, with their aims
  *     bench_memory pairs LIVE   pairs beside so many live keys, for counting instructions
+ *     bench_memory claims LIVE  claims beside so many live ids: times, bytes, and for counting
  */
 #include "leasehold.h"
 
@@ -26,6 +27,7 @@ enum {
     KEYS = 1000,
     PAIRS = 200000,
     COUNTED_PAIRS = 20000,
+    CLAIMS = 10000, /* as in scripts/bench.sh */
     LIVE = 1000000,
     HAND_OVERS = 2000,
     ASLEEP_NS = 100000, /* by then who waits sleeps */
@@ -54,10 +56,10 @@ static void make_keys(size_t first, size_t count)
         (void)snprintf(keys[i], sizeof keys[i], "orders/warehouse/%015u", (unsigned)(first + i));
 }
 
-static void open_client(void)
+static void open_client(const char *url)
 {
     struct lh_report report;
-    if (lh_open("memory:", NULL, &client, &report) != LH_OK)
+    if (lh_open(url, NULL, &client, &report) != LH_OK)
         rounds_fail("lh_open", report.text);
 }
 
@@ -179,6 +181,62 @@ static void beside_many(void)
     printf("  %-34s %10.0f bytes of memory for each live key; aim at most 200: %s\n", "", bytes,
            bytes <= 200 ? "reached" : "missed");
     let_go(leases, LIVE);
+}
+
+/* ---- claims of ids ---- */
+
+static void claim(const char *id, enum lh_outcome wanted, struct lh_once *out)
+{
+    struct lh_report report;
+    if (lh_once_begin(client, id, NULL, out, &report) != wanted)
+        rounds_fail("lh_once_begin", report.text);
+}
+
+/* These two have names of their own so that callgrind can count in them. */
+void measured_live_claims(size_t live);
+void measured_new_claims(void);
+
+/* Of ids that were done, drawn at random. */
+__attribute__((noinline)) void measured_live_claims(size_t live)
+{
+    uint64_t seed = 7;
+    struct lh_once once;
+    for (size_t i = 0; i < CLAIMS; i++)
+        claim(keys[KEYS + next_random(&seed) % live], LH_COOLING, &once);
+}
+
+/* Of ids that nobody has done, given up again so that as many are live as before. */
+__attribute__((noinline)) void measured_new_claims(void)
+{
+    uint64_t seed = 7;
+    struct lh_once once;
+    struct lh_report report;
+    for (size_t i = 0; i < CLAIMS; i++) {
+        const char *id = keys[next_random(&seed) % KEYS];
+        claim(id, LH_OK, &once);
+        if (lh_once_abandon(client, id, once.token, &report) != LH_OK)
+            rounds_fail("lh_once_abandon", report.text);
+    }
+}
+
+static void claims_beside(size_t live)
+{
+    struct lh_report report;
+    make_keys(0, KEYS + live);
+    size_t before = resident_bytes();
+    for (size_t i = 0; i < live; i++) {
+        if (lh_mark(client, keys[KEYS + i], NULL, &report) != LH_OK)
+            rounds_fail("lh_mark", report.text);
+    }
+    double bytes = (double)(resident_bytes() - before) / (double)live;
+    double began = rounds_seconds();
+    measured_live_claims(live);
+    double between = rounds_seconds();
+    measured_new_claims();
+    double ended = rounds_seconds();
+    printf("%9zu live ids: %5.0f ns for a claim of one of them, %5.0f ns for a new one and back; "
+           "%.0f bytes of memory each\n",
+           live, (between - began) * 1e9 / CLAIMS, (ended - between) * 1e9 / CLAIMS, bytes);
 }
 
 /* ---- two threads ---- */
@@ -327,7 +385,8 @@ static void hand_over(void)
 
 int main(int count, char **words)
 {
-    open_client();
+    /* Beside a million live ids there must be room for one more. */
+    open_client("memory:?ids=2000000");
     for (size_t i = 0; i < KEYS; i++)
         (void)pthread_mutex_init(&mutexes[i], NULL);
     if (count == 3 && strcmp(words[1], "pairs") == 0) {
@@ -336,13 +395,15 @@ int main(int count, char **words)
         struct lh_lease **leases = hold(KEYS, live);
         measured_pairs(COUNTED_PAIRS);
         let_go(leases, live);
+    } else if (count == 3 && strcmp(words[1], "claims") == 0) {
+        claims_beside(strtoul(words[2], NULL, 10));
     } else if (count == 1) {
         against_mutex();
         beside_many();
         two_threads();
         hand_over();
     } else {
-        rounds_fail("usage", "bench_memory [pairs LIVE]");
+        rounds_fail("usage", "bench_memory [pairs|claims LIVE]");
     }
     lh_close(&client);
     free(keys);
