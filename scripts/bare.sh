@@ -58,6 +58,7 @@ make_jail() {
         fail 'debootstrap failed'
     }
     connect_jail
+    tr -d - </proc/sys/kernel/random/uuid >"$jail/etc/machine-id" # as the first boot would
     git clone --quiet --no-hardlinks "$here" "$jail/root/leasehold"
     cp -a "$jail" "$jail.user"
 }
@@ -65,6 +66,9 @@ make_jail() {
 mount_jail() {
     mount -t proc proc "$1/proc"
     mount -t tmpfs tmpfs "$1/dev/shm"
+    mkdir -p "$1/dev/pts"
+    mount -t devpts -o newinstance,ptmxmode=666 devpts "$1/dev/pts"
+    ln -sf pts/ptmx "$1/dev/ptmx"
 }
 
 # Runs a command in the tree inside the jail, with nothing of our environment.

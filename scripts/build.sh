@@ -15,7 +15,8 @@ case $shape in
 release) # what users get
     dir=build
     [[ ${CI:-} == true ]] || warnings=(-Dwerror=false)
-    options=(-Dbuildtype=release -Dprefix="${PREFIX:-/usr/local}") ;;
+    # libdir: without dpkg-dev meson would choose lib64, where no Debian looks.
+    options=(-Dbuildtype=release -Dprefix="${PREFIX:-/usr/local}" -Dlibdir=lib) ;;
 asan) # unit tests and stories, with memory and arithmetic checked
     export CC=gcc
     options=(-Doptimization=1 "${checks[@]}" -Dtests=true) ;;

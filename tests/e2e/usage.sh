@@ -193,9 +193,11 @@ default_store_is_made() {
     XDG_STATE_HOME=$work/state "${as[@]}" "$program" acquire k >out
     [[ -f state/leasehold/locks.log ]]
     ! env -u HOME "${as[@]}" "$program" acquire k 2>err
+    cat err
     grep -q 'no store is named and no home is known' err
     if ((EUID == 0)); then
         "${as[@]}" env HOME=/root "$program" acquire k 2>err || [[ $? == 69 ]]
+        cat err
         grep -q 'the folder of the default store /root/.local/state' err
     fi
 }
