@@ -196,7 +196,7 @@ default_store_is_made() {
     cat err
     grep -q 'no store is named and no home is known' err
     if ((EUID == 0)); then
-        "${as[@]}" env HOME=/root "$program" acquire k 2>err || [[ $? == 69 ]]
+        HOME=/root "${as[@]}" "$program" acquire k 2>err || [[ $? == 69 ]]
         cat err
         grep -q 'the folder of the default store /root/.local/state' err
     fi
