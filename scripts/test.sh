@@ -59,7 +59,6 @@ run      | asan    | tests/e2e/run.sh build/asan/leasehold 2 | .. 20
 threads  | sim     | build/sim/tests/threads --rounds 100    | .. 1000
 threads-as | asan  | build/asan/tests/threads --rounds 10    | =
 forks    | sim     | build/sim/tests/fork_anywhere --rounds 100 | .. 1000
-poller   | sim     | build/sim/tests/poller_kills --rounds 6 | .. 60
 lost     | sim     | build/sim/tests/lost_before_granted --rounds 50 | .. 500
 races    | tsan    | scripts/units.sh build/tsan beside loop file* lib_l* | =
 races-th | tsan    | build/tsan/tests/threads --rounds 10    | .. 100
@@ -73,7 +72,7 @@ fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh -
 coverage |         | scripts/coverage.sh core 100            | =
 '
 figures='check fencing once power damage failing kills runkills runstops runline stops history'
-figures+=' waiters dead deaths threads forks poller lost torture simulate executor desk explore'
+figures+=' waiters dead deaths threads forks lost torture simulate executor desk explore'
 figures+=' mutants fuzz coverage'
 limit_s=1200
 proof=false
