@@ -116,7 +116,7 @@ struct store_driver {
     /* NULL where submit() answers at once. Otherwise what was submitted since the last step travels
      * together in the next one. */
     void (*step)(void *state);
-    bool waits; /* a step may wait for a disk or for other processes (see beside.h) */
+    bool waits;             /* a step may wait for a disk or for other processes (see beside.h) */
     int (*fd)(void *state); /* readable when a step would bring news from others */
     /* STORE_SESSIONS: a new descriptor, the caller's own, that keeps the session alive while any
      * process has it open: for a command to inherit. NULL where there is none; −1 when it failed.
