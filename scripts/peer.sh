@@ -15,12 +15,13 @@ fail() {
     exit 1
 }
 
-# The machine's own way to Debian, with another release: "deb [options] URI bookworm-backports main".
+# The machine's own way to Debian, with another release: "deb URI bookworm-backports main".
 backports_line() {
     # shellcheck disable=SC2016 # apt fills these in
     apt-get indextargets --format '$(CODENAME) $(REPO_URI) $(RELEASE)' \
         'Created-By: Packages' 'Origin: Debian' 'Component: main' |
-        awk '$1 == "bookworm" && $3 == "bookworm" { print "deb", $2, "bookworm-backports main"; exit }'
+        awk '$1 == "bookworm" && $3 == "bookworm" { uri = $2 }
+            END { if (uri != "") print "deb", uri, "bookworm-backports main" }'
 }
 
 # In a folder of its own: apt's lists of the machine are not touched.

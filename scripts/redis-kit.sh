@@ -5,6 +5,7 @@
 # They keep what they answer (AOF, always), unless told otherwise, and are stopped by pid.
 # The caller says where: redis_begin FOLDER, and calls redis_end in its trap.
 # shellcheck disable=SC2034 # what is set here is for the caller
+set -euo pipefail
 
 redis_program=${REDIS_PROGRAM:-redis-server}
 redis_admin_password=admin-of-the-test
