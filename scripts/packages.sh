@@ -6,15 +6,16 @@
 # starting services, and puts the machine's own service policy back afterwards.
 set -euo pipefail
 
-build='gcc libc6-dev libevent-dev libyaml-dev meson ninja-build pkg-config'
+build='gcc libc6-dev libcurl4-openssl-dev libevent-dev libyaml-dev meson ninja-build pkg-config'
 declare -A groups=(
     [build]=$build
     [test]="$build clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev
-            cppcheck g++ gcovr groff-base libcmocka-dev libfaketime nodejs npm openssl
+            cppcheck g++ gcovr groff-base libcmocka-dev libcurl4 libfaketime nodejs npm openssl
             python3-redis redis-server redis-tools sqlite3 strace"
     [bench]="$build redis-server valgrind"
     [deb]="$build build-essential debhelper git lintian"
     [use]='gcc libc6-dev man-db pkg-config'
+    [k8s]='ca-certificates dpkg-dev etcd-server golang-1.19-go jq make openssl rsync'
     [bare]='debootstrap debian-archive-keyring git'
 )
 
