@@ -163,7 +163,7 @@ static void note_deadline(const struct worker *worker, const struct lh_lease *le
 static void stay(struct worker *worker, const struct lh_lease *lease)
 {
     int64_t length_ms = (int64_t)random_below(&worker->random, 8);
-    if (random_below(&worker->random, 16) == 0)
+    if (random_below(&worker->random, 48) == 0)
         length_ms += TTL_MS;
     int64_t end_ms = live_now_ms() + length_ms;
     do {
