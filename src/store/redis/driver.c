@@ -327,18 +327,19 @@ static bool open_redis(void *state, const char *url, const struct store_site *si
                        struct text *why)
 {
     struct redis *redis = state;
-    uint64_t seeds[2] = {site->session, site->session};
+    uint64_t seeds[2];
     memset(redis, 0, offsetof(struct redis, scratch));
     if (!redis_url_read(url, &redis->url, why) ||
         !credentials_init(&redis->credentials, &redis->url, why))
         return false;
-    redis->net = net_new();
+    /* Nobody may guess under which identity a stranger is shown. */
+    bool random = getrandom(seeds, sizeof seeds, /* flags= */ 0) == sizeof seeds;
+    redis->net = random ? net_new() : NULL;
     if (redis->net == NULL) {
         credentials_done(&redis->credentials);
-        text_add(why, "memory or descriptors are short");
+        text_add(why, "memory, descriptors or random numbers are short");
         return false;
     }
-    (void)getrandom(seeds, sizeof seeds, GRND_NONBLOCK);
     redis->random.state = seeds[0];
     redis->stranger_session = seeds[1];
     redis->site = *site;
