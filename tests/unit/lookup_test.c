@@ -60,8 +60,15 @@ static int look(const char *name, struct addrinfo **out)
     return 0;
 }
 
-int getaddrinfo(const char *restrict name, const char *restrict service,
-                const struct addrinfo *restrict hints, struct addrinfo **restrict out)
+/* NOLINTNEXTLINE(readability-identifier-naming): the linker wants it so */
+int __wrap_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **out);
+/* NOLINTNEXTLINE(readability-identifier-naming): the linker wants it so */
+void __wrap_freeaddrinfo(struct addrinfo *list);
+
+/* NOLINTNEXTLINE(readability-identifier-naming): the linker wants it so */
+int __wrap_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **out)
 {
     sigset_t mask;
     (void)service;
@@ -76,7 +83,8 @@ int getaddrinfo(const char *restrict name, const char *restrict service,
     return result;
 }
 
-void freeaddrinfo(struct addrinfo *list)
+/* NOLINTNEXTLINE(readability-identifier-naming): the linker wants it so */
+void __wrap_freeaddrinfo(struct addrinfo *list)
 {
     atomic_fetch_sub(&lists, 1);
     while (list != NULL) {
