@@ -37,8 +37,8 @@ verdict() { # verdict WHAT COMMAND...
     fi
 }
 
-# expect WHAT STATUS PATTERN URL COMMAND…: begun for people and as JSON. Most of them take as long as
-# a store's patience, so those that follow are begun meanwhile, until settle.
+# expect WHAT STATUS PATTERN URL COMMAND…: begun for people and as JSON. Most of them take as long
+# as a store's patience, so those that follow are begun meanwhile, until settle.
 begun=()
 expect() {
     local folder=$work/case.${#begun[@]} url=$4 how
@@ -82,7 +82,8 @@ try=(acquire job --no-wait)
 # ---- nobody there ----
 
 nobody=$(redis_free_port)
-expect 'nobody listens' 69 "127\.0\.0\.1:$nobody: no connection; is a server running there" "redis://127.0.0.1:$nobody" "${try[@]}"
+expect 'nobody listens' 69 "127\.0\.0\.1:$nobody: no connection; is a server running there" \
+    "redis://127.0.0.1:$nobody" "${try[@]}"
 expect 'no such name' 69 'no-such-host\.invalid' redis://no-such-host.invalid "${try[@]}"
 expect 'the URL makes no sense' 69 'protocol' 'redis://127.0.0.1?protocol=9' "${try[@]}"
 
