@@ -21,7 +21,7 @@ static const char *const planned[] = {
 #ifdef LH_WITHOUT_REDIS
     "redis", "rediss",
 #endif
-    "etcd", "etcds", "postgres", "postgresql", "k8s", "github", "leasehold", "leasehold+unix",
+    "etcd",  "etcds",  "postgres", "postgresql", "k8s", "github", "leasehold", "leasehold+unix",
 };
 
 enum { PLANNED = sizeof planned / sizeof planned[0] };
