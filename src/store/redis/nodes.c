@@ -61,13 +61,13 @@ static void on_ready(void *owner)
 /* The next try goes to the next host; in a cluster any node will do. */
 static void turn_to_next_host(struct redis *redis)
 {
-    size_t hosts = redis->url.host_count, turn = redis->turn++;
+    size_t hosts = redis->url.host_count;
     if (redis->url.sentinel[0] != '\0') {
         if (redis->guide.first != NULL) /* that one did not say */
             link_cut(&redis->guide, ANSWER_TROUBLE, "the Sentinel did not answer in time");
         return;
     }
-    turn = turn % (hosts + redis->node_count);
+    size_t turn = ++redis->turn % (hosts + redis->node_count);
     const struct node *node = &redis->main;
     for (size_t i = hosts; i <= turn && node->next != NULL; i++)
         node = node->next;

@@ -119,7 +119,8 @@ struct redis {
     struct link ear;   /* where RESP2 does not let one connection do both */
     struct link guide; /* to a Sentinel */
     struct link_call guiding;
-    unsigned turn; /* which host is tried next */
+    unsigned turn;  /* which host is tried next */
+    unsigned asked; /* Sentinels, for the connection that is being opened */
     size_t node_count;
     uint8_t slots[REDIS_SLOTS]; /* the node of each, by index; 0: ask the first */
     bool mapping, mapped;

@@ -10,10 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* This one does not help: the next one is asked, until all were. */
 static void give_up(struct redis *redis, const char *why)
 {
     redis->guide.host = redis->url.hosts[++redis->turn % redis->url.host_count];
-    if (redis->main.link.state == LINK_OPENING && redis->main.link.stream == NULL)
+    if (redis->main.link.state != LINK_OPENING || redis->main.link.stream != NULL)
+        return;
+    if (redis->asked++ < redis->url.host_count && redis->guide.state == LINK_RESTING) {
+        redis->guide.rests_until_ms = INT64_MIN;
+        link_want(&redis->guide);
+    } else
         link_cut(&redis->main.link, ANSWER_TROUBLE, why);
 }
 
@@ -28,13 +34,13 @@ static void on_told(struct link_call *call, const struct resp_item *item, struct
     if (item->kind != RESP_LIST || item->count != 2 || !resp_next(walk, &host) ||
         !resp_next(walk, &port) || host.kind != RESP_TEXT || host.length == 0 ||
         host.length > REDIS_HOST_MAX || port.kind != RESP_TEXT || port.length >= sizeof digits) {
-        give_up(redis, "the Sentinel knows no master of that name");
+        link_cut(&redis->guide, ANSWER_TROUBLE, "the Sentinel knows no master of that name");
         return;
     }
     memcpy(digits, port.text, port.length);
     unsigned long number = strtoul(digits, NULL, 10);
     if (number < 1 || number > UINT16_MAX)
-        give_up(redis, "the Sentinel says a port that is none");
+        link_cut(&redis->guide, ANSWER_TROUBLE, "the Sentinel says a port that is none");
     else
         link_open_at(&redis->main.link, host.text, host.length, (uint16_t)number);
 }
@@ -67,6 +73,7 @@ void sentinel_locate(void *owner)
 {
     struct node *node = owner;
     struct redis *redis = node->redis;
+    redis->asked = 1;
     if (redis->guide.state == LINK_READY)
         ask(redis);
     else
