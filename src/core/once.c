@@ -7,6 +7,7 @@
 #include "core/rules_inside.h"
 
 #include "base/text.h"
+#include "core/mutant.h"
 
 #include <string.h>
 
@@ -27,9 +28,17 @@ const char *once_refuses(struct record *record, const struct request *request,
     if (record->kind != kind)
         return "the key is in use as something else";
     if (kind == KIND_ONCE && request->payload != NULL && once->payload[0] != '\0' &&
-        strcmp(once->payload, request->payload) != 0)
+        !MUTANT(PAYLOAD_IGNORED) && strcmp(once->payload, request->payload) != 0)
         return "the id is in use with another payload";
     return NULL;
+}
+
+/* Who was refused says nothing about it. */
+void once_note_payload(struct record *record, const struct request *request)
+{
+    struct once *once = &record->once;
+    if (record->kind == KIND_ONCE && once->payload[0] == '\0')
+        copy_words(once->payload, sizeof once->payload, request->payload);
 }
 
 void once_remember(struct record *record, const char *by_request, uint64_t token,
@@ -97,5 +106,6 @@ int64_t record_lives_ms(const struct record *record)
 
 bool record_awaits(const struct record *record)
 {
-    return record->kind == KIND_ONCE && record->once.done.watermark[0] != '\0';
+    return record->kind == KIND_ONCE && record->once.done.watermark[0] != '\0' &&
+           !MUTANT(RETENTION_BY_TIME);
 }

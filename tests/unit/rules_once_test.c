@@ -160,6 +160,23 @@ static void an_id_without_a_payload_takes_any(void **state)
     assert_string_equal(record.once.payload, "");
 }
 
+/* Waiting behind a claim that said nothing, it must not be taken for another one later. */
+static void who_waits_says_what_it_is_about(void **state)
+{
+    (void)state;
+    struct request waiting = claiming("b"), other = claiming("c");
+    waiting.payload = "bb";
+    waiting.waits = true;
+    other.payload = "cc";
+    (void)claim("a");
+    assert_kind(act(waiting), VERDICT_WAITING, /* write= */ true);
+    assert_kind(act(other), VERDICT_MISMATCH, /* write= */ false);
+    pass(TTL_MS);
+    assert_granted(act(waiting));
+    (void)act(finishing("b", NULL));
+    assert_kind(act(other), VERDICT_MISMATCH, /* write= */ false);
+}
+
 static void a_lock_and_an_id_are_not_mixed(void **state)
 {
     (void)state;
@@ -268,6 +285,7 @@ int main(void)
         CASE(who_waits_for_a_claim_is_sent_home_when_it_is_done),
         CASE(another_payload_is_told_apart),
         CASE(an_id_without_a_payload_takes_any),
+        CASE(who_waits_says_what_it_is_about),
         CASE(a_lock_and_an_id_are_not_mixed),
         CASE(a_mark_is_done_in_one_write),
         CASE(a_mark_does_not_disturb_who_is_at_it),
