@@ -3,7 +3,8 @@
  * The oracle's part about ids and watermarks (rules 6 and 7 of docs/guarantees.md): an id that was
  * done is not new again before its window is over, nobody is told that it did what another did, or
  * of what was done with another payload, and no watermark goes back or past an event that nobody
- * handled. It keeps its own books. A deed's result is the number of whoever says it.
+ * handled. It keeps its own books. Where a deed's result is the number of whoever says it, it
+ * must be remembered as that.
  */
 #include "inside.h"
 
@@ -50,11 +51,11 @@ static void note_claim(struct world *world, struct key_truth *key, const struct 
 static void check_deed(struct world *world, const struct change *change)
 {
     const struct done *done = &world->after.once.done;
-    struct acquisition *writer = &world->acquisitions[change->number];
+    const struct acquisition *writer = &world->acquisitions[change->number];
     uint32_t word = (uint32_t)strtoul(done->result, NULL, 10);
     if (done->token != 0 && record_grant_by_token(&world->before, done->token) == NULL)
         oracle_fail(world, change->writer, "rule 2", "done by a token that did not stand");
-    if (word != writer->word || word >= NUMBERS_MAX)
+    if (word != writer->word)
         oracle_fail(world, change->writer, "rule 6", "another's word is remembered");
     world->acquisitions[word % NUMBERS_MAX].said = true;
 }
@@ -142,7 +143,8 @@ static void id_ended(struct world *world, const struct actor *actor, enum outcom
 {
     struct counts *counts = world->counts;
     bool does = actor->options.request.verb == VERB_MARK || actor->options.cooldown_ms > 0;
-    if (outcome == OUTCOME_OK && does && !world->acquisitions[actor->number].said)
+    const struct acquisition *own = &world->acquisitions[actor->number];
+    if (outcome == OUTCOME_OK && does && own->word == actor->number && !own->said)
         oracle_fail(world, actor, "rule 6", "told that it did it, and another's word stands");
     if (outcome == OUTCOME_COOLING && payload_is(world, actor, /* same= */ false))
         oracle_fail(world, actor, "rule 6", "told of what was done with another payload");

@@ -17,6 +17,7 @@ enum {
     OVERLAP_MS = 3000,
     SKEW_MS = 1000, /* of the source's clock against the store's, either way */
     LATE_MS = 1500, /* from its moment until an event can be seen */
+    GRID_MS = 500,  /* between moments at which events happen */
     OPERATIONS = 300,
     MOMENT_MAX = 24,
 };
@@ -70,8 +71,10 @@ struct deeds {
     uint64_t first_operation;
     bool quiet;
     unsigned crash_chance, pause_chance;
-    int64_t ttl_ms, skew_ms, created_until_ms;
-    bool roomy; /* the store has room for all ids */
+    int64_t ttl_ms, skew_ms, created_until_ms, keep_ms;
+    size_t sides; /* how many of them are in use */
+    bool on_grid; /* watermarks stand where events do, not between them */
+    bool roomy;   /* the store has room for all ids */
     struct happened events[EVENTS];
     struct polling polls[ACTORS_MAX];
     uint64_t old_token[IDS];
@@ -100,7 +103,7 @@ static void create_events(struct world *world)
 {
     for (size_t i = 0; i < EVENTS; i++) {
         struct happened *event = &life.events[i];
-        int64_t at_ms = SKEW_MS + between(world, 0, life.created_until_ms) / 500 * 500;
+        int64_t at_ms = SKEW_MS + between(world, 0, life.created_until_ms) / GRID_MS * GRID_MS;
         event->position = at_ms + life.skew_ms;
         event->seen_from_ms = at_ms + (chance(world, 3000) ? between(world, 0, LATE_MS) : 0);
         (void)snprintf(event->until, sizeof event->until, "%" PRId64, event->position);
@@ -125,6 +128,12 @@ static bool all_handled(void)
         if (!life.events[i].handled)
             return false;
     return true;
+}
+
+/* Most are kept equally long: nothing else tells two claims apart then. */
+static int64_t new_keep(struct world *world)
+{
+    return chance(world, 7000) ? life.keep_ms : between(world, 200, 1500);
 }
 
 static void set_request(struct world *world, struct actor *actor, enum verb verb, size_t key)
@@ -188,11 +197,11 @@ static void start_claim(struct world *world, struct actor *actor, size_t id)
     poll->by_token = chance(world, 5000);
     request->payload = id < EVENTS ? "e" : payloads[below(world, 3)];
     request->bound = !poll->by_token && chance(world, 7000);
-    request->waits = chance(world, 4000);
+    request->waits = chance(world, id < EVENTS ? 4000 : 7000);
     actor->options.wait_ms = request->waits ? between(world, 50, 3000) : 0;
     if (!poll->by_token) {
         request->deed = deed_of(world, poll, id);
-        actor->options.cooldown_ms = between(world, 200, 1500);
+        actor->options.cooldown_ms = new_keep(world);
     }
     actor_start(world, actor);
 }
@@ -205,7 +214,7 @@ static void start_by_token(struct world *world, struct actor *actor, enum verb v
     actor->options.request.token = token;
     if (verb == VERB_RELEASE) {
         actor->options.request.deed = deed_of(world, &life.polls[actor->index], id);
-        actor->options.cooldown_ms = between(world, 200, 1500);
+        actor->options.cooldown_ms = new_keep(world);
     }
     actor_start(world, actor);
 }
@@ -286,10 +295,10 @@ static void take_step(struct world *world, struct actor *actor)
         start_advance(world, actor, poll);
         return;
     case STEP_SIDE:
-        if (chance(world, 5000))
-            start_mark(world, actor, EVENTS + below(world, SIDES));
+        if (chance(world, 3000))
+            start_mark(world, actor, EVENTS + below(world, life.sides));
         else
-            start_claim(world, actor, EVENTS + below(world, SIDES));
+            start_claim(world, actor, EVENTS + below(world, life.sides));
         return;
     }
 }
@@ -318,18 +327,21 @@ static void begin_poll(struct world *world, const struct actor *actor, struct po
 {
     struct poll begun = watermark_begin(&world->record, actor->heard.now_ms, OVERLAP_MS);
     (void)snprintf(poll->from, sizeof poll->from, "%s", begun.from);
-    (void)snprintf(poll->start, sizeof poll->start, "%" PRId64, begun.start_ms);
+    int64_t start_ms = begun.start_ms, into_ms = (start_ms - life.skew_ms) % GRID_MS;
+    if (life.on_grid && start_ms > life.skew_ms + GRID_MS)
+        start_ms -= into_ms;
+    (void)snprintf(poll->start, sizeof poll->start, "%" PRId64, start_ms);
     poll->step = STEP_HANDLE;
     poll->next = 0;
     poll->all_done = true;
 }
 
-static void back_to_poll(struct polling *poll, bool good)
+static void back_to_poll(struct world *world, struct polling *poll, bool good)
 {
     bool side = poll->next >= EVENTS;
     poll->all_done = poll->all_done && good;
     poll->next++;
-    poll->step = side ? STEP_BEGIN : STEP_HANDLE;
+    poll->step = !side ? STEP_HANDLE : chance(world, 5000) ? STEP_SIDE : STEP_BEGIN;
 }
 
 static void ended(struct world *world, struct actor *actor, const struct lease_output *out)
@@ -346,7 +358,7 @@ static void ended(struct world *world, struct actor *actor, const struct lease_o
     case STEP_HANDLE: /* busy: somebody is at it, and may die before it is done */
     case STEP_FINISH:
     case STEP_SIDE:
-        back_to_poll(poll, good);
+        back_to_poll(world, poll, good);
         break;
     case STEP_WORK:
         world_plan(world, actor, world->now_ms + between(world, 0, 100), WORKED, poll->number);
@@ -482,6 +494,9 @@ static void choose(struct world *world)
     life.ttl_ms = between(world, 800, 2500);
     life.skew_ms = between(world, -SKEW_MS, SKEW_MS);
     life.created_until_ms = between(world, 2000, 20000);
+    life.keep_ms = between(world, 200, 1500);
+    life.sides = 1 + below(world, SIDES);
+    life.on_grid = chance(world, 5000);
     rules->tick_ms = 1;
     rules->fastest = 1000;
     rules->facts.answer_ms = between(world, 100, 400);
