@@ -345,7 +345,7 @@ static bool build_rooms(struct lh_client *client, uint64_t session)
         if (client->light == NULL)
             return false;
     }
-    return client->desk != NULL &&
+    return client->desk != NULL && watched_init(&client->watched) &&
            (client->beside == NULL ||
             loop_listen(client->loop, beside_fd(client->beside), on_news, client));
 }
@@ -380,6 +380,7 @@ static void take_apart(struct lh_client *client)
     front_desk_free(&client->desk);
     light_free(&client->light);
     gaze_free_all(client);
+    watched_done(&client->watched);
     for (struct timed *timed = client->timed, *next; timed != NULL; timed = next) {
         next = timed->next;
         free(timed);
