@@ -252,6 +252,16 @@ enum lh_outcome lh_status(struct lh_client *client, const char *key, struct lh_v
 /* As lh_status(), for fn, once, with reason and meta. */
 enum lh_outcome lh_look(struct lh_client *client, const char *key, lh_view_fn *fn, void *user,
                         struct lh_report *report);
+/*
+ * Before work that somebody else may be at, or has just done: LH_OK is free (a semaphore: has
+ * room), LH_BUSY and LH_COOLING are as from lh_acquire(), and the report says by whom, since when
+ * and for how long. Answered from a copy that a watch of the store keeps, without asking it:
+ * *cached_ms says how long ago the copy was heard, 30 s at most; -1 when the store was asked, as at
+ * first and where it cannot watch. A copy is a hint: acquire decides. Blocks when the store is
+ * asked.
+ */
+enum lh_outcome lh_peek(struct lh_client *client, const char *key, int64_t *cached_ms,
+                        struct lh_report *report);
 /* Blocks; calls fn for every key that has a record and begins with the prefix, in any order. */
 enum lh_outcome lh_list(struct lh_client *client, const char *prefix, lh_view_fn *fn, void *user,
                         struct lh_report *report);

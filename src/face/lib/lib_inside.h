@@ -11,6 +11,7 @@
 #include "leasehold.h"
 #include "runtime/front_desk.h"
 #include "runtime/light.h"
+#include "runtime/watched.h"
 #include "store/beside.h"
 
 #include <pthread.h>
@@ -63,7 +64,8 @@ struct lh_client {
     struct lh_lease *leases; /* wanted, held, or being given back */
     struct gaze *gazes;      /* lists and histories on their way, and the one watch */
     struct lh_watcher *watches;
-    struct timed *timed; /* store requests on their way, when events are wanted */
+    struct watched watched; /* by that watch, for lh_peek() */
+    struct timed *timed;    /* store requests on their way, when events are wanted */
     struct record scratch;
 };
 
@@ -204,6 +206,10 @@ enum lh_outcome errand_run(struct lh_client *client, const struct request *reque
 int64_t gaze_next_ms(const struct lh_client *client);
 void gaze_due(struct lh_client *client, int64_t now_ms);
 void gaze_free_all(struct lh_client *client);
+/* Begins the watch of the store if there is none; true when it stands. */
+bool gaze_stands(struct lh_client *client);
+/* By what the record is judged, as it was heard then. */
+struct view view_of(const struct lh_client *client, const struct stamp *at);
 /* `pairs` has META_PAIRS_MAX of them, or is NULL: then neither meta nor reason are shown. */
 void status_fill(const struct lh_client *client, const struct record *record,
                  const struct stamp *at, const char *key, struct lh_meta *pairs,
