@@ -22,11 +22,13 @@ static bool same_words(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-/* A grant that is known by its request id or its meta, or outlives the process, is one caller's. */
+/* A grant that is known by its request id or its meta, or outlives the process, is one caller's;
+ * so is a claim: it is finished by the token that the store knows, and has a payload. */
 static bool is_shareable(const struct lease_options *options)
 {
     const struct request *request = &options->request;
-    return request->bound && request->request == NULL && request->meta == NULL;
+    return request->bound && request->kind == KIND_LOCK && request->request == NULL &&
+           request->meta == NULL;
 }
 
 static bool fits(const struct bid *bid, const struct claim *claim)
