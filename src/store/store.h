@@ -114,8 +114,9 @@ struct store_driver {
     void (*submit)(void *state, const struct store_request *request, store_done *done,
                    void *caller);
     /* NULL where submit() answers at once. Otherwise what was submitted since the last step travels
-     * together in the next one, which may wait for a disk (see beside.h). */
+     * together in the next one. */
     void (*step)(void *state);
+    bool waits;             /* a step may wait for a disk or for other processes (see beside.h) */
     int (*fd)(void *state); /* readable when a step would bring news from others */
     /* STORE_SESSIONS: a new descriptor, the caller's own, that keeps the session alive while any
      * process has it open: for a command to inherit. NULL where there is none; −1 when it failed.

@@ -135,5 +135,6 @@ const struct store_driver liar_driver = {
     .close = close_liar,
     .submit = submit,
     .step = step,
+    .waits = true,
     .fd = fd,
 };

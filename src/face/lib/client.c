@@ -315,7 +315,7 @@ static const char *open_store(struct lh_client *client, const char *url, uint64_
                               .notice = on_notice,
                               .owner = client};
     client->facts = store_facts_of(client->driver);
-    if (client->driver->step != NULL) {
+    if (client->driver->waits) {
         client->beside = beside_new(client->driver, url, &site, why);
         return client->beside != NULL ? NULL : why->bytes;
     }

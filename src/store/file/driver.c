@@ -498,6 +498,7 @@ const struct store_driver file_driver = {
     .close = close_file,
     .submit = submit,
     .step = step,
+    .waits = true,
     .fd = fd,
     .liveness = liveness,
 };

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a driver of a network store stands on: descriptors to watch and times to be called at, in
+ * one descriptor that the owner's loop listens to. It never waits: net_step() does what there is
+ * to do and returns. Times are those of host_boot_ms(), which also runs in suspend. One thread at
+ * a time; callbacks come from net_step() only, and may call anything here but net_step() and
+ * net_free().
+ */
+#ifndef LEASEHOLD_IO_NET_H
+#define LEASEHOLD_IO_NET_H
+
+#include "base/heap.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define NET_NEVER INT64_MAX
+
+enum { NET_READ = 1, NET_WRITE = 2 };
+
+struct net;
+
+/* In its user's memory; all 0 before it is first used. */
+struct net_watch {
+    struct net *net;
+    int file;
+    unsigned wants; /* 0: is not watched */
+    void (*ready)(void *owner, unsigned what);
+    void *owner;
+};
+
+struct net_timer {
+    struct net *net;
+    struct heap_node node;
+    int64_t at_ms;
+    void (*due)(void *owner);
+    void *owner;
+};
+
+/* NULL when memory or descriptors are short. */
+struct net *net_new(void);
+/* Everything that stood on it is gone already. NULL is fine. */
+void net_free(struct net **net);
+
+int net_fd(const struct net *net); /* readable when a step has something to do */
+void net_step(struct net *net);
+
+/* Replaces what was wanted before; 0 ends it, and must be said before the file is closed. False
+ * when the system refuses. */
+bool net_want(struct net *net, struct net_watch *watch, unsigned wants);
+/* A later call replaces the earlier one; NET_NEVER ends it. */
+void net_call_at(struct net *net, struct net_timer *timer, int64_t at_ms);
+
+#endif
