@@ -221,8 +221,16 @@ enum lh_state {
     LH_DELAYED /* after a crash */
 };
 
+/* What a key is used as. Ids are under "once:", watermarks under "watermark:". */
+enum lh_kind {
+    LH_LOCK,
+    LH_ONCE,     /* held is running, cooling is done */
+    LH_WATERMARK /* always free; holder and since_ms are of its last move */
+};
+
 struct lh_view {
     char key[LH_KEY_SIZE];
+    enum lh_kind kind;
     enum lh_state state;
     char holder[LH_HOLDER_SIZE]; /* the first of them, or who cooled it */
     uint64_t token;
@@ -238,7 +246,10 @@ struct lh_view {
     uint64_t revision;          /* of the store's record; 0: there is none */
     const char *reason;         /* of the last break; until the function returns, as what follows */
     const struct lh_meta *meta; /* of the first holder */
-    size_t meta_count;          /* no reason and no meta in lh_status(): nowhere to keep them */
+    size_t meta_count;
+    const char *result; /* of an id that was done, or a watermark's value; otherwise empty */
+    int status;         /* of an id that was done: 0 is success */
+    /* No reason, meta and result in lh_status(), where they are NULL: nowhere to keep them. */
 };
 
 /* Returns false to hear no more. */

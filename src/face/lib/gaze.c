@@ -93,6 +93,27 @@ static void fill_grants(const struct record *record, const struct view *view, st
     }
 }
 
+/* What a key has that is no lock. */
+static void fill_kind(const struct record *record, const struct stamp *at, bool words,
+                      struct lh_view *out)
+{
+    const struct watermark *watermark = &record->watermark;
+    out->result = words ? "" : NULL;
+    if (record->kind == KIND_ONCE) {
+        bool done = out->state == LH_COOLING_DOWN;
+        out->kind = LH_ONCE;
+        out->status = done ? record->once.done.status : 0;
+        if (done && words)
+            out->result = record->once.done.result;
+    } else if (record->kind == KIND_WATERMARK) {
+        out->kind = LH_WATERMARK;
+        out->since_ms = age_of(watermark->moved.time_ms, at->time_ms);
+        (void)snprintf(out->holder, sizeof out->holder, "%s", watermark->by);
+        if (words)
+            out->result = watermark->value;
+    }
+}
+
 void status_fill(const struct lh_client *client, const struct record *record,
                  const struct stamp *at, const char *key, struct lh_meta *pairs,
                  struct lh_view *out)
@@ -113,6 +134,7 @@ void status_fill(const struct lh_client *client, const struct record *record,
     out->waiters = record->place_count;
     out->place = place_of(record, client->session);
     out->reason = pairs != NULL ? record->reason : NULL;
+    fill_kind(record, at, /* words= */ pairs != NULL, out);
     if (look.state == KEY_FREE)
         return;
     (void)snprintf(out->holder, sizeof out->holder, "%s", look.holder != NULL ? look.holder : "");
