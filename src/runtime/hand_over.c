@@ -31,14 +31,6 @@ static bool is_shareable(const struct lease_options *options)
            request->meta == NULL;
 }
 
-/* Would the store tell both the same? Of an id with another payload it does not. */
-static bool means_same(const struct claim *claim, const struct bid *bid)
-{
-    const struct request *mine = &claim->options.request;
-    const struct request *asked = &executor_options(bid->task)->request;
-    return mine->kind == asked->kind && same_words(mine->payload, asked->payload);
-}
-
 static bool fits(const struct bid *bid, const struct claim *claim)
 {
     const struct lease_options *mine = &claim->options, *asked = executor_options(bid->task);
@@ -189,6 +181,14 @@ static void pass_on(const struct bid *bid, struct task_news news)
     news.token += news.token != 0 ? bid->hand_overs : 0;
     if (bid->claim != NULL)
         claim_tell(bid->claim, &news);
+}
+
+/* Would the store tell both the same? Of an id with another payload it does not. */
+static bool means_same(const struct claim *claim, const struct bid *bid)
+{
+    const struct request *mine = &claim->options.request;
+    const struct request *asked = &executor_options(bid->task)->request;
+    return mine->kind == asked->kind && same_words(mine->payload, asked->payload);
 }
 
 /* What keeps out one keeps out all; other refusals are for those who asked for the same, and what
