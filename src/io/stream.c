@@ -321,7 +321,8 @@ static void on_ready(void *owner, unsigned what)
     hold(stream);
     if (stream->state != STREAM_OPEN)
         stream_open_ready(stream);
-    else if ((what & NET_WRITE && !send_out(stream)) || (what & NET_READ && !take_in(stream)))
+    else if (((what & NET_WRITE) != 0 && !send_out(stream)) ||
+             ((what & NET_READ) != 0 && !take_in(stream)))
         stream_finish(stream);
     let_go(stream);
 }

@@ -29,7 +29,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { CONNECTIONS = 256, CONTROLS = 8, LINE = 128, FILES = 2 * CONNECTIONS + CONTROLS + 3 };
+enum {
+    CONNECTIONS = 256,
+    CONTROLS = 8,
+    LINE = 128,
+    DELAY_MOST_MS = 60000,
+    FILES = 2 * CONNECTIONS + CONTROLS + 3
+};
 
 struct connection {
     int files[2]; /* the client's, the server's; −1: free */
@@ -61,13 +67,20 @@ static void fail(const char *what)
 
 /* ---- connections ---- */
 
-static void close_connection(struct connection *connection, bool reset)
+static void close_hard(int file)
 {
     struct linger linger = {.l_onoff = 1};
+    (void)setsockopt(file, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+    (void)close(file);
+}
+
+static void close_connection(struct connection *connection, bool reset)
+{
     for (int i = 0; i < 2; i++) {
         if (reset)
-            (void)setsockopt(connection->files[i], SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
-        (void)close(connection->files[i]);
+            close_hard(connection->files[i]);
+        else
+            (void)close(connection->files[i]);
         connection->files[i] = -1;
         flow_done(&connection->flows[i]);
     }
@@ -87,24 +100,34 @@ static struct connection *free_connection(void)
     return NULL;
 }
 
-static void accept_client(void)
+/* −1 when the server is not there. */
+static int connect_server(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
                                   .sin_port = htons(proxy.to)};
+    int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (server < 0)
+        return -1;
+    if (connect(server, (struct sockaddr *)&address, sizeof address) == 0 &&
+        fcntl(server, F_SETFL, O_NONBLOCK) == 0)
+        return server;
+    (void)close(server);
+    return -1;
+}
+
+static void accept_client(void)
+{
     struct connection *connection = free_connection();
     int client = accept4(proxy.listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (client < 0 || server < 0 || connection == NULL || proxy.refuses ||
-        connect(server, (struct sockaddr *)&address, sizeof address) != 0) {
-        struct linger linger = {.l_onoff = 1};
-        (void)setsockopt(client, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
-        (void)close(client);
-        (void)close(server);
+    if (client < 0)
+        return;
+    int server = connection == NULL || proxy.refuses ? -1 : connect_server();
+    if (server < 0) {
+        close_hard(client);
         proxy.counts.refused++;
         return;
     }
-    (void)fcntl(server, F_SETFL, O_NONBLOCK);
     connection->files[0] = client;
     connection->files[1] = server;
     flow_init(&connection->flows[PROXY_UP], PROXY_UP, client, server);
@@ -186,31 +209,44 @@ static int way_of(const char *word)
     return strcmp(word, "up") == 0 ? PROXY_UP : strcmp(word, "down") == 0 ? PROXY_DOWN : -1;
 }
 
+static bool is_number(const char *word)
+{
+    return word[0] != '\0' && strspn(word, "0123456789") == strlen(word);
+}
+
 /* False when it is no command. */
 static bool obey(const char *line)
 {
-    char verb[16] = "", word[16] = "";
-    unsigned long long first = 0, second = 0;
-    int words = sscanf(line, "%15s %15s %llu", verb, word, &first);
-    int way = words >= 2 ? way_of(word) : -1;
-    if (strcmp(verb, "pass") == 0 && words == 1) {
+    char copy[LINE], *rest = NULL;
+    const char *words[4] = {"", "", "", ""};
+    size_t count = 0;
+    (void)snprintf(copy, sizeof copy, "%s", line);
+    for (char *word = strtok_r(copy, " ", &rest); word != NULL && count < 4;
+         word = strtok_r(NULL, " ", &rest))
+        words[count++] = word;
+    struct proxy_faults *faults = &proxy.faults;
+    const char *verb = words[0];
+    int way = way_of(words[1]);
+    uint64_t first = strtoull(words[1], NULL, 10), second = strtoull(words[2], NULL, 10);
+    if (strcmp(verb, "pass") == 0 && count == 1) {
         clear_faults();
-    } else if (sscanf(line, "delay %llu %llu", &first, &second) == 2 && first <= second) {
-        proxy.faults.delay_least_ms = (int64_t)first;
-        proxy.faults.delay_most_ms = (int64_t)second;
-    } else if (strcmp(verb, "cut") == 0 && words == 1) {
+    } else if (strcmp(verb, "delay") == 0 && count == 3 && is_number(words[1]) &&
+               is_number(words[2]) && first <= second && second <= DELAY_MOST_MS) {
+        faults->delay_least_ms = (int64_t)first;
+        faults->delay_most_ms = (int64_t)second;
+    } else if (strcmp(verb, "cut") == 0 && count == 1) {
         cut_all();
-    } else if (strcmp(verb, "cut") == 0 && words == 3 && way >= 0) {
-        proxy.faults.cut_at[way] = first;
-        proxy.faults.generation++;
-    } else if (strcmp(verb, "hold") == 0 && words == 2 && way >= 0) {
-        proxy.faults.holds[way] = true;
-    } else if (strcmp(verb, "drop") == 0 && words == 2 && way >= 0) {
-        proxy.faults.drops[way] = true;
-    } else if ((strcmp(verb, "refuse") == 0 || strcmp(verb, "accept") == 0) && words == 1) {
+    } else if (strcmp(verb, "cut") == 0 && count == 3 && way >= 0 && is_number(words[2])) {
+        faults->cut_at[way] = second;
+        faults->generation++;
+    } else if (strcmp(verb, "hold") == 0 && count == 2 && way >= 0) {
+        faults->holds[way] = true;
+    } else if (strcmp(verb, "drop") == 0 && count == 2 && way >= 0) {
+        faults->drops[way] = true;
+    } else if ((strcmp(verb, "refuse") == 0 || strcmp(verb, "accept") == 0) && count == 1) {
         proxy.refuses = verb[0] == 'r';
     } else {
-        return strcmp(verb, "counts") == 0 && words == 1;
+        return strcmp(verb, "counts") == 0 && count == 1;
     }
     return true;
 }
@@ -279,7 +315,8 @@ static int64_t wait_for(const struct flow *flow, struct pollfd *polled, int64_t 
 {
     int64_t due_ms = flow_due_ms(flow, &proxy.faults);
     polled[flow->way].fd = flow->from;
-    polled[flow->way].events |= (short)(flow_reads(flow) ? POLLIN : 0);
+    if (flow_reads(flow))
+        polled[flow->way].events |= POLLIN;
     if (due_ms <= now_ms)
         polled[1 - flow->way].events |= POLLOUT;
     return due_ms <= now_ms ? INT64_MAX : due_ms;

@@ -37,7 +37,6 @@ bool proxy_start(struct proxy_run *run, uint16_t to, uint64_t seed, const char *
     char to_name[] = "--to", seed_name[] = "--seed", control_name[] = "--control";
     char *words[] = {path, to_name, to_words, seed_name, seed_words, control_name, place, NULL};
     int in[2], out[2];
-    unsigned port = 0;
     memset(run, 0, sizeof *run);
     (void)snprintf(to_words, sizeof to_words, "%u", (unsigned)to);
     (void)snprintf(seed_words, sizeof seed_words, "%llu", (unsigned long long)seed);
@@ -52,10 +51,10 @@ bool proxy_start(struct proxy_run *run, uint16_t to, uint64_t seed, const char *
     run->commands = fdopen(in[1], "w");
     run->answers = fdopen(out[0], "r");
     if (!runs || fgets(run->last_word, sizeof run->last_word, run->answers) == NULL ||
-        sscanf(run->last_word, "port %u", &port) != 1)
+        strncmp(run->last_word, "port ", strlen("port ")) != 0)
         return false;
-    run->port = (uint16_t)port;
-    return true;
+    run->port = (uint16_t)strtoul(run->last_word + strlen("port "), NULL, 10);
+    return run->port != 0;
 }
 
 bool proxy_say(struct proxy_run *run, const char *command)

@@ -60,8 +60,15 @@ static int look(const char *name, struct addrinfo **out)
     return 0;
 }
 
-int getaddrinfo(const char *restrict name, const char *restrict service,
-                const struct addrinfo *restrict hints, struct addrinfo **restrict out)
+/* NOLINTNEXTLINE(readability-identifier-naming): the linker wants it so */
+int __wrap_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **out);
+/* NOLINTNEXTLINE(readability-identifier-naming): the linker wants it so */
+void __wrap_freeaddrinfo(struct addrinfo *list);
+
+/* NOLINTNEXTLINE(readability-identifier-naming): the linker wants it so */
+int __wrap_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **out)
 {
     sigset_t mask;
     (void)service;
@@ -76,7 +83,8 @@ int getaddrinfo(const char *restrict name, const char *restrict service,
     return result;
 }
 
-void freeaddrinfo(struct addrinfo *list)
+/* NOLINTNEXTLINE(readability-identifier-naming): the linker wants it so */
+void __wrap_freeaddrinfo(struct addrinfo *list)
 {
     atomic_fetch_sub(&lists, 1);
     while (list != NULL) {
@@ -163,6 +171,7 @@ static void a_name_that_is_none_is_said(void **state)
     assert_non_null(strstr(party.why, "no such host"));
     stream_free(&party.stream);
     memset(&party, 0, sizeof party);
+    party.frees_on_end = true; /* and reads the words after that */
     open_name("tired.example", /* patience_ms= */ 5000);
     assert_true(kit_until(&party.ended));
     assert_non_null(strstr(party.why, gai_strerror(EAI_AGAIN)));
