@@ -187,14 +187,13 @@ bool redis_url_read(const char *url, struct redis_url *out, struct text *why)
         return refuse(why, "a Redis is redis://host:port, or rediss:// with TLS");
     out->tls = at - url == (ptrdiff_t)(sizeof "rediss" - 1);
     at += 3;
-    /* The last @ before the options counts: passwords are often not encoded. */
-    size_t query = strcspn(at, "?");
-    const char *user_end = memrchr(at, '@', query);
+    /* The last @ counts, whatever stands before it: passwords are often not encoded. */
+    const char *user_end = strrchr(at, '@');
     if (user_end != NULL && !read_user(at, (size_t)(user_end - at), out))
         return refuse(why, "user or password of the URL are too long or have control characters");
     if (user_end != NULL)
         at = user_end + 1;
-    query = strcspn(at, "?");
+    size_t query = strcspn(at, "?");
     size_t hosts = strcspn(at, "/?");
     if (!read_hosts(at, hosts, out, why))
         return false;

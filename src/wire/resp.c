@@ -110,8 +110,10 @@ static int read_item(const char *bytes, size_t length, size_t bulk_max, struct r
         return HEAD_MORE;
     out->text = bytes + *used;
     *used += out->length + 2;
+#ifndef LH_FUZZ_PLANT /* shows that the fuzzer can find: a text longer than it says */
     if (out->text[out->length] != '\r' || out->text[out->length + 1] != '\n')
         return HEAD_BROKEN;
+#endif
     if (bytes[0] == '=') { /* "txt:" before a verbatim text */
         if (out->length < 4)
             return HEAD_BROKEN;

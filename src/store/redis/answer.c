@@ -67,13 +67,22 @@ static bool is_first_in_line(const struct redis *redis, struct record *record)
     return next != NULL && next->session == redis->site.session;
 }
 
+uint64_t redis_hash_of(const char *key)
+{
+    uint64_t hash = 0xcbf29ce484222325U;
+    for (; *key != '\0'; key++)
+        hash = (hash ^ (unsigned char)*key) * 0x100000001b3U;
+    return hash ^ (hash >> 29);
+}
+
 /* Takes the stranger out, if he is in it. */
-static bool take_out_stranger(const struct redis *redis, struct record *record)
+static bool take_out_stranger(const struct redis *redis, struct record *record, bool *out_broken)
 {
     bool found = false;
     for (size_t i = record->grant_count; i-- > 0;) {
         if (record->grants[i].session != redis->stranger_session)
             continue;
+        *out_broken = record->grants[i].broken;
         record_remove_grant(record, &record->grants[i]);
         found = true;
     }
@@ -115,14 +124,18 @@ static void send_write(struct redis *redis, struct job *job, struct link *link,
     size_t length = request->verb == VERB_STORE_SWAP ? request->length : 0;
     int64_t lives_ms = 0;
     bool knows = false;
+    job->lets_nobody = length == 0;
     struct record *record = &redis->scratch;
     if (length > 0 && record_decode(bytes, length, record, &error) == DECODE_OK) {
-        knows = take_out_stranger(redis, record);
+        knows = take_out_stranger(redis, record, &job->breaks);
+        job->lets_nobody = record->grant_count == 0 && !knows;
         job->waits_behind = knows && is_first_in_line(redis, record);
         hold = hold_of(record);
         lives_ms = life_of(record, request->lives_ms);
     }
-    if (knows) {
+    if (job->breaks)
+        knows = false; /* that is not for us to write: it shall be refused */
+    else if (knows) {
         length = record_needed(record) ? record_encode(record, redis->encoded, RECORD_MAX + 1) : 0;
         bytes = redis->encoded;
     }
@@ -259,6 +272,15 @@ static bool put_in_stranger(struct redis *redis, const char *key, const struct s
     return record_broken(record) == NULL;
 }
 
+/* Did the core know of him, and write as if it could send him away? Nobody but he can. */
+static bool is_break(const struct redis *redis, const struct job *job)
+{
+    uint64_t hash = redis_hash_of(job->request.key), slot = hash % SHOWN_SLOTS;
+    bool knew = redis->shown[slot].key == hash &&
+                redis->shown[slot].revision == job->request.condition.revision;
+    return job->request.condition.kind == IF_REVISION && knew && (job->lets_nobody || job->breaks);
+}
+
 void seen_answer(struct redis *redis, const struct job *job, const char *key,
                  const struct seen *seen, struct store_answer *out)
 {
@@ -282,7 +304,17 @@ void seen_answer(struct redis *redis, const struct job *job, const char *key,
         out->why = "another program holds the key, and what stands beside it cannot be read";
         return;
     }
+    if (seen->strange && job != NULL && !seen->holds && is_break(redis, job)) {
+        *out = (struct store_answer){.result = ANSWER_DENIED,
+                                     .now_ms = seen->now_ms,
+                                     .why = "a program that is not leasehold holds the key: end "
+                                            "it there, or delete its value in Redis"};
+        return;
+    }
     if (seen->strange) {
+        uint64_t hash = redis_hash_of(key);
+        redis->shown[hash % SHOWN_SLOTS].key = hash;
+        redis->shown[hash % SHOWN_SLOTS].revision = seen->written.revision;
         out->bytes = redis->encoded;
         out->length = record_encode(&redis->scratch, redis->encoded, sizeof redis->encoded);
         if (is_first_in_line(redis, &redis->scratch))

@@ -159,25 +159,17 @@ static bool is_watched(const struct redis *redis, const char *key)
     return false;
 }
 
-static uint64_t hash_of(const char *key)
-{
-    uint64_t hash = 0xcbf29ce484222325U;
-    for (; *key != '\0'; key++)
-        hash = (hash ^ (unsigned char)*key) * 0x100000001b3U;
-    return hash ^ (hash >> 29);
-}
-
 /* Has this or something newer been told? A message can be late, behind a look that saw it all. */
 static bool was_told(const struct redis *redis, const char *key, uint64_t revision)
 {
-    uint64_t hash = hash_of(key);
+    uint64_t hash = redis_hash_of(key);
     return revision != 0 && redis->told[hash % TOLD_SLOTS].key == hash &&
            redis->told[hash % TOLD_SLOTS].revision >= revision;
 }
 
 static void note_told(struct redis *redis, const char *key, uint64_t revision)
 {
-    uint64_t hash = hash_of(key);
+    uint64_t hash = redis_hash_of(key);
     redis->told[hash % TOLD_SLOTS].key = hash;
     redis->told[hash % TOLD_SLOTS].revision = revision;
 }

@@ -49,7 +49,6 @@ static const struct {
 static void begin_why(struct link *link, struct text *text)
 {
     text_init(text, link->why, sizeof link->why);
-    text_add(text, link->url->tls ? "rediss://" : "redis://");
     text_add(text, link->host.name);
     text_add(text, ":");
     text_add_u64(text, link->host.port);
@@ -175,7 +174,7 @@ static void on_ended(void *owner, enum stream_end end, const char *why)
     struct link *link = owner;
     struct text text;
     (void)end;
-    begin_why(link, &text);
+    text_init(&text, link->why, sizeof link->why); /* the stream says whereto */
     text_add(&text, why);
     lose(link, ANSWER_TROUBLE);
 }

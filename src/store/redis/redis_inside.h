@@ -12,6 +12,7 @@ enum {
     CHANNEL_MAX = 64,
     STRANGER_SHOWN = 100,
     TOLD_SLOTS = 1024, /* keys of which it is known what was told last */
+    SHOWN_SLOTS = 64,
 };
 
 extern const char redis_script[], redis_script_sha[];
@@ -47,6 +48,8 @@ struct job {
     struct link *link; /* on which it was sent; NULL while it waits */
     bool reloaded;     /* was sent again, because the script was not there */
     bool waits_behind; /* the write takes a place behind a stranger, and ours is the first */
+    bool lets_nobody;  /* the write leaves nobody who holds */
+    bool breaks;       /* it breaks a stranger's hold */
     int64_t deadline_ms;
     struct store_request request;
     store_done *done; /* NULL: a look of our own … */
@@ -112,9 +115,11 @@ struct redis {
     } told[TOLD_SLOTS];
     struct stranger *strangers;
     size_t stranger_count;
+    struct {
+        uint64_t key, revision;
+    } shown[SHOWN_SLOTS]; /* keys of which the core was told that a stranger holds them */
     struct listing *listings;
     uint64_t stranger_session; /* how we know again whom we showed the core */
-    char why[320];
     struct record scratch;
     char encoded[RECORD_MAX + 1];
 };
@@ -137,6 +142,8 @@ bool seen_read(const struct resp_item *item, struct resp_walk *walk, struct seen
 /* Fills the answer of a request, or of a look for it; what it points to stays until the next. */
 void seen_answer(struct redis *redis, const struct job *job, const char *key,
                  const struct seen *seen, struct store_answer *out);
+
+uint64_t redis_hash_of(const char *key);
 
 /* ear.c */
 struct link *ear_of(struct redis *redis);
