@@ -333,7 +333,9 @@ static void play_lies(struct rig *rig)
         struct figures figures = {0};
         liar_prepare((enum lie)lie, honest);
         rig->driver = &liar_driver;
-        (void)snprintf(rig->url, sizeof rig->url, "%s:%s/lie-%d", honest->scheme, rig->folder, lie);
+        if (strstr(rig->url, "://") == NULL) /* a server has room for the lies beside the rest */
+            (void)snprintf(rig->url, sizeof rig->url, "%s:%s/lie-%d", honest->scheme, rig->folder,
+                           lie);
         for (size_t seat = 0; seat < CLIENTS_MOST; seat++) {
             (void)rig_kill(rig, seat);
             seat_client(rig, seat);
