@@ -178,12 +178,17 @@ static bool takes_place(const struct job *job)
            memmem(job->request.bytes, job->request.length, places, sizeof places - 1) != NULL;
 }
 
-void redis_send(struct job *job, struct link *link)
+void redis_send(struct job *job)
 {
     struct redis *redis = job->redis;
+    bool sent = true;
     if (job->listing != NULL)
-        list_send(job, link);
-    else if (!command_send(redis, job, link))
+        list_send(job, &job->node->link);
+    else if (redis->url.no_scripts)
+        sent = deal_begin(job->node, job);
+    else
+        sent = command_send(redis, job, &job->node->link);
+    if (!sent)
         end_in_trouble(job, "the key's name in Redis is the one of another kind of key; see the "
                             "templates in the URL");
 }

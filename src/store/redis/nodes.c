@@ -40,7 +40,10 @@ void nodes_send(struct redis *redis, bool flush)
         struct job *job = node->link.state == LINK_READY ? take_all(node) : NULL;
         while (job != NULL) {
             struct job *next = job->next_queued;
-            redis_send(job, &node->link);
+            if (node->deal != NULL)
+                node_queue(node, job);
+            else
+                redis_send(job);
             job = next;
         }
         if (flush && node->link.stream != NULL && node->link.state == LINK_READY)
@@ -92,6 +95,7 @@ static void on_lost(void *owner, const struct link_error *error)
     for (size_t i = 0; i < REDIS_SLOTS; i++)
         redis->slots[i] = redis->slots[i] == node->index ? 0 : redis->slots[i];
     redis->mapped = false;
+    node->ahead_ms = 0;
     end_all(take_all(node), error);
     if (!first)
         return;
@@ -264,10 +268,12 @@ void nodes_init(struct redis *redis, uint64_t seed)
 void nodes_done(struct redis *redis)
 {
     link_done(&redis->main.link);
+    deal_free(redis->main.deal);
     while (redis->main.next != NULL) {
         struct node *node = redis->main.next;
         redis->main.next = node->next;
         link_done(&node->link);
+        deal_free(node->deal);
         free(node);
     }
 }
