@@ -136,17 +136,22 @@ struct node *node_for(struct redis *redis, unsigned slot)
     return node != NULL ? node : &redis->main;
 }
 
+static bool is_at(const struct node *node, const char *host, size_t length, uint16_t port)
+{
+    const struct redis_host *known = &node->link.host;
+    return known->port == port && strlen(known->name) == length &&
+           memcmp(known->name, host, length) == 0;
+}
+
 /* Made when it is new; NULL when there are too many. */
 static struct node *node_at(struct redis *redis, const char *host, size_t length, uint16_t port)
 {
-    struct node *last = NULL;
-    for (struct node *node = &redis->main; node != NULL; node = node->next) {
-        const struct redis_host *known = &node->link.host;
-        if (known->port == port && strlen(known->name) == length &&
-            memcmp(known->name, host, length) == 0)
-            return node;
-        last = node;
-    }
+    struct node **at = &redis->main.next;
+    if (is_at(&redis->main, host, length, port))
+        return &redis->main;
+    for (; *at != NULL; at = &(*at)->next)
+        if (is_at(*at, host, length, port))
+            return *at;
     struct node *node = redis->node_count < NODES_MAX && length > 0 && length <= REDIS_HOST_MAX
                             ? calloc(1, sizeof *node)
                             : NULL;
@@ -157,7 +162,7 @@ static struct node *node_at(struct redis *redis, const char *host, size_t length
     node->link.host.name[length] = '\0';
     node->link.host.port = port;
     node->index = (uint8_t)++redis->node_count;
-    last->next = node;
+    *at = node;
     return node;
 }
 
