@@ -153,6 +153,8 @@ void stream_close_file(struct stream *stream)
     if (stream->watch.file < 0)
         return;
     (void)net_want(stream->net, &stream->watch, 0);
+    /* A forked child may have a copy: the server hears of the end all the same. */
+    (void)shutdown(stream->watch.file, SHUT_RDWR);
     (void)close(stream->watch.file);
     stream->watch.file = -1;
 }
@@ -321,7 +323,8 @@ static void on_ready(void *owner, unsigned what)
     hold(stream);
     if (stream->state != STREAM_OPEN)
         stream_open_ready(stream);
-    else if ((what & NET_WRITE && !send_out(stream)) || (what & NET_READ && !take_in(stream)))
+    else if (((what & NET_WRITE) != 0 && !send_out(stream)) ||
+             ((what & NET_READ) != 0 && !take_in(stream)))
         stream_finish(stream);
     let_go(stream);
 }

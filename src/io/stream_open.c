@@ -83,8 +83,9 @@ static bool connect_unix(struct stream *stream)
 /* The one that is tried next included. */
 static int64_t count_left(const struct stream *stream)
 {
-    int64_t count = 0, most = ADDRESSES_MOST - (int64_t)stream->tried;
-    for (const struct addrinfo *a = stream->address; a != NULL && count < most; a = a->ai_next)
+    int64_t count = 1, most = ADDRESSES_MOST - (int64_t)stream->tried;
+    const struct addrinfo *next = stream->address->ai_next;
+    for (; next != NULL && count < most; next = next->ai_next)
         count++;
     return count;
 }

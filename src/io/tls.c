@@ -109,10 +109,10 @@ static bool refuse(struct text *why, const char *what, const char *file)
 /* Of a locked key: there is nobody to ask. */
 static int no_passphrase(char *words, int size, int writing, void *owner)
 {
-    (void)words;
-    (void)size;
     (void)writing;
     (void)owner;
+    if (size > 0)
+        words[0] = '\0';
     return -1;
 }
 
@@ -154,7 +154,11 @@ static bool expect_name(SSL *ssl, const char *name)
     if (inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1)
         return X509_VERIFY_PARAM_set1_ip_asc(expected, name) == 1;
     SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    return SSL_set1_host(ssl, name) == 1 && SSL_set_tlsext_host_name(ssl, name) == 1;
+    char *copy = strdup(name); /* OpenSSL takes no const for what it asks the server for */
+    bool fine =
+        copy != NULL && SSL_set1_host(ssl, name) == 1 && SSL_set_tlsext_host_name(ssl, copy) == 1;
+    free(copy);
+    return fine;
 }
 
 static bool build(struct tls *tls, const struct stream_tls *settings, const char *host,
