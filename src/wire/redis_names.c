@@ -97,7 +97,7 @@ void redis_tag_of(unsigned slot, char *out)
 static enum redis_family family_of(const char *key)
 {
     enum redis_family family = REDIS_ONCE;
-    while (!begins_with(key, prefixes[family]))
+    while (family < REDIS_LOCK && !begins_with(key, prefixes[family]))
         family++;
     return family;
 }

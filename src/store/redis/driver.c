@@ -150,9 +150,8 @@ static void on_reply(struct link_call *call, const struct resp_item *item, struc
     struct seen seen;
     if (error != NULL) {
         redis_end(job, NULL, error);
-    } else if (item->kind == RESP_ERROR && says(item, "NOSCRIPT") && load_and_repeat(job)) {
-        return;
-    } else if (item->kind == RESP_ERROR && node_redirects(job, item)) {
+    } else if (item->kind == RESP_ERROR &&
+               ((says(item, "NOSCRIPT") && load_and_repeat(job)) || node_redirects(job, item))) {
         return;
     } else if (item->kind == RESP_ERROR) {
         struct link *link = job->link;
@@ -178,12 +177,17 @@ static bool takes_place(const struct job *job)
            memmem(job->request.bytes, job->request.length, places, sizeof places - 1) != NULL;
 }
 
-void redis_send(struct job *job, struct link *link)
+void redis_send(struct job *job)
 {
     struct redis *redis = job->redis;
+    bool sent = true;
     if (job->listing != NULL)
-        list_send(job, link);
-    else if (!command_send(redis, job, link))
+        list_send(job, &job->node->link);
+    else if (redis->url.no_scripts)
+        sent = deal_begin(job->node, job);
+    else
+        sent = command_send(redis, job, &job->node->link);
+    if (!sent)
         end_in_trouble(job, "the key's name in Redis is the one of another kind of key; see the "
                             "templates in the URL");
 }
@@ -301,8 +305,11 @@ static void close_redis(void *state)
     ear_done(redis);
     stranger_done(redis);
     list_done(redis);
-    while (redis->first_job != NULL)
-        redis_forget(redis->first_job);
+    struct job *next;
+    for (struct job *job = redis->first_job; job != NULL; job = next) {
+        next = job->next;
+        free(job);
+    }
     net_call_at(redis->net, &redis->overdue, NET_NEVER);
     credentials_done(&redis->credentials);
     net_free(&redis->net);

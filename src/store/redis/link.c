@@ -422,4 +422,7 @@ void link_done(struct link *link)
 {
     net_call_at(link->net, &link->again, NET_NEVER);
     stream_free(&link->stream);
+    for (struct link_call *call; (call = take_call(link)) != NULL;)
+        if (call->reply == forget_reply)
+            free(call);
 }
