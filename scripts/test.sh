@@ -49,8 +49,9 @@ redis-clu | asan   | scripts/on-redis.sh cluster build/asan/tests/conformance --
 redis-sen | sim    | scripts/on-redis.sh sentinel build/sim/tests/conformance --processes 2 | =
 valkey   | sim     | scripts/on-redis.sh valkey build/sim/tests/conformance --processes 2 | =
 redis-bad | asan   | tests/e2e/redis.sh build/asan           | =
+entra    | asan    | tests/e2e/redis-entra.sh build/asan     | =
 redis-one | asan   | tests/e2e/redis-count.sh build/asan     | =
-redis-fen | sim    | scripts/on-redis.sh plain tests/e2e/fencing.sh build/sim/leasehold 10 | .. 100
+redis-f  | sim     | scripts/on-redis.sh plain tests/e2e/fencing.sh build/sim/leasehold 10 | .. 100
 contend  | sim     | scripts/on-redis.sh plain tests/peers/contend.sh build/sim/leasehold 20 | .. 200
 servers  | sim     | build/sim/tests/server_faults --rounds 2 | .. 20
 cuts     | sim     | build/sim/tests/server_cuts --rounds 4 | .. 20
@@ -88,7 +89,7 @@ coverage |         | scripts/coverage.sh core 100            | =
 '
 figures='check fencing once power damage failing kills runkills runstops runline stops history'
 figures+=' waiters dead poller deaths threads forks lost torture simulate executor desk explore'
-figures+=' redis-one redis-fen contend servers cuts mutants fuzz coverage'
+figures+=' redis-one redis-f contend servers cuts mutants fuzz coverage'
 limit_s=1200
 proof=false
 if [[ ${1:-} == --proof ]]; then
