@@ -50,9 +50,10 @@ redis-sen | sim    | scripts/on-redis.sh sentinel build/sim/tests/conformance --
 valkey   | sim     | scripts/on-redis.sh valkey build/sim/tests/conformance --processes 2 | =
 redis-bad | asan   | tests/e2e/redis.sh build/asan           | =
 entra    | asan    | tests/e2e/redis-entra.sh build/asan     | =
+redis-weak | sim   | tests/e2e/redis-weak.sh build/sim        | =
 redis-one | asan   | tests/e2e/redis-count.sh build/asan     | =
 redis-f  | sim     | scripts/on-redis.sh plain tests/e2e/fencing.sh build/sim/leasehold 10 | .. 100
-contend  | sim     | scripts/on-redis.sh plain tests/peers/contend.sh build/sim/leasehold 20 | .. 200
+contend  | sim | scripts/on-redis.sh plain tests/peers/contend.sh build/sim/leasehold 20 | .. 200
 servers  | sim     | build/sim/tests/server_faults --rounds 2 | .. 20
 cuts     | sim     | build/sim/tests/server_cuts --rounds 4 | .. 20
 kills    | sim     | build/sim/tests/kill_processes --rounds 200 | .. 2000
