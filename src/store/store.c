@@ -7,6 +7,7 @@
 /* One line registers a driver. */
 static const struct store_driver *const drivers[] = {
     &file_driver,
+    &k8s_driver,
     &memory_driver,
 };
 
@@ -14,8 +15,8 @@ enum { DRIVERS = sizeof drivers / sizeof drivers[0], SCHEME_SHOWN = 20 };
 
 /* Those of the interface that have no driver in this build. */
 static const char *const planned[] = {
-    "redis",      "rediss", "etcd",   "etcds",     "postgres",
-    "postgresql", "k8s",    "github", "leasehold", "leasehold+unix",
+    "redis",      "rediss", "etcd",      "etcds",          "postgres",
+    "postgresql", "github", "leasehold", "leasehold+unix",
 };
 
 enum { PLANNED = sizeof planned / sizeof planned[0] };
@@ -73,4 +74,12 @@ struct store_facts store_facts_of(const struct store_driver *driver)
                                 .one_clock = (bits & STORE_ONE_CLOCK) != 0,
                                 .tests_grant = (bits & STORE_TESTS_GRANT) != 0,
                                 .answer_ms = 1000};
+}
+
+struct store_facts store_facts_at(const struct store_driver *driver, const char *url)
+{
+    struct store_facts facts = store_facts_of(driver);
+    if (driver->margin_ms != NULL)
+        facts.margin_ms = driver->margin_ms(url);
+    return facts;
 }
