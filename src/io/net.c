@@ -102,8 +102,8 @@ bool net_want(struct net *net, struct net_watch *watch, unsigned wants)
     watch->net = net;
     if (watch->wants == wants)
         return true;
-    interest.events =
-        (wants & NET_READ ? EPOLLIN | EPOLLRDHUP : 0U) | (wants & NET_WRITE ? EPOLLOUT : 0U);
+    interest.events = ((wants & NET_READ) != 0 ? EPOLLIN | EPOLLRDHUP : 0U) |
+                      ((wants & NET_WRITE) != 0 ? EPOLLOUT : 0U);
     if (wants == 0) {
         forget_told(net, watch);
         (void)epoll_ctl(net->epoll, EPOLL_CTL_DEL, watch->file, &interest);
@@ -122,10 +122,10 @@ bool net_want(struct net *net, struct net_watch *watch, unsigned wants)
 static void call_ready(const struct epoll_event *event)
 {
     const struct net_watch *watch = event->data.ptr;
-    unsigned what =
-        (event->events & EPOLLIN ? NET_READ : 0U) | (event->events & EPOLLOUT ? NET_WRITE : 0U);
+    unsigned what = ((event->events & EPOLLIN) != 0 ? NET_READ : 0U) |
+                    ((event->events & EPOLLOUT) != 0 ? NET_WRITE : 0U);
     /* The next call of whoever wanted anything brings out what is wrong. */
-    if (event->events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP))
+    if ((event->events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) != 0)
         what = NET_READ | NET_WRITE;
     what &= watch->wants;
     if (what != 0)

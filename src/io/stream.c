@@ -73,6 +73,11 @@ void stream_blame(struct stream *stream, enum stream_end end, const char *what, 
     stream->end = end;
 }
 
+void stream_blame_tls(struct stream *stream)
+{
+    stream_blame(stream, tls_end(stream->tls), tls_why(stream->tls), NULL);
+}
+
 /* ---- buffers ---- */
 
 /* By hand and not by realloc(): a password may have passed through, and nothing of it stays. */
@@ -144,6 +149,7 @@ static void let_go(struct stream *stream)
 
 void stream_close_file(struct stream *stream)
 {
+    tls_free(&stream->tls);
     if (stream->watch.file < 0)
         return;
     (void)net_want(stream->net, &stream->watch, 0);
@@ -191,7 +197,8 @@ void stream_free(struct stream **stream_pointer)
 
 static bool set_wants(struct stream *stream)
 {
-    if (net_want(stream->net, &stream->watch, NET_READ | (stream->full ? NET_WRITE : 0U)))
+    unsigned more = stream->tls != NULL ? tls_wants(stream->tls) : 0;
+    if (net_want(stream->net, &stream->watch, NET_READ | more | (stream->full ? NET_WRITE : 0U)))
         return true;
     stream_blame(stream, STREAM_CUT, "the system watches no further socket", strerror(errno));
     return false;
@@ -200,6 +207,12 @@ static bool set_wants(struct stream *stream)
 /* How many bytes were carried; 0: later; −1: it ended, and the reason is noted. */
 static ssize_t receive(struct stream *stream, char *bytes, size_t length)
 {
+    if (stream->tls != NULL) {
+        ssize_t read = tls_read(stream->tls, bytes, length);
+        if (read < 0)
+            stream_blame_tls(stream);
+        return read;
+    }
     ssize_t got = recv(stream->watch.file, bytes, length, 0);
     if (got > 0)
         return got;
@@ -214,6 +227,12 @@ static ssize_t receive(struct stream *stream, char *bytes, size_t length)
 
 static ssize_t transmit(struct stream *stream, const char *bytes, size_t length)
 {
+    if (stream->tls != NULL) {
+        ssize_t written = tls_write(stream->tls, bytes, length);
+        if (written < 0)
+            stream_blame_tls(stream);
+        return written;
+    }
     ssize_t sent = send(stream->watch.file, bytes, length, MSG_NOSIGNAL);
     if (sent >= 0)
         return sent;
@@ -268,13 +287,15 @@ static bool take_in(struct stream *stream)
         ssize_t got =
             receive(stream, stream->in.bytes + stream->in.start + stream->in.length, room);
         if (got <= 0)
-            return got == 0;
+            return got == 0 && set_wants(stream); /* TLS may have to write before it reads */
         stream->in.length += (size_t)got;
         if (!hand_in(stream))
             return false;
         if ((size_t)got < room)
-            break;
+            return true;
     }
+    if (stream->state == STREAM_OPEN && stream->tls != NULL && tls_has_more(stream->tls))
+        net_call_at(stream->net, &stream->timer, host_boot_ms());
     return true;
 }
 
@@ -298,9 +319,10 @@ static void on_ready(void *owner, unsigned what)
 {
     struct stream *stream = owner;
     hold(stream);
-    if (stream->state == STREAM_CONNECTING)
+    if (stream->state != STREAM_OPEN)
         stream_open_ready(stream);
-    else if ((what & NET_WRITE && !send_out(stream)) || (what & NET_READ && !take_in(stream)))
+    else if (((what & NET_WRITE) != 0 && !send_out(stream)) ||
+             ((what & NET_READ) != 0 && !take_in(stream)))
         stream_finish(stream);
     let_go(stream);
 }
@@ -309,10 +331,10 @@ static void on_timer(void *owner)
 {
     struct stream *stream = owner;
     hold(stream);
-    if (stream->state == STREAM_ENDING)
-        stream_finish(stream);
-    else
+    if (stream->state < STREAM_OPEN)
         stream_open_late(stream);
+    else if (stream->state == STREAM_ENDING || !take_in(stream))
+        stream_finish(stream);
     let_go(stream);
 }
 
@@ -326,7 +348,9 @@ static void on_late(void *owner)
 /* The caller's words may be gone before we need them. False when memory is short. */
 static bool copy_target(struct stream *stream, const struct stream_target *target)
 {
-    const char **words[STREAM_COPIES] = {&stream->target.host, &stream->target.path};
+    struct stream_tls *tls = &stream->target.tls;
+    const char **words[STREAM_COPIES] = {&stream->target.host, &stream->target.path, &tls->ca_file,
+                                         &tls->cert_file,      &tls->key_file,       &tls->name};
     stream->target = *target;
     for (size_t i = 0; i < STREAM_COPIES; i++) {
         if (*words[i] == NULL)

@@ -8,12 +8,14 @@
 
 #include "io/lookup.h"
 #include "io/stream.h"
+#include "io/tls.h"
 
-enum { STREAM_WORDS = 400, STREAM_SHOWN = 160, STREAM_COPIES = 2 };
+enum { STREAM_WORDS = 400, STREAM_SHOWN = 160, STREAM_COPIES = 6 };
 
 enum stream_state {
     STREAM_LOOKING,    /* for the addresses of a name */
     STREAM_CONNECTING, /* to one of them */
+    STREAM_SHAKING,    /* hands: TLS */
     STREAM_OPEN,
     STREAM_ENDING, /* it ended outside of a step; the next one tells */
     STREAM_OVER,
@@ -35,13 +37,15 @@ struct stream {
     unsigned held; /* by calls that come back to it … */
     bool unwanted; /* … and free it then */
     struct net_watch watch;
-    struct net_timer timer; /* opening: of this address or of all; ending: at once */
+    /* Opening: of this address or of all; open: there is more to read; ending: at once. */
+    struct net_timer timer;
     struct net_late late;
     int64_t opens_by_ms;
     struct lookup *lookup;
     struct addrinfo *addresses; /* all of them … */
     struct addrinfo *address;   /* … and the one that is being tried */
     size_t tried;
+    struct tls *tls; /* NULL: none */
     struct stream_bytes in, out;
     bool full; /* what is in `out` waits for the kernel to take it */
     enum stream_end end;
@@ -54,6 +58,8 @@ void stream_blame(struct stream *stream, enum stream_end end, const char *what, 
 /* Ends it and tells so: at once within a step, otherwise in the next one. */
 void stream_finish(struct stream *stream);
 void stream_finish_later(struct stream *stream);
+/* Likewise, for what TLS says. */
+void stream_blame_tls(struct stream *stream);
 /* The other side can be reached: from here on bytes go to and fro. */
 void stream_opened(struct stream *stream);
 void stream_close_file(struct stream *stream);

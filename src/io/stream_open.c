@@ -83,8 +83,9 @@ static bool connect_unix(struct stream *stream)
 /* The one that is tried next included. */
 static int64_t count_left(const struct stream *stream)
 {
-    int64_t count = 0, most = ADDRESSES_MOST - (int64_t)stream->tried;
-    for (const struct addrinfo *a = stream->address; a != NULL && count < most; a = a->ai_next)
+    int64_t count = 1, most = ADDRESSES_MOST - (int64_t)stream->tried;
+    const struct addrinfo *next = stream->address->ai_next;
+    for (; next != NULL && count < most; next = next->ai_next)
         count++;
     return count;
 }
@@ -142,10 +143,6 @@ bool stream_open_begin(struct stream *stream)
 {
     stream->opens_by_ms = host_boot_ms() + stream->target.patience_ms;
     net_call_at(stream->net, &stream->timer, stream->opens_by_ms);
-    if (stream->target.tls.on) {
-        stream_blame(stream, STREAM_UNTRUSTED, "TLS is not built in", NULL);
-        return false;
-    }
     if (stream->target.path != NULL)
         return connect_unix(stream);
     stream->addresses = lookup_address(stream->target.host, stream->target.port);
@@ -169,7 +166,50 @@ static bool is_own_echo(int file)
            memcmp(&ours, &theirs, our_length) == 0;
 }
 
-void stream_open_ready(struct stream *stream)
+static void try_next(struct stream *stream)
+{
+    if (!stream_open_next(stream))
+        stream_finish(stream);
+}
+
+static void shake(struct stream *stream)
+{
+    ssize_t done = tls_shake(stream->tls);
+    if (done > 0) {
+        stream_opened(stream);
+    } else if (done == 0) {
+        if (net_want(stream->net, &stream->watch, tls_wants(stream->tls)))
+            return;
+        (void)fail(stream, "the system watches no further socket", errno);
+        try_next(stream);
+    } else {
+        stream_blame_tls(stream);
+        stream_close_file(stream);
+        /* Another address of the same name has the same certificates. */
+        if (stream->end == STREAM_UNTRUSTED)
+            stream_finish(stream);
+        else
+            try_next(stream);
+    }
+}
+
+static void begin_tls(struct stream *stream)
+{
+    char words[STREAM_WORDS];
+    struct text why;
+    text_init(&why, words, sizeof words);
+    const char *host = stream->target.path == NULL ? stream->target.host : NULL;
+    stream->tls = tls_new(&stream->target.tls, host, stream->watch.file, &why);
+    if (stream->tls == NULL) {
+        stream_blame(stream, STREAM_UNTRUSTED, words, NULL);
+        stream_finish(stream);
+        return;
+    }
+    stream->state = STREAM_SHAKING;
+    shake(stream);
+}
+
+static void connected(struct stream *stream)
 {
     int error = 0;
     socklen_t length = sizeof error;
@@ -177,20 +217,28 @@ void stream_open_ready(struct stream *stream)
         error = errno;
     if (error == 0 && is_own_echo(stream->watch.file))
         error = ECONNREFUSED;
-    if (error == 0) {
+    if (error != 0) {
+        (void)fail_connect(stream, error);
+        try_next(stream);
+    } else if (stream->target.tls.on) {
+        begin_tls(stream);
+    } else {
         stream_opened(stream);
-        return;
     }
-    (void)fail_connect(stream, error);
-    if (!stream_open_next(stream))
-        stream_finish(stream);
+}
+
+void stream_open_ready(struct stream *stream)
+{
+    if (stream->state == STREAM_CONNECTING)
+        connected(stream);
+    else
+        shake(stream);
 }
 
 void stream_open_late(struct stream *stream)
 {
     (void)fail_late(stream);
-    if (!stream_open_next(stream))
-        stream_finish(stream);
+    try_next(stream);
 }
 
 void stream_open_done(struct stream *stream)

@@ -50,8 +50,9 @@ struct lh_client {
     _Atomic(const void *) calling_thread; /* … in this thread; NULL when outside */
     const struct store_driver *driver;
     struct store_facts facts;
-    void *state;           /* of a store that answers at once … */
+    void *state;           /* of a store that never waits, in the loop … */
     struct beside *beside; /* … or one that waits for a disk */
+    bool submitted;        /* to a store in the loop, which is to be stepped in this turn */
     struct front_desk *desk;
     struct light *light; /* plain locks of a store inside the process; NULL: all go to the desk */
     int64_t desk_wakes_at_ms;
