@@ -92,6 +92,7 @@ struct k8s {
     struct errand *first, *last;
     size_t errand_count;
     int64_t paused_until_ms; /* the server asked for it */
+    bool permitted;          /* something was, once */
     struct k8s_watch watch;
     size_t memo_bytes, memo_hand;
     struct memo memos[MEMOS];
