@@ -295,10 +295,12 @@ struct lh_once_options {
     int64_t wait_ms; /* for who is at it; 0: not at all */
     const char
         *payload; /* NULL, or a fingerprint of at most 64 bytes: another one is LH_MISMATCH */
+    lh_lost_fn *on_lost; /* of a claim with a handle */
+    void *user;          /* on_lost's */
 };
-#define LH_ONCE_OPTIONS_INIT                       \
-    {                                              \
-        sizeof(struct lh_once_options), 0, 0, NULL \
+#define LH_ONCE_OPTIONS_INIT                                   \
+    {                                                          \
+        sizeof(struct lh_once_options), 0, 0, NULL, NULL, NULL \
     }
 
 struct lh_once {
@@ -322,9 +324,21 @@ struct lh_done {
     }
 
 /*
- * Block. Of all claims of an id one is LH_OK: it is yours to do, and out has its token. The others
- * hear LH_BUSY while it runs and LH_COOLING, with status and result, when it is done. A claim lives
- * by its TTL: renew it, then finish or abandon it, from any process that has the token.
+ * Blocks. Of all claims of an id one is LH_OK: it is yours to do. The others hear LH_BUSY while it
+ * runs and LH_COOLING, with status and result in out (which may be NULL), when it is done. The
+ * claim is a lease like any other: it is renewed, ends with your process, and can be lost. Finish
+ * it; lh_release() and lh_close() give the id back undone.
+ */
+enum lh_outcome lh_once_claim(struct lh_client *client, const char *id,
+                              const struct lh_once_options *options, struct lh_lease **out_claim,
+                              struct lh_once *out, struct lh_report *report);
+/* Blocks; it is done, and remembered as that says (NULL: successfully, for 24 h). Frees the handle
+ * and sets *claim to NULL, whatever the outcome but LH_USAGE. LH_LOST: it is not remembered. */
+enum lh_outcome lh_finish(struct lh_lease **claim, const struct lh_done *done,
+                          struct lh_report *report);
+/*
+ * The same without a handle. Block. The claim lives by its TTL, and out has its token: renew it,
+ * then finish or abandon it, from any process that has the token.
  */
 enum lh_outcome lh_once_begin(struct lh_client *client, const char *id,
                               const struct lh_once_options *options, struct lh_once *out,
@@ -393,6 +407,41 @@ enum lh_outcome lh_break_start(struct lh_client *client, const char *key, const 
                                struct lh_report *report);
 enum lh_outcome lh_clear_start(struct lh_client *client, const char *key, lh_done_fn *done,
                                void *user, struct lh_report *report);
+
+/* out is yours, and must stay until done is called: then it is filled. */
+struct lh_request *lh_once_claim_start(struct lh_client *client, const char *id,
+                                       const struct lh_once_options *options, struct lh_once *out,
+                                       lh_done_fn *done, void *user, struct lh_report *report);
+/* done gets no lease: the token is in out. */
+struct lh_request *lh_once_begin_start(struct lh_client *client, const char *id,
+                                       const struct lh_once_options *options, struct lh_once *out,
+                                       lh_done_fn *done, void *user, struct lh_report *report);
+/* The handle is gone when the answer is LH_OK. */
+enum lh_outcome lh_finish_start(struct lh_lease **claim, const struct lh_done *done, lh_done_fn *fn,
+                                void *user, struct lh_report *report);
+enum lh_outcome lh_once_renew_start(struct lh_client *client, const char *id, uint64_t token,
+                                    int64_t ttl_ms, lh_done_fn *done, void *user,
+                                    struct lh_report *report);
+enum lh_outcome lh_once_finish_start(struct lh_client *client, const char *id, uint64_t token,
+                                     const struct lh_done *done, lh_done_fn *fn, void *user,
+                                     struct lh_report *report);
+enum lh_outcome lh_once_abandon_start(struct lh_client *client, const char *id, uint64_t token,
+                                      lh_done_fn *done, void *user, struct lh_report *report);
+enum lh_outcome lh_once_status_start(struct lh_client *client, const char *id, struct lh_once *out,
+                                     lh_done_fn *done, void *user, struct lh_report *report);
+enum lh_outcome lh_seen_start(struct lh_client *client, const char *id, lh_done_fn *done,
+                              void *user, struct lh_report *report);
+enum lh_outcome lh_mark_start(struct lh_client *client, const char *id, const struct lh_done *done,
+                              lh_done_fn *fn, void *user, struct lh_report *report);
+enum lh_outcome lh_watermark_begin_start(struct lh_client *client, const char *name,
+                                         int64_t overlap_ms, struct lh_watermark *out,
+                                         lh_done_fn *done, void *user, struct lh_report *report);
+enum lh_outcome lh_watermark_advance_start(struct lh_client *client, const char *name,
+                                           const char *expected, const char *value,
+                                           lh_done_fn *done, void *user, struct lh_report *report);
+enum lh_outcome lh_watermark_set_start(struct lh_client *client, const char *name,
+                                       const char *value, const char *reason, lh_done_fn *done,
+                                       void *user, struct lh_report *report);
 
 /* ---- words ---- */
 

@@ -61,7 +61,7 @@ threads  | sim     | build/sim/tests/threads --rounds 100    | .. 1000
 threads-as | asan  | build/asan/tests/threads --rounds 10    | =
 forks    | sim     | build/sim/tests/fork_anywhere --rounds 100 | .. 1000
 lost     | sim     | build/sim/tests/lost_before_granted --rounds 50 | .. 500
-races    | tsan    | scripts/units.sh build/tsan beside loop file* lib_l* | =
+races    | tsan    | scripts/units.sh build/tsan beside lookup loop file* lib_l* lib_s* | =
 races-th | tsan    | build/tsan/tests/threads --rounds 10    | .. 100
 torture  | asan    | build/asan/tests/lib_torture            | =
 simulate | sim     | scripts/simulate.sh 10000               | scripts/simulate.sh 1000000

@@ -217,7 +217,8 @@ static void note_answer(struct executor *executor, const struct sent *sent)
         return;
     }
     breaker_heard(&executor->breaker);
-    if (result != ANSWER_FULL) /* that one says why, and nothing is wrong with the store */
+    /* The others say why, and nothing is wrong with the store. */
+    if (result == ANSWER_OK || result == ANSWER_CONFLICT)
         executor->trouble[0] = '\0';
 }
 

@@ -6,6 +6,7 @@
  */
 #include "face/lib/lib_inside.h"
 
+#include "base/check.h"
 #include "io/host.h"
 #include "store/exchange.h"
 
@@ -16,7 +17,6 @@ struct peek {
     bool asks;      /* there is no copy */
     uint64_t begun; /* one will be kept; 0: no */
     int64_t cached_ms;
-    struct lh_report report; /* of what the store said */
 };
 
 /* A semaphore is free while it has room and nobody is in line. */
@@ -86,15 +86,17 @@ static void look_at_copy(struct loop_task *task)
     call_end(&peek->call);
 }
 
-static void see(void *owner, const struct task_news *news)
+static void see(const struct lh_client *asked, const struct errand_aim *aim,
+                const struct task_news *news, struct lh_report *report)
 {
-    struct peek *peek = owner;
+    struct peek *peek = aim->out;
     struct lh_client *client = peek->call.client;
+    ASSERT(client == asked);
     const struct store_answer *answer =
         executor_heard(front_desk_executor(client->desk), peek->key);
     if (news->outcome != OUTCOME_OK || news->record == NULL)
         return;
-    report_record(client, peek->key, news->record, &news->at, &peek->report);
+    report_record(client, peek->key, news->record, &news->at, report);
     if (peek->begun != 0 && answer != NULL)
         watched_keep(&client->watched, peek->key, peek->begun, answer, host_boot_ms());
 }
@@ -112,11 +114,8 @@ enum lh_outcome lh_peek(struct lh_client *client, const char *key, int64_t *cach
     call_begin(&peek.call, client);
     outcome = call_make(&peek.call, &peek.task, report);
     if (peek.asks) {
-        outcome = errand_run(client, &request, see, &peek, report);
-        if (outcome == LH_OK) {
-            report_copy(report, &peek.report);
-            outcome = peek.report.outcome;
-        }
+        struct errand_aim aim = {.see = see, .out = &peek};
+        outcome = errand_run(client, &request, &aim, /* listener= */ NULL, report);
     }
     if (cached_ms != NULL)
         *cached_ms = peek.cached_ms;
