@@ -221,8 +221,16 @@ enum lh_state {
     LH_DELAYED /* after a crash */
 };
 
+/* What a key is used as. Ids are under "once:", watermarks under "watermark:". */
+enum lh_kind {
+    LH_LOCK,
+    LH_ONCE,     /* held is running, cooling is done */
+    LH_WATERMARK /* always free; holder and since_ms are of its last move */
+};
+
 struct lh_view {
     char key[LH_KEY_SIZE];
+    enum lh_kind kind;
     enum lh_state state;
     char holder[LH_HOLDER_SIZE]; /* the first of them, or who cooled it */
     uint64_t token;
@@ -238,7 +246,10 @@ struct lh_view {
     uint64_t revision;          /* of the store's record; 0: there is none */
     const char *reason;         /* of the last break; until the function returns, as what follows */
     const struct lh_meta *meta; /* of the first holder */
-    size_t meta_count;          /* no reason and no meta in lh_status(): nowhere to keep them */
+    size_t meta_count;
+    const char *result; /* of an id that was done, or a watermark's value; otherwise empty */
+    int status;         /* of an id that was done: 0 is success */
+    /* No reason, meta and result in lh_status(), where they are NULL: nowhere to keep them. */
 };
 
 /* Returns false to hear no more. */
@@ -251,6 +262,16 @@ enum lh_outcome lh_status(struct lh_client *client, const char *key, struct lh_v
                           struct lh_report *report);
 /* As lh_status(), for fn, once, with reason and meta. */
 enum lh_outcome lh_look(struct lh_client *client, const char *key, lh_view_fn *fn, void *user,
+                        struct lh_report *report);
+/*
+ * Before work that somebody else may be at, or has just done: LH_OK is free (a semaphore: has
+ * room), LH_BUSY and LH_COOLING are as from lh_acquire(), and the report says by whom, since when
+ * and for how long. Answered from a copy that a watch of the store keeps, without asking it:
+ * *cached_ms says how long ago the copy was heard, 30 s at most; -1 when the store was asked, as at
+ * first and where it cannot watch. A copy is a hint: acquire decides. Blocks when the store is
+ * asked.
+ */
+enum lh_outcome lh_peek(struct lh_client *client, const char *key, int64_t *cached_ms,
                         struct lh_report *report);
 /* Blocks; calls fn for every key that has a record and begins with the prefix, in any order. */
 enum lh_outcome lh_list(struct lh_client *client, const char *prefix, lh_view_fn *fn, void *user,

@@ -50,6 +50,7 @@ damage   | asan    | build/asan/tests/damage                 | =
 failing  | asan    | build/asan/tests/failing_calls          | =
 steps    | asan    | build/asan/tests/every_step             | =
 dead     | sim     | build/sim/tests/dead_waiter --rounds 4 | .. 20
+poller   | sim     | build/sim/tests/poller_kills --rounds 6 | .. 60
 deaths   | sim     | build/sim/tests/hand_over_after_kill --rounds 20 | .. 200
 runkills | sim     | build/sim/tests/run_kills --rounds 50 | .. 500
 runstops | sim     | build/sim/tests/run_stops --rounds 1 | .. 10
@@ -60,7 +61,7 @@ threads  | sim     | build/sim/tests/threads --rounds 100    | .. 1000
 threads-as | asan  | build/asan/tests/threads --rounds 10    | =
 forks    | sim     | build/sim/tests/fork_anywhere --rounds 100 | .. 1000
 lost     | sim     | build/sim/tests/lost_before_granted --rounds 50 | .. 500
-races    | tsan    | scripts/units.sh build/tsan beside loop file* lib_l* | =
+races    | tsan    | scripts/units.sh build/tsan beside lookup loop file* lib_l* lib_s* | =
 races-th | tsan    | build/tsan/tests/threads --rounds 10    | .. 100
 torture  | asan    | build/asan/tests/lib_torture            | =
 simulate | sim     | scripts/simulate.sh 10000               | scripts/simulate.sh 1000000
@@ -72,7 +73,7 @@ fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh -
 coverage |         | scripts/coverage.sh core 100            | =
 '
 figures='check fencing once power damage failing kills runkills runstops runline stops history'
-figures+=' waiters dead deaths threads forks lost torture simulate executor desk explore'
+figures+=' waiters dead poller deaths threads forks lost torture simulate executor desk explore'
 figures+=' mutants fuzz coverage'
 limit_s=1200
 proof=false

@@ -35,6 +35,7 @@ struct loop {
     struct event_base *base;
     int timer, bell, outer;
     int64_t wake_at_ms, armed_ms; /* the timer may be set to an earlier time */
+    bool inside;                  /* a step, which sets the timer at its end */
     atomic_bool stopped;
     pthread_mutex_t turn; /* whose it is, that is the loop's thread */
     size_t listening_count;
@@ -58,17 +59,13 @@ static void drain(int file)
     }
 }
 
+/* Whose time has come was called already. The timer may have fired a moment early, rounded to
+ * milliseconds: the end of the step sets it anew. */
 static void on_timer(void *owner)
 {
     struct loop *loop = owner;
     drain(loop->timer);
     loop->armed_ms = LOOP_NEVER;
-    if (loop->wake_at_ms == LOOP_NEVER)
-        return;
-    /* It may have fired a moment early, rounded to milliseconds: then it is set anew. */
-    look_at_clock(loop);
-    if (loop->wake_at_ms != LOOP_NEVER)
-        loop_wake_at(loop, loop->wake_at_ms);
 }
 
 /* Only what was there at the beginning: who posts in a task does not keep the others waiting. */
@@ -101,8 +98,10 @@ static void dispatch(evutil_socket_t file, short what, void *argument)
     (void)file;
     (void)what;
     loop_enter(listening->loop);
+    listening->loop->inside = true;
     look_at_clock(listening->loop);
     listening->readable(listening->owner);
+    listening->loop->inside = false;
     loop_leave(listening->loop);
 }
 
@@ -185,12 +184,12 @@ void loop_free(struct loop **loop_pointer)
     *loop_pointer = NULL;
 }
 
-void loop_wake_at(struct loop *loop, int64_t at_ms)
+static void arm(struct loop *loop)
 {
-    ASSERT(loop->magic == LOOP_MAGIC);
     struct itimerspec when = {0};
-    loop->wake_at_ms = at_ms;
-    if (loop->site.lazy && loop->armed_ms <= at_ms && loop->armed_ms != LOOP_NEVER)
+    int64_t at_ms = loop->wake_at_ms;
+    bool early_enough = loop->site.lazy && loop->armed_ms <= at_ms && loop->armed_ms != LOOP_NEVER;
+    if (loop->armed_ms == at_ms || early_enough)
         return;
     loop->armed_ms = at_ms;
     if (at_ms != LOOP_NEVER) {
@@ -201,6 +200,14 @@ void loop_wake_at(struct loop *loop, int64_t at_ms)
     }
     int result = timerfd_settime(loop->timer, /* flags= */ 0, &when, NULL);
     ASSERT(result == 0);
+}
+
+void loop_wake_at(struct loop *loop, int64_t at_ms)
+{
+    ASSERT(loop->magic == LOOP_MAGIC);
+    loop->wake_at_ms = at_ms;
+    if (!loop->inside)
+        arm(loop);
 }
 
 bool loop_listen(struct loop *loop, int file, void (*readable)(void *owner), void *owner)
@@ -255,6 +262,15 @@ void loop_step(struct loop *loop, bool wait)
 {
     ASSERT(loop->magic == LOOP_MAGIC);
     (void)event_base_loop(loop->base, wait ? EVLOOP_ONCE : EVLOOP_NONBLOCK | EVLOOP_ONCE);
+    /* What the step brought up is done now, and not after another look at the descriptors. */
+    loop_enter(loop);
+    loop->inside = true;
+    look_at_clock(loop);
+    if (loop->site.turned != NULL)
+        loop->site.turned(loop->site.owner);
+    loop->inside = false;
+    arm(loop);
+    loop_leave(loop);
 }
 
 int loop_fd(const struct loop *loop)

@@ -29,7 +29,8 @@ struct loop_task {
 };
 
 struct loop_site {
-    void (*due)(void *owner); /* the time of loop_wake_at() has come; it is LOOP_NEVER then */
+    void (*due)(void *owner);    /* the time of loop_wake_at() has come; it is LOOP_NEVER then */
+    void (*turned)(void *owner); /* the end of every step; NULL: nobody wants to know */
     void *owner;
     bool lazy; /* spares system calls: the loop may wake up where an earlier time was asked for */
 };

@@ -37,12 +37,23 @@ struct net_timer {
     void *owner;
 };
 
+/* Something to be done at the end of a step, once, when all that the step brought is known. */
+struct net_late {
+    struct net *net;
+    struct net_late *next, *before;
+    bool waits;
+    void (*run)(void *owner);
+    void *owner;
+};
+
 /* NULL when memory or descriptors are short. */
 struct net *net_new(void);
 /* Everything that stood on it is gone already. NULL is fine. */
 void net_free(struct net **net);
 
 int net_fd(const struct net *net); /* readable when a step has something to do */
+/* Descriptors first, then times, so that what came in time counts although we were late; then what
+ * was put off to the end. */
 void net_step(struct net *net);
 
 /* Replaces what was wanted before; 0 ends it, and must be said before the file is closed. False
@@ -50,5 +61,9 @@ void net_step(struct net *net);
 bool net_want(struct net *net, struct net_watch *watch, unsigned wants);
 /* A later call replaces the earlier one; NET_NEVER ends it. */
 void net_call_at(struct net *net, struct net_timer *timer, int64_t at_ms);
+/* Of this step, or of the next one when none is on its way: the descriptor does not tell of it, so
+ * who puts off something outside of a step takes care that one follows. */
+void net_put_off(struct net *net, struct net_late *late);
+void net_forget_late(struct net_late *late);
 
 #endif

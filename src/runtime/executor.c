@@ -173,6 +173,12 @@ const struct record *executor_recall(struct executor *executor, const char *key,
     return &executor->record;
 }
 
+const struct store_answer *executor_heard(const struct executor *executor, const char *key)
+{
+    const struct known *known = knowledge_find(&executor->knowledge, key);
+    return known != NULL && known->heard != NULL ? &known->heard->answer : NULL;
+}
+
 struct executor_counts executor_counts(const struct executor *executor)
 {
     struct executor_counts counts = executor->counts;
@@ -211,7 +217,8 @@ static void note_answer(struct executor *executor, const struct sent *sent)
         return;
     }
     breaker_heard(&executor->breaker);
-    if (result != ANSWER_FULL) /* that one says why, and nothing is wrong with the store */
+    /* The others say why, and nothing is wrong with the store. */
+    if (result == ANSWER_OK || result == ANSWER_CONFLICT)
         executor->trouble[0] = '\0';
 }
 

@@ -147,7 +147,7 @@ static void receive(void *caller, const struct store_answer *answer)
     ASSERT(sent->heard == NULL && executor->flight > 0);
     executor->flight--;
     sent->heard = heard_new(answer);
-    bool troubled = answer->result == ANSWER_TROUBLE || answer->result == ANSWER_FULL;
+    bool troubled = answer->result != ANSWER_OK && answer->result != ANSWER_CONFLICT;
     if (troubled && answer->why != NULL)
         note_trouble(executor, answer->why);
     append(&executor->answered, sent);

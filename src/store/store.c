@@ -8,14 +8,20 @@
 static const struct store_driver *const drivers[] = {
     &file_driver,
     &memory_driver,
+#ifndef LH_WITHOUT_REDIS
+    &redis_driver,
+    &rediss_driver,
+#endif
 };
 
 enum { DRIVERS = sizeof drivers / sizeof drivers[0], SCHEME_SHOWN = 20 };
 
 /* Those of the interface that have no driver in this build. */
 static const char *const planned[] = {
-    "redis",      "rediss", "etcd",   "etcds",     "postgres",
-    "postgresql", "k8s",    "github", "leasehold", "leasehold+unix",
+#ifdef LH_WITHOUT_REDIS
+    "redis", "rediss",
+#endif
+    "etcd",  "etcds",  "postgres", "postgresql", "k8s", "github", "leasehold", "leasehold+unix",
 };
 
 enum { PLANNED = sizeof planned / sizeof planned[0] };

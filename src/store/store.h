@@ -126,6 +126,7 @@ struct store_driver {
 
 extern const struct store_driver file_driver;
 extern const struct store_driver memory_driver;
+extern const struct store_driver redis_driver, rediss_driver; /* the same, with TLS */
 /* The count of the in-memory store's revisions, which goes on above `at_least`. */
 uint64_t memory_raise(void *state, uint64_t at_least);
 

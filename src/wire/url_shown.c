@@ -8,10 +8,12 @@ static const char stars[] = "***";
 
 /* The parameters of a query that are no secret; any other value is hidden. */
 static const char *const open_parameters[] = {
-    "auth",   "connect_timeout", "db",    "host",
-    "key",    "listen",          "names", "port",
-    "prefix", "sslmode",         "user",  "application_name",
-    "dbname",
+    "auth",     "connect_timeout", "db",        "host",
+    "key",      "listen",          "names",     "port",
+    "prefix",   "sslmode",         "user",      "application_name",
+    "dbname",   "dedup",           "watermark", "ca",
+    "cert",     "tls-key",         "name",      "password-file",
+    "sentinel", "scripts",         "protocol",
 };
 
 static bool is_open(const char *name, size_t length)

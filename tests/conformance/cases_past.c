@@ -143,7 +143,7 @@ static void over_a_restart(void (*restart)(void))
         ask(1, swapping(gone.key, if_absent, value_of(gone.key, "holder")));
     EXPECT(anew->result == ANSWER_OK);
     EXPECT(token_in(anew, gone.key) > gone.token);
-    EXPECT(anew->written.revision > kept.answer->written.revision);
+    EXPECT(anew->written.revision > gone.answer->written.revision);
     uint64_t revision =
         put(0, kept.key, if_revision(kept.answer->written.revision), value_of(kept.key, "next"));
     EXPECT(revision > kept.answer->written.revision);

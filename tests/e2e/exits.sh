@@ -60,6 +60,9 @@ rows=$(cat <<'ROWS'
 0   | -        | ^cooling: cool was done by wfe-7 .* ago; free in | status cool
 0   | -        | ^held: held by wfe-7                         | list hel
 0   | -        | held: changed by wfe-7                       | history changed
+0   | -        | ^running: once:claimed by wfe-7 for .* \(claim ends in | status once:claimed
+0   | -        | ^done: once:finished was done by wfe-7 .*; kept for .*: all well$ | list once:fin
+0   | -        | ^watermark: watermark:level stands at 7, moved by .* ago$ | list watermark:
 0   | ok       | ^broken: quiet-%$                           | break quiet-% --reason 'none held it'
 0   | ok       | ^cleared: quiet-%$                           | clear quiet-%
 0   | -        | ^some/key$                                   | name some/key
@@ -79,7 +82,7 @@ rows=$(cat <<'ROWS'
 78  | stale    | ^stale: changed: .*nothing was changed$      | renew changed --token $old
 78  | stale    | ^stale: changed: .*nothing was changed$      | release changed --token $old
 78  | stale    | ^stale: never-was: .*nothing was changed$    | release never-was --token 5
-69  | unavailable | not built in: "redis".*redis://u:\*\*\*@h | acquire k --store redis://u:secret@h
+69  | unavailable | not built in: "etcd".*etcd://u:\*\*\*@h | acquire k --store etcd://u:secret@h
 69  | unavailable | ^unavailable: not built in: "etcd"           | status k --store etcd://h:1
 69  | unavailable | ^unavailable: not built in: "postgres"       | list --store postgres://h/db
 69  | unavailable | ^unavailable: not built in: "k8s"            | watch --store k8s://
@@ -142,7 +145,7 @@ rows=$(cat <<'ROWS'
 9   | busy     | ^busy: held is held by wfe-7                 | run held -nE9 -- echo ran
 73  | cooling  | ^cooling: cool was done by wfe-7             | run cool -- echo ran
 65  | mismatch | ^mismatch: pool                              | run pool -n --limit 3 -- echo ran
-69  | unavailable | not built in: "redis"                      | run k --store redis://h -- echo ran
+69  | unavailable | not built in: "etcd"                      | run k --store etcd://h -- echo ran
 76  | lost     | lost: lost-%: .*                       | run lost-% --ttl 3s -- $work/breaks lost-%
 64  | usage    | --ttl: run needs at least 2s                 | run k --ttl 1s -- true
 64  | usage    | --on-lost: 'cry' is none of: term kill warn$ | run k --on-lost cry -- true
@@ -172,7 +175,7 @@ rows=$(cat <<'ROWS'
 73  | cooling  | ^done all well$                              | once begin finished
 73  | cooling  | ^done$                                       | once begin marked --wait forever
 65 | mismatch | ^mismatch: once:overdue: .*another payload | once begin overdue --payload-hash ab13
-69  | unavailable | not built in: "redis"                      | once begin id --store redis://h
+69  | unavailable | not built in: "etcd"                      | once begin id --store etcd://h
 70  | failed   | the token could not be written; nothing is claimed | once begin unread-% >/dev/full
 70  | failed   | the token could not be written; nothing is claimed | once begin unread-% >&-
 0   | ok       | ^finished: due-%$ | once finish due-% --token "$(claim due-%)" --keep 1h --result x
@@ -246,7 +249,7 @@ rows=$(cat <<'ROWS'
 78  | stale    | ^stale: watermark:level: .*expected$ | watermark advance level --to 9 --expected 6
 78  | stale    | ^stale: watermark:level: .*forward$ | watermark advance level --to 6 --expected 7
 65  | mismatch | ^mismatch: watermark:level:          | watermark advance level --to x --expected 7
-69 | unavailable | not built in: "redis" | watermark get level --store redis://h
+69 | unavailable | not built in: "etcd" | watermark get level --store etcd://h
 64  | usage    | watermark has no 'gte'; there are get        | watermark gte level
 64  | usage    | watermark needs more: leasehold watermark get | watermark get
 64 | usage | watermark advance NAME --to VALUE --expected VALUE$ | watermark advance l --to 5
@@ -361,7 +364,7 @@ done <<<"$rows"
 
 # A token that nobody could read was given back.
 number=$((number + 1))
-if "$program" list unread | grep . || "$program" list once:unread | grep ^held; then
+if "$program" list unread | grep . || "$program" list once:unread | grep ^running; then
     wrong=1
     printf 'not '
 fi

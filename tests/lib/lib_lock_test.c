@@ -240,7 +240,7 @@ static void a_wrong_call_is_told_what_is_wrong(void **state)
     ASSERT_OUTCOME(lh_acquire(client, "k", &options, &lease, &report), LH_USAGE, &report);
     ASSERT_OUTCOME(lh_release(&lease, &report), LH_USAGE, &report);
     ASSERT_OUTCOME(lh_renew(client, "k", 0, 0, &report), LH_USAGE, &report);
-    ASSERT_OUTCOME(lh_open("redis://x", NULL, &none, &report), LH_UNAVAILABLE, &report);
+    ASSERT_OUTCOME(lh_open("etcd://x", NULL, &none, &report), LH_UNAVAILABLE, &report);
     ASSERT_OUTCOME(lh_open("radish://x", NULL, &none, &report), LH_USAGE, &report);
     ASSERT_OUTCOME(lh_open(NULL, NULL, &none, &report), LH_USAGE, &report);
     assert_null(none);

@@ -41,12 +41,12 @@ static void a_known_scheme_without_a_driver_is_told_apart(void **state)
     char words[128];
     struct text text;
     text_init(&text, words, sizeof words);
-    assert_true(store_is_planned("redis://u:secret@h"));
+    assert_true(store_is_planned("etcd://u:secret@h"));
     assert_true(store_is_planned("leasehold+unix:/run/x"));
     assert_false(store_is_planned("file:/x"));
-    assert_false(store_is_planned("redisx://"));
-    store_describe_unknown("redis://u:secret@h", &text);
-    assert_non_null(strstr(words, "not built in: \"redis\""));
+    assert_false(store_is_planned("etcdx://"));
+    store_describe_unknown("etcd://u:secret@h", &text);
+    assert_non_null(strstr(words, "not built in: \"etcd\""));
     assert_null(strstr(words, "secret"));
     text_clear(&text);
     store_describe_unknown("no-scheme-but-a-secret", &text);

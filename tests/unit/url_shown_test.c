@@ -21,6 +21,7 @@ static const struct {
     {"redis://user:secret@host/0", "redis://user:***@host/0"},
     {"redis://user@host/0", "redis://user@host/0"},
     {"redis://u:se@cr/et?x@host/0", "redis://u:***@host/0"},
+    {"rediss://h/?password-file=/p&password=x", "rediss://h/?password-file=/p&password=***"},
     {"rediss://h/?key=lock:%s&auth=entra", "rediss://h/?key=lock:%s&auth=entra"},
     {"postgres://h/db?password=secret&sslmode=require",
      "postgres://h/db?password=***&sslmode=require"},

@@ -59,7 +59,7 @@ static void await(struct call *call)
 enum lh_outcome call_make(struct call *call, struct loop_task *task, struct lh_report *report)
 {
     struct lh_client *client = call->client;
-    if (client->beside != NULL) {
+    if (client->driver->step != NULL) {
         loop_post(client->loop, task);
     } else {
         client_do(client, task);

@@ -166,19 +166,41 @@ static void on_notice(void *owner, const char *key)
     executor_notice(front_desk_executor(client->desk), key);
 }
 
+static void step_store(struct lh_client *client)
+{
+    client->submitted = false;
+    client->turning = true;
+    client->driver->step(client->state);
+    client->turning = false;
+    client_wake(client);
+}
+
 static void on_news(void *owner)
 {
     struct lh_client *client = owner;
-    beside_step(client->beside);
+    if (client->beside != NULL)
+        beside_step(client->beside);
+    else
+        step_store(client);
+}
+
+/* All that was submitted in this turn of the loop travels together. */
+static void on_turned(void *owner)
+{
+    struct lh_client *client = owner;
+    if (client->submitted)
+        step_store(client);
 }
 
 static void submit_to_store(struct lh_client *client, const struct store_request *request,
                             store_done *done, void *caller)
 {
-    if (client->beside != NULL)
+    if (client->beside != NULL) {
         beside_submit(client->beside, request, done, caller);
-    else
-        client->driver->submit(client->state, request, done, caller);
+        return;
+    }
+    client->driver->submit(client->state, request, done, caller);
+    client->submitted = client->driver->step != NULL;
 }
 
 static void forget_timed(struct timed *timed)
@@ -345,9 +367,11 @@ static bool build_rooms(struct lh_client *client, uint64_t session)
         if (client->light == NULL)
             return false;
     }
-    return client->desk != NULL &&
-           (client->beside == NULL ||
-            loop_listen(client->loop, beside_fd(client->beside), on_news, client));
+    int file = client->beside != NULL       ? beside_fd(client->beside)
+               : client->driver->fd != NULL ? client->driver->fd(client->state)
+                                            : -1;
+    return client->desk != NULL && watched_init(&client->watched) &&
+           (file < 0 || loop_listen(client->loop, file, on_news, client));
 }
 
 static void *run(void *argument)
@@ -380,6 +404,7 @@ static void take_apart(struct lh_client *client)
     front_desk_free(&client->desk);
     light_free(&client->light);
     gaze_free_all(client);
+    watched_done(&client->watched);
     for (struct timed *timed = client->timed, *next; timed != NULL; timed = next) {
         next = timed->next;
         free(timed);
@@ -414,7 +439,8 @@ static enum lh_outcome build(struct lh_client *client, const char *url, struct l
 {
     char words[512] = "";
     struct text why;
-    struct loop_site site = {.due = on_due, .owner = client, .lazy = client->driver->step == NULL};
+    struct loop_site site = {
+        .due = on_due, .turned = on_turned, .owner = client, .lazy = client->driver->step == NULL};
     uint64_t session = client->session = draw_number();
     text_init(&why, words, sizeof words);
     client->loop = loop_new(&site);

@@ -11,6 +11,7 @@
 #include "leasehold.h"
 #include "runtime/front_desk.h"
 #include "runtime/light.h"
+#include "runtime/watched.h"
 #include "store/beside.h"
 
 #include <pthread.h>
@@ -50,8 +51,9 @@ struct lh_client {
     _Atomic(const void *) calling_thread; /* … in this thread; NULL when outside */
     const struct store_driver *driver;
     struct store_facts facts;
-    void *state;           /* of a store that answers at once … */
+    void *state;           /* of a store that never waits, in the loop … */
     struct beside *beside; /* … or one that waits for a disk */
+    bool submitted;        /* to a store in the loop, which is to be stepped in this turn */
     struct front_desk *desk;
     struct light *light; /* plain locks of a store inside the process; NULL: all go to the desk */
     int64_t desk_wakes_at_ms;
@@ -62,7 +64,8 @@ struct lh_client {
     struct lh_lease *leases; /* wanted, held, or being given back */
     struct gaze *gazes;      /* lists and histories on their way, and the one watch */
     struct lh_watcher *watches;
-    struct timed *timed; /* store requests on their way, when events are wanted */
+    struct watched watched; /* by that watch, for lh_peek() */
+    struct timed *timed;    /* store requests on their way, when events are wanted */
     struct record scratch;
 };
 
@@ -237,6 +240,10 @@ void once_see(const struct task_news *news, struct lh_once *out);
 int64_t gaze_next_ms(const struct lh_client *client);
 void gaze_due(struct lh_client *client, int64_t now_ms);
 void gaze_free_all(struct lh_client *client);
+/* Begins the watch of the store if there is none; true when it stands. */
+bool gaze_stands(struct lh_client *client);
+/* By what the record is judged, as it was heard then. */
+struct view view_of(const struct lh_client *client, const struct stamp *at);
 /* `pairs` has META_PAIRS_MAX of them, or is NULL: then neither meta nor reason are shown. */
 void status_fill(const struct lh_client *client, const struct record *record,
                  const struct stamp *at, const char *key, struct lh_meta *pairs,

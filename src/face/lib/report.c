@@ -136,6 +136,10 @@ static void say(const struct lh_client *client, const char *key, const struct ta
     case LH_UNAVAILABLE:
         say_unavailable(client, key, news, out);
         return;
+    case LH_DENIED:
+        say_why(key, "the store does not permit it",
+                news->trouble != NULL ? news->trouble : news->why, out);
+        return;
     case LH_LOST:
         say_why(key, "the lease is not yours any more; stop what it guards", news->why, out);
         return;

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Between the seam and the script: what a request says there, and what the script said as an
+ * answer. While a stranger's value stands under the plain name, the core is shown a record in which
+ * the stranger holds; that grant is taken out again of whatever the core writes, for it is not ours
+ * to keep. Decides nothing: whom the stranger blocks, the core says.
+ */
+#include "store/redis/redis_inside.h"
+
+#include "base/check.h"
+#include "wire/record_codec.h"
+
+#include <string.h>
+
+#define DAY_MS ((int64_t)24 * 3600 * 1000)
+
+/* ---- requests ---- */
+
+/* Until when others must find the plain name taken: a length from this write, or a moment. */
+struct hold {
+    int64_t fresh_ms, until_ms;
+    const char *by;
+};
+
+static void hold_for(struct hold *hold, const struct stamp *since, int64_t length_ms,
+                     const char *by)
+{
+    int64_t *to = since->revision == THIS_WRITE ? &hold->fresh_ms : &hold->until_ms;
+    int64_t end_ms = since->revision == THIS_WRITE ? length_ms : since->time_ms + length_ms;
+    if (end_ms > *to)
+        *to = end_ms;
+    if (hold->by[0] == '\0')
+        hold->by = by;
+}
+
+/* A cooldown is known to us alone; but an id that was done is done for everybody. */
+static struct hold hold_of(const struct record *record)
+{
+    struct hold hold = {.by = ""};
+    for (size_t i = 0; i < record->grant_count; i++) {
+        const struct grant *grant = &record->grants[i];
+        hold_for(&hold, &grant->renewed, grant->ttl_ms + grant->lock_delay_ms, grant->holder);
+    }
+    if (record->delay.length_ms > 0)
+        hold_for(&hold, &record->delay.since, record->delay.length_ms, record->delay.by);
+    if (record->kind == KIND_ONCE && record->cooling.length_ms > 0)
+        hold_for(&hold, &record->cooling.since, record->cooling.length_ms, record->cooling.by);
+    return hold;
+}
+
+/*
+ * How long the server keeps the record: as long as the core said; for ever (0) what waits for a
+ * watermark, and watermarks; what crashed processes left behind, a day longer than it can hold.
+ */
+static int64_t life_of(const struct record *record, int64_t lives_ms)
+{
+    if (record_awaits(record) || record->kind == KIND_WATERMARK)
+        return 0;
+    if (lives_ms > 0)
+        return lives_ms + 1;
+    return -(DAY_MS + record->cooling.length_ms + record->delay.length_ms);
+}
+
+static bool is_first_in_line(const struct redis *redis, struct record *record)
+{
+    const struct place *next = queue_next(record);
+    return next != NULL && next->session == redis->site.session;
+}
+
+uint64_t redis_hash_of(const char *key)
+{
+    uint64_t hash = 0xcbf29ce484222325U;
+    for (; *key != '\0'; key++)
+        hash = (hash ^ (unsigned char)*key) * 0x100000001b3U;
+    return hash ^ (hash >> 29);
+}
+
+/* Takes the stranger out, if he is in it. */
+static bool take_out_stranger(const struct redis *redis, struct record *record, bool *out_broken)
+{
+    bool found = false;
+    for (size_t i = record->grant_count; i-- > 0;) {
+        if (record->grants[i].session != redis->stranger_session)
+            continue;
+        *out_broken = record->grants[i].broken;
+        record_remove_grant(record, &record->grants[i]);
+        found = true;
+    }
+    return found;
+}
+
+static void send_names(struct link *link, const struct redis_names *names, const char *verb)
+{
+    link_say(link, "EVALSHA");
+    link_say(link, redis_script_sha);
+    link_say(link, "3");
+    link_say(link, names->family == REDIS_WATERMARK ? names->record : names->plain);
+    link_say(link, names->record);
+    link_say(link, names->counter);
+    link_say(link, verb);
+}
+
+static void send_pokes(struct redis *redis, struct link *link, const struct store_request *request)
+{
+    link_say(link, redis->changes.name);
+    for (size_t i = 0; i < request->poke_count; i++) {
+        char name[CHANNEL_MAX];
+        struct text text;
+        text_init(&text, name, sizeof name);
+        text_add_bytes(&text, redis->wake.name,
+                       (size_t)(strrchr(redis->wake.name, ':') - redis->wake.name) + 1);
+        text_add_hex(&text, request->poke[i]);
+        link_say(link, name);
+    }
+}
+
+static void send_write(struct redis *redis, struct job *job, struct link *link,
+                       const struct redis_names *names)
+{
+    const struct store_request *request = &job->request;
+    struct codec_error error;
+    struct hold hold = {.by = ""};
+    const char *bytes = request->bytes;
+    size_t length = request->verb == VERB_STORE_SWAP ? request->length : 0;
+    int64_t lives_ms = 0;
+    bool knows = false;
+    job->lets_nobody = length == 0;
+    struct record *record = &redis->scratch;
+    if (length > 0 && record_decode(bytes, length, record, &error) == DECODE_OK) {
+        knows = take_out_stranger(redis, record, &job->breaks);
+        job->lets_nobody = record->grant_count == 0 && !knows;
+        job->waits_behind = knows && is_first_in_line(redis, record);
+        hold = hold_of(record);
+        lives_ms = life_of(record, request->lives_ms);
+    }
+    if (job->breaks)
+        knows = false; /* that is not for us to write: it shall be refused */
+    else if (knows) {
+        length = record_needed(record) ? record_encode(record, redis->encoded, RECORD_MAX + 1) : 0;
+        bytes = redis->encoded;
+    }
+    link_begin(link, &job->call, 15 + request->poke_count);
+    send_names(link, names, "write");
+    if (request->condition.kind == IF_ABSENT)
+        link_say(link, "");
+    else
+        link_number(link, (int64_t)request->condition.revision);
+    link_say(link, knows ? "1" : "0");
+    link_word(link, bytes, length);
+    link_number(link, hold.fresh_ms);
+    link_number(link, hold.until_ms);
+    link_number(link, lives_ms);
+    link_say(link, hold.by);
+    send_pokes(redis, link, request);
+}
+
+bool command_send(struct redis *redis, struct job *job, struct link *link)
+{
+    struct redis_names names;
+    if (!redis_names_of(&redis->url.templates, job->request.key, &names))
+        return false;
+    job->link = link;
+    if (job->request.verb == VERB_STORE_READ) {
+        link_begin(link, &job->call, 7);
+        send_names(link, &names, "read");
+    } else {
+        ASSERT(job->request.condition.kind != IF_GRANT); /* no capability of ours */
+        send_write(redis, job, link, &names);
+    }
+    return true;
+}
+
+/* ---- answers ---- */
+
+static bool next_number(struct resp_walk *walk, int64_t *out)
+{
+    struct resp_item item;
+    if (!resp_next(walk, &item) || item.kind != RESP_NUMBER)
+        return false;
+    *out = item.number;
+    return true;
+}
+
+/* Revision and time are looked at by exchange.c, like those of any store. */
+bool seen_read(const struct resp_item *item, struct resp_walk *walk, struct seen *out)
+{
+    enum { WROTE = 3, SAW = 8 };
+    int64_t holds, revision, count;
+    struct resp_item bytes, value;
+    *out = (struct seen){.rest_ms = -1};
+    if (item->kind != RESP_LIST || (item->count != WROTE && item->count != SAW) ||
+        !next_number(walk, &holds) || !next_number(walk, &out->now_ms) ||
+        !next_number(walk, &revision))
+        return false;
+    out->holds = holds != 0;
+    out->wrote = item->count == WROTE;
+    out->written = (struct stamp){.revision = (uint64_t)revision, .time_ms = out->now_ms};
+    if (out->wrote)
+        return true;
+    if (!next_number(walk, &out->written.time_ms) || !resp_next(walk, &bytes) ||
+        bytes.kind != RESP_TEXT || !resp_next(walk, &value) || !next_number(walk, &out->rest_ms) ||
+        !next_number(walk, &count))
+        return false;
+    out->bytes = bytes.text;
+    out->length = bytes.length;
+    out->strange = value.kind == RESP_TEXT;
+    out->value = value.text;
+    out->value_length = value.length;
+    if (out->strange && revision == 0)
+        out->written = (struct stamp){.revision = (uint64_t)count, .time_ms = out->now_ms};
+    return true;
+}
+
+/* The value, when it can be shown, and as much of it. */
+static void name_stranger(const struct seen *seen, char *out, size_t size)
+{
+    size_t length = 0;
+    struct text text;
+    text_init(&text, out, size);
+    while (length < seen->value_length && length < STRANGER_SHOWN) {
+        size_t sequence = text_sequence(seen->value + length, seen->value_length - length);
+        if (sequence == 0)
+            break;
+        length += sequence;
+    }
+    if (length > 0 && text_is_clean(seen->value, length))
+        text_add_bytes(&text, seen->value, length);
+    else
+        text_add(&text, "a stranger");
+}
+
+/* One who holds it all: of a semaphore, every slot. */
+static void add_stranger(const struct redis *redis, const struct seen *seen, struct record *record)
+{
+    uint32_t slots = record->limit > 0 ? record->limit : 1;
+    bool endless = seen->rest_ms < 1 || seen->rest_ms > TTL_MAX_MS;
+    for (uint32_t i = 0; i < slots && i < GRANTS_MAX; i++) {
+        struct text request;
+        struct grant *grant = record_add_grant(record);
+        name_stranger(seen, grant->holder, sizeof grant->holder);
+        text_init(&request, grant->request, sizeof grant->request);
+        text_add(&request, "stranger ");
+        text_add_hex(&request, redis->stranger_session + i);
+        grant->session = redis->stranger_session;
+        grant->mode = record->limit > 0 ? MODE_SLOT : MODE_EXCLUSIVE;
+        grant->n = (uint16_t)i;
+        grant->granted = grant->renewed =
+            (struct stamp){.revision = seen->written.revision, .time_ms = seen->now_ms};
+        grant->ttl_ms = endless ? TTL_MAX_MS : seen->rest_ms;
+    }
+}
+
+/* Our record with the stranger as its holder; false when ours cannot be read. */
+static bool put_in_stranger(struct redis *redis, const char *key, const struct seen *seen)
+{
+    struct codec_error error;
+    struct record *record = &redis->scratch;
+    if (seen->length == 0) {
+        record_init(record, key);
+        if (strncmp(key, ONCE_PREFIX, sizeof ONCE_PREFIX - 1) == 0)
+            record_become(record, KIND_ONCE);
+    } else if (record_decode(seen->bytes, seen->length, record, &error) != DECODE_OK) {
+        return false;
+    }
+    record_resolve(record, &seen->written);
+    record->grant_count = 0;
+    if (record->kind == KIND_ONCE)
+        record_end_cooling(record);
+    for (size_t i = 0; i < record->place_count; i++)
+        record->places[i].offered = false; /* nobody may enter now */
+    add_stranger(redis, seen, record);
+    return record_broken(record) == NULL;
+}
+
+/* Did the core know of him, and write as if it could send him away? Nobody but he can. */
+static bool is_break(const struct redis *redis, const struct job *job)
+{
+    uint64_t hash = redis_hash_of(job->request.key), slot = hash % SHOWN_SLOTS;
+    bool knew = redis->shown[slot].key == hash &&
+                redis->shown[slot].revision == job->request.condition.revision;
+    return job->request.condition.kind == IF_REVISION && knew && (job->lets_nobody || job->breaks);
+}
+
+void seen_answer(struct redis *redis, const struct job *job, const char *key,
+                 const struct seen *seen, struct store_answer *out)
+{
+    *out = (struct store_answer){.result = seen->holds ? ANSWER_OK : ANSWER_CONFLICT,
+                                 .now_ms = seen->now_ms,
+                                 .present = seen->length > 0 || seen->strange,
+                                 .written = seen->written,
+                                 .bytes = seen->bytes,
+                                 .length = seen->length};
+    if (seen->wrote) {
+        out->present = job->request.verb == VERB_STORE_SWAP;
+        if (out->written.revision == 0) /* of what the core wrote, only the stranger is left */
+            out->written.revision = job->request.condition.revision;
+        out->bytes = job->request.bytes;
+        out->length = job->request.length;
+        if (job->waits_behind)
+            stranger_note(redis, key);
+    }
+    if (seen->strange && !put_in_stranger(redis, key, seen)) {
+        out->result = ANSWER_TROUBLE;
+        out->why = "another program holds the key, and what stands beside it cannot be read";
+        return;
+    }
+    if (seen->strange && job != NULL && !seen->holds && is_break(redis, job)) {
+        *out = (struct store_answer){.result = ANSWER_DENIED,
+                                     .now_ms = seen->now_ms,
+                                     .why = "a program that is not leasehold holds the key: end "
+                                            "it there, or delete its value in Redis"};
+        return;
+    }
+    if (seen->strange) {
+        uint64_t hash = redis_hash_of(key);
+        redis->shown[hash % SHOWN_SLOTS].key = hash;
+        redis->shown[hash % SHOWN_SLOTS].revision = seen->written.revision;
+        out->bytes = redis->encoded;
+        out->length = record_encode(&redis->scratch, redis->encoded, sizeof redis->encoded);
+        if (is_first_in_line(redis, &redis->scratch))
+            stranger_note(redis, key);
+    }
+    if (!out->present)
+        out->written = (struct stamp){0};
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Redis as a store. All that was submitted since the last step travels together, in one pipeline;
+ * each request is one call of one script (script.c) and has one answer. Nothing is sent a second
+ * time, but what the server said it did not run. Requests have deadlines; a connection that lets
+ * one pass is ended, and what was on its way is told as trouble: it may have happened.
+ */
+#include "store/redis/redis_inside.h"
+
+#include "base/check.h"
+#include "io/host.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+enum { REDIS_MAGIC = 0x4ed15, PATIENCE_MS = 10000 };
+
+/* ---- jobs ---- */
+
+static void on_reply(struct link_call *call, const struct resp_item *item, struct resp_walk *walk,
+                     const struct link_error *error);
+
+static void set_timer(struct redis *redis)
+{
+    int64_t first_ms = redis->first_job != NULL ? redis->first_job->deadline_ms : NET_NEVER;
+    if (redis->overdue.at_ms > first_ms || first_ms == NET_NEVER)
+        net_call_at(redis->net, &redis->overdue, first_ms);
+}
+
+/* All have the same patience: the last one's deadline is the last. */
+static void append_job(struct job *job)
+{
+    struct redis *redis = job->redis;
+    job->deadline_ms = host_boot_ms() + redis->patience_ms;
+    job->next = NULL;
+    job->before = redis->last_job;
+    if (job->before != NULL)
+        job->before->next = job;
+    else
+        redis->first_job = job;
+    redis->last_job = job;
+    set_timer(redis);
+}
+
+static struct job *add_job(struct redis *redis, const char *key)
+{
+    size_t size = key != NULL ? strlen(key) + 1 : 0;
+    struct job *job = calloc(1, sizeof *job + size);
+    if (job == NULL)
+        return NULL;
+    if (key != NULL)
+        memcpy(job->key, key, size);
+    job->call.reply = on_reply;
+    job->redis = redis;
+    append_job(job);
+    *redis->last_queued = job;
+    redis->last_queued = &job->next_queued;
+    return job;
+}
+
+static void unlink_job(const struct job *job)
+{
+    struct redis *redis = job->redis;
+    if (job->next != NULL)
+        job->next->before = job->before;
+    else
+        redis->last_job = job->before;
+    if (job->before != NULL)
+        job->before->next = job->next;
+    else
+        redis->first_job = job->next;
+}
+
+void redis_extend(struct job *job)
+{
+    unlink_job(job);
+    append_job(job);
+}
+
+void redis_forget(struct job *job)
+{
+    unlink_job(job);
+    free(job);
+}
+
+static struct job *take_queued(struct redis *redis)
+{
+    struct job *job = redis->first_queued;
+    redis->first_queued = job->next_queued;
+    if (redis->first_queued == NULL)
+        redis->last_queued = &redis->first_queued;
+    return job;
+}
+
+/* Its only answer. */
+static void end_job(struct job *job, const struct seen *seen, const struct link_error *error)
+{
+    struct redis *redis = job->redis;
+    if (job->look != NULL) {
+        job->look(job->caller, job->key, seen, error);
+    } else if (error != NULL) {
+        struct store_answer answer = {
+            .result = error->result, .now_ms = TIME_UNKNOWN, .why = error->why};
+        job->done(job->caller, &answer);
+    } else {
+        struct store_answer answer;
+        char key[KEY_MAX + 1]; /* the request is gone with its answer */
+        text_copy(key, sizeof key, job->request.key);
+        seen_answer(redis, job, key, seen, &answer);
+        job->done(job->caller, &answer);
+    }
+    redis_forget(job);
+}
+
+static void end_job_in_trouble(struct job *job, const char *why)
+{
+    end_job(job, NULL, &(struct link_error){.result = ANSWER_TROUBLE, .why = why});
+}
+
+/* ---- the script that is not there yet ---- */
+
+static void on_loaded(struct link_call *call, const struct resp_item *item, struct resp_walk *walk,
+                      const struct link_error *error)
+{
+    (void)item, (void)walk, (void)error; /* what did not work, the next call says */
+    free(call);
+}
+
+/* It did not run, so sending it again is safe. False when there is no more to try. */
+static bool load_and_repeat(struct job *job)
+{
+    struct link *link = job->link;
+    struct link_call *load = job->reloaded ? NULL : calloc(1, sizeof *load);
+    if (load == NULL)
+        return false;
+    job->reloaded = true;
+    load->reply = on_loaded;
+    link_begin(link, load, 3);
+    link_say(link, "SCRIPT");
+    link_say(link, "LOAD");
+    link_say(link, redis_script);
+    return command_send(job->redis, job, link);
+}
+
+static bool says(const struct resp_item *item, const char *word)
+{
+    size_t length = strlen(word);
+    return item->length >= length && memcmp(item->text, word, length) == 0;
+}
+
+static void on_reply(struct link_call *call, const struct resp_item *item, struct resp_walk *walk,
+                     const struct link_error *error)
+{
+    struct job *job = (struct job *)call;
+    struct seen seen;
+    if (error != NULL) {
+        end_job(job, NULL, error);
+    } else if (item->kind == RESP_ERROR && says(item, "NOSCRIPT") && load_and_repeat(job)) {
+        return;
+    } else if (item->kind == RESP_ERROR) {
+        struct link_error refusal = link_explain(job->link, item);
+        end_job(job, NULL, &refusal);
+    } else if (seen_read(item, walk, &seen)) {
+        end_job(job, &seen, NULL);
+    } else {
+        end_job_in_trouble(job, "Redis replied what our script never says");
+    }
+}
+
+/* ---- sending ---- */
+
+/* Whoever takes a place has to be woken: it listens before it waits. */
+static bool takes_place(const struct job *job)
+{
+    static const char places[] = "\"places\":[";
+    return job->request.verb == VERB_STORE_SWAP &&
+           memmem(job->request.bytes, job->request.length, places, sizeof places - 1) != NULL;
+}
+
+static void send_job(struct redis *redis, struct job *job)
+{
+    const struct store_request *request = &job->request;
+    switch (request->verb) {
+    case VERB_STORE_LIST:
+        list_begin(redis, job);
+        return;
+    case VERB_STORE_WATCH:
+        ear_watch(redis, request->key, job->done, job->caller);
+        redis_forget(job);
+        return;
+    case VERB_STORE_HISTORY:
+        end_job_in_trouble(job, "redis: keeps no history");
+        return;
+    default:
+        if (!command_send(redis, job, &redis->main))
+            end_job_in_trouble(job, "the key's name in Redis is the one of another kind of key; "
+                                    "see the templates in the URL");
+    }
+}
+
+void redis_flush(struct redis *redis)
+{
+    if (redis->first_queued == NULL)
+        return;
+    link_want(&redis->main, true);
+    while (redis->first_queued != NULL && redis->main.state == LINK_READY) {
+        struct job *job = redis->first_queued;
+        bool swaps = job->request.verb == VERB_STORE_SWAP;
+        if (job->request.verb == VERB_STORE_WATCH)
+            ear_want(redis, &redis->changes);
+        else if (swaps && job->request.condition.kind == IF_REVISION)
+            ear_want(redis, &redis->wake);
+        bool listens_first = takes_place(job) || job->request.verb == VERB_STORE_WATCH;
+        if (listens_first && !ear_is_settled(redis))
+            return;
+        send_job(redis, take_queued(redis));
+    }
+}
+
+static void on_ready(void *owner)
+{
+    struct redis *redis = owner;
+    if (ear_of(redis) == &redis->main)
+        ear_ready(redis);
+    redis_flush(redis);
+}
+
+/* What was on its way has been told; what waits to be sent will not be, so its askers may go. */
+static void on_lost(void *owner, const struct link_error *error)
+{
+    struct redis *redis = owner;
+    if (ear_of(redis) == &redis->main)
+        ear_lost(redis, error);
+    struct job *job = redis->first_queued;
+    redis->first_queued = NULL;
+    redis->last_queued = &redis->first_queued;
+    while (job != NULL) {
+        struct job *next = job->next_queued;
+        end_job(job, NULL, error);
+        job = next;
+    }
+}
+
+static bool on_pushed(void *owner, struct resp_walk *walk, size_t count)
+{
+    return ear_pushed(owner, walk, count);
+}
+
+/* A deadline has passed: whatever is said on that connection from now on comes too late. */
+static void on_overdue(void *owner)
+{
+    struct redis *redis = owner;
+    int64_t now_ms = host_boot_ms();
+    if (redis->first_job != NULL && redis->first_job->deadline_ms <= now_ms)
+        link_cut(redis->first_job->link != NULL ? redis->first_job->link : &redis->main,
+                 ANSWER_TROUBLE, "it did not answer in time");
+    set_timer(redis);
+}
+
+bool redis_look(struct redis *redis, const char *key, look_done *look, void *caller)
+{
+    struct job *job = add_job(redis, key);
+    if (job == NULL)
+        return false;
+    job->request = (struct store_request){.verb = VERB_STORE_READ, .key = job->key};
+    job->look = look;
+    job->caller = caller;
+    return true;
+}
+
+/* ---- the seam ---- */
+
+static void submit(void *state, const struct store_request *request, store_done *done, void *caller)
+{
+    struct redis *redis = state;
+    ASSERT(redis->magic == REDIS_MAGIC);
+    struct job *job = add_job(redis, NULL);
+    if (job == NULL) {
+        struct store_answer answer = {
+            .result = ANSWER_TROUBLE, .now_ms = TIME_UNKNOWN, .why = "memory is short"};
+        done(caller, &answer);
+        return;
+    }
+    job->request = *request;
+    job->done = done;
+    job->caller = caller;
+}
+
+static void step(void *state)
+{
+    struct redis *redis = state;
+    ASSERT(redis->magic == REDIS_MAGIC);
+    redis_flush(redis);
+    net_step(redis->net);
+    if (redis->first_queued != NULL && redis->main.state == LINK_READY) { /* from callbacks */
+        redis_flush(redis);
+        if (redis->main.stream != NULL)
+            stream_flush(redis->main.stream);
+    }
+}
+
+static int fd_of(void *state)
+{
+    const struct redis *redis = state;
+    return net_fd(redis->net);
+}
+
+static void close_redis(void *state)
+{
+    struct redis *redis = state;
+    ASSERT(redis->magic == REDIS_MAGIC);
+    link_done(&redis->main);
+    link_done(&redis->ear);
+    ear_done(redis);
+    stranger_done(redis);
+    list_done(redis);
+    while (redis->first_job != NULL)
+        redis_forget(redis->first_job);
+    net_call_at(redis->net, &redis->overdue, NET_NEVER);
+    credentials_done(&redis->credentials);
+    net_free(&redis->net);
+    redis->magic = 0;
+}
+
+static bool open_redis(void *state, const char *url, const struct store_site *site,
+                       struct text *why)
+{
+    struct redis *redis = state;
+    uint64_t seeds[2];
+    memset(redis, 0, offsetof(struct redis, scratch));
+    if (!redis_url_read(url, &redis->url, why) ||
+        !credentials_init(&redis->credentials, &redis->url, why))
+        return false;
+    /* Nobody may guess under which identity a stranger is shown. */
+    bool random = getrandom(seeds, sizeof seeds, /* flags= */ 0) == sizeof seeds;
+    redis->net = random ? net_new() : NULL;
+    if (redis->net == NULL) {
+        credentials_done(&redis->credentials);
+        text_add(why, "memory, descriptors or random numbers are short");
+        return false;
+    }
+    redis->random.state = seeds[0];
+    redis->stranger_session = seeds[1];
+    redis->site = *site;
+    redis->patience_ms = site->patience_ms > 0 ? site->patience_ms : PATIENCE_MS;
+    redis->last_queued = &redis->first_queued;
+    redis->overdue = (struct net_timer){.at_ms = NET_NEVER, .due = on_overdue, .owner = redis};
+    struct link_site links = {
+        .ready = on_ready, .lost = on_lost, .pushed = on_pushed, .owner = redis};
+    link_init(&redis->main, redis->net, &redis->url, &redis->credentials, &links, seeds[0]);
+    redis->main.patience_ms = redis->patience_ms;
+    ear_init(redis);
+    redis->magic = REDIS_MAGIC;
+    return true;
+}
+
+#define REDIS_DRIVER(name)                                                                     \
+    {                                                                                          \
+        .scheme = (name),                                                                      \
+        .capabilities =                                                                        \
+            STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_DELETES | STORE_TOKENS_RESTART, \
+        .state_size = sizeof(struct redis), .open = open_redis, .close = close_redis,          \
+        .submit = submit, .step = step, .fd = fd_of,                                           \
+    }
+
+const struct store_driver redis_driver = REDIS_DRIVER("redis");
+const struct store_driver rediss_driver = REDIS_DRIVER("rediss");

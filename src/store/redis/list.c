@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lists: SCAN finds the names of records, page by page, and each is looked at like any other. SCAN
+ * may say a name twice, and says nothing certain of what comes or goes meanwhile; whatever is there
+ * from beginning to end is told, once.
+ */
+#include "store/redis/redis_inside.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAGE = 500 };
+
+struct listing {
+    struct listing *next;
+    struct redis *redis;
+    struct job *job; /* ours until the last answer; its call is the SCAN on its way */
+    void *told;      /* a tree of keys */
+    size_t looks;
+    bool scanning, ended;
+    char cursor[24];
+    char prefix[KEY_MAX + 1];
+};
+
+static int compare(const void *one, const void *other)
+{
+    return strcmp(one, other);
+}
+
+static void forget(struct listing *listing)
+{
+    struct listing **at = &listing->redis->listings;
+    while (*at != listing)
+        at = &(*at)->next;
+    *at = listing->next;
+    tdestroy(listing->told, free);
+    free(listing);
+}
+
+/* The last answer; what is still on its way is waited for, in silence. */
+static void end(struct listing *listing, const struct link_error *error)
+{
+    if (!listing->ended) {
+        struct store_answer answer = {.result = error != NULL ? error->result : ANSWER_OK,
+                                      .now_ms = TIME_UNKNOWN,
+                                      .why = error != NULL ? error->why : NULL};
+        listing->ended = true;
+        listing->job->done(listing->job->caller, &answer);
+    }
+    if (listing->looks == 0 && !listing->scanning) {
+        redis_forget(listing->job);
+        forget(listing);
+    }
+}
+
+static void end_short(struct listing *listing)
+{
+    end(listing, &(struct link_error){.result = ANSWER_TROUBLE, .why = "memory is short"});
+}
+
+static void scan(struct listing *listing);
+
+static void go_on(struct listing *listing)
+{
+    if (listing->looks > 0 || listing->scanning)
+        return;
+    if (listing->ended || strcmp(listing->cursor, "0") == 0)
+        end(listing, NULL);
+    else
+        scan(listing);
+}
+
+static void on_look(void *caller, const char *key, const struct seen *seen,
+                    const struct link_error *error)
+{
+    struct listing *listing = caller;
+    struct store_answer answer;
+    listing->looks--;
+    if (error != NULL) {
+        end(listing, error);
+        return;
+    }
+    seen_answer(listing->redis, NULL, key, seen, &answer);
+    answer.more = true;
+    answer.key = key;
+    if (answer.present && !listing->ended)
+        listing->job->done(listing->job->caller, &answer);
+    go_on(listing);
+}
+
+/* True when it was not told yet. */
+static bool is_new(struct listing *listing, const char *key)
+{
+    char *copy = strdup(key);
+    char **found = copy != NULL ? tsearch(copy, &listing->told, compare) : NULL;
+    if (found == NULL || *found != copy)
+        free(copy);
+    return found == NULL || *found == copy;
+}
+
+static bool look_at_page(struct listing *listing, struct resp_walk *walk, size_t count)
+{
+    char key[KEY_MAX + 1];
+    struct resp_item name;
+    for (size_t i = 0; i < count && resp_next(walk, &name); i++) {
+        bool fits =
+            name.kind == RESP_TEXT &&
+            redis_key_of_record(&listing->redis->url.templates, name.text, name.length, key) &&
+            strncmp(key, listing->prefix, strlen(listing->prefix)) == 0;
+        if (!fits || !is_new(listing, key))
+            continue;
+        if (!redis_look(listing->redis, key, on_look, listing))
+            return false;
+        listing->looks++;
+    }
+    return true;
+}
+
+static void on_page(struct link_call *call, const struct resp_item *item, struct resp_walk *walk,
+                    const struct link_error *error)
+{
+    struct job *job = (struct job *)call;
+    struct listing *listing = job->listing;
+    struct resp_item cursor, names;
+    listing->scanning = false;
+    if (error != NULL) {
+        end(listing, error);
+        return;
+    }
+    if (item->kind == RESP_ERROR) {
+        struct link_error refusal = link_explain(&listing->redis->main, item);
+        end(listing, &refusal);
+        return;
+    }
+    if (item->kind != RESP_LIST || item->count != 2 || !resp_next(walk, &cursor) ||
+        cursor.length >= sizeof listing->cursor || !resp_next(walk, &names)) {
+        end(listing, &(struct link_error){.result = ANSWER_TROUBLE,
+                                          .why = "Redis replied to SCAN what it never does"});
+        return;
+    }
+    memcpy(listing->cursor, cursor.text, cursor.length);
+    listing->cursor[cursor.length] = '\0';
+    if (!look_at_page(listing, walk, names.count))
+        end_short(listing);
+    else
+        go_on(listing);
+}
+
+static void scan(struct listing *listing)
+{
+    struct redis *redis = listing->redis;
+    struct link *link = &redis->main;
+    char words[REDIS_PATTERN_MAX + 1];
+    struct text pattern;
+    if (link->state != LINK_READY) {
+        end(listing,
+            &(struct link_error){.result = ANSWER_TROUBLE, .why = "the connection was lost"});
+        return;
+    }
+    text_init(&pattern, words, sizeof words);
+    redis_pattern_of(&redis->url.templates, listing->prefix, &pattern);
+    listing->scanning = true;
+    redis_extend(listing->job);
+    link_begin(link, &listing->job->call, 6);
+    link_say(link, "SCAN");
+    link_say(link, listing->cursor);
+    link_say(link, "MATCH");
+    link_word(link, words, pattern.length);
+    link_say(link, "COUNT");
+    link_number(link, PAGE);
+}
+
+void list_begin(struct redis *redis, struct job *job)
+{
+    struct listing *listing = calloc(1, sizeof *listing);
+    if (listing == NULL) {
+        struct store_answer answer = {
+            .result = ANSWER_TROUBLE, .now_ms = TIME_UNKNOWN, .why = "memory is short"};
+        job->done(job->caller, &answer);
+        redis_forget(job);
+        return;
+    }
+    job->call.reply = on_page;
+    job->link = &redis->main;
+    job->listing = listing;
+    listing->redis = redis;
+    listing->job = job;
+    text_copy(listing->cursor, sizeof listing->cursor, "0");
+    text_copy(listing->prefix, sizeof listing->prefix, job->request.key);
+    listing->next = redis->listings;
+    redis->listings = listing;
+    scan(listing);
+}
+
+void list_done(struct redis *redis)
+{
+    while (redis->listings != NULL)
+        forget(redis->listings);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See redis_names.h. */
+#include "wire/redis_names.h"
+
+#include "base/check.h"
+#include "core/rules.h"
+
+#include <string.h>
+
+#define BESIDE "leasehold:{"
+
+enum { TAG = 4, HALF = 256, NIBBLE = 16 };
+
+/* Keys of each family begin with this, in front of what goes into the template. */
+static const char *const prefixes[REDIS_FAMILIES] = {
+    [REDIS_ONCE] = ONCE_PREFIX, [REDIS_WATERMARK] = WATERMARK_PREFIX, [REDIS_LOCK] = ""};
+
+static bool begins_with(const char *words, const char *prefix)
+{
+    return strncmp(words, prefix, strlen(prefix)) == 0;
+}
+
+void redis_templates_init(struct redis_templates *templates)
+{
+    *templates = (struct redis_templates){
+        {[REDIS_ONCE] = "dedup:%s", [REDIS_WATERMARK] = "watermark:%s", [REDIS_LOCK] = "lock:%s"}};
+}
+
+bool redis_template_set(struct redis_templates *templates, enum redis_family family,
+                        const char *words)
+{
+    const char *hole = strstr(words, "%s");
+    size_t length = strlen(words);
+    if (hole == NULL || strchr(hole + 1, '%') != NULL || length > REDIS_TEMPLATE_MAX ||
+        !text_is_clean(words, length))
+        return false;
+    text_copy(templates->of[family], sizeof templates->of[family], words);
+    return true;
+}
+
+/* ---- slots and tags ---- */
+
+static uint16_t crc_of(uint16_t crc, const char *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        crc ^= (uint16_t)((unsigned char)bytes[i] << 8);
+        for (int bit = 0; bit < 8; bit++)
+            crc = (uint16_t)((crc & 0x8000) != 0 ? crc << 1 ^ 0x1021 : crc << 1);
+    }
+    return crc;
+}
+
+unsigned redis_slot_of(const char *name, size_t length)
+{
+    const char *open = memchr(name, '{', length);
+    const char *close = open != NULL ? memchr(open, '}', length - (size_t)(open - name)) : NULL;
+    if (close != NULL && close > open + 1)
+        return crc_of(0, open + 1, (size_t)(close - open) - 1) % REDIS_SLOTS;
+    return crc_of(0, name, length) % REDIS_SLOTS;
+}
+
+static void letters_of(unsigned number, char *out)
+{
+    out[0] = (char)('@' + number / NIBBLE);
+    out[1] = (char)('@' + number % NIBBLE);
+}
+
+/*
+ * The checksum is linear: of four letters it is that of the first two before zeros, and that of the
+ * last two behind zeros, together. So two halves are searched and not all of it.
+ */
+void redis_tag_of(unsigned slot, char *out)
+{
+    uint16_t second[HALF];
+    char letters[TAG];
+    for (unsigned i = 0; i < HALF; i++) {
+        letters_of(i, letters);
+        second[i] = crc_of(0, letters, 2) % REDIS_SLOTS;
+    }
+    for (unsigned i = 0; i < HALF; i++) {
+        letters_of(i, letters);
+        unsigned first = crc_of(crc_of(0, letters, 2), "\0\0", 2) % REDIS_SLOTS;
+        for (unsigned j = 0; j < HALF; j++) {
+            if ((first ^ second[j]) != slot)
+                continue;
+            letters_of(i, out);
+            letters_of(j, out + 2);
+            out[TAG] = '\0';
+            return;
+        }
+    }
+    UNREACHABLE("there are four letters for each slot");
+}
+
+/* ---- names ---- */
+
+static enum redis_family family_of(const char *key)
+{
+    enum redis_family family = REDIS_ONCE;
+    while (!begins_with(key, prefixes[family]))
+        family++;
+    return family;
+}
+
+/* What stands in the template's place; false when the name does not fit it. */
+static bool fits(const char *template, const char *name, size_t length, const char **out_words,
+                 size_t *out_length)
+{
+    const char *hole = strstr(template, "%s");
+    size_t before = (size_t)(hole - template), behind = strlen(hole + 2);
+    if (length < before + behind || memcmp(name, template, before) != 0 ||
+        memcmp(name + length - behind, hole + 2, behind) != 0)
+        return false;
+    *out_words = name + before;
+    *out_length = length - before - behind;
+    return true;
+}
+
+bool redis_key_of_plain(const struct redis_templates *templates, const char *name, size_t length,
+                        char *out_key)
+{
+    for (enum redis_family family = REDIS_ONCE; family < REDIS_FAMILIES; family++) {
+        const char *words;
+        size_t count, prefix = strlen(prefixes[family]);
+        if (!fits(templates->of[family], name, length, &words, &count))
+            continue;
+        if (prefix + count > KEY_MAX || prefix + count == 0 || !text_is_clean(words, count))
+            return false;
+        memcpy(out_key, prefixes[family], prefix);
+        memcpy(out_key + prefix, words, count);
+        out_key[prefix + count] = '\0';
+        return true;
+    }
+    return false;
+}
+
+bool redis_key_of_record(const struct redis_templates *templates, const char *name, size_t length,
+                         char *out_key)
+{
+    size_t before = sizeof BESIDE - 1 + TAG;
+    if (length <= before + 2 || memcmp(name, BESIDE, sizeof BESIDE - 1) != 0 ||
+        memcmp(name + before, "}:", 2) != 0)
+        return false;
+    return redis_key_of_plain(templates, name + before + 2, length - before - 2, out_key);
+}
+
+bool redis_names_of(const struct redis_templates *templates, const char *key,
+                    struct redis_names *out)
+{
+    struct text text;
+    char tag[TAG + 1], back[KEY_MAX + 1];
+    out->family = family_of(key);
+    const char *template = templates->of[out->family], *hole = strstr(template, "%s");
+    text_init(&text, out->plain, sizeof out->plain);
+    text_add_bytes(&text, template, (size_t)(hole - template));
+    text_add(&text, key + strlen(prefixes[out->family]));
+    text_add(&text, hole + 2);
+    if (!redis_key_of_plain(templates, out->plain, text.length, back) || strcmp(back, key) != 0)
+        return false;
+    out->slot = redis_slot_of(out->plain, text.length);
+    redis_tag_of(out->slot, tag);
+    text_init(&text, out->counter, sizeof out->counter);
+    text_add(&text, BESIDE);
+    text_add(&text, tag);
+    text_add(&text, "}");
+    text_init(&text, out->record, sizeof out->record);
+    text_add(&text, out->counter);
+    text_add(&text, ":");
+    text_add(&text, out->plain);
+    ASSERT(!text.cut);
+    return true;
+}
+
+static void add_escaped(struct text *out, const char *words, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (strchr("*?[]^\\", words[i]) != NULL)
+            text_add(out, "\\");
+        text_add_bytes(out, words + i, 1);
+    }
+}
+
+/* Could keys of more than one family begin so? */
+static bool is_of_several(const char *prefix)
+{
+    return begins_with(ONCE_PREFIX, prefix) || begins_with(WATERMARK_PREFIX, prefix);
+}
+
+void redis_pattern_of(const struct redis_templates *templates, const char *prefix, struct text *out)
+{
+    enum redis_family family = family_of(prefix);
+    text_add(out, BESIDE "????}:");
+    if (!is_of_several(prefix) || family != REDIS_LOCK) {
+        const char *template = templates->of[family], *hole = strstr(template, "%s");
+        const char *rest = prefix + strlen(prefixes[family]);
+        add_escaped(out, template, (size_t)(hole - template));
+        add_escaped(out, rest, strlen(rest));
+    }
+    text_add(out, "*");
+}

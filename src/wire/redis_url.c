@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See redis_url.h. */
+#include "wire/redis_url.h"
+
+#include <string.h>
+
+enum { PORT_MAX = 65535, DB_MAX = 65535, NAME_MOST = 32, VALUE_MOST = REDIS_PASSWORD_MAX };
+
+static int hex_of(char letter)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *found = letter != '\0' ? strchr(digits, letter | 0x20) : NULL;
+    return found != NULL ? (int)(found - digits) : -1;
+}
+
+/* Undoes %41 and the like; any other % stays, as in lock:%s. False when it is too long, empty where
+ * a NUL stood, or has control characters. */
+static bool unescape(const char *from, size_t length, char *to, size_t size)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < length; i++) {
+        char letter = from[i];
+        if (letter == '%' && i + 2 < length && hex_of(from[i + 1]) >= 0 &&
+            hex_of(from[i + 2]) >= 0) {
+            letter = (char)(hex_of(from[i + 1]) * 16 + hex_of(from[i + 2]));
+            i += 2;
+        }
+        if (at + 1 >= size)
+            return false;
+        to[at++] = letter;
+    }
+    to[at] = '\0';
+    return text_is_clean(to, at);
+}
+
+static bool read_number(const char *digits, size_t length, unsigned most, unsigned *out)
+{
+    unsigned number = 0;
+    if (length == 0 || length > 5)
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        if (digits[i] < '0' || digits[i] > '9')
+            return false;
+        number = number * 10 + (unsigned)(digits[i] - '0');
+    }
+    *out = number;
+    return number <= most;
+}
+
+static bool refuse(struct text *why, const char *words)
+{
+    text_add(why, words);
+    return false;
+}
+
+/* host, host:port, [::1] or [::1]:port */
+static bool read_host(const char *words, size_t length, struct redis_host *out)
+{
+    const char *close = words[0] == '[' ? memchr(words, ']', length) : NULL;
+    const char *name = close != NULL ? words + 1 : words;
+    const char *from = close != NULL ? close : words;
+    const char *colon = memchr(from, ':', length - (size_t)(from - words));
+    const char *end = close != NULL ? close : colon != NULL ? colon : words + length;
+    unsigned port = REDIS_PORT;
+    if (close != NULL && close + 1 != words + length && close + 1 != colon)
+        return false;
+    if (colon != NULL &&
+        (!read_number(colon + 1, (size_t)(words + length - colon) - 1, PORT_MAX, &port) ||
+         port == 0))
+        return false;
+    out->port = colon != NULL ? (uint16_t)port : 0;
+    return unescape(name, (size_t)(end - name), out->name, sizeof out->name);
+}
+
+static bool read_hosts(const char *words, size_t length, struct redis_url *out, struct text *why)
+{
+    for (const char *end = words + length; words < end || out->host_count == 0;) {
+        const char *comma = memchr(words, ',', (size_t)(end - words));
+        size_t count = (size_t)((comma != NULL ? comma : end) - words);
+        if (out->host_count == REDIS_HOSTS_MAX)
+            return refuse(why, "there are more than 8 hosts in the URL");
+        struct redis_host *host = &out->hosts[out->host_count++];
+        if (!read_host(words, count, host))
+            return refuse(why, "a host is host, host:port or [address]:port; several are "
+                               "separated by commas");
+        if (host->name[0] == '\0')
+            text_copy(host->name, sizeof host->name, "localhost");
+        words += count + (comma != NULL ? 1 : 0);
+    }
+    return true;
+}
+
+static bool read_user(const char *words, size_t length, struct redis_url *out)
+{
+    const char *colon = memchr(words, ':', length);
+    size_t user = colon != NULL ? (size_t)(colon - words) : length;
+    size_t rest = length - user - (colon != NULL ? 1 : 0);
+    return unescape(words, user, out->user, sizeof out->user) &&
+           unescape(words + length - rest, rest, out->password, sizeof out->password);
+}
+
+/* ---- options ---- */
+
+static bool choose(const char *value, const char *first, const char *second, bool *out)
+{
+    *out = strcmp(value, second) == 0;
+    return *out || strcmp(value, first) == 0;
+}
+
+static bool set_option(struct redis_url *url, const char *name, const char *value)
+{
+    struct {
+        const char *name;
+        char *to;
+        size_t size;
+    } words[] = {
+        {"password-file", url->password_file, sizeof url->password_file},
+        {"ca", url->ca, sizeof url->ca},
+        {"cert", url->cert, sizeof url->cert},
+        {"tls-key", url->tls_key, sizeof url->tls_key},
+        {"name", url->tls_name, sizeof url->tls_name},
+        {"sentinel", url->sentinel, sizeof url->sentinel},
+    };
+    static const char *const families[] = {
+        [REDIS_ONCE] = "dedup", [REDIS_WATERMARK] = "watermark", [REDIS_LOCK] = "key"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(name, words[i].name) != 0)
+            continue;
+        if (value[0] == '\0' || strlen(value) >= words[i].size)
+            return false;
+        text_copy(words[i].to, words[i].size, value);
+        return true;
+    }
+    for (enum redis_family family = REDIS_ONCE; family < REDIS_FAMILIES; family++)
+        if (strcmp(name, families[family]) == 0)
+            return redis_template_set(&url->templates, family, value);
+    if (strcmp(name, "scripts") == 0)
+        return choose(value, "yes", "no", &url->no_scripts);
+    if (strcmp(name, "protocol") == 0)
+        return read_number(value, strlen(value), /* most= */ 3, &url->protocol) &&
+               url->protocol >= 2;
+    if (strcmp(name, "db") == 0)
+        return read_number(value, strlen(value), DB_MAX, &url->db);
+    if (strcmp(name, "auth") == 0 && strcmp(value, "entra") == 0) {
+        text_copy(url->auth, sizeof url->auth, value);
+        return true;
+    }
+    return false;
+}
+
+static bool read_options(const char *at, struct redis_url *out, struct text *why)
+{
+    char name[NAME_MOST + 1], value[VALUE_MOST + 1];
+    while (*at != '\0') {
+        size_t pair = strcspn(at, "&"), length = strcspn(at, "=&");
+        bool fine = length < pair && unescape(at, length, name, sizeof name) &&
+                    unescape(at + length + 1, pair - length - 1, value, sizeof value) &&
+                    set_option(out, name, value);
+        if (!fine) {
+            text_add(why, "the URL's option \"");
+            text_add_bytes(why, at, length < NAME_MOST ? length : NAME_MOST);
+            return refuse(why, "\" is not known, or its value is not right; there are key, dedup, "
+                               "watermark (each with one %s), db, password-file, ca, cert, "
+                               "tls-key, name, sentinel, scripts=no, protocol=2, auth=entra");
+        }
+        at += pair + (at[pair] == '&' ? 1 : 0);
+    }
+    return true;
+}
+
+static bool agrees(const struct redis_url *url, struct text *why)
+{
+    if (!url->tls && (url->ca[0] != '\0' || url->cert[0] != '\0' || url->tls_key[0] != '\0' ||
+                      url->tls_name[0] != '\0'))
+        return refuse(why, "certificates are for rediss://, not for redis://");
+    if (url->password[0] != '\0' && (url->password_file[0] != '\0' || url->auth[0] != '\0'))
+        return refuse(why, "the URL has a password, and says that it comes from elsewhere");
+    return true;
+}
+
+bool redis_url_read(const char *url, struct redis_url *out, struct text *why)
+{
+    const char *at = strstr(url, "://");
+    memset(out, 0, sizeof *out);
+    redis_templates_init(&out->templates);
+    if (at == NULL)
+        return refuse(why, "a Redis is redis://host:port, or rediss:// with TLS");
+    out->tls = at - url == (ptrdiff_t)(sizeof "rediss" - 1);
+    at += 3;
+    /* The last @ counts, whatever stands before it: passwords are often not encoded. */
+    const char *user_end = strrchr(at, '@');
+    if (user_end != NULL && !read_user(at, (size_t)(user_end - at), out))
+        return refuse(why, "user or password of the URL are too long or have control characters");
+    if (user_end != NULL)
+        at = user_end + 1;
+    size_t query = strcspn(at, "?");
+    size_t hosts = strcspn(at, "/?");
+    if (!read_hosts(at, hosts, out, why))
+        return false;
+    if (hosts + 1 < query && !read_number(at + hosts + 1, query - hosts - 1, DB_MAX, &out->db))
+        return refuse(why, "behind the host stands the number of the database");
+    if (at[query] == '?' && !read_options(at + query + 1, out, why))
+        return false;
+    for (size_t i = 0; i < out->host_count; i++)
+        if (out->hosts[i].port == 0)
+            out->hosts[i].port = out->sentinel[0] != '\0' ? REDIS_SENTINEL_PORT : REDIS_PORT;
+    return agrees(out, why);
+}

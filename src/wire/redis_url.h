@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * redis://[user[:password]@]host[:port][,host[:port]…][/db][?option=value&…], and rediss:// for
+ * TLS. By custom the URL may hold a password; it is never shown (url_shown.h). Pure.
+ */
+#ifndef LEASEHOLD_WIRE_REDIS_URL_H
+#define LEASEHOLD_WIRE_REDIS_URL_H
+
+#include "wire/redis_names.h"
+
+enum {
+    REDIS_HOSTS_MAX = 8,
+    REDIS_HOST_MAX = 255,
+    REDIS_USER_MAX = 255,
+    REDIS_PASSWORD_MAX = 4096,
+    REDIS_PATH_MAX = 1023,
+    REDIS_PORT = 6379,
+    REDIS_SENTINEL_PORT = 26379,
+};
+
+struct redis_host {
+    char name[REDIS_HOST_MAX + 1];
+    uint16_t port;
+};
+
+struct redis_url {
+    bool tls;
+    size_t host_count; /* one, or several Sentinels or nodes of a cluster */
+    struct redis_host hosts[REDIS_HOSTS_MAX];
+    char user[REDIS_USER_MAX + 1];
+    char password[REDIS_PASSWORD_MAX + 1];
+    unsigned db;
+    struct redis_templates templates;       /* ?key= ?dedup= ?watermark= */
+    char password_file[REDIS_PATH_MAX + 1]; /* ?password-file= */
+    char ca[REDIS_PATH_MAX + 1], cert[REDIS_PATH_MAX + 1], tls_key[REDIS_PATH_MAX + 1];
+    char tls_name[REDIS_HOST_MAX + 1]; /* ?name=: that the certificate must have */
+    char auth[16];                     /* ?auth=entra */
+    char sentinel[REDIS_HOST_MAX + 1]; /* ?sentinel=: the hosts are Sentinels, this their master */
+    bool no_scripts;                   /* ?scripts=no */
+    unsigned protocol;                 /* ?protocol=: 2 or 3; 0: what the server has */
+};
+
+/* False, and `why` says what is wrong and never a secret. */
+bool redis_url_read(const char *url, struct redis_url *out, struct text *why);
+
+#endif

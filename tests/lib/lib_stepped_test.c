@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A client whose store is stepped in its own loop: only there, what belongs together together, and
+ * everything else as with any store. Linked so that the library finds the store of the test.
+ */
+#include "stepped_store.h"
+
+#include "leasehold.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+enum { THREADS = 4, EACH = 50, STARTS = 64 };
+
+/* NOLINTNEXTLINE(readability-identifier-naming): the linker wants it so */
+const struct store_driver *__wrap_store_find(const char *url);
+
+/* NOLINTNEXTLINE(readability-identifier-naming): the linker wants it so */
+const struct store_driver *__wrap_store_find(const char *url)
+{
+    return strncmp(url, "stepped:", strlen("stepped:")) == 0 ? &stepped_driver : NULL;
+}
+
+static struct lh_client *client;
+static atomic_uint told, granted;
+static struct lh_lease *leases[STARTS];
+
+static void open_client(bool own_loop, int64_t patience_ms)
+{
+    struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
+    struct lh_report report;
+    options.own_loop = own_loop;
+    options.patience_ms = patience_ms;
+    stepped_forget();
+    atomic_store(&told, 0);
+    atomic_store(&granted, 0);
+    assert_int_equal(lh_open("stepped:", &options, &client, &report), LH_OK);
+}
+
+static void assert_in_the_loop_only(void)
+{
+    assert_int_equal(atomic_load(&stepped_notes.strangers), 0);
+    assert_int_equal(atomic_load(&stepped_notes.collisions), 0);
+    assert_true(atomic_load(&stepped_notes.requests) > 0);
+}
+
+static void *contend(void *argument)
+{
+    unsigned *inside = argument;
+    struct lh_acquire_options patient = LH_ACQUIRE_OPTIONS_INIT;
+    patient.wait_ms = 20000;
+    for (int i = 0; i < EACH; i++) {
+        struct lh_lease *lease = NULL;
+        struct lh_report report;
+        if (lh_acquire(client, "k", &patient, &lease, &report) != LH_OK) {
+            print_message("%s\n", report.text);
+            break;
+        }
+        (*inside)++; /* alone, or the sanitizer says so */
+        (void)lh_release(&lease, &report);
+    }
+    return NULL;
+}
+
+static void threads_block_and_the_loop_steps(void **state)
+{
+    pthread_t threads[THREADS];
+    unsigned inside = 0;
+    (void)state;
+    open_client(/* own_loop= */ false, /* patience_ms= */ 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, contend, &inside), 0);
+    for (int i = 0; i < THREADS; i++)
+        (void)pthread_join(threads[i], NULL);
+    assert_int_equal(inside, THREADS * EACH);
+    assert_in_the_loop_only();
+    lh_close(&client);
+}
+
+static void on_done(void *user, struct lh_lease *lease, const struct lh_report *report)
+{
+    struct lh_lease **place = user;
+    *place = lease;
+    atomic_fetch_add(&granted, report->outcome == LH_OK ? 1 : 0);
+    atomic_fetch_add(&told, 1);
+}
+
+static void turn_until(unsigned count)
+{
+    struct pollfd wait = {.fd = lh_fd(client), .events = POLLIN};
+    for (int i = 0; i < 1000 && atomic_load(&told) < count; i++) {
+        (void)poll(&wait, 1, /* timeout= */ 20);
+        assert_int_equal(lh_step(client), LH_OK);
+    }
+    assert_int_equal(atomic_load(&told), count);
+}
+
+static void what_is_started_in_one_turn_travels_together(void **state)
+{
+    char key[16];
+    (void)state;
+    open_client(/* own_loop= */ true, /* patience_ms= */ 0);
+    for (size_t i = 0; i < STARTS; i++) {
+        (void)snprintf(key, sizeof key, "k%zu", i);
+        assert_non_null(lh_acquire_start(client, key, NULL, on_done, &leases[i], NULL));
+    }
+    turn_until(STARTS);
+    assert_int_equal(atomic_load(&granted), STARTS);
+    assert_int_equal(atomic_load(&stepped_notes.requests), STARTS);
+    assert_int_equal(atomic_load(&stepped_notes.journeys), 1);
+    assert_int_equal(atomic_load(&stepped_notes.most_together), STARTS);
+    for (size_t i = 0; i < STARTS; i++)
+        assert_int_equal(lh_release(&leases[i], NULL), LH_OK); /* turns the loop itself */
+    assert_in_the_loop_only();
+    lh_close(&client);
+}
+
+static bool count_view(void *user, const struct lh_view *view)
+{
+    (void)view;
+    ++*(unsigned *)user;
+    return true;
+}
+
+static void lists_travel_without_a_lease(void **state)
+{
+    struct lh_report report;
+    struct lh_lease *lease = NULL;
+    unsigned seen = 0;
+    (void)state;
+    open_client(/* own_loop= */ false, /* patience_ms= */ 0);
+    assert_int_equal(lh_list(client, "", count_view, &seen, &report), LH_OK);
+    assert_int_equal(seen, 0);
+    assert_int_equal(lh_acquire(client, "k", NULL, &lease, &report), LH_OK);
+    assert_int_equal(lh_list(client, "", count_view, &seen, &report), LH_OK);
+    assert_int_equal(seen, 1);
+    assert_int_equal(lh_release(&lease, &report), LH_OK);
+    assert_in_the_loop_only();
+    lh_close(&client);
+}
+
+static void a_store_that_falls_silent_is_unavailable_in_time(void **state)
+{
+    struct lh_report report;
+    struct lh_lease *lease = NULL;
+    struct timespec began, ended;
+    (void)state;
+    open_client(/* own_loop= */ false, /* patience_ms= */ 300);
+    atomic_store(&stepped_notes.silent, true);
+    (void)clock_gettime(CLOCK_BOOTTIME, &began);
+    assert_int_equal(lh_acquire(client, "k", NULL, &lease, &report), LH_UNAVAILABLE);
+    (void)clock_gettime(CLOCK_BOOTTIME, &ended);
+    assert_in_range(ended.tv_sec - began.tv_sec, 0, 5);
+    assert_null(lease);
+    atomic_store(&stepped_notes.silent, false);
+    lh_close(&client);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_block_and_the_loop_steps),
+        cmocka_unit_test(what_is_started_in_one_turn_travels_together),
+        cmocka_unit_test(lists_travel_without_a_lease),
+        cmocka_unit_test(a_store_that_falls_silent_is_unavailable_in_time),
+    };
+    return cmocka_run_group_tests_name("lib_stepped", tests, NULL, NULL);
+}

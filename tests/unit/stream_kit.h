@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A net, streams that write down what they were told, and real sockets on the other side, all in
+ * one thread: the test turns the net until what it waits for has happened.
+ */
+#ifndef LEASEHOLD_TESTS_STREAM_KIT_H
+#define LEASEHOLD_TESTS_STREAM_KIT_H
+
+#include "io/stream.h"
+
+struct party {
+    struct stream *stream;
+    unsigned opened, ended, calls; /* calls: with bytes */
+    enum stream_end end;
+    char why[512];
+    char got[256 * 1024];
+    size_t got_length;
+    size_t spares;      /* bytes that it never uses up */
+    size_t keeps;       /* limit of what is left over; 0: the usual one */
+    bool frees_on_open; /* itself, within the callback */
+    bool frees_on_bytes;
+    bool frees_on_end;
+};
+
+extern struct net *kit_net;
+
+int kit_open(void **state);
+int kit_close(void **state);
+
+/* Turns the net until the flag is set; false after five seconds. */
+bool kit_until(const unsigned *flag);
+void kit_turn(int64_t ms); /* for so long */
+
+void party_open(struct party *party, const struct stream_target *target);
+struct stream_target kit_target(uint16_t port);
+
+/* A listening socket on a free port of the loopback. */
+int kit_listen(int family, uint16_t *out_port);
+int kit_accept(int listening);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See tls_kit.h. */
+#include "tls_kit.h"
+
+#include <fcntl.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define DAY_S 86400L
+
+static void extend(X509 *certificate, int what, const char *value)
+{
+    X509V3_CTX context;
+    X509V3_set_ctx_nodb(&context);
+    X509V3_set_ctx(&context, certificate, certificate, NULL, NULL, 0);
+    X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, &context, what, value);
+    assert_non_null(extension);
+    assert_int_equal(X509_add_ext(certificate, extension, -1), 1);
+    X509_EXTENSION_free(extension);
+}
+
+static void save(const struct paper *paper)
+{
+    FILE *file = fopen(paper->path, "w");
+    assert_non_null(file);
+    assert_int_equal(PEM_write_X509(file, paper->certificate), 1);
+    assert_int_equal(PEM_write_PrivateKey(file, paper->key, NULL, NULL, 0, NULL, NULL), 1);
+    assert_int_equal(fclose(file), 0);
+}
+
+void paper_make(struct paper *paper, const char *folder, const char *file, const char *names,
+                enum paper_kind kind, const struct paper *issuer)
+{
+    static long serial = 1;
+    X509 *certificate = paper->certificate = X509_new();
+    paper->key = EVP_EC_gen("P-256");
+    (void)snprintf(paper->path, sizeof paper->path, "%s/%s", folder, file);
+    assert_non_null(certificate);
+    assert_non_null(paper->key);
+    (void)X509_set_version(certificate, 2);
+    (void)ASN1_INTEGER_set(X509_get_serialNumber(certificate), serial++);
+    (void)X509_gmtime_adj(X509_getm_notBefore(certificate), -2 * DAY_S);
+    (void)X509_gmtime_adj(X509_getm_notAfter(certificate),
+                          kind == PAPER_EXPIRED ? -DAY_S : 2 * DAY_S);
+    (void)X509_set_pubkey(certificate, paper->key);
+    X509_NAME *subject = X509_get_subject_name(certificate);
+    (void)X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const unsigned char *)file, -1,
+                                     -1, 0);
+    const struct paper *by = issuer != NULL ? issuer : paper;
+    (void)X509_set_issuer_name(certificate, X509_get_subject_name(by->certificate));
+    extend(certificate, NID_basic_constraints,
+           kind == PAPER_CA ? "critical,CA:TRUE" : "critical,CA:FALSE");
+    if (names != NULL)
+        extend(certificate, NID_subject_alt_name, names);
+    assert_true(X509_sign(certificate, by->key, EVP_sha256()) > 0);
+    save(paper);
+}
+
+void paper_done(struct paper *paper)
+{
+    X509_free(paper->certificate);
+    EVP_PKEY_free(paper->key);
+    (void)unlink(paper->path);
+}
+
+static int note_name(SSL *ssl, int *alert, void *owner)
+{
+    struct tls_server *server = owner;
+    const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+    *alert = SSL_AD_UNRECOGNIZED_NAME; /* counts only when we refuse */
+    (void)snprintf(server->server_name, sizeof server->server_name, "%s", name != NULL ? name : "");
+    return SSL_TLSEXT_ERR_OK;
+}
+
+void tls_server_begin(struct tls_server *server, int file)
+{
+    SSL_CTX *context = server->context = SSL_CTX_new(TLS_server_method());
+    assert_non_null(context);
+    assert_int_equal(SSL_CTX_use_certificate(context, server->paper->certificate), 1);
+    assert_int_equal(SSL_CTX_use_PrivateKey(context, server->paper->key), 1);
+    if (server->most_version != 0)
+        (void)SSL_CTX_set_max_proto_version(context, server->most_version);
+    (void)SSL_CTX_set_min_proto_version(context, 0);
+    SSL_CTX_set_security_level(context, 0); /* for the old versions that must be refused */
+    (void)SSL_CTX_set_tlsext_servername_callback(context, note_name);
+    (void)SSL_CTX_set_tlsext_servername_arg(context, server);
+    if (server->client_ca != NULL) {
+        (void)X509_STORE_add_cert(SSL_CTX_get_cert_store(context), server->client_ca->certificate);
+        SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    }
+    (void)fcntl(file, F_SETFL, O_NONBLOCK);
+    server->file = file;
+    server->ssl = SSL_new(context);
+    assert_int_equal(SSL_set_fd(server->ssl, file), 1);
+    SSL_set_accept_state(server->ssl);
+}
+
+void tls_server_turn(struct tls_server *server)
+{
+    char bytes[20000];
+    if (server->ssl == NULL)
+        return;
+    if (!server->open) {
+        server->open = SSL_do_handshake(server->ssl) == 1;
+        return;
+    }
+    int length = SSL_read(server->ssl, bytes, sizeof bytes);
+    if (length > 0)
+        (void)SSL_write(server->ssl, bytes, length);
+}
+
+void tls_server_end(struct tls_server *server, bool goodbye)
+{
+    if (server->ssl == NULL)
+        return;
+    if (goodbye)
+        (void)SSL_shutdown(server->ssl);
+    SSL_free(server->ssl);
+    SSL_CTX_free(server->context);
+    (void)close(server->file);
+    server->ssl = NULL;
+}
