@@ -115,6 +115,8 @@ void watched_keep(struct watched *watched, const char *key, uint64_t begun,
 void watched_hear(struct watched *watched, const struct store_answer *answer, int64_t now_ms)
 {
     struct watched_copy *copy = find(watched, answer->key);
-    if (copy != NULL)
+    if (copy != NULL && copy->heard != NULL)
         hear(watched, copy, answer, now_ms);
+    else if (copy != NULL)
+        copy->touched = ++watched->count;
 }

@@ -43,7 +43,8 @@ uint64_t watched_begin(struct watched *watched, const char *key);
 /* It answered. Not kept when the watch told of the key meanwhile: that may be newer. */
 void watched_keep(struct watched *watched, const char *key, uint64_t begun,
                   const struct store_answer *answer, int64_t now_ms);
-/* What the watch tells, with its key. */
+/* What the watch tells, with its key. Only what was read once is followed: whoever asks may have
+ * to write down first what the store does not know yet. */
 void watched_hear(struct watched *watched, const struct store_answer *answer, int64_t now_ms);
 /* The watch has ended, or missed a change. */
 void watched_forget(struct watched *watched);

@@ -85,10 +85,10 @@ rows=$(cat <<'ROWS'
 69  | unavailable | not built in: "etcd".*etcd://u:\*\*\*@h | acquire k --store etcd://u:secret@h
 69  | unavailable | ^unavailable: not built in: "etcd"           | status k --store etcd://h:1
 69  | unavailable | ^unavailable: not built in: "postgres"       | list --store postgres://h/db
-69  | unavailable | ^unavailable: not built in: "k8s"            | watch --store k8s://
+69  | unavailable | ^unavailable: not built in: "etcds"          | watch --store etcds://h:1
 69  | unavailable | ^unavailable: not built in: "github"  | release k --token 5 --store github://o/r
 69  | unavailable | ^unavailable: not built in: "leasehold"      | history k --store leasehold://h:1
-69  | unavailable | not built in: "k8s"                          | name k --store k8s://
+69  | unavailable | not built in: "github"                       | name k --store github://o/r
 69  | unavailable | ^unavailable: file:/no/such/x.log: /no: | acquire k --store file:/no/such/x.log
 69  | unavailable | ^unavailable: file:.*foreign.log:     | acquire k --store file:$work/foreign.log
 64  | usage    | no store goes by "reddis"                   | acquire k --store reddis://u:secret@h
@@ -197,21 +197,21 @@ rows=$(cat <<'ROWS'
 1   | cooling  | ^done$                                       | mark marked
 69  | unavailable | not built in: "etcd"                      | mark id --store etcd://h:1
 0   | ok       | ^ran$                                        | once cmd-% -- echo ran
-0 | ok | ^ran$ | once cmd-% --ttl 1m --keep 1h -w 1s --payload-hash ab -- echo ran
-0 | ok | ^ran$ | once cmd-% --watermark w --until 5 --keep-failures -- echo ran
-3 | ok | ^ran$ | once cmd-% -- sh -c 'echo ran; exit 3'
-3 | ok | ^ran$ | once cmd-% --keep-failures -- sh -c 'echo ran; exit 3'
-143 | ok | ^ran$ | once cmd-% -- sh -c 'echo ran; kill $$'
-0 | cooling | ^done: finished was done by wfe-7 .* ago, with exit status 0; | once finished -- echo no
-0 | cooling | ^done: marked was done by wfe-7 | once marked -w 1s -- echo ran
+0   | ok       | ^ran$ | once cmd-% --ttl 1m --keep 1h -w 1s --payload-hash ab -- echo ran
+0   | ok       | ^ran$ | once cmd-% --watermark w --until 5 --keep-failures -- echo ran
+3   | ok       | ^ran$ | once cmd-% -- sh -c 'echo ran; exit 3'
+3   | ok       | ^ran$ | once cmd-% --keep-failures -- sh -c 'echo ran; exit 3'
+143 | ok       | ^ran$ | once cmd-% -- sh -c 'echo ran; kill $$'
+0 | cooling | ^done: finished was done by .* ago, with exit status 0; | once finished -- echo no
+0   | cooling  | ^done: marked was done by wfe-7              | once marked -w 1s -- echo ran
 7 | cooling | ^failed: kept-failure was done by wfe-7 .* exit status 7 | once kept-failure -- true
-75 | busy | ^busy: once:claimed is held by wfe-7 | once claimed -- echo ran
-75 | busy | ^busy: once:claimed is held by wfe-7 | once claimed -w 300ms -- echo ran
+75  | busy     | ^busy: once:claimed is held by wfe-7         | once claimed -- echo ran
+75  | busy     | ^busy: once:claimed is held by wfe-7         | once claimed -w 300ms -- echo ran
 65  | mismatch | ^mismatch: once:overdue: .*another payload | once overdue --payload-hash 1 -- true
 76  | lost     | lost: once:lost-%: .* | once lost-% --ttl 3s -- $work/breaks once:lost-%
 69  | unavailable | not built in: "redis" | once k --store redis://h -- echo ran
 70 | failed | it was done, but its output could not be written | once full-% -- echo ran >/dev/full
-0   | -        | ^failed$ | once status kept-failure
+0   | -        | ^failed$                                     | once status kept-failure
 0   | -        | ^failed$                                     | seen kept-failure
 73  | cooling  | ^failed$                                     | once begin kept-failure
 64  | usage    | --ttl: once needs at least 2s                | once k --ttl 1s -- true

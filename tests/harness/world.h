@@ -16,10 +16,10 @@
 enum {
     ACTORS_MAX = 24,
     KEYS_MAX = 40,
-    NUMBERS_MAX = 4096,
+    NUMBERS_MAX = 8192,
     TOKENS_MAX = 4,
-    IDS_MAX = 8192, /* a power of two, above NUMBERS_MAX */
-    ORDER_STEP = 64 /* between two grants of the store; hand-overs count in between */
+    IDS_MAX = 16384, /* a power of two, above NUMBERS_MAX */
+    ORDER_STEP = 64  /* between two grants of the store; hand-overs count in between */
 };
 
 /* Chances are in 1/10,000. */

@@ -70,18 +70,18 @@ static void obey(const char *key, int orders, int answers)
     struct lh_lease *lease = NULL;
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
     struct lh_open_options names = LH_OPEN_OPTIONS_INIT;
-    char order;
+    char what;
     names.holder = "the other";
     bool fine = lh_open(kit_url(), &names, &client, NULL) == LH_OK;
-    while (read(orders, &order, 1) == 1) {
-        options.cooldown_ms = order == 'c' ? SHORT_MS : 0;
-        options.ttl_ms = order == 't' ? SHORT_MS : 0;
-        options.unbound = order == 't';
-        if (order == 'r')
+    while (read(orders, &what, 1) == 1) {
+        options.cooldown_ms = what == 'c' ? SHORT_MS : 0;
+        options.ttl_ms = what == 't' ? SHORT_MS : 0;
+        options.unbound = what == 't';
+        if (what == 'r')
             fine = fine && lh_release(&lease, NULL) == LH_OK;
         else
             fine = fine && lh_acquire(client, key, &options, &lease, NULL) == LH_OK;
-        if (order == 't')
+        if (what == 't')
             fine = fine && lh_detach(&lease, NULL) == LH_OK;
         if (write(answers, fine ? "y" : "n", 1) != 1)
             _exit(1);

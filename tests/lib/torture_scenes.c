@@ -331,6 +331,25 @@ static void watch_and_change(struct stage *stage)
         note(stage, lh_unwatch(&stage->watch, NULL));
 }
 
+/* A change that the copy cannot follow ends the copy: what was given back is not busy for long. */
+static void peek_and_change(struct stage *stage)
+{
+    enum lh_outcome peeked = LH_OK, released = LH_FAILED;
+    for (int i = 0; i < 5; i++)
+        note(stage, peeked = lh_peek(stage->client, "a", NULL, NULL));
+    if (peeked == LH_OK)
+        note(stage, LH_STALE);
+    if (stage->leases[0] != NULL)
+        note(stage, released = lh_release(&stage->leases[0], NULL));
+    peeked = LH_BUSY;
+    for (int i = 0; i < 5000 && released == LH_OK && peeked == LH_BUSY; i++) {
+        peeked = lh_peek(stage->client, "a", NULL, NULL);
+        nap_ms(1);
+    }
+    if (released == LH_OK && peeked == LH_BUSY)
+        note(stage, LH_STALE);
+}
+
 static void break_it(struct stage *stage)
 {
     note(stage, lh_break(stage->client, "a", "stuck", /* at_once= */ true, NULL));
@@ -438,6 +457,7 @@ const struct scene scenes[SCENES] = {
     {.name = "list", .prepare = hold_a, .act = ask_list},
     {.name = "history", .prepare = hold_a, .act = ask_history, .file_only = true},
     {.name = "watch, unwatch", .act = watch_and_change},
+    {.name = "peek, release", .prepare = hold_a, .act = peek_and_change, .also = BUSY_TOO},
     {.name = "break", .prepare = leave_unbound, .act = break_it, .leaves = true},
     {.name = "clear", .prepare = leave_cooling, .act = clear_it},
     {.name = "hand over", .prepare = hold_a, .act = hand_over, .also = BUSY_TOO},

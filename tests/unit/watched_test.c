@@ -69,7 +69,12 @@ static void a_late_answer_does_not_undo_what_the_watch_told(void **state)
     uint64_t begun = watched_begin(&watched, "k");
     hear(&watched, "k", "", 0);
     watched_keep(&watched, "k", begun, &late, 1);
-    assert_true(says(&watched, "k", 1, ""));
+    assert_null(watched_find(&watched, "k", 1));
+    keep(&watched, "k", "", 1);
+    begun = watched_begin(&watched, "k");
+    hear(&watched, "k", "new", 2);
+    watched_keep(&watched, "k", begun, &late, 3);
+    assert_true(says(&watched, "k", 3, "new"));
     begun = watched_begin(&watched, "k");
     watched_forget(&watched); /* the watch ended and began anew meanwhile */
     (void)watched_begin(&watched, "k");

@@ -73,16 +73,14 @@ static int take(struct work *work)
 {
     struct visit *visit = work->visit;
     struct lh_once_options options = LH_ONCE_OPTIONS_INIT;
-    char hash[IDS_HASH_SIZE];
     struct lh_once once;
     struct lh_report report;
-    int status = ids_payload(visit, hash, &options.payload);
+    options.payload = visit->settings.payload_hash;
     options.ttl_ms = visit->settings.ttl_ms;
     options.wait_ms = visit->settings.wait_ms;
     options.on_lost = work_lost;
     options.user = work;
-    if (status == EXIT_DONE)
-        status = take_claim(visit, id_of(visit), &options, &work->lease, &once, &report);
+    int status = take_claim(visit, id_of(visit), &options, &work->lease, &once, &report);
     if (status != EXIT_DONE || work->lease != NULL)
         return status;
     if (report.outcome == LH_COOLING)
@@ -167,21 +165,21 @@ int once_command(struct visit *visit)
 {
     static const struct way way = {.take = take, .finish = finish, .taps = true};
     static char key[LH_KEY_SIZE + sizeof prefix];
-    const char *id = visit->words[0], *payload;
-    char hash[IDS_HASH_SIZE];
     struct lh_done done;
     if (visit->word_count != 1 || visit->program[0] == NULL)
         return say_usage(visit, "say what to run: leasehold once ID -- CMD...");
     if (visit->settings.token != 0 || visit->settings.result != NULL)
         return say_usage(visit, "--token and --result are for the steps: CMD gives its own");
     int status = take_check_keys(visit, visit->words, 1);
-    if (status == EXIT_DONE)
-        status = ids_payload(visit, hash, &payload);
+    if (status == EXIT_DONE) {
+        static char hash[IDS_HASH_SIZE];
+        status = ids_payload(visit, hash, &visit->settings.payload_hash);
+    }
     if (status == EXIT_DONE)
         status = ids_done(visit, &done);
     if (status != EXIT_DONE)
         return status;
-    (void)snprintf(key, sizeof key, "%s%s", prefix, id);
+    (void)snprintf(key, sizeof key, "%s%s", prefix, visit->words[0]);
     visit->words[0] = key; /* what is held, also for whoever buries the guardian */
     visit->settings.kill_grace_ms = KILL_GRACE_MS;
     return run_command(visit, &way);

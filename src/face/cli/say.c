@@ -208,7 +208,7 @@ static void add_kind(const struct lh_view *view, int64_t then_ms, struct text *o
     if (view->state == LH_HELD || view->state == LH_COOLING_DOWN)
         json_add_words(out, "once", state_word(view));
     if (view->state == LH_COOLING_DOWN) {
-        json_add_number(out, "exit_status", (uint64_t)view->status);
+        json_add_number(out, "exit_status", view->status);
         json_add_words(out, "result", result);
     }
 }

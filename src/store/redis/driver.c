@@ -16,6 +16,9 @@
 
 enum { REDIS_MAGIC = 0x4ed15, PATIENCE_MS = 10000 };
 
+static const char name_is_anothers[] =
+    "the key's name in Redis is the one of another kind of key; see the templates in the URL";
+
 /* ---- jobs ---- */
 
 static void on_reply(struct link_call *call, const struct resp_item *item, struct resp_walk *walk,
@@ -188,8 +191,7 @@ void redis_send(struct job *job)
     else
         sent = command_send(redis, job, &job->node->link);
     if (!sent)
-        end_in_trouble(job, "the key's name in Redis is the one of another kind of key; see the "
-                            "templates in the URL");
+        end_in_trouble(job, name_is_anothers);
 }
 
 static unsigned slot_of(const struct redis *redis, const char *key)
@@ -348,13 +350,30 @@ static bool open_redis(void *state, const char *url, const struct store_site *si
     return true;
 }
 
-#define REDIS_DRIVER(name)                                                                     \
+/* What other programs know it by. */
+static bool name_of(const char *url, const char *key, struct text *out, struct text *why)
+{
+    struct redis_names names;
+    struct redis_url *read = malloc(sizeof *read);
+    bool known = read != NULL && redis_url_read(url, read, why);
+    bool named = known && redis_names_of(&read->templates, key, &names);
+    if (read == NULL)
+        text_add(why, "memory is short");
+    else if (known && !named)
+        text_add(why, name_is_anothers);
+    if (named)
+        text_add(out, names.family == REDIS_WATERMARK ? names.record : names.plain);
+    free(read);
+    return named;
+}
+
+#define REDIS_DRIVER(word)                                                                     \
     {                                                                                          \
-        .scheme = (name),                                                                      \
+        .scheme = (word),                                                                      \
         .capabilities =                                                                        \
             STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_DELETES | STORE_TOKENS_RESTART, \
         .state_size = sizeof(struct redis), .open = open_redis, .close = close_redis,          \
-        .submit = submit, .step = step, .fd = fd_of,                                           \
+        .submit = submit, .step = step, .fd = fd_of, .name = name_of,                          \
     }
 
 const struct store_driver redis_driver = REDIS_DRIVER("redis");

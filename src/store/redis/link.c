@@ -429,9 +429,10 @@ static void open_link(void *owner)
 
 void link_open_at(struct link *link, const char *host, size_t length, uint16_t port)
 {
-    ASSERT(link->state == LINK_OPENING && link->stream == NULL && length <= REDIS_HOST_MAX);
-    memcpy(link->host.name, host, length);
-    link->host.name[length] = '\0';
+    struct text name;
+    ASSERT(link->state == LINK_OPENING && link->stream == NULL);
+    text_init(&name, link->host.name, sizeof link->host.name);
+    text_add_bytes(&name, host, length);
     link->host.port = port;
     open_stream(link);
 }
