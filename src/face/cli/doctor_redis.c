@@ -99,8 +99,8 @@ static void look_at_time(struct doctor *doctor, struct redis_survey *survey)
     text_init(&why, words, sizeof words);
     const char *said = redis_survey_ask(survey, "TIME", NULL, NULL, &why);
     if (said == NULL) {
-        doctor_say(doctor, FINDING_PROBLEM, "rights", "docs/redis.md has the smallest user", "%s",
-                   words);
+        doctor_say(doctor, FINDING_PROBLEM, "rights", "docs/redis-store.md has the smallest user",
+                   "%s", words);
         return;
     }
     (void)clock_gettime(CLOCK_REALTIME, &now);
@@ -133,7 +133,7 @@ static void look_at_rights(struct doctor *doctor)
         doctor_say(doctor, FINDING_OK, "rights", NULL, "the user may look at locks");
     else
         doctor_say(doctor, FINDING_PROBLEM, "rights",
-                   outcome == LH_DENIED ? "docs/redis.md has the smallest user" : NULL, "%s",
+                   outcome == LH_DENIED ? "docs/redis-store.md has the smallest user" : NULL, "%s",
                    report.text);
     lh_close(&client);
 }
