@@ -6,4 +6,4 @@ set -euo pipefail
 
 cd "$(dirname "$0")/.."
 sed -n '/^ACL SETUSER leasehold on >PASSWORD /,/^```/p' docs/redis-store.md |
-    sed 's/^ACL SETUSER leasehold on >PASSWORD //; /^```/d' | tr '\n' ' '
+    sed 's/^ACL SETUSER leasehold on >PASSWORD //; /^```/d' | xargs
