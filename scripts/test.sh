@@ -54,6 +54,7 @@ entra    | asan    | tests/e2e/redis-entra.sh build/asan     | =
 redis-weak | sim   | tests/e2e/redis-weak.sh build/sim        | =
 redis-one | asan   | tests/e2e/redis-count.sh build/asan     | =
 redis-f  | sim     | scripts/on-redis.sh plain tests/e2e/fencing.sh build/sim/leasehold 10 | .. 100
+redis-h  | sim | scripts/on-redis.sh plain build/sim/tests/live_histories --rounds 100 | .. 1100
 contend  | sim | scripts/on-redis.sh plain tests/peers/contend.sh build/sim/leasehold 20 | .. 200
 servers  | sim     | build/sim/tests/server_faults --rounds 2 | .. 20
 cuts     | sim     | build/sim/tests/server_cuts --rounds 4 | .. 20
@@ -95,7 +96,7 @@ coverage |         | scripts/coverage.sh core 100            | =
 '
 figures='k8s check fencing once power damage failing kills runkills runstops runline stops history'
 figures+=' waiters dead poller deaths threads forks lost torture simulate executor desk explore'
-figures+=' redis-one redis-f contend servers cuts mutants fuzz coverage'
+figures+=' redis-one redis-f redis-h contend servers cuts mutants fuzz coverage'
 limit_s=1200
 proof=false
 only_k8s=false
