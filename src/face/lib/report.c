@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY_SHOWN = 64 };
+enum { KEY_SHOWN = 64, SCHEME_MOST = 12, WORDS_SHOWN = 130, WORDS_BESIDE_URL = 90 };
 
 #ifndef LH_VERSION
 #error "the build says which version this is"
@@ -108,9 +108,13 @@ static void say_unavailable(const struct lh_client *client, const char *key,
     const char *what = news->trouble != NULL && news->trouble[0] != '\0' ? news->trouble
                        : news->why != NULL                               ? news->why
                                                                          : "it did not answer";
+    /* Which of its servers it was, a store of several says itself. */
+    const char *place = strstr(what, "://");
+    bool named = place != NULL && place - what < SCHEME_MOST;
     (void)snprintf(out->text, sizeof out->text,
-                   "unavailable: %.*s: %.40s: %.90s; look after the store, then try again",
-                   KEY_SHOWN, key, client->url, what);
+                   "unavailable: %.*s: %.40s%s%.*s; look after the store, then try again",
+                   KEY_SHOWN, key, named ? "" : client->url, named ? "" : ": ",
+                   named ? WORDS_SHOWN : WORDS_BESIDE_URL, what);
 }
 
 static void say_why(const char *key, const char *usual, const char *why, struct lh_report *out)
