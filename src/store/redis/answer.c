@@ -114,6 +114,20 @@ static void send_pokes(struct redis *redis, struct link *link, const struct stor
     }
 }
 
+static void send_condition(struct link *link, const struct condition *condition)
+{
+    char words[48];
+    struct text text;
+    text_init(&text, words, sizeof words);
+    if (condition->kind == IF_REVISION)
+        text_add_u64(&text, condition->revision);
+    if (condition->ends_ms != 0) {
+        text_add(&text, " ");
+        text_add_i64(&text, condition->ends_ms);
+    }
+    link_word(link, words, text.length);
+}
+
 static void send_write(struct redis *redis, struct job *job, struct link *link,
                        const struct redis_names *names)
 {
@@ -141,10 +155,7 @@ static void send_write(struct redis *redis, struct job *job, struct link *link,
     }
     link_begin(link, &job->call, 15 + request->poke_count);
     send_names(link, names, "write");
-    if (request->condition.kind == IF_ABSENT)
-        link_say(link, "");
-    else
-        link_number(link, (int64_t)request->condition.revision);
+    send_condition(link, &request->condition);
     link_say(link, knows ? "1" : "0");
     link_word(link, bytes, length);
     link_number(link, hold.fresh_ms);
