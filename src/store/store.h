@@ -122,6 +122,8 @@ struct store_driver {
      * process has it open: for a command to inherit. NULL where there is none; −1 when it failed.
      */
     int (*liveness)(void *state);
+    /* The name that the key has in the store; false with words when it has none. NULL: itself. */
+    bool (*name)(const char *url, const char *key, struct text *out, struct text *why);
 };
 
 extern const struct store_driver file_driver;

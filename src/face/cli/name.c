@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+enum { NAME_SIZE = 1024 }; /* a key, and what a store puts around it */
+
 static int refuse_store(const struct visit *visit)
 {
     char words[LH_TEXT_SIZE];
@@ -25,11 +27,19 @@ static int run_name(struct visit *visit)
         status = visit_url(visit);
     if (status != EXIT_DONE)
         return status;
-    if (store_find(visit->url) == NULL)
+    const struct store_driver *driver = store_find(visit->url);
+    if (driver == NULL)
         return refuse_store(visit);
-    /* file: and memory: keep a key under itself. */
+    char name[NAME_SIZE], words[LH_TEXT_SIZE];
+    struct text found, why;
+    text_init(&found, name, sizeof name);
+    text_init(&why, words, sizeof words);
+    if (driver->name == NULL) /* it keeps a key under itself */
+        text_add(&found, key);
+    else if (!driver->name(visit->url, key, &found, &why))
+        return say_trouble(visit, LH_USAGE, "%s: %s", visit->shown, words);
     if (!visit->settings.json) {
-        puts(key);
+        puts(name);
         return EXIT_DONE;
     }
     char line[LINE_SIZE];
@@ -37,7 +47,7 @@ static int run_name(struct visit *visit)
     text_init(&text, line, sizeof line);
     json_begin(&text);
     json_add_words(&text, "key", key);
-    json_add_words(&text, "name", key);
+    json_add_words(&text, "name", name);
     json_add_words(&text, "store", visit->shown);
     json_end(&text);
     puts(line);
@@ -48,8 +58,12 @@ const struct command command_name = {
     .name = "name",
     .words = "KEY",
     .summary = "print the name that a key has in the store",
-    .about = "Prints the name under which the store keeps KEY, to look for it with the store's own "
-             "tools. The stores file: and memory: keep a key under itself.",
+    .about =
+        "Prints the name under which the store keeps KEY, to look for it with the store's own "
+        "tools: in Redis lock:KEY, unless the URL says otherwise. The stores file: and memory: "
+        "keep a key under itself. Ids of once are asked for as once:ID, watermarks as "
+        "watermark:NAME.",
+    .example = "  redis-cli get \"$(leasehold name --store redis:// nightly)\"",
     .least_words = 1,
     .most_words = 1,
     .run = run_name,

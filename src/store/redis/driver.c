@@ -16,6 +16,9 @@
 
 enum { REDIS_MAGIC = 0x4ed15, PATIENCE_MS = 10000 };
 
+static const char not_a_name[] = "the key's name in Redis is the one of another kind of key; see "
+                                 "the templates in the URL";
+
 /* ---- jobs ---- */
 
 static void on_reply(struct link_call *call, const struct resp_item *item, struct resp_walk *walk,
@@ -184,8 +187,7 @@ void redis_send(struct job *job, struct link *link)
     if (job->listing != NULL)
         list_send(job, link);
     else if (!command_send(redis, job, link))
-        end_in_trouble(job, "the key's name in Redis is the one of another kind of key; see the "
-                            "templates in the URL");
+        end_in_trouble(job, not_a_name);
 }
 
 static unsigned slot_of(const struct redis *redis, const char *key)
@@ -339,13 +341,28 @@ static bool open_redis(void *state, const char *url, const struct store_site *si
     return true;
 }
 
-#define REDIS_DRIVER(name)                                                                     \
+/* Where others look for it; a watermark is ours alone, and only its record is there. */
+static bool name_of(const char *url, const char *key, struct text *out, struct text *why)
+{
+    struct redis_url parts;
+    struct redis_names names;
+    if (!redis_url_read(url, &parts, why))
+        return false;
+    if (!redis_names_of(&parts.templates, key, &names)) {
+        text_add(why, not_a_name);
+        return false;
+    }
+    text_add(out, names.family == REDIS_WATERMARK ? names.record : names.plain);
+    return true;
+}
+
+#define REDIS_DRIVER(word)                                                                     \
     {                                                                                          \
-        .scheme = (name),                                                                      \
+        .scheme = (word),                                                                      \
         .capabilities =                                                                        \
             STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_DELETES | STORE_TOKENS_RESTART, \
         .state_size = sizeof(struct redis), .open = open_redis, .close = close_redis,          \
-        .submit = submit, .step = step, .fd = fd_of,                                           \
+        .submit = submit, .step = step, .fd = fd_of, .name = name_of,                          \
     }
 
 const struct store_driver redis_driver = REDIS_DRIVER("redis");
