@@ -317,8 +317,11 @@ static bool open_redis(void *state, const char *url, const struct store_site *si
     struct redis *redis = state;
     uint64_t seeds[2];
     memset(redis, 0, offsetof(struct redis, scratch));
-    if (!redis_url_read(url, &redis->url, why) ||
-        !credentials_init(&redis->credentials, &redis->url, why))
+    text_add(why, "usage: ");
+    if (!redis_url_read(url, &redis->url, why))
+        return false;
+    text_clear(why);
+    if (!credentials_init(&redis->credentials, &redis->url, why))
         return false;
     /* Nobody may guess under which identity a stranger is shown. */
     bool random = getrandom(seeds, sizeof seeds, /* flags= */ 0) == sizeof seeds;
