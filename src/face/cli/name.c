@@ -58,11 +58,10 @@ const struct command command_name = {
     .name = "name",
     .words = "KEY",
     .summary = "print the name that a key has in the store",
-    .about =
-        "Prints the name under which the store keeps KEY, to look for it with the store's own "
-        "tools: in Redis lock:KEY, unless the URL says otherwise. The stores file: and memory: "
-        "keep a key under itself. Ids of once are asked for as once:ID, watermarks as "
-        "watermark:NAME.",
+    .about = "Prints the name under which the store keeps KEY, to look for it with the store's own "
+             "tools: in Redis lock:KEY, unless the URL says otherwise; in Kubernetes the name of a "
+             "Lease. The stores file: and memory: keep a key under itself. Ids of once are asked "
+             "for as once:ID, watermarks as watermark:NAME.",
     .example = "  redis-cli get \"$(leasehold name --store redis:// nightly)\"",
     .least_words = 1,
     .most_words = 1,
