@@ -17,7 +17,8 @@ clean_up() {
 }
 trap clean_up EXIT
 cd "$work"
-export LEASEHOLD_STORE=${LEASEHOLD_TEST_STORE:-file:$work/locks.log} HOME=$work LEASEHOLD_HOLDER=wfe-7
+export LEASEHOLD_STORE=${LEASEHOLD_TEST_STORE:-file:$work/locks.log}
+export HOME=$work LEASEHOLD_HOLDER=wfe-7
 unset LEASEHOLD_TTL LEASEHOLD_CONFIG XDG_CONFIG_HOME POD_NAME LEASEHOLD_KEY LEASEHOLD_TOKEN
 number=0
 wrong=0
