@@ -422,8 +422,9 @@ static enum lh_outcome refuse_open(const struct lh_client *client, const char *w
     static const char blame[] = "usage: ";
     char words[LH_TEXT_SIZE];
     bool wrong = strncmp(why, blame, sizeof blame - 1) == 0;
-    (void)snprintf(words, sizeof words, "%s%.100s: %s", wrong ? blame : "unavailable: ",
-                   client->url, wrong ? why + sizeof blame - 1 : why);
+    (void)snprintf(words, sizeof words, "%s%.100s: %s",
+                   wrong ? blame : "unavailable: ", client->url,
+                   wrong ? why + sizeof blame - 1 : why);
     return report_say(report, wrong ? LH_USAGE : LH_UNAVAILABLE, words);
 }
 
