@@ -1,15 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # A holder is stopped past the end of its lease, a second one writes, the first goes on and writes
-# through check: fencing.sh [URL] PROGRAM ROUNDS. Every such write must be refused, and each must
-# have been tried. Odd rounds hold with acquire, even ones with run. Prints TAP.
+# through check: fencing.sh PROGRAM ROUNDS. Every such write must be refused, and each must have
+# been tried. Odd rounds hold with acquire, even ones with run. Prints TAP.
 set -euo pipefail
 
-url=
-if [[ $1 == *://* ]]; then
-    url=$1
-    shift
-fi
 program=$(realpath "$1")
 rounds=$2
 at_once=20
@@ -25,8 +20,9 @@ end_all() {
 }
 trap end_all EXIT
 cd "$work"
-export LEASEHOLD_STORE=${url:-file:$work/locks.log} HOME=$work guard=$work/guard
+export LEASEHOLD_STORE=${LEASEHOLD_TEST_STORE:-file:$work/locks.log} HOME=$work
 unset LEASEHOLD_TTL LEASEHOLD_CONFIG XDG_CONFIG_HOME
+guard=$work/guard
 
 await() { # await FILE
     local i
@@ -49,14 +45,14 @@ write_late() { # write_late KEY TOKEN
     if [[ -e unguarded ]]; then
         printf 'late %s\n' "$2" >data
     else
-        "$program" check --guard "$guard" --key "$1" --token "$2" -- sh -c "echo late $2 >data" \
-            2>said || status=$?
+        "$program" check --guard "$guard" --key "$1" --token "$2" -- \
+            sh -c "echo late $2 >data" 2>said || status=$?
     fi
     printf '%s\n' "$status" >status.new
     mv status.new status
 }
 export -f write_late
-export program
+export program guard
 
 hold_by_acquire() { write_late "$1" "$("$program" acquire "$1" --ttl 1s)"; }
 hold_by_run() {

@@ -117,6 +117,20 @@ void draft_make(struct redis *redis, struct job *job, struct draft *out)
     }
 }
 
+static void send_condition(struct link *link, const struct condition *condition)
+{
+    char words[48];
+    struct text text;
+    text_init(&text, words, sizeof words);
+    if (condition->kind == IF_REVISION)
+        text_add_u64(&text, condition->revision);
+    if (condition->ends_ms != 0) {
+        text_add(&text, " ");
+        text_add_i64(&text, condition->ends_ms);
+    }
+    link_word(link, words, text.length);
+}
+
 void wake_channel(const struct redis *redis, uint64_t session, char *out)
 {
     struct text text;
@@ -134,10 +148,7 @@ static void send_write(struct redis *redis, struct job *job, struct link *link,
     draft_make(redis, job, &draft);
     link_begin(link, &job->call, 15 + request->poke_count);
     send_names(link, names, "write");
-    if (request->condition.kind == IF_ABSENT)
-        link_say(link, "");
-    else
-        link_number(link, (int64_t)request->condition.revision);
+    send_condition(link, &request->condition);
     link_say(link, draft.knows ? "1" : "0");
     link_word(link, draft.bytes, draft.length);
     link_number(link, draft.fresh_ms);

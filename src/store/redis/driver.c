@@ -324,8 +324,10 @@ static bool open_redis(void *state, const char *url, const struct store_site *si
     struct redis *redis = state;
     uint64_t seeds[2];
     memset(redis, 0, offsetof(struct redis, scratch));
+    text_add(why, "usage: ");
     if (!redis_url_read(url, &redis->url, why))
         return false;
+    text_clear(why);
     /* Nobody may guess under which identity a stranger is shown. */
     bool random = getrandom(seeds, sizeof seeds, /* flags= */ 0) == sizeof seeds;
     redis->net = random ? net_new() : NULL;

@@ -251,8 +251,12 @@ static bool holds(const struct deal *deal, const struct draft *draft)
     const struct seen *seen = &deal->seen;
     if (condition->kind == IF_ABSENT)
         return seen->length == 0 && !seen->strange;
+    if (condition->ends_ms != 0 && seen->now_ms >= condition->ends_ms)
+        return false;
     if (seen->length == 0)
         return seen->strange && draft->knows;
+    if (condition->ends_ms != 0 && seen->now_ms >= condition->ends_ms)
+        return false;
     return seen->written.revision == condition->revision && seen->strange == draft->knows;
 }
 

@@ -40,7 +40,9 @@ const char redis_script[] =
     "  end\n"
     "end\n"
     "\n"
-    "local verb, condition, knows = ARGV[1], ARGV[2], ARGV[3] == '1'\n"
+    "local verb, knows = ARGV[1], ARGV[3] == '1'\n"
+    "-- Which revision, and until when the grant lasts that the change counts on.\n"
+    "local condition, ends = string.match(ARGV[2] or '', '^(%d*) ?(%d*)$')\n"
     "local holds = false\n"
     "if verb ~= 'read' then\n"
     "  if condition == '' then\n"
@@ -50,6 +52,7 @@ const char redis_script[] =
     "  else\n"
     "    holds = stranger ~= false and knows\n"
     "  end\n"
+    "  holds = holds and (ends == '' or now < tonumber(ends))\n"
     "end\n"
     "\n"
     "if not holds then\n"
@@ -108,4 +111,4 @@ const char redis_script[] =
     "return {1, now, count}\n";
 
 /* Of the text above; the server compares. */
-const char redis_script_sha[] = "ec75517f39cfade0c97be99734d385eafc51a1d8";
+const char redis_script_sha[] = "e4a833ae85190cda8404f607b5f3a68e87aed19f";
