@@ -45,6 +45,7 @@ k8s      | asan    | scripts/on-k8s.sh tests/e2e/k8s.sh build/asan | =
 k8s-1    | asan    | scripts/on-k8s.sh build/asan/tests/conformance --processes 1 | =
 k8s-2    | asan    | scripts/on-k8s.sh build/asan/tests/conformance --processes 2 | =
 k8s-4    | sim     | scripts/on-k8s.sh build/sim/tests/conformance --processes 4 | =
+k8s-elect | sim    | scripts/on-k8s.sh tests/peers/elect.sh build/sim/leasehold 5 | .. 50
 kills    | sim     | build/sim/tests/kill_processes --rounds 200 | .. 2000
 kills-as | asan    | build/asan/tests/kill_processes --rounds 30 | =
 stops    | sim     | build/sim/tests/stop_in_lock --rounds 5 | .. 50
@@ -76,8 +77,8 @@ mutants  | mutants | scripts/mutants.sh 2000                 | scripts/mutants.s
 fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh --proof
 coverage |         | scripts/coverage.sh core 100            | =
 '
-figures='k8s check fencing once power damage failing kills runkills runstops runline stops history'
-figures+=' waiters dead deaths threads forks lost torture simulate executor desk explore'
+figures='k8s k8s-elect check fencing once power damage failing kills runkills runstops runline stops'
+figures+=' history waiters dead deaths threads forks lost torture simulate executor desk explore'
 figures+=' mutants fuzz coverage'
 limit_s=1200
 proof=false
