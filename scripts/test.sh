@@ -77,9 +77,9 @@ mutants  | mutants | scripts/mutants.sh 2000                 | scripts/mutants.s
 fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh --proof
 coverage |         | scripts/coverage.sh core 100            | =
 '
-figures='k8s k8s-elect check fencing once power damage failing kills runkills runstops runline stops'
-figures+=' history waiters dead deaths threads forks lost torture simulate executor desk explore'
-figures+=' mutants fuzz coverage'
+figures='k8s k8s-elect check fencing once power damage failing kills runkills runstops runline'
+figures+=' stops history waiters dead deaths threads forks lost torture simulate executor desk'
+figures+=' explore mutants fuzz coverage'
 limit_s=1200
 proof=false
 only_k8s=false

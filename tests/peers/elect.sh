@@ -165,7 +165,7 @@ for line in open(sys.argv[1]):
 print(terms, beside, late["ours"], late["theirs"])
 JUDGE
 read -r terms beside ours theirs <"$work/judged"
-printf '# %d terms; lines of two leaders at once: %d, of a leader just woken: %d ours, %d theirs\n' \
+printf '# %d terms; lines of two leaders at once: %d; of one just woken: %d ours, %d theirs\n' \
     "$terms" "$beside" "$ours" "$theirs"
 verdict 'never two leaders' test "$beside" = 0
 verdict 'both were leaders' test "$(grep -c '^ours' "$work/beats")" -gt 0 -a \
