@@ -56,6 +56,7 @@ damage   | asan    | build/asan/tests/damage                 | =
 failing  | asan    | build/asan/tests/failing_calls          | =
 steps    | asan    | build/asan/tests/every_step             | =
 dead     | sim     | build/sim/tests/dead_waiter --rounds 4 | .. 20
+poller   | sim     | build/sim/tests/poller_kills --rounds 6 | .. 60
 deaths   | sim     | build/sim/tests/hand_over_after_kill --rounds 20 | .. 200
 runkills | sim     | build/sim/tests/run_kills --rounds 50 | .. 500
 runstops | sim     | build/sim/tests/run_stops --rounds 1 | .. 10
@@ -77,9 +78,10 @@ mutants  | mutants | scripts/mutants.sh 2000                 | scripts/mutants.s
 fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh --proof
 coverage |         | scripts/coverage.sh core 100            | =
 '
-figures='k8s k8s-elect check fencing once power damage failing kills runkills runstops runline'
-figures+=' stops history waiters dead deaths threads forks lost torture simulate executor desk'
-figures+=' explore mutants fuzz coverage'
+figures='check fencing once power damage failing kills runkills runstops runline stops history'
+figures+=' waiters dead poller deaths threads forks lost torture simulate executor desk explore'
+figures+=' mutants fuzz coverage'
+figures+=' k8s k8s-elect'
 limit_s=1200
 proof=false
 only_k8s=false
