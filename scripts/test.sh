@@ -60,6 +60,7 @@ k8s      | asan    | scripts/on-k8s.sh tests/e2e/k8s.sh build/asan | =
 k8s-1    | asan    | scripts/on-k8s.sh build/asan/tests/conformance --processes 1 | =
 k8s-2    | asan    | scripts/on-k8s.sh build/asan/tests/conformance --processes 2 | =
 k8s-4    | sim     | scripts/on-k8s.sh build/sim/tests/conformance --processes 4 | =
+k8s-elect | sim    | scripts/on-k8s.sh tests/peers/elect.sh build/sim/leasehold 5 | .. 50
 kills    | sim     | build/sim/tests/kill_processes --rounds 200 | .. 2000
 kills-as | asan    | build/asan/tests/kill_processes --rounds 30 | =
 stops    | sim     | build/sim/tests/stop_in_lock --rounds 5 | .. 50
@@ -108,7 +109,7 @@ coverage |         | scripts/coverage.sh core 100            | =
 figures='k8s check fencing once power damage failing kills runkills runstops runline stops history'
 figures+=' waiters dead poller deaths threads forks lost torture simulate executor desk explore'
 figures+=' redis-one contend servers cuts mutants fuzz coverage rd-once rd-hist rd-line rd-dead'
-figures+=' rd-lost rd-kills rd-thr rd-mute'
+figures+=' rd-lost rd-kills rd-thr rd-mute k8s-elect'
 limit_s=1200
 proof=false
 only_k8s=false
