@@ -44,6 +44,10 @@ file-8   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes
 k8s-1    | asan    | scripts/on-k8s.sh build/asan/tests/conformance --processes 1 | =
 k8s-2    | asan    | scripts/on-k8s.sh build/asan/tests/conformance --processes 2 | =
 k8s-4    | sim     | scripts/on-k8s.sh build/sim/tests/conformance --processes 4 | =
+k8s-load | sim     | scripts/on-k8s.sh tests/e2e/workload.sh build/sim/leasehold 1 | .. 10
+k8s-look | asan    | scripts/on-k8s.sh build/asan/tests/workload_look | =
+k8s-crowd | sim    | scripts/on-k8s.sh build/sim/tests/check_then_create --rounds 2 | .. 20
+k8s-dist |         | scripts/on-k8s.sh tests/e2e/manifests.sh | =
 kills    | sim     | build/sim/tests/kill_processes --rounds 200 | .. 2000
 kills-as | asan    | build/asan/tests/kill_processes --rounds 30 | =
 stops    | sim     | build/sim/tests/stop_in_lock --rounds 5 | .. 50
@@ -77,7 +81,7 @@ coverage |         | scripts/coverage.sh core 100            | =
 '
 figures='check fencing once power damage failing kills runkills runstops runline stops history'
 figures+=' waiters dead deaths threads forks lost torture simulate executor desk explore'
-figures+=' mutants fuzz coverage'
+figures+=' mutants fuzz coverage k8s-crowd'
 limit_s=1200
 proof=false
 only_k8s=false

@@ -265,7 +265,7 @@ static void submit_for_desk(void *owner, const struct store_request *request, st
 
 /* ---- opening ---- */
 
-static const char *default_holder(char *words, size_t size)
+const char *client_default_holder(char *words, size_t size)
 {
     char host[HOST_SHOWN + 1] = "";
     if (gethostname(host, HOST_SHOWN) != 0 || host[0] == '\0')
@@ -275,7 +275,7 @@ static const char *default_holder(char *words, size_t size)
     return words;
 }
 
-static bool is_holder(const char *words)
+bool client_is_holder(const char *words)
 {
     size_t length = strnlen(words, HOLDER_MAX + 1);
     return length > 0 && length <= HOLDER_MAX && text_is_clean(words, length);
@@ -291,8 +291,8 @@ static const char *apply_options(struct lh_client *client, const char *url,
     if (options->size != sizeof *options)
         return "usage: the options are of another size; set them with LH_OPEN_OPTIONS_INIT";
     const char *holder =
-        options->holder != NULL ? options->holder : default_holder(words, sizeof words);
-    if (!is_holder(holder))
+        options->holder != NULL ? options->holder : client_default_holder(words, sizeof words);
+    if (!client_is_holder(holder))
         return "usage: the holder must be 1 to 128 bytes of UTF-8 without control characters";
     if (options->patience_ms < 0 || options->patience_ms > TTL_MAX_MS)
         return "usage: the patience must be from 0 (the default, 10 s) to 24 h";

@@ -124,6 +124,9 @@ enum lh_outcome client_admits(const struct lh_client *client, bool blocks,
                               struct lh_report *report);
 /* The same for something new that does not block; a client that is being closed begins nothing. */
 enum lh_outcome client_admits_start(const struct lh_client *client, struct lh_report *report);
+/* "host:pid". Returns `words`. */
+const char *client_default_holder(char *words, size_t size);
+bool client_is_holder(const char *words);
 bool client_is_forked(const struct lh_client *client);
 void client_submit(struct lh_client *client, const struct store_request *request, store_done *done,
                    void *caller);
