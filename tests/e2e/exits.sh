@@ -229,9 +229,9 @@ rows=$(cat <<'ROWS'
 64  | usage    | --overlap: '0' is out of range               | watermark begin level --overlap 0
 64  | usage    | k8s-run --target KEY -f object.yaml$         | k8s-run -f $work/typo.yaml
 64  | usage    | k8s-run --target KEY -f object.yaml$         | k8s-run --target k
-64  | usage    | lives in a cluster: give --store k8s://      | k8s-run --target k -f $work/typo.yaml
-64  | usage | such.yaml: No such file | k8s-run --target k -f /no/such.yaml --store k8s://n
-64  | usage | no apiVersion, or no kind | k8s-run --target k -f $work/typo.yaml --store k8s://n
+64 | usage | lives in a cluster: give --store k8s://      | k8s-run --target k -f $work/typo.yaml
+64 | usage | such.yaml: No such file | k8s-run --target k -f /no/such.yaml --store k8s://n
+64 | usage | no apiVersion, or no kind | k8s-run --target k -f $work/typo.yaml --store k8s://n
 64 | usage | line [0-9]+: this is no YAML | k8s-run --target k -f $work/broken.yaml --store k8s://n
 64  | usage    | --target: '' is empty$                       | k8s-run --target ""
 69 | unavailable | no kubeconfig that can | k8s-run --target k -f $work/pod.yaml --store k8s://n
