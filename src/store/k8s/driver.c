@@ -15,24 +15,6 @@
 
 /* ---- asking ---- */
 
-void k8s_renew_credential(struct k8s *k8s)
-{
-    if (k8s->config.token_file != NULL)
-        secret_refused(k8s->config.token_file);
-}
-
-/* NULL with words when there should be one, and is none. */
-static bool find_bearer(struct k8s *k8s, const char **out)
-{
-    struct text why;
-    *out = k8s->config.token;
-    if (k8s->config.token_file == NULL)
-        return true;
-    text_init(&why, k8s->why, sizeof k8s->why);
-    *out = secret_now(k8s->config.token_file, host_boot_ms(), &why);
-    return *out != NULL;
-}
-
 struct http_request *k8s_ask(struct k8s *k8s, const char *method, const char *path, json_t *body,
                              size_t most, int64_t give_up_at_ms, const struct http_site *site)
 {
@@ -54,8 +36,11 @@ struct http_request *k8s_ask(struct k8s *k8s, const char *method, const char *pa
         (void)snprintf(k8s->why, sizeof k8s->why, "the API server was asked too late");
         goto out;
     }
-    if (!find_bearer(k8s, &bearer))
+    struct text why;
+    text_init(&why, k8s->why, sizeof k8s->why);
+    if (!kube_login_bearer(k8s->login, &bearer, &why))
         goto out;
+    text_add(&why, "memory is short");
     struct http_ask ask = {.method = method,
                            .url = url,
                            .headers = headers,
@@ -70,12 +55,6 @@ out:
     free(url);
     free(text);
     return request;
-}
-
-json_t *k8s_parse(struct k8s *k8s, const char *bytes, size_t length)
-{
-    (void)k8s;
-    return json_loadb(bytes, length, 0, NULL);
 }
 
 /* ---- answers ---- */
@@ -100,9 +79,10 @@ struct store_answer k8s_answer(struct k8s *k8s, const struct object *object, con
         answer.bytes = object->record;
         answer.length = strlen(object->record);
     } else if (object->state == OBJECT_FOREIGN) {
+        const struct memo *memo = memo_of(k8s, object->name);
         answer.bytes = k8s->encoded;
-        answer.length =
-            object_foreign_record(object, key, &k8s->scratch, k8s->encoded, sizeof k8s->encoded);
+        answer.length = object_foreign_record(object, key, memo != NULL ? memo->beside : NULL,
+                                              &k8s->scratch, k8s->encoded, sizeof k8s->encoded);
     }
     answer.present = answer.length > 0;
     if (!answer.present)
@@ -142,8 +122,13 @@ static bool open_k8s(void *state, const char *url, const struct store_site *site
     k8s->later.due = on_later;
     k8s->later.owner = k8s;
     k8s->net = net_new();
-    k8s->http = k8s->net != NULL ? http_new(k8s->net) : NULL;
-    if (k8s->http == NULL) {
+    if (k8s->net != NULL) {
+        k8s->http = http_new(k8s->net);
+        k8s->login = kube_login_new(k8s->net, &k8s->config, on_later, k8s);
+    }
+    if (k8s->http == NULL || k8s->login == NULL) {
+        http_free(&k8s->http);
+        kube_login_free(&k8s->login);
         net_free(&k8s->net);
         kube_config_done(&k8s->config);
         text_add(why, "memory or descriptors are short");
@@ -161,10 +146,10 @@ static void close_k8s(void *state)
     watch_done(k8s);
     net_call_at(k8s->net, &k8s->later, NET_NEVER);
     http_free(&k8s->http);
+    kube_login_free(&k8s->login);
     net_free(&k8s->net);
     kube_config_done(&k8s->config);
-    for (size_t i = 0; i < MEMOS; i++)
-        free(k8s->memos[i].text);
+    memo_forget_all(k8s);
     k8s->magic = 0;
 }
 

@@ -96,7 +96,7 @@ void errands_advance(struct k8s *k8s)
             continue;
         if (k8s->paused_until_ms > now_ms)
             wake_at(k8s, k8s->paused_until_ms);
-        else
+        else if (kube_login_ready(k8s->login))
             start(errand);
     }
 }
@@ -182,8 +182,39 @@ static void ask_read(struct errand *errand, enum errand_phase phase)
     ask(errand, phase, "GET", path, NULL);
 }
 
+/*
+ * Another program's hold goes on in the record that shall be written: it is not ours to write
+ * there. Who waits is remembered by this process alone, and the watch tells when it may try.
+ */
+static bool stays_beside(struct errand *errand, const struct object *object)
+{
+    struct k8s *k8s = errand->k8s;
+    const struct store_request *request = &errand->request;
+    const struct grant *grant = object != NULL && object->state == OBJECT_FOREIGN
+                                    ? object_foreign_grant(object, &k8s->scratch)
+                                    : NULL;
+    if (grant == NULL)
+        return false;
+    struct store_answer answer = {.result = ANSWER_OK,
+                                  .present = true,
+                                  .written = object->written,
+                                  .now_ms = TIME_UNKNOWN,
+                                  .bytes = request->bytes,
+                                  .length = request->length};
+    watch_want(k8s);
+    if (grant->broken)
+        errand_tell_trouble(errand, ANSWER_DENIED,
+                            "another program holds this Lease and cannot be told; break --now "
+                            "takes it away");
+    else if (!memo_put_beside(k8s, errand->name, request->bytes, request->length))
+        errand_tell_trouble(errand, ANSWER_TROUBLE, "memory is short");
+    else
+        errand_tell(errand, &answer);
+    return true;
+}
+
 /* Over `before`, which stands there by all we know; NULL: nothing does. */
-static void ask_write(struct errand *errand, const json_t *before)
+static void ask_write(struct errand *errand, const json_t *before, const struct object *object)
 {
     struct k8s *k8s = errand->k8s;
     struct codec_error error;
@@ -191,6 +222,8 @@ static void ask_write(struct errand *errand, const json_t *before)
     const struct store_request *request = &errand->request;
     /* What is no record is carried like one; others then see a Lease that nobody holds. */
     (void)record_decode(request->bytes, request->length, &k8s->scratch, &error);
+    if (stays_beside(errand, object))
+        return;
     json_t *body = object_make(before, &(struct object_write){.name = errand->name,
                                                               .key = request->key,
                                                               .bytes = request->bytes,
@@ -251,7 +284,7 @@ static void carry_out(struct errand *errand, const json_t *json, const struct ob
     if (errand->request.verb == VERB_STORE_DELETE)
         ask_delete(errand, json, object);
     else
-        ask_write(errand, json);
+        ask_write(errand, json, object);
 }
 
 /* With what we remember of the Lease, if that is what the condition is about. */
@@ -301,7 +334,7 @@ static void start(struct errand *errand)
     else if (carry_out_from_memory(errand))
         return;
     else if (request->verb == VERB_STORE_SWAP && request->condition.kind == IF_ABSENT)
-        ask_write(errand, NULL);
+        ask_write(errand, NULL, NULL);
     else
         ask_read(errand, ERRAND_LOOKS);
 }
@@ -324,7 +357,7 @@ static void hear_lease(struct errand *errand, const struct http_answer *answer)
 {
     struct k8s *k8s = errand->k8s;
     struct object object;
-    json_t *json = k8s_parse(k8s, answer->body, answer->body_length);
+    json_t *json = json_loadb(answer->body, answer->body_length, 0, NULL);
     const char *wrong = json != NULL ? object_read(json, &object) : "the answer is no JSON";
     if (wrong != NULL) {
         errand_tell_trouble(errand, ANSWER_TROUBLE, wrong);
@@ -356,7 +389,7 @@ static void tell_item(struct errand *errand, const json_t *json, int64_t now_ms)
 static void hear_list(struct errand *errand, const struct http_answer *answer)
 {
     struct k8s *k8s = errand->k8s;
-    json_t *json = k8s_parse(k8s, answer->body, answer->body_length);
+    json_t *json = json_loadb(answer->body, answer->body_length, 0, NULL);
     const char *next =
         json_string_value(json_object_get(json_object_get(json, "metadata"), "continue"));
     int64_t now_ms = answer->date_s >= 0 ? answer->date_s * 1000 : TIME_UNKNOWN;
@@ -382,7 +415,7 @@ static bool try_again(struct errand *errand, const struct http_answer *answer)
     struct k8s *k8s = errand->k8s;
     int64_t now_ms = host_boot_ms();
     if (answer->status == 401 && errand->refusals++ == 0) {
-        k8s_renew_credential(k8s);
+        kube_login_refused(k8s->login);
     } else if (answer->status == 429) {
         int64_t pause_ms = answer->retry_after_ms >= 0 ? answer->retry_after_ms : SOME_TIME_MS;
         if (now_ms + pause_ms >= errand->give_up_at_ms)

@@ -5,7 +5,7 @@
 
 #include "io/backoff.h"
 #include "io/http.h"
-#include "io/kube_config.h"
+#include "io/kube_login.h"
 #include "store/k8s/object.h"
 #include "wire/k8s_url.h"
 
@@ -31,7 +31,8 @@ struct memo {
     size_t length;
     uint64_t revision;
     enum object_state state;
-    bool awaited; /* a place of our own process is in it */
+    bool awaited; /* a place of our own process is in it … */
+    char *beside; /* … or, while another program holds it, only here: a record, never written */
 };
 
 enum errand_phase {
@@ -86,6 +87,7 @@ struct k8s {
     struct store_site site;
     struct net *net;
     struct http *http;
+    struct kube_login *login;
     struct net_timer later;
     struct errand *first, *last;
     size_t errand_count;
@@ -112,18 +114,18 @@ void errand_tell_trouble(struct errand *errand, enum answer result, const char *
 struct memo *memo_of(struct k8s *k8s, const char *name);
 void memo_keep(struct k8s *k8s, const json_t *json, const struct object *object);
 void memo_forget(struct k8s *k8s, const char *name);
+void memo_forget_all(struct k8s *k8s);
+/* Keeps what we wait for on a Lease that another program holds. False: memory is short. */
+bool memo_put_beside(struct k8s *k8s, const char *name, const char *bytes, size_t length);
 
 /* driver.c */
 /* Asks the API server; `path` is what follows the namespace's Leases. NULL when it could not be
  * asked: `why` of the driver says it. */
 struct http_request *k8s_ask(struct k8s *k8s, const char *method, const char *path, json_t *body,
                              size_t most, int64_t give_up_at_ms, const struct http_site *site);
-/* The one that we had was refused. */
-void k8s_renew_credential(struct k8s *k8s);
 /* How the answer fills in the object, under this key. */
 struct store_answer k8s_answer(struct k8s *k8s, const struct object *object, const char *key);
 const char *k8s_explain(struct k8s *k8s, const struct http_answer *answer);
-json_t *k8s_parse(struct k8s *k8s, const char *bytes, size_t length);
 /* The key of an object that was seen in a list or a watch; NULL when it is nothing to us. */
 const char *k8s_key_of(const struct k8s *k8s, const struct object *object);
 

@@ -21,6 +21,7 @@ static void clear(struct k8s *k8s, struct memo *memo)
 {
     k8s->memo_bytes -= memo->length;
     free(memo->text);
+    free(memo->beside);
     *memo = (struct memo){0};
 }
 
@@ -35,6 +36,24 @@ void memo_forget(struct k8s *k8s, const char *name)
     struct memo *memo = memo_of(k8s, name);
     if (memo != NULL)
         clear(k8s, memo);
+}
+
+void memo_forget_all(struct k8s *k8s)
+{
+    for (size_t i = 0; i < MEMOS; i++)
+        clear(k8s, &k8s->memos[i]);
+}
+
+bool memo_put_beside(struct k8s *k8s, const char *name, const char *bytes, size_t length)
+{
+    struct memo *memo = memo_of(k8s, name);
+    char *copy = memo != NULL ? strndup(bytes, length) : NULL;
+    if (copy == NULL)
+        return false;
+    free(memo->beside);
+    memo->beside = copy;
+    memo->awaited = true;
+    return true;
 }
 
 static bool awaits(struct k8s *k8s, const struct object *object)
@@ -52,20 +71,26 @@ void memo_keep(struct k8s *k8s, const json_t *json, const struct object *object)
     bool same = memo->text != NULL && strcmp(memo->name, object->name) == 0;
     if (same && memo->revision >= object->written.revision)
         return; /* a watch lags behind our own writes */
+    char *beside = same && object->state == OBJECT_FOREIGN ? memo->beside : NULL;
+    if (beside != NULL)
+        memo->beside = NULL; /* goes on in the new one */
     clear(k8s, memo);
     /* Who waits is looked for only once somebody of this process does. */
-    bool awaited = k8s->watch.wanted && awaits(k8s, object);
+    bool awaited = beside != NULL || (k8s->watch.wanted && awaits(k8s, object));
     char *text = json_dumps(json, JSON_COMPACT);
     size_t length = text != NULL ? strlen(text) : 0;
-    if (text == NULL)
+    if (text == NULL) {
+        free(beside);
         return;
+    }
     while (k8s->memo_bytes > 0 && k8s->memo_bytes + length > MEMOS_BYTES)
         clear(k8s, &k8s->memos[k8s->memo_hand++ % MEMOS]);
     *memo = (struct memo){.text = text,
                           .length = length,
                           .revision = object->written.revision,
                           .state = object->state,
-                          .awaited = awaited};
+                          .awaited = awaited,
+                          .beside = beside};
     text_copy(memo->name, sizeof memo->name, object->name);
     k8s->memo_bytes += length;
 }

@@ -117,17 +117,32 @@ const char *object_read(const json_t *json, struct object *out)
     return NULL;
 }
 
-size_t object_foreign_record(const struct object *object, const char *key, struct record *scratch,
-                             char *bytes, size_t size)
+static void name_foreign(const struct object *object, char out[REQUEST_MAX + 1])
+{
+    (void)snprintf(out, REQUEST_MAX + 1, "lease-%.40s", object->uid);
+}
+
+const struct grant *object_foreign_grant(const struct object *object, struct record *record)
+{
+    char request[REQUEST_MAX + 1];
+    name_foreign(object, request);
+    return record_grant_by_request(record, request);
+}
+
+size_t object_foreign_record(const struct object *object, const char *key, const char *beside,
+                             struct record *scratch, char *bytes, size_t size)
 {
     static const char nameless[] = "another program";
+    struct codec_error error;
     size_t length = strlen(object->holder);
-    record_init(scratch, key);
+    if (beside == NULL || record_decode(beside, strlen(beside), scratch, &error) != DECODE_OK)
+        record_init(scratch, key);
+    scratch->grant_count = 0;
     struct grant *grant = record_add_grant(scratch);
     /* Its name is shown, not compared; ours have limits. */
     bool shows = length <= HOLDER_MAX && text_is_clean(object->holder, length);
     text_copy(grant->holder, sizeof grant->holder, shows ? object->holder : nameless);
-    (void)snprintf(grant->request, sizeof grant->request, "lease-%.40s", object->uid);
+    name_foreign(object, grant->request);
     grant->session = 1; /* nobody's */
     grant->ttl_ms = object->duration_ms;
     /* Its clock is not ours to read: whoever sees it unchanged for its whole length may take it. */

@@ -36,9 +36,14 @@ struct object {
 /* NULL, or what is wrong with it: then `out` says nothing. */
 const char *object_read(const json_t *json, struct object *out);
 
-/* A foreign holder as a record that the rules can read; the length of its encoding, or 0. */
-size_t object_foreign_record(const struct object *object, const char *key, struct record *scratch,
-                             char *bytes, size_t size);
+/*
+ * A foreign holder as a record that the rules can read; the length of its encoding, or 0. The
+ * places are those of `beside`, a record that was never written (NULL: there are none).
+ */
+size_t object_foreign_record(const struct object *object, const char *key, const char *beside,
+                             struct record *scratch, char *bytes, size_t size);
+/* The foreign holder's grant in a record that was made from it; NULL when it is gone. */
+const struct grant *object_foreign_grant(const struct object *object, struct record *record);
 
 /* What a write is about. */
 struct object_write {

@@ -58,7 +58,11 @@ static void notice(struct k8s *k8s, const struct object *object, const char *key
     bool awaited = memo != NULL && memo->awaited;
     if (k8s->site.notice == NULL)
         return;
-    if (deleted || object->state != OBJECT_OURS ? awaited : concerns_us(k8s, object))
+    bool calls = deleted || object->state == OBJECT_VACANT ? awaited
+                 : object->state == OBJECT_OURS
+                     ? concerns_us(k8s, object) || (awaited && memo->state != OBJECT_OURS)
+                     : false; /* its holder is at it */
+    if (calls)
         k8s->site.notice(k8s->site.owner, key);
 }
 
@@ -142,7 +146,7 @@ static size_t on_piece(void *owner, const char *bytes, size_t length)
     size_t used = 0;
     const char *end;
     while ((end = memchr(bytes + used, '\n', length - used)) != NULL) {
-        json_t *change = k8s_parse(k8s, bytes + used, (size_t)(end - bytes) - used);
+        json_t *change = json_loadb(bytes + used, (size_t)(end - bytes) - used, 0, NULL);
         bool good = change != NULL && hear_change(k8s, change);
         json_decref(change);
         used = (size_t)(end - bytes) + 1;
@@ -164,7 +168,7 @@ static void on_end(void *owner, const struct http_answer *answer)
     if (answer->status == 410)
         tell_trouble(k8s, "the API server no longer knows where the watch stood");
     if (answer->status == 401)
-        k8s_renew_credential(k8s);
+        kube_login_refused(k8s->login);
     if (answer->status == 200)
         pause_watch(k8s); /* its time was over */
     else
@@ -209,7 +213,8 @@ static void on_beginning(void *owner, const struct http_answer *answer)
 {
     struct k8s *k8s = owner;
     struct k8s_watch *watch = &k8s->watch;
-    json_t *json = answer->status == 200 ? k8s_parse(k8s, answer->body, answer->body_length) : NULL;
+    json_t *json =
+        answer->status == 200 ? json_loadb(answer->body, answer->body_length, 0, NULL) : NULL;
     const char *revision =
         json_string_value(json_object_get(json_object_get(json, "metadata"), "resourceVersion"));
     watch->http = NULL;
@@ -221,7 +226,7 @@ static void on_beginning(void *owner, const struct http_answer *answer)
         notice_all(k8s);
     } else {
         if (answer->status == 401)
-            k8s_renew_credential(k8s);
+            kube_login_refused(k8s->login);
         const char *why = k8s_explain(k8s, answer);
         stumble(k8s, why);
         open_all(k8s, why);
@@ -246,7 +251,9 @@ static void on_again(void *owner)
     struct k8s *k8s = owner;
     if (k8s->watch.http != NULL || !k8s->watch.wanted)
         return;
-    if (k8s->watch.stands)
+    if (!kube_login_ready(k8s->login))
+        pause_watch(k8s);
+    else if (k8s->watch.stands)
         follow(k8s);
     else
         find_beginning(k8s);
