@@ -56,17 +56,15 @@ struct http_request *workloads_start(struct workloads *workloads, const struct a
     const char *headers[] = {ask->patch ? "Content-Type: application/merge-patch+json"
                                         : "Content-Type: application/json",
                              "Accept: application/json", "User-Agent: leasehold", NULL};
-    struct kube_config *config = &workloads->config;
+    const struct kube_config *config = &workloads->config;
     char url[PATH_SIZE * 3];
     char *body = ask->body != NULL ? json_dumps(ask->body, JSON_COMPACT) : NULL;
     struct http_request *request = NULL;
-    const char *bearer = config->token;
+    const char *bearer = NULL;
     struct text words;
     text_init(&words, why, WHY_SIZE);
     (void)snprintf(url, sizeof url, "%s%s", config->server, ask->path);
-    if (config->token_file != NULL)
-        bearer = secret_now(config->token_file, host_boot_ms(), &words);
-    if (config->token_file == NULL || bearer != NULL) {
+    if (kube_login_bearer(workloads->login, &bearer, &words)) {
         struct http_ask http = {.method = ask->method,
                                 .url = url,
                                 .headers = headers,
@@ -97,10 +95,19 @@ static void on_reply(void *owner, const struct http_answer *answer)
     reply->date_s = answer->date_s;
 }
 
+/* A credential plugin may have to be asked first. */
+static void wait_for_login(struct workloads *workloads)
+{
+    int64_t give_up_at_ms = host_boot_ms() + workloads->patience_ms;
+    while (!kube_login_ready(workloads->login) && host_boot_ms() < give_up_at_ms)
+        workloads_wait(workloads, give_up_at_ms);
+}
+
 static void ask_once(struct workloads *workloads, const struct ask *ask, struct reply *reply)
 {
     struct http_site site = {.done = on_reply, .owner = reply};
     *reply = (struct reply){.retry_after_ms = -1, .date_s = -1};
+    wait_for_login(workloads);
     struct http_request *request = workloads_start(workloads, ask, &site, reply->why);
     if (request == NULL)
         return;
@@ -124,8 +131,8 @@ void workloads_ask(struct workloads *workloads, const struct ask *ask, struct re
     for (;;) {
         ask_once(workloads, ask, reply);
         bool again = is_trouble(reply->status);
-        if (reply->status == 401 && !refused && workloads->config.token_file != NULL) {
-            secret_refused(workloads->config.token_file);
+        if (reply->status == 401 && !refused) {
+            kube_login_refused(workloads->login);
             again = refused = true;
         }
         int64_t pause_ms = backoff_pause_ms(&backoff), now_ms = host_boot_ms();

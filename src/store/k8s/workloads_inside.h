@@ -6,7 +6,7 @@
 #include "core/record.h"
 #include "io/backoff.h"
 #include "io/http.h"
-#include "io/kube_config.h"
+#include "io/kube_login.h"
 #include "store/k8s/workloads.h"
 
 enum {
@@ -42,6 +42,7 @@ struct workloads {
     uint32_t magic;
     struct k8s_url url;
     struct kube_config config;
+    struct kube_login *login;
     struct net *net;
     struct http *http;
     json_t *manifest;

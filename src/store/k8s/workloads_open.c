@@ -64,6 +64,11 @@ static bool copy_options(struct workloads *workloads, const struct workloads_opt
     return good;
 }
 
+static void on_login(void *owner)
+{
+    (void)owner; /* whoever waits for it looks by itself */
+}
+
 static bool set_up(struct workloads *workloads, const char *url, const char *manifest,
                    const struct workloads_options *options, struct workloads_answer *answer)
 {
@@ -83,8 +88,11 @@ static bool set_up(struct workloads *workloads, const char *url, const char *man
     if (!kube_config_load(&workloads->config, &workloads->url, &why))
         return false;
     workloads->net = net_new();
-    workloads->http = workloads->net != NULL ? http_new(workloads->net) : NULL;
-    if (workloads->http == NULL || !copy_options(workloads, options)) {
+    if (workloads->net != NULL) {
+        workloads->http = http_new(workloads->net);
+        workloads->login = kube_login_new(workloads->net, &workloads->config, on_login, workloads);
+    }
+    if (workloads->http == NULL || workloads->login == NULL || !copy_options(workloads, options)) {
         text_add(&why, "memory or descriptors are short");
         return false;
     }
@@ -125,6 +133,7 @@ void workloads_close(struct workloads **handle)
     if (workloads->net != NULL)
         net_call_at(workloads->net, &workloads->alarm, NET_NEVER);
     http_free(&workloads->http);
+    kube_login_free(&workloads->login);
     net_free(&workloads->net);
     kube_config_done(&workloads->config);
     json_decref(workloads->manifest);

@@ -169,8 +169,8 @@ static void on_end(void *owner, const struct http_answer *answer)
         sights->revision[0] = '\0';
         sights->complete = false;
     }
-    if (answer->status == 401 && workloads->config.token_file != NULL)
-        secret_refused(workloads->config.token_file);
+    if (answer->status == 401)
+        kube_login_refused(workloads->login);
     if (sights->silent_from_ms == 0)
         sights->silent_from_ms = now_ms;
 }
@@ -184,7 +184,8 @@ static void listen_on(struct workloads *workloads)
                    "%s?watch=true&allowWatchBookmarks=true&timeoutSeconds=%d&resourceVersion=%s&%s",
                    workloads->path, WATCH_S, sights->revision, sights->selector);
     struct ask ask = {.method = "GET", .path = path};
-    sights->watch = workloads_start(workloads, &ask, &site, why);
+    if (kube_login_ready(workloads->login))
+        sights->watch = workloads_start(workloads, &ask, &site, why);
     if (sights->watch == NULL)
         sights->not_before_ms = host_boot_ms() + backoff_pause_ms(&sights->backoff);
 }
