@@ -83,8 +83,32 @@ void client_leave(struct lh_client *client)
         atomic_store(&client->calling_thread, NULL);
 }
 
+void client_remark(struct lh_client *client, const char *key, const char *word, const char *more,
+                   bool warns)
+{
+    struct store_remark remark = {
+        .key = key, .word = word, .holder = client->holder, .more = more, .warns = warns};
+    if (client->driver->remark == NULL || client->beside != NULL)
+        return;
+    client->driver->remark(client->state, &remark);
+    client->submitted = client->driver->step != NULL;
+}
+
+/* What those who look at the store with its own tools should see. */
+static void remark_event(struct lh_client *client, const struct lh_event *event)
+{
+    if (event->kind == LH_EVENT_GRANTED)
+        client_remark(client, event->key, "Acquired", "", /* warns= */ false);
+    else if (event->kind == LH_EVENT_TAKEOVER)
+        client_remark(client, event->key, "TakenOver", "from a holder that was gone",
+                      /* warns= */ true);
+    else if (event->kind == LH_EVENT_LOST)
+        client_remark(client, event->key, "Lost", "", /* warns= */ true);
+}
+
 void client_tell(struct lh_client *client, const struct lh_event *event)
 {
+    remark_event(client, event);
     if (client->on_event == NULL)
         return;
     client_enter(client);

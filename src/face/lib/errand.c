@@ -56,6 +56,8 @@ static void told(void *owner, struct task *task, const struct task_news *news)
         errand->see(errand->user, news);
     if (news->outcome == OUTCOME_OK && news->record != NULL)
         show(errand, news, key);
+    if (news->outcome == OUTCOME_OK && errand->options.request.verb == VERB_BREAK)
+        client_remark(client, key, "Broken", errand->options.request.reason, /* warns= */ true);
     light_leave_key(client, &errand->mark);
     call_end(&errand->call);
 }

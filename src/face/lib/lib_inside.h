@@ -132,6 +132,9 @@ void client_submit(struct lh_client *client, const struct store_request *request
                    void *caller);
 void client_wake(struct lh_client *client);
 void client_tell(struct lh_client *client, const struct lh_event *event);
+/* For people who look at the store with its own tools, where it has a place for that. */
+void client_remark(struct lh_client *client, const char *key, const char *word, const char *more,
+                   bool warns);
 /* Runs the task and what comes of it in the loop's stead. */
 void client_do(struct lh_client *client, struct loop_task *task);
 /* Nothing is left to wait for? Then a closing client stops. */
