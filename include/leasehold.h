@@ -221,8 +221,16 @@ enum lh_state {
     LH_DELAYED /* after a crash */
 };
 
+/* What a key is used as. Ids are under "once:", watermarks under "watermark:". */
+enum lh_kind {
+    LH_LOCK,
+    LH_ONCE,     /* held is running, cooling is done */
+    LH_WATERMARK /* always free; holder and since_ms are of its last move */
+};
+
 struct lh_view {
     char key[LH_KEY_SIZE];
+    enum lh_kind kind;
     enum lh_state state;
     char holder[LH_HOLDER_SIZE]; /* the first of them, or who cooled it */
     uint64_t token;
@@ -238,7 +246,10 @@ struct lh_view {
     uint64_t revision;          /* of the store's record; 0: there is none */
     const char *reason;         /* of the last break; until the function returns, as what follows */
     const struct lh_meta *meta; /* of the first holder */
-    size_t meta_count;          /* no reason and no meta in lh_status(): nowhere to keep them */
+    size_t meta_count;
+    const char *result; /* of an id that was done, or a watermark's value; otherwise empty */
+    int status;         /* of an id that was done: 0 is success */
+    /* No reason, meta and result in lh_status(), where they are NULL: nowhere to keep them. */
 };
 
 /* Returns false to hear no more. */
@@ -251,6 +262,16 @@ enum lh_outcome lh_status(struct lh_client *client, const char *key, struct lh_v
                           struct lh_report *report);
 /* As lh_status(), for fn, once, with reason and meta. */
 enum lh_outcome lh_look(struct lh_client *client, const char *key, lh_view_fn *fn, void *user,
+                        struct lh_report *report);
+/*
+ * Before work that somebody else may be at, or has just done: LH_OK is free (a semaphore: has
+ * room), LH_BUSY and LH_COOLING are as from lh_acquire(), and the report says by whom, since when
+ * and for how long. Answered from a copy that a watch of the store keeps, without asking it:
+ * *cached_ms says how long ago the copy was heard, 30 s at most; -1 when the store was asked, as at
+ * first and where it cannot watch. A copy is a hint: acquire decides. Blocks when the store is
+ * asked.
+ */
+enum lh_outcome lh_peek(struct lh_client *client, const char *key, int64_t *cached_ms,
                         struct lh_report *report);
 /* Blocks; calls fn for every key that has a record and begins with the prefix, in any order. */
 enum lh_outcome lh_list(struct lh_client *client, const char *prefix, lh_view_fn *fn, void *user,
@@ -274,10 +295,12 @@ struct lh_once_options {
     int64_t wait_ms; /* for who is at it; 0: not at all */
     const char
         *payload; /* NULL, or a fingerprint of at most 64 bytes: another one is LH_MISMATCH */
+    lh_lost_fn *on_lost; /* of a claim with a handle */
+    void *user;          /* on_lost's */
 };
-#define LH_ONCE_OPTIONS_INIT                       \
-    {                                              \
-        sizeof(struct lh_once_options), 0, 0, NULL \
+#define LH_ONCE_OPTIONS_INIT                                   \
+    {                                                          \
+        sizeof(struct lh_once_options), 0, 0, NULL, NULL, NULL \
     }
 
 struct lh_once {
@@ -301,9 +324,21 @@ struct lh_done {
     }
 
 /*
- * Block. Of all claims of an id one is LH_OK: it is yours to do, and out has its token. The others
- * hear LH_BUSY while it runs and LH_COOLING, with status and result, when it is done. A claim lives
- * by its TTL: renew it, then finish or abandon it, from any process that has the token.
+ * Blocks. Of all claims of an id one is LH_OK: it is yours to do. The others hear LH_BUSY while it
+ * runs and LH_COOLING, with status and result in out (which may be NULL), when it is done. The
+ * claim is a lease like any other: it is renewed, ends with your process, and can be lost. Finish
+ * it; lh_release() and lh_close() give the id back undone.
+ */
+enum lh_outcome lh_once_claim(struct lh_client *client, const char *id,
+                              const struct lh_once_options *options, struct lh_lease **out_claim,
+                              struct lh_once *out, struct lh_report *report);
+/* Blocks; it is done, and remembered as that says (NULL: successfully, for 24 h). Frees the handle
+ * and sets *claim to NULL, whatever the outcome but LH_USAGE. LH_LOST: it is not remembered. */
+enum lh_outcome lh_finish(struct lh_lease **claim, const struct lh_done *done,
+                          struct lh_report *report);
+/*
+ * The same without a handle. Block. The claim lives by its TTL, and out has its token: renew it,
+ * then finish or abandon it, from any process that has the token.
  */
 enum lh_outcome lh_once_begin(struct lh_client *client, const char *id,
                               const struct lh_once_options *options, struct lh_once *out,
@@ -449,6 +484,41 @@ enum lh_outcome lh_break_start(struct lh_client *client, const char *key, const 
                                struct lh_report *report);
 enum lh_outcome lh_clear_start(struct lh_client *client, const char *key, lh_done_fn *done,
                                void *user, struct lh_report *report);
+
+/* out is yours, and must stay until done is called: then it is filled. */
+struct lh_request *lh_once_claim_start(struct lh_client *client, const char *id,
+                                       const struct lh_once_options *options, struct lh_once *out,
+                                       lh_done_fn *done, void *user, struct lh_report *report);
+/* done gets no lease: the token is in out. */
+struct lh_request *lh_once_begin_start(struct lh_client *client, const char *id,
+                                       const struct lh_once_options *options, struct lh_once *out,
+                                       lh_done_fn *done, void *user, struct lh_report *report);
+/* The handle is gone when the answer is LH_OK. */
+enum lh_outcome lh_finish_start(struct lh_lease **claim, const struct lh_done *done, lh_done_fn *fn,
+                                void *user, struct lh_report *report);
+enum lh_outcome lh_once_renew_start(struct lh_client *client, const char *id, uint64_t token,
+                                    int64_t ttl_ms, lh_done_fn *done, void *user,
+                                    struct lh_report *report);
+enum lh_outcome lh_once_finish_start(struct lh_client *client, const char *id, uint64_t token,
+                                     const struct lh_done *done, lh_done_fn *fn, void *user,
+                                     struct lh_report *report);
+enum lh_outcome lh_once_abandon_start(struct lh_client *client, const char *id, uint64_t token,
+                                      lh_done_fn *done, void *user, struct lh_report *report);
+enum lh_outcome lh_once_status_start(struct lh_client *client, const char *id, struct lh_once *out,
+                                     lh_done_fn *done, void *user, struct lh_report *report);
+enum lh_outcome lh_seen_start(struct lh_client *client, const char *id, lh_done_fn *done,
+                              void *user, struct lh_report *report);
+enum lh_outcome lh_mark_start(struct lh_client *client, const char *id, const struct lh_done *done,
+                              lh_done_fn *fn, void *user, struct lh_report *report);
+enum lh_outcome lh_watermark_begin_start(struct lh_client *client, const char *name,
+                                         int64_t overlap_ms, struct lh_watermark *out,
+                                         lh_done_fn *done, void *user, struct lh_report *report);
+enum lh_outcome lh_watermark_advance_start(struct lh_client *client, const char *name,
+                                           const char *expected, const char *value,
+                                           lh_done_fn *done, void *user, struct lh_report *report);
+enum lh_outcome lh_watermark_set_start(struct lh_client *client, const char *name,
+                                       const char *value, const char *reason, lh_done_fn *done,
+                                       void *user, struct lh_report *report);
 
 /* ---- words ---- */
 

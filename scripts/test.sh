@@ -59,6 +59,7 @@ damage   | asan    | build/asan/tests/damage                 | =
 failing  | asan    | build/asan/tests/failing_calls          | =
 steps    | asan    | build/asan/tests/every_step             | =
 dead     | sim     | build/sim/tests/dead_waiter --rounds 4 | .. 20
+poller   | sim     | build/sim/tests/poller_kills --rounds 6 | .. 60
 deaths   | sim     | build/sim/tests/hand_over_after_kill --rounds 20 | .. 200
 runkills | sim     | build/sim/tests/run_kills --rounds 50 | .. 500
 runstops | sim     | build/sim/tests/run_stops --rounds 1 | .. 10
@@ -81,7 +82,7 @@ fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh -
 coverage |         | scripts/coverage.sh core 100            | =
 '
 figures='check fencing once power damage failing kills runkills runstops runline stops history'
-figures+=' waiters dead deaths threads forks lost torture simulate executor desk explore'
+figures+=' waiters dead poller deaths threads forks lost torture simulate executor desk explore'
 figures+=' mutants fuzz coverage k8s-crowd'
 limit_s=1200
 proof=false

@@ -21,23 +21,14 @@ void text_clear(struct text *text)
     text->bytes[0] = '\0';
 }
 
-void text_add_bytes(struct text *text, const char *bytes, size_t length)
+void text_add_cut(struct text *text, const char *bytes, size_t length)
 {
-    if (text == NULL)
-        return;
     size_t room = text->size - 1 - text->length;
-    if (length > room) {
-        length = room;
-        text->cut = true;
-    }
-    memcpy(text->bytes + text->length, bytes, length);
-    text->length += length;
+    ASSERT(length > room);
+    memcpy(text->bytes + text->length, bytes, room);
+    text->length += room;
     text->bytes[text->length] = '\0';
-}
-
-void text_add(struct text *text, const char *words)
-{
-    text_add_bytes(text, words, strlen(words));
+    text->cut = true;
 }
 
 static void add_in_base(struct text *text, uint64_t number, unsigned base)
@@ -98,12 +89,16 @@ static bool is_plain(const unsigned char *at)
 bool text_is_clean(const char *bytes, size_t length)
 {
     const unsigned char *at = (const unsigned char *)bytes;
+    bool long_enough = length >= sizeof(uint64_t);
     while (length > 0) {
         if (length >= sizeof(uint64_t) && is_plain(at)) {
             at += sizeof(uint64_t);
             length -= sizeof(uint64_t);
             continue;
         }
+        /* The rest may be looked at together with bytes that were before it. */
+        if (long_enough && length < sizeof(uint64_t) && is_plain(at + length - sizeof(uint64_t)))
+            return true;
         size_t step = text_sequence((const char *)at, length);
         bool control =
             at[0] < 0x20 || at[0] == 0x7f || (at[0] == 0xc2 && step == 2 && at[1] < 0xa0);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct text {
     char *bytes;
@@ -19,11 +20,31 @@ struct text {
 
 void text_init(struct text *text, char *bytes, size_t size);
 void text_clear(struct text *text);
-void text_add(struct text *text, const char *words);
-void text_add_bytes(struct text *text, const char *bytes, size_t length);
+/* The rare part of text_add_bytes(): more than there is room for. */
+void text_add_cut(struct text *text, const char *bytes, size_t length);
 void text_add_u64(struct text *text, uint64_t number);
 void text_add_i64(struct text *text, int64_t number);
 void text_add_hex(struct text *text, uint64_t number);
+
+/* These two are here so that the length of a literal is known when it is compiled: a record is made
+ * of some forty pieces. */
+static inline void text_add_bytes(struct text *text, const char *bytes, size_t length)
+{
+    if (text == NULL)
+        return;
+    if (length >= text->size - text->length) {
+        text_add_cut(text, bytes, length);
+        return;
+    }
+    memcpy(text->bytes + text->length, bytes, length);
+    text->length += length;
+    text->bytes[text->length] = '\0';
+}
+
+static inline void text_add(struct text *text, const char *words)
+{
+    text_add_bytes(text, words, strlen(words));
+}
 
 /* The length of the UTF-8 sequence that begins here, with `left` bytes above 0; 0 when it is
  * overlong, a surrogate or broken. */

@@ -152,6 +152,8 @@ static uint64_t standing_token(const struct lease *l, const struct request *requ
     if (own != NULL)
         return grant_token(own); /* 0 when this write makes it */
     bool needs_grant = request->verb == VERB_RELEASE || request->verb == VERB_RENEW;
+    if (MUTANT(FINISH_UNFENCED) && request->cooldown_ms > 0)
+        return 0;
     return needs_grant ? request->token : 0;
 }
 
@@ -165,8 +167,8 @@ static void write_record(struct lease *l, const struct request *request, struct 
     ASSERT(at->revision != 0 || record_needed(record)); /* nothing is never written over nothing */
     poke_named(l, record, out);
     lease_send(l, record_needed(record) ? ACTION_SWAP : ACTION_DELETE, out);
-    if (!l->unsure)
-        l->up_to = at->revision;
+    if (!l->unsure) /* where nothing stood, all that is written later came after it */
+        l->up_to = at->revision > 0 ? at->revision : 1;
     l->pending = out->verdict.kind;
     l->pending_why = out->verdict.why;
     out->condition.kind = at->revision == 0 ? IF_ABSENT : IF_REVISION;

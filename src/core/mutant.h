@@ -8,38 +8,43 @@
 #define LEASEHOLD_CORE_MUTANT_H
 
 /* name, the bug in words; most are real bugs of locks in use */
-#define CORE_MUTANT_LIST(X)                                                                    \
-    X(RELEASE_UNCONDITIONAL, "release deletes the key whatever stands there")                  \
-    X(RELEASE_BY_HOLDER, "release compares the holder's name, not the token")                  \
-    X(EXPIRY_BY_LOCAL_CLOCK, "expiry by the stored time against the asker's own clock")        \
-    X(REENTRY_BY_HOLDER, "'we already hold it' when the holder's name matches")                \
-    X(TAKEOVER_KEEPS_TOKEN, "takeover of a dead holder's grant without a new token")           \
-    X(TOKEN_FROM_TIME, "token from the wall clock")                                            \
-    X(KEY_NOT_COMPARED, "a/b = a-b: the stored key is not compared")                           \
-    X(RENEWAL_FAILURE_IGNORED, "renewal failure only logged, the holder works on")             \
-    X(DEADLINE_FROM_ANSWER, "the deadline is counted from the answer, not from the send")      \
-    X(CLOCK_STOPS_IN_SUSPEND, "the deadline's clock stops while the host is suspended")        \
-    X(MARKS_LEFT, "a rewriter leaves old marks, so token and expiry move")                     \
-    X(NO_FALLBACK_LOOK, "a notification lost between look and subscribe is never repaired")    \
-    X(OFFER_EVICTED, "release deletes the record although it is promised to a waiter")         \
-    X(WAITER_FREED_WHILE_GRANTED, "a waiter that gives up does not see that it was granted")   \
-    X(REQUEST_ID_IGNORED, "a repeated acquire waits for itself")                               \
-    X(OFFER_IS_GRANT, "the release writes the next holder's grant, its lease from the notice") \
-    X(OFFER_NEVER_LAPSES, "an offer to a dead waiter is never passed on")                      \
-    X(NEWCOMER_OVERTAKES, "a newcomer takes a key that is offered to a waiter")                \
-    X(PRIORITY_NEVER_AGES, "being passed over does not count")                                 \
-    X(BREAK_IGNORED, "a broken grant can still be renewed")                                    \
-    X(COOLDOWN_FORGOTTEN, "a cooldown does not outlive the next writer")                       \
-    X(DELAY_AFTER_RELEASE, "lock-delay also after a clean release")                            \
-    X(STALE_ANSWER_BELIEVED, "an answer to an earlier attempt is taken for the present one")   \
-    X(CONFLICT_LOSES_LEASE, "a conflict alone costs the holder its lease")                     \
-    X(READER_BESIDE_WRITER, "a reader enters beside a writer")                                 \
-    X(SEEN_THEN_MARK, "'was it seen?' and 'mark it' are two steps, and two workers pass")      \
-    X(DONE_FORGOTTEN, "a claim is granted although the id was done")                           \
-    X(ID_EVICTED, "at its cap the store forgets an id that is still needed")                   \
-    X(WATERMARK_TO_NOW, "a watermark moves to the present, not to the start of the poll")      \
-    X(WATERMARK_BY_ANYBODY, "a watermark moves whatever it stands at, also backwards")         \
-    X(OVERLAP_IGNORED, "a poll by the store's clock has no overlap: late events are passed")
+#define CORE_MUTANT_LIST(X)                                                                     \
+    X(RELEASE_UNCONDITIONAL, "release deletes the key whatever stands there")                   \
+    X(RELEASE_BY_HOLDER, "release compares the holder's name, not the token")                   \
+    X(EXPIRY_BY_LOCAL_CLOCK, "expiry by the stored time against the asker's own clock")         \
+    X(REENTRY_BY_HOLDER, "'we already hold it' when the holder's name matches")                 \
+    X(TAKEOVER_KEEPS_TOKEN, "takeover of a dead holder's grant without a new token")            \
+    X(TOKEN_FROM_TIME, "token from the wall clock")                                             \
+    X(KEY_NOT_COMPARED, "a/b = a-b: the stored key is not compared")                            \
+    X(RENEWAL_FAILURE_IGNORED, "renewal failure only logged, the holder works on")              \
+    X(DEADLINE_FROM_ANSWER, "the deadline is counted from the answer, not from the send")       \
+    X(CLOCK_STOPS_IN_SUSPEND, "the deadline's clock stops while the host is suspended")         \
+    X(MARKS_LEFT, "a rewriter leaves old marks, so token and expiry move")                      \
+    X(NO_FALLBACK_LOOK, "a notification lost between look and subscribe is never repaired")     \
+    X(OFFER_EVICTED, "release deletes the record although it is promised to a waiter")          \
+    X(WAITER_FREED_WHILE_GRANTED, "a waiter that gives up does not see that it was granted")    \
+    X(REQUEST_ID_IGNORED, "a repeated acquire waits for itself")                                \
+    X(OFFER_IS_GRANT, "the release writes the next holder's grant, its lease from the notice")  \
+    X(OFFER_NEVER_LAPSES, "an offer to a dead waiter is never passed on")                       \
+    X(NEWCOMER_OVERTAKES, "a newcomer takes a key that is offered to a waiter")                 \
+    X(PRIORITY_NEVER_AGES, "being passed over does not count")                                  \
+    X(BREAK_IGNORED, "a broken grant can still be renewed")                                     \
+    X(COOLDOWN_FORGOTTEN, "a cooldown does not outlive the next writer")                        \
+    X(DELAY_AFTER_RELEASE, "lock-delay also after a clean release")                             \
+    X(STALE_ANSWER_BELIEVED, "an answer to an earlier attempt is taken for the present one")    \
+    X(CONFLICT_LOSES_LEASE, "a conflict alone costs the holder its lease")                      \
+    X(READER_BESIDE_WRITER, "a reader enters beside a writer")                                  \
+    X(SEEN_THEN_MARK, "'was it seen?' and 'mark it' are two steps, and two workers pass")       \
+    X(DONE_FORGOTTEN, "a claim is granted although the id was done")                            \
+    X(ID_EVICTED, "at its cap the store forgets an id that is still needed")                    \
+    X(WATERMARK_TO_NOW, "a watermark moves to the present, not to the start of the poll")       \
+    X(WATERMARK_BY_ANYBODY, "a watermark moves whatever it stands at, also backwards")          \
+    X(OVERLAP_IGNORED, "a poll by the store's clock has no overlap: late events are passed")    \
+    X(RUNNING_IS_DONE, "a claim of what is running hears done: an unhandled event is passed")   \
+    X(EQUAL_IS_PASSED, "an id at the watermark's own position is forgotten")                    \
+    X(RETENTION_BY_TIME, "an id that waits for a watermark is forgotten when its time is over") \
+    X(FINISH_UNFENCED, "a claimer that was dead too long finishes all the same")                \
+    X(PAYLOAD_IGNORED, "the same id with another payload is taken for the same")
 
 /* Of the runtime: only a simulation with several callers in a process sees them. */
 #define RUNTIME_MUTANT_LIST(X)                                                              \
@@ -51,7 +56,10 @@
     X(GRANT_FOR_NOBODY, "a waiter freed while being granted: its grant stays for nobody")   \
     X(BUSY_FROM_OLD_COPY, "known-busy is told although the process has lost or given back") \
     X(SILENCE_IS_BUSY, "a silent store is told as busy to who waited behind others")        \
-    X(LOSS_UNTOLD, "a failed renewal is not told to the thread that holds it now")
+    X(LOSS_UNTOLD, "a failed renewal is not told to the thread that holds it now")          \
+    X(CLAIM_SHARED, "a claim of an id goes from one thread to another, with its result")    \
+    X(DONE_FROM_OLD_COPY, "done is told from the copy, and the id may be new again")        \
+    X(DONE_TOLD_TO_ALL, "done is told to all threads that wait, also with another payload")
 
 #define MUTANT_LIST(X)  \
     CORE_MUTANT_LIST(X) \

@@ -7,6 +7,7 @@
 #include "core/rules_inside.h"
 
 #include "base/text.h"
+#include "core/mutant.h"
 
 #include <string.h>
 
@@ -27,9 +28,17 @@ const char *once_refuses(struct record *record, const struct request *request,
     if (record->kind != kind)
         return "the key is in use as something else";
     if (kind == KIND_ONCE && request->payload != NULL && once->payload[0] != '\0' &&
-        strcmp(once->payload, request->payload) != 0)
+        !MUTANT(PAYLOAD_IGNORED) && strcmp(once->payload, request->payload) != 0)
         return "the id is in use with another payload";
     return NULL;
+}
+
+/* Who was refused says nothing about it. */
+void once_note_payload(struct record *record, const struct request *request)
+{
+    struct once *once = &record->once;
+    if (record->kind == KIND_ONCE && once->payload[0] == '\0')
+        copy_words(once->payload, sizeof once->payload, request->payload);
 }
 
 void once_remember(struct record *record, const char *by_request, uint64_t token,
@@ -70,6 +79,7 @@ struct verdict once_mark(struct record *record, const struct request *request,
         out.kind = VERDICT_BUSY;
     } else {
         rules_cool(record, request->holder, request->cooldown_ms, view);
+        once_note_payload(record, request);
         once_remember(record, request->request, /* token= */ 0, request->deed);
         out.write = true;
     }
@@ -81,21 +91,25 @@ static int64_t longer_of(int64_t a_ms, int64_t b_ms)
     return a_ms > b_ms ? a_ms : b_ms;
 }
 
-/* Locks that are held or waited for are left to those who ask: they also look who is alive. */
+/*
+ * Locks that are held or waited for are left to those who ask: they also look who is alive. Ids are
+ * too many for that: whoever waits for one and lives has taken it over within a day of its claim.
+ */
 int64_t record_lives_ms(const struct record *record)
 {
     int64_t lives_ms = longer_of(record->cooling.length_ms, record->delay.length_ms);
-    bool held = record->kind != KIND_ONCE && record->grant_count > 0;
-    if (held || record->place_count > 0 || record->kind == KIND_WATERMARK)
+    bool in_use = record->grant_count > 0 || record->place_count > 0;
+    if ((in_use && record->kind != KIND_ONCE) || record->kind == KIND_WATERMARK)
         return 0;
     for (size_t i = 0; i < record->grant_count; i++) {
         const struct grant *grant = &record->grants[i];
         lives_ms = longer_of(lives_ms, grant->ttl_ms + grant->lock_delay_ms);
     }
-    return lives_ms;
+    return record->place_count > 0 ? lives_ms + TTL_MAX_MS : lives_ms;
 }
 
 bool record_awaits(const struct record *record)
 {
-    return record->kind == KIND_ONCE && record->once.done.watermark[0] != '\0';
+    return record->kind == KIND_ONCE && record->once.done.watermark[0] != '\0' &&
+           !MUTANT(RETENTION_BY_TIME);
 }

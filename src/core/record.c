@@ -83,10 +83,16 @@ bool record_needed(const struct record *record)
 /* Quotes and backslashes take two bytes in the encoded form. */
 static size_t quoted_length(const char *words)
 {
-    size_t length = strlen(words), escaped = 0;
-    for (size_t i = 0; i < length; i++)
-        escaped += words[i] == '"' || words[i] == '\\';
-    return 2 + length + escaped;
+    size_t length = 2;
+    for (size_t run; *words != '\0'; words += run) {
+        run = strcspn(words, "\"\\");
+        length += run;
+        if (words[run] != '\0') {
+            length += 2;
+            run++;
+        }
+    }
+    return length;
 }
 
 /* Everything but the words, at its longest. */

@@ -15,6 +15,8 @@ void rules_cool(struct record *record, const char *by, int64_t length_ms, const 
 /* once.c. NULL, or why the key cannot be used as that kind; a key that says nothing can. */
 const char *once_refuses(struct record *record, const struct request *request,
                          enum record_kind kind);
+/* Whoever comes in or waits says what the id is about, where nobody has said it. */
+void once_note_payload(struct record *record, const struct request *request);
 /* What is remembered, of a key that was just made to cool; nothing if it is no id. */
 void once_remember(struct record *record, const char *by_request, uint64_t token,
                    const struct deed *deed);

@@ -93,6 +93,8 @@ struct poll watermark_begin(const struct record *record, int64_t now_ms, int64_t
 bool watermark_has_passed(const struct record *watermark, const char *position)
 {
     enum order order = watermark->watermark.order;
-    return watermark->kind == KIND_WATERMARK && order_fits(order, position) &&
-           order_compare(order, watermark->watermark.value, position) > 0;
+    if (watermark->kind != KIND_WATERMARK || !order_fits(order, position))
+        return false;
+    int ahead = order_compare(order, watermark->watermark.value, position);
+    return ahead > 0 || (ahead == 0 && MUTANT(EQUAL_IS_PASSED));
 }

@@ -82,6 +82,8 @@ __attribute__((no_sanitize("address"))) static int become(void *argument)
     /* The parent may have died before the kernel knew that this is to be our end. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != birth->parent)
         return 1;
+    if (program->out > 0 && dup2(program->out, STDOUT_FILENO) < 0)
+        return 1;
     /* Last, for a Ctrl-Z between here and the exec would stop the parent, too. */
     if (program->in_front_of > 0 && tcgetpgrp(program->terminal) == program->in_front_of)
         (void)tcsetpgrp(program->terminal, self);

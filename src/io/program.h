@@ -18,6 +18,7 @@ struct program {
     const char *path;
     char *const *argv;
     char *const *environment;
+    int out;              /* its standard output; 0: ours */
     const sigset_t *mask; /* the signals that it begins with */
     int terminal;         /* its group comes to the front there … */
     pid_t in_front_of;    /* … if this one is in front now; −1: never */

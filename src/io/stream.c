@@ -153,6 +153,8 @@ void stream_close_file(struct stream *stream)
     if (stream->watch.file < 0)
         return;
     (void)net_want(stream->net, &stream->watch, 0);
+    /* A forked child may have a copy: the server hears of the end all the same. */
+    (void)shutdown(stream->watch.file, SHUT_RDWR);
     (void)close(stream->watch.file);
     stream->watch.file = -1;
 }

@@ -40,7 +40,7 @@ struct stream;
 struct stream_site {
     void (*opened)(void *owner);
     /* How many of the bytes were used up; the rest comes again, with more behind it. When as many
-     * as STREAM_KEEPS are left over, the stream is cut. */
+     * as `keeps` are left over, the stream is cut. */
     size_t (*bytes)(void *owner, const char *bytes, size_t length);
     /* The last thing that is told; the stream may be freed in it. `why`: what happened, and to
      * which address; never a secret. */

@@ -173,6 +173,12 @@ const struct record *executor_recall(struct executor *executor, const char *key,
     return &executor->record;
 }
 
+const struct store_answer *executor_heard(const struct executor *executor, const char *key)
+{
+    const struct known *known = knowledge_find(&executor->knowledge, key);
+    return known != NULL && known->heard != NULL ? &known->heard->answer : NULL;
+}
+
 struct executor_counts executor_counts(const struct executor *executor)
 {
     struct executor_counts counts = executor->counts;

@@ -110,6 +110,9 @@ const struct lease_options *executor_options(const struct task *task);
 const struct record *executor_recall(struct executor *executor, const char *key,
                                      struct stamp *out_at);
 
+/* The same as the store said it, until anything more is heard. */
+const struct store_answer *executor_heard(const struct executor *executor, const char *key);
+
 struct executor_counts {
     uint64_t requests;  /* sent to the store … */
     uint64_t refused;   /* … and not, by the breaker or for lack of memory */

@@ -61,7 +61,7 @@ int guardian_init(struct guardian *guardian)
 
 static void pass_on(struct guardian *guardian, int signal)
 {
-    if (guardian->started) {
+    if (guardian->started && !guardian_has_ended(guardian)) {
         guardian->continued = signal == SIGCONT;
         job_pass(&guardian->job, signal);
     } else if (signal == SIGHUP || signal == SIGINT || signal == SIGQUIT || signal == SIGTERM) {
@@ -102,11 +102,14 @@ int guardian_start(struct guardian *guardian, const char *path, char *const *arg
     struct program program = {.path = path,
                               .argv = argv,
                               .environment = environment,
+                              .out = guardian->tap != NULL ? guardian->tap->into : 0,
                               .mask = &guardian->mask,
                               .terminal = guardian->terminal,
                               .in_front_of = guardian->terminal >= 0 ? guardian->front_group : -1,
                               .group = &page->group};
     int error = job_start(&guardian->job, &program);
+    if (guardian->tap != NULL)
+        tap_let_go(guardian->tap);
     if (error != 0) {
         atomic_store(&page->group, 0);
         return error;
@@ -126,9 +129,16 @@ void guardian_promise(const struct guardian *guardian, int64_t last_moment_ms)
     atomic_store(&guardian->link.page->last_moment_ms, last_moment_ms);
 }
 
-bool guardian_is_over(const struct guardian *guardian)
+bool guardian_has_ended(const struct guardian *guardian)
 {
     return guardian->started && guardian->job.state == JOB_OVER;
+}
+
+bool guardian_is_over(const struct guardian *guardian)
+{
+    bool waited_for =
+        guardian->tap != NULL && guardian->end_signal == 0 && !guardian->front_is_gone;
+    return guardian_has_ended(guardian) && (!waited_for || tap_is_over(guardian->tap));
 }
 
 /* The front stops itself and goes on together with the command, whoever made it do so. */
@@ -160,6 +170,8 @@ static void look(struct guardian *guardian)
     tell_stop(guardian, before);
     if (job->state != JOB_OVER)
         return;
+    if (guardian->tap != NULL)
+        tap_stop(guardian->tap);
     if (WIFSIGNALED(job->wait_status))
         atomic_store(&page->killed_by, WTERMSIG(job->wait_status));
     atomic_store(&page->last_moment_ms, LINK_NEVER);
@@ -189,10 +201,12 @@ static void set_timer(struct guardian *guardian)
 bool guardian_wait(struct guardian *guardian, int also)
 {
     set_timer(guardian);
+    bool awaits_tap = guardian->tap != NULL && guardian_has_ended(guardian);
     struct pollfd waits[] = {{.fd = guardian->signals, .events = POLLIN},
                              {.fd = guardian->timer, .events = POLLIN},
                              {.fd = guardian->link.file, .events = POLLIN},
-                             {.fd = also, .events = POLLIN}};
+                             {.fd = also, .events = POLLIN},
+                             {.fd = awaits_tap ? guardian->tap->over : -1, .events = POLLIN}};
     if (poll(waits, sizeof waits / sizeof waits[0], /* timeout= */ -1) < 0)
         return false;
     if (waits[1].revents != 0)

@@ -8,6 +8,7 @@
 #ifndef LEASEHOLD_RUNTIME_GUARDIAN_H
 #define LEASEHOLD_RUNTIME_GUARDIAN_H
 
+#include "io/tap.h"
 #include "runtime/job.h"
 #include "runtime/link.h"
 
@@ -19,7 +20,8 @@ struct guardian {
     int64_t timer_ms; /* what the timer is set to */
     sigset_t mask;    /* what the command begins with */
     bool started, front_is_gone, continued;
-    int end_signal; /* came before the command was started: nobody wants it any more */
+    int end_signal;  /* came before the command, or after it: what is left is not wanted any more */
+    struct tap *tap; /* in the command's output, open; NULL: the output is our own */
     struct job job;
 };
 
@@ -36,6 +38,9 @@ bool guardian_is_on_hold(const struct guardian *guardian);
 bool guardian_wait(struct guardian *guardian, int also);
 /* From now on the front kills everything by itself at that time; LINK_NEVER: at none. */
 void guardian_promise(const struct guardian *guardian, int64_t last_moment_ms);
+/* Nothing of the command is at work any more. */
+bool guardian_has_ended(const struct guardian *guardian);
+/* The same, and its output has gone on, unless nobody waits for that any more. */
 bool guardian_is_over(const struct guardian *guardian);
 
 #endif

@@ -22,11 +22,13 @@ static bool same_words(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-/* A grant that is known by its request id or its meta, or outlives the process, is one caller's. */
+/* A grant that is known by its request id or its meta, or outlives the process, is one caller's;
+ * so is a claim: it is finished by the token that the store knows, and has a payload. */
 static bool is_shareable(const struct lease_options *options)
 {
     const struct request *request = &options->request;
-    return request->bound && request->request == NULL && request->meta == NULL;
+    return request->bound && request->kind == KIND_LOCK && request->request == NULL &&
+           request->meta == NULL;
 }
 
 static bool fits(const struct bid *bid, const struct claim *claim)
@@ -34,7 +36,9 @@ static bool fits(const struct bid *bid, const struct claim *claim)
     const struct lease_options *mine = &claim->options, *asked = executor_options(bid->task);
     if (claim == bid->starter)
         return true;
-    return bid->shareable && is_shareable(mine) && mine->request.mode == asked->request.mode &&
+    bool both = (bid->shareable && is_shareable(mine)) ||
+                (MUTANT(CLAIM_SHARED) && mine->request.kind == KIND_ONCE);
+    return both && mine->request.mode == asked->request.mode &&
            mine->request.limit == asked->request.limit &&
            mine->request.ttl_ms == asked->request.ttl_ms &&
            mine->request.lock_delay_ms == asked->request.lock_delay_ms &&
@@ -179,14 +183,24 @@ static void pass_on(const struct bid *bid, struct task_news news)
         claim_tell(bid->claim, &news);
 }
 
-/* What keeps out one keeps out all; other refusals are for those who asked for the same. */
+/* Would the store tell both the same? Of an id with another payload it does not. */
+static bool means_same(const struct claim *claim, const struct bid *bid)
+{
+    const struct request *mine = &claim->options.request;
+    const struct request *asked = &executor_options(bid->task)->request;
+    return mine->kind == asked->kind && same_words(mine->payload, asked->payload);
+}
+
+/* What keeps out one keeps out all; other refusals are for those who asked for the same, and what
+ * was done is told to those who meant it. */
 static void refuse_queue(const struct bid *bid, const struct task_news *news)
 {
-    bool all = news->outcome == OUTCOME_COOLING || news->outcome == OUTCOME_DENIED ||
-               news->outcome == OUTCOME_UNAVAILABLE;
+    bool cools = news->outcome == OUTCOME_COOLING;
+    bool all = news->outcome == OUTCOME_DENIED || news->outcome == OUTCOME_UNAVAILABLE;
     for (struct claim *claim = bid->key->first, *next; claim != NULL; claim = next) {
         next = claim->next;
-        if (!all && !fits(bid, claim))
+        bool too = cools && (means_same(claim, bid) || MUTANT(DONE_TOLD_TO_ALL));
+        if (!all && !too && !fits(bid, claim))
             continue;
         dequeue(claim);
         claim_end(claim, news);
@@ -325,7 +339,7 @@ static const struct bid *in_the_way(const struct claim *claim)
         bool alone = claim->options.request.mode == MODE_EXCLUSIVE ||
                      executor_options(bid->task)->request.mode == MODE_EXCLUSIVE;
         bool held = bid->state == BID_HELD && executor_holds(bid->task);
-        if (alone && (held || MUTANT(BUSY_FROM_OLD_COPY)))
+        if (alone && means_same(claim, bid) && (held || MUTANT(BUSY_FROM_OLD_COPY)))
             return bid;
     }
     return NULL;
@@ -348,11 +362,22 @@ bool desk_adopt(struct claim *claim)
     return bid_for(claim);
 }
 
+static bool was_done(const struct claim *claim)
+{
+    struct stamp at;
+    const struct record *copy = executor_recall(claim->desk->executor, claim->key->key, &at);
+    return copy != NULL && copy->kind == KIND_ONCE && copy->cooling.length_ms > 0;
+}
+
 static void enter_at_once(struct claim *claim)
 {
     struct desk_key *key = claim->key;
     const struct bid *holder = in_the_way(claim);
     struct task_news busy = {.event = TASK_ENDED, .outcome = OUTCOME_BUSY};
+    if (MUTANT(DONE_FROM_OLD_COPY) && was_done(claim)) {
+        claim_end_with(claim, OUTCOME_COOLING, /* why= */ NULL);
+        return;
+    }
     if (holder != NULL) {
         busy.look = (struct look){.state = KEY_HELD,
                                   .holder = executor_options(holder->task)->request.holder,

@@ -32,16 +32,16 @@ bool codec_same_stamp(const struct stamp *a, const struct stamp *b)
 static void add_words(struct text *text, const char *words)
 {
     ASSERT(text_is_clean(words, strlen(words)));
-    const char *run = words;
     text_add_bytes(text, "\"", 1);
-    for (; *words != '\0'; words++) {
-        if (*words != '"' && *words != '\\')
-            continue;
-        text_add_bytes(text, run, (size_t)(words - run));
-        text_add_bytes(text, "\\", 1);
-        run = words;
+    while (*words != '\0') {
+        size_t run = strcspn(words, "\"\\");
+        text_add_bytes(text, words, run);
+        words += run;
+        if (*words != '\0') {
+            text_add_bytes(text, "\\", 1);
+            text_add_bytes(text, words++, 1);
+        }
     }
-    text_add_bytes(text, run, (size_t)(words - run));
     text_add_bytes(text, "\"", 1);
 }
 

@@ -38,6 +38,7 @@ overdue=$(claim overdue --payload-hash ab12)
 claim overdue --payload-hash ab12 >/dev/null
 "$program" once finish finished --token "$(claim finished)" --result 'all well' --quiet
 "$program" mark marked --quiet
+"$program" once kept-failure --keep-failures -- sh -c 'exit 7' || (($? == 7))
 "$program" watermark set level --to 7 --reason test --quiet
 # shellcheck disable=SC2016 # its own words, and its parent's program
 printf '#!/bin/sh\n%s break "$1" --reason test --now --quiet && exec sleep 60\n' "$program" \
@@ -61,6 +62,9 @@ rows=$(cat <<'ROWS'
 0   | -        | ^cooling: cool was done by wfe-7 .* ago; free in | status cool
 0   | -        | ^held: held by wfe-7                         | list hel
 0   | -        | held: changed by wfe-7                       | history changed
+0   | -        | ^running: once:claimed by wfe-7 for .* \(claim ends in | status once:claimed
+0   | -        | ^done: once:finished was done by wfe-7 .*; kept for .*: all well$ | list once:fin
+0   | -        | ^watermark: watermark:level stands at 7, moved by .* ago$ | list watermark:
 0   | ok       | ^broken: quiet-%$                           | break quiet-% --reason 'none held it'
 0   | ok       | ^cleared: quiet-%$                           | clear quiet-%
 0   | -        | ^some/key$                                   | name some/key
@@ -194,9 +198,37 @@ rows=$(cat <<'ROWS'
 1   | busy     | ^running wfe-7$                              | mark claimed
 1   | cooling  | ^done$                                       | mark marked
 69  | unavailable | not built in: "etcd"                      | mark id --store etcd://h:1
-64  | usage    | say the step: leasehold once begin.finish.abandon.status ID$ | once begin
+0   | ok       | ^ran$                                        | once cmd-% -- echo ran
+0   | ok       | ^ran$ | once cmd-% --ttl 1m --keep 1h -w 1s --payload-hash ab -- echo ran
+0   | ok       | ^ran$ | once cmd-% --watermark w --until 5 --keep-failures -- echo ran
+3   | ok       | ^ran$ | once cmd-% -- sh -c 'echo ran; exit 3'
+3   | ok       | ^ran$ | once cmd-% --keep-failures -- sh -c 'echo ran; exit 3'
+143 | ok       | ^ran$ | once cmd-% -- sh -c 'echo ran; kill $$'
+0 | cooling | ^done: finished was done by .* ago, with exit status 0; | once finished -- echo no
+0   | cooling  | ^done: marked was done by wfe-7              | once marked -w 1s -- echo ran
+7 | cooling | ^failed: kept-failure was done by wfe-7 .* exit status 7 | once kept-failure -- true
+75  | busy     | ^busy: once:claimed is held by wfe-7         | once claimed -- echo ran
+75  | busy     | ^busy: once:claimed is held by wfe-7         | once claimed -w 300ms -- echo ran
+65  | mismatch | ^mismatch: once:overdue: .*another payload | once overdue --payload-hash 1 -- true
+76  | lost     | lost: once:lost-%: .* | once lost-% --ttl 3s -- $work/breaks once:lost-%
+69  | unavailable | not built in: "redis" | once k --store redis://h -- echo ran
+70 | failed | it was done, but its output could not be written | once full-% -- echo ran >/dev/full
+0   | -        | ^failed$                                     | once status kept-failure
+0   | -        | ^failed$                                     | seen kept-failure
+73  | cooling  | ^failed$                                     | once begin kept-failure
+64  | usage    | --ttl: once needs at least 2s                | once k --ttl 1s -- true
+64  | usage    | say what to run: leasehold once ID -- CMD... | once k --
+64  | usage    | say what to run: leasehold once ID -- CMD... | once begin k -- true
+64  | usage    | --token and --result are for the steps       | once k --token 5 -- true
+64  | usage    | --token and --result are for the steps       | once k --result x -- true
+64  | usage    | --keep-failures is for leasehold once ID --  | once begin k --keep-failures
+64  | usage    | a key must not be empty$                     | once "" -- echo ran
+64  | usage    | the name must be 1 to 500 bytes$             | once "$full" -- echo ran
+64  | usage    | --payload-hash: give at most 64 hex          | once k --payload-hash x -- echo ran
+126 | usage    | /etc/passwd: Permission denied; no lock      | once k -- /etc/passwd
+127 | usage    | /no/such: not found; no lock was taken$      | once k -- /no/such
+64  | usage    | say the step: leasehold once begin.finish.abandon.status ID, or | once begin
 64  | usage    | say the step: leasehold once                 | once bgein id
-64  | usage    | say the step: leasehold once                 | once begin -- true
 64  | usage    | once needs more: leasehold once begin        | once
 64  | usage    | once finish needs the token: leasehold once finish ID --token N$ | once finish id
 64  | usage    | once abandon needs the token                 | once abandon id
@@ -209,7 +241,7 @@ rows=$(cat <<'ROWS'
 64  | usage    | the result must be at most 1024 bytes | once finish id --token 5 --result $'a\nb'
 64  | usage    | --keep: '0' is out of range                  | mark id --keep 0
 64  | usage    | a key must not be empty$                     | once begin ""
-64  | usage    | the name must be at most 500 bytes$          | mark "$full"
+64  | usage    | the name must be 1 to 500 bytes$             | mark "$full"
 0   | -        | ^7$                                          | watermark get level
 0   | -        | ^-$                                          | watermark get nowhere-yet
 0   | -        | ^7 [0-9]{13}$                                | watermark begin level
@@ -254,7 +286,10 @@ for found in objects:
         assert "outcome" not in found, found
     else:
         assert found["outcome"] == wanted, found
-    if command in ("once", "seen", "mark") and wanted in ("-", "ok", "busy", "cooling"):
+    if command == "once --" and wanted in ("ok", "lost", "cooling", "failed"):
+        assert {"id", "state", "token", "exit_status", "result", "store"} <= set(found), found
+        assert found["ran"] is (wanted != "cooling"), found
+    elif command in ("once", "seen", "mark") and wanted in ("-", "ok", "busy", "cooling"):
         assert {"id", "state", "store"} <= set(found), found
         if wanted != "ok":
             promised = ["id", "state", "token", "holder", "since", "expires_in_ms", "kept_for_ms",
@@ -263,7 +298,7 @@ for found in objects:
         else:
             assert found["state"] in ("new", "done"), found
         if wanted in ("busy", "cooling"):
-            assert found["state"] == {"busy": "running", "cooling": "done"}[wanted], found
+            assert found["state"] in {"busy": ["running"], "cooling": ["done", "failed"]}[wanted]
             assert found["holder"] and found["since"], found
     elif command == "watermark" and wanted in ("-", "ok"):
         assert {"name", "value", "store"} <= set(found), found
@@ -292,23 +327,26 @@ call() { # call FORM: makes the row's call, with its answers in out and err
 }
 
 judge() { # judge FORM: is the last call as its row wants it?
-    local said=$work/out other=$work/err
+    local said=$work/out other=$work/err command=${row_call%% *} behind=' --( |$)'
     if ((row_status != 0)); then
         said=$work/err other=$work/out
     fi
-    # What run says itself is on stderr always: stdout is the command's.
-    if [[ $row_call == "run "* && $row_outcome == ok ]]; then
+    # What run and once say themselves is on stderr always: stdout is the command's.
+    if [[ $row_call =~ ^(run|once)" ".*$behind && $row_outcome == ok ]]; then
         said=$work/out other=$work/err
         [[ $1 == plain ]] || said=$work/err other=/dev/null
     fi
+    if [[ $row_call =~ ^once" ".*$behind ]]; then
+        [[ $row_outcome != cooling ]] || said=$work/err other=/dev/null
+        command='once --'
     # How an id stands is an answer, whatever the status.
-    if [[ $row_call =~ ^(once|seen|mark)" " && $row_outcome =~ ^(-|ok|busy|cooling)$ ]]; then
+    elif [[ $row_call =~ ^(once|seen|mark)" " && $row_outcome =~ ^(-|ok|busy|cooling)$ ]]; then
         said=$work/out other=$work/err
     fi
     [[ $got == "$row_status" && ! -s $other ]] || return 1
     case $1 in
     plain) grep -qE -- "$row_now" "$said" && ! grep -q secret "$said" ;;
-    json) judge_json "$row_outcome" "${row_call%% *}" <"$said" ;;
+    json) judge_json "$row_outcome" "$command" <"$said" ;;
     esac
 }
 
@@ -336,7 +374,7 @@ done <<<"$rows"
 
 # A token that nobody could read was given back.
 number=$((number + 1))
-if "$program" list unread | grep . || "$program" list once:unread | grep ^held; then
+if "$program" list unread | grep . || "$program" list once:unread | grep ^running; then
     wrong=1
     printf 'not '
 fi

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Ids from the command line, on one file: once.sh PROGRAM ROUNDS. In each round 3 shells start 100
 # claims of one id each, all at once: exactly one is new. In four times as many a claimer is killed
-# before it finishes: its id is somebody else's after its lease and not before, and done once.
+# before it finishes: its id is somebody else's after its lease and not before, and done once. Then
+# whole commands: what later callers get, and as often again one of the processes of a command under
+# its claim is killed: the next one is in at once, beside nothing of the old, and it is done once.
 # Prints TAP.
 set -euo pipefail
 
@@ -147,5 +149,197 @@ for ((number = 1; number <= kills; number++)); do
         fail "dead-$number is forgotten"
 done
 say 3 "what was done is remembered by the file"
-printf '1..3\n'
+
+# ---- commands ----
+
+once() { # once ID ARGUMENTS...: as a whole; status, out and err of it
+    status=0
+    "$program" once "$@" >out 2>err || status=$?
+}
+
+got() { # got STATUS LINE: what the last one gave; "-" is no line at all
+    local line
+    line=$(tail -1 out && printf .)
+    [[ $status == "$1" ]] || fail "status $status instead of $1: $(cat err)"
+    [[ ${line%.} == "$2"$'\n' || ($2 == - && ! -s out) ]] || fail "said '$(tail -1 out)' for '$2'"
+}
+
+once whole -- sh -c 'echo one; echo two >&2; echo three'
+got 0 three
+[[ $(cat out) == $'one\nthree' && $(cat err) == two ]] || fail "the output was changed"
+once whole -- sh -c 'echo four'
+got 0 three
+[[ $(cat out) == three && $(wc -l <err) == 1 ]] || fail "more than the last line: $(cat out err)"
+grep -qx 'done: whole was done by .* ago, with exit status 0; remembered for .*' err ||
+    fail "said $(cat err)"
+once whole --quiet -- false
+got 0 three
+[[ ! -s err ]] || fail "not quiet: $(cat err)"
+once silent -- true
+once silent -- echo no
+got 0 -
+once begin -- echo a step
+once begin -- false
+got 0 'a step'
+say 4 "a command runs once, and later callers get its last line and status"
+
+once fails -- sh -c 'echo first; exit 3'
+got 3 first
+once fails --keep-failures -- sh -c 'echo second; exit 4'
+got 4 second
+once fails -- true
+got 4 second
+grep -q '^failed: fails was done by' err || fail "said $(cat err)"
+for signal in HUP INT QUIT TERM KILL; do
+    once ended --keep-failures -- sh -c "kill -$signal \$\$"
+    [[ $("$program" once status ended) == new ]] || fail "$signal was kept"
+done
+once crashed --keep-failures -- sh -c 'kill -SEGV $$'
+once crashed --keep-failures -- true
+got 139 -
+say 5 "a failure leaves the id to be claimed again, unless it is to be kept"
+
+head -c 3000000 /dev/urandom >noise
+once noise -- cat noise
+cmp -s out noise || fail "noise was changed"
+once noise -- false
+((status == 0 && $(wc -c <out) <= 1025)) || fail "noise: status $status, $(wc -c <out) bytes"
+once cut -- sh -c 'printf "no end"'
+printf 'no end' | cmp -s - out || fail "an end was added"
+once cut -- false
+got 0 'no end'
+head -c 5000 /dev/zero | tr '\0' x >long
+once long -- cat long
+once long -- false
+got 0 "$(head -c 1024 long)"
+once early -- sh -c 'echo before; exec >&-; sleep 0.2'
+once early -- false
+got 0 before
+{ "$program" once pipe -- yes 2>err || printf '%s' "$?" >piped; } | head -1 >out
+[[ $(cat piped) == 141 && $(cat out) == y ]] || fail "a closed pipe: $(cat piped err)"
+[[ $("$program" once status pipe) == new ]] || fail "what was cut off is done"
+say 6 "any output goes through as it is, and its last line is kept as text"
+
+# The reader stops for longer than the claim's lease.
+{ "$program" once slow --ttl 2s -- sh -c 'yes | head -c 300000; echo end' 2>err || fail "slow"; } |
+    { sleep 3.5 && cat; } >out
+[[ $(tail -1 out) == end && $(wc -c <out) == 300004 ]] || fail "slow: $(tail -1 out) $(cat err)"
+[[ $("$program" once status slow) == "done end" ]] || fail "slow: $("$program" once status slow)"
+say 7 "a reader that stops does not cost the claim"
+
+started=()
+for ((i = 0; i < 30; i++)); do
+    "$program" once shared -w 1m --quiet -- sh -c 'echo "$$" >>ran-shared; sleep 0.2; echo "$$"' \
+        >"shared-$i" &
+    started+=($!)
+done
+wait "${started[@]}" || fail "somebody failed"
+started=()
+[[ $(wc -l <ran-shared) == 1 ]] || fail "$(wc -l <ran-shared) have run it"
+[[ $(sort -u shared-*) == "$(cat ran-shared)" ]] || fail "not all got its line"
+say 8 "of 30 that want it at once one runs it, and all get what came of it"
+
+once outer -- "$program" once outer -w 1m -- echo nested
+got 75 -
+grep -q 'a nested run would wait for itself' err || fail "said $(cat err)"
+"$program" once stops -- sh -c 'echo $$ >stops-pid; exec sleep 600' &
+started=($!)
+until [[ -s stops-pid ]]; do sleep 0.01; done
+once stops -- true
+got 75 -
+grep -q "^busy: once:stops is held by .*:${started[0]} for" err || fail "said $(cat err)"
+kill -TERM "${started[0]}"
+status=0
+wait "${started[0]}" || status=$?
+started=()
+((status == 143)) || fail "ended by TERM with $status"
+[[ $("$program" once status stops) == new ]] || fail "what was ended is done"
+once lost --ttl 2s -- sh -c "\"$program\" break once:lost --reason test --now --quiet
+    echo \$\$ >lost-pid; exec sleep 600"
+got 76 -
+kill -0 "$(cat lost-pid)" 2>/dev/null && fail "it outlives its claim"
+[[ $("$program" once status lost) == new ]] || fail "what was lost is done"
+say 9 "nested, ended or lost, it is refused or given back"
+
+# ---- killed under a command ----
+
+child_of() { # child_of PID: of its first thread
+    tr -d ' ' <"/proc/$1/task/$1/children"
+}
+
+lives() { # lives PID: dead ones that nobody collected do not
+    [[ -e /proc/$1/stat && $(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null) != [ZX] ]]
+}
+export -f lives
+
+kill_under() { # kill_under ID front|guardian|command
+    local id=$1 front guardian command whom began_ms waited_ms said
+    # shellcheck disable=SC2016 # the command's own
+    "$program" once "$id" -- sh -c 'echo $$ >"$1.new"; mv "$1.new" "$1"; exec sleep 600' - \
+        "pid-$id" 2>/dev/null &
+    front=$!
+    started=("$front")
+    until [[ -s pid-$id ]]; do sleep 0.01; done
+    command=$(cat "pid-$id")
+    guardian=$(child_of "$front")
+    [[ -n $guardian && $(child_of "$guardian") == "$command" ]] || fail "$id: another family"
+    case $2 in
+    front) whom=$front ;;
+    guardian) whom=$guardian ;;
+    command) whom=$command ;;
+    esac
+    began_ms=$(now_ms)
+    kill -KILL "$whom"
+    # shellcheck disable=SC2016 # the command's own
+    said=$("$program" once "$id" -w 1m -- bash -c 'lives "$1" && echo "beside $1" || echo alone' - \
+        "$command" 2>&1) || fail "$id: not to be had again: $said"
+    waited_ms=$(($(now_ms) - began_ms))
+    [[ $said == alone ]] || fail "$id: $said"
+    wait "$front" 2>/dev/null || true
+    started=()
+    ((waited_ms < 60000)) || fail "$id: $waited_ms ms for a lease of 300000"
+    ((waited_ms <= most_ms)) || most_ms=$waited_ms
+    [[ $("$program" once "$id" --quiet -- echo again) == alone ]] || fail "$id: done twice"
+}
+
+most_ms=0
+for ((number = 1; number <= kills; number++)); do
+    whom=(front guardian command)
+    kill_under "under-$number" "${whom[number % 3]}"
+done
+printf '# %d killed under a command: the next one ended within %d ms; TTL 300000 ms\n' \
+    "$kills" "$most_ms"
+say 10 "whoever is killed under a command, the next one is in at once, alone, and it is done once"
+
+# At any moment, before the claim or after the finish, too; who says that it was done is the one.
+kill_any() { # kill_any ID
+    local id=$1 front guardian whom attempt said='' stored
+    for ((attempt = 1; attempt <= 6; attempt++)); do
+        "$program" once "$id" -w 1m --json -- sh -c "echo $attempt; sleep 0.02" >out 2>err &
+        front=$!
+        started=("$front")
+        sleep "0.0$((RANDOM % 5))"
+        guardian=$(child_of "$front" 2>/dev/null || true)
+        whom=("$front" "${guardian:-$front}" "$(child_of "${guardian:-none}" 2>/dev/null || true)")
+        ((attempt == 6)) || kill -KILL "${whom[RANDOM % 3]:-$front}" 2>/dev/null || true
+        wait "$front" 2>/dev/null || true
+        started=()
+        said+=$(sed -n '/"ran":true.*"state":"done"/s/.*"result":"\([0-9]*\)".*/\1/p' err)
+        grep -q '"ran":false' err || undone=$((undone + 1))
+    done
+    stored=$("$program" once status "$id")
+    [[ $stored =~ ^done' '[1-6]$ ]] || fail "$id: $stored after all"
+    [[ -z $said || $stored == "done $said" ]] || fail "$id: done by '$said', remembered: $stored"
+    [[ -z $said ]] || told=$((told + 1))
+}
+
+told=0
+undone=0
+for ((number = 1; number <= rounds; number++)); do
+    kill_any "any-$number"
+done
+printf '# %d ids with 5 kills each: %d came before it was done; told by who did it: %d\n' \
+    "$rounds" "$undone" "$told"
+say 11 "killed at any moment, nothing is done twice"
+printf '1..11\n'
 exit "$failed"

@@ -160,7 +160,10 @@ void actor_tell(struct world *world, struct actor *actor)
     const struct lease_output *out = &world->output;
     actor->grant = actor->number;
     oracle_told(world, actor, out);
+    if (out->told == TOLD_ENDED)
+        oracle_once_ended(world, actor, out->outcome);
     if (out->told == TOLD_HELD) {
+        oracle_once_held(world, actor);
         actor->inside = true;
         actor->lost = false;
         actor->token = actor->lease.token;
@@ -334,6 +337,26 @@ uint32_t actor_number(struct world *world)
     return world->next_number++;
 }
 
+struct acquisition acquisition_of(size_t key, const struct lease_options *options)
+{
+    const struct request *request = &options->request;
+    struct acquisition made = {.key = key,
+                               .verb = request->verb,
+                               .priority = request->priority,
+                               .bound = request->bound,
+                               .ttl_ms = request->ttl_ms,
+                               .lock_delay_ms = request->lock_delay_ms,
+                               .errand_token = request->token,
+                               .mode = request->mode,
+                               .limit = request->limit,
+                               .cooldown_ms = options->cooldown_ms};
+    if (request->deed != NULL && request->deed->result != NULL)
+        made.word = (uint32_t)strtoul(request->deed->result, NULL, 10);
+    if (request->payload != NULL)
+        (void)snprintf(made.payload, sizeof made.payload, "%s", request->payload);
+    return made;
+}
+
 void actor_start(struct world *world, struct actor *actor)
 {
     actor->number = actor_number(world);
@@ -346,14 +369,7 @@ void actor_start(struct world *world, struct actor *actor)
     request->holder = actor->holder;
     request->request = actor->request;
     request->session = actor->session;
-    world->acquisitions[actor->number] =
-        (struct acquisition){.key = actor->key,
-                             .verb = request->verb,
-                             .priority = request->priority,
-                             .bound = request->bound,
-                             .ttl_ms = request->ttl_ms,
-                             .lock_delay_ms = request->lock_delay_ms,
-                             .errand_token = request->token};
+    world->acquisitions[actor->number] = acquisition_of(actor->key, &actor->options);
     actor->options.store = world->rules.facts;
     actor->busy = true;
     actor->answered = actor->inside = actor->lost = false;
@@ -386,6 +402,18 @@ void actor_let_go(struct world *world, struct actor *actor)
         runner_let_go(actor);
     else
         actor_step(world, actor, &(struct event){.kind = EVENT_LET_GO}, NULL);
+}
+
+void actor_forget(struct world *world, struct actor *actor)
+{
+    world_say(world, actor->name, "leaves it behind");
+    if (actor->house != NULL) {
+        caller_forget(world, actor);
+        return;
+    }
+    actor->busy = actor->inside = false;
+    if (world->on_executor)
+        runner_forget(actor);
 }
 
 /* All actors of its process, one after the other; NULL after the last. */

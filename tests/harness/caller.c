@@ -52,6 +52,10 @@ static void tell_script(struct world *world, struct actor *actor, enum told told
                         const struct task_news *news)
 {
     struct lease_output out = {.told = told, .outcome = news->outcome, .why = news->why};
+    if (news->record != NULL) {
+        record_copy(&world->record, news->record);
+        actor->heard.now_ms = news->at.time_ms;
+    }
     world->told(world, actor, &out);
 }
 
@@ -59,6 +63,7 @@ static void hold(struct world *world, struct actor *actor, const struct task_new
 {
     actor->token = actor->lease.token = news->token;
     oracle_caller_held(world, actor, news);
+    oracle_once_held(world, actor);
     actor->inside = true;
     actor->lost = actor->caller.waiting = false;
     tell_script(world, actor, TOLD_HELD, news);
@@ -91,6 +96,7 @@ static void told(void *owner, struct claim *claim, const struct task_news *news)
         return;
     case TASK_ENDED:
         oracle_caller_ended(world, actor, news);
+        oracle_once_ended(world, actor, news->outcome);
         actor->caller.claim = NULL;
         actor->inside = actor->busy = actor->caller.waiting = false;
         tell_script(world, actor, TOLD_ENDED, news);
@@ -105,6 +111,7 @@ static void errand_told(void *owner, struct task *task, const struct task_news *
     if (news->event != TASK_ENDED)
         return;
     actor->busy = false;
+    oracle_once_ended(actor->caller.world, actor, news->outcome);
     tell_script(actor->caller.world, actor, TOLD_ENDED, news);
 }
 
@@ -179,8 +186,7 @@ void actor_cancel(struct world *world, struct actor *actor)
     go_away(world, actor, front_desk_cancel);
 }
 
-void actor_forget(struct world *world, struct actor *actor)
+void caller_forget(struct world *world, struct actor *actor)
 {
-    world_say(world, actor->name, "leaves it behind");
     go_away(world, actor, front_desk_forget);
 }

@@ -59,8 +59,9 @@ void actor_tell(struct world *world, struct actor *actor);
 void actor_shape_answer(struct world *world, const struct actor *actor, struct store_answer *told);
 void actor_transmit(struct world *world, struct actor *actor, const struct store_request *request,
                     uint32_t serial);
-/* A number for one more acquisition. */
+/* A number for one more acquisition, and what it is about. */
 uint32_t actor_number(struct world *world);
+struct acquisition acquisition_of(size_t key, const struct lease_options *options);
 /* Is the key kept under this name in the store? */
 bool world_has_name(const struct world *world, size_t key, const char *name);
 void guard_receives(struct world *world, const struct actor *actor,
@@ -69,6 +70,7 @@ void guard_receives(struct world *world, const struct actor *actor,
 /* The same on the shipped executor (runner.c). */
 void runner_start(struct world *world, struct actor *actor);
 void runner_let_go(struct actor *actor);
+void runner_forget(struct actor *actor);
 void runner_tick(struct actor *actor);
 void runner_receives(struct world *world, struct actor *actor, const struct message *message,
                      enum happening_kind kind);
@@ -79,6 +81,7 @@ struct front_desk *runner_desk(const struct runner *runner);
 /* Callers at a front desk (caller.c, oracle_desk.c). */
 void caller_start(struct world *world, struct actor *actor);
 void caller_let_go(struct actor *actor);
+void caller_forget(struct world *world, struct actor *actor);
 void oracle_caller_asks(const struct world *world, struct actor *actor);
 void oracle_caller_held(struct world *world, struct actor *actor, const struct task_news *news);
 void oracle_caller_renewed(struct world *world, const struct actor *actor,

@@ -35,8 +35,10 @@ void oracle_guarded_write(struct world *world, struct key_truth *key, uint64_t t
 /* Nobody conflicting may be inside at the same time; `actor` has just come in, or woken up. */
 void oracle_alone(struct world *world, const struct actor *actor);
 
-/* oracle_once.c: the same, of ids and watermarks; and who is told that it did something. */
+/* oracle_once.c: the same, of ids and watermarks; and what those are told who asked for them. */
 void oracle_once_changed(struct world *world, const struct change *change, struct key_truth *key);
 void oracle_once_told(struct world *world, const struct actor *actor);
+void oracle_once_held(struct world *world, const struct actor *actor);
+void oracle_once_ended(struct world *world, const struct actor *actor, enum outcome outcome);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The oracle's part about ids and watermarks (rules 6 and 7 of docs/guarantees.md): an id that was
- * done is not new again before its window is over, nobody is told that it did what another did, and
- * no watermark goes back or past an event that nobody handled. It keeps its own books.
+ * done is not new again before its window is over, nobody is told that it did what another did, or
+ * of what was done with another payload, and no watermark goes back or past an event that nobody
+ * handled. It keeps its own books. Where a deed's result is the number of whoever says it, it
+ * must be remembered as that.
  */
 #include "inside.h"
 
@@ -16,27 +18,65 @@ static bool window_is_over(const struct world *world, const struct key_truth *ke
     return key->keep_ms == 0 || (world->now_ms >= key->done_ms + key->keep_ms && passed);
 }
 
-static bool claims(const struct record *after, const struct change *change)
+/* The grant that this write made, or NULL. */
+static const struct grant *new_claim(const struct record *after, const struct change *change)
 {
     for (size_t i = 0; i < after->grant_count; i++)
         if (after->grants[i].granted.revision == change->revision)
-            return true;
-    return false;
+            return &after->grants[i];
+    return NULL;
+}
+
+/* Whoever claims or does it says what it is about; who says nothing leaves it as it is written. */
+static void note_payload(struct world *world, struct key_truth *key, const char *request)
+{
+    const char *own = world->acquisitions[oracle_number(world, request)].payload;
+    const char *said = own[0] != '\0' ? own : world->after.once.payload;
+    if (strcmp(key->payload, said) == 0)
+        return;
+    (void)snprintf(key->payload, sizeof key->payload, "%s", said);
+    key->payload_ms = world->now_ms;
+}
+
+static void note_claim(struct world *world, struct key_truth *key, const struct grant *claim)
+{
+    const struct record *before = &world->before;
+    bool was_taken = before->kind == KIND_ONCE && before->grant_count > 0;
+    world->counts->claims++;
+    world->counts->retaken +=
+        was_taken && record_grant_by_request(&world->after, before->grants[0].request) == NULL;
+    note_payload(world, key, claim->request);
+}
+
+static void check_deed(struct world *world, const struct change *change)
+{
+    const struct done *done = &world->after.once.done;
+    const struct acquisition *writer = &world->acquisitions[change->number];
+    uint32_t word = (uint32_t)strtoul(done->result, NULL, 10);
+    if (done->token != 0 && record_grant_by_token(&world->before, done->token) == NULL)
+        oracle_fail(world, change->writer, "rule 2", "done by a token that did not stand");
+    if (word != writer->word)
+        oracle_fail(world, change->writer, "rule 6", "another's word is remembered");
+    world->acquisitions[word % NUMBERS_MAX].said = true;
 }
 
 static void check_id(struct world *world, const struct change *change, struct key_truth *key)
 {
     const struct record *after = &world->after;
     const struct done *done = &after->once.done;
+    const struct grant *claim = new_claim(after, change);
     bool is_done =
         after->cooling.length_ms > 0 && after->cooling.since.revision == change->revision;
-    if ((is_done || claims(after, change)) && !window_is_over(world, key))
+    if ((is_done || claim != NULL) && !window_is_over(world, key))
         oracle_fail(world, change->writer, "rule 6", "an id that was done is new again");
-    world->counts->claims += claims(after, change) ? 1 : 0;
+    if (claim != NULL)
+        note_claim(world, key, claim);
     if (!is_done)
         return;
     world->counts->deeds++;
     world->acquisitions[oracle_number(world, done->request)].did = true;
+    check_deed(world, change);
+    note_payload(world, key, done->request);
     key->done_ms = world->now_ms;
     key->keep_ms = after->cooling.length_ms;
     key->until = done->until[0] != '\0' ? strtoll(done->until, NULL, 10) : -1;
@@ -70,4 +110,73 @@ void oracle_once_told(struct world *world, const struct actor *actor)
         request->verb == VERB_ASK && request->kind == KIND_ONCE && actor->options.cooldown_ms > 0;
     if ((finished || request->verb == VERB_MARK) && !world->acquisitions[actor->number].did)
         oracle_fail(world, actor, "rule 6", "told that it did what another did");
+}
+
+/* What was said of the id before the actor asked, and ever since: is it the same, another one? */
+static bool payload_is(const struct world *world, const struct actor *actor, bool same)
+{
+    const struct key_truth *key = &world->keys[actor->key];
+    const char *asked = actor->options.request.payload;
+    if (asked == NULL || key->payload[0] == '\0' || key->payload_ms >= actor->began_ms)
+        return false;
+    return (strcmp(asked, key->payload) == 0) == same;
+}
+
+void oracle_once_held(struct world *world, const struct actor *actor)
+{
+    if (actor->options.request.kind == KIND_ONCE && payload_is(world, actor, /* same= */ false))
+        oracle_fail(world, actor, "rule 6", "claimed with another payload");
+}
+
+/* Was the id done by whoever had that token? */
+static bool token_did(const struct world *world, size_t key, uint64_t token)
+{
+    for (uint32_t number = 1; number < world->next_number; number++) {
+        const struct acquisition *own = &world->acquisitions[number];
+        if (own->key == key && own->did && oracle_order(own, token) != 0)
+            return true;
+    }
+    return false;
+}
+
+static void id_ended(struct world *world, const struct actor *actor, enum outcome outcome)
+{
+    struct counts *counts = world->counts;
+    bool does = actor->options.request.verb == VERB_MARK || actor->options.cooldown_ms > 0;
+    const struct acquisition *own = &world->acquisitions[actor->number];
+    if (outcome == OUTCOME_OK && does && own->word == actor->number && !own->said)
+        oracle_fail(world, actor, "rule 6", "told that it did it, and another's word stands");
+    if (outcome == OUTCOME_COOLING && payload_is(world, actor, /* same= */ false))
+        oracle_fail(world, actor, "rule 6", "told of what was done with another payload");
+    if (outcome == OUTCOME_MISMATCH && payload_is(world, actor, /* same= */ true))
+        oracle_fail(world, actor, "rule 6", "told of another payload, and it is the same");
+    counts->running += outcome == OUTCOME_BUSY ? 1 : 0;
+    counts->told_done += outcome == OUTCOME_COOLING ? 1 : 0;
+    counts->mismatches += outcome == OUTCOME_MISMATCH ? 1 : 0;
+}
+
+static void finish_ended(struct world *world, const struct actor *actor, enum outcome outcome)
+{
+    uint64_t token = actor->options.request.token;
+    bool finishes = actor->options.cooldown_ms > 0;
+    if (outcome == OUTCOME_OK && finishes && !token_did(world, actor->key, token))
+        oracle_fail(world, actor, "rule 6", "told that it finished what it did not");
+    world->counts->abandoned += outcome == OUTCOME_OK && !finishes ? 1 : 0;
+    world->counts->refused_tokens += outcome == OUTCOME_STALE ? 1 : 0;
+}
+
+void oracle_once_ended(struct world *world, const struct actor *actor, enum outcome outcome)
+{
+    const struct request *request = &actor->options.request;
+    if (request->verb == VERB_ADVANCE) {
+        bool behind = world->watermark < strtoll(request->value, NULL, 10);
+        if (outcome == OUTCOME_OK && behind)
+            oracle_fail(world, actor, "rule 7", "told that it moved what did not move");
+        world->counts->refused_advances += outcome == OUTCOME_STALE ? 1 : 0;
+    } else if (request->kind == KIND_ONCE && request->verb == VERB_RELEASE) {
+        finish_ended(world, actor, outcome);
+    } else if (request->kind == KIND_ONCE &&
+               (request->verb == VERB_ASK || request->verb == VERB_MARK)) {
+        id_ended(world, actor, outcome);
+    }
 }

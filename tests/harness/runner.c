@@ -97,18 +97,9 @@ static void name_task(struct world *world, const struct actor *actor,
     const struct request *request = &options->request;
     if (oracle_number(world, request->request) == 0)
         oracle_name(world, request->request, actor_number(world));
-    world->acquisitions[oracle_number(world, request->request)] =
-        (struct acquisition){.key = key_of(world, request->key),
-                             .verb = request->verb,
-                             .priority = request->priority,
-                             .bound = request->bound,
-                             .ttl_ms = request->ttl_ms,
-                             .lock_delay_ms = request->lock_delay_ms,
-                             .errand_token = request->token,
-                             .session = actor->session,
-                             .mode = request->mode,
-                             .limit = request->limit,
-                             .cooldown_ms = options->cooldown_ms};
+    struct acquisition *own = &world->acquisitions[oracle_number(world, request->request)];
+    *own = acquisition_of(key_of(world, request->key), options);
+    own->session = actor->session;
 }
 
 /* What the oracle and the history look at is where they expect it. */
@@ -205,6 +196,13 @@ void runner_start(struct world *world, struct actor *actor)
 void runner_let_go(struct actor *actor)
 {
     executor_let_go(actor->runner->task);
+    runner_tick(actor);
+}
+
+void runner_forget(struct actor *actor)
+{
+    executor_forget(actor->runner->task);
+    actor->runner->task = NULL;
     runner_tick(actor);
 }
 

@@ -16,10 +16,10 @@
 enum {
     ACTORS_MAX = 24,
     KEYS_MAX = 40,
-    NUMBERS_MAX = 4096,
+    NUMBERS_MAX = 8192,
     TOKENS_MAX = 4,
-    IDS_MAX = 8192, /* a power of two, above NUMBERS_MAX */
-    ORDER_STEP = 64 /* between two grants of the store; hand-overs count in between */
+    IDS_MAX = 16384, /* a power of two, above NUMBERS_MAX */
+    ORDER_STEP = 64  /* between two grants of the store; hand-overs count in between */
 };
 
 /* Chances are in 1/10,000. */
@@ -44,7 +44,8 @@ struct counts {
     uint64_t lost_requests, lost_answers, doubled, slow, lost_notices, pauses, crashes, outages;
     uint64_t told_lost, stale_attempts, stale_accepted, overlaps, breaks, cooldowns, histories;
     uint64_t steps, unavailable, ghosts, undecided;
-    uint64_t claims, deeds, polls, advances, events, full;
+    uint64_t claims, deeds, polls, advances, events, full; /* of ids and watermarks … */
+    uint64_t running, told_done, retaken, abandoned, mismatches, refused_advances, refused_tokens;
     uint64_t hand_overs, local_waits, known_busy, cancels; /* at a front desk */
 };
 
@@ -128,8 +129,11 @@ struct acquisition {
     size_t grant_count;
     uint64_t tokens[TOKENS_MAX];
     uint32_t orders[TOKENS_MAX]; /* of these among all grants of the key */
-    bool did;                    /* an id was done by it, as the store was told */
-    bool taken_away;             /* by `break --now`, or by somebody else with its token */
+    bool did;                    /* an id was done by it, as the store was told … */
+    bool said;                   /* … or what is remembered of it is its own word */
+    uint32_t word;               /* that it would say */
+    char payload[8];
+    bool taken_away; /* by `break --now`, or by somebody else with its token */
     size_t writes_in_flight;
     /* At a front desk, whose requests carry ids of the executor's making. */
     uint64_t session;
@@ -154,6 +158,8 @@ struct key_truth {
     uint64_t guard_token; /* highest that the guarded resource has seen */
     uint32_t guard_order;
     int64_t done_ms, keep_ms, until; /* of an id: when it was done, and its window */
+    int64_t payload_ms;              /* since when it has this payload, as it was written */
+    char payload[PAYLOAD_MAX + 1];
 };
 
 struct world {
@@ -217,8 +223,9 @@ bool actor_same_process(const struct actor *a, const struct actor *b);
 /* The caller has filled options (but holder, request, session) and key. */
 void actor_start(struct world *world, struct actor *actor);
 void actor_let_go(struct world *world, struct actor *actor);
-/* A local caller goes away without listening any more; what it held is given back, or left. */
+/* A local caller goes away without listening any more; what it held is given back … */
 void actor_cancel(struct world *world, struct actor *actor);
+/* … or, by any actor, left behind in the store. */
 void actor_forget(struct world *world, struct actor *actor);
 void actor_crash(struct world *world, struct actor *actor);
 void actor_revive(struct world *world, struct actor *actor);

@@ -67,6 +67,65 @@ static void a_list_tells_every_key_under_a_prefix(void **state)
     lh_close(&client);
 }
 
+struct kinds {
+    int count;
+    struct lh_view running, failed, watermark, lock;
+    char result[64], value[64];
+};
+
+static bool note_kind(void *user, const struct lh_view *view)
+{
+    struct kinds *kinds = user;
+    kinds->count++;
+    if (view->kind == LH_LOCK)
+        kinds->lock = *view;
+    else if (view->kind == LH_ONCE)
+        *(view->state == LH_HELD ? &kinds->running : &kinds->failed) = *view;
+    else
+        kinds->watermark = *view;
+    if (view->kind == LH_ONCE && view->state == LH_COOLING_DOWN)
+        (void)snprintf(kinds->result, sizeof kinds->result, "%s", view->result);
+    if (view->kind == LH_WATERMARK)
+        (void)snprintf(kinds->value, sizeof kinds->value, "%s", view->result);
+    return true;
+}
+
+static void a_list_names_ids_and_watermarks(void **state)
+{
+    (void)state;
+    struct kinds kinds = {0};
+    struct lh_once once;
+    struct lh_report report;
+    struct lh_view view;
+    struct lh_done done = LH_DONE_INIT;
+    struct lh_client *client = kit_open(NULL);
+    struct lh_lease *lease = kit_acquire(client, "k", NULL);
+    done.status = 3;
+    done.result = "no room";
+    ASSERT_OUTCOME(lh_once_begin(client, "r", NULL, &once, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_mark(client, "f", &done, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_watermark_advance(client, "w", "", "42", &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_list(client, "", note_kind, &kinds, &report), LH_OK, &report);
+    assert_int_equal(kinds.count, 4);
+    assert_string_equal(kinds.lock.key, "k");
+    assert_string_equal(kinds.running.key, "once:r");
+    assert_true(kinds.running.token == once.token);
+    assert_int_equal(kinds.running.status, 0);
+    assert_string_equal(kinds.failed.key, "once:f");
+    assert_int_equal(kinds.failed.status, 3);
+    assert_string_equal(kinds.result, "no room");
+    assert_string_equal(kinds.watermark.key, "watermark:w");
+    assert_int_equal(kinds.watermark.state, LH_FREE);
+    assert_true(kinds.watermark.since_ms >= 0 && kinds.watermark.holder[0] != '\0');
+    assert_string_equal(kinds.value, "42");
+    ASSERT_OUTCOME(lh_status(client, "once:f", &view, &report), LH_OK, &report);
+    assert_int_equal(view.kind, LH_ONCE);
+    assert_int_equal(view.status, 3);
+    assert_null(view.result);
+    kit_release(&lease, LH_OK);
+    lh_close(&client);
+}
+
 static void a_history_tells_the_newest_first(void **state)
 {
     (void)state;
@@ -368,6 +427,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ON_MEMORY(a_list_tells_every_key_under_a_prefix),
         ON_FILE(a_list_tells_every_key_under_a_prefix),
+        ON_MEMORY(a_list_names_ids_and_watermarks),
+        ON_FILE(a_list_names_ids_and_watermarks),
         ON_FILE(a_history_tells_the_newest_first),
         ON_MEMORY(a_look_shows_notes_renewal_and_the_reason_of_a_break),
         ON_FILE(a_look_shows_notes_renewal_and_the_reason_of_a_break),

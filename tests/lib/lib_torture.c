@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 enum {
-    KEYS = 4,
+    KEYS = 5,
     LANES = 16,      /* processes at a time */
     VARIANTS = 4,    /* of each scene: both stores, with and without events */
     NTH_MOST = 5000, /* allocations of one scene */
@@ -28,7 +28,7 @@ enum {
     TRIES = 400,     /* 10 ms each: until a breaker lets somebody through */
 };
 
-static const char *const keys[KEYS] = {"a", "b", "c", "after"};
+static const char *const keys[KEYS] = {"a", "b", "c", "after", "once:a"};
 
 /* The sanitizer's, where there is one. */
 __attribute__((weak)) int find_leaks(void) __asm__("__lsan_do_recoverable_leak_check");

@@ -10,7 +10,7 @@
 
 #include <stdatomic.h>
 
-enum { STAGE_LEASES = 4, SCENES = 25 };
+enum { STAGE_LEASES = 4, SCENES = 30 };
 
 #define SEEN(outcome) (1U << (outcome))
 

@@ -177,6 +177,11 @@ static void other_holds_a(struct stage *stage)
     note(stage, lh_acquire(stage->other, "a", &options, &stage->of_other, NULL));
 }
 
+static void claim_a(struct stage *stage)
+{
+    note(stage, lh_once_claim(stage->client, "a", NULL, &stage->leases[0], NULL, NULL));
+}
+
 /* ---- acts: without memory ---- */
 
 static void open_and_close(struct stage *stage)
@@ -326,6 +331,25 @@ static void watch_and_change(struct stage *stage)
         note(stage, lh_unwatch(&stage->watch, NULL));
 }
 
+/* A change that the copy cannot follow ends the copy: what was given back is not busy for long. */
+static void peek_and_change(struct stage *stage)
+{
+    enum lh_outcome peeked = LH_OK, released = LH_FAILED;
+    for (int i = 0; i < 5; i++)
+        note(stage, peeked = lh_peek(stage->client, "a", NULL, NULL));
+    if (peeked == LH_OK)
+        note(stage, LH_STALE);
+    if (stage->leases[0] != NULL)
+        note(stage, released = lh_release(&stage->leases[0], NULL));
+    peeked = LH_BUSY;
+    for (int i = 0; i < 5000 && released == LH_OK && peeked == LH_BUSY; i++) {
+        peeked = lh_peek(stage->client, "a", NULL, NULL);
+        nap_ms(1);
+    }
+    if (released == LH_OK && peeked == LH_BUSY)
+        note(stage, LH_STALE);
+}
+
 static void break_it(struct stage *stage)
 {
     note(stage, lh_break(stage->client, "a", "stuck", /* at_once= */ true, NULL));
@@ -370,6 +394,46 @@ static void turn_own_loop(struct stage *stage)
     give(stage, 0);
 }
 
+static void claim_with_payload(struct stage *stage)
+{
+    struct lh_once_options options = LH_ONCE_OPTIONS_INIT;
+    options.payload = "9f";
+    note(stage, lh_once_claim(stage->client, "a", &options, &stage->leases[0], NULL, NULL));
+    give(stage, 0);
+}
+
+static void finish_it(struct stage *stage)
+{
+    struct lh_done done = LH_DONE_INIT;
+    done.result = "done";
+    note(stage, lh_finish(&stage->leases[0], &done, NULL));
+}
+
+static void start_finish(struct stage *stage)
+{
+    struct lh_done done = LH_DONE_INIT;
+    done.result = "done";
+    enum lh_outcome outcome = lh_finish_start(&stage->leases[0], &done, count_return, stage, NULL);
+    note(stage, outcome);
+    stage->started += outcome == LH_OK ? 1 : 0;
+    (void)await_done(stage, 20000);
+}
+
+/* Each of them after the other, as far as they can be started. */
+static void start_about_watermarks(struct stage *stage)
+{
+    struct lh_watermark mark;
+    enum lh_outcome outcome =
+        lh_watermark_set_start(stage->client, "w", "7", "again", count_return, stage, NULL);
+    note(stage, outcome);
+    stage->started += outcome == LH_OK ? 1 : 0;
+    (void)await_done(stage, 20000);
+    outcome = lh_watermark_begin_start(stage->client, "w", 1, &mark, count_return, stage, NULL);
+    note(stage, outcome);
+    stage->started += outcome == LH_OK ? 1 : 0;
+    (void)await_done(stage, 20000);
+}
+
 #define BUSY_TOO SEEN(LH_BUSY)
 
 const struct scene scenes[SCENES] = {
@@ -393,6 +457,7 @@ const struct scene scenes[SCENES] = {
     {.name = "list", .prepare = hold_a, .act = ask_list},
     {.name = "history", .prepare = hold_a, .act = ask_history, .file_only = true},
     {.name = "watch, unwatch", .act = watch_and_change},
+    {.name = "peek, release", .prepare = hold_a, .act = peek_and_change, .also = BUSY_TOO},
     {.name = "break", .prepare = leave_unbound, .act = break_it, .leaves = true},
     {.name = "clear", .prepare = leave_cooling, .act = clear_it},
     {.name = "hand over", .prepare = hold_a, .act = hand_over, .also = BUSY_TOO},
@@ -402,4 +467,8 @@ const struct scene scenes[SCENES] = {
      .also = BUSY_TOO,
      .file_only = true},
     {.name = "own loop", .act = turn_own_loop, .own_loop = true},
+    {.name = "claim", .act = claim_with_payload, .also = BUSY_TOO},
+    {.name = "finish", .prepare = claim_a, .act = finish_it},
+    {.name = "start a finish", .prepare = claim_a, .act = start_finish},
+    {.name = "start about watermarks", .act = start_about_watermarks},
 };

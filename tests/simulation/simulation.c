@@ -35,7 +35,7 @@ static struct world world; /* large: kept off the stack */
 /* Every fifth seed is about ids and watermarks. */
 static void play_seed(uint64_t seed, struct counts *counts, FILE *trace)
 {
-    if (deeds_has(seed) && !script_on_executor && !script_with_desk)
+    if (deeds_has(seed))
         deeds_play(&world, seed, counts, trace);
     else
         script_play(&world, seed, counts, trace);
@@ -142,12 +142,19 @@ static int replay(uint64_t seed)
     X(overlaps)
 
 /* Of seeds about ids and watermarks. */
-#define DEED_LIST(X) \
-    X(events)        \
-    X(claims)        \
-    X(deeds)         \
-    X(polls)         \
-    X(advances)      \
+#define DEED_LIST(X)    \
+    X(events)           \
+    X(claims)           \
+    X(running)          \
+    X(told_done)        \
+    X(retaken)          \
+    X(deeds)            \
+    X(abandoned)        \
+    X(mismatches)       \
+    X(refused_tokens)   \
+    X(polls)            \
+    X(advances)         \
+    X(refused_advances) \
     X(full)
 
 #define DESK_COUNT_LIST(X) \
@@ -175,9 +182,7 @@ static int report(const struct plan *plan, const struct result *sum, double seco
     (void)printf("#   %-16s %" PRIu64 "\n", #name, sum->counts.name); \
     zeros += sum->counts.name == 0 ? 1 : 0;
     COUNT_LIST(PRINT_COUNT)
-    if (!script_on_executor && !script_with_desk) {
-        DEED_LIST(PRINT_COUNT)
-    }
+    DEED_LIST(PRINT_COUNT)
     if (script_with_desk) {
         DESK_COUNT_LIST(PRINT_COUNT)
     } else {

@@ -361,6 +361,69 @@ static void a_cooldown_sends_all_home(void **state)
     assert_int_equal(front_desk_counts(us->desk).keys, 0);
 }
 
+static struct lease_options claim_of(const char *payload, const struct deed *deed, bool waits)
+{
+    struct lease_options options = wish_for("once:k", waits);
+    options.request.kind = KIND_ONCE;
+    options.request.payload = payload;
+    options.request.deed = deed;
+    options.cooldown_ms = 60000;
+    return options;
+}
+
+static const char *result_in_store(void)
+{
+    struct stamp at;
+    const struct record *record = executor_recall(us->executor, "once:k", &at);
+    return record != NULL ? record->once.done.result : NULL;
+}
+
+/* The one that asked the store has left, and another one works: its word counts. */
+static void a_claim_is_its_callers_own(void **state)
+{
+    (void)state;
+    struct caller other = {0}, a = {0}, b = {0};
+    struct deed of_a = {.result = "a"}, of_b = {.result = "b"};
+    struct lease_options theirs = claim_of(/* payload= */ NULL, /* deed= */ NULL, true);
+    struct lease_options first = claim_of("p", &of_a, true), second = claim_of("p", &of_b, true);
+    theirs.cooldown_ms = 0;
+    ask(them, &other, "other", &theirs);
+    ask(us, &a, "a", &first);
+    ask(us, &b, "b", &second);
+    assert_told(&a, TASK_WAITING);
+    release(&a);
+    run_until(START_MS + 10);
+    assert_ended(&a, OUTCOME_BUSY);
+    release(&other);
+    run_until(START_MS + 20000);
+    assert_told(&b, TASK_HELD);
+    release(&b);
+    run_until(now_ms + 10);
+    assert_ended(&b, OUTCOME_OK);
+    assert_string_equal(result_in_store(), "b");
+}
+
+static void done_is_told_to_those_who_meant_the_same(void **state)
+{
+    (void)state;
+    struct caller a = {0}, same = {0}, other = {0}, hasty = {0};
+    struct lease_options claim = claim_of("p", /* deed= */ NULL, true);
+    struct lease_options another = claim_of("q", /* deed= */ NULL, false);
+    ask(us, &a, "a", &claim);
+    ask(us, &hasty, "hasty", &another);
+    run_until(START_MS + 10);
+    assert_ended(&hasty, OUTCOME_MISMATCH); /* that we hold it ourselves is not all there is */
+    another = claim_of("q", /* deed= */ NULL, true);
+    ask(us, &same, "same", &claim);
+    ask(us, &other, "other", &another);
+    release(&a);
+    run_until(START_MS + 20);
+    assert_ended(&a, OUTCOME_OK);
+    assert_ended(&same, OUTCOME_COOLING);
+    assert_ended(&other, OUTCOME_MISMATCH);
+    assert_int_equal(front_desk_counts(us->desk).keys, 0);
+}
+
 static unsigned inside;
 static uint64_t top_token;
 static uint64_t sections;
@@ -422,6 +485,8 @@ int main(void)
         DESK_TEST(readers_hold_side_by_side),
         DESK_TEST(slots_are_counted_by_the_store),
         DESK_TEST(a_cooldown_sends_all_home),
+        DESK_TEST(a_claim_is_its_callers_own),
+        DESK_TEST(done_is_told_to_those_who_meant_the_same),
         DESK_TEST(a_crowd_enters_one_by_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

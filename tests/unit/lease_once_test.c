@@ -215,6 +215,28 @@ static void a_watermark_that_moved_is_stale(void **state)
     assert_string_equal(record.watermark.value, "20");
 }
 
+/* It was the first to say anything, so nothing stood there that it could be compared with. */
+static void a_first_set_that_is_repeated_undoes_nothing(void **state)
+{
+    (void)state;
+    use_verb(VERB_SET, 0);
+    options.request.key = "watermark:k";
+    options.request.value = "17";
+    options.request.reason = "begin here";
+    begin();
+    carry_out(); /* it looks */
+    carry_out_unheard();
+    answer(ANSWER_TROUBLE);
+    struct request request = neighbours_request(VERB_ADVANCE, "b");
+    request.expected = "17";
+    request.value = "20";
+    (void)neighbour_does(request);
+    wake();
+    carry_on();
+    assert_ended(OUTCOME_OK, "it was moved meanwhile");
+    assert_string_equal(record.watermark.value, "20");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +252,7 @@ int main(void)
         LEASE_TEST(a_full_store_does_not_cost_a_holder_its_claim),
         LEASE_TEST(a_watermark_is_looked_at_and_moved),
         LEASE_TEST(a_watermark_that_moved_is_stale),
+        LEASE_TEST(a_first_set_that_is_repeated_undoes_nothing),
     };
     return cmocka_run_group_tests_name("lease_once", tests, NULL, NULL);
 }

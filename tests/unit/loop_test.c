@@ -235,6 +235,36 @@ static void test_a_task_that_posts_itself_starves_nobody(void **state)
     assert_true(desk.ran > 1);
 }
 
+static void turned(void *owner)
+{
+    (void)owner;
+    note("E");
+}
+
+static void ask_for_now(struct loop_task *task)
+{
+    (void)task;
+    note("T");
+    loop_wake_at(desk.loop, host_boot_ms());
+}
+
+/* All tasks of a step, what they ask for, and then its end: that is where work is sent off. */
+static void test_the_end_of_a_step_is_told_last(void **state)
+{
+    struct loop_task tasks[2] = {{.run = count_run}, {.run = ask_for_now}};
+    (void)state;
+    loop_free(&desk.loop);
+    desk.loop = loop_new(&(struct loop_site){.due = due, .turned = turned});
+    assert_non_null(desk.loop);
+    loop_post(desk.loop, &tasks[0]);
+    loop_post(desk.loop, &tasks[1]);
+    loop_step(desk.loop, /* wait= */ true);
+    assert_string_equal(desk.order, "TTDE");
+    assert_false(is_readable(0)); /* nothing is left of the time that was asked for */
+    loop_wake_at(desk.loop, host_boot_ms() + 5);
+    assert_true(is_readable(1000));
+}
+
 int main(void)
 {
 #define CASE(test) cmocka_unit_test_setup_teardown(test, open_loop, close_loop)
@@ -246,6 +276,7 @@ int main(void)
         CASE(test_listens_are_bounded),
         CASE(test_many_threads_post),
         CASE(test_a_task_that_posts_itself_starves_nobody),
+        CASE(test_the_end_of_a_step_is_told_last),
     };
 #undef CASE
     return cmocka_run_group_tests_name("loop", tests, NULL, NULL);

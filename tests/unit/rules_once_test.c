@@ -160,6 +160,37 @@ static void an_id_without_a_payload_takes_any(void **state)
     assert_string_equal(record.once.payload, "");
 }
 
+/* Waiting behind a claim that said nothing, it must not be taken for another one later. */
+static void who_waits_says_what_it_is_about(void **state)
+{
+    (void)state;
+    struct request waiting = claiming("b"), other = claiming("c");
+    waiting.payload = "bb";
+    waiting.waits = true;
+    other.payload = "cc";
+    (void)claim("a");
+    assert_kind(act(waiting), VERDICT_WAITING, /* write= */ true);
+    assert_kind(act(other), VERDICT_MISMATCH, /* write= */ false);
+    pass(TTL_MS);
+    assert_granted(act(waiting));
+    (void)act(finishing("b", NULL));
+    assert_kind(act(other), VERDICT_MISMATCH, /* write= */ false);
+}
+
+static void who_marks_says_what_it_is_about(void **state)
+{
+    (void)state;
+    struct request silent = claiming("b"), mark = marking("c"), other = claiming("d");
+    silent.waits = true;
+    mark.payload = "cc";
+    other.payload = "dd";
+    (void)claim("a");
+    (void)act(silent);
+    (void)release("a");
+    assert_kind(act(mark), VERDICT_DONE, /* write= */ true);
+    assert_kind(act(other), VERDICT_MISMATCH, /* write= */ false);
+}
+
 static void a_lock_and_an_id_are_not_mixed(void **state)
 {
     (void)state;
@@ -235,8 +266,8 @@ static void a_store_knows_when_it_may_forget(void **state)
     assert_int_equal(record_lives_ms(&record), TTL_MS + 500);
     request = claiming("b");
     request.waits = true;
-    (void)act(request);
-    assert_int_equal(record_lives_ms(&record), 0);
+    (void)act(request); /* whoever waits and lives takes it over long before */
+    assert_int_equal(record_lives_ms(&record), TTL_MS + 500 + TTL_MAX_MS);
     (void)act(finishing("a", NULL));
     assert_int_equal(record_lives_ms(&record), KEEP_MS);
     assert_false(record_awaits(&record));
@@ -268,6 +299,8 @@ int main(void)
         CASE(who_waits_for_a_claim_is_sent_home_when_it_is_done),
         CASE(another_payload_is_told_apart),
         CASE(an_id_without_a_payload_takes_any),
+        CASE(who_waits_says_what_it_is_about),
+        CASE(who_marks_says_what_it_is_about),
         CASE(a_lock_and_an_id_are_not_mixed),
         CASE(a_mark_is_done_in_one_write),
         CASE(a_mark_does_not_disturb_who_is_at_it),

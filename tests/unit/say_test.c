@@ -93,6 +93,82 @@ static void the_longest_words_fit_into_a_line(void **state)
     text_init(&text, bytes, sizeof bytes);
     say_view_json(&visit, &view, "ok", /* past= */ false, &text);
     assert_false(text.cut);
+    view.kind = LH_WATERMARK;
+    view.result = note;
+    text_clear(&text);
+    say_view_json(&visit, &view, "ok", /* past= */ false, &text);
+    assert_false(text.cut);
+}
+
+static const struct {
+    struct lh_view view;
+    const char *line, *json; /* what the object ends with */
+} kinds[] = {
+    {{.key = "once:a",
+      .kind = LH_ONCE,
+      .state = LH_HELD,
+      .holder = "wfe-7",
+      .token = 9,
+      .since_ms = 12000,
+      .ends_in_ms = 18000,
+      .renewed_ago_ms = -1,
+      .written_ago_ms = -1,
+      .result = ""},
+     "running: once:a by wfe-7 for 12s (claim ends in 18s), token 9",
+     ",\"kind\":\"once\",\"once\":\"running\"}"},
+    {{.key = "once:a",
+      .kind = LH_ONCE,
+      .state = LH_COOLING_DOWN,
+      .holder = "wfe-7",
+      .since_ms = 12000,
+      .ends_in_ms = 18000,
+      .renewed_ago_ms = -1,
+      .written_ago_ms = -1,
+      .result = "fine"},
+     "done: once:a was done by wfe-7 12s ago; kept for 18s: fine",
+     ",\"kind\":\"once\",\"once\":\"done\",\"exit_status\":0,\"result\":\"fine\"}"},
+    {{.key = "once:a",
+      .kind = LH_ONCE,
+      .state = LH_COOLING_DOWN,
+      .status = 3,
+      .holder = "wfe-7",
+      .since_ms = 12000,
+      .ends_in_ms = 18000,
+      .renewed_ago_ms = -1,
+      .written_ago_ms = -1,
+      .result = ""},
+     "failed: once:a was done by wfe-7 12s ago with status 3; kept for 18s",
+     ",\"kind\":\"once\",\"once\":\"failed\",\"exit_status\":3,\"result\":\"\"}"},
+    {{.key = "watermark:w",
+      .kind = LH_WATERMARK,
+      .state = LH_FREE,
+      .holder = "wfe-7",
+      .since_ms = 12000,
+      .ends_in_ms = -1,
+      .renewed_ago_ms = -1,
+      .written_ago_ms = -1,
+      .result = "42"},
+     "watermark: watermark:w stands at 42, moved by wfe-7 12s ago",
+     ",\"kind\":\"watermark\",\"value\":\"42\",\"moved_by\":\"wfe-7\",\"moved_at\":\""},
+};
+
+static void ids_and_watermarks_say_what_they_are(void **state)
+{
+    (void)state;
+    static struct visit visit = {.shown = "memory:"};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        char bytes[LINE_SIZE];
+        struct text text;
+        bool watermark = kinds[i].view.kind == LH_WATERMARK;
+        text_init(&text, bytes, sizeof bytes);
+        say_view_line(&kinds[i].view, &text);
+        assert_string_equal(bytes, kinds[i].line);
+        text_init(&text, bytes, sizeof bytes);
+        say_view_json(&visit, &kinds[i].view, NULL, /* past= */ false, &text);
+        assert_non_null(strstr(bytes, kinds[i].json));
+        assert_non_null(strstr(bytes, watermark ? "\"state\":\"free\",\"holder\":null"
+                                                : "\"holder\":\"wfe-7\""));
+    }
 }
 
 int main(void)
@@ -101,6 +177,7 @@ int main(void)
         cmocka_unit_test(every_outcome_has_its_status_and_its_object),
         cmocka_unit_test(a_view_has_every_field_in_every_state),
         cmocka_unit_test(the_longest_words_fit_into_a_line),
+        cmocka_unit_test(ids_and_watermarks_say_what_they_are),
     };
     return cmocka_run_group_tests_name("say", tests, NULL, NULL);
 }

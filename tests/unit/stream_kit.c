@@ -89,13 +89,14 @@ static void on_ended(void *owner, enum stream_end end, const char *why)
 
 void party_open(struct party *party, const struct stream_target *target)
 {
-    party->stream = stream_new(kit_net, target,
-                               &(struct stream_site){.opened = on_opened,
-                                                     .bytes = on_bytes,
-                                                     .ended = on_ended,
-                                                     .owner = party,
-                                                     .keeps = KEEPS,
-                                                     .owes = OWES});
+    party->stream =
+        stream_new(kit_net, target,
+                   &(struct stream_site){.opened = on_opened,
+                                         .bytes = on_bytes,
+                                         .ended = on_ended,
+                                         .owner = party,
+                                         .keeps = party->keeps > 0 ? party->keeps : KEEPS,
+                                         .owes = OWES});
     assert_non_null(party->stream);
     assert_int_equal(party->opened + party->ended, 0); /* only from a step */
 }

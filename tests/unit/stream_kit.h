@@ -16,6 +16,7 @@ struct party {
     char got[256 * 1024];
     size_t got_length;
     size_t spares;      /* bytes that it never uses up */
+    size_t keeps;       /* limit of what is left over; 0: the usual one */
     bool frees_on_open; /* itself, within the callback */
     bool frees_on_bytes;
     bool frees_on_end;

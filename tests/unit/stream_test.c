@@ -5,6 +5,7 @@
 #include "io/host.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -183,13 +185,12 @@ static void a_broken_pipe_raises_no_signal(void **state)
     (void)state;
     assert_int_equal(sigaction(SIGPIPE, &deadly, &before), 0);
     open_both();
-    struct linger linger = {.l_onoff = 1};
-    (void)setsockopt(server, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
     (void)close(server);
     server = -1;
-    for (int i = 0; i < 3; i++) { /* the first write hears of the reset, the next would be a pipe */
+    for (int i = 0; i < 3; i++) { /* the first one is answered by a reset, the next is a pipe */
         stream_write(party.stream, "x", 1);
         stream_flush(party.stream);
+        (void)poll(NULL, 0, /* timeout= */ 10);
     }
     assert_int_equal(party.ended, 0); /* only from a step */
     assert_true(kit_until(&party.ended));
@@ -266,6 +267,24 @@ static void unix_sockets_are_streams_too(void **state)
     (void)rmdir(folder);
 }
 
+static void a_forked_child_does_not_keep_it_open(void **state)
+{
+    char byte;
+    (void)state;
+    open_both();
+    pid_t child = fork();
+    if (child == 0) {
+        (void)pause();
+        _exit(0);
+    }
+    stream_free(&party.stream);
+    struct pollfd wait = {.fd = server, .events = POLLIN};
+    assert_int_equal(poll(&wait, 1, /* timeout= */ 5000), 1);
+    assert_int_equal(recv(server, &byte, 1, 0), 0);
+    (void)kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 static void a_stream_may_be_freed_in_every_callback(void **state)
 {
     (void)state;
@@ -317,6 +336,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_refused_connection_names_the_address, begin, finish),
         cmocka_unit_test_setup_teardown(who_does_not_answer_is_given_up_in_time, begin, finish),
         cmocka_unit_test_setup_teardown(unix_sockets_are_streams_too, begin, finish),
+        cmocka_unit_test_setup_teardown(a_forked_child_does_not_keep_it_open, begin, finish),
         cmocka_unit_test_setup_teardown(a_stream_may_be_freed_in_every_callback, begin, finish),
         cmocka_unit_test_setup_teardown(a_stream_may_be_freed_while_it_opens, begin, finish),
     };

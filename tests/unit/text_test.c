@@ -161,6 +161,31 @@ static void unclean_is_everything_else(void **state)
     assert_true(text_is_clean("ok\xc3", 2));
 }
 
+/* Eight bytes are looked at together: a bad one is seen wherever it stands, and words that end with
+ * plain ones are not taken for bad because of what is before them. */
+static void a_bad_byte_is_seen_at_every_place(void **state)
+{
+    enum { LONGEST = 27 };
+    (void)state;
+    for (size_t length = 1; length <= LONGEST; length++) {
+        for (size_t at = 0; at < length; at++) {
+            char words[LONGEST + 1];
+            memset(words, 'a', length);
+            assert_true(text_is_clean(words, length));
+            words[at] = '\n';
+            assert_false(text_is_clean(words, length));
+            words[at] = '\x80';
+            assert_false(text_is_clean(words, length));
+            words[at] = '\xc3';
+            assert_false(text_is_clean(words, length));
+            if (at + 1 < length) {
+                words[at + 1] = '\xa9';
+                assert_true(text_is_clean(words, length));
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +197,7 @@ int main(void)
         cmocka_unit_test(a_copy_may_fill_its_room),
         cmocka_unit_test(clean_is_every_well_formed_character),
         cmocka_unit_test(unclean_is_everything_else),
+        cmocka_unit_test(a_bad_byte_is_seen_at_every_place),
     };
     return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }

@@ -68,6 +68,7 @@ struct settings {
     const char *key, *guard;                               /* check */
     const char *payload_hash, *result, *watermark, *until; /* once, mark */
     int64_t keep_ms;
+    bool keep_failures;
     const char *to, *expected; /* watermark */
     int64_t overlap_ms;
     const char *target, *file, *holder_label, *done_when, *failed_when, *ended_at; /* k8s-run */
@@ -238,6 +239,10 @@ void take_options(const struct visit *visit, struct lh_acquire_options *out);
  */
 int take_keys(struct visit *visit, const char *const *keys, size_t count,
               const struct lh_acquire_options *options, struct lh_lease **out_lease);
+/* The same for the claim of an id. EXIT_DONE: it was answered; without a lease the report says how,
+ * and nothing was said. Otherwise the status of a signal. */
+int take_claim(struct visit *visit, const char *id, const struct lh_once_options *options,
+               struct lh_lease **out_lease, struct lh_once *out_once, struct lh_report *out_report);
 /* 1 to 16 good keys, none of them twice? Otherwise says why not: EXIT_USAGE. */
 int take_check_keys(const struct visit *visit, const char *const *keys, size_t count);
 

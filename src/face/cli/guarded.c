@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leasehold run, in the guardian: takes the keys, starts the command, keeps the front informed of
- * the time by which everything must be dead, ends the command when the lock is lost, and gives the
- * keys back when nothing of the command is left.
+ * leasehold run and once, in the guardian: has the keys taken, starts the command, keeps the front
+ * informed of the time by which everything must be dead, ends the command when the lock is lost,
+ * and has the keys given back when nothing of the command is left.
  */
 #include "face/cli/run.h"
 
 #include "io/host.h"
-#include "wire/json_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,20 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { LIST_SIZE = LH_KEYS_MAX * LH_KEY_SIZE };
-
-struct work {
-    struct visit *visit;
-    struct guardian *guardian;
-    struct lh_lease *lease;
-    int told_by;        /* the end of the command's pipe that closes when the lock is lost */
-    int64_t kill_at_ms; /* all must be dead soon after, or the next one is let in beside it */
-    int64_t began_ms;
-    bool lost, lost_running, acted;
-    struct lh_report loss;
-    char keys[LIST_SIZE], tokens[LH_KEYS_MAX * 21];
-};
 
 /* ---- time ---- */
 
@@ -47,7 +32,7 @@ static void keep_time(struct work *work)
     guardian_promise(work->guardian, work->kill_at_ms + rest_ms / 4);
 }
 
-static void on_lost(void *user, struct lh_lease *lease, const struct lh_report *report)
+void work_lost(void *user, struct lh_lease *lease, const struct lh_report *report)
 {
     struct work *work = user;
     (void)lease;
@@ -104,12 +89,14 @@ static bool set_environment(const struct work *work, int deadline)
 }
 
 /* EXIT_DONE, or what to end with. */
-static int start(struct work *work, const char *path)
+static int start(struct work *work, const char *path, bool taps)
 {
     const struct visit *visit = work->visit;
     int pipes[2], alive = lh_liveness(visit->client), error = 0;
-    if (pipe2(pipes, O_CLOEXEC) != 0)
-        return say_trouble(visit, LH_FAILED, "no descriptor is left");
+    if (taps && tap_open(&work->tap) == 0)
+        work->guardian->tap = &work->tap;
+    if ((taps && work->guardian->tap == NULL) || pipe2(pipes, O_CLOEXEC) != 0)
+        return say_trouble(visit, LH_FAILED, "no descriptor or no thread is left");
     work->told_by = pipes[1];
     keep_time(work);
     if (fcntl(pipes[0], F_SETFD, 0) != 0 || !set_environment(work, pipes[0]))
@@ -138,58 +125,24 @@ static void step(struct work *work)
 
 /* ---- the end ---- */
 
-static void tell(const struct work *work, const struct lh_report *released, int status)
+static int finish(struct work *work, const struct way *way)
 {
-    static char line[LIST_SIZE + LINE_SIZE];
-    const struct visit *visit = work->visit;
-    struct text text;
-    bool lost = work->lost_running;
-    text_init(&text, line, sizeof line);
-    json_begin(&text);
-    json_add_words(&text, "outcome", lh_outcome_name(lost ? LH_LOST : LH_OK));
-    json_add_words(&text, "key", work->keys);
-    json_add_words(&text, "token", work->tokens);
-    json_add_number(&text, "exit_status", status);
-    json_add_length(&text, "held_ms", host_boot_ms() - work->began_ms);
-    json_add_words(&text, "released", lh_outcome_name(released->outcome));
-    json_add_words(&text, "text", lost ? work->loss.text : released->text);
-    json_add_words(&text, "store", visit->shown);
-    json_end(&text);
-    text_add(&text, "\n");
-    (void)say_to_status_file(visit, line);
-    if (visit->settings.json)
-        (void)fputs(line, stderr);
+    bool stopped = work->lost_running && work->visit->settings.on_lost != LOST_WARN;
+    return way->finish(work, stopped ? EXIT_LOST : job_exit_status(&work->guardian->job));
 }
 
-static int finish(struct work *work)
-{
-    struct lh_report report;
-    const struct visit *visit = work->visit;
-    bool stopped = work->lost_running && visit->settings.on_lost != LOST_WARN;
-    int status = stopped ? EXIT_LOST : job_exit_status(&work->guardian->job);
-    (void)lh_release(&work->lease, &report);
-    if (report.outcome != LH_OK && !work->lost && !visit->settings.json)
-        fprintf(stderr, "%s\n", report.text);
-    if (visit->settings.json || visit->settings.status_file != NULL)
-        tell(work, &report, status);
-    return status;
-}
-
-int run_guarded(struct visit *visit, struct guardian *guardian, const char *path)
+int run_guarded(struct visit *visit, struct guardian *guardian, const char *path,
+                const struct way *way)
 {
     static struct work work;
-    struct lh_acquire_options options;
     int status = visit_open(visit);
     if (status == EXIT_DONE)
         status = nested_refuse(visit);
     if (status != EXIT_DONE)
         return status;
     work = (struct work){.visit = visit, .guardian = guardian, .told_by = -1};
-    take_options(visit, &options);
-    options.on_lost = on_lost;
-    options.user = &work;
-    status = take_keys(visit, visit->words, visit->word_count, &options, &work.lease);
-    if (status != EXIT_DONE)
+    status = way->take(&work);
+    if (work.lease == NULL)
         return status;
     work.began_ms = host_boot_ms();
     list_keys(&work);
@@ -200,12 +153,12 @@ int run_guarded(struct visit *visit, struct guardian *guardian, const char *path
     else if (work.lost)
         status = say_report(visit, NULL, &work.loss);
     else
-        status = start(&work, path);
+        status = start(&work, path, way->taps);
     if (status != EXIT_DONE) {
         (void)lh_release(&work.lease, NULL);
         return status;
     }
     while (!guardian_is_over(guardian))
         step(&work);
-    return finish(&work);
+    return finish(&work, way);
 }

@@ -4,8 +4,10 @@
 
 #include "wire/json_text.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 const struct option option_keep = {.name = "keep",
                                    .kind = VALUE_DURATION,
@@ -43,31 +45,61 @@ int ids_done(const struct visit *visit, struct lh_done *out)
     return EXIT_DONE;
 }
 
+int ids_payload(const struct visit *visit, char hash[IDS_HASH_SIZE], const char **out_payload)
+{
+    const char *given = visit->settings.payload_hash;
+    size_t length = given != NULL ? strlen(given) : 0;
+    if (length >= IDS_HASH_SIZE ||
+        (given != NULL && strspn(given, "0123456789abcdefABCDEF") != length))
+        return say_usage(visit, "--payload-hash: give at most %d hexadecimal digits",
+                         IDS_HASH_SIZE - 1);
+    for (size_t i = 0; given != NULL && i <= length; i++)
+        hash[i] = (char)tolower((unsigned char)given[i]);
+    *out_payload = given != NULL ? hash : NULL;
+    return EXIT_DONE;
+}
+
 bool ids_is_state(enum lh_outcome outcome)
 {
     return outcome == LH_OK || outcome == LH_BUSY || outcome == LH_COOLING;
 }
 
+const char *ids_state(const struct lh_once *once, const struct lh_report *report)
+{
+    if (report->outcome == LH_BUSY)
+        return "running";
+    if (report->outcome != LH_COOLING)
+        return "new";
+    return once != NULL && once->status != 0 ? "failed" : "done";
+}
+
+void ids_add(struct text *json, const char *id, const struct lh_once *once,
+             const struct lh_report *report)
+{
+    bool running = report->outcome == LH_BUSY, done = report->outcome == LH_COOLING;
+    char since[32];
+    json_add_words(json, "id", id);
+    json_add_words(json, "state", ids_state(once, report));
+    json_add_token(json, "token", once != NULL ? once->token : 0);
+    json_add_words(json, "holder", report->holder[0] != '\0' ? report->holder : NULL);
+    (void)say_time(running || done ? report->since_ms : -1, since);
+    json_add_words(json, "since", since[0] != '\0' ? since : NULL);
+    json_add_length(json, "expires_in_ms", running ? report->ends_in_ms : -1);
+    json_add_length(json, "kept_for_ms", done ? report->ends_in_ms : -1);
+    json_add_length(json, "exit_status", done && once != NULL ? once->status : -1);
+    json_add_words(json, "result", done && once != NULL ? once->result : NULL);
+}
+
 static void put_json(const struct visit *visit, const char *id, const struct lh_once *once,
                      const struct lh_report *report, bool decided)
 {
-    bool running = report->outcome == LH_BUSY, done = report->outcome == LH_COOLING;
-    char line[LINE_SIZE], since[32];
+    char line[LINE_SIZE];
     struct text text;
     text_init(&text, line, sizeof line);
     json_begin(&text);
     if (decided)
         json_add_words(&text, "outcome", lh_outcome_name(report->outcome));
-    json_add_words(&text, "id", id);
-    json_add_words(&text, "state", done ? "done" : running ? "running" : "new");
-    json_add_token(&text, "token", once != NULL ? once->token : 0);
-    json_add_words(&text, "holder", report->holder[0] != '\0' ? report->holder : NULL);
-    (void)say_time(running || done ? report->since_ms : -1, since);
-    json_add_words(&text, "since", since[0] != '\0' ? since : NULL);
-    json_add_length(&text, "expires_in_ms", running ? report->ends_in_ms : -1);
-    json_add_length(&text, "kept_for_ms", done ? report->ends_in_ms : -1);
-    json_add_length(&text, "exit_status", done && once != NULL ? once->status : -1);
-    json_add_words(&text, "result", done && once != NULL ? once->result : NULL);
+    ids_add(&text, id, once, report);
     json_add_words(&text, "store", visit->shown);
     json_end(&text);
     puts(line);
@@ -81,7 +113,8 @@ void ids_say(const struct visit *visit, const char *id, const struct lh_once *on
     else if (report->outcome == LH_BUSY)
         printf("running %s\n", report->holder);
     else if (report->outcome == LH_COOLING)
-        printf("done%s%s\n", once != NULL && once->result[0] != '\0' ? " " : "",
+        printf("%s%s%s\n", ids_state(once, report),
+               once != NULL && once->result[0] != '\0' ? " " : "",
                once != NULL ? once->result : "");
     else if (once != NULL && once->token != 0)
         printf("new %" PRIu64 "\n", once->token);

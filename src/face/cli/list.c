@@ -13,7 +13,7 @@ static const struct option option_names = {.name = "names",
 static bool show(void *user, const struct lh_view *view)
 {
     const struct visit *visit = user;
-    if (view->state == LH_FREE && view->waiters == 0)
+    if (view->state == LH_FREE && view->waiters == 0 && view->kind != LH_WATERMARK)
         return true; /* a lease that ran out, and that nobody wanted since */
     if (visit->settings.names)
         puts(view->key);
@@ -41,7 +41,9 @@ const struct command command_list = {
     .words = "[PREFIX]",
     .summary = "list the keys that are held, cooling or waited for",
     .about = "Prints one line for each key that begins with PREFIX and is held, cooling, delayed, "
-             "offered or waited for, in any order. Free keys cost nothing, and are not listed.",
+             "offered or waited for, in any order, and for each watermark. Ids that are to be done "
+             "once are there as running, done or failed. Free keys cost nothing, and are not "
+             "listed.",
     .example = "  leasehold list production/",
     .options = list_options,
     .most_words = 1,

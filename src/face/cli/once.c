@@ -1,42 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leasehold once: a thing that is to be done once, in steps. The claim is left to its TTL when this
- * process ends, and its token finishes it from any other; a claim whose token nobody could read is
- * given up again.
+ * leasehold once: a thing that is to be done once, in steps; whole, by a command, it is
+ * once_command.c's. The claim is left to its TTL when this process ends, and its token finishes it
+ * from any other; a claim whose token nobody could read is given up again.
  */
 #include "face/cli/ids.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { HASH_MOST = 64 };
-
-/* Upper and lower case are the same number. NULL was given: NULL; false: it is no such number. */
-static bool read_hash(const char *given, char out[HASH_MOST + 1], const char **out_hash)
-{
-    size_t length = given != NULL ? strlen(given) : 0;
-    *out_hash = NULL;
-    if (given == NULL)
-        return true;
-    if (length > HASH_MOST || strspn(given, "0123456789abcdefABCDEF") != length)
-        return false;
-    for (size_t i = 0; i <= length; i++)
-        out[i] = (char)tolower((unsigned char)given[i]);
-    *out_hash = out;
-    return true;
-}
 
 static int step_begin(struct visit *visit, const char *id)
 {
     const struct settings *settings = &visit->settings;
     struct lh_once_options options = LH_ONCE_OPTIONS_INIT;
-    char hash[HASH_MOST + 1];
+    char hash[IDS_HASH_SIZE];
     struct lh_once once;
     struct lh_report report;
-    if (!read_hash(settings->payload_hash, hash, &options.payload))
-        return say_usage(visit, "--payload-hash: give at most %d hexadecimal digits", HASH_MOST);
-    int status = visit_open(visit);
+    int status = ids_payload(visit, hash, &options.payload);
+    if (status == EXIT_DONE)
+        status = visit_open(visit);
     if (status != EXIT_DONE)
         return status;
     options.ttl_ms = settings->ttl_ms;
@@ -116,18 +98,23 @@ static int check_step(const struct visit *visit, const struct step *step)
     if (!step->remembers &&
         (settings->result != NULL || settings->watermark != NULL || settings->until != NULL))
         return say_usage(visit, "--result, --watermark and --until are for once finish");
+    if (settings->keep_failures)
+        return say_usage(visit, "--keep-failures is for leasehold once ID -- CMD...");
     return EXIT_DONE;
 }
 
 static int run_once(struct visit *visit)
 {
     const struct step *step = NULL;
+    if (visit->program != NULL) /* a word before "--" is an ID, whatever it says */
+        return once_command(visit);
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        if (visit->program == NULL && strcmp(steps[i].name, visit->words[0]) == 0)
+        if (strcmp(steps[i].name, visit->words[0]) == 0)
             step = &steps[i];
     }
     if (step == NULL || visit->word_count < 2)
-        return say_usage(visit, "say the step: leasehold once begin|finish|abandon|status ID");
+        return say_usage(visit, "say the step: leasehold once begin|finish|abandon|status ID, or "
+                                "what to run: leasehold once ID -- CMD...");
     int status = take_check_keys(visit, visit->words + 1, 1);
     if (status == EXIT_DONE)
         status = check_step(visit, step);
@@ -143,7 +130,7 @@ static const struct option option_claim_ttl = {
     .most = (int64_t)24 * 3600 * 1000,
     .usual = "5m",
     .environment = "LEASEHOLD_TTL",
-    .does = "begin: how long the claim lasts unless finished, at most 24h"};
+    .does = "how long the claim lasts unless finished, at most 24h; for CMD it is renewed"};
 static const struct option option_claim_wait = {
     .name = "wait",
     .letter = 'w',
@@ -154,14 +141,14 @@ static const struct option option_claim_wait = {
     .word = "forever",
     .stands_for = LH_WAIT_FOREVER,
     .usual = "0",
-    .does = "begin: wait at most so long for whoever is at it"};
+    .does = "begin, CMD: wait at most so long for whoever is at it"};
 static const struct option option_payload_hash = {
     .name = "payload-hash",
     .kind = VALUE_TEXT,
     .at = offsetof(struct settings, payload_hash),
     .value = "HEX",
     .flag_only = true,
-    .does = "begin: a fingerprint; the same ID with another one is refused"};
+    .does = "begin, CMD: a fingerprint; the same ID with another one is refused"};
 static const struct option option_result = {.name = "result",
                                             .kind = VALUE_TEXT,
                                             .at = offsetof(struct settings, result),
@@ -169,30 +156,61 @@ static const struct option option_result = {.name = "result",
                                             .flag_only = true,
                                             .does = "finish: for later callers, at most 1 KiB"};
 
-static const struct option *const once_options[] = {
-    &option_token,     &option_result,     &option_keep,         &option_watermark, &option_until,
-    &option_claim_ttl, &option_claim_wait, &option_payload_hash, &option_holder,    NULL};
+static const struct option option_keep_failures = {
+    .name = "keep-failures",
+    .kind = VALUE_FLAG,
+    .at = offsetof(struct settings, keep_failures),
+    .does = "CMD: also when it fails it was done; otherwise ID can be claimed again then"};
+
+static const struct option *const once_options[] = {&option_claim_ttl,
+                                                    &option_claim_wait,
+                                                    &option_keep,
+                                                    &option_watermark,
+                                                    &option_until,
+                                                    &option_payload_hash,
+                                                    &option_keep_failures,
+                                                    &option_holder,
+                                                    &option_token,
+                                                    &option_result,
+                                                    NULL};
 
 const struct command command_once = {
     .name = "once",
-    .words = "begin|finish|abandon|status ID",
-    .summary = "do a thing once, in steps: begin, then finish or abandon",
+    .words = "begin|finish|abandon|status ID | ID -- CMD...",
+    .summary = "run CMD only if ID was never done; or the same in steps",
     .about =
-        "begin claims ID and prints 'new TOKEN' (status 0): it is yours to do. Of any number of "
+        "Runs CMD if ID was never done, and remembers its exit status and the last line that it "
+        "wrote to stdout. Whoever comes later, within --keep, gets both without CMD being run: the "
+        "line on stdout, the status as ours, and on stderr who did it and when; with --json an "
+        "object on stderr, last, in which \"ran\" tells which it was. While somebody is at it the "
+        "status is 75, at once or after --wait.\n\n"
+        "CMD works as under 'run': the claim is renewed while it runs, all that CMD started is "
+        "ended before a claim that was lost can be somebody else's (status 76), and if leasehold "
+        "is killed, so is CMD; then ID can be claimed again at once. Only its stdout is a pipe, "
+        "which is passed on unchanged. LEASEHOLD_KEY is once:ID.\n\n"
+        "A CMD that fails leaves ID to be claimed again, unless --keep-failures says that it was "
+        "done; one that was ended from outside (by HUP, INT, QUIT, TERM or KILL) always does. Of "
+        "the last line at most 1 KiB is kept, as text: empty lines do not count, and what is no "
+        "UTF-8 becomes a question mark.\n\n"
+        "In steps: begin claims ID and prints 'new TOKEN' (status 0): it is yours to do. Of any "
+        "number of "
         "callers exactly one hears that; the others get 'running HOLDER' (status 75) or, once it "
         "is done, 'done RESULT' (status 73). The claim lasts for its TTL; then anybody may claim "
         "ID again, and the late one is refused by its token.\n\n"
         "finish says with the token that it was done, and what came of it; that is remembered for "
         "--keep. abandon gives ID back undone. A token that does not hold the claim any more "
         "changes nothing: status 78.\n\n"
-        "status prints 'new', 'running HOLDER' or 'done RESULT', always with status 0.\n\n"
-        "With --payload-hash the same ID with another payload is refused: status 65.",
-    .example = "  read -r state token < <(leasehold once begin invoice/4711) &&\n"
+        "status prints 'new', 'running HOLDER', 'done RESULT', or 'failed RESULT' where a failure "
+        "was kept, always with status 0.\n\n"
+        "With --payload-hash the same ID with another payload is refused: status 65. A word "
+        "before -- is an ID, also when it is the name of a step.",
+    .example = "  leasehold once invoice/4711 -- send-invoice 4711\n"
+               "  read -r state token < <(leasehold once begin invoice/4711) &&\n"
                "      [ \"$state\" = new ] && send-invoice 4711 &&\n"
                "      leasehold once finish invoice/4711 --token \"$token\" --result sent",
     .options = once_options,
     .least_words = 1,
     .most_words = 2,
-    .takes_program = true, /* behind "--" nothing is an ID */
+    .takes_program = true,
     .run = run_once,
 };

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leasehold run: holds keys while a command works. This half finds out whether that can be done at
- * all, makes the guardian, and stays: the shell's job, and the last resort when the guardian dies.
+ * leasehold run: holds keys while a command works. Finds out whether that can be done at all, makes
+ * the guardian, and stays: the shell's job, and the last resort when the guardian dies. What `run`
+ * holds and tells in the guardian is here too.
  */
 #include "face/cli/run.h"
 
+#include "io/host.h"
 #include "runtime/front.h"
+#include "wire/json_text.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -69,31 +72,86 @@ static int by_words(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static int run_run(struct visit *visit)
+int run_command(struct visit *visit, const struct way *way)
 {
     char path[PATH_MAX], holder[LH_HOLDER_SIZE];
     struct front front;
     struct guardian guardian;
-    if (visit->program == NULL || visit->program[0] == NULL)
-        return say_usage(visit, "say what to run: leasehold run KEY... -- CMD...");
-    int status = take_check_keys(visit, visit->words, visit->word_count);
-    if (status != EXIT_DONE)
-        return status;
     if (visit->settings.ttl_ms < TTL_LEAST_MS)
-        return say_usage(visit, "--ttl: run needs at least 2s, so that the command can be ended "
-                                "before the lease is");
-    status = visit_find_program(visit, path, sizeof path, "no lock was taken");
+        return say_usage(visit,
+                         "--ttl: %s needs at least 2s, so that the command can be ended "
+                         "before the lease is",
+                         visit->command->name);
+    int status = visit_find_program(visit, path, sizeof path, "no lock was taken");
     if (status == EXIT_DONE)
         status = visit_url(visit);
     if (status != EXIT_DONE)
         return status;
     name_holder(visit, holder, sizeof holder);
-    /* As they are taken, and as both of us number the tokens. */
-    qsort((void *)visit->words, visit->word_count, sizeof visit->words[0], by_words);
     int role = front_fork(&front, &guardian);
     if (role < 0)
         return say_trouble(visit, LH_FAILED, "no second process can be made: %s", strerror(-role));
-    return role == 0 ? stay(visit, &front) : run_guarded(visit, &guardian, path);
+    return role == 0 ? stay(visit, &front) : run_guarded(visit, &guardian, path, way);
+}
+
+/* ---- in the guardian ---- */
+
+static int take(struct work *work)
+{
+    struct visit *visit = work->visit;
+    struct lh_acquire_options options;
+    take_options(visit, &options);
+    options.on_lost = work_lost;
+    options.user = work;
+    return take_keys(visit, visit->words, visit->word_count, &options, &work->lease);
+}
+
+static void tell(const struct work *work, const struct lh_report *released, int status)
+{
+    static char line[LIST_SIZE + LINE_SIZE];
+    const struct visit *visit = work->visit;
+    struct text text;
+    bool lost = work->lost_running;
+    text_init(&text, line, sizeof line);
+    json_begin(&text);
+    json_add_words(&text, "outcome", lh_outcome_name(lost ? LH_LOST : LH_OK));
+    json_add_words(&text, "key", work->keys);
+    json_add_words(&text, "token", work->tokens);
+    json_add_number(&text, "exit_status", status);
+    json_add_length(&text, "held_ms", host_boot_ms() - work->began_ms);
+    json_add_words(&text, "released", lh_outcome_name(released->outcome));
+    json_add_words(&text, "text", lost ? work->loss.text : released->text);
+    json_add_words(&text, "store", visit->shown);
+    json_end(&text);
+    text_add(&text, "\n");
+    (void)say_to_status_file(visit, line);
+    if (visit->settings.json)
+        (void)fputs(line, stderr);
+}
+
+static int finish(struct work *work, int status)
+{
+    struct lh_report report;
+    const struct visit *visit = work->visit;
+    (void)lh_release(&work->lease, &report);
+    if (report.outcome != LH_OK && !work->lost && !visit->settings.json)
+        fprintf(stderr, "%s\n", report.text);
+    if (visit->settings.json || visit->settings.status_file != NULL)
+        tell(work, &report, status);
+    return status;
+}
+
+static int run_run(struct visit *visit)
+{
+    static const struct way way = {.take = take, .finish = finish};
+    if (visit->program == NULL || visit->program[0] == NULL)
+        return say_usage(visit, "say what to run: leasehold run KEY... -- CMD...");
+    int status = take_check_keys(visit, visit->words, visit->word_count);
+    if (status != EXIT_DONE)
+        return status;
+    /* As they are taken, and as both of us number the tokens. */
+    qsort((void *)visit->words, visit->word_count, sizeof visit->words[0], by_words);
+    return run_command(visit, &way);
 }
 
 static const char *const lost_words[] = {

@@ -174,10 +174,43 @@ static const char *const state_words[] = {
     [LH_DELAYED] = "delayed",
 };
 
+/* Of an id: running, done or failed; otherwise the state. */
+static const char *state_word(const struct lh_view *view)
+{
+    if (view->kind == LH_WATERMARK)
+        return "watermark";
+    if (view->kind == LH_ONCE && view->state == LH_HELD)
+        return "running";
+    if (view->kind == LH_ONCE && view->state == LH_COOLING_DOWN)
+        return view->status == 0 ? "done" : "failed";
+    return state_words[view->state];
+}
+
 static void add_time(struct text *out, const char *name, int64_t ago_ms)
 {
     char words[32];
     json_add_words(out, name, say_time(ago_ms, words)[0] != '\0' ? words : NULL);
+}
+
+/* What an id or a watermark has beside the fields of a lock; a lock has none of these. */
+static void add_kind(const struct lh_view *view, int64_t then_ms, struct text *out)
+{
+    const char *result = view->result != NULL ? view->result : "";
+    if (view->kind == LH_WATERMARK) {
+        json_add_words(out, "kind", "watermark");
+        json_add_words(out, "value", result);
+        json_add_words(out, "moved_by", view->holder[0] != '\0' ? view->holder : NULL);
+        add_time(out, "moved_at", view->since_ms >= 0 ? view->since_ms + then_ms : -1);
+    }
+    if (view->kind != LH_ONCE)
+        return;
+    json_add_words(out, "kind", "once");
+    if (view->state == LH_HELD || view->state == LH_COOLING_DOWN)
+        json_add_words(out, "once", state_word(view));
+    if (view->state == LH_COOLING_DOWN) {
+        json_add_number(out, "exit_status", view->status);
+        json_add_words(out, "result", result);
+    }
 }
 
 void say_view_json(const struct visit *visit, const struct lh_view *view, const char *outcome,
@@ -191,7 +224,8 @@ void say_view_json(const struct visit *visit, const struct lh_view *view, const 
         json_add_words(out, "outcome", outcome);
     json_add_words(out, "key", view->key);
     json_add_words(out, "state", state_words[view->state]);
-    json_add_words(out, "holder", view->holder[0] != '\0' ? view->holder : NULL);
+    bool has_holder = view->holder[0] != '\0' && view->kind != LH_WATERMARK;
+    json_add_words(out, "holder", has_holder ? view->holder : NULL);
     json_add_token(out, "token", view->token);
     add_time(out, "acquired_at", held && view->since_ms >= 0 ? view->since_ms + then_ms : -1);
     add_time(out, "renewed_at",
@@ -212,6 +246,7 @@ void say_view_json(const struct visit *visit, const struct lh_view *view, const 
         json_add_words(out, "reason", view->reason);
     if (view->written_ago_ms >= 0)
         add_time(out, "written_at", view->written_ago_ms);
+    add_kind(view, then_ms, out);
     json_end(out);
 }
 
@@ -236,22 +271,49 @@ static void add_holder(const struct lh_view *view, struct text *out)
     }
 }
 
+static void add_watermark(const struct lh_view *view, struct text *out)
+{
+    text_add(out, " stands at ");
+    text_add(out, view->result != NULL ? view->result : "?");
+    text_add(out, ", moved");
+    add_holder(view, out);
+    add_span(out, " ", view->since_ms, " ago");
+}
+
+/* Done, failed, or held until it crashed. */
+static void add_past(const struct lh_view *view, struct text *out)
+{
+    bool id = view->kind == LH_ONCE && view->state == LH_COOLING_DOWN;
+    text_add(out, view->state == LH_DELAYED ? " was held" : " was done");
+    add_holder(view, out);
+    add_span(out, " ", view->since_ms, " ago");
+    if (view->status != 0) {
+        text_add(out, " with status ");
+        text_add_i64(out, view->status);
+    }
+    add_span(out, id ? "; kept for " : "; free in ", view->ends_in_ms, "");
+    if (id && view->result != NULL && view->result[0] != '\0') {
+        text_add(out, ": ");
+        text_add(out, view->result);
+    }
+}
+
 void say_view_line(const struct lh_view *view, struct text *out)
 {
-    text_add(out, state_words[view->state]);
+    text_add(out, state_word(view));
     text_add(out, ": ");
     text_add(out, view->key);
-    if (view->state == LH_HELD) {
+    if (view->kind == LH_WATERMARK) {
+        add_watermark(view, out);
+    } else if (view->state == LH_HELD) {
         add_holder(view, out);
         add_span(out, " for ", view->since_ms, "");
-        add_span(out, " (lease ends in ", view->ends_in_ms, ")");
+        add_span(out, view->kind == LH_ONCE ? " (claim ends in " : " (lease ends in ",
+                 view->ends_in_ms, ")");
         text_add(out, ", token ");
         text_add_u64(out, view->token);
     } else if (view->state == LH_COOLING_DOWN || view->state == LH_DELAYED) {
-        text_add(out, view->state == LH_DELAYED ? " was held" : " was done");
-        add_holder(view, out);
-        add_span(out, " ", view->since_ms, " ago");
-        add_span(out, "; free in ", view->ends_in_ms, "");
+        add_past(view, out);
     } else if (view->state == LH_OFFERED) {
         text_add(out, " is next for ");
         text_add(out, view->holder);

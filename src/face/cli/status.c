@@ -26,8 +26,12 @@ const struct command command_status = {
     .name = "status",
     .words = "KEY...",
     .summary = "say who holds a key, since when and until when",
-    .about = "Asks the store about each KEY: free, held, cooling after it was done, delayed after "
-             "a crash, or offered to the next in line. A free key is no error: status 0.",
+    .about =
+        "Asks the store about each KEY: free, held, cooling after it was done, delayed after "
+        "a crash, or offered to the next in line. An id is named once:ID and is running, done or "
+        "failed; a watermark is named watermark:NAME. A free key is no error: status 0. It is a "
+        "look and no promise: to skip work that somebody is at or has just done, try it with "
+        "`run -n`, whose status is 75 or 73 then.",
     .example = "  leasehold status nightly\n"
                "  leasehold status nightly --json | jq -r .holder",
     .least_words = 1,

@@ -19,9 +19,12 @@ struct taking {
     struct visit *visit;
     struct stop stop;
     struct waiting waiting;
-    const char *const *keys;
+    struct lh_request *(*ask)(struct taking *taking);
+    const char *const *keys; /* of a claim: the id */
     size_t count;
     struct lh_acquire_options options;
+    const struct lh_once_options *claim;
+    struct lh_once *once;
     struct lh_lease *lease;
     struct lh_report report;
     bool over;
@@ -34,6 +37,18 @@ static void on_done(void *user, struct lh_lease *lease, const struct lh_report *
     taking->lease = lease;
     taking->report = *report;
     taking->over = true;
+}
+
+static struct lh_request *ask_keys(struct taking *taking)
+{
+    return lh_acquire_all_start(taking->visit->client, taking->keys, taking->count,
+                                &taking->options, on_done, taking, &taking->report);
+}
+
+static struct lh_request *ask_claim(struct taking *taking)
+{
+    return lh_once_claim_start(taking->visit->client, taking->keys[0], taking->claim, taking->once,
+                               on_done, taking, &taking->report);
 }
 
 static int64_t now_ms(void)
@@ -56,8 +71,7 @@ static void try_once(struct taking *taking)
     struct lh_client *client = taking->visit->client;
     int stopped_by = 0;
     taking->over = false;
-    struct lh_request *request = lh_acquire_all_start(
-        client, taking->keys, taking->count, &taking->options, on_done, taking, &taking->report);
+    struct lh_request *request = taking->ask(taking);
     while (request != NULL && !taking->over) {
         int64_t pause_ms = waiting_pause_ms(&taking->waiting), began_ms = now_ms();
         stop_sleep(&taking->stop, client, pause_ms);
@@ -157,24 +171,47 @@ int take_check_keys(const struct visit *visit, const char *const *keys, size_t c
     return EXIT_DONE;
 }
 
+/* EXIT_DONE, or the status of a signal: then there is no lease. */
+static int take(struct taking *taking)
+{
+    waiting_begin(&taking->waiting, taking->visit);
+    stop_begin(&taking->stop);
+    try_once(taking);
+    if (taking->visit->settings.on_conflict == CONFLICT_RETRY)
+        try_again(taking);
+    stop_end(&taking->stop);
+    if (taking->stopped_by == 0)
+        return EXIT_DONE;
+    if (taking->lease != NULL)
+        (void)lh_release(&taking->lease, NULL);
+    return EXIT_SIGNAL + taking->stopped_by;
+}
+
+int take_claim(struct visit *visit, const char *id, const struct lh_once_options *options,
+               struct lh_lease **out_lease, struct lh_once *out_once, struct lh_report *out_report)
+{
+    struct taking taking = {.visit = visit,
+                            .ask = ask_claim,
+                            .keys = &id,
+                            .count = 1,
+                            .claim = options,
+                            .once = out_once};
+    int status = take(&taking);
+    *out_lease = taking.lease;
+    *out_report = taking.report;
+    return status;
+}
+
 int take_keys(struct visit *visit, const char *const *keys, size_t count,
               const struct lh_acquire_options *options, struct lh_lease **out_lease)
 {
-    struct taking taking = {.visit = visit, .keys = keys, .count = count, .options = *options};
+    struct taking taking = {
+        .visit = visit, .ask = ask_keys, .keys = keys, .count = count, .options = *options};
     int status = take_check_keys(visit, keys, count);
+    if (status == EXIT_DONE)
+        status = take(&taking);
     if (status != EXIT_DONE)
         return status;
-    waiting_begin(&taking.waiting, visit);
-    stop_begin(&taking.stop);
-    try_once(&taking);
-    if (visit->settings.on_conflict == CONFLICT_RETRY)
-        try_again(&taking);
-    stop_end(&taking.stop);
-    if (taking.stopped_by != 0) {
-        if (taking.lease != NULL)
-            (void)lh_release(&taking.lease, NULL);
-        return EXIT_SIGNAL + taking.stopped_by;
-    }
     if (taking.lease == NULL)
         return say_report(visit, count == 1 ? keys[0] : NULL, &taking.report);
     *out_lease = taking.lease;

@@ -39,7 +39,7 @@ static void keep(struct waiting *waiting, const struct lh_view *view)
     if (strcmp(view->key, waiting->key) != 0)
         return;
     waiting->view = *view;
-    waiting->view.reason = NULL;
+    waiting->view.reason = waiting->view.result = NULL;
     waiting->view.meta = NULL;
     waiting->view.meta_count = 0;
     waiting->heard_at_ms = now_ms();

@@ -186,6 +186,11 @@ block_on(struct lh_client *client, struct lh_lease *lease, void (*run)(struct lo
     return outcome;
 }
 
+enum lh_outcome lease_await(struct lh_lease *lease, struct lh_lease **out, struct lh_report *report)
+{
+    return block_on(lease->client, lease, lease_start, out, report);
+}
+
 /* Sorted keys into `sorted`; LH_USAGE with a report when they are not good ones. */
 static enum lh_outcome sort_keys(const char *const *keys, size_t count, const char **sorted,
                                  struct lh_report *report)
@@ -217,9 +222,7 @@ enum lh_outcome lh_acquire_all(struct lh_client *client, const char *const *keys
     if (outcome != LH_OK)
         return outcome;
     struct lh_lease *lease = lease_new(client, sorted, count, options, report);
-    if (lease == NULL)
-        return report->outcome;
-    return block_on(client, lease, lease_start, out, report);
+    return lease != NULL ? lease_await(lease, out, report) : report->outcome;
 }
 
 enum lh_outcome lh_acquire(struct lh_client *client, const char *key,
@@ -235,26 +238,16 @@ enum lh_outcome lh_acquire(struct lh_client *client, const char *key,
     return lh_acquire_all(client, &key, /* count= */ 1, options, out, report);
 }
 
-struct lh_request *lh_acquire_all_start(struct lh_client *client, const char *const *keys,
-                                        size_t count, const struct lh_acquire_options *options,
-                                        lh_done_fn *done, void *user, struct lh_report *report)
+struct lh_request *lease_begin(struct lh_lease *lease, lh_done_fn *done, void *user,
+                               struct lh_report *report)
 {
-    const char *sorted[LH_KEYS_MAX] = {NULL};
-    if (client_admits_start(client, report) != LH_OK)
-        return NULL;
-    if (done == NULL) {
-        (void)report_say(report, LH_USAGE, "usage: give a function to call when done");
-        return NULL;
-    }
-    if (sort_keys(keys, count, sorted, report) != LH_OK)
-        return NULL;
-    struct lh_lease *lease = lease_new(client, sorted, count, options, report);
-    if (lease == NULL)
-        return NULL;
-    struct lh_request *request = malloc(sizeof *request);
+    struct lh_client *client = lease->client;
+    struct lh_request *request = done != NULL ? malloc(sizeof *request) : NULL;
     if (request == NULL) {
         lease_free(lease);
-        (void)report_say(report, LH_FAILED, "failed: memory is short");
+        (void)report_say(report, done == NULL ? LH_USAGE : LH_FAILED,
+                         done == NULL ? "usage: give a function to call when done"
+                                      : "failed: memory is short");
         return NULL;
     }
     prepare(request, lease, lease_start, done, user);
@@ -262,6 +255,18 @@ struct lh_request *lh_acquire_all_start(struct lh_client *client, const char *co
     atomic_fetch_add(&client->started, 1);
     loop_post(client->loop, &request->task);
     return request;
+}
+
+struct lh_request *lh_acquire_all_start(struct lh_client *client, const char *const *keys,
+                                        size_t count, const struct lh_acquire_options *options,
+                                        lh_done_fn *done, void *user, struct lh_report *report)
+{
+    const char *sorted[LH_KEYS_MAX] = {NULL};
+    if (client_admits_start(client, report) != LH_OK ||
+        sort_keys(keys, count, sorted, report) != LH_OK)
+        return NULL;
+    struct lh_lease *lease = lease_new(client, sorted, count, options, report);
+    return lease != NULL ? lease_begin(lease, done, user, report) : NULL;
 }
 
 struct lh_request *lh_acquire_start(struct lh_client *client, const char *key,
@@ -288,8 +293,7 @@ static void free_handle(struct lh_lease *lease)
         light_forget(lease);
 }
 
-/* LH_OK when the loop is to be asked. Otherwise the handle is freed, unless the call was wrong. */
-static enum lh_outcome admit_release(struct lh_lease **lease, bool blocks, struct lh_report *report)
+enum lh_outcome lease_admits_end(struct lh_lease **lease, bool blocks, struct lh_report *report)
 {
     enum lh_outcome outcome = LH_LOST;
     if (lease == NULL || *lease == NULL) {
@@ -328,7 +332,7 @@ static void give_back(struct loop_task *task)
 
 enum lh_outcome lh_release(struct lh_lease **lease, struct lh_report *report)
 {
-    enum lh_outcome outcome = admit_release(lease, /* blocks= */ true, report);
+    enum lh_outcome outcome = lease_admits_end(lease, /* blocks= */ true, report);
     if (outcome != LH_OK)
         return outcome;
     if (light_is(*lease) && light_release(*lease))
@@ -341,7 +345,7 @@ enum lh_outcome lh_release(struct lh_lease **lease, struct lh_report *report)
 
 enum lh_outcome lh_release_start(struct lh_lease **lease, lh_done_fn *done, void *user)
 {
-    enum lh_outcome outcome = admit_release(lease, /* blocks= */ false, NULL);
+    enum lh_outcome outcome = lease_admits_end(lease, /* blocks= */ false, NULL);
     if (outcome != LH_OK)
         return outcome;
     struct lh_client *client = client_of(*lease);
@@ -361,7 +365,7 @@ enum lh_outcome lh_release_start(struct lh_lease **lease, lh_done_fn *done, void
 
 enum lh_outcome lh_detach(struct lh_lease **lease, struct lh_report *report)
 {
-    enum lh_outcome outcome = admit_release(lease, /* blocks= */ true, report);
+    enum lh_outcome outcome = lease_admits_end(lease, /* blocks= */ true, report);
     if (outcome != LH_OK)
         return outcome;
     if (light_is(*lease) || (*lease)->options.request.bound)

@@ -394,7 +394,8 @@ static bool build_rooms(struct lh_client *client, uint64_t session)
     int file = client->beside != NULL       ? beside_fd(client->beside)
                : client->driver->fd != NULL ? client->driver->fd(client->state)
                                             : -1;
-    return client->desk != NULL && (file < 0 || loop_listen(client->loop, file, on_news, client));
+    return client->desk != NULL && watched_init(&client->watched) &&
+           (file < 0 || loop_listen(client->loop, file, on_news, client));
 }
 
 static void *run(void *argument)
@@ -427,6 +428,7 @@ static void take_apart(struct lh_client *client)
     front_desk_free(&client->desk);
     light_free(&client->light);
     gaze_free_all(client);
+    watched_done(&client->watched);
     for (struct timed *timed = client->timed, *next; timed != NULL; timed = next) {
         next = timed->next;
         free(timed);

@@ -5,7 +5,7 @@
  */
 #include "face/lib/lib_inside.h"
 
-#include "base/check.h"
+#include "runtime/options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,14 +18,9 @@ struct errand {
     struct lh_view *status; /* of a look … */
     lh_view_fn *fn;         /* … or whom to show it */
     void *user;
-    errand_see *see; /* all that is told, before it is put into words */
+    struct errand_aim aim;
     struct light_mark *mark;
-    char words[]; /* of a started one */
-};
-
-struct listener {
-    lh_done_fn *done;
-    void *user;
+    _Alignas(max_align_t) char words[]; /* of a started one */
 };
 
 static void show(struct errand *errand, const struct task_news *news, const char *key)
@@ -43,6 +38,14 @@ static void show(struct errand *errand, const struct task_news *news, const char
     client_leave(client);
 }
 
+static void end(struct errand *errand)
+{
+    light_leave_key(errand->call.client, &errand->mark);
+    if (errand->aim.ends != NULL)
+        lease_bury(errand->aim.ends, errand->call.report.outcome);
+    call_end(&errand->call);
+}
+
 static void told(void *owner, struct task *task, const struct task_news *news)
 {
     struct errand *errand = owner;
@@ -52,14 +55,13 @@ static void told(void *owner, struct task *task, const struct task_news *news)
     if (news->event != TASK_ENDED)
         return;
     report_news(client, key, news, news->outcome, &errand->call.report);
-    if (errand->see != NULL)
-        errand->see(errand->user, news);
+    if (errand->aim.see != NULL)
+        errand->aim.see(client, &errand->aim, news, &errand->call.report);
     if (news->outcome == OUTCOME_OK && news->record != NULL)
         show(errand, news, key);
     if (news->outcome == OUTCOME_OK && errand->options.request.verb == VERB_BREAK)
         client_remark(client, key, "Broken", errand->options.request.reason, /* warns= */ true);
-    light_leave_key(client, &errand->mark);
-    call_end(&errand->call);
+    end(errand);
 }
 
 static void start(struct loop_task *task)
@@ -68,18 +70,19 @@ static void start(struct loop_task *task)
     struct lh_client *client = errand->call.client;
     struct executor_caller caller = {.told = told, .owner = errand};
     bool entered = light_enter_key(client, errand->options.request.key, &errand->mark);
+    if (errand->aim.ends != NULL)
+        lease_forget(errand->aim.ends);
     if (errand->mark != NULL) /* a holder that was light is adopted before this is about it */
         front_desk_tick(client->desk);
     if (entered && !client->closing &&
         executor_start(front_desk_executor(client->desk), &errand->options, &caller) != NULL)
         return;
-    light_leave_key(client, &errand->mark);
     if (client->closing)
         (void)report_say(&errand->call.report, LH_BUSY, CLOSING_WORDS);
     else
         (void)report_say(&errand->call.report, LH_UNAVAILABLE,
                          "unavailable: memory is short, or too much is on its way; try again");
-    call_end(&errand->call);
+    end(errand);
 }
 
 /* NULL, or what is wrong with it. */
@@ -109,16 +112,14 @@ static const char *fill_options(const struct lh_client *client, const struct req
 /* With the words of the request, which are the caller's only until it returns. */
 static struct errand *keep(const struct errand *errand)
 {
-    const struct request *request = &errand->options.request;
-    size_t key_size = strlen(request->key) + 1;
-    size_t reason_size = request->reason != NULL ? strlen(request->reason) + 1 : 0;
-    struct errand *kept = malloc(sizeof *kept + key_size + reason_size);
+    const char *key = errand->options.request.key;
+    size_t key_size = strlen(key) + 1, words_size = options_size(&errand->options);
+    struct errand *kept = malloc(sizeof *kept + words_size + key_size);
     if (kept == NULL)
         return NULL;
     memcpy(kept, errand, sizeof *kept);
-    kept->options.request.key = memcpy(kept->words, request->key, key_size);
-    if (reason_size > 0)
-        kept->options.request.reason = memcpy(kept->words + key_size, request->reason, reason_size);
+    options_copy(&kept->options, &errand->options, memcpy(kept->words + words_size, key, key_size),
+                 kept->words);
     return kept;
 }
 
@@ -149,18 +150,14 @@ static enum lh_outcome run(struct lh_client *client, const struct request *reque
     return call_start(&kept->call, &kept->task, kept, listener->done, listener->user, report);
 }
 
-static enum lh_outcome run_errand(struct lh_client *client, const struct request *request,
-                                  const struct listener *listener, struct lh_report *report)
+enum lh_outcome errand_run(struct lh_client *client, const struct request *request,
+                           const struct errand_aim *aim, const struct listener *listener,
+                           struct lh_report *report)
 {
     struct errand errand = {0};
+    if (aim != NULL)
+        errand.aim = *aim;
     return run(client, request, &errand, listener, report);
-}
-
-enum lh_outcome errand_run(struct lh_client *client, const struct request *request, errand_see *see,
-                           void *owner, struct lh_report *report)
-{
-    struct errand errand = {.see = see, .user = owner};
-    return run(client, request, &errand, NULL, report);
 }
 
 /* ---- by token ---- */
@@ -169,7 +166,7 @@ enum lh_outcome lh_renew(struct lh_client *client, const char *key, uint64_t tok
                          struct lh_report *report)
 {
     struct request request = {.verb = VERB_RENEW, .key = key, .token = token, .ttl_ms = ttl_ms};
-    return run_errand(client, &request, NULL, report);
+    return errand_run(client, &request, NULL, NULL, report);
 }
 
 enum lh_outcome lh_renew_start(struct lh_client *client, const char *key, uint64_t token,
@@ -177,7 +174,7 @@ enum lh_outcome lh_renew_start(struct lh_client *client, const char *key, uint64
                                struct lh_report *report)
 {
     struct request request = {.verb = VERB_RENEW, .key = key, .token = token, .ttl_ms = ttl_ms};
-    return run_errand(client, &request, &(struct listener){done, user}, report);
+    return errand_run(client, &request, NULL, &(struct listener){done, user}, report);
 }
 
 enum lh_outcome lh_give_back(struct lh_client *client, const char *key, uint64_t token,
@@ -185,7 +182,7 @@ enum lh_outcome lh_give_back(struct lh_client *client, const char *key, uint64_t
 {
     struct request request = {
         .verb = VERB_RELEASE, .key = key, .token = token, .cooldown_ms = cooldown_ms};
-    return run_errand(client, &request, NULL, report);
+    return errand_run(client, &request, NULL, NULL, report);
 }
 
 enum lh_outcome lh_give_back_start(struct lh_client *client, const char *key, uint64_t token,
@@ -194,7 +191,7 @@ enum lh_outcome lh_give_back_start(struct lh_client *client, const char *key, ui
 {
     struct request request = {
         .verb = VERB_RELEASE, .key = key, .token = token, .cooldown_ms = cooldown_ms};
-    return run_errand(client, &request, &(struct listener){done, user}, report);
+    return errand_run(client, &request, NULL, &(struct listener){done, user}, report);
 }
 
 /* ---- operators ---- */
@@ -204,7 +201,7 @@ enum lh_outcome lh_break(struct lh_client *client, const char *key, const char *
 {
     struct request request = {
         .verb = VERB_BREAK, .key = key, .reason = reason != NULL ? reason : "", .now = at_once};
-    return run_errand(client, &request, NULL, report);
+    return errand_run(client, &request, NULL, NULL, report);
 }
 
 enum lh_outcome lh_break_start(struct lh_client *client, const char *key, const char *reason,
@@ -212,20 +209,20 @@ enum lh_outcome lh_break_start(struct lh_client *client, const char *key, const 
 {
     struct request request = {
         .verb = VERB_BREAK, .key = key, .reason = reason != NULL ? reason : "", .now = at_once};
-    return run_errand(client, &request, &(struct listener){done, user}, report);
+    return errand_run(client, &request, NULL, &(struct listener){done, user}, report);
 }
 
 enum lh_outcome lh_clear(struct lh_client *client, const char *key, struct lh_report *report)
 {
     struct request request = {.verb = VERB_CLEAR, .key = key};
-    return run_errand(client, &request, NULL, report);
+    return errand_run(client, &request, NULL, NULL, report);
 }
 
 enum lh_outcome lh_clear_start(struct lh_client *client, const char *key, lh_done_fn *done,
                                void *user, struct lh_report *report)
 {
     struct request request = {.verb = VERB_CLEAR, .key = key};
-    return run_errand(client, &request, &(struct listener){done, user}, report);
+    return errand_run(client, &request, NULL, &(struct listener){done, user}, report);
 }
 
 /* ---- looking ---- */

@@ -38,7 +38,7 @@ struct lh_watcher {
 
 /* ---- a record as people see it ---- */
 
-static struct view view_of(const struct lh_client *client, const struct stamp *at)
+struct view view_of(const struct lh_client *client, const struct stamp *at)
 {
     return (struct view){.at = *at,
                          .judge = client->facts.judge,
@@ -93,6 +93,27 @@ static void fill_grants(const struct record *record, const struct view *view, st
     }
 }
 
+/* What a key has that is no lock. */
+static void fill_kind(const struct record *record, const struct stamp *at, bool words,
+                      struct lh_view *out)
+{
+    const struct watermark *watermark = &record->watermark;
+    out->result = words ? "" : NULL;
+    if (record->kind == KIND_ONCE) {
+        bool done = out->state == LH_COOLING_DOWN;
+        out->kind = LH_ONCE;
+        out->status = done ? record->once.done.status : 0;
+        if (done && words)
+            out->result = record->once.done.result;
+    } else if (record->kind == KIND_WATERMARK) {
+        out->kind = LH_WATERMARK;
+        out->since_ms = age_of(watermark->moved.time_ms, at->time_ms);
+        (void)snprintf(out->holder, sizeof out->holder, "%s", watermark->by);
+        if (words)
+            out->result = watermark->value;
+    }
+}
+
 void status_fill(const struct lh_client *client, const struct record *record,
                  const struct stamp *at, const char *key, struct lh_meta *pairs,
                  struct lh_view *out)
@@ -113,6 +134,7 @@ void status_fill(const struct lh_client *client, const struct record *record,
     out->waiters = record->place_count;
     out->place = place_of(record, client->session);
     out->reason = pairs != NULL ? record->reason : NULL;
+    fill_kind(record, at, /* words= */ pairs != NULL, out);
     if (look.state == KEY_FREE)
         return;
     (void)snprintf(out->holder, sizeof out->holder, "%s", look.holder != NULL ? look.holder : "");
@@ -178,11 +200,12 @@ static enum lh_outcome outcome_of(enum answer answer)
     return answer == ANSWER_DENIED ? LH_DENIED : LH_UNAVAILABLE;
 }
 
-/* The watch has ended: who was to be told of changes is told of that. */
+/* The watch has ended: who was to be told of changes is told of that, and no copy is kept. */
 static void end_watches(struct lh_client *client, enum lh_outcome outcome, const char *why)
 {
     struct lh_report report;
     char words[LH_TEXT_SIZE];
+    watched_forget(&client->watched);
     (void)snprintf(words, sizeof words, "%s: the watch has ended: %.150s; watch anew",
                    lh_outcome_name(outcome), why);
     (void)report_say(&report, outcome, words);
@@ -435,11 +458,13 @@ static void changed(void *caller, const struct store_answer *answer)
         return;
     }
     gaze->give_up_at_ms = NEVER;
-    if (answer->result != ANSWER_OK) /* the store's watch stands, but a change was not told */
+    if (answer->result != ANSWER_OK) { /* the store's watch stands, but a change was not told */
         end_watches(gaze->client, outcome_of(answer->result),
                     answer->why != NULL ? answer->why : "the store is in trouble");
-    else if (answer->key != NULL)
+    } else if (answer->key != NULL) {
+        watched_hear(&gaze->client->watched, answer, host_boot_ms());
         spread(gaze, answer);
+    }
     if (!gaze->confirmed)
         confirm(gaze->client);
     gaze->confirmed = true;
@@ -459,27 +484,34 @@ static struct gaze *standing_watch(const struct lh_client *client)
     return gaze;
 }
 
+/* From now on every lock is written down, so that the watch tells of it. */
+bool gaze_stands(struct lh_client *client)
+{
+    struct gaze *gaze = standing_watch(client);
+    if (client->light != NULL)
+        light_shut(client->light);
+    if (gaze != NULL)
+        return gaze->confirmed;
+    gaze = new_gaze(client, VERB_STORE_WATCH, "");
+    if (gaze == NULL) {
+        end_watches(client, LH_FAILED, "memory is short");
+        return false;
+    }
+    send_gaze(gaze, changed);
+    gaze = standing_watch(client); /* gone by now when the store has refused it at once */
+    return gaze != NULL && gaze->confirmed;
+}
+
+/* The first one's confirmation is everybody's. */
 static void start_watching(struct loop_task *task)
 {
     struct watching *watching = (struct watching *)task;
     struct lh_watcher *watch = watching->watch;
     struct lh_client *client = watch->client;
-    struct gaze *gaze = standing_watch(client);
     watch->next = client->watches;
     client->watches = watch;
-    if (client->light != NULL)
-        light_shut(client->light);
-    if (gaze != NULL && gaze->confirmed) {
+    if (gaze_stands(client))
         end_call(&watch->call, LH_OK, watch->prefix, "watching");
-        return;
-    }
-    if (gaze != NULL)
-        return; /* the first one's confirmation is everybody's */
-    gaze = new_gaze(client, VERB_STORE_WATCH, "");
-    if (gaze == NULL)
-        end_watches(client, LH_FAILED, "memory is short");
-    else
-        send_gaze(gaze, changed);
 }
 
 static void stop_watching(struct loop_task *task)

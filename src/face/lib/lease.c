@@ -25,6 +25,7 @@ void lease_free(struct lh_lease *lease)
     free(lease->meta);
     free(lease->holder);
     free(lease->request_id);
+    free(lease->payload);
     if (lease->handle != lease)
         light_forget(lease->handle);
     lease->magic = 0;
@@ -89,6 +90,35 @@ static void finish(struct lh_request *request, struct lh_lease *granted)
     request_end(request, lease->client, granted);
 }
 
+void lease_forget(struct lh_lease *lease)
+{
+    lease->several.state = SEVERAL_ENDED;
+    atomic_store(&lease->deadline_ms, 0);
+    for (size_t i = 0; i < lease->count; i++) {
+        struct part *part = &lease->parts[i];
+        if (part->claim != NULL)
+            front_desk_forget(part->claim);
+        part->claim = NULL;
+        light_leave_key(lease->client, &part->mark);
+    }
+}
+
+/* It stands in the store, until its TTL; here it is gone, and the caller told. */
+static void let_lie(struct lh_lease *lease)
+{
+    lease_forget(lease);
+    unlink_lease(lease);
+    finish(lease->request, NULL);
+    lease_free(lease);
+}
+
+void lease_bury(struct lh_lease *lease, enum lh_outcome outcome)
+{
+    tell_event(lease, LH_EVENT_RELEASED, outcome, lease->held_since_ms);
+    unlink_lease(lease);
+    lease_free(lease);
+}
+
 /* Of the key that ends first. */
 static int64_t first_deadline(const struct lh_lease *lease)
 {
@@ -111,7 +141,13 @@ static void granted(struct lh_lease *lease)
     request->report.token = lh_token(lease);
     (void)snprintf(request->report.text, sizeof request->report.text, "ok: granted");
     tell_event(lease, LH_EVENT_GRANTED, LH_OK, request->began_ms);
-    finish(request, lease);
+    if (lease->once != NULL)
+        lease->once->token = request->report.token;
+    lease->once = NULL; /* the caller's, only until it is told */
+    if (lease->left)
+        let_lie(lease);
+    else
+        finish(request, lease);
 }
 
 static void lost(struct lh_lease *lease, const char *key, const struct task_news *news)
@@ -247,6 +283,7 @@ static void told(void *owner, struct claim *claim, const struct task_news *news)
     if (news->event == TASK_ENDED) {
         part->claim = NULL;
         light_leave_key(lease->client, &part->mark);
+        once_see(news, lease->once);
         if (adopts) {
             disappear(lease, part->key, news);
             return;
@@ -325,17 +362,6 @@ void lease_give_back(struct loop_task *task)
         apply(lease, several_release(&lease->several), NULL);
 }
 
-/* Without a word to the store. */
-static void forget(struct lh_lease *lease)
-{
-    lease->several.state = SEVERAL_ENDED;
-    atomic_store(&lease->deadline_ms, 0);
-    for (size_t i = 0; i < lease->count; i++) {
-        front_desk_forget(lease->parts[i].claim);
-        light_leave_key(lease->client, &lease->parts[i].mark);
-    }
-}
-
 void lease_detach(struct loop_task *task)
 {
     struct lh_request *request = (struct lh_request *)task;
@@ -346,10 +372,7 @@ void lease_detach(struct loop_task *task)
     request->report.outcome = held ? LH_OK : LH_LOST;
     (void)snprintf(request->report.text, sizeof request->report.text, "%s",
                    held ? "ok: left to its TTL" : "lost: it had been lost before");
-    forget(lease);
-    unlink_lease(lease);
-    finish(request, NULL);
-    lease_free(lease);
+    let_lie(lease);
 }
 
 void lease_abandon_all(struct lh_client *client)
@@ -361,7 +384,7 @@ void lease_abandon_all(struct lh_client *client)
         if (state == SEVERAL_RETURNING || state == SEVERAL_ENDED)
             continue;
         if (state != SEVERAL_TAKING && !lease->options.request.bound) {
-            forget(lease);
+            lease_forget(lease);
             continue;
         }
         if (lease->request != NULL)

@@ -11,6 +11,7 @@
 #include "leasehold.h"
 #include "runtime/front_desk.h"
 #include "runtime/light.h"
+#include "runtime/watched.h"
 #include "store/beside.h"
 
 #include <pthread.h>
@@ -63,7 +64,8 @@ struct lh_client {
     struct lh_lease *leases; /* wanted, held, or being given back */
     struct gaze *gazes;      /* lists and histories on their way, and the one watch */
     struct lh_watcher *watches;
-    struct timed *timed; /* store requests on their way, when events are wanted */
+    struct watched watched; /* by that watch, for lh_peek() */
+    struct timed *timed;    /* store requests on their way, when events are wanted */
     struct record scratch;
 };
 
@@ -86,7 +88,9 @@ struct lh_lease {
     struct several several;
     struct lease_options options;
     struct meta *meta; /* ours, as are the words of the request */
-    char *holder, *request_id;
+    char *holder, *request_id, *payload;
+    struct lh_once *once; /* of a claim on its way: where the caller reads what became of it */
+    bool left;            /* it is left to its TTL as soon as it is granted */
     lh_lost_fn *on_lost;
     void *user;
     int64_t held_since_ms;
@@ -158,6 +162,14 @@ void call_end(struct call *call);
 /* NULL with a report when it cannot be. */
 struct lh_lease *lease_new(struct lh_client *client, const char **keys, size_t count,
                            const struct lh_acquire_options *options, struct lh_report *report);
+/* Both take the new lease over. The first blocks until it is known whether it is granted. */
+enum lh_outcome lease_await(struct lh_lease *lease, struct lh_lease **out,
+                            struct lh_report *report);
+struct lh_request *lease_begin(struct lh_lease *lease, lh_done_fn *done, void *user,
+                               struct lh_report *report);
+/* LH_OK when the loop may be asked to end it. Otherwise the handle is freed, unless the call was
+ * wrong. */
+enum lh_outcome lease_admits_end(struct lh_lease **lease, bool blocks, struct lh_report *report);
 
 /* lease.c; what takes a task is run in the loop */
 void lease_start(struct loop_task *task);
@@ -165,6 +177,10 @@ void lease_start(struct loop_task *task);
 void request_end(struct lh_request *request, struct lh_client *client, struct lh_lease *granted);
 void lease_give_back(struct loop_task *task);
 void lease_detach(struct loop_task *task);
+/* Without a word to the store: it is neither renewed nor given back. */
+void lease_forget(struct lh_lease *lease);
+/* What was forgotten was given back by other means, with that outcome. */
+void lease_bury(struct lh_lease *lease, enum lh_outcome outcome);
 void lease_free(struct lh_lease *lease);
 void lease_abandon_all(struct lh_client *client);
 void lease_orphan_all(struct lh_client *client);
@@ -201,15 +217,39 @@ bool light_list(struct lh_client *client, const char *prefix, lh_view_fn *fn, vo
                 bool *out_enough);
 void light_orphan_all(struct lh_client *client);
 
-/* errand.c: a single verb, by a blocking call; `see` is told of its end in the loop. */
-typedef void errand_see(void *owner, const struct task_news *news);
-enum lh_outcome errand_run(struct lh_client *client, const struct request *request, errand_see *see,
-                           void *owner, struct lh_report *report);
+/* Who is to be told of the end of a call that does not block. */
+struct listener {
+    lh_done_fn *done;
+    void *user;
+};
+
+/* errand.c: a single verb. */
+struct errand_aim;
+/* In the loop, when it has ended; what the report says may be put right here. */
+typedef void errand_see(const struct lh_client *client, const struct errand_aim *aim,
+                        const struct task_news *news, struct lh_report *report);
+struct errand_aim {
+    errand_see *see;
+    void *out; /* the caller's, until it is told; may be NULL */
+    int64_t overlap_ms;
+    struct lh_lease *ends; /* the verb ends this one's grant in its stead; or NULL */
+};
+/* Blocks, unless there is a listener. The aim may be NULL, and is copied, as are all words. */
+enum lh_outcome errand_run(struct lh_client *client, const struct request *request,
+                           const struct errand_aim *aim, const struct listener *listener,
+                           struct lh_report *report);
+
+/* once.c: what is known of an id that was not granted. `out` may be NULL. */
+void once_see(const struct task_news *news, struct lh_once *out);
 
 /* gaze.c */
 int64_t gaze_next_ms(const struct lh_client *client);
 void gaze_due(struct lh_client *client, int64_t now_ms);
 void gaze_free_all(struct lh_client *client);
+/* Begins the watch of the store if there is none; true when it stands. */
+bool gaze_stands(struct lh_client *client);
+/* By what the record is judged, as it was heard then. */
+struct view view_of(const struct lh_client *client, const struct stamp *at);
 /* `pairs` has META_PAIRS_MAX of them, or is NULL: then neither meta nor reason are shown. */
 void status_fill(const struct lh_client *client, const struct record *record,
                  const struct stamp *at, const char *key, struct lh_meta *pairs,

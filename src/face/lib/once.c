@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ids that are done once, and watermarks. A claim is left to its TTL as soon as it is granted: its
- * token finishes it, from any process. Everything else is an errand. The core decides.
+ * Ids that are done once, and watermarks. A claim is a lease of the id's key: renewed like any
+ * other, or left to its TTL as soon as it is granted, when its token finishes it from any process.
+ * Everything else is an errand. The core decides.
  */
 #include "face/lib/lib_inside.h"
 
@@ -11,20 +12,19 @@
 #define CLAIM_USUAL_MS ((int64_t)5 * 60 * 1000)
 #define KEEP_USUAL_MS  ((int64_t)24 * 3600 * 1000)
 
-/* Keys of ids and watermarks are apart from those of locks; false when the name is too long. */
+/* Keys of ids and watermarks are apart from those of locks; false when that is no good name. */
 static bool make_key(const char *prefix, const char *name, char out[KEY_MAX + 1],
                      struct lh_report *report)
 {
     int length = snprintf(out, KEY_MAX + 1, "%s%s", prefix, name != NULL ? name : "");
-    if (length <= KEY_MAX)
+    if (length <= KEY_MAX && name != NULL && name[0] != '\0')
         return true;
-    (void)report_say(report, LH_USAGE, "usage: the name must be at most 500 bytes");
+    (void)report_say(report, LH_USAGE, "usage: the name must be 1 to 500 bytes");
     return false;
 }
 
-static void see_once(void *owner, const struct task_news *news)
+void once_see(const struct task_news *news, struct lh_once *out)
 {
-    struct lh_once *out = owner;
     const struct record *record = news->record;
     if (out == NULL || record == NULL || record->kind != KIND_ONCE)
         return;
@@ -34,101 +34,132 @@ static void see_once(void *owner, const struct task_news *news)
     }
 }
 
-/* A claim on its way. */
-struct beginning {
-    struct loop_task task; /* first */
-    struct call call;
-    struct lease_options options;
-    struct lh_once *out;
-    struct light_mark *mark;
-};
+/* ---- claims ---- */
 
-static void told(void *owner, struct claim *claim, const struct task_news *news)
+/* What makes a lease a claim; false with a report when it cannot be one. */
+static bool become_claim(struct lh_lease *lease, const char *payload, struct lh_report *report)
 {
-    struct beginning *begun = owner;
-    struct lh_client *client = begun->call.client;
-    const char *key = begun->options.request.key;
-    if (news->event != TASK_HELD && news->event != TASK_ENDED)
-        return;
-    report_news(client, key, news, news->event == TASK_HELD ? OUTCOME_OK : news->outcome,
-                &begun->call.report);
-    if (news->event == TASK_HELD) {
-        begun->out->token = news->token;
-        front_desk_forget(claim);
-    } else {
-        see_once(begun->out, news);
+    struct request request = lease->options.request;
+    request.kind = KIND_ONCE;
+    request.key = lease->parts[0].key;
+    request.request = "-"; /* to be checked; the executor makes one */
+    request.payload = payload;
+    const char *wrong = request_broken(&request);
+    if (wrong != NULL) {
+        char words[LH_TEXT_SIZE];
+        (void)snprintf(words, sizeof words, "usage: %s", wrong);
+        (void)report_say(report, LH_USAGE, words);
+        return false;
     }
-    light_leave_key(client, &begun->mark);
-    call_end(&begun->call);
+    if (payload != NULL && (lease->payload = strdup(payload)) == NULL) {
+        (void)report_say(report, LH_FAILED, "failed: memory is short");
+        return false;
+    }
+    lease->options.request.kind = KIND_ONCE;
+    lease->options.request.payload = lease->payload;
+    return true;
 }
 
-static void start(struct loop_task *task)
+/* The lease of a claim; NULL with a report when it cannot be. */
+static struct lh_lease *new_claim(struct lh_client *client, const char *id,
+                                  const struct lh_once_options *options, struct lh_once *out,
+                                  struct lh_report *report)
 {
-    struct beginning *begun = (struct beginning *)task;
-    struct lh_client *client = begun->call.client;
-    struct claim_caller caller = {.told = told, .owner = begun};
-    bool entered = light_enter_key(client, begun->options.request.key, &begun->mark);
-    if (entered && !client->closing &&
-        front_desk_ask(client->desk, &begun->options, &caller) != NULL)
-        return;
-    light_leave_key(client, &begun->mark);
-    (void)report_say(&begun->call.report, LH_UNAVAILABLE,
-                     "unavailable: memory is short, or the client is being closed");
-    call_end(&begun->call);
+    static const struct lh_once_options usual = LH_ONCE_OPTIONS_INIT;
+    struct lh_acquire_options acquire = LH_ACQUIRE_OPTIONS_INIT;
+    char text[KEY_MAX + 1];
+    const char *key = text;
+    if (options == NULL)
+        options = &usual;
+    if (options->size != sizeof *options) {
+        (void)report_say(report, LH_USAGE, "usage: fill the options by LH_ONCE_OPTIONS_INIT");
+        return NULL;
+    }
+    if (!make_key(ONCE_PREFIX, id, text, report))
+        return NULL;
+    acquire.ttl_ms = options->ttl_ms != 0 ? options->ttl_ms : CLAIM_USUAL_MS;
+    acquire.wait_ms = options->wait_ms;
+    acquire.on_lost = options->on_lost;
+    acquire.user = options->user;
+    struct lh_lease *lease = lease_new(client, &key, /* count= */ 1, &acquire, report);
+    if (lease == NULL)
+        return NULL;
+    if (!become_claim(lease, options->payload, report)) {
+        lease_free(lease);
+        return NULL;
+    }
+    lease->once = out;
+    if (out != NULL)
+        *out = (struct lh_once){0};
+    return lease;
 }
 
-static const char *fill_claim(const struct lh_client *client, const char *key,
-                              const struct lh_once_options *options, struct lease_options *out)
+/* Its token is all that is left of it. */
+static struct lh_lease *new_beginning(struct lh_client *client, const char *id,
+                                      const struct lh_once_options *options, struct lh_once *out,
+                                      struct lh_report *report)
 {
-    *out = (struct lease_options){
-        .request = {.verb = VERB_ASK,
-                    .kind = KIND_ONCE,
-                    .key = key,
-                    .holder = client->holder,
-                    .request = "-", /* to be checked */
-                    .session = 1,
-                    .ttl_ms = options->ttl_ms != 0 ? options->ttl_ms : CLAIM_USUAL_MS,
-                    .waits = options->wait_ms != 0,
-                    .payload = options->payload},
-        .wait_ms = options->wait_ms,
-        .patience_ms = client->patience_ms,
-        .kill_grace_ms = KILL_GRACE_MS,
-        .look_ms = LOOK_MS};
-    const char *wrong = request_broken(&out->request);
-    out->request.request = NULL; /* the executor makes one */
-    if (options->wait_ms < LH_WAIT_FOREVER || options->wait_ms > SPAN_MAX_MS)
-        wrong = "the wait must be 0 to 366 days, or LH_WAIT_FOREVER";
-    return wrong;
+    if (out == NULL) {
+        (void)report_say(report, LH_USAGE, "usage: there is no place for the token");
+        return NULL;
+    }
+    struct lh_lease *lease = new_claim(client, id, options, out, report);
+    if (lease == NULL)
+        return NULL;
+    lease->options.request.bound = false;
+    lease->left = true;
+    return lease;
 }
 
-static enum lh_outcome say_wrong(struct lh_report *report, const char *wrong)
+enum lh_outcome lh_once_claim(struct lh_client *client, const char *id,
+                              const struct lh_once_options *options, struct lh_lease **out_claim,
+                              struct lh_once *out, struct lh_report *report)
 {
-    char words[LH_TEXT_SIZE];
-    (void)snprintf(words, sizeof words, "usage: %s", wrong);
-    return report_say(report, LH_USAGE, words);
+    struct lh_report own = {0};
+    report = report != NULL ? report : &own;
+    enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
+    if (outcome == LH_OK && out_claim == NULL)
+        outcome = report_say(report, LH_USAGE, "usage: there is no place for the claim");
+    if (outcome != LH_OK)
+        return outcome;
+    struct lh_lease *lease = new_claim(client, id, options, out, report);
+    return lease != NULL ? lease_await(lease, out_claim, report) : report->outcome;
+}
+
+struct lh_request *lh_once_claim_start(struct lh_client *client, const char *id,
+                                       const struct lh_once_options *options, struct lh_once *out,
+                                       lh_done_fn *done, void *user, struct lh_report *report)
+{
+    if (client_admits_start(client, report) != LH_OK)
+        return NULL;
+    struct lh_lease *lease = new_claim(client, id, options, out, report);
+    return lease != NULL ? lease_begin(lease, done, user, report) : NULL;
 }
 
 enum lh_outcome lh_once_begin(struct lh_client *client, const char *id,
                               const struct lh_once_options *options, struct lh_once *out,
                               struct lh_report *report)
 {
-    static const struct lh_once_options usual = LH_ONCE_OPTIONS_INIT;
-    char key[KEY_MAX + 1];
-    struct beginning begun = {.task = {.run = start}, .out = out};
+    struct lh_report own = {0};
+    report = report != NULL ? report : &own;
     enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
     if (outcome != LH_OK)
         return outcome;
-    if (out == NULL || (options != NULL && options->size != sizeof *options))
-        return report_say(report, LH_USAGE, "usage: no place for the token, or options unfilled");
-    if (!make_key(ONCE_PREFIX, id, key, report))
-        return LH_USAGE;
-    const char *wrong = fill_claim(client, key, options != NULL ? options : &usual, &begun.options);
-    if (wrong != NULL)
-        return say_wrong(report, wrong);
-    *out = (struct lh_once){0};
-    call_begin(&begun.call, client);
-    return call_make(&begun.call, &begun.task, report);
+    struct lh_lease *lease = new_beginning(client, id, options, out, report);
+    return lease != NULL ? lease_await(lease, NULL, report) : report->outcome;
 }
+
+struct lh_request *lh_once_begin_start(struct lh_client *client, const char *id,
+                                       const struct lh_once_options *options, struct lh_once *out,
+                                       lh_done_fn *done, void *user, struct lh_report *report)
+{
+    if (client_admits_start(client, report) != LH_OK)
+        return NULL;
+    struct lh_lease *lease = new_beginning(client, id, options, out, report);
+    return lease != NULL ? lease_begin(lease, done, user, report) : NULL;
+}
+
+/* ---- what is remembered ---- */
 
 static struct deed deed_of(const struct lh_done *done)
 {
@@ -138,169 +169,298 @@ static struct deed deed_of(const struct lh_done *done)
         .status = (uint8_t)done->status, .result = done->result, .until = done->until};
 }
 
-/* Finish and mark: what is said of it, checked and in the core's words. */
-static enum lh_outcome do_it(struct lh_client *client, const char *id, struct request request,
-                             const struct lh_done *done, struct lh_report *report)
+/* Finish and mark, of a key: what is said of it, checked and in the core's words. */
+static enum lh_outcome do_key(struct lh_client *client, struct request request,
+                              const struct lh_done *done, const struct errand_aim *aim,
+                              const struct listener *listener, struct lh_report *report)
 {
-    char key[KEY_MAX + 1], watermark[KEY_MAX + 1];
+    char watermark[KEY_MAX + 1];
     struct deed deed = deed_of(done);
     if (done != NULL && (done->size != sizeof *done || done->status < 0 || done->status > 255))
         return report_say(report, LH_USAGE, "usage: fill the struct; the status is 0 to 255");
-    if (!make_key(ONCE_PREFIX, id, key, report))
-        return LH_USAGE;
     if (done != NULL && done->watermark != NULL) {
         if (!make_key(WATERMARK_PREFIX, done->watermark, watermark, report))
             return LH_USAGE;
         deed.watermark = watermark;
     }
-    request.key = key;
     request.deed = &deed;
     request.cooldown_ms = done != NULL && done->keep_ms != 0 ? done->keep_ms : KEEP_USUAL_MS;
-    return errand_run(client, &request, NULL, NULL, report);
+    return errand_run(client, &request, aim, listener, report);
+}
+
+static enum lh_outcome do_it(struct lh_client *client, const char *id, struct request request,
+                             const struct lh_done *done, const struct listener *listener,
+                             struct lh_report *report)
+{
+    char key[KEY_MAX + 1];
+    if (!make_key(ONCE_PREFIX, id, key, report))
+        return LH_USAGE;
+    request.key = key;
+    return do_key(client, request, done, NULL, listener, report);
 }
 
 enum lh_outcome lh_once_finish(struct lh_client *client, const char *id, uint64_t token,
                                const struct lh_done *done, struct lh_report *report)
 {
     struct request request = {.verb = VERB_RELEASE, .token = token};
-    return do_it(client, id, request, done, report);
+    return do_it(client, id, request, done, NULL, report);
+}
+
+enum lh_outcome lh_once_finish_start(struct lh_client *client, const char *id, uint64_t token,
+                                     const struct lh_done *done, lh_done_fn *fn, void *user,
+                                     struct lh_report *report)
+{
+    struct request request = {.verb = VERB_RELEASE, .token = token};
+    return do_it(client, id, request, done, &(struct listener){fn, user}, report);
 }
 
 enum lh_outcome lh_mark(struct lh_client *client, const char *id, const struct lh_done *done,
                         struct lh_report *report)
 {
-    struct request request = {.verb = VERB_MARK};
-    return do_it(client, id, request, done, report);
+    return do_it(client, id, (struct request){.verb = VERB_MARK}, done, NULL, report);
+}
+
+enum lh_outcome lh_mark_start(struct lh_client *client, const char *id, const struct lh_done *done,
+                              lh_done_fn *fn, void *user, struct lh_report *report)
+{
+    return do_it(client, id, (struct request){.verb = VERB_MARK}, done,
+                 &(struct listener){fn, user}, report);
+}
+
+/* The holder of a claim hears `lost` of itself, not that its token is stale. */
+static void see_finish(const struct lh_client *client, const struct errand_aim *aim,
+                       const struct task_news *news, struct lh_report *report)
+{
+    (void)client;
+    (void)aim;
+    if (news->outcome == OUTCOME_STALE)
+        (void)report_say(report, LH_LOST,
+                         "lost: the claim is not yours any more; it is not remembered as done");
+}
+
+static enum lh_outcome finish(struct lh_lease **claim, const struct lh_done *done,
+                              const struct listener *listener, struct lh_report *report)
+{
+    struct lh_report own = {0};
+    report = report != NULL ? report : &own;
+    enum lh_outcome outcome = lease_admits_end(claim, listener == NULL, report);
+    if (outcome != LH_OK)
+        return outcome;
+    struct lh_lease *lease = *claim;
+    if (light_is(lease) || lease->options.request.kind != KIND_ONCE)
+        return report_say(report, LH_USAGE, "usage: it is no claim; release it");
+    struct request request = {
+        .verb = VERB_RELEASE, .key = lease->parts[0].key, .token = lh_token(lease)};
+    struct errand_aim aim = {.see = see_finish, .ends = lease};
+    outcome = do_key(lease->client, request, done, &aim, listener, report);
+    /* It is gone as soon as the loop has it. */
+    if (listener != NULL ? outcome == LH_OK : outcome != LH_USAGE)
+        *claim = NULL;
+    return outcome;
+}
+
+enum lh_outcome lh_finish(struct lh_lease **claim, const struct lh_done *done,
+                          struct lh_report *report)
+{
+    return finish(claim, done, NULL, report);
+}
+
+enum lh_outcome lh_finish_start(struct lh_lease **claim, const struct lh_done *done, lh_done_fn *fn,
+                                void *user, struct lh_report *report)
+{
+    return finish(claim, done, &(struct listener){fn, user}, report);
+}
+
+/* ---- by token, and looks ---- */
+
+static enum lh_outcome run_verb(struct lh_client *client, const char *prefix, const char *name,
+                                struct request request, const struct errand_aim *aim,
+                                const struct listener *listener, struct lh_report *report)
+{
+    char key[KEY_MAX + 1];
+    if (!make_key(prefix, name, key, report))
+        return LH_USAGE;
+    request.key = key;
+    return errand_run(client, &request, aim, listener, report);
+}
+
+static enum lh_outcome abandon(struct lh_client *client, const char *id, uint64_t token,
+                               const struct listener *listener, struct lh_report *report)
+{
+    struct request request = {.verb = VERB_RELEASE, .token = token};
+    return run_verb(client, ONCE_PREFIX, id, request, NULL, listener, report);
 }
 
 enum lh_outcome lh_once_abandon(struct lh_client *client, const char *id, uint64_t token,
                                 struct lh_report *report)
 {
-    char key[KEY_MAX + 1];
-    if (!make_key(ONCE_PREFIX, id, key, report))
-        return LH_USAGE;
-    return lh_give_back(client, key, token, /* cooldown_ms= */ 0, report);
+    return abandon(client, id, token, NULL, report);
+}
+
+enum lh_outcome lh_once_abandon_start(struct lh_client *client, const char *id, uint64_t token,
+                                      lh_done_fn *done, void *user, struct lh_report *report)
+{
+    return abandon(client, id, token, &(struct listener){done, user}, report);
+}
+
+static enum lh_outcome renew(struct lh_client *client, const char *id, uint64_t token,
+                             int64_t ttl_ms, const struct listener *listener,
+                             struct lh_report *report)
+{
+    struct request request = {
+        .verb = VERB_RENEW, .token = token, .ttl_ms = ttl_ms != 0 ? ttl_ms : CLAIM_USUAL_MS};
+    return run_verb(client, ONCE_PREFIX, id, request, NULL, listener, report);
 }
 
 enum lh_outcome lh_once_renew(struct lh_client *client, const char *id, uint64_t token,
                               int64_t ttl_ms, struct lh_report *report)
 {
-    char key[KEY_MAX + 1];
-    if (!make_key(ONCE_PREFIX, id, key, report))
-        return LH_USAGE;
-    return lh_renew(client, key, token, ttl_ms != 0 ? ttl_ms : CLAIM_USUAL_MS, report);
+    return renew(client, id, token, ttl_ms, NULL, report);
+}
+
+enum lh_outcome lh_once_renew_start(struct lh_client *client, const char *id, uint64_t token,
+                                    int64_t ttl_ms, lh_done_fn *done, void *user,
+                                    struct lh_report *report)
+{
+    return renew(client, id, token, ttl_ms, &(struct listener){done, user}, report);
 }
 
 /* A look's report is always OK; here the state is the answer. */
-struct glance {
-    struct lh_once *out;
-    struct look look;
-    char holder[HOLDER_MAX + 1];
-    int64_t now_ms;
-};
-
-static void see_state(void *owner, const struct task_news *news)
+static void see_state(const struct lh_client *client, const struct errand_aim *aim,
+                      const struct task_news *news, struct lh_report *report)
 {
-    struct glance *glance = owner;
-    see_once(glance->out, news);
-    glance->look = news->look;
-    glance->now_ms = news->at.time_ms;
-    if (news->look.holder != NULL)
-        (void)snprintf(glance->holder, sizeof glance->holder, "%s", news->look.holder);
-    glance->look.holder = NULL; /* it was the record's */
+    const struct look *look = &news->look;
+    bool done = look->state == KEY_COOLING;
+    char words[LH_TEXT_SIZE];
+    const char *holder = look->holder != NULL ? look->holder : "";
+    (void)client;
+    once_see(news, aim->out);
+    if (news->outcome != OUTCOME_OK || look->state == KEY_FREE)
+        return;
+    (void)snprintf(words, sizeof words, "%s: %s by %.128s", done ? "cooling" : "busy",
+                   done ? "done" : "running", holder);
+    (void)report_say(report, done ? LH_COOLING : LH_BUSY, words);
+    (void)snprintf(report->holder, sizeof report->holder, "%s", holder);
+    report->since_ms = age_of(look->since_ms, news->at.time_ms);
+    report->ends_in_ms = look->ends_in_ms;
+}
+
+static enum lh_outcome look_at(struct lh_client *client, const char *id, struct lh_once *out,
+                               const struct listener *listener, struct lh_report *report)
+{
+    struct errand_aim aim = {.see = see_state, .out = out};
+    if (out != NULL)
+        *out = (struct lh_once){0};
+    return run_verb(client, ONCE_PREFIX, id, (struct request){.verb = VERB_LOOK}, &aim, listener,
+                    report);
 }
 
 enum lh_outcome lh_once_status(struct lh_client *client, const char *id, struct lh_once *out,
                                struct lh_report *report)
 {
-    char key[KEY_MAX + 1];
-    struct glance glance = {.out = out};
-    if (!make_key(ONCE_PREFIX, id, key, report))
-        return LH_USAGE;
-    if (out != NULL)
-        *out = (struct lh_once){0};
-    struct request request = {.verb = VERB_LOOK, .key = key};
-    enum lh_outcome outcome = errand_run(client, &request, see_state, &glance, report);
-    if (outcome != LH_OK || glance.look.state == KEY_FREE)
-        return outcome;
-    bool done = glance.look.state == KEY_COOLING;
-    char words[LH_TEXT_SIZE];
-    (void)snprintf(words, sizeof words, "%s: %s by %.128s", done ? "cooling" : "busy",
-                   done ? "done" : "running", glance.holder);
-    (void)report_say(report, done ? LH_COOLING : LH_BUSY, words);
-    if (report != NULL) {
-        (void)snprintf(report->holder, sizeof report->holder, "%s", glance.holder);
-        report->since_ms = age_of(glance.look.since_ms, glance.now_ms);
-        report->ends_in_ms = glance.look.ends_in_ms;
-    }
-    return done ? LH_COOLING : LH_BUSY;
+    return look_at(client, id, out, NULL, report);
+}
+
+enum lh_outcome lh_once_status_start(struct lh_client *client, const char *id, struct lh_once *out,
+                                     lh_done_fn *done, void *user, struct lh_report *report)
+{
+    return look_at(client, id, out, &(struct listener){done, user}, report);
 }
 
 enum lh_outcome lh_seen(struct lh_client *client, const char *id, struct lh_report *report)
 {
-    return lh_once_status(client, id, NULL, report);
+    return look_at(client, id, NULL, NULL, report);
+}
+
+enum lh_outcome lh_seen_start(struct lh_client *client, const char *id, lh_done_fn *done,
+                              void *user, struct lh_report *report)
+{
+    return look_at(client, id, NULL, &(struct listener){done, user}, report);
 }
 
 /* ---- watermarks ---- */
 
-struct reading {
-    struct lh_watermark *out;
-    int64_t overlap_ms;
-    bool lasting; /* the store's clock is one that outlives the process */
-};
-
-static void see_watermark(void *owner, const struct task_news *news)
+static void see_watermark(const struct lh_client *client, const struct errand_aim *aim,
+                          const struct task_news *news, struct lh_report *report)
 {
-    struct reading *reading = owner;
-    struct lh_watermark *out = reading->out;
+    struct lh_watermark *out = aim->out;
+    /* Is the store's clock one that outlives the process? */
+    bool lasting = (client->driver->capabilities & STORE_DURABLE) != 0;
+    (void)report;
     if (news->record == NULL)
         return;
-    struct poll poll = watermark_begin(news->record, news->at.time_ms, reading->overlap_ms);
+    struct poll poll = watermark_begin(news->record, news->at.time_ms, aim->overlap_ms);
     (void)snprintf(out->value, sizeof out->value, "%s", poll.from);
-    if (reading->lasting && news->at.time_ms != TIME_UNKNOWN)
+    if (lasting && news->at.time_ms != TIME_UNKNOWN)
         out->start_ms = poll.start_ms;
+}
+
+static enum lh_outcome begin_poll(struct lh_client *client, const char *name, int64_t overlap_ms,
+                                  struct lh_watermark *out, const struct listener *listener,
+                                  struct lh_report *report)
+{
+    struct errand_aim aim = {.see = see_watermark, .out = out, .overlap_ms = overlap_ms};
+    if (out == NULL || overlap_ms <= 0)
+        return report_say(report, LH_USAGE, "usage: give a place for it, and an overlap above 0");
+    *out = (struct lh_watermark){.start_ms = -1};
+    return run_verb(client, WATERMARK_PREFIX, name, (struct request){.verb = VERB_LOOK}, &aim,
+                    listener, report);
 }
 
 enum lh_outcome lh_watermark_begin(struct lh_client *client, const char *name, int64_t overlap_ms,
                                    struct lh_watermark *out, struct lh_report *report)
 {
-    char key[KEY_MAX + 1];
-    enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
-    if (outcome != LH_OK)
-        return outcome;
-    if (out == NULL || overlap_ms <= 0)
-        return report_say(report, LH_USAGE, "usage: give a place for it, and an overlap above 0");
-    if (!make_key(WATERMARK_PREFIX, name, key, report))
-        return LH_USAGE;
-    *out = (struct lh_watermark){.start_ms = -1};
-    struct reading reading = {.out = out,
-                              .overlap_ms = overlap_ms,
-                              .lasting = (client->driver->capabilities & STORE_DURABLE) != 0};
-    struct request request = {.verb = VERB_LOOK, .key = key};
-    return errand_run(client, &request, see_watermark, &reading, report);
+    return begin_poll(client, name, overlap_ms, out, NULL, report);
+}
+
+enum lh_outcome lh_watermark_begin_start(struct lh_client *client, const char *name,
+                                         int64_t overlap_ms, struct lh_watermark *out,
+                                         lh_done_fn *done, void *user, struct lh_report *report)
+{
+    return begin_poll(client, name, overlap_ms, out, &(struct listener){done, user}, report);
+}
+
+static enum lh_outcome advance(struct lh_client *client, const char *name, const char *expected,
+                               const char *value, const struct listener *listener,
+                               struct lh_report *report)
+{
+    struct request request = {
+        .verb = VERB_ADVANCE, .value = value, .expected = expected != NULL ? expected : ""};
+    return run_verb(client, WATERMARK_PREFIX, name, request, NULL, listener, report);
 }
 
 enum lh_outcome lh_watermark_advance(struct lh_client *client, const char *name,
                                      const char *expected, const char *value,
                                      struct lh_report *report)
 {
-    char key[KEY_MAX + 1];
-    if (!make_key(WATERMARK_PREFIX, name, key, report))
-        return LH_USAGE;
-    struct request request = {.verb = VERB_ADVANCE,
-                              .key = key,
-                              .value = value,
-                              .expected = expected != NULL ? expected : ""};
-    return errand_run(client, &request, NULL, NULL, report);
+    return advance(client, name, expected, value, NULL, report);
+}
+
+enum lh_outcome lh_watermark_advance_start(struct lh_client *client, const char *name,
+                                           const char *expected, const char *value,
+                                           lh_done_fn *done, void *user, struct lh_report *report)
+{
+    return advance(client, name, expected, value, &(struct listener){done, user}, report);
+}
+
+static enum lh_outcome set(struct lh_client *client, const char *name, const char *value,
+                           const char *reason, const struct listener *listener,
+                           struct lh_report *report)
+{
+    struct request request = {
+        .verb = VERB_SET, .value = value, .reason = reason != NULL ? reason : ""};
+    return run_verb(client, WATERMARK_PREFIX, name, request, NULL, listener, report);
 }
 
 enum lh_outcome lh_watermark_set(struct lh_client *client, const char *name, const char *value,
                                  const char *reason, struct lh_report *report)
 {
-    char key[KEY_MAX + 1];
-    if (!make_key(WATERMARK_PREFIX, name, key, report))
-        return LH_USAGE;
-    struct request request = {
-        .verb = VERB_SET, .key = key, .value = value, .reason = reason != NULL ? reason : ""};
-    return errand_run(client, &request, NULL, NULL, report);
+    return set(client, name, value, reason, NULL, report);
+}
+
+enum lh_outcome lh_watermark_set_start(struct lh_client *client, const char *name,
+                                       const char *value, const char *reason, lh_done_fn *done,
+                                       void *user, struct lh_report *report)
+{
+    return set(client, name, value, reason, &(struct listener){done, user}, report);
 }

@@ -160,6 +160,8 @@ bool command_send(struct redis *redis, struct job *job, struct link *link)
     if (!redis_names_of(&redis->url.templates, job->request.key, &names))
         return false;
     job->link = link;
+    if (job->asking && link_begin_unheard(link, 1))
+        link_say(link, "ASKING");
     if (job->request.verb == VERB_STORE_READ) {
         link_begin(link, &job->call, 7);
         send_names(link, &names, "read");

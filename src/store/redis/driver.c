@@ -94,9 +94,13 @@ static struct job *take_queued(struct redis *redis)
 }
 
 /* Its only answer. */
-static void end_job(struct job *job, const struct seen *seen, const struct link_error *error)
+void redis_end(struct job *job, const struct seen *seen, const struct link_error *error)
 {
     struct redis *redis = job->redis;
+    if (job->listing != NULL) {
+        list_fail(job, error);
+        return;
+    }
     if (job->look != NULL) {
         job->look(job->caller, job->key, seen, error);
     } else if (error != NULL) {
@@ -113,30 +117,20 @@ static void end_job(struct job *job, const struct seen *seen, const struct link_
     redis_forget(job);
 }
 
-static void end_job_in_trouble(struct job *job, const char *why)
+static void end_in_trouble(struct job *job, const char *why)
 {
-    end_job(job, NULL, &(struct link_error){.result = ANSWER_TROUBLE, .why = why});
+    redis_end(job, NULL, &(struct link_error){.result = ANSWER_TROUBLE, .why = why});
 }
 
 /* ---- the script that is not there yet ---- */
-
-static void on_loaded(struct link_call *call, const struct resp_item *item, struct resp_walk *walk,
-                      const struct link_error *error)
-{
-    (void)item, (void)walk, (void)error; /* what did not work, the next call says */
-    free(call);
-}
 
 /* It did not run, so sending it again is safe. False when there is no more to try. */
 static bool load_and_repeat(struct job *job)
 {
     struct link *link = job->link;
-    struct link_call *load = job->reloaded ? NULL : calloc(1, sizeof *load);
-    if (load == NULL)
+    if (job->reloaded || !link_begin_unheard(link, 3))
         return false;
     job->reloaded = true;
-    load->reply = on_loaded;
-    link_begin(link, load, 3);
     link_say(link, "SCRIPT");
     link_say(link, "LOAD");
     link_say(link, redis_script);
@@ -155,16 +149,22 @@ static void on_reply(struct link_call *call, const struct resp_item *item, struc
     struct job *job = (struct job *)call;
     struct seen seen;
     if (error != NULL) {
-        end_job(job, NULL, error);
+        redis_end(job, NULL, error);
     } else if (item->kind == RESP_ERROR && says(item, "NOSCRIPT") && load_and_repeat(job)) {
         return;
+    } else if (item->kind == RESP_ERROR && node_redirects(job, item)) {
+        return;
     } else if (item->kind == RESP_ERROR) {
-        struct link_error refusal = link_explain(job->link, item);
-        end_job(job, NULL, &refusal);
+        struct link *link = job->link;
+        struct link_error refusal = link_explain(link, item);
+        bool demoted = says(item, "READONLY") && link->state == LINK_READY;
+        redis_end(job, NULL, &refusal);
+        if (demoted) /* the next connection finds out who is the master now */
+            link_cut(link, ANSWER_TROUBLE, "it is a replica by now");
     } else if (seen_read(item, walk, &seen)) {
-        end_job(job, &seen, NULL);
+        redis_end(job, &seen, NULL);
     } else {
-        end_job_in_trouble(job, "Redis replied what our script never says");
+        end_in_trouble(job, "Redis replied what our script never says");
     }
 }
 
@@ -178,73 +178,61 @@ static bool takes_place(const struct job *job)
            memmem(job->request.bytes, job->request.length, places, sizeof places - 1) != NULL;
 }
 
-static void send_job(struct redis *redis, struct job *job)
+void redis_send(struct job *job, struct link *link)
 {
-    const struct store_request *request = &job->request;
-    switch (request->verb) {
+    struct redis *redis = job->redis;
+    if (job->listing != NULL)
+        list_send(job, link);
+    else if (!command_send(redis, job, link))
+        end_in_trouble(job, "the key's name in Redis is the one of another kind of key; see the "
+                            "templates in the URL");
+}
+
+static unsigned slot_of(const struct redis *redis, const char *key)
+{
+    struct redis_names names;
+    return redis_names_of(&redis->url.templates, key, &names) ? names.slot : 0;
+}
+
+static void route(struct redis *redis, struct job *job)
+{
+    switch (job->request.verb) {
     case VERB_STORE_LIST:
         list_begin(redis, job);
         return;
     case VERB_STORE_WATCH:
-        ear_watch(redis, request->key, job->done, job->caller);
+        ear_watch(redis, job->request.key, job->done, job->caller);
         redis_forget(job);
         return;
     case VERB_STORE_HISTORY:
-        end_job_in_trouble(job, "redis: keeps no history");
+        end_in_trouble(job, "redis: keeps no history");
         return;
     default:
-        if (!command_send(redis, job, &redis->main))
-            end_job_in_trouble(job, "the key's name in Redis is the one of another kind of key; "
-                                    "see the templates in the URL");
+        node_queue(node_for(redis, slot_of(redis, job->request.key)), job);
     }
+}
+
+/* Those who have to hear something first wait for the connection on which they will. */
+static bool must_listen(struct redis *redis, const struct job *job)
+{
+    bool watches = job->request.verb == VERB_STORE_WATCH;
+    bool writes =
+        job->request.verb == VERB_STORE_SWAP && job->request.condition.kind == IF_REVISION;
+    if (!watches && !writes && job->request.verb != VERB_STORE_LIST)
+        return false;
+    link_want(&redis->main.link);
+    if (redis->main.link.state != LINK_READY)
+        return true;
+    if (watches || writes)
+        ear_want(redis, watches ? &redis->changes : &redis->wake);
+    return (watches || takes_place(job)) && !ear_is_settled(redis);
 }
 
 void redis_flush(struct redis *redis)
 {
-    if (redis->first_queued == NULL)
-        return;
-    link_want(&redis->main, true);
-    while (redis->first_queued != NULL && redis->main.state == LINK_READY) {
-        struct job *job = redis->first_queued;
-        bool swaps = job->request.verb == VERB_STORE_SWAP;
-        if (job->request.verb == VERB_STORE_WATCH)
-            ear_want(redis, &redis->changes);
-        else if (swaps && job->request.condition.kind == IF_REVISION)
-            ear_want(redis, &redis->wake);
-        bool listens_first = takes_place(job) || job->request.verb == VERB_STORE_WATCH;
-        if (listens_first && !ear_is_settled(redis))
-            return;
-        send_job(redis, take_queued(redis));
-    }
-}
-
-static void on_ready(void *owner)
-{
-    struct redis *redis = owner;
-    if (ear_of(redis) == &redis->main)
-        ear_ready(redis);
-    redis_flush(redis);
-}
-
-/* What was on its way has been told; what waits to be sent will not be, so its askers may go. */
-static void on_lost(void *owner, const struct link_error *error)
-{
-    struct redis *redis = owner;
-    if (ear_of(redis) == &redis->main)
-        ear_lost(redis, error);
-    struct job *job = redis->first_queued;
-    redis->first_queued = NULL;
-    redis->last_queued = &redis->first_queued;
-    while (job != NULL) {
-        struct job *next = job->next_queued;
-        end_job(job, NULL, error);
-        job = next;
-    }
-}
-
-static bool on_pushed(void *owner, struct resp_walk *walk, size_t count)
-{
-    return ear_pushed(owner, walk, count);
+    while (redis->first_queued != NULL && !must_listen(redis, redis->first_queued))
+        route(redis, take_queued(redis));
+    nodes_send(redis, /* flush= */ false);
 }
 
 /* A deadline has passed: whatever is said on that connection from now on comes too late. */
@@ -253,7 +241,7 @@ static void on_overdue(void *owner)
     struct redis *redis = owner;
     int64_t now_ms = host_boot_ms();
     if (redis->first_job != NULL && redis->first_job->deadline_ms <= now_ms)
-        link_cut(redis->first_job->link != NULL ? redis->first_job->link : &redis->main,
+        link_cut(redis->first_job->node != NULL ? &redis->first_job->node->link : &redis->main.link,
                  ANSWER_TROUBLE, "it did not answer in time");
     set_timer(redis);
 }
@@ -293,11 +281,8 @@ static void step(void *state)
     ASSERT(redis->magic == REDIS_MAGIC);
     redis_flush(redis);
     net_step(redis->net);
-    if (redis->first_queued != NULL && redis->main.state == LINK_READY) { /* from callbacks */
-        redis_flush(redis);
-        if (redis->main.stream != NULL)
-            stream_flush(redis->main.stream);
-    }
+    redis_flush(redis); /* what came from callbacks */
+    nodes_send(redis, /* flush= */ true);
 }
 
 static int fd_of(void *state)
@@ -310,8 +295,9 @@ static void close_redis(void *state)
 {
     struct redis *redis = state;
     ASSERT(redis->magic == REDIS_MAGIC);
-    link_done(&redis->main);
     link_done(&redis->ear);
+    nodes_done(redis);
+    sentinel_done(redis);
     ear_done(redis);
     stranger_done(redis);
     list_done(redis);
@@ -346,10 +332,8 @@ static bool open_redis(void *state, const char *url, const struct store_site *si
     redis->patience_ms = site->patience_ms > 0 ? site->patience_ms : PATIENCE_MS;
     redis->last_queued = &redis->first_queued;
     redis->overdue = (struct net_timer){.at_ms = NET_NEVER, .due = on_overdue, .owner = redis};
-    struct link_site links = {
-        .ready = on_ready, .lost = on_lost, .pushed = on_pushed, .owner = redis};
-    link_init(&redis->main, redis->net, &redis->url, &redis->credentials, &links, seeds[0]);
-    redis->main.patience_ms = redis->patience_ms;
+    nodes_init(redis, seeds[0]);
+    sentinel_init(redis, seeds[0]);
     ear_init(redis);
     redis->magic = REDIS_MAGIC;
     return true;

@@ -16,7 +16,7 @@ enum { CHANGES_MAX = 4096 };
 
 struct link *ear_of(struct redis *redis)
 {
-    return redis->main.protocol == 2 ? &redis->ear : &redis->main;
+    return redis->main.link.protocol == 2 ? &redis->ear : &redis->main.link;
 }
 
 bool ear_is_settled(const struct redis *redis)
@@ -24,7 +24,7 @@ bool ear_is_settled(const struct redis *redis)
     bool wake = !redis->wake.wanted || redis->wake.state == EAR_ON;
     bool changes = !redis->changes.wanted || redis->changes.state == EAR_ON;
     /* On one connection the order is enough. */
-    return redis->main.protocol == 3 || (wake && changes) || redis->ear.state == LINK_RESTING;
+    return redis->main.link.protocol == 3 || (wake && changes) || redis->ear.state == LINK_RESTING;
 }
 
 /* ---- channels ---- */
@@ -92,7 +92,7 @@ static void subscribe(struct redis *redis, struct ear_channel *channel)
 void ear_want(struct redis *redis, struct ear_channel *channel)
 {
     channel->wanted = true;
-    link_want(ear_of(redis), true);
+    link_want(ear_of(redis));
     subscribe(redis, channel);
 }
 

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "io/host.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -17,7 +18,7 @@ enum {
     ERROR_SHOWN = 160,
 };
 
-enum { SIGN_HELLO, SIGN_AUTH, SIGN_SELECT, SIGN_DONE };
+enum { SIGN_HELLO, SIGN_AUTH, SIGN_SELECT, SIGN_ROLE, SIGN_DONE };
 
 /* ---- words ---- */
 
@@ -99,6 +100,23 @@ void link_word(struct link *link, const char *bytes, size_t length)
     stream_write(link->stream, "\r\n", 2);
 }
 
+static void forget_reply(struct link_call *call, const struct resp_item *item,
+                         struct resp_walk *walk, const struct link_error *error)
+{
+    (void)item, (void)walk, (void)error; /* what did not work, the next command says */
+    free(call);
+}
+
+bool link_begin_unheard(struct link *link, size_t words)
+{
+    struct link_call *call = calloc(1, sizeof *call);
+    if (call == NULL)
+        return false;
+    call->reply = forget_reply;
+    link_begin(link, call, words);
+    return true;
+}
+
 void link_say(struct link *link, const char *word)
 {
     link_word(link, word, strlen(word));
@@ -135,8 +153,6 @@ bool link_confirm(struct link *link)
 
 /* ---- coming and going ---- */
 
-static void open_link(void *owner);
-
 static void tell_lost(struct link *link, const struct link_error *error)
 {
     struct link_call *call = link->first;
@@ -156,8 +172,9 @@ static void lose(struct link *link, enum answer result)
     struct link_error error = {.result = result, .why = link->why};
     stream_free(&link->stream);
     link->state = LINK_RESTING;
-    int64_t pause_ms = backoff_pause_ms(&link->backoff);
-    net_call_at(link->net, &link->again, link->wanted ? host_boot_ms() + pause_ms : NET_NEVER);
+    link->wanted = false;
+    link->rests_until_ms = host_boot_ms() + backoff_pause_ms(&link->backoff);
+    net_call_at(link->net, &link->again, NET_NEVER);
     tell_lost(link, &error);
 }
 
@@ -218,10 +235,11 @@ static size_t on_bytes(void *owner, const char *bytes, size_t length)
 static void sign_on(struct link *link)
 {
     char unsaid[256];
-    const char *user, *password;
+    const char *user = "", *password = "";
     struct text why;
     text_init(&why, unsaid, sizeof unsaid);
-    if (!credentials_now(link->credentials, host_boot_ms(), &user, &password, &why)) {
+    if (link->credentials != NULL &&
+        !credentials_now(link->credentials, host_boot_ms(), &user, &password, &why)) {
         link_cut(link, ANSWER_DENIED, unsaid);
         return;
     }
@@ -230,7 +248,9 @@ static void sign_on(struct link *link)
         link->step = SIGN_AUTH;
     if (link->step == SIGN_AUTH && (!auth || link->protocol == 3))
         link->step = SIGN_SELECT;
-    if (link->step == SIGN_SELECT && link->url->db == 0)
+    if (link->step == SIGN_SELECT && (link->url->db == 0 || link->credentials == NULL))
+        link->step = SIGN_ROLE;
+    if (link->step == SIGN_ROLE && link->site.locate == NULL)
         link->step = SIGN_DONE;
     switch (link->step) {
     case SIGN_HELLO:
@@ -249,6 +269,10 @@ static void sign_on(struct link *link)
         link_say(link, "SELECT");
         link_number(link, link->url->db);
         return;
+    case SIGN_ROLE:
+        link_begin(link, &link->signing, 1);
+        link_say(link, "ROLE");
+        return;
     default:
         link->state = LINK_READY;
         backoff_reset(&link->backoff);
@@ -261,13 +285,41 @@ static void sign_on(struct link *link)
     }
 }
 
+static bool is_text(const struct resp_item *item, const char *words)
+{
+    return item->kind == RESP_TEXT && item->length == strlen(words) &&
+           memcmp(item->text, words, item->length) == 0;
+}
+
+static bool says_clustered(struct resp_walk *walk, size_t count)
+{
+    struct resp_item name, value;
+    for (; count >= 2 && resp_next(walk, &name) && resp_next(walk, &value); count -= 2) {
+        if (is_text(&name, "mode"))
+            return is_text(&value, "cluster");
+        resp_skip(walk, &value);
+    }
+    return false;
+}
+
+static bool is_master(struct resp_walk *walk)
+{
+    struct resp_item role;
+    return resp_next(walk, &role) && is_text(&role, "master");
+}
+
 static void on_signed(struct link_call *call, const struct resp_item *item, struct resp_walk *walk,
                       const struct link_error *error)
 {
     struct link *link = (struct link *)(void *)((char *)call - offsetof(struct link, signing));
-    (void)walk;
     if (error != NULL)
         return; /* the loss is told apart */
+    if (link->step == SIGN_HELLO && item->kind == RESP_MAP)
+        link->clustered = says_clustered(walk, item->count);
+    if (link->step == SIGN_ROLE && item->kind == RESP_LIST && !is_master(walk)) {
+        link_cut(link, ANSWER_TROUBLE, "it is a replica by now");
+        return;
+    }
     if (item->kind != RESP_ERROR) {
         link->step++;
         sign_on(link);
@@ -282,7 +334,7 @@ static void on_signed(struct link_call *call, const struct resp_item *item, stru
         sign_on(link);
         return;
     }
-    if (refusal.result == ANSWER_DENIED)
+    if (refusal.result == ANSWER_DENIED && link->credentials != NULL)
         credentials_refused(link->credentials);
     lose(link, refusal.result);
 }
@@ -294,9 +346,8 @@ static void on_opened(void *owner)
     sign_on(link);
 }
 
-static void open_link(void *owner)
+static void open_stream(struct link *link)
 {
-    struct link *link = owner;
     const struct redis_url *url = link->url;
     struct stream_target target = {
         .host = link->host.name,
@@ -313,8 +364,6 @@ static void open_link(void *owner)
                                .owner = link,
                                .keeps = KEEPS_MAX,
                                .owes = OWES_MAX};
-    ASSERT(link->state == LINK_RESTING && link->stream == NULL);
-    link->state = LINK_OPENING;
     link->protocol = link->listens || url->protocol == 2 ? 2 : 3;
     link->resp = (struct resp){.bulk_max = BULK_MAX, .items_max = ITEMS_MAX};
     link->last_word_ms = host_boot_ms();
@@ -323,12 +372,35 @@ static void open_link(void *owner)
         link_cut(link, ANSWER_TROUBLE, "memory is short");
 }
 
-void link_want(struct link *link, bool wanted)
+static void open_link(void *owner)
 {
-    bool rests = link->state == LINK_RESTING && link->again.at_ms == NET_NEVER;
-    link->wanted = wanted;
-    if (wanted && rests)
+    struct link *link = owner;
+    ASSERT(link->state == LINK_RESTING && link->stream == NULL);
+    link->state = LINK_OPENING;
+    if (link->site.locate != NULL)
+        link->site.locate(link->site.owner);
+    else
+        open_stream(link);
+}
+
+void link_open_at(struct link *link, const char *host, size_t length, uint16_t port)
+{
+    ASSERT(link->state == LINK_OPENING && link->stream == NULL && length <= REDIS_HOST_MAX);
+    memcpy(link->host.name, host, length);
+    link->host.name[length] = '\0';
+    link->host.port = port;
+    open_stream(link);
+}
+
+void link_want(struct link *link)
+{
+    if (link->state != LINK_RESTING || link->wanted)
+        return;
+    link->wanted = true;
+    if (link->rests_until_ms <= host_boot_ms())
         open_link(link);
+    else
+        net_call_at(link->net, &link->again, link->rests_until_ms);
 }
 
 void link_init(struct link *link, struct net *net, const struct redis_url *url,
@@ -340,7 +412,8 @@ void link_init(struct link *link, struct net *net, const struct redis_url *url,
                           .site = *site,
                           .host = url->hosts[0],
                           .signing = {.reply = on_signed},
-                          .again = {.at_ms = NET_NEVER, .due = open_link, .owner = link}};
+                          .again = {.at_ms = NET_NEVER, .due = open_link, .owner = link},
+                          .rests_until_ms = INT64_MIN};
     link->last = &link->first;
     backoff_init(&link->backoff, seed, FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
 }

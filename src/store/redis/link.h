@@ -39,17 +39,21 @@ struct link_site {
     void (*lost)(void *owner, const struct link_error *error);
     /* Something that is no reply; false when it makes no sense. */
     bool (*pushed)(void *owner, struct resp_walk *walk, size_t count);
+    /* Whereto? Answered by link_open_at(), or by link_cut(). NULL: the host that is known. */
+    void (*locate)(void *owner);
     void *owner;
 };
 
 struct link {
     struct net *net;
     const struct redis_url *url;
-    struct credentials *credentials;
+    struct credentials *credentials; /* NULL: nobody signs on */
     struct link_site site;
     struct redis_host host;
     int64_t patience_ms;
-    bool wanted, listens; /* listens: RESP2, and all that comes is pushed */
+    bool wanted;
+    bool listens;   /* RESP2, and all that comes is pushed */
+    bool clustered; /* it said so */
     enum link_state state;
     unsigned protocol;
     struct stream *stream;
@@ -59,6 +63,7 @@ struct link {
     int step; /* of signing on */
     struct backoff backoff;
     struct net_timer again;
+    int64_t rests_until_ms;
     int64_t last_word_ms; /* when it last said anything */
     char why[320];
 };
@@ -66,9 +71,10 @@ struct link {
 void link_init(struct link *link, struct net *net, const struct redis_url *url,
                struct credentials *credentials, const struct link_site *site, uint64_t seed);
 void link_done(struct link *link);
-/* Opens it when it is not open; after a loss, again and again until it is not wanted any more. */
-void link_want(struct link *link, bool wanted);
-/* Ends the connection, for the reason given; another one is opened when it is wanted. */
+/* Opens it when it is not open; after a loss, not before a pause. It is wanted until it is lost. */
+void link_want(struct link *link);
+void link_open_at(struct link *link, const char *host, size_t length, uint16_t port);
+/* Ends the connection, for the reason given. */
 void link_cut(struct link *link, enum answer result, const char *why);
 /* The oldest call is answered by what was pushed: a subscription. False when there is none. */
 bool link_confirm(struct link *link);
@@ -79,6 +85,8 @@ struct link_error link_explain(struct link *link, const struct resp_item *item);
 void link_begin(struct link *link, struct link_call *call, size_t words);
 void link_word(struct link *link, const char *bytes, size_t length);
 void link_say(struct link *link, const char *word);
+/* One whose reply nobody needs; false when memory is short. */
+bool link_begin_unheard(struct link *link, size_t words);
 void link_number(struct link *link, int64_t number);
 
 #endif

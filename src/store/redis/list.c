@@ -15,10 +15,12 @@ enum { PAGE = 500 };
 struct listing {
     struct listing *next;
     struct redis *redis;
-    struct job *job; /* ours until the last answer; its call is the SCAN on its way */
-    void *told;      /* a tree of keys */
+    struct job *job;   /* ours until the last answer; its call is the SCAN on its way */
+    void *told;        /* a tree of keys */
+    struct node *node; /* whose names are being read */
     size_t looks;
     bool scanning, ended;
+    bool waits; /* until it is known who serves */
     char cursor[24];
     char prefix[KEY_MAX + 1];
 };
@@ -61,11 +63,20 @@ static void end_short(struct listing *listing)
 
 static void scan(struct listing *listing);
 
+static struct node *next_server(struct node *node)
+{
+    while (node != NULL && !node->serves)
+        node = node->next;
+    return node;
+}
+
 static void go_on(struct listing *listing)
 {
     if (listing->looks > 0 || listing->scanning)
         return;
-    if (listing->ended || strcmp(listing->cursor, "0") == 0)
+    if (strcmp(listing->cursor, "0") == 0 && !listing->ended)
+        listing->node = next_server(listing->node->next);
+    if (listing->ended || listing->node == NULL)
         end(listing, NULL);
     else
         scan(listing);
@@ -129,7 +140,7 @@ static void on_page(struct link_call *call, const struct resp_item *item, struct
         return;
     }
     if (item->kind == RESP_ERROR) {
-        struct link_error refusal = link_explain(&listing->redis->main, item);
+        struct link_error refusal = link_explain(job->link, item);
         end(listing, &refusal);
         return;
     }
@@ -149,26 +160,50 @@ static void on_page(struct link_call *call, const struct resp_item *item, struct
 
 static void scan(struct listing *listing)
 {
-    struct redis *redis = listing->redis;
-    struct link *link = &redis->main;
-    char words[REDIS_PATTERN_MAX + 1];
-    struct text pattern;
-    if (link->state != LINK_READY) {
-        end(listing,
-            &(struct link_error){.result = ANSWER_TROUBLE, .why = "the connection was lost"});
-        return;
-    }
-    text_init(&pattern, words, sizeof words);
-    redis_pattern_of(&redis->url.templates, listing->prefix, &pattern);
     listing->scanning = true;
     redis_extend(listing->job);
-    link_begin(link, &listing->job->call, 6);
+    node_queue(listing->node, listing->job);
+}
+
+void list_send(struct job *job, struct link *link)
+{
+    struct listing *listing = job->listing;
+    char words[REDIS_PATTERN_MAX + 1];
+    struct text pattern;
+    text_init(&pattern, words, sizeof words);
+    redis_pattern_of(&job->redis->url.templates, listing->prefix, &pattern);
+    job->link = link;
+    link_begin(link, &job->call, 6);
     link_say(link, "SCAN");
     link_say(link, listing->cursor);
     link_say(link, "MATCH");
     link_word(link, words, pattern.length);
     link_say(link, "COUNT");
     link_number(link, PAGE);
+}
+
+void list_fail(struct job *job, const struct link_error *error)
+{
+    job->listing->scanning = false;
+    end(job->listing, error);
+}
+
+static void begin(struct listing *listing)
+{
+    struct node *first = next_server(&listing->redis->main);
+    listing->waits = false;
+    listing->node = first != NULL ? first : &listing->redis->main;
+    scan(listing);
+}
+
+void list_mapped(struct redis *redis)
+{
+    struct listing *next;
+    for (struct listing *listing = redis->listings; listing != NULL; listing = next) {
+        next = listing->next;
+        if (listing->waits)
+            begin(listing);
+    }
 }
 
 void list_begin(struct redis *redis, struct job *job)
@@ -182,7 +217,6 @@ void list_begin(struct redis *redis, struct job *job)
         return;
     }
     job->call.reply = on_page;
-    job->link = &redis->main;
     job->listing = listing;
     listing->redis = redis;
     listing->job = job;
@@ -190,7 +224,13 @@ void list_begin(struct redis *redis, struct job *job)
     text_copy(listing->prefix, sizeof listing->prefix, job->request.key);
     listing->next = redis->listings;
     redis->listings = listing;
-    scan(listing);
+    /* RESP2 does not say whether this is a cluster. */
+    const struct link *link = &redis->main.link;
+    listing->waits = !redis->mapped && (link->clustered || link->protocol == 2);
+    if (listing->waits)
+        nodes_map(redis);
+    else
+        begin(listing);
 }
 
 void list_done(struct redis *redis)

@@ -21,6 +21,16 @@ struct redis;
 struct job;
 struct listing;
 
+/* A server that we know; of a plain Redis, the only one. */
+struct node {
+    struct node *next;
+    struct redis *redis;
+    struct link link;
+    uint8_t index;
+    bool serves; /* a master of slots, by the last map */
+    struct job *first_queued, **last_queued;
+};
+
 /* What the script said. */
 struct seen {
     bool holds; /* read, or written */
@@ -45,7 +55,10 @@ struct job {
     struct redis *redis;
     struct job *next, *before; /* of all, in the order of their deadlines */
     struct job *next_queued;
+    struct node *node; /* which it goes to; NULL while that is not known */
     struct link *link; /* on which it was sent; NULL while it waits */
+    unsigned redirects;
+    bool asking;       /* the slot is on its way there */
     bool reloaded;     /* was sent again, because the script was not there */
     bool waits_behind; /* the write takes a place behind a stranger, and ours is the first */
     bool lets_nobody;  /* the write leaves nobody who holds */
@@ -102,7 +115,16 @@ struct redis {
     struct credentials credentials;
     struct net *net;
     struct random random;
-    struct link main, ear; /* the ear: where RESP2 does not let one connection do both */
+    struct node main;  /* the first of all nodes */
+    struct link ear;   /* where RESP2 does not let one connection do both */
+    struct link guide; /* to a Sentinel */
+    struct link_call guiding;
+    unsigned turn;  /* which host is tried next */
+    unsigned asked; /* Sentinels, for the connection that is being opened */
+    size_t node_count;
+    uint8_t slots[REDIS_SLOTS]; /* the node of each, by index; 0: ask the first */
+    bool mapping, mapped;
+    struct link_call map_call;
     struct job *first_job, *last_job;
     struct job *first_queued, **last_queued;
     struct net_timer overdue;
@@ -133,6 +155,28 @@ void redis_extend(struct job *job);
 void redis_forget(struct job *job);
 /* Something may be sent now, or no more. */
 void redis_flush(struct redis *redis);
+/* Its only answer, and its end. */
+void redis_end(struct job *job, const struct seen *seen, const struct link_error *error);
+/* Sends it now. */
+void redis_send(struct job *job, struct link *link);
+
+/* nodes.c */
+void nodes_init(struct redis *redis, uint64_t seed);
+void nodes_done(struct redis *redis);
+struct node *node_for(struct redis *redis, unsigned slot);
+/* Sent when the node can be written to, or told that it cannot. */
+void node_queue(struct node *node, struct job *job);
+void nodes_send(struct redis *redis, bool flush);
+/* True when the reply says where else to go, and the job goes there. */
+bool node_redirects(struct job *job, const struct resp_item *item);
+/* Learns who serves what; list_mapped() hears when that is known. */
+void nodes_map(struct redis *redis);
+
+/* sentinel.c */
+void sentinel_init(struct redis *redis, uint64_t seed);
+void sentinel_done(struct redis *redis);
+/* As a link's locate: the Sentinels say who is the master. */
+void sentinel_locate(void *owner);
 
 /* answer.c */
 /* The command of a swap, delete or look, as it is written. False when the key cannot be. */
@@ -165,6 +209,9 @@ void stranger_done(struct redis *redis);
 /* list.c */
 /* The job is its own then. */
 void list_begin(struct redis *redis, struct job *job);
+void list_send(struct job *job, struct link *link);
+void list_fail(struct job *job, const struct link_error *error);
+void list_mapped(struct redis *redis);
 void list_done(struct redis *redis);
 
 #endif
