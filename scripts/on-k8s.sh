@@ -7,6 +7,8 @@
 #   KUBECONFIG        the way in with that Role      K8S_ADMIN  one that may do everything
 #   KUBECTL, ELECTOR  programs of the same version   K8S_AUDIT  the server's log, a line a request
 #   K8S_SERVER        its address                    K8S_CA     its certificate authority
+#   K8S_API           a program that starts the API server again, after it was killed …
+#   K8S_PID           … by the number in this file   K8S_USERS  its table of tokens
 # Without the server it fails, and says how it is had.
 set -euo pipefail
 
@@ -15,7 +17,6 @@ program=${1:?usage: on-k8s.sh PROGRAM [ARGUMENT…]}
 shift
 namespace=leasehold-test
 patience_s=120
-api=
 store=
 
 fail() {
@@ -28,15 +29,21 @@ mapfile -t programs < <(scripts/kube-apiserver.sh --paths)
 server=${programs[0]}
 export ELECTOR=${programs[1]} KUBECTL=${programs[2]}
 
+# end PID: one that may not be our own child. What does not listen is killed.
 end() {
-    [[ -z $1 ]] || kill "$1" 2>/dev/null || return 0
-    [[ -z $1 ]] || wait "$1" 2>/dev/null || true
+    local tries
+    kill "$1" 2>/dev/null || return 0
+    for ((tries = 0; tries < 200; tries++)); do
+        grep -q '^State:[[:space:]]*[^Z]' "/proc/$1/status" 2>/dev/null || return 0
+        sleep 0.05
+    done
+    kill -KILL "$1" 2>/dev/null || true
 }
 
 # The API server before its etcd: the other way round it would wait for it.
 clean_up() {
-    end "$api"
-    end "$store"
+    [[ ! -s $folder/api.pid ]] || end "$(<"$folder/api.pid")"
+    [[ -z $store ]] || end "$store"
     rm -rf "$folder"
 }
 
@@ -88,20 +95,23 @@ start_store() {
     store=$!
 }
 
-start_api() {
-    "$server" --etcd-servers="http://127.0.0.1:${ports[0]}" --bind-address=127.0.0.1 \
-        --advertise-address=127.0.0.1 --secure-port="${ports[2]}" --insecure-port=0 \
-        --tls-cert-file="$folder/srv.crt" --tls-private-key-file="$folder/srv.key" \
-        --client-ca-file="$folder/ca.crt" --token-auth-file="$folder/tokens.csv" \
-        --authorization-mode=RBAC --anonymous-auth=false \
-        --service-account-key-file="$folder/sa.key" \
-        --service-account-signing-key-file="$folder/sa.key" \
-        --service-account-issuer=https://kubernetes.default.svc \
-        --service-cluster-ip-range=10.0.0.0/24 --disable-admission-plugins=ServiceAccount \
-        --endpoint-reconciler-type=none --audit-policy-file="$folder/audit.yaml" \
-        --audit-log-path="$K8S_AUDIT" --audit-log-mode=blocking \
-        >>"$folder/api.log" 2>&1 </dev/null &
-    api=$!
+# The server is a program of its own, so that tests can end it and begin it again.
+write_api() {
+    cat >"$K8S_API" <<API
+#!/usr/bin/env bash
+cd "$folder"
+"$server" --etcd-servers=http://127.0.0.1:${ports[0]} --bind-address=127.0.0.1 \\
+    --advertise-address=127.0.0.1 --secure-port=${ports[2]} --insecure-port=0 \\
+    --tls-cert-file=srv.crt --tls-private-key-file=srv.key --client-ca-file=ca.crt \\
+    --token-auth-file=tokens.csv --authorization-mode=RBAC --anonymous-auth=false \\
+    --service-account-key-file=sa.key --service-account-signing-key-file=sa.key \\
+    --service-account-issuer=https://kubernetes.default.svc \\
+    --service-cluster-ip-range=10.0.0.0/24 --disable-admission-plugins=ServiceAccount \\
+    --endpoint-reconciler-type=none --audit-policy-file=audit.yaml \\
+    --audit-log-path=audit.log --audit-log-mode=blocking >>api.log 2>&1 </dev/null &
+echo \$! >api.pid
+API
+    chmod 700 "$K8S_API"
 }
 
 kubectl() {
@@ -111,7 +121,7 @@ kubectl() {
 wait_for_api() {
     local since=$SECONDS
     until kubectl get --raw /readyz >/dev/null 2>&1; do
-        kill -0 "$api" 2>/dev/null && ((SECONDS - since < patience_s)) || {
+        kill -0 "$(<"$K8S_PID")" 2>/dev/null && ((SECONDS - since < patience_s)) || {
             tail -n 20 "$folder/api.log"
             fail 'the API server does not get ready'
         }
@@ -128,6 +138,7 @@ give_rights() {
 make_certificates >"$folder/openssl.log" 2>&1 || fail "$(tail -n 3 "$folder/openssl.log")"
 read -ra ports < <(free_ports 3)
 export K8S_SERVER=https://127.0.0.1:${ports[2]} K8S_CA=$folder/ca.crt K8S_AUDIT=$folder/audit.log
+export K8S_API=$folder/api.sh K8S_PID=$folder/api.pid K8S_USERS=$folder/tokens.csv
 export K8S_ADMIN=$folder/admin.kubeconfig KUBECONFIG=$folder/locker.kubeconfig
 export no_proxy=127.0.0.1 NO_PROXY=127.0.0.1
 cat >"$folder/audit.yaml" <<'AUDIT'
@@ -148,7 +159,8 @@ printf '%s,admin,1,"system:masters"\n%s,locker,2,"testers"\n' \
     "$(<"$folder/admin.token")" "$(<"$folder/locker.token")" >"$folder/tokens.csv"
 
 start_store "${ports[0]}" "${ports[1]}"
-start_api
+write_api
+"$K8S_API"
 wait_for_api
 give_rights >"$folder/rights.log" 2>&1 || fail "$(tail -n 3 "$folder/rights.log")"
 

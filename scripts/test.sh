@@ -41,6 +41,7 @@ beside   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes
 file-1   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 1 | =
 file-2   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 2 | =
 file-8   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 8 | =
+k8s      | asan    | scripts/on-k8s.sh tests/e2e/k8s.sh build/asan | =
 k8s-1    | asan    | scripts/on-k8s.sh build/asan/tests/conformance --processes 1 | =
 k8s-2    | asan    | scripts/on-k8s.sh build/asan/tests/conformance --processes 2 | =
 k8s-4    | sim     | scripts/on-k8s.sh build/sim/tests/conformance --processes 4 | =
@@ -81,6 +82,9 @@ mutants  | mutants | scripts/mutants.sh 2000                 | scripts/mutants.s
 fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh --proof
 coverage |         | scripts/coverage.sh core 100            | =
 '
+figures='k8s check fencing once power damage failing kills runkills runstops runline stops history'
+figures+=' waiters dead deaths threads forks lost torture simulate executor desk explore'
+figures+=' mutants fuzz coverage'
 figures='check fencing once power damage failing kills runkills runstops runline stops history'
 figures+=' waiters dead poller deaths threads forks lost torture simulate executor desk explore'
 figures+=' mutants fuzz coverage k8s-crowd'

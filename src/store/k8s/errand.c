@@ -94,8 +94,10 @@ void errands_advance(struct k8s *k8s)
         next = errand->next; /* starting one can end it, but none behind it */
         if (errand->phase != ERRAND_WAITS || is_behind(errand))
             continue;
-        if (k8s->paused_until_ms > now_ms)
-            wake_at(k8s, k8s->paused_until_ms);
+        int64_t at_ms = k8s->paused_until_ms > errand->not_before_ms ? k8s->paused_until_ms
+                                                                     : errand->not_before_ms;
+        if (at_ms > now_ms)
+            wake_at(k8s, at_ms);
         else if (kube_login_ready(k8s->login))
             start(errand);
     }
@@ -408,25 +410,30 @@ static void hear_list(struct errand *errand, const struct http_answer *answer)
     json_decref(json);
 }
 
-/* What did not happen, and may happen later. False: it is over. */
+/*
+ * What did not happen, and may happen later. False: it is over. A server that has just started
+ * forbids everything until it has read its own rules: who was permitted before asks again.
+ */
 static bool try_again(struct errand *errand, const struct http_answer *answer)
 {
-    enum { SOME_TIME_MS = 1000 };
+    enum { SOME_TIME_MS = 500 };
     struct k8s *k8s = errand->k8s;
-    int64_t now_ms = host_boot_ms();
-    if (answer->status == 401 && errand->refusals++ == 0) {
-        kube_login_refused(k8s->login);
-    } else if (answer->status == 429) {
-        int64_t pause_ms = answer->retry_after_ms >= 0 ? answer->retry_after_ms : SOME_TIME_MS;
-        if (now_ms + pause_ms >= errand->give_up_at_ms)
-            return false;
-        if (k8s->paused_until_ms < now_ms + pause_ms)
-            k8s->paused_until_ms = now_ms + pause_ms;
-    } else {
+    int64_t now_ms = host_boot_ms(), pause_ms = 0;
+    if (answer->status == 429)
+        pause_ms = answer->retry_after_ms >= 0 ? answer->retry_after_ms : SOME_TIME_MS;
+    else if (answer->status == 403 && k8s->permitted)
+        pause_ms = SOME_TIME_MS;
+    else if (answer->status != 401 || errand->refusals++ > 0)
         return false;
-    }
+    if (now_ms + pause_ms >= errand->give_up_at_ms)
+        return false;
+    if (answer->status == 401)
+        kube_login_refused(k8s->login);
+    if (answer->status == 429 && k8s->paused_until_ms < now_ms + pause_ms)
+        k8s->paused_until_ms = now_ms + pause_ms; /* for all */
+    errand->not_before_ms = now_ms + pause_ms;
     errand->phase = ERRAND_WAITS; /* from its beginning: what we remember may be old */
-    wake_at(k8s, k8s->paused_until_ms > now_ms ? k8s->paused_until_ms : now_ms);
+    wake_at(k8s, now_ms + pause_ms);
     return true;
 }
 
@@ -453,13 +460,15 @@ static void hear_refusal(struct errand *errand, const struct http_answer *answer
 static void on_answer(void *owner, const struct http_answer *answer)
 {
     struct errand *errand = owner;
+    struct k8s *k8s = errand->k8s;
     errand->http = NULL;
+    k8s->permitted = k8s->permitted || answer->status == 200 || answer->status == 201;
     if (answer->status != 200 && answer->status != 201) {
         hear_refusal(errand, answer);
     } else if (errand->phase == ERRAND_LISTS) {
         hear_list(errand, answer);
     } else if (errand->phase == ERRAND_DELETES) {
-        memo_forget(errand->k8s, errand->name);
+        memo_forget(k8s, errand->name);
         tell_absent(errand, ANSWER_OK, answer->date_s);
     } else {
         hear_lease(errand, answer);

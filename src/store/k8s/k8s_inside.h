@@ -93,6 +93,7 @@ struct k8s {
     size_t errand_count;
     size_t remarks;          /* Events on their way */
     int64_t paused_until_ms; /* the server asked for it */
+    bool permitted;          /* something was, once */
     struct k8s_watch watch;
     size_t memo_bytes, memo_hand;
     struct memo memos[MEMOS];

@@ -179,13 +179,15 @@ static void listen_on(struct workloads *workloads)
 {
     struct sights *sights = &workloads->sights;
     struct http_site site = {.piece = on_piece, .done = on_end, .owner = workloads};
-    char path[PATH_SIZE * 2 + 128], why[WHY_SIZE];
+    char path[PATH_SIZE * 2 + 128];
     (void)snprintf(path, sizeof path,
                    "%s?watch=true&allowWatchBookmarks=true&timeoutSeconds=%d&resourceVersion=%s&%s",
                    workloads->path, WATCH_S, sights->revision, sights->selector);
     struct ask ask = {.method = "GET", .path = path};
-    if (kube_login_ready(workloads->login))
+    if (kube_login_ready(workloads->login)) {
+        char why[WHY_SIZE]; /* it is tried again, so nobody asks */
         sights->watch = workloads_start(workloads, &ask, &site, why);
+    }
     if (sights->watch == NULL)
         sights->not_before_ms = host_boot_ms() + backoff_pause_ms(&sights->backoff);
 }
