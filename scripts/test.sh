@@ -83,9 +83,6 @@ fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh -
 coverage |         | scripts/coverage.sh core 100            | =
 '
 figures='k8s check fencing once power damage failing kills runkills runstops runline stops history'
-figures+=' waiters dead deaths threads forks lost torture simulate executor desk explore'
-figures+=' mutants fuzz coverage'
-figures='check fencing once power damage failing kills runkills runstops runline stops history'
 figures+=' waiters dead poller deaths threads forks lost torture simulate executor desk explore'
 figures+=' mutants fuzz coverage k8s-crowd'
 limit_s=1200
