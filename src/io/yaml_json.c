@@ -91,6 +91,7 @@ static json_t *scalar_of(struct reader *reader, const yaml_node_t *node)
 
 static json_t *convert(struct reader *reader, int index, unsigned depth);
 
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as the document, 64 at most */
 static json_t *list_of(struct reader *reader, const yaml_node_t *node, unsigned depth)
 {
     json_t *list = json_array();
@@ -105,6 +106,7 @@ static json_t *list_of(struct reader *reader, const yaml_node_t *node, unsigned 
     return list;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as the document, 64 at most */
 static bool add_pair(struct reader *reader, json_t *map, const yaml_node_pair_t *pair,
                      unsigned depth)
 {
@@ -123,6 +125,7 @@ static bool add_pair(struct reader *reader, json_t *map, const yaml_node_pair_t 
            refuse(reader, node, "this key is no UTF-8") != NULL;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as the document, 64 at most */
 static json_t *map_of(struct reader *reader, const yaml_node_t *node, unsigned depth)
 {
     json_t *map = json_object();
@@ -136,6 +139,7 @@ static json_t *map_of(struct reader *reader, const yaml_node_t *node, unsigned d
     return map;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as the document, 64 at most */
 static json_t *convert(struct reader *reader, int index, unsigned depth)
 {
     const yaml_node_t *node = yaml_document_get_node(&reader->document, index);

@@ -189,7 +189,7 @@ static const struct option option_time_limit = {.name = "time-limit",
                                                 .at = offsetof(struct settings, time_limit_ms),
                                                 .value = "DUR",
                                                 .most = (int64_t)366 * 24 * 3600 * 1000,
-                                                .does = "remove an object that runs longer [none]"};
+                                                .does = "remove an object that runs longer; otherwise never"};
 static const char *const until_words[] = {"removed", "ended", "created", NULL};
 static const struct option option_until_step = {
     .name = "until",

@@ -36,8 +36,11 @@ static void make_label(const char *words, char out[WORKLOAD_LABEL_MAX + 1])
     size_t length = 0;
     for (; *words != '\0' && length < WORKLOAD_LABEL_MAX; words++) {
         bool plain = isalnum((unsigned char)*words) || strchr("-_.", *words) != NULL;
+        char shown = '_';
+        if (plain)
+            shown = *words;
         if (length > 0 || isalnum((unsigned char)*words))
-            out[length++] = plain ? *words : '_';
+            out[length++] = shown;
     }
     while (length > 0 && !isalnum((unsigned char)out[length - 1]))
         length--;

@@ -40,7 +40,7 @@ struct workloads_answer {
 /* False, with an answer. The kind is that of the manifest (YAML or JSON), which is copied. */
 bool workloads_open(const char *url, const char *manifest, const struct workloads_options *options,
                     struct workloads **out, struct workloads_answer *answer);
-void workloads_close(struct workloads **workloads); /* NULL is fine */
+void workloads_close(struct workloads **workloads_pointer); /* NULL is fine */
 
 enum workloads_until { UNTIL_REMOVED, UNTIL_ENDED, UNTIL_CREATED };
 

@@ -124,9 +124,9 @@ bool workloads_open(const char *url, const char *manifest, const struct workload
     return true;
 }
 
-void workloads_close(struct workloads **handle)
+void workloads_close(struct workloads **workloads_pointer)
 {
-    struct workloads *workloads = *handle;
+    struct workloads *workloads = *workloads_pointer;
     if (workloads == NULL)
         return;
     sights_done(workloads);
@@ -144,5 +144,5 @@ void workloads_close(struct workloads **handle)
     free(workloads->ended_at);
     workloads->magic = 0;
     free(workloads);
-    *handle = NULL;
+    *workloads_pointer = NULL;
 }
