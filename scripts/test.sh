@@ -45,6 +45,7 @@ k8s      | asan    | scripts/on-k8s.sh tests/e2e/k8s.sh build/asan | =
 k8s-1    | asan    | scripts/on-k8s.sh build/asan/tests/conformance --processes 1 | =
 k8s-2    | asan    | scripts/on-k8s.sh build/asan/tests/conformance --processes 2 | =
 k8s-4    | sim     | scripts/on-k8s.sh build/sim/tests/conformance --processes 4 | =
+k8s-elect | sim    | scripts/on-k8s.sh tests/peers/elect.sh build/sim/leasehold 5 | .. 50
 k8s-load | sim     | scripts/on-k8s.sh tests/e2e/workload.sh build/sim/leasehold 1 | .. 10
 k8s-look | asan    | scripts/on-k8s.sh build/asan/tests/workload_look | =
 k8s-crowd | sim    | scripts/on-k8s.sh build/sim/tests/check_then_create --rounds 2 | .. 20
@@ -82,9 +83,9 @@ mutants  | mutants | scripts/mutants.sh 2000                 | scripts/mutants.s
 fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh --proof
 coverage |         | scripts/coverage.sh core 100            | =
 '
-figures='k8s check fencing once power damage failing kills runkills runstops runline stops history'
-figures+=' waiters dead poller deaths threads forks lost torture simulate executor desk explore'
-figures+=' mutants fuzz coverage k8s-crowd'
+figures='k8s k8s-elect check fencing once power damage failing kills runkills runstops runline'
+figures+=' stops history waiters dead poller deaths threads forks lost torture simulate executor desk'
+figures+=' explore mutants fuzz coverage k8s-crowd'
 limit_s=1200
 proof=false
 only_k8s=false

@@ -12,6 +12,7 @@ enum { DEPTH_MAX = 64, NODES_MAX = 100000 };
 
 struct reader {
     yaml_document_t document;
+    enum yaml_scalars scalars;
     size_t left; /* nodes: a few aliases can stand for a great many */
     struct text *why;
     bool refused; /* the first reason is the one that counts */
@@ -72,7 +73,7 @@ static json_t *scalar_of(struct reader *reader, const yaml_node_t *node)
     size_t length = node->data.scalar.length;
     if (strlen(words) != length)
         return refuse(reader, node, "a value must not contain NUL");
-    if (node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE) {
+    if (reader->scalars == YAML_TYPED && node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE) {
         if (is_one_of(words, nulls))
             return json_null();
         if (is_one_of(words, truths))
@@ -182,9 +183,9 @@ static bool is_all(yaml_parser_t *parser, struct reader *reader)
     }
 }
 
-json_t *yaml_to_json(const char *bytes, size_t length, struct text *why)
+json_t *yaml_to_json(const char *bytes, size_t length, enum yaml_scalars scalars, struct text *why)
 {
-    struct reader reader = {.left = NODES_MAX, .why = why};
+    struct reader reader = {.scalars = scalars, .left = NODES_MAX, .why = why};
     yaml_parser_t parser;
     json_t *json = NULL;
     if (yaml_parser_initialize(&parser) == 0) {

@@ -12,7 +12,12 @@
 
 #include <jansson.h>
 
+enum yaml_scalars {
+    YAML_TYPED, /* as above */
+    YAML_WORDS, /* all are text, for those who know what they expect */
+};
+
 /* NULL with words in `why`. The caller's to json_decref(). */
-json_t *yaml_to_json(const char *bytes, size_t length, struct text *why);
+json_t *yaml_to_json(const char *bytes, size_t length, enum yaml_scalars scalars, struct text *why);
 
 #endif

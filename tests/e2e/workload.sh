@@ -86,14 +86,14 @@ done
 # ---- what the cases are made of ----
 
 k8s_run() { # k8s_run WFE TARGET [OPTION…]: as the execution of that name
-    local wfe=$1 target=$2
-    shift 2
-    "$program" k8s-run --target "$target" --holder "$wfe" --request-id "$wfe" \
-        --holder-label "$label" -f restart.yaml "$@"
+    "$program" k8s-run --target "$2" --holder "$1" --request-id "$1" --holder-label "$label" \
+        -f restart.yaml "${@:3}"
 }
 
-begin() { # begin WFE TARGET [OPTION…]: the same, beside us; its pid in `pid`, its words in WFE.said
-    k8s_run "$@" >"$1.said" 2>&1 &
+# begin WFE TARGET [OPTION…]: the same, beside us; its own pid in `pid`, its words in WFE.said
+begin() {
+    "$program" k8s-run --target "$2" --holder "$1" --request-id "$1" --holder-label "$label" \
+        -f restart.yaml "${@:3}" >"$1.said" 2>&1 &
     pid=$!
     started+=("$pid")
 }

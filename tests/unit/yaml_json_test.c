@@ -15,7 +15,7 @@ static void expect(const char *yaml, const char *expected)
     char words[200];
     struct text why;
     text_init(&why, words, sizeof words);
-    json_t *json = yaml_to_json(yaml, strlen(yaml), &why);
+    json_t *json = yaml_to_json(yaml, strlen(yaml), YAML_TYPED, &why);
     if (json == NULL)
         fail_msg("refused: %s: %s", yaml, words);
     char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
@@ -29,7 +29,7 @@ static void expect_refusal(const char *yaml, size_t length, const char *reason)
     char words[200];
     struct text why;
     text_init(&why, words, sizeof words);
-    json_t *json = yaml_to_json(yaml, length, &why);
+    json_t *json = yaml_to_json(yaml, length, YAML_TYPED, &why);
     if (json != NULL)
         fail_msg("taken: %s", yaml);
     if (strstr(words, reason) == NULL)
@@ -46,6 +46,17 @@ static void scalars(void **state)
            "\"-\",\"+1\"]");
     expect("a:", "{\"a\":null}");
     expect("a: |\n  two\n  lines\n", "{\"a\":\"two\\nlines\\n\"}");
+}
+
+static void words_only(void **state)
+{
+    static const char yaml[] = "{a: true, b: 12, c: , d: null}";
+    (void)state;
+    json_t *json = yaml_to_json(yaml, sizeof yaml - 1, YAML_WORDS, NULL);
+    char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+    assert_string_equal(text, "{\"a\":\"true\",\"b\":\"12\",\"c\":\"\",\"d\":\"null\"}");
+    free(text);
+    json_decref(json);
 }
 
 static void objects(void **state)
@@ -93,6 +104,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scalars),
+        cmocka_unit_test(words_only),
         cmocka_unit_test(objects),
         cmocka_unit_test(refusals),
         cmocka_unit_test(a_few_aliases_are_not_a_great_many),

@@ -425,7 +425,7 @@ static json_t *manifest_of(const struct workloads *workloads, const char *manife
         return json_incref(workloads->manifest);
     text_init(&why, answer->text, sizeof answer->text);
     text_add(&why, "the manifest: ");
-    json_t *json = yaml_to_json(manifest, strlen(manifest), &why);
+    json_t *json = yaml_to_json(manifest, strlen(manifest), YAML_TYPED, &why);
     if (json != NULL &&
         (strcmp(words_at(json, "kind"), words_at(workloads->manifest, "kind")) != 0 ||
          strcmp(words_at(json, "apiVersion"), words_at(workloads->manifest, "apiVersion")) != 0)) {

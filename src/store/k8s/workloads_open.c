@@ -31,7 +31,7 @@ static bool read_manifest(struct workloads *workloads, const char *manifest,
     struct text why;
     text_init(&why, answer->text, sizeof answer->text);
     text_add(&why, "the manifest: ");
-    workloads->manifest = yaml_to_json(manifest, strlen(manifest), &why);
+    workloads->manifest = yaml_to_json(manifest, strlen(manifest), YAML_TYPED, &why);
     if (workloads->manifest == NULL) {
         answer->usage = true;
         return false;
