@@ -184,12 +184,13 @@ static const struct option option_kept = {.name = "cooldown",
                                           .stands_for = (int64_t)5 * 60 * 1000,
                                           .usual = "5m",
                                           .does = "keep it for so long after its end"};
-static const struct option option_time_limit = {.name = "time-limit",
-                                                .kind = VALUE_DURATION,
-                                                .at = offsetof(struct settings, time_limit_ms),
-                                                .value = "DUR",
-                                                .most = (int64_t)366 * 24 * 3600 * 1000,
-                                                .does = "remove an object that runs longer; otherwise never"};
+static const struct option option_time_limit = {
+    .name = "time-limit",
+    .kind = VALUE_DURATION,
+    .at = offsetof(struct settings, time_limit_ms),
+    .value = "DUR",
+    .most = (int64_t)366 * 24 * 3600 * 1000,
+    .does = "remove an object that runs longer; otherwise never"};
 static const char *const until_words[] = {"removed", "ended", "created", NULL};
 static const struct option option_until_step = {
     .name = "until",
