@@ -310,6 +310,32 @@ say 'Full lifecycle'
 
 # ---- what else holds ----
 
+begin wfe-1 asleep --cooldown 1s
+wait_for asleep
+kill -STOP "$pid"
+complete asleep True
+sleep 2.5
+hears 0 'was created' k8s_run wfe-2 asleep --until created
+uid=$(uid_of asleep)
+kill -CONT "$pid"
+ends 0 "$pid" wfe-1
+[[ $(uid_of asleep) == "$uid" ]] || fail 'the one that slept removed its successor'
+hears 0 'was removed' k8s_run wfe-2 asleep --remove
+say 'a follower that was stopped past the cooldown leaves its successor alone'
+
+begin wfe-1 outage --cooldown 0
+wait_for outage
+kill -KILL "$(<"$K8S_PID")"
+sleep 1
+began=$(wc -l <"$K8S_AUDIT")
+"$K8S_API"
+until api GET /readyz 2>/dev/null | grep -qx ok; do sleep 0.2; done
+complete outage True
+ends 0 "$pid" wfe-1
+is_free outage
+(($(created_since "$began") == 0)) || fail 'it was created anew'
+say 'the API server is killed and comes back: the object is followed to its end'
+
 begin wfe-1 slow --time-limit 2s
 ends 1 "$pid" wfe-1
 grep -q 'ran longer than it may' wfe-1.said || fail "$(cat wfe-1.said)"

@@ -259,7 +259,7 @@ const struct command command_k8s_run = {
         "lives on; the same call with the same --request-id goes on with it. When nobody does, "
         "whoever wants KEY next removes what is over, or ran longer than its --time-limit.\n\n"
         "Status 0: it is done. It failed: 1, or the exit status of a Pod's command; also when it "
-        "ran longer than it may. Status 76: somebody deleted it before it ended.\n\n"
+        "ran longer than it may. Status 76: somebody deleted it before its end was seen.\n\n"
         "The end of Jobs, Pods, Tekton's runs and most custom resources is known; --done-when and "
         "--failed-when tell it for others: condition=NAME[=STATUS] or .path.to.member[=VALUE], "
         "parted by commas.",

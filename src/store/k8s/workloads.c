@@ -268,14 +268,13 @@ static bool take(struct workloads *workloads, const struct workloads_wish *wish,
 
 /* ---- following ---- */
 
-static bool is_gone(const struct workloads *workloads, const struct workloads_answer *answer,
-                    const struct sight **out_sight)
+/* As far as we have heard; what was heard last of it is in the answer. */
+static bool is_gone(const struct workloads *workloads, struct workloads_answer *answer)
 {
     const struct sight *sight = sights_find(workloads, answer->name);
-    *out_sight = sight;
-    if (sight != NULL && strcmp(sight->view.uid, answer->view.uid) == 0)
-        return false;
-    return workloads->sights.complete;
+    answer->view = workloads->sights.followed;
+    bool there = sight != NULL && strcmp(sight->view.uid, answer->view.uid) == 0;
+    return !there && workloads->sights.complete;
 }
 
 static void tell_end(const struct workloads *workloads, struct workloads_answer *answer,
@@ -295,7 +294,7 @@ static void tell_gone(const struct workloads *workloads, struct workloads_answer
         return;
     }
     answer->outcome = OUTCOME_LOST;
-    (void)snprintf(answer->text, sizeof answer->text, "%s was deleted before it ended",
+    (void)snprintf(answer->text, sizeof answer->text, "%s was deleted before its end was seen",
                    answer->name);
 }
 
@@ -354,16 +353,14 @@ static void follow(struct workloads *workloads, const struct workloads_wish *wis
     (void)snprintf(selector, sizeof selector, "fieldSelector=metadata.name%%3D%s", answer->name);
     if (!workloads->watch)
         sights_watch(workloads, selector);
+    workloads->sights.followed = answer->view;
     for (;;) {
-        const struct sight *sight;
         int64_t left_ms = -1;
         sights_refresh(workloads);
-        if (is_gone(workloads, answer, &sight)) {
+        if (is_gone(workloads, answer)) {
             tell_gone(workloads, answer);
             return;
         }
-        if (sight != NULL && strcmp(sight->view.uid, answer->view.uid) == 0)
-            answer->view = sight->view;
         enum workload_verdict verdict =
             workload_judge(&answer->view, wish->cooldown_ms, workloads_now_ms(workloads), &left_ms);
         if (verdict == WORKLOAD_OVERDUE ||

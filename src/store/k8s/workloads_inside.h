@@ -31,6 +31,8 @@ struct sights {
     struct http_request *watch;
     struct sight **all; /* sorted by name */
     size_t count, room;
+    struct workload_view
+        followed;           /* what was last heard of the object with this uid, gone or not */
     bool complete;          /* as of the last list, and no change was missed since */
     bool over_full;         /* not all of them fit */
     int64_t silent_from_ms; /* 0: it is listened to */

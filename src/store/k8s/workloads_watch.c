@@ -90,6 +90,15 @@ static void forget_all(struct sights *sights)
     sights->complete = sights->over_full = false;
 }
 
+static bool read_view(struct workloads *workloads, const json_t *object, struct workload_view *out)
+{
+    if (!workload_read(object, &workloads->rules, NULL, workloads->holder_label, out))
+        return false;
+    if (strcmp(out->uid, workloads->sights.followed.uid) == 0)
+        workloads->sights.followed = *out;
+    return true;
+}
+
 void sights_note(struct workloads *workloads, const json_t *object)
 {
     const json_t *metadata = json_object_get(object, "metadata");
@@ -97,7 +106,7 @@ void sights_note(struct workloads *workloads, const json_t *object)
     const char *key = words_at(json_object_get(metadata, "annotations"), "leasehold/key");
     struct workload_view view;
     if (strlen(name) > K8S_NAME_MAX || strlen(key) > KEY_MAX ||
-        !workload_read(object, &workloads->rules, NULL, workloads->holder_label, &view))
+        !read_view(workloads, object, &view))
         return;
     struct sight *sight = make_room(&workloads->sights, name);
     if (sight == NULL) {
@@ -124,13 +133,16 @@ static bool hear(struct workloads *workloads, const json_t *change)
     const char *type = words_at(change, "type");
     const json_t *object = json_object_get(change, "object");
     const json_t *metadata = json_object_get(object, "metadata");
+    struct workload_view last;
     if (*type == '\0' || strcmp(type, "ERROR") == 0)
         return false;
     note_revision(&workloads->sights, metadata);
-    if (strcmp(type, "DELETED") == 0)
+    if (strcmp(type, "DELETED") == 0) {
+        (void)read_view(workloads, object, &last);
         forget(&workloads->sights, words_at(metadata, "name"));
-    else if (strcmp(type, "BOOKMARK") != 0)
+    } else if (strcmp(type, "BOOKMARK") != 0) {
         sights_note(workloads, object);
+    }
     return true;
 }
 
