@@ -83,9 +83,10 @@ mutants  | mutants | scripts/mutants.sh 2000                 | scripts/mutants.s
 fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh --proof
 coverage |         | scripts/coverage.sh core 100            | =
 '
-figures='k8s k8s-crowd k8s-elect check fencing once power damage failing kills runkills runstops'
-figures+=' runline stops history waiters dead poller deaths threads forks lost torture simulate'
-figures+=' executor desk explore mutants fuzz coverage'
+figures='check fencing once power damage failing kills runkills runstops runline stops history'
+figures+=' waiters dead poller deaths threads forks lost torture simulate executor desk explore'
+figures+=' mutants fuzz coverage'
+figures+=' k8s k8s-elect k8s-crowd'
 limit_s=1200
 proof=false
 only_k8s=false

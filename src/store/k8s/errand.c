@@ -105,14 +105,15 @@ void errands_advance(struct k8s *k8s)
 
 void errand_drop_all(struct k8s *k8s)
 {
-    while (k8s->first != NULL) {
-        struct errand *errand = k8s->first;
-        take_out(errand);
+    for (struct errand *errand = k8s->first, *next; errand != NULL; errand = next) {
+        next = errand->next;
         if (errand->http != NULL)
             http_cancel(errand->http);
         free(errand->page);
         free(errand);
     }
+    k8s->first = k8s->last = NULL;
+    k8s->errand_count = 0;
 }
 
 /* ---- telling ---- */
@@ -395,9 +396,9 @@ static void hear_list(struct errand *errand, const struct http_answer *answer)
     const char *next =
         json_string_value(json_object_get(json_object_get(json, "metadata"), "continue"));
     int64_t now_ms = answer->date_s >= 0 ? answer->date_s * 1000 : TIME_UNKNOWN;
-    size_t index;
-    const json_t *item;
-    json_array_foreach(json_object_get(json, "items"), index, item) tell_item(errand, item, now_ms);
+    const json_t *items = json_object_get(json, "items");
+    for (size_t i = 0; i < json_array_size(items); i++)
+        tell_item(errand, json_array_get(items, i), now_ms);
     free(errand->page);
     errand->page = next != NULL && *next != '\0' ? strdup(next) : NULL;
     errand->give_up_at_ms = host_boot_ms() + k8s->site.patience_ms; /* for each page */

@@ -16,8 +16,6 @@
 
 enum { PAUSE_FIRST_MS = 50, PAUSE_MOST_MS = 5000, WATCH_S = 240 };
 
-static void find_beginning(struct k8s *k8s);
-
 /* ---- telling ---- */
 
 static void tell_watchers(struct k8s *k8s, const struct object *object, const char *key,
@@ -192,6 +190,25 @@ static void follow(struct k8s *k8s)
 
 /* ---- its beginning ---- */
 
+/* It stands: whoever asked for it is told from now on. */
+static void open_for(struct errand *errand)
+{
+    struct k8s *k8s = errand->k8s;
+    struct k8s_watch *watch = &k8s->watch;
+    struct watcher *watcher = calloc(1, sizeof *watcher);
+    if (watcher == NULL) {
+        errand_tell_trouble(errand, ANSWER_TROUBLE, "memory is short");
+        return;
+    }
+    text_copy(watcher->prefix, sizeof watcher->prefix, errand->request.key);
+    watcher->done = errand->done;
+    watcher->caller = errand->caller;
+    watcher->next = watch->watchers;
+    watch->watchers = watcher;
+    errand_tell(errand,
+                &(struct store_answer){.result = ANSWER_OK, .more = true, .now_ms = TIME_UNKNOWN});
+}
+
 /* Those who came first hear first; whoever is told may ask for more. */
 static void open_all(struct k8s *k8s, const char *trouble)
 {
@@ -204,7 +221,7 @@ static void open_all(struct k8s *k8s, const char *trouble)
         if (trouble != NULL)
             errand_tell_trouble(opens, ANSWER_TROUBLE, trouble);
         else
-            watch_add(opens);
+            open_for(opens);
         errand = k8s->first;
     }
 }
@@ -262,33 +279,17 @@ static void on_again(void *owner)
 void watch_want(struct k8s *k8s)
 {
     if (k8s->watch.wanted)
-        return;
+        return; /* it is there, on its way, or tried again before long */
     k8s->watch.wanted = true;
-    on_again(k8s);
+    net_call_at(k8s->net, &k8s->watch.again, host_boot_ms());
 }
 
 void watch_add(struct errand *errand)
 {
-    struct k8s *k8s = errand->k8s;
-    struct k8s_watch *watch = &k8s->watch;
-    if (!watch->stands) {
-        watch->wanted = true;
-        if (watch->http == NULL && watch->again.at_ms == NET_NEVER)
-            on_again(k8s);
-        return; /* it is told once it stands */
-    }
-    struct watcher *watcher = calloc(1, sizeof *watcher);
-    if (watcher == NULL) {
-        errand_tell_trouble(errand, ANSWER_TROUBLE, "memory is short");
-        return;
-    }
-    text_copy(watcher->prefix, sizeof watcher->prefix, errand->request.key);
-    watcher->done = errand->done;
-    watcher->caller = errand->caller;
-    watcher->next = watch->watchers;
-    watch->watchers = watcher;
-    errand_tell(errand,
-                &(struct store_answer){.result = ANSWER_OK, .more = true, .now_ms = TIME_UNKNOWN});
+    if (errand->k8s->watch.stands)
+        open_for(errand);
+    else
+        watch_want(errand->k8s); /* it is told once it stands */
 }
 
 void watch_init(struct k8s *k8s, uint64_t seed)
