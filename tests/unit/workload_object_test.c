@@ -211,6 +211,17 @@ static void the_object_says_all_that_is_known(void **state)
     json_decref(manifest);
 }
 
+static void only_what_was_judged_is_deleted(void **state)
+{
+    (void)state;
+    struct workload_view view = view_of(ENDED, "t");
+    json_t *body = workload_deletion(&view);
+    const json_t *only = json_object_get(body, "preconditions");
+    assert_string_equal(json_string_value(json_object_get(only, "uid")), "u1");
+    assert_string_equal(json_string_value(json_object_get(only, "resourceVersion")), "7");
+    json_decref(body);
+}
+
 static void manifests_for_elsewhere_are_refused(void **state)
 {
     static const char *const broken[] = {
@@ -245,6 +256,7 @@ int main(void)
         cmocka_unit_test(another_target_under_the_name_collides),
         cmocka_unit_test(deleted_by_hand_it_cools_while_the_finalizer_keeps_it),
         cmocka_unit_test(the_object_says_all_that_is_known),
+        cmocka_unit_test(only_what_was_judged_is_deleted),
         cmocka_unit_test(manifests_for_elsewhere_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

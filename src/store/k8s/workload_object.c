@@ -131,6 +131,13 @@ json_t *workload_unfinalized(const json_t *object)
                      words_at(metadata, "resourceVersion"));
 }
 
+json_t *workload_deletion(const struct workload_view *view)
+{
+    return json_pack("{s:s, s:s, s:{s:s, s:s}, s:s}", "apiVersion", "v1", "kind", "DeleteOptions",
+                     "preconditions", "uid", view->uid, "resourceVersion", view->revision,
+                     "propagationPolicy", "Background");
+}
+
 /* ---- reading ---- */
 
 static int64_t length_at(const json_t *notes, const char *name, int64_t otherwise)

@@ -69,4 +69,7 @@ enum workload_verdict workload_judge(const struct workload_view *view, int64_t c
 /* The finalizers without ours, for a merge patch under that revision. NULL: memory is short. */
 json_t *workload_unfinalized(const json_t *object);
 
+/* What a deletion says: this object, as it was judged, or none; with all that hangs on it. */
+json_t *workload_deletion(const struct workload_view *view);
+
 #endif

@@ -184,10 +184,7 @@ static enum removed remove_object(struct workloads *workloads, const char *targe
         if (dropped != REMOVED || was_leaving)
             return dropped;
     }
-    json_t *body =
-        json_pack("{s:s, s:s, s:{s:s, s:s}, s:s}", "apiVersion", "v1", "kind", "DeleteOptions",
-                  "preconditions", "uid", answer->view.uid, "resourceVersion",
-                  answer->view.revision, "propagationPolicy", "Background");
+    json_t *body = workload_deletion(&answer->view);
     struct ask ask = {.method = "DELETE", .path = path, .body = body};
     workloads_ask(workloads, &ask, &reply);
     enum removed result = removed_by(&reply, answer);
