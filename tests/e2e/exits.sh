@@ -211,7 +211,7 @@ rows=$(cat <<'ROWS'
 75  | busy     | ^busy: once:claimed is held by wfe-7         | once claimed -w 300ms -- echo ran
 65  | mismatch | ^mismatch: once:overdue: .*another payload | once overdue --payload-hash 1 -- true
 76  | lost     | lost: once:lost-%: .* | once lost-% --ttl 3s -- $work/breaks once:lost-%
-69  | unavailable | not built in: "redis" | once k --store redis://h -- echo ran
+69  | unavailable | not built in: "etcd" | once k --store etcd://h -- echo ran
 70 | failed | it was done, but its output could not be written | once full-% -- echo ran >/dev/full
 0   | -        | ^failed$                                     | once status kept-failure
 0   | -        | ^failed$                                     | seen kept-failure
