@@ -83,10 +83,10 @@ mutants  | mutants | scripts/mutants.sh 2000                 | scripts/mutants.s
 fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh --proof
 coverage |         | scripts/coverage.sh core 100            | =
 '
-figures='check fencing once power damage failing kills runkills runstops runline stops history'
+figures='k8s check fencing once power damage failing kills runkills runstops runline stops history'
 figures+=' waiters dead poller deaths threads forks lost torture simulate executor desk explore'
 figures+=' mutants fuzz coverage'
-figures+=' k8s k8s-elect k8s-crowd'
+figures+=' k8s-elect k8s-crowd'
 limit_s=1200
 proof=false
 only_k8s=false

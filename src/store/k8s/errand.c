@@ -30,20 +30,30 @@ static uint64_t hash_of(const char *words)
     return hash;
 }
 
-/* Somebody before it wants the same key, or a watch that it must be told of does not stand yet. */
-static bool is_behind(const struct errand *errand)
-{
-    for (const struct errand *other = errand->k8s->first; other != errand; other = other->next) {
-        if (other->hash == errand->hash || other->request.verb == VERB_STORE_WATCH)
-            return true;
-    }
-    return false;
-}
-
 static void wake_at(struct k8s *k8s, int64_t at_ms)
 {
     if (k8s->later.net == NULL || at_ms < k8s->later.at_ms)
         net_call_at(k8s->net, &k8s->later, at_ms);
+}
+
+/*
+ * Somebody before it wants the same key, or a watch that it should be told of does not stand yet.
+ * Nobody waits long for a watch: a renewal must not be late because of one.
+ */
+static bool is_behind(const struct errand *errand, int64_t now_ms)
+{
+    enum { WATCH_FIRST_MS = 500 };
+    struct k8s *k8s = errand->k8s;
+    for (const struct errand *other = k8s->first; other != errand; other = other->next) {
+        int64_t until_ms = other->give_up_at_ms - k8s->site.patience_ms + WATCH_FIRST_MS;
+        if (other->hash == errand->hash)
+            return true;
+        if (other->request.verb == VERB_STORE_WATCH && now_ms < until_ms) {
+            wake_at(k8s, until_ms);
+            return true;
+        }
+    }
+    return false;
 }
 
 void errand_add(struct k8s *k8s, const struct store_request *request, store_done *done,
@@ -92,7 +102,7 @@ void errands_advance(struct k8s *k8s)
     struct errand *next;
     for (struct errand *errand = k8s->first; errand != NULL; errand = next) {
         next = errand->next; /* starting one can end it, but none behind it */
-        if (errand->phase != ERRAND_WAITS || is_behind(errand))
+        if (errand->phase != ERRAND_WAITS || is_behind(errand, now_ms))
             continue;
         int64_t at_ms = k8s->paused_until_ms > errand->not_before_ms ? k8s->paused_until_ms
                                                                      : errand->not_before_ms;
