@@ -61,6 +61,11 @@ k8s-1    | asan    | scripts/on-k8s.sh build/asan/tests/conformance --processes 
 k8s-2    | asan    | scripts/on-k8s.sh build/asan/tests/conformance --processes 2 | =
 k8s-4    | sim     | scripts/on-k8s.sh build/sim/tests/conformance --processes 4 | =
 k8s-elect | sim    | scripts/on-k8s.sh tests/peers/elect.sh build/sim/leasehold 5 | .. 50
+k8s-load | sim     | scripts/on-k8s.sh tests/e2e/workload.sh build/sim/leasehold 1 | .. 10
+k8s-look | asan    | scripts/on-k8s.sh build/asan/tests/workload_look | =
+k8s-crowd | sim    | scripts/on-k8s.sh build/sim/tests/check_then_create --rounds 2 | .. 20
+k8s-dist |         | scripts/on-k8s.sh tests/e2e/manifests.sh | =
+k8s-tell | asan    | scripts/on-k8s.sh tests/e2e/k8s_events.sh build/asan/leasehold | =
 kills    | sim     | build/sim/tests/kill_processes --rounds 200 | .. 2000
 kills-as | asan    | build/asan/tests/kill_processes --rounds 30 | =
 stops    | sim     | build/sim/tests/stop_in_lock --rounds 5 | .. 50
@@ -109,7 +114,7 @@ coverage |         | scripts/coverage.sh core 100            | =
 figures='k8s check fencing once power damage failing kills runkills runstops runline stops history'
 figures+=' waiters dead poller deaths threads forks lost torture simulate executor desk explore'
 figures+=' redis-one contend servers cuts mutants fuzz coverage rd-once rd-hist rd-line rd-dead'
-figures+=' rd-lost rd-kills rd-thr rd-mute k8s-elect'
+figures+=' rd-lost rd-kills rd-thr rd-mute k8s-elect k8s-crowd'
 limit_s=1200
 proof=false
 only_k8s=false

@@ -103,6 +103,13 @@ struct store_site {
     void *owner;
 };
 
+struct store_remark {
+    const char *key, *word; /* "Acquired" … */
+    const char *holder;
+    const char *more; /* "", or a reason */
+    bool warns;
+};
+
 struct store_driver {
     const char *scheme;
     unsigned capabilities;
@@ -126,6 +133,9 @@ struct store_driver {
     int64_t (*margin_ms)(const char *url);
     /* The name that the key has in the store; false with words when it has none. NULL: itself. */
     bool (*name)(const char *url, const char *key, struct text *out, struct text *why);
+    /* Something that happened to a key, for people who look at the store with its own tools; no
+     * rule depends on it, and it may get lost. NULL: it has no place for that. */
+    void (*remark)(void *state, const struct store_remark *remark);
 };
 
 extern const struct store_driver file_driver;

@@ -15,7 +15,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export LEASEHOLD_STORE=${LEASEHOLD_TEST_STORE:-file:$work/locks.log}
 export HOME=$work LEASEHOLD_HOLDER=wfe-7
-unset LEASEHOLD_TTL LEASEHOLD_CONFIG XDG_CONFIG_HOME XDG_STATE_HOME POD_NAME POD_NAMESPACE
+unset KUBECONFIG KUBERNETES_SERVICE_HOST LEASEHOLD_TTL LEASEHOLD_CONFIG \
+    XDG_CONFIG_HOME XDG_STATE_HOME POD_NAME POD_NAMESPACE
 long=$(printf 'k%.0s' {1..513})
 full=$(printf 'k%.0s' {1..512})
 template=redis://h?key=ours:%s
@@ -49,6 +50,7 @@ printf '#!/bin/sh\n%s break "$1" --reason test --now --quiet && exec sleep 60\n'
 chmod +x "$work/breaks"
 printf 'not yaml: [\n' >"$work/broken.yaml"
 printf '# ours\nttl: 1m\ntll: 2m\n' >"$work/typo.yaml"
+printf 'apiVersion: v1\nkind: Pod\n' >"$work/pod.yaml"
 printf 'this is no log of ours, and long enough to see that it is none\n' >"$work/foreign.log"
 
 # status | outcome | pattern | call
@@ -255,6 +257,14 @@ rows=$(cat <<'ROWS'
 64  | usage    | write: leasehold watermark get NAME$         | watermark get level --to 5
 64  | usage    | --to: '-' stands for no position$   | watermark advance level --to - --expected 7
 64  | usage    | --overlap: '0' is out of range               | watermark begin level --overlap 0
+64  | usage    | k8s-run --target KEY -f object.yaml$         | k8s-run -f $work/typo.yaml
+64  | usage    | k8s-run --target KEY -f object.yaml$         | k8s-run --target k
+64 | usage | lives in a cluster: give --store k8s://      | k8s-run --target k -f $work/typo.yaml
+64 | usage | such.yaml: No such file | k8s-run --target k -f /no/such.yaml --store k8s://n
+64 | usage | no apiVersion, or no kind | k8s-run --target k -f $work/typo.yaml --store k8s://n
+64 | usage | line [0-9]+: this is no YAML | k8s-run --target k -f $work/broken.yaml --store k8s://n
+64  | usage    | --target: '' is empty$                       | k8s-run --target ""
+69 | unavailable | no kubeconfig that can | k8s-run --target k -f $work/pod.yaml --store k8s://n
 126 | usage    | /etc/passwd: Permission denied; nothing    | check --key k --token 5 -- /etc/passwd
 127 | usage    | /no/such: not found; nothing was changed$    | check --key k --token 5 -- /no/such
 ROWS

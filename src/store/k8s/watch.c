@@ -34,8 +34,9 @@ static void tell_watchers(struct k8s *k8s, const struct object *object, const ch
     }
 }
 
-/* Is there anything in the record that a process which waits or holds should look at now? */
-static bool concerns_us(struct k8s *k8s, const struct object *object)
+/* Is there anything in the record that a process which waits or holds should look at now? A place
+ * that we had and that is gone was sent home: what it waited for was done. */
+static bool concerns_us(struct k8s *k8s, const struct object *object, bool awaited)
 {
     struct codec_error error;
     struct record *record = &k8s->scratch;
@@ -46,8 +47,9 @@ static bool concerns_us(struct k8s *k8s, const struct object *object)
             return true;
     }
     const struct place *own = record_place_by_session(record, k8s->site.session);
-    return own != NULL &&
-           (own->offered || (record->grant_count == 0 && record_offers(record) == 0));
+    if (own == NULL)
+        return awaited;
+    return own->offered || (record->grant_count == 0 && record_offers(record) == 0);
 }
 
 static void notice(struct k8s *k8s, const struct object *object, const char *key, bool deleted)
@@ -58,7 +60,7 @@ static void notice(struct k8s *k8s, const struct object *object, const char *key
         return;
     bool calls = deleted || object->state == OBJECT_VACANT ? awaited
                  : object->state == OBJECT_OURS
-                     ? concerns_us(k8s, object) || (awaited && memo->state != OBJECT_OURS)
+                     ? concerns_us(k8s, object, awaited) || (awaited && memo->state != OBJECT_OURS)
                      : false; /* its holder is at it */
     if (calls)
         k8s->site.notice(k8s->site.owner, key);
