@@ -85,7 +85,7 @@ nobody=$(redis_free_port)
 expect 'nobody listens' 69 "127\.0\.0\.1:$nobody: no connection; is a server running there" \
     "redis://127.0.0.1:$nobody" "${try[@]}"
 expect 'no such name' 69 'no-such-host\.invalid' redis://no-such-host.invalid "${try[@]}"
-expect 'the URL makes no sense' 69 'protocol' 'redis://127.0.0.1?protocol=9' "${try[@]}"
+expect 'the URL makes no sense' 64 'protocol' 'redis://127.0.0.1?protocol=9' "${try[@]}"
 
 # ---- who we are ----
 
