@@ -5,10 +5,10 @@
 export PREFIX ?= /usr/local
 export DESTDIR ?=
 MAKEFLAGS += --no-print-directory
-.PHONY: help build run test bench proof replay install uninstall deb fmt bare clean
+.PHONY: help build run test test-k8s bench proof replay install uninstall deb fmt bare clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 build: ## build the program: build/leasehold
 	@scripts/packages.sh build
@@ -20,6 +20,12 @@ run: build ## build, then show what it does
 test: ## every gate and every test; ends with "N passed, N failed"
 	@scripts/packages.sh test
 	@scripts/test.sh
+
+test-k8s: ## the Kubernetes suites; builds the API server first (minutes, once)
+	@scripts/packages.sh test
+	@scripts/packages.sh k8s
+	@scripts/kube-apiserver.sh
+	@scripts/test.sh --k8s
 
 bench: ## measure the optimised build
 	@scripts/packages.sh bench

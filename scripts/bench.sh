@@ -75,6 +75,9 @@ for part in processes handover million pause run; do
     measure_file "$part"
 done
 
+# On a server with the same durability, by TCP as everybody uses it.
+scripts/on-redis.sh plain build/tests/bench_redis
+
 # The same for a plain lock inside the process, through the public calls.
 count_light() {
     local pairs=20000 # as in bench_memory.c

@@ -6,14 +6,17 @@
 # starting services, and puts the machine's own service policy back afterwards.
 set -euo pipefail
 
-build='gcc libc6-dev libevent-dev libssl-dev libyaml-dev meson ninja-build pkg-config'
+build='gcc libc6-dev libcurl4-openssl-dev libevent-dev libjansson-dev libssl-dev libyaml-dev meson
+       ninja-build pkg-config'
 declare -A groups=(
     [build]=$build
     [test]="$build clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev
-            cppcheck g++ gcovr groff-base libcmocka-dev sqlite3 strace"
+            cppcheck g++ gcovr groff-base libcmocka-dev libcurl4 libfaketime nodejs npm openssl
+            python3-redis redis-server redis-tools sqlite3 strace"
     [bench]="$build redis-server valgrind"
     [deb]="$build build-essential debhelper git lintian"
     [use]='gcc libc6-dev man-db pkg-config'
+    [k8s]='ca-certificates dpkg-dev etcd-server golang-1.19-go jq make openssl rsync'
     [bare]='debootstrap debian-archive-keyring git'
 )
 
@@ -24,12 +27,14 @@ fail() {
     exit 1
 }
 
-# Prints the packages of "$@" that are not installed.
+# Prints the packages of "$@" that are not installed. One that another package stands in for is
+# not missing: a newer nodejs than Debian's brings its npm along.
 missing() {
     local installed
-    installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2>/dev/null || true)
+    installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}, ${Provides}\n' |
+        sed -n 's/^installed //p' | tr ',' '\n' | sed 's/^ *//; s/ (.*//')
     for package in "$@"; do
-        grep -qx "$package installed" <<<"$installed" || printf '%s\n' "$package"
+        grep -Fqx "$package" <<<"$installed" || printf '%s\n' "$package"
     done
 }
 

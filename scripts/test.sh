@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds what the suites need and runs them one after another: test.sh [--proof]. Every suite
-# speaks TAP; its output is kept in build/logs and shown when something in it failed, or when it
-# has figures to tell: seeds and states, the table of mutants, branches.
-# The last line is "N passed, N failed".
+# Builds what the suites need and runs them one after another: test.sh [--proof] [--k8s]. Every
+# suite speaks TAP; its output is kept in build/logs and shown when something in it failed, or when
+# it has figures to tell: seeds and states, the table of mutants, branches.
+# --k8s runs those that need a Kubernetes API server, and no others; without it they run when the
+# server is there. The last line is "N passed, N failed".
 set -euo pipefail
 
 # suite  | shape   | in make test  | in make proof: = is the same, .. X with X as its last word
@@ -40,6 +41,10 @@ beside   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes
 file-1   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 1 | =
 file-2   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 2 | =
 file-8   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 8 | =
+k8s      | asan    | scripts/on-k8s.sh tests/e2e/k8s.sh build/asan | =
+k8s-1    | asan    | scripts/on-k8s.sh build/asan/tests/conformance --processes 1 | =
+k8s-2    | asan    | scripts/on-k8s.sh build/asan/tests/conformance --processes 2 | =
+k8s-4    | sim     | scripts/on-k8s.sh build/sim/tests/conformance --processes 4 | =
 kills    | sim     | build/sim/tests/kill_processes --rounds 200 | .. 2000
 kills-as | asan    | build/asan/tests/kill_processes --rounds 30 | =
 stops    | sim     | build/sim/tests/stop_in_lock --rounds 5 | .. 50
@@ -72,15 +77,20 @@ mutants  | mutants | scripts/mutants.sh 2000                 | scripts/mutants.s
 fuzz     | fuzz    | scripts/fuzz.sh                         | scripts/fuzz.sh --proof
 coverage |         | scripts/coverage.sh core 100            | =
 '
-figures='check fencing once power damage failing kills runkills runstops runline stops history'
+figures='k8s check fencing once power damage failing kills runkills runstops runline stops history'
 figures+=' waiters dead poller deaths threads forks lost torture simulate executor desk explore'
 figures+=' mutants fuzz coverage'
 limit_s=1200
 proof=false
-if [[ ${1:-} == --proof ]]; then
-    proof=true
-    limit_s=14400
-fi
+only_k8s=false
+for argument in "$@"; do
+    case $argument in
+    --proof)
+        proof=true
+        limit_s=14400 ;;
+    --k8s) only_k8s=true ;;
+    esac
+done
 
 cd "$(dirname "$0")/.."
 logs=build/logs
@@ -154,12 +164,22 @@ run_suite() {
     fi
 }
 
+has_server=true
+command -v etcd >/dev/null && scripts/kube-apiserver.sh --paths >/dev/null || has_server=false
+
 while IFS='|' read -r name shape sample full; do
     read -r name <<<"$name"
     read -r shape <<<"$shape"
     read -ra command <<<"$sample"
     read -ra rounds <<<"$full"
     [[ -n $name ]] || continue
+    if [[ ${command[0]} != scripts/on-k8s.sh ]]; then
+        ! $only_k8s || continue
+    elif ! $has_server; then
+        printf '== %-12s not run: there is no Kubernetes API server; make test-k8s builds one\n' \
+            "$name"
+        continue
+    fi
     if $proof && [[ ${rounds[0]} == .. ]]; then
         command[-1]=${rounds[1]}
     elif $proof && [[ ${rounds[0]} != = ]]; then

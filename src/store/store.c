@@ -7,10 +7,12 @@
 /* One line registers a driver. */
 static const struct store_driver *const drivers[] = {
     &file_driver,
+#ifndef LH_WITHOUT_KUBERNETES
+    &k8s_driver,
+#endif
     &memory_driver,
 #ifndef LH_WITHOUT_REDIS
-    &redis_driver,
-    &rediss_driver,
+    &redis_driver,  &rediss_driver,
 #endif
 };
 
@@ -21,7 +23,10 @@ static const char *const planned[] = {
 #ifdef LH_WITHOUT_REDIS
     "redis", "rediss",
 #endif
-    "etcd",  "etcds",  "postgres", "postgresql", "k8s", "github", "leasehold", "leasehold+unix",
+#ifdef LH_WITHOUT_KUBERNETES
+    "k8s",
+#endif
+    "etcd",  "etcds",  "postgres", "postgresql", "github", "leasehold", "leasehold+unix",
 };
 
 enum { PLANNED = sizeof planned / sizeof planned[0] };
@@ -79,4 +84,12 @@ struct store_facts store_facts_of(const struct store_driver *driver)
                                 .one_clock = (bits & STORE_ONE_CLOCK) != 0,
                                 .tests_grant = (bits & STORE_TESTS_GRANT) != 0,
                                 .answer_ms = 1000};
+}
+
+struct store_facts store_facts_at(const struct store_driver *driver, const char *url)
+{
+    struct store_facts facts = store_facts_of(driver);
+    if (driver->margin_ms != NULL)
+        facts.margin_ms = driver->margin_ms(url);
+    return facts;
 }

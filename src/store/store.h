@@ -122,9 +122,14 @@ struct store_driver {
      * process has it open: for a command to inherit. NULL where there is none; −1 when it failed.
      */
     int (*liveness)(void *state);
+    /* How far the clock that comes with answers may be from the truth; NULL: it is exact. */
+    int64_t (*margin_ms)(const char *url);
+    /* The name that the key has in the store; false with words when it has none. NULL: itself. */
+    bool (*name)(const char *url, const char *key, struct text *out, struct text *why);
 };
 
 extern const struct store_driver file_driver;
+extern const struct store_driver k8s_driver;
 extern const struct store_driver memory_driver;
 extern const struct store_driver redis_driver, rediss_driver; /* the same, with TLS */
 /* The count of the in-memory store's revisions, which goes on above `at_least`. */
@@ -138,7 +143,9 @@ bool store_is_planned(const char *url);
 /* The schemes that are built in, by number; NULL behind the last. */
 const char *store_scheme(size_t index);
 
-/* What the bits mean to the core. */
+/* What the bits mean to the core … */
 struct store_facts store_facts_of(const struct store_driver *driver);
+/* … and what the URL adds. */
+struct store_facts store_facts_at(const struct store_driver *driver, const char *url);
 
 #endif

@@ -13,7 +13,8 @@ static const char *const open_parameters[] = {
     "prefix",   "sslmode",         "user",      "application_name",
     "dbname",   "dedup",           "watermark", "ca",
     "cert",     "tls-key",         "name",      "password-file",
-    "sentinel", "scripts",         "protocol",
+    "sentinel", "scripts",         "protocol",  "skew",
+    "context",
 };
 
 static bool is_open(const char *name, size_t length)

@@ -70,7 +70,8 @@ void bench_flight(const struct bench_site *site)
     double many[ROUNDS], busy[ROUNDS], one[ROUNDS], redis[ROUNDS] = {0}, unsaid;
     bench_path(site, "flight.log", path);
     struct leases *leases = leases_open(path, SESSION, FLIGHT);
-    struct redis_peer *peer = site->socket != NULL ? redis_peer_open(site->socket, FLIGHT) : NULL;
+    struct redis_peer *peer =
+        site->socket != NULL ? redis_peer_open(site->socket, FLIGHT, /* compares= */ false) : NULL;
     (void)pair_us(leases, FLIGHT, BATCHES, &unsaid);
     for (int i = 0; i < ROUNDS; i++) {
         many[i] = 1e6 / pair_us(leases, FLIGHT, 4 * BATCHES, &busy[i]);

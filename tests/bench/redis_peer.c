@@ -4,8 +4,10 @@
 
 #include "rounds.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
-#include <stdbool.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +16,18 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { COMMAND = 160, EVENTS = 64 };
+enum { EVENTS = 64 };
+
+static const char taken[] = "+OK\r\n", given_back[] = ":1\r\n", nothing[] = "$-1\r\n";
+static const char load_script[] =
+    "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$93\r\n"
+    "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) else "
+    "return 0 end\r\n";
 
 struct client {
     int file;
     bool holds; /* or asks for the lock; else it is being given back */
-    size_t set_length, del_length;
-    char set[COMMAND], del[COMMAND];
+    struct redis_words words;
 };
 
 struct redis_peer {
@@ -29,7 +36,7 @@ struct redis_peer {
     struct client clients[];
 };
 
-static int connect_to(const char *path)
+static int connect_to_path(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int file = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -41,20 +48,67 @@ static int connect_to(const char *path)
     return file;
 }
 
-/* Keys of 32 bytes and a value that tells the holders apart, as the usual libraries do. */
-static void prepare(struct client *client, size_t number)
+static int connect_to_port(const char *port)
 {
-    int set = snprintf(client->set, sizeof client->set,
-                       "*6\r\n$3\r\nSET\r\n$32\r\nkey-%028zu\r\n$16\r\n%016zx\r\n$2\r\nNX\r\n"
-                       "$2\r\nPX\r\n$5\r\n30000\r\n",
-                       number, number);
-    int del = snprintf(client->del, sizeof client->del, "*2\r\n$3\r\nDEL\r\n$32\r\nkey-%028zu\r\n",
-                       number);
-    client->set_length = (size_t)set;
-    client->del_length = (size_t)del;
+    const int on = 1;
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)strtoul(port, NULL, 10)),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (file < 0 || connect(file, (struct sockaddr *)&address, sizeof address) != 0 ||
+        setsockopt(file, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0)
+        rounds_fail(port, strerror(errno));
+    return file;
 }
 
-struct redis_peer *redis_peer_open(const char *socket, size_t clients)
+int redis_peer_connect(const char *server)
+{
+    return strchr(server, '/') != NULL ? connect_to_path(server) : connect_to_port(server);
+}
+
+static void receive(int file, char *answer, size_t size)
+{
+    ssize_t got = read(file, answer, size - 1);
+    if (got <= 0)
+        rounds_fail("redis", "no answer");
+    answer[got] = '\0';
+}
+
+bool redis_peer_call(int file, const char *command, size_t length, const char *expected)
+{
+    char answer[64];
+    if (write(file, command, length) != (ssize_t)length)
+        rounds_fail("redis", strerror(errno));
+    receive(file, answer, sizeof answer);
+    if (strcmp(answer, expected) != 0 && strcmp(answer, nothing) != 0)
+        rounds_fail("redis answered", answer);
+    return strcmp(answer, expected) == 0;
+}
+
+/* Keys of 32 bytes and a value that tells the holders apart, as the usual libraries do. */
+void redis_peer_words(int file, size_t key, size_t value, bool compares, struct redis_words *out)
+{
+    char sha[64];
+    out->set_length =
+        (size_t)snprintf(out->set, sizeof out->set,
+                         "*6\r\n$3\r\nSET\r\n$32\r\nkey-%028zu\r\n$16\r\n%016zx\r\n$2\r\nNX\r\n"
+                         "$2\r\nPX\r\n$5\r\n30000\r\n",
+                         key, value);
+    if (!compares) {
+        out->free_length = (size_t)snprintf(out->free, sizeof out->free,
+                                            "*2\r\n$3\r\nDEL\r\n$32\r\nkey-%028zu\r\n", key);
+        return;
+    }
+    if (write(file, load_script, sizeof load_script - 1) != (ssize_t)sizeof load_script - 1)
+        rounds_fail("redis", strerror(errno));
+    receive(file, sha, sizeof sha);
+    out->free_length = (size_t)snprintf(
+        out->free, sizeof out->free,
+        "*5\r\n$7\r\nEVALSHA\r\n$40\r\n%.*s\r\n$1\r\n1\r\n$32\r\nkey-%028zu\r\n$16\r\n%016zx\r\n",
+        REDIS_SHA, sha + strlen("$40\r\n"), key, value);
+}
+
+struct redis_peer *redis_peer_open(const char *server, size_t clients, bool compares)
 {
     struct redis_peer *peer = rounds_memory(sizeof *peer + clients * sizeof peer->clients[0]);
     peer->events = epoll_create1(EPOLL_CLOEXEC);
@@ -62,8 +116,8 @@ struct redis_peer *redis_peer_open(const char *socket, size_t clients)
     for (size_t i = 0; i < clients; i++) {
         struct client *client = &peer->clients[i];
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = client};
-        prepare(client, i);
-        client->file = connect_to(socket);
+        client->file = redis_peer_connect(server);
+        redis_peer_words(client->file, i, i, compares, &client->words);
         if (epoll_ctl(peer->events, EPOLL_CTL_ADD, client->file, &event) != 0)
             rounds_fail("redis", strerror(errno));
     }
@@ -81,8 +135,8 @@ void redis_peer_close(struct redis_peer **peer)
 
 static void ask(struct client *client, bool hold)
 {
-    const char *command = hold ? client->set : client->del;
-    size_t length = hold ? client->set_length : client->del_length;
+    const char *command = hold ? client->words.set : client->words.free;
+    size_t length = hold ? client->words.set_length : client->words.free_length;
     client->holds = hold;
     if (write(client->file, command, length) != (ssize_t)length)
         rounds_fail("redis", strerror(errno));
@@ -91,10 +145,8 @@ static void ask(struct client *client, bool hold)
 static void check_answer(const struct client *client)
 {
     char answer[64];
-    const char *expected = client->holds ? "+OK\r\n" : ":1\r\n";
-    ssize_t got = read(client->file, answer, sizeof answer - 1);
-    answer[got > 0 ? got : 0] = '\0';
-    if (strcmp(answer, expected) != 0)
+    receive(client->file, answer, sizeof answer);
+    if (strcmp(answer, client->holds ? taken : given_back) != 0)
         rounds_fail("redis answered", answer);
 }
 

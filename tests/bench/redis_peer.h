@@ -1,20 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Clients of a Redis server that take and give back locks as everybody does there: SET NX PX, then
- * DEL, each sent when the one before was answered, no pipelining. One thread drives them all; the
- * server has the other core. A wrong answer ends the program.
+ * DEL or a script that compares and deletes, each sent when the one before was answered, no
+ * pipelining. One thread drives them all; the server has the other core. A wrong answer ends the
+ * program.
  */
 #ifndef LEASEHOLD_TESTS_REDIS_PEER_H
 #define LEASEHOLD_TESTS_REDIS_PEER_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+enum { REDIS_COMMAND = 192, REDIS_SHA = 40 };
 
 struct redis_peer;
 
-/* On a unix socket: of its two ways in, the faster one. */
-struct redis_peer *redis_peer_open(const char *socket, size_t clients);
+/* The server is a unix socket, or a port of the loopback. */
+struct redis_peer *redis_peer_open(const char *server, size_t clients, bool compares);
 void redis_peer_close(struct redis_peer **peer);
 /* Microseconds for a pair, over all clients together. */
 double redis_peer_pair_us(struct redis_peer *peer, size_t pairs);
+
+/* The same by hand, one command at a time. */
+struct redis_words {
+    size_t set_length, free_length;
+    char set[REDIS_COMMAND], free[REDIS_COMMAND];
+};
+int redis_peer_connect(const char *server);
+/* For a key of 32 bytes made of one number, and a value made of the other. */
+void redis_peer_words(int file, size_t key, size_t value, bool compares, struct redis_words *out);
+/* Sends a command; true when the answer is the expected one, false when it is "nothing". */
+bool redis_peer_call(int file, const char *command, size_t length, const char *expected);
 
 #endif

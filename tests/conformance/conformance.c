@@ -40,12 +40,13 @@ static const struct {
     {"file", STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_SESSIONS | STORE_HISTORY |
                  STORE_DELETES | STORE_TOKENS_RESTART},
     {"redis", STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_DELETES | STORE_TOKENS_RESTART},
+    {"rediss", STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_DELETES | STORE_TOKENS_RESTART},
     {"etcd", STORE_DURABLE | STORE_WATCHES | STORE_SESSIONS | STORE_DELETES | STORE_TOKENS_RESTART |
                  STORE_TOKENS_FAILOVER},
     {"postgres", STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_HISTORY | STORE_DELETES |
                      STORE_TOKENS_RESTART},
-    {"kubernetes", STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_DELETES |
-                       STORE_TOKENS_RESTART | STORE_TOKENS_FAILOVER},
+    {"k8s", STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_DELETES | STORE_TOKENS_RESTART |
+                STORE_TOKENS_FAILOVER},
     {"github", STORE_DURABLE | STORE_TIME | STORE_HISTORY | STORE_TOKENS_RESTART},
 };
 
@@ -77,7 +78,7 @@ unsigned suite_bits(void)
 
 struct store_facts suite_facts(void)
 {
-    return store_facts_of(suite.driver);
+    return store_facts_at(suite.driver, suite.url);
 }
 
 int64_t suite_soon_ms(void)

@@ -85,10 +85,10 @@ rows=$(cat <<'ROWS'
 69  | unavailable | not built in: "etcd".*etcd://u:\*\*\*@h | acquire k --store etcd://u:secret@h
 69  | unavailable | ^unavailable: not built in: "etcd"           | status k --store etcd://h:1
 69  | unavailable | ^unavailable: not built in: "postgres"       | list --store postgres://h/db
-69  | unavailable | ^unavailable: not built in: "k8s"            | watch --store k8s://
+69  | unavailable | ^unavailable: not built in: "etcds"          | watch --store etcds://h:1
 69  | unavailable | ^unavailable: not built in: "github"  | release k --token 5 --store github://o/r
 69  | unavailable | ^unavailable: not built in: "leasehold"      | history k --store leasehold://h:1
-69  | unavailable | not built in: "k8s"                          | name k --store k8s://
+69  | unavailable | not built in: "github"                       | name k --store github://o/r
 69  | unavailable | ^unavailable: file:/no/such/x.log: /no: | acquire k --store file:/no/such/x.log
 69  | unavailable | ^unavailable: file:.*foreign.log:     | acquire k --store file:$work/foreign.log
 64  | usage    | no store goes by "reddis"                   | acquire k --store reddis://u:secret@h

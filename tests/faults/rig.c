@@ -24,7 +24,7 @@ static _Noreturn void die(const char *what)
 
 static _Noreturn void usage(const char *program)
 {
-    (void)printf("not ok - usage: %s [--rounds N] [--seed N] [--store SCHEME:]\n", program);
+    (void)printf("not ok - usage: %s [--rounds N] [--seed N] [--store SCHEME:|URL]\n", program);
     exit(1);
 }
 
@@ -56,6 +56,8 @@ static void read_options(struct rig *rig, int argc, char **argv)
     rig->driver = store_find(scheme);
     if (rig->driver == NULL || rig->rounds == 0)
         usage(argv[0]);
+    if (strstr(scheme, "://") != NULL)
+        (void)snprintf(rig->url, sizeof rig->url, "%s", scheme);
 }
 
 static void make_folder(struct rig *rig)
@@ -65,7 +67,8 @@ static void make_folder(struct rig *rig)
                    where != NULL ? where : "/tmp");
     if (mkdtemp(rig->folder) == NULL)
         die("mkdtemp");
-    (void)snprintf(rig->url, sizeof rig->url, "%s:%s/store", rig->driver->scheme, rig->folder);
+    if (rig->url[0] == '\0')
+        (void)snprintf(rig->url, sizeof rig->url, "%s:%s/store", rig->driver->scheme, rig->folder);
 }
 
 static void *share(size_t size)

@@ -17,7 +17,7 @@ struct rig {
     uint64_t rounds, seed;
     struct random random;
     const struct store_driver *driver;
-    char folder[128], url[192];
+    char folder[128], url[512];
     void *shared;          /* the program's own, seen by all children */
     int64_t end_at_ms;     /* whoever is not done by then has failed */
     pid_t pids[SEATS_MAX]; /* 0: nobody sits there */
@@ -27,8 +27,9 @@ struct rig {
 typedef void rig_work(struct rig *rig, size_t seat);
 
 /*
- * --rounds N, --seed N, --store SCHEME: (the store itself is made in the folder). Exits with words
- * when that makes no sense. `limit_s` and `round_ms` bound the whole run.
+ * --rounds N, --seed N, --store SCHEME: (the store itself is made in the folder) or the URL of one
+ * that is there already. Exits with words when that makes no sense. `limit_s` and `round_ms` bound
+ * the whole run.
  */
 void rig_open(struct rig *rig, int argc, char **argv, uint64_t rounds, int64_t limit_s,
               int64_t round_ms, size_t shared_size);

@@ -25,11 +25,19 @@ static int run_name(struct visit *visit)
         status = visit_url(visit);
     if (status != EXIT_DONE)
         return status;
-    if (store_find(visit->url) == NULL)
+    const struct store_driver *driver = store_find(visit->url);
+    if (driver == NULL)
         return refuse_store(visit);
-    /* file: and memory: keep a key under itself. */
+    char name[KEY_MAX + 1], words[LH_TEXT_SIZE];
+    struct text found, why;
+    text_init(&found, name, sizeof name);
+    text_init(&why, words, sizeof words);
+    if (driver->name == NULL) /* it keeps a key under itself */
+        text_add(&found, key);
+    else if (!driver->name(visit->url, key, &found, &why))
+        return say_trouble(visit, LH_USAGE, "%s: %s", visit->shown, words);
     if (!visit->settings.json) {
-        puts(key);
+        puts(name);
         return EXIT_DONE;
     }
     char line[LINE_SIZE];
@@ -37,7 +45,7 @@ static int run_name(struct visit *visit)
     text_init(&text, line, sizeof line);
     json_begin(&text);
     json_add_words(&text, "key", key);
-    json_add_words(&text, "name", key);
+    json_add_words(&text, "name", name);
     json_add_words(&text, "store", visit->shown);
     json_end(&text);
     puts(line);
@@ -49,7 +57,8 @@ const struct command command_name = {
     .words = "KEY",
     .summary = "print the name that a key has in the store",
     .about = "Prints the name under which the store keeps KEY, to look for it with the store's own "
-             "tools. The stores file: and memory: keep a key under itself.",
+             "tools. In Kubernetes it is the name of a Lease; the stores file: and memory: keep a "
+             "key under itself.",
     .least_words = 1,
     .most_words = 1,
     .run = run_name,

@@ -336,7 +336,7 @@ static const char *open_store(struct lh_client *client, const char *url, uint64_
                               .patience_ms = client->patience_ms,
                               .notice = on_notice,
                               .owner = client};
-    client->facts = store_facts_of(client->driver);
+    client->facts = store_facts_at(client->driver, url);
     if (client->driver->waits) {
         client->beside = beside_new(client->driver, url, &site, why);
         return client->beside != NULL ? NULL : why->bytes;

@@ -16,36 +16,29 @@
 
 /* ---- requests ---- */
 
-/* Until when others must find the plain name taken: a length from this write, or a moment. */
-struct hold {
-    int64_t fresh_ms, until_ms;
-    const char *by;
-};
-
-static void hold_for(struct hold *hold, const struct stamp *since, int64_t length_ms,
+static void hold_for(struct draft *draft, const struct stamp *since, int64_t length_ms,
                      const char *by)
 {
-    int64_t *to = since->revision == THIS_WRITE ? &hold->fresh_ms : &hold->until_ms;
+    int64_t *to = since->revision == THIS_WRITE ? &draft->fresh_ms : &draft->until_ms;
     int64_t end_ms = since->revision == THIS_WRITE ? length_ms : since->time_ms + length_ms;
     if (end_ms > *to)
         *to = end_ms;
-    if (hold->by[0] == '\0')
-        hold->by = by;
+    if (draft->by[0] == '\0')
+        draft->by = by;
 }
 
 /* A cooldown is known to us alone; but an id that was done is done for everybody. */
-static struct hold hold_of(const struct record *record)
+static void hold_of(const struct record *record, struct draft *out)
 {
-    struct hold hold = {.by = ""};
+    const struct span *delay = &record->delay, *cooling = &record->cooling;
     for (size_t i = 0; i < record->grant_count; i++) {
         const struct grant *grant = &record->grants[i];
-        hold_for(&hold, &grant->renewed, grant->ttl_ms + grant->lock_delay_ms, grant->holder);
+        hold_for(out, &grant->renewed, grant->ttl_ms + grant->lock_delay_ms, grant->holder);
     }
-    if (record->delay.length_ms > 0)
-        hold_for(&hold, &record->delay.since, record->delay.length_ms, record->delay.by);
-    if (record->kind == KIND_ONCE && record->cooling.length_ms > 0)
-        hold_for(&hold, &record->cooling.since, record->cooling.length_ms, record->cooling.by);
-    return hold;
+    if (delay->length_ms > 0)
+        hold_for(out, &delay->since, delay->length_ms, delay->by);
+    if (record->kind == KIND_ONCE && cooling->length_ms > 0)
+        hold_for(out, &cooling->since, cooling->length_ms, cooling->by);
 }
 
 /*
@@ -100,58 +93,63 @@ static void send_names(struct link *link, const struct redis_names *names, const
     link_say(link, verb);
 }
 
-static void send_pokes(struct redis *redis, struct link *link, const struct store_request *request)
+void draft_make(struct redis *redis, struct job *job, struct draft *out)
 {
-    link_say(link, redis->changes.name);
-    for (size_t i = 0; i < request->poke_count; i++) {
-        char name[CHANNEL_MAX];
-        struct text text;
-        text_init(&text, name, sizeof name);
-        text_add_bytes(&text, redis->wake.name,
-                       (size_t)(strrchr(redis->wake.name, ':') - redis->wake.name) + 1);
-        text_add_hex(&text, request->poke[i]);
-        link_say(link, name);
+    const struct store_request *request = &job->request;
+    struct codec_error error;
+    struct record *record = &redis->scratch;
+    *out = (struct draft){.bytes = request->bytes, .by = ""};
+    out->length = request->verb == VERB_STORE_SWAP ? request->length : 0;
+    job->lets_nobody = out->length == 0;
+    if (out->length == 0 || record_decode(out->bytes, out->length, record, &error) != DECODE_OK)
+        return;
+    out->knows = take_out_stranger(redis, record, &job->breaks);
+    job->lets_nobody = record->grant_count == 0 && !out->knows;
+    job->waits_behind = out->knows && is_first_in_line(redis, record);
+    hold_of(record, out);
+    out->lives_ms = life_of(record, request->lives_ms);
+    if (job->breaks) {
+        out->knows = false; /* that is not for us to write: it shall be refused */
+    } else if (out->knows) {
+        bool needed = record_needed(record);
+        out->length = needed ? record_encode(record, redis->encoded, sizeof redis->encoded) : 0;
+        out->bytes = redis->encoded;
     }
+}
+
+void wake_channel(const struct redis *redis, uint64_t session, char *out)
+{
+    struct text text;
+    text_init(&text, out, CHANNEL_MAX);
+    text_add_bytes(&text, redis->wake.name,
+                   (size_t)(strrchr(redis->wake.name, ':') - redis->wake.name) + 1);
+    text_add_hex(&text, session);
 }
 
 static void send_write(struct redis *redis, struct job *job, struct link *link,
                        const struct redis_names *names)
 {
     const struct store_request *request = &job->request;
-    struct codec_error error;
-    struct hold hold = {.by = ""};
-    const char *bytes = request->bytes;
-    size_t length = request->verb == VERB_STORE_SWAP ? request->length : 0;
-    int64_t lives_ms = 0;
-    bool knows = false;
-    job->lets_nobody = length == 0;
-    struct record *record = &redis->scratch;
-    if (length > 0 && record_decode(bytes, length, record, &error) == DECODE_OK) {
-        knows = take_out_stranger(redis, record, &job->breaks);
-        job->lets_nobody = record->grant_count == 0 && !knows;
-        job->waits_behind = knows && is_first_in_line(redis, record);
-        hold = hold_of(record);
-        lives_ms = life_of(record, request->lives_ms);
-    }
-    if (job->breaks)
-        knows = false; /* that is not for us to write: it shall be refused */
-    else if (knows) {
-        length = record_needed(record) ? record_encode(record, redis->encoded, RECORD_MAX + 1) : 0;
-        bytes = redis->encoded;
-    }
+    struct draft draft;
+    draft_make(redis, job, &draft);
     link_begin(link, &job->call, 15 + request->poke_count);
     send_names(link, names, "write");
     if (request->condition.kind == IF_ABSENT)
         link_say(link, "");
     else
         link_number(link, (int64_t)request->condition.revision);
-    link_say(link, knows ? "1" : "0");
-    link_word(link, bytes, length);
-    link_number(link, hold.fresh_ms);
-    link_number(link, hold.until_ms);
-    link_number(link, lives_ms);
-    link_say(link, hold.by);
-    send_pokes(redis, link, request);
+    link_say(link, draft.knows ? "1" : "0");
+    link_word(link, draft.bytes, draft.length);
+    link_number(link, draft.fresh_ms);
+    link_number(link, draft.until_ms);
+    link_number(link, draft.lives_ms);
+    link_say(link, draft.by);
+    link_say(link, redis->changes.name);
+    for (size_t i = 0; i < request->poke_count; i++) {
+        char name[CHANNEL_MAX];
+        wake_channel(redis, request->poke[i], name);
+        link_say(link, name);
+    }
 }
 
 bool command_send(struct redis *redis, struct job *job, struct link *link)
@@ -159,6 +157,7 @@ bool command_send(struct redis *redis, struct job *job, struct link *link)
     struct redis_names names;
     if (!redis_names_of(&redis->url.templates, job->request.key, &names))
         return false;
+    ASSERT(job->request.condition.kind != IF_GRANT); /* no capability of ours */
     job->link = link;
     if (job->asking && link_begin_unheard(link, 1))
         link_say(link, "ASKING");
@@ -166,7 +165,6 @@ bool command_send(struct redis *redis, struct job *job, struct link *link)
         link_begin(link, &job->call, 7);
         send_names(link, &names, "read");
     } else {
-        ASSERT(job->request.condition.kind != IF_GRANT); /* no capability of ours */
         send_write(redis, job, link, &names);
     }
     return true;

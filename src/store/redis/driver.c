@@ -16,6 +16,9 @@
 
 enum { REDIS_MAGIC = 0x4ed15, PATIENCE_MS = 10000 };
 
+static const char name_is_anothers[] =
+    "the key's name in Redis is the one of another kind of key; see the templates in the URL";
+
 /* ---- jobs ---- */
 
 static void on_reply(struct link_call *call, const struct resp_item *item, struct resp_walk *walk,
@@ -150,9 +153,8 @@ static void on_reply(struct link_call *call, const struct resp_item *item, struc
     struct seen seen;
     if (error != NULL) {
         redis_end(job, NULL, error);
-    } else if (item->kind == RESP_ERROR && says(item, "NOSCRIPT") && load_and_repeat(job)) {
-        return;
-    } else if (item->kind == RESP_ERROR && node_redirects(job, item)) {
+    } else if (item->kind == RESP_ERROR &&
+               ((says(item, "NOSCRIPT") && load_and_repeat(job)) || node_redirects(job, item))) {
         return;
     } else if (item->kind == RESP_ERROR) {
         struct link *link = job->link;
@@ -178,14 +180,18 @@ static bool takes_place(const struct job *job)
            memmem(job->request.bytes, job->request.length, places, sizeof places - 1) != NULL;
 }
 
-void redis_send(struct job *job, struct link *link)
+void redis_send(struct job *job)
 {
     struct redis *redis = job->redis;
+    bool sent = true;
     if (job->listing != NULL)
-        list_send(job, link);
-    else if (!command_send(redis, job, link))
-        end_in_trouble(job, "the key's name in Redis is the one of another kind of key; see the "
-                            "templates in the URL");
+        list_send(job, &job->node->link);
+    else if (redis->url.no_scripts)
+        sent = deal_begin(job->node, job);
+    else
+        sent = command_send(redis, job, &job->node->link);
+    if (!sent)
+        end_in_trouble(job, name_is_anothers);
 }
 
 static unsigned slot_of(const struct redis *redis, const char *key)
@@ -301,8 +307,11 @@ static void close_redis(void *state)
     ear_done(redis);
     stranger_done(redis);
     list_done(redis);
-    while (redis->first_job != NULL)
-        redis_forget(redis->first_job);
+    struct job *next;
+    for (struct job *job = redis->first_job; job != NULL; job = next) {
+        next = job->next;
+        free(job);
+    }
     net_call_at(redis->net, &redis->overdue, NET_NEVER);
     credentials_done(&redis->credentials);
     net_free(&redis->net);
@@ -339,13 +348,30 @@ static bool open_redis(void *state, const char *url, const struct store_site *si
     return true;
 }
 
-#define REDIS_DRIVER(name)                                                                     \
+/* What other programs know it by. */
+static bool name_of(const char *url, const char *key, struct text *out, struct text *why)
+{
+    struct redis_names names;
+    struct redis_url *read = malloc(sizeof *read);
+    bool known = read != NULL && redis_url_read(url, read, why);
+    bool named = known && redis_names_of(&read->templates, key, &names);
+    if (read == NULL)
+        text_add(why, "memory is short");
+    else if (known && !named)
+        text_add(why, name_is_anothers);
+    if (named)
+        text_add(out, names.family == REDIS_WATERMARK ? names.record : names.plain);
+    free(read);
+    return named;
+}
+
+#define REDIS_DRIVER(word)                                                                     \
     {                                                                                          \
-        .scheme = (name),                                                                      \
+        .scheme = (word),                                                                      \
         .capabilities =                                                                        \
             STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_DELETES | STORE_TOKENS_RESTART, \
         .state_size = sizeof(struct redis), .open = open_redis, .close = close_redis,          \
-        .submit = submit, .step = step, .fd = fd_of,                                           \
+        .submit = submit, .step = step, .fd = fd_of, .name = name_of,                          \
     }
 
 const struct store_driver redis_driver = REDIS_DRIVER("redis");

@@ -14,6 +14,8 @@
 
 enum { CHANGES_MAX = 4096 };
 
+static const struct link_error no_memory = {.result = ANSWER_TROUBLE, .why = "memory is short"};
+
 struct link *ear_of(struct redis *redis)
 {
     return redis->main.link.protocol == 2 ? &redis->ear : &redis->main.link;
@@ -174,18 +176,6 @@ static void note_told(struct redis *redis, const char *key, uint64_t revision)
     redis->told[hash % TOLD_SLOTS].revision = revision;
 }
 
-static look_done on_look;
-
-static void look_at(struct change *change)
-{
-    struct redis *redis = change->redis;
-    change->again = false;
-    change->newest = 0;
-    if (!redis_look(redis, change->key, on_look, change))
-        on_look(change, change->key, NULL,
-                &(struct link_error){.result = ANSWER_TROUBLE, .why = "memory is short"});
-}
-
 static void forget_change(struct change *change)
 {
     struct change **at = &change->redis->first_change;
@@ -218,9 +208,14 @@ static void on_look(void *caller, const char *key, const struct seen *seen,
         answer.key = key;
         watcher->done(watcher->caller, &answer);
     }
-    if (change->again && !was_told(redis, key, change->newest))
-        look_at(change);
-    else
+    bool again = change->again && !was_told(redis, key, change->newest);
+    change->again = false;
+    change->newest = 0;
+    if (again && !redis_look(redis, change->key, on_look, change)) {
+        end_watches(redis, &no_memory);
+        again = false;
+    }
+    if (!again)
         forget_change(change);
 }
 
@@ -248,7 +243,10 @@ static void changed(struct redis *redis, const char *key, uint64_t revision)
     change->next = redis->first_change;
     redis->first_change = change;
     redis->change_count++;
-    look_at(change);
+    if (!redis_look(redis, change->key, on_look, change)) {
+        end_watches(redis, &no_memory);
+        forget_change(change);
+    }
 }
 
 /* ---- messages ---- */
@@ -333,6 +331,9 @@ void ear_done(struct redis *redis)
         free(redis->watchers);
         redis->watchers = next;
     }
-    while (redis->first_change != NULL)
-        forget_change(redis->first_change);
+    struct change *next;
+    for (struct change *change = redis->first_change; change != NULL; change = next) {
+        next = change->next;
+        free(change);
+    }
 }

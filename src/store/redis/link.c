@@ -385,9 +385,10 @@ static void open_link(void *owner)
 
 void link_open_at(struct link *link, const char *host, size_t length, uint16_t port)
 {
-    ASSERT(link->state == LINK_OPENING && link->stream == NULL && length <= REDIS_HOST_MAX);
-    memcpy(link->host.name, host, length);
-    link->host.name[length] = '\0';
+    struct text name;
+    ASSERT(link->state == LINK_OPENING && link->stream == NULL);
+    text_init(&name, link->host.name, sizeof link->host.name);
+    text_add_bytes(&name, host, length);
     link->host.port = port;
     open_stream(link);
 }
@@ -422,4 +423,7 @@ void link_done(struct link *link)
 {
     net_call_at(link->net, &link->again, NET_NEVER);
     stream_free(&link->stream);
+    for (struct link_call *call; (call = take_call(link)) != NULL;)
+        if (call->reply == forget_reply)
+            free(call);
 }

@@ -30,14 +30,19 @@ static int compare(const void *one, const void *other)
     return strcmp(one, other);
 }
 
+static void free_listing(struct listing *listing)
+{
+    tdestroy(listing->told, free);
+    free(listing);
+}
+
 static void forget(struct listing *listing)
 {
     struct listing **at = &listing->redis->listings;
     while (*at != listing)
         at = &(*at)->next;
     *at = listing->next;
-    tdestroy(listing->told, free);
-    free(listing);
+    free_listing(listing);
 }
 
 /* The last answer; what is still on its way is waited for, in silence. */
@@ -235,6 +240,9 @@ void list_begin(struct redis *redis, struct job *job)
 
 void list_done(struct redis *redis)
 {
-    while (redis->listings != NULL)
-        forget(redis->listings);
+    struct listing *next;
+    for (struct listing *listing = redis->listings; listing != NULL; listing = next) {
+        next = listing->next;
+        free_listing(listing);
+    }
 }

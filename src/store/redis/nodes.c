@@ -40,7 +40,10 @@ void nodes_send(struct redis *redis, bool flush)
         struct job *job = node->link.state == LINK_READY ? take_all(node) : NULL;
         while (job != NULL) {
             struct job *next = job->next_queued;
-            redis_send(job, &node->link);
+            if (node->deal != NULL)
+                node_queue(node, job);
+            else
+                redis_send(job);
             job = next;
         }
         if (flush && node->link.stream != NULL && node->link.state == LINK_READY)
@@ -92,6 +95,7 @@ static void on_lost(void *owner, const struct link_error *error)
     for (size_t i = 0; i < REDIS_SLOTS; i++)
         redis->slots[i] = redis->slots[i] == node->index ? 0 : redis->slots[i];
     redis->mapped = false;
+    node->ahead_ms = 0;
     end_all(take_all(node), error);
     if (!first)
         return;
@@ -132,17 +136,22 @@ struct node *node_for(struct redis *redis, unsigned slot)
     return node != NULL ? node : &redis->main;
 }
 
+static bool is_at(const struct node *node, const char *host, size_t length, uint16_t port)
+{
+    const struct redis_host *known = &node->link.host;
+    return known->port == port && strlen(known->name) == length &&
+           memcmp(known->name, host, length) == 0;
+}
+
 /* Made when it is new; NULL when there are too many. */
 static struct node *node_at(struct redis *redis, const char *host, size_t length, uint16_t port)
 {
-    struct node *last = NULL;
-    for (struct node *node = &redis->main; node != NULL; node = node->next) {
-        const struct redis_host *known = &node->link.host;
-        if (known->port == port && strlen(known->name) == length &&
-            memcmp(known->name, host, length) == 0)
-            return node;
-        last = node;
-    }
+    struct node **at = &redis->main.next;
+    if (is_at(&redis->main, host, length, port))
+        return &redis->main;
+    for (; *at != NULL; at = &(*at)->next)
+        if (is_at(*at, host, length, port))
+            return *at;
     struct node *node = redis->node_count < NODES_MAX && length > 0 && length <= REDIS_HOST_MAX
                             ? calloc(1, sizeof *node)
                             : NULL;
@@ -153,7 +162,7 @@ static struct node *node_at(struct redis *redis, const char *host, size_t length
     node->link.host.name[length] = '\0';
     node->link.host.port = port;
     node->index = (uint8_t)++redis->node_count;
-    last->next = node;
+    *at = node;
     return node;
 }
 
@@ -264,10 +273,12 @@ void nodes_init(struct redis *redis, uint64_t seed)
 void nodes_done(struct redis *redis)
 {
     link_done(&redis->main.link);
+    deal_free(redis->main.deal);
     while (redis->main.next != NULL) {
         struct node *node = redis->main.next;
         redis->main.next = node->next;
         link_done(&node->link);
+        deal_free(node->deal);
         free(node);
     }
 }

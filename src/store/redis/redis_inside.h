@@ -20,6 +20,7 @@ extern const char redis_script[], redis_script_sha[];
 struct redis;
 struct job;
 struct listing;
+struct deal;
 
 /* A server that we know; of a plain Redis, the only one. */
 struct node {
@@ -27,7 +28,9 @@ struct node {
     struct redis *redis;
     struct link link;
     uint8_t index;
-    bool serves; /* a master of slots, by the last map */
+    bool serves;       /* a master of slots, by the last map */
+    struct deal *deal; /* without scripts: of the request on its way; the others wait */
+    int64_t ahead_ms;  /* of its clock before ours; 0: not known */
     struct job *first_queued, **last_queued;
 };
 
@@ -157,8 +160,8 @@ void redis_forget(struct job *job);
 void redis_flush(struct redis *redis);
 /* Its only answer, and its end. */
 void redis_end(struct job *job, const struct seen *seen, const struct link_error *error);
-/* Sends it now. */
-void redis_send(struct job *job, struct link *link);
+/* Sends it now, to its node. */
+void redis_send(struct job *job);
 
 /* nodes.c */
 void nodes_init(struct redis *redis, uint64_t seed);
@@ -179,6 +182,19 @@ void sentinel_done(struct redis *redis);
 void sentinel_locate(void *owner);
 
 /* answer.c */
+/* What is to be written, and for how long others must find the plain name taken: a length from this
+ * write, or until a moment. What it points to stays until the next. */
+struct draft {
+    const char *bytes; /* none: the record is deleted */
+    size_t length;
+    bool knows; /* of a stranger who holds */
+    int64_t fresh_ms, until_ms;
+    int64_t lives_ms; /* 0: for ever; below 0: so much longer than the plain name */
+    const char *by;
+};
+
+void draft_make(struct redis *redis, struct job *job, struct draft *out);
+void wake_channel(const struct redis *redis, uint64_t session, char *out);
 /* The command of a swap, delete or look, as it is written. False when the key cannot be. */
 bool command_send(struct redis *redis, struct job *job, struct link *link);
 /* False when it makes no sense. */
@@ -205,6 +221,11 @@ void ear_watch(struct redis *redis, const char *prefix, store_done *done, void *
 /* Who holds it is no client of ours: looks again and again, while our place is the first. */
 void stranger_note(struct redis *redis, const char *key);
 void stranger_done(struct redis *redis);
+
+/* plain.c: without scripts */
+/* At most one at a time on a connection. */
+bool deal_begin(struct node *node, struct job *job);
+void deal_free(struct deal *deal);
 
 /* list.c */
 /* The job is its own then. */

@@ -68,6 +68,10 @@ void stranger_note(struct redis *redis, const char *key)
 
 void stranger_done(struct redis *redis)
 {
-    while (redis->strangers != NULL)
-        forget(redis->strangers);
+    struct stranger *next;
+    for (struct stranger *stranger = redis->strangers; stranger != NULL; stranger = next) {
+        next = stranger->next;
+        net_call_at(redis->net, &stranger->look, NET_NEVER);
+        free(stranger);
+    }
 }

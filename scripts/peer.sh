@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Fetches what the tests need beside Debian's own packages, and prints where it is:
+#   peer.sh valkey    the program valkey-server of bookworm-backports
+#   peer.sh node      the folder of the npm packages redlock and ioredis
+# It is kept in ${XDG_CACHE_HOME:-~/.cache}/leasehold, outside the tree; the machine's own packages
+# and their sources stay as they are. What cannot be had is said on stderr, with status 1.
+set -euo pipefail
+
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/leasehold
+npm_packages=(redlock@4.2.0 ioredis@5.4.1)
+
+fail() {
+    printf 'peer.sh: %s\n' "$*" >&2
+    exit 1
+}
+
+# The machine's own way to Debian, with another release: "deb URI bookworm-backports main".
+backports_line() {
+    # shellcheck disable=SC2016 # apt fills these in
+    apt-get indextargets --format '$(CODENAME) $(REPO_URI) $(RELEASE)' \
+        'Created-By: Packages' 'Origin: Debian' 'Component: main' |
+        awk '$1 == "bookworm" && $3 == "bookworm" { uri = $2 }
+            END { if (uri != "") print "deb", uri, "bookworm-backports main" }'
+}
+
+# In a folder of its own: apt's lists of the machine are not touched.
+fetch_valkey() {
+    local to=$1 line options
+    line=$(backports_line)
+    [[ -n $line ]] || fail 'the apt sources of this machine have no Debian bookworm'
+    mkdir -p "$to/lists/partial"
+    printf '%s\n' "$line" >"$to/sources.list"
+    options=(-q -o "Dir::Etc::sourcelist=$to/sources.list" -o Dir::Etc::sourceparts=-
+        -o "Dir::State::lists=$to/lists" -o APT::Sandbox::User=root -o "Dir::Cache=$to")
+    (cd "$to" && apt-get "${options[@]}" update &&
+        apt-get "${options[@]}" download valkey-server valkey-tools) >"$to/log" 2>&1 || {
+        tail -n 3 "$to/log" >&2
+        fail 'bookworm-backports cannot be reached'
+    }
+    for file in "$to"/*.deb; do dpkg-deb -x "$file" "$to"; done
+    rm -rf "$to"/lists "$to"/*.deb "$to"/*.bin
+    "$to/usr/bin/valkey-server" --version >/dev/null || fail 'valkey-server does not run here'
+}
+
+fetch_node() {
+    command -v npm >/dev/null || fail 'there is no npm here'
+    npm install --no-save --no-audit --no-fund --prefix "$1" "${npm_packages[@]}" \
+        >"$1/log" 2>&1 || {
+        tail -n 3 "$1/log" >&2
+        fail "npm cannot install ${npm_packages[*]}"
+    }
+}
+
+# Made aside and moved into its place whole: somebody else may want it at the same time.
+place() { # place NAME FETCH
+    [[ ! -d $cache/$1 ]] || return 0
+    mkdir -p "$cache"
+    aside=$(mktemp -d "$cache/$1.XXXXXX")
+    chmod 755 "$aside"
+    trap 'rm -rf "$aside"' EXIT
+    trap 'exit 130' INT TERM HUP
+    "$2" "$aside"
+    mv -T "$aside" "$cache/$1" 2>/dev/null || [[ -d $cache/$1 ]]
+}
+
+case ${1:-} in
+valkey)
+    place valkey-8 fetch_valkey
+    printf '%s\n' "$cache/valkey-8/usr/bin/valkey-server" ;;
+node)
+    name=node-$(printf '%s-' "${npm_packages[@]}")
+    place "${name%-}" fetch_node
+    printf '%s\n' "$cache/${name%-}" ;;
+*)
+    fail 'say which: valkey or node' ;;
+esac

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See http.h. libcurl's calls back never reach our callers directly, who may start and cancel
+ * whatever they like: what came is kept, and told once libcurl has returned. HTTP/1.1 over a few
+ * connections that stay open. A body is read once and cannot be had again, so libcurl, which likes
+ * to repeat what a dying connection swallowed, never sends a change twice.
+ */
+#include "io/http_inside.h"
+
+#include "base/check.h"
+#include "io/host.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum {
+    HTTP_MAGIC = 0x4177,
+    CONNECTIONS_MAX = 32, /* to one server; what is more waits */
+    BURST = 2 << 20,      /* that one call of libcurl can bring beyond what was not used up */
+    PIECE_FIRST = 4096,
+};
+
+/* A descriptor of libcurl's. */
+struct socket {
+    struct socket *next, *before;
+    struct net_watch watch;
+    struct http *http;
+};
+
+/* ---- libcurl's view of the net ---- */
+
+static void tell_all(struct http *http);
+
+static void act(struct http *http, curl_socket_t file, int what)
+{
+    int running = 0;
+    (void)http->curl->multi_socket_action(http->multi, file, what, &running);
+    tell_all(http);
+}
+
+static void on_ready(void *owner, unsigned what)
+{
+    struct socket *socket = owner;
+    act(socket->http, socket->watch.file,
+        ((what & NET_READ) != 0 ? CURL_CSELECT_IN : 0) |
+            ((what & NET_WRITE) != 0 ? CURL_CSELECT_OUT : 0));
+}
+
+static void on_due(void *owner)
+{
+    act(owner, CURL_SOCKET_TIMEOUT, 0);
+}
+
+static int want_time(CURLM *multi, long after_ms, void *owner)
+{
+    struct http *http = owner;
+    (void)multi;
+    net_call_at(http->net, &http->timer, after_ms < 0 ? NET_NEVER : host_boot_ms() + after_ms);
+    return 0;
+}
+
+static void drop_socket(struct socket *socket)
+{
+    (void)net_want(socket->http->net, &socket->watch, 0);
+    if (socket->next != NULL)
+        socket->next->before = socket->before;
+    if (socket->before != NULL)
+        socket->before->next = socket->next;
+    else
+        socket->http->sockets = socket->next;
+    free(socket);
+}
+
+static struct socket *add_socket(struct http *http, curl_socket_t file)
+{
+    struct socket *socket = calloc(1, sizeof *socket);
+    if (socket == NULL)
+        return NULL;
+    socket->http = http;
+    socket->watch.file = file;
+    socket->watch.ready = on_ready;
+    socket->watch.owner = socket;
+    socket->next = http->sockets;
+    if (socket->next != NULL)
+        socket->next->before = socket;
+    http->sockets = socket;
+    (void)http->curl->multi_assign(http->multi, file, socket);
+    return socket;
+}
+
+/* Without memory nobody watches, and the patience of whoever waits ends it. */
+static int want_file(CURL *easy, curl_socket_t file, int what, void *owner, void *known)
+{
+    struct http *http = owner;
+    struct socket *socket = known;
+    (void)easy;
+    if (what == CURL_POLL_REMOVE) {
+        if (socket != NULL)
+            drop_socket(socket);
+        return 0;
+    }
+    if (socket == NULL && (socket = add_socket(http, file)) == NULL)
+        return -1;
+    unsigned wants =
+        (what & CURL_POLL_IN ? NET_READ : 0U) | (what & CURL_POLL_OUT ? NET_WRITE : 0U);
+    return net_want(http->net, &socket->watch, wants) ? 0 : -1;
+}
+
+/* ---- what comes and goes ---- */
+
+static bool make_room(struct http_request *request, size_t more)
+{
+    size_t room = request->room > 0 ? request->room : PIECE_FIRST;
+    while (room < request->length + more + 1)
+        room *= 2;
+    if (room == request->room)
+        return true;
+    char *bytes = realloc(request->bytes, room);
+    if (bytes == NULL)
+        return false;
+    request->bytes = bytes;
+    request->room = room;
+    return true;
+}
+
+/* Whatever is refused here ends the request. */
+size_t http_take_bytes(char *bytes, size_t size, size_t count, void *owner)
+{
+    struct http_request *request = owner;
+    size_t length = size * count;
+    size_t most = request->most + (request->site.piece != NULL ? (size_t)BURST : 0);
+    request->too_long = request->length + length > most;
+    if (request->too_long || !make_room(request, length))
+        return 0;
+    memcpy(request->bytes + request->length, bytes, length);
+    request->length += length;
+    request->bytes[request->length] = '\0';
+    request->fresh = true;
+    return length;
+}
+
+/* The value behind "Name:", or NULL when the line is another one. */
+static const char *value_in(const char *line, const char *name)
+{
+    size_t length = strlen(name);
+    if (strncasecmp(line, name, length) != 0 || line[length] != ':')
+        return NULL;
+    line += length + 1;
+    return line + strspn(line, " \t");
+}
+
+static void read_retry(struct http_request *request, const char *value)
+{
+    enum { MOST_S = 24 * 3600 };
+    char *end = NULL;
+    long long seconds = strtoll(value, &end, 10);
+    if (end == value) {
+        time_t at = request->http->curl->getdate(value, NULL);
+        if (at < 0 || request->date_s < 0)
+            return;
+        seconds = at - request->date_s;
+    }
+    if (seconds < 0)
+        seconds = 0;
+    request->retry_after_ms = 1000 * (seconds < MOST_S ? seconds : MOST_S);
+}
+
+static bool is_good(const struct http_request *request)
+{
+    long status = 0;
+    (void)request->http->curl->easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status);
+    return status == 200;
+}
+
+size_t http_take_header(char *bytes, size_t size, size_t count, void *owner)
+{
+    struct http_request *request = owner;
+    size_t length = size * count;
+    char line[256];
+    const char *value;
+    if (request->site.piece != NULL && is_good(request)) /* it is on its way */
+        net_call_at(request->http->net, &request->patience, NET_NEVER);
+    if (length >= sizeof line)
+        return length;
+    memcpy(line, bytes, length);
+    line[length] = '\0';
+    if ((value = value_in(line, "Date")) != NULL)
+        request->date_s = request->http->curl->getdate(value, NULL);
+    else if ((value = value_in(line, "Retry-After")) != NULL)
+        read_retry(request, value);
+    return length;
+}
+
+/* ---- telling ---- */
+
+static void drop(struct http_request *request)
+{
+    struct http *http = request->http;
+    const struct curl_calls *curl = http->curl;
+    if (request->next != NULL)
+        request->next->before = request->before;
+    if (request->before != NULL)
+        request->before->next = request->next;
+    else
+        http->requests = request->next;
+    if (http->telling == request)
+        http->telling = NULL;
+    net_call_at(http->net, &request->patience, NET_NEVER);
+    if (curl != NULL) {
+        (void)curl->multi_remove_handle(http->multi, request->easy);
+        curl->easy_cleanup(request->easy);
+        for (struct curl_slist *header = request->headers; header != NULL; header = header->next)
+            explicit_bzero(header->data, strlen(header->data)); /* one has the bearer's secret */
+        curl->slist_free_all(request->headers);
+        curl->slist_free_all(request->connect_to);
+    }
+    if (request->body != NULL)
+        explicit_bzero(request->body, request->body_length);
+    if (request->bytes != NULL)
+        explicit_bzero(request->bytes, request->room); /* tokens come as answers, too */
+    free(request->bytes);
+    free(request->body);
+    free(request->url);
+    free(request);
+}
+
+/* The last word; the request is gone afterwards. */
+static void finish(struct http_request *request, const struct http_answer *answer)
+{
+    struct http_site site = request->site;
+    request->http->telling = request;
+    site.done(site.owner, answer);
+    /* Who cancels what ends has it already. */
+    if (request->http->telling == request)
+        drop(request);
+}
+
+static void fail(struct http_request *request, bool untrusted, const char *what)
+{
+    char words[sizeof request->place + sizeof request->words + 8];
+    curl_off_t connected_us = 0;
+    const struct curl_calls *curl = request->http->curl;
+    if (curl != NULL)
+        (void)curl->easy_getinfo(request->easy, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
+    (void)snprintf(words, sizeof words, "%s: %s", request->place, what);
+    struct http_answer answer = {.sent = connected_us > 0,
+                                 .untrusted = untrusted,
+                                 .body = "",
+                                 .date_s = -1,
+                                 .retry_after_ms = -1,
+                                 .why = words};
+    finish(request, &answer);
+}
+
+static void tell_result(struct http_request *request, CURLcode code)
+{
+    const struct curl_calls *curl = request->http->curl;
+    long status = 0;
+    (void)curl->easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status);
+    bool untrusted = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CERTPROBLEM ||
+                     code == CURLE_SSL_CACERT_BADFILE || code == CURLE_SSL_ISSUER_ERROR;
+    const char *words = request->words[0] != '\0' ? request->words : curl->easy_strerror(code);
+    if (code != CURLE_OK || status == 0) {
+        fail(request, untrusted, request->too_long ? "the answer is too long" : words);
+        return;
+    }
+    struct http_answer answer = {.status = (int)status,
+                                 .body = request->bytes != NULL ? request->bytes : "",
+                                 .body_length = request->length,
+                                 .date_s = request->date_s,
+                                 .retry_after_ms = request->retry_after_ms};
+    finish(request, &answer);
+}
+
+/* False when it is gone: cancelled by its own callback, or too long. */
+static bool tell_piece(struct http_request *request)
+{
+    struct http *http = request->http;
+    request->fresh = false;
+    http->telling = request;
+    size_t used = request->site.piece(request->site.owner, request->bytes, request->length);
+    if (http->telling != request)
+        return false;
+    ASSERT(used <= request->length);
+    http->telling = NULL;
+    request->length -= used;
+    memmove(request->bytes, request->bytes + used, request->length + 1);
+    if (request->length < request->most)
+        return true;
+    fail(request, /* untrusted= */ false, "a part of the answer is too long");
+    return false;
+}
+
+/* Callbacks may start and cancel anything, so each look begins anew. */
+static void tell_pieces(struct http *http)
+{
+    struct http_request *request = http->requests;
+    while (request != NULL) {
+        bool tells = request->site.piece != NULL && request->fresh && is_good(request);
+        if (tells)
+            (void)tell_piece(request);
+        request = tells ? http->requests : request->next;
+    }
+}
+
+static void tell_all(struct http *http)
+{
+    struct CURLMsg *message;
+    int left = 0;
+    tell_pieces(http);
+    while ((message = http->curl->multi_info_read(http->multi, &left)) != NULL) {
+        char *owner = NULL;
+        if (message->msg != CURLMSG_DONE)
+            continue;
+        CURLcode code = message->data.result; /* gone with the handle */
+        (void)http->curl->easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &owner);
+        tell_result((struct http_request *)(void *)owner, code);
+    }
+}
+
+static void on_impatient(void *owner)
+{
+    struct http_request *request = owner;
+    char words[64];
+    if (request->http->curl == NULL) {
+        fail(request, /* untrusted= */ false, "libcurl.so.4 is not there: install libcurl4");
+        return;
+    }
+    (void)snprintf(words, sizeof words, "no answer within %lld ms",
+                   (long long)request->patience_ms);
+    fail(request, /* untrusted= */ false, words);
+}
+
+/* ---- the ends ---- */
+
+struct http_request *http_start(struct http *http, const struct http_ask *ask,
+                                const struct http_site *site)
+{
+    ASSERT(http->magic == HTTP_MAGIC && site->done != NULL && ask->patience_ms > 0);
+    struct http_request *request = calloc(1, sizeof *request);
+    if (request == NULL)
+        return NULL;
+    request->http = http;
+    request->next = http->requests;
+    if (request->next != NULL)
+        request->next->before = request;
+    http->requests = request;
+    request->site = *site;
+    request->most = ask->most;
+    request->date_s = request->retry_after_ms = -1;
+    request->patience_ms = http->curl != NULL ? ask->patience_ms : 0;
+    request->patience.due = on_impatient;
+    request->patience.owner = request;
+    request->url = strdup(ask->url);
+    request->body_length = ask->body != NULL ? ask->body_length : 0;
+    request->body = malloc(request->body_length + 1);
+    bool fits = request->url != NULL && request->body != NULL;
+    if (fits && request->body_length > 0)
+        memcpy(request->body, ask->body, request->body_length);
+    net_call_at(http->net, &request->patience, host_boot_ms() + request->patience_ms);
+    if (!fits || (http->curl != NULL && !http_set_up(request, ask))) {
+        drop(request);
+        return NULL;
+    }
+    return request;
+}
+
+void http_cancel(struct http_request *request)
+{
+    ASSERT(request->http->magic == HTTP_MAGIC);
+    drop(request);
+}
+
+/* ---- the whole ---- */
+
+struct http *http_new(struct net *net)
+{
+    struct http *http = calloc(1, sizeof *http);
+    if (http == NULL)
+        return NULL;
+    http->magic = HTTP_MAGIC;
+    http->net = net;
+    http->curl = curl_load();
+    http->timer.due = on_due;
+    http->timer.owner = http;
+    if (http->curl == NULL)
+        return http; /* each request will say so */
+    http->multi = http->curl->multi_init();
+    if (http->multi == NULL) {
+        free(http);
+        return NULL;
+    }
+    (void)http->curl->multi_setopt(http->multi, CURLMOPT_SOCKETFUNCTION, want_file);
+    (void)http->curl->multi_setopt(http->multi, CURLMOPT_SOCKETDATA, http);
+    (void)http->curl->multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, want_time);
+    (void)http->curl->multi_setopt(http->multi, CURLMOPT_TIMERDATA, http);
+    (void)http->curl->multi_setopt(http->multi, CURLMOPT_MAX_HOST_CONNECTIONS,
+                                   (long)CONNECTIONS_MAX);
+    return http;
+}
+
+void http_free(struct http **http_pointer)
+{
+    struct http *http = *http_pointer;
+    if (http == NULL)
+        return;
+    ASSERT(http->magic == HTTP_MAGIC);
+    while (http->requests != NULL)
+        drop(http->requests);
+    if (http->curl != NULL)
+        (void)http->curl->multi_cleanup(http->multi);
+    while (http->sockets != NULL)
+        drop_socket(http->sockets);
+    net_call_at(http->net, &http->timer, NET_NEVER);
+    http->magic = 0;
+    free(http);
+    *http_pointer = NULL;
+}

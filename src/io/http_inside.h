@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What http.c and http_ask.c share; nobody else includes it. */
+#ifndef LEASEHOLD_IO_HTTP_INSIDE_H
+#define LEASEHOLD_IO_HTTP_INSIDE_H
+
+#include "io/curl.h"
+#include "io/http.h"
+
+struct socket;
+
+struct http {
+    uint32_t magic;
+    struct net *net;
+    const struct curl_calls *curl; /* NULL: there is none */
+    CURLM *multi;
+    struct net_timer timer;
+    struct socket *sockets;
+    struct http_request *requests;
+    struct http_request *telling; /* whose callback runs; NULL once it was cancelled in it */
+};
+
+struct http_request {
+    struct http_request *next, *before;
+    struct http *http;
+    CURL *easy;
+    struct http_site site;
+    struct net_timer patience;
+    int64_t patience_ms;
+    struct curl_slist *headers, *connect_to;
+    char *url, *body;
+    size_t body_length, body_read;
+    size_t most;
+    char *bytes; /* of the answer, as far as they were not used up */
+    size_t length, room;
+    int64_t date_s, retry_after_ms;
+    bool fresh;    /* bytes that a piece was not told of */
+    bool too_long; /* for `most` */
+    char place[128];
+    char words[CURL_ERROR_SIZE];
+};
+
+/* Tells libcurl what is wanted and hands it over; false when memory is short. */
+bool http_set_up(struct http_request *request, const struct http_ask *ask);
+
+/* libcurl calls these. */
+size_t http_take_bytes(char *bytes, size_t size, size_t count, void *owner);
+size_t http_take_header(char *bytes, size_t size, size_t count, void *owner);
+
+#endif

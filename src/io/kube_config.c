@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See kube_config.h. A kubeconfig is YAML; libyaml reads it, and what it says is kept as JSON. */
+#include "io/kube_config.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <yaml.h>
+
+#define POD_FILES "/var/run/secrets/kubernetes.io/serviceaccount/"
+
+enum { DEPTH_MAX = 16, HELD_CA = 0, HELD_CERT, HELD_KEY };
+
+static bool refuse(struct text *why, const char *words, const char *what)
+{
+    text_add(why, words);
+    text_add(why, what);
+    return false;
+}
+
+/* ---- YAML ---- */
+
+static json_t *convert(yaml_document_t *document, int index, unsigned depth)
+{
+    const yaml_node_t *node = yaml_document_get_node(document, index);
+    if (node == NULL || depth > DEPTH_MAX)
+        return json_null();
+    if (node->type == YAML_SCALAR_NODE)
+        return json_stringn((const char *)node->data.scalar.value, node->data.scalar.length);
+    if (node->type == YAML_SEQUENCE_NODE) {
+        json_t *list = json_array();
+        for (const yaml_node_item_t *item = node->data.sequence.items.start;
+             item < node->data.sequence.items.top; item++)
+            (void)json_array_append_new(list, convert(document, *item, depth + 1));
+        return list;
+    }
+    json_t *map = json_object();
+    for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
+         pair < node->data.mapping.pairs.top; pair++) {
+        const yaml_node_t *name = yaml_document_get_node(document, pair->key);
+        if (name != NULL && name->type == YAML_SCALAR_NODE)
+            (void)json_object_set_new(map, (const char *)name->data.scalar.value,
+                                      convert(document, pair->value, depth + 1));
+    }
+    return map;
+}
+
+/* NULL when it cannot be read. */
+static json_t *read_yaml(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    yaml_parser_t parser;
+    yaml_document_t document;
+    json_t *json = NULL;
+    if (file == NULL)
+        return NULL;
+    if (yaml_parser_initialize(&parser) != 0) {
+        yaml_parser_set_input_file(&parser, file);
+        if (yaml_parser_load(&parser, &document) != 0) {
+            json = convert(&document, /* index= */ 1, /* depth= */ 0);
+            yaml_document_delete(&document);
+        }
+        yaml_parser_delete(&parser);
+    }
+    (void)fclose(file);
+    return json;
+}
+
+/* ---- what a kubeconfig says ---- */
+
+static const char *words_at(const json_t *json, const char *name)
+{
+    const char *words = json_string_value(json_object_get(json, name));
+    return words != NULL && *words != '\0' ? words : NULL;
+}
+
+/* The entry of that name in a list of {"name": …, KIND: {…}}. */
+static const json_t *entry_of(const json_t *config, const char *list, const char *kind,
+                              const char *name)
+{
+    size_t index;
+    const json_t *entry;
+    json_array_foreach(json_object_get(config, list), index, entry)
+    {
+        const char *found = words_at(entry, "name");
+        if (found != NULL && name != NULL && strcmp(found, name) == 0)
+            return json_object_get(entry, kind);
+    }
+    return NULL;
+}
+
+/* Of several files the first that has a name counts, as for kubectl. */
+static void merge(json_t *into, const json_t *from)
+{
+    static const char *const lists[] = {"clusters", "contexts", "users"};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        json_t *list = json_object_get(into, lists[i]);
+        if (list == NULL)
+            (void)json_object_set(into, lists[i], json_object_get(from, lists[i]));
+        else if (json_is_array(list) && json_is_array(json_object_get(from, lists[i])))
+            (void)json_array_extend(list, json_object_get(from, lists[i]));
+    }
+    if (words_at(into, "current-context") == NULL)
+        (void)json_object_set(into, "current-context", json_object_get(from, "current-context"));
+}
+
+/* Files are named from where the kubeconfig lies: its folder is put before them. */
+static void make_absolute(json_t *list, const char *kind, const char *const *names,
+                          const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    size_t index;
+    json_t *entry;
+    json_array_foreach(list, index, entry)
+    {
+        json_t *object = json_object_get(entry, kind);
+        for (size_t i = 0; names[i] != NULL; i++) {
+            const char *file = words_at(object, names[i]);
+            if (file == NULL || *file == '/' || slash == NULL)
+                continue;
+            json_t *whole = json_sprintf("%.*s/%s", (int)(slash - path), path, file);
+            (void)json_object_set_new(object, names[i], whole);
+        }
+    }
+}
+
+static json_t *read_all(const char *paths, struct text *why)
+{
+    static const char *const of_cluster[] = {"certificate-authority", NULL};
+    static const char *const of_user[] = {"client-certificate", "client-key", "tokenFile", NULL};
+    json_t *all = NULL;
+    char path[4096];
+    for (size_t length = 0; *paths != '\0'; paths += length + (paths[length] == ':' ? 1 : 0)) {
+        length = strcspn(paths, ":");
+        (void)snprintf(path, sizeof path, "%.*s", (int)length, paths);
+        json_t *one = read_yaml(path);
+        if (one == NULL)
+            continue;
+        make_absolute(json_object_get(one, "clusters"), "cluster", of_cluster, path);
+        make_absolute(json_object_get(one, "users"), "user", of_user, path);
+        if (all == NULL) {
+            all = one;
+            continue;
+        }
+        merge(all, one);
+        json_decref(one);
+    }
+    if (all == NULL)
+        (void)refuse(why, "there is no kubeconfig that can be read: ", path);
+    return all;
+}
+
+/* ---- certificates ---- */
+
+static size_t decode64(const char *words, char *out)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t length = 0;
+    uint32_t bits = 0, count = 0;
+    for (; *words != '\0' && *words != '='; words++) {
+        const char *digit = strchr(digits, *words);
+        if (digit == NULL)
+            continue; /* line ends */
+        bits = bits << 6 | (uint32_t)(digit - digits);
+        count += 6;
+        if (count >= 8) {
+            count -= 8;
+            out[length++] = (char)(bits >> count & 0xff);
+        }
+    }
+    return length;
+}
+
+char *kube_config_hold(int *held, const char *bytes, size_t length)
+{
+    char *path = NULL;
+    int file = memfd_create("leasehold", MFD_CLOEXEC);
+    if (file < 0)
+        return NULL;
+    if (write(file, bytes, length) != (ssize_t)length ||
+        asprintf(&path, "/proc/self/fd/%d", file) < 0) {
+        (void)close(file);
+        return NULL;
+    }
+    if (*held >= 0)
+        (void)close(*held);
+    *held = file;
+    return path;
+}
+
+/* NAME-data stands before NAME, which is a file. False when memory is short. */
+static bool take_certificate(const json_t *json, const char *name, int *held, const char **out)
+{
+    char inside[64];
+    (void)snprintf(inside, sizeof inside, "%s-data", name);
+    const char *data = words_at(json, inside), *file = words_at(json, name);
+    if (data == NULL && file == NULL)
+        return true;
+    if (data == NULL) {
+        *out = strdup(file);
+        return *out != NULL;
+    }
+    char *bytes = malloc(strlen(data) + 1);
+    if (bytes == NULL)
+        return false;
+    size_t length = decode64(data, bytes);
+    *out = kube_config_hold(held, bytes, length);
+    explicit_bzero(bytes, length);
+    free(bytes);
+    return *out != NULL;
+}
+
+static bool take_user(struct kube_config *out, const json_t *user)
+{
+    const char *token = words_at(user, "token"), *file = words_at(user, "tokenFile");
+    if (file != NULL)
+        out->token_file = secret_new(file);
+    else if (token != NULL)
+        out->token = strdup(token);
+    out->plugin = json_incref(json_object_get(user, "exec"));
+    return take_certificate(user, "client-certificate", &out->held[HELD_CERT],
+                            &out->tls.cert_file) &&
+           take_certificate(user, "client-key", &out->held[HELD_KEY], &out->tls.key_file) &&
+           (file == NULL || out->token_file != NULL);
+}
+
+static bool take_context(struct kube_config *out, const json_t *config, const char *name,
+                         struct text *why)
+{
+    if (name == NULL && (name = words_at(config, "current-context")) == NULL)
+        return refuse(why, "the kubeconfig has no current-context; say ?context=", "…");
+    const json_t *context = entry_of(config, "contexts", "context", name);
+    if (context == NULL)
+        return refuse(why, "the kubeconfig has no context ", name);
+    const json_t *cluster = entry_of(config, "clusters", "cluster", words_at(context, "cluster"));
+    const json_t *user = entry_of(config, "users", "user", words_at(context, "user"));
+    const char *server = words_at(cluster, "server"), *alias = words_at(cluster, "tls-server-name");
+    const char *unsafe = words_at(cluster, "insecure-skip-tls-verify");
+    const char *namespace = words_at(context, "namespace");
+    if (server == NULL)
+        return refuse(why, "the kubeconfig names no server for the context ", name);
+    if (unsafe != NULL && strcmp(unsafe, "true") == 0)
+        return refuse(why, "insecure-skip-tls-verify would let anybody play the API server: ",
+                      "give its certificate-authority instead");
+    if (out->namespace[0] == '\0' && namespace != NULL && strlen(namespace) <= K8S_NAME_MAX)
+        text_copy(out->namespace, sizeof out->namespace, namespace);
+    out->server = strdup(server);
+    out->tls.on = strncmp(server, "https:", 6) == 0;
+    out->tls.name = alias != NULL ? strdup(alias) : NULL;
+    if (out->server == NULL ||
+        !take_certificate(cluster, "certificate-authority", &out->held[HELD_CA],
+                          &out->tls.ca_file) ||
+        (user != NULL && !take_user(out, user)))
+        return refuse(why, "memory is short", "");
+    return true;
+}
+
+static bool load_kubeconfig(struct kube_config *out, const char *paths, const char *context,
+                            struct text *why)
+{
+    json_t *config = read_all(paths, why);
+    if (config == NULL)
+        return false;
+    bool good = take_context(out, config, *context != '\0' ? context : NULL, why);
+    json_decref(config);
+    return good;
+}
+
+/* ---- inside a pod ---- */
+
+static void read_namespace(char *out, size_t size)
+{
+    FILE *file = fopen(POD_FILES "namespace", "re");
+    if (file == NULL)
+        return;
+    if (fgets(out, (int)size, file) != NULL)
+        out[strcspn(out, "\r\n")] = '\0';
+    (void)fclose(file);
+}
+
+static bool load_pod(struct kube_config *out, const char *host, struct text *why)
+{
+    const char *port = getenv("KUBERNETES_SERVICE_PORT");
+    bool six = strchr(host, ':') != NULL;
+    if (asprintf(&out->server, "https://%s%s%s:%s", six ? "[" : "", host, six ? "]" : "",
+                 port != NULL ? port : "443") < 0)
+        out->server = NULL;
+    out->tls.on = true;
+    out->tls.ca_file = strdup(POD_FILES "ca.crt");
+    out->token_file = secret_new(POD_FILES "token");
+    if (out->namespace[0] == '\0')
+        read_namespace(out->namespace, sizeof out->namespace);
+    return (out->server != NULL && out->tls.ca_file != NULL && out->token_file != NULL) ||
+           refuse(why, "memory is short", "");
+}
+
+/* ---- the whole ---- */
+
+static bool load(struct kube_config *out, const struct k8s_url *url, struct text *why)
+{
+    const char *paths = getenv("KUBECONFIG"), *host = getenv("KUBERNETES_SERVICE_HOST");
+    const char *home = getenv("HOME");
+    char usual[1024];
+    if (paths != NULL && *paths != '\0')
+        return load_kubeconfig(out, paths, url->context, why);
+    if (host != NULL && access(POD_FILES "token", R_OK) == 0)
+        return load_pod(out, host, why);
+    (void)snprintf(usual, sizeof usual, "%s/.kube/config", home != NULL ? home : "");
+    return load_kubeconfig(out, usual, url->context, why);
+}
+
+bool kube_config_load(struct kube_config *out, const struct k8s_url *url, struct text *why)
+{
+    struct kube_config config = {.held = {-1, -1, -1}};
+    const char *pod = getenv("POD_NAMESPACE");
+    text_copy(config.namespace, sizeof config.namespace, url->namespace);
+    if (!load(&config, url, why)) {
+        kube_config_done(&config);
+        return false;
+    }
+    if (config.namespace[0] == '\0')
+        (void)snprintf(config.namespace, sizeof config.namespace, "%s",
+                       pod != NULL && *pod != '\0' ? pod : "default");
+    size_t length = strlen(config.server);
+    while (length > 0 && config.server[length - 1] == '/')
+        config.server[--length] = '\0';
+    *out = config;
+    return true;
+}
+
+static void drop_words(const char *words)
+{
+    char *own;
+    memcpy(&own, &words, sizeof own); /* ours, though nobody may change them */
+    free(own);
+}
+
+void kube_config_done(struct kube_config *config)
+{
+    if (config->token != NULL)
+        explicit_bzero(config->token, strlen(config->token));
+    free(config->token);
+    free(config->server);
+    secret_free(&config->token_file);
+    json_decref(config->plugin);
+    drop_words(config->tls.ca_file);
+    drop_words(config->tls.cert_file);
+    drop_words(config->tls.key_file);
+    drop_words(config->tls.name);
+    for (size_t i = 0; i < sizeof config->held / sizeof config->held[0]; i++) {
+        if (config->held[i] >= 0)
+            (void)close(config->held[i]);
+    }
+    *config = (struct kube_config){.held = {-1, -1, -1}};
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See kube_login.h. What a plugin says is an ExecCredential of client.authentication.k8s.io. */
+#include "io/kube_login.h"
+
+#include "base/check.h"
+#include "io/host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum {
+    LOGIN_MAGIC = 0x109,
+    WORDS_MAX = 32,       /* arguments, and variables of its own */
+    SAYS_MAX = 64 * 1024, /* bytes */
+    PLUGIN_MS = 20000,    /* that it may take */
+    COLLECT_MS = 5,
+    RENEW_BEFORE_MS = 60000,
+    FAILED_FOR_MS = 1000, /* it is not asked again sooner */
+};
+
+struct kube_login {
+    uint32_t magic;
+    struct net *net;
+    struct kube_config *config;
+    void (*ready)(void *owner);
+    void *owner;
+    pid_t child; /* 0: none runs */
+    struct net_watch pipe;
+    struct net_timer patience, collect;
+    char *says;
+    size_t length;
+    char *token;
+    bool known;            /* it said something that we could use … */
+    int64_t good_until_ms; /* … until then */
+    char trouble[160];     /* what it was last time; empty: none */
+};
+
+struct kube_login *kube_login_new(struct net *net, struct kube_config *config,
+                                  void (*ready)(void *owner), void *owner)
+{
+    struct kube_login *login = calloc(1, sizeof *login);
+    if (login == NULL)
+        return NULL;
+    *login = (struct kube_login){.magic = LOGIN_MAGIC,
+                                 .net = net,
+                                 .config = config,
+                                 .ready = ready,
+                                 .owner = owner,
+                                 .pipe = {.file = -1}};
+    return login;
+}
+
+static void forget_token(struct kube_login *login)
+{
+    if (login->token != NULL)
+        explicit_bzero(login->token, strlen(login->token));
+    free(login->token);
+    login->token = NULL;
+}
+
+static void stop_listening(struct kube_login *login)
+{
+    if (login->pipe.file < 0)
+        return;
+    (void)net_want(login->net, &login->pipe, 0);
+    (void)close(login->pipe.file);
+    login->pipe.file = -1;
+}
+
+static void forget_words(struct kube_login *login)
+{
+    if (login->says != NULL)
+        explicit_bzero(login->says, login->length);
+    free(login->says);
+    login->says = NULL;
+    login->length = 0;
+}
+
+void kube_login_free(struct kube_login **login_pointer)
+{
+    struct kube_login *login = *login_pointer;
+    if (login == NULL)
+        return;
+    ASSERT(login->magic == LOGIN_MAGIC);
+    stop_listening(login);
+    net_call_at(login->net, &login->patience, NET_NEVER);
+    net_call_at(login->net, &login->collect, NET_NEVER);
+    if (login->child > 0) {
+        (void)kill(login->child, SIGKILL);
+        (void)waitpid(login->child, NULL, 0);
+    }
+    forget_words(login);
+    forget_token(login);
+    free(login);
+    *login_pointer = NULL;
+}
+
+/* ---- what it said ---- */
+
+static int64_t expires_ms(const json_t *status)
+{
+    struct tm tm = {0};
+    const char *words = json_string_value(json_object_get(status, "expirationTimestamp"));
+    const char *end = words != NULL ? strptime(words, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
+    if (end == NULL)
+        return NET_NEVER;
+    int64_t left_ms = (int64_t)timegm(&tm) * 1000 - host_wall_ms();
+    return host_boot_ms() +
+           (left_ms > 2 * RENEW_BEFORE_MS ? left_ms - RENEW_BEFORE_MS : left_ms / 2);
+}
+
+static void take_certificate(const json_t *status, const char *name, int *held, const char **out)
+{
+    const char *words = json_string_value(json_object_get(status, name));
+    char *path = words != NULL ? kube_config_hold(held, words, strlen(words)) : NULL;
+    char *before;
+    if (path == NULL)
+        return;
+    memcpy(&before, out, sizeof before); /* ours, though nobody may change it */
+    free(before);
+    *out = path;
+}
+
+/* False when there is nothing to log in with in it. */
+static bool take_words(struct kube_login *login)
+{
+    json_t *json = json_loadb(login->says, login->length, 0, NULL);
+    const json_t *status = json_object_get(json, "status");
+    const char *token = json_string_value(json_object_get(status, "token"));
+    bool certified = json_object_get(status, "clientCertificateData") != NULL;
+    if (token != NULL || certified) {
+        forget_token(login);
+        login->token = token != NULL ? strdup(token) : NULL;
+        login->good_until_ms = expires_ms(status);
+        take_certificate(status, "clientCertificateData", &login->config->held[1],
+                         &login->config->tls.cert_file);
+        take_certificate(status, "clientKeyData", &login->config->held[2],
+                         &login->config->tls.key_file);
+    }
+    json_decref(json);
+    return token != NULL || certified;
+}
+
+static void conclude(struct kube_login *login, const char *trouble)
+{
+    net_call_at(login->net, &login->patience, NET_NEVER);
+    net_call_at(login->net, &login->collect, NET_NEVER);
+    stop_listening(login);
+    login->child = 0;
+    login->trouble[0] = '\0';
+    if (trouble == NULL && !take_words(login))
+        trouble = "says nothing that one could log in with";
+    if (trouble != NULL) {
+        const char *name = json_string_value(json_object_get(login->config->plugin, "command"));
+        (void)snprintf(login->trouble, sizeof login->trouble, "the credential plugin %.60s %s",
+                       name != NULL ? name : "", trouble);
+        login->good_until_ms = host_boot_ms() + FAILED_FOR_MS;
+    }
+    login->known = true;
+    forget_words(login);
+    login->ready(login->owner);
+}
+
+/* ---- asking it ---- */
+
+/* It closed its output; it ends soon, or is ended. */
+static void on_collect(void *owner)
+{
+    struct kube_login *login = owner;
+    int status = 0;
+    pid_t ended = waitpid(login->child, &status, WNOHANG);
+    if (ended == 0) {
+        net_call_at(login->net, &login->collect, host_boot_ms() + COLLECT_MS);
+        return;
+    }
+    bool good = ended == login->child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    conclude(login, good ? NULL : "failed");
+}
+
+static void on_impatient(void *owner)
+{
+    struct kube_login *login = owner;
+    (void)kill(login->child, SIGKILL);
+    (void)waitpid(login->child, NULL, 0);
+    conclude(login, "takes too long");
+}
+
+static void on_words(void *owner, unsigned what)
+{
+    struct kube_login *login = owner;
+    (void)what;
+    ssize_t got = read(login->pipe.file, login->says + login->length, SAYS_MAX - login->length);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (got > 0 && (login->length += (size_t)got) < SAYS_MAX)
+        return;
+    stop_listening(login);
+    on_collect(login);
+}
+
+static size_t gather(const json_t *list, char **out, size_t most)
+{
+    size_t index, count = 0;
+    const json_t *word;
+    json_array_foreach(list, index, word)
+    {
+        const char *text = json_string_value(word);
+        if (text != NULL && count < most && (out[count] = strdup(text)) != NULL)
+            count++;
+    }
+    return count;
+}
+
+/* Our environment, what the kubeconfig adds, and what every plugin is told. */
+static char **make_environment(const json_t *plugin)
+{
+    size_t index, count = 0, ours = 0;
+    const json_t *pair;
+    const char *version = json_string_value(json_object_get(plugin, "apiVersion"));
+    while (environ[ours] != NULL)
+        ours++;
+    char **out = calloc(ours + WORDS_MAX + 2, sizeof *out);
+    if (out == NULL)
+        return NULL;
+    json_array_foreach(json_object_get(plugin, "env"), index, pair)
+    {
+        const char *name = json_string_value(json_object_get(pair, "name"));
+        const char *value = json_string_value(json_object_get(pair, "value"));
+        if (count < WORDS_MAX && name != NULL && value != NULL &&
+            asprintf(&out[count], "%s=%s", name, value) > 0)
+            count++;
+    }
+    if (asprintf(&out[count],
+                 "KUBERNETES_EXEC_INFO={\"apiVersion\":\"%s\",\"kind\":\"ExecCredential\","
+                 "\"spec\":{\"interactive\":false}}",
+                 version != NULL ? version : "client.authentication.k8s.io/v1") > 0)
+        count++;
+    for (size_t i = 0; i < ours; i++) {
+        if ((out[count] = strdup(environ[i])) != NULL)
+            count++;
+    }
+    return out;
+}
+
+static void drop_words(char **words)
+{
+    for (size_t i = 0; words != NULL && words[i] != NULL; i++)
+        free(words[i]);
+}
+
+static int spawn(struct kube_login *login, char *const *words, char *const *environment, int output)
+{
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t how;
+    sigset_t none, all;
+    (void)sigemptyset(&none);
+    (void)sigfillset(&all);
+    (void)posix_spawn_file_actions_init(&files);
+    (void)posix_spawnattr_init(&how);
+    (void)posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    (void)posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
+    (void)posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    (void)posix_spawnattr_setsigmask(&how, &none);
+    (void)posix_spawnattr_setsigdefault(&how, &all);
+    (void)posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    int error = posix_spawnp(&login->child, words[0], &files, &how, words, environment);
+    (void)posix_spawn_file_actions_destroy(&files);
+    (void)posix_spawnattr_destroy(&how);
+    return error;
+}
+
+/* False when it could not be started. */
+static bool start(struct kube_login *login)
+{
+    const json_t *plugin = login->config->plugin;
+    const char *name = json_string_value(json_object_get(plugin, "command"));
+    char *words[WORDS_MAX + 2] = {name != NULL ? strdup(name) : NULL};
+    char **environment = make_environment(plugin);
+    int ends[2] = {-1, -1};
+    login->says = malloc(SAYS_MAX);
+    bool good = words[0] != NULL && environment != NULL && login->says != NULL &&
+                pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0;
+    if (good) {
+        (void)gather(json_object_get(plugin, "args"), words + 1, WORDS_MAX);
+        good = spawn(login, words, environment, ends[1]) == 0;
+        (void)close(ends[1]);
+        login->pipe = (struct net_watch){.file = ends[0], .ready = on_words, .owner = login};
+        login->patience.due = on_impatient;
+        login->collect.due = on_collect;
+        login->patience.owner = login->collect.owner = login;
+        if (good) {
+            net_call_at(login->net, &login->patience, host_boot_ms() + PLUGIN_MS);
+            (void)net_want(login->net, &login->pipe, NET_READ);
+        }
+    }
+    drop_words(words);
+    drop_words(environment);
+    free(environment);
+    return good;
+}
+
+/* ---- the face ---- */
+
+bool kube_login_ready(struct kube_login *login)
+{
+    ASSERT(login->magic == LOGIN_MAGIC);
+    if (login->config->plugin == NULL || (login->known && host_boot_ms() < login->good_until_ms))
+        return true;
+    if (login->child > 0)
+        return false;
+    login->known = false;
+    if (start(login))
+        return false;
+    login->child = 0;
+    stop_listening(login);
+    forget_words(login);
+    (void)snprintf(login->trouble, sizeof login->trouble,
+                   "the credential plugin cannot be started");
+    login->known = true;
+    login->good_until_ms = host_boot_ms() + FAILED_FOR_MS;
+    return true;
+}
+
+bool kube_login_bearer(struct kube_login *login, const char **out, struct text *why)
+{
+    struct kube_config *config = login->config;
+    *out = config->token;
+    if (config->plugin != NULL) {
+        *out = login->token;
+        text_add(why, login->trouble);
+        return login->trouble[0] == '\0';
+    }
+    if (config->token_file != NULL) {
+        *out = secret_now(config->token_file, host_boot_ms(), why);
+        return *out != NULL;
+    }
+    return true;
+}
+
+void kube_login_refused(struct kube_login *login)
+{
+    if (login->config->token_file != NULL)
+        secret_refused(login->config->token_file);
+    if (login->child == 0)
+        login->good_until_ms = 0;
+}

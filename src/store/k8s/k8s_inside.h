@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of the Kubernetes driver share; nobody else includes it. */
+#ifndef LEASEHOLD_STORE_K8S_INSIDE_H
+#define LEASEHOLD_STORE_K8S_INSIDE_H
+
+#include "io/backoff.h"
+#include "io/http.h"
+#include "io/kube_login.h"
+#include "store/k8s/object.h"
+#include "wire/k8s_url.h"
+
+enum {
+    K8S_MAGIC = 0x8885,
+    MEMOS = 1024,          /* Leases that we remember */
+    MEMOS_BYTES = 4 << 20, /* of all of them */
+    ANSWER_MAX = 1 << 20,  /* bytes of one Lease, as the server answers it */
+    LIST_MAX = 32 << 20,   /* of a page */
+    PAGE = 100,            /* Leases of a page */
+    ERRANDS_MAX = 4096,    /* on their way; more are refused */
+    PATIENCE_MS = 10000,   /* when nobody said how long */
+    MARGIN_MS = 2000,      /* two clocks that tell whole seconds */
+    WHY_SIZE = 512,
+};
+
+struct k8s;
+
+/* A Lease as it was last seen, to write over it: what we do not know of it must stay. */
+struct memo {
+    char name[K8S_NAME_MAX + 1];
+    char *text; /* NULL: nothing is known */
+    size_t length;
+    uint64_t revision;
+    enum object_state state;
+    bool awaited; /* a place of our own process is in it … */
+    char *beside; /* … or, while another program holds it, only here: a record, never written */
+};
+
+enum errand_phase {
+    ERRAND_WAITS,  /* for those before it, or for a credential */
+    ERRAND_READS,  /* what it reads is its answer */
+    ERRAND_LOOKS,  /* what it reads decides how it goes on */
+    ERRAND_WRITES, /* create or replace */
+    ERRAND_DELETES,
+    ERRAND_LISTS,
+    ERRAND_OPENS, /* a watch, until it stands */
+};
+
+/* A request of the seam on its way. */
+struct errand {
+    struct errand *next;
+    struct k8s *k8s;
+    struct store_request request; /* its words are the caller's, until it is answered */
+    store_done *done;
+    void *caller;
+    char name[K8S_NAME_MAX + 1];
+    uint64_t hash;
+    enum errand_phase phase;
+    struct http_request *http;
+    int64_t give_up_at_ms, not_before_ms;
+    unsigned refusals, looks;
+    char *page; /* where a list goes on */
+};
+
+struct watcher {
+    struct watcher *next;
+    char prefix[KEY_MAX + 1];
+    store_done *done;
+    void *caller;
+};
+
+/* The one watch of the namespace that all who want to know share. */
+struct k8s_watch {
+    struct watcher *watchers;
+    bool wanted;       /* by somebody: it is opened, and opened again */
+    bool stands;       /* we know from where it goes on */
+    uint64_t revision; /* … here */
+    struct http_request *http;
+    struct net_timer again;
+    struct backoff backoff;
+    int64_t trouble_since_ms; /* 0: none */
+};
+
+struct k8s {
+    uint32_t magic;
+    struct k8s_url url;
+    struct kube_config config;
+    struct store_site site;
+    struct net *net;
+    struct http *http;
+    struct kube_login *login;
+    struct net_timer later;
+    struct errand *first, *last;
+    size_t errand_count;
+    int64_t paused_until_ms; /* the server asked for it */
+    bool permitted;          /* something was, once */
+    struct k8s_watch watch;
+    size_t memo_bytes, memo_hand;
+    struct memo memos[MEMOS];
+    char why[WHY_SIZE];
+    char encoded[RECORD_MAX + 1];
+    struct record scratch;
+};
+
+/* errand.c */
+void errand_add(struct k8s *k8s, const struct store_request *request, store_done *done,
+                void *caller);
+void errand_drop_all(struct k8s *k8s);
+/* Starts what can start. */
+void errands_advance(struct k8s *k8s);
+/* Answers it and lets it go; `answer` may be about anything. */
+void errand_tell(struct errand *errand, const struct store_answer *answer);
+void errand_tell_trouble(struct errand *errand, enum answer result, const char *why);
+
+/* memo.c */
+struct memo *memo_of(struct k8s *k8s, const char *name);
+void memo_keep(struct k8s *k8s, const json_t *json, const struct object *object);
+void memo_forget(struct k8s *k8s, const char *name);
+void memo_forget_all(struct k8s *k8s);
+/* Keeps what we wait for on a Lease that another program holds. False: memory is short. */
+bool memo_put_beside(struct k8s *k8s, const char *name, const char *bytes, size_t length);
+
+/* driver.c */
+/* Asks the API server; `path` is what follows the namespace's Leases. NULL when it could not be
+ * asked: `why` of the driver says it. */
+struct http_request *k8s_ask(struct k8s *k8s, const char *method, const char *path, json_t *body,
+                             size_t most, int64_t give_up_at_ms, const struct http_site *site);
+/* How the answer fills in the object, under this key. */
+struct store_answer k8s_answer(struct k8s *k8s, const struct object *object, const char *key);
+const char *k8s_explain(struct k8s *k8s, const struct http_answer *answer);
+/* The key of an object that was seen in a list or a watch; NULL when it is nothing to us. */
+const char *k8s_key_of(const struct k8s *k8s, const struct object *object);
+
+/* watch.c */
+void watch_add(struct errand *errand);
+/* Changes of Leases that we wait for are to be noticed from now on. */
+void watch_want(struct k8s *k8s);
+void watch_init(struct k8s *k8s, uint64_t seed);
+void watch_done(struct k8s *k8s);
+
+#endif

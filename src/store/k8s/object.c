@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See object.h. The time of a write is the API server's own, from managedFields. An old server
+ * renews that time only when the set of fields changes; so each write carries an annotation whose
+ * name is not the one of the write before, and whose value says which field manager wrote.
+ */
+#include "store/k8s/object.h"
+
+#include "wire/k8s_url.h"
+#include "wire/record_codec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define NOTE_KEY    "leasehold/key"
+#define NOTE_RECORD "leasehold/record"
+#define NOTE_SHOWN  "leasehold/shown" /* holder and acquireTime, as we wrote them */
+#define NOTE_BEAT_A "leasehold/beat-a"
+#define NOTE_BEAT_B "leasehold/beat-b"
+
+enum { MOMENT = 32, SHOWN = HOLDER_MAX + MOMENT + 2 };
+
+static const char *words_at(const json_t *json, const char *name)
+{
+    const char *words = json_string_value(json_object_get(json, name));
+    return words != NULL ? words : "";
+}
+
+static const json_t *notes_of(const json_t *json)
+{
+    return json_object_get(json_object_get(json, "metadata"), "annotations");
+}
+
+static void show(const char *holder, const char *acquired, char out[SHOWN])
+{
+    (void)snprintf(out, SHOWN, "%s %.*s", acquired, HOLDER_MAX, holder);
+}
+
+/* ---- times ---- */
+
+/* "2026-01-31T23:59:59Z"; −1 when it is none. */
+static int64_t moment_ms(const char *words)
+{
+    struct tm tm = {0};
+    const char *end = strptime(words, "%Y-%m-%dT%H:%M:%S", &tm);
+    time_t at = end != NULL && (*end == 'Z' || *end == '.') ? timegm(&tm) : -1;
+    return at >= 0 ? (int64_t)at * 1000 : -1;
+}
+
+static void write_moment(int64_t wall_ms, char out[MOMENT])
+{
+    time_t seconds = wall_ms / 1000;
+    struct tm tm;
+    size_t length = strftime(out, MOMENT, "%Y-%m-%dT%H:%M:%S", gmtime_r(&seconds, &tm));
+    (void)snprintf(out + length, MOMENT - length, ".%03d000Z", (int)(wall_ms % 1000));
+}
+
+static int64_t written_ms(const json_t *metadata, const json_t *notes)
+{
+    const char *beat = words_at(notes, NOTE_BEAT_A);
+    if (*beat == '\0')
+        beat = words_at(notes, NOTE_BEAT_B);
+    size_t index;
+    const json_t *entry;
+    json_array_foreach(json_object_get(metadata, "managedFields"), index, entry)
+    {
+        if (*beat == '\0' || strcmp(words_at(entry, "manager"), beat) != 0)
+            continue;
+        int64_t time_ms = moment_ms(words_at(entry, "time"));
+        return time_ms >= 0 ? time_ms : TIME_UNKNOWN;
+    }
+    return TIME_UNKNOWN;
+}
+
+/* ---- reading ---- */
+
+static bool read_revision(const char *words, uint64_t *out)
+{
+    char *end = NULL;
+    if (*words < '1' || *words > '9')
+        return false;
+    *out = strtoull(words, &end, 10);
+    return *end == '\0' && *out <= REVISION_MAX;
+}
+
+const char *object_read(const json_t *json, struct object *out)
+{
+    const json_t *metadata = json_object_get(json, "metadata"), *notes = notes_of(json);
+    const json_t *spec = json_object_get(json, "spec");
+    struct object object = {.name = words_at(metadata, "name"),
+                            .uid = words_at(metadata, "uid"),
+                            .holder = words_at(spec, "holderIdentity"),
+                            .record = words_at(notes, NOTE_RECORD)};
+    char shown[SHOWN];
+    if (object.name[0] == '\0' || object.uid[0] == '\0')
+        return "the API server's answer is no Lease";
+    if (strlen(object.name) > K8S_NAME_MAX)
+        return "the Lease's name is longer than ours are";
+    if (!read_revision(words_at(metadata, "resourceVersion"), &object.written.revision))
+        return "the Lease's resourceVersion is no number that tokens can be made of";
+    json_int_t seconds = json_integer_value(json_object_get(spec, "leaseDurationSeconds"));
+    object.duration_ms = seconds > 0 && seconds < TTL_MAX_MS / 1000 ? seconds * 1000 : TTL_MAX_MS;
+    object.key = json_string_value(json_object_get(notes, NOTE_KEY));
+    object.made_by_us = strcmp(words_at(json_object_get(metadata, "labels"), OBJECT_LABEL),
+                               OBJECT_LABEL_VALUE) == 0;
+    show(object.holder, words_at(spec, "acquireTime"), shown);
+    bool names_us = object.key != NULL && object.record[0] != '\0' &&
+                    (object.holder[0] == '\0' ? words_at(notes, NOTE_SHOWN)[0] == '\0'
+                                              : strcmp(shown, words_at(notes, NOTE_SHOWN)) == 0);
+    object.state = names_us                   ? OBJECT_OURS
+                   : object.holder[0] != '\0' ? OBJECT_FOREIGN
+                                              : OBJECT_VACANT;
+    object.written.time_ms = names_us ? written_ms(metadata, notes) : TIME_UNKNOWN;
+    *out = object;
+    return NULL;
+}
+
+static void name_foreign(const struct object *object, char out[REQUEST_MAX + 1])
+{
+    (void)snprintf(out, REQUEST_MAX + 1, "lease-%.40s", object->uid);
+}
+
+const struct grant *object_foreign_grant(const struct object *object, struct record *record)
+{
+    char request[REQUEST_MAX + 1];
+    name_foreign(object, request);
+    return record_grant_by_request(record, request);
+}
+
+size_t object_foreign_record(const struct object *object, const char *key, const char *beside,
+                             struct record *scratch, char *bytes, size_t size)
+{
+    static const char nameless[] = "another program";
+    struct codec_error error;
+    size_t length = strlen(object->holder);
+    if (beside == NULL || record_decode(beside, strlen(beside), scratch, &error) != DECODE_OK)
+        record_init(scratch, key);
+    scratch->grant_count = 0;
+    struct grant *grant = record_add_grant(scratch);
+    /* Its name is shown, not compared; ours have limits. */
+    bool shows = length <= HOLDER_MAX && text_is_clean(object->holder, length);
+    text_copy(grant->holder, sizeof grant->holder, shows ? object->holder : nameless);
+    name_foreign(object, grant->request);
+    grant->session = 1; /* nobody's */
+    grant->ttl_ms = object->duration_ms;
+    /* Its clock is not ours to read: whoever sees it unchanged for its whole length may take it. */
+    grant->granted = grant->renewed =
+        (struct stamp){.revision = object->written.revision, .time_ms = TIME_UNKNOWN};
+    return record_encode(scratch, bytes, size);
+}
+
+/* ---- writing ---- */
+
+bool object_is_renewal(const struct record *record)
+{
+    for (size_t i = 0; i < record->grant_count; i++) {
+        const struct grant *grant = &record->grants[i];
+        if (grant->granted.revision == THIS_WRITE || grant->renewed.revision == THIS_WRITE)
+            return true;
+    }
+    return false;
+}
+
+/* The member, made when there is none. */
+static json_t *child_of(json_t *parent, const char *name)
+{
+    json_t *child = json_object_get(parent, name);
+    if (child == NULL && json_object_set_new(parent, name, json_object()) == 0)
+        child = json_object_get(parent, name);
+    return child;
+}
+
+static bool set_words(json_t *json, const char *name, const char *words)
+{
+    return json_object_set_new(json, name, json_string(words)) == 0;
+}
+
+/* What others read. Somebody new at the head begins anew; the count of changes goes on. */
+static bool fill_spec(json_t *spec, json_t *notes, const struct object_write *write)
+{
+    char now[MOMENT], shown[SHOWN];
+    const struct record *record = write->record;
+    if (record->grant_count == 0) {
+        (void)json_object_del(spec, "holderIdentity");
+        return set_words(notes, NOTE_SHOWN, "");
+    }
+    const struct grant *grant = &record->grants[0];
+    const json_t *known = json_object_get(spec, "leaseTransitions");
+    bool is_new = grant->granted.revision == THIS_WRITE ||
+                  strcmp(words_at(spec, "holderIdentity"), grant->holder) != 0;
+    bool good = true;
+    write_moment(write->wall_ms, now);
+    if (is_new) {
+        json_int_t changes = known != NULL ? json_integer_value(known) + 1 : 0;
+        good = set_words(spec, "acquireTime", now) &&
+               json_object_set_new(spec, "leaseTransitions", json_integer(changes)) == 0;
+    }
+    if (is_new || grant->renewed.revision == THIS_WRITE)
+        good = good && set_words(spec, "renewTime", now);
+    show(grant->holder, words_at(spec, "acquireTime"), shown);
+    json_int_t seconds = (grant->ttl_ms + 999) / 1000;
+    return good && set_words(spec, "holderIdentity", grant->holder) &&
+           json_object_set_new(spec, "leaseDurationSeconds",
+                               json_integer(seconds > 0 ? seconds : 1)) == 0 &&
+           set_words(notes, NOTE_SHOWN, shown);
+}
+
+static bool fill_notes(json_t *notes, const struct object_write *write)
+{
+    bool was_a = json_object_get(notes, NOTE_BEAT_A) != NULL;
+    const char *manager =
+        object_is_renewal(write->record) ? OBJECT_HOLDER_WRITE : OBJECT_WAITER_WRITE;
+    (void)json_object_del(notes, was_a ? NOTE_BEAT_A : NOTE_BEAT_B);
+    return set_words(notes, NOTE_KEY, write->key) &&
+           json_object_set_new(notes, NOTE_RECORD, json_stringn(write->bytes, write->length)) ==
+               0 &&
+           set_words(notes, was_a ? NOTE_BEAT_B : NOTE_BEAT_A, manager);
+}
+
+static json_t *new_lease(const char *name)
+{
+    return json_pack("{s:s, s:s, s:{s:s, s:{s:s}}, s:{}}", "apiVersion", "coordination.k8s.io/v1",
+                     "kind", "Lease", "metadata", "name", name, "labels", OBJECT_LABEL,
+                     OBJECT_LABEL_VALUE, "spec");
+}
+
+json_t *object_make(const json_t *before, const struct object_write *write)
+{
+    json_t *json = before != NULL ? json_deep_copy(before) : new_lease(write->name);
+    json_t *metadata = child_of(json, "metadata"), *spec = child_of(json, "spec");
+    json_t *notes = child_of(metadata, "annotations");
+    (void)json_object_del(metadata, "managedFields"); /* the server keeps them */
+    if (notes == NULL || spec == NULL || !fill_notes(notes, write) ||
+        !fill_spec(spec, notes, write)) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
+}
+
+json_t *object_vacate(const json_t *before)
+{
+    static const char *const ours[] = {NOTE_KEY, NOTE_RECORD, NOTE_SHOWN, NOTE_BEAT_A, NOTE_BEAT_B};
+    json_t *json = json_deep_copy(before);
+    json_t *metadata = json_object_get(json, "metadata");
+    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
+        (void)json_object_del(json_object_get(metadata, "annotations"), ours[i]);
+    (void)json_object_del(metadata, "managedFields");
+    (void)json_object_del(json_object_get(json, "spec"), "holderIdentity");
+    return json;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A record as a Lease of coordination.k8s.io/v1. The record stands in an annotation, with the full
+ * key in another; the spec says of it what kubectl and client-go expect to read. Whatever else a
+ * Lease carries is kept. No I/O.
+ */
+#ifndef LEASEHOLD_STORE_K8S_OBJECT_H
+#define LEASEHOLD_STORE_K8S_OBJECT_H
+
+#include "store/store.h"
+
+#include <jansson.h>
+
+#define OBJECT_LABEL        "app.kubernetes.io/managed-by"
+#define OBJECT_LABEL_VALUE  "leasehold"
+#define OBJECT_HOLDER_WRITE "leasehold-holder" /* field managers: who grants or renews … */
+#define OBJECT_WAITER_WRITE "leasehold-waiter" /* … and who only waits, cools or tidies up */
+
+enum object_state {
+    OBJECT_VACANT,  /* a Lease that says nothing: nobody holds it, or who held it let go of it */
+    OBJECT_OURS,    /* the annotated record counts */
+    OBJECT_FOREIGN, /* another program holds it, by the rules of its own */
+};
+
+/* The words point into the JSON. */
+struct object {
+    enum object_state state;
+    const char *name, *uid, *key; /* key: NULL when it was never ours */
+    const char *holder;           /* of the spec; "" */
+    const char *record;           /* OURS: the encoded record */
+    int64_t duration_ms;          /* of the spec */
+    struct stamp written;
+    bool made_by_us; /* we may delete it */
+};
+
+/* NULL, or what is wrong with it: then `out` says nothing. */
+const char *object_read(const json_t *json, struct object *out);
+
+/*
+ * A foreign holder as a record that the rules can read; the length of its encoding, or 0. The
+ * places are those of `beside`, a record that was never written (NULL: there are none).
+ */
+size_t object_foreign_record(const struct object *object, const char *key, const char *beside,
+                             struct record *scratch, char *bytes, size_t size);
+/* The foreign holder's grant in a record that was made from it; NULL when it is gone. */
+const struct grant *object_foreign_grant(const struct object *object, struct record *record);
+
+/* What a write is about. */
+struct object_write {
+    const char *name, *key;
+    const char *bytes; /* the encoded record … */
+    size_t length;
+    const struct record *record; /* … and decoded */
+    int64_t wall_ms;             /* for people and other programs; we judge nothing by it */
+};
+
+/* Does this write grant or renew something? Its field manager's time is then a renewal's. */
+bool object_is_renewal(const struct record *record);
+/* The Lease that shall stand. `before`: what stands there, or NULL for a new one; not changed.
+ * NULL when memory is short. */
+json_t *object_make(const json_t *before, const struct object_write *write);
+/* The same without us: for a Lease that is not ours to delete. */
+json_t *object_vacate(const json_t *before);
+
+#endif

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Without scripts (?scripts=no): the same as script.c says, in commands. First both names are
+ * watched and read and a revision is drawn; then, if the condition holds, all is written in one
+ * transaction, which fails when either name has changed since. A conflict is answered with what one
+ * more transaction reads. Two round trips instead of one, and one request at a time on each
+ * connection, because what is watched belongs to all of it.
+ */
+#include "store/redis/redis_inside.h"
+
+#include "base/check.h"
+#include "io/host.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CALLS_MAX = 16, VALUE_MAX = 200 };
+
+enum stage { STAGE_CLOCK, STAGE_LOOK, STAGE_WRITE, STAGE_SEE };
+
+/* What the commands are for: the first word of a reply's meaning. */
+enum meaning {
+    MEANS_NOTHING,
+    MEANS_RECORD,
+    MEANS_VALUE,
+    MEANS_REST,
+    MEANS_TIME,
+    MEANS_COUNT,
+    MEANS_WRITTEN,
+    MEANS_SEEN
+};
+
+struct deal_call {
+    struct link_call call; /* first */
+    struct deal *deal;
+    enum meaning meaning;
+};
+
+struct deal {
+    struct node *node;
+    struct job *job;
+    enum stage stage;
+    struct redis_names names;
+    struct deal_call calls[CALLS_MAX];
+    size_t sent, heard;
+    bool redirected, refused, written, wrong;
+    struct link_error error;
+    char *record; /* as it stands: revision, time, bytes */
+    size_t length;
+    bool own; /* the value under the plain name is ours */
+    char value[VALUE_MAX];
+    int64_t count;
+    struct seen seen;
+};
+
+void deal_free(struct deal *deal)
+{
+    if (deal != NULL)
+        free(deal->record);
+    free(deal);
+}
+
+static void end_deal(struct deal *deal, const struct link_error *error)
+{
+    struct job *job = deal->job;
+    deal->node->deal = NULL;
+    if (!deal->redirected)
+        redis_end(job, error == NULL ? &deal->seen : NULL, error);
+    deal_free(deal);
+}
+
+/* ---- reading ---- */
+
+static void take_record(struct deal *deal, const struct resp_item *item)
+{
+    struct seen *seen = &deal->seen;
+    char *end = NULL;
+    free(deal->record);
+    deal->record = NULL;
+    seen->bytes = NULL;
+    seen->length = 0;
+    seen->written = (struct stamp){0};
+    if (item->kind != RESP_TEXT)
+        return;
+    deal->record = malloc(item->length + 1);
+    deal->wrong = deal->record == NULL;
+    if (deal->wrong)
+        return;
+    memcpy(deal->record, item->text, item->length);
+    deal->record[item->length] = '\0';
+    seen->written.revision = strtoull(deal->record, &end, 10);
+    seen->written.time_ms = strtoll(end, &end, 10);
+    deal->wrong = *end != ' ' || seen->written.revision == 0;
+    seen->bytes = end + 1;
+    seen->length = deal->wrong ? 0 : item->length - (size_t)(end + 1 - deal->record);
+}
+
+/* A value that is not the one we wrote with that record is a stranger's; so is one of any kind. */
+static void take_value(struct deal *deal, const struct resp_item *item)
+{
+    struct seen *seen = &deal->seen;
+    char mark[64];
+    struct text text;
+    text_init(&text, mark, sizeof mark);
+    text_add(&text, "leasehold:");
+    text_add_u64(&text, seen->written.revision);
+    text_add(&text, ":");
+    bool is_text = item->kind == RESP_TEXT;
+    deal->own = is_text && seen->length > 0 && item->length >= text.length &&
+                memcmp(item->text, mark, text.length) == 0;
+    seen->strange = item->kind != RESP_NULL && !deal->own;
+    seen->value = deal->value;
+    seen->value_length = is_text ? item->length : 0;
+    if (seen->value_length > sizeof deal->value)
+        seen->value_length = sizeof deal->value;
+    if (seen->value_length > 0)
+        memcpy(deal->value, item->text, seen->value_length);
+}
+
+static void take_time(struct deal *deal, struct resp_walk *walk)
+{
+    char digits[2][24] = {"", ""};
+    for (int i = 0; i < 2; i++) {
+        struct resp_item part;
+        if (!resp_next(walk, &part) || part.length >= sizeof digits[i])
+            return;
+        memcpy(digits[i], part.text, part.length);
+    }
+    deal->seen.now_ms = strtoll(digits[0], NULL, 10) * 1000 + strtoll(digits[1], NULL, 10) / 1000;
+    deal->node->ahead_ms = deal->seen.now_ms - host_boot_ms();
+}
+
+/* What a transaction read: the same four, in the same order. */
+static void take_all_seen(struct deal *deal, const struct resp_item *item, struct resp_walk *walk)
+{
+    bool plain = deal->names.family != REDIS_WATERMARK;
+    struct resp_item part = {0};
+    deal->wrong = item->kind != RESP_LIST || item->count != (plain ? 4 : 2);
+    if (deal->wrong || !resp_next(walk, &part))
+        return;
+    take_record(deal, &part);
+    if (plain && resp_next(walk, &part))
+        take_value(deal, &part);
+    if (plain && resp_next(walk, &part))
+        deal->seen.rest_ms = part.number;
+    if (resp_next(walk, &part))
+        take_time(deal, walk);
+}
+
+/* ---- stages ---- */
+
+static void go_on(struct deal *deal);
+
+static void on_heard(struct link_call *call, const struct resp_item *item, struct resp_walk *walk,
+                     const struct link_error *error)
+{
+    struct deal_call *one = (struct deal_call *)call;
+    struct deal *deal = one->deal;
+    bool bad = error == NULL && item->kind == RESP_ERROR;
+    bool wrong_type = bad && one->meaning == MEANS_VALUE && item->length > 9 &&
+                      memcmp(item->text, "WRONGTYPE", 9) == 0;
+    deal->heard++;
+    if (error != NULL && !deal->refused) {
+        deal->refused = true;
+        deal->error = *error;
+    } else if (bad && !wrong_type && !deal->refused && !deal->redirected) {
+        deal->redirected = node_redirects(deal->job, item); /* then nothing is executed */
+        deal->refused = !deal->redirected;
+        if (deal->refused)
+            deal->error = link_explain(&deal->node->link, item);
+    } else if (error == NULL && !deal->refused && !deal->redirected) {
+        if (one->meaning == MEANS_RECORD)
+            take_record(deal, item);
+        else if (one->meaning == MEANS_VALUE)
+            take_value(deal, item);
+        else if (one->meaning == MEANS_REST)
+            deal->seen.rest_ms = item->number;
+        else if (one->meaning == MEANS_TIME)
+            take_time(deal, walk);
+        else if (one->meaning == MEANS_COUNT)
+            deal->count = item->number;
+        else if (one->meaning == MEANS_WRITTEN)
+            deal->written = item->kind == RESP_LIST;
+        else if (one->meaning == MEANS_SEEN)
+            take_all_seen(deal, item, walk);
+    }
+    if (deal->heard == deal->sent)
+        go_on(deal);
+}
+
+static struct link *say(struct deal *deal, enum meaning meaning, size_t words, const char *command)
+{
+    struct link *link = &deal->node->link;
+    ASSERT(deal->sent < CALLS_MAX);
+    struct deal_call *call = &deal->calls[deal->sent++];
+    *call = (struct deal_call){.call = {.reply = on_heard}, .deal = deal, .meaning = meaning};
+    link_begin(link, &call->call, words);
+    link_say(link, command);
+    return link;
+}
+
+static void say_of(struct deal *deal, enum meaning meaning, const char *command, const char *name)
+{
+    link_say(say(deal, meaning, 2, command), name);
+}
+
+static void begin_stage(struct deal *deal, enum stage stage)
+{
+    deal->stage = stage;
+    deal->sent = deal->heard = 0;
+}
+
+static void say_looks(struct deal *deal, bool meant)
+{
+    bool plain = deal->names.family != REDIS_WATERMARK;
+    say_of(deal, meant ? MEANS_RECORD : MEANS_NOTHING, "GET", deal->names.record);
+    if (plain) {
+        say_of(deal, meant ? MEANS_VALUE : MEANS_NOTHING, "GET", deal->names.plain);
+        say_of(deal, meant ? MEANS_REST : MEANS_NOTHING, "PTTL", deal->names.plain);
+    }
+    (void)say(deal, meant ? MEANS_TIME : MEANS_NOTHING, 1, "TIME");
+}
+
+/* All at one moment, for an answer. */
+static void see(struct deal *deal)
+{
+    begin_stage(deal, STAGE_SEE);
+    (void)say(deal, MEANS_NOTHING, 1, "MULTI");
+    say_looks(deal, /* meant= */ false);
+    (void)say(deal, MEANS_SEEN, 1, "EXEC");
+}
+
+/* The count begins above all that was, also when it was lost. */
+static void look(struct deal *deal)
+{
+    begin_stage(deal, STAGE_LOOK);
+    struct link *link = say(deal, MEANS_NOTHING, 3, "WATCH");
+    link_say(link, deal->names.plain);
+    link_say(link, deal->names.record);
+    say_looks(deal, /* meant= */ true);
+    link = say(deal, MEANS_NOTHING, 4, "SET");
+    link_say(link, deal->names.counter);
+    link_number(link, host_boot_ms() + deal->node->ahead_ms);
+    link_say(link, "NX");
+    say_of(deal, MEANS_COUNT, "INCR", deal->names.counter);
+}
+
+static bool holds(const struct deal *deal, const struct draft *draft)
+{
+    const struct condition *condition = &deal->job->request.condition;
+    const struct seen *seen = &deal->seen;
+    if (condition->kind == IF_ABSENT)
+        return seen->length == 0 && !seen->strange;
+    if (seen->length == 0)
+        return seen->strange && draft->knows;
+    return seen->written.revision == condition->revision && seen->strange == draft->knows;
+}
+
+static void say_set(struct deal *deal, const char *name, int64_t lives_ms, const char *head,
+                    const char *bytes, size_t length)
+{
+    char value[RECORD_MAX + 64];
+    struct text text;
+    struct link *link = say(deal, MEANS_NOTHING, lives_ms > 0 ? 5 : 3, "SET");
+    text_init(&text, value, sizeof value);
+    text_add(&text, head);
+    text_add_bytes(&text, bytes, length);
+    link_say(link, name);
+    link_word(link, value, text.length);
+    if (lives_ms > 0) {
+        link_say(link, "PX");
+        link_number(link, lives_ms);
+    }
+}
+
+static void say_record(struct deal *deal, const struct draft *draft)
+{
+    char head[64];
+    struct text text;
+    int64_t now_ms = deal->seen.now_ms, until_ms = draft->until_ms - now_ms;
+    int64_t held_ms = draft->fresh_ms > until_ms ? draft->fresh_ms : until_ms;
+    int64_t lives_ms = draft->lives_ms;
+    if (lives_ms < 0)
+        lives_ms = (held_ms > 0 ? held_ms : 0) - lives_ms;
+    text_init(&text, head, sizeof head);
+    text_add_i64(&text, deal->count);
+    text_add(&text, " ");
+    text_add_i64(&text, now_ms);
+    text_add(&text, " ");
+    say_set(deal, deal->names.record, lives_ms, head, draft->bytes, draft->length);
+    if (deal->names.family == REDIS_WATERMARK || deal->seen.strange)
+        return;
+    text_init(&text, head, sizeof head);
+    text_add(&text, "leasehold:");
+    text_add_i64(&text, deal->count);
+    text_add(&text, ":");
+    if (held_ms > 0)
+        say_set(deal, deal->names.plain, held_ms + 1, head, draft->by, strlen(draft->by));
+    else if (deal->own)
+        say_of(deal, MEANS_NOTHING, "DEL", deal->names.plain);
+}
+
+static void publish(struct link *link, const char *channel, const char *words)
+{
+    if (!link_begin_unheard(link, 3))
+        return;
+    link_say(link, "PUBLISH");
+    link_say(link, channel);
+    link_say(link, words);
+}
+
+static void write_all(struct deal *deal, const struct draft *draft)
+{
+    begin_stage(deal, STAGE_WRITE);
+    (void)say(deal, MEANS_NOTHING, 1, "MULTI");
+    if (draft->length > 0) {
+        say_record(deal, draft);
+    } else {
+        deal->count = 0;
+        say_of(deal, MEANS_NOTHING, "DEL", deal->names.record);
+        if (deal->own)
+            say_of(deal, MEANS_NOTHING, "DEL", deal->names.plain);
+    }
+    (void)say(deal, MEANS_WRITTEN, 1, "EXEC");
+}
+
+/* Only of what was written; whoever does not hear of it looks by itself. */
+static void tell(struct deal *deal)
+{
+    struct redis *redis = deal->job->redis;
+    struct link *link = &deal->node->link;
+    char words[REDIS_BESIDE_MAX + 32], name[CHANNEL_MAX];
+    struct text text;
+    text_init(&text, words, sizeof words);
+    text_add_i64(&text, deal->count);
+    text_add(&text, " ");
+    text_add(&text, deal->names.record);
+    publish(link, redis->changes.name, words);
+    for (size_t i = 0; i < deal->job->request.poke_count; i++) {
+        wake_channel(redis, deal->job->request.poke[i], name);
+        publish(link, name, deal->names.record);
+    }
+}
+
+static void end_with(struct deal *deal, bool wrote)
+{
+    struct seen *seen = &deal->seen;
+    seen->wrote = wrote;
+    seen->holds = wrote || deal->job->request.verb == VERB_STORE_READ;
+    if (wrote) {
+        seen->strange = false;
+        seen->written = (struct stamp){.revision = (uint64_t)deal->count, .time_ms = seen->now_ms};
+        tell(deal);
+    } else if (seen->strange && seen->length == 0) {
+        /* No record of ours has a revision above the clock that its count began with. */
+        seen->written =
+            (struct stamp){.revision = (uint64_t)(deal->count > 0 ? deal->count : seen->now_ms),
+                           .time_ms = seen->now_ms};
+    }
+    end_deal(deal, NULL);
+}
+
+static void go_on(struct deal *deal)
+{
+    struct draft draft;
+    if (deal->wrong && !deal->refused) {
+        deal->error = (struct link_error){.result = ANSWER_TROUBLE,
+                                          .why = "the record in Redis has no revision"};
+        deal->refused = true;
+    }
+    if (deal->refused || deal->redirected) {
+        end_deal(deal, &deal->error);
+        return;
+    }
+    switch (deal->stage) {
+    case STAGE_CLOCK:
+        look(deal);
+        return;
+    case STAGE_LOOK:
+        draft_make(deal->job->redis, deal->job, &draft);
+        if (holds(deal, &draft)) {
+            write_all(deal, &draft);
+        } else {
+            if (link_begin_unheard(&deal->node->link, 1))
+                link_say(&deal->node->link, "UNWATCH");
+            see(deal);
+        }
+        return;
+    case STAGE_WRITE:
+        if (deal->written)
+            end_with(deal, /* wrote= */ true);
+        else
+            see(deal);
+        return;
+    case STAGE_SEE:
+        end_with(deal, /* wrote= */ false);
+        return;
+    }
+    UNREACHABLE("every stage is listed");
+}
+
+bool deal_begin(struct node *node, struct job *job)
+{
+    struct deal *deal = calloc(1, sizeof *deal);
+    if (deal == NULL ||
+        !redis_names_of(&job->redis->url.templates, job->request.key, &deal->names)) {
+        free(deal);
+        return false;
+    }
+    job->link = &node->link;
+    deal->node = node;
+    deal->job = job;
+    deal->seen.rest_ms = -1;
+    node->deal = deal;
+    if (job->request.verb == VERB_STORE_READ) {
+        see(deal);
+    } else if (node->ahead_ms == 0) {
+        begin_stage(deal, STAGE_CLOCK);
+        (void)say(deal, MEANS_TIME, 1, "TIME");
+    } else {
+        look(deal);
+    }
+    return true;
+}

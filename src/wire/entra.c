@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See entra.h. Of JSON it knows as much as it takes to find a member of the outermost object. */
+#include "wire/entra.h"
+
+#include <string.h>
+
+enum { CLAIMS_MAX = 4096, LIVES_MAX_S = 30 * 24 * 3600 };
+
+static const char audience[] = "https://redis.azure.com";
+
+/* ---- what is asked ---- */
+
+static void add_escaped(struct text *out, const char *words)
+{
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+    static const char digits[] = "0123456789ABCDEF";
+    for (const char *at = words; *at != '\0'; at++) {
+        unsigned char byte = (unsigned char)*at;
+        char code[] = {'%', digits[byte >> 4], digits[byte & 15]};
+        if (strchr(plain, *at) != NULL)
+            text_add_bytes(out, at, 1);
+        else
+            text_add_bytes(out, code, sizeof code);
+    }
+}
+
+void entra_managed_url(const struct entra_identity *identity, struct text *out)
+{
+    text_add(out, identity->endpoint);
+    text_add(out, "/metadata/identity/oauth2/token?api-version=2018-02-01&resource=");
+    add_escaped(out, audience);
+    if (identity->client_id != NULL && identity->client_id[0] != '\0') {
+        text_add(out, "&client_id=");
+        add_escaped(out, identity->client_id);
+    }
+}
+
+void entra_workload_url(const struct entra_identity *identity, struct text *out)
+{
+    text_add(out, identity->endpoint);
+    text_add(out, "/");
+    add_escaped(out, identity->tenant_id);
+    text_add(out, "/oauth2/v2.0/token");
+}
+
+void entra_workload_form(const struct entra_identity *identity, struct text *out)
+{
+    text_add(out, "grant_type=client_credentials&client_id=");
+    add_escaped(out, identity->client_id);
+    text_add(out, "&scope=");
+    add_escaped(out, audience);
+    add_escaped(out, "/.default");
+    text_add(out, "&client_assertion_type=");
+    add_escaped(out, "urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
+    text_add(out, "&client_assertion=");
+    add_escaped(out, identity->assertion);
+}
+
+/* ---- what is answered ---- */
+
+/* Where the value that begins here ends, its closing quote or bracket included. */
+static const char *end_of_value(const char *at, const char *end)
+{
+    unsigned depth = 0;
+    bool quoted = false;
+    for (; at < end; at++) {
+        if (quoted && *at == '\\')
+            at++;
+        else if (*at == '"')
+            quoted = !quoted;
+        else if (!quoted && (*at == '{' || *at == '['))
+            depth++;
+        else if (!quoted && depth > 0 && (*at == '}' || *at == ']'))
+            depth--;
+        else if (!quoted && depth == 0 && (*at == ',' || *at == '}'))
+            return at;
+    }
+    return end;
+}
+
+static const char *skip_space(const char *at, const char *end)
+{
+    while (at < end && strchr(" \t\r\n", *at) != NULL)
+        at++;
+    return at;
+}
+
+/* A member of the outermost object that is a text or a number: its bytes, without quotes. */
+static bool find_member(const char *body, size_t length, const char *name, const char **out,
+                        size_t *out_length)
+{
+    const char *end = body + length, *at = skip_space(body, end);
+    size_t wanted = strlen(name);
+    if (at == end || *at != '{')
+        return false;
+    for (at++; (at = skip_space(at, end)) < end && *at == '"'; at++) {
+        const char *close = memchr(at + 1, '"', (size_t)(end - at) - 1);
+        bool is_it = close != NULL && (size_t)(close - at) - 1 == wanted &&
+                     memcmp(at + 1, name, wanted) == 0;
+        const char *value = close != NULL ? skip_space(close + 1, end) : end;
+        if (value == end || *value != ':')
+            return false;
+        value = skip_space(value + 1, end);
+        const char *behind = end_of_value(value, end);
+        if (is_it) {
+            const char *last = behind;
+            while (last > value && strchr(" \t\r\n", last[-1]) != NULL)
+                last--;
+            bool quoted = last - value >= 2 && *value == '"' && last[-1] == '"';
+            *out = value + (quoted ? 1 : 0);
+            *out_length = (size_t)(last - value) - (quoted ? 2 : 0);
+            return true;
+        }
+        at = behind;
+        if (at == end || *at != ',')
+            return false;
+    }
+    return false;
+}
+
+static int sixth_of(char letter)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    const char *found = letter != '\0' ? strchr(letters, letter) : NULL;
+    return found != NULL ? (int)(found - letters) : -1;
+}
+
+/* Whose a token is, by its own claims: the part between its two dots, in base64url. */
+static void read_object_id(const char *token, char *out)
+{
+    char claims[CLAIMS_MAX];
+    const char *from = strchr(token, '.'), *found;
+    size_t length = 0, found_length;
+    unsigned bits = 0, kept = 0;
+    out[0] = '\0';
+    if (from == NULL)
+        return;
+    for (const char *at = from + 1; sixth_of(*at) >= 0 && length < sizeof claims; at++) {
+        kept = (kept << 6 | (unsigned)sixth_of(*at)) & 0xffff;
+        bits += 6;
+        if (bits >= 8) {
+            bits -= 8;
+            claims[length++] = (char)(kept >> bits & 0xff);
+        }
+    }
+    if (find_member(claims, length, "oid", &found, &found_length) && found_length <= ENTRA_ID_MAX &&
+        text_is_clean(found, found_length)) {
+        memcpy(out, found, found_length);
+        out[found_length] = '\0';
+    }
+}
+
+static bool read_number(const char *digits, size_t length, int64_t *out)
+{
+    int64_t number = 0;
+    if (length == 0 || length > 9)
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        if (digits[i] < '0' || digits[i] > '9')
+            return false;
+        number = number * 10 + (digits[i] - '0');
+    }
+    *out = number;
+    return number > 0 && number <= LIVES_MAX_S;
+}
+
+/* What Redis gets as a password, and a log must never see: letters, digits, dots and the like. */
+static bool is_token(const char *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (sixth_of(bytes[i]) < 0 && strchr(".+/=~", bytes[i]) == NULL)
+            return false;
+    return length > 0 && length <= ENTRA_TOKEN_MAX;
+}
+
+bool entra_read_token(const char *body, size_t length, struct entra_token *out)
+{
+    const char *token, *lives;
+    size_t token_length, lives_length;
+    int64_t lives_s;
+    if (!find_member(body, length, "access_token", &token, &token_length) ||
+        !is_token(token, token_length) ||
+        !find_member(body, length, "expires_in", &lives, &lives_length) ||
+        !read_number(lives, lives_length, &lives_s))
+        return false;
+    memcpy(out->token, token, token_length);
+    out->token[token_length] = '\0';
+    out->lives_s = lives_s;
+    read_object_id(out->token, out->object_id);
+    return true;
+}
+
+void entra_read_error(const char *body, size_t length, struct text *out)
+{
+    static const char *const names[] = {"error", "error_description"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *words;
+        size_t words_length, shown = 0;
+        if (!find_member(body, length, names[i], &words, &words_length))
+            continue;
+        while (shown < words_length && shown < 120 && words[shown] != '\\')
+            shown++;
+        while (shown > 0 && !text_is_clean(words, shown))
+            shown--;
+        text_add(out, i > 0 ? ": " : "");
+        text_add_bytes(out, words, shown);
+    }
+}

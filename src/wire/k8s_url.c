@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See k8s_url.h. */
+#include "wire/k8s_url.h"
+
+#include "base/sha256.h"
+#include "wire/duration.h"
+
+#include <string.h>
+
+enum { HASH_SHORT = 16, HASH_LONG = 40, SKEW_USUAL_MS = 5000, SKEW_MAX_MS = 3600000 };
+
+#define SCHEME      "k8s://"
+#define HASH_PREFIX "wfe-"
+#define HASH_MARK   "lh-"
+
+static bool is_name_byte(char byte)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') || byte == '-';
+}
+
+/* What may stand inside a name; `ends`: also at its end. */
+static bool is_part(const char *bytes, size_t length, bool begins, bool ends)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (!is_name_byte(bytes[i]))
+            return false;
+    }
+    return (!begins || length == 0 || bytes[0] != '-') &&
+           (!ends || length == 0 || bytes[length - 1] != '-');
+}
+
+static bool refuse(struct text *why, const char *words)
+{
+    text_add(why, words);
+    return false;
+}
+
+static bool keep(char *to, size_t size, const char *value, size_t length)
+{
+    if (length >= size)
+        return false;
+    memcpy(to, value, length);
+    to[length] = '\0';
+    return true;
+}
+
+static bool is_word(const char *value, size_t length, const char *word)
+{
+    return strlen(word) == length && memcmp(value, word, length) == 0;
+}
+
+static bool read_names(struct k8s_url *out, const char *value, size_t length)
+{
+    static const char *const words[] = {
+        [K8S_NAMES_AUTO] = "auto", [K8S_NAMES_HASH] = "hash", [K8S_NAMES_PLAIN] = "plain"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (is_word(value, length, words[i])) {
+            out->names = (enum k8s_names)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_skew(struct k8s_url *out, const char *value, size_t length)
+{
+    return duration_read(value, length, &out->skew_ms) == DURATION_OK &&
+           out->skew_ms <= SKEW_MAX_MS;
+}
+
+static bool read_option(struct k8s_url *out, const char *option, size_t length, bool *prefixed,
+                        struct text *why)
+{
+    size_t name = 0;
+    while (name < length && option[name] != '=')
+        name++;
+    if (name == length)
+        return refuse(why, "options are written as ?name=value");
+    const char *value = option + name + 1;
+    size_t size = length - name - 1;
+    if (is_word(option, name, "names"))
+        return read_names(out, value, size) || refuse(why, "names is auto, hash or plain");
+    if (is_word(option, name, "skew"))
+        return read_skew(out, value, size) || refuse(why, "skew is a duration of at most 1h");
+    if (is_word(option, name, "context"))
+        return keep(out->context, sizeof out->context, value, size) ||
+               refuse(why, "the context's name is too long");
+    if (!is_word(option, name, "prefix"))
+        return refuse(why, "the options are prefix, names, skew and context");
+    *prefixed = true;
+    return (is_part(value, size, /* begins= */ true, /* ends= */ false) &&
+            keep(out->prefix, sizeof out->prefix, value, size)) ||
+           refuse(why, "a prefix has at most 40 lower-case letters, digits and hyphens");
+}
+
+bool k8s_url_parse(const char *url, struct k8s_url *out, struct text *why)
+{
+    struct k8s_url parsed = {.skew_ms = SKEW_USUAL_MS};
+    bool prefixed = false;
+    if (strncmp(url, SCHEME, sizeof SCHEME - 1) != 0)
+        return refuse(why, "say which namespace, as in k8s://default");
+    const char *at = url + sizeof SCHEME - 1;
+    size_t length = strcspn(at, "/?");
+    if (!is_part(at, length, /* begins= */ true, /* ends= */ true) ||
+        !keep(parsed.namespace, sizeof parsed.namespace, at, length))
+        return refuse(why, "a namespace has at most 63 lower-case letters, digits and hyphens");
+    at += length;
+    at += *at == '/' ? 1 : 0;
+    if (*at != '?' && *at != '\0')
+        return refuse(why,
+                      "behind the namespace only options follow, as in k8s://default?prefix=a-");
+    while (*at != '\0') {
+        length = strcspn(++at, "&");
+        if (!read_option(&parsed, at, length, &prefixed, why))
+            return false;
+        at += length;
+    }
+    if (parsed.names == K8S_NAMES_HASH && !prefixed)
+        text_copy(parsed.prefix, sizeof parsed.prefix, HASH_PREFIX);
+    *out = parsed;
+    return true;
+}
+
+static bool is_plain(const struct k8s_url *url, const char *key)
+{
+    size_t length = strlen(key);
+    return length > 0 && strlen(url->prefix) + length <= K8S_NAME_MAX &&
+           is_part(key, length, /* begins= */ url->prefix[0] == '\0', /* ends= */ true);
+}
+
+bool k8s_name_of(const struct k8s_url *url, const char *key, char out[K8S_NAME_MAX + 1])
+{
+    bool marked = strncmp(key, HASH_MARK, sizeof HASH_MARK - 1) == 0;
+    bool plain = url->names != K8S_NAMES_HASH && is_plain(url, key);
+    char digits[SHA256_HEX + 1];
+    struct text name;
+    if (url->names == K8S_NAMES_PLAIN && !plain)
+        return false;
+    text_init(&name, out, K8S_NAME_MAX + 1);
+    text_add(&name, url->prefix);
+    if (plain && (url->names == K8S_NAMES_PLAIN || !marked)) {
+        text_add(&name, key);
+        return true;
+    }
+    sha256_hex(key, strlen(key), digits);
+    if (url->names == K8S_NAMES_AUTO)
+        text_add(&name, HASH_MARK);
+    size_t room = K8S_NAME_MAX - name.length, wanted = HASH_LONG;
+    if (url->names == K8S_NAMES_HASH)
+        wanted = HASH_SHORT;
+    text_add_bytes(&name, digits, room < wanted ? room : wanted);
+    return true;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * k8s://[namespace][?prefix=…&names=auto|hash|plain&skew=5s&context=…] and the names that keys have
+ * as Leases. Pure: a name depends on the URL and the key alone, so that every replica and every
+ * script computes the same one.
+ */
+#ifndef LEASEHOLD_WIRE_K8S_URL_H
+#define LEASEHOLD_WIRE_K8S_URL_H
+
+#include "base/text.h"
+
+enum { K8S_NAME_MAX = 63, K8S_PREFIX_MAX = 40, K8S_CONTEXT_MAX = 255 };
+
+enum k8s_names {
+    K8S_NAMES_AUTO, /* the key itself when it is a valid name, otherwise hashed */
+    K8S_NAMES_HASH, /* 16 digits of the key's SHA-256; with the prefix "wfe-" unless one is given */
+    K8S_NAMES_PLAIN, /* the key itself; others are refused */
+};
+
+struct k8s_url {
+    char namespace[K8S_NAME_MAX + 1]; /* empty: where the configuration says */
+    char prefix[K8S_PREFIX_MAX + 1];
+    char context[K8S_CONTEXT_MAX + 1];
+    enum k8s_names names;
+    int64_t skew_ms; /* that two API servers' clocks may be apart */
+};
+
+/* False with words in `why`, when it is no such URL. */
+bool k8s_url_parse(const char *url, struct k8s_url *out, struct text *why);
+
+/*
+ * False when the key has no name: PLAIN, and it is none. A hashed name of AUTO begins with "lh-"
+ * behind the prefix and has 40 digits; a key that looks like one is hashed, too, so that two keys
+ * never meet there.
+ */
+bool k8s_name_of(const struct k8s_url *url, const char *key, char out[K8S_NAME_MAX + 1]);
+
+#endif

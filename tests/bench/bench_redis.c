@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Our locks on a Redis server through the public calls, by turns with what everybody does there on
+ * the same server: bench_redis redis://127.0.0.1:PORT. See rounds.h for how it counts.
+ */
+#include "bench_redis.h"
+
+#include "leasehold.h"
+#include "redis_peer.h"
+#include "rounds.h"
+
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FLIGHT_MOST = 64, PAIRS_EACH = 1500, PATIENCE_MS = 10000 };
+
+/* One of those in flight in an event loop. */
+struct flier {
+    struct lh_client *client;
+    char key[33];
+    size_t *begun, *done, pairs;
+};
+
+static struct lh_client *open_client(const char *url, bool own_loop)
+{
+    struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
+    struct lh_client *client = NULL;
+    struct lh_report report;
+    options.own_loop = own_loop;
+    if (lh_open(url, &options, &client, &report) != LH_OK)
+        rounds_fail("lh_open", report.text);
+    return client;
+}
+
+static void take_off(struct flier *flier);
+
+static void landed(void *user, struct lh_lease *lease, const struct lh_report *report)
+{
+    struct flier *flier = user;
+    (void)lease;
+    if (report->outcome != LH_OK)
+        rounds_fail("release", report->text);
+    ++*flier->done;
+    if (*flier->begun < flier->pairs)
+        take_off(flier);
+}
+
+static void held(void *user, struct lh_lease *lease, const struct lh_report *report)
+{
+    if (report->outcome != LH_OK || lh_release_start(&lease, landed, user) != LH_OK)
+        rounds_fail("acquire", report->text);
+}
+
+static void take_off(struct flier *flier)
+{
+    struct lh_report report;
+    ++*flier->begun;
+    if (lh_acquire_start(flier->client, flier->key, NULL, held, flier, &report) == NULL)
+        rounds_fail("lh_acquire_start", report.text);
+}
+
+/* By the calls for event loops, so many in flight in one thread. */
+static double loop_pair_us(struct lh_client *client, size_t together, size_t pairs)
+{
+    struct flier fliers[FLIGHT_MOST];
+    struct pollfd news = {.fd = lh_fd(client), .events = POLLIN};
+    size_t begun = 0, done = 0;
+    double from = rounds_seconds();
+    for (size_t i = 0; i < together; i++) {
+        fliers[i] =
+            (struct flier){.client = client, .begun = &begun, .done = &done, .pairs = pairs};
+        (void)snprintf(fliers[i].key, sizeof fliers[i].key, "our-%028zu", i);
+        take_off(&fliers[i]);
+    }
+    while (done < pairs) {
+        (void)lh_step(client);
+        if (done < pairs && poll(&news, 1, PATIENCE_MS) <= 0)
+            rounds_fail("lh_step", "nothing comes");
+    }
+    return (rounds_seconds() - from) * 1e6 / (double)pairs;
+}
+
+/* By the blocking calls, one after the other. */
+static double blocking_pair_us(struct lh_client *client, size_t pairs)
+{
+    double from = rounds_seconds();
+    for (size_t i = 0; i < pairs; i++) {
+        struct lh_lease *lease = NULL;
+        struct lh_report report;
+        if (lh_acquire(client, "our-0000000000000000000000000000", NULL, &lease, &report) !=
+                LH_OK ||
+            lh_release(&lease, &report) != LH_OK)
+            rounds_fail("a pair", report.text);
+    }
+    return (rounds_seconds() - from) * 1e6 / (double)pairs;
+}
+
+static void one_at_a_time(const struct bench_server *server)
+{
+    double ours[ROUNDS], threaded[ROUNDS], theirs[ROUNDS];
+    struct redis_peer *peer = redis_peer_open(server->port, /* clients= */ 1, /* compares= */ true);
+    struct lh_client *client = open_client(server->url, /* own_loop= */ true);
+    struct lh_client *with_thread = open_client(server->url, /* own_loop= */ false);
+    (void)blocking_pair_us(client, PAIRS_EACH);
+    (void)blocking_pair_us(with_thread, PAIRS_EACH);
+    for (size_t i = 0; i < ROUNDS; i++) {
+        ours[i] = 1e6 / blocking_pair_us(client, PAIRS_EACH);
+        theirs[i] = 1e6 / redis_peer_pair_us(peer, PAIRS_EACH);
+        threaded[i] = 1e6 / blocking_pair_us(with_thread, PAIRS_EACH);
+    }
+    printf("== redis: acquire+release, one client, one request at a time\n");
+    rounds_say("ours, blocking calls", ours, "pairs/s");
+    rounds_say("SET NX PX, compare and delete", theirs, "pairs/s");
+    rounds_aim(ours, theirs, AT_LEAST, 0.9);
+    rounds_say("ours with a thread of its own", threaded, "pairs/s");
+    rounds_ratio(threaded, theirs);
+    lh_close(&with_thread);
+    lh_close(&client);
+    redis_peer_close(&peer);
+}
+
+static void many_at_once(const struct bench_server *server, size_t together, double aim)
+{
+    double ours[ROUNDS], theirs[ROUNDS];
+    size_t pairs = (size_t)PAIRS_EACH * 8;
+    struct redis_peer *peer = redis_peer_open(server->port, together, /* compares= */ true);
+    struct lh_client *client = open_client(server->url, /* own_loop= */ true);
+    (void)loop_pair_us(client, together, pairs);
+    for (size_t i = 0; i < ROUNDS; i++) {
+        ours[i] = 1e6 / loop_pair_us(client, together, pairs);
+        theirs[i] = 1e6 / redis_peer_pair_us(peer, pairs);
+    }
+    printf("== redis: acquire+release, %zu in flight by the event-loop calls of one client,\n"
+           "   against as many clients that await each answer\n",
+           together);
+    rounds_say("ours", ours, "pairs/s");
+    rounds_say("SET NX PX, compare and delete", theirs, "pairs/s");
+    if (aim > 0)
+        rounds_aim(ours, theirs, AT_LEAST, aim);
+    else
+        rounds_ratio(ours, theirs);
+    lh_close(&client);
+    redis_peer_close(&peer);
+}
+
+void bench_redis_pairs(const struct bench_server *server)
+{
+    one_at_a_time(server);
+    many_at_once(server, /* together= */ 16, /* aim= */ 0);
+    many_at_once(server, /* together= */ FLIGHT_MOST, /* aim= */ 1.2);
+}
+
+int main(int count, char **words)
+{
+    const char *colon = count == 2 ? strrchr(words[1], ':') : NULL;
+    if (colon == NULL)
+        rounds_fail("usage", "bench_redis redis://127.0.0.1:PORT");
+    struct bench_server server = {.port = colon + 1, .url = words[1]};
+    bench_redis_pairs(&server);
+    bench_redis_hand_over(&server);
+    bench_redis_crowd(&server);
+    return 0;
+}

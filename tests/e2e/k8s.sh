@@ -1,0 +1,189 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What users of the Kubernetes store see, on a real API server: k8s.sh URL BUILD, to be run by
+# scripts/on-k8s.sh. How many requests the server gets, what kubectl shows, who is refused, and what
+# happens when the server goes away under a lock. Prints TAP.
+set -euo pipefail
+
+url=$1
+build=$(realpath "$2")
+program=$build/leasehold
+work=$(mktemp -d)
+started=()
+end_all() {
+    local pid
+    for pid in "${started[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
+    rm -rf "$work"
+}
+trap end_all EXIT
+trap 'exit 130' INT TERM HUP
+unset LEASEHOLD_TTL LEASEHOLD_CONFIG XDG_CONFIG_HOME LEASEHOLD_HOLDER
+export LEASEHOLD_STORE=$url HOME=$work
+number=0
+wrong=0
+
+verdict() { # verdict WHAT COMMAND...
+    local what=$1
+    shift
+    number=$((number + 1))
+    if "$@"; then
+        printf 'ok %d - %s\n' "$number" "$what"
+    else
+        printf 'not ok %d - %s\n' "$number" "$what"
+        ! [[ -s $work/said ]] || sed 's/^/# /' "$work/said"
+        wrong=1
+    fi
+    : >"$work/said"
+}
+
+now_ms() { printf '%s\n' $((${EPOCHREALTIME/./} / 1000)); }
+kubectl() { "$KUBECTL" --kubeconfig "$K8S_ADMIN" -n leasehold-test "$@"; }
+field() { kubectl get lease "$1" -o "jsonpath={$2}"; }
+
+# says STATUS PATTERN COMMAND…
+says() {
+    local wanted=$1 pattern=$2 status=0
+    shift 2
+    "$@" >"$work/said" 2>&1 </dev/null || status=$?
+    printf 'exit %s\n' "$status" >>"$work/said"
+    [[ $status == "$wanted" ]] && grep -qE -- "$pattern" "$work/said" &&
+        ! grep -qF "$(<"${KUBECONFIG%/*}/locker.token")" "$work/said"
+}
+
+# ---- a Lease as others expect it ----
+
+token=$("$program" acquire deploy --ttl 60s --holder wfe-7)
+verdict 'kubectl shows the holder' test "$(field deploy .spec.holderIdentity)" = wfe-7
+verdict 'and how long it has' test "$(field deploy .spec.leaseDurationSeconds)" = 60
+verdict 'and since when' test -n "$(field deploy .spec.acquireTime)"
+verdict 'the key stands there in full' \
+    test "$(field deploy '.metadata.annotations.leasehold/key')" = deploy
+kubectl get lease deploy -o yaml >"$work/deploy.yaml"
+verdict 'kubectl accepts what it showed' says 0 replaced kubectl replace -f "$work/deploy.yaml"
+verdict 'who wants it is refused with the name' says 75 'held by wfe-7' "$program" acquire deploy -n
+verdict 'it is renewed by its token' says 0 '' "$program" renew deploy --token "$token"
+verdict 'and given back' says 0 '' "$program" release deploy --token "$token"
+verdict 'a free key leaves nothing behind' test -z "$(kubectl get leases -o name)"
+next=$("$program" acquire deploy)
+verdict 'its next token is higher, though the Lease is a new one' test "$next" -gt "$token"
+"$program" --quiet release deploy --token "$next"
+
+# ---- names ----
+
+target=production/deployment/payment-api
+hash=$(printf '%s' "$target" | sha256sum | cut -c 1-16)
+verdict 'a hashed name is the one of the workflow engine' \
+    says 0 "^wfe-$hash\$" "$program" --store 'k8s://x?names=hash' name "$target"
+verdict 'what is no name is refused as a plain one' \
+    says 64 'names=auto' "$program" --store 'k8s://x?names=plain' name a/b
+token=$("$program" acquire mine --ttl 60s)
+kubectl annotate lease mine leasehold/key=other --overwrite >/dev/null
+verdict 'another key under the same name is no answer' \
+    says 69 'belongs to another key' "$program" acquire mine -n
+kubectl delete lease mine >/dev/null
+
+# ---- rights ----
+
+verdict 'another namespace is not permitted' \
+    says 77 'forbidden' "$program" --store k8s://default acquire deploy -n
+cp "${KUBECONFIG%/*}/locker.token" "$work/token"
+printf 'nobody\n' >"${KUBECONFIG%/*}/locker.token"
+verdict 'who is not known is not permitted' says 77 '401' "$program" acquire deploy -n
+cp "$work/token" "${KUBECONFIG%/*}/locker.token"
+
+# ---- requests ----
+
+# The server's own log tells: one line a request, of this user.
+asked() {
+    python3 - "$1" <<'COUNT'
+import collections, json, os, sys
+lines = open(os.environ["K8S_AUDIT"]).read().splitlines()[int(sys.argv[1]):]
+verbs = collections.Counter(json.loads(line)["verb"] for line in lines)
+print(*(f"{verb}:{count}" for verb, count in sorted(verbs.items())))
+COUNT
+}
+
+coproc verbs { exec "$build/tests/paced_verbs" "$url"; }
+started+=("$verbs_PID")
+for verb in acquire:create renew:update release:delete; do
+    lines=$(wc -l <"$K8S_AUDIT")
+    printf '%s 20\n' "${verb%:*}" >&"${verbs[1]}"
+    read -r answer <&"${verbs[0]}"
+    sleep 0.2
+    seen=$(asked "$lines")
+    printf '# 20 x %s: %s\n' "${verb%:*}" "$seen"
+    verdict "one request for each $(printf '%s' "${verb%:*}") that nobody else disturbs" \
+        test "$answer $seen" = "${verb%:*} done ${verb#*:}:20"
+done
+eval "exec ${verbs[1]}>&-"
+wait "$verbs_PID" || true
+started=()
+
+# ---- waiting ----
+
+"$program" run line --ttl 20s -- sh -c "touch $work/in; sleep 2; date +%s%3N >$work/left" &
+started+=($!)
+until [[ -e $work/in ]]; do sleep 0.05; done
+"$program" run line --ttl 20s -- sh -c "date +%s%3N >$work/came"
+wait "${started[0]}"
+started=()
+took=$(($(<"$work/came") - $(<"$work/left")))
+printf '# handed over in %d ms, two programs started in between\n' "$took"
+verdict 'who waits comes in when the holder is done' test "$took" -lt 2500 # the slow look is at 5 s
+
+"$program" acquire crash --ttl 2s >/dev/null 2>&1
+began=$(now_ms)
+verdict 'what nobody renews is taken over' says 0 '' "$program" run crash -w 30 -- true
+took=$(($(now_ms) - began))
+printf '# a lease of 2000 ms, with a margin of 2000 ms, was taken over after %d ms\n' "$took"
+verdict 'not before its time' test "$took" -ge 3500 # begun up to 500 ms before we looked
+verdict 'and not long after it' test "$took" -lt 12000
+
+# ---- the server goes away ----
+
+kill_api() { kill -KILL "$(<"$K8S_PID")"; }
+start_api() {
+    "$K8S_API"
+    until kubectl get --raw /readyz >/dev/null 2>&1; do sleep 0.2; done
+}
+
+"$program" run stay --ttl 60s -- sh -c "touch $work/holds; sleep 12" &
+started+=($!)
+until [[ -e $work/holds ]]; do sleep 0.05; done
+"$program" run stay --ttl 60s -w 60 -- touch "$work/followed" &
+started+=($!)
+sleep 1
+kill_api
+# Another token of the same user; the old one is not known any more.
+sed -i "s/^$(<"$work/token"),/renewed-$(<"$work/token"),/" "$K8S_USERS"
+printf 'renewed-%s\n' "$(<"$work/token")" >"${KUBECONFIG%/*}/locker.token"
+start_api
+verdict 'a lock outlives a restart of the server, with a new token' wait "${started[0]}"
+verdict 'who waited comes in although the watch was cut' wait "${started[1]}"
+verdict 'it did' test -e "$work/followed"
+started=()
+
+# Its last words are when it was told; letting go of the lock then waits for the server in vain.
+cat >"$work/command.sh" <<COMMAND
+trap 'date +%s%3N >$work/told; exit' TERM
+touch $work/begun
+while :; do sleep 0.05; done
+COMMAND
+"$program" run lost --ttl 6s -- bash "$work/command.sh" >"$work/said" 2>&1 &
+started+=($!)
+until [[ -e $work/begun ]]; do sleep 0.05; done
+kill_api
+began=$(now_ms)
+status=0
+wait "${started[0]}" || status=$?
+started=()
+took=$(($(<"$work/told") - began))
+printf '# told %d ms after the server died, its lease had 6000 ms\n' "$took"
+verdict 'a holder that cannot renew is told' test "$status" = 76
+verdict 'before its lease has run out' test "$took" -lt 6000
+verdict 'nobody there: unavailable' says 69 'unavailable' "$program" acquire any -n
+start_api
+verdict 'and all is well again' says 0 '' "$program" run any -- true
+
+printf '1..%d\n' "$number"
+exit "$wrong"

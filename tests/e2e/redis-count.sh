@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# How many commands a Redis server is asked for what nobody else wants: redis-count.sh BUILD. The
+# server itself counts (INFO commandstats), and shows what came from outside (MONITOR). Prints TAP.
+set -euo pipefail
+
+build=$(realpath "$1")
+cd "$(dirname "$0")/../.."
+# shellcheck source=scripts/redis-kit.sh
+. scripts/redis-kit.sh
+work=$(mktemp -d)
+monitor='' verbs_PID=''
+end_all() {
+    [[ -z $monitor ]] || kill "$monitor" 2>/dev/null || true
+    [[ -z $verbs_PID ]] || kill "$verbs_PID" 2>/dev/null || true
+    redis_end
+    rm -rf "$work"
+}
+trap end_all EXIT
+trap 'exit 130' INT TERM HUP
+redis_begin "$work"
+number=0
+wrong=0
+
+verdict() { # verdict WHAT COMMAND...
+    local what=$1
+    shift
+    number=$((number + 1))
+    if "$@"; then
+        printf 'ok %d - %s\n' "$number" "$what"
+    else
+        printf 'not ok %d - %s\n' "$number" "$what"
+        wrong=1
+    fi
+}
+
+ask() { # ask VERB COUNT: of the one client
+    local answer
+    printf '%s %s\n' "$1" "$2" >&"${verbs[1]}"
+    read -r answer <&"${verbs[0]}" && [[ $answer == "$1 done" ]]
+}
+
+calls_of() { # calls_of COMMAND: how often since the count was set to 0
+    redis_cli one info commandstats | tr -d '\r' |
+        sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1/p" | grep . || printf '0\n'
+}
+
+# What the server heard from outside since a mark; what a script asks within does not count, nor
+# what we ask ourselves.
+heard() {
+    redis_cli one echo "end of $1" >/dev/null
+    redis_until 'the monitor has seen it' grep -q "end of $1" "$work/monitor"
+    sed "1,/begin of $1/d; /end of $1/,\$d" "$work/monitor" | grep -v ' lua\] ' |
+        grep -civ '"info"\|"config"' || true
+}
+
+count() { # count VERB COUNT
+    redis_cli one config resetstat >/dev/null
+    redis_cli one echo "begin of $1" >/dev/null
+    ask "$1" "$2" || { verdict "$1" false; return; }
+    local called asked
+    called=$(calls_of evalsha)
+    asked=$(heard "$1")
+    printf '# %s %s times: %s evalsha, %s commands in all\n' "$1" "$2" "$called" "$asked"
+    verdict "$1: one evalsha each" test "$called" = "$2"
+    verdict "$1: and nothing else" test "$asked" = "$2"
+}
+
+redis_start one
+coproc verbs { exec "$build/tests/paced_verbs" "redis://127.0.0.1:${redis_port[one]}"; }
+(cd "$work/one" && exec redis-cli -s socket monitor >"$work/monitor") &
+monitor=$!
+redis_until 'the monitor is there' test -s "$work/monitor"
+# The first ones load the scripts and make the connection.
+ask acquire 1 && ask renew 1 && ask release 1
+count acquire 50
+count renew 50
+count release 50
+verdict 'a free key costs nothing' test "$(redis_cli one --scan --pattern 'lock:*' | wc -l)" = 0
+printf '# what is left: %s\n' "$(redis_cli one --scan | tr '\n' ' ')"
+printf '1..%d\n' "$number"
+exit "$wrong"

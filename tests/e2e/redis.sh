@@ -1,0 +1,159 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What goes wrong between us and a Redis server, made to happen: redis.sh BUILD. Each gives its
+# exit code and words that say what happened and what to do; no secret is ever shown. Prints TAP.
+set -euo pipefail
+
+build=$(realpath "$1")
+program=$build/leasehold
+cd "$(dirname "$0")/../.."
+# shellcheck source=scripts/redis-kit.sh
+. scripts/redis-kit.sh
+work=$(mktemp -d)
+running=
+end_all() {
+    [[ -z $running ]] || kill "$running" 2>/dev/null || true
+    redis_end
+    rm -rf "$work"
+}
+trap end_all EXIT
+trap 'exit 130' INT TERM HUP
+redis_begin "$work"
+export HOME=$work
+unset LEASEHOLD_STORE LEASEHOLD_CONFIG LEASEHOLD_TTL XDG_CONFIG_HOME XDG_STATE_HOME
+secret=a-secret-of-the-test
+number=0
+wrong=0
+
+verdict() { # verdict WHAT COMMAND...
+    local what=$1
+    shift
+    number=$((number + 1))
+    if "$@"; then
+        printf 'ok %d - %s\n' "$number" "$what"
+    else
+        printf 'not ok %d - %s\n' "$number" "$what"
+        wrong=1
+    fi
+}
+
+# expect WHAT STATUS PATTERN URL COMMAND…: for people and as JSON; within the store's patience
+expect() {
+    local what=$1 wanted=$2 pattern=$3 url=$4 status=0 how fine=true began=$SECONDS
+    shift 4
+    for how in --verbose --json; do
+        LEASEHOLD_STORE=$url "$program" "$how" "$@" >"$work/said" 2>&1 </dev/null || status=$?
+        [[ $status == "$wanted" ]] && grep -qE -- "$pattern" "$work/said" || fine=false
+        ! grep -qF "$secret" "$work/said" || fine=false
+        $fine || break
+        status=0
+    done
+    ((SECONDS - began < 30)) || fine=false
+    verdict "$what: $wanted, $pattern" $fine
+    $fine || { printf '# status %s\n' "$status"; sed 's/^/# /' "$work/said"; }
+}
+try=(acquire job --no-wait)
+
+# ---- nobody there ----
+
+nobody=$(redis_free_port)
+expect 'nobody listens' 69 "127\.0\.0\.1:$nobody.*refused" "redis://127.0.0.1:$nobody" "${try[@]}"
+expect 'no such name' 69 'no-such-host\.invalid' redis://no-such-host.invalid "${try[@]}"
+expect 'the URL makes no sense' 64 'protocol' 'redis://127.0.0.1?protocol=9' "${try[@]}"
+
+# ---- who we are ----
+
+read -ra rules < <(scripts/redis-user.sh)
+redis_users guarded "$secret" "${rules[@]}"
+redis_start guarded
+address=127.0.0.1:${redis_port[guarded]}
+printf '%s\n' "$secret" >"$work/password"
+printf 'not-%s\n' "$secret" >"$work/wrong"
+by_file="redis://leasehold@$address?password-file=$work/password"
+expect 'the right password' 0 . "$by_file" status job
+expect 'a wrong password' 77 'password' "redis://leasehold@$address?password-file=$work/wrong" \
+    "${try[@]}"
+expect 'a wrong password in the URL' 77 'password' "redis://leasehold:not-$secret@$address" \
+    "${try[@]}"
+expect 'no such user' 77 'password' "redis://nobody@$address?password-file=$work/password" \
+    "${try[@]}"
+expect 'no password at all' 77 'password' "redis://$address" "${try[@]}"
+expect 'no such password file' 69 'none' "redis://leasehold@$address?password-file=$work/none" \
+    "${try[@]}"
+redis_cli guarded acl setuser leasehold -evalsha -eval >/dev/null
+expect 'a command is not allowed' 77 'evalsha|ACL' "$by_file" "${try[@]}"
+redis_cli guarded acl setuser leasehold +evalsha +eval resetkeys '~other:*' >/dev/null
+expect 'a key is not allowed' 77 'key|ACL' "$by_file" "${try[@]}"
+redis_cli guarded acl setuser leasehold resetkeys '~*' >/dev/null
+
+# What others on this host can see of a command that runs: its words and those of its processes.
+LEASEHOLD_STORE="redis://leasehold:$secret@$address" "$program" --verbose run job -- sleep 2 \
+    >"$work/said" 2>&1 &
+running=$!
+redis_until 'it holds' redis_says guarded 1 exists lock:job
+verdict 'no secret in the words of any process' bash -c \
+    '! cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\0" " " | grep -qF "redis://leasehold:$0"' \
+    "$secret"
+wait "$running"
+running=
+verdict 'nor in what it says' bash -c '! grep -qF "$0" "$1"' "$secret" "$work/said"
+
+# A password that is changed while a lock is held: the file is read again.
+LEASEHOLD_STORE=$by_file "$program" run job --ttl 2s -- sleep 4 >"$work/said" 2>&1 &
+running=$!
+redis_until 'it holds' redis_says guarded 1 exists lock:job
+printf 'new-%s\n' "$secret" >"$work/password.new"
+redis_cli guarded acl setuser leasehold resetpass ">new-$secret" >/dev/null
+mv "$work/password.new" "$work/password"
+redis_cli guarded client kill type normal skipme yes >/dev/null
+status=0
+wait "$running" || status=$?
+running=
+verdict 'a lock is kept over a new password and a cut connection' test "$status" = 0
+redis_kill guarded
+
+# ---- certificates ----
+
+redis_certificates "$work/certificates"
+redis_certificates "$work/others"
+redis_start_tls tls "$work/certificates"
+ours="cert=$work/certificates/client.crt&tls-key=$work/certificates/client.key"
+ca="ca=$work/certificates/ca.crt"
+port=${redis_port[tls]}
+expect 'the right certificates' 0 . "rediss://localhost:$port?$ca&$ours" status job
+expect 'another authority' 69 'certificate' \
+    "rediss://localhost:$port?ca=$work/others/ca.crt&$ours" "${try[@]}"
+expect 'another name' 69 'certificate|name' "rediss://localhost:$port?$ca&$ours&name=other.test" \
+    "${try[@]}"
+expect 'no certificate of ours' '(69|77)' 'certificate' "rediss://localhost:$port?$ca" "${try[@]}"
+expect 'without TLS' 69 "127\.0\.0\.1:$port" "redis://127.0.0.1:$port" "${try[@]}"
+redis_kill tls
+
+# ---- a server that cannot ----
+
+redis_start master
+redis_start_replica replica master
+expect 'a replica' 69 'replica|read.only' "redis://127.0.0.1:${redis_port[replica]}" "${try[@]}"
+redis_kill replica
+
+redis_cli master config set maxmemory 3mb >/dev/null
+head -c 3000000 /dev/zero | redis_cli master -x set ballast >/dev/null
+expect 'no memory' 69 'memory' "redis://127.0.0.1:${redis_port[master]}" "${try[@]}"
+redis_cli master config set maxmemory 0 >/dev/null
+expect 'memory again' 0 . "redis://127.0.0.1:${redis_port[master]}" status job
+
+for ((i = 0; i < 400; i++)); do printf 'set key-%d %0500d\n' "$i" 0; done |
+    redis_cli master >/dev/null
+redis_kill master TERM
+redis_loading() {
+    local port=${redis_port[master]}
+    redis_launch master --bind 127.0.0.1 --port "$port" --unixsocket socket --save '' --dir . \
+        --appendonly yes --key-load-delay 100000 --loading-process-events-interval-bytes 1024
+    redis_until 'it loads' redis_says master 'loading:1' info persistence
+}
+redis_loading
+expect 'the server loads its data' 69 'load' "redis://127.0.0.1:${redis_port[master]}" "${try[@]}"
+redis_kill master
+
+printf '1..%d\n' "$number"
+exit "$wrong"

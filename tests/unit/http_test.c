@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * HTTP requests against a small real server in a thread of its own, which answers by the path: in
+ * order, cut, slowly, endlessly. And against a TLS server of OpenSSL's.
+ */
+#include "io/http.h"
+
+#include "stream_kit.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define SECRET "swordfish-9"
+
+enum { MOST = 64 * 1024, PATIENCE_MS = 5000 };
+
+static struct http *http;
+static int listening;
+static uint16_t port;
+static pthread_t server;
+static atomic_uint posts_seen, connections;
+static char last_request[8192];
+static pthread_mutex_t request_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- the server ---- */
+
+static void say(int file, const char *words)
+{
+    size_t length = strlen(words);
+    while (length > 0) {
+        ssize_t sent = send(file, words, length, MSG_NOSIGNAL);
+        if (sent <= 0)
+            return;
+        words += sent;
+        length -= (size_t)sent;
+    }
+}
+
+/* A whole request with its body, or false. */
+static bool hear(int file, char *request, size_t size)
+{
+    size_t length = 0, wanted = 0;
+    while (length + 1 < size && (wanted == 0 || length < wanted)) {
+        ssize_t got = recv(file, request + length, size - length - 1, 0);
+        if (got <= 0)
+            return false;
+        length += (size_t)got;
+        request[length] = '\0';
+        const char *end = strstr(request, "\r\n\r\n"), *body = strstr(request, "Content-Length: ");
+        if (end != NULL)
+            wanted =
+                (size_t)(end + 4 - request) + (body != NULL ? strtoul(body + 16, NULL, 10) : 0);
+    }
+    (void)pthread_mutex_lock(&request_lock);
+    (void)snprintf(last_request, sizeof last_request, "%s", request);
+    (void)pthread_mutex_unlock(&request_lock);
+    return true;
+}
+
+static void say_endlessly(int file)
+{
+    say(file, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    char chunk[1100];
+    (void)snprintf(chunk, sizeof chunk, "400\r\n%01024d\r\n", 7);
+    for (unsigned i = 0; i < 5000; i++)
+        say(file, chunk);
+}
+
+static void say_lines(int file)
+{
+    say(file, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\none\nt\r\n");
+    (void)usleep(30000);
+    say(file, "8\r\nwo\nthree\r\n");
+    (void)usleep(30000);
+    say(file, "1\r\n\n\r\n0\r\n\r\n");
+}
+
+/* False when the connection is to be closed. */
+static bool answer(int file, const char *request)
+{
+    const char *path = strchr(request, ' ') + 1;
+    if (strncmp(request, "POST", 4) == 0)
+        atomic_fetch_add(&posts_seen, 1);
+    if (strncmp(path, "/ok", 3) == 0)
+        say(file, "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+                  "Content-Length: 5\r\n\r\nhello");
+    else if (strncmp(path, "/busy", 5) == 0)
+        say(file,
+            "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 3\r\nContent-Length: 2\r\n\r\nno");
+    else if (strncmp(path, "/later", 6) == 0)
+        say(file, "HTTP/1.1 503 Unavailable\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+                  "Retry-After: Sun, 06 Nov 1994 08:49:44 GMT\r\nContent-Length: 0\r\n\r\n");
+    else if (strncmp(path, "/cut", 4) == 0)
+        say(file, "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhalf");
+    else if (strncmp(path, "/lines", 6) == 0)
+        say_lines(file);
+    else if (strncmp(path, "/endless", 8) == 0)
+        say_endlessly(file);
+    else if (strncmp(path, "/slow", 5) == 0)
+        (void)usleep(1500000);
+    bool stays = strncmp(path, "/ok", 3) == 0 || strncmp(path, "/busy", 5) == 0;
+    return stays;
+}
+
+static void *serve_one(void *argument)
+{
+    int file = (int)(intptr_t)argument;
+    static __thread char request[sizeof last_request];
+    while (hear(file, request, sizeof request) && answer(file, request))
+        continue;
+    (void)close(file);
+    return NULL;
+}
+
+static void *serve(void *argument)
+{
+    (void)argument;
+    for (;;) {
+        int file = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
+        pthread_t thread;
+        if (file < 0)
+            return NULL;
+        atomic_fetch_add(&connections, 1);
+        if (pthread_create(&thread, NULL, serve_one, (void *)(intptr_t)file) == 0)
+            (void)pthread_detach(thread);
+    }
+}
+
+/* ---- the asking side ---- */
+
+struct caller {
+    unsigned done, pieces;
+    struct http_answer answer;
+    char body[MOST + 1], why[512], got[256];
+    struct http_request *request;
+    bool cancels_in_piece;
+    const char *then; /* asked from within `done` */
+    struct caller *next;
+};
+
+static void start(struct caller *caller, const char *method, const char *path, const char *body);
+
+static void on_done(void *owner, const struct http_answer *answer)
+{
+    struct caller *caller = owner;
+    caller->done++;
+    caller->answer = *answer;
+    assert_true(answer->body_length <= MOST);
+    memcpy(caller->body, answer->body, answer->body_length + 1);
+    assert_int_equal(caller->body[answer->body_length], '\0');
+    (void)snprintf(caller->why, sizeof caller->why, "%s", answer->why != NULL ? answer->why : "");
+    assert_null(strstr(caller->why, SECRET));
+    if (caller->then != NULL)
+        start(caller->next, "GET", caller->then, NULL);
+}
+
+/* Uses whole lines only. */
+static size_t on_piece(void *owner, const char *bytes, size_t length)
+{
+    struct caller *caller = owner;
+    const char *end = memrchr(bytes, '\n', length);
+    size_t used = end != NULL ? (size_t)(end + 1 - bytes) : 0;
+    caller->pieces++;
+    if (caller->cancels_in_piece) {
+        http_cancel(caller->request);
+        caller->done++;
+        return 0;
+    }
+    assert_int_equal(caller->done, 0);
+    size_t before = strlen(caller->got);
+    assert_true(before + used < sizeof caller->got);
+    memcpy(caller->got + before, bytes, used);
+    caller->got[before + used] = '\0';
+    return used;
+}
+
+static struct http_ask ask_for(char *url, size_t size, const char *method, const char *path)
+{
+    (void)snprintf(url, size, "http://user:%s@127.0.0.1:%u%s", SECRET, port, path);
+    return (struct http_ask){
+        .method = method, .url = url, .bearer = SECRET, .patience_ms = PATIENCE_MS, .most = MOST};
+}
+
+static void start(struct caller *caller, const char *method, const char *path, const char *body)
+{
+    char url[256];
+    struct http_ask ask = ask_for(url, sizeof url, method, path);
+    ask.body = body;
+    ask.body_length = body != NULL ? strlen(body) : 0;
+    caller->request = http_start(http, &ask, &(struct http_site){.done = on_done, .owner = caller});
+    assert_non_null(caller->request);
+}
+
+static void start_pieces(struct caller *caller, const char *path, int64_t patience_ms)
+{
+    char url[256];
+    struct http_ask ask = ask_for(url, sizeof url, "GET", path);
+    ask.patience_ms = patience_ms;
+    caller->request = http_start(
+        http, &ask, &(struct http_site){.piece = on_piece, .done = on_done, .owner = caller});
+    assert_non_null(caller->request);
+}
+
+static int open_all(void **state)
+{
+    http = NULL;
+    listening = kit_listen(AF_INET, &port);
+    if (kit_open(state) != 0 || pthread_create(&server, NULL, serve, NULL) != 0)
+        return -1;
+    http = http_new(kit_net);
+    atomic_store(&posts_seen, 0);
+    atomic_store(&connections, 0);
+    return http != NULL ? 0 : -1;
+}
+
+static int close_all(void **state)
+{
+    http_free(&http);
+    (void)shutdown(listening, SHUT_RDWR);
+    (void)pthread_join(server, NULL);
+    (void)close(listening);
+    return kit_close(state);
+}
+
+/* ---- stories ---- */
+
+static void an_answer_comes_whole(void **state)
+{
+    static struct caller caller;
+    (void)state;
+    start(&caller, "GET", "/ok", NULL);
+    assert_int_equal(caller.done, 0); /* only from a step */
+    assert_true(kit_until(&caller.done));
+    assert_int_equal(caller.answer.status, 200);
+    assert_string_equal(caller.body, "hello");
+    assert_int_equal(caller.answer.date_s, 784111777);
+    assert_int_equal(caller.answer.retry_after_ms, -1);
+}
+
+static void what_was_asked_arrives(void **state)
+{
+    static struct caller caller;
+    char url[256];
+    static const char *const headers[] = {"Content-Type: application/json", NULL};
+    (void)state;
+    struct http_ask ask = ask_for(url, sizeof url, "PUT", "/ok?x=1");
+    ask.headers = headers;
+    ask.body = "{\"a\":1}";
+    ask.body_length = 7;
+    assert_non_null(http_start(http, &ask, &(struct http_site){.done = on_done, .owner = &caller}));
+    assert_true(kit_until(&caller.done));
+    assert_int_equal(caller.answer.status, 200);
+    (void)pthread_mutex_lock(&request_lock);
+    assert_non_null(strstr(last_request, "PUT /ok?x=1 HTTP/1.1\r\n"));
+    assert_non_null(strstr(last_request, "\r\nContent-Type: application/json\r\n"));
+    assert_non_null(strstr(last_request, "\r\nAuthorization: Bearer " SECRET "\r\n"));
+    assert_non_null(strstr(last_request, "\r\n\r\n{\"a\":1}"));
+    assert_null(strstr(last_request, "Expect"));
+    (void)pthread_mutex_unlock(&request_lock);
+}
+
+static void retry_after_is_seconds_or_a_date(void **state)
+{
+    static struct caller busy, later;
+    (void)state;
+    start(&busy, "GET", "/busy", NULL);
+    start(&later, "GET", "/later", NULL);
+    assert_true(kit_until(&busy.done) && kit_until(&later.done));
+    assert_int_equal(busy.answer.status, 429);
+    assert_int_equal(busy.answer.retry_after_ms, 3000);
+    assert_string_equal(busy.body, "no");
+    assert_int_equal(later.answer.status, 503);
+    assert_int_equal(later.answer.retry_after_ms, 7000);
+}
+
+static void a_cut_answer_is_none(void **state)
+{
+    static struct caller caller;
+    (void)state;
+    start(&caller, "GET", "/cut", NULL);
+    assert_true(kit_until(&caller.done));
+    assert_int_equal(caller.answer.status, 0);
+    assert_true(caller.answer.sent && !caller.answer.untrusted);
+    assert_non_null(strstr(caller.why, "127.0.0.1"));
+}
+
+static void a_slow_answer_ends_with_patience(void **state)
+{
+    static struct caller caller;
+    char url[256];
+    (void)state;
+    struct http_ask ask = ask_for(url, sizeof url, "POST", "/slow");
+    ask.body = "x";
+    ask.body_length = 1;
+    ask.patience_ms = 200;
+    assert_non_null(http_start(http, &ask, &(struct http_site){.done = on_done, .owner = &caller}));
+    assert_true(kit_until(&caller.done));
+    assert_int_equal(caller.answer.status, 0);
+    assert_true(caller.answer.sent);
+    assert_non_null(strstr(caller.why, "200 ms"));
+}
+
+static void a_refused_connection_was_not_sent(void **state)
+{
+    static struct caller caller;
+    (void)state;
+    uint16_t right = port;
+    int closed = kit_listen(AF_INET, &port);
+    (void)close(closed);
+    start(&caller, "POST", "/ok", "x");
+    port = right;
+    assert_true(kit_until(&caller.done));
+    assert_int_equal(caller.answer.status, 0);
+    assert_false(caller.answer.sent);
+}
+
+static void a_huge_answer_is_refused(void **state)
+{
+    static struct caller caller;
+    (void)state;
+    start(&caller, "GET", "/endless", NULL);
+    assert_true(kit_until(&caller.done));
+    assert_int_equal(caller.answer.status, 0);
+    assert_non_null(strstr(caller.why, "too long"));
+}
+
+static void a_piece_that_nobody_uses_is_refused(void **state)
+{
+    static struct caller caller;
+    (void)state;
+    start_pieces(&caller, "/endless", PATIENCE_MS); /* it has no line end */
+    assert_true(kit_until(&caller.done));
+    assert_int_equal(caller.answer.status, 0);
+    assert_non_null(strstr(caller.why, "too long"));
+}
+
+static void pieces_come_as_they_arrive(void **state)
+{
+    static struct caller caller;
+    (void)state;
+    start_pieces(&caller, "/lines", /* patience_ms= */ 50); /* until the first byte only */
+    assert_true(kit_until(&caller.done));
+    assert_string_equal(caller.got, "one\ntwo\nthree\n");
+    assert_true(caller.pieces >= 2);
+    assert_int_equal(caller.answer.status, 200);
+    assert_int_equal(caller.answer.body_length, 0);
+}
+
+static void an_answer_that_is_no_200_has_no_pieces(void **state)
+{
+    static struct caller caller;
+    (void)state;
+    start_pieces(&caller, "/busy", PATIENCE_MS);
+    assert_true(kit_until(&caller.done));
+    assert_int_equal(caller.answer.status, 429);
+    assert_int_equal(caller.pieces, 0);
+    assert_string_equal(caller.body, "no");
+}
+
+static void a_callback_may_ask_and_cancel(void **state)
+{
+    static struct caller first, second, third;
+    (void)state;
+    first.then = "/ok";
+    first.next = &second;
+    third.cancels_in_piece = true;
+    start(&first, "GET", "/ok", NULL);
+    start_pieces(&third, "/lines", PATIENCE_MS);
+    assert_true(kit_until(&second.done) && kit_until(&third.done));
+    assert_int_equal(second.answer.status, 200);
+    kit_turn(100);
+    assert_int_equal(third.pieces, 1);
+    assert_int_equal(third.done, 1); /* its own count: nothing more was said */
+}
+
+static void many_share_few_connections(void **state)
+{
+    enum { MANY = 100 };
+    static struct caller callers[MANY];
+    (void)state;
+    for (size_t i = 0; i < MANY; i++)
+        start(&callers[i], "GET", "/ok", NULL);
+    for (size_t i = 0; i < MANY; i++) {
+        assert_true(kit_until(&callers[i].done));
+        assert_int_equal(callers[i].answer.status, 200);
+    }
+    assert_true(atomic_load(&connections) <= 32);
+}
+
+/* The connection is known to be good, the server reads the change and goes away. */
+static void a_change_is_never_sent_twice(void **state)
+{
+    static struct caller first, second;
+    (void)state;
+    start(&first, "GET", "/ok", NULL);
+    assert_true(kit_until(&first.done));
+    start(&second, "POST", "/drop", "{}");
+    assert_true(kit_until(&second.done));
+    assert_int_equal(second.answer.status, 0);
+    assert_true(second.answer.sent);
+    assert_int_equal(atomic_load(&posts_seen), 1);
+}
+
+static void free_ends_what_is_on_its_way(void **state)
+{
+    static struct caller caller;
+    (void)state;
+    start(&caller, "GET", "/slow", NULL);
+    kit_turn(50);
+    http_free(&http);
+    kit_turn(50);
+    assert_int_equal(caller.done, 0);
+}
+
+/* ---- TLS ---- */
+
+static char folder[] = "/tmp/leasehold-http-XXXXXX";
+
+static void shell(const char *line)
+{
+    char command[2048];
+    (void)snprintf(command, sizeof command, "cd %s && { %s; } >log 2>&1", folder, line);
+    assert_int_equal(system(command), 0);
+}
+
+static pid_t start_tls_server(uint16_t tls_port)
+{
+    char accept[32];
+    (void)snprintf(accept, sizeof accept, "127.0.0.1:%u", tls_port);
+    pid_t child = fork();
+    if (child == 0) {
+        if (chdir(folder) == 0 && freopen("server.log", "w", stdout) != NULL &&
+            dup2(STDOUT_FILENO, STDERR_FILENO) >= 0)
+            (void)execlp("openssl", "openssl", "s_server", "-accept", accept, "-cert", "srv.crt",
+                         "-key", "srv.key", "-CAfile", "ca.crt", "-Verify", "1",
+                         "-verify_return_error", "-quiet", "-www", (char *)NULL);
+        _exit(127);
+    }
+    assert_true(child > 0);
+    return child;
+}
+
+static void try_tls(struct caller *caller, const char *url, struct stream_tls tls)
+{
+    struct http_ask ask = {
+        .method = "GET", .url = url, .tls = tls, .patience_ms = PATIENCE_MS, .most = MOST};
+    memset(caller, 0, sizeof *caller);
+    assert_non_null(http_start(http, &ask, &(struct http_site){.done = on_done, .owner = caller}));
+    assert_true(kit_until(&caller->done));
+}
+
+static void certificates_are_checked(void **state)
+{
+    static struct caller caller;
+    char url[64], ca[64], other[64], cert[64], key[64], wrong[64];
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    shell("for n in ca other; do openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=$n "
+          "-keyout $n.key -out $n.crt; done && for n in srv me; do "
+          "openssl req -newkey rsa:2048 -nodes -subj /CN=$n -keyout $n.key -out $n.csr && "
+          "printf 'subjectAltName=DNS:api.example,IP:127.0.0.1' >ext && "
+          "openssl x509 -req -in $n.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 "
+          "-extfile ext -out $n.crt || exit 1; done");
+    uint16_t tls_port = 0;
+    (void)close(kit_listen(AF_INET, &tls_port));
+    pid_t child = start_tls_server(tls_port);
+    (void)snprintf(url, sizeof url, "https://127.0.0.1:%u/", tls_port);
+    (void)snprintf(ca, sizeof ca, "%s/ca.crt", folder);
+    (void)snprintf(other, sizeof other, "%s/other.crt", folder);
+    (void)snprintf(cert, sizeof cert, "%s/me.crt", folder);
+    (void)snprintf(key, sizeof key, "%s/me.key", folder);
+    (void)snprintf(wrong, sizeof wrong, "%s/none", folder);
+    struct stream_tls good = {.on = true, .ca_file = ca, .cert_file = cert, .key_file = key};
+    for (unsigned tries = 0; tries < 50; tries++) { /* until it listens */
+        try_tls(&caller, url, good);
+        if (caller.answer.status != 0)
+            break;
+        (void)usleep(100000);
+    }
+    assert_int_equal(caller.answer.status, 200);
+
+    struct stream_tls named = good, unnamed = good, strange = good, keyless = good;
+    named.name = "api.example";
+    try_tls(&caller, url, named);
+    assert_int_equal(caller.answer.status, 200);
+    unnamed.name = "other.example";
+    try_tls(&caller, url, unnamed);
+    assert_true(caller.answer.status == 0 && caller.answer.untrusted);
+    strange.ca_file = other;
+    try_tls(&caller, url, strange);
+    assert_true(caller.answer.status == 0 && caller.answer.untrusted);
+    strange.ca_file = wrong;
+    try_tls(&caller, url, strange);
+    assert_true(caller.answer.status == 0 && caller.answer.untrusted);
+    keyless.key_file = wrong;
+    try_tls(&caller, url, keyless);
+    assert_true(caller.answer.status == 0 && caller.answer.untrusted);
+
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    shell("rm -f ./*.key ./*.crt ./*.csr ./*.srl ext server.log");
+    (void)unlink(strcat(strcpy(wrong, folder), "/log"));
+    assert_int_equal(rmdir(folder), 0);
+}
+
+#define STORY(name) cmocka_unit_test_setup_teardown(name, open_all, close_all)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORY(an_answer_comes_whole),
+        STORY(what_was_asked_arrives),
+        STORY(retry_after_is_seconds_or_a_date),
+        STORY(a_cut_answer_is_none),
+        STORY(a_slow_answer_ends_with_patience),
+        STORY(a_refused_connection_was_not_sent),
+        STORY(a_huge_answer_is_refused),
+        STORY(a_piece_that_nobody_uses_is_refused),
+        STORY(pieces_come_as_they_arrive),
+        STORY(an_answer_that_is_no_200_has_no_pieces),
+        STORY(a_callback_may_ask_and_cancel),
+        STORY(many_share_few_connections),
+        STORY(a_change_is_never_sent_twice),
+        STORY(free_ends_what_is_on_its_way),
+        STORY(certificates_are_checked),
+    };
+    (void)unsetenv("http_proxy");
+    (void)unsetenv("https_proxy");
+    (void)unsetenv("HTTPS_PROXY");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records as Leases: what others read in them, whose they are, what stays as it was. The real API
+ * server has its say in tests/e2e/k8s.sh; here are the corners that it does not lead into.
+ */
+#include "store/k8s/object.h"
+
+#include "wire/record_codec.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct record record, scratch;
+static char bytes[RECORD_MAX + 1];
+
+/* A Lease as the server would store it: a revision, a uid, who wrote it and when. */
+static void store(json_t *json, unsigned revision, const char *manager, const char *time)
+{
+    json_t *metadata = json_object_get(json, "metadata");
+    char words[16];
+    (void)snprintf(words, sizeof words, "%u", revision);
+    (void)json_object_set_new(metadata, "resourceVersion", json_string(words));
+    (void)json_object_set_new(metadata, "uid", json_string("u-1"));
+    (void)json_object_set_new(metadata, "managedFields",
+                              json_pack("[{s:s, s:s}]", "manager", manager, "time", time));
+}
+
+static json_t *make(const json_t *before)
+{
+    size_t length = record_encode(&record, bytes, sizeof bytes);
+    assert_true(length > 0);
+    json_t *json = object_make(before, &(struct object_write){.name = "k",
+                                                              .key = "K/1",
+                                                              .bytes = bytes,
+                                                              .length = length,
+                                                              .record = &record,
+                                                              .wall_ms = 1700000000123});
+    assert_non_null(json);
+    return json;
+}
+
+static struct grant *grant_to(const char *holder)
+{
+    record_init(&record, "K/1");
+    struct grant *grant = record_add_grant(&record);
+    text_copy(grant->holder, sizeof grant->holder, holder);
+    text_copy(grant->request, sizeof grant->request, "r");
+    grant->session = 7;
+    grant->ttl_ms = 1500;
+    grant->granted = grant->renewed = (struct stamp){.revision = THIS_WRITE, .time_ms = 0};
+    return grant;
+}
+
+static const char *spec_of(const json_t *json, const char *name)
+{
+    return json_string_value(json_object_get(json_object_get(json, "spec"), name));
+}
+
+static json_int_t number_of(const json_t *json, const char *name)
+{
+    return json_integer_value(json_object_get(json_object_get(json, "spec"), name));
+}
+
+static void a_grant_shows_in_the_spec(void **state)
+{
+    struct object object;
+    (void)state;
+    (void)grant_to("a");
+    json_t *json = make(NULL);
+    assert_string_equal(spec_of(json, "holderIdentity"), "a");
+    assert_string_equal(spec_of(json, "acquireTime"), "2023-11-14T22:13:20.123000Z");
+    assert_string_equal(spec_of(json, "renewTime"), "2023-11-14T22:13:20.123000Z");
+    assert_int_equal(number_of(json, "leaseDurationSeconds"), 2);
+    assert_int_equal(number_of(json, "leaseTransitions"), 0);
+    store(json, 5, OBJECT_HOLDER_WRITE, "2026-01-02T03:04:05Z");
+    assert_null(object_read(json, &object));
+    assert_int_equal(object.state, OBJECT_OURS);
+    assert_string_equal(object.key, "K/1");
+    assert_string_equal(object.record, bytes);
+    assert_true(object.made_by_us);
+    assert_int_equal(object.written.revision, 5);
+    assert_int_equal(object.written.time_ms, 1767323045000);
+    json_decref(json);
+}
+
+/* The set of annotations changes with each write: only then an old server renews its time. */
+static void each_write_has_another_beat(void **state)
+{
+    struct object object;
+    (void)state;
+    (void)grant_to("a");
+    json_t *first = make(NULL), *second, *third;
+    store(first, 5, OBJECT_HOLDER_WRITE, "2026-01-02T03:04:05Z");
+    struct grant *grant = grant_to("a");
+    grant->granted = grant->renewed = (struct stamp){.revision = 5, .time_ms = 1000};
+    second = make(first);
+    third = make(second);
+    const json_t *notes[3] = {json_object_get(json_object_get(first, "metadata"), "annotations"),
+                              json_object_get(json_object_get(second, "metadata"), "annotations"),
+                              json_object_get(json_object_get(third, "metadata"), "annotations")};
+    for (size_t i = 0; i < 3; i++) {
+        assert_true((json_object_get(notes[i], "leasehold/beat-a") != NULL) == (i != 1));
+        assert_true((json_object_get(notes[i], "leasehold/beat-b") != NULL) == (i == 1));
+    }
+    /* The second renews nothing: its time is that of the other manager, which never wrote here. */
+    store(second, 6, OBJECT_HOLDER_WRITE, "2026-01-02T03:04:05Z");
+    assert_null(object_read(second, &object));
+    assert_int_equal(object.written.time_ms, TIME_UNKNOWN);
+    store(second, 6, OBJECT_WAITER_WRITE, "2026-01-02T03:04:06Z");
+    assert_null(object_read(second, &object));
+    assert_int_equal(object.written.time_ms, 1767323046000);
+    json_decref(first);
+    json_decref(second);
+    json_decref(third);
+}
+
+static void a_change_of_holders_is_counted(void **state)
+{
+    (void)state;
+    (void)grant_to("a");
+    json_t *first = make(NULL);
+    struct grant *grant = grant_to("a");
+    grant->granted = (struct stamp){.revision = 5, .time_ms = 1000};
+    json_t *renewed = make(first);
+    assert_int_equal(number_of(renewed, "leaseTransitions"), 0);
+    (void)grant_to("b");
+    json_t *second = make(renewed);
+    assert_int_equal(number_of(second, "leaseTransitions"), 1);
+    record.grant_count = 0;
+    record.cooling.length_ms = 1000;
+    json_t *cooling = make(second);
+    assert_null(spec_of(cooling, "holderIdentity"));
+    assert_int_equal(number_of(cooling, "leaseTransitions"), 1);
+    json_decref(first);
+    json_decref(renewed);
+    json_decref(second);
+    json_decref(cooling);
+}
+
+static void what_others_put_there_stays(void **state)
+{
+    json_error_t error;
+    (void)state;
+    json_t *theirs = json_loads(
+        "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{\"name\":"
+        "\"k\",\"uid\":\"u\",\"resourceVersion\":\"9\",\"labels\":{\"team\":\"x\"},"
+        "\"annotations\":{\"n\":\"1\"},\"finalizers\":[\"f\"]},\"spec\":{\"strategy\":\"s\"}}",
+        0, &error);
+    struct object object;
+    assert_null(object_read(theirs, &object));
+    assert_int_equal(object.state, OBJECT_VACANT);
+    assert_false(object.made_by_us);
+    (void)grant_to("a");
+    json_t *ours = make(theirs), *after = object_vacate(ours);
+    const json_t *metadata = json_object_get(ours, "metadata");
+    assert_string_equal(spec_of(ours, "strategy"), "s");
+    assert_int_equal(json_array_size(json_object_get(metadata, "finalizers")), 1);
+    assert_null(json_object_get(json_object_get(metadata, "labels"), OBJECT_LABEL));
+    (void)json_object_del(json_object_get(after, "spec"), "acquireTime");
+    (void)json_object_del(json_object_get(after, "spec"), "renewTime");
+    (void)json_object_del(json_object_get(after, "spec"), "leaseDurationSeconds");
+    (void)json_object_del(json_object_get(after, "spec"), "leaseTransitions");
+    assert_true(json_equal(after, theirs));
+    json_decref(theirs);
+    json_decref(ours);
+    json_decref(after);
+}
+
+/* Our record stays behind when another program takes the Lease: it says nothing then. */
+static void another_holder_or_time_is_foreign(void **state)
+{
+    struct object object;
+    (void)state;
+    (void)grant_to("a");
+    json_t *json = make(NULL), *spec = json_object_get(json, "spec");
+    store(json, 5, OBJECT_HOLDER_WRITE, "2026-01-02T03:04:05Z");
+    (void)json_object_set_new(spec, "holderIdentity", json_string("them"));
+    assert_null(object_read(json, &object));
+    assert_int_equal(object.state, OBJECT_FOREIGN);
+    (void)json_object_set_new(spec, "holderIdentity", json_string("a"));
+    (void)json_object_set_new(spec, "acquireTime", json_string("2026-01-02T03:04:05.000000Z"));
+    assert_null(object_read(json, &object));
+    assert_int_equal(object.state, OBJECT_FOREIGN);
+    (void)json_object_set_new(spec, "holderIdentity", json_string(""));
+    assert_null(object_read(json, &object));
+    assert_int_equal(object.state, OBJECT_VACANT);
+    json_decref(json);
+}
+
+static void a_foreign_holder_is_a_record_of_its_own(void **state)
+{
+    static char beside[RECORD_MAX + 1];
+    struct object object = {.state = OBJECT_FOREIGN,
+                            .uid = "u-1",
+                            .holder = "them",
+                            .duration_ms = 15000,
+                            .written = {.revision = 77, .time_ms = TIME_UNKNOWN}};
+    struct codec_error error;
+    (void)state;
+    size_t length = object_foreign_record(&object, "k", NULL, &scratch, bytes, sizeof bytes);
+    assert_int_equal(record_decode(bytes, length, &record, &error), DECODE_OK);
+    assert_string_equal(record.grants[0].holder, "them");
+    assert_int_equal(record.grants[0].ttl_ms, 15000);
+    assert_int_equal(record.grants[0].renewed.revision, 77);
+    assert_int_equal(record.grants[0].renewed.time_ms, TIME_UNKNOWN);
+    assert_non_null(object_foreign_grant(&object, &record));
+
+    /* Who waits beside it is found again, with the holder as it stands now. */
+    struct place *place = record_add_place(&record);
+    text_copy(place->holder, sizeof place->holder, "we");
+    text_copy(place->request, sizeof place->request, "r");
+    place->session = 7;
+    place->ttl_ms = 1000;
+    assert_true(record_encode(&record, beside, sizeof beside) > 0);
+    object.written.revision = 78;
+    length = object_foreign_record(&object, "k", beside, &scratch, bytes, sizeof bytes);
+    assert_int_equal(record_decode(bytes, length, &record, &error), DECODE_OK);
+    assert_int_equal(record.grants[0].renewed.revision, 78);
+    assert_int_equal(record.place_count, 1);
+    assert_string_equal(record.places[0].holder, "we");
+
+    object.holder = "line\nend";
+    length = object_foreign_record(&object, "k", NULL, &scratch, bytes, sizeof bytes);
+    assert_int_equal(record_decode(bytes, length, &record, &error), DECODE_OK);
+    assert_string_equal(record.grants[0].holder, "another program");
+}
+
+static void what_is_no_lease_of_ours_is_refused(void **state)
+{
+    static const char *const wrong[] = {
+        "{}",
+        "[]",
+        "{\"metadata\":{\"name\":\"k\",\"uid\":\"u\"}}",
+        "{\"metadata\":{\"name\":\"k\",\"uid\":\"u\",\"resourceVersion\":\"abc\"}}",
+        "{\"metadata\":{\"name\":\"k\",\"uid\":\"u\",\"resourceVersion\":\"0\"}}",
+        "{\"metadata\":{\"name\":\"k\",\"uid\":\"u\",\"resourceVersion\":\"35184372088832\"}}",
+        "{\"metadata\":{\"name\":\"k\",\"uid\":\"u\",\"resourceVersion\":\"-1\"}}",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct object object = {.duration_ms = 42};
+        json_t *json = json_loads(wrong[i], 0, NULL);
+        assert_non_null(object_read(json, &object));
+        assert_int_equal(object.duration_ms, 42); /* untouched */
+        json_decref(json);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_grant_shows_in_the_spec),
+        cmocka_unit_test(each_write_has_another_beat),
+        cmocka_unit_test(a_change_of_holders_is_counted),
+        cmocka_unit_test(what_others_put_there_stays),
+        cmocka_unit_test(another_holder_or_time_is_foreign),
+        cmocka_unit_test(a_foreign_holder_is_a_record_of_its_own),
+        cmocka_unit_test(what_is_no_lease_of_ours_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
