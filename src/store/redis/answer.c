@@ -233,7 +233,7 @@ static void name_stranger(const struct seen *seen, char *out, size_t size)
 static void add_stranger(const struct redis *redis, const struct seen *seen, struct record *record)
 {
     uint32_t slots = record->limit > 0 ? record->limit : 1;
-    bool endless = seen->rest_ms < 1 || seen->rest_ms > TTL_MAX_MS;
+    bool endless = seen->rest_ms < 0 || seen->rest_ms > TTL_MAX_MS;
     for (uint32_t i = 0; i < slots && i < GRANTS_MAX; i++) {
         struct text request;
         struct grant *grant = record_add_grant(record);
@@ -246,7 +246,7 @@ static void add_stranger(const struct redis *redis, const struct seen *seen, str
         grant->n = (uint16_t)i;
         grant->granted = grant->renewed =
             (struct stamp){.revision = seen->written.revision, .time_ms = seen->now_ms};
-        grant->ttl_ms = endless ? TTL_MAX_MS : seen->rest_ms;
+        grant->ttl_ms = endless ? TTL_MAX_MS : seen->rest_ms > 0 ? seen->rest_ms : 1;
     }
 }
 

@@ -163,7 +163,8 @@ static void on_reply(struct link_call *call, const struct resp_item *item, struc
         redis_end(job, NULL, &refusal);
         if (demoted) /* the next connection finds out who is the master now */
             link_cut(link, ANSWER_TROUBLE, "it is a replica by now");
-    } else if (seen_read(item, walk, &seen)) {
+    } else if (seen_read(item, walk, &seen) &&
+               !(seen.wrote && job->request.verb == VERB_STORE_READ)) {
         redis_end(job, &seen, NULL);
     } else {
         end_in_trouble(job, "Redis replied what our script never says");
@@ -246,9 +247,14 @@ static void on_overdue(void *owner)
 {
     struct redis *redis = owner;
     int64_t now_ms = host_boot_ms();
-    if (redis->first_job != NULL && redis->first_job->deadline_ms <= now_ms)
-        link_cut(redis->first_job->node != NULL ? &redis->first_job->node->link : &redis->main.link,
-                 ANSWER_TROUBLE, "it did not answer in time");
+    if (redis->first_job != NULL && redis->first_job->deadline_ms <= now_ms) {
+        const struct job *job = redis->first_job;
+        bool deaf = ear_of(redis) == &redis->ear && !ear_is_settled(redis);
+        link_cut(job->node != NULL ? &job->node->link : &redis->main.link, ANSWER_TROUBLE,
+                 "it did not answer in time");
+        if (deaf) /* that may be what was waited for */
+            link_cut(&redis->ear, ANSWER_TROUBLE, "it did not answer in time");
+    }
     set_timer(redis);
 }
 

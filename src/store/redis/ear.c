@@ -25,8 +25,10 @@ bool ear_is_settled(const struct redis *redis)
 {
     bool wake = !redis->wake.wanted || redis->wake.state == EAR_ON;
     bool changes = !redis->changes.wanted || redis->changes.state == EAR_ON;
-    /* On one connection the order is enough. */
-    return redis->main.link.protocol == 3 || (wake && changes) || redis->ear.state == LINK_RESTING;
+    /* On one connection the order is enough, unless writes go to another node of a cluster. */
+    const struct link *link = &redis->main.link;
+    bool cannot = link->protocol == 3 ? !link->clustered : redis->ear.state == LINK_RESTING;
+    return cannot || (wake && changes);
 }
 
 /* ---- channels ---- */
@@ -108,6 +110,8 @@ void ear_lost(struct redis *redis, const struct link_error *error)
 {
     redis->wake.state = redis->changes.state = EAR_OFF;
     redis->changes.wanted = false;
+    /* Who comes back may have lost its last writes, and count from further back. */
+    memset(redis->told, 0, sizeof redis->told);
     end_watches(redis, error);
 }
 
@@ -120,6 +124,8 @@ static void on_ear_lost(void *owner, const struct link_error *error)
 {
     struct redis *redis = owner;
     ear_lost(redis, error);
+    if (redis->wake.wanted) /* whoever waits writes no more, and so would stay deaf */
+        link_want(&redis->ear);
     redis_flush(redis);
 }
 

@@ -31,6 +31,8 @@ static const struct {
     {"NOPERM", ANSWER_DENIED, "the user may not do that; its ACL needs more"},
     {"WRONGPASS", ANSWER_DENIED, "user or password are wrong"},
     {"NOAUTH", ANSWER_DENIED, "it wants a password, and there is none in the URL or its file"},
+    {"ERR The user executing the script", ANSWER_DENIED,
+     "the user may not do that; its ACL needs more"},
     {"LOADING", ANSWER_TROUBLE, "it is still loading its data"},
     {"READONLY", ANSWER_TROUBLE, "it is a replica, which takes no writes; use the master"},
     {"MASTERDOWN", ANSWER_TROUBLE, "it is a replica that has lost its master"},
@@ -60,7 +62,10 @@ struct link_error link_explain(struct link *link, const struct resp_item *item)
 {
     struct text text;
     struct link_error error = {.result = ANSWER_TROUBLE, .why = link->why};
-    size_t shown = item->length < ERROR_SHOWN ? item->length : ERROR_SHOWN;
+    /* Who does not know a command repeats its words: with AUTH, a password. */
+    const char *words = memmem(item->text, item->length, ", with args", sizeof ", with args" - 1);
+    size_t length_shown = words != NULL ? (size_t)(words - item->text) : item->length;
+    size_t shown = length_shown < ERROR_SHOWN ? length_shown : ERROR_SHOWN;
     begin_why(link, &text);
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
         size_t length = strlen(errors[i].word);
@@ -200,8 +205,9 @@ static size_t on_bytes(void *owner, const char *bytes, size_t length)
 {
     struct link *link = owner;
     size_t used = 0, size = 0;
+    const struct stream *stream = link->stream; /* a reply may end it, and open another one */
     link->last_word_ms = host_boot_ms();
-    while (link->stream != NULL) {
+    while (link->stream == stream) {
         enum resp_result result = resp_feed(&link->resp, bytes + used, length - used, &size);
         if (result == RESP_MORE)
             break;

@@ -147,6 +147,18 @@ static void take_all_seen(struct deal *deal, const struct resp_item *item, struc
         take_time(deal, walk);
 }
 
+/* A transaction goes on behind a command that fails: then who knows what was written. */
+static void take_written(struct deal *deal, const struct resp_item *item, struct resp_walk *walk)
+{
+    struct resp_item part;
+    deal->written = item->kind == RESP_LIST;
+    while (deal->written && !deal->refused && resp_next(walk, &part)) {
+        deal->refused = part.kind == RESP_ERROR;
+        if (deal->refused)
+            deal->error = link_explain(&deal->node->link, &part);
+    }
+}
+
 /* ---- stages ---- */
 
 static void go_on(struct deal *deal);
@@ -180,7 +192,7 @@ static void on_heard(struct link_call *call, const struct resp_item *item, struc
         else if (one->meaning == MEANS_COUNT)
             deal->count = item->number;
         else if (one->meaning == MEANS_WRITTEN)
-            deal->written = item->kind == RESP_LIST;
+            take_written(deal, item, walk);
         else if (one->meaning == MEANS_SEEN)
             take_all_seen(deal, item, walk);
     }
@@ -360,6 +372,13 @@ static void end_with(struct deal *deal, bool wrote)
     end_deal(deal, NULL);
 }
 
+static void unwatch(struct deal *deal)
+{
+    struct link *link = &deal->node->link;
+    if (link->state == LINK_READY && link_begin_unheard(link, 1))
+        link_say(link, "UNWATCH");
+}
+
 static void go_on(struct deal *deal)
 {
     struct draft draft;
@@ -369,6 +388,8 @@ static void go_on(struct deal *deal)
         deal->refused = true;
     }
     if (deal->refused || deal->redirected) {
+        if (deal->stage == STAGE_LOOK)
+            unwatch(deal);
         end_deal(deal, &deal->error);
         return;
     }
@@ -378,11 +399,16 @@ static void go_on(struct deal *deal)
         return;
     case STAGE_LOOK:
         draft_make(deal->job->redis, deal->job, &draft);
-        if (holds(deal, &draft)) {
+        if (holds(deal, &draft) && (uint64_t)deal->count > deal->seen.written.revision) {
             write_all(deal, &draft);
+        } else if (holds(deal, &draft)) { /* the count was lost, and the clock went back */
+            unwatch(deal);
+            end_deal(deal, &(struct link_error){
+                               .result = ANSWER_TROUBLE,
+                               .why = "the count of revisions in Redis went back, and without "
+                                      "scripts it cannot be mended"});
         } else {
-            if (link_begin_unheard(&deal->node->link, 1))
-                link_say(&deal->node->link, "UNWATCH");
+            unwatch(deal);
             see(deal);
         }
         return;
