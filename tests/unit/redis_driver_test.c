@@ -306,6 +306,48 @@ static void a_stranger_of_the_last_millisecond_is_not_shown_for_ever(void **stat
     assert_int_equal(record.grants[0].ttl_ms, 1);
 }
 
+/* Ours stands at revision 9, the first of that write, and somebody else's value has taken its
+ * place. */
+static const char *overwritten(size_t guest, const char *command)
+{
+    static char words[2 * RECORD_MAX], bytes[RECORD_MAX];
+    (void)guest;
+    if (!begins(command, "EVALSHA"))
+        return usual(command);
+    record_init(&record, "k");
+    struct grant *grant = record_add_grant(&record);
+    (void)snprintf(grant->holder, sizeof grant->holder, "me");
+    (void)snprintf(grant->request, sizeof grant->request, "r");
+    grant->session = 7;
+    grant->ttl_ms = 1000;
+    bytes[record_encode(&record, bytes, sizeof bytes)] = '\0';
+    (void)snprintf(words, sizeof words,
+                   "*8\r\n:%d\r\n:1700000000000\r\n:9\r\n:1700000000000\r\n$%zu\r\n%s\r\n"
+                   "$3\r\nhim\r\n:500\r\n:9\r\n",
+                   strstr(command, " read") != NULL, strlen(bytes), bytes);
+    return words;
+}
+
+static void nobody_renews_a_stranger(void **state)
+{
+    static char bytes[RECORD_MAX + 1];
+    struct codec_error error;
+    const struct stamp ours = {.revision = 9};
+    (void)state;
+    server.reply = overwritten;
+    open_store("");
+    submit(VERB_STORE_READ, "k", 0, NULL);
+    until_heard(1);
+    assert_int_equal(record_decode(heard.bytes, heard.answer.length, &record, &error), DECODE_OK);
+    assert_string_equal(record.grants[0].holder, "him");
+    assert_null(record_grant_by_token(&record, token_of(&ours, /* n= */ 0)));
+    record.grants[0].session = 7; /* as who renews by a token takes it home */
+    bytes[record_encode(&record, bytes, sizeof bytes)] = '\0';
+    submit(VERB_STORE_SWAP, "k", 9, bytes);
+    until_heard(2);
+    assert_int_equal(heard.answer.result, ANSWER_DENIED);
+}
+
 /* ---- the ear ---- */
 
 static bool mute;
@@ -492,6 +534,7 @@ int main(void)
         CASE(a_refusal_shows_no_password),
         CASE(a_look_is_not_answered_like_a_write),
         CASE(a_stranger_of_the_last_millisecond_is_not_shown_for_ever),
+        CASE(nobody_renews_a_stranger),
         CASE(a_lost_ear_comes_back_by_itself),
         CASE(an_ear_that_hangs_is_given_up),
         CASE(what_was_told_before_a_loss_hides_nothing_after_it),
