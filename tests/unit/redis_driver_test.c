@@ -480,6 +480,42 @@ static void in_a_cluster_it_listens_before_it_waits(void **state)
     assert_int_equal(heard.answer.result, ANSWER_OK);
 }
 
+/* Each would grant the same lock. */
+static void two_servers_that_know_nothing_of_each_other_are_refused(void **state)
+{
+    (void)state;
+    server.reply = as_if_written;
+    open_store(",localhost");
+    submit(VERB_STORE_DELETE, "k", 4, NULL);
+    until_heard(1);
+    assert_int_equal(heard.answer.result, ANSWER_DENIED);
+    assert_non_null(strstr(heard.why, "cluster"));
+    assert_int_equal(times_said("EVALSHA"), 0);
+}
+
+static const char *demoted(size_t guest, const char *command)
+{
+    (void)guest;
+    if (begins(command, "SET"))
+        return "-READONLY You can't write against a read only replica.\r\n";
+    if (begins(command, "GET"))
+        return "_\r\n";
+    if (begins(command, "TIME"))
+        return "*2\r\n$10\r\n1700000000\r\n$1\r\n0\r\n";
+    return begins(command, "HELLO") ? usual(command) : ":5\r\n";
+}
+
+static void a_replica_is_left_also_without_scripts(void **state)
+{
+    (void)state;
+    server.reply = demoted;
+    open_store("?scripts=no");
+    submit(VERB_STORE_DELETE, "k", 4, NULL);
+    until_heard(1);
+    assert_int_equal(heard.answer.result, ANSWER_TROUBLE);
+    assert_int_equal(redis->main.link.state, LINK_RESTING);
+}
+
 /* ---- deadlines ---- */
 
 static const char *in_silence(size_t guest, const char *command)
@@ -540,6 +576,8 @@ int main(void)
         CASE(what_was_told_before_a_loss_hides_nothing_after_it),
         CASE(half_a_cluster_is_not_listed_as_all),
         CASE(in_a_cluster_it_listens_before_it_waits),
+        CASE(two_servers_that_know_nothing_of_each_other_are_refused),
+        CASE(a_replica_is_left_also_without_scripts),
         CASE(a_list_has_time_for_each_of_its_steps),
         CASE(a_late_sentinel_is_no_surprise),
     };

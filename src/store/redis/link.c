@@ -238,6 +238,14 @@ static size_t on_bytes(void *owner, const char *bytes, size_t length)
 
 /* ---- signing on ---- */
 
+/* One of several servers that know nothing of each other: each would grant the same lock. */
+static bool is_alone(const struct link *link)
+{
+    const struct redis_url *url = link->url;
+    return url->host_count > 1 && url->sentinel[0] == '\0' && link->protocol == 3 &&
+           !link->clustered;
+}
+
 static void sign_on(struct link *link)
 {
     char unsaid[256];
@@ -280,6 +288,12 @@ static void sign_on(struct link *link)
         link_say(link, "ROLE");
         return;
     default:
+        if (is_alone(link)) {
+            link_cut(link, ANSWER_DENIED,
+                     "it is no node of a cluster; several hosts are for one, or for Sentinels with "
+                     "?sentinel=NAME");
+            return;
+        }
         link->state = LINK_READY;
         backoff_reset(&link->backoff);
         link->site.ready(link->site.owner);

@@ -44,6 +44,7 @@ struct deal {
     struct deal_call calls[CALLS_MAX];
     size_t sent, heard;
     bool redirected, refused, written, wrong;
+    bool demoted; /* it is a replica by now */
     struct link_error error;
     char *record; /* as it stands: revision, time, bytes */
     size_t length;
@@ -63,10 +64,14 @@ void deal_free(struct deal *deal)
 static void end_deal(struct deal *deal, const struct link_error *error)
 {
     struct job *job = deal->job;
+    struct link *link = &deal->node->link;
+    bool demoted = deal->demoted && link->state == LINK_READY;
     deal->node->deal = NULL;
     if (!deal->redirected)
         redis_end(job, error == NULL ? &deal->seen : NULL, error);
     deal_free(deal);
+    if (demoted) /* the next connection finds out who is the master now */
+        link_cut(link, ANSWER_TROUBLE, "it is a replica by now");
 }
 
 /* ---- reading ---- */
@@ -178,6 +183,7 @@ static void on_heard(struct link_call *call, const struct resp_item *item, struc
     } else if (bad && !wrong_type && !deal->refused && !deal->redirected) {
         deal->redirected = node_redirects(deal->job, item); /* then nothing is executed */
         deal->refused = !deal->redirected;
+        deal->demoted = item->length > 8 && memcmp(item->text, "READONLY", 8) == 0;
         if (deal->refused)
             deal->error = link_explain(&deal->node->link, item);
     } else if (error == NULL && !deal->refused && !deal->redirected) {
