@@ -140,12 +140,6 @@ static bool load_and_repeat(struct job *job)
     return command_send(job->redis, job, link);
 }
 
-static bool says(const struct resp_item *item, const char *word)
-{
-    size_t length = strlen(word);
-    return item->length >= length && memcmp(item->text, word, length) == 0;
-}
-
 static void on_reply(struct link_call *call, const struct resp_item *item, struct resp_walk *walk,
                      const struct link_error *error)
 {
@@ -154,12 +148,13 @@ static void on_reply(struct link_call *call, const struct resp_item *item, struc
     if (error != NULL) {
         redis_end(job, NULL, error);
     } else if (item->kind == RESP_ERROR &&
-               ((says(item, "NOSCRIPT") && load_and_repeat(job)) || node_redirects(job, item))) {
+               ((resp_begins(item, "NOSCRIPT") && load_and_repeat(job)) ||
+                node_redirects(job, item))) {
         return;
     } else if (item->kind == RESP_ERROR) {
         struct link *link = job->link;
         struct link_error refusal = link_explain(link, item);
-        bool demoted = says(item, "READONLY") && link->state == LINK_READY;
+        bool demoted = resp_begins(item, "READONLY") && link->state == LINK_READY;
         redis_end(job, NULL, &refusal);
         if (demoted) /* the next connection finds out who is the master now */
             link_cut(link, ANSWER_TROUBLE, "it is a replica by now");

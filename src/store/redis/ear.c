@@ -257,12 +257,6 @@ static void changed(struct redis *redis, const char *key, uint64_t revision)
 
 /* ---- messages ---- */
 
-static bool is_text(const struct resp_item *item, const char *words)
-{
-    return item->kind == RESP_TEXT && item->length == strlen(words) &&
-           memcmp(item->text, words, item->length) == 0;
-}
-
 /* "<revision> <name of the record>"; whose names are not ours is somebody else's affair. */
 static void hear_change(struct redis *redis, const struct resp_item *message)
 {
@@ -281,9 +275,9 @@ static void hear_message(struct redis *redis, const struct resp_item *channel,
                          const struct resp_item *message)
 {
     char key[KEY_MAX + 1];
-    if (is_text(channel, redis->changes.name))
+    if (resp_is(channel, redis->changes.name))
         hear_change(redis, message);
-    else if (is_text(channel, redis->wake.name) && redis->site.notice != NULL &&
+    else if (resp_is(channel, redis->wake.name) && redis->site.notice != NULL &&
              redis_key_of_record(&redis->url.templates, message->text, message->length, key))
         redis->site.notice(redis->site.owner, key);
 }
@@ -293,9 +287,9 @@ bool ear_pushed(struct redis *redis, struct resp_walk *walk, size_t count)
     struct resp_item kind, channel, message;
     if (count < 1 || !resp_next(walk, &kind))
         return false;
-    if (is_text(&kind, "subscribe"))
+    if (resp_is(&kind, "subscribe"))
         return link_confirm(ear_of(redis));
-    if (!is_text(&kind, "message"))
+    if (!resp_is(&kind, "message"))
         return true; /* of no interest */
     if (count != 3 || !resp_next(walk, &channel) || !resp_next(walk, &message) ||
         message.kind != RESP_TEXT)

@@ -69,7 +69,7 @@ struct link_error link_explain(struct link *link, const struct resp_item *item)
     begin_why(link, &text);
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
         size_t length = strlen(errors[i].word);
-        bool is_it = item->length >= length && memcmp(item->text, errors[i].word, length) == 0 &&
+        bool is_it = resp_begins(item, errors[i].word) &&
                      (item->length == length || item->text[length] == ' ');
         if (!is_it)
             continue;
@@ -305,18 +305,12 @@ static void sign_on(struct link *link)
     }
 }
 
-static bool is_text(const struct resp_item *item, const char *words)
-{
-    return item->kind == RESP_TEXT && item->length == strlen(words) &&
-           memcmp(item->text, words, item->length) == 0;
-}
-
 static bool says_clustered(struct resp_walk *walk, size_t count)
 {
     struct resp_item name, value;
     for (; count >= 2 && resp_next(walk, &name) && resp_next(walk, &value); count -= 2) {
-        if (is_text(&name, "mode"))
-            return is_text(&value, "cluster");
+        if (resp_is(&name, "mode"))
+            return resp_is(&value, "cluster");
         resp_skip(walk, &value);
     }
     return false;
@@ -325,7 +319,7 @@ static bool says_clustered(struct resp_walk *walk, size_t count)
 static bool is_master(struct resp_walk *walk)
 {
     struct resp_item role;
-    return resp_next(walk, &role) && is_text(&role, "master");
+    return resp_next(walk, &role) && resp_is(&role, "master");
 }
 
 static void on_signed(struct link_call *call, const struct resp_item *item, struct resp_walk *walk,
@@ -347,8 +341,8 @@ static void on_signed(struct link_call *call, const struct resp_item *item, stru
     }
     struct link_error refusal = link_explain(link, item);
     bool unknown = refusal.result == ANSWER_TROUBLE && link->step == SIGN_HELLO &&
-                   link->url->protocol != 3 && item->length >= 3 &&
-                   (memcmp(item->text, "ERR", 3) == 0 || memcmp(item->text, "NOP", 3) == 0);
+                   link->url->protocol != 3 &&
+                   (resp_begins(item, "ERR") || resp_begins(item, "NOPROTO"));
     if (unknown) { /* an older Redis */
         link->protocol = 2;
         sign_on(link);

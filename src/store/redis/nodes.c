@@ -181,8 +181,7 @@ bool node_redirects(struct job *job, const struct resp_item *item)
 {
     struct redis *redis = job->redis;
     const char *at = item->text, *end = item->text + item->length;
-    bool moved = item->length > 6 && memcmp(at, "MOVED ", 6) == 0;
-    bool ask = item->length > 4 && memcmp(at, "ASK ", 4) == 0;
+    bool moved = resp_begins(item, "MOVED "), ask = resp_begins(item, "ASK ");
     unsigned slot = 0, port = 0;
     if (!moved && !ask)
         return false;

@@ -174,8 +174,7 @@ static void on_heard(struct link_call *call, const struct resp_item *item, struc
     struct deal_call *one = (struct deal_call *)call;
     struct deal *deal = one->deal;
     bool bad = error == NULL && item->kind == RESP_ERROR;
-    bool wrong_type = bad && one->meaning == MEANS_VALUE && item->length > 9 &&
-                      memcmp(item->text, "WRONGTYPE", 9) == 0;
+    bool wrong_type = bad && one->meaning == MEANS_VALUE && resp_begins(item, "WRONGTYPE");
     deal->heard++;
     if (error != NULL && !deal->refused) {
         deal->refused = true;
@@ -183,7 +182,7 @@ static void on_heard(struct link_call *call, const struct resp_item *item, struc
     } else if (bad && !wrong_type && !deal->refused && !deal->redirected) {
         deal->redirected = node_redirects(deal->job, item); /* then nothing is executed */
         deal->refused = !deal->redirected;
-        deal->demoted = item->length > 8 && memcmp(item->text, "READONLY", 8) == 0;
+        deal->demoted = resp_begins(item, "READONLY");
         if (deal->refused)
             deal->error = link_explain(&deal->node->link, item);
     } else if (error == NULL && !deal->refused && !deal->redirected) {
