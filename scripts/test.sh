@@ -41,6 +41,23 @@ beside   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes
 file-1   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 1 | =
 file-2   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 2 | =
 file-8   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 8 | =
+redis    | asan    | scripts/on-redis.sh plain build/asan/tests/conformance --processes 4 | =
+redis-2  | asan    | scripts/on-redis.sh resp2 build/asan/tests/conformance --processes 2 | =
+redis-no | asan    | scripts/on-redis.sh noscript build/asan/tests/conformance --processes 2 | =
+redis-tls | asan   | scripts/on-redis.sh tls build/asan/tests/conformance --processes 2 | =
+redis-acl | sim    | scripts/on-redis.sh acl build/sim/tests/conformance --processes 2 | =
+redis-clu | asan   | scripts/on-redis.sh cluster build/asan/tests/conformance --processes 2 | =
+redis-sen | sim    | scripts/on-redis.sh sentinel build/sim/tests/conformance --processes 2 | =
+valkey   | sim     | scripts/on-redis.sh valkey build/sim/tests/conformance --processes 2 | =
+redis-bad | asan   | tests/e2e/redis.sh build/asan           | =
+entra    | asan    | tests/e2e/redis-entra.sh build/asan     | =
+redis-weak | sim   | tests/e2e/redis-weak.sh build/sim        | =
+redis-one | asan   | tests/e2e/redis-count.sh build/asan     | =
+redis-f  | sim     | scripts/on-redis.sh plain tests/e2e/fencing.sh build/sim/leasehold 10 | .. 100
+redis-h  | sim | scripts/on-redis.sh plain build/sim/tests/live_histories --rounds 100 | .. 1100
+contend  | sim | scripts/on-redis.sh plain tests/peers/contend.sh build/sim/leasehold 20 | .. 200
+servers  | sim     | build/sim/tests/server_faults --rounds 2 | .. 20
+cuts     | sim     | build/sim/tests/server_cuts --rounds 4 | .. 20
 k8s      | asan    | scripts/on-k8s.sh tests/e2e/k8s.sh build/asan | =
 k8s-1    | asan    | scripts/on-k8s.sh build/asan/tests/conformance --processes 1 | =
 k8s-2    | asan    | scripts/on-k8s.sh build/asan/tests/conformance --processes 2 | =
@@ -79,7 +96,7 @@ coverage |         | scripts/coverage.sh core 100            | =
 '
 figures='k8s check fencing once power damage failing kills runkills runstops runline stops history'
 figures+=' waiters dead poller deaths threads forks lost torture simulate executor desk explore'
-figures+=' mutants fuzz coverage'
+figures+=' redis-one redis-f redis-h contend servers cuts mutants fuzz coverage'
 limit_s=1200
 proof=false
 only_k8s=false

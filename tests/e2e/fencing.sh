@@ -1,10 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # A holder is stopped past the end of its lease, a second one writes, the first goes on and writes
-# through check: fencing.sh PROGRAM ROUNDS. Every such write must be refused, and each must have
-# been tried. Odd rounds hold with acquire, even ones with run. Prints TAP.
+# through check: fencing.sh [URL] PROGRAM ROUNDS. Every such write must be refused, and each must
+# have been tried. Odd rounds hold with acquire, even ones with run. Prints TAP.
 set -euo pipefail
 
+url=
+if [[ $1 == *://* ]]; then
+    url=$1
+    shift
+fi
 program=$(realpath "$1")
 rounds=$2
 at_once=20
@@ -20,7 +25,7 @@ end_all() {
 }
 trap end_all EXIT
 cd "$work"
-export LEASEHOLD_STORE=file:$work/locks.log HOME=$work
+export LEASEHOLD_STORE=${url:-file:$work/locks.log} HOME=$work guard=$work/guard
 unset LEASEHOLD_TTL LEASEHOLD_CONFIG XDG_CONFIG_HOME
 
 await() { # await FILE
@@ -44,7 +49,8 @@ write_late() { # write_late KEY TOKEN
     if [[ -e unguarded ]]; then
         printf 'late %s\n' "$2" >data
     else
-        "$program" check --key "$1" --token "$2" -- sh -c "echo late $2 >data" 2>said || status=$?
+        "$program" check --guard "$guard" --key "$1" --token "$2" -- sh -c "echo late $2 >data" \
+            2>said || status=$?
     fi
     printf '%s\n' "$status" >status.new
     mv status.new status
@@ -78,7 +84,8 @@ play() { # play ROUND HOW: leaves what the first holder's write came to in ROUND
     printf '%s\n' "$pids" >pids
     kill -STOP $pids # parents first: nothing new can start meanwhile
     second=$("$program" acquire "$key" --ttl 1m --wait 1m)
-    "$program" check --key "$key" --token "$second" -- sh -c "echo current $second >data"
+    "$program" check --guard "$guard" --key "$key" --token "$second" -- \
+        sh -c "echo current $second >data"
     : >go
     kill -CONT $pids
     await status

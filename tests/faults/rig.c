@@ -24,7 +24,7 @@ static _Noreturn void die(const char *what)
 
 static _Noreturn void usage(const char *program)
 {
-    (void)printf("not ok - usage: %s [--rounds N] [--seed N] [--store SCHEME:|URL]\n", program);
+    (void)printf("not ok - usage: %s [URL] [--rounds N] [--seed N] [--store SCHEME:]\n", program);
     exit(1);
 }
 
@@ -40,8 +40,9 @@ static uint64_t number_of(const char *words, const char *program)
 
 static void read_options(struct rig *rig, int argc, char **argv)
 {
-    const char *scheme = "file:";
-    for (int i = 1; i < argc; i += 2) {
+    bool named = argc > 1 && strstr(argv[1], "://") != NULL;
+    const char *scheme = named ? argv[1] : "file:";
+    for (int i = named ? 2 : 1; i < argc; i += 2) {
         if (i + 1 == argc)
             usage(argv[0]);
         if (strcmp(argv[i], "--rounds") == 0)

@@ -110,6 +110,26 @@ static void send_names(struct link *link, const struct redis_names *names, const
     link_say(link, verb);
 }
 
+static void name_renewed(const struct record *record, struct draft *out)
+{
+    struct text text;
+    const struct grant *grant = NULL;
+    for (size_t i = 0; i < record->grant_count; i++)
+        if (record->grants[i].renewed.revision == THIS_WRITE &&
+            record->grants[i].granted.revision != THIS_WRITE)
+            grant = &record->grants[i];
+    text_init(&text, out->renews, sizeof out->renews);
+    if (grant == NULL)
+        return;
+    text_copy(out->renewed, sizeof out->renewed, grant->request);
+    text_add(&text, "\"request\":\"");
+    for (const char *letter = grant->request; *letter != '\0'; letter++) {
+        text_add(&text, *letter == '"' || *letter == '\\' ? "\\" : "");
+        text_add_bytes(&text, letter, 1);
+    }
+    text_add(&text, "\"");
+}
+
 void draft_make(struct redis *redis, struct job *job, struct draft *out)
 {
     const struct store_request *request = &job->request;
@@ -124,6 +144,7 @@ void draft_make(struct redis *redis, struct job *job, struct draft *out)
     job->lets_nobody = record->grant_count == 0 && !out->knows;
     job->waits_behind = out->knows && is_first_in_line(redis, record);
     hold_of(record, out);
+    name_renewed(record, out);
     out->lives_ms = life_of(record, request->lives_ms);
     if (job->breaks) {
         out->knows = false; /* that is not for us to write: it shall be refused */
@@ -149,7 +170,7 @@ static void send_write(struct redis *redis, struct job *job, struct link *link,
     const struct store_request *request = &job->request;
     struct draft draft;
     draft_make(redis, job, &draft);
-    link_begin(link, &job->call, 15 + request->poke_count);
+    link_begin(link, &job->call, 16 + request->poke_count);
     send_names(link, names, "write");
     if (request->condition.kind == IF_ABSENT)
         link_say(link, "");
@@ -162,6 +183,7 @@ static void send_write(struct redis *redis, struct job *job, struct link *link,
     link_number(link, draft.lives_ms);
     link_say(link, draft.by);
     link_say(link, redis->changes.name);
+    link_say(link, draft.renews);
     for (size_t i = 0; i < request->poke_count; i++) {
         char name[CHANNEL_MAX];
         wake_channel(redis, request->poke[i], name);

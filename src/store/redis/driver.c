@@ -325,15 +325,17 @@ static bool open_redis(void *state, const char *url, const struct store_site *si
     struct redis *redis = state;
     uint64_t seeds[2];
     memset(redis, 0, offsetof(struct redis, scratch));
-    if (!redis_url_read(url, &redis->url, why) ||
-        !credentials_init(&redis->credentials, &redis->url, why))
+    if (!redis_url_read(url, &redis->url, why))
         return false;
     /* Nobody may guess under which identity a stranger is shown. */
     bool random = getrandom(seeds, sizeof seeds, /* flags= */ 0) == sizeof seeds;
     redis->net = random ? net_new() : NULL;
     if (redis->net == NULL) {
-        credentials_done(&redis->credentials);
         text_add(why, "memory, descriptors or random numbers are short");
+        return false;
+    }
+    if (!credentials_init(&redis->credentials, &redis->url, redis->net, why)) {
+        net_free(&redis->net);
         return false;
     }
     redis->random.state = seeds[0];

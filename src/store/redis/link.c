@@ -176,6 +176,7 @@ static void lose(struct link *link, enum answer result)
 {
     struct link_error error = {.result = result, .why = link->why};
     stream_free(&link->stream);
+    link->halts = link->signs = false;
     link->state = LINK_RESTING;
     link->wanted = false;
     link->rests_until_ms = host_boot_ms() + backoff_pause_ms(&link->backoff);
@@ -246,17 +247,36 @@ static bool is_alone(const struct link *link)
            !link->clustered;
 }
 
+/* False: not now; it halts until there are some, or was cut. */
+static bool find_credentials(struct link *link, const char **out_user, const char **out_password)
+{
+    char words[256];
+    struct text why;
+    *out_user = *out_password = "";
+    if (link->credentials == NULL)
+        return true;
+    text_init(&why, words, sizeof words);
+    switch (credentials_now(link->credentials, host_boot_ms(), out_user, out_password, &why)) {
+    case CREDENTIALS_HERE:
+        return true;
+    case CREDENTIALS_LATER:
+        link->halts = true;
+        return false;
+    case CREDENTIALS_WRONG:
+        link_cut(link, ANSWER_DENIED, words);
+        return false;
+    case CREDENTIALS_TROUBLE:
+        link_cut(link, ANSWER_TROUBLE, words);
+        return false;
+    }
+    return false;
+}
+
 static void sign_on(struct link *link)
 {
-    char unsaid[256];
-    const char *user = "", *password = "";
-    struct text why;
-    text_init(&why, unsaid, sizeof unsaid);
-    if (link->credentials != NULL &&
-        !credentials_now(link->credentials, host_boot_ms(), &user, &password, &why)) {
-        link_cut(link, ANSWER_DENIED, unsaid);
+    const char *user, *password;
+    if (!find_credentials(link, &user, &password))
         return;
-    }
     bool auth = password[0] != '\0';
     if (link->step == SIGN_HELLO && link->protocol == 2)
         link->step = SIGN_AUTH;
@@ -305,6 +325,26 @@ static void sign_on(struct link *link)
     }
 }
 
+/* There are other credentials: whoever waited for them signs on, whoever is there does so again. */
+static void on_changed(struct credentials_user *as_user)
+{
+    struct link *link = (struct link *)(void *)((char *)as_user - offsetof(struct link, user));
+    const char *user, *password;
+    if (link->halts) {
+        link->halts = false;
+        sign_on(link);
+    } else if (link->state == LINK_READY && link->listens) {
+        link_cut(link, ANSWER_TROUBLE, "it must sign on again, and RESP2 has no way to");
+    } else if (link->state == LINK_READY && !link->signs &&
+               find_credentials(link, &user, &password)) {
+        link->signs = true;
+        link_begin(link, &link->signing, 3);
+        link_say(link, "AUTH");
+        link_say(link, user);
+        link_say(link, password);
+    }
+}
+
 static bool says_clustered(struct resp_walk *walk, size_t count)
 {
     struct resp_item name, value;
@@ -328,6 +368,10 @@ static void on_signed(struct link_call *call, const struct resp_item *item, stru
     struct link *link = (struct link *)(void *)((char *)call - offsetof(struct link, signing));
     if (error != NULL)
         return; /* the loss is told apart */
+    if (link->signs && item->kind != RESP_ERROR) {
+        link->signs = false;
+        return;
+    }
     if (link->step == SIGN_HELLO && item->kind == RESP_MAP)
         link->clustered = says_clustered(walk, item->count);
     if (link->step == SIGN_ROLE && item->kind == RESP_LIST && !is_master(walk)) {
@@ -340,7 +384,7 @@ static void on_signed(struct link_call *call, const struct resp_item *item, stru
         return;
     }
     struct link_error refusal = link_explain(link, item);
-    bool unknown = refusal.result == ANSWER_TROUBLE && link->step == SIGN_HELLO &&
+    bool unknown = refusal.result == ANSWER_TROUBLE && link->step == SIGN_HELLO && !link->signs &&
                    link->url->protocol != 3 &&
                    (resp_begins(item, "ERR") || resp_begins(item, "NOPROTO"));
     if (unknown) { /* an older Redis */
@@ -430,11 +474,16 @@ void link_init(struct link *link, struct net *net, const struct redis_url *url,
                           .again = {.at_ms = NET_NEVER, .due = open_link, .owner = link},
                           .rests_until_ms = INT64_MIN};
     link->last = &link->first;
+    link->user.changed = on_changed;
+    if (credentials != NULL)
+        credentials_join(credentials, &link->user);
     backoff_init(&link->backoff, seed, FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
 }
 
 void link_done(struct link *link)
 {
+    if (link->credentials != NULL)
+        credentials_leave(link->credentials, &link->user);
     net_call_at(link->net, &link->again, NET_NEVER);
     stream_free(&link->stream);
     for (struct link_call *call; (call = take_call(link)) != NULL;)

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "io/host.h"
+#include "wire/record_codec.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -262,6 +263,24 @@ static void look(struct deal *deal)
     say_of(deal, MEANS_COUNT, "INCR", deal->names.counter);
 }
 
+/* Is the lease that the write would renew over? The scratch is the draft's, so not here. */
+static bool is_over(const struct seen *seen, const struct draft *draft)
+{
+    struct codec_error error;
+    struct record *record = draft->renewed[0] != '\0' ? malloc(sizeof *record) : NULL;
+    bool over = false;
+    if (record != NULL && record_decode(seen->bytes, seen->length, record, &error) == DECODE_OK) {
+        record_resolve(record, &seen->written);
+        for (size_t i = 0; i < record->grant_count; i++) {
+            const struct grant *grant = &record->grants[i];
+            if (strcmp(grant->request, draft->renewed) == 0)
+                over = seen->now_ms >= grant->renewed.time_ms + grant->ttl_ms;
+        }
+    }
+    free(record);
+    return over;
+}
+
 static bool holds(const struct deal *deal, const struct draft *draft)
 {
     const struct condition *condition = &deal->job->request.condition;
@@ -270,7 +289,8 @@ static bool holds(const struct deal *deal, const struct draft *draft)
         return seen->length == 0 && !seen->strange;
     if (seen->length == 0)
         return seen->strange && draft->knows;
-    return seen->written.revision == condition->revision && seen->strange == draft->knows;
+    return seen->written.revision == condition->revision && seen->strange == draft->knows &&
+           !is_over(seen, draft);
 }
 
 static void say_set(struct deal *deal, const char *name, int64_t lives_ms, const char *head,

@@ -10,6 +10,7 @@
 
 enum {
     CHANNEL_MAX = 64,
+    RENEWS_MAX = 2 * REQUEST_MAX + 16,
     STRANGER_SHOWN = 100,
     TOLD_SLOTS = 1024, /* keys of which it is known what was told last */
     SHOWN_SLOTS = 64,
@@ -191,6 +192,10 @@ struct draft {
     int64_t fresh_ms, until_ms;
     int64_t lives_ms; /* 0: for ever; below 0: so much longer than the plain name */
     const char *by;
+    /* A lease is renewed: the request of its grant as it stands in records, ""request":"…""; else
+     * empty. Whose lease is over must not bring it back. */
+    char renews[RENEWS_MAX];
+    char renewed[REQUEST_MAX + 1]; /* the same, plain */
 };
 
 void draft_make(struct redis *redis, struct job *job, struct draft *out);
