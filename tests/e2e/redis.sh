@@ -173,11 +173,11 @@ running=$!
 record=$(redis_cli master --scan --pattern 'leasehold:*:lock:counted')
 redis_until 'it waits' redis_says master places get "$record"
 redis_cli master set "${record%:lock:counted}" 5 >/dev/null
-"$program" release counted --token "$first"
+"$program" release counted --token "$first" >/dev/null
 wait "$running" || true
 running=
 verdict 'tokens grow though the count was lost' test "$(cat "$work/second")" -gt "$first"
-"$program" release counted --token "$(cat "$work/second")"
+"$program" release counted --token "$(cat "$work/second")" >/dev/null
 unset LEASEHOLD_STORE
 redis_start_replica replica master
 expect 'a replica' 69 'replica|read.only' "redis://127.0.0.1:${redis_port[replica]}" "${try[@]}"
