@@ -20,9 +20,12 @@ enum way { UP, DOWN, WAYS };
 enum {
     SERVER,
     TTL_MS = 6000,
+    LONGER_MS = 2 * TTL_MS,
     PATIENCE_MS = 3000,
+    TWICE_MS = 2 * PATIENCE_MS,
     BUSY_MS = 1000, /* what a loaded machine may add to a call */
     IN_MS = 8000,   /* who waits comes in by then: a slow look and what is due to it */
+    GHOST_MS = TTL_MS + IN_MS,
     KEY = 32,
 };
 
@@ -94,7 +97,7 @@ static void look_whether_held(struct play *play, uint64_t token)
 static void look_whether_free(struct play *play, bool certain)
 {
     struct lh_report report;
-    struct lh_lease *lease = take(play, play->direct, certain ? 0 : TTL_MS + IN_MS, &report);
+    struct lh_lease *lease = take(play, play->direct, certain ? 0 : GHOST_MS, &report);
     if (lease == NULL)
         complain(play, &play->untrue, "it is not free as was said", &report);
     else
@@ -114,7 +117,7 @@ static enum lh_outcome do_acquire(struct play *play, struct lh_lease **held,
 static enum lh_outcome do_renew(struct play *play, struct lh_lease **held, struct lh_report *report)
 {
     enum lh_outcome outcome =
-        lh_renew(play->cut, play->key, lh_token(*held), /* ttl_ms= */ 2 * TTL_MS, report);
+        lh_renew(play->cut, play->key, lh_token(*held), /* ttl_ms= */ LONGER_MS, report);
     if (outcome == LH_OK)
         look_whether_held(play, lh_token(*held));
     return outcome;
@@ -171,10 +174,10 @@ static const struct {
     bool needs_held, by_other; /* a lease, of the other client */
     int64_t limit_ms;
 } acts[ACTS] = {
-    [ACQUIRE] = {"acquire", do_acquire, false, false, 2 * PATIENCE_MS},
-    [RENEW] = {"renew", do_renew, true, false, 2 * PATIENCE_MS},
+    [ACQUIRE] = {"acquire", do_acquire, false, false, TWICE_MS},
+    [RENEW] = {"renew", do_renew, true, false, TWICE_MS},
     [RELEASE] = {"release", do_release, true, false, PATIENCE_MS},
-    [WAIT] = {"wait in line", do_wait, true, true, IN_MS + 2 * PATIENCE_MS},
+    [WAIT] = {"wait in line", do_wait, true, true, IN_MS + TWICE_MS},
 };
 
 /* ---- rounds ---- */
@@ -240,7 +243,7 @@ static void play_way(struct play *play, enum act act, enum way way)
              way_names[way], rounds, length, play->proxy.did_cut - cut_before);
 }
 
-static void report(struct play *play)
+static void tell(struct play *play)
 {
     struct rig *rig = play->rig;
     for (size_t i = 0; i <= LH_FAILED; i++)
@@ -269,7 +272,7 @@ int main(int argc, char **argv)
         for (enum act act = 0; act < ACTS; act++)
             for (enum way way = 0; way < WAYS; way++)
                 play_way(&play, act, way);
-        report(&play);
+        tell(&play);
     }
     lh_close(&play.cut);
     lh_close(&play.direct);

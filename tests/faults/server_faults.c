@@ -25,6 +25,7 @@ enum {
     BUSY_MS = 1000, /* what a loaded machine may add to a call */
     LOOK_MS = 6500, /* the longest that a waiter sleeps when nobody wakes it */
     IN_AGAIN_MS = TTL_MS + LOOK_MS,
+    STOPPED_MOST_US = 2 * TTL_MS * 1000,
 };
 
 static const char *const keys[WITNESS_KEYS] = {"first", "second", "third"};
@@ -238,7 +239,7 @@ static bool strike_server(struct rig *rig, enum fault fault, int64_t *out_ms)
     } else {
         if (!rig_stop(rig, SERVER))
             return false;
-        rig_pause_us(200000 + (int64_t)random_below(&rig->random, 2 * TTL_MS * 1000));
+        rig_pause_us(200000 + (int64_t)random_below(&rig->random, STOPPED_MOST_US));
         rig_continue(rig, SERVER);
     }
     int64_t back_ms = live_now_ms();
