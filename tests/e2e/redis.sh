@@ -113,7 +113,11 @@ settle
 redis_cli guarded acl setuser leasehold +evalsha +eval resetkeys '~other:*' >/dev/null
 expect 'a key is not allowed' 77 'key|ACL' "$by_file" "${try[@]}"
 settle
-redis_cli guarded acl setuser leasehold resetkeys '~*' >/dev/null
+redis_cli guarded acl setuser leasehold resetkeys '~*' resetchannels >/dev/null
+expect 'a channel is not allowed' 77 'channel|ACL' "$by_file" "${try[@]}"
+settle
+verdict 'and what was refused was not written' redis_says guarded 0 exists lock:job
+redis_cli guarded acl setuser leasehold '&*' >/dev/null
 
 # What others on this host can see of a command that runs: its words and those of its processes.
 LEASEHOLD_STORE="redis://leasehold:$secret@$address" "$program" --verbose run job -- sleep 2 \
@@ -160,6 +164,21 @@ expect 'without TLS' 69 "127\.0\.0\.1:$port" "redis://127.0.0.1:$port" "${try[@]
 # ---- a server that cannot ----
 
 redis_start master
+# A count that was lost, and begun anew by a clock that went back: while a record stands, its token
+# only grows.
+export LEASEHOLD_STORE=redis://127.0.0.1:${redis_port[master]}
+first=$("$program" acquire counted --ttl 60s)
+"$program" acquire counted --ttl 60s --wait 20s >"$work/second" &
+running=$!
+record=$(redis_cli master --scan --pattern 'leasehold:*:lock:counted')
+redis_until 'it waits' redis_says master places get "$record"
+redis_cli master set "${record%:lock:counted}" 5 >/dev/null
+"$program" release counted --token "$first" >/dev/null
+wait "$running" || true
+running=
+verdict 'tokens grow though the count was lost' test "$(cat "$work/second")" -gt "$first"
+"$program" release counted --token "$(cat "$work/second")" >/dev/null
+unset LEASEHOLD_STORE
 redis_start_replica replica master
 expect 'a replica' 69 'replica|read.only' "redis://127.0.0.1:${redis_port[replica]}" "${try[@]}"
 
