@@ -22,6 +22,7 @@ enum {
     BUSY_MS = 2000, /* what a loaded machine may add to a call */
     SOON_MS = 20000,
     TTL_MS = 3000,
+    LONG_TTL_MS = 30000,
     STARTED = 20,
     EVENT_KINDS = LH_EVENT_BREAKER + 1,
 };
@@ -126,7 +127,7 @@ static void close_amid(struct rig *rig, bool own_loop)
     struct lh_lease *held = NULL;
     struct lh_watcher *watch = NULL;
     unsigned started = 0;
-    options.ttl_ms = TTL_MS * 10;
+    options.ttl_ms = LONG_TTL_MS;
     bool fine = lh_acquire(client, "held", &options, &held, NULL) == LH_OK &&
                 lh_watch(client, "", ignore_change, NULL, &watch, NULL) == LH_OK;
     options.wait_ms = LH_WAIT_FOREVER;
