@@ -114,8 +114,8 @@ struct store_driver {
     const char *scheme;
     unsigned capabilities;
     size_t state_size;
-    /* When it fails, `why` says what is wrong and what to do; there is nothing to close then. When
-     * it succeeds, `why` is empty or a warning. */
+    /* When it fails, `why` says what is wrong and what to do, after "usage: " when the URL is to
+     * blame; there is nothing to close then. When it succeeds, `why` is empty or a warning. */
     bool (*open)(void *state, const char *url, const struct store_site *site, struct text *why);
     void (*close)(void *state); /* what is unanswered stays so */
     void (*submit)(void *state, const struct store_request *request, store_done *done,

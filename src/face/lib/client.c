@@ -443,9 +443,13 @@ static void take_apart(struct lh_client *client)
 static enum lh_outcome refuse_open(const struct lh_client *client, const char *why,
                                    struct lh_report *report)
 {
+    static const char blame[] = "usage: ";
     char words[LH_TEXT_SIZE];
-    (void)snprintf(words, sizeof words, "unavailable: %.100s: %s", client->url, why);
-    return report_say(report, LH_UNAVAILABLE, words);
+    bool wrong = strncmp(why, blame, sizeof blame - 1) == 0;
+    (void)snprintf(words, sizeof words, "%s%.100s: %s",
+                   wrong ? blame : "unavailable: ", client->url,
+                   wrong ? why + sizeof blame - 1 : why);
+    return report_say(report, wrong ? LH_USAGE : LH_UNAVAILABLE, words);
 }
 
 static enum lh_outcome refuse_scheme(const char *url, struct lh_report *report)
