@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOOKS = 1000 };
+enum { LOOKS = 1000, ROUNDS = 30 };
 
 #define LEASE(labels) \
     "{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {labels: {" labels "}}}"
@@ -55,6 +55,16 @@ static enum lh_outcome create(struct lh_workloads *workloads, const char *target
     options.cooldown_ms = cooldown_ms;
     options.until = LH_UNTIL_CREATED;
     return lh_workload_run(workloads, target, &options, &seen, &report);
+}
+
+/* Created, ended, removed: again and again under one name. */
+static bool run_whole(struct lh_workloads *workloads, const char *target)
+{
+    struct lh_workload_options options = LH_WORKLOAD_OPTIONS_INIT;
+    options.manifest = DONE;
+    options.cooldown_ms = 0;
+    return lh_workload_run(workloads, target, &options, &seen, &report) == LH_OK &&
+           strstr(report.text, "is done, and was removed") != NULL;
 }
 
 /* Until the copy says so; what is told comes by itself. */
@@ -125,6 +135,15 @@ int main(int argc, char **argv)
           "what others remove is free, and can be taken");
     check(create(others, "t4", DONE, 0) == LH_OK && create(mine, "t4", RUNS, 0) == LH_OK,
           "what is over is removed by whoever comes next");
+    check(create(mine, "t6", DONE, 60000) == LH_OK &&
+              lh_workload_look(mine, "t6", &seen, &report) == LH_COOLING && seen.cached &&
+              lh_workload_remove(mine, "t6", NULL, &seen, &report) == LH_OK &&
+              create(mine, "t6", RUNS, 0) == LH_OK,
+          "what one does oneself is in the copy at once");
+    unsigned whole = 0;
+    for (unsigned i = 0; i < ROUNDS; i++)
+        whole += run_whole(mine, "t5");
+    check(whole == ROUNDS, "one that watches all follows its own, also before the watch tells it");
     (void)fflush(stdout);
     int status = 1;
     if (fork() == 0)

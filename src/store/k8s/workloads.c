@@ -188,6 +188,8 @@ static enum removed remove_object(struct workloads *workloads, const char *targe
     struct ask ask = {.method = "DELETE", .path = path, .body = body};
     workloads_ask(workloads, &ask, &reply);
     enum removed result = removed_by(&reply, answer);
+    if (result == REMOVED)
+        sights_forget(workloads, answer->name);
     reply_done(&reply);
     json_decref(body);
     return result;
@@ -211,6 +213,8 @@ static enum created create(struct workloads *workloads, const json_t *object, co
         result = CREATED_EXISTS;
     else
         workloads_refuse(&reply, answer);
+    if (result == CREATED)
+        sights_note(workloads, reply.json);
     reply_done(&reply);
     return result;
 }
@@ -264,15 +268,6 @@ static bool take(struct workloads *workloads, const struct workloads_wish *wish,
 }
 
 /* ---- following ---- */
-
-/* As far as we have heard; what was heard last of it is in the answer. */
-static bool is_gone(const struct workloads *workloads, struct workloads_answer *answer)
-{
-    const struct sight *sight = sights_find(workloads, answer->name);
-    answer->view = workloads->sights.followed;
-    bool there = sight != NULL && strcmp(sight->view.uid, answer->view.uid) == 0;
-    return !there && workloads->sights.complete;
-}
 
 static void tell_end(const struct workloads *workloads, struct workloads_answer *answer,
                      const char *words)
@@ -351,10 +346,12 @@ static void follow(struct workloads *workloads, const struct workloads_wish *wis
     if (!workloads->watch)
         sights_watch(workloads, selector);
     workloads->sights.followed = answer->view;
+    workloads->sights.followed_gone = false;
     for (;;) {
         int64_t left_ms = -1;
         sights_refresh(workloads);
-        if (is_gone(workloads, answer)) {
+        answer->view = workloads->sights.followed;
+        if (workloads->sights.followed_gone) {
             tell_gone(workloads, answer);
             return;
         }

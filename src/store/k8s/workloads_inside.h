@@ -31,11 +31,12 @@ struct sights {
     struct http_request *watch;
     struct sight **all; /* sorted by name */
     size_t count, room;
-    struct workload_view
-        followed;           /* what was last heard of the object with this uid, gone or not */
-    bool complete;          /* as of the last list, and no change was missed since */
-    bool over_full;         /* not all of them fit */
-    int64_t silent_from_ms; /* 0: it is listened to */
+    struct workload_view followed; /* what was last heard of the object with this uid … */
+    bool followed_seen;            /* … in the list that is being read */
+    bool followed_gone;            /* … and it was: deleted, or not in a whole list */
+    bool complete;                 /* as of the last list, and no change was missed since */
+    bool over_full;                /* not all of them fit */
+    int64_t silent_from_ms;        /* 0: it is listened to */
     int64_t not_before_ms;
     struct backoff backoff;
 };
@@ -101,7 +102,8 @@ void sights_done(struct workloads *workloads);
 void sights_refresh(struct workloads *workloads);
 /* NULL: there is none, as far as the copy is complete. */
 const struct sight *sights_find(const struct workloads *workloads, const char *name);
-/* What an answer told us, before the watch does. */
+/* What answers told us, before the watch does. */
 void sights_note(struct workloads *workloads, const json_t *object);
+void sights_forget(struct workloads *workloads, const char *name);
 
 #endif

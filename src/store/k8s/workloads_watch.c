@@ -94,9 +94,30 @@ static bool read_view(struct workloads *workloads, const json_t *object, struct 
 {
     if (!workload_read(object, &workloads->rules, NULL, workloads->holder_label, out))
         return false;
-    if (strcmp(out->uid, workloads->sights.followed.uid) == 0)
+    if (strcmp(out->uid, workloads->sights.followed.uid) == 0) {
         workloads->sights.followed = *out;
+        workloads->sights.followed_seen = true;
+    }
     return true;
+}
+
+void sights_forget(struct workloads *workloads, const char *name)
+{
+    forget(&workloads->sights, name);
+}
+
+/* An answer may have told us of the next one under that name already. */
+static void note_deletion(struct workloads *workloads, const json_t *object, const char *name)
+{
+    struct sights *sights = &workloads->sights;
+    struct workload_view last;
+    const struct sight *known = sights_find(workloads, name);
+    if (!read_view(workloads, object, &last))
+        return;
+    if (strcmp(last.uid, sights->followed.uid) == 0)
+        sights->followed_gone = true;
+    if (known != NULL && strcmp(last.uid, known->view.uid) == 0)
+        forget(sights, name);
 }
 
 void sights_note(struct workloads *workloads, const json_t *object)
@@ -133,16 +154,13 @@ static bool hear(struct workloads *workloads, const json_t *change)
     const char *type = words_at(change, "type");
     const json_t *object = json_object_get(change, "object");
     const json_t *metadata = json_object_get(object, "metadata");
-    struct workload_view last;
     if (*type == '\0' || strcmp(type, "ERROR") == 0)
         return false;
     note_revision(&workloads->sights, metadata);
-    if (strcmp(type, "DELETED") == 0) {
-        (void)read_view(workloads, object, &last);
-        forget(&workloads->sights, words_at(metadata, "name"));
-    } else if (strcmp(type, "BOOKMARK") != 0) {
+    if (strcmp(type, "DELETED") == 0)
+        note_deletion(workloads, object, words_at(metadata, "name"));
+    else if (strcmp(type, "BOOKMARK") != 0)
         sights_note(workloads, object);
-    }
     return true;
 }
 
@@ -232,6 +250,7 @@ static void list_all(struct workloads *workloads)
     struct sights *sights = &workloads->sights;
     char more[2048] = "";
     forget_all(sights);
+    sights->followed_seen = false;
     do {
         if (!list_page(workloads, more, sizeof more)) {
             int64_t now_ms = host_boot_ms();
@@ -243,6 +262,7 @@ static void list_all(struct workloads *workloads)
         }
     } while (*more != '\0');
     sights->complete = !sights->over_full;
+    sights->followed_gone = sights->followed_gone || !sights->followed_seen;
     sights->silent_from_ms = 0;
 }
 
