@@ -154,7 +154,8 @@ static void say_draft(struct redis *redis, struct job *job, struct link *link)
     link_say(link, draft.by);
 }
 
-/* The script makes the record of it, and what draft_make() would say of that. */
+/* The script makes the record of it, and what draft_make() would say of that; but an id that nobody
+ * finishes also stays for a day. */
 static void say_renewal(const struct store_request *request, struct link *link)
 {
     char session[24];
