@@ -48,7 +48,9 @@ static struct stamp any_stamp(void)
     stamp.time_ms = now_ms + ((int64_t)random_below(&dice, 12) - 9) * HOUR_MS;
     if (one_in(8))
         stamp.time_ms = TIME_UNKNOWN;
-    return one_in(3) ? (struct stamp){.revision = THIS_WRITE} : stamp;
+    if (one_in(3))
+        stamp.revision = THIS_WRITE;
+    return stamp;
 }
 
 /* Never so that a moment could decide. */
@@ -68,7 +70,7 @@ static void add_grant(unsigned number, enum mode mode)
     grant->mode = mode;
     grant->bound = one_in(2);
     grant->broken = one_in(6);
-    grant->n = (uint16_t)(number * 16 + random_below(&dice, 16));
+    grant->n = (uint16_t)((uint64_t)number * 16 + random_below(&dice, 16));
     grant->granted = any_stamp();
     grant->renewed = one_in(2) ? grant->granted : any_stamp();
     grant->ttl_ms = any_length_ms();
