@@ -80,6 +80,32 @@ get_source() {
     cd "$tree"
 }
 
+# The vendored reflect2 iterates over maps as Go did before 1.18; with a newer Go the first custom
+# resource would end the server. This is what its own later version does.
+mend_source() {
+    local folder=vendor/github.com/modern-go/reflect2
+    sed -i -e 's/^func mapiterinit(.*$/func mapiterinit(rtype, m unsafe.Pointer, it *hiter)/' \
+        -e 's/^\t\/\/ rest fields are ignored$/\tt, h, buckets, bptr unsafe.Pointer\
+\toverflow, oldoverflow *[]unsafe.Pointer\
+\tstartBucket uintptr\
+\toffset uint8\
+\twrapped bool\
+\tB, i uint8\
+\tbucket, checkBucket uintptr/' "$folder/unsafe_link.go"
+    sed -i 's/mapiterinit(type2.rtype, /beginMap(type2.rtype, /' "$folder/unsafe_map.go"
+    cat >>"$folder/unsafe_map.go" <<'GO'
+
+func beginMap(rtype, m unsafe.Pointer) *hiter {
+	it := new(hiter)
+	mapiterinit(rtype, m, it)
+	return it
+}
+GO
+    grep -q checkBucket "$folder/unsafe_link.go" && grep -q 'it \*hiter' "$folder/unsafe_link.go" &&
+        grep -q ' beginMap(type2' "$folder/unsafe_map.go" ||
+        fail 'the source is not what it was: reflect2 cannot be mended'
+}
+
 # Compiles "$@" with signs of life: nobody should wonder for minutes whether it still works.
 compile() {
     local log=$work/compile.log
@@ -134,5 +160,6 @@ prepare_apt
 [[ -x $kubectl ]] || get_kubectl
 [[ -x $api_server && -x $elector ]] && exit
 get_source
+mend_source
 [[ -x $elector ]] || make_elector
 [[ -x $api_server ]] || make_server

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Prints the rules of the smallest Redis user that leasehold can work as, from the page that tells
-# people: docs/redis.md. So what is documented is what is tested.
+# people: docs/redis-store.md. So what is documented is what is tested.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
-sed -n 's/^ACL SETUSER leasehold on >[^ ]* //p' docs/redis.md | head -n 1
+sed -n '/^ACL SETUSER leasehold on >PASSWORD /,/^```/p' docs/redis-store.md |
+    sed 's/^ACL SETUSER leasehold on >PASSWORD //; /^```/d' | xargs

@@ -41,10 +41,31 @@ beside   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes
 file-1   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 1 | =
 file-2   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 2 | =
 file-8   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 8 | =
+redis    | asan    | scripts/on-redis.sh plain build/asan/tests/conformance --processes 4 | =
+redis-2  | asan    | scripts/on-redis.sh resp2 build/asan/tests/conformance --processes 2 | =
+redis-no | asan    | scripts/on-redis.sh noscript build/asan/tests/conformance --processes 2 | =
+redis-tls | asan   | scripts/on-redis.sh tls build/asan/tests/conformance --processes 2 | =
+redis-acl | sim    | scripts/on-redis.sh acl build/sim/tests/conformance --processes 2 | =
+redis-clu | asan   | scripts/on-redis.sh cluster build/asan/tests/conformance --processes 2 | =
+redis-sen | sim    | scripts/on-redis.sh sentinel build/sim/tests/conformance --processes 2 | =
+valkey   | sim     | scripts/on-redis.sh valkey build/sim/tests/conformance --processes 2 | =
+redis-bad | asan   | tests/e2e/redis.sh build/asan           | =
+entra    | asan    | tests/e2e/redis-entra.sh build/asan     | =
+redis-weak | sim   | tests/e2e/redis-weak.sh build/sim        | =
+redis-one | asan   | tests/e2e/redis-count.sh build/asan     | =
+contend  | sim | scripts/on-redis.sh plain tests/peers/contend.sh build/sim/leasehold 20 | .. 200
+servers  | sim     | build/sim/tests/server_faults --rounds 2 | .. 20
+cuts     | sim     | build/sim/tests/server_cuts --rounds 4 | .. 20
 k8s      | asan    | scripts/on-k8s.sh tests/e2e/k8s.sh build/asan | =
 k8s-1    | asan    | scripts/on-k8s.sh build/asan/tests/conformance --processes 1 | =
 k8s-2    | asan    | scripts/on-k8s.sh build/asan/tests/conformance --processes 2 | =
 k8s-4    | sim     | scripts/on-k8s.sh build/sim/tests/conformance --processes 4 | =
+k8s-elect | sim    | scripts/on-k8s.sh tests/peers/elect.sh build/sim/leasehold 5 | .. 50
+k8s-load | sim     | scripts/on-k8s.sh tests/e2e/workload.sh build/sim/leasehold 1 | .. 10
+k8s-look | asan    | scripts/on-k8s.sh build/asan/tests/workload_look | =
+k8s-crowd | sim    | scripts/on-k8s.sh build/sim/tests/check_then_create --rounds 2 | .. 20
+k8s-dist |         | scripts/on-k8s.sh tests/e2e/manifests.sh | =
+k8s-tell | asan    | scripts/on-k8s.sh tests/e2e/k8s_events.sh build/asan/leasehold | =
 kills    | sim     | build/sim/tests/kill_processes --rounds 200 | .. 2000
 kills-as | asan    | build/asan/tests/kill_processes --rounds 30 | =
 stops    | sim     | build/sim/tests/stop_in_lock --rounds 5 | .. 50
@@ -69,6 +90,19 @@ lost     | sim     | build/sim/tests/lost_before_granted --rounds 50 | .. 500
 races    | tsan    | scripts/units.sh build/tsan beside lookup loop file* lib_l* lib_s* | =
 races-th | tsan    | build/tsan/tests/threads --rounds 10    | .. 100
 torture  | asan    | build/asan/tests/lib_torture            | =
+rd-run   | sim     | scripts/in-redis.sh tests/e2e/run.sh build/sim/leasehold 1 | .. 10
+rd-once  | sim     | scripts/in-redis.sh tests/e2e/once.sh build/sim/leasehold 1 | .. 20
+rd-fence | sim     | scripts/in-redis.sh tests/e2e/fencing.sh build/sim/leasehold 4 | .. 40
+rd-exits | sim     | scripts/in-redis.sh tests/e2e/exits.sh build/sim/leasehold 8 | .. 1
+rd-ex    | asan    | scripts/in-redis.sh tests/e2e/examples.sh build/asan | =
+rd-hist  | sim     | scripts/in-redis.sh build/sim/tests/live_histories --rounds 100 | .. 1000
+rd-line  | sim     | scripts/in-redis.sh build/sim/tests/hundred_waiters --rounds 1 | .. 6
+rd-dead  | sim     | scripts/in-redis.sh build/sim/tests/dead_waiter --rounds 1 | .. 10
+rd-lost  | sim     | scripts/in-redis.sh build/sim/tests/lost_before_granted --rounds 16 | .. 160
+rd-kills | sim     | scripts/in-redis.sh build/sim/tests/run_kills --rounds 3 | .. 50
+rd-forks | asan    | scripts/in-redis.sh build/asan/tests/fork_anywhere --rounds 5 | .. 50
+rd-thr   | asan    | scripts/in-redis.sh build/asan/tests/threads --rounds 10 | .. 100
+rd-mute  | asan    | build/asan/tests/silent_server --rounds 2 | .. 10
 simulate | sim     | scripts/simulate.sh 10000               | scripts/simulate.sh 1000000
 executor | sim     | build/sim/tests/simulation --executor 1 --seeds 2000 | .. 200000
 desk     | sim     | build/sim/tests/simulation --desk 1 --seeds 2000 | .. 200000
@@ -79,7 +113,8 @@ coverage |         | scripts/coverage.sh core 100            | =
 '
 figures='k8s check fencing once power damage failing kills runkills runstops runline stops history'
 figures+=' waiters dead poller deaths threads forks lost torture simulate executor desk explore'
-figures+=' mutants fuzz coverage'
+figures+=' redis-one contend servers cuts mutants fuzz coverage rd-once rd-hist rd-line rd-dead'
+figures+=' rd-lost rd-kills rd-thr rd-mute k8s-elect k8s-crowd'
 limit_s=1200
 proof=false
 only_k8s=false

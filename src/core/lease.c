@@ -157,6 +157,19 @@ static uint64_t standing_token(const struct lease *l, const struct request *requ
     return needs_grant ? request->token : 0;
 }
 
+/* When that grant's lease ends by the store's clock: a write that comes later must not count on it.
+ * Asked before the record is changed; 0 when the store has no clock, or there is no such grant. */
+static int64_t standing_end(const struct lease *l, const struct request *request,
+                            struct record *record, const struct view *view)
+{
+    const struct grant *own = request->verb == VERB_ASK
+                                  ? record_grant_by_request(record, l->options->request.request)
+                                  : record_grant_by_token(record, request->token);
+    if (own == NULL || !time_is_known(&own->renewed, view))
+        return 0;
+    return own->renewed.time_ms + own->ttl_ms + view->margin_ms;
+}
+
 static void write_record(struct lease *l, const struct request *request, struct record *record,
                          const struct stamp *at, struct lease_output *out)
 {
@@ -196,6 +209,7 @@ static void consider(struct lease *l, struct record *record, const struct stamp 
         return;
     }
     poke_dismissed(record, &request, out);
+    int64_t ends_ms = standing_end(l, &request, record, &view);
     out->verdict = decide(record, &request, &view);
     out->decided = true;
     if (!out->verdict.write) {
@@ -214,6 +228,7 @@ static void consider(struct lease *l, struct record *record, const struct stamp 
     if (request.verb == VERB_ASK)
         lease_move(l, out->verdict.accepts ? LEASE_OFFERED : LEASE_ASKING);
     write_record(l, &request, record, at, out);
+    out->condition.ends_ms = out->condition.token != 0 ? ends_ms : 0;
 }
 
 /* Renews or gives back by the token alone, where the store can test it: no revision needed. */

@@ -70,7 +70,8 @@ enum condition_kind {
 struct condition {
     enum condition_kind kind;
     uint64_t revision;
-    uint64_t token; /* with IF_REVISION: must stand too, where the store can test it; or 0 */
+    uint64_t token;  /* with IF_REVISION: must stand too, where the store can test it; or 0 */
+    int64_t ends_ms; /* with that token: when its lease ends by the store's clock; or 0 */
 };
 
 enum told { TOLD_NOTHING, TOLD_WAITING, TOLD_HELD, TOLD_LOST, TOLD_ENDED };

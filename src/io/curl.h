@@ -34,6 +34,7 @@
     X(url_set)
 
 struct curl_calls {
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): it is the name of a member */
 #define CURL_CALL(name) __typeof__(curl_##name) *name;
     CURL_CALLS(CURL_CALL)
 #undef CURL_CALL

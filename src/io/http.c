@@ -103,8 +103,8 @@ static int want_file(CURL *easy, curl_socket_t file, int what, void *owner, void
     }
     if (socket == NULL && (socket = add_socket(http, file)) == NULL)
         return -1;
-    unsigned wants =
-        (what & CURL_POLL_IN ? NET_READ : 0U) | (what & CURL_POLL_OUT ? NET_WRITE : 0U);
+    unsigned wants = ((what & CURL_POLL_IN) != 0 ? NET_READ : 0U) |
+                     ((what & CURL_POLL_OUT) != 0 ? NET_WRITE : 0U);
     return net_want(http->net, &socket->watch, wants) ? 0 : -1;
 }
 
@@ -407,12 +407,16 @@ void http_free(struct http **http_pointer)
     if (http == NULL)
         return;
     ASSERT(http->magic == HTTP_MAGIC);
-    while (http->requests != NULL)
-        drop(http->requests);
+    for (struct http_request *request = http->requests, *next; request != NULL; request = next) {
+        next = request->next;
+        drop(request);
+    }
     if (http->curl != NULL)
         (void)http->curl->multi_cleanup(http->multi);
-    while (http->sockets != NULL)
-        drop_socket(http->sockets);
+    for (struct socket *socket = http->sockets, *next; socket != NULL; socket = next) {
+        next = socket->next;
+        drop_socket(socket);
+    }
     net_call_at(http->net, &http->timer, NET_NEVER);
     http->magic = 0;
     free(http);

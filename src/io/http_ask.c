@@ -76,7 +76,6 @@ static bool rename_server(struct http_request *request, const char *name)
 {
     const struct curl_calls *curl = request->http->curl;
     char *host = NULL, *port = NULL, *url = NULL;
-    char line[512] = "";
     CURLU *parts = curl->url();
     bool good = parts != NULL &&
                 curl->url_set(parts, CURLUPART_URL, request->url, 0) == CURLUE_OK &&
@@ -85,6 +84,7 @@ static bool rename_server(struct http_request *request, const char *name)
                 curl->url_set(parts, CURLUPART_HOST, name, 0) == CURLUE_OK &&
                 curl->url_get(parts, CURLUPART_URL, &url, 0) == CURLUE_OK;
     if (good) {
+        char line[512];
         (void)snprintf(line, sizeof line, "::%s:%s", host, port);
         request->connect_to = curl->slist_append(NULL, line);
         (void)curl->easy_setopt(request->easy, CURLOPT_URL, url);

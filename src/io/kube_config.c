@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See kube_config.h. A kubeconfig is YAML; libyaml reads it, and what it says is kept as JSON. */
+/* See kube_config.h. A kubeconfig is YAML; what it says is kept as JSON. */
 #include "io/kube_config.h"
+
+#include "io/yaml_json.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,11 +10,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <yaml.h>
 
 #define POD_FILES "/var/run/secrets/kubernetes.io/serviceaccount/"
 
-enum { DEPTH_MAX = 16, HELD_CA = 0, HELD_CERT, HELD_KEY };
+enum { CONFIG_MAX = 1 << 20, HELD_CA = 0, HELD_CERT, HELD_KEY };
 
 static bool refuse(struct text *why, const char *words, const char *what)
 {
@@ -23,49 +24,21 @@ static bool refuse(struct text *why, const char *words, const char *what)
 
 /* ---- YAML ---- */
 
-static json_t *convert(yaml_document_t *document, int index, unsigned depth)
-{
-    const yaml_node_t *node = yaml_document_get_node(document, index);
-    if (node == NULL || depth > DEPTH_MAX)
-        return json_null();
-    if (node->type == YAML_SCALAR_NODE)
-        return json_stringn((const char *)node->data.scalar.value, node->data.scalar.length);
-    if (node->type == YAML_SEQUENCE_NODE) {
-        json_t *list = json_array();
-        for (const yaml_node_item_t *item = node->data.sequence.items.start;
-             item < node->data.sequence.items.top; item++)
-            (void)json_array_append_new(list, convert(document, *item, depth + 1));
-        return list;
-    }
-    json_t *map = json_object();
-    for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
-         pair < node->data.mapping.pairs.top; pair++) {
-        const yaml_node_t *name = yaml_document_get_node(document, pair->key);
-        if (name != NULL && name->type == YAML_SCALAR_NODE)
-            (void)json_object_set_new(map, (const char *)name->data.scalar.value,
-                                      convert(document, pair->value, depth + 1));
-    }
-    return map;
-}
-
 /* NULL when it cannot be read. */
 static json_t *read_yaml(const char *path)
 {
     FILE *file = fopen(path, "re");
-    yaml_parser_t parser;
-    yaml_document_t document;
+    char *bytes = malloc(CONFIG_MAX);
     json_t *json = NULL;
-    if (file == NULL)
-        return NULL;
-    if (yaml_parser_initialize(&parser) != 0) {
-        yaml_parser_set_input_file(&parser, file);
-        if (yaml_parser_load(&parser, &document) != 0) {
-            json = convert(&document, /* index= */ 1, /* depth= */ 0);
-            yaml_document_delete(&document);
-        }
-        yaml_parser_delete(&parser);
+    if (file != NULL && bytes != NULL) {
+        size_t length = fread(bytes, 1, CONFIG_MAX, file);
+        if (!ferror(file) && length < CONFIG_MAX)
+            json = yaml_to_json(bytes, length, YAML_WORDS, NULL);
+        explicit_bzero(bytes, length); /* tokens and keys stand in it */
     }
-    (void)fclose(file);
+    free(bytes);
+    if (file != NULL)
+        (void)fclose(file);
     return json;
 }
 

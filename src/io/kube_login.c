@@ -16,8 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-extern char **environ;
-
 enum {
     LOGIN_MAGIC = 0x109,
     WORDS_MAX = 32,       /* arguments, and variables of its own */
@@ -115,8 +113,8 @@ static int64_t expires_ms(const json_t *status)
     if (end == NULL)
         return NET_NEVER;
     int64_t left_ms = (int64_t)timegm(&tm) * 1000 - host_wall_ms();
-    return host_boot_ms() +
-           (left_ms > 2 * RENEW_BEFORE_MS ? left_ms - RENEW_BEFORE_MS : left_ms / 2);
+    int64_t early_ms = left_ms / 2 < RENEW_BEFORE_MS ? left_ms / 2 : RENEW_BEFORE_MS;
+    return host_boot_ms() + left_ms - early_ms;
 }
 
 static void take_certificate(const json_t *status, const char *name, int *held, const char **out)
@@ -208,17 +206,23 @@ static void on_words(void *owner, unsigned what)
     on_collect(login);
 }
 
-static size_t gather(const json_t *list, char **out, size_t most)
+/* For posix_spawnp(), which changes nothing, but was made before const. */
+static char *as_word(const char *words)
 {
-    size_t index, count = 0;
-    const json_t *word;
-    json_array_foreach(list, index, word)
-    {
-        const char *text = json_string_value(word);
-        if (text != NULL && count < most && (out[count] = strdup(text)) != NULL)
-            count++;
+    char *out;
+    memcpy(&out, &words, sizeof out);
+    return out;
+}
+
+/* The words stay those of the configuration. */
+static void gather(const json_t *list, char **out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < json_array_size(list) && count < WORDS_MAX; i++) {
+        const char *text = json_string_value(json_array_get(list, i));
+        if (text != NULL)
+            out[count++] = as_word(text);
     }
-    return count;
 }
 
 /* Our environment, what the kubeconfig adds, and what every plugin is told. */
@@ -236,7 +240,7 @@ static char **make_environment(const json_t *plugin)
     {
         const char *name = json_string_value(json_object_get(pair, "name"));
         const char *value = json_string_value(json_object_get(pair, "value"));
-        if (count < WORDS_MAX && name != NULL && value != NULL &&
+        if (index < WORDS_MAX && name != NULL && value != NULL &&
             asprintf(&out[count], "%s=%s", name, value) > 0)
             count++;
     }
@@ -284,14 +288,14 @@ static bool start(struct kube_login *login)
 {
     const json_t *plugin = login->config->plugin;
     const char *name = json_string_value(json_object_get(plugin, "command"));
-    char *words[WORDS_MAX + 2] = {name != NULL ? strdup(name) : NULL};
+    char *words[WORDS_MAX + 2] = {as_word(name)};
     char **environment = make_environment(plugin);
     int ends[2] = {-1, -1};
     login->says = malloc(SAYS_MAX);
     bool good = words[0] != NULL && environment != NULL && login->says != NULL &&
                 pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0;
     if (good) {
-        (void)gather(json_object_get(plugin, "args"), words + 1, WORDS_MAX);
+        gather(json_object_get(plugin, "args"), words + 1);
         good = spawn(login, words, environment, ends[1]) == 0;
         (void)close(ends[1]);
         login->pipe = (struct net_watch){.file = ends[0], .ready = on_words, .owner = login};
@@ -303,7 +307,6 @@ static bool start(struct kube_login *login)
             (void)net_want(login->net, &login->pipe, NET_READ);
         }
     }
-    drop_words(words);
     drop_words(environment);
     free(environment);
     return good;

@@ -27,6 +27,7 @@ struct tls {
     BIO_METHOD *method;
     bool has_certificate; /* of our own */
     bool asked;           /* for it, though we have none */
+    bool heard;           /* anything, since the handshake */
     bool broken;          /* nothing may be sent any more */
     int error;            /* errno of the socket; 0: it was closed */
     unsigned wants;
@@ -294,6 +295,11 @@ static ssize_t judge(struct tls *tls, int result)
     case SSL_ERROR_SSL:
         return end_by_protocol(tls);
     default:
+        /* In TLS 1.3 our side is done first; what the server then says about a certificate that it
+         * missed is lost when it closes the connection over the first bytes of ours. */
+        if (tls->asked && !tls->has_certificate && !tls->heard)
+            return end_with(tls, STREAM_UNTRUSTED, "the server wants a certificate of ours",
+                            tls->error != 0 ? strerror(tls->error) : NULL);
         return end_with(tls, STREAM_CUT, "the connection broke",
                         tls->error != 0 ? strerror(tls->error) : NULL);
     }
@@ -322,6 +328,7 @@ ssize_t tls_read(struct tls *tls, char *bytes, size_t length)
     ERR_clear_error();
     tls->wants = 0;
     int result = SSL_read(tls->ssl, bytes, shorten(length));
+    tls->heard = tls->heard || result > 0;
     return result > 0 ? result : judge(tls, result);
 }
 

@@ -103,12 +103,19 @@ struct store_site {
     void *owner;
 };
 
+struct store_remark {
+    const char *key, *word; /* "Acquired" … */
+    const char *holder;
+    const char *more; /* "", or a reason */
+    bool warns;
+};
+
 struct store_driver {
     const char *scheme;
     unsigned capabilities;
     size_t state_size;
-    /* When it fails, `why` says what is wrong and what to do; there is nothing to close then. When
-     * it succeeds, `why` is empty or a warning. */
+    /* When it fails, `why` says what is wrong and what to do, after "usage: " when the URL is to
+     * blame; there is nothing to close then. When it succeeds, `why` is empty or a warning. */
     bool (*open)(void *state, const char *url, const struct store_site *site, struct text *why);
     void (*close)(void *state); /* what is unanswered stays so */
     void (*submit)(void *state, const struct store_request *request, store_done *done,
@@ -126,6 +133,9 @@ struct store_driver {
     int64_t (*margin_ms)(const char *url);
     /* The name that the key has in the store; false with words when it has none. NULL: itself. */
     bool (*name)(const char *url, const char *key, struct text *out, struct text *why);
+    /* Something that happened to a key, for people who look at the store with its own tools; no
+     * rule depends on it, and it may get lost. NULL: it has no place for that. */
+    void (*remark)(void *state, const struct store_remark *remark);
 };
 
 extern const struct store_driver file_driver;

@@ -17,11 +17,12 @@ static void add_escaped(struct text *out, const char *words)
     static const char digits[] = "0123456789ABCDEF";
     for (const char *at = words; *at != '\0'; at++) {
         unsigned char byte = (unsigned char)*at;
-        char code[] = {'%', digits[byte >> 4], digits[byte & 15]};
-        if (strchr(plain, *at) != NULL)
+        if (strchr(plain, *at) != NULL) {
             text_add_bytes(out, at, 1);
-        else
+        } else {
+            char code[] = {'%', digits[byte >> 4], digits[byte & 15]};
             text_add_bytes(out, code, sizeof code);
+        }
     }
 }
 
@@ -86,6 +87,17 @@ static const char *skip_space(const char *at, const char *end)
     return at;
 }
 
+/* A value without the space behind it, and without its quotes. */
+static void trim(const char *from, const char *to, const char **out, size_t *out_length)
+{
+    size_t length = (size_t)(to - from);
+    while (length > 0 && strchr(" \t\r\n", from[length - 1]) != NULL)
+        length--;
+    size_t quotes = length >= 2 && from[0] == '"' ? 1 : 0; /* the last one is there, too */
+    *out = from + quotes;
+    *out_length = length - 2 * quotes;
+}
+
 /* A member of the outermost object that is a text or a number: its bytes, without quotes. */
 static bool find_member(const char *body, size_t length, const char *name, const char **out,
                         size_t *out_length)
@@ -103,17 +115,14 @@ static bool find_member(const char *body, size_t length, const char *name, const
             return false;
         value = skip_space(value + 1, end);
         const char *behind = end_of_value(value, end);
+        if (behind == end)
+            return false;
         if (is_it) {
-            const char *last = behind;
-            while (last > value && strchr(" \t\r\n", last[-1]) != NULL)
-                last--;
-            bool quoted = last - value >= 2 && *value == '"' && last[-1] == '"';
-            *out = value + (quoted ? 1 : 0);
-            *out_length = (size_t)(last - value) - (quoted ? 2 : 0);
+            trim(value, behind, out, out_length);
             return true;
         }
         at = behind;
-        if (at == end || *at != ',')
+        if (*at != ',')
             return false;
     }
     return false;

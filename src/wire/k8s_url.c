@@ -68,6 +68,12 @@ static bool read_skew(struct k8s_url *out, const char *value, size_t length)
            out->skew_ms <= SKEW_MAX_MS;
 }
 
+static bool read_switch(bool *out, const char *value, size_t length)
+{
+    *out = is_word(value, length, "on");
+    return *out || is_word(value, length, "off");
+}
+
 static bool read_option(struct k8s_url *out, const char *option, size_t length, bool *prefixed,
                         struct text *why)
 {
@@ -82,11 +88,13 @@ static bool read_option(struct k8s_url *out, const char *option, size_t length, 
         return read_names(out, value, size) || refuse(why, "names is auto, hash or plain");
     if (is_word(option, name, "skew"))
         return read_skew(out, value, size) || refuse(why, "skew is a duration of at most 1h");
+    if (is_word(option, name, "events"))
+        return read_switch(&out->events, value, size) || refuse(why, "events is on or off");
     if (is_word(option, name, "context"))
         return keep(out->context, sizeof out->context, value, size) ||
                refuse(why, "the context's name is too long");
     if (!is_word(option, name, "prefix"))
-        return refuse(why, "the options are prefix, names, skew and context");
+        return refuse(why, "the options are prefix, names, skew, events and context");
     *prefixed = true;
     return (is_part(value, size, /* begins= */ true, /* ends= */ false) &&
             keep(out->prefix, sizeof out->prefix, value, size)) ||

@@ -189,6 +189,17 @@ void resp_skip(struct resp_walk *walk, const struct resp_item *item)
         left += inside.count + (inside.kind == RESP_ATTRIBUTE ? 1 : 0);
 }
 
+bool resp_begins(const struct resp_item *item, const char *words)
+{
+    size_t length = strlen(words);
+    return item->length >= length && length > 0 && memcmp(item->text, words, length) == 0;
+}
+
+bool resp_is(const struct resp_item *item, const char *words)
+{
+    return item->kind == RESP_TEXT && item->length == strlen(words) && resp_begins(item, words);
+}
+
 size_t resp_head(char kind, uint64_t number, char *out)
 {
     char digits[RESP_HEAD_MAX];

@@ -74,3 +74,28 @@ void url_show(const char *url, struct text *out)
         show_query(at + query + 1, out);
     }
 }
+
+static void hide(char *secret, const char *end)
+{
+    while (secret < end)
+        *secret++ = stars[0];
+}
+
+void url_hide(char *url)
+{
+    char *at = strstr(url, "://");
+    char *host = at != NULL ? strrchr(at, '@') : NULL;
+    if (at == NULL)
+        return;
+    if (host != NULL) {
+        char *secret = at + 3 + strcspn(at + 3, ":@");
+        hide(secret < host ? secret + 1 : host, host);
+        at = host;
+    }
+    for (at += strcspn(at, "?"); *at != '\0'; at += strcspn(at, "&")) {
+        size_t name = strcspn(++at, "=&");
+        char *value = at + name + (at[name] == '=' ? 1 : 0);
+        if (!is_open(at, name))
+            hide(value, value + strcspn(value, "&"));
+    }
+}

@@ -10,5 +10,7 @@
 
 /* Adds what may be shown: "redis://user:***@host/0?password=***". */
 void url_show(const char *url, struct text *out);
+/* Within the URL itself every byte of a secret becomes a star. */
+void url_hide(char *url);
 
 #endif

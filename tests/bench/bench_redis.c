@@ -74,12 +74,13 @@ static double loop_pair_us(struct lh_client *client, size_t together, size_t pai
         (void)snprintf(fliers[i].key, sizeof fliers[i].key, "our-%028zu", i);
         take_off(&fliers[i]);
     }
-    while (done < pairs) {
+    for (;;) {
         (void)lh_step(client);
-        if (done < pairs && poll(&news, 1, PATIENCE_MS) <= 0)
+        if (done == pairs)
+            return (rounds_seconds() - from) * 1e6 / (double)pairs;
+        if (poll(&news, 1, PATIENCE_MS) <= 0)
             rounds_fail("lh_step", "nothing comes");
     }
-    return (rounds_seconds() - from) * 1e6 / (double)pairs;
 }
 
 /* By the blocking calls, one after the other. */
@@ -154,10 +155,9 @@ void bench_redis_pairs(const struct bench_server *server)
 
 int main(int count, char **words)
 {
-    const char *colon = count == 2 ? strrchr(words[1], ':') : NULL;
-    if (colon == NULL)
+    if (count != 2 || strrchr(words[1], ':') == NULL)
         rounds_fail("usage", "bench_redis redis://127.0.0.1:PORT");
-    struct bench_server server = {.port = colon + 1, .url = words[1]};
+    struct bench_server server = {.port = strrchr(words[1], ':') + 1, .url = words[1]};
     bench_redis_pairs(&server);
     bench_redis_hand_over(&server);
     bench_redis_crowd(&server);

@@ -39,10 +39,14 @@ struct shared {
 
 static struct shared *share(void)
 {
-    void *page = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_ANONYMOUS, /* file= */ -1, /* offset= */ 0);
+    int file = memfd_create("shared", MFD_CLOEXEC);
+    void *page = MAP_FAILED;
+    if (file >= 0 && ftruncate(file, sizeof(struct shared)) == 0)
+        page = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED, file,
+                    /* offset= */ 0);
     if (page == MAP_FAILED)
         rounds_fail("share", strerror(errno));
+    (void)close(file);
     return page;
 }
 
@@ -130,9 +134,8 @@ static void give_over(struct shared *shared, int partner, struct lh_lease *lease
 
 static void write_cheaply(int file, double *out_us)
 {
-    double from = rounds_seconds();
     sleep_us(SETTLE_US);
-    from = rounds_seconds();
+    double from = rounds_seconds();
     (void)redis_peer_call(file, cheapest_write, sizeof cheapest_write - 1, "+OK\r\n");
     *out_us = (rounds_seconds() - from) * 1e6;
 }

@@ -154,6 +154,19 @@ static void an_old_revision_deletes_nothing(void)
     expect_stands(key, two, third);
 }
 
+/* Whoever wrote it last may remember it well; it is gone all the same. */
+static void what_another_deleted_is_not_made_anew(void)
+{
+    const char *key = key_named("k");
+    struct value one = value_of(key, "one"), nothing = {0};
+    for (unsigned i = 0; i < 3; i++) {
+        uint64_t revision = put(i, key, if_absent, one);
+        EXPECT(ask(i + 1, deleting(key, if_revision(revision)))->result == ANSWER_OK);
+        expect_conflict(ask(i, swapping(key, if_revision(revision), one)), nothing, 0);
+        expect_absent(key);
+    }
+}
+
 static void a_deleted_key_costs_nothing(void)
 {
     const char *key = key_named("k");
@@ -182,6 +195,8 @@ static const struct trial trials[] = {
     {"delete: it needs its revision", a_delete_needs_its_revision, STORE_DELETES, false},
     {"delete: an old revision deletes nothing", an_old_revision_deletes_nothing, STORE_DELETES,
      false},
+    {"delete: what another deleted is not made anew", what_another_deleted_is_not_made_anew,
+     STORE_DELETES, false},
     {"delete: a deleted key costs nothing", a_deleted_key_costs_nothing, STORE_DELETES, false},
 };
 

@@ -53,7 +53,7 @@ verdict() { # verdict WHAT COMMAND...
 # ---- which store, and who said so ----
 
 named=file:$work/locks.log
-expect 0 'ok: leasehold [0-9.]+, with the stores file, memory' --store "$named"
+expect 0 'ok: leasehold [0-9.]+, with the stores file, .*' --store "$named"
 expect 0 "ok: the store is $named, named by --store" --store "$named"
 expect 0 'ok: there is no log yet; the first lock makes it' --store "$named"
 verdict 'nothing was made' test ! -e locks.log -a ! -e locks.log.lock

@@ -11,6 +11,10 @@ cd "$work"
 number=0
 wrong=0
 
+store() { # store NAME: a file of this name, or the store that is to be tried
+    printf '%s\n' "${LEASEHOLD_TEST_STORE:-file:$1.log}"
+}
+
 case_of() {
     number=$((number + 1))
     # In the background, because within a condition the shell does not stop at the first failure.
@@ -32,7 +36,7 @@ pool_in_memory() {
 pools_of_three_processes() {
     local pids=() pid
     for i in 1 2 3; do
-        "$examples/worker_pool" file:pool.log 40 >"did-$i" &
+        "$examples/worker_pool" "$(store pool)" 40 >"did-$i" &
         pids+=($!)
     done
     for pid in "${pids[@]}"; do wait "$pid"; done
@@ -41,7 +45,7 @@ pools_of_three_processes() {
 }
 
 stale_writer_is_refused() {
-    "$examples/fenced_writer" file:writer.log data >told
+    "$examples/fenced_writer" "$(store writer)" data >told
     cat told data
     grep -q '^first by slow: written' told
     grep -q '^third by slow: refused' told
@@ -66,13 +70,13 @@ server_answers_out_of_order() {
     grep '^a [0-9]' told | cut -d' ' -f2 | sort -nc
 }
 server_in_memory() { server_answers_out_of_order memory:; }
-server_on_file() { server_answers_out_of_order file:server.log; }
+server_on_store() { server_answers_out_of_order "$(store server)"; }
 
 leaders_take_turns() {
     local first second
-    "$examples/leader" file:leader.log anna 3 >anna &
+    "$examples/leader" "$(store leader)" anna 3 >anna &
     first=$!
-    "$examples/leader" file:leader.log bert 3 >bert &
+    "$examples/leader" "$(store leader)" bert 3 >bert &
     second=$!
     wait "$first"
     wait "$second"
@@ -87,24 +91,24 @@ poller_misses_nothing() {
     printf '%s\n' '900 a' '1000 b' '1000 c' >source/events
     echo 1000 >source/clock
     printf '%s\n' '1000 c' 'nonsense' '1100 d' '1100 d' |
-        "$examples/poller" file:poller.log source 2 >told-1
+        "$examples/poller" "$(store poller)" source 2 >told-1
     # Started again: what came by webhook is there for polls now, one event is late, one is new.
     printf '%s\n' '1100 d' '950 late' '4600000 e' >>source/events
     echo 4600000 >source/clock
-    "$examples/poller" file:poller.log source 3 <<<'4600000 e' >told-2
+    "$examples/poller" "$(store poller)" source 3 <<<'4600000 e' >told-2
     cat told-1 told-2
     [[ $(sort told-1) == $'a by poll\nb by poll\nc by webhook\nd by webhook' ]]
     [[ $(sort told-2) == $'e by webhook\nlate by poll' ]]
     # It stands where the last poll began: an event from before the overlap is not read again.
     printf '%s\n' '4597999 older' '4598000 as-old' >>source/events
-    [[ $("$examples/poller" file:poller.log source 1 </dev/null) == 'as-old by poll' ]]
+    [[ $("$examples/poller" "$(store poller)" source 1 </dev/null) == 'as-old by poll' ]]
 }
 
 case_of 'a pool does every job once' pool_in_memory
 case_of 'three pools on one store do every job once' pools_of_three_processes
 case_of 'the guard refuses a stale writer' stale_writer_is_refused
 case_of 'a server with its own loop, in memory' server_in_memory
-case_of 'a server with its own loop, on a file' server_on_file
+case_of 'a server with its own loop, on a store that is shared' server_on_store
 case_of 'leaders yield to each other' leaders_take_turns
 case_of 'a poller with webhooks goes on where it was, and misses nothing' poller_misses_nothing
 

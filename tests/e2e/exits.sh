@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Every exit status of the program, for people and as JSON: exits.sh PROGRAM. Prints TAP.
+# Every exit status of the program, for people and as JSON: exits.sh PROGRAM [EVERY]. Prints TAP.
+# EVERY is for a sample: one of so many rows.
 #
 # One row is one call, which is made twice, plain and with --json; "%" in it is a number of its own
 # each time. Status and outcome are wanted in both forms. The pattern is of the line for people: on
@@ -9,12 +10,16 @@
 set -euo pipefail
 
 program=$(realpath "$1")
+every=${2:-1}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export LEASEHOLD_STORE=file:$work/locks.log HOME=$work LEASEHOLD_HOLDER=wfe-7
-unset LEASEHOLD_TTL LEASEHOLD_CONFIG XDG_CONFIG_HOME XDG_STATE_HOME POD_NAME POD_NAMESPACE
+export LEASEHOLD_STORE=${LEASEHOLD_TEST_STORE:-file:$work/locks.log}
+export HOME=$work LEASEHOLD_HOLDER=wfe-7
+unset KUBECONFIG KUBERNETES_SERVICE_HOST LEASEHOLD_TTL LEASEHOLD_CONFIG \
+    XDG_CONFIG_HOME XDG_STATE_HOME POD_NAME POD_NAMESPACE
 long=$(printf 'k%.0s' {1..513})
 full=$(printf 'k%.0s' {1..512})
+template=redis://h?key=ours:%s
 number=0
 wrong=0
 
@@ -27,7 +32,7 @@ old=$("$program" acquire changed --ttl 1h)
 "$program" release cool --token "$("$program" acquire cool)" --cooldown 1h --quiet
 "$program" acquire pool --limit 2 --ttl 1h >/dev/null
 "$program" acquire readers --shared --ttl 1h >/dev/null
-"$program" check --key fenced --token 9 --quiet
+"$program" check --guard "$work/locks.log.guard" --key fenced --token 9 --quiet
 claim() { # claim ID: its token
     "$program" once begin "$@" --ttl 1h | sed -n 's/^new //p'
 }
@@ -45,6 +50,7 @@ printf '#!/bin/sh\n%s break "$1" --reason test --now --quiet && exec sleep 60\n'
 chmod +x "$work/breaks"
 printf 'not yaml: [\n' >"$work/broken.yaml"
 printf '# ours\nttl: 1m\ntll: 2m\n' >"$work/typo.yaml"
+printf 'apiVersion: v1\nkind: Pod\n' >"$work/pod.yaml"
 printf 'this is no log of ours, and long enough to see that it is none\n' >"$work/foreign.log"
 
 # status | outcome | pattern | call
@@ -59,13 +65,11 @@ rows=$(cat <<'ROWS'
 0   | -        | ^free: nobody-wants-it$                      | status nobody-wants-it
 0   | -        | ^cooling: cool was done by wfe-7 .* ago; free in | status cool
 0   | -        | ^held: held by wfe-7                         | list hel
-0   | -        | held: changed by wfe-7                       | history changed
 0   | -        | ^running: once:claimed by wfe-7 for .* \(claim ends in | status once:claimed
 0   | -        | ^done: once:finished was done by wfe-7 .*; kept for .*: all well$ | list once:fin
 0   | -        | ^watermark: watermark:level stands at 7, moved by .* ago$ | list watermark:
 0   | ok       | ^broken: quiet-%$                           | break quiet-% --reason 'none held it'
 0   | ok       | ^cleared: quiet-%$                           | clear quiet-%
-0   | -        | ^some/key$                                   | name some/key
 0   | -        | ^leasehold [0-9.]+$                          | version
 75  | busy     | ^busy: held is held by wfe-7 for .* \(lease ends in .*\)$ | acquire held -n
 75  | busy     | ^busy: held is held by wfe-7                 | acquire held --wait 500ms
@@ -153,10 +157,6 @@ rows=$(cat <<'ROWS'
 64  | usage    | a key must not be empty$                     | run "" -- echo ran
 126 | usage    | /etc/passwd: Permission denied; no lock      | run free-key -- /etc/passwd
 127 | usage    | /no/such: not found; no lock was taken$      | run free-key -- /no/such
-0   | ok       | ^current: fence-%, token 5$                  | check --key fence-% --token 5
-0   | -        | ^ok: the log is whole; keys:                 | doctor
-78 | stale | ^stale: fenced has seen token 9, .*nothing was changed$ | check --key fenced --token 8
-78  | stale    | ^stale: fenced has seen token 9,   | check --key fenced --token 8 -- touch $work/no
 69  | unavailable | let in: /no: cannot look at         | check --key k --token 5 --guard /no/such/g
 69  | unavailable | foreign.log: this is no log  | check --key k --token 5 --guard $work/foreign.log
 64  | usage    | check needs both: leasehold check --key KEY --token N$ | check --token 5
@@ -209,7 +209,7 @@ rows=$(cat <<'ROWS'
 75  | busy     | ^busy: once:claimed is held by wfe-7         | once claimed -w 300ms -- echo ran
 65  | mismatch | ^mismatch: once:overdue: .*another payload | once overdue --payload-hash 1 -- true
 76  | lost     | lost: once:lost-%: .* | once lost-% --ttl 3s -- $work/breaks once:lost-%
-69  | unavailable | not built in: "redis" | once k --store redis://h -- echo ran
+69  | unavailable | not built in: "etcd" | once k --store etcd://h:1 -- echo ran
 70 | failed | it was done, but its output could not be written | once full-% -- echo ran >/dev/full
 0   | -        | ^failed$                                     | once status kept-failure
 0   | -        | ^failed$                                     | seen kept-failure
@@ -257,10 +257,45 @@ rows=$(cat <<'ROWS'
 64  | usage    | write: leasehold watermark get NAME$         | watermark get level --to 5
 64  | usage    | --to: '-' stands for no position$   | watermark advance level --to - --expected 7
 64  | usage    | --overlap: '0' is out of range               | watermark begin level --overlap 0
+64  | usage    | k8s-run --target KEY -f object.yaml$         | k8s-run -f $work/typo.yaml
+64  | usage    | k8s-run --target KEY -f object.yaml$         | k8s-run --target k
+64 | usage | lives in a cluster: give --store k8s://      | k8s-run --target k -f $work/typo.yaml
+64 | usage | such.yaml: No such file | k8s-run --target k -f /no/such.yaml --store k8s://n
+64 | usage | no apiVersion, or no kind | k8s-run --target k -f $work/typo.yaml --store k8s://n
+64 | usage | line [0-9]+: this is no YAML | k8s-run --target k -f $work/broken.yaml --store k8s://n
+64  | usage    | --target: '' is empty$                       | k8s-run --target ""
+69 | unavailable | no kubeconfig that can | k8s-run --target k -f $work/pod.yaml --store k8s://n
 126 | usage    | /etc/passwd: Permission denied; nothing    | check --key k --token 5 -- /etc/passwd
 127 | usage    | /no/such: not found; nothing was changed$    | check --key k --token 5 -- /no/such
 ROWS
 )
+rows_of_file=$(cat <<'ROWS'
+0   | -        | held: changed by wfe-7                       | history changed
+0   | -        | ^some/key$                                   | name some/key
+0   | ok       | ^current: fence-%, token 5$                  | check --key fence-% --token 5
+0   | -        | ^ok: the log is whole; keys:                 | doctor
+78 | stale | ^stale: fenced has seen token 9, .*nothing was changed$ | check --key fenced --token 8
+78  | stale    | ^stale: fenced has seen token 9,   | check --key fenced --token 8 -- touch $work/no
+ROWS
+)
+rows_of_redis=$(cat <<'ROWS'
+64  | usage    | this store keeps no history                  | history changed
+0   | -        | ^lock:some/key$                              | name some/key
+0   | -        | ^dedup:some/id$                              | name once:some/id
+0   | -        | ^ours:some/key$                     | name some/key --store $template
+64 | usage | option "colour" is not known | name k --store redis://h?colour=red
+64 | usage | option "colour" is not known | status k --store redis://h?colour=red
+69 | unavailable | 127.0.0.1:1: no connection | list --store redis://:secret@127.0.0.1:1
+64  | usage    | is no file that a guard .*give --guard PATH  | check --key k --token 5
+0 | ok | ^current: fence-%, token 5$ | check --key fence-% --token 5 --guard $work/locks.log.guard
+78 | stale | ^stale: fenced has | check --key fenced --token 8 --guard $work/locks.log.guard
+ROWS
+)
+if [[ $LEASEHOLD_STORE == file:* ]]; then
+    rows+=$'\n'$rows_of_file
+else
+    rows+=$'\n'$rows_of_redis
+fi
 
 # Objects only, the outcome that was wanted, and the fields that are promised.
 judge_json() { # judge_json OUTCOME
@@ -341,7 +376,10 @@ judge() { # judge FORM: is the last call as its row wants it?
 }
 
 number_of_call=0
+number_of_row=0
 while IFS='|' read -r row_status row_outcome row_pattern row_call; do
+    number_of_row=$((number_of_row + 1))
+    ((number_of_row % every == 0)) || continue
     read -r row_status <<<"$row_status"
     read -r row_outcome <<<"$row_outcome"
     row_pattern=$(sed 's/^ *//; s/ *$//' <<<"$row_pattern")

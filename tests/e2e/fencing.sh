@@ -20,8 +20,9 @@ end_all() {
 }
 trap end_all EXIT
 cd "$work"
-export LEASEHOLD_STORE=file:$work/locks.log HOME=$work
+export LEASEHOLD_STORE=${LEASEHOLD_TEST_STORE:-file:$work/locks.log} HOME=$work
 unset LEASEHOLD_TTL LEASEHOLD_CONFIG XDG_CONFIG_HOME
+guard=$work/guard
 
 await() { # await FILE
     local i
@@ -44,13 +45,14 @@ write_late() { # write_late KEY TOKEN
     if [[ -e unguarded ]]; then
         printf 'late %s\n' "$2" >data
     else
-        "$program" check --key "$1" --token "$2" -- sh -c "echo late $2 >data" 2>said || status=$?
+        "$program" check --guard "$guard" --key "$1" --token "$2" -- \
+            sh -c "echo late $2 >data" 2>said || status=$?
     fi
     printf '%s\n' "$status" >status.new
     mv status.new status
 }
 export -f write_late
-export program
+export program guard
 
 hold_by_acquire() { write_late "$1" "$("$program" acquire "$1" --ttl 1s)"; }
 hold_by_run() {
@@ -78,7 +80,8 @@ play() { # play ROUND HOW: leaves what the first holder's write came to in ROUND
     printf '%s\n' "$pids" >pids
     kill -STOP $pids # parents first: nothing new can start meanwhile
     second=$("$program" acquire "$key" --ttl 1m --wait 1m)
-    "$program" check --key "$key" --token "$second" -- sh -c "echo current $second >data"
+    "$program" check --guard "$guard" --key "$key" --token "$second" -- \
+        sh -c "echo current $second >data"
     : >go
     kill -CONT $pids
     await status

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Ids from the command line, on one file: once.sh PROGRAM ROUNDS. In each round 3 shells start 100
+# Ids from the command line, on one store: once.sh PROGRAM ROUNDS. In each round 3 shells start 100
 # claims of one id each, all at once: exactly one is new. In four times as many a claimer is killed
 # before it finishes: its id is somebody else's after its lease and not before, and done once. Then
 # whole commands: what later callers get, and as often again one of the processes of a command under
@@ -24,7 +24,7 @@ end_all() {
 }
 trap end_all EXIT
 cd "$work"
-export LEASEHOLD_STORE=file:$work/locks.log HOME=$work program
+export LEASEHOLD_STORE=${LEASEHOLD_TEST_STORE:-file:$work/locks.log} HOME=$work program
 unset LEASEHOLD_TTL LEASEHOLD_CONFIG LEASEHOLD_HOLDER XDG_CONFIG_HOME POD_NAME
 wrong=0
 
@@ -148,7 +148,7 @@ for ((number = 1; number <= kills; number++)); do
     [[ $("$program" once begin "dead-$number" || true) == "done alive" ]] ||
         fail "dead-$number is forgotten"
 done
-say 3 "what was done is remembered by the file"
+say 3 "what was done is remembered by the store"
 
 # ---- commands ----
 

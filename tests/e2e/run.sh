@@ -17,7 +17,8 @@ clean_up() {
 }
 trap clean_up EXIT
 cd "$work"
-export LEASEHOLD_STORE=file:$work/locks.log HOME=$work LEASEHOLD_HOLDER=wfe-7
+export LEASEHOLD_STORE=${LEASEHOLD_TEST_STORE:-file:$work/locks.log}
+export HOME=$work LEASEHOLD_HOLDER=wfe-7
 unset LEASEHOLD_TTL LEASEHOLD_CONFIG XDG_CONFIG_HOME POD_NAME LEASEHOLD_KEY LEASEHOLD_TOKEN
 number=0
 wrong=0
@@ -178,7 +179,7 @@ children+=("$(cat session)")
 
 lose() { # lose POLICY SCRIPT: breaks the lock of a run, whose status is in `lost_status`
     rm -f began ended
-    "$program" run --ttl 30s --kill-grace 300ms --on-lost "$1" broken -- sh -c "$2" \
+    "$program" run --ttl 9s --kill-grace 300ms --on-lost "$1" broken -- sh -c "$2" \
         >out 2>err </dev/null &
     local front=$!
     children+=("$front")

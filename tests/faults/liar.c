@@ -28,12 +28,6 @@ struct errand {
 static enum lie the_lie;
 static const struct store_driver *honest_driver;
 
-void liar_prepare(enum lie lie, const struct store_driver *honest)
-{
-    the_lie = lie;
-    honest_driver = honest;
-}
-
 static void remember(struct liar *liar, const char *key, const struct store_answer *answer)
 {
     if (strcmp(key, liar->key) == 0)
@@ -126,15 +120,23 @@ static int fd(void *state)
     return honest_driver->fd(liar->honest);
 }
 
-/* Claims no more than the core needs to be one that relies on the store's clock. */
-const struct store_driver liar_driver = {
-    .scheme = "liar",
-    .capabilities = STORE_TIME | STORE_ONE_CLOCK | STORE_TESTS_GRANT | STORE_DELETES,
-    .state_size = sizeof(struct liar),
-    .open = open_liar,
-    .close = close_liar,
-    .submit = submit,
-    .step = step,
-    .waits = true,
-    .fd = fd,
-};
+const struct store_driver *liar_prepare(enum lie lie, const struct store_driver *honest)
+{
+    /* Claims no more than the core needs to be one that relies on the store's clock. */
+    const unsigned claims = STORE_TIME | STORE_ONE_CLOCK | STORE_TESTS_GRANT | STORE_DELETES;
+    static struct store_driver driver;
+    the_lie = lie;
+    honest_driver = honest;
+    driver = (struct store_driver){
+        .scheme = "liar",
+        .capabilities = honest->capabilities & claims,
+        .state_size = sizeof(struct liar),
+        .open = open_liar,
+        .close = close_liar,
+        .submit = submit,
+        .step = step,
+        .waits = honest->waits,
+        .fd = fd,
+    };
+    return &driver;
+}

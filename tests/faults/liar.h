@@ -13,9 +13,7 @@ enum lie {
     LIES,
 };
 
-/* Before the driver is opened: which lie, in front of whom. */
-void liar_prepare(enum lie lie, const struct store_driver *honest);
-
-extern const struct store_driver liar_driver;
+/* The driver, before it is opened: which lie, in front of whom. */
+const struct store_driver *liar_prepare(enum lie lie, const struct store_driver *honest);
 
 #endif

@@ -331,9 +331,8 @@ static void play_lies(struct rig *rig)
     const struct store_driver *honest = rig->driver;
     for (int lie = 0; lie < LIES; lie++) {
         struct figures figures = {0};
-        liar_prepare((enum lie)lie, honest);
-        rig->driver = &liar_driver;
-        (void)snprintf(rig->url, sizeof rig->url, "%s:%s/lie-%d", honest->scheme, rig->folder, lie);
+        rig_name_store(rig, names[lie]);
+        rig->driver = liar_prepare((enum lie)lie, honest);
         for (size_t seat = 0; seat < CLIENTS_MOST; seat++) {
             (void)rig_kill(rig, seat);
             seat_client(rig, seat);

@@ -40,7 +40,7 @@ static uint64_t number_of(const char *words, const char *program)
 
 static void read_options(struct rig *rig, int argc, char **argv)
 {
-    const char *scheme = "file:";
+    const char *named = getenv("LEASEHOLD_TEST_STORE"), *scheme = named != NULL ? named : "file:";
     for (int i = 1; i < argc; i += 2) {
         if (i + 1 == argc)
             usage(argv[0]);
@@ -56,8 +56,8 @@ static void read_options(struct rig *rig, int argc, char **argv)
     rig->driver = store_find(scheme);
     if (rig->driver == NULL || rig->rounds == 0)
         usage(argv[0]);
-    if (strstr(scheme, "://") != NULL)
-        (void)snprintf(rig->url, sizeof rig->url, "%s", scheme);
+    rig->given = strstr(scheme, "://") != NULL;
+    (void)snprintf(rig->url, sizeof rig->url, "%s", scheme);
 }
 
 static void make_folder(struct rig *rig)
@@ -67,8 +67,19 @@ static void make_folder(struct rig *rig)
                    where != NULL ? where : "/tmp");
     if (mkdtemp(rig->folder) == NULL)
         die("mkdtemp");
-    if (rig->url[0] == '\0')
-        (void)snprintf(rig->url, sizeof rig->url, "%s:%s/store", rig->driver->scheme, rig->folder);
+    rig_name_store(rig, "store");
+}
+
+void rig_name_store(struct rig *rig, const char *name)
+{
+    if (!rig->given)
+        (void)snprintf(rig->url, sizeof rig->url, "%s:%s/%s", rig->driver->scheme, rig->folder,
+                       name);
+}
+
+bool rig_knows_dead(const struct rig *rig)
+{
+    return (rig->driver->capabilities & STORE_SESSIONS) != 0;
 }
 
 static void *share(size_t size)

@@ -18,6 +18,7 @@ struct rig {
     struct random random;
     const struct store_driver *driver;
     char folder[128], url[512];
+    bool given;            /* the store is not in the folder: it was there before */
     void *shared;          /* the program's own, seen by all children */
     int64_t end_at_ms;     /* whoever is not done by then has failed */
     pid_t pids[SEATS_MAX]; /* 0: nobody sits there */
@@ -28,11 +29,15 @@ typedef void rig_work(struct rig *rig, size_t seat);
 
 /*
  * --rounds N, --seed N, --store SCHEME: (the store itself is made in the folder) or the URL of one
- * that is there already. Exits with words when that makes no sense. `limit_s` and `round_ms` bound
- * the whole run.
+ * that is there already, which LEASEHOLD_TEST_STORE may also say. Exits with words when that makes
+ * no sense. `limit_s` and `round_ms` bound the whole run.
  */
 void rig_open(struct rig *rig, int argc, char **argv, uint64_t rounds, int64_t limit_s,
               int64_t round_ms, size_t shared_size);
+/* From now on another store of this name in the folder; one that is there already stays. */
+void rig_name_store(struct rig *rig, const char *name);
+/* Does the store know who lives? Otherwise a dead one is only noticed by its silence. */
+bool rig_knows_dead(const struct rig *rig);
 /* The exit status. */
 int rig_close(struct rig *rig);
 

@@ -79,7 +79,7 @@ bool act_begins_within(struct act *act, int64_t limit_ms)
 bool act_is_in_line(pid_t front)
 {
     int64_t end_ms = live_now_ms() + ACT_PATIENCE_MS;
-    while (!kit_is_in_line(kit_guardian(front))) {
+    while (!kit_is_in_line(kit_guardian(front), "key")) {
         if (live_now_ms() >= end_ms)
             return false;
         rig_pause_us(500);

@@ -4,6 +4,9 @@
  * so many rounds each. The command has children: a plain one, one that is deaf to polite signals,
  * one in a session of its own. The next command, which waits in line, looks at its first step
  * whether any of them is still at work. It must come in soon, and nobody may be left.
+ *
+ * That is so on every store, for whoever is left tidies up. When nobody is, it depends on whether
+ * the store knows who lives: if not, the next one comes when the lease has ended.
  */
 #include "run_act.h"
 
@@ -21,6 +24,9 @@ enum {
     LOOK_MS = 6500, /* the longest that a waiter sleeps when nobody wakes it */
 };
 
+static const char usual_ttl[] = "30s", short_ttl[] = "6s";
+enum { SHORT_TTL_MS = 6000 };
+
 enum target { FRONT, GUARDIAN, COMMAND, BOTH };
 static const char *const target_names[] = {[FRONT] = "leasehold run",
                                            [GUARDIAN] = "its guardian",
@@ -32,7 +38,7 @@ static const char *const target_names[] = {[FRONT] = "leasehold run",
 struct play {
     struct rig *rig;
     struct board *board;
-    const char *program, *own;
+    const char *program, *own, *ttl;
     size_t acts;      /* begun so far */
     pid_t front;      /* of the last one that holds … */
     pid_t next_front; /* … and of the one in line */
@@ -42,7 +48,7 @@ struct play {
 
 static void line_up(struct play *play)
 {
-    play->next_front = act_start(play->program, play->own, play->acts++, "30s");
+    play->next_front = act_start(play->program, play->own, play->acts++, play->ttl);
 }
 
 static void strike(enum target target, pid_t front, pid_t guardian, const struct act *act)
@@ -159,6 +165,37 @@ static void see_a_beside(struct play *play)
     kit_collect();
 }
 
+/* Where nobody knows who lives: not before the end of the lease, and then soon. */
+static void outlive_both(struct play *play)
+{
+    struct rig *rig = play->rig;
+    struct act *before = &play->board->acts[play->acts - 1], *after = before + 1;
+    act_end(before, 0); /* the next one has a lease that can be waited for */
+    (void)kit_join(play->front, LEFT_MS);
+    play->ttl = short_ttl;
+    line_up(play);
+    play->front = play->next_front;
+    before = after++;
+    bool fine = act_begins_within(before, ACT_PATIENCE_MS);
+    line_up(play);
+    fine = act_is_in_line(play->next_front) && fine;
+    int64_t struck_us = rig_now_us();
+    strike(BOTH, play->front, kit_guardian(play->front), before);
+    fine = known_ends_within(&before->processes[0], LEFT_MS) && fine;
+    rig_case(rig, fine, "killed both: the command dies with them");
+    fine = act_begins_within(after, ACT_PATIENCE_MS);
+    int64_t after_ms = (atomic_load(&after->began_us) - struck_us) / 1000;
+    rig_say("killed both: the next command came in %" PRId64 " ms later, TTL %d ms", after_ms,
+            SHORT_TTL_MS);
+    /* It was renewed a third of the TTL before, at most. */
+    rig_case(rig, fine && after_ms >= SHORT_TTL_MS / 2, "nobody comes before the lease has ended");
+    rig_case(rig, fine && after_ms <= SHORT_TTL_MS + TAKEOVER_MS, "and then somebody does");
+    act_end(before, 0);
+    act_end(after, 0);
+    (void)kit_join(play->next_front, LEFT_MS);
+    kit_collect();
+}
+
 int main(int argc, char **argv)
 {
     struct rig rig;
@@ -171,7 +208,8 @@ int main(int argc, char **argv)
     struct play play = {.rig = &rig,
                         .board = kit_board(&rig, sizeof(struct board)),
                         .program = kit_program(argv[0]),
-                        .own = argv[0]};
+                        .own = argv[0],
+                        .ttl = usual_ttl};
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
         return 1;
     line_up(&play);
@@ -183,7 +221,11 @@ int main(int argc, char **argv)
         }
         report(&play, target);
     }
-    kill_both(&play);
-    see_a_beside(&play);
+    if (rig_knows_dead(&rig)) {
+        kill_both(&play);
+        see_a_beside(&play);
+    } else {
+        outlive_both(&play);
+    }
     return rig_close(&rig);
 }

@@ -32,8 +32,9 @@ void *kit_find_board(size_t size);
 pid_t kit_start(const char *program, const char *const *words);
 /* The process that holds the lease; 0: there is none (yet). */
 pid_t kit_guardian(pid_t front);
-/* Has it a place in line? It has a wake-up open then. */
-bool kit_is_in_line(pid_t guardian);
+/* Has it a place in line? It has a wake-up open then; a store of the network is asked how many have
+ * one for this key. */
+bool kit_is_in_line(pid_t guardian, const char *key);
 /* 128 and the signal, as a shell; −1 when it does not end in time. */
 int kit_join(pid_t pid, int64_t limit_ms);
 /* Collects whatever ended and was left to us. */

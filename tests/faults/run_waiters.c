@@ -138,7 +138,7 @@ static bool line_up(struct line *line, const char *program, const char *own)
     for (size_t i = 0; i < WAITERS; i++) {
         line->gives_up[i] = random_below(&line->rig->random, 8) == 0;
         line->fronts[i] = start(program, own, i, line->gives_up[i]);
-        while (!kit_is_in_line(kit_guardian(line->fronts[i])) && live_now_ms() < end_ms)
+        while (!kit_is_in_line(kit_guardian(line->fronts[i]), "key") && live_now_ms() < end_ms)
             rig_pause_us(500);
         rig_pause_us(3000); /* its place is written */
     }

@@ -8,19 +8,10 @@
  * stated time; no call lasts beyond its own.
  */
 #include "leasehold.h"
-#include "rig.h"
+#include "own_server.h"
 #include "witness.h"
 
-#include <arpa/inet.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <netinet/in.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 enum fault { HOLDER_STOPPED, HOLDER_KILLED, SERVER_KILLED, SERVER_STOPPED, FAULTS };
 enum {
@@ -34,7 +25,7 @@ enum {
     BUSY_MS = 1000, /* what a loaded machine may add to a call */
     LOOK_MS = 6500, /* the longest that a waiter sleeps when nobody wakes it */
     IN_AGAIN_MS = TTL_MS + LOOK_MS,
-    UP_MS = 20000, /* the server must have started by then */
+    STOPPED_MOST_US = 2 * TTL_MS * 1000,
 };
 
 static const char *const keys[WITNESS_KEYS] = {"first", "second", "third"};
@@ -63,81 +54,6 @@ struct worker {
     struct random random;
     struct lh_client *client;
 };
-
-/* ---- the server ---- */
-
-static uint16_t server_port;
-
-static int loopback(bool connects)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons(server_port),
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    const struct timeval limit = {.tv_sec = 1};
-    int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    (void)setsockopt(file, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    const struct sockaddr *where = (const struct sockaddr *)&address;
-    int result =
-        connects ? connect(file, where, sizeof address) : bind(file, where, sizeof address);
-    if (result == 0)
-        return file;
-    (void)close(file);
-    return -1;
-}
-
-/* Below the range that the system takes ports for connections from: it must be there again when
- * the server starts again. */
-static void choose_port(struct rig *rig)
-{
-    int file = -1;
-    for (unsigned i = 0; file < 0 && i < 1000; i++) {
-        server_port = (uint16_t)(10000 + random_below(&rig->random, 10000));
-        file = loopback(/* connects= */ false);
-    }
-    if (file < 0)
-        abort();
-    (void)close(file);
-    (void)snprintf(rig->url, sizeof rig->url, "redis://127.0.0.1:%u", server_port);
-}
-
-static void play_server(struct rig *rig, size_t seat)
-{
-    char port[16];
-    (void)seat;
-    (void)snprintf(port, sizeof port, "%u", server_port);
-    int log = open("/dev/null", O_RDWR);
-    if (chdir(rig->folder) != 0 || dup2(log, STDOUT_FILENO) < 0)
-        _exit(1);
-    (void)execlp("redis-server", "redis-server", "--bind", "127.0.0.1", "--port", port, "--save",
-                 "", "--appendonly", "yes", "--appendfsync", "always", NULL);
-    _exit(127);
-}
-
-static bool server_answers(void)
-{
-    static const char ping[] = "PING\r\n", pong[] = "+PONG";
-    char said[sizeof pong] = "";
-    int file = loopback(/* connects= */ true);
-    if (file < 0)
-        return false;
-    bool answered = write(file, ping, sizeof ping - 1) == sizeof ping - 1 &&
-                    read(file, said, sizeof pong - 1) == sizeof pong - 1 &&
-                    memcmp(said, pong, sizeof pong - 1) == 0;
-    (void)close(file);
-    return answered;
-}
-
-static bool start_server(struct rig *rig)
-{
-    int64_t end_ms = live_now_ms() + UP_MS;
-    rig_start(rig, SERVER, play_server);
-    while (!server_answers()) {
-        if (live_now_ms() >= end_ms || !rig_lives(rig, SERVER))
-            return false;
-        rig_pause_us(2000);
-    }
-    return true;
-}
 
 /* ---- a worker ---- */
 
@@ -318,12 +234,12 @@ static bool strike_server(struct rig *rig, enum fault fault, int64_t *out_ms)
     if (fault == SERVER_KILLED) {
         (void)rig_kill(rig, SERVER);
         rig_pause_us((int64_t)random_below(&rig->random, 1500000));
-        if (!start_server(rig))
+        if (!own_server_start(rig, SERVER))
             return false;
     } else {
         if (!rig_stop(rig, SERVER))
             return false;
-        rig_pause_us(200000 + (int64_t)random_below(&rig->random, 2 * TTL_MS * 1000));
+        rig_pause_us(200000 + (int64_t)random_below(&rig->random, STOPPED_MOST_US));
         rig_continue(rig, SERVER);
     }
     int64_t back_ms = live_now_ms();
@@ -399,8 +315,7 @@ int main(int argc, char **argv)
     struct shared *shared = rig.shared;
     uint64_t life = 1;
     witness_init(&shared->witness, shared->lives);
-    choose_port(&rig);
-    bool up = start_server(&rig);
+    bool up = own_server_start(&rig, SERVER);
     rig_case(&rig, up, "the server starts");
     for (size_t i = SERVER + 1; up && i < SEATS; i++)
         seat_worker(&rig, i, life++);

@@ -8,12 +8,16 @@
  * - the holder's own sync hangs for ever, and with it everybody's, for one syncs for all;
  * - the holder's own write hangs for ever, inside the lock.
  *
+ * And two more, in their place, on a store of the network that is named: its proxy keeps back the
+ * answers to renewals, which do arrive there; or all that the holder sends.
+ *
  * Who hangs is killed once it was told, before or after the end of its lease, which outlives it:
  * only then can anybody be granted. All moments are of one clock, in memory that all share. Rounds
  * run side by side in lanes, each with a store of its own. The library is used through its public
  * header alone; the system calls that hang are this program's, in front of the C library's.
  */
 #include "leasehold.h"
+#include "proxy_kit.h"
 #include "rig.h"
 
 #include <inttypes.h>
@@ -25,12 +29,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum kind { STOPPED, HUNG_SYNC, HUNG_WRITE, KINDS };
+enum kind { STOPPED, HUNG_SYNC, HUNG_WRITE, HELD_ANSWERS, HELD_REQUESTS, KINDS };
 enum role { HOLDER, CHALLENGER, BLOCKER, ROLES };
 enum stage { IDLE, STARTING, BLOCKING, ENDING };
-enum { LANES = 24, TTL_LEAST_MS = 2000, TTL_MOST_MS = 3000, STUCK_MS = 30000 };
+enum { LANES = 24, WIRE_LANES = 8, TTL_LEAST_MS = 2000, TTL_MOST_MS = 3000, STUCK_MS = 30000 };
 
-static const char *const kind_names[KINDS] = {"stopped", "sync", "write"};
+static const char *const kind_names[KINDS] = {"stopped", "sync", "write", "answers", "requests"};
 
 /* One round. All times in microseconds; 0: not yet. */
 struct lane {
@@ -46,6 +50,7 @@ struct lane {
     /* the parent's */
     enum stage stage;
     int64_t began_us, free_us;
+    struct proxy_run proxy; /* between the holder and a store of the network */
 };
 
 struct shared {
@@ -112,7 +117,13 @@ static struct lh_client *sit_down(const struct rig *rig, size_t seat, lh_event_f
     lane_here = &shared->lanes[seat / ROLES];
     role_here = (enum role)(seat % ROLES);
     options.on_event = on_event;
-    (void)snprintf(url, sizeof url, "file:%s/lane-%zu.log", rig->folder, seat / ROLES);
+    if (!rig->given)
+        (void)snprintf(url, sizeof url, "file:%s/lane-%zu.log", rig->folder, seat / ROLES);
+    else if (role_here == HOLDER)
+        (void)snprintf(url, sizeof url, "%s://127.0.0.1:%u", rig->driver->scheme,
+                       lane_here->proxy.port);
+    else
+        (void)snprintf(url, sizeof url, "%s", rig->url);
     if (lh_open(url, &options, &client, &report) != LH_OK) {
         rig_say("%s", report.text);
         _exit(1);
@@ -206,7 +217,8 @@ static size_t seat_of(const struct rig *rig, const struct lane *lane, enum role 
 static void begin_round(struct rig *rig, struct lane *lane, uint64_t round)
 {
     uint64_t ttl_ms = TTL_LEAST_MS + random_below(&rig->random, TTL_MOST_MS - TTL_LEAST_MS + 1);
-    *lane = (struct lane){.kind = (enum kind)(round % KINDS),
+    *lane = (struct lane){.kind = (enum kind)(rig->given ? HELD_ANSWERS + round % 2 : round % 3),
+                          .proxy = lane->proxy,
                           .round = round,
                           .ttl_ms = (int64_t)ttl_ms,
                           .asks_later = random_below(&rig->random, 2) == 0,
@@ -216,6 +228,17 @@ static void begin_round(struct rig *rig, struct lane *lane, uint64_t round)
     rig_start(rig, seat_of(rig, lane, CHALLENGER), play_challenger);
     if (lane->kind == STOPPED)
         rig_start(rig, seat_of(rig, lane, BLOCKER), play_blocker);
+}
+
+/* Renewals of a file are blocked by its processes themselves, once they see it. */
+static void block(struct lane *lane)
+{
+    atomic_store(&lane->armed, true);
+    lane->stage = BLOCKING;
+    if (lane->kind < HELD_ANSWERS)
+        return;
+    note_once(&lane->blocked_us);
+    (void)proxy_say(&lane->proxy, lane->kind == HELD_ANSWERS ? "hold down" : "hold up");
 }
 
 /* A part of the TTL, in hundredths, drawn from a range. */
@@ -229,6 +252,8 @@ static int64_t part_us(struct rig *rig, const struct lane *lane, uint64_t least,
 static int64_t choose_freeing(struct rig *rig, const struct lane *lane)
 {
     int64_t blocked_us = atomic_load(&lane->blocked_us), lost_us = atomic_load(&lane->lost_us);
+    if (lane->kind >= HELD_ANSWERS) /* it is alone that cannot get through */
+        return rig_now_us();
     if (lane->kind == STOPPED) /* from when it must know until after its lease has ended */
         return blocked_us + part_us(rig, lane, 67, 110);
     if (lost_us == 0 && rig_now_us() < blocked_us + lane->ttl_ms * 1000)
@@ -238,6 +263,8 @@ static int64_t choose_freeing(struct rig *rig, const struct lane *lane)
 
 static void free_store(struct rig *rig, const struct lane *lane)
 {
+    if (lane->kind >= HELD_ANSWERS)
+        return;
     (void)rig_kill(rig, seat_of(rig, lane, lane->kind == STOPPED ? BLOCKER : HOLDER));
 }
 
@@ -267,6 +294,8 @@ static void end_round(struct rig *rig, struct lane *lane)
 {
     for (int role = 0; role < ROLES; role++)
         (void)rig_kill(rig, seat_of(rig, lane, (enum role)role));
+    if (rig->given)
+        (void)proxy_say(&lane->proxy, "pass");
     lane->stage = IDLE;
 }
 
@@ -274,8 +303,7 @@ static void advance(struct rig *rig, struct lane *lane, struct figures *figures)
 {
     int64_t now_us = rig_now_us();
     if (lane->stage == STARTING && lane->held && lane->ready) {
-        atomic_store(&lane->armed, true);
-        lane->stage = BLOCKING;
+        block(lane);
     } else if (lane->stage == BLOCKING && lane->blocked_us != 0) {
         lane->free_us = lane->free_us != 0 ? lane->free_us : choose_freeing(rig, lane);
         if (lane->free_us != 0 && now_us >= lane->free_us) {
@@ -297,7 +325,7 @@ static void run(struct rig *rig, struct figures *figures)
 {
     struct shared *shared = rig->shared;
     while (figures->ended + figures->stuck < rig->rounds && !rig_late(rig)) {
-        for (size_t i = 0; i < LANES; i++) {
+        for (size_t i = 0; i < (rig->given ? WIRE_LANES : LANES); i++) {
             struct lane *lane = &shared->lanes[i];
             if (lane->stage == IDLE && figures->started < rig->rounds)
                 begin_round(rig, lane, figures->started++);
@@ -317,10 +345,11 @@ static void tell(struct rig *rig, const struct figures *figures)
 {
     uint64_t ended = figures->ended;
     qsort(figures->margins_us, ended, sizeof *figures->margins_us, by_length);
-    rig_say("blocked by a stopped process %" PRIu64 ", hung syncs %" PRIu64
-            ", a hung write %" PRIu64 " times; TTL %d to %d ms",
-            figures->of_kind[STOPPED], figures->of_kind[HUNG_SYNC], figures->of_kind[HUNG_WRITE],
-            TTL_LEAST_MS, TTL_MOST_MS);
+    rig_say(
+        "blocked by a stopped process %" PRIu64 ", hung syncs %" PRIu64 ", a hung write %" PRIu64
+        ", answers held back %" PRIu64 ", requests held back %" PRIu64 " times; TTL %d to %d ms",
+        figures->of_kind[STOPPED], figures->of_kind[HUNG_SYNC], figures->of_kind[HUNG_WRITE],
+        figures->of_kind[HELD_ANSWERS], figures->of_kind[HELD_REQUESTS], TTL_LEAST_MS, TTL_MOST_MS);
     if (ended > 0) {
         int64_t middle_us = figures->margins_us[ended / 2];
         rig_say("known before another was granted by %.1f ms at least, %.1f ms in the middle",
@@ -338,6 +367,26 @@ static void tell(struct rig *rig, const struct figures *figures)
     rig_case(rig, figures->shrunk == 0, "tokens grew (%" PRIu64 ")", figures->shrunk);
 }
 
+/* A proxy for each lane, in front of the port that the URL ends with. */
+static bool start_proxies(const struct rig *rig)
+{
+    struct shared *shared = rig->shared;
+    const char *port = strrchr(rig->url, ':');
+    for (size_t i = 0; i < WIRE_LANES; i++)
+        if (!proxy_start(&shared->lanes[i].proxy, (uint16_t)strtoul(port + 1, NULL, 10), i, NULL))
+            return false;
+    return true;
+}
+
+static bool stop_proxies(const struct rig *rig)
+{
+    struct shared *shared = rig->shared;
+    bool all = true;
+    for (size_t i = 0; i < WIRE_LANES; i++)
+        all = proxy_stop(&shared->lanes[i].proxy) && all;
+    return all;
+}
+
 int main(int argc, char **argv)
 {
     struct rig rig;
@@ -347,8 +396,12 @@ int main(int argc, char **argv)
     figures.margins_us = calloc(rig.rounds, sizeof *figures.margins_us);
     if (figures.margins_us == NULL)
         return 1;
-    run(&rig, &figures);
+    bool fine = !rig.given || start_proxies(&rig);
+    if (fine)
+        run(&rig, &figures);
     tell(&rig, &figures);
+    if (rig.given)
+        rig_case(&rig, fine && stop_proxies(&rig), "the proxies did their part");
     free(figures.margins_us);
     return rig_close(&rig);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * 64 threads of one client, on one key and on 64 drawn at random, on both stores, with and without
- * somebody who listens to events: every section alone, tokens only grow, nothing is lost. And the
- * front desk counted: while the lease is held in this process its other contenders ask the store
- * nothing, however many they are; on one key a grant of the store serves several of them.
+ * 64 threads of one client, on one key and on 64 drawn at random, on memory: and file:, or the
+ * store that is named, with and without somebody who listens to events: every section alone, tokens
+ * only grow, nothing is lost. And the front desk counted: while the lease is held in this process
+ * its other contenders ask the store nothing, however many they are; on one key a grant of the
+ * store serves several of them.
  *
  * A round is one section of each thread. The library is used through its public header alone.
  */
@@ -255,8 +256,10 @@ int main(int argc, char **argv)
              /* shared_size= */ 1);
     char file[sizeof rig.url];
     (void)snprintf(file, sizeof file, "file:%s/store.log", rig.folder);
-    const struct store stores[] = {{"memory:", "memory:"}, {"file:", file}};
-    for (size_t i = 0; i < 2; i++) {
+    const struct store here[] = {{"memory:", "memory:"}, {"file:", file}};
+    const struct store given = {rig.driver->scheme, rig.url};
+    const struct store *stores = rig.given ? &given : here;
+    for (size_t i = 0; i < (rig.given ? 1 : 2); i++) {
         hold_against(&rig, &stores[i], /* contenders= */ 1);
         hold_against(&rig, &stores[i], CONTENDERS);
         for (int listens = 0; listens < 2; listens++) {

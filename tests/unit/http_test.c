@@ -6,6 +6,7 @@
 #include "io/http.h"
 
 #include "stream_kit.h"
+#include "tls_kit.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -46,6 +48,12 @@ static void say(int file, const char *words)
         words += sent;
         length -= (size_t)sent;
     }
+}
+
+static void nap(long ms)
+{
+    struct timespec length = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    (void)nanosleep(&length, NULL);
 }
 
 /* A whole request with its body, or false. */
@@ -81,9 +89,9 @@ static void say_endlessly(int file)
 static void say_lines(int file)
 {
     say(file, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\none\nt\r\n");
-    (void)usleep(30000);
+    nap(30);
     say(file, "8\r\nwo\nthree\r\n");
-    (void)usleep(30000);
+    nap(30);
     say(file, "1\r\n\n\r\n0\r\n\r\n");
 }
 
@@ -109,17 +117,19 @@ static bool answer(int file, const char *request)
     else if (strncmp(path, "/endless", 8) == 0)
         say_endlessly(file);
     else if (strncmp(path, "/slow", 5) == 0)
-        (void)usleep(1500000);
+        nap(1500);
     bool stays = strncmp(path, "/ok", 3) == 0 || strncmp(path, "/busy", 5) == 0;
     return stays;
 }
 
 static void *serve_one(void *argument)
 {
-    int file = (int)(intptr_t)argument;
+    int file = *(int *)argument;
+    free(argument);
     static __thread char request[sizeof last_request];
-    while (hear(file, request, sizeof request) && answer(file, request))
-        continue;
+    bool stays = true;
+    while (stays && hear(file, request, sizeof request))
+        stays = answer(file, request);
     (void)close(file);
     return NULL;
 }
@@ -133,7 +143,10 @@ static void *serve(void *argument)
         if (file < 0)
             return NULL;
         atomic_fetch_add(&connections, 1);
-        if (pthread_create(&thread, NULL, serve_one, (void *)(intptr_t)file) == 0)
+        int *own = malloc(sizeof *own);
+        assert_non_null(own);
+        *own = file;
+        if (pthread_create(&thread, NULL, serve_one, own) == 0)
             (void)pthread_detach(thread);
     }
 }
@@ -426,14 +439,7 @@ static void free_ends_what_is_on_its_way(void **state)
 
 /* ---- TLS ---- */
 
-static char folder[] = "/tmp/leasehold-http-XXXXXX";
-
-static void shell(const char *line)
-{
-    char command[2048];
-    (void)snprintf(command, sizeof command, "cd %s && { %s; } >log 2>&1", folder, line);
-    assert_int_equal(system(command), 0);
-}
+static char folder[64];
 
 static pid_t start_tls_server(uint16_t tls_port)
 {
@@ -443,8 +449,8 @@ static pid_t start_tls_server(uint16_t tls_port)
     if (child == 0) {
         if (chdir(folder) == 0 && freopen("server.log", "w", stdout) != NULL &&
             dup2(STDOUT_FILENO, STDERR_FILENO) >= 0)
-            (void)execlp("openssl", "openssl", "s_server", "-accept", accept, "-cert", "srv.crt",
-                         "-key", "srv.key", "-CAfile", "ca.crt", "-Verify", "1",
+            (void)execlp("openssl", "openssl", "s_server", "-accept", accept, "-cert", "srv.pem",
+                         "-key", "srv.pem", "-CAfile", "ca.pem", "-Verify", "1",
                          "-verify_return_error", "-quiet", "-www", (char *)NULL);
         _exit(127);
     }
@@ -461,57 +467,68 @@ static void try_tls(struct caller *caller, const char *url, struct stream_tls tl
     assert_true(kit_until(&caller->done));
 }
 
+/* Until it listens; its certificate and ours are fine. */
+static void wait_for_tls(struct caller *caller, const char *url, struct stream_tls good)
+{
+    for (unsigned tries = 0; tries < 50; tries++) {
+        try_tls(caller, url, good);
+        if (caller->answer.status != 0)
+            break;
+        nap(100);
+    }
+    assert_int_equal(caller->answer.status, 200);
+}
+
+static void expect_untrusted(struct caller *caller, const char *url, struct stream_tls tls)
+{
+    try_tls(caller, url, tls);
+    assert_int_equal(caller->answer.status, 0);
+    assert_true(caller->answer.untrusted);
+}
+
 static void certificates_are_checked(void **state)
 {
+    static const char names[] = "DNS:api.example,IP:127.0.0.1";
     static struct caller caller;
-    char url[64], ca[64], other[64], cert[64], key[64], wrong[64];
-    (void)state;
-    assert_non_null(mkdtemp(folder));
-    shell("for n in ca other; do openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=$n "
-          "-keyout $n.key -out $n.crt; done && for n in srv me; do "
-          "openssl req -newkey rsa:2048 -nodes -subj /CN=$n -keyout $n.key -out $n.csr && "
-          "printf 'subjectAltName=DNS:api.example,IP:127.0.0.1' >ext && "
-          "openssl x509 -req -in $n.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 "
-          "-extfile ext -out $n.crt || exit 1; done");
+    struct paper ca, other, srv, me;
+    char url[64], log[128];
     uint16_t tls_port = 0;
+    (void)state;
+    (void)snprintf(folder, sizeof folder, "/tmp/leasehold-http-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    paper_make(&ca, folder, "ca.pem", NULL, PAPER_CA, NULL);
+    paper_make(&other, folder, "other.pem", NULL, PAPER_CA, NULL);
+    paper_make(&srv, folder, "srv.pem", names, PAPER_FINE, &ca);
+    paper_make(&me, folder, "me.pem", "DNS:me", PAPER_FINE, &ca);
     (void)close(kit_listen(AF_INET, &tls_port));
     pid_t child = start_tls_server(tls_port);
     (void)snprintf(url, sizeof url, "https://127.0.0.1:%u/", tls_port);
-    (void)snprintf(ca, sizeof ca, "%s/ca.crt", folder);
-    (void)snprintf(other, sizeof other, "%s/other.crt", folder);
-    (void)snprintf(cert, sizeof cert, "%s/me.crt", folder);
-    (void)snprintf(key, sizeof key, "%s/me.key", folder);
-    (void)snprintf(wrong, sizeof wrong, "%s/none", folder);
-    struct stream_tls good = {.on = true, .ca_file = ca, .cert_file = cert, .key_file = key};
-    for (unsigned tries = 0; tries < 50; tries++) { /* until it listens */
-        try_tls(&caller, url, good);
-        if (caller.answer.status != 0)
-            break;
-        (void)usleep(100000);
-    }
-    assert_int_equal(caller.answer.status, 200);
+    struct stream_tls good = {.on = true, .ca_file = ca.path, .cert_file = me.path}, changed = good;
+    wait_for_tls(&caller, url, good);
 
-    struct stream_tls named = good, unnamed = good, strange = good, keyless = good;
-    named.name = "api.example";
-    try_tls(&caller, url, named);
+    changed.name = "api.example";
+    try_tls(&caller, url, changed);
     assert_int_equal(caller.answer.status, 200);
-    unnamed.name = "other.example";
-    try_tls(&caller, url, unnamed);
-    assert_true(caller.answer.status == 0 && caller.answer.untrusted);
-    strange.ca_file = other;
-    try_tls(&caller, url, strange);
-    assert_true(caller.answer.status == 0 && caller.answer.untrusted);
-    strange.ca_file = wrong;
-    try_tls(&caller, url, strange);
-    assert_true(caller.answer.status == 0 && caller.answer.untrusted);
-    keyless.key_file = wrong;
-    try_tls(&caller, url, keyless);
-    assert_true(caller.answer.status == 0 && caller.answer.untrusted);
+    changed.name = "other.example";
+    expect_untrusted(&caller, url, changed);
+    changed = good;
+    changed.ca_file = other.path;
+    expect_untrusted(&caller, url, changed);
+    changed.ca_file = "/no/such/file";
+    expect_untrusted(&caller, url, changed);
+    changed = good;
+    changed.key_file = "/no/such/file";
+    expect_untrusted(&caller, url, changed);
 
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    shell("rm -f ./*.key ./*.crt ./*.csr ./*.srl ext server.log");
-    (void)unlink(strcat(strcpy(wrong, folder), "/log"));
+    (void)snprintf(log, sizeof log, "%s/server.log", folder);
+    assert_int_equal(unlink(log), 0);
+    struct paper *const papers[] = {&ca, &other, &srv, &me};
+    for (size_t i = 0; i < 4; i++) {
+        (void)unlink(papers[i]->path);
+        paper_done(papers[i]);
+    }
     assert_int_equal(rmdir(folder), 0);
 }
 

@@ -45,15 +45,29 @@ static void a_url_says_where(void **state)
     assert_string_equal(url.context, "east");
     assert_int_equal(url.names, K8S_NAMES_PLAIN);
     assert_int_equal(url.skew_ms, 500);
+    assert_false(url.events);
+    assert_true(parse("k8s://a?events=on", &url) && url.events);
+    assert_true(parse("k8s://a?events=off", &url) && !url.events);
 }
 
 static void what_it_is_not_is_refused(void **state)
 {
     static const char *const urls[] = {
-        "k8s:",           "k8s:default",       "k8s://A",          "k8s://a_b",
-        "k8s://-a",       "k8s://a-",          "k8s://a/b",        "k8s://a?prefix=Up-",
-        "k8s://a?prefix", "k8s://a?names=all", "k8s://a?skew=-1s", "k8s://a?skew=2h",
-        "k8s://a?color=", "k8s://a?prefix=-a",
+        "k8s:",
+        "k8s:default",
+        "k8s://A",
+        "k8s://a_b",
+        "k8s://-a",
+        "k8s://a-",
+        "k8s://a/b",
+        "k8s://a?prefix=Up-",
+        "k8s://a?prefix",
+        "k8s://a?names=all",
+        "k8s://a?skew=-1s",
+        "k8s://a?skew=2h",
+        "k8s://a?events=yes",
+        "k8s://a?color=",
+        "k8s://a?prefix=-a",
     };
     struct k8s_url url = {.skew_ms = 7};
     (void)state;

@@ -173,6 +173,21 @@ static void heads_are_written(void **state)
     assert_int_equal(resp_head(':', UINT64_MAX, head), 23);
 }
 
+static void words_are_compared(void **state)
+{
+    (void)state;
+    const struct resp_item text = {.kind = RESP_TEXT, .text = "master", .length = 6};
+    const struct resp_item error = {.kind = RESP_ERROR, .text = "MOVED 1 a:2", .length = 11};
+    const struct resp_item none = {.kind = RESP_NULL};
+    assert_true(resp_is(&text, "master"));
+    assert_false(resp_is(&text, "mast"));
+    assert_false(resp_is(&text, "masters"));
+    assert_false(resp_is(&error, "MOVED 1 a:2"));
+    assert_true(resp_begins(&error, "MOVED "));
+    assert_false(resp_begins(&error, "ASK "));
+    assert_false(resp_begins(&none, "M"));
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -182,6 +197,7 @@ int main(void)
         cmocka_unit_test(a_line_without_an_end_is_refused),
         cmocka_unit_test(a_value_is_skipped_with_all_that_is_inside),
         cmocka_unit_test(heads_are_written),
+        cmocka_unit_test(words_are_compared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

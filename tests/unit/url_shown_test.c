@@ -43,10 +43,29 @@ static void secrets_are_hidden_and_the_rest_is_shown(void **state)
     }
 }
 
+/* As it stands among the words of a call, where its length cannot change. */
+static void secrets_are_hidden_where_they_stand(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
+        char hidden[256], bytes[256];
+        struct text text;
+        text_copy(hidden, sizeof hidden, urls[i].url);
+        url_hide(hidden);
+        assert_int_equal(strlen(hidden), strlen(urls[i].url));
+        assert_null(strstr(hidden, "secret"));
+        assert_null(strstr(hidden, "cr/et"));
+        text_init(&text, bytes, sizeof bytes);
+        url_show(hidden, &text);
+        assert_string_equal(bytes, urls[i].shown);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(secrets_are_hidden_and_the_rest_is_shown),
+        cmocka_unit_test(secrets_are_hidden_where_they_stand),
     };
     return cmocka_run_group_tests_name("url_shown", tests, NULL, NULL);
 }

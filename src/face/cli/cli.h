@@ -71,6 +71,9 @@ struct settings {
     bool keep_failures;
     const char *to, *expected; /* watermark */
     int64_t overlap_ms;
+    const char *target, *file, *holder_label, *done_when, *failed_when, *ended_at; /* k8s-run */
+    int64_t time_limit_ms, until_step;
+    bool finalizer, remove;
     bool at_once;
     bool names;                  /* list */
     int64_t format;              /* help */
@@ -139,6 +142,7 @@ struct command {
     X(seen)             \
     X(mark)             \
     X(watermark)        \
+    X(k8s_run)          \
     X(name)             \
     X(bench)            \
     X(doctor)           \

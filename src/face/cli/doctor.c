@@ -145,6 +145,21 @@ static void look_at_clock(struct doctor *doctor)
                    "earlier leases last to their end");
 }
 
+static void look_at_store(struct doctor *doctor)
+{
+    const struct visit *visit = doctor->visit;
+    const char *path = visit_file(visit);
+    if (path != NULL)
+        doctor_look_at_file(doctor, path);
+#ifndef LH_WITHOUT_REDIS
+    else if (strncmp(visit->url, "redis", strlen("redis")) == 0)
+        doctor_look_at_redis(doctor, visit->url);
+#endif
+    else
+        doctor_say(doctor, FINDING_WARNING, "store", "name a file: store to share locks",
+                   "%s begins empty in every process and ends with it", visit->shown);
+}
+
 static int run_doctor(struct visit *visit)
 {
     struct doctor doctor = {.visit = visit};
@@ -162,12 +177,7 @@ static int run_doctor(struct visit *visit)
         doctor_say(&doctor, FINDING_PROBLEM, "store", NULL, "%s", words);
         return store_is_planned(visit->url) ? EXIT_UNAVAILABLE : EXIT_USAGE;
     }
-    const char *path = visit_file(visit);
-    if (path != NULL)
-        doctor_look_at_file(&doctor, path);
-    else
-        doctor_say(&doctor, FINDING_WARNING, "store", "name a file: store to share locks",
-                   "%s begins empty in every process and ends with it", visit->shown);
+    look_at_store(&doctor);
     look_at_other_default(&doctor);
     return doctor.problems > 0 ? EXIT_UNAVAILABLE : EXIT_DONE;
 }
@@ -177,7 +187,8 @@ const struct command command_doctor = {
     .summary = "explain what is wrong with store, rights, clock",
     .about = "Looks at all that locks depend on: which store is used and who said so, the rights "
              "and the file system of its folder, free space, the clock, a second default store, "
-             "damage, and who keeps the store busy. Each finding is one line that begins with ok, "
+             "damage, and who keeps the store busy; of a Redis server its settings that weaken "
+             "a lock. Each finding is one line that begins with ok, "
              "warning or problem; a problem says what to do. Nothing is mended and no lock is "
              "taken; a store that is not there is not made.\n\n"
              "The status is 0 without a problem, and 69 when the store cannot be used. With "

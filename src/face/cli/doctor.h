@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the parts of `leasehold doctor` share: findings, which are said as they are made. doctor.c
- * looks at the surroundings, doctor_file.c at a file store.
+ * looks at the surroundings, doctor_file.c at a file store, doctor_redis.c at a server.
  */
 #ifndef LEASEHOLD_FACE_CLI_DOCTOR_H
 #define LEASEHOLD_FACE_CLI_DOCTOR_H
@@ -21,5 +21,8 @@ void doctor_say(struct doctor *doctor, enum finding finding, const char *about, 
 
 /* The file store at that path. Makes nothing that is not there. */
 void doctor_look_at_file(struct doctor *doctor, const char *path);
+#ifndef LH_WITHOUT_REDIS
+void doctor_look_at_redis(struct doctor *doctor, const char *url);
+#endif
 
 #endif

@@ -146,6 +146,39 @@ static void put_program(FILE *out)
     put_options(out, global_options);
 }
 
+static void put_stores(FILE *out)
+{
+    static const struct {
+        const char *url, *means;
+    } stores[] = {
+        {"file:PATH", "A log on a local disk, shared by all processes of the host. The default."},
+        {"memory:", "Begins empty in every process, and ends with it."},
+        {"redis://[USER[:PASSWORD]@]HOST[:PORT][,HOST...][/DB][?OPTION=VALUE&...]",
+         "A Redis server, or several hosts: nodes of a cluster, or Sentinels. Options: key=, "
+         "dedup= and watermark=, the names that other programs know, each with one %s "
+         "(key=lock:%s); password-file=PATH, read anew when it changes; sentinel=NAME, the master "
+         "whose Sentinels the hosts are; scripts=no, for servers without scripts; protocol=2 or 3. "
+         "A password in --store is blotted out of the program's words, but better stands in "
+         "LEASEHOLD_STORE, in the config file, or in a password-file, which keeps it from CMD "
+         "too."},
+        {"rediss://...",
+         "The same with TLS; ca=PATH, cert=PATH and tls-key=PATH in PEM, name=NAME that the "
+         "server's certificate must have."},
+        {"k8s://[NAMESPACE]", "Leases of a Kubernetes cluster."},
+    };
+    fputs(
+        ".SH STORES\nWhat \\-\\-store, LEASEHOLD_STORE and the config file take; leasehold version "
+        "says what is built in.\n",
+        out);
+    for (size_t i = 0; i < sizeof stores / sizeof stores[0]; i++) {
+        fputs(".TP\n.B ", out);
+        put(out, stores[i].url);
+        fputc('\n', out);
+        put(out, stores[i].means);
+        fputc('\n', out);
+    }
+}
+
 static void put_files(FILE *out)
 {
     fputs(".SH FILES\n.TP\n.I ~/.local/state/leasehold/locks.log\nThe store when none is named; "
@@ -183,6 +216,8 @@ void manual_page(const struct command *command, FILE *out)
         }
     }
     put_statuses(out);
+    if (command == NULL)
+        put_stores(out);
     put_files(out);
     fputs(".SH SEE ALSO\n", out);
     fputs(command != NULL ? ".BR leasehold (1),\n.BR flock (1)\n" : ".BR flock (1)\n", out);

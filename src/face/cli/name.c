@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+enum { NAME_SIZE = 1024 }; /* a key, and what a store puts around it */
+
 static int refuse_store(const struct visit *visit)
 {
     char words[LH_TEXT_SIZE];
@@ -28,7 +30,7 @@ static int run_name(struct visit *visit)
     const struct store_driver *driver = store_find(visit->url);
     if (driver == NULL)
         return refuse_store(visit);
-    char name[KEY_MAX + 1], words[LH_TEXT_SIZE];
+    char name[NAME_SIZE], words[LH_TEXT_SIZE];
     struct text found, why;
     text_init(&found, name, sizeof name);
     text_init(&why, words, sizeof words);
@@ -57,8 +59,10 @@ const struct command command_name = {
     .words = "KEY",
     .summary = "print the name that a key has in the store",
     .about = "Prints the name under which the store keeps KEY, to look for it with the store's own "
-             "tools. In Kubernetes it is the name of a Lease; the stores file: and memory: keep a "
-             "key under itself.",
+             "tools: in Redis lock:KEY, unless the URL says otherwise; in Kubernetes the name of a "
+             "Lease. The stores file: and memory: keep a key under itself. Ids of once are asked "
+             "for as once:ID, watermarks as watermark:NAME.",
+    .example = "  redis-cli get \"$(leasehold name --store redis:// nightly)\"",
     .least_words = 1,
     .most_words = 1,
     .run = run_name,

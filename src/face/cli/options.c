@@ -24,7 +24,8 @@ enum { META_NAME_SIZE = 1024 };
 
 const struct option option_store = {OPTION("store", VALUE_TEXT, store), .value = "URL",
                                     .environment = "LEASEHOLD_STORE",
-                                    .does = "where locks are kept: file:/path/to.log or memory:"};
+                                    .does = "where locks are kept: file:/path/to.log, memory:, "
+                                            "redis://host, ... (see man leasehold)"};
 const struct option option_config = {OPTION("config", VALUE_TEXT, config), .value = "FILE",
                                      .environment = "LEASEHOLD_CONFIG", .flag_only = true,
                                      .does = "read defaults from this file (YAML)"};

@@ -6,6 +6,7 @@
 #include "face/cli/cli.h"
 
 #include "base/nearest.h"
+#include "wire/url_shown.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -271,6 +272,24 @@ static void note_source(struct visit *visit, const char *before, enum source sou
         visit->store_from = source;
 }
 
+/* Everybody on this host can read the words that a program was called with: a password does not
+ * stay there longer than it must. */
+static void hide_store(const struct parse *parse)
+{
+    static char kept[URL_SIZE];
+    const char **store = &parse->visit->settings.store;
+    for (int i = 0; i < parse->argc; i++) {
+        size_t length = strlen(parse->argv[i]);
+        if (*store < parse->argv[i] || *store > parse->argv[i] + length || length >= sizeof kept)
+            continue;
+        char *url = parse->argv[i] + (*store - parse->argv[i]);
+        text_copy(kept, sizeof kept, url);
+        *store = kept;
+        url_hide(url);
+        return;
+    }
+}
+
 static int settle(struct parse *parse)
 {
     struct visit *visit = parse->visit;
@@ -292,6 +311,8 @@ static int settle(struct parse *parse)
     before = *store;
     int status = apply_flags(parse);
     note_source(visit, before, FROM_FLAG);
+    if (visit->store_from == FROM_FLAG)
+        hide_store(parse);
     return status;
 }
 

@@ -83,8 +83,32 @@ void client_leave(struct lh_client *client)
         atomic_store(&client->calling_thread, NULL);
 }
 
+void client_remark(struct lh_client *client, const char *key, const char *word, const char *more,
+                   bool warns)
+{
+    struct store_remark remark = {
+        .key = key, .word = word, .holder = client->holder, .more = more, .warns = warns};
+    if (client->driver->remark == NULL || client->beside != NULL)
+        return;
+    client->driver->remark(client->state, &remark);
+    client->submitted = client->driver->step != NULL;
+}
+
+/* What those who look at the store with its own tools should see. */
+static void remark_event(struct lh_client *client, const struct lh_event *event)
+{
+    if (event->kind == LH_EVENT_GRANTED)
+        client_remark(client, event->key, "Acquired", "", /* warns= */ false);
+    else if (event->kind == LH_EVENT_TAKEOVER)
+        client_remark(client, event->key, "TakenOver", "from a holder that was gone",
+                      /* warns= */ true);
+    else if (event->kind == LH_EVENT_LOST)
+        client_remark(client, event->key, "Lost", "", /* warns= */ true);
+}
+
 void client_tell(struct lh_client *client, const struct lh_event *event)
 {
+    remark_event(client, event);
     if (client->on_event == NULL)
         return;
     client_enter(client);
@@ -265,7 +289,7 @@ static void submit_for_desk(void *owner, const struct store_request *request, st
 
 /* ---- opening ---- */
 
-static const char *default_holder(char *words, size_t size)
+const char *client_default_holder(char *words, size_t size)
 {
     char host[HOST_SHOWN + 1] = "";
     if (gethostname(host, HOST_SHOWN) != 0 || host[0] == '\0')
@@ -275,7 +299,7 @@ static const char *default_holder(char *words, size_t size)
     return words;
 }
 
-static bool is_holder(const char *words)
+bool client_is_holder(const char *words)
 {
     size_t length = strnlen(words, HOLDER_MAX + 1);
     return length > 0 && length <= HOLDER_MAX && text_is_clean(words, length);
@@ -291,8 +315,8 @@ static const char *apply_options(struct lh_client *client, const char *url,
     if (options->size != sizeof *options)
         return "usage: the options are of another size; set them with LH_OPEN_OPTIONS_INIT";
     const char *holder =
-        options->holder != NULL ? options->holder : default_holder(words, sizeof words);
-    if (!is_holder(holder))
+        options->holder != NULL ? options->holder : client_default_holder(words, sizeof words);
+    if (!client_is_holder(holder))
         return "usage: the holder must be 1 to 128 bytes of UTF-8 without control characters";
     if (options->patience_ms < 0 || options->patience_ms > TTL_MAX_MS)
         return "usage: the patience must be from 0 (the default, 10 s) to 24 h";
@@ -419,9 +443,13 @@ static void take_apart(struct lh_client *client)
 static enum lh_outcome refuse_open(const struct lh_client *client, const char *why,
                                    struct lh_report *report)
 {
+    static const char blame[] = "usage: ";
     char words[LH_TEXT_SIZE];
-    (void)snprintf(words, sizeof words, "unavailable: %.100s: %s", client->url, why);
-    return report_say(report, LH_UNAVAILABLE, words);
+    bool wrong = strncmp(why, blame, sizeof blame - 1) == 0;
+    (void)snprintf(words, sizeof words, "%s%.100s: %s",
+                   wrong ? blame : "unavailable: ", client->url,
+                   wrong ? why + sizeof blame - 1 : why);
+    return report_say(report, wrong ? LH_USAGE : LH_UNAVAILABLE, words);
 }
 
 static enum lh_outcome refuse_scheme(const char *url, struct lh_report *report)

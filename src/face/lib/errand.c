@@ -59,6 +59,8 @@ static void told(void *owner, struct task *task, const struct task_news *news)
         errand->aim.see(client, &errand->aim, news, &errand->call.report);
     if (news->outcome == OUTCOME_OK && news->record != NULL)
         show(errand, news, key);
+    if (news->outcome == OUTCOME_OK && errand->options.request.verb == VERB_BREAK)
+        client_remark(client, key, "Broken", errand->options.request.reason, /* warns= */ true);
     end(errand);
 }
 

@@ -128,11 +128,17 @@ enum lh_outcome client_admits(const struct lh_client *client, bool blocks,
                               struct lh_report *report);
 /* The same for something new that does not block; a client that is being closed begins nothing. */
 enum lh_outcome client_admits_start(const struct lh_client *client, struct lh_report *report);
+/* "host:pid". Returns `words`. */
+const char *client_default_holder(char *words, size_t size);
+bool client_is_holder(const char *words);
 bool client_is_forked(const struct lh_client *client);
 void client_submit(struct lh_client *client, const struct store_request *request, store_done *done,
                    void *caller);
 void client_wake(struct lh_client *client);
 void client_tell(struct lh_client *client, const struct lh_event *event);
+/* For people who look at the store with its own tools, where it has a place for that. */
+void client_remark(struct lh_client *client, const char *key, const char *word, const char *more,
+                   bool warns);
 /* Runs the task and what comes of it in the loop's stead. */
 void client_do(struct lh_client *client, struct loop_task *task);
 /* Nothing is left to wait for? Then a closing client stops. */

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY_SHOWN = 64 };
+enum { KEY_SHOWN = 64, PLACE_MOST = 64, WORDS_SHOWN = 130, WORDS_BESIDE_URL = 90 };
 
 #ifndef LH_VERSION
 #error "the build says which version this is"
@@ -108,9 +108,16 @@ static void say_unavailable(const struct lh_client *client, const char *key,
     const char *what = news->trouble != NULL && news->trouble[0] != '\0' ? news->trouble
                        : news->why != NULL                               ? news->why
                                                                          : "it did not answer";
+    /* A store of several servers says itself which one it was: that need not be said twice. */
+    char place[PLACE_MOST] = "";
+    const char *end = strstr(what, ": ");
+    if (end != NULL && end - what < PLACE_MOST)
+        memcpy(place, what, (size_t)(end - what));
+    bool named = place[0] != '\0' && strstr(client->url, place) != NULL;
     (void)snprintf(out->text, sizeof out->text,
-                   "unavailable: %.*s: %.40s: %.90s; look after the store, then try again",
-                   KEY_SHOWN, key, client->url, what);
+                   "unavailable: %.*s: %.40s%s%.*s; look after the store, then try again",
+                   KEY_SHOWN, key, named ? "" : client->url, named ? "" : ": ",
+                   named ? WORDS_SHOWN : WORDS_BESIDE_URL, what);
 }
 
 static void say_why(const char *key, const char *usual, const char *why, struct lh_report *out)

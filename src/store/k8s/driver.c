@@ -15,8 +15,9 @@
 
 /* ---- asking ---- */
 
-struct http_request *k8s_ask(struct k8s *k8s, const char *method, const char *path, json_t *body,
-                             size_t most, int64_t give_up_at_ms, const struct http_site *site)
+struct http_request *k8s_ask_at(struct k8s *k8s, const char *method, const char *place,
+                                json_t *body, size_t most, int64_t give_up_at_ms,
+                                const struct http_site *site)
 {
     static const char *const headers[] = {"Content-Type: application/json",
                                           "Accept: application/json", "User-Agent: leasehold",
@@ -26,9 +27,7 @@ struct http_request *k8s_ask(struct k8s *k8s, const char *method, const char *pa
     const char *bearer = NULL;
     struct http_request *request = NULL;
     (void)snprintf(k8s->why, sizeof k8s->why, "memory is short");
-    if ((body != NULL && text == NULL) ||
-        asprintf(&url, "%s/apis/coordination.k8s.io/v1/namespaces/%s/leases%s", k8s->config.server,
-                 k8s->config.namespace, path) < 0) {
+    if ((body != NULL && text == NULL) || asprintf(&url, "%s%s", k8s->config.server, place) < 0) {
         url = NULL;
         goto out;
     }
@@ -54,6 +53,20 @@ struct http_request *k8s_ask(struct k8s *k8s, const char *method, const char *pa
 out:
     free(url);
     free(text);
+    return request;
+}
+
+struct http_request *k8s_ask(struct k8s *k8s, const char *method, const char *path, json_t *body,
+                             size_t most, int64_t give_up_at_ms, const struct http_site *site)
+{
+    char *place = NULL;
+    struct http_request *request = NULL;
+    (void)snprintf(k8s->why, sizeof k8s->why, "memory is short");
+    if (asprintf(&place, "/apis/coordination.k8s.io/v1/namespaces/%s/leases%s",
+                 k8s->config.namespace, path) < 0)
+        return NULL;
+    request = k8s_ask_at(k8s, method, place, body, most, give_up_at_ms, site);
+    free(place);
     return request;
 }
 
@@ -144,6 +157,7 @@ static void close_k8s(void *state)
     ASSERT(k8s->magic == K8S_MAGIC);
     errand_drop_all(k8s);
     watch_done(k8s);
+    remarks_drain(k8s);
     net_call_at(k8s->net, &k8s->later, NET_NEVER);
     http_free(&k8s->http);
     kube_login_free(&k8s->login);
@@ -204,4 +218,5 @@ const struct store_driver k8s_driver = {
     .fd = fd,
     .margin_ms = margin_of,
     .name = name_of,
+    .remark = k8s_remark,
 };

@@ -30,20 +30,30 @@ static uint64_t hash_of(const char *words)
     return hash;
 }
 
-/* Somebody before it wants the same key, or a watch that it must be told of does not stand yet. */
-static bool is_behind(const struct errand *errand)
-{
-    for (const struct errand *other = errand->k8s->first; other != errand; other = other->next) {
-        if (other->hash == errand->hash || other->request.verb == VERB_STORE_WATCH)
-            return true;
-    }
-    return false;
-}
-
 static void wake_at(struct k8s *k8s, int64_t at_ms)
 {
     if (k8s->later.net == NULL || at_ms < k8s->later.at_ms)
         net_call_at(k8s->net, &k8s->later, at_ms);
+}
+
+/*
+ * Somebody before it wants the same key, or a watch that it should be told of does not stand yet.
+ * Nobody waits long for a watch: a renewal must not be late because of one.
+ */
+static bool is_behind(const struct errand *errand, int64_t now_ms)
+{
+    enum { WATCH_FIRST_MS = 500 };
+    struct k8s *k8s = errand->k8s;
+    for (const struct errand *other = k8s->first; other != errand; other = other->next) {
+        int64_t until_ms = other->give_up_at_ms - k8s->site.patience_ms + WATCH_FIRST_MS;
+        if (other->hash == errand->hash)
+            return true;
+        if (other->request.verb == VERB_STORE_WATCH && now_ms < until_ms) {
+            wake_at(k8s, until_ms);
+            return true;
+        }
+    }
+    return false;
 }
 
 void errand_add(struct k8s *k8s, const struct store_request *request, store_done *done,
@@ -92,7 +102,7 @@ void errands_advance(struct k8s *k8s)
     struct errand *next;
     for (struct errand *errand = k8s->first; errand != NULL; errand = next) {
         next = errand->next; /* starting one can end it, but none behind it */
-        if (errand->phase != ERRAND_WAITS || is_behind(errand))
+        if (errand->phase != ERRAND_WAITS || is_behind(errand, now_ms))
             continue;
         int64_t at_ms = k8s->paused_until_ms > errand->not_before_ms ? k8s->paused_until_ms
                                                                      : errand->not_before_ms;
@@ -105,14 +115,15 @@ void errands_advance(struct k8s *k8s)
 
 void errand_drop_all(struct k8s *k8s)
 {
-    while (k8s->first != NULL) {
-        struct errand *errand = k8s->first;
-        take_out(errand);
+    for (struct errand *errand = k8s->first, *next; errand != NULL; errand = next) {
+        next = errand->next;
         if (errand->http != NULL)
             http_cancel(errand->http);
         free(errand->page);
         free(errand);
     }
+    k8s->first = k8s->last = NULL;
+    k8s->errand_count = 0;
 }
 
 /* ---- telling ---- */
@@ -395,9 +406,9 @@ static void hear_list(struct errand *errand, const struct http_answer *answer)
     const char *next =
         json_string_value(json_object_get(json_object_get(json, "metadata"), "continue"));
     int64_t now_ms = answer->date_s >= 0 ? answer->date_s * 1000 : TIME_UNKNOWN;
-    size_t index;
-    const json_t *item;
-    json_array_foreach(json_object_get(json, "items"), index, item) tell_item(errand, item, now_ms);
+    const json_t *items = json_object_get(json, "items");
+    for (size_t i = 0; i < json_array_size(items); i++)
+        tell_item(errand, json_array_get(items, i), now_ms);
     free(errand->page);
     errand->page = next != NULL && *next != '\0' ? strdup(next) : NULL;
     errand->give_up_at_ms = host_boot_ms() + k8s->site.patience_ms; /* for each page */

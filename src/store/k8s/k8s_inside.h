@@ -91,6 +91,7 @@ struct k8s {
     struct net_timer later;
     struct errand *first, *last;
     size_t errand_count;
+    size_t remarks;          /* Events on their way */
     int64_t paused_until_ms; /* the server asked for it */
     bool permitted;          /* something was, once */
     struct k8s_watch watch;
@@ -124,11 +125,20 @@ bool memo_put_beside(struct k8s *k8s, const char *name, const char *bytes, size_
  * asked: `why` of the driver says it. */
 struct http_request *k8s_ask(struct k8s *k8s, const char *method, const char *path, json_t *body,
                              size_t most, int64_t give_up_at_ms, const struct http_site *site);
+/* The same for any place of the server. */
+struct http_request *k8s_ask_at(struct k8s *k8s, const char *method, const char *place,
+                                json_t *body, size_t most, int64_t give_up_at_ms,
+                                const struct http_site *site);
 /* How the answer fills in the object, under this key. */
 struct store_answer k8s_answer(struct k8s *k8s, const struct object *object, const char *key);
 const char *k8s_explain(struct k8s *k8s, const struct http_answer *answer);
 /* The key of an object that was seen in a list or a watch; NULL when it is nothing to us. */
 const char *k8s_key_of(const struct k8s *k8s, const struct object *object);
+
+/* remark.c */
+void k8s_remark(void *state, const struct store_remark *remark);
+/* Waits a moment for those that are on their way. */
+void remarks_drain(struct k8s *k8s);
 
 /* watch.c */
 void watch_add(struct errand *errand);

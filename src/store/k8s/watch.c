@@ -16,8 +16,6 @@
 
 enum { PAUSE_FIRST_MS = 50, PAUSE_MOST_MS = 5000, WATCH_S = 240 };
 
-static void find_beginning(struct k8s *k8s);
-
 /* ---- telling ---- */
 
 static void tell_watchers(struct k8s *k8s, const struct object *object, const char *key,
@@ -36,8 +34,9 @@ static void tell_watchers(struct k8s *k8s, const struct object *object, const ch
     }
 }
 
-/* Is there anything in the record that a process which waits or holds should look at now? */
-static bool concerns_us(struct k8s *k8s, const struct object *object)
+/* Is there anything in the record that a process which waits or holds should look at now? A place
+ * that we had and that is gone was sent home: what it waited for was done. */
+static bool concerns_us(struct k8s *k8s, const struct object *object, bool awaited)
 {
     struct codec_error error;
     struct record *record = &k8s->scratch;
@@ -48,8 +47,9 @@ static bool concerns_us(struct k8s *k8s, const struct object *object)
             return true;
     }
     const struct place *own = record_place_by_session(record, k8s->site.session);
-    return own != NULL &&
-           (own->offered || (record->grant_count == 0 && record_offers(record) == 0));
+    if (own == NULL)
+        return awaited;
+    return own->offered || (record->grant_count == 0 && record_offers(record) == 0);
 }
 
 static void notice(struct k8s *k8s, const struct object *object, const char *key, bool deleted)
@@ -60,7 +60,7 @@ static void notice(struct k8s *k8s, const struct object *object, const char *key
         return;
     bool calls = deleted || object->state == OBJECT_VACANT ? awaited
                  : object->state == OBJECT_OURS
-                     ? concerns_us(k8s, object) || (awaited && memo->state != OBJECT_OURS)
+                     ? concerns_us(k8s, object, awaited) || (awaited && memo->state != OBJECT_OURS)
                      : false; /* its holder is at it */
     if (calls)
         k8s->site.notice(k8s->site.owner, key);
@@ -192,6 +192,25 @@ static void follow(struct k8s *k8s)
 
 /* ---- its beginning ---- */
 
+/* It stands: whoever asked for it is told from now on. */
+static void open_for(struct errand *errand)
+{
+    struct k8s *k8s = errand->k8s;
+    struct k8s_watch *watch = &k8s->watch;
+    struct watcher *watcher = calloc(1, sizeof *watcher);
+    if (watcher == NULL) {
+        errand_tell_trouble(errand, ANSWER_TROUBLE, "memory is short");
+        return;
+    }
+    text_copy(watcher->prefix, sizeof watcher->prefix, errand->request.key);
+    watcher->done = errand->done;
+    watcher->caller = errand->caller;
+    watcher->next = watch->watchers;
+    watch->watchers = watcher;
+    errand_tell(errand,
+                &(struct store_answer){.result = ANSWER_OK, .more = true, .now_ms = TIME_UNKNOWN});
+}
+
 /* Those who came first hear first; whoever is told may ask for more. */
 static void open_all(struct k8s *k8s, const char *trouble)
 {
@@ -204,7 +223,7 @@ static void open_all(struct k8s *k8s, const char *trouble)
         if (trouble != NULL)
             errand_tell_trouble(opens, ANSWER_TROUBLE, trouble);
         else
-            watch_add(opens);
+            open_for(opens);
         errand = k8s->first;
     }
 }
@@ -262,33 +281,17 @@ static void on_again(void *owner)
 void watch_want(struct k8s *k8s)
 {
     if (k8s->watch.wanted)
-        return;
+        return; /* it is there, on its way, or tried again before long */
     k8s->watch.wanted = true;
-    on_again(k8s);
+    net_call_at(k8s->net, &k8s->watch.again, host_boot_ms());
 }
 
 void watch_add(struct errand *errand)
 {
-    struct k8s *k8s = errand->k8s;
-    struct k8s_watch *watch = &k8s->watch;
-    if (!watch->stands) {
-        watch->wanted = true;
-        if (watch->http == NULL && watch->again.at_ms == NET_NEVER)
-            on_again(k8s);
-        return; /* it is told once it stands */
-    }
-    struct watcher *watcher = calloc(1, sizeof *watcher);
-    if (watcher == NULL) {
-        errand_tell_trouble(errand, ANSWER_TROUBLE, "memory is short");
-        return;
-    }
-    text_copy(watcher->prefix, sizeof watcher->prefix, errand->request.key);
-    watcher->done = errand->done;
-    watcher->caller = errand->caller;
-    watcher->next = watch->watchers;
-    watch->watchers = watcher;
-    errand_tell(errand,
-                &(struct store_answer){.result = ANSWER_OK, .more = true, .now_ms = TIME_UNKNOWN});
+    if (errand->k8s->watch.stands)
+        open_for(errand);
+    else
+        watch_want(errand->k8s); /* it is told once it stands */
 }
 
 void watch_init(struct k8s *k8s, uint64_t seed)

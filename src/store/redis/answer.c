@@ -68,14 +68,31 @@ uint64_t redis_hash_of(const char *key)
     return hash ^ (hash >> 29);
 }
 
-/* Takes the stranger out, if he is in it. */
+/* The request of a stranger who is shown; of a semaphore, in each slot another one. */
+static void name_request(const struct redis *redis, uint32_t slot, char *out)
+{
+    struct text text;
+    text_init(&text, out, REQUEST_MAX + 1);
+    text_add(&text, "stranger ");
+    text_add_hex(&text, redis->stranger_session + slot);
+}
+
+static bool is_stranger(const struct redis *redis, const struct grant *grant)
+{
+    char request[REQUEST_MAX + 1];
+    name_request(redis, grant->n, request);
+    return strcmp(grant->request, request) == 0;
+}
+
+/* Takes the stranger out, if he is in it. Whoever renews him by a token takes him home. */
 static bool take_out_stranger(const struct redis *redis, struct record *record, bool *out_broken)
 {
     bool found = false;
     for (size_t i = record->grant_count; i-- > 0;) {
-        if (record->grants[i].session != redis->stranger_session)
+        if (!is_stranger(redis, &record->grants[i]))
             continue;
-        *out_broken = record->grants[i].broken;
+        *out_broken = record->grants[i].broken || *out_broken ||
+                      record->grants[i].session != redis->stranger_session;
         record_remove_grant(record, &record->grants[i]);
         found = true;
     }
@@ -115,6 +132,22 @@ void draft_make(struct redis *redis, struct job *job, struct draft *out)
         out->length = needed ? record_encode(record, redis->encoded, sizeof redis->encoded) : 0;
         out->bytes = redis->encoded;
     }
+}
+
+static void send_condition(struct link *link, const struct condition *condition)
+{
+    char words[48];
+    struct text text;
+    text_init(&text, words, sizeof words);
+    if (condition->kind == IF_REVISION)
+        text_add_u64(&text, condition->revision);
+    else if (condition->kind == IF_GRANT)
+        text_add(&text, "grant");
+    if (condition->ends_ms != 0) {
+        text_add(&text, " ");
+        text_add_i64(&text, condition->ends_ms);
+    }
+    link_word(link, words, text.length);
 }
 
 void wake_channel(const struct redis *redis, uint64_t session, char *out)
@@ -174,14 +207,10 @@ static void send_write(struct redis *redis, struct job *job, struct link *link,
                        const struct redis_names *names)
 {
     const struct store_request *request = &job->request;
-    bool by_grant = request->condition.kind == IF_GRANT;
-    bool renews = by_grant && request->verb == VERB_STORE_SWAP;
+    bool renews = request->condition.kind == IF_GRANT && request->verb == VERB_STORE_SWAP;
     link_begin(link, &job->call, 16 + request->poke_count);
     send_names(link, names, renews ? "renew" : "write");
-    if (request->condition.kind == IF_REVISION)
-        link_number(link, (int64_t)request->condition.revision);
-    else
-        link_say(link, by_grant ? "grant" : "");
+    send_condition(link, &request->condition);
     if (renews)
         say_renewal(request, link);
     else
@@ -271,24 +300,23 @@ static void name_stranger(const struct seen *seen, char *out, size_t size)
         text_add(&text, "a stranger");
 }
 
-/* One who holds it all: of a semaphore, every slot. */
+/* One who holds it all: of a semaphore, every slot. His tokens are below all that are ours, so that
+ * nobody who held before takes his grant for its own. */
 static void add_stranger(const struct redis *redis, const struct seen *seen, struct record *record)
 {
     uint32_t slots = record->limit > 0 ? record->limit : 1;
-    bool endless = seen->rest_ms < 1 || seen->rest_ms > TTL_MAX_MS;
+    bool endless = seen->rest_ms < 0 || seen->rest_ms > TTL_MAX_MS;
     for (uint32_t i = 0; i < slots && i < GRANTS_MAX; i++) {
-        struct text request;
         struct grant *grant = record_add_grant(record);
         name_stranger(seen, grant->holder, sizeof grant->holder);
-        text_init(&request, grant->request, sizeof grant->request);
-        text_add(&request, "stranger ");
-        text_add_hex(&request, redis->stranger_session + i);
+        name_request(redis, i, grant->request);
         grant->session = redis->stranger_session;
         grant->mode = record->limit > 0 ? MODE_SLOT : MODE_EXCLUSIVE;
         grant->n = (uint16_t)i;
-        grant->granted = grant->renewed =
+        grant->granted = (struct stamp){.revision = 1, .time_ms = seen->now_ms};
+        grant->renewed =
             (struct stamp){.revision = seen->written.revision, .time_ms = seen->now_ms};
-        grant->ttl_ms = endless ? TTL_MAX_MS : seen->rest_ms;
+        grant->ttl_ms = endless ? TTL_MAX_MS : seen->rest_ms > 0 ? seen->rest_ms : 1;
     }
 }
 

@@ -145,12 +145,6 @@ static bool load_and_repeat(struct job *job)
     return command_send(job->redis, job, link);
 }
 
-static bool says(const struct resp_item *item, const char *word)
-{
-    size_t length = strlen(word);
-    return item->length >= length && memcmp(item->text, word, length) == 0;
-}
-
 static void on_reply(struct link_call *call, const struct resp_item *item, struct resp_walk *walk,
                      const struct link_error *error)
 {
@@ -159,16 +153,18 @@ static void on_reply(struct link_call *call, const struct resp_item *item, struc
     if (error != NULL) {
         redis_end(job, NULL, error);
     } else if (item->kind == RESP_ERROR &&
-               ((says(item, "NOSCRIPT") && load_and_repeat(job)) || node_redirects(job, item))) {
+               ((resp_begins(item, "NOSCRIPT") && load_and_repeat(job)) ||
+                node_redirects(job, item))) {
         return;
     } else if (item->kind == RESP_ERROR) {
         struct link *link = job->link;
         struct link_error refusal = link_explain(link, item);
-        bool demoted = says(item, "READONLY") && link->state == LINK_READY;
+        bool demoted = resp_begins(item, "READONLY") && link->state == LINK_READY;
         redis_end(job, NULL, &refusal);
         if (demoted) /* the next connection finds out who is the master now */
             link_cut(link, ANSWER_TROUBLE, "it is a replica by now");
-    } else if (seen_read(item, walk, &seen)) {
+    } else if (seen_read(item, walk, &seen) &&
+               !(seen.wrote && job->request.verb == VERB_STORE_READ)) {
         redis_end(job, &seen, NULL);
     } else {
         end_in_trouble(job, "Redis replied what our script never says");
@@ -251,9 +247,14 @@ static void on_overdue(void *owner)
 {
     struct redis *redis = owner;
     int64_t now_ms = host_boot_ms();
-    if (redis->first_job != NULL && redis->first_job->deadline_ms <= now_ms)
-        link_cut(redis->first_job->node != NULL ? &redis->first_job->node->link : &redis->main.link,
-                 ANSWER_TROUBLE, "it did not answer in time");
+    if (redis->first_job != NULL && redis->first_job->deadline_ms <= now_ms) {
+        const struct job *job = redis->first_job;
+        bool deaf = ear_of(redis) == &redis->ear && !ear_is_settled(redis);
+        link_cut(job->node != NULL ? &job->node->link : &redis->main.link, ANSWER_TROUBLE,
+                 "it did not answer in time");
+        if (deaf) /* that may be what was waited for */
+            link_cut(&redis->ear, ANSWER_TROUBLE, "it did not answer in time");
+    }
     set_timer(redis);
 }
 
@@ -329,15 +330,19 @@ static bool open_redis(void *state, const char *url, const struct store_site *si
     struct redis *redis = state;
     uint64_t seeds[2];
     memset(redis, 0, offsetof(struct redis, scratch));
-    if (!redis_url_read(url, &redis->url, why) ||
-        !credentials_init(&redis->credentials, &redis->url, why))
+    text_add(why, "usage: ");
+    if (!redis_url_read(url, &redis->url, why))
         return false;
+    text_clear(why);
     /* Nobody may guess under which identity a stranger is shown. */
     bool random = getrandom(seeds, sizeof seeds, /* flags= */ 0) == sizeof seeds;
     redis->net = random ? net_new() : NULL;
     if (redis->net == NULL) {
-        credentials_done(&redis->credentials);
         text_add(why, "memory, descriptors or random numbers are short");
+        return false;
+    }
+    if (!credentials_init(&redis->credentials, &redis->url, redis->net, why)) {
+        net_free(&redis->net);
         return false;
     }
     redis->random.state = seeds[0];

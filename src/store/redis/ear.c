@@ -25,8 +25,10 @@ bool ear_is_settled(const struct redis *redis)
 {
     bool wake = !redis->wake.wanted || redis->wake.state == EAR_ON;
     bool changes = !redis->changes.wanted || redis->changes.state == EAR_ON;
-    /* On one connection the order is enough. */
-    return redis->main.link.protocol == 3 || (wake && changes) || redis->ear.state == LINK_RESTING;
+    /* On one connection the order is enough, unless writes go to another node of a cluster. */
+    const struct link *link = &redis->main.link;
+    bool cannot = link->protocol == 3 ? !link->clustered : redis->ear.state == LINK_RESTING;
+    return cannot || (wake && changes);
 }
 
 /* ---- channels ---- */
@@ -108,6 +110,8 @@ void ear_lost(struct redis *redis, const struct link_error *error)
 {
     redis->wake.state = redis->changes.state = EAR_OFF;
     redis->changes.wanted = false;
+    /* Who comes back may have lost its last writes, and count from further back. */
+    memset(redis->told, 0, sizeof redis->told);
     end_watches(redis, error);
 }
 
@@ -120,6 +124,8 @@ static void on_ear_lost(void *owner, const struct link_error *error)
 {
     struct redis *redis = owner;
     ear_lost(redis, error);
+    if (redis->wake.wanted) /* whoever waits writes no more, and so would stay deaf */
+        link_want(&redis->ear);
     redis_flush(redis);
 }
 
@@ -251,12 +257,6 @@ static void changed(struct redis *redis, const char *key, uint64_t revision)
 
 /* ---- messages ---- */
 
-static bool is_text(const struct resp_item *item, const char *words)
-{
-    return item->kind == RESP_TEXT && item->length == strlen(words) &&
-           memcmp(item->text, words, item->length) == 0;
-}
-
 /* "<revision> <name of the record>"; whose names are not ours is somebody else's affair. */
 static void hear_change(struct redis *redis, const struct resp_item *message)
 {
@@ -275,9 +275,9 @@ static void hear_message(struct redis *redis, const struct resp_item *channel,
                          const struct resp_item *message)
 {
     char key[KEY_MAX + 1];
-    if (is_text(channel, redis->changes.name))
+    if (resp_is(channel, redis->changes.name))
         hear_change(redis, message);
-    else if (is_text(channel, redis->wake.name) && redis->site.notice != NULL &&
+    else if (resp_is(channel, redis->wake.name) && redis->site.notice != NULL &&
              redis_key_of_record(&redis->url.templates, message->text, message->length, key))
         redis->site.notice(redis->site.owner, key);
 }
@@ -287,9 +287,9 @@ bool ear_pushed(struct redis *redis, struct resp_walk *walk, size_t count)
     struct resp_item kind, channel, message;
     if (count < 1 || !resp_next(walk, &kind))
         return false;
-    if (is_text(&kind, "subscribe"))
+    if (resp_is(&kind, "subscribe"))
         return link_confirm(ear_of(redis));
-    if (!is_text(&kind, "message"))
+    if (!resp_is(&kind, "message"))
         return true; /* of no interest */
     if (count != 3 || !resp_next(walk, &channel) || !resp_next(walk, &message) ||
         message.kind != RESP_TEXT)

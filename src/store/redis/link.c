@@ -31,6 +31,8 @@ static const struct {
     {"NOPERM", ANSWER_DENIED, "the user may not do that; its ACL needs more"},
     {"WRONGPASS", ANSWER_DENIED, "user or password are wrong"},
     {"NOAUTH", ANSWER_DENIED, "it wants a password, and there is none in the URL or its file"},
+    {"ERR The user executing the script", ANSWER_DENIED,
+     "the user may not do that; its ACL needs more"},
     {"LOADING", ANSWER_TROUBLE, "it is still loading its data"},
     {"READONLY", ANSWER_TROUBLE, "it is a replica, which takes no writes; use the master"},
     {"MASTERDOWN", ANSWER_TROUBLE, "it is a replica that has lost its master"},
@@ -60,11 +62,14 @@ struct link_error link_explain(struct link *link, const struct resp_item *item)
 {
     struct text text;
     struct link_error error = {.result = ANSWER_TROUBLE, .why = link->why};
-    size_t shown = item->length < ERROR_SHOWN ? item->length : ERROR_SHOWN;
+    /* Who does not know a command repeats its words: with AUTH, a password. */
+    const char *words = memmem(item->text, item->length, ", with args", sizeof ", with args" - 1);
+    size_t length_shown = words != NULL ? (size_t)(words - item->text) : item->length;
+    size_t shown = length_shown < ERROR_SHOWN ? length_shown : ERROR_SHOWN;
     begin_why(link, &text);
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
         size_t length = strlen(errors[i].word);
-        bool is_it = item->length >= length && memcmp(item->text, errors[i].word, length) == 0 &&
+        bool is_it = resp_begins(item, errors[i].word) &&
                      (item->length == length || item->text[length] == ' ');
         if (!is_it)
             continue;
@@ -171,6 +176,7 @@ static void lose(struct link *link, enum answer result)
 {
     struct link_error error = {.result = result, .why = link->why};
     stream_free(&link->stream);
+    link->halts = link->signs = false;
     link->state = LINK_RESTING;
     link->wanted = false;
     link->rests_until_ms = host_boot_ms() + backoff_pause_ms(&link->backoff);
@@ -200,8 +206,9 @@ static size_t on_bytes(void *owner, const char *bytes, size_t length)
 {
     struct link *link = owner;
     size_t used = 0, size = 0;
+    const struct stream *stream = link->stream; /* a reply may end it, and open another one */
     link->last_word_ms = host_boot_ms();
-    while (link->stream != NULL) {
+    while (link->stream == stream) {
         enum resp_result result = resp_feed(&link->resp, bytes + used, length - used, &size);
         if (result == RESP_MORE)
             break;
@@ -232,17 +239,44 @@ static size_t on_bytes(void *owner, const char *bytes, size_t length)
 
 /* ---- signing on ---- */
 
+/* One of several servers that know nothing of each other: each would grant the same lock. */
+static bool is_alone(const struct link *link)
+{
+    const struct redis_url *url = link->url;
+    return url->host_count > 1 && url->sentinel[0] == '\0' && link->protocol == 3 &&
+           !link->clustered;
+}
+
+/* False: not now; it halts until there are some, or was cut. */
+static bool find_credentials(struct link *link, const char **out_user, const char **out_password)
+{
+    char words[256];
+    struct text why;
+    *out_user = *out_password = "";
+    if (link->credentials == NULL)
+        return true;
+    text_init(&why, words, sizeof words);
+    switch (credentials_now(link->credentials, host_boot_ms(), out_user, out_password, &why)) {
+    case CREDENTIALS_HERE:
+        return true;
+    case CREDENTIALS_LATER:
+        link->halts = true;
+        return false;
+    case CREDENTIALS_WRONG:
+        link_cut(link, ANSWER_DENIED, words);
+        return false;
+    case CREDENTIALS_TROUBLE:
+        link_cut(link, ANSWER_TROUBLE, words);
+        return false;
+    }
+    return false;
+}
+
 static void sign_on(struct link *link)
 {
-    char unsaid[256];
-    const char *user = "", *password = "";
-    struct text why;
-    text_init(&why, unsaid, sizeof unsaid);
-    if (link->credentials != NULL &&
-        !credentials_now(link->credentials, host_boot_ms(), &user, &password, &why)) {
-        link_cut(link, ANSWER_DENIED, unsaid);
+    const char *user, *password;
+    if (!find_credentials(link, &user, &password))
         return;
-    }
     bool auth = password[0] != '\0';
     if (link->step == SIGN_HELLO && link->protocol == 2)
         link->step = SIGN_AUTH;
@@ -274,6 +308,12 @@ static void sign_on(struct link *link)
         link_say(link, "ROLE");
         return;
     default:
+        if (is_alone(link)) {
+            link_cut(link, ANSWER_DENIED,
+                     "it is no node of a cluster; several hosts are for one, or for Sentinels with "
+                     "?sentinel=NAME");
+            return;
+        }
         link->state = LINK_READY;
         backoff_reset(&link->backoff);
         link->site.ready(link->site.owner);
@@ -285,18 +325,32 @@ static void sign_on(struct link *link)
     }
 }
 
-static bool is_text(const struct resp_item *item, const char *words)
+/* There are other credentials: whoever waited for them signs on, whoever is there does so again. */
+static void on_changed(struct credentials_user *as_user)
 {
-    return item->kind == RESP_TEXT && item->length == strlen(words) &&
-           memcmp(item->text, words, item->length) == 0;
+    struct link *link = (struct link *)(void *)((char *)as_user - offsetof(struct link, user));
+    const char *user, *password;
+    if (link->halts) {
+        link->halts = false;
+        sign_on(link);
+    } else if (link->state == LINK_READY && link->listens) {
+        link_cut(link, ANSWER_TROUBLE, "it must sign on again, and RESP2 has no way to");
+    } else if (link->state == LINK_READY && !link->signs &&
+               find_credentials(link, &user, &password)) {
+        link->signs = true;
+        link_begin(link, &link->signing, 3);
+        link_say(link, "AUTH");
+        link_say(link, user);
+        link_say(link, password);
+    }
 }
 
 static bool says_clustered(struct resp_walk *walk, size_t count)
 {
     struct resp_item name, value;
     for (; count >= 2 && resp_next(walk, &name) && resp_next(walk, &value); count -= 2) {
-        if (is_text(&name, "mode"))
-            return is_text(&value, "cluster");
+        if (resp_is(&name, "mode"))
+            return resp_is(&value, "cluster");
         resp_skip(walk, &value);
     }
     return false;
@@ -305,7 +359,7 @@ static bool says_clustered(struct resp_walk *walk, size_t count)
 static bool is_master(struct resp_walk *walk)
 {
     struct resp_item role;
-    return resp_next(walk, &role) && is_text(&role, "master");
+    return resp_next(walk, &role) && resp_is(&role, "master");
 }
 
 static void on_signed(struct link_call *call, const struct resp_item *item, struct resp_walk *walk,
@@ -314,6 +368,10 @@ static void on_signed(struct link_call *call, const struct resp_item *item, stru
     struct link *link = (struct link *)(void *)((char *)call - offsetof(struct link, signing));
     if (error != NULL)
         return; /* the loss is told apart */
+    if (link->signs && item->kind != RESP_ERROR) {
+        link->signs = false;
+        return;
+    }
     if (link->step == SIGN_HELLO && item->kind == RESP_MAP)
         link->clustered = says_clustered(walk, item->count);
     if (link->step == SIGN_ROLE && item->kind == RESP_LIST && !is_master(walk)) {
@@ -326,9 +384,9 @@ static void on_signed(struct link_call *call, const struct resp_item *item, stru
         return;
     }
     struct link_error refusal = link_explain(link, item);
-    bool unknown = refusal.result == ANSWER_TROUBLE && link->step == SIGN_HELLO &&
-                   link->url->protocol != 3 && item->length >= 3 &&
-                   (memcmp(item->text, "ERR", 3) == 0 || memcmp(item->text, "NOP", 3) == 0);
+    bool unknown = refusal.result == ANSWER_TROUBLE && link->step == SIGN_HELLO && !link->signs &&
+                   link->url->protocol != 3 &&
+                   (resp_begins(item, "ERR") || resp_begins(item, "NOPROTO"));
     if (unknown) { /* an older Redis */
         link->protocol = 2;
         sign_on(link);
@@ -416,11 +474,16 @@ void link_init(struct link *link, struct net *net, const struct redis_url *url,
                           .again = {.at_ms = NET_NEVER, .due = open_link, .owner = link},
                           .rests_until_ms = INT64_MIN};
     link->last = &link->first;
+    link->user.changed = on_changed;
+    if (credentials != NULL)
+        credentials_join(credentials, &link->user);
     backoff_init(&link->backoff, seed, FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
 }
 
 void link_done(struct link *link)
 {
+    if (link->credentials != NULL)
+        credentials_leave(link->credentials, &link->user);
     net_call_at(link->net, &link->again, NET_NEVER);
     stream_free(&link->stream);
     for (struct link_call *call; (call = take_call(link)) != NULL;)

@@ -48,6 +48,7 @@ struct link {
     struct net *net;
     const struct redis_url *url;
     struct credentials *credentials; /* NULL: nobody signs on */
+    struct credentials_user user;
     struct link_site site;
     struct redis_host host;
     int64_t patience_ms;
@@ -60,7 +61,9 @@ struct link {
     struct resp resp;
     struct link_call *first, **last;
     struct link_call signing;
-    int step; /* of signing on */
+    int step;   /* of signing on */
+    bool halts; /* open, until there are credentials to sign on with */
+    bool signs; /* again, while it is used */
     struct backoff backoff;
     struct net_timer again;
     int64_t rests_until_ms;

@@ -157,7 +157,9 @@ static void on_page(struct link_call *call, const struct resp_item *item, struct
     }
     memcpy(listing->cursor, cursor.text, cursor.length);
     listing->cursor[cursor.length] = '\0';
-    if (!look_at_page(listing, walk, names.count))
+    bool looks = look_at_page(listing, walk, names.count);
+    redis_extend(job); /* what has to be looked at comes before it */
+    if (!looks)
         end_short(listing);
     else
         go_on(listing);
@@ -201,12 +203,14 @@ static void begin(struct listing *listing)
     scan(listing);
 }
 
-void list_mapped(struct redis *redis)
+void list_mapped(struct redis *redis, const struct link_error *error)
 {
     struct listing *next;
     for (struct listing *listing = redis->listings; listing != NULL; listing = next) {
         next = listing->next;
-        if (listing->waits)
+        if (listing->waits && error != NULL)
+            end(listing, error);
+        else if (listing->waits)
             begin(listing);
     }
 }

@@ -181,8 +181,7 @@ bool node_redirects(struct job *job, const struct resp_item *item)
 {
     struct redis *redis = job->redis;
     const char *at = item->text, *end = item->text + item->length;
-    bool moved = item->length > 6 && memcmp(at, "MOVED ", 6) == 0;
-    bool ask = item->length > 4 && memcmp(at, "ASK ", 4) == 0;
+    bool moved = resp_begins(item, "MOVED "), ask = resp_begins(item, "ASK ");
     unsigned slot = 0, port = 0;
     if (!moved && !ask)
         return false;
@@ -240,17 +239,21 @@ static void on_map(struct link_call *call, const struct resp_item *item, struct 
                    const struct link_error *error)
 {
     struct redis *redis = (struct redis *)(void *)((char *)call - offsetof(struct redis, map_call));
+    struct link *link = &redis->main.link;
+    struct link_error unknown = {.result = ANSWER_TROUBLE, .why = "the map makes no sense"};
+    bool fine = !link->clustered; /* who is no cluster says so */
     redis->mapping = false;
-    /* Who is no cluster says so; who does not answer is lost, and that is told apart. */
     if (error == NULL && item->kind == RESP_LIST) {
         for (struct node *node = &redis->main; node != NULL; node = node->next)
             node->serves = false;
-        bool fine = true;
+        fine = true;
         for (size_t i = 0; i < item->count && fine; i++)
             fine = read_range(redis, walk);
+    } else if (error == NULL && item->kind == RESP_ERROR && !fine) {
+        unknown = link_explain(link, item);
     }
-    redis->mapped = error == NULL;
-    list_mapped(redis);
+    redis->mapped = error == NULL && fine;
+    list_mapped(redis, error != NULL ? error : fine ? NULL : &unknown);
 }
 
 void nodes_map(struct redis *redis)

@@ -45,6 +45,7 @@ struct deal {
     struct deal_call calls[CALLS_MAX];
     size_t sent, heard;
     bool redirected, refused, written, wrong;
+    bool demoted; /* it is a replica by now */
     struct link_error error;
     char *record; /* as it stands: revision, time, bytes */
     size_t length;
@@ -67,10 +68,14 @@ void deal_free(struct deal *deal)
 static void end_deal(struct deal *deal, const struct link_error *error)
 {
     struct job *job = deal->job;
+    struct link *link = &deal->node->link;
+    bool demoted = deal->demoted && link->state == LINK_READY;
     deal->node->deal = NULL;
     if (!deal->redirected)
         redis_end(job, error == NULL ? &deal->seen : NULL, error);
     deal_free(deal);
+    if (demoted) /* the next connection finds out who is the master now */
+        link_cut(link, ANSWER_TROUBLE, "it is a replica by now");
 }
 
 /* ---- reading ---- */
@@ -151,6 +156,18 @@ static void take_all_seen(struct deal *deal, const struct resp_item *item, struc
         take_time(deal, walk);
 }
 
+/* A transaction goes on behind a command that fails: then who knows what was written. */
+static void take_written(struct deal *deal, const struct resp_item *item, struct resp_walk *walk)
+{
+    struct resp_item part;
+    deal->written = item->kind == RESP_LIST;
+    while (deal->written && !deal->refused && resp_next(walk, &part)) {
+        deal->refused = part.kind == RESP_ERROR;
+        if (deal->refused)
+            deal->error = link_explain(&deal->node->link, &part);
+    }
+}
+
 /* ---- stages ---- */
 
 static void go_on(struct deal *deal);
@@ -161,8 +178,7 @@ static void on_heard(struct link_call *call, const struct resp_item *item, struc
     struct deal_call *one = (struct deal_call *)call;
     struct deal *deal = one->deal;
     bool bad = error == NULL && item->kind == RESP_ERROR;
-    bool wrong_type = bad && one->meaning == MEANS_VALUE && item->length > 9 &&
-                      memcmp(item->text, "WRONGTYPE", 9) == 0;
+    bool wrong_type = bad && one->meaning == MEANS_VALUE && resp_begins(item, "WRONGTYPE");
     deal->heard++;
     if (error != NULL && !deal->refused) {
         deal->refused = true;
@@ -170,6 +186,7 @@ static void on_heard(struct link_call *call, const struct resp_item *item, struc
     } else if (bad && !wrong_type && !deal->refused && !deal->redirected) {
         deal->redirected = node_redirects(deal->job, item); /* then nothing is executed */
         deal->refused = !deal->redirected;
+        deal->demoted = resp_begins(item, "READONLY");
         if (deal->refused)
             deal->error = link_explain(&deal->node->link, item);
     } else if (error == NULL && !deal->refused && !deal->redirected) {
@@ -184,7 +201,7 @@ static void on_heard(struct link_call *call, const struct resp_item *item, struc
         else if (one->meaning == MEANS_COUNT)
             deal->count = item->number;
         else if (one->meaning == MEANS_WRITTEN)
-            deal->written = item->kind == RESP_LIST;
+            take_written(deal, item, walk);
         else if (one->meaning == MEANS_SEEN)
             take_all_seen(deal, item, walk);
     }
@@ -287,6 +304,8 @@ static bool holds_for(const struct deal *deal, const struct draft *draft)
     const struct seen *seen = &deal->seen;
     if (condition->kind == IF_ABSENT)
         return seen->length == 0 && !seen->strange;
+    if (condition->ends_ms != 0 && seen->now_ms >= condition->ends_ms)
+        return false;
     if (seen->length == 0)
         return seen->strange && draft->knows;
     return seen->strange == draft->knows;
@@ -396,18 +415,31 @@ static void end_with(struct deal *deal, bool wrote)
     end_deal(deal, NULL);
 }
 
+static void unwatch(struct deal *deal)
+{
+    struct link *link = &deal->node->link;
+    if (link->state == LINK_READY && link_begin_unheard(link, 1))
+        link_say(link, "UNWATCH");
+}
+
 static void write_or_see(struct deal *deal)
 {
     struct draft draft;
     bool standing = stands(deal);
     draft_make(deal->job->redis, deal->job, &draft);
-    if (standing && holds_for(deal, &draft)) {
+    bool holds = standing && holds_for(deal, &draft);
+    if (holds && (uint64_t)deal->count > deal->seen.written.revision) {
         write_all(deal, &draft);
         return;
     }
-    if (link_begin_unheard(&deal->node->link, 1))
-        link_say(&deal->node->link, "UNWATCH");
-    see(deal);
+    unwatch(deal);
+    if (holds) /* the count was lost, and the clock went back */
+        end_deal(deal, &(struct link_error){
+                           .result = ANSWER_TROUBLE,
+                           .why = "the count of revisions in Redis went back, and without "
+                                  "scripts it cannot be mended"});
+    else
+        see(deal);
 }
 
 static void go_on(struct deal *deal)
@@ -418,6 +450,8 @@ static void go_on(struct deal *deal)
         deal->refused = true;
     }
     if (deal->refused || deal->redirected) {
+        if (deal->stage == STAGE_LOOK)
+            unwatch(deal);
         end_deal(deal, &deal->error);
         return;
     }

@@ -235,7 +235,8 @@ void deal_free(struct deal *deal);
 void list_begin(struct redis *redis, struct job *job);
 void list_send(struct job *job, struct link *link);
 void list_fail(struct job *job, const struct link_error *error);
-void list_mapped(struct redis *redis);
+/* With an error when it is not known who serves what. */
+void list_mapped(struct redis *redis, const struct link_error *error);
 void list_done(struct redis *redis);
 
 #endif

@@ -13,7 +13,7 @@
 _Static_assert(RECORD_VERSION == 2, "the script knows the records of these versions");
 _Static_assert(RECORD_MAX == 65536, "the script writes none that is longer");
 
-/* Looks. */
+/* Looks, and finds a grant. */
 static const char looks[] =
     "-- One request of leasehold: looks at what stands under a key and, if the condition holds, "
     "changes it.\n"
@@ -47,10 +47,7 @@ static const char looks[] =
     "    stranger = not own and string.sub(value, 1, 200)\n"
     "  end\n"
     "end\n"
-    "\n";
-
-/* What stands for a grant, and what would renew it. */
-static const char grants[] =
+    "\n"
     "local function number(n)\n"
     "  return string.format('%.0f', n)\n"
     "end\n"
@@ -77,7 +74,10 @@ static const char grants[] =
     "    end\n"
     "  end\n"
     "end\n"
-    "\n"
+    "\n";
+
+/* What would renew it. */
+static const char grants[] =
     "-- The text with what f makes of it. For f it has no quote, bracket or brace within a word, "
     "and no\n"
     "-- meta, where names are not ours. What stands for them is in no clean text.\n"
@@ -130,10 +130,7 @@ static const char grants[] =
     "    end, 1))\n"
     "  end)\n"
     "end\n"
-    "\n";
-
-/* Judges, and writes. */
-static const char writes[] =
+    "\n"
     "-- As decide() renews; nothing when the grant was broken or the record is full.\n"
     "local function renewal_of(record, place, session, ttl, bound, day)\n"
     "  local mine = record.grants[place]\n"
@@ -164,8 +161,14 @@ static const char writes[] =
     "  end\n"
     "  return {text = text, held = held, lives = lives, by = record.grants[1].holder}\n"
     "end\n"
-    "\n"
-    "local verb, condition, knows, token = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[10]\n"
+    "\n";
+
+/* Judges, and writes. */
+static const char writes[] =
+    "local verb, knows, token = ARGV[1], ARGV[3] == '1', ARGV[10]\n"
+    "-- Which revision, or only the token, and until when the grant lasts that the change counts "
+    "on.\n"
+    "local condition, ends = string.match(ARGV[2] or '', '^(%w*) ?(%d*)$')\n"
     "local holds, renewal = false, nil\n"
     "if verb ~= 'read' then\n"
     "  if condition == '' then\n"
@@ -175,6 +178,7 @@ static const char writes[] =
     "  else\n"
     "    holds = stranger ~= false and knows\n"
     "  end\n"
+    "  holds = holds and (ends == '' or now < tonumber(ends))\n"
     "end\n"
     "if holds and token ~= '' then\n"
     "  -- What is not as we write it fails here, and is shown.\n"
@@ -204,18 +208,28 @@ static const char writes[] =
     "end\n"
     "\n"
     "local count = 0\n"
+    "if ARGV[4] ~= '' then\n"
+    "  local last = tonumber(revision) or 0\n"
+    "  count = redis.call('INCR', KEYS[3])\n"
+    "  if count == 1 or count <= last then\n"
+    "    -- A new count, or one that was lost: it begins above all that was.\n"
+    "    count = math.max(now, last + 1)\n"
+    "    redis.call('SET', KEYS[3], number(count))\n"
+    "  end\n"
+    "end\n"
+    "\n"
+    "-- Told before it is written, though nobody hears it before the end: who may not tell writes "
+    "nothing.\n"
+    "redis.call('PUBLISH', ARGV[9], number(count) .. ' ' .. KEYS[2])\n"
+    "for i = 11, #ARGV do\n"
+    "  redis.call('PUBLISH', ARGV[i], KEYS[2])\n"
+    "end\n"
     "if ARGV[4] == '' then\n"
     "  redis.call('DEL', KEYS[2])\n"
     "  if own then\n"
     "    redis.call('DEL', KEYS[1])\n"
     "  end\n"
     "else\n"
-    "  count = redis.call('INCR', KEYS[3])\n"
-    "  if count == 1 then\n"
-    "    -- A new count, or a lost one: it begins above all that was.\n"
-    "    count = math.max(now, (tonumber(revision) or 0) + 1)\n"
-    "    redis.call('SET', KEYS[3], number(count))\n"
-    "  end\n"
     "  local text, lives, by = ARGV[4], tonumber(ARGV[7]), ARGV[8]\n"
     "  local held\n"
     "  if renewal then\n"
@@ -242,10 +256,6 @@ static const char writes[] =
     "    end\n"
     "  end\n"
     "end\n"
-    "redis.call('PUBLISH', ARGV[9], number(count) .. ' ' .. KEYS[2])\n"
-    "for i = 11, #ARGV do\n"
-    "  redis.call('PUBLISH', ARGV[i], KEYS[2])\n"
-    "end\n"
     "if renewal then\n"
     "  return {1, now, count, now, renewal.text, false, -1, 0}\n"
     "end\n"
@@ -259,4 +269,4 @@ void redis_script(struct text *out)
 }
 
 /* Of all of it; the server compares. */
-const char redis_script_sha[] = "3d1fec4f2ad223832e94874d5b8ba16bfb43552b";
+const char redis_script_sha[] = "c0f123c4500874aad22d5f5bb65e2e5cf1cca186";

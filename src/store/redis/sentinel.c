@@ -29,8 +29,8 @@ static void on_told(struct link_call *call, const struct resp_item *item, struct
     struct redis *redis = (struct redis *)(void *)((char *)call - offsetof(struct redis, guiding));
     struct resp_item host, port;
     char digits[8] = "";
-    if (error != NULL)
-        return; /* the loss is told apart */
+    if (error != NULL || redis->main.link.state != LINK_OPENING || redis->main.link.stream != NULL)
+        return; /* the loss is told apart; or nobody waits for it any more */
     if (item->kind != RESP_LIST || item->count != 2 || !resp_next(walk, &host) ||
         !resp_next(walk, &port) || host.kind != RESP_TEXT || host.length == 0 ||
         host.length > REDIS_HOST_MAX || port.kind != RESP_TEXT || port.length >= sizeof digits) {

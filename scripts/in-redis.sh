@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs a program that would make a store of its own on a Redis server instead, by
+# LEASEHOLD_TEST_STORE: in-redis.sh PROGRAM [ARGUMENT…].
+set -euo pipefail
+
+case ${1:?usage: in-redis.sh PROGRAM [ARGUMENT…]} in
+redis://*) # called by on-redis.sh
+    export LEASEHOLD_TEST_STORE=$1
+    shift
+    exec "$@" ;;
+*)
+    exec "$(dirname "$0")/on-redis.sh" plain "$(realpath "$0")" "$@" ;;
+esac

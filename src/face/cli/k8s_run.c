@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * leasehold k8s-run: creates an object of a cluster that is the lock, follows it to its end, keeps
+ * it for its cooldown and removes it. Signals are not minded: what we know stands in the cluster,
+ * and the next call goes on there.
+ */
+#include "face/cli/cli.h"
+
+#include "wire/json_text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MANIFEST_MAX = 1 << 20 };
+
+static const char *const state_words[] = {
+    [LH_WORKLOAD_NONE] = "none",
+    [LH_WORKLOAD_RUNS] = "runs",
+    [LH_WORKLOAD_DONE] = "done",
+    [LH_WORKLOAD_FAILED] = "failed",
+};
+
+/* ---- the manifest ---- */
+
+static int refuse_file(const struct visit *visit, const char *what)
+{
+    return say_usage(visit, "%s: %s", visit->settings.file, what);
+}
+
+/* The file's text, the caller's to free; "-" is stdin. */
+static int read_manifest(const struct visit *visit, char **out)
+{
+    const char *path = visit->settings.file;
+    bool is_stdin = strcmp(path, "-") == 0;
+    FILE *file = is_stdin ? stdin : fopen(path, "re");
+    char *text = malloc(MANIFEST_MAX + 1);
+    int status = EXIT_DONE;
+    size_t length = 0;
+    if (file == NULL) {
+        status = refuse_file(visit, strerror(errno));
+        goto out;
+    }
+    if (text == NULL) {
+        status = say_trouble(visit, LH_FAILED, "memory is short");
+        goto out;
+    }
+    length = fread(text, 1, MANIFEST_MAX + 1, file);
+    if (ferror(file))
+        status = refuse_file(visit, "it cannot be read");
+    else if (length > MANIFEST_MAX)
+        status = refuse_file(visit, "a manifest has at most 1 MiB");
+    else if (memchr(text, '\0', length) != NULL)
+        status = refuse_file(visit, "a manifest must not contain NUL");
+    else
+        text[length] = '\0';
+out:
+    if (file != NULL && !is_stdin)
+        (void)fclose(file);
+    if (status != EXIT_DONE) {
+        free(text);
+        return status;
+    }
+    *out = text;
+    return EXIT_DONE;
+}
+
+/* ---- answers ---- */
+
+static void print_json(const struct visit *visit, const struct lh_workload *workload,
+                       const struct lh_report *report)
+{
+    char line[LINE_SIZE];
+    struct text text;
+    text_init(&text, line, sizeof line);
+    json_begin(&text);
+    json_add_words(&text, "outcome", lh_outcome_name(report->outcome));
+    json_add_words(&text, "key", visit->settings.target);
+    json_add_words(&text, "name", workload->name);
+    json_add_words(&text, "uid", workload->uid[0] != '\0' ? workload->uid : NULL);
+    json_add_words(&text, "state", state_words[workload->state]);
+    if (workload->state == LH_WORKLOAD_FAILED)
+        json_add_number(&text, "status", workload->status);
+    json_add_length(&text, "ended_ago_ms", report->since_ms);
+    json_add_words(&text, "text", report->text);
+    json_add_words(&text, "store", visit->shown);
+    json_end(&text);
+    puts(line);
+}
+
+static int tell(const struct visit *visit, const struct lh_workload *workload,
+                const struct lh_report *report)
+{
+    if (report->outcome != LH_OK)
+        return say_report(visit, visit->settings.target, report);
+    if (visit->settings.json)
+        print_json(visit, workload, report);
+    else if (!visit->settings.quiet)
+        puts(report->text);
+    return !visit->settings.remove && workload->state == LH_WORKLOAD_FAILED ? workload->status
+                                                                            : EXIT_DONE;
+}
+
+/* ---- the command ---- */
+
+static int open_workloads(struct visit *visit, const char *manifest, struct lh_workloads **out)
+{
+    const struct settings *settings = &visit->settings;
+    struct lh_workloads_options options = LH_WORKLOADS_OPTIONS_INIT;
+    struct lh_report report;
+    options.holder = visit_holder(visit);
+    options.holder_label = settings->holder_label;
+    options.done_when = settings->done_when;
+    options.failed_when = settings->failed_when;
+    options.ended_at = settings->ended_at;
+    if (lh_workloads_open(visit->url, manifest, &options, out, &report) == LH_OK)
+        return EXIT_DONE;
+    return say_report(visit, settings->target, &report);
+}
+
+static int act(struct visit *visit, struct lh_workloads *workloads)
+{
+    const struct settings *settings = &visit->settings;
+    struct lh_workload_options options = LH_WORKLOAD_OPTIONS_INIT;
+    struct lh_workload workload = {.state = LH_WORKLOAD_NONE};
+    struct lh_report report;
+    options.request_id = settings->request_id;
+    options.cooldown_ms = settings->cooldown_ms;
+    options.time_limit_ms = settings->time_limit_ms;
+    options.finalizer = settings->finalizer;
+    options.until = (enum lh_until)settings->until_step;
+    if (settings->remove)
+        (void)lh_workload_remove(workloads, settings->target, settings->request_id, &workload,
+                                 &report);
+    else
+        (void)lh_workload_run(workloads, settings->target, &options, &workload, &report);
+    return tell(visit, &workload, &report);
+}
+
+static int run_k8s_run(struct visit *visit)
+{
+    const struct settings *settings = &visit->settings;
+    struct lh_workloads *workloads = NULL;
+    char *manifest = NULL;
+    if (settings->target == NULL || settings->file == NULL)
+        return say_usage(visit, "say for what, and which object: leasehold k8s-run --target KEY "
+                                "-f object.yaml");
+    int status = take_check_keys(visit, &settings->target, 1);
+    if (status == EXIT_DONE)
+        status = visit_name(visit);
+    if (status == EXIT_DONE && strncmp(visit->url, "k8s:", 4) != 0)
+        status = say_usage(visit, "the object lives in a cluster: give --store k8s://NAMESPACE");
+    if (status == EXIT_DONE)
+        status = read_manifest(visit, &manifest);
+    if (status == EXIT_DONE)
+        status = open_workloads(visit, manifest, &workloads);
+    if (status == EXIT_DONE)
+        status = act(visit, workloads);
+    lh_workloads_close(&workloads);
+    free(manifest);
+    return status;
+}
+
+static const struct option option_target = {.name = "target",
+                                            .kind = VALUE_TEXT,
+                                            .at = offsetof(struct settings, target),
+                                            .value = "KEY",
+                                            .flag_only = true,
+                                            .does = "what is locked; gives the object its name"};
+static const struct option option_file = {.name = "file",
+                                          .letter = 'f',
+                                          .kind = VALUE_TEXT,
+                                          .at = offsetof(struct settings, file),
+                                          .value = "FILE",
+                                          .flag_only = true,
+                                          .does = "the object, in YAML or JSON; - is stdin"};
+static const struct option option_kept = {.name = "cooldown",
+                                          .kind = VALUE_DURATION,
+                                          .at = offsetof(struct settings, cooldown_ms),
+                                          .value = "DUR",
+                                          .most = (int64_t)366 * 24 * 3600 * 1000,
+                                          .word = "default",
+                                          .stands_for = (int64_t)5 * 60 * 1000,
+                                          .usual = "5m",
+                                          .does = "keep it for so long after its end"};
+static const struct option option_time_limit = {
+    .name = "time-limit",
+    .kind = VALUE_DURATION,
+    .at = offsetof(struct settings, time_limit_ms),
+    .value = "DUR",
+    .most = (int64_t)366 * 24 * 3600 * 1000,
+    .does = "remove an object that runs longer; otherwise never"};
+static const char *const until_words[] = {"removed", "ended", "created", NULL};
+static const struct option option_until_step = {
+    .name = "until",
+    .kind = VALUE_CHOICE,
+    .at = offsetof(struct settings, until_step),
+    .value = "STEP",
+    .choices = until_words,
+    .usual = "removed",
+    .flag_only = true,
+    .does = "how far to follow it: removed, ended or created"};
+static const struct option option_remove = {
+    .name = "remove",
+    .kind = VALUE_FLAG,
+    .at = offsetof(struct settings, remove),
+    .flag_only = true,
+    .does = "remove the object at once, running or cooling, instead of creating one"};
+static const struct option option_finalizer = {
+    .name = "finalizer",
+    .kind = VALUE_FLAG,
+    .at = offsetof(struct settings, finalizer),
+    .does = "an object deleted by hand still keeps the lock for its cooldown"};
+static const struct option option_done_when = {
+    .name = "done-when",
+    .kind = VALUE_TEXT,
+    .at = offsetof(struct settings, done_when),
+    .value = "COND",
+    .does = "how it tells that it is done, as in condition=Complete,.status.phase=Done"};
+static const struct option option_failed_when = {.name = "failed-when",
+                                                 .kind = VALUE_TEXT,
+                                                 .at = offsetof(struct settings, failed_when),
+                                                 .value = "COND",
+                                                 .does = "the same for failed; looked at first"};
+static const struct option option_ended_at = {
+    .name = "ended-at",
+    .kind = VALUE_TEXT,
+    .at = offsetof(struct settings, ended_at),
+    .value = "PATH",
+    .does = "where it says when it ended, as in .status.completionTime"};
+static const struct option option_holder_label = {
+    .name = "holder-label",
+    .kind = VALUE_TEXT,
+    .at = offsetof(struct settings, holder_label),
+    .value = "NAME",
+    .does = "a label that has the holder, too, for other programs"};
+
+static const struct option *const k8s_run_options[] = {&option_target,      &option_file,
+                                                       &option_kept,        &option_time_limit,
+                                                       &option_until_step,  &option_request_id,
+                                                       &option_holder,      &option_holder_label,
+                                                       &option_finalizer,   &option_done_when,
+                                                       &option_failed_when, &option_ended_at,
+                                                       &option_remove,      &option_conflict_status,
+                                                       &option_status_file, NULL};
+
+const struct command command_k8s_run = {
+    .name = "k8s-run",
+    .words = "--target KEY -f FILE",
+    .summary = "create a Kubernetes object that is the lock, and follow it",
+    .about =
+        "Creates the object of FILE, of any kind, under the name that KEY has in the store "
+        "(k8s://NAMESPACE; with ?names=hash it is wfe- and 16 digits). That the object exists is "
+        "the lock: of any number of callers one creates it, the others hear 'ResourceBusy (held by "
+        "...)' and status 75. It is followed to its end, kept for the cooldown, during which "
+        "others hear 'RecentlyRemediated (by ..., ... ago)' and status 73, and then removed.\n\n"
+        "All that is known stands in the object. When k8s-run is killed or stopped, the object "
+        "lives on; the same call with the same --request-id goes on with it. When nobody does, "
+        "whoever wants KEY next removes what is over, or ran longer than its --time-limit.\n\n"
+        "Status 0: it is done. It failed: 1, or the exit status of a Pod's command; also when it "
+        "ran longer than it may. Status 76: somebody deleted it before its end was seen.\n\n"
+        "The end of Jobs, Pods, Tekton's runs and most custom resources is known; --done-when and "
+        "--failed-when tell it for others: condition=NAME[=STATUS] or .path.to.member[=VALUE], "
+        "parted by commas.",
+    .example = "  leasehold --store 'k8s://workflows?names=hash' k8s-run \\\n"
+               "      --target production/deployment/payment-api -f restart-job.yaml\n"
+               "  leasehold --store k8s://workflows k8s-run --target db-migration -f job.yaml \\\n"
+               "      --remove",
+    .options = k8s_run_options,
+    .run = run_k8s_run,
+};

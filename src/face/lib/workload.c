@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Objects of a cluster that are locks, for programs: checks what is asked for, and puts what came
+ * of it into words. store/k8s/workloads.h does it.
+ */
+#include "face/lib/lib_inside.h"
+
+#include "base/check.h"
+#include "io/host.h"
+#include "store/k8s/workloads.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+enum { HANDLE_MAGIC = 0x301d5, REQUEST_MOST = WORKLOAD_WORDS, TEXT_SHOWN = 170 };
+
+#define COOLDOWN_USUAL_MS ((int64_t)5 * 60 * 1000)
+
+struct lh_workloads {
+    uint32_t magic;
+    pid_t process; /* a forked child shares its connection with the parent */
+    struct workloads *inside;
+};
+
+/* ---- answers ---- */
+
+static void fill(const struct workloads_answer *answer, struct lh_workload *out)
+{
+    const struct workload_view *view = &answer->view;
+    if (out == NULL)
+        return;
+    *out = (struct lh_workload){.cached = answer->cached, .status = view->status};
+    text_copy(out->name, sizeof out->name, answer->name);
+    text_copy(out->uid, sizeof out->uid, view->uid);
+    if (view->uid[0] != '\0')
+        out->state = view->state == END_DONE     ? LH_WORKLOAD_DONE
+                     : view->state == END_FAILED ? LH_WORKLOAD_FAILED
+                                                 : LH_WORKLOAD_RUNS;
+}
+
+static enum lh_outcome report_answer(const char *target, const struct workloads_answer *answer,
+                                     struct lh_report *report)
+{
+    enum lh_outcome outcome = answer->usage ? LH_USAGE : (enum lh_outcome)answer->outcome;
+    char words[LH_TEXT_SIZE];
+    bool others = outcome == LH_BUSY || outcome == LH_COOLING;
+    if (target == NULL)
+        (void)snprintf(words, sizeof words, "%s: %.*s", lh_outcome_name(outcome), TEXT_SHOWN,
+                       answer->text);
+    else
+        (void)snprintf(words, sizeof words, "%s: %.64s: %.*s", lh_outcome_name(outcome), target,
+                       TEXT_SHOWN, answer->text);
+    (void)report_say(report, outcome, words);
+    if (report == NULL)
+        return outcome;
+    (void)snprintf(report->key, sizeof report->key, "%s", target != NULL ? target : "");
+    if (others)
+        (void)snprintf(report->holder, sizeof report->holder, "%s", answer->view.holder);
+    report->since_ms = answer->since_ms;
+    report->ends_in_ms = others ? answer->ends_in_ms : -1;
+    return outcome;
+}
+
+/* ---- checks ---- */
+
+static enum lh_outcome admit(const struct lh_workloads *handle, const char *target,
+                             struct lh_report *report)
+{
+    if (handle == NULL || handle->magic != HANDLE_MAGIC)
+        return report_say(report, LH_USAGE, "usage: these are no open workloads");
+    if (handle->process != getpid())
+        return report_say(report, LH_LOST, "lost: the workloads were opened before a fork");
+    if (target == NULL || *target == '\0' || strlen(target) > KEY_MAX ||
+        !text_is_clean(target, strlen(target)))
+        return report_say(report, LH_USAGE,
+                          "usage: the target must be 1 to 512 bytes of UTF-8 without control "
+                          "characters");
+    return LH_OK;
+}
+
+static bool is_request(const char *words)
+{
+    return words == NULL ||
+           (*words != '\0' && strlen(words) <= REQUEST_MOST && text_is_clean(words, strlen(words)));
+}
+
+static const char *wrong_in(const struct lh_workload_options *options)
+{
+    if (options->size != sizeof *options)
+        return "usage: options unfilled: begin with LH_WORKLOAD_OPTIONS_INIT";
+    if (!is_request(options->request_id))
+        return "usage: a request id must be 1 to 128 bytes of UTF-8 without control characters";
+    if (options->cooldown_ms < 0 || options->cooldown_ms > SPAN_MAX_MS ||
+        options->time_limit_ms < 0 || options->time_limit_ms > SPAN_MAX_MS)
+        return "usage: cooldown and time limit must be 0 to 366 days";
+    if ((int)options->until < 0 || options->until > LH_UNTIL_CREATED)
+        return "usage: until must be one of enum lh_until";
+    return NULL;
+}
+
+/* ---- calls ---- */
+
+enum lh_outcome lh_workloads_open(const char *url, const char *manifest,
+                                  const struct lh_workloads_options *options,
+                                  struct lh_workloads **out, struct lh_report *report)
+{
+    static const struct lh_workloads_options usual = LH_WORKLOADS_OPTIONS_INIT;
+    const struct lh_workloads_options *asked = options != NULL ? options : &usual;
+    char holder[HOLDER_MAX + 1];
+    struct workloads_answer answer;
+    if (url == NULL || manifest == NULL || out == NULL || asked->size != sizeof *asked)
+        return report_say(
+            report, LH_USAGE,
+            "usage: no URL, no manifest, no place for the handle, or options unfilled");
+    struct lh_workloads *handle = calloc(1, sizeof *handle);
+    if (handle == NULL)
+        return report_say(report, LH_FAILED, "failed: memory is short");
+    struct workloads_options inside = {.holder = asked->holder,
+                                       .holder_label = asked->holder_label,
+                                       .rules = {.done_when = asked->done_when,
+                                                 .failed_when = asked->failed_when,
+                                                 .ended_at = asked->ended_at},
+                                       .patience_ms = asked->patience_ms,
+                                       .watch = asked->watch};
+    if (inside.holder == NULL)
+        inside.holder = client_default_holder(holder, sizeof holder);
+    if (!client_is_holder(inside.holder)) {
+        free(handle);
+        return report_say(report, LH_USAGE,
+                          "usage: the holder must be 1 to 128 bytes of UTF-8 without control "
+                          "characters");
+    }
+    if (!workloads_open(url, manifest, &inside, &handle->inside, &answer)) {
+        free(handle);
+        return report_answer(NULL, &answer, report);
+    }
+    handle->magic = HANDLE_MAGIC;
+    handle->process = getpid();
+    *out = handle;
+    return report_say(report, LH_OK, "ok");
+}
+
+void lh_workloads_close(struct lh_workloads **workloads)
+{
+    struct lh_workloads *handle = workloads != NULL ? *workloads : NULL;
+    if (handle == NULL || handle->magic != HANDLE_MAGIC)
+        return;
+    workloads_close(&handle->inside);
+    handle->magic = 0;
+    free(handle);
+    *workloads = NULL;
+}
+
+enum lh_outcome lh_workload_run(struct lh_workloads *workloads, const char *target,
+                                const struct lh_workload_options *options, struct lh_workload *out,
+                                struct lh_report *report)
+{
+    static const struct lh_workload_options usual = LH_WORKLOAD_OPTIONS_INIT;
+    struct workloads_answer answer;
+    char own[40];
+    uint64_t random[2] = {0};
+    const struct lh_workload_options *asked = options != NULL ? options : &usual;
+    enum lh_outcome outcome = admit(workloads, target, report);
+    if (outcome != LH_OK)
+        return outcome;
+    const char *wrong = wrong_in(asked);
+    if (wrong != NULL)
+        return report_say(report, LH_USAGE, wrong);
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+        return report_say(report, LH_FAILED, "failed: the system gives no random numbers");
+    (void)snprintf(own, sizeof own, "%016llx%016llx", (unsigned long long)random[0],
+                   (unsigned long long)random[1]);
+    struct workloads_wish wish = {.target = target,
+                                  .request = asked->request_id != NULL ? asked->request_id : own,
+                                  .manifest = asked->manifest,
+                                  .cooldown_ms = asked->cooldown_ms,
+                                  .limit_ms = asked->time_limit_ms,
+                                  .finalizer = asked->finalizer,
+                                  .until = asked->until == LH_UNTIL_REMOVED ? UNTIL_REMOVED
+                                           : asked->until == LH_UNTIL_ENDED ? UNTIL_ENDED
+                                                                            : UNTIL_CREATED};
+    workloads_run(workloads->inside, &wish, &answer);
+    fill(&answer, out);
+    return report_answer(target, &answer, report);
+}
+
+enum lh_outcome lh_workload_look(struct lh_workloads *workloads, const char *target,
+                                 struct lh_workload *out, struct lh_report *report)
+{
+    struct workloads_answer answer;
+    enum lh_outcome outcome = admit(workloads, target, report);
+    if (outcome != LH_OK)
+        return outcome;
+    workloads_look(workloads->inside, target, COOLDOWN_USUAL_MS, &answer);
+    fill(&answer, out);
+    return report_answer(target, &answer, report);
+}
+
+enum lh_outcome lh_workload_remove(struct lh_workloads *workloads, const char *target,
+                                   const char *request_id, struct lh_workload *out,
+                                   struct lh_report *report)
+{
+    struct workloads_answer answer;
+    enum lh_outcome outcome = admit(workloads, target, report);
+    if (outcome != LH_OK)
+        return outcome;
+    if (!is_request(request_id))
+        return report_say(report, LH_USAGE,
+                          "usage: a request id must be 1 to 128 bytes of UTF-8 without control "
+                          "characters");
+    workloads_remove(workloads->inside, target, request_id, &answer);
+    fill(&answer, out);
+    return report_answer(target, &answer, report);
+}

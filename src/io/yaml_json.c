@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See yaml_json.h. libyaml reads; an alias is copied, so depth and size have limits. */
+#include "io/yaml_json.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+enum { DEPTH_MAX = 64, NODES_MAX = 100000 };
+
+struct reader {
+    yaml_document_t document;
+    enum yaml_scalars scalars;
+    size_t left; /* nodes: a few aliases can stand for a great many */
+    struct text *why;
+    bool refused; /* the first reason is the one that counts */
+};
+
+static json_t *refuse(struct reader *reader, const yaml_node_t *node, const char *words)
+{
+    if (!reader->refused) {
+        text_add(reader->why, "line ");
+        text_add_u64(reader->why, node != NULL ? node->start_mark.line + 1 : 1);
+        text_add(reader->why, ": ");
+        text_add(reader->why, words);
+    }
+    reader->refused = true;
+    return NULL;
+}
+
+/* ---- scalars ---- */
+
+static bool is_one_of(const char *words, const char *const *list)
+{
+    for (; *list != NULL; list++) {
+        if (strcmp(words, *list) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* As in JSON: no sign but '-', no leading zeros, so that 0755 and 1_000 stay text. */
+static bool looks_like_number(const char *words)
+{
+    const char *at = words + (*words == '-' ? 1 : 0);
+    if (*at < '0' || *at > '9' || (*at == '0' && at[1] >= '0' && at[1] <= '9'))
+        return false;
+    return strspn(at, "0123456789.eE+-") == strlen(at);
+}
+
+static json_t *number_of(const char *words)
+{
+    char *end = NULL;
+    if (!looks_like_number(words))
+        return NULL;
+    errno = 0;
+    long long whole = strtoll(words, &end, 10);
+    if (*end == '\0' && errno == 0)
+        return json_integer(whole);
+    errno = 0;
+    double number = strtod(words, &end);
+    return *end == '\0' && errno == 0 && isfinite(number) ? json_real(number) : NULL;
+}
+
+static json_t *scalar_of(struct reader *reader, const yaml_node_t *node)
+{
+    static const char *const nulls[] = {"", "~", "null", "Null", "NULL", NULL};
+    static const char *const truths[] = {"true", "True", "TRUE", NULL};
+    static const char *const lies[] = {"false", "False", "FALSE", NULL};
+    const char *words = (const char *)node->data.scalar.value;
+    size_t length = node->data.scalar.length;
+    if (strlen(words) != length)
+        return refuse(reader, node, "a value must not contain NUL");
+    if (reader->scalars == YAML_TYPED && node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE) {
+        if (is_one_of(words, nulls))
+            return json_null();
+        if (is_one_of(words, truths))
+            return json_true();
+        if (is_one_of(words, lies))
+            return json_false();
+        json_t *number = number_of(words);
+        if (number != NULL)
+            return number;
+    }
+    json_t *text = json_stringn(words, length);
+    return text != NULL ? text : refuse(reader, node, "this is no UTF-8");
+}
+
+/* ---- the tree ---- */
+
+static json_t *convert(struct reader *reader, int index, unsigned depth);
+
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as the document, 64 at most */
+static json_t *list_of(struct reader *reader, const yaml_node_t *node, unsigned depth)
+{
+    json_t *list = json_array();
+    for (const yaml_node_item_t *item = node->data.sequence.items.start;
+         item < node->data.sequence.items.top; item++) {
+        json_t *value = convert(reader, *item, depth + 1);
+        if (value != NULL && json_array_append_new(list, value) == 0)
+            continue;
+        json_decref(list);
+        return NULL;
+    }
+    return list;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as the document, 64 at most */
+static bool add_pair(struct reader *reader, json_t *map, const yaml_node_pair_t *pair,
+                     unsigned depth)
+{
+    const yaml_node_t *node = yaml_document_get_node(&reader->document, pair->key);
+    if (node->type != YAML_SCALAR_NODE)
+        return refuse(reader, node, "a key must be text") != NULL;
+    const char *key = (const char *)node->data.scalar.value;
+    if (strcmp(key, "<<") == 0)
+        return refuse(reader, node, "merge keys (<<) are not JSON; write the keys out") != NULL;
+    if (json_object_get(map, key) != NULL)
+        return refuse(reader, node, "this key is there twice") != NULL;
+    json_t *value = convert(reader, pair->value, depth + 1);
+    if (value == NULL)
+        return false;
+    return json_object_set_new(map, key, value) == 0 ||
+           refuse(reader, node, "this key is no UTF-8") != NULL;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as the document, 64 at most */
+static json_t *map_of(struct reader *reader, const yaml_node_t *node, unsigned depth)
+{
+    json_t *map = json_object();
+    for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
+         pair < node->data.mapping.pairs.top; pair++) {
+        if (!add_pair(reader, map, pair, depth)) {
+            json_decref(map);
+            return NULL;
+        }
+    }
+    return map;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as the document, 64 at most */
+static json_t *convert(struct reader *reader, int index, unsigned depth)
+{
+    const yaml_node_t *node = yaml_document_get_node(&reader->document, index);
+    if (depth > DEPTH_MAX || reader->left == 0)
+        return refuse(reader, node, "this is nested too deeply, or too large");
+    reader->left--;
+    if (node->type == YAML_SCALAR_NODE)
+        return scalar_of(reader, node);
+    return node->type == YAML_SEQUENCE_NODE ? list_of(reader, node, depth)
+                                            : map_of(reader, node, depth);
+}
+
+/* ---- documents ---- */
+
+static bool load(yaml_parser_t *parser, struct reader *reader)
+{
+    if (yaml_parser_load(parser, &reader->document) != 0)
+        return true;
+    text_add(reader->why, "line ");
+    text_add_u64(reader->why, parser->problem_mark.line + 1);
+    text_add(reader->why, ": this is no YAML: ");
+    text_add(reader->why, parser->problem != NULL ? parser->problem : "it cannot be read");
+    return false;
+}
+
+/* Behind the first document only empty ones may follow: "---" at the end is common. */
+static bool is_all(yaml_parser_t *parser, struct reader *reader)
+{
+    for (;;) {
+        if (!load(parser, reader))
+            return false;
+        const yaml_node_t *root = yaml_document_get_root_node(&reader->document);
+        bool ends = root == NULL;
+        bool empty = !ends && root->type == YAML_SCALAR_NODE && root->data.scalar.length == 0;
+        if (!ends && !empty)
+            (void)refuse(reader, root, "a second document begins; give one object only");
+        yaml_document_delete(&reader->document);
+        if (ends || !empty)
+            return ends;
+    }
+}
+
+json_t *yaml_to_json(const char *bytes, size_t length, enum yaml_scalars scalars, struct text *why)
+{
+    struct reader reader = {.scalars = scalars, .left = NODES_MAX, .why = why};
+    yaml_parser_t parser;
+    json_t *json = NULL;
+    if (yaml_parser_initialize(&parser) == 0) {
+        text_add(why, "memory is short");
+        return NULL;
+    }
+    yaml_parser_set_input_string(&parser, (const unsigned char *)bytes, length);
+    if (load(&parser, &reader)) {
+        if (yaml_document_get_root_node(&reader.document) == NULL)
+            (void)refuse(&reader, NULL, "there is nothing in it");
+        else
+            json = convert(&reader, /* index= */ 1, /* depth= */ 0);
+        yaml_document_delete(&reader.document);
+    }
+    if (json != NULL && !is_all(&parser, &reader)) {
+        json_decref(json);
+        json = NULL;
+    }
+    yaml_parser_delete(&parser);
+    return json;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One YAML document as JSON, as kubectl reads it: plain scalars are numbers, truths and nulls by
+ * the JSON schema of YAML 1.2 (and yes, no, on, off are words), quoted ones are text. JSON itself
+ * is read, too. What JSON cannot say is refused: a key that is no text, the same key twice, an
+ * anchor inside itself. Knows no files.
+ */
+#ifndef LEASEHOLD_IO_YAML_JSON_H
+#define LEASEHOLD_IO_YAML_JSON_H
+
+#include "base/text.h"
+
+#include <jansson.h>
+
+enum yaml_scalars {
+    YAML_TYPED, /* as above */
+    YAML_WORDS, /* all are text, for those who know what they expect */
+};
+
+/* NULL with words in `why`. The caller's to json_decref(). */
+json_t *yaml_to_json(const char *bytes, size_t length, enum yaml_scalars scalars, struct text *why);
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See workload_object.h. */
+#include "store/k8s/workload_object.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NOTE_KEY      "leasehold/key"
+#define NOTE_HOLDER   "leasehold/holder"
+#define NOTE_REQUEST  "leasehold/request"
+#define NOTE_COOLDOWN "leasehold/cooldown-ms"
+#define NOTE_LIMIT    "leasehold/time-limit-ms"
+
+enum { ROUNDING_MS = 1000 };
+
+static const char *words_at(const json_t *json, const char *name)
+{
+    const char *words = json_string_value(json_object_get(json, name));
+    return words != NULL ? words : "";
+}
+
+static json_t *refuse(struct text *why, const char *words, const char *more)
+{
+    text_add(why, words);
+    text_add(why, more);
+    return NULL;
+}
+
+/* ---- writing ---- */
+
+/* What a label may hold: others see it, and select by it; the whole name is in an annotation. */
+static void make_label(const char *words, char out[WORKLOAD_LABEL_MAX + 1])
+{
+    size_t length = 0;
+    for (; *words != '\0' && length < WORKLOAD_LABEL_MAX; words++) {
+        bool plain = isalnum((unsigned char)*words) || strchr("-_.", *words) != NULL;
+        char shown = '_';
+        if (plain)
+            shown = *words;
+        if (length > 0 || isalnum((unsigned char)*words))
+            out[length++] = shown;
+    }
+    while (length > 0 && !isalnum((unsigned char)out[length - 1]))
+        length--;
+    out[length] = '\0';
+}
+
+static json_t *child_of(json_t *parent, const char *name)
+{
+    json_t *child = json_object_get(parent, name);
+    if (json_is_object(child))
+        return child;
+    return json_object_set_new(parent, name, json_object()) == 0 ? json_object_get(parent, name)
+                                                                 : NULL;
+}
+
+static bool set_words(json_t *json, const char *name, const char *words)
+{
+    return json_object_set_new(json, name, json_string(words)) == 0;
+}
+
+static bool set_length(json_t *json, const char *name, int64_t length_ms)
+{
+    return json_object_set_new(json, name, json_sprintf("%lld", (long long)length_ms)) == 0;
+}
+
+static bool label(json_t *metadata, const struct workload_wish *wish)
+{
+    char holder[WORKLOAD_LABEL_MAX + 1];
+    json_t *labels = child_of(metadata, "labels");
+    make_label(wish->holder, holder);
+    return set_words(labels, WORKLOAD_LABEL, WORKLOAD_LABEL_VALUE) &&
+           set_words(labels, WORKLOAD_HOLDER_LABEL, holder) &&
+           (wish->holder_label == NULL || set_words(labels, wish->holder_label, holder));
+}
+
+static bool annotate(json_t *metadata, const struct workload_wish *wish)
+{
+    json_t *notes = child_of(metadata, "annotations");
+    return set_words(notes, NOTE_KEY, wish->target) &&
+           set_words(notes, NOTE_HOLDER, wish->holder) &&
+           set_words(notes, NOTE_REQUEST, wish->request) &&
+           set_length(notes, NOTE_COOLDOWN, wish->cooldown_ms) &&
+           (wish->limit_ms == 0 || set_length(notes, NOTE_LIMIT, wish->limit_ms));
+}
+
+static bool finalize(json_t *metadata)
+{
+    json_t *list = json_object_get(metadata, "finalizers");
+    if (!json_is_array(list) && json_object_set_new(metadata, "finalizers", json_array()) == 0)
+        list = json_object_get(metadata, "finalizers");
+    return json_array_append_new(list, json_string(WORKLOAD_FINALIZER)) == 0;
+}
+
+json_t *workload_make(const json_t *manifest, const struct workload_wish *wish, struct text *why)
+{
+    const char *space = words_at(json_object_get(manifest, "metadata"), "namespace");
+    if (words_at(manifest, "kind")[0] == '\0' || words_at(manifest, "apiVersion")[0] == '\0')
+        return refuse(why, "the manifest has no apiVersion, or no kind", "");
+    if (*space != '\0' && (wish->namespace == NULL || strcmp(space, wish->namespace) != 0))
+        return refuse(why, "the manifest is for another namespace than the store: ", space);
+    json_t *object = json_deep_copy(manifest);
+    json_t *metadata = child_of(object, "metadata");
+    (void)json_object_del(metadata, "generateName");
+    (void)json_object_del(object, "status");
+    if (metadata == NULL || !set_words(metadata, "name", wish->name) ||
+        (wish->namespace != NULL && !set_words(metadata, "namespace", wish->namespace)) ||
+        !label(metadata, wish) || !annotate(metadata, wish) ||
+        (wish->finalizer && !finalize(metadata))) {
+        json_decref(object);
+        return refuse(why, "memory is short", "");
+    }
+    return object;
+}
+
+json_t *workload_unfinalized(const json_t *object)
+{
+    const json_t *metadata = json_object_get(object, "metadata");
+    json_t *rest = json_array();
+    size_t index;
+    json_t *entry;
+    json_array_foreach(json_object_get(metadata, "finalizers"), index, entry)
+    {
+        const char *words = json_string_value(entry);
+        if (words != NULL && strcmp(words, WORKLOAD_FINALIZER) != 0)
+            (void)json_array_append(rest, entry);
+    }
+    return json_pack("{s:{s:o, s:s}}", "metadata", "finalizers", rest, "resourceVersion",
+                     words_at(metadata, "resourceVersion"));
+}
+
+json_t *workload_deletion(const struct workload_view *view)
+{
+    return json_pack("{s:s, s:s, s:{s:s, s:s}, s:s}", "apiVersion", "v1", "kind", "DeleteOptions",
+                     "preconditions", "uid", view->uid, "resourceVersion", view->revision,
+                     "propagationPolicy", "Background");
+}
+
+/* ---- reading ---- */
+
+static int64_t length_at(const json_t *notes, const char *name, int64_t otherwise)
+{
+    const char *words = words_at(notes, name);
+    char *end = NULL;
+    long long length = strtoll(words, &end, 10);
+    return *words >= '0' && *words <= '9' && *end == '\0' ? length : otherwise;
+}
+
+static bool has_finalizer(const json_t *metadata)
+{
+    size_t index;
+    const json_t *entry;
+    json_array_foreach(json_object_get(metadata, "finalizers"), index, entry)
+    {
+        const char *words = json_string_value(entry);
+        if (words != NULL && strcmp(words, WORKLOAD_FINALIZER) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void read_holder(const json_t *metadata, const char *holder_label, char *out, size_t size)
+{
+    const json_t *labels = json_object_get(metadata, "labels");
+    const char *words = words_at(json_object_get(metadata, "annotations"), NOTE_HOLDER);
+    if (*words == '\0' && holder_label != NULL)
+        words = words_at(labels, holder_label);
+    if (*words == '\0')
+        words = words_at(labels, WORKLOAD_HOLDER_LABEL);
+    (void)snprintf(out, size, "%s", *words != '\0' ? words : "somebody");
+}
+
+/* Who deletes a running object ends it; its finalizer keeps the lock until the cooldown is over. */
+static void read_end(const json_t *object, const struct end_rules *rules,
+                     struct workload_view *view)
+{
+    const char *deleted = words_at(json_object_get(object, "metadata"), "deletionTimestamp");
+    view->state = end_state_of(rules, object);
+    view->leaving = *deleted != '\0';
+    if (view->state == END_RUNS && view->leaving && view->finalizer) {
+        view->state = END_FAILED;
+        view->ended_at_ms = end_moment_ms(deleted);
+    } else if (view->state != END_RUNS) {
+        view->ended_at_ms = end_time_of(rules, object);
+    }
+    view->status = view->state == END_FAILED ? end_status_of(object) : 0;
+}
+
+bool workload_read(const json_t *object, const struct end_rules *rules, const char *target,
+                   const char *holder_label, struct workload_view *out)
+{
+    const json_t *metadata = json_object_get(object, "metadata");
+    const json_t *notes = json_object_get(metadata, "annotations");
+    struct workload_view view = {.ended_at_ms = -1};
+    const char *uid = words_at(metadata, "uid"), *key = words_at(notes, NOTE_KEY);
+    const char *revision = words_at(metadata, "resourceVersion");
+    if (*uid == '\0' || strlen(uid) >= sizeof view.uid || strlen(revision) >= sizeof view.revision)
+        return false;
+    text_copy(view.uid, sizeof view.uid, uid);
+    text_copy(view.revision, sizeof view.revision, revision);
+    read_holder(metadata, holder_label, view.holder, sizeof view.holder);
+    (void)snprintf(view.request, sizeof view.request, "%s", words_at(notes, NOTE_REQUEST));
+    view.ours = *key != '\0' && (target == NULL || strcmp(key, target) == 0);
+    view.collides = *key != '\0' && !view.ours;
+    view.finalizer = has_finalizer(metadata);
+    view.created_at_ms = end_moment_ms(words_at(metadata, "creationTimestamp"));
+    view.cooldown_ms = length_at(notes, NOTE_COOLDOWN, -1);
+    view.limit_ms = length_at(notes, NOTE_LIMIT, 0);
+    read_end(object, rules, &view);
+    *out = view;
+    return true;
+}
+
+enum workload_verdict workload_judge(const struct workload_view *view, int64_t cooldown_ms,
+                                     int64_t now_ms, int64_t *out_left_ms)
+{
+    *out_left_ms = -1;
+    if (view->state == END_RUNS) {
+        int64_t left_ms = view->created_at_ms + view->limit_ms + ROUNDING_MS - now_ms;
+        if (view->limit_ms == 0 || !view->ours)
+            return WORKLOAD_BUSY;
+        *out_left_ms = left_ms > 0 ? left_ms : 0;
+        return left_ms > 0 ? WORKLOAD_BUSY : WORKLOAD_OVERDUE;
+    }
+    int64_t length_ms = view->cooldown_ms >= 0 ? view->cooldown_ms : cooldown_ms;
+    int64_t left_ms = view->ended_at_ms + length_ms - now_ms;
+    left_ms = (left_ms < length_ms ? left_ms : length_ms) + ROUNDING_MS;
+    if (length_ms > 0 && left_ms > 0) {
+        *out_left_ms = left_ms;
+        return WORKLOAD_COOLING;
+    }
+    return view->ours ? WORKLOAD_OVER : WORKLOAD_BUSY;
+}

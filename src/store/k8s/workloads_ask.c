@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See workloads_inside.h: asking the API server, and waiting for its answers. */
+#include "io/host.h"
+#include "store/k8s/workloads_inside.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAUSE_FIRST_MS = 100, PAUSE_MOST_MS = 2000 };
+
+static const char *words_at(const json_t *json, const char *name)
+{
+    const char *words = json_string_value(json_object_get(json, name));
+    return words != NULL ? words : "";
+}
+
+/* ---- waiting ---- */
+
+static void on_alarm(void *owner)
+{
+    (void)owner; /* that the step returns is all */
+}
+
+void workloads_wait(struct workloads *workloads, int64_t until_ms)
+{
+    struct pollfd file = {.fd = net_fd(workloads->net), .events = POLLIN};
+    workloads->alarm.due = on_alarm;
+    net_call_at(workloads->net, &workloads->alarm, until_ms);
+    (void)poll(&file, 1, /* timeout= */ -1);
+    net_step(workloads->net);
+    net_call_at(workloads->net, &workloads->alarm, NET_NEVER);
+}
+
+int64_t workloads_now_ms(const struct workloads *workloads)
+{
+    return workloads->date_ms + (host_boot_ms() - workloads->date_at_ms);
+}
+
+/* Of two answers the one that says the later time counts: seconds are cut off, not rounded. */
+void workloads_set_clock(struct workloads *workloads, int64_t date_s)
+{
+    if (date_s < 0 || (workloads->date_ms != 0 && date_s * 1000 <= workloads_now_ms(workloads) &&
+                       date_s * 1000 + 1000 > workloads_now_ms(workloads)))
+        return;
+    workloads->date_ms = date_s * 1000;
+    workloads->date_at_ms = host_boot_ms();
+}
+
+/* ---- asking ---- */
+
+struct http_request *workloads_start(struct workloads *workloads, const struct ask *ask,
+                                     const struct http_site *site, char why[WHY_SIZE])
+{
+    const char *headers[] = {ask->patch ? "Content-Type: application/merge-patch+json"
+                                        : "Content-Type: application/json",
+                             "Accept: application/json", "User-Agent: leasehold", NULL};
+    const struct kube_config *config = &workloads->config;
+    char url[PATH_SIZE * 3];
+    char *body = ask->body != NULL ? json_dumps(ask->body, JSON_COMPACT) : NULL;
+    struct http_request *request = NULL;
+    const char *bearer = NULL;
+    struct text words;
+    text_init(&words, why, WHY_SIZE);
+    (void)snprintf(url, sizeof url, "%s%s", config->server, ask->path);
+    if (kube_login_bearer(workloads->login, &bearer, &words)) {
+        struct http_ask http = {.method = ask->method,
+                                .url = url,
+                                .headers = headers,
+                                .body = body,
+                                .body_length = body != NULL ? strlen(body) : 0,
+                                .bearer = bearer,
+                                .tls = config->tls,
+                                .patience_ms = workloads->patience_ms,
+                                .most = ANSWER_MAX};
+        request =
+            ask->body == NULL || body != NULL ? http_start(workloads->http, &http, site) : NULL;
+        if (request == NULL)
+            text_add(&words, "memory is short");
+    }
+    free(body);
+    return request;
+}
+
+static void on_reply(void *owner, const struct http_answer *answer)
+{
+    struct reply *reply = owner;
+    reply->over = true;
+    reply->status = answer->status;
+    reply->retry_after_ms = answer->retry_after_ms;
+    reply->json = json_loadb(answer->body, answer->body_length, 0, NULL);
+    (void)snprintf(reply->why, sizeof reply->why, "%s",
+                   answer->status == 0 ? answer->why : words_at(reply->json, "message"));
+    reply->date_s = answer->date_s;
+}
+
+/* A credential plugin may have to be asked first. */
+static void wait_for_login(struct workloads *workloads)
+{
+    int64_t give_up_at_ms = host_boot_ms() + workloads->patience_ms;
+    while (!kube_login_ready(workloads->login) && host_boot_ms() < give_up_at_ms)
+        workloads_wait(workloads, give_up_at_ms);
+}
+
+static void ask_once(struct workloads *workloads, const struct ask *ask, struct reply *reply)
+{
+    struct http_site site = {.done = on_reply, .owner = reply};
+    *reply = (struct reply){.retry_after_ms = -1, .date_s = -1};
+    wait_for_login(workloads);
+    struct http_request *request = workloads_start(workloads, ask, &site, reply->why);
+    if (request == NULL)
+        return;
+    net_step(workloads->net);
+    while (!reply->over)
+        workloads_wait(workloads, NET_NEVER); /* http.h ends it when its patience is over */
+    workloads_set_clock(workloads, reply->date_s);
+}
+
+static bool is_trouble(int status)
+{
+    return status == 0 || status == 429 || status >= 500;
+}
+
+void workloads_ask(struct workloads *workloads, const struct ask *ask, struct reply *reply)
+{
+    int64_t began_ms = host_boot_ms(), give_up_at_ms = began_ms + workloads->patience_ms;
+    struct backoff backoff;
+    bool refused = false;
+    backoff_init(&backoff, (uint64_t)began_ms, PAUSE_FIRST_MS, PAUSE_MOST_MS);
+    for (;;) {
+        ask_once(workloads, ask, reply);
+        bool again = is_trouble(reply->status);
+        if (reply->status == 401 && !refused) {
+            kube_login_refused(workloads->login);
+            again = refused = true;
+        }
+        int64_t pause_ms = backoff_pause_ms(&backoff), now_ms = host_boot_ms();
+        if (reply->retry_after_ms > pause_ms)
+            pause_ms = reply->retry_after_ms;
+        if (!again || now_ms + pause_ms >= give_up_at_ms)
+            return;
+        reply_done(reply);
+        for (int64_t until_ms = now_ms + pause_ms; host_boot_ms() < until_ms;)
+            workloads_wait(workloads, until_ms);
+    }
+}
+
+void reply_done(struct reply *reply)
+{
+    json_decref(reply->json);
+    reply->json = NULL;
+}
+
+void workloads_refuse(const struct reply *reply, struct workloads_answer *answer)
+{
+    bool denied = reply->status == 401 || reply->status == 403;
+    bool wrong = reply->status >= 400 && reply->status < 500 && reply->status != 429 && !denied;
+    answer->outcome = denied ? OUTCOME_DENIED : OUTCOME_UNAVAILABLE;
+    answer->usage = wrong;
+    if (reply->status == 0)
+        (void)snprintf(answer->text, sizeof answer->text, "%s", reply->why);
+    else
+        (void)snprintf(answer->text, sizeof answer->text, "the API server answers %d: %s",
+                       reply->status, reply->why);
+}
+
+/* ---- discovery ---- */
+
+/* The resource of a kind, in what the API server says about its group; NULL: it has none. */
+static const json_t *resource_of(const json_t *list, const char *kind)
+{
+    size_t index;
+    const json_t *entry;
+    json_array_foreach(json_object_get(list, "resources"), index, entry)
+    {
+        const char *name = words_at(entry, "name");
+        if (strcmp(words_at(entry, "kind"), kind) == 0 && *name != '\0' &&
+            strchr(name, '/') == NULL)
+            return entry;
+    }
+    return NULL;
+}
+
+static bool note_path(struct workloads *workloads, const char *base, const json_t *resource)
+{
+    const char *name = words_at(resource, "name");
+    int length;
+    workloads->namespaced = json_is_true(json_object_get(resource, "namespaced"));
+    if (workloads->namespaced)
+        length = snprintf(workloads->path, PATH_SIZE, "%s/namespaces/%s/%s", base,
+                          workloads->config.namespace, name);
+    else
+        length = snprintf(workloads->path, PATH_SIZE, "%s/%s", base, name);
+    return length < PATH_SIZE;
+}
+
+bool workloads_discover(struct workloads *workloads, struct workloads_answer *answer)
+{
+    const char *version = words_at(workloads->manifest, "apiVersion");
+    const char *kind = words_at(workloads->manifest, "kind");
+    char base[PATH_SIZE];
+    struct reply reply;
+    if (workloads->path[0] != '\0')
+        return true;
+    (void)snprintf(base, sizeof base, "/%s/%s", strchr(version, '/') != NULL ? "apis" : "api",
+                   version);
+    struct ask ask = {.method = "GET", .path = base};
+    workloads_ask(workloads, &ask, &reply);
+    const json_t *resource = reply.status == 200 ? resource_of(reply.json, kind) : NULL;
+    bool found = resource != NULL && note_path(workloads, base, resource);
+    if (!found && reply.status != 200 && reply.status != 404) {
+        workloads_refuse(&reply, answer);
+    } else if (!found) {
+        workloads->path[0] = '\0';
+        answer->usage = true;
+        (void)snprintf(answer->text, sizeof answer->text,
+                       "the API server knows no kind %.60s of %.60s", kind, version);
+    }
+    reply_done(&reply);
+    return found;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the workloads share; nobody else includes it. */
+#ifndef LEASEHOLD_STORE_K8S_WORKLOADS_INSIDE_H
+#define LEASEHOLD_STORE_K8S_WORKLOADS_INSIDE_H
+
+#include "core/record.h"
+#include "io/backoff.h"
+#include "io/http.h"
+#include "io/kube_login.h"
+#include "store/k8s/workloads.h"
+
+enum {
+    WORKLOADS_MAGIC = 0x301c1,
+    PATH_SIZE = 512,
+    WHY_SIZE = 200,
+    ANSWER_MAX = 8 << 20, /* bytes of one answer, or of one change */
+    SIGHTS_MAX = 65536,   /* objects of the watched copy; beyond it a look asks */
+};
+
+/* What was last heard of an object. */
+struct sight {
+    char name[K8S_NAME_MAX + 1];
+    char key[KEY_MAX + 1];
+    struct workload_view view;
+};
+
+/* The watched copy. */
+struct sights {
+    char selector[PATH_SIZE]; /* of the watch; empty: there is none */
+    char revision[32];        /* from where it goes on; empty: to be listed first */
+    struct http_request *watch;
+    struct sight **all; /* sorted by name */
+    size_t count, room;
+    struct workload_view
+        followed;           /* what was last heard of the object with this uid, gone or not */
+    bool complete;          /* as of the last list, and no change was missed since */
+    bool over_full;         /* not all of them fit */
+    int64_t silent_from_ms; /* 0: it is listened to */
+    int64_t not_before_ms;
+    struct backoff backoff;
+};
+
+struct workloads {
+    uint32_t magic;
+    struct k8s_url url;
+    struct kube_config config;
+    struct kube_login *login;
+    struct net *net;
+    struct http *http;
+    json_t *manifest;
+    char path[PATH_SIZE]; /* of the kind's objects; empty: not discovered yet */
+    bool namespaced;
+    char *holder, *holder_label, *done_when, *failed_when, *ended_at;
+    struct end_rules rules;
+    int64_t patience_ms;
+    bool watch;
+    int64_t date_ms, date_at_ms; /* the API server's clock, when we last heard it; 0: never */
+    struct sights sights;
+    struct net_timer alarm; /* to be woken at */
+};
+
+/* One answer of the API server. */
+struct reply {
+    int status;
+    json_t *json;                   /* NULL: none */
+    int64_t retry_after_ms, date_s; /* −1: not said */
+    bool over;
+    char why[WHY_SIZE];
+};
+
+struct ask {
+    const char *method;
+    const char *path; /* from the server on */
+    const json_t *body;
+    bool patch; /* the body is a merge patch */
+};
+
+/* workloads_ask.c */
+/* Until it is answered, or not answered in time. Repeats what was not answered, or not accepted
+ * for a while: every change that we ask for is safe to be asked for twice. */
+void workloads_ask(struct workloads *workloads, const struct ask *ask, struct reply *reply);
+void reply_done(struct reply *reply);
+/* Starts a request whose answer never ends. NULL with words. */
+struct http_request *workloads_start(struct workloads *workloads, const struct ask *ask,
+                                     const struct http_site *site, char why[WHY_SIZE]);
+/* Waits until something happened, at most until then. */
+void workloads_wait(struct workloads *workloads, int64_t until_ms);
+/* The API server's clock now. */
+int64_t workloads_now_ms(const struct workloads *workloads);
+void workloads_set_clock(struct workloads *workloads, int64_t date_s);
+/* The path of the kind, asked for once. False with an answer. */
+bool workloads_discover(struct workloads *workloads, struct workloads_answer *answer);
+/* What a refusal of the API server means. */
+void workloads_refuse(const struct reply *reply, struct workloads_answer *answer);
+
+/* workloads_watch.c */
+/* From now on those that the selector (of a query, escaped) names are watched. */
+void sights_watch(struct workloads *workloads, const char *selector);
+void sights_done(struct workloads *workloads);
+/* Takes in what has come; opens the watch again when it ended. Does not wait. */
+void sights_refresh(struct workloads *workloads);
+/* NULL: there is none, as far as the copy is complete. */
+const struct sight *sights_find(const struct workloads *workloads, const char *name);
+/* What an answer told us, before the watch does. */
+void sights_note(struct workloads *workloads, const json_t *object);
+
+#endif

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What dist/kubernetes ships is accepted by a real API server: on-k8s.sh manifests.sh. Everything is
+# put together by kustomize and sent as a dry run, one folder at a time. The Roles let their owner
+# do what they are for and nothing beside it. Prints TAP.
+set -euo pipefail
+
+cd "$(dirname "$0")/../.."
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+number=0
+failed=0
+
+kubectl() {
+    "$KUBECTL" --kubeconfig "$K8S_ADMIN" -n leasehold-test --request-timeout=20s "$@"
+}
+
+say() { # say STATUS NAME
+    (($1 == 0)) || { sed 's/^/# /' "$work/log" && printf 'not ' && failed=1; }
+    printf 'ok %d - %s\n' $((++number)) "$2"
+}
+
+# Kinds of the Prometheus operator, as far as it matters that they are there.
+for kind in PodMonitor PrometheusRule; do
+    plural=${kind,,}s
+    kubectl apply -f - >/dev/null <<CRD
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: $plural.monitoring.coreos.com}
+spec:
+  group: monitoring.coreos.com
+  scope: Namespaced
+  names: {plural: $plural, singular: ${kind,,}, kind: $kind}
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema:
+        openAPIV3Schema:
+          type: object
+          required: [spec]
+          properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+CRD
+    until kubectl get "$plural" >/dev/null 2>&1; do sleep 0.2; done
+done
+
+for folder in dist/kubernetes dist/kubernetes/*/; do
+    status=0
+    kubectl kustomize "$folder" >"$work/all.yaml" 2>"$work/log" || status=$?
+    ((status != 0)) || kubectl apply --dry-run=server --validate=true -f "$work/all.yaml" \
+        >"$work/log" 2>&1 || status=$?
+    ((status != 0)) || grep -q 'server dry run' "$work/log" || status=1
+    say "$status" "$folder: $(grep -c 'dry run' "$work/log") objects"
+done
+status=0
+kubectl apply --dry-run=server -f - >"$work/log" 2>&1 <<<'{apiVersion: v1, kind: Sekret}' &&
+    status=1
+say "$status" 'a manifest of no kind is refused: the check can fail'
+
+# What the Roles allow, asked of the API server.
+for folder in dist/kubernetes dist/kubernetes/{workloads,events}; do
+    kubectl apply -k "$folder" >"$work/log" 2>&1
+done
+may() { # may YES|NO VERB RESOURCE [NAMESPACE]
+    local answer
+    answer=$(kubectl auth can-i "$2" "$3" -n "${4:-leasehold-test}" \
+        --as system:serviceaccount:leasehold-test:leasehold 2>/dev/null || true)
+    [[ $answer == "$1" ]] || printf '%s %s: %s\n' "$2" "$3" "$answer" >>"$work/log"
+}
+: >"$work/log"
+for verb in get list watch create update delete; do
+    may yes $verb leases.coordination.k8s.io
+    may no $verb leases.coordination.k8s.io default
+    may no $verb secrets
+done
+for verb in get list watch create delete patch; do
+    may yes $verb jobs.batch
+    may no $verb pods
+done
+may yes create events
+may no get events
+may no deletecollection leases.coordination.k8s.io
+may no create clusterroles.rbac.authorization.k8s.io
+status=0
+[[ ! -s $work/log ]] || status=1
+say "$status" 'the Roles allow what they are for, in their namespace, and nothing else'
+
+printf '1..%d\n' "$number"
+exit "$failed"

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One client reaches a real Redis server through a proxy that cuts its connection at a byte: of
+ * each verb's request and of its answer, at both ends, within, and right behind. It can know
+ * nothing but that the connection is gone; what it says must be true all the same. Another client,
+ * which has the server for itself, looks: who was told that it holds does hold, what was given back
+ * is free at once, tokens grow, who waits comes in, and no call lasts beyond its time. A round is a
+ * place to cut at, for each verb and way.
+ */
+#include "leasehold.h"
+#include "own_server.h"
+#include "proxy_kit.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+enum act { ACQUIRE, RENEW, RELEASE, WAIT, ACTS };
+enum way { UP, DOWN, WAYS };
+enum {
+    SERVER,
+    TTL_MS = 6000,
+    LONGER_MS = 2 * TTL_MS,
+    PATIENCE_MS = 3000,
+    TWICE_MS = 2 * PATIENCE_MS,
+    BUSY_MS = 1000, /* what a loaded machine may add to a call */
+    IN_MS = 8000,   /* who waits comes in by then: a slow look and what is due to it */
+    GHOST_MS = TTL_MS + IN_MS,
+    KEY = 32,
+};
+
+static const char *const way_names[WAYS] = {"up", "down"};
+
+struct play {
+    struct rig *rig;
+    struct proxy_run proxy;
+    struct lh_client *cut, *direct; /* the one behind the proxy, and the one that looks */
+    uint64_t number, token;         /* of the key: its own, and its highest */
+    char key[KEY];
+    unsigned cuts, untrue, late, shrunk;
+    uint64_t outcomes[LH_FAILED + 1], carried[WAYS]; /* bytes of the last verb */
+    int64_t longest_ms;
+};
+
+static void complain(struct play *play, unsigned *count, const char *what,
+                     const struct lh_report *report)
+{
+    ++*count;
+    rig_say("%s: %s: %s", play->key, what, report->text);
+}
+
+static struct lh_client *sit_down(uint16_t port)
+{
+    char url[64];
+    struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
+    struct lh_client *client = NULL;
+    options.patience_ms = PATIENCE_MS;
+    (void)snprintf(url, sizeof url, "redis://127.0.0.1:%u", port);
+    return lh_open(url, &options, &client, NULL) == LH_OK ? client : NULL;
+}
+
+/* Of this key: others have tokens of their own. */
+static void note_token(struct play *play, const struct lh_lease *lease)
+{
+    uint64_t token = lh_token(lease);
+    if (token <= play->token) {
+        play->shrunk++;
+        rig_say("%s: token %" PRIu64 " after %" PRIu64, play->key, token, play->token);
+    }
+    play->token = token > play->token ? token : play->token;
+}
+
+static struct lh_lease *take(struct play *play, struct lh_client *client, int64_t wait_ms,
+                             struct lh_report *report)
+{
+    struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_lease *lease = NULL;
+    options.ttl_ms = TTL_MS;
+    options.wait_ms = wait_ms;
+    if (lh_acquire(client, play->key, &options, &lease, report) == LH_OK)
+        note_token(play, lease);
+    return lease;
+}
+
+/* ---- the verbs, with what the other client sees afterwards ---- */
+
+static void look_whether_held(struct play *play, uint64_t token)
+{
+    struct lh_view view;
+    struct lh_report report;
+    bool seen = lh_status(play->direct, play->key, &view, &report) == LH_OK;
+    if (!seen || view.state != LH_HELD || view.token != token)
+        complain(play, &play->untrue, "it is not held as was said", &report);
+}
+
+/* What was told free is free; the unknown may last for one TTL. */
+static void look_whether_free(struct play *play, bool certain)
+{
+    struct lh_report report;
+    struct lh_lease *lease = take(play, play->direct, certain ? 0 : GHOST_MS, &report);
+    if (lease == NULL)
+        complain(play, &play->untrue, "it is not free as was said", &report);
+    else
+        (void)lh_release(&lease, NULL);
+}
+
+/* A verb of the first client. *held is what it needs, and afterwards what is left to give back. */
+static enum lh_outcome do_acquire(struct play *play, struct lh_lease **held,
+                                  struct lh_report *report)
+{
+    *held = take(play, play->cut, /* wait_ms= */ 0, report);
+    if (*held != NULL)
+        look_whether_held(play, lh_token(*held));
+    return report->outcome;
+}
+
+static enum lh_outcome do_renew(struct play *play, struct lh_lease **held, struct lh_report *report)
+{
+    enum lh_outcome outcome =
+        lh_renew(play->cut, play->key, lh_token(*held), /* ttl_ms= */ LONGER_MS, report);
+    if (outcome == LH_OK)
+        look_whether_held(play, lh_token(*held));
+    return outcome;
+}
+
+static enum lh_outcome do_release(struct play *play, struct lh_lease **held,
+                                  struct lh_report *report)
+{
+    (void)play;
+    return lh_release(held, report);
+}
+
+/* Told when the one in line was let in, or was not. */
+struct landing {
+    _Atomic bool done;
+    struct lh_lease *lease;
+    struct lh_report report;
+};
+
+static void land(void *user, struct lh_lease *lease, const struct lh_report *report)
+{
+    struct landing *landing = user;
+    landing->lease = lease;
+    landing->report = *report;
+    atomic_store(&landing->done, true);
+}
+
+/* The other one holds, and gives back when the first has got in line, or has tried to. */
+static enum lh_outcome do_wait(struct play *play, struct lh_lease **held, struct lh_report *report)
+{
+    enum { IN_LINE_US = 150000 };
+    struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
+    struct landing landing = {.done = false};
+    options.ttl_ms = TTL_MS;
+    options.wait_ms = IN_MS;
+    if (lh_acquire_start(play->cut, play->key, &options, land, &landing, report) == NULL)
+        return report->outcome;
+    rig_pause_us(IN_LINE_US);
+    (void)lh_release(held, NULL);
+    while (!atomic_load(&landing.done))
+        rig_pause_us(500);
+    *report = landing.report;
+    *held = landing.lease;
+    if (*held != NULL) {
+        note_token(play, *held);
+        look_whether_held(play, lh_token(*held));
+    }
+    return report->outcome;
+}
+
+static const struct {
+    const char *name;
+    enum lh_outcome (*run)(struct play *play, struct lh_lease **held, struct lh_report *report);
+    bool needs_held, by_other; /* a lease, of the other client */
+    int64_t limit_ms;
+} acts[ACTS] = {
+    [ACQUIRE] = {"acquire", do_acquire, false, false, TWICE_MS},
+    [RENEW] = {"renew", do_renew, true, false, TWICE_MS},
+    [RELEASE] = {"release", do_release, true, false, PATIENCE_MS},
+    [WAIT] = {"wait in line", do_wait, true, true, IN_MS + TWICE_MS},
+};
+
+/* ---- rounds ---- */
+
+/* One verb on a key of its own; `command` is said to the proxy just before. */
+static void play_once(struct play *play, enum act act, const char *command)
+{
+    struct lh_report report = {.text = ""};
+    struct lh_lease *held = NULL;
+    (void)snprintf(play->key, sizeof play->key, "key-%" PRIu64, play->number++);
+    play->token = 0;
+    if (acts[act].needs_held)
+        held = take(play, acts[act].by_other ? play->direct : play->cut, PATIENCE_MS, &report);
+    if (acts[act].needs_held && held == NULL) {
+        complain(play, &play->untrue, "a free key is not to be had", &report);
+        return;
+    }
+    (void)proxy_say(&play->proxy, command);
+    for (enum way way = 0; way < WAYS; way++)
+        play->carried[way] = 0 - proxy_count(&play->proxy, way_names[way]);
+    int64_t began_ms = live_now_ms();
+    enum lh_outcome outcome = acts[act].run(play, &held, &report);
+    int64_t took_ms = live_now_ms() - began_ms;
+    play->outcomes[outcome]++;
+    if (took_ms > play->longest_ms)
+        play->longest_ms = took_ms;
+    if (took_ms > acts[act].limit_ms + BUSY_MS)
+        complain(play, &play->late, "it lasted too long", &report);
+    if (outcome != LH_OK && outcome != LH_UNAVAILABLE)
+        complain(play, &play->untrue, "nothing of that kind has happened", &report);
+    for (enum way way = 0; way < WAYS; way++)
+        play->carried[way] += proxy_count(&play->proxy, way_names[way]);
+    if (held != NULL && lh_release(&held, &report) != LH_OK)
+        outcome = LH_UNAVAILABLE;
+    look_whether_free(play, outcome == LH_OK);
+}
+
+/* The ends, the middle, and then anywhere. */
+static uint64_t place_of(struct play *play, uint64_t round, uint64_t length)
+{
+    const uint64_t first[] = {1, length, length - 1, length / 2, 2, 3};
+    if (round < sizeof first / sizeof first[0] && first[round] > 0)
+        return first[round];
+    return 1 + random_below(&play->rig->random, length);
+}
+
+static void play_way(struct play *play, enum act act, enum way way)
+{
+    struct rig *rig = play->rig;
+    char command[64];
+    play_once(play, act, "pass"); /* tells how long it is */
+    uint64_t length = play->carried[way], rounds = 0;
+    unsigned cut_before = play->proxy.did_cut;
+    for (; rounds < rig->rounds && !rig_late(rig); rounds++) {
+        uint64_t at = place_of(play, rounds, length);
+        (void)snprintf(command, sizeof command, "cut %s %" PRIu64, way_names[way], at);
+        play_once(play, act, command);
+        (void)proxy_say(&play->proxy, "pass");
+    }
+    play->cuts += play->proxy.did_cut - cut_before;
+    rig_case(rig, rounds == rig->rounds && play->proxy.did_cut > cut_before,
+             "%s, cut %s at %" PRIu64 " places of %" PRIu64 " bytes (%u cuts)", acts[act].name,
+             way_names[way], rounds, length, play->proxy.did_cut - cut_before);
+}
+
+static void tell(struct play *play)
+{
+    struct rig *rig = play->rig;
+    for (size_t i = 0; i <= LH_FAILED; i++)
+        if (play->outcomes[i] > 0)
+            rig_say("heard %s %" PRIu64, lh_outcome_name((enum lh_outcome)i), play->outcomes[i]);
+    rig_say("cuts %u, the longest call %" PRId64 " ms", play->cuts, play->longest_ms);
+    rig_case(rig, play->untrue == 0, "what was said is what the other one sees (%u)", play->untrue);
+    rig_case(rig, play->late == 0, "no call lasted beyond its time (%u)", play->late);
+    rig_case(rig, play->shrunk == 0, "tokens grew (%u)", play->shrunk);
+}
+
+int main(int argc, char **argv)
+{
+    struct rig rig;
+    struct play play = {.rig = &rig};
+    rig_open(&rig, argc, argv, /* rounds= */ 4, /* limit_s= */ 60, /* round_ms= */ 30000,
+             /* shared_size= */ 1);
+    bool up = own_server_start(&rig, SERVER) &&
+              proxy_start(&play.proxy, own_server_port(), rig.seed, /* control= */ NULL);
+    play.cut = up ? sit_down(play.proxy.port) : NULL;
+    play.direct = up ? sit_down(own_server_port()) : NULL;
+    rig_case(&rig, play.cut != NULL && play.direct != NULL, "server, proxy and clients are there");
+    if (play.cut != NULL && play.direct != NULL) {
+        play_once(&play, ACQUIRE,
+                  "pass"); /* makes the connections, and loads what is loaded once */
+        for (enum act act = 0; act < ACTS; act++)
+            for (enum way way = 0; way < WAYS; way++)
+                play_way(&play, act, way);
+        tell(&play);
+    }
+    lh_close(&play.cut);
+    lh_close(&play.direct);
+    rig_case(&rig, proxy_stop(&play.proxy), "the proxy ends in order");
+    return rig_close(&rig);
+}

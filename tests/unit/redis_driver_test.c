@@ -1,0 +1,585 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The driver of Redis against a server that does what a test says, also what no real one can be
+ * made to do at will. All in one thread: the test turns driver and server until what it waits for
+ * has happened.
+ */
+#include "store/redis/redis_inside.h"
+
+#include "io/host.h"
+#include "wire/record_codec.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { GUESTS_MAX = 16, SAID_MAX = 64 * 1024, COMMAND_MAX = 2048, PATIENCE = 400, WAIT = 5000 };
+
+static struct redis *redis;
+static struct record record;
+
+/* ---- the server ---- */
+
+struct guest {
+    int file;
+    struct resp resp;
+    size_t length;
+    char bytes[SAID_MAX];
+};
+
+static struct {
+    int listening;
+    uint16_t port;
+    struct guest guests[GUESTS_MAX];
+    size_t guest_count;
+    char said[SAID_MAX]; /* all commands, one in each line, their words separated by blanks */
+    /* The reply to a command; NULL: none. */
+    const char *(*reply)(size_t guest, const char *command);
+} server;
+
+static void open_server(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    memset(&server, 0, sizeof server);
+    server.listening = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(server.listening, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(server.listening, GUESTS_MAX), 0);
+    assert_int_equal(getsockname(server.listening, (struct sockaddr *)&address, &length), 0);
+    server.port = ntohs(address.sin_port);
+}
+
+static void send_to(size_t guest, const char *words)
+{
+    ssize_t sent = send(server.guests[guest].file, words, strlen(words), MSG_NOSIGNAL);
+    assert_int_equal(sent, strlen(words));
+}
+
+static void hang_up(size_t guest)
+{
+    (void)close(server.guests[guest].file);
+    server.guests[guest].file = -1;
+}
+
+static void obey(size_t guest, const char *bytes, size_t length)
+{
+    char command[COMMAND_MAX];
+    struct resp_walk walk = {.bytes = bytes, .length = length};
+    struct resp_item item;
+    struct text text;
+    text_init(&text, command, sizeof command);
+    (void)resp_next(&walk, &item);
+    while (resp_next(&walk, &item)) {
+        text_add(&text, text.length > 0 ? " " : "");
+        text_add_bytes(&text, item.text, item.length);
+    }
+    (void)strncat(server.said, command, sizeof server.said - strlen(server.said) - 1);
+    (void)strncat(server.said, "\n", sizeof server.said - strlen(server.said) - 1);
+    const char *reply = server.reply(guest, command);
+    if (reply != NULL && server.guests[guest].file >= 0)
+        send_to(guest, reply);
+}
+
+static void serve_guest(size_t index)
+{
+    struct guest *guest = &server.guests[index];
+    ssize_t got = guest->file >= 0 ? recv(guest->file, guest->bytes + guest->length,
+                                          sizeof guest->bytes - guest->length, MSG_DONTWAIT)
+                                   : -1;
+    size_t length = 0, used = 0;
+    if (got <= 0)
+        return;
+    guest->length += (size_t)got;
+    while (guest->file >= 0 && resp_feed(&guest->resp, guest->bytes + used, guest->length - used,
+                                         &length) == RESP_WHOLE) {
+        obey(index, guest->bytes + used, length);
+        used += length;
+    }
+    memmove(guest->bytes, guest->bytes + used, guest->length - used);
+    guest->length -= used;
+}
+
+static void turn(void)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    redis_driver.step(redis);
+    int file = accept4(server.listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (file >= 0) {
+        assert_true(server.guest_count < GUESTS_MAX);
+        server.guests[server.guest_count++] =
+            (struct guest){.file = file, .resp = {.bulk_max = SAID_MAX, .items_max = 100}};
+    }
+    for (size_t i = 0; i < server.guest_count; i++)
+        serve_guest(i);
+    (void)nanosleep(&pause, NULL);
+}
+
+static void turn_for(int64_t ms)
+{
+    for (int64_t end_ms = host_boot_ms() + ms; host_boot_ms() < end_ms;)
+        turn();
+}
+
+static bool until_said(const char *words)
+{
+    int64_t end_ms = host_boot_ms() + WAIT;
+    while (strstr(server.said, words) == NULL && host_boot_ms() < end_ms)
+        turn();
+    return strstr(server.said, words) != NULL;
+}
+
+static unsigned times_said(const char *words)
+{
+    unsigned count = 0;
+    for (const char *at = server.said; (at = strstr(at, words)) != NULL; at++)
+        count++;
+    return count;
+}
+
+static bool begins(const char *command, const char *word)
+{
+    return strncmp(command, word, strlen(word)) == 0;
+}
+
+/* What there is no need to say anew in every test. */
+static const char *usual(const char *command)
+{
+    if (begins(command, "HELLO"))
+        return "%1\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n";
+    if (begins(command, "SUBSCRIBE leasehold:0:wake"))
+        return ">3\r\n$9\r\nsubscribe\r\n$1\r\nw\r\n:1\r\n";
+    if (begins(command, "SUBSCRIBE"))
+        return ">3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n";
+    return NULL;
+}
+
+/* ---- the client ---- */
+
+static struct heard {
+    struct store_answer answer;
+    char why[512], bytes[RECORD_MAX + 1];
+    unsigned count;
+} heard;
+
+static void hear(void *caller, const struct store_answer *answer)
+{
+    (void)caller;
+    heard.answer = *answer;
+    heard.count++;
+    (void)snprintf(heard.why, sizeof heard.why, "%s", answer->why != NULL ? answer->why : "");
+    if (answer->present)
+        memcpy(heard.bytes, answer->bytes, answer->length);
+}
+
+static void open_store(const char *options)
+{
+    char url[256], why[256];
+    struct text text;
+    struct store_site site = {.session = 7, .patience_ms = PATIENCE};
+    (void)snprintf(url, sizeof url, "redis://:the-password@127.0.0.1:%u%s", (unsigned)server.port,
+                   options);
+    text_init(&text, why, sizeof why);
+    assert_true(redis_driver.open(redis, url, &site, &text));
+}
+
+static void submit(enum store_verb verb, const char *key, uint64_t revision, const char *bytes)
+{
+    struct store_request request = {.verb = verb, .key = key, .bytes = bytes};
+    request.length = bytes != NULL ? strlen(bytes) : 0;
+    request.condition = (struct condition){.kind = IF_REVISION, .revision = revision};
+    redis_driver.submit(redis, &request, hear, NULL);
+}
+
+static void until_heard(unsigned count)
+{
+    for (int64_t end_ms = host_boot_ms() + WAIT; heard.count < count;) {
+        assert_true(host_boot_ms() < end_ms);
+        turn();
+    }
+}
+
+static const char *with_a_place(void)
+{
+    static char bytes[RECORD_MAX + 1];
+    record_init(&record, "k");
+    struct place *place = record_add_place(&record);
+    (void)snprintf(place->holder, sizeof place->holder, "me");
+    (void)snprintf(place->request, sizeof place->request, "r");
+    place->session = 7;
+    place->ttl_ms = 1000;
+    place->ticket = record.next_ticket++;
+    bytes[record_encode(&record, bytes, sizeof bytes)] = '\0';
+    return bytes;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&heard, 0, sizeof heard);
+    redis = malloc(redis_driver.state_size);
+    open_server();
+    return redis == NULL;
+}
+
+static int take_down(void **state)
+{
+    (void)state;
+    redis_driver.close(redis);
+    free(redis);
+    for (size_t i = 0; i < server.guest_count; i++)
+        if (server.guests[i].file >= 0)
+            hang_up(i);
+    (void)close(server.listening);
+    return 0;
+}
+
+/* ---- what is said ---- */
+
+static const char *unknown_with_words(size_t guest, const char *command)
+{
+    (void)guest, (void)command;
+    return "-ERR unknown command 'HELLO', with args beginning with: '3' 'AUTH' 'default' "
+           "'the-password'\r\n";
+}
+
+static void a_refusal_shows_no_password(void **state)
+{
+    (void)state;
+    server.reply = unknown_with_words;
+    open_store("?protocol=3");
+    submit(VERB_STORE_READ, "k", 0, NULL);
+    until_heard(1);
+    assert_int_equal(heard.answer.result, ANSWER_TROUBLE);
+    assert_non_null(strstr(heard.why, "unknown command 'HELLO'"));
+    assert_null(strstr(heard.why, "the-p"));
+}
+
+static const char *as_if_written(size_t guest, const char *command)
+{
+    (void)guest;
+    if (begins(command, "SCAN"))
+        return "*2\r\n$1\r\n0\r\n*1\r\n$23\r\nleasehold:{@AML}:lock:k\r\n";
+    return begins(command, "EVALSHA") ? "*3\r\n:1\r\n:1700000000000\r\n:5\r\n" : usual(command);
+}
+
+static void a_look_is_not_answered_like_a_write(void **state)
+{
+    (void)state;
+    server.reply = as_if_written;
+    open_store("");
+    submit(VERB_STORE_READ, "k", 0, NULL);
+    until_heard(1);
+    assert_int_equal(heard.answer.result, ANSWER_TROUBLE);
+    submit(VERB_STORE_LIST, "", 0, NULL);
+    until_heard(2);
+    assert_int_equal(heard.answer.result, ANSWER_TROUBLE);
+}
+
+static const char *nearly_over(size_t guest, const char *command)
+{
+    (void)guest;
+    return begins(command, "EVALSHA") ? "*8\r\n:1\r\n:1700000000000\r\n:0\r\n:0\r\n$0\r\n\r\n"
+                                        "$3\r\nhim\r\n:0\r\n:9\r\n"
+                                      : usual(command);
+}
+
+static void a_stranger_of_the_last_millisecond_is_not_shown_for_ever(void **state)
+{
+    struct codec_error error;
+    (void)state;
+    server.reply = nearly_over;
+    open_store("");
+    submit(VERB_STORE_READ, "k", 0, NULL);
+    until_heard(1);
+    assert_int_equal(heard.answer.result, ANSWER_OK);
+    assert_int_equal(record_decode(heard.bytes, heard.answer.length, &record, &error), DECODE_OK);
+    assert_int_equal(record.grant_count, 1);
+    assert_int_equal(record.grants[0].ttl_ms, 1);
+}
+
+/* Ours stands at revision 9, the first of that write, and somebody else's value has taken its
+ * place. */
+static const char *overwritten(size_t guest, const char *command)
+{
+    static char words[2 * RECORD_MAX], bytes[RECORD_MAX];
+    (void)guest;
+    if (!begins(command, "EVALSHA"))
+        return usual(command);
+    record_init(&record, "k");
+    struct grant *grant = record_add_grant(&record);
+    (void)snprintf(grant->holder, sizeof grant->holder, "me");
+    (void)snprintf(grant->request, sizeof grant->request, "r");
+    grant->session = 7;
+    grant->ttl_ms = 1000;
+    bytes[record_encode(&record, bytes, sizeof bytes)] = '\0';
+    (void)snprintf(words, sizeof words,
+                   "*8\r\n:%d\r\n:1700000000000\r\n:9\r\n:1700000000000\r\n$%zu\r\n%s\r\n"
+                   "$3\r\nhim\r\n:500\r\n:9\r\n",
+                   strstr(command, " read") != NULL, strlen(bytes), bytes);
+    return words;
+}
+
+static void nobody_renews_a_stranger(void **state)
+{
+    static char bytes[RECORD_MAX + 1];
+    struct codec_error error;
+    const struct stamp ours = {.revision = 9};
+    (void)state;
+    server.reply = overwritten;
+    open_store("");
+    submit(VERB_STORE_READ, "k", 0, NULL);
+    until_heard(1);
+    assert_int_equal(record_decode(heard.bytes, heard.answer.length, &record, &error), DECODE_OK);
+    assert_string_equal(record.grants[0].holder, "him");
+    assert_null(record_grant_by_token(&record, token_of(&ours, /* n= */ 0)));
+    record.grants[0].session = 7; /* as who renews by a token takes it home */
+    bytes[record_encode(&record, bytes, sizeof bytes)] = '\0';
+    submit(VERB_STORE_SWAP, "k", 9, bytes);
+    until_heard(2);
+    assert_int_equal(heard.answer.result, ANSWER_DENIED);
+}
+
+/* ---- the ear ---- */
+
+static bool mute;
+
+/* RESP2: the ear is the second connection. */
+static const char *old_server(size_t guest, const char *command)
+{
+    (void)guest;
+    if (begins(command, "HELLO"))
+        return "-ERR unknown command\r\n";
+    if (begins(command, "AUTH"))
+        return "+OK\r\n";
+    if (begins(command, "SUBSCRIBE"))
+        return mute ? NULL : "*3\r\n$9\r\nsubscribe\r\n$1\r\nw\r\n:1\r\n";
+    return "*3\r\n:1\r\n:1700000000000\r\n:5\r\n";
+}
+
+static void a_lost_ear_comes_back_by_itself(void **state)
+{
+    (void)state;
+    mute = false;
+    server.reply = old_server;
+    open_store("");
+    submit(VERB_STORE_SWAP, "k", 4, with_a_place());
+    until_heard(1);
+    assert_int_equal(times_said("SUBSCRIBE"), 1);
+    hang_up(1);
+    turn_for(300);
+    assert_int_equal(times_said("SUBSCRIBE"), 2);
+}
+
+static void an_ear_that_hangs_is_given_up(void **state)
+{
+    (void)state;
+    mute = true;
+    server.reply = old_server;
+    open_store("");
+    submit(VERB_STORE_SWAP, "k", 4, with_a_place());
+    until_heard(1);
+    assert_int_equal(heard.answer.result, ANSWER_TROUBLE);
+    mute = false;
+    submit(VERB_STORE_SWAP, "k", 4, with_a_place());
+    until_heard(2);
+    assert_int_equal(heard.answer.result, ANSWER_OK);
+}
+
+static int revision_seen;
+
+static const char *with_changes(size_t guest, const char *command)
+{
+    static char words[200];
+    (void)guest;
+    if (!begins(command, "EVALSHA"))
+        return usual(command);
+    (void)snprintf(words, sizeof words,
+                   "*8\r\n:1\r\n:1700000000000\r\n:%d\r\n:1\r\n$1\r\nx\r\n_\r\n:-1\r\n:0\r\n",
+                   revision_seen);
+    return words;
+}
+
+static void tell_change(size_t guest)
+{
+    char words[200], message[100];
+    (void)snprintf(message, sizeof message, "%d leasehold:{@AML}:lock:k", revision_seen);
+    (void)snprintf(words, sizeof words,
+                   ">3\r\n$7\r\nmessage\r\n$19\r\nleasehold:0:changed\r\n$%zu\r\n%s\r\n",
+                   strlen(message), message);
+    send_to(guest, words);
+}
+
+/* A server that came back without its last writes counts from further back. */
+static void what_was_told_before_a_loss_hides_nothing_after_it(void **state)
+{
+    (void)state;
+    server.reply = with_changes;
+    open_store("");
+    submit(VERB_STORE_WATCH, "", 0, NULL);
+    until_heard(1);
+    revision_seen = 100;
+    tell_change(0);
+    until_heard(2);
+    assert_int_equal(heard.answer.written.revision, 100);
+    hang_up(0);
+    until_heard(3);
+    assert_int_equal(heard.answer.result, ANSWER_TROUBLE);
+    submit(VERB_STORE_WATCH, "", 0, NULL);
+    until_heard(4);
+    revision_seen = 90;
+    tell_change(server.guest_count - 1);
+    until_heard(5);
+    assert_int_equal(heard.answer.written.revision, 90);
+}
+
+/* ---- clusters ---- */
+
+static const char *clustered(size_t guest, const char *command)
+{
+    (void)guest;
+    if (begins(command, "HELLO"))
+        return "%1\r\n$4\r\nmode\r\n$7\r\ncluster\r\n";
+    if (begins(command, "CLUSTER"))
+        return "-NOPERM this user has no permissions to run the 'cluster|slots' command\r\n";
+    if (begins(command, "SCAN"))
+        return "*2\r\n$1\r\n0\r\n*0\r\n";
+    return begins(command, "SUBSCRIBE") && mute ? NULL : as_if_written(guest, command);
+}
+
+static void half_a_cluster_is_not_listed_as_all(void **state)
+{
+    (void)state;
+    server.reply = clustered;
+    open_store("");
+    submit(VERB_STORE_LIST, "", 0, NULL);
+    until_heard(1);
+    assert_int_equal(heard.answer.result, ANSWER_DENIED);
+}
+
+static void in_a_cluster_it_listens_before_it_waits(void **state)
+{
+    (void)state;
+    mute = true;
+    server.reply = clustered;
+    open_store("");
+    submit(VERB_STORE_SWAP, "k", 4, with_a_place());
+    assert_true(until_said("SUBSCRIBE"));
+    turn_for(100);
+    assert_int_equal(times_said("EVALSHA"), 0);
+    send_to(0, ">3\r\n$9\r\nsubscribe\r\n$1\r\nw\r\n:1\r\n");
+    until_heard(1);
+    assert_int_equal(heard.answer.result, ANSWER_OK);
+}
+
+/* Each would grant the same lock. */
+static void two_servers_that_know_nothing_of_each_other_are_refused(void **state)
+{
+    (void)state;
+    server.reply = as_if_written;
+    open_store(",localhost");
+    submit(VERB_STORE_DELETE, "k", 4, NULL);
+    until_heard(1);
+    assert_int_equal(heard.answer.result, ANSWER_DENIED);
+    assert_non_null(strstr(heard.why, "cluster"));
+    assert_int_equal(times_said("EVALSHA"), 0);
+}
+
+static const char *demoted(size_t guest, const char *command)
+{
+    (void)guest;
+    if (begins(command, "SET"))
+        return "-READONLY You can't write against a read only replica.\r\n";
+    if (begins(command, "GET"))
+        return "_\r\n";
+    if (begins(command, "TIME"))
+        return "*2\r\n$10\r\n1700000000\r\n$1\r\n0\r\n";
+    return begins(command, "HELLO") ? usual(command) : ":5\r\n";
+}
+
+static void a_replica_is_left_also_without_scripts(void **state)
+{
+    (void)state;
+    server.reply = demoted;
+    open_store("?scripts=no");
+    submit(VERB_STORE_DELETE, "k", 4, NULL);
+    until_heard(1);
+    assert_int_equal(heard.answer.result, ANSWER_TROUBLE);
+    assert_int_equal(redis->main.link.state, LINK_RESTING);
+}
+
+/* ---- deadlines ---- */
+
+static const char *in_silence(size_t guest, const char *command)
+{
+    (void)guest;
+    return usual(command);
+}
+
+static void a_list_has_time_for_each_of_its_steps(void **state)
+{
+    (void)state;
+    server.reply = in_silence;
+    open_store("");
+    submit(VERB_STORE_LIST, "", 0, NULL);
+    assert_true(until_said("SCAN"));
+    turn_for(PATIENCE * 3 / 5);
+    send_to(0, "*2\r\n$1\r\n0\r\n*1\r\n$23\r\nleasehold:{@AML}:lock:k\r\n");
+    assert_true(until_said("EVALSHA"));
+    turn_for(PATIENCE * 3 / 5);
+    send_to(0, "*8\r\n:1\r\n:1700000000000\r\n:0\r\n:0\r\n$0\r\n\r\n_\r\n:-1\r\n:0\r\n");
+    until_heard(1);
+    assert_int_equal(heard.answer.result, ANSWER_OK);
+}
+
+static const char *sentinel(size_t guest, const char *command)
+{
+    (void)guest;
+    return begins(command, "SENTINEL") ? "*2\r\n$9\r\n127.0.0.1\r\n$1\r\n1\r\n" : usual(command);
+}
+
+/* Whoever asked for the master has gone while the Sentinel was still being connected to. */
+static void a_late_sentinel_is_no_surprise(void **state)
+{
+    (void)state;
+    server.reply = sentinel;
+    open_store("?sentinel=m");
+    submit(VERB_STORE_READ, "k", 0, NULL);
+    redis_flush(redis);
+    assert_int_equal(redis->guide.state, LINK_OPENING);
+    assert_null(redis->guide.first);
+    link_cut(&redis->main.link, ANSWER_TROUBLE, "as its deadline would");
+    assert_int_equal(heard.count, 1);
+    turn_for(200);
+    submit(VERB_STORE_READ, "k", 0, NULL);
+    until_heard(2);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, take_down)
+    const struct CMUnitTest tests[] = {
+        CASE(a_refusal_shows_no_password),
+        CASE(a_look_is_not_answered_like_a_write),
+        CASE(a_stranger_of_the_last_millisecond_is_not_shown_for_ever),
+        CASE(nobody_renews_a_stranger),
+        CASE(a_lost_ear_comes_back_by_itself),
+        CASE(an_ear_that_hangs_is_given_up),
+        CASE(what_was_told_before_a_loss_hides_nothing_after_it),
+        CASE(half_a_cluster_is_not_listed_as_all),
+        CASE(in_a_cluster_it_listens_before_it_waits),
+        CASE(two_servers_that_know_nothing_of_each_other_are_refused),
+        CASE(a_replica_is_left_also_without_scripts),
+        CASE(a_list_has_time_for_each_of_its_steps),
+        CASE(a_late_sentinel_is_no_surprise),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

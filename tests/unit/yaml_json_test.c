@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* YAML as JSON: what plain words mean, and what is refused, with its line. */
+#include "io/yaml_json.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void expect(const char *yaml, const char *expected)
+{
+    char words[200];
+    struct text why;
+    text_init(&why, words, sizeof words);
+    json_t *json = yaml_to_json(yaml, strlen(yaml), YAML_TYPED, &why);
+    if (json == NULL)
+        fail_msg("refused: %s: %s", yaml, words);
+    char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+    assert_string_equal(text, expected);
+    free(text);
+    json_decref(json);
+}
+
+static void expect_refusal(const char *yaml, size_t length, const char *reason)
+{
+    char words[200];
+    struct text why;
+    text_init(&why, words, sizeof words);
+    json_t *json = yaml_to_json(yaml, length, YAML_TYPED, &why);
+    if (json != NULL)
+        fail_msg("taken: %s", yaml);
+    if (strstr(words, reason) == NULL)
+        fail_msg("'%s' does not say '%s'", words, reason);
+}
+
+static void scalars(void **state)
+{
+    (void)state;
+    expect("[1, -2, 0, 1.5, 1e3, true, False, null, ~, '']",
+           "[1,-2,0,1.5,1000.0,true,false,null,null,\"\"]");
+    expect("['1', \"true\", 0755, 1_000, yes, off, 1.2.3, 0x10, .inf, -, +1]",
+           "[\"1\",\"true\",\"0755\",\"1_000\",\"yes\",\"off\",\"1.2.3\",\"0x10\",\".inf\","
+           "\"-\",\"+1\"]");
+    expect("a:", "{\"a\":null}");
+    expect("a: |\n  two\n  lines\n", "{\"a\":\"two\\nlines\\n\"}");
+}
+
+static void words_only(void **state)
+{
+    static const char yaml[] = "{a: true, b: 12, c: , d: null}";
+    (void)state;
+    json_t *json = yaml_to_json(yaml, sizeof yaml - 1, YAML_WORDS, NULL);
+    char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+    assert_string_equal(text, "{\"a\":\"true\",\"b\":\"12\",\"c\":\"\",\"d\":\"null\"}");
+    free(text);
+    json_decref(json);
+}
+
+static void objects(void **state)
+{
+    (void)state;
+    expect("apiVersion: batch/v1\nkind: Job\nspec:\n  list:\n  - a: 1\n  - b\n",
+           "{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"spec\":{\"list\":[{\"a\":1},\"b\"]}}");
+    expect("{\"json\": [\"is\", {\"yaml\": true}]}", "{\"json\":[\"is\",{\"yaml\":true}]}");
+    expect("---\na: &x {b: 1}\nc: *x\n---\n", "{\"a\":{\"b\":1},\"c\":{\"b\":1}}");
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    expect_refusal("", 0, "nothing in it");
+    expect_refusal("a: 1\na: 2\n", 10, "line 2: this key is there twice");
+    expect_refusal("[a]: 1", 6, "a key must be text");
+    expect_refusal("a: {b\n", 6, "this is no YAML");
+    expect_refusal("a: 1\n---\nb: 2\n", 14, "line 3: a second document begins");
+    expect_refusal("a: &x {}\nb: {<<: *x}\n", 21, "merge keys");
+    expect_refusal("a: &x [*x]\n", 11, "nested too deeply");
+    expect_refusal("a: \"b\\0c\"\n", 10, "NUL");
+}
+
+/* Nine lines that stand for a thousand million words. */
+static void a_few_aliases_are_not_a_great_many(void **state)
+{
+    char yaml[1000];
+    struct text text;
+    (void)state;
+    text_init(&text, yaml, sizeof yaml);
+    text_add(&text, "a: &a [x,x,x,x,x,x,x,x,x,x]\n");
+    for (int name = 'b'; name < 'j'; name++) {
+        char line[64];
+        int before = name - 1;
+        (void)snprintf(line, sizeof line, "%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n",
+                       name, name, before, before, before, before, before, before, before, before,
+                       before, before);
+        text_add(&text, line);
+    }
+    expect_refusal(yaml, strlen(yaml), "too large");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(scalars),
+        cmocka_unit_test(words_only),
+        cmocka_unit_test(objects),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(a_few_aliases_are_not_a_great_many),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
