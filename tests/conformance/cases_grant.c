@@ -120,7 +120,8 @@ static void another_token_renews_nothing(void)
     struct value nothing = {0};
     const struct store_answer *mine = grant(0, key, HOUR_MS), *theirs = grant(1, other, HOUR_MS);
     uint64_t token = token_in(mine, key);
-    expect_refused(ask(1, renewing(key, token_in(theirs, other), HOUR_MS)), mine, key);
+    if (token_in(theirs, other) != token) /* of two keys they may be the same */
+        expect_refused(ask(1, renewing(key, token_in(theirs, other), HOUR_MS)), mine, key);
     expect_refused(ask(1, renewing(key, token + 1, HOUR_MS)), mine, key);
     expect_refused(ask(1, renewing(key, token - 1, HOUR_MS)), mine, key);
     expect_conflict(ask(1, renewing(none, token, HOUR_MS)), nothing, 0);

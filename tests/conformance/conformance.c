@@ -27,8 +27,8 @@
 
 /* The quick ones first: a planted fault is caught by the first that can. */
 static const struct chapter *const chapters[] = {
-    &record_chapter, &key_chapter,     &batch_chapter, &model_chapter, &watch_chapter,
-    &past_chapter,   &session_chapter, &grant_chapter, &lease_chapter, &once_chapter,
+    &record_chapter,  &key_chapter,   &batch_chapter, &model_chapter, &watch_chapter, &past_chapter,
+    &session_chapter, &grant_chapter, &rules_chapter, &lease_chapter, &once_chapter,
 };
 
 /* What was promised for each store: the only place that knows them by name. */

@@ -23,7 +23,8 @@ struct chapter {
 };
 
 extern const struct chapter record_chapter, model_chapter, grant_chapter, key_chapter,
-    batch_chapter, watch_chapter, past_chapter, session_chapter, lease_chapter, once_chapter;
+    batch_chapter, watch_chapter, past_chapter, session_chapter, lease_chapter, once_chapter,
+    rules_chapter;
 
 #define EXPECT(condition)                                  \
     do {                                                   \

@@ -46,12 +46,12 @@ calls_of() { # calls_of COMMAND: how often since the count was set to 0
 }
 
 # What the server heard from outside since a mark; what a script asks within does not count, nor
-# what we ask ourselves.
+# what we ask ourselves, nor how a connection begins.
 heard() {
     redis_cli one echo "end of $1" >/dev/null
     redis_until 'the monitor has seen it' grep -q "end of $1" "$work/monitor"
     sed "1,/begin of $1/d; /end of $1/,\$d" "$work/monitor" | grep -v ' lua\] ' |
-        grep -civ '"info"\|"config"' || true
+        grep -civ '"info"\|"config"\|"hello"' || true
 }
 
 count() { # count VERB COUNT
@@ -66,6 +66,20 @@ count() { # count VERB COUNT
     verdict "$1: and nothing else" test "$asked" = "$2"
 }
 
+# A process of its own, which knows nothing but the token.
+count_cold() { # count_cold VERB ARGUMENT…
+    local verb=$1 called asked
+    redis_cli one config resetstat >/dev/null
+    redis_cli one echo "begin of cold $verb" >/dev/null
+    "$build/leasehold" "$@" --store "redis://127.0.0.1:${redis_port[one]}" >/dev/null ||
+        { verdict "cold $verb" false; return; }
+    called=$(calls_of evalsha)
+    asked=$(heard "cold $verb")
+    printf '# cold %s: %s evalsha, %s commands in all\n' "$verb" "$called" "$asked"
+    verdict "cold $verb by token: one evalsha" test "$called" = 1
+    verdict "cold $verb by token: and nothing else" test "$asked" = 1
+}
+
 redis_start one
 coproc verbs { exec "$build/tests/paced_verbs" "redis://127.0.0.1:${redis_port[one]}"; }
 (cd "$work/one" && exec redis-cli -s socket monitor >"$work/monitor") &
@@ -76,6 +90,9 @@ ask acquire 1 && ask renew 1 && ask release 1
 count acquire 50
 count renew 50
 count release 50
+token=$("$build/leasehold" acquire cold --ttl 1m --store "redis://127.0.0.1:${redis_port[one]}")
+count_cold renew cold --token "$token"
+count_cold release cold --token "$token"
 verdict 'a free key costs nothing' test "$(redis_cli one --scan --pattern 'lock:*' | wc -l)" = 0
 printf '# what is left: %s\n' "$(redis_cli one --scan | tr '\n' ' ')"
 printf '1..%d\n' "$number"

@@ -141,6 +141,8 @@ static void send_condition(struct link *link, const struct condition *condition)
     text_init(&text, words, sizeof words);
     if (condition->kind == IF_REVISION)
         text_add_u64(&text, condition->revision);
+    else if (condition->kind == IF_GRANT)
+        text_add(&text, "grant");
     if (condition->ends_ms != 0) {
         text_add(&text, " ");
         text_add_i64(&text, condition->ends_ms);
@@ -157,22 +159,64 @@ void wake_channel(const struct redis *redis, uint64_t session, char *out)
     text_add_hex(&text, session);
 }
 
-static void send_write(struct redis *redis, struct job *job, struct link *link,
-                       const struct redis_names *names)
+/* In parts, as Lua has no number for it: "epoch revision n"; nothing when there is none. */
+static void say_token(struct link *link, uint64_t token)
 {
-    const struct store_request *request = &job->request;
+    char digits[64];
+    struct text text;
+    text_init(&text, digits, sizeof digits);
+    if (token != 0) {
+        text_add_u64(&text, token >> 55);
+        text_add(&text, " ");
+        text_add_u64(&text, token >> 10 & REVISION_MAX);
+        text_add(&text, " ");
+        text_add_u64(&text, token & 1023);
+    }
+    link_word(link, digits, text.length);
+}
+
+static void say_draft(struct redis *redis, struct job *job, struct link *link)
+{
     struct draft draft;
     draft_make(redis, job, &draft);
-    link_begin(link, &job->call, 15 + request->poke_count);
-    send_names(link, names, "write");
-    send_condition(link, &request->condition);
     link_say(link, draft.knows ? "1" : "0");
     link_word(link, draft.bytes, draft.length);
     link_number(link, draft.fresh_ms);
     link_number(link, draft.until_ms);
     link_number(link, draft.lives_ms);
     link_say(link, draft.by);
+}
+
+/* The script makes the record of it, and what draft_make() would say of that; but an id that nobody
+ * finishes also stays for a day. */
+static void say_renewal(const struct store_request *request, struct link *link)
+{
+    char session[24];
+    struct text text;
+    text_init(&text, session, sizeof session);
+    text_add_hex(&text, request->session);
+    link_say(link, "0");
+    link_say(link, session);
+    link_number(link, request->ttl_ms);
+    link_say(link, request->bound ? ",\"bound\":true" : "");
+    link_number(link, -DAY_MS);
+    link_say(link, "");
+}
+
+static void send_write(struct redis *redis, struct job *job, struct link *link,
+                       const struct redis_names *names)
+{
+    const struct store_request *request = &job->request;
+    bool renews = request->condition.kind == IF_GRANT && request->verb == VERB_STORE_SWAP;
+    link_begin(link, &job->call, 16 + request->poke_count);
+    send_names(link, names, renews ? "renew" : "write");
+    send_condition(link, &request->condition);
+    if (renews)
+        say_renewal(request, link);
+    else
+        say_draft(redis, job, link);
     link_say(link, redis->changes.name);
+    say_token(link, request->condition.token);
     for (size_t i = 0; i < request->poke_count; i++) {
         char name[CHANNEL_MAX];
         wake_channel(redis, request->poke[i], name);
@@ -185,7 +229,6 @@ bool command_send(struct redis *redis, struct job *job, struct link *link)
     struct redis_names names;
     if (!redis_names_of(&redis->url.templates, job->request.key, &names))
         return false;
-    ASSERT(job->request.condition.kind != IF_GRANT); /* no capability of ours */
     job->link = link;
     if (job->asking && link_begin_unheard(link, 1))
         link_say(link, "ASKING");

@@ -131,12 +131,17 @@ static void end_in_trouble(struct job *job, const char *why)
 static bool load_and_repeat(struct job *job)
 {
     struct link *link = job->link;
+    char script[SCRIPT_MAX];
+    struct text text;
     if (job->reloaded || !link_begin_unheard(link, 3))
         return false;
+    text_init(&text, script, sizeof script);
+    redis_script(&text);
+    ASSERT(!text.cut);
     job->reloaded = true;
     link_say(link, "SCRIPT");
     link_say(link, "LOAD");
-    link_say(link, redis_script);
+    link_word(link, script, text.length);
     return command_send(job->redis, job, link);
 }
 
@@ -370,13 +375,13 @@ static bool name_of(const char *url, const char *key, struct text *out, struct t
     return named;
 }
 
-#define REDIS_DRIVER(word)                                                                     \
-    {                                                                                          \
-        .scheme = (word),                                                                      \
-        .capabilities =                                                                        \
-            STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_DELETES | STORE_TOKENS_RESTART, \
-        .state_size = sizeof(struct redis), .open = open_redis, .close = close_redis,          \
-        .submit = submit, .step = step, .fd = fd_of, .name = name_of,                          \
+#define REDIS_DRIVER(word)                                                               \
+    {                                                                                    \
+        .scheme = (word),                                                                \
+        .capabilities = STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_TESTS_GRANT | \
+                        STORE_DELETES | STORE_TOKENS_RESTART,                            \
+        .state_size = sizeof(struct redis), .open = open_redis, .close = close_redis,    \
+        .submit = submit, .step = step, .fd = fd_of, .name = name_of,                    \
     }
 
 const struct store_driver redis_driver = REDIS_DRIVER("redis");

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "io/host.h"
+#include "store/condition.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +49,8 @@ struct deal {
     struct link_error error;
     char *record; /* as it stands: revision, time, bytes */
     size_t length;
-    bool own; /* the value under the plain name is ours */
+    bool own;      /* the value under the plain name is ours */
+    char *renewal; /* a swap under IF_GRANT: what it writes */
     char value[VALUE_MAX];
     int64_t count;
     struct seen seen;
@@ -56,8 +58,10 @@ struct deal {
 
 void deal_free(struct deal *deal)
 {
-    if (deal != NULL)
+    if (deal != NULL) {
         free(deal->record);
+        free(deal->renewal);
+    }
     free(deal);
 }
 
@@ -262,7 +266,39 @@ static void look(struct deal *deal)
     say_of(deal, MEANS_COUNT, "INCR", deal->names.counter);
 }
 
-static bool holds(const struct deal *deal, const struct draft *draft)
+/*
+ * Does the record stand that the request is about, and in it the grant? A swap under IF_GRANT
+ * becomes a swap of that record then, the grant renewed.
+ */
+static bool stands(struct deal *deal)
+{
+    struct redis *redis = deal->job->redis;
+    struct store_request *request = &deal->job->request;
+    struct standing standing = {.bytes = deal->seen.bytes,
+                                .length = deal->seen.length,
+                                .written = deal->seen.written,
+                                .now_ms = deal->seen.now_ms};
+    bool renews = request->condition.kind == IF_GRANT && request->verb == VERB_STORE_SWAP;
+    if (renews) /* another node may have been asked before */
+        request->length = 0;
+    if (standing.length == 0)
+        return request->condition.kind != IF_GRANT;
+    bool holds = condition_holds(request, &standing, &redis->scratch);
+    if (!holds || !renews)
+        return holds;
+    size_t length = condition_renewal(request, &standing, &redis->scratch, redis->encoded,
+                                      sizeof redis->encoded);
+    deal->renewal = malloc(length);
+    if (deal->renewal == NULL)
+        return false; /* told as a conflict: the core goes on with what stands */
+    memcpy(deal->renewal, redis->encoded, length);
+    request->bytes = deal->renewal;
+    request->length = length;
+    request->lives_ms = record_lives_ms(&redis->scratch);
+    return true;
+}
+
+static bool holds_for(const struct deal *deal, const struct draft *draft)
 {
     const struct condition *condition = &deal->job->request.condition;
     const struct seen *seen = &deal->seen;
@@ -272,9 +308,7 @@ static bool holds(const struct deal *deal, const struct draft *draft)
         return false;
     if (seen->length == 0)
         return seen->strange && draft->knows;
-    if (condition->ends_ms != 0 && seen->now_ms >= condition->ends_ms)
-        return false;
-    return seen->written.revision == condition->revision && seen->strange == draft->knows;
+    return seen->strange == draft->knows;
 }
 
 static void say_set(struct deal *deal, const char *name, int64_t lives_ms, const char *head,
@@ -388,9 +422,28 @@ static void unwatch(struct deal *deal)
         link_say(link, "UNWATCH");
 }
 
-static void go_on(struct deal *deal)
+static void write_or_see(struct deal *deal)
 {
     struct draft draft;
+    bool standing = stands(deal);
+    draft_make(deal->job->redis, deal->job, &draft);
+    bool holds = standing && holds_for(deal, &draft);
+    if (holds && (uint64_t)deal->count > deal->seen.written.revision) {
+        write_all(deal, &draft);
+        return;
+    }
+    unwatch(deal);
+    if (holds) /* the count was lost, and the clock went back */
+        end_deal(deal, &(struct link_error){
+                           .result = ANSWER_TROUBLE,
+                           .why = "the count of revisions in Redis went back, and without "
+                                  "scripts it cannot be mended"});
+    else
+        see(deal);
+}
+
+static void go_on(struct deal *deal)
+{
     if (deal->wrong && !deal->refused) {
         deal->error = (struct link_error){.result = ANSWER_TROUBLE,
                                           .why = "the record in Redis has no revision"};
@@ -407,19 +460,7 @@ static void go_on(struct deal *deal)
         look(deal);
         return;
     case STAGE_LOOK:
-        draft_make(deal->job->redis, deal->job, &draft);
-        if (holds(deal, &draft) && (uint64_t)deal->count > deal->seen.written.revision) {
-            write_all(deal, &draft);
-        } else if (holds(deal, &draft)) { /* the count was lost, and the clock went back */
-            unwatch(deal);
-            end_deal(deal, &(struct link_error){
-                               .result = ANSWER_TROUBLE,
-                               .why = "the count of revisions in Redis went back, and without "
-                                      "scripts it cannot be mended"});
-        } else {
-            unwatch(deal);
-            see(deal);
-        }
+        write_or_see(deal);
         return;
     case STAGE_WRITE:
         if (deal->written)

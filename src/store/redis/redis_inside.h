@@ -13,9 +13,12 @@ enum {
     STRANGER_SHOWN = 100,
     TOLD_SLOTS = 1024, /* keys of which it is known what was told last */
     SHOWN_SLOTS = 64,
+    SCRIPT_MAX = 16 * 1024,
 };
 
-extern const char redis_script[], redis_script_sha[];
+/* script.c */
+void redis_script(struct text *out); /* at most SCRIPT_MAX with its end */
+extern const char redis_script_sha[];
 
 struct redis;
 struct job;

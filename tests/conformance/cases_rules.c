@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the store tests a grant at the write, it does so as condition.c would, which asks the
+ * rules: the same verdict on records made at random, and of a renewal the same bytes. Words are
+ * taken from those that could mislead whoever looks for fields in text. The numbers are the same in
+ * every run.
+ */
+#include "suite.h"
+
+#include "base/random.h"
+#include "core/rules.h"
+#include "store/condition.h"
+#include "wire/record_codec.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define HOUR_MS ((int64_t)3600 * 1000)
+
+enum { WORDS = 14 };
+
+static struct random dice;
+static struct record made, scratch;
+static int64_t now_ms;
+
+static bool one_in(uint64_t count)
+{
+    return random_below(&dice, count) == 0;
+}
+
+static void any_words(char *out, size_t size, unsigned number)
+{
+    static const char *const words[WORDS] = {
+        "this",   "\"granted\":\"this\"", "meta",        "{",        "}]",     "[0,1,2]", "\\",
+        "\\\\\"", "\"renewed\":[",        ",\"meta\":{", "%1%0%b{}", "grün €", "session", "\"",
+    };
+    (void)snprintf(out, size, "%s%s%s", words[random_below(&dice, WORDS)],
+                   words[random_below(&dice, WORDS)], one_in(2) ? " " : "");
+    if (number > 0)
+        (void)snprintf(out + strlen(out), size - strlen(out), "%u", number);
+}
+
+/* Hours before or after now, or this write; sometimes nobody knows when. */
+static struct stamp any_stamp(void)
+{
+    struct stamp stamp = {.epoch = (uint16_t)(one_in(2) ? 0 : random_below(&dice, EPOCH_MAX + 1)),
+                          .revision = 1 + random_below(&dice, one_in(2) ? 1000 : REVISION_MAX - 1)};
+    stamp.time_ms = now_ms + ((int64_t)random_below(&dice, 12) - 9) * HOUR_MS;
+    if (one_in(8))
+        stamp.time_ms = TIME_UNKNOWN;
+    if (one_in(3))
+        stamp.revision = THIS_WRITE;
+    return stamp;
+}
+
+/* Never so that a moment could decide. */
+static int64_t any_length_ms(void)
+{
+    return HOUR_MS / 2 + (int64_t)random_below(&dice, 8) * HOUR_MS;
+}
+
+static void add_grant(unsigned number, enum mode mode)
+{
+    static const char *const names[] = {"this", "granted", "renewed", "since", "grants", "meta"};
+    char value[128];
+    struct grant *grant = record_add_grant(&made);
+    any_words(grant->holder, sizeof grant->holder, 0);
+    any_words(grant->request, sizeof grant->request, number + 1);
+    grant->session = one_in(2) ? seat_session(number % 2) : random_next(&dice);
+    grant->mode = mode;
+    grant->bound = one_in(2);
+    grant->broken = one_in(6);
+    grant->n = (uint16_t)((uint64_t)number * 16 + random_below(&dice, 16));
+    grant->granted = any_stamp();
+    grant->renewed = one_in(2) ? grant->granted : any_stamp();
+    grant->ttl_ms = any_length_ms();
+    grant->lock_delay_ms = one_in(2) ? 0 : any_length_ms();
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (!one_in(3))
+            continue;
+        any_words(value, sizeof value, 0);
+        (void)meta_add(&grant->meta, names[i], one_in(3) ? "this" : value);
+    }
+}
+
+static void add_place(unsigned number, enum mode mode)
+{
+    struct place *place = record_add_place(&made);
+    any_words(place->holder, sizeof place->holder, 0);
+    any_words(place->request, sizeof place->request, number + 100);
+    place->session = random_next(&dice);
+    place->mode = mode;
+    place->ttl_ms = any_length_ms();
+    place->offer = any_stamp();
+    place->offered = true;
+    if (record_broken(&made) != NULL)
+        place->offered = false;
+}
+
+static void any_span(struct span *out)
+{
+    out->since = any_stamp();
+    out->length_ms = any_length_ms();
+    any_words(out->by, sizeof out->by, 0);
+}
+
+static void any_record(const char *key)
+{
+    record_init(&made, key);
+    enum mode mode = (enum mode)random_below(&dice, 3);
+    unsigned grants = mode == MODE_EXCLUSIVE ? 1 : 1 + (unsigned)random_below(&dice, 4);
+    made.limit = mode == MODE_SLOT ? 64 : 0;
+    if (mode == MODE_EXCLUSIVE && one_in(3)) {
+        record_become(&made, KIND_ONCE);
+        any_words(made.once.payload, sizeof made.once.payload, 0);
+    }
+    if (one_in(4))
+        any_span(&made.cooling);
+    if (one_in(4))
+        any_span(&made.delay);
+    if (one_in(2))
+        any_words(made.reason, sizeof made.reason, 0);
+    for (unsigned i = 0; i < grants; i++)
+        add_grant(i, mode);
+    for (unsigned i = one_in(2) ? 0 : (unsigned)random_below(&dice, 6); i > 0; i--)
+        add_place(i, mode);
+    EXPECT(record_broken(&made) == NULL);
+}
+
+/* Mostly one that is there. */
+static uint64_t any_token(const struct stamp *written)
+{
+    record_resolve(&made, written);
+    uint64_t token = grant_token(&made.grants[random_below(&dice, made.grant_count)]);
+    switch (random_below(&dice, 12)) {
+    case 0:
+        return token + 1;
+    case 1:
+        return token ^ ((uint64_t)1 << 10);
+    case 2:
+        return token ^ ((uint64_t)1 << 55);
+    default:
+        return token;
+    }
+}
+
+static struct store_request any_request(const char *key, const struct store_answer *first)
+{
+    uint64_t token = any_token(&first->written);
+    if (!one_in(3)) {
+        struct store_request request = renewing(key, token, any_length_ms());
+        request.session = one_in(2) ? seat_session(0) : random_next(&dice);
+        request.bound = one_in(2);
+        return request;
+    }
+    struct condition condition = one_in(2) ? if_grant(token) : if_revision(first->written.revision);
+    condition.token = token;
+    return deleting(key, condition);
+}
+
+/* Who deletes may be asked for more than the rules: that the record names no one else at all. */
+static bool says_no_more(void)
+{
+    return made.grant_count == 1 && made.place_count == 0 && made.cooling.length_ms == 0 &&
+           made.delay.length_ms == 0;
+}
+
+static bool expect_as_the_rules(const char *key)
+{
+    static char bytes[RECORD_MAX + 1];
+    now_ms = ask(0, reading(key))->now_ms;
+    any_record(key);
+    const struct store_answer *first = ask(0, swapping(key, if_absent, value_encode(&made)));
+    EXPECT(first->result == ANSWER_OK);
+    struct store_request request = any_request(key, first);
+    const struct store_answer *answer = ask((unsigned)random_below(&dice, seats_count()), request);
+    struct standing standing = {.bytes = first->bytes,
+                                .length = first->length,
+                                .written = first->written,
+                                .now_ms = answer->now_ms};
+    bool holds = condition_holds(&request, &standing, &scratch), done = answer->result == ANSWER_OK;
+    bool renews = request.verb == VERB_STORE_SWAP;
+    bool strict = renews || request.condition.kind == IF_REVISION || says_no_more();
+    EXPECT(done ? holds : answer->result == ANSWER_CONFLICT && !(holds && strict));
+    struct value value = {.bytes = first->bytes, .length = first->length};
+    if (done && renews) {
+        value.bytes = bytes;
+        value.length = condition_renewal(&request, &standing, &scratch, bytes, sizeof bytes);
+        EXPECT(answer->written.revision > first->written.revision);
+    }
+    EXPECT(done && !renews ? !answer->present : has_value(answer, value));
+    if (answer->present)
+        expect_stands(key, value, answer->written.revision);
+    return done;
+}
+
+static void a_grant_is_tested_as_the_rules_say(void)
+{
+    enum { ROUNDS = 200 };
+    unsigned done = 0;
+    dice.state = 4;
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "k%u", i);
+        done += expect_as_the_rules(key_named(name)) ? 1 : 0;
+    }
+    EXPECT(done > ROUNDS / 5 && done < ROUNDS - ROUNDS / 5); /* both were seen */
+}
+
+static const struct trial trials[] = {
+    {"renew: at random, byte for byte as the rules say", a_grant_is_tested_as_the_rules_say,
+     STORE_TESTS_GRANT | STORE_TIME | STORE_DELETES, false},
+};
+
+const struct chapter rules_chapter = {trials, sizeof trials / sizeof trials[0]};
