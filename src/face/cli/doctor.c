@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { RIGHTS_PATIENCE_MS = 3000 };
+
 static const char *const finding_words[] = {
     [FINDING_OK] = "ok", [FINDING_WARNING] = "warning", [FINDING_PROBLEM] = "problem"};
 
@@ -145,6 +147,25 @@ static void look_at_clock(struct doctor *doctor)
                    "earlier leases last to their end");
 }
 
+/* What every command needs: a look at a key. */
+void doctor_look_at_rights(struct doctor *doctor, const char *remedy)
+{
+    struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
+    struct lh_client *client = NULL;
+    struct lh_report report;
+    struct lh_view view;
+    options.patience_ms = RIGHTS_PATIENCE_MS;
+    enum lh_outcome outcome = lh_open(doctor->visit->url, &options, &client, &report);
+    if (outcome == LH_OK)
+        outcome = lh_status(client, "leasehold doctor", &view, &report);
+    if (outcome == LH_OK)
+        doctor_say(doctor, FINDING_OK, "rights", NULL, "the user may look at locks");
+    else
+        doctor_say(doctor, FINDING_PROBLEM, "rights", outcome == LH_DENIED ? remedy : NULL, "%s",
+                   report.text);
+    lh_close(&client);
+}
+
 static void look_at_store(struct doctor *doctor)
 {
     const struct visit *visit = doctor->visit;
@@ -155,6 +176,8 @@ static void look_at_store(struct doctor *doctor)
     else if (strncmp(visit->url, "redis", strlen("redis")) == 0)
         doctor_look_at_redis(doctor, visit->url);
 #endif
+    else if (strncmp(visit->url, "k8s", strlen("k8s")) == 0)
+        doctor_look_at_rights(doctor, "dist/kubernetes has the Role that is needed");
     else
         doctor_say(doctor, FINDING_WARNING, "store", "name a file: store to share locks",
                    "%s begins empty in every process and ends with it", visit->shown);

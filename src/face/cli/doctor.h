@@ -19,6 +19,8 @@ struct doctor {
 void doctor_say(struct doctor *doctor, enum finding finding, const char *about, const char *remedy,
                 const char *format, ...) __attribute__((format(printf, 5, 6)));
 
+/* May we look at a key? `remedy`: where those find help who may not. */
+void doctor_look_at_rights(struct doctor *doctor, const char *remedy);
 /* The file store at that path. Makes nothing that is not there. */
 void doctor_look_at_file(struct doctor *doctor, const char *path);
 #ifndef LH_WITHOUT_REDIS

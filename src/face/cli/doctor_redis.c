@@ -13,6 +13,8 @@
 #include <string.h>
 #include <time.h>
 
+#define SMALLEST_USER "docs/redis-store.md has the smallest user"
+
 enum { PATIENCE_MS = 3000, OLDEST = 7, CLOCKS_APART_MS = 2000, VALUE = 64 };
 
 static void look_at_version(struct doctor *doctor, const char *info)
@@ -99,8 +101,7 @@ static void look_at_time(struct doctor *doctor, struct redis_survey *survey)
     text_init(&why, words, sizeof words);
     const char *said = redis_survey_ask(survey, "TIME", NULL, NULL, &why);
     if (said == NULL) {
-        doctor_say(doctor, FINDING_PROBLEM, "rights", "docs/redis-store.md has the smallest user",
-                   "%s", words);
+        doctor_say(doctor, FINDING_PROBLEM, "rights", SMALLEST_USER, "%s", words);
         return;
     }
     (void)clock_gettime(CLOCK_REALTIME, &now);
@@ -118,33 +119,13 @@ static void look_at_time(struct doctor *doctor, struct redis_survey *survey)
         doctor_say(doctor, FINDING_OK, "clock", NULL, "the server's clock is ours, to %s", apart);
 }
 
-/* What every command needs: a look at a key. */
-static void look_at_rights(struct doctor *doctor)
-{
-    struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
-    struct lh_client *client = NULL;
-    struct lh_report report;
-    struct lh_view view;
-    options.patience_ms = PATIENCE_MS;
-    enum lh_outcome outcome = lh_open(doctor->visit->url, &options, &client, &report);
-    if (outcome == LH_OK)
-        outcome = lh_status(client, "leasehold doctor", &view, &report);
-    if (outcome == LH_OK)
-        doctor_say(doctor, FINDING_OK, "rights", NULL, "the user may look at locks");
-    else
-        doctor_say(doctor, FINDING_PROBLEM, "rights",
-                   outcome == LH_DENIED ? "docs/redis-store.md has the smallest user" : NULL, "%s",
-                   report.text);
-    lh_close(&client);
-}
-
 void doctor_look_at_redis(struct doctor *doctor, const char *url)
 {
     char words[LH_TEXT_SIZE];
     struct text why;
     text_init(&why, words, sizeof words);
     if (strstr(url, "sentinel=") != NULL) {
-        look_at_rights(doctor);
+        doctor_look_at_rights(doctor, SMALLEST_USER);
         doctor_say(doctor, FINDING_WARNING, "replicas",
                    "let doctor look at the servers themselves, one after the other",
                    "behind Sentinel a failover can lose locks that were just granted");
@@ -155,7 +136,7 @@ void doctor_look_at_redis(struct doctor *doctor, const char *url)
         doctor_say(doctor, FINDING_PROBLEM, "server", NULL, "%s", words);
         return;
     }
-    look_at_rights(doctor);
+    doctor_look_at_rights(doctor, SMALLEST_USER);
     look_at_time(doctor, survey);
     text_clear(&why);
     const char *info = redis_survey_ask(survey, "INFO", NULL, NULL, &why);
