@@ -100,7 +100,7 @@ rd-line  | sim     | scripts/in-redis.sh build/sim/tests/hundred_waiters --round
 rd-dead  | sim     | scripts/in-redis.sh build/sim/tests/dead_waiter --rounds 1 | .. 10
 rd-lost  | sim     | scripts/in-redis.sh build/sim/tests/lost_before_granted --rounds 16 | .. 160
 rd-kills | sim     | scripts/in-redis.sh build/sim/tests/run_kills --rounds 3 | .. 50
-rd-forks | asan    | scripts/in-redis.sh build/asan/tests/fork_anywhere --rounds 5 | .. 50
+rd-forks | sim     | scripts/in-redis.sh build/sim/tests/fork_anywhere --rounds 20 | .. 200
 rd-thr   | asan    | scripts/in-redis.sh build/asan/tests/threads --rounds 10 | .. 100
 rd-mute  | asan    | build/asan/tests/silent_server --rounds 2 | .. 10
 simulate | sim     | scripts/simulate.sh 10000               | scripts/simulate.sh 1000000
