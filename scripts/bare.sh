@@ -29,9 +29,11 @@ debian_sources() {
         sort -u | cut -d ' ' -f 2-
 }
 
-# Gives the jail this machine's way to packages: names, sources, keys and proxies.
+# Gives the jail this machine's way to packages: names, sources, keys, authorities and proxies.
 connect_jail() {
     cp -L /etc/resolv.conf /etc/hosts "$jail/etc/"
+    cp -L /etc/ssl/certs/ca-certificates.crt "$jail/etc/ssl/certs/"
+    printf 'cafile=/etc/ssl/certs/ca-certificates.crt\n' >"$jail/root/.npmrc"
     awk '{ print "deb", $0, "main" }' <<<"$sources" >"$jail/etc/apt/sources.list"
     find /usr/share/keyrings /etc/apt/keyrings /etc/apt/trusted.gpg.d -type f \
         \( -name '*.gpg' -o -name '*.asc' \) -exec cp -t "$jail/etc/apt/trusted.gpg.d" {} + \

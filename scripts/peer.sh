@@ -45,8 +45,8 @@ fetch_valkey() {
 
 fetch_node() {
     command -v npm >/dev/null || fail 'there is no npm here'
-    npm install --no-save --no-audit --no-fund --prefix "$1" "${npm_packages[@]}" \
-        >"$1/log" 2>&1 || {
+    npm install --no-save --no-audit --no-fund --fetch-retries 1 --fetch-timeout 20000 \
+        --prefix "$1" "${npm_packages[@]}" >"$1/log" 2>&1 || {
         tail -n 3 "$1/log" >&2
         fail "npm cannot install ${npm_packages[*]}"
     }

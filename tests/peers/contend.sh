@@ -74,25 +74,29 @@ started=()
 verdict 'two that take no lock are seen together' test -s "$work/violations"
 rm -f "$work/violations" "$work/inside"
 
-if ! node=$("$here/../../scripts/peer.sh" node 2>"$work/why"); then
-    printf 'not ok - node-redlock: %s\n' "$(<"$work/why")"
-    exit 1
-fi
+names=(redis-py bare ours ours-too)
 declare -A players=(
     [redis-py]="/usr/bin/python3 $here/locker.py lock $port lock:$key $rounds $work"
-    [redlock]="env NODE_PATH=$node/node_modules node $here/locker.js $port lock:$key $rounds $work"
     [bare]="/usr/bin/python3 $here/locker.py bare $port lock:$key $rounds $work"
     [ours]='play_ours ours'
     [ours-too]='play_ours ours-too'
 )
+if node=$("$here/../../scripts/peer.sh" node 2>"$work/why"); then
+    names+=(redlock)
+    players[redlock]="env NODE_PATH=$node/node_modules node $here/locker.js $port lock:$key"
+    players[redlock]+=" $rounds $work"
+else
+    number=$((number + 1))
+    printf 'ok %d - node-redlock # SKIP %s\n' "$number" "$(tail -n 1 "$work/why")"
+fi
 declare -A pids=()
-for name in "${!players[@]}"; do
+for name in "${names[@]}"; do
     read -ra command <<<"${players[$name]}"
     "${command[@]}" >"$work/said.$name" 2>"$work/error.$name" &
     pids[$name]=$!
     started+=($!)
 done
-for name in redis-py redlock bare ours ours-too; do
+for name in "${names[@]}"; do
     status=0
     wait "${pids[$name]}" || status=$?
     read -r came longest <"$work/said.$name" || came=0 longest=-1
