@@ -268,7 +268,7 @@ static const char *as_if_written(size_t guest, const char *command)
     (void)guest;
     if (begins(command, "SCAN"))
         return "*2\r\n$1\r\n0\r\n*1\r\n$23\r\nleasehold:{@AML}:lock:k\r\n";
-    return begins(command, "EVALSHA") ? "*3\r\n:1\r\n:1700000000000\r\n:5\r\n" : usual(command);
+    return begins(command, "EVALSHA") ? "$15\r\n5 1700000000000\r\n" : usual(command);
 }
 
 static void a_look_is_not_answered_like_a_write(void **state)
@@ -362,7 +362,7 @@ static const char *old_server(size_t guest, const char *command)
         return "+OK\r\n";
     if (begins(command, "SUBSCRIBE"))
         return mute ? NULL : "*3\r\n$9\r\nsubscribe\r\n$1\r\nw\r\n:1\r\n";
-    return "*3\r\n:1\r\n:1700000000000\r\n:5\r\n";
+    return "$15\r\n5 1700000000000\r\n";
 }
 
 static void a_lost_ear_comes_back_by_itself(void **state)
