@@ -67,6 +67,7 @@ k8s-look | asan    | scripts/on-k8s.sh build/asan/tests/workload_look | =
 k8s-crowd | sim    | scripts/on-k8s.sh build/sim/tests/check_then_create --rounds 2 | .. 20
 k8s-dist |         | scripts/on-k8s.sh tests/e2e/manifests.sh | =
 k8s-tell | asan    | scripts/on-k8s.sh tests/e2e/k8s_events.sh build/asan/leasehold | =
+k8s-edit | asan    | scripts/on-k8s.sh tests/e2e/k8s_edits.sh build/asan/leasehold | =
 kills    | sim     | build/sim/tests/kill_processes --rounds 200 | .. 2000
 kills-as | asan    | build/asan/tests/kill_processes --rounds 30 | =
 stops    | sim     | build/sim/tests/stop_in_lock --rounds 5 | .. 50
