@@ -12,6 +12,7 @@
 
 _Static_assert(RECORD_VERSION == 2, "the script knows the records of these versions");
 _Static_assert(RECORD_MAX == 65536, "the script writes none that is longer");
+_Static_assert(TOLD_MAX == 8192 && TOLD_SESSIONS == 8, "the script tells what plain.c tells");
 
 /* Looks, and finds a grant. */
 static const char looks[] =
@@ -221,8 +222,13 @@ static const char writes[] =
     "-- Told before it is written, though nobody hears it before the end: who may not tell writes "
     "nothing.\n"
     "redis.call('PUBLISH', ARGV[9], number(count) .. ' ' .. KEYS[2])\n"
+    "-- Who is woken hears what stands from now on; of what is long, or for many, only the name.\n"
+    "local told = KEYS[2]\n"
+    "if #ARGV > 10 and #ARGV <= 18 and #ARGV[4] <= 8192 and count > 0 and not renewal then\n"
+    "  told = told .. '\\n' .. number(count) .. ' ' .. number(now) .. ' ' .. ARGV[4]\n"
+    "end\n"
     "for i = 11, #ARGV do\n"
-    "  redis.call('PUBLISH', ARGV[i], KEYS[2])\n"
+    "  redis.call('PUBLISH', ARGV[i], told)\n"
     "end\n"
     "if ARGV[4] == '' then\n"
     "  redis.call('DEL', KEYS[2])\n"
@@ -269,4 +275,4 @@ void redis_script(struct text *out)
 }
 
 /* Of all of it; the server compares. */
-const char redis_script_sha[] = "c0f123c4500874aad22d5f5bb65e2e5cf1cca186";
+const char redis_script_sha[] = "8aa2ac04ee2e8e7d53f6610ff374e8151b92895b";
