@@ -14,6 +14,8 @@ enum {
     TOLD_SLOTS = 1024, /* keys of which it is known what was told last */
     SHOWN_SLOTS = 64,
     SCRIPT_MAX = 16 * 1024,
+    TOLD_MAX = 8 * 1024, /* a longer record is not sent to those who are woken … */
+    TOLD_SESSIONS = 8,   /* … nor is it when there are more of them */
 };
 
 /* script.c */

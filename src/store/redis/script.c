@@ -12,6 +12,7 @@
 
 _Static_assert(RECORD_VERSION == 2, "the script knows the records of these versions");
 _Static_assert(RECORD_MAX == 65536, "the script writes none that is longer");
+_Static_assert(TOLD_MAX == 8192 && TOLD_SESSIONS == 8, "the script tells what plain.c tells");
 
 /* Looks at what stands, and whether it is what the request is about. */
 static const char looks[] =
@@ -206,7 +207,7 @@ static const char writes[] =
     "    string.sub(kept or '', begin), stranger, rest, count}\n"
     "end\n"
     "\n"
-    "local count = '0'\n"
+    "local count, record = '0', ''\n"
     "if ARGV[4] ~= '' then\n"
     "  local next, last = call('INCR', KEYS[3]), tonumber(revision) or 0\n"
     "  local known = next > 1 and next > last\n"
@@ -215,13 +216,21 @@ static const char writes[] =
     "  if not known then\n"
     "    call('SET', KEYS[3], count)\n"
     "  end\n"
+    "  record = count .. ' ' .. moment .. ' ' .. (renewal and renewal.text or ARGV[4])\n"
     "end\n"
     "\n"
     "-- Told before it is written, though nobody hears it before the end: who may not tell\n"
     "-- writes nothing.\n"
     "call('PUBLISH', ARGV[3], count .. ' ' .. KEYS[2])\n"
-    "for i = 11, #ARGV do\n"
-    "  call('PUBLISH', ARGV[i], KEYS[2])\n"
+    "-- Who is woken hears what stands from now on; of what is long, or for many, only the name.\n"
+    "if #ARGV > 10 then\n"
+    "  local told = KEYS[2]\n"
+    "  if #ARGV <= 18 and #ARGV[4] <= 8192 and record ~= '' and not (renewal or stranger) then\n"
+    "    told = told .. '\\n' .. record\n"
+    "  end\n"
+    "  for i = 11, #ARGV do\n"
+    "    call('PUBLISH', ARGV[i], told)\n"
+    "  end\n"
     "end\n"
     "if ARGV[4] == '' then\n"
     "  if own then\n"
@@ -233,9 +242,9 @@ static const char writes[] =
     "end\n"
     "\n"
     "-- How long both live, in ms; '0' has no end, or is not there.\n"
-    "local text, held, lives, by = ARGV[4], ARGV[5], ARGV[6], ARGV[7]\n"
+    "local held, lives, by = ARGV[5], ARGV[6], ARGV[7]\n"
     "if renewal then\n"
-    "  text, by = renewal.text, renewal.by\n"
+    "  by = renewal.by\n"
     "  held, lives = string.format('%.0f', renewal.held), string.format('%.0f', renewal.lives)\n"
     "elseif (ARGV[9] or '') ~= '' then\n"
     "  -- What stood before holds until then, which may be longer; some live longer than that.\n"
@@ -244,7 +253,6 @@ static const char writes[] =
     "  lives = string.format('%.0f', lives < 0 and held - lives or lives)\n"
     "  held = string.format('%.0f', held)\n"
     "end\n"
-    "local record = count .. ' ' .. moment .. ' ' .. text\n"
     "if lives == '0' then\n"
     "  call('SET', KEYS[2], record)\n"
     "else\n"
@@ -258,7 +266,7 @@ static const char writes[] =
     "  end\n"
     "end\n"
     "if renewal then\n"
-    "  return {1, now, tonumber(count), now, text, false, -1, 0}\n"
+    "  return {1, now, tonumber(count), now, renewal.text, false, -1, 0}\n"
     "end\n"
     "return count .. ' ' .. moment\n";
 
@@ -271,4 +279,4 @@ void redis_script(struct text *out)
 }
 
 /* Of all of it; the server compares. */
-const char redis_script_sha[] = "fc1e03d7d102919dbc8e2c5ae9f41a8b7364ebfa";
+const char redis_script_sha[] = "c9b6aded6b9ad6dc6d0df927eaffa0067541504f";
