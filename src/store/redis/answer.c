@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "wire/record_codec.h"
+#include "wire/redis_message.h"
 
 #include <string.h>
 
@@ -273,24 +274,14 @@ static bool next_number(struct resp_walk *walk, int64_t *out)
     return true;
 }
 
-/* "<revision> <time>" of a write. */
+/* What was written begins as a record does; of a deleted one, the revision is 0. */
 static bool read_written(const struct resp_item *item, struct seen *out)
 {
-    uint64_t numbers[2] = {0, 0};
-    size_t which = 0;
-    for (size_t i = 0; i < item->length; i++) {
-        char letter = item->text[i];
-        if (letter == ' ' && which == 0)
-            which = 1;
-        else if (letter >= '0' && letter <= '9' && numbers[which] <= INT64_MAX / 100)
-            numbers[which] = numbers[which] * 10 + (uint64_t)(letter - '0');
-        else
-            return false;
-    }
     out->holds = out->wrote = true;
-    out->now_ms = (int64_t)numbers[1];
-    out->written = (struct stamp){.revision = numbers[0], .time_ms = out->now_ms};
-    return which == 1;
+    size_t end = redis_record_read(item->text, item->length, /* from= */ 0, &out->written.revision,
+                                   &out->written.time_ms);
+    out->now_ms = out->written.time_ms;
+    return end > 0 && end == item->length;
 }
 
 /* Revision and time are looked at by exchange.c, like those of any store. */

@@ -238,7 +238,7 @@ static const char writes[] =
     "  else\n"
     "    call('DEL', KEYS[2])\n"
     "  end\n"
-    "  return '0 ' .. moment\n"
+    "  return '0 ' .. moment .. ' '\n"
     "end\n"
     "\n"
     "-- How long both live, in ms; '0' has no end, or is not there.\n"
@@ -268,7 +268,7 @@ static const char writes[] =
     "if renewal then\n"
     "  return {1, now, tonumber(count), now, renewal.text, false, -1, 0}\n"
     "end\n"
-    "return count .. ' ' .. moment\n";
+    "return count .. ' ' .. moment .. ' '\n";
 
 void redis_script(struct text *out)
 {
@@ -279,4 +279,4 @@ void redis_script(struct text *out)
 }
 
 /* Of all of it; the server compares. */
-const char redis_script_sha[] = "c9b6aded6b9ad6dc6d0df927eaffa0067541504f";
+const char redis_script_sha[] = "a0799eff361f4d5349dc37f2b3f9911d98560ccb";
