@@ -287,26 +287,27 @@ static bool read_written(const struct resp_item *item, struct seen *out)
 /* Revision and time are looked at by exchange.c, like those of any store. */
 bool seen_read(const struct resp_item *item, struct resp_walk *walk, struct seen *out)
 {
-    enum { SAW = 8 };
-    int64_t holds, revision, count;
-    struct resp_item bytes, value;
+    enum { SAW = 6 };
+    int64_t holds, count;
+    struct resp_item kept, value;
     *out = (struct seen){.rest_ms = -1};
     if (item->kind == RESP_TEXT)
         return read_written(item, out);
     if (item->kind != RESP_LIST || item->count != SAW || !next_number(walk, &holds) ||
-        !next_number(walk, &out->now_ms) || !next_number(walk, &revision) ||
-        !next_number(walk, &out->written.time_ms) || !resp_next(walk, &bytes) ||
-        bytes.kind != RESP_TEXT || !resp_next(walk, &value) || !next_number(walk, &out->rest_ms) ||
-        !next_number(walk, &count))
+        !next_number(walk, &out->now_ms) || !resp_next(walk, &kept) || kept.kind != RESP_TEXT ||
+        !resp_next(walk, &value) || !next_number(walk, &out->rest_ms) || !next_number(walk, &count))
+        return false;
+    size_t begin = redis_record_read(kept.text, kept.length, /* from= */ 0, &out->written.revision,
+                                     &out->written.time_ms);
+    if (begin == 0 && kept.length > 0)
         return false;
     out->holds = holds != 0;
-    out->written.revision = (uint64_t)revision;
-    out->bytes = bytes.text;
-    out->length = bytes.length;
+    out->bytes = kept.text + begin;
+    out->length = kept.length - begin;
     out->strange = value.kind == RESP_TEXT;
     out->value = value.text;
     out->value_length = value.length;
-    if (out->strange && revision == 0)
+    if (out->strange && out->written.revision == 0)
         out->written = (struct stamp){.revision = (uint64_t)count, .time_ms = out->now_ms};
     return true;
 }

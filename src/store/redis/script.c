@@ -203,8 +203,7 @@ static const char writes[] =
     "    rest = call('PTTL', KEYS[1])\n"
     "    count = tonumber(call('GET', KEYS[3]) or now)\n"
     "  end\n"
-    "  return {verb == 'read' and 1 or 0, now, tonumber(revision) or 0, tonumber(time),\n"
-    "    string.sub(kept or '', begin), stranger, rest, count}\n"
+    "  return {verb == 'read' and 1 or 0, now, kept or '', stranger, rest, count}\n"
     "end\n"
     "\n"
     "local count, record = '0', ''\n"
@@ -266,7 +265,7 @@ static const char writes[] =
     "  end\n"
     "end\n"
     "if renewal then\n"
-    "  return {1, now, tonumber(count), now, renewal.text, false, -1, 0}\n"
+    "  return {1, now, record, false, -1, 0}\n"
     "end\n"
     "return count .. ' ' .. moment .. ' '\n";
 
@@ -279,4 +278,4 @@ void redis_script(struct text *out)
 }
 
 /* Of all of it; the server compares. */
-const char redis_script_sha[] = "a0799eff361f4d5349dc37f2b3f9911d98560ccb";
+const char redis_script_sha[] = "b84fe51ff01de3067b3139dbe2f65deea97d7c58";
