@@ -100,7 +100,7 @@ static bool take_out_stranger(const struct redis *redis, struct record *record, 
     return found;
 }
 
-static void send_names(struct link *link, const struct redis_names *names, const char *verb)
+static void send_names(struct link *link, const struct redis_names *names)
 {
     link_say(link, "EVALSHA");
     link_say(link, redis_script_sha);
@@ -108,7 +108,6 @@ static void send_names(struct link *link, const struct redis_names *names, const
     link_say(link, names->family == REDIS_WATERMARK ? names->record : names->plain);
     link_say(link, names->record);
     link_say(link, names->counter);
-    link_say(link, verb);
 }
 
 void draft_make(struct redis *redis, struct job *job, struct draft *out)
@@ -135,12 +134,14 @@ void draft_make(struct redis *redis, struct job *job, struct draft *out)
     }
 }
 
-static void say_condition(struct link *link, const struct condition *condition)
+static void say_condition(struct link *link, const struct store_request *request)
 {
+    const struct condition *condition = &request->condition;
+    bool renews = condition->kind == IF_GRANT && request->verb == VERB_STORE_SWAP;
     if (condition->kind == IF_REVISION)
         link_number(link, (int64_t)condition->revision);
     else
-        link_say(link, condition->kind == IF_GRANT ? "grant" : "");
+        link_say(link, condition->kind == IF_ABSENT ? "" : renews ? "renew" : "grant");
 }
 
 void wake_channel(const struct redis *redis, uint64_t session, char *out)
@@ -208,11 +209,11 @@ static void say_number_if_any(struct link *link, int64_t number)
         link_say(link, "");
 }
 
-/* Every word costs the server time: the last ones only, when they say something. */
+/* Every word costs the server time: those behind the last one that says anything are left out. */
 static void send_write(struct redis *redis, struct job *job, struct link *link,
                        const struct redis_names *names)
 {
-    enum { NAMES = 6, FIRST = 7, ENDS, UNTIL, TOKEN };
+    enum { NAMES = 6, ENDS = 3, BY = 7, UNTIL = 8, BESIDE = 10 };
     const struct store_request *request = &job->request;
     const struct condition *condition = &request->condition;
     bool renews = condition->kind == IF_GRANT && request->verb == VERB_STORE_SWAP;
@@ -221,24 +222,23 @@ static void send_write(struct redis *redis, struct job *job, struct link *link,
         draft_make(redis, job, &draft);
     /* Who knows when the grant ends has seen it: at that revision it stands. */
     uint64_t token = condition->ends_ms == 0 ? condition->token : 0;
-    size_t words = request->poke_count > 0 || token != 0 ? TOKEN
-                   : draft.until_ms != 0                 ? UNTIL
-                   : condition->ends_ms != 0             ? ENDS
-                                                         : FIRST;
-    link_begin(link, &job->call, NAMES + words + request->poke_count);
-    send_names(link, names, renews ? "renew" : draft.knows ? "beside" : "write");
-    say_condition(link, condition);
+    bool all = request->poke_count > 0 || token != 0 || draft.knows;
+    size_t last = all ? BESIDE : draft.until_ms != 0 ? UNTIL : draft.length > 0 ? BY : ENDS;
+    link_begin(link, &job->call, NAMES + last + request->poke_count);
+    send_names(link, names);
+    say_condition(link, request);
     link_say(link, redis->changes.name);
-    if (renews)
+    say_number_if_any(link, condition->ends_ms);
+    if (last >= BY && renews)
         say_renewal(request, link);
-    else
+    else if (last >= BY)
         say_draft(&draft, link);
-    if (words >= ENDS)
-        say_number_if_any(link, condition->ends_ms);
-    if (words >= UNTIL)
+    if (last >= UNTIL)
         say_number_if_any(link, with_one_more(draft.until_ms));
-    if (words == TOKEN)
+    if (last >= BESIDE) {
         say_token(link, token);
+        link_say(link, draft.knows ? "beside" : "");
+    }
     for (size_t i = 0; i < request->poke_count; i++) {
         char name[CHANNEL_MAX];
         wake_channel(redis, request->poke[i], name);
@@ -256,7 +256,8 @@ bool command_send(struct redis *redis, struct job *job, struct link *link)
         link_say(link, "ASKING");
     if (job->request.verb == VERB_STORE_READ) {
         link_begin(link, &job->call, 7);
-        send_names(link, &names, "read");
+        send_names(link, &names);
+        link_say(link, "read");
     } else {
         send_write(redis, job, link, &names);
     }
