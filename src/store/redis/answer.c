@@ -102,9 +102,7 @@ static bool take_out_stranger(const struct redis *redis, struct record *record, 
 
 static void send_names(struct link *link, const struct redis_names *names)
 {
-    link_say(link, "EVALSHA");
-    link_say(link, redis_script_sha);
-    link_say(link, "3");
+    link_made(link, redis_script_call);
     link_say(link, names->family == REDIS_WATERMARK ? names->record : names->plain);
     link_say(link, names->record);
     link_say(link, names->counter);

@@ -287,5 +287,7 @@ void redis_script(struct text *out)
     text_add(out, writes);
 }
 
-/* Of all of it; the server compares. */
-const char redis_script_sha[] = "a64bb582a857f958e5a46ec9a94ec4b905bf2726";
+/* The sum of all of it, as the server makes it; then come three keys. */
+const char redis_script_call[] = "$7\r\nEVALSHA\r\n"
+                                 "$40\r\na64bb582a857f958e5a46ec9a94ec4b905bf2726\r\n"
+                                 "$1\r\n3\r\n";
