@@ -515,11 +515,6 @@ static bool start_proxy(const struct rig *rig)
 int main(int argc, char **argv)
 {
     struct rig rig;
-    if (argc > 1 && argv[1][0] != '-') {
-        (void)setenv("LEASEHOLD_TEST_STORE", argv[1], 1);
-        argc--;
-        argv++;
-    }
     rig_open(&rig, argc, argv, /* rounds= */ 10, /* limit_s= */ 300, /* round_ms= */ 30000,
              sizeof *shared);
     shared = rig.shared;
