@@ -65,6 +65,7 @@ k8s-load | sim     | scripts/on-k8s.sh tests/e2e/workload.sh build/sim/leasehold
 k8s-look | asan    | scripts/on-k8s.sh build/asan/tests/workload_look | =
 k8s-crowd | sim    | scripts/on-k8s.sh build/sim/tests/check_then_create --rounds 2 | .. 20
 k8s-dist |         | scripts/on-k8s.sh tests/e2e/manifests.sh | =
+k8s-left | sim     | scripts/on-k8s.sh tests/e2e/k8s_collect.sh build/sim/leasehold 100 | .. 500
 k8s-tell | asan    | scripts/on-k8s.sh tests/e2e/k8s_events.sh build/asan/leasehold | =
 kills    | sim     | build/sim/tests/kill_processes --rounds 200 | .. 2000
 kills-as | asan    | build/asan/tests/kill_processes --rounds 30 | =
@@ -114,7 +115,7 @@ coverage |         | scripts/coverage.sh core 100            | =
 figures='k8s check fencing once power damage failing kills runkills runstops runline stops history'
 figures+=' waiters dead poller deaths threads forks lost torture simulate executor desk explore'
 figures+=' redis-one contend servers cuts mutants fuzz coverage rd-once rd-hist rd-line rd-dead'
-figures+=' rd-lost rd-kills rd-thr rd-mute k8s-elect k8s-crowd'
+figures+=' rd-lost rd-kills rd-thr rd-mute k8s-elect k8s-crowd k8s-left'
 limit_s=1200
 proof=false
 only_k8s=false

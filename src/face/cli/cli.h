@@ -78,6 +78,7 @@ struct settings {
     bool names;                  /* list */
     int64_t format;              /* help */
     int64_t flight, duration_ms; /* bench */
+    int64_t rate;                /* collect */
 };
 
 enum value_kind {
@@ -144,6 +145,7 @@ struct command {
     X(watermark)        \
     X(k8s_run)          \
     X(name)             \
+    X(collect)          \
     X(bench)            \
     X(doctor)           \
     X(help)             \
