@@ -79,6 +79,7 @@ struct settings {
     int64_t format;              /* help */
     int64_t flight, duration_ms; /* bench */
     int64_t rate;                /* collect */
+    const char *kind;            /* doctor */
 };
 
 enum value_kind {
