@@ -70,6 +70,8 @@ k8s-tasks | sim    | scripts/on-k8s.sh build/sim/tests/shared_tasks --rounds 10 
 k8s-dead | sim     | scripts/on-k8s.sh build/sim/tests/dead_waiter --rounds 2 | .. 10
 k8s-roll | sim     | scripts/on-k8s.sh tests/e2e/task_leases.sh build/sim/leasehold | =
 k8s-dist |         | scripts/on-k8s.sh tests/e2e/manifests.sh | =
+k8s-doc  | asan    | scripts/on-k8s.sh tests/e2e/k8s_doctor.sh build/asan/leasehold | =
+k8s-left | sim     | scripts/on-k8s.sh tests/e2e/k8s_collect.sh build/sim/leasehold 100 | .. 500
 k8s-tell | asan    | scripts/on-k8s.sh tests/e2e/k8s_events.sh build/asan/leasehold | =
 k8s-edit | asan    | scripts/on-k8s.sh tests/e2e/k8s_edits.sh build/asan/leasehold | =
 kills    | sim     | build/sim/tests/kill_processes --rounds 200 | .. 2000
@@ -122,7 +124,7 @@ coverage |         | scripts/coverage.sh core 100            | =
 figures='k8s check fencing once power damage failing kills runkills runstops runline stops history'
 figures+=' waiters dead poller deaths threads forks lost torture simulate executor desk explore'
 figures+=' redis-one contend servers cuts mutants fuzz coverage rd-once rd-hist rd-line rd-dead'
-figures+=' rd-lost rd-kills rd-thr rd-mute k8s-elect k8s-crowd k8s-tasks k8s-dead'
+figures+=' rd-lost rd-kills rd-thr rd-mute k8s-elect k8s-crowd k8s-tasks k8s-dead k8s-left'
 thinking=' gates format layers size cppcheck tidy simulate executor desk explore mutants fuzz '
 limit_s=1200
 proof=false

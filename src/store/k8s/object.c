@@ -9,6 +9,7 @@
 #include "wire/k8s_url.h"
 #include "wire/record_codec.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -272,6 +273,14 @@ json_t *object_make(const json_t *before, const struct object_write *write)
         return NULL;
     }
     return json;
+}
+
+json_t *object_deletion(const struct object *object)
+{
+    char revision[24];
+    (void)snprintf(revision, sizeof revision, "%" PRIu64, object->revision);
+    return json_pack("{s:s, s:s, s:{s:s, s:s}}", "apiVersion", "v1", "kind", "DeleteOptions",
+                     "preconditions", "uid", object->uid, "resourceVersion", revision);
 }
 
 json_t *object_vacate(const json_t *before)

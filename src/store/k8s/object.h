@@ -67,4 +67,7 @@ json_t *object_make(const json_t *before, const struct object_write *write);
 /* The same without us: for a Lease that is not ours to delete. */
 json_t *object_vacate(const json_t *before);
 
+/* What a deletion says: this Lease, as it was seen, or none. */
+json_t *object_deletion(const struct object *object);
+
 #endif
