@@ -151,6 +151,12 @@ bool http_set_up(struct http_request *request, const struct http_ask *ask)
     bool fits = curl->easy_setopt(easy, CURLOPT_URL, ask->url) == CURLE_OK &&
                 set_headers(request, ask) &&
                 (ask->tls.name == NULL || rename_server(request, ask->tls.name));
+    if (ask->proxy != NULL) {
+        (void)curl->easy_setopt(easy, CURLOPT_PROXY, ask->proxy);
+        (void)curl->easy_setopt(easy, CURLOPT_NOPROXY, "");
+    }
+    /* The date that counts is the server's. */
+    (void)curl->easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     set_body(request, ask);
     set_tls(request, &ask->tls);
     (void)curl->easy_setopt(easy, CURLOPT_HTTPHEADER, request->headers);

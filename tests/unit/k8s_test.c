@@ -172,6 +172,8 @@ static int64_t no_time(void *owner)
     return 0;
 }
 
+static const char *by_proxy = ""; /* what the cluster says beside its server */
+
 static void begin(const char *const *answers)
 {
     char path[128], words[256], config[512];
@@ -183,10 +185,10 @@ static void begin(const char *const *answers)
     (void)pthread_mutex_unlock(&lock);
     write_file("token", "t-secret-1\n");
     (void)snprintf(config, sizeof config,
-                   "current-context: x\nclusters: [{name: x, cluster: {server: "
+                   "current-context: x\nclusters: [{name: x, cluster: {%s: "
                    "'http://127.0.0.1:%u'}}]\nusers: [{name: x, user: {tokenFile: token}}]\n"
                    "contexts: [{name: x, context: {cluster: x, user: x}}]\n",
-                   port);
+                   *by_proxy != '\0' ? by_proxy : "server", port);
     write_file("config", config);
     (void)snprintf(path, sizeof path, "%s/config", folder);
     (void)setenv("KUBECONFIG", path, 1);
@@ -401,6 +403,22 @@ static void a_cut_watch_goes_on_where_it_was(void **state)
     expect_heard(4, "resourceVersion=12 ");
 }
 
+static void a_proxy_of_the_kubeconfig_is_gone_through(void **state)
+{
+    static const char *const answers[] = {NOT_FOUND, NULL};
+    struct asked asked = {0};
+    (void)state;
+    by_proxy = "server: 'http://api.example', proxy-url";
+    (void)setenv("no_proxy", "*", 1);
+    begin(answers);
+    by_proxy = "";
+    read_key(&asked);
+    assert_true(until(&asked.done, 1));
+    assert_int_equal(asked.last.result, ANSWER_OK);
+    expect_heard(0, "GET http://api.example/apis/coordination.k8s.io/v1/namespaces/blue/leases/k ");
+    (void)unsetenv("no_proxy");
+}
+
 static void what_is_on_its_way_ends_with_the_store(void **state)
 {
     static const char *const answers[] = {NULL};
@@ -430,6 +448,7 @@ int main(void)
         STORY(what_got_no_answer_is_trouble),
         STORY(a_replacement_names_what_it_replaces),
         STORY(a_cut_watch_goes_on_where_it_was),
+        STORY(a_proxy_of_the_kubeconfig_is_gone_through),
         STORY(what_is_on_its_way_ends_with_the_store),
     };
     (void)unsetenv("http_proxy");
