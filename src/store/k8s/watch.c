@@ -63,7 +63,7 @@ static void notice(struct k8s *k8s, const struct object *object, const char *key
                      ? concerns_us(k8s, object, awaited) || (awaited && memo->state != OBJECT_OURS)
                      : false; /* its holder is at it */
     if (calls)
-        k8s->site.notice(k8s->site.owner, key);
+        k8s->site.notice(k8s->site.owner, key, /* stands= */ NULL);
 }
 
 /* Everybody whose place we know of looks once: what happened before the watch is not told. */
@@ -74,7 +74,7 @@ static void notice_all(struct k8s *k8s)
         const struct memo *memo = &k8s->memos[i];
         json_t *json = memo->awaited ? json_loadb(memo->text, memo->length, 0, NULL) : NULL;
         if (json != NULL && object_read(json, &object) == NULL && object.key != NULL)
-            k8s->site.notice(k8s->site.owner, object.key);
+            k8s->site.notice(k8s->site.owner, object.key, /* stands= */ NULL);
         json_decref(json);
     }
 }
