@@ -70,7 +70,8 @@ static void say_cooling(struct workloads_answer *answer)
     text_init(&text, answer->text, sizeof answer->text);
     text_add(&text, "RecentlyRemediated (by ");
     text_add(&text, answer->view.holder);
-    add_length(&text, ", ", answer->since_ms, " ago)");
+    add_length(&text, ", ", answer->since_ms, " ago");
+    text_add(&text, ")");
     add_length(&text, "; free in ", answer->ends_in_ms, ", or when it is removed");
 }
 

@@ -236,7 +236,8 @@ static bool list_page(struct workloads *workloads, char *more, size_t size)
     const json_t *metadata = json_object_get(reply.json, "metadata");
     const json_t *items = json_object_get(reply.json, "items");
     const char *next = words_at(metadata, "continue");
-    bool good = reply.status == 200 && json_is_array(items) && strlen(next) < size;
+    bool is_list = json_is_array(items) || json_is_null(items); /* null: an empty one of Go's */
+    bool good = reply.status == 200 && is_list && strlen(next) < size;
     if (good) {
         for (size_t i = 0; i < json_array_size(items); i++)
             sights_note(workloads, json_array_get(items, i));
