@@ -48,6 +48,7 @@ struct http_request *k8s_ask_at(struct k8s *k8s, const char *method, const char 
                            .body_length = text != NULL ? strlen(text) : 0,
                            .bearer = bearer,
                            .tls = k8s->config.tls,
+                           .proxy = k8s->config.proxy,
                            .patience_ms = left_ms,
                            .most = most};
     request = http_start(k8s->http, &ask, site);

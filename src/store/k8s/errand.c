@@ -411,8 +411,8 @@ static void hear_list(struct errand *errand, const struct http_answer *answer)
     free(errand->page);
     errand->page = next != NULL && *next != '\0' ? strdup(next) : NULL;
     errand->give_up_at_ms = host_boot_ms() + k8s->site.patience_ms; /* for each page */
-    if (json == NULL)
-        errand_tell_trouble(errand, ANSWER_TROUBLE, "the answer is no JSON");
+    if (!json_is_array(items) && !json_is_null(items))              /* null: an empty one of Go's */
+        errand_tell_trouble(errand, ANSWER_TROUBLE, "the answer is no list");
     else if (errand->page != NULL)
         ask_list(errand);
     else

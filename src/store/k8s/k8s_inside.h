@@ -77,7 +77,8 @@ struct k8s_watch {
     bool stands;       /* we know from where it goes on */
     uint64_t revision; /* … here */
     struct http_request *http;
-    struct net_timer again;
+    unsigned length_s;      /* the server ends it after that, and up to as much again */
+    struct net_timer again; /* to be opened, or given up when the server has not ended it */
     struct backoff backoff;
     int64_t trouble_since_ms; /* 0: none */
 };

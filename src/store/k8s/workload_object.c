@@ -2,7 +2,6 @@
 /* See workload_object.h. */
 #include "store/k8s/workload_object.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,19 +29,23 @@ static json_t *refuse(struct text *why, const char *words, const char *more)
 
 /* ---- writing ---- */
 
+/* In every locale. */
+static bool is_plain(char byte)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+           (byte >= '0' && byte <= '9');
+}
+
 /* What a label may hold: others see it, and select by it; the whole name is in an annotation. */
 static void make_label(const char *words, char out[WORKLOAD_LABEL_MAX + 1])
 {
     size_t length = 0;
     for (; *words != '\0' && length < WORKLOAD_LABEL_MAX; words++) {
-        bool plain = isalnum((unsigned char)*words) || strchr("-_.", *words) != NULL;
-        char shown = '_';
-        if (plain)
-            shown = *words;
-        if (length > 0 || isalnum((unsigned char)*words))
-            out[length++] = shown;
+        bool shown = is_plain(*words) || strchr("-_.", *words) != NULL;
+        if (length > 0 || is_plain(*words))
+            out[length++] = shown ? *words : '_';
     }
-    while (length > 0 && !isalnum((unsigned char)out[length - 1]))
+    while (length > 0 && !is_plain(out[length - 1]))
         length--;
     out[length] = '\0';
 }

@@ -75,6 +75,7 @@ struct http_request *workloads_start(struct workloads *workloads, const struct a
                                 .body_length = body != NULL ? strlen(body) : 0,
                                 .bearer = bearer,
                                 .tls = config->tls,
+                                .proxy = config->proxy,
                                 .patience_ms = workloads->patience_ms,
                                 .most = ANSWER_MAX};
         request =
