@@ -43,6 +43,7 @@ file-1   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes
 file-2   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 2 | =
 file-8   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 8 | =
 redis    | asan    | scripts/on-redis.sh plain build/asan/tests/conformance --processes 4 | =
+redis-pl | sim     | scripts/on-redis.sh plain build/sim/tests/conformance --mutants | =
 redis-2  | asan    | scripts/on-redis.sh resp2 build/asan/tests/conformance --processes 2 | =
 redis-no | asan    | scripts/on-redis.sh noscript build/asan/tests/conformance --processes 2 | =
 redis-tls | asan   | scripts/on-redis.sh tls build/asan/tests/conformance --processes 2 | =
