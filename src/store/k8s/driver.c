@@ -85,7 +85,7 @@ const char *k8s_explain(struct k8s *k8s, const struct http_answer *answer)
 {
     if (answer->status == 0)
         return answer->why;
-    json_t *json = json_loadb(answer->body, answer->body_length, 0, NULL);
+    json_t *json = json_loadb(answer->body, answer->body_length, JSON_ALLOW_NUL, NULL);
     const char *words = json_string_value(json_object_get(json, "message"));
     (void)snprintf(k8s->why, sizeof k8s->why, "the API server answers %d: %.300s", answer->status,
                    words != NULL ? words : "");

@@ -72,7 +72,8 @@ static void notice_all(struct k8s *k8s)
     for (size_t i = 0; i < MEMOS && k8s->site.notice != NULL; i++) {
         struct object object;
         const struct memo *memo = &k8s->memos[i];
-        json_t *json = memo->awaited ? json_loadb(memo->text, memo->length, 0, NULL) : NULL;
+        json_t *json =
+            memo->awaited ? json_loadb(memo->text, memo->length, JSON_ALLOW_NUL, NULL) : NULL;
         if (json != NULL && object_read(json, &object) == NULL && object.key != NULL)
             k8s->site.notice(k8s->site.owner, object.key, /* stands= */ NULL);
         json_decref(json);
@@ -246,8 +247,9 @@ static void on_beginning(void *owner, const struct http_answer *answer)
 {
     struct k8s *k8s = owner;
     struct k8s_watch *watch = &k8s->watch;
-    json_t *json =
-        answer->status == 200 ? json_loadb(answer->body, answer->body_length, 0, NULL) : NULL;
+    json_t *json = answer->status == 200
+                       ? json_loadb(answer->body, answer->body_length, JSON_ALLOW_NUL, NULL)
+                       : NULL;
     const char *revision =
         json_string_value(json_object_get(json_object_get(json, "metadata"), "resourceVersion"));
     watch->http = NULL;

@@ -12,6 +12,8 @@
 #define NOTE_COOLDOWN "leasehold/cooldown-ms"
 #define NOTE_LIMIT    "leasehold/time-limit-ms"
 
+#define FOR_EVER_MS ((int64_t)1 << 52) /* can be added to any time */
+
 enum { ROUNDING_MS = 1000 };
 
 static const char *words_at(const json_t *json, const char *name)
@@ -148,7 +150,9 @@ static int64_t length_at(const json_t *notes, const char *name, int64_t otherwis
     const char *words = words_at(notes, name);
     char *end = NULL;
     long long length = strtoll(words, &end, 10);
-    return *words >= '0' && *words <= '9' && *end == '\0' ? length : otherwise;
+    if (*words < '0' || *words > '9' || *end != '\0')
+        return otherwise;
+    return length < FOR_EVER_MS ? length : FOR_EVER_MS;
 }
 
 static bool has_finalizer(const json_t *metadata)

@@ -171,7 +171,8 @@ static size_t on_piece(void *owner, const char *bytes, size_t length)
     size_t used = 0;
     const char *end;
     while ((end = memchr(bytes + used, '\n', length - used)) != NULL) {
-        json_t *change = json_loadb(bytes + used, (size_t)(end - bytes) - used, 0, NULL);
+        json_t *change =
+            json_loadb(bytes + used, (size_t)(end - bytes) - used, JSON_ALLOW_NUL, NULL);
         used = (size_t)(end - bytes) + 1;
         bool good = hear(workloads, change);
         json_decref(change);
