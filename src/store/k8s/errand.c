@@ -247,6 +247,8 @@ static void ask_write(struct errand *errand, const json_t *before, const struct 
                                                               .bytes = request->bytes,
                                                               .length = request->length,
                                                               .record = &k8s->scratch,
+                                                              .session = k8s->site.session,
+                                                              .number = ++k8s->writes,
                                                               .wall_ms = host_wall_ms()});
     const char *manager =
         object_is_renewal(&k8s->scratch) ? OBJECT_HOLDER_WRITE : OBJECT_WAITER_WRITE;

@@ -123,6 +123,7 @@ struct k8s {
     struct net_timer later;
     struct errand *first, *last;
     size_t errand_count;
+    uint64_t writes;         /* of ours, so far: tells them apart */
     size_t remarks;          /* Events on their way */
     int64_t paused_until_ms; /* the server asked for it */
     bool permitted;          /* something was, once */

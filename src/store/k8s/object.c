@@ -20,6 +20,7 @@
 #define NOTE_SHOWN  "leasehold/shown" /* holder and acquireTime, as we wrote them */
 #define NOTE_BEAT_A "leasehold/beat-a"
 #define NOTE_BEAT_B "leasehold/beat-b"
+#define NOTE_WRITE  "leasehold/write" /* no other write has the same */
 
 enum { UID_MAX = 40, MOMENT = 32, SHOWN = HOLDER_MAX + MOMENT + 2 };
 
@@ -92,20 +93,15 @@ static bool read_revision(const char *words, uint64_t *out)
     return *end == '\0' && *out <= REVISION_MAX;
 }
 
-/* All that a write of ours changes, and that others have no reason to touch. */
-static uint64_t print_of(const json_t *notes, const json_t *spec, const struct object *object)
+static uint64_t print_of(const json_t *notes, const char *uid)
 {
-    bool is_a = words_at(notes, NOTE_BEAT_A)[0] != '\0';
-    const char *const parts[] = {object->uid, object->record, is_a ? "a" : "b",
-                                 words_at(spec, "acquireTime"), words_at(spec, "renewTime")};
+    const char *const parts[] = {uid, words_at(notes, NOTE_WRITE)};
     uint64_t print = 0xcbf29ce484222325U;
-    if (beat_of(notes)[0] == '\0')
+    if (*parts[1] == '\0')
         return 0;
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         for (const char *at = parts[i]; *at != '\0'; at++)
             print = (print ^ (unsigned char)*at) * 0x100000001b3U;
-        print = (print ^ '\n') * 0x100000001b3U;
-    }
     return print;
 }
 
@@ -140,7 +136,7 @@ const char *object_read(const json_t *json, struct object *out)
     object.written =
         (struct stamp){.revision = object.revision,
                        .time_ms = names_us ? written_ms(metadata, notes) : TIME_UNKNOWN};
-    object.print = names_us ? print_of(notes, spec, &object) : 0;
+    object.print = names_us ? print_of(notes, object.uid) : 0;
     object.leaving = words_at(metadata, "deletionTimestamp")[0] != '\0';
     *out = object;
     return NULL;
@@ -247,11 +243,13 @@ static bool fill_spec(json_t *spec, json_t *notes, const struct object_write *wr
 
 static bool fill_notes(json_t *notes, const struct object_write *write)
 {
+    char number[40];
     bool was_a = json_object_get(notes, NOTE_BEAT_A) != NULL;
     const char *manager =
         object_is_renewal(write->record) ? OBJECT_HOLDER_WRITE : OBJECT_WAITER_WRITE;
     (void)json_object_del(notes, was_a ? NOTE_BEAT_A : NOTE_BEAT_B);
-    return set_words(notes, NOTE_KEY, write->key) &&
+    (void)snprintf(number, sizeof number, "%" PRIx64 ".%" PRIx64, write->session, write->number);
+    return set_words(notes, NOTE_KEY, write->key) && set_words(notes, NOTE_WRITE, number) &&
            json_object_set_new(notes, NOTE_RECORD, json_stringn(write->bytes, write->length)) ==
                0 &&
            set_words(notes, was_a ? NOTE_BEAT_B : NOTE_BEAT_A, manager);
@@ -288,7 +286,8 @@ json_t *object_deletion(const struct object *object)
 
 json_t *object_vacate(const json_t *before)
 {
-    static const char *const ours[] = {NOTE_KEY, NOTE_RECORD, NOTE_SHOWN, NOTE_BEAT_A, NOTE_BEAT_B};
+    static const char *const ours[] = {NOTE_KEY,    NOTE_RECORD, NOTE_SHOWN,
+                                       NOTE_BEAT_A, NOTE_BEAT_B, NOTE_WRITE};
     json_t *json = json_deep_copy(before);
     json_t *metadata = json_object_get(json, "metadata");
     for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
