@@ -19,7 +19,7 @@ enum {
 };
 
 /* script.c */
-void redis_script(struct text *out); /* at most SCRIPT_MAX with its end */
+void redis_script(struct text *out);   /* at most SCRIPT_MAX with its end */
 extern const char redis_script_call[]; /* the first words of every call, made already */
 
 struct redis;
