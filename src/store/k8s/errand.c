@@ -248,7 +248,9 @@ static void ask_write(struct errand *errand, const json_t *before, const struct 
                                                               .bytes = request->bytes,
                                                               .length = request->length,
                                                               .record = &k8s->scratch,
-                                                              .wall_ms = host_wall_ms()});
+                                                              .wall_ms = host_wall_ms(),
+                                                              .session = k8s->site.session,
+                                                              .number = ++k8s->writes});
     const char *manager =
         object_is_renewal(&k8s->scratch) ? OBJECT_HOLDER_WRITE : OBJECT_WAITER_WRITE;
     if (record_place_by_session(&k8s->scratch, k8s->site.session) != NULL)

@@ -94,6 +94,7 @@ struct k8s {
     struct errand *first, *last;
     size_t errand_count;
     size_t remarks;          /* Events on their way */
+    uint64_t writes;         /* so far */
     int64_t paused_until_ms; /* the server asked for it */
     bool permitted;          /* something was, once */
     struct k8s_watch watch;

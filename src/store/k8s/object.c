@@ -9,6 +9,7 @@
 #include "wire/k8s_url.h"
 #include "wire/record_codec.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #define NOTE_KEY    "leasehold/key"
 #define NOTE_RECORD "leasehold/record"
 #define NOTE_SHOWN  "leasehold/shown" /* holder and acquireTime, as we wrote them */
+#define NOTE_WRITE  "leasehold/write" /* never the same twice */
 #define NOTE_BEAT_A "leasehold/beat-a"
 #define NOTE_BEAT_B "leasehold/beat-b"
 
@@ -57,15 +59,11 @@ static void write_moment(int64_t wall_ms, char out[MOMENT])
     (void)snprintf(out + length, MOMENT - length, ".%03d000Z", (int)(wall_ms % 1000));
 }
 
-static const char *beat_of(const json_t *notes)
-{
-    const char *beat = words_at(notes, NOTE_BEAT_A);
-    return *beat != '\0' ? beat : words_at(notes, NOTE_BEAT_B);
-}
-
 static int64_t written_ms(const json_t *metadata, const json_t *notes)
 {
-    const char *beat = beat_of(notes);
+    const char *beat = words_at(notes, NOTE_BEAT_A);
+    if (*beat == '\0')
+        beat = words_at(notes, NOTE_BEAT_B);
     size_t index;
     const json_t *entry;
     json_array_foreach(json_object_get(metadata, "managedFields"), index, entry)
@@ -91,19 +89,16 @@ static bool read_revision(const char *words, uint64_t *out)
     return *end == '\0' && *out <= REVISION_MAX;
 }
 
-/* All that a write of ours changes, and that others have no reason to touch. */
-static uint64_t print_of(const json_t *notes, const json_t *spec, const struct object *object)
+/* A record that somebody changed by hand is not the one that was written. */
+static uint64_t print_of(const json_t *notes, const struct object *object)
 {
-    bool is_a = words_at(notes, NOTE_BEAT_A)[0] != '\0';
-    const char *const parts[] = {object->uid, object->record, is_a ? "a" : "b",
-                                 words_at(spec, "acquireTime"), words_at(spec, "renewTime")};
+    const char *const parts[] = {words_at(notes, NOTE_WRITE), object->uid, object->record};
     uint64_t print = 0xcbf29ce484222325U;
-    if (beat_of(notes)[0] == '\0')
+    if (parts[0][0] == '\0')
         return 0;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         for (const char *at = parts[i]; *at != '\0'; at++)
             print = (print ^ (unsigned char)*at) * 0x100000001b3U;
-        print = (print ^ '\n') * 0x100000001b3U;
     }
     return print;
 }
@@ -139,7 +134,7 @@ const char *object_read(const json_t *json, struct object *out)
     object.written =
         (struct stamp){.revision = object.revision,
                        .time_ms = names_us ? written_ms(metadata, notes) : TIME_UNKNOWN};
-    object.print = names_us ? print_of(notes, spec, &object) : 0;
+    object.print = names_us ? print_of(notes, &object) : 0;
     object.leaving = words_at(metadata, "deletionTimestamp")[0] != '\0';
     *out = object;
     return NULL;
@@ -246,11 +241,13 @@ static bool fill_spec(json_t *spec, json_t *notes, const struct object_write *wr
 
 static bool fill_notes(json_t *notes, const struct object_write *write)
 {
+    char number[48];
     bool was_a = json_object_get(notes, NOTE_BEAT_A) != NULL;
     const char *manager =
         object_is_renewal(write->record) ? OBJECT_HOLDER_WRITE : OBJECT_WAITER_WRITE;
     (void)json_object_del(notes, was_a ? NOTE_BEAT_A : NOTE_BEAT_B);
-    return set_words(notes, NOTE_KEY, write->key) &&
+    (void)snprintf(number, sizeof number, "%" PRIx64 "-%" PRIu64, write->session, write->number);
+    return set_words(notes, NOTE_KEY, write->key) && set_words(notes, NOTE_WRITE, number) &&
            json_object_set_new(notes, NOTE_RECORD, json_stringn(write->bytes, write->length)) ==
                0 &&
            set_words(notes, was_a ? NOTE_BEAT_B : NOTE_BEAT_A, manager);
@@ -279,7 +276,8 @@ json_t *object_make(const json_t *before, const struct object_write *write)
 
 json_t *object_vacate(const json_t *before)
 {
-    static const char *const ours[] = {NOTE_KEY, NOTE_RECORD, NOTE_SHOWN, NOTE_BEAT_A, NOTE_BEAT_B};
+    static const char *const ours[] = {NOTE_KEY,   NOTE_RECORD, NOTE_SHOWN,
+                                       NOTE_WRITE, NOTE_BEAT_A, NOTE_BEAT_B};
     json_t *json = json_deep_copy(before);
     json_t *metadata = json_object_get(json, "metadata");
     for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)

@@ -55,6 +55,7 @@ struct object_write {
     size_t length;
     const struct record *record; /* … and decoded */
     int64_t wall_ms;             /* for people and other programs; we judge nothing by it */
+    uint64_t session, number;    /* whose write it is, and which of his */
 };
 
 /* Does this write grant something? */
