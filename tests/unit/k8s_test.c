@@ -178,7 +178,7 @@ static int64_t no_time(void *owner)
 
 static const char *by_proxy = ""; /* what the cluster says beside its server */
 
-static void begin(const char *const *answers)
+static void begin_at(const char *url, const char *const *answers)
 {
     char path[128], words[256], config[512];
     struct text why;
@@ -199,7 +199,12 @@ static void begin(const char *const *answers)
     text_init(&why, words, sizeof words);
     store = malloc(k8s_driver.state_size);
     assert_non_null(store);
-    assert_true(k8s_driver.open(store, "k8s://blue", &site, &why));
+    assert_true(k8s_driver.open(store, url, &site, &why));
+}
+
+static void begin(const char *const *answers)
+{
+    begin_at("k8s://blue", answers);
 }
 
 static int set_up(void **state)
@@ -422,6 +427,71 @@ static void a_cut_watch_goes_on_where_it_was(void **state)
     expect_heard(4, "resourceVersion=12 ");
 }
 
+/* A Lease whose record says nothing any more, a day before the server's time. */
+#define LEFT(name)                                                                               \
+    "{\"metadata\":{\"name\":\"" name "\",\"uid\":\"u-" name "\",\"resourceVersion\":\"5\","     \
+    "\"labels\":{\"app.kubernetes.io/managed-by\":\"leasehold\"},"                               \
+    "\"annotations\":{\"leasehold/key\":\"" name "\",\"leasehold/shown\":\"\","                  \
+    "\"leasehold/beat-a\":\"leasehold-waiter\","                                                 \
+    "\"leasehold/record\":\"{\\\"leasehold\\\":1,\\\"key\\\":\\\"" name "\\\"}\"},"              \
+    "\"managedFields\":[{\"manager\":\"leasehold-waiter\",\"time\":\"2025-12-31T00:00:00Z\"}]}," \
+    "\"spec\":{}}"
+
+static bool until_heard(size_t wanted)
+{
+    for (int64_t end_ms = host_boot_ms() + 10000; heard_so_far() < wanted;) {
+        if (host_boot_ms() >= end_ms)
+            return false;
+        turn(/* ms= */ 20);
+    }
+    return true;
+}
+
+static void what_nobody_needs_is_removed_page_by_page(void **state)
+{
+    static const char *const answers[] = {
+        "200 OK\n{\"metadata\":{\"continue\":\"next\"},\"items\":[" LEFT("a") "," LEASE("6") "]}",
+        "200 OK\n{}",
+        "410 Gone\n{\"metadata\":{\"continue\":\"later\"}}",
+        "200 OK\n{\"metadata\":{},\"items\":[" LEFT("b") "," LEFT("c") "]}",
+        "409 Conflict\n{}",
+        "404 Not Found\n{}",
+        NULL};
+    (void)state;
+    begin_at("k8s://blue?collect=60000", answers);
+    assert_true(until_heard(6));
+    expect_heard(0, "GET /apis/coordination.k8s.io/v1/namespaces/blue/leases?limit=100&label");
+    expect_heard(1, "DELETE /apis/coordination.k8s.io/v1/namespaces/blue/leases/a ");
+    expect_heard(1, "\"uid\":\"u-a\"");
+    expect_heard(1, "\"resourceVersion\":\"5\"");
+    expect_heard(2, "&continue=next ");
+    expect_heard(3, "&continue=later ");
+    expect_heard(4, "leases/b ");
+    expect_heard(5, "leases/c ");
+}
+
+static void a_collector_obeys_the_server(void **state)
+{
+    static const char *const answers[] = {"429 Too Many Requests\r\nRetry-After: 2\n{}", NULL};
+    (void)state;
+    begin_at("k8s://blue?collect=60000", answers);
+    assert_true(until_heard(1));
+    int64_t heard_ms = host_boot_ms();
+    assert_true(until_heard(2));
+    assert_true(host_boot_ms() - heard_ms >= 1900); /* heard of a little before we looked */
+    expect_heard(1, "GET ");
+}
+
+static void nobody_collects_who_should_not(void **state)
+{
+    static const char *const answers[] = {NULL};
+    (void)state;
+    begin_at("k8s://blue?collect=off", answers);
+    for (unsigned i = 0; i < 20; i++)
+        turn(/* ms= */ 20);
+    assert_int_equal(heard_so_far(), 0);
+}
+
 static void a_watch_that_goes_silent_or_mad_is_begun_anew(void **state)
 {
     static const char *const answers[] = {"200 OK\n{\"metadata\":{\"resourceVersion\":\"5\"}}",
@@ -493,6 +563,9 @@ int main(void)
         STORY(what_is_no_list_is_no_empty_one),
         STORY(a_replacement_names_what_it_replaces),
         STORY(a_cut_watch_goes_on_where_it_was),
+        STORY(what_nobody_needs_is_removed_page_by_page),
+        STORY(a_collector_obeys_the_server),
+        STORY(nobody_collects_who_should_not),
         STORY(a_watch_that_goes_silent_or_mad_is_begun_anew),
         STORY(a_proxy_of_the_kubeconfig_is_gone_through),
         STORY(what_is_on_its_way_ends_with_the_store),

@@ -2,7 +2,8 @@
 /*
  * The Kubernetes store: records are Leases of one namespace, revisions are etcd's, the clock is the
  * API server's, in whole seconds. Nothing here decides; nothing blocks. The seam's face is here,
- * and how the API server is asked; errand.c carries requests out, watch.c listens.
+ * and how the API server is asked; errand.c carries requests out, watch.c listens, collect.c
+ * tidies up.
  */
 #include "base/check.h"
 #include "io/host.h"
@@ -69,6 +70,13 @@ struct http_request *k8s_ask(struct k8s *k8s, const char *method, const char *pa
     request = k8s_ask_at(k8s, method, place, body, most, give_up_at_ms, site);
     free(place);
     return request;
+}
+
+void k8s_page_path(char out[PAGE_PATH], const char *next)
+{
+    (void)snprintf(out, PAGE_PATH,
+                   "?limit=%d&labelSelector=app.kubernetes.io%%2Fmanaged-by%%3Dleasehold%s%s", PAGE,
+                   next != NULL ? "&continue=" : "", next != NULL ? next : "");
 }
 
 /* ---- answers ---- */
@@ -149,6 +157,7 @@ static bool open_k8s(void *state, const char *url, const struct store_site *site
         return false;
     }
     watch_init(k8s, site->session);
+    collector_init(k8s, site->session);
     return true;
 }
 
@@ -158,6 +167,7 @@ static void close_k8s(void *state)
     ASSERT(k8s->magic == K8S_MAGIC);
     errand_drop_all(k8s);
     watch_done(k8s);
+    collector_done(k8s);
     remarks_drain(k8s);
     net_call_at(k8s->net, &k8s->later, NET_NEVER);
     http_free(&k8s->http);

@@ -10,12 +10,11 @@
 #include "store/k8s/k8s_inside.h"
 #include "wire/record_codec.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOKS_MAX = 4, PAGE_PATH = 4096 };
+enum { LOOKS_MAX = 4 };
 
 static void start(struct errand *errand);
 static void on_answer(void *owner, const struct http_answer *answer);
@@ -267,26 +266,20 @@ static void ask_write(struct errand *errand, const json_t *before, const struct 
 /* A Lease that others made is emptied, not deleted: they count on it. */
 static void ask_delete(struct errand *errand, const json_t *before, const struct object *object)
 {
-    char path[2 * K8S_NAME_MAX], revision[24];
+    char path[2 * K8S_NAME_MAX];
     if (!object->made_by_us) {
         (void)snprintf(path, sizeof path, "/%s?fieldManager=%s", errand->name, OBJECT_WAITER_WRITE);
         ask(errand, ERRAND_DELETES, "PUT", path, object_vacate(before));
         return;
     }
     (void)snprintf(path, sizeof path, "/%s", errand->name);
-    (void)snprintf(revision, sizeof revision, "%" PRIu64, object->revision);
-    ask(errand, ERRAND_DELETES, "DELETE", path,
-        json_pack("{s:s, s:s, s:{s:s, s:s}}", "apiVersion", "v1", "kind", "DeleteOptions",
-                  "preconditions", "uid", object->uid, "resourceVersion", revision));
+    ask(errand, ERRAND_DELETES, "DELETE", path, object_deletion(object));
 }
 
 static void ask_list(struct errand *errand)
 {
     char path[PAGE_PATH];
-    (void)snprintf(path, sizeof path,
-                   "?limit=%d&labelSelector=app.kubernetes.io%%2Fmanaged-by%%3Dleasehold%s%s", PAGE,
-                   errand->page != NULL ? "&continue=" : "",
-                   errand->page != NULL ? errand->page : "");
+    k8s_page_path(path, errand->page);
     ask(errand, ERRAND_LISTS, "GET", path, NULL);
 }
 

@@ -274,6 +274,14 @@ json_t *object_make(const json_t *before, const struct object_write *write)
     return json;
 }
 
+json_t *object_deletion(const struct object *object)
+{
+    char revision[24];
+    (void)snprintf(revision, sizeof revision, "%" PRIu64, object->revision);
+    return json_pack("{s:s, s:s, s:{s:s, s:s}}", "apiVersion", "v1", "kind", "DeleteOptions",
+                     "preconditions", "uid", object->uid, "resourceVersion", revision);
+}
+
 json_t *object_vacate(const json_t *before)
 {
     static const char *const ours[] = {NOTE_KEY,   NOTE_RECORD, NOTE_SHOWN,
