@@ -14,6 +14,7 @@ What is counted apart, since nobody can promise more:
 - two of client-go among themselves.
 """
 import collections
+import glob
 import sys
 
 LEASE_MS = int(sys.argv[1])
@@ -75,6 +76,11 @@ for kind, ways in sorted(rounds.items()):
           f"the next one led {min(gaps[kind])} to {max(gaps[kind])} ms later")
 for who, spans in sorted(told.items()):
     print(f"without a server {who} led on for {max(spans)} ms at most, its lease had {LEASE_MS}")
+unreleased = 0
+for path in glob.glob(f"{FOLDER}/client-go-*.log"):
+    with open(path) as log:
+        unreleased += "Failed to release lock" in log.read()
+print(f"client-go could not give back what it led: {unreleased} times")
 for why, count in sorted(late.items()):
     print(f"lines of one that was not the newest: {why}: {count}")
 for name, newer, at in beside[:20]:
