@@ -189,6 +189,8 @@ static void write_record(struct lease *l, const struct request *request, struct 
     out->condition.token = standing_token(l, request, record);
     if (MUTANT(RELEASE_UNCONDITIONAL) && request->verb == VERB_RELEASE)
         out->condition = (struct condition){.kind = IF_REVISION, .revision = 0};
+    if (MUTANT(ACCEPT_UNCONDITIONAL) && out->verdict.accepts)
+        out->condition = (struct condition){.kind = IF_REVISION, .revision = 0};
     if (MUTANT(SEEN_THEN_MARK) && request->verb == VERB_MARK)
         out->condition = (struct condition){.kind = IF_REVISION, .revision = 0};
 }

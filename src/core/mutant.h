@@ -24,6 +24,7 @@
     X(OFFER_EVICTED, "release deletes the record although it is promised to a waiter")          \
     X(WAITER_FREED_WHILE_GRANTED, "a waiter that gives up does not see that it was granted")    \
     X(REQUEST_ID_IGNORED, "a repeated acquire waits for itself")                                \
+    X(ACCEPT_UNCONDITIONAL, "an offer is accepted by an old notice, whatever stands by now")    \
     X(OFFER_IS_GRANT, "the release writes the next holder's grant, its lease from the notice")  \
     X(OFFER_NEVER_LAPSES, "an offer to a dead waiter is never passed on")                       \
     X(NEWCOMER_OVERTAKES, "a newcomer takes a key that is offered to a waiter")                 \

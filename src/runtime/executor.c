@@ -103,11 +103,29 @@ static void wish_all(const struct known *known, const struct task *but, enum wis
             task_wish(task, wish);
 }
 
-void executor_notice(struct executor *executor, const char *key)
+/* Is there a copy afterwards that is at least as new as what was told? One that says that nothing
+ * stands has no revision to compare. */
+static bool learn(struct executor *executor, struct known *known, const struct store_answer *stands)
+{
+    if (known->heard != NULL && !known->heard->answer.present)
+        return false;
+    struct heard *heard = heard_new(stands);
+    if (heard == NULL)
+        return false;
+    if (!remember(executor, known, heard))
+        free(heard);
+    return known->heard != NULL;
+}
+
+void executor_notice(struct executor *executor, const char *key, const struct store_answer *stands)
 {
     struct known *known = knowledge_find(&executor->knowledge, key);
     if (known == NULL)
         return;
+    if (stands != NULL && stands->present && learn(executor, known, stands)) {
+        wish_all(known, /* but= */ NULL, WISH_NEWS);
+        return;
+    }
     knowledge_hear(&executor->knowledge, known, /* heard= */ NULL);
     wish_all(known, /* but= */ NULL, WISH_NOTICE);
 }
@@ -119,7 +137,7 @@ void executor_hear(struct executor *executor, const struct store_answer *answer)
         return;
     struct heard *heard = heard_new(answer);
     if (heard == NULL) {
-        executor_notice(executor, answer->key);
+        executor_notice(executor, answer->key, /* stands= */ NULL);
     } else if (remember(executor, known, heard)) {
         wish_all(known, /* but= */ NULL, WISH_NEWS);
     } else {

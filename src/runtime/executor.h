@@ -88,10 +88,10 @@ void executor_let_go(struct task *task);
 void executor_cancel(struct task *task);
 /* Without a word to the store: what stands there is left behind. Nothing more is told. */
 void executor_forget(struct task *task);
-/* Another process's write named us: the key must be looked at. A hint, may be lost or doubled. Not
- * for changes that a watch tells, since our own are among them: a holder would renew without end.
- */
-void executor_notice(struct executor *executor, const char *key);
+/* Another process's write named us: the key must be looked at, unless it comes with what stands
+ * there (NULL: it does not). A hint, may be lost, doubled or old. Without a record it is not for
+ * changes that a watch tells, since our own are among them: a holder would renew without end. */
+void executor_notice(struct executor *executor, const char *key, const struct store_answer *stands);
 /* What a watch tells, with its key and the record that stands there; may be old. */
 void executor_hear(struct executor *executor, const struct store_answer *answer);
 void executor_tick(struct executor *executor);

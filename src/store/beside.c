@@ -28,7 +28,7 @@ struct errand {
     struct news *spare; /* for the answer that memory is short */
 };
 
-/* An answer with copies of all it points to, or a notice: no `done`, only a key. */
+/* An answer with copies of all it points to, or a notice, which has no errand. */
 struct news {
     struct news *next;
     struct errand *errand;
@@ -150,9 +150,10 @@ static void answered(void *caller, const struct store_answer *answer)
     tell(errand->beside, news);
 }
 
-static void noticed(void *owner, const char *key)
+static void noticed(void *owner, const char *key, const struct store_answer *stands)
 {
-    struct store_answer answer = {.key = key};
+    struct store_answer answer = stands != NULL ? *stands : (struct store_answer){0};
+    answer.key = key;
     struct news *news = copy_of(&answer);
     if (news != NULL)
         tell(owner, news);
@@ -327,7 +328,8 @@ void beside_step(struct beside *beside)
         if (errand != NULL)
             errand->done(errand->caller, &news->answer);
         else if (beside->site.notice != NULL)
-            beside->site.notice(beside->site.owner, news->answer.key);
+            beside->site.notice(beside->site.owner, news->answer.key,
+                                news->answer.present ? &news->answer : NULL);
         if (errand != NULL && !news->answer.more) {
             (void)pthread_mutex_lock(&beside->mutex);
             forget(beside, errand);

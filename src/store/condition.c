@@ -35,7 +35,8 @@ bool condition_holds(const struct store_request *request, const struct standing 
     if (condition->kind == IF_ABSENT || standing->bytes == NULL)
         return condition->kind == IF_ABSENT && standing->bytes == NULL;
     if (condition->kind == IF_REVISION) {
-        bool any = MUTANT(RELEASE_UNCONDITIONAL) && condition->revision == 0;
+        bool planted = MUTANT(RELEASE_UNCONDITIONAL) || MUTANT(ACCEPT_UNCONDITIONAL);
+        bool any = planted && condition->revision == 0;
         if (condition->revision != standing->written.revision && !any)
             return false;
         return condition->token == 0 || apply(request, standing, VERB_RELEASE, scratch);

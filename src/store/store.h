@@ -17,6 +17,7 @@
 #define STORE_CAPABILITY_LIST(X)                                                     \
     X(DURABLE, "what was answered survives power loss")                              \
     X(WATCHES, "tells changes as they happen")                                       \
+    X(TELLS, "tells whom a write names what it left there")                          \
     X(TIME, "has a clock of its own, given with every answer")                       \
     X(ONE_CLOCK, "that clock is the one its clients read")                           \
     X(SESSIONS, "knows which processes are alive")                                   \
@@ -98,8 +99,10 @@ struct store_site {
     struct store_clock clock;
     uint64_t session;    /* with STORE_SESSIONS: alive for others until the store is closed */
     int64_t patience_ms; /* no request waits longer than this for another process */
-    /* Another process's write named our session: look at this key. NULL: nobody wants to know. */
-    void (*notice)(void *owner, const char *key);
+    /* Another process's write named our session: look at this key, unless the notice brings what
+     * that write left there (`stands`, else NULL), as a read would have shown it at that moment; it
+     * may be old by now. No function: nobody wants to know. */
+    void (*notice)(void *owner, const char *key, const struct store_answer *stands);
     void *owner;
 };
 

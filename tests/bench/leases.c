@@ -87,8 +87,9 @@ static void tell(struct one *one, enum event_kind kind)
     step(one, &event);
 }
 
-static void notice(void *owner, const char *key)
+static void notice(void *owner, const char *key, const struct store_answer *stands)
 {
+    (void)stands;
     struct leases *all = owner;
     for (size_t i = 0; i < all->most; i++)
         if (all->ones[i].lease.state != LEASE_ENDED && strcmp(all->ones[i].key, key) == 0)

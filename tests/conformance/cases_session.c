@@ -237,6 +237,39 @@ static void who_is_gone_cannot_be_woken(void)
     expect_asleep(1);
 }
 
+/* What a read would have shown right behind the write; of a delete, nothing. */
+static void who_is_named_hears_what_was_written(void)
+{
+    const char *key = key_named("k");
+    struct value one = value_of(key, "one");
+    uint64_t sessions[] = {seat_session(1)};
+    forget_notices();
+    struct stamp written = poke(0, swapping(key, if_absent, one), sessions, 1)->written;
+    struct tidings tidings = seat_notices(1, /* wanted= */ 1, suite_soon_ms());
+    EXPECT(tidings.count == 1);
+    const struct store_answer *told = &tidings.list[0].answer;
+    EXPECT(strcmp(told->key, key) == 0);
+    EXPECT(told->result == ANSWER_OK && has_value(told, one));
+    EXPECT(told->written.revision == written.revision && told->written.epoch == written.epoch);
+    EXPECT(told->written.time_ms == written.time_ms && told->now_ms == written.time_ms);
+    (void)poke(0, deleting(key, if_revision(written.revision)), sessions, 1);
+    tidings = seat_notices(1, /* wanted= */ 1, suite_soon_ms());
+    EXPECT(tidings.count == 1 && !tidings.list[0].answer.present);
+}
+
+/* It need not hear all of it, but it must not hear a part. */
+static void what_is_long_wakes_too(void)
+{
+    const char *key = key_named("k");
+    struct value most = value_of_size(key, RECORD_MAX);
+    uint64_t sessions[] = {seat_session(1)};
+    forget_notices();
+    EXPECT(poke(0, swapping(key, if_absent, most), sessions, 1)->result == ANSWER_OK);
+    struct tidings tidings = seat_notices(1, /* wanted= */ 1, suite_soon_ms());
+    EXPECT(tidings.count == 1 && strcmp(tidings.list[0].answer.key, key) == 0);
+    EXPECT(!tidings.list[0].answer.present || tidings.list[0].answer.length == most.length);
+}
+
 static const struct trial trials[] = {
     {"session: the living are not called dead", the_living_are_not_called_dead, STORE_SESSIONS,
      false},
@@ -257,6 +290,9 @@ static const struct trial trials[] = {
      STORE_SESSIONS | STORE_WATCHES, false},
     {"poke: who is gone cannot be woken", who_is_gone_cannot_be_woken,
      STORE_SESSIONS | STORE_WATCHES, true},
+    {"poke: who is named hears what was written", who_is_named_hears_what_was_written,
+     STORE_TELLS | STORE_DELETES, false},
+    {"poke: what is long wakes too", what_is_long_wakes_too, STORE_TELLS, false},
 };
 
 const struct chapter session_chapter = {trials, sizeof trials / sizeof trials[0]};

@@ -149,10 +149,12 @@ static void submit(struct errand *errand)
     chair->driver->submit(chair->state, &request, hear, errand);
 }
 
-static void hear_notice(void *owner, const char *key)
+static void hear_notice(void *owner, const char *key, const struct store_answer *stands)
 {
     struct chair *chair = owner;
-    put_answer(&chair->notices, /* of= */ 0, &(struct store_answer){.key = key});
+    struct store_answer told = stands != NULL ? *stands : (struct store_answer){0};
+    told.key = key;
+    put_answer(&chair->notices, /* of= */ 0, &told);
     chair->notice_count++;
 }
 

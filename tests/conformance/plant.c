@@ -401,12 +401,15 @@ static int liveness(void *state)
     return inner->liveness(plant->state);
 }
 
-static void hear_notice(void *owner, const char *key)
+static void hear_notice(void *owner, const char *key, const struct store_answer *stands)
 {
     const struct plant *plant = owner;
-    plant->site.notice(plant->site.owner, key);
+    struct store_answer told = stands != NULL ? *stands : (struct store_answer){0};
+    if (fault_on == FAULT_POKE_TELLS_BEFORE)
+        told.written.revision--;
+    plant->site.notice(plant->site.owner, key, stands != NULL ? &told : NULL);
     if (fault_on == FAULT_POKE_TWICE)
-        plant->site.notice(plant->site.owner, key);
+        plant->site.notice(plant->site.owner, key, stands);
 }
 
 static bool open_plant(void *state, const char *url, const struct store_site *site,

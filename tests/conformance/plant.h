@@ -51,7 +51,8 @@
     X(ALL_DEAD, "session", STORE_SESSIONS, "everybody is called dead")                           \
     X(NONE_DEAD, "session", STORE_SESSIONS, "nobody is ever called dead")                        \
     X(POKE_LOST, "poke", STORE_SESSIONS | STORE_WATCHES, "who is named is not woken")            \
-    X(POKE_TWICE, "poke", STORE_SESSIONS | STORE_WATCHES, "who is named is woken twice")
+    X(POKE_TWICE, "poke", STORE_SESSIONS | STORE_WATCHES, "who is named is woken twice")         \
+    X(POKE_TELLS_BEFORE, "poke", STORE_TELLS, "a notice has the revision before the write")
 
 enum fault {
     FAULT_NONE,

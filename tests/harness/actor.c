@@ -223,7 +223,8 @@ void actor_receives(struct world *world, struct actor *actor, const struct messa
         actor->answered = actor->answered || answer.result != ANSWER_TROUBLE;
         remember(actor, &answer);
     }
-    bool has_record = kind == HAPPENS_ANSWER || world->rules.watches;
+    bool tells = world->rules.watches || world->rules.pokes_tell;
+    bool has_record = kind == HAPPENS_ANSWER || tells;
     if (!has_record)
         actor->known = false;
     actor_step(world, actor, &event, has_record ? &answer : NULL);

@@ -46,6 +46,7 @@ struct live {
     enum outcome outcome;
     /* news that wait to be handled */
     bool answered, noticed;
+    bool tells; /* the notice brought the record */
     uint32_t answered_serial;
     /* what was last heard of the key */
     bool known;
@@ -67,15 +68,6 @@ static int64_t now_of(void *owner)
 {
     (void)owner;
     return live_now_ms();
-}
-
-static void take_notice(void *owner, const char *key)
-{
-    struct live *live = owner;
-    bool ours = live->busy && strcmp(key, live->key) == 0;
-    live->counts.notices++;
-    live->counts.idle += ours ? 0 : 1;
-    live->noticed = live->noticed || ours;
 }
 
 static size_t copy_named(uint64_t *to, const uint64_t *from, size_t count)
@@ -107,6 +99,20 @@ static void remember(struct live *live, const struct store_answer *answer)
     live->heard.bytes = live->bytes;
 }
 
+/* What it brings along counts unless an answer waits to be handled, or comes before it is. */
+static void take_notice(void *owner, const char *key, const struct store_answer *stands)
+{
+    struct live *live = owner;
+    bool ours = live->busy && strcmp(key, live->key) == 0;
+    live->counts.notices++;
+    live->counts.idle += ours ? 0 : 1;
+    live->noticed = live->noticed || ours;
+    if (ours)
+        live->tells = stands != NULL && !live->answered;
+    if (ours && live->tells)
+        remember(live, stands);
+}
+
 /* An answer to what was given up meanwhile is dropped: the core would not listen either. */
 static void receive(void *caller, const struct store_answer *answer)
 {
@@ -119,6 +125,7 @@ static void receive(void *caller, const struct store_answer *answer)
     if (live->busy && sent->number == live->number && sent->serial == live->lease.serial) {
         remember(live, answer);
         live->answered = true;
+        live->tells = false;
         live->answered_serial = sent->serial;
     }
     free(sent);
@@ -215,7 +222,8 @@ static void turn(struct live *live, int64_t until_ms)
         live->answered = false;
         step(live, EVENT_ANSWER);
     } else if (live->busy && live->noticed) {
-        live->noticed = live->known = false;
+        live->known = live->known && live->tells;
+        live->noticed = live->tells = false;
         step(live, EVENT_NOTICE);
     } else if (live->busy && live_now_ms() >= live->wake_at_ms) {
         step(live, EVENT_TIMER);

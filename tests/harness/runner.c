@@ -230,14 +230,14 @@ static void hear(struct world *world, struct actor *actor, const struct message 
     done(runner->pending[at].caller, &answer);
 }
 
-/* A watch brings the record along, a poke only says that there is something to see. */
+/* A watch brings the record along; a poke says that there is something to see, or brings it too. */
 static void notice_key(struct world *world, struct actor *actor, const struct message *message,
                        const char *key)
 {
     struct executor *executor = actor->runner->executor;
     struct store_answer answer = message->answer;
-    if (!world->rules.watches) {
-        executor_notice(executor, key);
+    if (!world->rules.watches && !world->rules.pokes_tell) {
+        executor_notice(executor, key, /* stands= */ NULL);
         return;
     }
     answer.key = actor->options.request.key = key;
@@ -246,7 +246,10 @@ static void notice_key(struct world *world, struct actor *actor, const struct me
     if (actor->is_house)
         oracle_heard(world, actor, key_of(world, key), &answer);
     actor_shape_answer(world, actor, &answer);
-    executor_hear(executor, &answer);
+    if (world->rules.watches)
+        executor_hear(executor, &answer);
+    else
+        executor_notice(executor, key, &answer);
 }
 
 static void notice(struct world *world, struct actor *actor, const struct message *message)

@@ -179,6 +179,8 @@ static struct mischief take_mischief(struct actor *actor, enum happening_kind ki
         all->hold_answer_ms = 0;
     } else {
         now.lose_notices = all->lose_notices;
+        now.hold_notice_ms = all->hold_notice_ms;
+        all->hold_notice_ms = 0;
     }
     return now;
 }
@@ -188,7 +190,7 @@ void world_transmit(struct world *world, struct message *message, enum happening
                     unsigned lose, uint64_t *lost)
 {
     struct mischief now = take_mischief(&world->actors[message->actor], kind);
-    bool twice = kind != HAPPENS_NOTICE && chance(world, world->faults.doubled);
+    bool twice = chance(world, world->faults.doubled);
     if (now.lose_request || now.lose_answer || now.lose_notices || chance(world, lose)) {
         (*lost)++;
         drop_message(world, message);
@@ -196,7 +198,8 @@ void world_transmit(struct world *world, struct message *message, enum happening
     }
     if (twice || now.double_request || now.double_answer)
         transmit_one(world, copy_message(world, message), kind, /* held_ms= */ 0);
-    transmit_one(world, message, kind, now.hold_request_ms + now.hold_answer_ms);
+    transmit_one(world, message, kind,
+                 now.hold_request_ms + now.hold_answer_ms + now.hold_notice_ms);
 }
 
 /* A paused process hears and does nothing; it all happens when it wakes up. */

@@ -33,6 +33,7 @@ struct world_rules {
     bool knows_sessions; /* the store tells which processes died */
     bool keeps_copies;   /* a lease begins with what its process last heard of the key */
     bool watches;        /* notices carry the record and go to all; else only the named are poked */
+    bool pokes_tell;     /* … and then, too, the notice carries the record */
     bool names_collide;  /* two keys share one name in the store */
     int64_t tick_ms;     /* coarseness of the store's clock as it is told */
     int64_t fastest;     /* clock rate of any actor, in thousandths */
@@ -52,7 +53,7 @@ struct counts {
 /* Told by a story to happen to the next message, once. */
 struct mischief {
     bool lose_request, lose_answer, double_request, double_answer;
-    int64_t hold_request_ms, hold_answer_ms;
+    int64_t hold_request_ms, hold_answer_ms, hold_notice_ms;
     bool lose_notices; /* all, from then on */
 };
 

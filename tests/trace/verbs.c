@@ -14,7 +14,7 @@
  *   ann advances watermark:w [from=17] to=20, ann sets watermark:w to=20
  *   ann takes db,cache    several keys; ann gives back
  *   ann loses request | loses answer | loses notices | doubles request | doubles answer
- *   ann holds request 500 | holds answer 500       what happens to the next message
+ *   ann holds request 500 | holds answer 500 | holds notice 500    the next message, so long
  *   store goes, store comes, store shows db
  */
 #include "story.h"
@@ -65,6 +65,7 @@ void story_set_store(struct story *story, const char *words)
     rules->facts.one_clock = strstr(words, "one-clock") != NULL;
     rules->facts.tests_grant = strstr(words, "tests-grant") != NULL;
     rules->watches = strstr(words, "watches") != NULL;
+    rules->pokes_tell = strstr(words, "pokes-tell") != NULL;
     rules->knows_sessions =
         rules->facts.judge == JUDGE_SESSION || strstr(words, "liveness") != NULL;
     rules->names_collide = strstr(words, "one-name") != NULL;
@@ -219,6 +220,7 @@ static bool do_mischief(struct actor *actor, const char *verb, const char *what,
 {
     struct mischief *mischief = &actor->mischief;
     bool request = strcmp(what, "request") == 0, answer = strcmp(what, "answer") == 0;
+    bool notice = strcmp(what, "notice") == 0;
     int64_t ms = strtoll(strrchr(line, ' ') + 1, NULL, 10);
     if (strcmp(verb, "loses") == 0 && strcmp(what, "notices") == 0)
         mischief->lose_notices = true;
@@ -226,6 +228,8 @@ static bool do_mischief(struct actor *actor, const char *verb, const char *what,
         *(request ? &mischief->lose_request : &mischief->lose_answer) = true;
     else if (strcmp(verb, "doubles") == 0)
         *(request ? &mischief->double_request : &mischief->double_answer) = true;
+    else if (strcmp(verb, "holds") == 0 && notice)
+        mischief->hold_notice_ms = ms;
     else if (strcmp(verb, "holds") == 0 && (request || answer))
         *(request ? &mischief->hold_request_ms : &mischief->hold_answer_ms) = ms;
     else

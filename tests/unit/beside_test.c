@@ -47,9 +47,10 @@ static void count(void *caller, const struct store_answer *answer)
         (void)snprintf(heard.last_key, sizeof heard.last_key, "%s", answer->key);
 }
 
-static void notice(void *owner, const char *key)
+static void notice(void *owner, const char *key, const struct store_answer *stands)
 {
     (void)owner;
+    (void)stands;
     heard.notices++;
     (void)snprintf(heard.last_key, sizeof heard.last_key, "%s", key);
 }

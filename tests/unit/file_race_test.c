@@ -53,9 +53,10 @@ static void hear(void *caller, const struct store_answer *answer)
 
 static unsigned notices;
 
-static void notice(void *owner, const char *key)
+static void notice(void *owner, const char *key, const struct store_answer *stands)
 {
     (void)owner;
+    (void)stands;
     notices += strcmp(key, "k") == 0;
 }
 

@@ -52,7 +52,7 @@ static void wake_named(const uint64_t *named, size_t count, const char *key)
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < PROCESSES; j++)
             if (processes[j].site.session == named[i] && processes[j].takes_notices)
-                executor_notice(processes[j].executor, key);
+                executor_notice(processes[j].executor, key, /* stands= */ NULL);
 }
 
 static void carry(const struct store_request *request, store_done *done, void *caller)
@@ -121,7 +121,14 @@ void drop_kept(struct process *process)
         say_trouble(kept->done, kept->caller);
 }
 
-static int open_processes(bool desks)
+static struct store_facts facts_of_memory(bool far)
+{
+    struct store_facts facts = store_facts_of(&memory_driver);
+    facts.one_clock = facts.one_clock && !far;
+    return facts;
+}
+
+static int open_processes(bool desks, bool far)
 {
     struct store_site site = {.clock = {.now_ms = read_clock}};
     struct text no_text = {0};
@@ -136,7 +143,7 @@ static int open_processes(bool desks)
                                                .submit = submit,
                                                .wake_at = set_wake,
                                                .owner = process,
-                                               .facts = store_facts_of(&memory_driver),
+                                               .facts = facts_of_memory(far),
                                                .session = 100 + i,
                                                .seed = i};
         process->wake_at_ms = NEVER;
@@ -155,13 +162,19 @@ static int open_processes(bool desks)
 int open_executors(void **state)
 {
     (void)state;
-    return open_processes(/* desks= */ false);
+    return open_processes(/* desks= */ false, /* far= */ false);
+}
+
+int open_far(void **state)
+{
+    (void)state;
+    return open_processes(/* desks= */ false, /* far= */ true);
 }
 
 int open_desks(void **state)
 {
     (void)state;
-    return open_processes(/* desks= */ true);
+    return open_processes(/* desks= */ true, /* far= */ false);
 }
 
 int close_processes(void **state)

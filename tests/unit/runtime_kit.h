@@ -51,9 +51,11 @@ enum { START_MS = 10000, PROCESSES = 2 };
 extern struct process processes[PROCESSES];
 
 int open_executors(void **state);
+int open_far(void **state); /* on a store with a clock of its own, as over a network */
 int open_desks(void **state);
 int close_processes(void **state);
 #define EXECUTOR_TEST(name) cmocka_unit_test_setup_teardown(name, open_executors, close_processes)
+#define FAR_TEST(name)      cmocka_unit_test_setup_teardown(name, open_far, close_processes)
 #define DESK_TEST(name)     cmocka_unit_test_setup_teardown(name, open_desks, close_processes)
 
 /* Options of a lease of 9 s: deadline after 6 s. Waits without limit, or not at all. */

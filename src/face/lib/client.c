@@ -184,10 +184,10 @@ static void wake_desk_at(void *owner, int64_t at_ms)
         client_wake(client);
 }
 
-static void on_notice(void *owner, const char *key)
+static void on_notice(void *owner, const char *key, const struct store_answer *stands)
 {
     struct lh_client *client = owner;
-    executor_notice(front_desk_executor(client->desk), key);
+    executor_notice(front_desk_executor(client->desk), key, stands);
 }
 
 static void step_store(struct lh_client *client)

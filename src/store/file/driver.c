@@ -406,7 +406,7 @@ static void step(void *state)
     }
     while (wakeup_next(&file->wakeup, buffer, sizeof buffer))
         if (file->site.notice != NULL)
-            file->site.notice(file->site.owner, buffer);
+            file->site.notice(file->site.owner, buffer, /* stands= */ NULL);
     while (file->watch_count > 0 && read(file->changes, buffer, sizeof buffer) > 0) {
     }
     run_jobs(file);

@@ -63,7 +63,7 @@ static void notice(struct k8s *k8s, const struct object *object, const char *key
                      ? concerns_us(k8s, object, awaited) || (awaited && memo->state != OBJECT_OURS)
                      : false; /* its holder is at it */
     if (calls)
-        k8s->site.notice(k8s->site.owner, key);
+        k8s->site.notice(k8s->site.owner, key, /* stands= */ NULL);
 }
 
 /* Everybody whose place we know of looks once: what happened before the watch is not told. */
@@ -74,7 +74,7 @@ static void notice_all(struct k8s *k8s)
         const struct memo *memo = &k8s->memos[i];
         json_t *json = memo->awaited ? json_loadb(memo->text, memo->length, 0, NULL) : NULL;
         if (json != NULL && object_read(json, &object) == NULL && object.key != NULL)
-            k8s->site.notice(k8s->site.owner, object.key);
+            k8s->site.notice(k8s->site.owner, object.key, /* stands= */ NULL);
         json_decref(json);
     }
 }
@@ -91,7 +91,7 @@ static bool hear_change(struct k8s *k8s, const json_t *change)
         return false;
     if (revision != NULL)
         k8s->watch.revision = strtoull(revision, NULL, 10);
-    if (strcmp(type, "BOOKMARK") == 0 || object_read(json, &object) != NULL)
+    if (strcmp(type, "BOOKMARK") == 0 || memo_read(k8s, json, &object) != NULL)
         return true;
     const char *key = k8s_key_of(k8s, &object);
     bool deleted = strcmp(type, "DELETED") == 0;
@@ -101,7 +101,7 @@ static bool hear_change(struct k8s *k8s, const json_t *change)
     if (!deleted)
         memo_keep(k8s, json, &object);
     else if (memo_of(k8s, object.name) != NULL &&
-             memo_of(k8s, object.name)->revision <= object.written.revision)
+             memo_of(k8s, object.name)->revision <= object.revision)
         memo_forget(k8s, object.name);
     tell_watchers(k8s, &object, key, deleted);
     return true;

@@ -279,7 +279,7 @@ static void hear_message(struct redis *redis, const struct resp_item *channel,
         hear_change(redis, message);
     else if (resp_is(channel, redis->wake.name) && redis->site.notice != NULL &&
              redis_key_of_record(&redis->url.templates, message->text, message->length, key))
-        redis->site.notice(redis->site.owner, key);
+        redis->site.notice(redis->site.owner, key, /* stands= */ NULL);
 }
 
 bool ear_pushed(struct redis *redis, struct resp_walk *walk, size_t count)

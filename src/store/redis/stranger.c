@@ -34,7 +34,7 @@ static void on_look(void *caller, const char *key, const struct seen *seen,
         struct store_answer answer;
         seen_answer(redis, NULL, key, seen, &answer);
     } else if (redis->site.notice != NULL) {
-        redis->site.notice(redis->site.owner, key);
+        redis->site.notice(redis->site.owner, key, /* stands= */ NULL);
     }
 }
 

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Notices that bring along what stands: who is named there accepts by one write, and one that is
+ * old, doubled or late costs at most a look.
+ */
+#include "runtime_kit.h"
+
+#include "wire/record_codec.h"
+
+#include <string.h>
+
+static struct process *const them = &processes[0], *const us = &processes[1];
+
+/* What stood there when it was kept, as a notice brings it. */
+struct kept {
+    struct store_answer answer;
+    char bytes[1024];
+};
+
+static void acquire(struct process *process, struct caller *caller, bool waits)
+{
+    struct lease_options options = wish_for("k", waits);
+    start(process, caller, "a", &options);
+    tick(process);
+}
+
+static void keep_answer(void *caller, const struct store_answer *answer)
+{
+    struct kept *kept = caller;
+    assert_true(answer->length <= sizeof kept->bytes);
+    kept->answer = *answer;
+    if (answer->present)
+        memcpy(kept->bytes, answer->bytes, answer->length);
+    kept->answer.bytes = kept->bytes;
+}
+
+static void keep_what_stands(struct kept *out)
+{
+    struct store_request read = {.verb = VERB_STORE_READ, .key = "k"};
+    them->site.submit(them, &read, keep_answer, out);
+}
+
+static void notice(const struct kept *kept)
+{
+    us->submitted = us->reads = 0;
+    executor_notice(us->executor, "k", &kept->answer);
+    tick(us);
+}
+
+/* They hold, we wait, they let go; the notice is kept for the case to deliver. */
+static void offer_to_us(struct caller *a, struct caller *b, struct kept *out)
+{
+    us->takes_notices = false;
+    acquire(them, a, /* waits= */ false);
+    acquire(us, b, /* waits= */ true);
+    assert_told(b, TASK_WAITING);
+    let_go(a);
+    tick(them);
+    assert_ended(a, OUTCOME_OK);
+    keep_what_stands(out);
+}
+
+static uint64_t known_revision(void)
+{
+    struct stamp at = {0};
+    (void)executor_recall(us->executor, "k", &at);
+    return at.revision;
+}
+
+static void who_is_told_the_record_accepts_by_one_request(void **state)
+{
+    (void)state;
+    struct caller a = {0}, b = {0};
+    struct kept kept;
+    offer_to_us(&a, &b, &kept);
+    notice(&kept);
+    assert_told(&b, TASK_HELD);
+    assert_int_equal(us->submitted, 1);
+    assert_int_equal(us->reads, 0);
+    assert_true(b.token == token_in_store("k") && b.token > a.token);
+}
+
+/* Rule 3: the deadline is counted from before the acceptance was sent. */
+static void the_deadline_begins_with_the_acceptance(void **state)
+{
+    (void)state;
+    struct caller a = {0}, b = {0};
+    struct kept kept;
+    offer_to_us(&a, &b, &kept);
+    now_ms += 300;
+    us->manner = ANSWERS_LATER;
+    notice(&kept);
+    now_ms += 40;
+    assert_true(answer_kept(us));
+    tick(us);
+    assert_told(&b, TASK_HELD);
+    assert_int_equal(b.deadline_ms, START_MS + 300 + 6000);
+}
+
+static void a_notice_that_comes_twice_is_taken_once(void **state)
+{
+    (void)state;
+    struct caller a = {0}, b = {0};
+    struct kept kept;
+    offer_to_us(&a, &b, &kept);
+    us->manner = ANSWERS_LATER;
+    notice(&kept);
+    assert_int_equal(us->submitted, 1);
+    notice(&kept);
+    assert_int_equal(us->submitted, 0);
+    us->manner = ANSWERS_AT_ONCE;
+    assert_true(answer_kept(us));
+    tick(us);
+    assert_told(&b, TASK_HELD);
+    uint64_t revision = known_revision();
+    notice(&kept); /* of what we have accepted by now */
+    assert_int_equal(us->submitted, 0);
+    assert_told(&b, TASK_HELD);
+    assert_true(known_revision() == revision);
+}
+
+/* They gave the offer to nobody: it lapsed, and they hold again. We believe the store. */
+static void an_old_offer_is_a_conflict_and_no_grant(void **state)
+{
+    (void)state;
+    struct caller a = {0}, b = {0};
+    struct kept kept;
+    offer_to_us(&a, &b, &kept);
+    acquire(them, &a, /* waits= */ true); /* in line behind us */
+    run_until(START_MS + 4000);           /* and passes the offer on, to itself */
+    assert_told(&a, TASK_HELD);
+    notice(&kept);
+    assert_told(&b, TASK_WAITING);
+    assert_true(token_in_store("k") == a.token);
+    let_go(&a);
+    tick(them);
+    keep_what_stands(&kept);
+    notice(&kept);
+    assert_told(&b, TASK_HELD);
+    assert_true(b.token > a.token);
+}
+
+/* The copy says that nothing stands; what has no revision cannot be compared, so we look. */
+static void what_comes_behind_the_end_is_looked_at(void **state)
+{
+    (void)state;
+    struct caller a = {0}, b = {0};
+    struct kept kept;
+    offer_to_us(&a, &b, &kept);
+    notice(&kept);
+    let_go(&b);
+    tick(us);
+    assert_ended(&b, OUTCOME_OK);
+    us->manner = ANSWERS_LATER;
+    acquire(us, &b, /* waits= */ true);
+    notice(&kept);
+    assert_int_equal(us->submitted, 0);
+    us->manner = ANSWERS_AT_ONCE;
+    assert_true(answer_kept(us));
+    run_until(now_ms + 10);
+    assert_told(&b, TASK_HELD);
+    assert_true(b.token == token_in_store("k") && b.token > a.token);
+}
+
+static void what_cannot_be_read_is_looked_at(void **state)
+{
+    (void)state;
+    struct caller a = {0}, b = {0};
+    struct kept kept;
+    offer_to_us(&a, &b, &kept);
+    kept.bytes[0] = '?';
+    notice(&kept);
+    run_until(now_ms + 10);
+    assert_told(&b, TASK_HELD);
+    assert_int_equal(us->reads, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        FAR_TEST(who_is_told_the_record_accepts_by_one_request),
+        FAR_TEST(the_deadline_begins_with_the_acceptance),
+        FAR_TEST(a_notice_that_comes_twice_is_taken_once),
+        FAR_TEST(an_old_offer_is_a_conflict_and_no_grant),
+        FAR_TEST(what_comes_behind_the_end_is_looked_at),
+        FAR_TEST(what_cannot_be_read_is_looked_at),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
