@@ -9,6 +9,8 @@
 #   K8S_SERVER        its address                    K8S_CA     its certificate authority
 #   K8S_API           a program that starts the API server again, after it was killed …
 #   K8S_PID           … by the number in this file   K8S_USERS  its table of tokens
+#   K8S_PODS          a folder with pod-1.token to pod-3.token: more ways in with that Role, which
+#                     the server's log tells apart (user.uid is 11 to 13)
 #   K8S_ETCD          one that starts its etcd …     K8S_ETCD_PID … and its number
 #   K8S_ETCD_URL      where that one listens
 # Without the server it fails, and says how it is had.
@@ -154,6 +156,7 @@ export K8S_API=$folder/api.sh K8S_PID=$folder/api.pid K8S_USERS=$folder/tokens.c
 export K8S_ETCD=$folder/etcd.sh K8S_ETCD_PID=$folder/etcd.pid
 export K8S_ETCD_URL=http://127.0.0.1:${ports[0]}
 export K8S_ADMIN=$folder/admin.kubeconfig KUBECONFIG=$folder/locker.kubeconfig
+export K8S_PODS=$folder
 export no_proxy=127.0.0.1 NO_PROXY=127.0.0.1
 cat >"$folder/audit.yaml" <<'AUDIT'
 apiVersion: audit.k8s.io/v1
@@ -171,6 +174,10 @@ for name in admin locker; do
 done
 printf '%s,admin,1,"system:masters"\n%s,locker,2,"testers"\n' \
     "$(<"$folder/admin.token")" "$(<"$folder/locker.token")" >"$folder/tokens.csv"
+for number in 1 2 3; do
+    openssl rand -hex 16 >"$folder/pod-$number.token"
+    printf '%s,locker,1%d,"testers"\n' "$(<"$folder/pod-$number.token")" "$number"
+done >>"$folder/tokens.csv"
 
 write_store "${ports[0]}" "${ports[1]}"
 write_api
