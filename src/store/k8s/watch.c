@@ -34,36 +34,50 @@ static void tell_watchers(struct k8s *k8s, const struct object *object, const ch
     }
 }
 
-/* Is there anything in the record that a process which waits or holds should look at now? A place
- * that we had and that is gone was sent home: what it waited for was done. */
-static bool concerns_us(struct k8s *k8s, const struct object *object, bool awaited)
+/* What a record says to a process that waits or holds. */
+struct concern {
+    bool calls; /* it has to do something about it … */
+    bool holds; /* … or should know, for its next write … */
+    bool named; /* … and the record says all that there is to know */
+};
+
+/* A place that we had and that is gone was sent home: what it waited for was done. */
+static struct concern concern_of(struct k8s *k8s, const struct object *object, bool awaited)
 {
     struct codec_error error;
     struct record *record = &k8s->scratch;
+    struct concern concern = {0};
     if (record_decode(object->record, strlen(object->record), record, &error) != DECODE_OK)
-        return false;
+        return concern;
     for (size_t i = 0; i < record->grant_count; i++) {
-        if (record->grants[i].session == k8s->site.session && record->grants[i].broken)
-            return true;
+        bool own = record->grants[i].session == k8s->site.session;
+        concern.holds = concern.holds || own;
+        concern.calls = concern.calls || (own && record->grants[i].broken);
     }
     const struct place *own = record_place_by_session(record, k8s->site.session);
-    if (own == NULL)
-        return awaited;
-    return own->offered || (record->grant_count == 0 && record_offers(record) == 0);
+    bool open = record->grant_count == 0 && record_offers(record) == 0;
+    concern.named = concern.holds || own != NULL;
+    concern.calls = concern.calls || (own != NULL ? own->offered || open : awaited);
+    return concern;
 }
 
 static void notice(struct k8s *k8s, const struct object *object, const char *key, bool deleted)
 {
     const struct memo *memo = memo_of(k8s, object->name);
     bool awaited = memo != NULL && memo->awaited;
+    struct concern concern = {0};
     if (k8s->site.notice == NULL)
         return;
-    bool calls = deleted || object->state == OBJECT_VACANT ? awaited
-                 : object->state == OBJECT_OURS
-                     ? concerns_us(k8s, object, awaited) || (awaited && memo->state != OBJECT_OURS)
-                     : false; /* its holder is at it */
-    if (calls)
-        k8s->site.notice(k8s->site.owner, key, /* stands= */ NULL);
+    if (deleted || object->state == OBJECT_VACANT) {
+        concern.calls = awaited;
+    } else if (object->state == OBJECT_OURS) { /* another program's holder is at it */
+        concern = concern_of(k8s, object, awaited);
+        concern.calls = concern.calls || (awaited && memo->state != OBJECT_OURS);
+    }
+    if (!concern.calls && !concern.holds)
+        return;
+    struct store_answer stands = k8s_answer(k8s, object, key);
+    k8s->site.notice(k8s->site.owner, key, concern.named ? &stands : NULL);
 }
 
 /* Everybody whose place we know of looks once: what happened before the watch is not told. */
