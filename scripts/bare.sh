@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Proves that a bare Debian 12 with git and make needs nothing but this tree: clones HEAD into a
-# fresh minimal system, runs `make run` and `make test` there with an empty environment, and looks
-# for anything left behind. Then builds the Debian packages there, and installs, tries and removes
-# them in a second system that has nothing else. Both live in namespaces of their own, so their
-# mounts and processes end with them. Package sources and proxies are those of this machine.
+# fresh minimal system, runs `make run`, `make test` and `make test-k8s` there with an empty
+# environment, and looks for anything left behind. Then builds the Debian packages there, and
+# installs, tries and removes them in a second system that has nothing else. Both live in namespaces
+# of their own, so their mounts and processes end with them. Package sources and proxies are those
+# of this machine.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -93,6 +94,14 @@ check_leftovers() {
     [[ -z $left ]] || fail "temporary files were left behind: $left"
 }
 
+try_tests() {
+    step "make $1"
+    in_jail "make $1" 2>&1 | tee "$jail.log" || fail "make $1 failed"
+    [[ $(tail -n 1 "$jail.log") =~ ^[1-9][0-9]*\ passed,\ 0\ failed$ ]] ||
+        fail "make $1 did not end with \"N passed, 0 failed\""
+    check_leftovers
+}
+
 # The packages in the hands of a user, who has no tree: all that is used of it here is the test and
 # the way to apt. The development files of libevent come as a dependency, or not at all.
 try_packages() {
@@ -125,11 +134,8 @@ inside() {
     local took_ms=$(((${EPOCHREALTIME/./} - ${began/./}) / 1000))
     ((took_ms < 5000)) || fail "the second make run took $took_ms ms"
 
-    step 'make test'
-    in_jail 'make test' 2>&1 | tee "$jail.log" || fail 'make test failed'
-    [[ $(tail -n 1 "$jail.log") =~ ^[1-9][0-9]*\ passed,\ 0\ failed$ ]] ||
-        fail 'make test did not end with "N passed, 0 failed"'
-    check_leftovers
+    try_tests test
+    try_tests test-k8s
 
     step 'make deb'
     in_jail 'make deb' || fail 'make deb failed'

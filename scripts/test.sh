@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds what the suites need and runs them one after another: test.sh [--proof] [--k8s]. Every
-# suite speaks TAP; its output is kept in build/logs and shown when something in it failed, or when
-# it has figures to tell: seeds and states, the table of mutants, branches.
+# Builds what the suites need and runs them: test.sh [--proof] [--k8s]. Every suite speaks TAP; its
+# output is kept in build/logs and shown when something in it failed, or when it has figures to
+# tell: seeds and states, the table of mutants, branches. They run one after another, for many look
+# at the time; those that only think run beside them, where these leave the processors idle.
 # --k8s runs those that need a Kubernetes API server, and no others; without it they run when the
 # server is there. The last line is "N passed, N failed".
 set -euo pipefail
@@ -61,12 +62,13 @@ k8s      | asan    | scripts/on-k8s.sh tests/e2e/k8s.sh build/asan | =
 k8s-1    | asan    | scripts/on-k8s.sh build/asan/tests/conformance --processes 1 | =
 k8s-2    | asan    | scripts/on-k8s.sh build/asan/tests/conformance --processes 2 | =
 k8s-4    | sim     | scripts/on-k8s.sh build/sim/tests/conformance --processes 4 | =
-k8s-elect | sim    | scripts/on-k8s.sh tests/peers/elect.sh build/sim/leasehold 5 | .. 50
+k8s-elect | sim    | scripts/on-k8s.sh tests/peers/elect.sh build/sim 5 | .. 50
 k8s-load | sim     | scripts/on-k8s.sh tests/e2e/workload.sh build/sim/leasehold 1 | .. 10
 k8s-look | asan    | scripts/on-k8s.sh build/asan/tests/workload_look | =
 k8s-crowd | sim    | scripts/on-k8s.sh build/sim/tests/check_then_create --rounds 2 | .. 20
 k8s-dist |         | scripts/on-k8s.sh tests/e2e/manifests.sh | =
 k8s-tell | asan    | scripts/on-k8s.sh tests/e2e/k8s_events.sh build/asan/leasehold | =
+k8s-edit | asan    | scripts/on-k8s.sh tests/e2e/k8s_edits.sh build/asan/leasehold | =
 kills    | sim     | build/sim/tests/kill_processes --rounds 200 | .. 2000
 kills-as | asan    | build/asan/tests/kill_processes --rounds 30 | =
 stops    | sim     | build/sim/tests/stop_in_lock --rounds 5 | .. 50
@@ -116,6 +118,7 @@ figures='k8s check fencing once power damage failing kills runkills runstops run
 figures+=' waiters dead poller deaths threads forks lost torture simulate executor desk explore'
 figures+=' redis-one contend servers cuts mutants fuzz coverage rd-once rd-hist rd-line rd-dead'
 figures+=' rd-lost rd-kills rd-thr rd-mute k8s-elect k8s-crowd'
+thinking=' gates format layers size cppcheck tidy simulate executor desk explore mutants fuzz '
 limit_s=1200
 proof=false
 only_k8s=false
@@ -134,12 +137,17 @@ mkdir -p "$logs"
 passed=0
 failed=0
 running=
+thinker=
 
 # timeout(1) leads a process group of its own; ending it ends the suite and all its children.
 stop_suite() {
     [[ -z $running ]] || kill -- "-$running" 2>/dev/null || true
 }
-trap stop_suite EXIT
+stop_all() {
+    stop_suite
+    [[ -z $thinker ]] || { kill "$thinker" && wait "$thinker"; } 2>/dev/null || true
+}
+trap stop_all EXIT
 trap 'exit 130' INT TERM HUP
 
 # Is a process of this group still at work? Dead ones that nobody collected do not count.
@@ -169,7 +177,7 @@ declare -A build_status=()
 build_once() {
     local log=$logs/build-$1.log
     if [[ -z ${build_status[$1]:-} ]]; then
-        run_logged "$log" scripts/build.sh "$1"
+        run_logged "$log" flock "$logs/build-$1.lock" scripts/build.sh "$1"
         build_status[$1]=$status
         ((status == 0)) || cat "$log"
     fi
@@ -177,7 +185,7 @@ build_once() {
 }
 
 run_suite() {
-    local name=$1 shape=$2 log=$logs/$1.tap began=$EPOCHREALTIME
+    local name=$1 shape=$2 log=$logs/$1.tap began=$EPOCHREALTIME report
     shift 2
     if [[ -z $shape ]] || build_once "$shape"; then
         run_logged "$log" "$@"
@@ -190,39 +198,70 @@ run_suite() {
     read -r good bad < <(scripts/tap-count.sh "$status" <"$log")
     passed=$((passed + good))
     failed=$((failed + bad))
-    printf '== %-12s %4d ok %4d not ok %6d.%d s\n' "$name" "$good" "$bad" \
-        $((took_ms / 1000)) $((took_ms % 1000 / 100))
-    if ((bad)); then
-        cat "$log"
-        printf '== end of %s (status %s)\n' "$name" "$status"
-    elif [[ " $figures " == *" $name "* ]]; then
-        sed '/ of [0-9]* seeds$/d; s/^/    /' "$log"
-    fi
+    report=$(
+        printf '== %-12s %4d ok %4d not ok %6d.%d s\n' "$name" "$good" "$bad" \
+            $((took_ms / 1000)) $((took_ms % 1000 / 100))
+        if ((bad)); then
+            cat "$log"
+            printf '== end of %s (status %s)\n' "$name" "$status"
+        elif [[ " $figures " == *" $name "* ]]; then
+            sed '/ of [0-9]* seeds$/d; s/^/    /' "$log"
+        fi
+    )
+    # One speaks at a time.
+    { flock 9 && printf '%s\n' "$report"; } 9>>"$logs/report.lock"
 }
 
 has_server=true
 command -v etcd >/dev/null && scripts/kube-apiserver.sh --paths >/dev/null || has_server=false
 
-while IFS='|' read -r name shape sample full; do
-    read -r name <<<"$name"
-    read -r shape <<<"$shape"
-    read -ra command <<<"$sample"
-    read -ra rounds <<<"$full"
-    [[ -n $name ]] || continue
-    if [[ ${command[0]} != scripts/on-k8s.sh ]]; then
-        ! $only_k8s || continue
-    elif ! $has_server; then
-        printf '== %-12s not run: there is no Kubernetes API server; make test-k8s builds one\n' \
-            "$name"
-        continue
-    fi
-    if $proof && [[ ${rounds[0]} == .. ]]; then
-        command[-1]=${rounds[1]}
-    elif $proof && [[ ${rounds[0]} != = ]]; then
-        command=("${rounds[@]}")
-    fi
-    run_suite "$name" "$shape" "${command[@]}"
-done <<<"$suites"
+# Runs the suites that only think, or the others.
+run_suites() {
+    local thinks=$1 name shape sample full command rounds
+    while IFS='|' read -r name shape sample full; do
+        read -r name <<<"$name"
+        read -r shape <<<"$shape"
+        read -ra command <<<"$sample"
+        read -ra rounds <<<"$full"
+        [[ -n $name ]] || continue
+        if $thinks; then
+            [[ $thinking == *" $name "* ]] || continue
+        elif [[ $thinking == *" $name "* ]]; then
+            continue
+        fi
+        if [[ ${command[0]} != scripts/on-k8s.sh ]]; then
+            ! $only_k8s || continue
+        elif ! $has_server; then
+            printf '== %-12s not run: there is no Kubernetes API server (make test-k8s)\n' "$name"
+            continue
+        fi
+        if $proof && [[ ${rounds[0]} == .. ]]; then
+            command[-1]=${rounds[1]}
+        elif $proof && [[ ${rounds[0]} != = ]]; then
+            command=("${rounds[@]}")
+        fi
+        run_suite "$name" "$shape" "${command[@]}"
+    done <<<"$suites"
+}
+
+think() {
+    thinker=
+    trap stop_suite EXIT
+    trap 'exit 130' INT TERM HUP
+    renice -n 19 -p "$BASHPID" >/dev/null
+    run_suites true
+    printf '%d %d\n' "$passed" "$failed" >"$logs/thinking"
+}
+
+rm -f "$logs/thinking"
+think &
+thinker=$!
+run_suites false
+wait "$thinker"
+thinker=
+read -r good bad <"$logs/thinking"
+passed=$((passed + good))
+failed=$((failed + bad))
 
 printf '%d passed, %d failed\n' "$passed" "$failed"
 ((failed == 0))

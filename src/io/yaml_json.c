@@ -3,7 +3,6 @@
 #include "io/yaml_json.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
@@ -41,34 +40,57 @@ static bool is_one_of(const char *words, const char *const *list)
     return false;
 }
 
-/* As in JSON: no sign but '-', no leading zeros, so that 0755 and 1_000 stay text. */
-static bool looks_like_number(const char *words)
+/* As kubectl reads it: 0644 and 0x1f are numbers, 1_000 is 1000. */
+static bool read_whole(const char *words, long long *out)
 {
-    const char *at = words + (*words == '-' ? 1 : 0);
-    if (*at < '0' || *at > '9' || (*at == '0' && at[1] >= '0' && at[1] <= '9'))
+    bool minus = *words == '-';
+    const char *at = words + (minus || *words == '+' ? 1 : 0);
+    char *end = NULL;
+    int base = 0;
+    if (*at < '0' || *at > '9')
         return false;
-    return strspn(at, "0123456789.eE+-") == strlen(at);
+    if (at[0] == '0' && (at[1] == 'o' || at[1] == 'b')) {
+        base = at[1] == 'o' ? 8 : 2;
+        at += 2;
+    }
+    errno = 0;
+    long long whole = strtoll(at, &end, base);
+    *out = minus ? -whole : whole;
+    return end != at && *end == '\0' && errno == 0;
 }
 
 static json_t *number_of(const char *words)
 {
-    char *end = NULL;
-    if (!looks_like_number(words))
+    enum { LONGEST = 64, EXACT = 1 << 30 };
+    char plain[LONGEST];
+    char *end = plain;
+    long long whole;
+    for (; *words != '\0' && end < plain + LONGEST - 1; words++) {
+        if (*words != '_')
+            *end++ = *words;
+    }
+    *end = '\0';
+    if (*words != '\0' || strpbrk(plain, "0123456789") == NULL)
+        return NULL;
+    if (read_whole(plain, &whole))
+        return json_integer(whole);
+    if (strspn(plain, "0123456789.eE+-") != strlen(plain) || *plain == 'e' || *plain == 'E')
         return NULL;
     errno = 0;
-    long long whole = strtoll(words, &end, 10);
-    if (*end == '\0' && errno == 0)
-        return json_integer(whole);
-    errno = 0;
-    double number = strtod(words, &end);
-    return *end == '\0' && errno == 0 && isfinite(number) ? json_real(number) : NULL;
+    double number = strtod(plain, &end);
+    if (*end != '\0' || errno != 0)
+        return NULL;
+    bool is_whole = number > -EXACT && number < EXACT && (double)(json_int_t)number == number;
+    return is_whole ? json_integer((json_int_t)number) : json_real(number);
 }
 
 static json_t *scalar_of(struct reader *reader, const yaml_node_t *node)
 {
     static const char *const nulls[] = {"", "~", "null", "Null", "NULL", NULL};
-    static const char *const truths[] = {"true", "True", "TRUE", NULL};
-    static const char *const lies[] = {"false", "False", "FALSE", NULL};
+    static const char *const truths[] = {"true", "True", "TRUE", "yes", "Yes", "YES",
+                                         "on",   "On",   "ON",   "y",   "Y",   NULL};
+    static const char *const lies[] = {"false", "False", "FALSE", "no", "No", "NO",
+                                       "off",   "Off",   "OFF",   "n",  "N",  NULL};
     const char *words = (const char *)node->data.scalar.value;
     size_t length = node->data.scalar.length;
     if (strlen(words) != length)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One YAML document as JSON, as kubectl reads it: plain scalars are numbers, truths and nulls by
- * the JSON schema of YAML 1.2 (and yes, no, on, off are words), quoted ones are text. JSON itself
- * is read, too. What JSON cannot say is refused: a key that is no text, the same key twice, an
- * anchor inside itself. Knows no files.
+ * One YAML document as JSON, as kubectl reads it, which is YAML 1.1: among plain scalars 0644 is
+ * octal, 0x1f and 1_000 are numbers, yes, no, on and off are truths; quoted ones are text. JSON
+ * itself is read, too. What JSON cannot say is refused: a key that is no text, the same key twice,
+ * an anchor inside itself. Knows no files.
  */
 #ifndef LEASEHOLD_IO_YAML_JSON_H
 #define LEASEHOLD_IO_YAML_JSON_H

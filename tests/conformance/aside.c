@@ -60,6 +60,7 @@ const struct store_driver *aside_driver(const struct store_driver *driver)
                                   .submit = submit,
                                   .step = step,
                                   .fd = fd_of,
-                                  .liveness = driver->liveness != NULL ? liveness : NULL};
+                                  .liveness = driver->liveness != NULL ? liveness : NULL,
+                                  .margin_ms = driver->margin_ms};
     return &aside;
 }

@@ -462,6 +462,7 @@ const struct store_driver *plant_fault(const struct store_driver *driver, enum f
                                     .submit = submit,
                                     .step = steps ? step : NULL,
                                     .fd = driver->fd != NULL ? fd_of : NULL,
-                                    .liveness = driver->liveness != NULL ? liveness : NULL};
+                                    .liveness = driver->liveness != NULL ? liveness : NULL,
+                                    .margin_ms = driver->margin_ms};
     return &planted;
 }

@@ -135,7 +135,8 @@ verdict 'who waits comes in when the holder is done' test "$took" -lt 2500 # the
 
 # From one who waited itself to the next: what the watch tells of the Lease is all that they need.
 for name in first second third; do
-    "$program" run relay -- sh -c "touch $work/$name; until [ -e $work/$name.go ]; do sleep 0.02; done" &
+    "$program" run relay -- sh -c \
+        "touch $work/$name; until [ -e $work/$name.go ]; do sleep 0.02; done" &
     started+=($!)
     until "$program" --json status relay | grep -q "\"waiters\":$((${#started[@]} - 1))[,}]"; do
         sleep 0.05

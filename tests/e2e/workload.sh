@@ -359,6 +359,19 @@ kubectl annotate pipelinerun "$(name_of theirs)" leasehold/key=another >>kubectl
 hears 65 'taken for another target' k8s_run wfe-1 theirs
 say 'an object of others is busy and stays, one of another target is a mismatch'
 
+hears 0 'was created' env KUBECONFIG="$K8S_ADMIN" "$program" k8s-run --target pod --until created \
+    -f /dev/stdin <<'POD'
+apiVersion: v1
+kind: Pod
+spec:
+  containers: [{name: a, image: b, tty: no, resources: {limits: {cpu: 0.1, memory: 1e6}}}]
+  volumes: [{name: c, configMap: {name: d, defaultMode: 0640}}]
+POD
+read -r -a seen < <(kubectl get pod "$(name_of pod)" -o jsonpath="{.spec.containers[0].resources.\
+limits.cpu} {.spec.containers[0].resources.limits.memory} {.spec.volumes[0].configMap.defaultMode}")
+[[ ${seen[*]} == '100m 1M 416' ]] || fail "the API server read ${seen[*]}"
+say 'a manifest means what it means to kubectl'
+
 hears 64 'knows no kind Job of batch/v9' "$program" k8s-run --target x -f /dev/stdin \
     <<<'{apiVersion: batch/v9, kind: Job}'
 hears 64 'line [12]: this is no YAML' "$program" k8s-run --target x -f /dev/stdin <<<'{a'

@@ -1,22 +1,29 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# client-go's leader election and ours on one Lease: elect.sh URL PROGRAM ROUNDS, to be run by
-# scripts/on-k8s.sh. In each round both want the Lease, and whoever leads is asked to stop, killed,
-# stopped for longer than its lease, or loses the API server. Every leader writes a line with the
-# time every few milliseconds; no two of them may lead at the same time. Prints TAP.
+# client-go's leader election and ours on one Lease: elect.sh URL BUILD ROUNDS [SEED], to be run by
+# scripts/on-k8s.sh. Each round hands the Lease over, from ours to theirs, from theirs to ours, or
+# from one of theirs to another while one of ours, which waits, is stopped and woken. Who leads is
+# asked to stop, killed, stopped beyond its lease, cut off, or gets no answers; or the API server is
+# stopped, or killed and started again. Every leader writes a line with the time every few
+# milliseconds (elect_judge.py reads them): no two may lead at the same time. Prints TAP.
 set -euo pipefail
 
 url=$1
-program=$(realpath "$2")
+build=$(realpath "$2")
 rounds=$3
+seed=${4:-$((SRANDOM % 1000000))}
 lease_s=4
+patience_s=60
+slots=3
+key=elect
+here=$(dirname "$(realpath "$0")")
 work=$(mktemp -d)
-declare -A pid=([ours]= [theirs]=)
+declare -A pid=() slot_of=() face_of=() # of those that were begun and not ended, by name
+declare -a taken=() pipes=()            # who sits in a slot; the way to its proxy
 end_all() {
-    local who
-    for who in ours theirs; do
-        [[ -z ${pid[$who]} ]] || signal_all KILL "$who"
-    done
+    local name
+    for name in "${!pid[@]}"; do signal_all KILL "$name"; done
+    for name in "${pipes[@]}"; do exec {name}>&-; done # a proxy ends with its input
     rm -rf "$work"
 }
 trap end_all EXIT
@@ -26,6 +33,7 @@ unset LEASEHOLD_TTL LEASEHOLD_CONFIG XDG_CONFIG_HOME LEASEHOLD_HOLDER
 number=0
 wrong=0
 generation=0
+RANDOM=$seed
 
 verdict() { # verdict WHAT COMMAND...
     local what=$1
@@ -39,7 +47,11 @@ verdict() { # verdict WHAT COMMAND...
     fi
 }
 
-# What ours does while it leads.
+now_ms() { printf '%s\n' $((${EPOCHREALTIME/./} / 1000)); }
+note() { printf '%s %s\n' "$*" "$(now_ms)" >>"$work/notes"; }
+kubectl() { "$KUBECTL" --kubeconfig "$K8S_ADMIN" -n leasehold-test --request-timeout=5s "$@"; }
+
+# What `run` does while it leads.
 cat >"$work/lead.sh" <<'LEAD'
 while :; do
     printf '%s %s\n' "$2" $((${EPOCHREALTIME/./} / 1000)) >>"$1"
@@ -47,129 +59,232 @@ while :; do
 done
 LEAD
 
+# ---- contenders ----
+
+# Each slot has a proxy of its own before the API server, so that one contender can be cut off.
+open_slots() {
+    local slot pipe
+    for ((slot = 0; slot < slots; slot++)); do
+        mkfifo "$work/commands-$slot"
+        : >"$work/proxy-$slot"
+        "$build/tests/proxy" --to "${K8S_SERVER##*:}" <"$work/commands-$slot" \
+            >"$work/proxy-$slot" &
+        exec {pipe}>"$work/commands-$slot"
+        pipes[slot]=$pipe
+        until read -r _ port <"$work/proxy-$slot"; do sleep 0.01; done
+        sed -e "s#$K8S_SERVER#${K8S_SERVER%:*}:$port#" -e "s#ca\.crt#$K8S_CA#" "$KUBECONFIG" \
+            >"$work/config-$slot"
+    done
+}
+
+network() { # network SLOT COMMAND...
+    local slot=$1 command
+    shift
+    for command in "$@"; do printf '%s\n' "$command" >&"${pipes[slot]}"; done
+}
+
 # Everything of a contender: its command is in a process group of its own, but in the same session.
-signal_all() { # signal_all SIGNAL WHO
+signal_all() { # signal_all SIGNAL NAME
     local all
     mapfile -t all < <(pgrep -s "${pid[$2]}" || true)
     ((${#all[@]} == 0)) || kill "-$1" "${all[@]}" 2>/dev/null || true
 }
 
-# Each contender is a session of its own, and has a name of its own in each of its lives.
+is_ours() { [[ $1 != client-go* ]]; }
+
+# begin FACE: a session of its own, with a name that nobody had before; sets `begun`.
 begin() {
+    local slot=0 config
+    while [[ -n ${taken[slot]:-} ]]; do slot=$((slot + 1)); done
     generation=$((generation + 1))
-    if [[ $1 == ours ]]; then
-        setsid "$program" run elect --ttl "${lease_s}s" --kill-grace 500ms -- \
-            bash "$work/lead.sh" "$work/beats" "ours-$generation" \
-            >>"$work/ours.log" 2>&1 </dev/null &
-    else
-        setsid "$ELECTOR" -kubeconfig "$KUBECONFIG" -namespace leasehold-test -lease elect \
-            -name "theirs-$generation" -beats "$work/beats" -duration "${lease_s}s" \
-            >>"$work/theirs.log" 2>&1 </dev/null &
+    begun=$1-$generation
+    config=$work/config-$slot
+    network "$slot" pass accept
+    case $1 in
+    run) exec env KUBECONFIG="$config" setsid "$build/leasehold" run "$key" \
+        --ttl "${lease_s}s" --kill-grace 500ms --holder "$begun" -- \
+        bash "$work/lead.sh" "$work/beats" "$begun" ;;
+    library) exec env KUBECONFIG="$config" setsid "$build/tests/leader" "$url" "$key" \
+        $((lease_s * 1000)) "$begun" "$work/beats" ;;
+    client-go) exec setsid "$ELECTOR" -kubeconfig "$config" -namespace leasehold-test \
+        -lease "$key" -name "$begun" -beats "$work/beats" -duration "${lease_s}s" ;;
+    esac >"$work/$begun.log" 2>&1 </dev/null &
+    pid[$begun]=$!
+    disown "$!" # nobody wants to read how it ended
+    slot_of[$begun]=$slot
+    face_of[$begun]=$1
+    taken[slot]=$begun
+}
+
+lives() { kill -0 "${pid[$1]}" 2>/dev/null; }
+
+# Who lost, or was asked to stop, ends by itself. Sets nothing, forgets it.
+see_off() {
+    local name=$1 since=$SECONDS
+    while lives "$name" && ((SECONDS - since < 15)); do sleep 0.05; done
+    if lives "$name"; then
+        printf '# %s did not end\n' "$name"
+        lingered=$((lingered + 1))
+        signal_all KILL "$name"
     fi
-    pid[$1]=$!
+    taken[${slot_of[$name]}]=
+    unset "pid[$name]" "slot_of[$name]" "face_of[$name]"
 }
 
 # Who wrote last, if that was not long ago.
 leader() {
-    local name at now=$((${EPOCHREALTIME/./} / 1000))
+    local name at
     read -r name at < <(tail -n 1 "$work/beats") || return 1
-    ((now - at < 300)) || return 1
+    (($(now_ms) - at < 300)) || return 1
     printf '%s\n' "$name"
 }
 
-# Whoever ended comes back: both want it all the time, and neither waits for ever for a server.
-both_begin() {
-    local who
-    for who in ours theirs; do
-        if [[ -n ${pid[$who]} ]]; then
-            ! kill -0 "${pid[$who]}" 2>/dev/null || continue
-            wait "${pid[$who]}" 2>/dev/null || true
-        fi
-        begin "$who"
-    done
-}
-
-# wait_for_leader [OTHER THAN]: sets `leads`.
-wait_for_leader() {
+# Until the challenger leads; one that gave up, as `run` does without a server, is begun again.
+await_leader() {
     local since=$SECONDS
-    while ((SECONDS - since < 90)); do
-        both_begin
-        if leads=$(leader) && [[ $leads != "${1:-}" ]]; then
-            return 0
+    while [[ $(leader) != "$challenger" ]]; do
+        ((SECONDS - since < patience_s)) || return 1
+        if ! lives "$challenger"; then
+            local face=${face_of[$challenger]}
+            see_off "$challenger"
+            begin "$face"
+            challenger=$begun
         fi
-        sleep 0.05
+        sleep 0.03
     done
-    return 1
 }
 
-disturb() { # disturb HOW WHO
+# ---- hand-overs ----
+
+# disturb KIND LEADER: what lasts until somebody else leads is undone by restore().
+disturb() {
+    local slot=${slot_of[$2]}
+    note "$1" "$2"
     case $1 in
-    term) kill -TERM "${pid[$2]}" ;;
-    kill) signal_all KILL "$2" ;;
-    pause)
-        signal_all STOP "$2"
-        sleep $((lease_s + 4))
-        printf 'woken %s %s\n' "$2" $((${EPOCHREALTIME/./} / 1000)) >>"$work/woken"
-        signal_all CONT "$2" ;;
-    outage)
+    released) kill -TERM "${pid[$2]}" ;;
+    killed) signal_all KILL "$2" ;;
+    paused) signal_all STOP "$2" ;;
+    cut-off) network "$slot" refuse cut ;;
+    unanswered) network "$slot" 'hold down' ;;
+    server-stopped)
+        kill -STOP "$(<"$K8S_PID")"
+        sleep $((lease_s + 1))
+        kill -CONT "$(<"$K8S_PID")" ;;
+    server-killed)
         kill -KILL "$(<"$K8S_PID")"
-        sleep $((lease_s / 2))
-        "$K8S_API"
-        kill -TERM "${pid[$2]}" ;;
+        sleep 1
+        "$K8S_API" ;;
     esac
 }
 
-ways=(term kill outage pause)
-: >"$work/beats"
-: >"$work/woken"
-changes=0
-for ((round = 0; round < rounds; round++)); do
-    way=${ways[round % ${#ways[@]}]}
-    wait_for_leader || break
-    before=$leads
-    disturb "$way" "${before%-*}"
-    if ! wait_for_leader "$before"; then
-        printf '# round %d: nobody follows %s, %s\n' "$round" "$before" "$way"
-        break
+restore() {
+    case $1 in
+    paused)
+        note woken "$2"
+        signal_all CONT "$2" ;;
+    cut-off | unanswered) network "${slot_of[$2]}" pass accept ;;
+    esac
+}
+
+# Every kind as often as any other, in an order of the seed's.
+kinds=(released killed paused cut-off unanswered server-stopped server-killed)
+bag=()
+draw_kind() {
+    local at
+    ((${#bag[@]} > 0)) || bag=("${kinds[@]}")
+    at=$((RANDOM % ${#bag[@]}))
+    kind=${bag[at]}
+    bag=("${bag[@]:0:at}" "${bag[@]:at+1}")
+}
+
+draw_ours() {
+    local faces=(run library)
+    begin "${faces[RANDOM % 2]}"
+}
+
+# Whoever waits from now on is the challenger; `bystander`, if any, waits beside it.
+draw_challenger() {
+    bystander=
+    if is_ours "$leads"; then
+        begin client-go
+    elif [[ -n $waiting ]]; then
+        begun=$waiting
+    elif ((RANDOM % 3 == 0)); then
+        draw_ours
+        bystander=$begun
+        begin client-go
+    else
+        draw_ours
     fi
-    changes=$((changes + 1))
+    challenger=$begun
+    waiting=
+}
+
+# What others read is what leads, and what kubectl showed it takes back.
+look_with_kubectl() {
+    local tries
+    for ((tries = 0; tries < 5; tries++)); do
+        kubectl get lease "$key" -o yaml >"$work/lease.yaml" || continue
+        if grep -q "holderIdentity: $leads\$" "$work/lease.yaml" &&
+            kubectl replace -f "$work/lease.yaml" >/dev/null 2>&1; then # nobody wrote in between
+            accepted=$((accepted + 1))
+            return
+        fi
+    done
+    printf '# kubectl does not show and accept %s\n' "$leads"
+    cat "$work/lease.yaml"
+}
+
+hand_over() {
+    local before=$leads
+    draw_kind
+    draw_challenger
+    sleep 0.7
+    if [[ -n $bystander ]]; then signal_all STOP "$bystander"; fi
+    disturb "$kind" "$before"
+    await_leader || return 1
+    leads=$challenger
+    restore "$kind" "$before"
+    if [[ -n $bystander ]]; then
+        signal_all CONT "$bystander"
+        waiting=$bystander
+        sleep 1
+    fi
+    see_off "$before"
+    if is_ours "$leads"; then
+        ours=$((ours + 1))
+        look_with_kubectl
+    fi
+    note "round $kind ${before%-*} ${leads%-*}"
+}
+
+printf '# seed %s\n' "$seed"
+: >"$work/beats"
+: >"$work/notes"
+open_slots
+changes=0 ours=0 accepted=0 lingered=0 waiting=
+if ((RANDOM % 2)); then draw_ours; else begin client-go; fi
+challenger=$begun
+await_leader
+leads=$challenger
+for ((changes = 0; changes < rounds; changes++)); do
+    hand_over || {
+        printf '# nobody follows %s, %s: %s\n' "$leads" "$kind" "$challenger"
+        break
+    }
 done
-for who in ours theirs; do
-    kill -TERM "${pid[$who]}" 2>/dev/null || true
-    wait "${pid[$who]}" 2>/dev/null || true
-    pid[$who]=
+for name in "${!pid[@]}"; do
+    kill -TERM "${pid[$name]}" 2>/dev/null || true
+    see_off "$name"
 done
 
 verdict "$rounds changes of leaders" test "$changes" = "$rounds"
-# The lines are in the order of their writing. Whoever writes after somebody newer did, led beside
-# it. But who was stopped by a signal cannot know at the moment it is woken: that is what tokens are
-# for, and such lines are counted apart. Ours is told at once; client-go finds out when its next
-# renewal fails.
-python3 - "$work/beats" "$work/woken" <<'JUDGE' >"$work/judged"
-import sys
-grace_ms = {"ours": 500, "theirs": 4000}
-woken = [(who, int(at)) for _, who, at in (line.split() for line in open(sys.argv[2]))]
-seen, last, terms, beside, late = set(), None, 0, 0, {"ours": 0, "theirs": 0}
-for line in open(sys.argv[1]):
-    name, at = line.split()
-    who = name.split("-")[0]
-    if name == last:
-        continue
-    if name not in seen:
-        seen.add(name)
-        last, terms = name, terms + 1
-    elif any(who == one and 0 <= int(at) - then < grace_ms[who] for one, then in woken):
-        late[who] += 1
-    else:
-        beside += 1
-print(terms, beside, late["ours"], late["theirs"])
-JUDGE
-read -r terms beside ours theirs <"$work/judged"
-printf '# %d terms; lines of two leaders at once: %d; of one just woken: %d ours, %d theirs\n' \
-    "$terms" "$beside" "$ours" "$theirs"
-verdict 'never two leaders' test "$beside" = 0
-verdict 'both were leaders' test "$(grep -c '^ours' "$work/beats")" -gt 0 -a \
-    "$(grep -c '^theirs' "$work/beats")" -gt 0
-((wrong == 0)) || tail -n 5 "$work/ours.log" "$work/theirs.log" | sed 's/^/# /'
+verdict 'whoever lost ended by itself' test "$lingered" = 0
+verdict "kubectl shows and accepts ours, each of $ours times" test "$accepted" = "$ours"
+judged=0
+python3 "$here/elect_judge.py" $((lease_s * 1000)) "$work" >"$work/judged" || judged=$?
+sed 's/^/# /' "$work/judged"
+verdict 'never two leaders' test "$judged" = 0
+((wrong == 0)) || tail -n 5 "$work"/*-[0-9]*.log | sed 's/^/# /'
 printf '1..%d\n' "$number"
 exit "$wrong"

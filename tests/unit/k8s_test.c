@@ -243,7 +243,7 @@ static void create_key(struct asked *asked)
     k8s_driver.submit(store, &request, on_answer, asked);
 }
 
-#define NOT_FOUND "404 Not Found\n{}"
+#define NOT_FOUND "404 Not Found\n{\"details\":{\"kind\":\"leases\"}}"
 #define LEASE(revision)                                                                 \
     "{\"metadata\":{\"name\":\"k\",\"uid\":\"u\",\"resourceVersion\":\"" revision "\"," \
     "\"annotations\":{\"leasehold/key\":\"k\",\"leasehold/record\":\"r\","              \

@@ -40,12 +40,20 @@ static void scalars(void **state)
 {
     (void)state;
     expect("[1, -2, 0, 1.5, 1e3, true, False, null, ~, '']",
-           "[1,-2,0,1.5,1000.0,true,false,null,null,\"\"]");
-    expect("['1', \"true\", 0755, 1_000, yes, off, 1.2.3, 0x10, .inf, -, +1]",
-           "[\"1\",\"true\",\"0755\",\"1_000\",\"yes\",\"off\",\"1.2.3\",\"0x10\",\".inf\","
-           "\"-\",\"+1\"]");
+           "[1,-2,0,1.5,1000,true,false,null,null,\"\"]");
+    expect("['1', \"true\", 1.2.3, .inf, -, ., e5, 12ab, 0x, 1-2, _, 0b2]",
+           "[\"1\",\"true\",\"1.2.3\",\".inf\",\"-\",\".\",\"e5\",\"12ab\",\"0x\",\"1-2\",\"_\","
+           "\"0b2\"]");
     expect("a:", "{\"a\":null}");
     expect("a: |\n  two\n  lines\n", "{\"a\":\"two\\nlines\\n\"}");
+}
+
+/* A manifest means what it means to kubectl: 0644 is a file's mode there, 0.1 a tenth of a CPU. */
+static void scalars_of_kubectl(void **state)
+{
+    (void)state;
+    expect("[0644, -010, 0o17, 0x1F, 0b101, 1_000, +1, 08, .5]", "[420,-8,15,31,5,1000,1,8,0.5]");
+    expect("[yes, No, on, OFF, y, N, 'yes']", "[true,false,true,false,true,false,\"yes\"]");
 }
 
 static void words_only(void **state)
@@ -103,11 +111,9 @@ static void a_few_aliases_are_not_a_great_many(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scalars),
-        cmocka_unit_test(words_only),
-        cmocka_unit_test(objects),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(a_few_aliases_are_not_a_great_many),
+        cmocka_unit_test(scalars),    cmocka_unit_test(scalars_of_kubectl),
+        cmocka_unit_test(words_only), cmocka_unit_test(objects),
+        cmocka_unit_test(refusals),   cmocka_unit_test(a_few_aliases_are_not_a_great_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

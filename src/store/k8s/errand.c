@@ -237,6 +237,12 @@ static void ask_write(struct errand *errand, const json_t *before, const struct 
     (void)record_decode(request->bytes, request->length, &k8s->scratch, &error);
     if (stays_beside(errand, object))
         return;
+    if (object != NULL && object->leaving && object_is_grant(&k8s->scratch)) {
+        errand_tell_trouble(errand, ANSWER_TROUBLE,
+                            "the Lease was deleted and goes once its finalizers are through: no "
+                            "lock can be had on it");
+        return;
+    }
     json_t *body = object_make(before, &(struct object_write){.name = errand->name,
                                                               .key = request->key,
                                                               .bytes = request->bytes,
@@ -266,7 +272,7 @@ static void ask_delete(struct errand *errand, const json_t *before, const struct
         return;
     }
     (void)snprintf(path, sizeof path, "/%s", errand->name);
-    (void)snprintf(revision, sizeof revision, "%" PRIu64, object->written.revision);
+    (void)snprintf(revision, sizeof revision, "%" PRIu64, object->revision);
     ask(errand, ERRAND_DELETES, "DELETE", path,
         json_pack("{s:s, s:s, s:{s:s, s:s}}", "apiVersion", "v1", "kind", "DeleteOptions",
                   "preconditions", "uid", object->uid, "resourceVersion", revision));
@@ -307,7 +313,7 @@ static bool carry_out_from_memory(struct errand *errand)
     struct object object;
     const struct memo *memo = memo_of(k8s, errand->name);
     json_t *json = memo != NULL ? json_loadb(memo->text, memo->length, 0, NULL) : NULL;
-    bool known = json != NULL && object_read(json, &object) == NULL &&
+    bool known = json != NULL && memo_read(k8s, json, &object) == NULL &&
                  holds(&errand->request, &object) &&
                  (object.state != OBJECT_OURS || strcmp(object.key, errand->request.key) == 0);
     if (known)
@@ -371,7 +377,7 @@ static void hear_lease(struct errand *errand, const struct http_answer *answer)
     struct k8s *k8s = errand->k8s;
     struct object object;
     json_t *json = json_loadb(answer->body, answer->body_length, 0, NULL);
-    const char *wrong = json != NULL ? object_read(json, &object) : "the answer is no JSON";
+    const char *wrong = json != NULL ? memo_read(k8s, json, &object) : "the answer is no JSON";
     if (wrong != NULL) {
         errand_tell_trouble(errand, ANSWER_TROUBLE, wrong);
     } else {
@@ -388,7 +394,7 @@ static void tell_item(struct errand *errand, const json_t *json, int64_t now_ms)
 {
     struct k8s *k8s = errand->k8s;
     struct object object;
-    if (object_read(json, &object) != NULL || object.state != OBJECT_OURS)
+    if (memo_read(k8s, json, &object) != NULL || object.state != OBJECT_OURS)
         return;
     const char *key = k8s_key_of(k8s, &object);
     if (key == NULL || strncmp(key, errand->request.key, strlen(errand->request.key)) != 0)
@@ -448,6 +454,17 @@ static bool try_again(struct errand *errand, const struct http_answer *answer)
     return true;
 }
 
+/* That there is no such Lease, as against no such namespace, or no API server at this place. */
+static bool is_absence(const struct http_answer *answer)
+{
+    json_t *json =
+        answer->status == 404 ? json_loadb(answer->body, answer->body_length, 0, NULL) : NULL;
+    const char *kind = json_string_value(json_object_get(json_object_get(json, "details"), "kind"));
+    bool absent = kind != NULL && strcmp(kind, "leases") == 0;
+    json_decref(json);
+    return absent;
+}
+
 static void hear_refusal(struct errand *errand, const struct http_answer *answer)
 {
     struct k8s *k8s = errand->k8s;
@@ -456,9 +473,9 @@ static void hear_refusal(struct errand *errand, const struct http_answer *answer
     if (try_again(errand, answer))
         return;
     if (answer->status == 409 && changes) {
-        memo_forget(k8s, errand->name);
+        memo_doubt(k8s, errand->name);
         ask_read(errand, ERRAND_LOOKS);
-    } else if (answer->status == 404 && errand->phase != ERRAND_LISTS) {
+    } else if (is_absence(answer) && errand->phase != ERRAND_LISTS) {
         memo_forget(k8s, errand->name);
         tell_absent(errand, errand->phase == ERRAND_READS ? ANSWER_OK : ANSWER_CONFLICT,
                     answer->date_s);

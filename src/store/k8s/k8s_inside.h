@@ -29,7 +29,8 @@ struct memo {
     char name[K8S_NAME_MAX + 1];
     char *text; /* NULL: nothing is known */
     size_t length;
-    uint64_t revision;
+    uint64_t revision;       /* 0: no longer this one, by what the server says */
+    uint64_t print, written; /* which write of ours it is, and that one's revision */
     enum object_state state;
     bool awaited; /* a place of our own process is in it … */
     char *beside; /* … or, while another program holds it, only here: a record, never written */
@@ -116,6 +117,11 @@ void errand_tell_trouble(struct errand *errand, enum answer result, const char *
 struct memo *memo_of(struct k8s *k8s, const char *name);
 void memo_keep(struct k8s *k8s, const json_t *json, const struct object *object);
 void memo_forget(struct k8s *k8s, const char *name);
+/* It has changed: whatever is seen next counts. */
+void memo_doubt(struct k8s *k8s, const char *name);
+/* As object_read(). Who labels or annotates a Lease moves its revision, not that of the record in
+ * it: a write that we remember still counts as the one it was, and its tokens stay. */
+const char *memo_read(struct k8s *k8s, const json_t *json, struct object *out);
 void memo_forget_all(struct k8s *k8s);
 /* Keeps what we wait for on a Lease that another program holds. False: memory is short. */
 bool memo_put_beside(struct k8s *k8s, const char *name, const char *bytes, size_t length);

@@ -38,6 +38,22 @@ void memo_forget(struct k8s *k8s, const char *name)
         clear(k8s, memo);
 }
 
+void memo_doubt(struct k8s *k8s, const char *name)
+{
+    struct memo *memo = memo_of(k8s, name);
+    if (memo != NULL)
+        memo->revision = 0;
+}
+
+const char *memo_read(struct k8s *k8s, const json_t *json, struct object *out)
+{
+    const char *wrong = object_read(json, out);
+    const struct memo *memo = wrong == NULL ? memo_of(k8s, out->name) : NULL;
+    if (memo != NULL && out->print != 0 && memo->print == out->print)
+        out->written.revision = memo->written;
+    return wrong;
+}
+
 void memo_forget_all(struct k8s *k8s)
 {
     for (size_t i = 0; i < MEMOS; i++)
@@ -69,7 +85,7 @@ void memo_keep(struct k8s *k8s, const json_t *json, const struct object *object)
 {
     struct memo *memo = slot_of(k8s, object->name);
     bool same = memo->text != NULL && strcmp(memo->name, object->name) == 0;
-    if (same && memo->revision >= object->written.revision)
+    if (same && memo->revision >= object->revision)
         return; /* a watch lags behind our own writes */
     char *beside = same && object->state == OBJECT_FOREIGN ? memo->beside : NULL;
     if (beside != NULL)
@@ -87,7 +103,9 @@ void memo_keep(struct k8s *k8s, const json_t *json, const struct object *object)
         clear(k8s, &k8s->memos[k8s->memo_hand++ % MEMOS]);
     *memo = (struct memo){.text = text,
                           .length = length,
-                          .revision = object->written.revision,
+                          .revision = object->revision,
+                          .print = object->print,
+                          .written = object->written.revision,
                           .state = object->state,
                           .awaited = awaited,
                           .beside = beside};

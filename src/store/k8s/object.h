@@ -29,8 +29,11 @@ struct object {
     const char *holder;           /* of the spec; "" */
     const char *record;           /* OURS: the encoded record */
     int64_t duration_ms;          /* of the spec */
-    struct stamp written;
-    bool made_by_us; /* we may delete it */
+    uint64_t revision;            /* of the Lease as it stands */
+    struct stamp written;         /* by which write of ours; by the last one, as far as it says */
+    uint64_t print;               /* OURS: tells that write from others; 0: it cannot be told */
+    bool made_by_us;              /* we may delete it */
+    bool leaving;                 /* somebody deleted it, and only finalizers keep it */
 };
 
 /* NULL, or what is wrong with it: then `out` says nothing. */
@@ -54,6 +57,8 @@ struct object_write {
     int64_t wall_ms;             /* for people and other programs; we judge nothing by it */
 };
 
+/* Does this write grant something? */
+bool object_is_grant(const struct record *record);
 /* Does this write grant or renew something? Its field manager's time is then a renewal's. */
 bool object_is_renewal(const struct record *record);
 /* The Lease that shall stand. `before`: what stands there, or NULL for a new one; not changed.

@@ -105,7 +105,7 @@ static bool hear_change(struct k8s *k8s, const json_t *change)
         return false;
     if (revision != NULL)
         k8s->watch.revision = strtoull(revision, NULL, 10);
-    if (strcmp(type, "BOOKMARK") == 0 || object_read(json, &object) != NULL)
+    if (strcmp(type, "BOOKMARK") == 0 || memo_read(k8s, json, &object) != NULL)
         return true;
     const char *key = k8s_key_of(k8s, &object);
     bool deleted = strcmp(type, "DELETED") == 0;
@@ -115,7 +115,7 @@ static bool hear_change(struct k8s *k8s, const json_t *change)
     if (!deleted)
         memo_keep(k8s, json, &object);
     else if (memo_of(k8s, object.name) != NULL &&
-             memo_of(k8s, object.name)->revision <= object.written.revision)
+             memo_of(k8s, object.name)->revision <= object.revision)
         memo_forget(k8s, object.name);
     tell_watchers(k8s, &object, key, deleted);
     return true;
