@@ -86,19 +86,17 @@ static void notice_all(struct k8s *k8s)
     for (size_t i = 0; i < MEMOS && k8s->site.notice != NULL; i++) {
         struct object object;
         const struct memo *memo = &k8s->memos[i];
-        json_t *json = memo->awaited ? json_loadb(memo->text, memo->length, 0, NULL) : NULL;
-        if (json != NULL && object_read(json, &object) == NULL && object.key != NULL)
+        if (memo->awaited && object_read(memo->json, &object) == NULL && object.key != NULL)
             k8s->site.notice(k8s->site.owner, object.key, /* stands= */ NULL);
-        json_decref(json);
     }
 }
 
 /* False when the watch must begin anew. */
-static bool hear_change(struct k8s *k8s, const json_t *change)
+static bool hear_change(struct k8s *k8s, const json_t *change, size_t length)
 {
     struct object object;
     const char *type = json_string_value(json_object_get(change, "type"));
-    const json_t *json = json_object_get(change, "object");
+    json_t *json = json_object_get(change, "object");
     const char *revision =
         json_string_value(json_object_get(json_object_get(json, "metadata"), "resourceVersion"));
     if (type == NULL || strcmp(type, "ERROR") == 0)
@@ -113,7 +111,7 @@ static bool hear_change(struct k8s *k8s, const json_t *change)
         return true;
     notice(k8s, &object, key, deleted);
     if (!deleted)
-        memo_keep(k8s, json, &object);
+        memo_keep(k8s, json, length, &object);
     else if (memo_of(k8s, object.name) != NULL &&
              memo_of(k8s, object.name)->revision <= object.revision)
         memo_forget(k8s, object.name);
@@ -160,8 +158,9 @@ static size_t on_piece(void *owner, const char *bytes, size_t length)
     size_t used = 0;
     const char *end;
     while ((end = memchr(bytes + used, '\n', length - used)) != NULL) {
-        json_t *change = json_loadb(bytes + used, (size_t)(end - bytes) - used, 0, NULL);
-        bool good = change != NULL && hear_change(k8s, change);
+        size_t line = (size_t)(end - bytes) - used;
+        json_t *change = json_loadb(bytes + used, line, 0, NULL);
+        bool good = change != NULL && hear_change(k8s, change, line);
         json_decref(change);
         used = (size_t)(end - bytes) + 1;
         k8s->watch.trouble_since_ms = 0;
