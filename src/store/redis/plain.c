@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "io/host.h"
 #include "store/condition.h"
+#include "wire/redis_message.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +85,6 @@ static void end_deal(struct deal *deal, const struct link_error *error)
 static void take_record(struct deal *deal, const struct resp_item *item)
 {
     struct seen *seen = &deal->seen;
-    char *end = NULL;
     free(deal->record);
     deal->record = NULL;
     seen->bytes = NULL;
@@ -92,17 +92,15 @@ static void take_record(struct deal *deal, const struct resp_item *item)
     seen->written = (struct stamp){0};
     if (item->kind != RESP_TEXT)
         return;
-    deal->record = malloc(item->length + 1);
-    deal->wrong = deal->record == NULL;
+    size_t begin = redis_record_read(item->text, item->length, /* from= */ 0,
+                                     &seen->written.revision, &seen->written.time_ms);
+    deal->record = malloc(item->length);
+    deal->wrong = deal->record == NULL || begin == 0 || seen->written.revision == 0;
     if (deal->wrong)
         return;
     memcpy(deal->record, item->text, item->length);
-    deal->record[item->length] = '\0';
-    seen->written.revision = strtoull(deal->record, &end, 10);
-    seen->written.time_ms = strtoll(end, &end, 10);
-    deal->wrong = *end != ' ' || seen->written.revision == 0;
-    seen->bytes = end + 1;
-    seen->length = deal->wrong ? 0 : item->length - (size_t)(end + 1 - deal->record);
+    seen->bytes = deal->record + begin;
+    seen->length = item->length - begin;
 }
 
 /* A value that is not the one we wrote with that record is a stranger's; so is one of any kind. */

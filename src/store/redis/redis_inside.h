@@ -135,6 +135,7 @@ struct redis {
     struct link_call map_call;
     struct job *first_job, *last_job;
     struct job *first_queued, **last_queued;
+    bool submitted; /* something, since the last step */
     struct net_timer overdue;
     struct ear_channel wake, changes;
     struct watcher *watchers;
