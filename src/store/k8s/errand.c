@@ -316,7 +316,7 @@ static bool carry_out_from_memory(struct errand *errand)
     struct k8s *k8s = errand->k8s;
     struct object object;
     const struct memo *memo = memo_of(k8s, errand->name);
-    json_t *json = memo != NULL ? json_loadb(memo->text, memo->length, JSON_ALLOW_NUL, NULL) : NULL;
+    json_t *json = memo != NULL ? json_incref(memo->json) : NULL;
     bool known = json != NULL && memo_read(k8s, json, &object) == NULL &&
                  holds(&errand->request, &object) &&
                  (object.state != OBJECT_OURS || strcmp(object.key, errand->request.key) == 0);
@@ -385,7 +385,7 @@ static void hear_lease(struct errand *errand, const struct http_answer *answer)
     if (wrong != NULL) {
         errand_tell_trouble(errand, ANSWER_TROUBLE, wrong);
     } else {
-        memo_keep(k8s, json, &object);
+        memo_keep(k8s, json, answer->body_length, &object);
         if (errand->phase == ERRAND_LOOKS)
             look(errand, json, &object, answer->date_s);
         else
