@@ -23,7 +23,7 @@
 #define NOTE_BEAT_A "leasehold/beat-a"
 #define NOTE_BEAT_B "leasehold/beat-b"
 
-enum { MOMENT = 32, SHOWN = HOLDER_MAX + MOMENT + 2 };
+enum { UID_MAX = 40, MOMENT = 32, SHOWN = HOLDER_MAX + MOMENT + 2 };
 enum { OFFERS_IN_A_ROW = 3, WAY_MS = 3000 }; /* client-go looks every 2 s or so */
 
 static const char *words_at(const json_t *json, const char *name)
