@@ -52,16 +52,25 @@ static bool concerns_us(struct k8s *k8s, const struct object *object, bool await
     return own->offered || (record->grant_count == 0 && record_offers(record) == 0);
 }
 
+/*
+ * Another program's renewal is told with what it left there: from then on its lease runs, by the
+ * clock of whoever waits, and nobody has to ask.
+ */
 static void notice(struct k8s *k8s, const struct object *object, const char *key, bool deleted)
 {
     const struct memo *memo = memo_of(k8s, object->name);
     bool awaited = memo != NULL && memo->awaited;
     if (k8s->site.notice == NULL)
         return;
-    bool calls = deleted || object->state == OBJECT_VACANT ? awaited
-                 : object->state == OBJECT_OURS
-                     ? concerns_us(k8s, object, awaited) || (awaited && memo->state != OBJECT_OURS)
-                     : false; /* its holder is at it */
+    if (!deleted && object->state == OBJECT_FOREIGN) {
+        struct store_answer stands = k8s_answer(k8s, object, key);
+        if (awaited)
+            k8s->site.notice(k8s->site.owner, key, &stands);
+        return;
+    }
+    bool calls = deleted || object->state == OBJECT_VACANT
+                     ? awaited
+                     : concerns_us(k8s, object, awaited) || (awaited && memo->state != OBJECT_OURS);
     if (calls)
         k8s->site.notice(k8s->site.owner, key, /* stands= */ NULL);
 }
