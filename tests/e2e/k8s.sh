@@ -131,6 +131,28 @@ took=$(($(<"$work/came") - $(<"$work/left")))
 printf '# handed over in %d ms, two programs started in between\n' "$took"
 verdict 'who waits comes in when the holder is done' test "$took" -lt 2500 # the slow look is at 5 s
 
+# From one who waited itself to the next: what the watch tells of the Lease is all that they need.
+for name in first second third; do
+    "$program" run relay -- sh -c \
+        "touch $work/$name; until [ -e $work/$name.go ]; do sleep 0.02; done" &
+    started+=($!)
+    until "$program" --json status relay | grep -q "\"waiters\":$((${#started[@]} - 1))[,}]"; do
+        sleep 0.05
+    done
+done
+touch "$work/first.go"
+until [[ -e $work/second ]]; do sleep 0.02; done
+sleep 0.3
+lines=$(wc -l <"$K8S_AUDIT")
+touch "$work/third.go" "$work/second.go"
+wait "${started[@]}"
+started=()
+sleep 0.2
+seen=$(asked "$lines" | sed 's/ watch:[0-9]*//')
+printf '# from a release to the end of the next one: %s\n' "$seen"
+verdict 'a hand-over is two requests: an offer, and its acceptance' \
+    test "$seen" = 'delete:1 update:2'
+
 "$program" acquire crash --ttl 2s >/dev/null 2>&1
 began=$(now_ms)
 verdict 'what nobody renews is taken over' says 0 '' "$program" run crash -w 30 -- true
