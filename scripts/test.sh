@@ -43,6 +43,7 @@ file-1   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes
 file-2   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 2 | =
 file-8   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 8 | =
 redis    | asan    | scripts/on-redis.sh plain build/asan/tests/conformance --processes 4 | =
+redis-pl | sim     | scripts/on-redis.sh plain build/sim/tests/conformance --mutants | =
 redis-2  | asan    | scripts/on-redis.sh resp2 build/asan/tests/conformance --processes 2 | =
 redis-no | asan    | scripts/on-redis.sh noscript build/asan/tests/conformance --processes 2 | =
 redis-tls | asan   | scripts/on-redis.sh tls build/asan/tests/conformance --processes 2 | =
@@ -61,12 +62,17 @@ k8s      | asan    | scripts/on-k8s.sh tests/e2e/k8s.sh build/asan | =
 k8s-1    | asan    | scripts/on-k8s.sh build/asan/tests/conformance --processes 1 | =
 k8s-2    | asan    | scripts/on-k8s.sh build/asan/tests/conformance --processes 2 | =
 k8s-4    | sim     | scripts/on-k8s.sh build/sim/tests/conformance --processes 4 | =
+k8s-plant | sim    | scripts/on-k8s.sh build/sim/tests/conformance --mutants | =
 k8s-elect | sim    | scripts/on-k8s.sh tests/peers/elect.sh build/sim 5 | .. 50
+k8s-fault | sim    | scripts/on-k8s.sh build/sim/tests/api_faults --rounds 1 | .. 20
 k8s-way  | sim     | scripts/on-k8s.sh tests/peers/give_way.sh build/sim/leasehold 2 | .. 10
 k8s-load | sim     | scripts/on-k8s.sh tests/e2e/workload.sh build/sim/leasehold 1 | .. 10
 k8s-look | asan    | scripts/on-k8s.sh build/asan/tests/workload_look | =
 k8s-start | asan   | scripts/on-k8s.sh build/asan/tests/workload_start | =
 k8s-crowd | sim    | scripts/on-k8s.sh build/sim/tests/check_then_create --rounds 2 | .. 20
+k8s-tasks | sim    | scripts/on-k8s.sh build/sim/tests/shared_tasks --rounds 10 | .. 100
+k8s-dead | sim     | scripts/on-k8s.sh build/sim/tests/dead_waiter --rounds 2 | .. 10
+k8s-roll | sim     | scripts/on-k8s.sh tests/e2e/task_leases.sh build/sim/leasehold | =
 k8s-dist |         | scripts/on-k8s.sh tests/e2e/manifests.sh | =
 k8s-name | asan    | scripts/on-k8s.sh tests/e2e/k8s_names.sh build/asan/leasehold | =
 k8s-doc  | asan    | scripts/on-k8s.sh tests/e2e/k8s_doctor.sh build/asan/leasehold | =
@@ -91,6 +97,7 @@ runline  | sim     | build/sim/tests/run_waiters --rounds 1 | .. 5
 terminal | sim     | build/sim/tests/terminal build/sim/leasehold | =
 run      | asan    | tests/e2e/run.sh build/asan/leasehold 2 | .. 20
 threads  | sim     | build/sim/tests/threads --rounds 100    | .. 1000
+tasks    | sim     | build/sim/tests/shared_tasks --rounds 10 | .. 100
 threads-as | asan  | build/asan/tests/threads --rounds 10    | =
 forks    | sim     | build/sim/tests/fork_anywhere --rounds 100 | .. 1000
 lost     | sim     | build/sim/tests/lost_before_granted --rounds 50 | .. 500
@@ -109,6 +116,7 @@ rd-lost  | sim     | scripts/in-redis.sh build/sim/tests/lost_before_granted --r
 rd-kills | sim     | scripts/in-redis.sh build/sim/tests/run_kills --rounds 3 | .. 50
 rd-forks | sim     | scripts/in-redis.sh build/sim/tests/fork_anywhere --rounds 20 | .. 200
 rd-thr   | asan    | scripts/in-redis.sh build/asan/tests/threads --rounds 10 | .. 100
+rd-tasks | sim     | scripts/in-redis.sh build/sim/tests/shared_tasks --rounds 10 | .. 100
 rd-mute  | asan    | build/asan/tests/silent_server --rounds 2 | .. 10
 simulate | sim     | scripts/simulate.sh 10000               | scripts/simulate.sh 1000000
 executor | sim     | build/sim/tests/simulation --executor 1 --seeds 2000 | .. 200000
@@ -121,7 +129,8 @@ coverage |         | scripts/coverage.sh core 100            | =
 figures='k8s check fencing once power damage failing kills runkills runstops runline stops history'
 figures+=' waiters dead poller deaths threads forks lost torture simulate executor desk explore'
 figures+=' redis-one contend servers cuts mutants fuzz coverage rd-once rd-hist rd-line rd-dead'
-figures+=' rd-lost rd-kills rd-thr rd-mute k8s-elect k8s-crowd k8s-left k8s-way'
+figures+=' rd-lost rd-kills rd-thr rd-mute k8s-elect k8s-fault k8s-crowd k8s-tasks k8s-dead'
+figures+=' k8s-left k8s-way'
 thinking=' gates format layers size cppcheck tidy simulate executor desk explore mutants fuzz '
 limit_s=1200
 proof=false

@@ -18,7 +18,7 @@ enum {
     NEXT,
     SEATS,
     PATIENCE_MS = 10000,
-    HOLDER_TTL_MS = 600, /* renewed soon, so that it has heard of those in line */
+    HOLDER_TTL_MS = 2000, /* renewed soon, so that it has heard of those in line */
     WAITER_TTL_MS = 4000,
     AT_ONCE_MS = 500,
     LOOK_MS = 5000 + 5000 / 4, /* with what it is spread by */

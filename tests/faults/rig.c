@@ -24,7 +24,7 @@ static _Noreturn void die(const char *what)
 
 static _Noreturn void usage(const char *program)
 {
-    (void)printf("not ok - usage: %s [--rounds N] [--seed N] [--store SCHEME:|URL]\n", program);
+    (void)printf("not ok - usage: %s [URL] [--rounds N] [--seed N] [--store SCHEME:]\n", program);
     exit(1);
 }
 
@@ -41,7 +41,10 @@ static uint64_t number_of(const char *words, const char *program)
 static void read_options(struct rig *rig, int argc, char **argv)
 {
     const char *named = getenv("LEASEHOLD_TEST_STORE"), *scheme = named != NULL ? named : "file:";
-    for (int i = 1; i < argc; i += 2) {
+    int first = 1;
+    if (argc > 1 && argv[1][0] != '-')
+        scheme = argv[first++];
+    for (int i = first; i < argc; i += 2) {
         if (i + 1 == argc)
             usage(argv[0]);
         if (strcmp(argv[i], "--rounds") == 0)

@@ -28,9 +28,9 @@ struct rig {
 typedef void rig_work(struct rig *rig, size_t seat);
 
 /*
- * --rounds N, --seed N, --store SCHEME: (the store itself is made in the folder) or the URL of one
- * that is there already, which LEASEHOLD_TEST_STORE may also say. Exits with words when that makes
- * no sense. `limit_s` and `round_ms` bound the whole run.
+ * The URL of a store that is there already, which LEASEHOLD_TEST_STORE may also say, --rounds N,
+ * --seed N, --store SCHEME: (the store itself is made in the folder). Exits with words when that
+ * makes no sense. `limit_s` and `round_ms` bound the whole run.
  */
 void rig_open(struct rig *rig, int argc, char **argv, uint64_t rounds, int64_t limit_s,
               int64_t round_ms, size_t shared_size);

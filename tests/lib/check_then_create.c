@@ -278,12 +278,10 @@ static int play(struct rig *rig, struct service *service, enum way way, unsigned
 int main(int argc, char **argv)
 {
     struct rig rig;
-    if (argc < 2)
-        return 64;
-    url = argv[1];
-    rig_open(&rig, argc - 1, argv + 1, /* rounds= */ 2, /* limit_s= */ 300, /* round_ms= */ 30000,
+    rig_open(&rig, argc, argv, /* rounds= */ 2, /* limit_s= */ 300, /* round_ms= */ 30000,
              sizeof *shared);
     shared = rig.shared;
+    url = rig.url;
     (void)curl_global_init(CURL_GLOBAL_DEFAULT);
     struct service *service = service_new();
     int most = 0;

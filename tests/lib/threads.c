@@ -8,7 +8,7 @@
  *
  * A round is one section of each thread. The library is used through its public header alone.
  */
-#include "leasehold.h"
+#include "guarded.h"
 #include "rig.h"
 
 #include <inttypes.h>
@@ -23,12 +23,6 @@ enum { THREADS = 64, KEYS_MOST = 64, CONTENDERS = THREADS - 1, EVENT_KINDS = LH_
 /* So long that no renewal falls into a count, on a busy machine either. */
 #define TTL_MS ((int64_t)600000)
 
-/* What a key guards: the pair is changed without atomics, and differs only within a section. */
-struct guarded {
-    atomic_int inside;
-    uint64_t last_token, first, second;
-};
-
 struct store {
     const char *name, *url;
 };
@@ -37,7 +31,8 @@ static struct {
     struct lh_client *client;
     uint64_t rounds, seed, keys;
     struct guarded guarded[KEYS_MOST];
-    atomic_uint overlaps, torn, shrunk, refused, unheld;
+    struct guarded_counts seen;
+    atomic_uint refused;
     atomic_ullong events[EVENT_KINDS];
     atomic_bool begun;
 } ring;
@@ -67,22 +62,6 @@ static bool open_client(const char *url, bool listens)
 
 /* ---- every section alone ---- */
 
-static void do_section(struct guarded *guarded, const struct lh_lease *lease)
-{
-    if (atomic_fetch_add(&guarded->inside, 1) != 0)
-        atomic_fetch_add(&ring.overlaps, 1);
-    if (guarded->first != guarded->second)
-        atomic_fetch_add(&ring.torn, 1);
-    guarded->first++;
-    if (lh_token(lease) <= guarded->last_token)
-        atomic_fetch_add(&ring.shrunk, 1);
-    guarded->last_token = lh_token(lease);
-    if (!lh_held(lease))
-        atomic_fetch_add(&ring.unheld, 1);
-    guarded->second++;
-    atomic_fetch_sub(&guarded->inside, 1);
-}
-
 static void *work(void *argument)
 {
     struct random random = {ring.seed + *(const uint64_t *)argument};
@@ -100,7 +79,8 @@ static void *work(void *argument)
             atomic_fetch_add(&ring.refused, 1);
             continue;
         }
-        do_section(&ring.guarded[index], lease);
+        guarded_enter(&ring.guarded[index], lease, &ring.seen);
+        guarded_leave(&ring.guarded[index], lease, &ring.seen);
         if (lh_release(&lease, NULL) != LH_OK)
             atomic_fetch_add(&ring.refused, 1);
     }
@@ -143,10 +123,10 @@ static void judge_sections(struct rig *rig, const char *where, size_t running)
     rig_case(rig, running == THREADS && ring.refused == 0 && nothing_lost(),
              "%s: %" PRIu64 " sections, nothing lost (%u refused)", where, THREADS * ring.rounds,
              ring.refused);
-    rig_case(rig, ring.overlaps == 0 && ring.torn == 0, "%s: every section alone (%u, %u)", where,
-             ring.overlaps, ring.torn);
-    rig_case(rig, ring.shrunk == 0 && ring.unheld == 0, "%s: tokens grow, and it is held (%u, %u)",
-             where, ring.shrunk, ring.unheld);
+    rig_case(rig, ring.seen.overlaps == 0 && ring.seen.torn == 0,
+             "%s: every section alone (%u, %u)", where, ring.seen.overlaps, ring.seen.torn);
+    rig_case(rig, ring.seen.shrunk == 0 && ring.seen.unheld == 0,
+             "%s: tokens grow, and it is held (%u, %u)", where, ring.seen.shrunk, ring.seen.unheld);
 }
 
 static void contend(struct rig *rig, const struct store *store, uint64_t keys, bool listens)

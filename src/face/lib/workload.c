@@ -209,16 +209,14 @@ void lh_workloads_close(struct lh_workloads **workloads)
     struct lh_workloads *handle = workloads != NULL ? *workloads : NULL;
     if (handle == NULL || handle->magic != WORKLOADS_HANDLE)
         return;
-    if (handle->process != getpid()) { /* all of it is the parent's */
-        *workloads = NULL;
-        return;
+    if (handle->process == getpid()) { /* else connections, threads and a plugin are the parent's */
+        if (!started_end(handle))
+            return;
+        workloads_close(&handle->inside);
+        (void)pthread_cond_destroy(&handle->ended);
+        (void)pthread_mutex_destroy(&handle->calling);
+        (void)pthread_mutex_destroy(&handle->lock);
     }
-    if (!started_end(handle))
-        return;
-    workloads_close(&handle->inside);
-    (void)pthread_cond_destroy(&handle->ended);
-    (void)pthread_mutex_destroy(&handle->calling);
-    (void)pthread_mutex_destroy(&handle->lock);
     handle->magic = 0;
     free(handle);
     *workloads = NULL;

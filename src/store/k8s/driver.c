@@ -48,6 +48,7 @@ struct http_request *k8s_ask_at(struct k8s *k8s, const char *method, const char 
                            .body_length = text != NULL ? strlen(text) : 0,
                            .bearer = bearer,
                            .tls = k8s->config.tls,
+                           .proxy = k8s->config.proxy,
                            .patience_ms = left_ms,
                            .most = most};
     request = http_start(k8s->http, &ask, site);
@@ -84,7 +85,7 @@ const char *k8s_explain(struct k8s *k8s, const struct http_answer *answer)
 {
     if (answer->status == 0)
         return answer->why;
-    json_t *json = json_loadb(answer->body, answer->body_length, 0, NULL);
+    json_t *json = json_loadb(answer->body, answer->body_length, JSON_ALLOW_NUL, NULL);
     const char *words = json_string_value(json_object_get(json, "message"));
     (void)snprintf(k8s->why, sizeof k8s->why, "the API server answers %d: %.300s", answer->status,
                    words != NULL ? words : "");

@@ -248,7 +248,9 @@ static void ask_write(struct errand *errand, const json_t *before, const struct 
                                  .bytes = request->bytes,
                                  .length = request->length,
                                  .record = &k8s->scratch,
-                                 .wall_ms = host_wall_ms()};
+                                 .wall_ms = host_wall_ms(),
+                                 .session = k8s->site.session,
+                                 .number = ++k8s->writes};
     bool gives_way = decoded && object != NULL && object_gives_way(object, &k8s->scratch);
     if (gives_way) {
         write.bytes = k8s->encoded;
@@ -314,7 +316,7 @@ static bool carry_out_from_memory(struct errand *errand)
     struct k8s *k8s = errand->k8s;
     struct object object;
     const struct memo *memo = memo_of(k8s, errand->name);
-    json_t *json = memo != NULL ? json_loadb(memo->text, memo->length, 0, NULL) : NULL;
+    json_t *json = memo != NULL ? json_incref(memo->json) : NULL;
     bool known = json != NULL && memo_read(k8s, json, &object) == NULL &&
                  holds(&errand->request, &object) &&
                  (object.state != OBJECT_OURS || strcmp(object.key, errand->request.key) == 0);
@@ -378,12 +380,12 @@ static void hear_lease(struct errand *errand, const struct http_answer *answer)
 {
     struct k8s *k8s = errand->k8s;
     struct object object;
-    json_t *json = json_loadb(answer->body, answer->body_length, 0, NULL);
+    json_t *json = json_loadb(answer->body, answer->body_length, JSON_ALLOW_NUL, NULL);
     const char *wrong = json != NULL ? memo_read(k8s, json, &object) : "the answer is no JSON";
     if (wrong != NULL) {
         errand_tell_trouble(errand, ANSWER_TROUBLE, wrong);
     } else {
-        memo_keep(k8s, json, &object);
+        memo_keep(k8s, json, answer->body_length, &object);
         if (errand->phase == ERRAND_LOOKS)
             look(errand, json, &object, answer->date_s);
         else
@@ -410,7 +412,7 @@ static void tell_item(struct errand *errand, const json_t *json, int64_t now_ms)
 static void hear_list(struct errand *errand, const struct http_answer *answer)
 {
     struct k8s *k8s = errand->k8s;
-    json_t *json = json_loadb(answer->body, answer->body_length, 0, NULL);
+    json_t *json = json_loadb(answer->body, answer->body_length, JSON_ALLOW_NUL, NULL);
     const char *next =
         json_string_value(json_object_get(json_object_get(json, "metadata"), "continue"));
     int64_t now_ms = answer->date_s >= 0 ? answer->date_s * 1000 : TIME_UNKNOWN;
@@ -420,8 +422,8 @@ static void hear_list(struct errand *errand, const struct http_answer *answer)
     free(errand->page);
     errand->page = next != NULL && *next != '\0' ? strdup(next) : NULL;
     errand->give_up_at_ms = host_boot_ms() + k8s->site.patience_ms; /* for each page */
-    if (json == NULL)
-        errand_tell_trouble(errand, ANSWER_TROUBLE, "the answer is no JSON");
+    if (!json_is_array(items) && !json_is_null(items))              /* null: an empty one of Go's */
+        errand_tell_trouble(errand, ANSWER_TROUBLE, "the answer is no list");
     else if (errand->page != NULL)
         ask_list(errand);
     else
@@ -459,8 +461,9 @@ static bool try_again(struct errand *errand, const struct http_answer *answer)
 /* That there is no such Lease, as against no such namespace, or no API server at this place. */
 static bool is_absence(const struct http_answer *answer)
 {
-    json_t *json =
-        answer->status == 404 ? json_loadb(answer->body, answer->body_length, 0, NULL) : NULL;
+    json_t *json = answer->status == 404
+                       ? json_loadb(answer->body, answer->body_length, JSON_ALLOW_NUL, NULL)
+                       : NULL;
     const char *kind = json_string_value(json_object_get(json_object_get(json, "details"), "kind"));
     bool absent = kind != NULL && strcmp(kind, "leases") == 0;
     json_decref(json);

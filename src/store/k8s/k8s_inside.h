@@ -12,7 +12,7 @@
 enum {
     K8S_MAGIC = 0x8885,
     MEMOS = 1024,          /* Leases that we remember */
-    MEMOS_BYTES = 4 << 20, /* of all of them */
+    MEMOS_BYTES = 8 << 20, /* of all of them */
     ANSWER_MAX = 1 << 20,  /* bytes of one Lease, as the server answers it */
     LIST_MAX = 32 << 20,   /* of a page */
     PAGE = 100,            /* Leases of a page */
@@ -28,8 +28,8 @@ struct k8s;
 /* A Lease as it was last seen, to write over it: what we do not know of it must stay. */
 struct memo {
     char name[K8S_NAME_MAX + 1];
-    char *text; /* NULL: nothing is known */
-    size_t length;
+    json_t *json; /* NULL: nothing is known */
+    size_t size;
     uint64_t revision;       /* 0: no longer this one, by what the server says */
     uint64_t print, written; /* which write of ours it is, and that one's revision */
     enum object_state state;
@@ -77,7 +77,8 @@ struct k8s_watch {
     bool stands;       /* we know from where it goes on */
     uint64_t revision; /* … here */
     struct http_request *http;
-    struct net_timer again;
+    unsigned length_s;      /* the server ends it after that, and up to as much again */
+    struct net_timer again; /* to be opened, or given up when the server has not ended it */
     struct backoff backoff;
     int64_t trouble_since_ms; /* 0: none */
 };
@@ -122,6 +123,7 @@ struct k8s {
     struct net_timer later;
     struct errand *first, *last;
     size_t errand_count;
+    uint64_t writes;         /* of ours, so far: tells them apart */
     size_t remarks;          /* Events on their way */
     int64_t paused_until_ms; /* the server asked for it */
     bool permitted;          /* something was, once */
@@ -146,7 +148,8 @@ void errand_tell_trouble(struct errand *errand, enum answer result, const char *
 
 /* memo.c */
 struct memo *memo_of(struct k8s *k8s, const char *name);
-void memo_keep(struct k8s *k8s, const json_t *json, const struct object *object);
+/* The object is what was read of the JSON, which had that length as text. */
+void memo_keep(struct k8s *k8s, json_t *json, size_t length, const struct object *object);
 void memo_forget(struct k8s *k8s, const char *name);
 /* It has changed: whatever is seen next counts. */
 void memo_doubt(struct k8s *k8s, const char *name);

@@ -19,10 +19,11 @@
 #define NOTE_RECORD "leasehold/record"
 #define NOTE_SHOWN  "leasehold/shown" /* holder and acquireTime, as we wrote them */
 #define NOTE_ROW    "leasehold/row"   /* of a Lease that others want, too: see object_row() */
+#define NOTE_WRITE  "leasehold/write" /* never the same twice */
 #define NOTE_BEAT_A "leasehold/beat-a"
 #define NOTE_BEAT_B "leasehold/beat-b"
 
-enum { MOMENT = 32, SHOWN = HOLDER_MAX + MOMENT + 2 };
+enum { UID_MAX = 40, MOMENT = 32, SHOWN = HOLDER_MAX + MOMENT + 2 };
 enum { OFFERS_IN_A_ROW = 3, WAY_MS = 3000 }; /* client-go looks every 2 s or so */
 
 static const char *words_at(const json_t *json, const char *name)
@@ -60,15 +61,11 @@ static void write_moment(int64_t wall_ms, char out[MOMENT])
     (void)snprintf(out + length, MOMENT - length, ".%03d000Z", (int)(wall_ms % 1000));
 }
 
-static const char *beat_of(const json_t *notes)
-{
-    const char *beat = words_at(notes, NOTE_BEAT_A);
-    return *beat != '\0' ? beat : words_at(notes, NOTE_BEAT_B);
-}
-
 static int64_t written_ms(const json_t *metadata, const json_t *notes)
 {
-    const char *beat = beat_of(notes);
+    const char *beat = words_at(notes, NOTE_BEAT_A);
+    if (*beat == '\0')
+        beat = words_at(notes, NOTE_BEAT_B);
     size_t index;
     const json_t *entry;
     json_array_foreach(json_object_get(metadata, "managedFields"), index, entry)
@@ -86,25 +83,24 @@ static int64_t written_ms(const json_t *metadata, const json_t *notes)
 static bool read_revision(const char *words, uint64_t *out)
 {
     char *end = NULL;
+#ifndef LH_FUZZ_PLANT /* shows that the fuzzer can find: a revision that stands for none */
     if (*words < '1' || *words > '9')
         return false;
+#endif
     *out = strtoull(words, &end, 10);
     return *end == '\0' && *out <= REVISION_MAX;
 }
 
-/* All that a write of ours changes, and that others have no reason to touch. */
-static uint64_t print_of(const json_t *notes, const json_t *spec, const struct object *object)
+/* A record that somebody changed by hand is not the one that was written. */
+static uint64_t print_of(const json_t *notes, const struct object *object)
 {
-    bool is_a = words_at(notes, NOTE_BEAT_A)[0] != '\0';
-    const char *const parts[] = {object->uid, object->record, is_a ? "a" : "b",
-                                 words_at(spec, "acquireTime"), words_at(spec, "renewTime")};
+    const char *const parts[] = {words_at(notes, NOTE_WRITE), object->uid, object->record};
     uint64_t print = 0xcbf29ce484222325U;
-    if (beat_of(notes)[0] == '\0')
+    if (parts[0][0] == '\0')
         return 0;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         for (const char *at = parts[i]; *at != '\0'; at++)
             print = (print ^ (unsigned char)*at) * 0x100000001b3U;
-        print = (print ^ '\n') * 0x100000001b3U;
     }
     return print;
 }
@@ -118,7 +114,8 @@ const char *object_read(const json_t *json, struct object *out)
                             .holder = words_at(spec, "holderIdentity"),
                             .record = words_at(notes, NOTE_RECORD)};
     char shown[SHOWN];
-    if (object.name[0] == '\0' || object.uid[0] == '\0')
+    if (object.name[0] == '\0' || object.uid[0] == '\0' || strlen(object.uid) > UID_MAX ||
+        !text_is_clean(object.uid, strlen(object.uid)))
         return "the API server's answer is no Lease";
     if (strlen(object.name) > K8S_NAME_MAX)
         return "the Lease's name is longer than ours are";
@@ -141,7 +138,7 @@ const char *object_read(const json_t *json, struct object *out)
                        .time_ms = names_us ? written_ms(metadata, notes) : TIME_UNKNOWN};
     object.row = names_us ? (unsigned)strtoul(words_at(notes, NOTE_ROW), NULL, 10) : 0;
     object.shared = !object.made_by_us || !names_us || object.row > 0;
-    object.print = names_us ? print_of(notes, spec, &object) : 0;
+    object.print = names_us ? print_of(notes, &object) : 0;
     object.leaving = words_at(metadata, "deletionTimestamp")[0] != '\0';
     *out = object;
     return NULL;
@@ -149,7 +146,7 @@ const char *object_read(const json_t *json, struct object *out)
 
 static void name_foreign(const struct object *object, char out[REQUEST_MAX + 1])
 {
-    (void)snprintf(out, REQUEST_MAX + 1, "lease-%.40s", object->uid);
+    (void)snprintf(out, REQUEST_MAX + 1, "lease-%s", object->uid);
 }
 
 const struct grant *object_foreign_grant(const struct object *object, struct record *record)
@@ -272,11 +269,13 @@ static bool fill_spec(json_t *spec, json_t *notes, const struct object_write *wr
 
 static bool fill_notes(json_t *notes, const struct object_write *write)
 {
+    char number[48];
     bool was_a = json_object_get(notes, NOTE_BEAT_A) != NULL;
     const char *manager =
         object_is_renewal(write->record) ? OBJECT_HOLDER_WRITE : OBJECT_WAITER_WRITE;
     (void)json_object_del(notes, was_a ? NOTE_BEAT_A : NOTE_BEAT_B);
-    return set_words(notes, NOTE_KEY, write->key) &&
+    (void)snprintf(number, sizeof number, "%" PRIx64 "-%" PRIu64, write->session, write->number);
+    return set_words(notes, NOTE_KEY, write->key) && set_words(notes, NOTE_WRITE, number) &&
            json_object_set_new(notes, NOTE_RECORD, json_stringn(write->bytes, write->length)) ==
                0 &&
            set_words(notes, was_a ? NOTE_BEAT_B : NOTE_BEAT_A, manager) &&
@@ -315,8 +314,8 @@ json_t *object_deletion(const struct object *object)
 
 json_t *object_vacate(const json_t *before)
 {
-    static const char *const ours[] = {NOTE_KEY, NOTE_RECORD, NOTE_SHOWN,
-                                       NOTE_ROW, NOTE_BEAT_A, NOTE_BEAT_B};
+    static const char *const ours[] = {NOTE_KEY,   NOTE_RECORD, NOTE_SHOWN, NOTE_ROW,
+                                       NOTE_WRITE, NOTE_BEAT_A, NOTE_BEAT_B};
     json_t *json = json_deep_copy(before);
     json_t *metadata = json_object_get(json, "metadata");
     for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)

@@ -56,6 +56,7 @@ struct object_write {
     const char *bytes; /* the encoded record … */
     size_t length;
     const struct record *record; /* … and decoded */
+    uint64_t session, number;    /* whose write, and which of them */
     int64_t wall_ms;             /* for people and other programs; we judge nothing by it */
     unsigned row;                /* see object_row() */
 };

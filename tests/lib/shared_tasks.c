@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A controller with three replicas that works on five tasks, ten threads each: every section alone,
+ * nobody starved; what a killed replica held is taken over in time; a release hands over at once.
+ * On the API server of on-k8s.sh there is one more witness, its own log: a replica never has two
+ * writes to one Lease on their way. The way there is made slow for that, so that the log shows how
+ * long a write was under way for the replica, not just in the server.
+ *
+ * Two replicas that do it wrong show that it would be seen: one without a lock, one with a client
+ * for each thread. shared_tasks [URL] [--rounds N]: sections of each thread; a fifth of it are
+ * killed replicas, ten times it hand-overs. The library is used through its public header alone.
+ */
+#include "audit.h"
+#include "guarded.h"
+#include "proxy_kit.h"
+#include "rig.h"
+#include "witness.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum way { BY_LOCK, CLIENT_EACH, NO_LOCK };
+enum {
+    PODS = 3,
+    THREADS = 10,
+    TASKS = 5,
+    PAIRS = PODS * TASKS,
+    WRONG_ROUNDS = 5, /* of those who do it wrong */
+    TTL_MS = 6000,
+    LONG_US = (TTL_MS / 3 + 500) * 1000, /* a section in which the lease is renewed */
+    CRASH_TTL_MS = 3000,
+    WHOLE_SECOND_MS = 1000, /* the API server tells no smaller ones */
+    BUSY_MS = 2000,         /* what a loaded machine may add to a takeover */
+    HAND_OVER_MS = 100,
+    /* In a turn of a replica up to 9 sections, no two turns of one while others wait, and the
+     * threads of a replica in order. */
+    PASSED_MOST = 9 * PODS * THREADS,
+    STUCK_MS = 3000, /* nobody was woken: waiters look by themselves every 5 s */
+    SAMPLES_MOST = 10000,
+    DELAY_MS = 5,                        /* of the slow way, in either direction */
+    APART_US = 2 * (DELAY_MS - 1) * 1000 /* the proxy counts whole milliseconds */
+};
+
+struct hold {
+    _Atomic int pod;
+    _Atomic int64_t since_us; /* 0: nobody has it yet */
+};
+
+struct shared {
+    enum way way;
+    uint64_t rounds;
+    bool slow; /* through the proxy */
+    /* sections */
+    struct guarded tasks[TASKS];
+    struct guarded_counts seen;
+    _Atomic int64_t entries[TASKS];
+    atomic_uint ready, refused, renewed, sections;
+    _Atomic bool begun;
+    _Atomic int64_t longest_wait_us;
+    _Atomic int64_t most_passed; /* others' sections of the task while one waited for it */
+    /* killed replicas */
+    _Atomic uint64_t round;
+    struct hold holds[TASKS];
+    atomic_uint asked[PODS]; /* a bit for each task that it waits for or holds */
+    /* hand-overs: written by who holds the task */
+    int64_t released_us;
+    size_t released_by, sample_count;
+    int64_t samples_us[SAMPLES_MOST];
+};
+
+struct worker {
+    struct rig *rig;
+    struct lh_client *client;
+    size_t number;
+    struct random random;
+};
+
+static struct shared *shared;
+static size_t pod_here;        /* the replica that this process is */
+static struct proxy_run proxy; /* in front of the API server */
+
+/* ---- the way to the store ---- */
+
+static bool on_k8s(const struct rig *rig)
+{
+    return strcmp(rig->driver->scheme, "k8s") == 0;
+}
+
+/* This process is that replica. The API server knows each by a token of its own. */
+static void become_pod(const struct rig *rig, size_t pod)
+{
+    char path[PATH_MAX], server[128];
+    pod_here = pod;
+    if (!on_k8s(rig))
+        return;
+    (void)snprintf(server, sizeof server, "https://127.0.0.1:%u", proxy.port);
+    (void)snprintf(path, sizeof path, "%s/pod.%d", rig->folder, (int)getpid());
+    FILE *file = fopen(path, "we");
+    if (file == NULL)
+        abort();
+    (void)fprintf(file,
+                  "{\"current-context\": \"c\", \"contexts\": [{\"name\": \"c\", \"context\": "
+                  "{\"cluster\": \"c\", \"user\": \"u\"}}], \"clusters\": [{\"name\": \"c\", "
+                  "\"cluster\": {\"server\": \"%s\", \"certificate-authority\": \"%s\"}}], "
+                  "\"users\": [{\"name\": \"u\", \"user\": {\"tokenFile\": "
+                  "\"%s/pod-%zu.token\"}}]}\n",
+                  shared->slow ? server : getenv("K8S_SERVER"), getenv("K8S_CA"),
+                  getenv("K8S_PODS"), pod + 1);
+    if (fclose(file) != 0 || setenv("KUBECONFIG", path, 1) != 0)
+        abort();
+}
+
+static struct lh_client *open_client(const struct rig *rig, lh_event_fn *on_event)
+{
+    struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
+    struct lh_client *client = NULL;
+    struct lh_report report;
+    char name[16];
+    (void)snprintf(name, sizeof name, "pod-%zu", pod_here + 1);
+    options.holder = name;
+    options.on_event = on_event;
+    if (lh_open(rig->url, &options, &client, &report) != LH_OK) {
+        rig_say("%s", report.text);
+        _exit(1);
+    }
+    return client;
+}
+
+static const char *name_task(char *key, size_t size, size_t task)
+{
+    (void)snprintf(key, size, "task-%zu", task);
+    return key;
+}
+
+static struct lh_lease *take(struct lh_client *client, size_t task, int64_t ttl_ms)
+{
+    struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_lease *lease = NULL;
+    struct lh_report report;
+    char key[16];
+    options.ttl_ms = ttl_ms;
+    options.wait_ms = LH_WAIT_FOREVER;
+    if (lh_acquire(client, name_task(key, sizeof key, task), &options, &lease, &report) != LH_OK)
+        rig_say("%s: %s", lh_outcome_name(report.outcome), report.text);
+    return lease;
+}
+
+static void run_threads(struct worker *workers, size_t count, void *(*body)(void *))
+{
+    pthread_t threads[THREADS];
+    for (size_t i = 0; i < count; i++) {
+        if (pthread_create(&threads[i], NULL, body, &workers[i]) != 0)
+            abort();
+    }
+    for (size_t i = 0; i < count; i++)
+        (void)pthread_join(threads[i], NULL);
+}
+
+/* ---- samples ---- */
+
+static void keep_sample(int64_t length_us)
+{
+    if (shared->sample_count < SAMPLES_MOST)
+        shared->samples_us[shared->sample_count++] = length_us;
+}
+
+static int compare_lengths(const void *left, const void *right)
+{
+    const int64_t *one = left, *other = right;
+    return (*one > *other) - (*one < *other);
+}
+
+/* In order; of all samples so many in a hundred are not longer. In milliseconds. */
+static double percentile(size_t hundredth)
+{
+    size_t count = shared->sample_count, index = count > 0 ? (count - 1) * hundredth / 100 : 0;
+    return (double)shared->samples_us[index] / 1000;
+}
+
+static void say_samples(const char *what)
+{
+    qsort(shared->samples_us, shared->sample_count, sizeof *shared->samples_us, compare_lengths);
+    rig_say("%s: %zu times, p50 %.1f ms, p90 %.1f ms, most %.1f ms", what, shared->sample_count,
+            percentile(50), percentile(90), percentile(100));
+}
+
+/* ---- sections ---- */
+
+static void do_section(struct worker *worker, size_t task, const struct lh_lease *lease,
+                       int64_t length_us)
+{
+    atomic_fetch_add(&shared->entries[task], 1);
+    guarded_enter(&shared->tasks[task], lease, &shared->seen);
+    rig_pause_us(length_us + (int64_t)random_below(&worker->random, 1000));
+    guarded_leave(&shared->tasks[task], lease, &shared->seen);
+    atomic_fetch_add(&shared->sections, 1);
+}
+
+static void work_on(struct worker *worker, size_t task, int64_t length_us)
+{
+    if (shared->way == NO_LOCK) {
+        do_section(worker, task, NULL, length_us);
+        return;
+    }
+    int64_t before = atomic_load(&shared->entries[task]);
+    int64_t began_us = rig_now_us();
+    struct lh_lease *lease = take(worker->client, task, TTL_MS);
+    if (lease == NULL) {
+        atomic_fetch_add(&shared->refused, 1);
+        return;
+    }
+    keep_longest(&shared->longest_wait_us, rig_now_us() - began_us);
+    keep_longest(&shared->most_passed, atomic_load(&shared->entries[task]) - before);
+    do_section(worker, task, lease, length_us);
+    if (lh_release(&lease, NULL) != LH_OK)
+        atomic_fetch_add(&shared->refused, 1);
+}
+
+static void *play_worker(void *argument)
+{
+    struct worker *worker = argument;
+    bool own = shared->way == CLIENT_EACH;
+    if (own)
+        worker->client = open_client(worker->rig, NULL);
+    atomic_fetch_add(&shared->ready, 1);
+    while (!atomic_load(&shared->begun))
+        rig_pause_us(1000);
+    for (uint64_t round = 0; round < shared->rounds; round++) {
+        bool lasts = shared->way == BY_LOCK && worker->number == 0 && round == 0;
+        work_on(worker, random_below(&worker->random, TASKS), lasts ? LONG_US : 0);
+    }
+    if (own)
+        lh_close(&worker->client);
+    return NULL;
+}
+
+static void count_renewals(void *user, const struct lh_event *event)
+{
+    (void)user;
+    if (event->kind == LH_EVENT_RENEWED)
+        atomic_fetch_add(&shared->renewed, 1);
+}
+
+static void play_pod(struct rig *rig, size_t seat)
+{
+    struct worker workers[THREADS];
+    struct lh_client *client = NULL;
+    become_pod(rig, seat);
+    if (shared->way == BY_LOCK)
+        client = open_client(rig, count_renewals);
+    for (size_t i = 0; i < THREADS; i++)
+        workers[i] = (struct worker){
+            .rig = rig, .client = client, .number = i, .random = {rig->seed + seat * THREADS + i}};
+    run_threads(workers, THREADS, play_worker);
+    lh_close(&client);
+}
+
+static bool all_live(const struct rig *rig)
+{
+    bool live = !rig_late(rig);
+    for (size_t seat = 0; seat < PODS; seat++)
+        live = live && rig_lives(rig, seat);
+    return live;
+}
+
+/* True when all replicas ended well. */
+static bool play_sections(struct rig *rig, enum way way, uint64_t rounds)
+{
+    bool joined = true;
+    memset(shared, 0, sizeof *shared);
+    shared->way = way;
+    shared->rounds = rounds;
+    shared->slow = on_k8s(rig);
+    for (size_t seat = 0; seat < PODS; seat++)
+        rig_start(rig, seat, play_pod);
+    while (atomic_load(&shared->ready) < PODS * THREADS && all_live(rig))
+        rig_pause_us(1000);
+    int64_t began_us = rig_now_us();
+    atomic_store(&shared->begun, true);
+    for (size_t seat = 0; seat < PODS; seat++)
+        joined = rig_join(rig, seat) && joined;
+    rig_say("%u sections in %" PRId64 " ms, the longest wait %" PRId64 " ms and %" PRId64
+            " sections of others, %u renewals",
+            shared->sections, (rig_now_us() - began_us) / 1000, shared->longest_wait_us / 1000,
+            shared->most_passed, shared->renewed);
+    return joined;
+}
+
+static void judge_sections(struct rig *rig)
+{
+    const struct guarded_counts *seen = &shared->seen;
+    uint64_t expected = rig->rounds * PODS * THREADS;
+    bool joined = play_sections(rig, BY_LOCK, rig->rounds);
+    rig_case(rig, joined && shared->sections == expected && shared->refused == 0,
+             "%u sections of %d replicas with %d threads (%u refused)", shared->sections, PODS,
+             THREADS, shared->refused);
+    rig_case(rig, seen->overlaps == 0 && seen->torn == 0, "every section alone (%u, %u)",
+             seen->overlaps, seen->torn);
+    rig_case(rig, seen->shrunk == 0 && seen->unheld == 0, "tokens grow, and it is held (%u, %u)",
+             seen->shrunk, seen->unheld);
+    rig_case(rig, shared->most_passed <= PASSED_MOST,
+             "nobody let more than %d sections of others pass (%" PRId64 ")", PASSED_MOST,
+             shared->most_passed);
+    rig_case(rig, shared->renewed > 0, "long sections were renewed (%u)", shared->renewed);
+}
+
+static void judge_writes(struct rig *rig)
+{
+    struct audit_writes writes = {0};
+    long from = audit_length();
+    judge_sections(rig);
+    bool read = audit_read(from, APART_US, &writes);
+    rig_say("%zu writes, %.1f for each section; the next one of a replica to a Lease at least "
+            "%" PRId64 " us after the answer to the one before",
+            writes.count, (double)writes.count / shared->sections, writes.least_gap_us);
+    rig_case(rig, read && writes.pairs == PAIRS && writes.together == 0,
+             "no replica had two writes to a Lease on their way (%zu)", writes.together);
+    from = audit_length();
+    bool joined = play_sections(rig, CLIENT_EACH, WRONG_ROUNDS);
+    read = audit_read(from, APART_US, &writes);
+    rig_case(rig, joined && shared->seen.overlaps == 0, "a client for each thread: alone as well");
+    rig_case(rig, read && writes.together > 0, "and %zu of %zu writes at once, so it would be seen",
+             writes.together, writes.count);
+}
+
+/* ---- killed replicas ---- */
+
+/* Every round has tasks of its own, so that nobody waits behind the dead of an earlier one. */
+static void note_asked(void *user, const struct lh_event *event)
+{
+    (void)user;
+    if (event->kind != LH_EVENT_WAITING && event->kind != LH_EVENT_GRANTED)
+        return;
+    uint64_t number = strtoull(event->key + strlen("task-"), NULL, 10);
+    if (number / TASKS == atomic_load(&shared->round))
+        atomic_fetch_or(&shared->asked[pod_here], 1U << number % TASKS);
+}
+
+/* Holds the task of the round until the next one begins. */
+static void *keep_task(void *argument)
+{
+    struct worker *worker = argument;
+    struct hold *hold = &shared->holds[worker->number];
+    for (;;) {
+        uint64_t round = atomic_load(&shared->round);
+        struct lh_lease *lease = take(worker->client, round * TASKS + worker->number, CRASH_TTL_MS);
+        if (lease == NULL)
+            _exit(1);
+        if (atomic_load(&shared->round) == round) {
+            atomic_store(&hold->pod, (int)pod_here);
+            atomic_store(&hold->since_us, rig_now_us());
+        }
+        while (atomic_load(&shared->round) == round)
+            rig_pause_us(5000);
+        (void)lh_release(&lease, NULL);
+    }
+}
+
+static void play_keeper(struct rig *rig, size_t seat)
+{
+    struct worker workers[TASKS];
+    become_pod(rig, seat);
+    struct lh_client *client = open_client(rig, note_asked);
+    for (size_t i = 0; i < TASKS; i++)
+        workers[i] = (struct worker){.rig = rig, .client = client, .number = i};
+    run_threads(workers, TASKS, keep_task);
+}
+
+static void begin_round(void)
+{
+    for (size_t i = 0; i < PODS; i++)
+        atomic_store(&shared->asked[i], 0);
+    for (size_t i = 0; i < TASKS; i++)
+        atomic_store(&shared->holds[i].since_us, 0);
+    atomic_fetch_add(&shared->round, 1);
+}
+
+static bool await_holds(const struct rig *rig)
+{
+    for (size_t i = 0; i < TASKS; i++) {
+        while (atomic_load(&shared->holds[i].since_us) == 0) {
+            if (rig_late(rig))
+                return false;
+            rig_pause_us(500);
+        }
+    }
+    return true;
+}
+
+/* Everybody has asked for everything: what one holds the others wait for. */
+static bool await_asked(const struct rig *rig)
+{
+    for (size_t i = 0; i < PODS; i++) {
+        while (atomic_load(&shared->asked[i]) != (1U << TASKS) - 1) {
+            if (rig_late(rig))
+                return false;
+            rig_pause_us(500);
+        }
+    }
+    return await_holds(rig);
+}
+
+static int find_busiest(void)
+{
+    int counts[PODS] = {0}, busiest = 0;
+    for (size_t i = 0; i < TASKS; i++)
+        counts[atomic_load(&shared->holds[i].pod)]++;
+    for (int i = 1; i < PODS; i++)
+        busiest = counts[i] > counts[busiest] ? i : busiest;
+    return busiest;
+}
+
+/* Kills the replica that holds the most; one sample for each task that it held. */
+static bool strike(struct rig *rig)
+{
+    bool struck[TASKS];
+    int victim = find_busiest();
+    rig_pause_us((int64_t)random_below(&rig->random, (uint64_t)CRASH_TTL_MS * 1000));
+    for (size_t i = 0; i < TASKS; i++) {
+        struck[i] = atomic_load(&shared->holds[i].pod) == victim;
+        if (struck[i])
+            atomic_store(&shared->holds[i].since_us, 0);
+    }
+    int64_t killed_us = rig_now_us();
+    if (!rig_kill(rig, (size_t)victim) || !await_holds(rig))
+        return false;
+    for (size_t i = 0; i < TASKS; i++) {
+        if (struck[i])
+            keep_sample(atomic_load(&shared->holds[i].since_us) - killed_us);
+    }
+    begin_round();
+    rig_start(rig, (size_t)victim, play_keeper);
+    return true;
+}
+
+static void judge_kills(struct rig *rig)
+{
+    bool good = true;
+    int64_t (*margin)(const char *) = rig->driver->margin_ms;
+    int64_t margin_ms = margin != NULL ? margin(rig->url) + WHOLE_SECOND_MS : 0;
+    double most_ms = (double)(CRASH_TTL_MS + margin_ms);
+    memset(shared, 0, sizeof *shared);
+    for (size_t seat = 0; seat < PODS; seat++)
+        rig_start(rig, seat, play_keeper);
+    for (uint64_t kills = 0; kills * 5 < rig->rounds && good; kills++)
+        good = await_asked(rig) && strike(rig);
+    for (size_t seat = 0; seat < PODS; seat++)
+        (void)rig_kill(rig, seat);
+    say_samples("taken over from a killed replica");
+    rig_case(rig, good, "tasks of killed replicas were taken over");
+    rig_case(rig, percentile(50) <= most_ms && percentile(100) <= most_ms + BUSY_MS,
+             "within the lease (%d ms) and the stated margin (%" PRId64 " ms)", CRASH_TTL_MS,
+             margin_ms);
+}
+
+/* ---- hand-overs ---- */
+
+static void play_relay(struct rig *rig, size_t seat)
+{
+    struct random random = {rig->seed + seat};
+    size_t wanted = 10 * rig->rounds;
+    become_pod(rig, seat);
+    struct lh_client *client = open_client(rig, NULL);
+    bool over = false;
+    while (!over) {
+        int64_t called_us = rig_now_us();
+        struct lh_lease *lease = take(client, 0, TTL_MS);
+        int64_t held_us = rig_now_us();
+        if (lease == NULL)
+            _exit(1);
+        /* Only what somebody waited for was handed over. */
+        if (shared->released_by != seat && called_us < shared->released_us &&
+            shared->sample_count < wanted)
+            keep_sample(held_us - shared->released_us);
+        over = shared->sample_count >= wanted;
+        rig_pause_us(20000 + (int64_t)random_below(&random, 20000));
+        shared->released_by = seat;
+        shared->released_us = rig_now_us();
+        if (lh_release(&lease, NULL) != LH_OK)
+            _exit(1);
+    }
+    lh_close(&client);
+}
+
+static void judge_hand_overs(struct rig *rig)
+{
+    bool joined = true;
+    memset(shared, 0, sizeof *shared);
+    for (size_t seat = 0; seat < PODS; seat++)
+        rig_start(rig, seat, play_relay);
+    for (size_t seat = 0; seat < PODS; seat++)
+        joined = rig_join(rig, seat) && joined;
+    say_samples("from a release to the next replica's grant");
+    rig_case(rig, joined && shared->sample_count == 10 * rig->rounds,
+             "releases handed over to other replicas");
+    rig_case(rig, percentile(90) < HAND_OVER_MS, "in less than %d ms", HAND_OVER_MS);
+    rig_case(rig, percentile(100) < STUCK_MS, "and nobody was left to look by itself");
+}
+
+static bool start_proxy(const struct rig *rig)
+{
+    char words[32];
+    const char *server = getenv("K8S_SERVER"), *port = server != NULL ? strrchr(server, ':') : NULL;
+    (void)snprintf(words, sizeof words, "delay %d %d", DELAY_MS, DELAY_MS);
+    return port != NULL &&
+           proxy_start(&proxy, (uint16_t)strtoul(port + 1, NULL, 10), rig->seed, NULL) &&
+           proxy_say(&proxy, words);
+}
+
+int main(int argc, char **argv)
+{
+    struct rig rig;
+    rig_open(&rig, argc, argv, /* rounds= */ 10, /* limit_s= */ 300, /* round_ms= */ 30000,
+             sizeof *shared);
+    shared = rig.shared;
+    if (!on_k8s(&rig)) {
+        judge_sections(&rig);
+    } else if (start_proxy(&rig)) {
+        judge_writes(&rig);
+        rig_case(&rig, proxy_stop(&proxy), "the proxy ends");
+    } else {
+        rig_case(&rig, false, "the proxy runs, in front of the server of on-k8s.sh");
+        return rig_close(&rig);
+    }
+    (void)play_sections(&rig, NO_LOCK, WRONG_ROUNDS);
+    rig_case(&rig, shared->seen.overlaps > 0,
+             "without a lock %u sections were not alone, so there was something to prevent",
+             shared->seen.overlaps);
+    judge_kills(&rig);
+    judge_hand_overs(&rig);
+    return rig_close(&rig);
+}
