@@ -68,11 +68,13 @@ k8s-fault | sim    | scripts/on-k8s.sh build/sim/tests/api_faults --rounds 1 | .
 k8s-way  | sim     | scripts/on-k8s.sh tests/peers/give_way.sh build/sim/leasehold 2 | .. 10
 k8s-load | sim     | scripts/on-k8s.sh tests/e2e/workload.sh build/sim/leasehold 1 | .. 10
 k8s-look | asan    | scripts/on-k8s.sh build/asan/tests/workload_look | =
+k8s-start | asan   | scripts/on-k8s.sh build/asan/tests/workload_start | =
 k8s-crowd | sim    | scripts/on-k8s.sh build/sim/tests/check_then_create --rounds 2 | .. 20
 k8s-tasks | sim    | scripts/on-k8s.sh build/sim/tests/shared_tasks --rounds 10 | .. 100
 k8s-dead | sim     | scripts/on-k8s.sh build/sim/tests/dead_waiter --rounds 2 | .. 10
 k8s-roll | sim     | scripts/on-k8s.sh tests/e2e/task_leases.sh build/sim/leasehold | =
 k8s-dist |         | scripts/on-k8s.sh tests/e2e/manifests.sh | =
+k8s-name | asan    | scripts/on-k8s.sh tests/e2e/k8s_names.sh build/asan/leasehold | =
 k8s-doc  | asan    | scripts/on-k8s.sh tests/e2e/k8s_doctor.sh build/asan/leasehold | =
 k8s-left | sim     | scripts/on-k8s.sh tests/e2e/k8s_collect.sh build/sim/leasehold 100 | .. 500
 k8s-tell | asan    | scripts/on-k8s.sh tests/e2e/k8s_events.sh build/asan/leasehold | =

@@ -79,7 +79,7 @@ verdict 'what is no name is refused as a plain one' \
 token=$("$program" acquire mine --ttl 60s)
 kubectl annotate lease mine leasehold/key=other --overwrite >/dev/null
 verdict 'another key under the same name is no answer' \
-    says 69 'belongs to another key' "$program" acquire mine -n
+    says 77 'belongs to another key' "$program" acquire mine -n
 kubectl delete lease mine >/dev/null
 
 # ---- rights ----

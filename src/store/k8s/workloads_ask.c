@@ -25,10 +25,12 @@ static void on_alarm(void *owner)
 
 void workloads_wait(struct workloads *workloads, int64_t until_ms)
 {
-    struct pollfd file = {.fd = net_fd(workloads->net), .events = POLLIN};
+    struct pollfd files[] = {{.fd = net_fd(workloads->net), .events = POLLIN},
+                             {.fd = workloads->stop, .events = POLLIN}};
     workloads->alarm.due = on_alarm;
     net_call_at(workloads->net, &workloads->alarm, until_ms);
-    (void)poll(&file, 1, /* timeout= */ -1);
+    (void)poll(files, sizeof files / sizeof files[0], /* timeout= */ -1);
+    workloads->stopped = workloads->stopped || (files[1].revents & POLLIN) != 0;
     net_step(workloads->net);
     net_call_at(workloads->net, &workloads->alarm, NET_NEVER);
 }
@@ -103,7 +105,8 @@ static void on_reply(void *owner, const struct http_answer *answer)
 static void wait_for_login(struct workloads *workloads)
 {
     int64_t give_up_at_ms = host_boot_ms() + workloads->patience_ms;
-    while (!kube_login_ready(workloads->login) && host_boot_ms() < give_up_at_ms)
+    while (!kube_login_ready(workloads->login) && host_boot_ms() < give_up_at_ms &&
+           !workloads->stopped)
         workloads_wait(workloads, give_up_at_ms);
 }
 
@@ -116,8 +119,12 @@ static void ask_once(struct workloads *workloads, const struct ask *ask, struct 
     if (request == NULL)
         return;
     net_step(workloads->net);
-    while (!reply->over)
+    while (!reply->over && !workloads->stopped)
         workloads_wait(workloads, NET_NEVER); /* http.h ends it when its patience is over */
+    if (!reply->over) {
+        http_cancel(request);
+        workloads->broken_off = true;
+    }
     workloads_set_clock(workloads, reply->date_s);
 }
 
@@ -142,10 +149,12 @@ void workloads_ask(struct workloads *workloads, const struct ask *ask, struct re
         int64_t pause_ms = backoff_pause_ms(&backoff), now_ms = host_boot_ms();
         if (reply->retry_after_ms > pause_ms)
             pause_ms = reply->retry_after_ms;
-        if (!again || now_ms + pause_ms >= give_up_at_ms)
+        workloads->broken_off = workloads->broken_off || (again && workloads->stopped);
+        if (!again || workloads->stopped || now_ms + pause_ms >= give_up_at_ms)
             return;
         reply_done(reply);
-        for (int64_t until_ms = now_ms + pause_ms; host_boot_ms() < until_ms;)
+        for (int64_t until_ms = now_ms + pause_ms;
+             host_boot_ms() < until_ms && !workloads->stopped;)
             workloads_wait(workloads, until_ms);
     }
 }
@@ -167,6 +176,21 @@ void workloads_refuse(const struct reply *reply, struct workloads_answer *answer
     else
         (void)snprintf(answer->text, sizeof answer->text, "the API server answers %d: %s",
                        reply->status, reply->why);
+}
+
+/* What was broken off is none of the outcomes that it would have had. */
+void workloads_conclude(const struct workloads *workloads, struct workloads_answer *answer)
+{
+    if (!workloads->broken_off)
+        return;
+    answer->outcome = OUTCOME_BUSY;
+    answer->usage = answer->cached = false;
+    answer->since_ms = answer->ends_in_ms = -1;
+    answer->view.holder[0] = '\0';
+    (void)snprintf(answer->text, sizeof answer->text,
+                   "the workloads are being closed; %s stays as it is, and the same request id "
+                   "goes on with it",
+                   answer->name);
 }
 
 /* ---- discovery ---- */
