@@ -19,11 +19,13 @@
 #define NOTE_KEY    "leasehold/key"
 #define NOTE_RECORD "leasehold/record"
 #define NOTE_SHOWN  "leasehold/shown" /* holder and acquireTime, as we wrote them */
+#define NOTE_ROW    "leasehold/row"   /* of a Lease that others want, too: see object_row() */
 #define NOTE_WRITE  "leasehold/write" /* never the same twice */
 #define NOTE_BEAT_A "leasehold/beat-a"
 #define NOTE_BEAT_B "leasehold/beat-b"
 
 enum { UID_MAX = 40, MOMENT = 32, SHOWN = HOLDER_MAX + MOMENT + 2 };
+enum { OFFERS_IN_A_ROW = 3, WAY_MS = 3000 }; /* client-go looks every 2 s or so */
 
 static const json_t *notes_of(const json_t *json)
 {
@@ -120,6 +122,8 @@ const char *object_read(const json_t *json, struct object *out)
     object.written =
         (struct stamp){.revision = object.revision,
                        .time_ms = names_us ? written_ms(metadata, notes) : TIME_UNKNOWN};
+    object.row = names_us ? (unsigned)strtoul(kube_words(notes, NOTE_ROW), NULL, 10) : 0;
+    object.shared = !object.made_by_us || !names_us || object.row > 0;
     object.print = names_us ? print_of(notes, &object) : 0;
     object.leaving = kube_words(metadata, "deletionTimestamp")[0] != '\0';
     *out = object;
@@ -181,6 +185,30 @@ bool object_is_renewal(const struct record *record)
     return false;
 }
 
+/*
+ * Who waits for us hears of a release at once, other programs only when they look: without an end
+ * of our offers they would never come in. So the Lease stands open for a while, as after a crash.
+ */
+bool object_gives_way(const struct object *object, struct record *record)
+{
+    static const struct span way = {.length_ms = WAY_MS, .by = "other programs"};
+    if (!object->shared || object->row <= 1 + OFFERS_IN_A_ROW || record->grant_count > 0 ||
+        record_offers(record) == 0)
+        return false;
+    for (size_t i = 0; i < record->place_count; i++)
+        record->places[i].offered = false;
+    record->delay = way;
+    return true;
+}
+
+unsigned object_row(const struct object *object, const struct record *record, bool gives_way)
+{
+    unsigned row = object->row > 0 && !gives_way ? object->row : 1;
+    if (!object->shared)
+        return 0;
+    return row + (object_is_grant(record) ? 1 : 0);
+}
+
 /* What others read. Somebody new at the head begins anew; the count of changes goes on. */
 static bool fill_spec(json_t *spec, json_t *notes, const struct object_write *write)
 {
@@ -223,7 +251,9 @@ static bool fill_notes(json_t *notes, const struct object_write *write)
            kube_set_words(notes, NOTE_WRITE, number) &&
            json_object_set_new(notes, NOTE_RECORD, json_stringn(write->bytes, write->length)) ==
                0 &&
-           kube_set_words(notes, was_a ? NOTE_BEAT_B : NOTE_BEAT_A, manager);
+           kube_set_words(notes, was_a ? NOTE_BEAT_B : NOTE_BEAT_A, manager) &&
+           (write->row == 0 ||
+            json_object_set_new(notes, NOTE_ROW, json_sprintf("%u", write->row)) == 0);
 }
 
 static json_t *new_lease(const char *name)
@@ -257,7 +287,7 @@ json_t *object_deletion(const struct object *object)
 
 json_t *object_vacate(const json_t *before)
 {
-    static const char *const ours[] = {NOTE_KEY,   NOTE_RECORD, NOTE_SHOWN,
+    static const char *const ours[] = {NOTE_KEY,   NOTE_RECORD, NOTE_SHOWN, NOTE_ROW,
                                        NOTE_WRITE, NOTE_BEAT_A, NOTE_BEAT_B};
     json_t *json = json_deep_copy(before);
     json_t *metadata = json_object_get(json, "metadata");
