@@ -11,9 +11,9 @@
 
 struct kube_ask {
     const char *method;
-    const char *path; /* from the server on */
+    const char *path;   /* from the server on */
     const json_t *body; /* NULL only with GET */
-    bool patch; /* the body is a merge patch */
+    bool patch;         /* the body is a merge patch */
     size_t most;
     int64_t patience_ms;
 };
