@@ -32,6 +32,7 @@ tour     | release | tests/e2e/tour.sh build/leasehold README.md docs/first-five
 shipped  | release | tests/e2e/cli.sh build/leasehold        | =
 header   | release | tests/e2e/header.sh build               | =
 install  | release | tests/e2e/install.sh                    | =
+lean     |         | tests/e2e/lean.sh                       | =
 examples | asan    | tests/e2e/examples.sh build/asan        | =
 trace    | asan    | scripts/stories.sh build/asan           | =
 memory   | asan    | build/asan/tests/simulation --seeds 300 | =
