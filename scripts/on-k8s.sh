@@ -11,6 +11,8 @@
 #   K8S_PID           … by the number in this file   K8S_USERS  its table of tokens
 #   K8S_PODS          a folder with pod-1.token to pod-3.token: more ways in with that Role, which
 #                     the server's log tells apart (user.uid is 11 to 13)
+#   K8S_ETCD          one that starts its etcd …     K8S_ETCD_PID … and its number
+#   K8S_ETCD_URL      where that one listens
 # Without the server it fails, and says how it is had.
 set -euo pipefail
 
@@ -19,7 +21,6 @@ program=${1:?usage: on-k8s.sh PROGRAM [ARGUMENT…]}
 shift
 namespace=leasehold-test
 patience_s=120
-store=
 
 fail() {
     printf 'not ok - %s\n' "$*"
@@ -45,7 +46,7 @@ end() {
 # The API server before its etcd: the other way round it would wait for it.
 clean_up() {
     [[ ! -s $folder/api.pid ]] || end "$(<"$folder/api.pid")"
-    [[ -z $store ]] || end "$store"
+    [[ ! -s $folder/etcd.pid ]] || end "$(<"$folder/etcd.pid")"
     rm -rf "$folder"
 }
 
@@ -53,12 +54,19 @@ folder=$(mktemp -d)
 trap clean_up EXIT
 trap 'exit 130' INT TERM HUP
 
+# Below the range that the system takes ports for connections from: they must be there again when a
+# server starts again.
 free_ports() {
     python3 - "$1" <<'PORTS'
-import socket, sys
-sockets = [socket.socket() for _ in range(int(sys.argv[1]))]
-for one in sockets:
-    one.bind(("127.0.0.1", 0))
+import random, socket, sys
+sockets = []
+while len(sockets) < int(sys.argv[1]):
+    one = socket.socket()
+    try:
+        one.bind(("127.0.0.1", random.randrange(10000, 30000)))
+        sockets.append(one)
+    except OSError:
+        one.close()
 print(*(one.getsockname()[1] for one in sockets))
 PORTS
 }
@@ -88,16 +96,20 @@ contexts: [{name: test, context: {cluster: test, user: test, namespace: $namespa
 CONFIG
 }
 
-start_store() {
-    etcd --name k8s --data-dir "$folder/etcd" --log-level error \
-        --listen-client-urls "http://127.0.0.1:$1" --advertise-client-urls "http://127.0.0.1:$1" \
-        --listen-peer-urls "http://127.0.0.1:$2" \
-        --initial-advertise-peer-urls "http://127.0.0.1:$2" \
-        --initial-cluster "k8s=http://127.0.0.1:$2" >"$folder/etcd.log" 2>&1 </dev/null &
-    store=$!
+# Both servers are programs of their own, so that tests can end them and begin them again.
+write_store() {
+    cat >"$K8S_ETCD" <<STORE
+#!/usr/bin/env bash
+etcd --name k8s --data-dir "$folder/etcd" --log-level error \\
+    --listen-client-urls "http://127.0.0.1:$1" --advertise-client-urls "http://127.0.0.1:$1" \\
+    --listen-peer-urls "http://127.0.0.1:$2" \\
+    --initial-advertise-peer-urls "http://127.0.0.1:$2" \\
+    --initial-cluster "k8s=http://127.0.0.1:$2" >>"$folder/etcd.log" 2>&1 </dev/null &
+echo \$! >"$folder/etcd.pid"
+STORE
+    chmod 700 "$K8S_ETCD"
 }
 
-# The server is a program of its own, so that tests can end it and begin it again.
 write_api() {
     cat >"$K8S_API" <<API
 #!/usr/bin/env bash
@@ -141,6 +153,8 @@ make_certificates >"$folder/openssl.log" 2>&1 || fail "$(tail -n 3 "$folder/open
 read -ra ports < <(free_ports 3)
 export K8S_SERVER=https://127.0.0.1:${ports[2]} K8S_CA=$folder/ca.crt K8S_AUDIT=$folder/audit.log
 export K8S_API=$folder/api.sh K8S_PID=$folder/api.pid K8S_USERS=$folder/tokens.csv
+export K8S_ETCD=$folder/etcd.sh K8S_ETCD_PID=$folder/etcd.pid
+export K8S_ETCD_URL=http://127.0.0.1:${ports[0]}
 export K8S_ADMIN=$folder/admin.kubeconfig KUBECONFIG=$folder/locker.kubeconfig
 export K8S_PODS=$folder
 export no_proxy=127.0.0.1 NO_PROXY=127.0.0.1
@@ -165,8 +179,9 @@ for number in 1 2 3; do
     printf '%s,locker,1%d,"testers"\n' "$(<"$folder/pod-$number.token")" "$number"
 done >>"$folder/tokens.csv"
 
-start_store "${ports[0]}" "${ports[1]}"
+write_store "${ports[0]}" "${ports[1]}"
 write_api
+"$K8S_ETCD"
 "$K8S_API"
 wait_for_api
 give_rights >"$folder/rights.log" 2>&1 || fail "$(tail -n 3 "$folder/rights.log")"

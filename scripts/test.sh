@@ -43,6 +43,7 @@ file-1   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes
 file-2   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 2 | =
 file-8   | asan    | scripts/on-file.sh build/asan/tests/conformance --processes 8 | =
 redis    | asan    | scripts/on-redis.sh plain build/asan/tests/conformance --processes 4 | =
+redis-pl | sim     | scripts/on-redis.sh plain build/sim/tests/conformance --mutants | =
 redis-2  | asan    | scripts/on-redis.sh resp2 build/asan/tests/conformance --processes 2 | =
 redis-no | asan    | scripts/on-redis.sh noscript build/asan/tests/conformance --processes 2 | =
 redis-tls | asan   | scripts/on-redis.sh tls build/asan/tests/conformance --processes 2 | =
@@ -61,6 +62,7 @@ k8s      | asan    | scripts/on-k8s.sh tests/e2e/k8s.sh build/asan | =
 k8s-1    | asan    | scripts/on-k8s.sh build/asan/tests/conformance --processes 1 | =
 k8s-2    | asan    | scripts/on-k8s.sh build/asan/tests/conformance --processes 2 | =
 k8s-4    | sim     | scripts/on-k8s.sh build/sim/tests/conformance --processes 4 | =
+k8s-plant | sim    | scripts/on-k8s.sh build/sim/tests/conformance --mutants | =
 k8s-elect | sim    | scripts/on-k8s.sh tests/peers/elect.sh build/sim 5 | .. 50
 k8s-load | sim     | scripts/on-k8s.sh tests/e2e/workload.sh build/sim/leasehold 1 | .. 10
 k8s-look | asan    | scripts/on-k8s.sh build/asan/tests/workload_look | =
@@ -69,6 +71,8 @@ k8s-tasks | sim    | scripts/on-k8s.sh build/sim/tests/shared_tasks --rounds 10 
 k8s-dead | sim     | scripts/on-k8s.sh build/sim/tests/dead_waiter --rounds 2 | .. 10
 k8s-roll | sim     | scripts/on-k8s.sh tests/e2e/task_leases.sh build/sim/leasehold | =
 k8s-dist |         | scripts/on-k8s.sh tests/e2e/manifests.sh | =
+k8s-doc  | asan    | scripts/on-k8s.sh tests/e2e/k8s_doctor.sh build/asan/leasehold | =
+k8s-left | sim     | scripts/on-k8s.sh tests/e2e/k8s_collect.sh build/sim/leasehold 100 | .. 500
 k8s-tell | asan    | scripts/on-k8s.sh tests/e2e/k8s_events.sh build/asan/leasehold | =
 k8s-edit | asan    | scripts/on-k8s.sh tests/e2e/k8s_edits.sh build/asan/leasehold | =
 kills    | sim     | build/sim/tests/kill_processes --rounds 200 | .. 2000
@@ -121,7 +125,7 @@ coverage |         | scripts/coverage.sh core 100            | =
 figures='k8s check fencing once power damage failing kills runkills runstops runline stops history'
 figures+=' waiters dead poller deaths threads forks lost torture simulate executor desk explore'
 figures+=' redis-one contend servers cuts mutants fuzz coverage rd-once rd-hist rd-line rd-dead'
-figures+=' rd-lost rd-kills rd-thr rd-mute k8s-elect k8s-crowd k8s-tasks k8s-dead'
+figures+=' rd-lost rd-kills rd-thr rd-mute k8s-elect k8s-crowd k8s-tasks k8s-dead k8s-left'
 thinking=' gates format layers size cppcheck tidy simulate executor desk explore mutants fuzz '
 limit_s=1200
 proof=false

@@ -126,6 +126,17 @@ static void poke_named(const struct lease *l, struct record *record, struct leas
     }
 }
 
+/* … who holds, where it is told and need not look: then its release knows whom to name. A long line
+ * would be told nothing but that there is something to see, and it knows that much … */
+static void poke_holder(const struct lease *l, const struct record *record,
+                        struct lease_output *out)
+{
+    enum { TOLD_MAX = 32 };
+    bool waits = out->verdict.kind == VERDICT_WAITING && record->grant_count == 1;
+    if (l->options->store.tells && waits && record->place_count <= TOLD_MAX)
+        poke(out, record->grants[0].session);
+}
+
 /* … and those it sends home: waiters when a cooldown begins, holders when a lock is broken. */
 static void poke_dismissed(const struct record *record, const struct request *request,
                            struct lease_output *out)
@@ -179,6 +190,7 @@ static void write_record(struct lease *l, const struct request *request, struct 
                 record->grants[i].granted.revision = THIS_WRITE;
     ASSERT(at->revision != 0 || record_needed(record)); /* nothing is never written over nothing */
     poke_named(l, record, out);
+    poke_holder(l, record, out);
     lease_send(l, record_needed(record) ? ACTION_SWAP : ACTION_DELETE, out);
     if (!l->unsure) /* where nothing stood, all that is written later came after it */
         l->up_to = at->revision > 0 ? at->revision : 1;

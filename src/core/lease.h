@@ -95,6 +95,7 @@ struct store_facts {
     enum judge judge;
     bool one_clock;
     bool tests_grant; /* knows IF_GRANT */
+    bool tells;       /* who is woken by a write hears what it left there */
     int64_t margin_ms;
     int64_t answer_ms; /* a first answer is awaited this long, the next ones longer */
 };

@@ -91,21 +91,27 @@ static int64_t longer_of(int64_t a_ms, int64_t b_ms)
     return a_ms > b_ms ? a_ms : b_ms;
 }
 
+/* Whoever waits and lives has taken it over within a day of its last holder's end. */
+int64_t record_blocks_ms(const struct record *record)
+{
+    int64_t blocks_ms = longer_of(record->cooling.length_ms, record->delay.length_ms);
+    for (size_t i = 0; i < record->grant_count; i++) {
+        const struct grant *grant = &record->grants[i];
+        blocks_ms = longer_of(blocks_ms, grant->ttl_ms + grant->lock_delay_ms);
+    }
+    return record->place_count > 0 ? blocks_ms + TTL_MAX_MS : blocks_ms;
+}
+
 /*
  * Locks that are held or waited for are left to those who ask: they also look who is alive. Ids are
- * too many for that: whoever waits for one and lives has taken it over within a day of its claim.
+ * too many for that.
  */
 int64_t record_lives_ms(const struct record *record)
 {
-    int64_t lives_ms = longer_of(record->cooling.length_ms, record->delay.length_ms);
     bool in_use = record->grant_count > 0 || record->place_count > 0;
     if ((in_use && record->kind != KIND_ONCE) || record->kind == KIND_WATERMARK)
         return 0;
-    for (size_t i = 0; i < record->grant_count; i++) {
-        const struct grant *grant = &record->grants[i];
-        lives_ms = longer_of(lives_ms, grant->ttl_ms + grant->lock_delay_ms);
-    }
-    return record->place_count > 0 ? lives_ms + TTL_MAX_MS : lives_ms;
+    return record_blocks_ms(record);
 }
 
 bool record_awaits(const struct record *record)

@@ -142,6 +142,8 @@ struct poll watermark_begin(const struct record *record, int64_t now_ms, int64_t
  * forget it then. 0: always. An id that waits for a watermark is needed until that has passed, too.
  */
 int64_t record_lives_ms(const struct record *record);
+/* How long after its write, at most, it can keep anybody out, even if all that are in it died. */
+int64_t record_blocks_ms(const struct record *record);
 bool record_awaits(const struct record *record);
 /* Does it stand above that position? */
 bool watermark_has_passed(const struct record *watermark, const char *position);

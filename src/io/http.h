@@ -18,6 +18,7 @@ struct http_ask {
     size_t body_length;
     const char *bearer; /* a secret, sent as Authorization, never shown; copied; NULL: none */
     struct stream_tls tls;
+    const char *proxy;   /* copied; NULL: what https_proxy and its kin say */
     int64_t patience_ms; /* for the whole; with `piece` until the first byte of the answer */
     size_t most;         /* bytes of an answer, or of a piece that was not used up */
 };

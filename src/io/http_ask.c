@@ -138,6 +138,8 @@ bool http_set_up(struct http_request *request, const struct http_ask *ask)
     (void)curl->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     (void)curl->easy_setopt(easy, CURLOPT_PROTOCOLS_STR, ask->tls.on ? "https" : "http");
     (void)curl->easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    /* Who gives up does not wait for the thread that looks up a name: deadlines would, too. */
+    (void)curl->easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
     (void)curl->easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     (void)curl->easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 30L);
     (void)curl->easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 10L);
@@ -151,6 +153,12 @@ bool http_set_up(struct http_request *request, const struct http_ask *ask)
     bool fits = curl->easy_setopt(easy, CURLOPT_URL, ask->url) == CURLE_OK &&
                 set_headers(request, ask) &&
                 (ask->tls.name == NULL || rename_server(request, ask->tls.name));
+    if (ask->proxy != NULL) {
+        (void)curl->easy_setopt(easy, CURLOPT_PROXY, ask->proxy);
+        (void)curl->easy_setopt(easy, CURLOPT_NOPROXY, "");
+    }
+    /* The date that counts is the server's. */
+    (void)curl->easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     set_body(request, ask);
     set_tls(request, &ask->tls);
     (void)curl->easy_setopt(easy, CURLOPT_HTTPHEADER, request->headers);

@@ -4,6 +4,7 @@
 
 #include "io/yaml_json.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,21 +25,25 @@ static bool refuse(struct text *why, const char *words, const char *what)
 
 /* ---- YAML ---- */
 
-/* NULL when it cannot be read. */
-static json_t *read_yaml(const char *path)
+/* NULL when there is none, or, with words, when it cannot be read. */
+static json_t *read_yaml(const char *path, struct text *why)
 {
     FILE *file = fopen(path, "re");
-    char *bytes = malloc(CONFIG_MAX);
+    if (file == NULL) {
+        text_add(why, errno != ENOENT ? strerror(errno) : "");
+        return NULL;
+    }
     json_t *json = NULL;
-    if (file != NULL && bytes != NULL) {
-        size_t length = fread(bytes, 1, CONFIG_MAX, file);
-        if (!ferror(file) && length < CONFIG_MAX)
-            json = yaml_to_json(bytes, length, YAML_WORDS, NULL);
+    char *bytes = malloc(CONFIG_MAX);
+    size_t length = bytes != NULL ? fread(bytes, 1, CONFIG_MAX, file) : 0;
+    if (bytes == NULL || ferror(file) || length == CONFIG_MAX) {
+        text_add(why, "it cannot be read, or is too long");
+    } else {
+        json = yaml_to_json(bytes, length, YAML_WORDS, why);
         explicit_bzero(bytes, length); /* tokens and keys stand in it */
     }
     free(bytes);
-    if (file != NULL)
-        (void)fclose(file);
+    (void)fclose(file);
     return json;
 }
 
@@ -81,44 +86,57 @@ static void merge(json_t *into, const json_t *from)
 }
 
 /* Files are named from where the kubeconfig lies: its folder is put before them. */
-static void make_absolute(json_t *list, const char *kind, const char *const *names,
-                          const char *path)
+static void make_absolute(json_t *object, const char *name, const char *path)
 {
-    const char *slash = strrchr(path, '/');
+    const char *slash = strrchr(path, '/'), *file = words_at(object, name);
+    if (file == NULL || *file == '/' || slash == NULL)
+        return;
+    json_t *whole = json_sprintf("%.*s/%s", (int)(slash - path), path, file);
+    (void)json_object_set_new(object, name, whole);
+}
+
+static void make_all_absolute(const json_t *config, const char *path)
+{
     size_t index;
     json_t *entry;
-    json_array_foreach(list, index, entry)
+    json_array_foreach(json_object_get(config, "clusters"), index, entry)
     {
-        json_t *object = json_object_get(entry, kind);
-        for (size_t i = 0; names[i] != NULL; i++) {
-            const char *file = words_at(object, names[i]);
-            if (file == NULL || *file == '/' || slash == NULL)
-                continue;
-            json_t *whole = json_sprintf("%.*s/%s", (int)(slash - path), path, file);
-            (void)json_object_set_new(object, names[i], whole);
-        }
+        make_absolute(json_object_get(entry, "cluster"), "certificate-authority", path);
+    }
+    json_array_foreach(json_object_get(config, "users"), index, entry)
+    {
+        json_t *user = json_object_get(entry, "user"), *plugin = json_object_get(user, "exec");
+        const char *command = words_at(plugin, "command");
+        make_absolute(user, "client-certificate", path);
+        make_absolute(user, "client-key", path);
+        make_absolute(user, "tokenFile", path);
+        if (command != NULL && strchr(command, '/') != NULL) /* others are looked for */
+            make_absolute(plugin, "command", path);
     }
 }
 
+/* A file that is not there is passed over, as by kubectl; one that makes no sense is not. */
 static json_t *read_all(const char *paths, struct text *why)
 {
-    static const char *const of_cluster[] = {"certificate-authority", NULL};
-    static const char *const of_user[] = {"client-certificate", "client-key", "tokenFile", NULL};
     json_t *all = NULL;
-    char path[4096];
+    char path[4096], words[160];
+    struct text wrong;
+    text_init(&wrong, words, sizeof words);
     for (size_t length = 0; *paths != '\0'; paths += length + (paths[length] == ':' ? 1 : 0)) {
         length = strcspn(paths, ":");
         (void)snprintf(path, sizeof path, "%.*s", (int)length, paths);
-        json_t *one = read_yaml(path);
-        if (one == NULL)
-            continue;
-        make_absolute(json_object_get(one, "clusters"), "cluster", of_cluster, path);
-        make_absolute(json_object_get(one, "users"), "user", of_user, path);
-        if (all == NULL) {
-            all = one;
-            continue;
+        json_t *one = read_yaml(path, &wrong);
+        if (wrong.length > 0) {
+            json_decref(all);
+            text_add(why, path);
+            (void)refuse(why, ": ", words);
+            return NULL;
         }
-        merge(all, one);
+        make_all_absolute(one, path);
+        if (all != NULL)
+            merge(all, one);
+        else
+            all = json_incref(one);
         json_decref(one);
     }
     if (all == NULL)
@@ -200,6 +218,18 @@ static bool take_user(struct kube_config *out, const json_t *user)
            (file == NULL || out->token_file != NULL);
 }
 
+/* What we cannot do: passed over, we would be somebody else than was meant. */
+static const char *unknown_in(const json_t *user)
+{
+    static const char *const names[] = {"as",       "as-uid",        "as-groups", "as-user-extra",
+                                        "username", "auth-provider", NULL};
+    for (size_t i = 0; names[i] != NULL; i++) {
+        if (json_object_get(user, names[i]) != NULL)
+            return names[i];
+    }
+    return NULL;
+}
+
 static bool take_context(struct kube_config *out, const json_t *config, const char *name,
                          struct text *why)
 {
@@ -213,17 +243,23 @@ static bool take_context(struct kube_config *out, const json_t *config, const ch
     const char *server = words_at(cluster, "server"), *alias = words_at(cluster, "tls-server-name");
     const char *unsafe = words_at(cluster, "insecure-skip-tls-verify");
     const char *namespace = words_at(context, "namespace");
+    const char *proxy = words_at(cluster, "proxy-url");
     if (server == NULL)
         return refuse(why, "the kubeconfig names no server for the context ", name);
     if (unsafe != NULL && strcmp(unsafe, "true") == 0)
         return refuse(why, "insecure-skip-tls-verify would let anybody play the API server: ",
                       "give its certificate-authority instead");
+    if (unknown_in(user) != NULL)
+        return refuse(why,
+                      "the kubeconfig's user has what leasehold cannot do: ", unknown_in(user));
     if (out->namespace[0] == '\0' && namespace != NULL && strlen(namespace) <= K8S_NAME_MAX)
         text_copy(out->namespace, sizeof out->namespace, namespace);
     out->server = strdup(server);
     out->tls.on = strncmp(server, "https:", 6) == 0;
     out->tls.name = alias != NULL ? strdup(alias) : NULL;
-    if (out->server == NULL ||
+    out->proxy = proxy != NULL ? strdup(proxy) : NULL;
+    if (out->server == NULL || (alias != NULL && out->tls.name == NULL) ||
+        (proxy != NULL && out->proxy == NULL) ||
         !take_certificate(cluster, "certificate-authority", &out->held[HELD_CA],
                           &out->tls.ca_file) ||
         (user != NULL && !take_user(out, user)))
@@ -317,6 +353,7 @@ void kube_config_done(struct kube_config *config)
         explicit_bzero(config->token, strlen(config->token));
     free(config->token);
     free(config->server);
+    free(config->proxy);
     secret_free(&config->token_file);
     json_decref(config->plugin);
     drop_words(config->tls.ca_file);

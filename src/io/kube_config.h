@@ -15,6 +15,7 @@
 
 struct kube_config {
     char *server; /* https://host:port, without a slash at its end */
+    char *proxy;  /* that leads there; NULL: what the environment says */
     char namespace[K8S_NAME_MAX + 1];
     struct stream_tls tls; /* its words are ours */
     struct secret *token_file;

@@ -23,7 +23,7 @@ enum {
     PLUGIN_MS = 20000,    /* that it may take */
     COLLECT_MS = 5,
     RENEW_BEFORE_MS = 60000,
-    FAILED_FOR_MS = 1000, /* it is not asked again sooner */
+    FAILED_FOR_MS = 1000, /* it is not asked again sooner, whatever it said */
 };
 
 struct kube_login {
@@ -114,7 +114,9 @@ static int64_t expires_ms(const json_t *status)
         return NET_NEVER;
     int64_t left_ms = (int64_t)timegm(&tm) * 1000 - host_wall_ms();
     int64_t early_ms = left_ms / 2 < RENEW_BEFORE_MS ? left_ms / 2 : RENEW_BEFORE_MS;
-    return host_boot_ms() + left_ms - early_ms;
+    /* What is over by our clock need not be so by the server's. */
+    left_ms = left_ms - early_ms > FAILED_FOR_MS ? left_ms - early_ms : FAILED_FOR_MS;
+    return host_boot_ms() + left_ms;
 }
 
 static void take_certificate(const json_t *status, const char *name, int *held, const char **out)
@@ -225,7 +227,18 @@ static void gather(const json_t *list, char **out)
     }
 }
 
-/* Our environment, what the kubeconfig adds, and what every plugin is told. */
+static bool is_set(char *const *environment, size_t count, const char *pair)
+{
+    size_t length = strcspn(pair, "=") + 1;
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(environment[i], pair, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What the kubeconfig adds, what every plugin is told, and the rest of our environment: of two
+ * values of one name shells take the last, others the first. */
 static char **make_environment(const json_t *plugin)
 {
     size_t index, count = 0, ours = 0;
@@ -249,8 +262,8 @@ static char **make_environment(const json_t *plugin)
                  "\"spec\":{\"interactive\":false}}",
                  version != NULL ? version : "client.authentication.k8s.io/v1") > 0)
         count++;
-    for (size_t i = 0; i < ours; i++) {
-        if ((out[count] = strdup(environ[i])) != NULL)
+    for (size_t i = 0, own = count; i < ours; i++) {
+        if (!is_set(out, own, environ[i]) && (out[count] = strdup(environ[i])) != NULL)
             count++;
     }
     return out;
@@ -340,8 +353,9 @@ bool kube_login_bearer(struct kube_login *login, const char **out, struct text *
     *out = config->token;
     if (config->plugin != NULL) {
         *out = login->token;
-        text_add(why, login->trouble);
-        return login->trouble[0] == '\0';
+        text_add(why,
+                 login->child > 0 ? "the credential plugin has not answered yet" : login->trouble);
+        return login->child == 0 && login->trouble[0] == '\0';
     }
     if (config->token_file != NULL) {
         *out = secret_now(config->token_file, host_boot_ms(), why);

@@ -211,17 +211,22 @@ void net_forget_late(struct net_late *late)
     late->waits = false;
 }
 
+void net_catch_up(struct net *net)
+{
+    while (net->first != NULL) {
+        struct net_late *late = net->first;
+        net_forget_late(late);
+        late->run(late->owner);
+    }
+}
+
 void net_step(struct net *net)
 {
     ASSERT(net->magic == NET_MAGIC && !net->stepping);
     net->stepping = true;
     look_at_files(net);
     look_at_clock(net);
-    while (net->first != NULL) {
-        struct net_late *late = net->first;
-        net_forget_late(late);
-        late->run(late->owner);
-    }
+    net_catch_up(net);
     net->stepping = false;
     arm(net);
 }

@@ -55,6 +55,8 @@ int net_fd(const struct net *net); /* readable when a step has something to do *
 /* Descriptors first, then times, so that what came in time counts although we were late; then what
  * was put off to the end. */
 void net_step(struct net *net);
+/* Only what was put off. */
+void net_catch_up(struct net *net);
 
 /* Replaces what was wanted before; 0 ends it, and must be said before the file is closed. False
  * when the system refuses. */
@@ -62,7 +64,7 @@ bool net_want(struct net *net, struct net_watch *watch, unsigned wants);
 /* A later call replaces the earlier one; NET_NEVER ends it. */
 void net_call_at(struct net *net, struct net_timer *timer, int64_t at_ms);
 /* Of this step, or of the next one when none is on its way: the descriptor does not tell of it, so
- * who puts off something outside of a step takes care that one follows. */
+ * who puts off something outside of a step takes care that one follows, or net_catch_up(). */
 void net_put_off(struct net *net, struct net_late *late);
 void net_forget_late(struct net_late *late);
 

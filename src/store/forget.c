@@ -30,15 +30,28 @@ bool forget_awaits(const struct standing *standing, forget_find *find, void *own
     return !decode(standing, scratch) || awaits(find, owner, scratch);
 }
 
+/* Never where the store's clock cannot say, or was set back. */
+static bool is_older(const struct standing *standing, int64_t length_ms)
+{
+    int64_t written_ms = standing->written.time_ms;
+    return written_ms != TIME_UNKNOWN && standing->now_ms >= written_ms &&
+           standing->now_ms - written_ms >= length_ms;
+}
+
 bool forget_may(const struct standing *standing, forget_find *find, void *owner,
                 struct record *scratch)
 {
-    const struct stamp *written = &standing->written;
     if (!decode(standing, scratch))
         return false;
     int64_t lives_ms = record_lives_ms(scratch);
-    if (lives_ms == 0 || written->time_ms == TIME_UNKNOWN || standing->now_ms < written->time_ms ||
-        standing->now_ms - written->time_ms < lives_ms)
+    return lives_ms > 0 && is_older(standing, lives_ms) && !awaits(find, owner, scratch);
+}
+
+bool forget_leftover(const struct standing *standing, int64_t margin_ms, forget_find *find,
+                     void *owner, struct record *scratch)
+{
+    if (!decode(standing, scratch) || scratch->kind == KIND_WATERMARK)
         return false;
-    return !awaits(find, owner, scratch);
+    return is_older(standing, record_blocks_ms(scratch) + margin_ms) &&
+           !awaits(find, owner, scratch);
 }

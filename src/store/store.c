@@ -83,6 +83,7 @@ struct store_facts store_facts_of(const struct store_driver *driver)
     return (struct store_facts){.judge = judge,
                                 .one_clock = (bits & STORE_ONE_CLOCK) != 0,
                                 .tests_grant = (bits & STORE_TESTS_GRANT) != 0,
+                                .tells = (bits & STORE_TELLS) != 0,
                                 .answer_ms = 1000};
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 enum { HASH_SHORT = 16, HASH_LONG = 40, SKEW_USUAL_MS = 5000, SKEW_MAX_MS = 3600000 };
+enum { COLLECT_USUAL = 30, COLLECT_MAX = 60000 };
 
 #define SCHEME      "k8s://"
 #define HASH_PREFIX "wfe-"
@@ -74,6 +75,22 @@ static bool read_switch(bool *out, const char *value, size_t length)
     return *out || is_word(value, length, "off");
 }
 
+static bool read_collect(struct k8s_url *out, const char *value, size_t length)
+{
+    uint32_t number = 0;
+    if (is_word(value, length, "off")) {
+        out->collect = 0;
+        return true;
+    }
+    for (size_t i = 0; i < length; i++) {
+        if (value[i] < '0' || value[i] > '9' || number > COLLECT_MAX)
+            return false;
+        number = number * 10 + (uint32_t)(value[i] - '0');
+    }
+    out->collect = number;
+    return number > 0 && number <= COLLECT_MAX;
+}
+
 static bool read_option(struct k8s_url *out, const char *option, size_t length, bool *prefixed,
                         struct text *why)
 {
@@ -90,11 +107,14 @@ static bool read_option(struct k8s_url *out, const char *option, size_t length, 
         return read_skew(out, value, size) || refuse(why, "skew is a duration of at most 1h");
     if (is_word(option, name, "events"))
         return read_switch(&out->events, value, size) || refuse(why, "events is on or off");
+    if (is_word(option, name, "collect"))
+        return read_collect(out, value, size) ||
+               refuse(why, "collect is off or a number a minute, at most 60000");
     if (is_word(option, name, "context"))
         return keep(out->context, sizeof out->context, value, size) ||
                refuse(why, "the context's name is too long");
     if (!is_word(option, name, "prefix"))
-        return refuse(why, "the options are prefix, names, skew, events and context");
+        return refuse(why, "the options are prefix, names, skew, events, collect and context");
     *prefixed = true;
     return (is_part(value, size, /* begins= */ true, /* ends= */ false) &&
             keep(out->prefix, sizeof out->prefix, value, size)) ||
@@ -103,7 +123,7 @@ static bool read_option(struct k8s_url *out, const char *option, size_t length, 
 
 bool k8s_url_parse(const char *url, struct k8s_url *out, struct text *why)
 {
-    struct k8s_url parsed = {.skew_ms = SKEW_USUAL_MS};
+    struct k8s_url parsed = {.skew_ms = SKEW_USUAL_MS, .collect = COLLECT_USUAL};
     bool prefixed = false;
     if (strncmp(url, SCHEME, sizeof SCHEME - 1) != 0)
         return refuse(why, "say which namespace, as in k8s://default");

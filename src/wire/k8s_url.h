@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * k8s://[namespace][?prefix=…&names=auto|hash|plain&skew=5s&context=…&events=on] and the names that
- * keys have as Leases. Pure: a name depends on the URL and the key alone, so that every replica and
- * every script computes the same one.
+ * k8s://[namespace][?prefix=…&names=auto|hash|plain&skew=5s&context=…&events=on&collect=30] and the
+ * names that keys have as Leases. Pure: a name depends on the URL and the key alone, so that every
+ * replica and every script computes the same one.
  */
 #ifndef LEASEHOLD_WIRE_K8S_URL_H
 #define LEASEHOLD_WIRE_K8S_URL_H
@@ -24,6 +24,8 @@ struct k8s_url {
     enum k8s_names names;
     int64_t skew_ms; /* that two API servers' clocks may be apart */
     bool events;     /* what happens to a lock is also told as Events */
+    /* Leases that nobody needs any more, removed in a minute at most; 0: none. */
+    uint32_t collect;
 };
 
 /* False with words in `why`, when it is no such URL. */

@@ -42,10 +42,15 @@ bool redis_template_set(struct redis_templates *templates, enum redis_family fam
 
 static uint16_t crc_of(uint16_t crc, const char *bytes, size_t length)
 {
+    /* What four bits that leave at the top do to the rest: multiples of the polynomial 0x1021. */
+    static const uint16_t leaves[NIBBLE] = {
+        0x0000, 0x1021, 0x2042, 0x3063, 0x4084, 0x50a5, 0x60c6, 0x70e7,
+        0x8108, 0x9129, 0xa14a, 0xb16b, 0xc18c, 0xd1ad, 0xe1ce, 0xf1ef,
+    };
     for (size_t i = 0; i < length; i++) {
         crc ^= (uint16_t)((unsigned char)bytes[i] << 8);
-        for (int bit = 0; bit < 8; bit++)
-            crc = (uint16_t)((crc & 0x8000) != 0 ? crc << 1 ^ 0x1021 : crc << 1);
+        crc = (uint16_t)(crc << 4 ^ leaves[crc >> 12]);
+        crc = (uint16_t)(crc << 4 ^ leaves[crc >> 12]);
     }
     return crc;
 }

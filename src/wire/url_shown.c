@@ -14,7 +14,7 @@ static const char *const open_parameters[] = {
     "dbname",   "dedup",           "watermark", "ca",
     "cert",     "tls-key",         "name",      "password-file",
     "sentinel", "scripts",         "protocol",  "skew",
-    "context",
+    "context",  "events",          "collect",
 };
 
 static bool is_open(const char *name, size_t length)

@@ -272,6 +272,7 @@ ROWS
 rows_of_file=$(cat <<'ROWS'
 0   | -        | held: changed by wfe-7                       | history changed
 0   | -        | ^some/key$                                   | name some/key
+0   | -        | ^removed: 0 of 0 that nobody needed$         | collect
 0   | ok       | ^current: fence-%, token 5$                  | check --key fence-% --token 5
 0   | -        | ^ok: the log is whole; keys:                 | doctor
 78 | stale | ^stale: fenced has seen token 9, .*nothing was changed$ | check --key fenced --token 8
@@ -334,7 +335,7 @@ for found in objects:
         assert "secret" not in json.dumps(found), found
         if wanted in ("busy", "cooling"):
             assert found["key"] and found["retry_after_ms"] > 0 and found["holder"], found
-    elif command not in ("name", "version", "check", "doctor"):
+    elif command not in ("name", "version", "check", "doctor", "collect"):
         keys = [name for name in found if name != "outcome"]
         assert keys[: len(promised)] == promised, found
         assert found["state"] in ("free", "held", "cooling", "offered"), found

@@ -50,8 +50,6 @@ says() {
         ! grep -qF "$(<"${KUBECONFIG%/*}/locker.token")" "$work/said"
 }
 
-verdict 'doctor finds that we may look' says 0 'the user may look at locks' "$program" doctor
-
 # ---- a Lease as others expect it ----
 
 token=$("$program" acquire deploy --ttl 60s --holder wfe-7)

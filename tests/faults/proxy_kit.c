@@ -26,24 +26,16 @@ static bool spawn(struct proxy_run *run, char **words, const int *in, const int 
     (void)posix_spawn_file_actions_init(&actions);
     (void)posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
     (void)posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-    bool runs = posix_spawn(&run->pid, words[0], &actions, NULL, words, environ) == 0;
+    bool runs = posix_spawnp(&run->pid, words[0], &actions, NULL, words, environ) == 0;
     (void)posix_spawn_file_actions_destroy(&actions);
     return runs;
 }
 
-bool proxy_start(struct proxy_run *run, uint16_t to, uint64_t seed, const char *control)
+bool proxy_start_program(struct proxy_run *run, char **words)
 {
-    char path[PATH_MAX], to_words[8], seed_words[24], place[100];
-    char to_name[] = "--to", seed_name[] = "--seed", control_name[] = "--control";
-    char *words[] = {path, to_name, to_words, seed_name, seed_words, control_name, place, NULL};
     int in[2], out[2];
     memset(run, 0, sizeof *run);
-    (void)snprintf(to_words, sizeof to_words, "%u", (unsigned)to);
-    (void)snprintf(seed_words, sizeof seed_words, "%llu", (unsigned long long)seed);
-    (void)snprintf(place, sizeof place, "%s", control != NULL ? control : "");
-    if (control == NULL)
-        words[5] = NULL;
-    if (!find_program(path, sizeof path) || pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0)
+    if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0)
         return false;
     bool runs = spawn(run, words, in, out);
     (void)close(in[0]);
@@ -55,6 +47,20 @@ bool proxy_start(struct proxy_run *run, uint16_t to, uint64_t seed, const char *
         return false;
     run->port = (uint16_t)strtoul(run->last_word + strlen("port "), NULL, 10);
     return run->port != 0;
+}
+
+bool proxy_start(struct proxy_run *run, uint16_t to, uint64_t seed, const char *control)
+{
+    char path[PATH_MAX], to_words[8], seed_words[24], place[100];
+    char to_name[] = "--to", seed_name[] = "--seed", control_name[] = "--control";
+    char *words[] = {path, to_name, to_words, seed_name, seed_words, control_name, place, NULL};
+    memset(run, 0, sizeof *run);
+    (void)snprintf(to_words, sizeof to_words, "%u", (unsigned)to);
+    (void)snprintf(seed_words, sizeof seed_words, "%llu", (unsigned long long)seed);
+    (void)snprintf(place, sizeof place, "%s", control != NULL ? control : "");
+    if (control == NULL)
+        words[5] = NULL;
+    return find_program(path, sizeof path) && proxy_start_program(run, words);
 }
 
 bool proxy_say(struct proxy_run *run, const char *command)

@@ -18,6 +18,9 @@ struct proxy_run {
 
 /* In front of that port of the loopback. False when it does not start. */
 bool proxy_start(struct proxy_run *run, uint16_t to, uint64_t seed, const char *control);
+/* Any program that says "port N" and takes commands as the proxy does; words[0] is found as a shell
+ * would. */
+bool proxy_start_program(struct proxy_run *run, char **words);
 /* Comes back when the command is in force; false when it is none. */
 bool proxy_say(struct proxy_run *run, const char *command);
 /* One of its counts by its name, such as "cuts". */

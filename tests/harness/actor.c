@@ -123,6 +123,14 @@ static void remember(struct actor *actor, const struct store_answer *answer)
     actor->heard.bytes = actor->bytes;
 }
 
+/* Than what was last heard; of nothing it is not known when that was. */
+static bool is_newer(const struct actor *actor, const struct store_answer *answer)
+{
+    const struct store_answer *heard = &actor->heard;
+    return answer->present && (!actor->known || (heard->present && heard->written.revision <
+                                                                       answer->written.revision));
+}
+
 void actor_transmit(struct world *world, struct actor *actor, const struct store_request *request,
                     uint32_t serial)
 {
@@ -223,10 +231,12 @@ void actor_receives(struct world *world, struct actor *actor, const struct messa
         actor->answered = actor->answered || answer.result != ANSWER_TROUBLE;
         remember(actor, &answer);
     }
-    bool tells = world->rules.watches || world->rules.pokes_tell;
+    bool tells = world->rules.watches || world->rules.facts.tells;
     bool has_record = kind == HAPPENS_ANSWER || tells;
     if (!has_record)
         actor->known = false;
+    else if (kind == HAPPENS_NOTICE && is_newer(actor, &answer))
+        remember(actor, &answer);
     actor_step(world, actor, &event, has_record ? &answer : NULL);
 }
 

@@ -236,7 +236,7 @@ static void notice_key(struct world *world, struct actor *actor, const struct me
 {
     struct executor *executor = actor->runner->executor;
     struct store_answer answer = message->answer;
-    if (!world->rules.watches && !world->rules.pokes_tell) {
+    if (!world->rules.watches && !world->rules.facts.tells) {
         executor_notice(executor, key, /* stands= */ NULL);
         return;
     }

@@ -33,7 +33,6 @@ struct world_rules {
     bool knows_sessions; /* the store tells which processes died */
     bool keeps_copies;   /* a lease begins with what its process last heard of the key */
     bool watches;        /* notices carry the record and go to all; else only the named are poked */
-    bool pokes_tell;     /* … and then, too, the notice carries the record */
     bool names_collide;  /* two keys share one name in the store */
     int64_t tick_ms;     /* coarseness of the store's clock as it is told */
     int64_t fastest;     /* clock rate of any actor, in thousandths */

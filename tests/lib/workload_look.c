@@ -80,18 +80,42 @@ static bool becomes(struct lh_workloads *workloads, const char *target, enum lh_
 }
 
 /* Requests that have ended, as the server tells them. */
-static unsigned requests(void)
+static unsigned ended(bool watches)
 {
     unsigned count = 0;
     char *line = NULL;
     size_t size = 0;
     FILE *file = fopen(getenv("K8S_AUDIT"), "re");
     while (file != NULL && getline(&line, &size, file) > 0)
-        count += strstr(line, "\"verb\":\"watch\"") == NULL;
+        count += (strstr(line, "\"verb\":\"watch\"") != NULL) == watches;
     free(line);
     if (file != NULL)
         (void)fclose(file);
     return count;
+}
+
+static unsigned requests(void)
+{
+    return ended(/* watches= */ false);
+}
+
+/* A child's copy of the handle leads to the parent's connections. */
+static void fork_and_close(struct lh_workloads *workloads)
+{
+    const struct timespec pause = {.tv_nsec = 500000000};
+    unsigned watches = ended(/* watches= */ true);
+    int status = 1;
+    (void)fflush(stdout);
+    if (fork() == 0) {
+        bool lost = lh_workload_look(workloads, "t1", &seen, &report) == LH_LOST;
+        lh_workloads_close(&workloads);
+        _exit(lost && workloads == NULL ? 0 : 1);
+    }
+    check(wait(&status) > 0 && status == 0, "a forked child is told that it has nothing");
+    (void)nanosleep(&pause, NULL);
+    check(lh_workload_look(workloads, "t5", &seen, &report) == LH_OK && seen.cached &&
+              ended(/* watches= */ true) == watches,
+          "that the child closes it does not end the parent's watch");
 }
 
 int main(int argc, char **argv)
@@ -144,11 +168,7 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < ROUNDS; i++)
         whole += run_whole(mine, "t5");
     check(whole == ROUNDS, "one that watches all follows its own, also before the watch tells it");
-    (void)fflush(stdout);
-    int status = 1;
-    if (fork() == 0)
-        _exit(lh_workload_look(mine, "t1", &seen, &report) == LH_LOST ? 0 : 1);
-    check(wait(&status) > 0 && status == 0, "a forked child is told that it has nothing");
+    fork_and_close(mine);
     printf("1..%u\n", cases);
     lh_workloads_close(&mine);
     lh_workloads_close(&others);

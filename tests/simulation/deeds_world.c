@@ -86,7 +86,7 @@ static void choose(struct world *world)
     rules->facts.answer_ms = between(world, 100, 400);
     rules->facts.tests_grant = chance(world, 5000);
     rules->watches = chance(world, 3000);
-    rules->pokes_tell = chance(world, 5000);
+    rules->facts.tells = chance(world, 5000);
     rules->knows_sessions = chance(world, 5000);
     rules->keeps_copies = chance(world, 5000);
     choose_judge(world, rules);

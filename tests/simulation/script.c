@@ -280,7 +280,7 @@ static void choose_plain_store(struct world *world, struct life *life)
 {
     world->rules.tick_ms = 1;
     world->rules.watches = chance(world, 5000);
-    world->rules.pokes_tell = chance(world, 5000);
+    world->rules.facts.tells = chance(world, 5000);
     world->rules.facts.tests_grant = chance(world, 5000);
     world->rules.facts.answer_ms = between(world, 100, 600);
     world->rules.names_collide = false;
@@ -294,7 +294,7 @@ static void choose_store(struct world *world, bool wild)
     struct world_rules *rules = &world->rules;
     rules->tick_ms = 1;
     rules->watches = chance(world, 5000);
-    rules->pokes_tell = chance(world, 5000);
+    rules->facts.tells = chance(world, 5000);
     rules->facts.tests_grant = chance(world, 5000);
     rules->facts.answer_ms = between(world, 100, 600);
     rules->keeps_copies = chance(world, 5000);

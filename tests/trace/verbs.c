@@ -65,7 +65,7 @@ void story_set_store(struct story *story, const char *words)
     rules->facts.one_clock = strstr(words, "one-clock") != NULL;
     rules->facts.tests_grant = strstr(words, "tests-grant") != NULL;
     rules->watches = strstr(words, "watches") != NULL;
-    rules->pokes_tell = strstr(words, "pokes-tell") != NULL;
+    rules->facts.tells = strstr(words, "tells") != NULL;
     rules->knows_sessions =
         rules->facts.judge == JUDGE_SESSION || strstr(words, "liveness") != NULL;
     rules->names_collide = strstr(words, "one-name") != NULL;

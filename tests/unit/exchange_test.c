@@ -299,16 +299,16 @@ static void capabilities_become_facts(void **state)
     struct store_driver driver = {.capabilities = 0};
     struct store_facts facts = store_facts_of(&driver);
     assert_int_equal(facts.judge, JUDGE_OBSERVED);
-    assert_false(facts.one_clock || facts.tests_grant);
+    assert_false(facts.one_clock || facts.tests_grant || facts.tells);
     assert_int_equal(facts.margin_ms, 0);
     driver.capabilities = STORE_SESSIONS | STORE_TESTS_GRANT;
     facts = store_facts_of(&driver);
     assert_int_equal(facts.judge, JUDGE_SESSION);
     assert_true(facts.tests_grant && !facts.one_clock);
-    driver.capabilities = STORE_SESSIONS | STORE_TIME | STORE_ONE_CLOCK;
+    driver.capabilities = STORE_SESSIONS | STORE_TIME | STORE_ONE_CLOCK | STORE_TELLS;
     facts = store_facts_of(&driver);
     assert_int_equal(facts.judge, JUDGE_STORE_TIME);
-    assert_true(facts.one_clock && !facts.tests_grant);
+    assert_true(facts.one_clock && !facts.tests_grant && facts.tells);
 }
 
 int main(void)

@@ -21,6 +21,12 @@
 #define CLAIMED(kind, version)                                                                  \
     "{\"leasehold\":" version ",\"key\":\"k\",\"grants\":[{\"holder\":\"h\",\"request\":\"r\"," \
     "\"session\":\"1\",\"mode\":\"exclusive\",\"granted\":\"this\",\"ttl_ms\":1000}]" kind "}"
+/* Held, and somebody waits. */
+#define WAITED                                                                                   \
+    "{\"leasehold\":1,\"key\":\"k\",\"next\":2,\"grants\":[{\"holder\":\"h\",\"request\":\"r\"," \
+    "\"session\":\"1\",\"mode\":\"exclusive\",\"granted\":\"this\",\"ttl_ms\":1000}],"           \
+    "\"places\":[{\"holder\":\"w\",\"request\":\"s\",\"session\":\"2\","                         \
+    "\"mode\":\"exclusive\",\"ticket\":1,\"ttl_ms\":1000}]}"
 #define MARK(value)                                                                           \
     "{\"leasehold\":2,\"key\":\"watermark:w\",\"watermark\":{\"order\":\"number\",\"value\":" \
     "\"" value "\",\"moved\":\"this\"}}"
@@ -69,6 +75,33 @@ static void a_claim_is_forgotten_and_a_lock_is_not(void **state)
     assert_true(may(CLAIMED(",\"once\":{\"payload\":\"\"}", "2"), 6000));
     assert_false(may(CLAIMED("", "1"), INT64_C(1) << 40));
     assert_false(may(MARK("17"), INT64_C(1) << 40));
+}
+
+static bool is_leftover(const char *bytes, int64_t now_ms)
+{
+    struct standing standing = standing_of(bytes, now_ms);
+    return forget_leftover(&standing, /* margin_ms= */ 300, find, NULL, &scratch);
+}
+
+static void what_the_dead_left_behind_is_leftover(void **state)
+{
+    static const int64_t day_ms = TTL_MAX_MS;
+    (void)state;
+    assert_false(is_leftover(CLAIMED("", "1"), 6299));
+    assert_true(is_leftover(CLAIMED("", "1"), 6300));
+    assert_false(is_leftover(CLAIMED("", "1"), 4000)); /* the clock was set back */
+    assert_false(is_leftover(WAITED, day_ms + 6299));
+    assert_true(is_leftover(WAITED, day_ms + 6300));
+    assert_false(is_leftover(DONE(""), 6299));
+    assert_true(is_leftover(DONE(""), 6300));
+    assert_true(is_leftover("{\"leasehold\":1,\"key\":\"k\"}", 5300)); /* it says nothing */
+    assert_false(is_leftover("{\"leasehold\":1,\"key\":\"k\"}", 5299));
+    assert_false(is_leftover(MARK("17"), INT64_C(1) << 40));
+    assert_false(is_leftover("not a record", 9000));
+    watermark = MARK("17");
+    assert_false(is_leftover(AWAITING, 9000));
+    watermark = MARK("18");
+    assert_true(is_leftover(AWAITING, 9000));
 }
 
 static void what_waits_for_a_watermark_waits(void **state)
@@ -145,6 +178,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_forgotten_after_its_time),
         cmocka_unit_test(a_claim_is_forgotten_and_a_lock_is_not),
+        cmocka_unit_test(what_the_dead_left_behind_is_leftover),
         cmocka_unit_test(what_waits_for_a_watermark_waits),
         cmocka_unit_test(a_compaction_leaves_out_what_is_forgotten),
     };

@@ -5,9 +5,11 @@
  */
 #include "io/http.h"
 
+#include "io/host.h"
 #include "stream_kit.h"
 #include "tls_kit.h"
 
+#include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -149,6 +151,23 @@ static void *serve(void *argument)
         if (pthread_create(&thread, NULL, serve_one, own) == 0)
             (void)pthread_detach(thread);
     }
+}
+
+/* ---- names ---- */
+
+static atomic_uint lookups;
+
+/* libcurl finds this one first. */
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+                struct addrinfo **out)
+{
+    (void)service;
+    (void)hints;
+    (void)out;
+    atomic_fetch_add(&lookups, 1);
+    if (strcmp(name, "hangs.example") == 0)
+        nap(3000);
+    return EAI_NONAME;
 }
 
 /* ---- the asking side ---- */
@@ -323,6 +342,21 @@ static void a_slow_answer_ends_with_patience(void **state)
     assert_int_equal(caller.answer.status, 0);
     assert_true(caller.answer.sent);
     assert_non_null(strstr(caller.why, "200 ms"));
+}
+
+/* Nobody waits for the resolver: a deadline of somebody else may come next. */
+static void a_name_that_is_not_found_ends_with_patience(void **state)
+{
+    static struct caller caller;
+    (void)state;
+    struct http_ask ask = {
+        .method = "GET", .url = "http://hangs.example/", .patience_ms = 200, .most = MOST};
+    int64_t began_ms = host_boot_ms();
+    assert_non_null(http_start(http, &ask, &(struct http_site){.done = on_done, .owner = &caller}));
+    assert_true(kit_until(&caller.done));
+    assert_false(caller.answer.sent);
+    assert_int_equal(atomic_load(&lookups), 1);
+    assert_true(host_boot_ms() - began_ms < 2500);
 }
 
 static void a_refused_connection_was_not_sent(void **state)
@@ -542,6 +576,7 @@ int main(void)
         STORY(retry_after_is_seconds_or_a_date),
         STORY(a_cut_answer_is_none),
         STORY(a_slow_answer_ends_with_patience),
+        STORY(a_name_that_is_not_found_ends_with_patience),
         STORY(a_refused_connection_was_not_sent),
         STORY(a_huge_answer_is_refused),
         STORY(a_piece_that_nobody_uses_is_refused),

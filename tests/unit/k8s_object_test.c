@@ -29,6 +29,8 @@ static void store(json_t *json, unsigned revision, const char *manager, const ch
                               json_pack("[{s:s, s:s}]", "manager", manager, "time", time));
 }
 
+static uint64_t writes;
+
 static json_t *make(const json_t *before)
 {
     size_t length = record_encode(&record, bytes, sizeof bytes);
@@ -38,6 +40,8 @@ static json_t *make(const json_t *before)
                                                               .bytes = bytes,
                                                               .length = length,
                                                               .record = &record,
+                                                              .session = 7,
+                                                              .number = ++writes,
                                                               .wall_ms = 1700000000123});
     assert_non_null(json);
     return json;
@@ -85,6 +89,27 @@ static void a_grant_shows_in_the_spec(void **state)
     assert_int_equal(object.written.revision, 5);
     assert_int_equal(object.written.time_ms, 1767323045000);
     json_decref(json);
+}
+
+/* One that says the same again is another write; a label of somebody's is none. */
+static void writes_are_told_apart(void **state)
+{
+    struct object first, again, labelled;
+    (void)state;
+    (void)grant_to("a");
+    json_t *one = make(NULL), *two = make(one);
+    store(one, 5, OBJECT_HOLDER_WRITE, "2026-01-02T03:04:05Z");
+    store(two, 6, OBJECT_HOLDER_WRITE, "2026-01-02T03:04:05Z");
+    json_t *three = json_deep_copy(two);
+    store(three, 7, OBJECT_HOLDER_WRITE, "2026-01-02T03:04:05Z");
+    assert_null(object_read(one, &first));
+    assert_null(object_read(two, &again));
+    assert_null(object_read(three, &labelled));
+    assert_true(first.print != 0 && first.print != again.print);
+    assert_true(again.print == labelled.print);
+    json_decref(one);
+    json_decref(two);
+    json_decref(three);
 }
 
 /* The set of annotations changes with each write: only then an old server renews its time. */
@@ -255,6 +280,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_grant_shows_in_the_spec),
         cmocka_unit_test(each_write_has_another_beat),
+        cmocka_unit_test(writes_are_told_apart),
         cmocka_unit_test(a_change_of_holders_is_counted),
         cmocka_unit_test(what_others_put_there_stays),
         cmocka_unit_test(another_holder_or_time_is_foreign),

@@ -5,7 +5,7 @@
  * (scripts/on-k8s.sh); here every request is counted and looked at.
  */
 #include "io/host.h"
-#include "store/store.h"
+#include "store/k8s/k8s_inside.h"
 #include "stream_kit.h"
 #include "wire/record_codec.h"
 
@@ -50,11 +50,13 @@ static bool hear(int file, char *request)
     return true;
 }
 
-/* The body stands behind the status and its headers, "200 OK\n…"; a watch's goes on to the end. */
+/* The body stands behind the status and its headers, "200 OK\n…"; a watch's goes on to the end,
+ * that of one that stalls until it is given up. */
 static bool answer(int file, const char *words)
 {
-    char head[256];
-    bool watch = strncmp(words, "watch", 5) == 0;
+    char head[256], rest[1];
+    bool stalls = strncmp(words, "stall", 5) == 0;
+    bool watch = stalls || strncmp(words, "watch", 5) == 0;
     const char *body = 1 + (watch ? strchr(words, '\n') : strrchr(words, '\n'));
     int length = snprintf(head, sizeof head, "HTTP/1.1 %.*s\r\nDate: %s\r\n",
                           watch ? 6 : (int)(body - words - 1), watch ? "200 OK" : words,
@@ -65,6 +67,8 @@ static bool answer(int file, const char *words)
     (void)snprintf(head + length, sizeof head - (size_t)length, "\r\n");
     (void)send(file, head, strlen(head), MSG_NOSIGNAL);
     (void)send(file, body, strlen(body), MSG_NOSIGNAL);
+    if (stalls)
+        (void)recv(file, rest, sizeof rest, 0);
     return !watch;
 }
 
@@ -172,7 +176,9 @@ static int64_t no_time(void *owner)
     return 0;
 }
 
-static void begin(const char *const *answers)
+static const char *by_proxy = ""; /* what the cluster says beside its server */
+
+static void begin_at(const char *url, const char *const *answers)
 {
     char path[128], words[256], config[512];
     struct text why;
@@ -183,17 +189,22 @@ static void begin(const char *const *answers)
     (void)pthread_mutex_unlock(&lock);
     write_file("token", "t-secret-1\n");
     (void)snprintf(config, sizeof config,
-                   "current-context: x\nclusters: [{name: x, cluster: {server: "
+                   "current-context: x\nclusters: [{name: x, cluster: {%s: "
                    "'http://127.0.0.1:%u'}}]\nusers: [{name: x, user: {tokenFile: token}}]\n"
                    "contexts: [{name: x, context: {cluster: x, user: x}}]\n",
-                   port);
+                   *by_proxy != '\0' ? by_proxy : "server", port);
     write_file("config", config);
     (void)snprintf(path, sizeof path, "%s/config", folder);
     (void)setenv("KUBECONFIG", path, 1);
     text_init(&why, words, sizeof words);
     store = malloc(k8s_driver.state_size);
     assert_non_null(store);
-    assert_true(k8s_driver.open(store, "k8s://blue", &site, &why));
+    assert_true(k8s_driver.open(store, url, &site, &why));
+}
+
+static void begin(const char *const *answers)
+{
+    begin_at("k8s://blue", answers);
 }
 
 static int set_up(void **state)
@@ -340,6 +351,21 @@ static void what_got_no_answer_is_trouble(void **state)
     }
 }
 
+static void what_is_no_list_is_no_empty_one(void **state)
+{
+    static const char *const answers[] = {"200 OK\n{\"items\":null}", "200 OK\n{}",
+                                          "200 OK\n<html>", NULL};
+    struct store_request request = {.verb = VERB_STORE_LIST, .key = ""};
+    (void)state;
+    begin(answers);
+    for (unsigned i = 0; i < 3; i++) {
+        struct asked asked = {0};
+        k8s_driver.submit(store, &request, on_answer, &asked);
+        assert_true(until(&asked.done, 1));
+        assert_int_equal(asked.last.result, i == 0 ? ANSWER_OK : ANSWER_TROUBLE);
+    }
+}
+
 static void a_replacement_names_what_it_replaces(void **state)
 {
     static const char *const answers[] = {"409 Conflict\n{}", "200 OK\n" LEASE("5"),
@@ -401,6 +427,112 @@ static void a_cut_watch_goes_on_where_it_was(void **state)
     expect_heard(4, "resourceVersion=12 ");
 }
 
+/* A Lease whose record says nothing any more, a day before the server's time. */
+#define LEFT(name)                                                                               \
+    "{\"metadata\":{\"name\":\"" name "\",\"uid\":\"u-" name "\",\"resourceVersion\":\"5\","     \
+    "\"labels\":{\"app.kubernetes.io/managed-by\":\"leasehold\"},"                               \
+    "\"annotations\":{\"leasehold/key\":\"" name "\",\"leasehold/shown\":\"\","                  \
+    "\"leasehold/beat-a\":\"leasehold-waiter\","                                                 \
+    "\"leasehold/record\":\"{\\\"leasehold\\\":1,\\\"key\\\":\\\"" name "\\\"}\"},"              \
+    "\"managedFields\":[{\"manager\":\"leasehold-waiter\",\"time\":\"2025-12-31T00:00:00Z\"}]}," \
+    "\"spec\":{}}"
+
+static bool until_heard(size_t wanted)
+{
+    for (int64_t end_ms = host_boot_ms() + 10000; heard_so_far() < wanted;) {
+        if (host_boot_ms() >= end_ms)
+            return false;
+        turn(/* ms= */ 20);
+    }
+    return true;
+}
+
+static void what_nobody_needs_is_removed_page_by_page(void **state)
+{
+    static const char *const answers[] = {
+        "200 OK\n{\"metadata\":{\"continue\":\"next\"},\"items\":[" LEFT("a") "," LEASE("6") "]}",
+        "200 OK\n{}",
+        "410 Gone\n{\"metadata\":{\"continue\":\"later\"}}",
+        "200 OK\n{\"metadata\":{},\"items\":[" LEFT("b") "," LEFT("c") "]}",
+        "409 Conflict\n{}",
+        "404 Not Found\n{}",
+        NULL};
+    (void)state;
+    begin_at("k8s://blue?collect=60000", answers);
+    assert_true(until_heard(6));
+    expect_heard(0, "GET /apis/coordination.k8s.io/v1/namespaces/blue/leases?limit=100&label");
+    expect_heard(1, "DELETE /apis/coordination.k8s.io/v1/namespaces/blue/leases/a ");
+    expect_heard(1, "\"uid\":\"u-a\"");
+    expect_heard(1, "\"resourceVersion\":\"5\"");
+    expect_heard(2, "&continue=next ");
+    expect_heard(3, "&continue=later ");
+    expect_heard(4, "leases/b ");
+    expect_heard(5, "leases/c ");
+}
+
+static void a_collector_obeys_the_server(void **state)
+{
+    static const char *const answers[] = {"429 Too Many Requests\r\nRetry-After: 2\n{}", NULL};
+    (void)state;
+    begin_at("k8s://blue?collect=60000", answers);
+    assert_true(until_heard(1));
+    int64_t heard_ms = host_boot_ms();
+    assert_true(until_heard(2));
+    assert_true(host_boot_ms() - heard_ms >= 1900); /* heard of a little before we looked */
+    expect_heard(1, "GET ");
+}
+
+static void nobody_collects_who_should_not(void **state)
+{
+    static const char *const answers[] = {NULL};
+    (void)state;
+    begin_at("k8s://blue?collect=off", answers);
+    for (unsigned i = 0; i < 20; i++)
+        turn(/* ms= */ 20);
+    assert_int_equal(heard_so_far(), 0);
+}
+
+static void a_watch_that_goes_silent_or_mad_is_begun_anew(void **state)
+{
+    static const char *const answers[] = {"200 OK\n{\"metadata\":{\"resourceVersion\":\"5\"}}",
+                                          "stall\n" EVENT("ADDED", "6"),
+                                          "stall\n{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{"
+                                          "\"name\":\"x\\u0000\",\"resourceVersion\":\"7\"}}}\n"
+                                          "gibberish\n",
+                                          "200 OK\n{\"metadata\":{\"resourceVersion\":\"9\"}}",
+                                          "watch\n" EVENT("MODIFIED", "10"),
+                                          NULL};
+    struct asked asked = {0};
+    struct store_request request = {.verb = VERB_STORE_WATCH, .key = ""};
+    (void)state;
+    begin(answers);
+    ((struct k8s *)store)->watch.length_s = 1;
+    k8s_driver.submit(store, &request, on_answer, &asked);
+    assert_true(until(&asked.done, 3)); /* it stands, a change, and what nobody understands */
+    assert_int_equal(asked.last.result, ANSWER_TROUBLE);
+    expect_heard(2, "resourceVersion=6 ");
+    k8s_driver.submit(store, &request, on_answer, &asked);
+    assert_true(until(&asked.done, 5));
+    assert_int_equal(asked.last.written.revision, 10);
+    expect_heard(4, "resourceVersion=9 ");
+}
+
+static void a_proxy_of_the_kubeconfig_is_gone_through(void **state)
+{
+    static const char *const answers[] = {NOT_FOUND, NULL};
+    struct asked asked = {0};
+    (void)state;
+    by_proxy = "server: 'http://api.example', proxy-url";
+    (void)setenv("no_proxy", "*", 1);
+    begin(answers);
+    by_proxy = "";
+    read_key(&asked);
+    assert_true(until(&asked.done, 1));
+    assert_int_equal(asked.last.result, ANSWER_OK);
+    expect_heard(0, "GET http://api.example/apis/coordination.k8s.io/v1/namespaces/blue/leases/k ");
+    (void)unsetenv("no_proxy");
+}
+
 static void what_is_on_its_way_ends_with_the_store(void **state)
 {
     static const char *const answers[] = {NULL};
@@ -428,8 +560,14 @@ int main(void)
         STORY(a_refused_token_is_read_anew_once),
         STORY(a_forbidden_request_is_told_at_once),
         STORY(what_got_no_answer_is_trouble),
+        STORY(what_is_no_list_is_no_empty_one),
         STORY(a_replacement_names_what_it_replaces),
         STORY(a_cut_watch_goes_on_where_it_was),
+        STORY(what_nobody_needs_is_removed_page_by_page),
+        STORY(a_collector_obeys_the_server),
+        STORY(nobody_collects_who_should_not),
+        STORY(a_watch_that_goes_silent_or_mad_is_begun_anew),
+        STORY(a_proxy_of_the_kubeconfig_is_gone_through),
         STORY(what_is_on_its_way_ends_with_the_store),
     };
     (void)unsetenv("http_proxy");

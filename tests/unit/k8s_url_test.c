@@ -48,6 +48,9 @@ static void a_url_says_where(void **state)
     assert_false(url.events);
     assert_true(parse("k8s://a?events=on", &url) && url.events);
     assert_true(parse("k8s://a?events=off", &url) && !url.events);
+    assert_int_equal(url.collect, 30);
+    assert_true(parse("k8s://a?collect=off", &url) && url.collect == 0);
+    assert_true(parse("k8s://a?collect=60000", &url) && url.collect == 60000);
 }
 
 static void what_it_is_not_is_refused(void **state)
@@ -67,6 +70,11 @@ static void what_it_is_not_is_refused(void **state)
         "k8s://a?skew=2h",
         "k8s://a?events=yes",
         "k8s://a?color=",
+        "k8s://a?collect=",
+        "k8s://a?collect=0",
+        "k8s://a?collect=60001",
+        "k8s://a?collect=99999999999",
+        "k8s://a?collect=1x",
         "k8s://a?prefix=-a",
     };
     struct k8s_url url = {.skew_ms = 7};

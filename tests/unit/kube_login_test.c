@@ -127,6 +127,16 @@ static void what_cannot_be_is_said(void **state)
     assert_non_null(strstr(words, "certificate-authority"));
     use("{ [ not yaml");
     assert_false(load("k8s://"));
+    assert_non_null(strstr(words, "this is no YAML"));
+    static const char *const others[] = {"as: boss", "username: me", "auth-provider: {name: gcp}"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        char text[1024];
+        (void)snprintf(text, sizeof text, "%susers:\n- name: u\n  user: {token: t, %s}\n", CLUSTER,
+                       others[i]);
+        use(text);
+        assert_false(load("k8s://")); /* we would be somebody else than was meant */
+        assert_non_null(strstr(words, "the kubeconfig's user"));
+    }
     (void)setenv("KUBECONFIG", "/no/such/file", 1);
     assert_false(load("k8s://"));
     assert_non_null(strstr(words, "/no/such/file"));
@@ -234,6 +244,48 @@ static void what_expires_is_asked_for_anew(void **state)
     assert_false(kube_login_ready(login));
 }
 
+/* By our clock, which may be wrong; the server may think otherwise. */
+static void what_has_expired_already_is_tried_for_a_moment(void **state)
+{
+    (void)state;
+    use_plugin("#!/bin/sh\nprintf '{\"status\":{\"token\":\"t\",\"expirationTimestamp\":"
+               "\"2020-01-01T00:00:00Z\"}}'\n");
+    ask_plugin();
+    assert_string_equal(bearer(), "t");
+    kit_turn(1100);
+    assert_false(kube_login_ready(login));
+}
+
+static void who_asks_while_a_plugin_runs_gets_nothing(void **state)
+{
+    (void)state;
+    use_plugin("#!/bin/sh\nexec sleep 1000\n");
+    assert_false(kube_login_ready(login));
+    assert_null(bearer());
+    assert_non_null(strstr(words, "has not answered yet"));
+}
+
+static void what_the_kubeconfig_says_counts_before_our_environment(void **state)
+{
+    (void)state;
+    (void)setenv("WHO", "somebody else", 1);
+    use_plugin("#!/bin/sh\nprintf '{\"status\":{\"token\":\"%s\"}}' \"$WHO\"\n");
+    ask_plugin();
+    assert_string_equal(bearer(), "me");
+    (void)unsetenv("WHO");
+}
+
+static void a_plugin_with_a_slash_lies_beside_the_kubeconfig(void **state)
+{
+    (void)state;
+    use(CLUSTER "users:\n- name: u\n  user: {exec: {command: ./plugin}}\n");
+    write_file("plugin", "#!/bin/sh\nprintf '{\"status\":{\"token\":\"t\"}}'\n");
+    assert_true(load("k8s://"));
+    login = kube_login_new(kit_net, &config, on_ready, NULL);
+    ask_plugin();
+    assert_string_equal(bearer(), "t");
+}
+
 static void a_plugin_gives_certificates_too(void **state)
 {
     (void)state;
@@ -287,6 +339,10 @@ int main(void)
         STORY(a_token_file_is_read_anew_when_refused),
         STORY(a_plugin_is_asked_and_asked_again_when_refused),
         STORY(what_expires_is_asked_for_anew),
+        STORY(what_has_expired_already_is_tried_for_a_moment),
+        STORY(who_asks_while_a_plugin_runs_gets_nothing),
+        STORY(what_the_kubeconfig_says_counts_before_our_environment),
+        STORY(a_plugin_with_a_slash_lies_beside_the_kubeconfig),
         STORY(a_plugin_gives_certificates_too),
         STORY(a_plugin_that_fails_is_named_without_its_words),
         STORY(a_plugin_that_hangs_is_ended),

@@ -31,6 +31,45 @@ static void an_offer_is_accepted_at_once(void **state)
     assert_line("offered + answer ok -> held; told held, token 4096; deadline 16300, kill 17800");
 }
 
+/* Where a notice brings the record, the release need not find out who waits. */
+static void who_takes_a_place_tells_the_holder(void **state)
+{
+    (void)state;
+    options.store.tells = true;
+    (void)neighbour(VERB_ASK, "b");
+    begin();
+    carry_out();
+    assert_line("asking + answer conflict -> asking; verdict waiting; swap if revision 1, wakes 1");
+    assert_pokes("b");
+}
+
+static void a_long_line_is_not_told(void **state)
+{
+    (void)state;
+    options.store.tells = true;
+    (void)neighbour(VERB_ASK, "b");
+    for (int i = 0; i < 32; i++)
+        (void)neighbour(VERB_ASK, (char[]){(char)('A' + i), '\0'});
+    begin();
+    carry_out();
+    assert_int_equal(out.action, ACTION_SWAP);
+    assert_int_equal(out.poke_count, 0);
+}
+
+static void several_holders_are_not_told(void **state)
+{
+    (void)state;
+    struct request b = neighbours_request(VERB_ASK, "b"), c = neighbours_request(VERB_ASK, "c");
+    options.store.tells = true;
+    b.mode = c.mode = MODE_SHARED;
+    (void)neighbour_does(b);
+    (void)neighbour_does(c);
+    begin();
+    carry_out();
+    assert_int_equal(out.action, ACTION_SWAP);
+    assert_int_equal(out.poke_count, 0);
+}
+
 static void a_notice_without_a_record_is_read(void **state)
 {
     (void)state;
@@ -324,6 +363,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         LEASE_TEST(an_offer_is_accepted_at_once),
+        LEASE_TEST(who_takes_a_place_tells_the_holder),
+        LEASE_TEST(a_long_line_is_not_told),
+        LEASE_TEST(several_holders_are_not_told),
         LEASE_TEST(a_notice_without_a_record_is_read),
         LEASE_TEST(a_notice_that_misses_us_is_read),
         LEASE_TEST(a_notice_of_a_record_that_nobody_holds_is_read),

@@ -278,6 +278,7 @@ static void a_held_lock_is_not_forgotten(void **state)
     (void)state;
     (void)ask("a");
     assert_int_equal(record_lives_ms(&record), 0);
+    assert_int_equal(record_blocks_ms(&record), TTL_MS);
     struct request request = finishing("a", NULL);
     (void)act(request);
     assert_int_equal(record_lives_ms(&record), KEEP_MS);

@@ -211,6 +211,27 @@ static void the_object_says_all_that_is_known(void **state)
     json_decref(manifest);
 }
 
+/* Somebody wrote them there by hand, to keep it. */
+static void lengths_beyond_all_time_end_nothing_early(void **state)
+{
+    static const char *const kept[] = {
+        "{\"metadata\":{\"uid\":\"u\",\"resourceVersion\":\"7\",\"creationTimestamp\":"
+        "\"2026-01-01T00:00:00Z\",\"annotations\":{\"leasehold/key\":\"t\","
+        "\"leasehold/time-limit-ms\":\"9223372036854775807\"}}}",
+        "{\"metadata\":{\"uid\":\"u\",\"resourceVersion\":\"7\",\"annotations\":{\"leasehold/key\":"
+        "\"t\",\"leasehold/cooldown-ms\":\"99999999999999999999\"}},"
+        "\"status\":{\"completionTime\":\"2026-01-01T00:00:00Z\",\"phase\":\"Done\"}}"};
+    (void)state;
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+        struct workload_view view = view_of(kept[i], "t");
+        int64_t left_ms = 0;
+        enum workload_verdict verdict =
+            workload_judge(&view, 0, end_moment_ms("2027-01-01T00:00:00Z"), &left_ms);
+        assert_int_equal(verdict, i == 0 ? WORKLOAD_BUSY : WORKLOAD_COOLING);
+        assert_true(left_ms > 0);
+    }
+}
+
 static void only_what_was_judged_is_deleted(void **state)
 {
     (void)state;
@@ -256,6 +277,7 @@ int main(void)
         cmocka_unit_test(another_target_under_the_name_collides),
         cmocka_unit_test(deleted_by_hand_it_cools_while_the_finalizer_keeps_it),
         cmocka_unit_test(the_object_says_all_that_is_known),
+        cmocka_unit_test(lengths_beyond_all_time_end_nothing_early),
         cmocka_unit_test(only_what_was_judged_is_deleted),
         cmocka_unit_test(manifests_for_elsewhere_are_refused),
     };

@@ -78,6 +78,8 @@ struct settings {
     bool names;                  /* list */
     int64_t format;              /* help */
     int64_t flight, duration_ms; /* bench */
+    int64_t rate;                /* collect */
+    const char *kind;            /* doctor */
 };
 
 enum value_kind {
@@ -144,6 +146,7 @@ struct command {
     X(watermark)        \
     X(k8s_run)          \
     X(name)             \
+    X(collect)          \
     X(bench)            \
     X(doctor)           \
     X(help)             \

@@ -176,8 +176,10 @@ static void look_at_store(struct doctor *doctor)
     else if (strncmp(visit->url, "redis", strlen("redis")) == 0)
         doctor_look_at_redis(doctor, visit->url);
 #endif
+#ifndef LH_WITHOUT_KUBERNETES
     else if (strncmp(visit->url, "k8s", strlen("k8s")) == 0)
-        doctor_look_at_rights(doctor, "dist/kubernetes has the Role that is needed");
+        doctor_look_at_k8s(doctor, visit->url);
+#endif
     else
         doctor_say(doctor, FINDING_WARNING, "store", "name a file: store to share locks",
                    "%s begins empty in every process and ends with it", visit->shown);
@@ -205,18 +207,29 @@ static int run_doctor(struct visit *visit)
     return doctor.problems > 0 ? EXIT_UNAVAILABLE : EXIT_DONE;
 }
 
+static const struct option option_kind = {
+    .name = "kind",
+    .kind = VALUE_TEXT,
+    .at = offsetof(struct settings, kind),
+    .value = "KIND",
+    .flag_only = true,
+    .does = "look also whether k8s-run may use objects of this kind, as in jobs.batch"};
+static const struct option *const doctor_options[] = {&option_kind, NULL};
+
 const struct command command_doctor = {
     .name = "doctor",
     .summary = "explain what is wrong with store, rights, clock",
     .about = "Looks at all that locks depend on: which store is used and who said so, the rights "
              "and the file system of its folder, free space, the clock, a second default store, "
              "damage, and who keeps the store busy; of a Redis server its settings that weaken "
-             "a lock. Each finding is one line that begins with ok, "
+             "a lock; of a Kubernetes cluster who we are there, what we may do, and what was left "
+             "behind. Each finding is one line that begins with ok, "
              "warning or problem; a problem says what to do. Nothing is mended and no lock is "
              "taken; a store that is not there is not made.\n\n"
              "The status is 0 without a problem, and 69 when the store cannot be used. With "
              "--quiet only warnings and problems are printed.",
     .example = "  leasehold doctor\n"
                "  leasehold --store file:/srv/locks.log doctor --json",
+    .options = doctor_options,
     .run = run_doctor,
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the parts of `leasehold doctor` share: findings, which are said as they are made. doctor.c
- * looks at the surroundings, doctor_file.c at a file store, doctor_redis.c at a server.
+ * looks at the surroundings, doctor_file.c at a file store, doctor_redis.c and doctor_k8s.c at
+ * servers.
  */
 #ifndef LEASEHOLD_FACE_CLI_DOCTOR_H
 #define LEASEHOLD_FACE_CLI_DOCTOR_H
@@ -25,6 +26,9 @@ void doctor_look_at_rights(struct doctor *doctor, const char *remedy);
 void doctor_look_at_file(struct doctor *doctor, const char *path);
 #ifndef LH_WITHOUT_REDIS
 void doctor_look_at_redis(struct doctor *doctor, const char *url);
+#endif
+#ifndef LH_WITHOUT_KUBERNETES
+void doctor_look_at_k8s(struct doctor *doctor, const char *url);
 #endif
 
 #endif

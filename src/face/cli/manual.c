@@ -164,7 +164,13 @@ static void put_stores(FILE *out)
         {"rediss://...",
          "The same with TLS; ca=PATH, cert=PATH and tls-key=PATH in PEM, name=NAME that the "
          "server's certificate must have."},
-        {"k8s://[NAMESPACE]", "Leases of a Kubernetes cluster."},
+        {"k8s://[NAMESPACE][?OPTION=VALUE&...]",
+         "Leases of a Kubernetes cluster, with KUBECONFIG or as the pod's service account. "
+         "Options: "
+         "prefix=, before every name; names=auto, hash or plain, see leasehold-name (1); skew=5s, "
+         "how far the clocks of its API servers may be apart; events=on, to tell what happens as "
+         "Events; collect=30, how many Leases that nobody needs a process removes in a minute, or "
+         "off; context=, of the kubeconfig."},
     };
     fputs(
         ".SH STORES\nWhat \\-\\-store, LEASEHOLD_STORE and the config file take; leasehold version "

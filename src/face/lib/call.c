@@ -2,8 +2,8 @@
 /*
  * Blocking calls: something is run in the client's loop, and the caller waits until it has ended.
  * How long that takes is the core's business: every wait and all patience end there. With own_loop
- * the caller turns the loop meanwhile. Where the store answers at once, the caller does it itself,
- * in the loop's stead: no other thread need be woken for it.
+ * the caller is the loop's thread, and turns it meanwhile. There, and where the store answers at
+ * once, the caller does it itself, in the loop's stead: no other thread need be woken for it.
  */
 #include "face/lib/lib_inside.h"
 
@@ -59,11 +59,10 @@ static void await(struct call *call)
 enum lh_outcome call_make(struct call *call, struct loop_task *task, struct lh_report *report)
 {
     struct lh_client *client = call->client;
-    if (client->driver->step != NULL) {
-        loop_post(client->loop, task);
-    } else {
+    if (client->own_loop || client->driver->step == NULL)
         client_do(client, task);
-    }
+    else
+        loop_post(client->loop, task);
     await(call);
     (void)sem_destroy(&call->ended);
     report_copy(report, &call->report);

@@ -157,23 +157,6 @@ static bool is_due(const struct lh_client *client)
     return host_boot_ms() >= client->desk_wakes_at_ms;
 }
 
-void client_do(struct lh_client *client, struct loop_task *task)
-{
-    loop_enter(client->loop);
-    /* As in the loop: what was started before comes first, with all that it brings about. */
-    loop_catch_up(client->loop);
-    if (is_due(client))
-        on_due(client);
-    client->turning = true;
-    task->run(task);
-    client->turning = false;
-    if (is_due(client))
-        on_due(client);
-    else
-        client_wake(client);
-    loop_leave(client->loop);
-}
-
 static void wake_desk_at(void *owner, int64_t at_ms)
 {
     struct lh_client *client = owner;
@@ -214,6 +197,24 @@ static void on_turned(void *owner)
     struct lh_client *client = owner;
     if (client->submitted)
         step_store(client);
+}
+
+void client_do(struct lh_client *client, struct loop_task *task)
+{
+    loop_enter(client->loop);
+    /* As in the loop: what was started before comes first, with all that it brings about. */
+    loop_catch_up(client->loop);
+    if (is_due(client))
+        on_due(client);
+    client->turning = true;
+    task->run(task);
+    client->turning = false;
+    if (is_due(client))
+        on_due(client);
+    else
+        client_wake(client);
+    on_turned(client);
+    loop_leave(client->loop);
 }
 
 static void submit_to_store(struct lh_client *client, const struct store_request *request,
@@ -467,8 +468,7 @@ static enum lh_outcome build(struct lh_client *client, const char *url, struct l
 {
     char words[512] = "";
     struct text why;
-    struct loop_site site = {
-        .due = on_due, .turned = on_turned, .owner = client, .lazy = client->driver->step == NULL};
+    struct loop_site site = {.due = on_due, .turned = on_turned, .owner = client};
     uint64_t session = client->session = draw_number();
     text_init(&why, words, sizeof words);
     client->loop = loop_new(&site);

@@ -148,7 +148,8 @@ void lh_workloads_close(struct lh_workloads **workloads)
     struct lh_workloads *handle = workloads != NULL ? *workloads : NULL;
     if (handle == NULL || handle->magic != HANDLE_MAGIC)
         return;
-    workloads_close(&handle->inside);
+    if (handle->process == getpid()) /* else its connections, and a plugin, are the parent's */
+        workloads_close(&handle->inside);
     handle->magic = 0;
     free(handle);
     *workloads = NULL;

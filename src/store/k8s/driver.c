@@ -2,7 +2,8 @@
 /*
  * The Kubernetes store: records are Leases of one namespace, revisions are etcd's, the clock is the
  * API server's, in whole seconds. Nothing here decides; nothing blocks. The seam's face is here,
- * and how the API server is asked; errand.c carries requests out, watch.c listens.
+ * and how the API server is asked; errand.c carries requests out, watch.c listens, collect.c
+ * tidies up.
  */
 #include "base/check.h"
 #include "io/host.h"
@@ -47,6 +48,7 @@ struct http_request *k8s_ask_at(struct k8s *k8s, const char *method, const char 
                            .body_length = text != NULL ? strlen(text) : 0,
                            .bearer = bearer,
                            .tls = k8s->config.tls,
+                           .proxy = k8s->config.proxy,
                            .patience_ms = left_ms,
                            .most = most};
     request = http_start(k8s->http, &ask, site);
@@ -70,13 +72,20 @@ struct http_request *k8s_ask(struct k8s *k8s, const char *method, const char *pa
     return request;
 }
 
+void k8s_page_path(char out[PAGE_PATH], const char *next)
+{
+    (void)snprintf(out, PAGE_PATH,
+                   "?limit=%d&labelSelector=app.kubernetes.io%%2Fmanaged-by%%3Dleasehold%s%s", PAGE,
+                   next != NULL ? "&continue=" : "", next != NULL ? next : "");
+}
+
 /* ---- answers ---- */
 
 const char *k8s_explain(struct k8s *k8s, const struct http_answer *answer)
 {
     if (answer->status == 0)
         return answer->why;
-    json_t *json = json_loadb(answer->body, answer->body_length, 0, NULL);
+    json_t *json = json_loadb(answer->body, answer->body_length, JSON_ALLOW_NUL, NULL);
     const char *words = json_string_value(json_object_get(json, "message"));
     (void)snprintf(k8s->why, sizeof k8s->why, "the API server answers %d: %.300s", answer->status,
                    words != NULL ? words : "");
@@ -148,6 +157,7 @@ static bool open_k8s(void *state, const char *url, const struct store_site *site
         return false;
     }
     watch_init(k8s, site->session);
+    collector_init(k8s, site->session);
     return true;
 }
 
@@ -157,6 +167,7 @@ static void close_k8s(void *state)
     ASSERT(k8s->magic == K8S_MAGIC);
     errand_drop_all(k8s);
     watch_done(k8s);
+    collector_done(k8s);
     remarks_drain(k8s);
     net_call_at(k8s->net, &k8s->later, NET_NEVER);
     http_free(&k8s->http);

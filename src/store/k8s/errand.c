@@ -10,12 +10,11 @@
 #include "store/k8s/k8s_inside.h"
 #include "wire/record_codec.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOKS_MAX = 4, PAGE_PATH = 4096 };
+enum { LOOKS_MAX = 4 };
 
 static void start(struct errand *errand);
 static void on_answer(void *owner, const struct http_answer *answer);
@@ -248,6 +247,8 @@ static void ask_write(struct errand *errand, const json_t *before, const struct 
                                                               .bytes = request->bytes,
                                                               .length = request->length,
                                                               .record = &k8s->scratch,
+                                                              .session = k8s->site.session,
+                                                              .number = ++k8s->writes,
                                                               .wall_ms = host_wall_ms()});
     const char *manager =
         object_is_renewal(&k8s->scratch) ? OBJECT_HOLDER_WRITE : OBJECT_WAITER_WRITE;
@@ -265,26 +266,20 @@ static void ask_write(struct errand *errand, const json_t *before, const struct 
 /* A Lease that others made is emptied, not deleted: they count on it. */
 static void ask_delete(struct errand *errand, const json_t *before, const struct object *object)
 {
-    char path[2 * K8S_NAME_MAX], revision[24];
+    char path[2 * K8S_NAME_MAX];
     if (!object->made_by_us) {
         (void)snprintf(path, sizeof path, "/%s?fieldManager=%s", errand->name, OBJECT_WAITER_WRITE);
         ask(errand, ERRAND_DELETES, "PUT", path, object_vacate(before));
         return;
     }
     (void)snprintf(path, sizeof path, "/%s", errand->name);
-    (void)snprintf(revision, sizeof revision, "%" PRIu64, object->revision);
-    ask(errand, ERRAND_DELETES, "DELETE", path,
-        json_pack("{s:s, s:s, s:{s:s, s:s}}", "apiVersion", "v1", "kind", "DeleteOptions",
-                  "preconditions", "uid", object->uid, "resourceVersion", revision));
+    ask(errand, ERRAND_DELETES, "DELETE", path, object_deletion(object));
 }
 
 static void ask_list(struct errand *errand)
 {
     char path[PAGE_PATH];
-    (void)snprintf(path, sizeof path,
-                   "?limit=%d&labelSelector=app.kubernetes.io%%2Fmanaged-by%%3Dleasehold%s%s", PAGE,
-                   errand->page != NULL ? "&continue=" : "",
-                   errand->page != NULL ? errand->page : "");
+    k8s_page_path(path, errand->page);
     ask(errand, ERRAND_LISTS, "GET", path, NULL);
 }
 
@@ -312,7 +307,7 @@ static bool carry_out_from_memory(struct errand *errand)
     struct k8s *k8s = errand->k8s;
     struct object object;
     const struct memo *memo = memo_of(k8s, errand->name);
-    json_t *json = memo != NULL ? json_loadb(memo->text, memo->length, 0, NULL) : NULL;
+    json_t *json = memo != NULL ? json_loadb(memo->text, memo->length, JSON_ALLOW_NUL, NULL) : NULL;
     bool known = json != NULL && memo_read(k8s, json, &object) == NULL &&
                  holds(&errand->request, &object) &&
                  (object.state != OBJECT_OURS || strcmp(object.key, errand->request.key) == 0);
@@ -376,7 +371,7 @@ static void hear_lease(struct errand *errand, const struct http_answer *answer)
 {
     struct k8s *k8s = errand->k8s;
     struct object object;
-    json_t *json = json_loadb(answer->body, answer->body_length, 0, NULL);
+    json_t *json = json_loadb(answer->body, answer->body_length, JSON_ALLOW_NUL, NULL);
     const char *wrong = json != NULL ? memo_read(k8s, json, &object) : "the answer is no JSON";
     if (wrong != NULL) {
         errand_tell_trouble(errand, ANSWER_TROUBLE, wrong);
@@ -408,7 +403,7 @@ static void tell_item(struct errand *errand, const json_t *json, int64_t now_ms)
 static void hear_list(struct errand *errand, const struct http_answer *answer)
 {
     struct k8s *k8s = errand->k8s;
-    json_t *json = json_loadb(answer->body, answer->body_length, 0, NULL);
+    json_t *json = json_loadb(answer->body, answer->body_length, JSON_ALLOW_NUL, NULL);
     const char *next =
         json_string_value(json_object_get(json_object_get(json, "metadata"), "continue"));
     int64_t now_ms = answer->date_s >= 0 ? answer->date_s * 1000 : TIME_UNKNOWN;
@@ -418,8 +413,8 @@ static void hear_list(struct errand *errand, const struct http_answer *answer)
     free(errand->page);
     errand->page = next != NULL && *next != '\0' ? strdup(next) : NULL;
     errand->give_up_at_ms = host_boot_ms() + k8s->site.patience_ms; /* for each page */
-    if (json == NULL)
-        errand_tell_trouble(errand, ANSWER_TROUBLE, "the answer is no JSON");
+    if (!json_is_array(items) && !json_is_null(items))              /* null: an empty one of Go's */
+        errand_tell_trouble(errand, ANSWER_TROUBLE, "the answer is no list");
     else if (errand->page != NULL)
         ask_list(errand);
     else
@@ -457,8 +452,9 @@ static bool try_again(struct errand *errand, const struct http_answer *answer)
 /* That there is no such Lease, as against no such namespace, or no API server at this place. */
 static bool is_absence(const struct http_answer *answer)
 {
-    json_t *json =
-        answer->status == 404 ? json_loadb(answer->body, answer->body_length, 0, NULL) : NULL;
+    json_t *json = answer->status == 404
+                       ? json_loadb(answer->body, answer->body_length, JSON_ALLOW_NUL, NULL)
+                       : NULL;
     const char *kind = json_string_value(json_object_get(json_object_get(json, "details"), "kind"));
     bool absent = kind != NULL && strcmp(kind, "leases") == 0;
     json_decref(json);

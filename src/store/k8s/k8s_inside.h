@@ -16,9 +16,10 @@ enum {
     ANSWER_MAX = 1 << 20,  /* bytes of one Lease, as the server answers it */
     LIST_MAX = 32 << 20,   /* of a page */
     PAGE = 100,            /* Leases of a page */
-    ERRANDS_MAX = 4096,    /* on their way; more are refused */
-    PATIENCE_MS = 10000,   /* when nobody said how long */
-    MARGIN_MS = 2000,      /* two clocks that tell whole seconds */
+    PAGE_PATH = 4096,
+    ERRANDS_MAX = 4096,  /* on their way; more are refused */
+    PATIENCE_MS = 10000, /* when nobody said how long */
+    MARGIN_MS = 2000,    /* two clocks that tell whole seconds */
     WHY_SIZE = 512,
 };
 
@@ -76,9 +77,39 @@ struct k8s_watch {
     bool stands;       /* we know from where it goes on */
     uint64_t revision; /* … here */
     struct http_request *http;
-    struct net_timer again;
+    unsigned length_s;      /* the server ends it after that, and up to as much again */
+    struct net_timer again; /* to be opened, or given up when the server has not ended it */
     struct backoff backoff;
     int64_t trouble_since_ms; /* 0: none */
+};
+
+/* What a round of the collector came to. */
+struct collect_tally {
+    unsigned left;           /* that nobody needs */
+    unsigned removed, taken; /* of those; taken: somebody needs it again */
+    const char *why;         /* it ended too early; NULL: it did not */
+};
+
+typedef void collect_ended(void *owner, const struct collect_tally *tally);
+
+struct collector {
+    struct net_timer due;
+    struct random random;
+    struct http_request *http;
+    int64_t step_ms; /* between two removals */
+    unsigned doubled;
+    json_t *page; /* that is being looked at, or NULL … */
+    size_t index;
+    int64_t now_ms; /* … and the server's clock, when it was made */
+    char *next;     /* where the list goes on */
+    /* What was last read of a watermark, and the one that has to be. */
+    json_t *mark;
+    int64_t mark_at_ms;
+    char mark_key[KEY_MAX + 1], wanted[KEY_MAX + 1];
+    struct collect_tally tally;
+    bool counts;          /* it removes nothing */
+    collect_ended *ended; /* NULL: nobody waits for it */
+    void *owner;
 };
 
 struct k8s {
@@ -92,10 +123,12 @@ struct k8s {
     struct net_timer later;
     struct errand *first, *last;
     size_t errand_count;
+    uint64_t writes;         /* of ours, so far: tells them apart */
     size_t remarks;          /* Events on their way */
     int64_t paused_until_ms; /* the server asked for it */
     bool permitted;          /* something was, once */
     struct k8s_watch watch;
+    struct collector collector;
     size_t memo_bytes, memo_hand;
     struct memo memos[MEMOS];
     char why[WHY_SIZE];
@@ -140,6 +173,15 @@ struct store_answer k8s_answer(struct k8s *k8s, const struct object *object, con
 const char *k8s_explain(struct k8s *k8s, const struct http_answer *answer);
 /* The key of an object that was seen in a list or a watch; NULL when it is nothing to us. */
 const char *k8s_key_of(const struct k8s *k8s, const struct object *object);
+
+/* Of the list of our Leases: where it begins, or goes on. */
+void k8s_page_path(char out[PAGE_PATH], const char *next);
+
+/* collect.c */
+void collector_init(struct k8s *k8s, uint64_t seed);
+void collector_done(struct k8s *k8s);
+/* A round of it at once, for whom it is; at rate 0 only to see what there is. */
+void collector_begin(struct k8s *k8s, unsigned rate, collect_ended *ended, void *owner);
 
 /* remark.c */
 void k8s_remark(void *state, const struct store_remark *remark);

@@ -54,6 +54,7 @@ struct object_write {
     const char *bytes; /* the encoded record … */
     size_t length;
     const struct record *record; /* … and decoded */
+    uint64_t session, number;    /* whose write, and which of them */
     int64_t wall_ms;             /* for people and other programs; we judge nothing by it */
 };
 
@@ -66,5 +67,8 @@ bool object_is_renewal(const struct record *record);
 json_t *object_make(const json_t *before, const struct object_write *write);
 /* The same without us: for a Lease that is not ours to delete. */
 json_t *object_vacate(const json_t *before);
+
+/* What a deletion says: this Lease, as it was seen, or none. */
+json_t *object_deletion(const struct object *object);
 
 #endif

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAUSE_FIRST_MS = 50, PAUSE_MOST_MS = 5000, WATCH_S = 240 };
+enum { PAUSE_FIRST_MS = 50, PAUSE_MOST_MS = 5000, WATCH_S = 120 };
 
 /* ---- telling ---- */
 
@@ -72,7 +72,8 @@ static void notice_all(struct k8s *k8s)
     for (size_t i = 0; i < MEMOS && k8s->site.notice != NULL; i++) {
         struct object object;
         const struct memo *memo = &k8s->memos[i];
-        json_t *json = memo->awaited ? json_loadb(memo->text, memo->length, 0, NULL) : NULL;
+        json_t *json =
+            memo->awaited ? json_loadb(memo->text, memo->length, JSON_ALLOW_NUL, NULL) : NULL;
         if (json != NULL && object_read(json, &object) == NULL && object.key != NULL)
             k8s->site.notice(k8s->site.owner, object.key, /* stands= */ NULL);
         json_decref(json);
@@ -128,6 +129,13 @@ static void pause_watch(struct k8s *k8s)
     net_call_at(k8s->net, &watch->again, host_boot_ms() + backoff_pause_ms(&watch->backoff));
 }
 
+static void drop_watch(struct k8s *k8s)
+{
+    if (k8s->watch.http != NULL)
+        http_cancel(k8s->watch.http);
+    k8s->watch.http = NULL;
+}
+
 /* Trouble that lasts is told; until then somebody may still be told everything. */
 static void stumble(struct k8s *k8s, const char *why)
 {
@@ -146,7 +154,8 @@ static size_t on_piece(void *owner, const char *bytes, size_t length)
     size_t used = 0;
     const char *end;
     while ((end = memchr(bytes + used, '\n', length - used)) != NULL) {
-        json_t *change = json_loadb(bytes + used, (size_t)(end - bytes) - used, 0, NULL);
+        json_t *change =
+            json_loadb(bytes + used, (size_t)(end - bytes) - used, JSON_ALLOW_NUL, NULL);
         bool good = change != NULL && hear_change(k8s, change);
         json_decref(change);
         used = (size_t)(end - bytes) + 1;
@@ -154,6 +163,8 @@ static size_t on_piece(void *owner, const char *bytes, size_t length)
         backoff_reset(&k8s->watch.backoff);
         if (!good) {
             tell_trouble(k8s, "the API server no longer knows where the watch stood");
+            drop_watch(k8s);
+            pause_watch(k8s);
             return length;
         }
     }
@@ -180,14 +191,18 @@ static void follow(struct k8s *k8s)
     struct k8s_watch *watch = &k8s->watch;
     char path[256];
     struct http_site site = {.piece = on_piece, .done = on_end, .owner = k8s};
+    int64_t patient_until_ms = host_boot_ms() + k8s->site.patience_ms;
+    unsigned length_s =
+        watch->length_s + (unsigned)random_below(&watch->backoff.random, watch->length_s);
     (void)snprintf(
         path, sizeof path,
-        "?watch=true&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion=%" PRIu64,
-        WATCH_S + (unsigned)random_below(&watch->backoff.random, WATCH_S), watch->revision);
-    watch->http =
-        k8s_ask(k8s, "GET", path, NULL, ANSWER_MAX, host_boot_ms() + k8s->site.patience_ms, &site);
+        "?watch=true&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion=%" PRIu64, length_s,
+        watch->revision);
+    watch->http = k8s_ask(k8s, "GET", path, NULL, ANSWER_MAX, patient_until_ms, &site);
     if (watch->http == NULL)
         stumble(k8s, k8s->why);
+    else
+        net_call_at(k8s->net, &watch->again, patient_until_ms + (int64_t)length_s * 1000);
 }
 
 /* ---- its beginning ---- */
@@ -232,8 +247,9 @@ static void on_beginning(void *owner, const struct http_answer *answer)
 {
     struct k8s *k8s = owner;
     struct k8s_watch *watch = &k8s->watch;
-    json_t *json =
-        answer->status == 200 ? json_loadb(answer->body, answer->body_length, 0, NULL) : NULL;
+    json_t *json = answer->status == 200
+                       ? json_loadb(answer->body, answer->body_length, JSON_ALLOW_NUL, NULL)
+                       : NULL;
     const char *revision =
         json_string_value(json_object_get(json_object_get(json, "metadata"), "resourceVersion"));
     watch->http = NULL;
@@ -268,8 +284,7 @@ static void find_beginning(struct k8s *k8s)
 static void on_again(void *owner)
 {
     struct k8s *k8s = owner;
-    if (k8s->watch.http != NULL || !k8s->watch.wanted)
-        return;
+    drop_watch(k8s); /* who should have ended it has forgotten us */
     if (!kube_login_ready(k8s->login))
         pause_watch(k8s);
     else if (k8s->watch.stands)
@@ -299,14 +314,14 @@ void watch_init(struct k8s *k8s, uint64_t seed)
     k8s->watch.again.due = on_again;
     k8s->watch.again.owner = k8s;
     k8s->watch.again.at_ms = NET_NEVER;
+    k8s->watch.length_s = WATCH_S;
     backoff_init(&k8s->watch.backoff, seed, PAUSE_FIRST_MS, PAUSE_MOST_MS);
 }
 
 void watch_done(struct k8s *k8s)
 {
     struct k8s_watch *watch = &k8s->watch;
-    if (watch->http != NULL)
-        http_cancel(watch->http);
+    drop_watch(k8s);
     net_call_at(k8s->net, &watch->again, NET_NEVER);
     while (watch->watchers != NULL) {
         struct watcher *watcher = watch->watchers;

@@ -2,7 +2,6 @@
 /* See workload_object.h. */
 #include "store/k8s/workload_object.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,8 @@
 #define NOTE_REQUEST  "leasehold/request"
 #define NOTE_COOLDOWN "leasehold/cooldown-ms"
 #define NOTE_LIMIT    "leasehold/time-limit-ms"
+
+#define FOR_EVER_MS ((int64_t)1 << 52) /* can be added to any time */
 
 enum { ROUNDING_MS = 1000 };
 
@@ -30,19 +31,23 @@ static json_t *refuse(struct text *why, const char *words, const char *more)
 
 /* ---- writing ---- */
 
+/* In every locale. */
+static bool is_plain(char byte)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+           (byte >= '0' && byte <= '9');
+}
+
 /* What a label may hold: others see it, and select by it; the whole name is in an annotation. */
 static void make_label(const char *words, char out[WORKLOAD_LABEL_MAX + 1])
 {
     size_t length = 0;
     for (; *words != '\0' && length < WORKLOAD_LABEL_MAX; words++) {
-        bool plain = isalnum((unsigned char)*words) || strchr("-_.", *words) != NULL;
-        char shown = '_';
-        if (plain)
-            shown = *words;
-        if (length > 0 || isalnum((unsigned char)*words))
-            out[length++] = shown;
+        bool shown = is_plain(*words) || strchr("-_.", *words) != NULL;
+        if (length > 0 || is_plain(*words))
+            out[length++] = shown ? *words : '_';
     }
-    while (length > 0 && !isalnum((unsigned char)out[length - 1]))
+    while (length > 0 && !is_plain(out[length - 1]))
         length--;
     out[length] = '\0';
 }
@@ -145,7 +150,9 @@ static int64_t length_at(const json_t *notes, const char *name, int64_t otherwis
     const char *words = words_at(notes, name);
     char *end = NULL;
     long long length = strtoll(words, &end, 10);
-    return *words >= '0' && *words <= '9' && *end == '\0' ? length : otherwise;
+    if (*words < '0' || *words > '9' || *end != '\0')
+        return otherwise;
+    return length < FOR_EVER_MS ? length : FOR_EVER_MS;
 }
 
 static bool has_finalizer(const json_t *metadata)

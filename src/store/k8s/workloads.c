@@ -70,7 +70,8 @@ static void say_cooling(struct workloads_answer *answer)
     text_init(&text, answer->text, sizeof answer->text);
     text_add(&text, "RecentlyRemediated (by ");
     text_add(&text, answer->view.holder);
-    add_length(&text, ", ", answer->since_ms, " ago)");
+    add_length(&text, ", ", answer->since_ms, " ago");
+    text_add(&text, ")");
     add_length(&text, "; free in ", answer->ends_in_ms, ", or when it is removed");
 }
 
@@ -106,6 +107,12 @@ static void object_path(const struct workloads *workloads, const char *name,
     (void)snprintf(out, (size_t)PATH_SIZE * 2, "%s/%s", workloads->path, name);
 }
 
+/* That there is none, as against no such kind, or no API server at this place. */
+static bool is_absence(const struct reply *reply)
+{
+    return reply->status == 404 && strcmp(words_at(reply->json, "reason"), "NotFound") == 0;
+}
+
 enum found { FOUND, FOUND_NONE, FOUND_TROUBLE };
 
 static enum found read_object(struct workloads *workloads, const char *target,
@@ -117,7 +124,7 @@ static enum found read_object(struct workloads *workloads, const char *target,
     struct ask ask = {.method = "GET", .path = path};
     workloads_ask(workloads, &ask, &reply);
     enum found found = FOUND;
-    if (reply.status == 404)
+    if (is_absence(&reply))
         found = FOUND_NONE;
     else if (reply.status != 200 || !workload_read(reply.json, &workloads->rules, target,
                                                    workloads->holder_label, &answer->view))
@@ -134,7 +141,7 @@ enum removed { REMOVED, REMOVED_CHANGED, REMOVED_TROUBLE };
 
 static enum removed removed_by(const struct reply *reply, struct workloads_answer *answer)
 {
-    if (reply->status == 200 || reply->status == 202 || reply->status == 404)
+    if (reply->status == 200 || reply->status == 202 || is_absence(reply))
         return REMOVED;
     if (reply->status == 409)
         return REMOVED_CHANGED;
@@ -333,8 +340,10 @@ static void sleep_until_news(struct workloads *workloads, int64_t left_ms)
     int64_t now_ms = host_boot_ms(), until_ms = now_ms + LOOK_MS;
     if (left_ms >= 0 && now_ms + left_ms < until_ms)
         until_ms = now_ms + left_ms + 1;
-    if (workloads->sights.watch == NULL && workloads->sights.not_before_ms < until_ms)
-        until_ms = workloads->sights.not_before_ms;
+    const struct sights *sights = &workloads->sights;
+    int64_t next_ms = sights->watch == NULL ? sights->not_before_ms : sights->watch_until_ms;
+    if (next_ms < until_ms)
+        until_ms = next_ms;
     workloads_wait(workloads, until_ms);
 }
 

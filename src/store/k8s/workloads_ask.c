@@ -75,6 +75,7 @@ struct http_request *workloads_start(struct workloads *workloads, const struct a
                                 .body_length = body != NULL ? strlen(body) : 0,
                                 .bearer = bearer,
                                 .tls = config->tls,
+                                .proxy = config->proxy,
                                 .patience_ms = workloads->patience_ms,
                                 .most = ANSWER_MAX};
         request =
@@ -92,7 +93,7 @@ static void on_reply(void *owner, const struct http_answer *answer)
     reply->over = true;
     reply->status = answer->status;
     reply->retry_after_ms = answer->retry_after_ms;
-    reply->json = json_loadb(answer->body, answer->body_length, 0, NULL);
+    reply->json = json_loadb(answer->body, answer->body_length, JSON_ALLOW_NUL, NULL);
     (void)snprintf(reply->why, sizeof reply->why, "%s",
                    answer->status == 0 ? answer->why : words_at(reply->json, "message"));
     reply->date_s = answer->date_s;

@@ -29,7 +29,8 @@ struct sights {
     char selector[PATH_SIZE]; /* of the watch; empty: there is none */
     char revision[32];        /* from where it goes on; empty: to be listed first */
     struct http_request *watch;
-    struct sight **all; /* sorted by name */
+    int64_t watch_until_ms; /* the server has ended it by then */
+    struct sight **all;     /* sorted by name */
     size_t count, room;
     struct workload_view followed; /* what was last heard of the object with this uid … */
     bool followed_seen;            /* … in the list that is being read */
@@ -55,6 +56,7 @@ struct workloads {
     struct end_rules rules;
     int64_t patience_ms;
     bool watch;
+    int watch_s;                 /* how long the server lets one watch live */
     int64_t date_ms, date_at_ms; /* the API server's clock, when we last heard it; 0: never */
     struct sights sights;
     struct net_timer alarm; /* to be woken at */

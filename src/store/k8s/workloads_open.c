@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATIENCE_MS = 10000 };
+enum { PATIENCE_MS = 10000, WATCH_S = 60 };
 
 static bool refuse(struct workloads_answer *answer, const char *words)
 {
@@ -61,6 +61,7 @@ static bool copy_options(struct workloads *workloads, const struct workloads_opt
                                           .ended_at = workloads->ended_at};
     workloads->patience_ms = options->patience_ms > 0 ? options->patience_ms : PATIENCE_MS;
     workloads->watch = options->watch;
+    workloads->watch_s = WATCH_S;
     return good;
 }
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAUSE_FIRST_MS = 50, PAUSE_MOST_MS = 5000, WATCH_S = 300, PAGE = 500 };
+enum { PAUSE_FIRST_MS = 50, PAUSE_MOST_MS = 5000, PAGE = 500 };
 
 static const char *words_at(const json_t *json, const char *name)
 {
@@ -171,7 +171,8 @@ static size_t on_piece(void *owner, const char *bytes, size_t length)
     size_t used = 0;
     const char *end;
     while ((end = memchr(bytes + used, '\n', length - used)) != NULL) {
-        json_t *change = json_loadb(bytes + used, (size_t)(end - bytes) - used, 0, NULL);
+        json_t *change =
+            json_loadb(bytes + used, (size_t)(end - bytes) - used, JSON_ALLOW_NUL, NULL);
         used = (size_t)(end - bytes) + 1;
         bool good = hear(workloads, change);
         json_decref(change);
@@ -212,7 +213,7 @@ static void listen_on(struct workloads *workloads)
     char path[PATH_SIZE * 2 + 128];
     (void)snprintf(path, sizeof path,
                    "%s?watch=true&allowWatchBookmarks=true&timeoutSeconds=%d&resourceVersion=%s&%s",
-                   workloads->path, WATCH_S, sights->revision, sights->selector);
+                   workloads->path, workloads->watch_s, sights->revision, sights->selector);
     struct ask ask = {.method = "GET", .path = path};
     if (kube_login_ready(workloads->login)) {
         char why[WHY_SIZE]; /* it is tried again, so nobody asks */
@@ -220,6 +221,8 @@ static void listen_on(struct workloads *workloads)
     }
     if (sights->watch == NULL)
         sights->not_before_ms = host_boot_ms() + backoff_pause_ms(&sights->backoff);
+    sights->watch_until_ms =
+        host_boot_ms() + (int64_t)workloads->watch_s * 1000 + workloads->patience_ms;
 }
 
 /* One page; the name of the next one in `more`, empty behind the last. False: trouble. */
@@ -232,10 +235,11 @@ static bool list_page(struct workloads *workloads, char *more, size_t size)
     struct ask ask = {.method = "GET", .path = path};
     workloads_ask(workloads, &ask, &reply);
     const json_t *metadata = json_object_get(reply.json, "metadata");
+    const json_t *items = json_object_get(reply.json, "items");
     const char *next = words_at(metadata, "continue");
-    bool good = reply.status == 200 && strlen(next) < size;
+    bool is_list = json_is_array(items) || json_is_null(items); /* null: an empty one of Go's */
+    bool good = reply.status == 200 && is_list && strlen(next) < size;
     if (good) {
-        const json_t *items = json_object_get(reply.json, "items");
         for (size_t i = 0; i < json_array_size(items); i++)
             sights_note(workloads, json_array_get(items, i));
         note_revision(&workloads->sights, metadata);
@@ -274,6 +278,10 @@ void sights_refresh(struct workloads *workloads)
     if (sights->selector[0] == '\0')
         return;
     net_step(workloads->net);
+    if (sights->watch != NULL && host_boot_ms() >= sights->watch_until_ms) {
+        http_cancel(sights->watch); /* who should have ended it has forgotten us */
+        sights->watch = NULL;
+    }
     if (sights->watch != NULL || host_boot_ms() < sights->not_before_ms)
         return;
     if (sights->revision[0] == '\0' || sights->silent_from_ms != 0)

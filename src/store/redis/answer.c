@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "wire/record_codec.h"
+#include "wire/redis_message.h"
 
 #include <string.h>
 
@@ -134,20 +135,12 @@ void draft_make(struct redis *redis, struct job *job, struct draft *out)
     }
 }
 
-static void send_condition(struct link *link, const struct condition *condition)
+static void say_condition(struct link *link, const struct condition *condition)
 {
-    char words[48];
-    struct text text;
-    text_init(&text, words, sizeof words);
     if (condition->kind == IF_REVISION)
-        text_add_u64(&text, condition->revision);
-    else if (condition->kind == IF_GRANT)
-        text_add(&text, "grant");
-    if (condition->ends_ms != 0) {
-        text_add(&text, " ");
-        text_add_i64(&text, condition->ends_ms);
-    }
-    link_word(link, words, text.length);
+        link_number(link, (int64_t)condition->revision);
+    else
+        link_say(link, condition->kind == IF_GRANT ? "grant" : "");
 }
 
 void wake_channel(const struct redis *redis, uint64_t session, char *out)
@@ -175,16 +168,22 @@ static void say_token(struct link *link, uint64_t token)
     link_word(link, digits, text.length);
 }
 
-static void say_draft(struct redis *redis, struct job *job, struct link *link)
+/* One more, as the server's own clock may be a little behind the one that the script reads. */
+static int64_t with_one_more(int64_t ms)
 {
-    struct draft draft;
-    draft_make(redis, job, &draft);
-    link_say(link, draft.knows ? "1" : "0");
-    link_word(link, draft.bytes, draft.length);
-    link_number(link, draft.fresh_ms);
-    link_number(link, draft.until_ms);
-    link_number(link, draft.lives_ms);
-    link_say(link, draft.by);
+    return ms > 0 ? ms + 1 : 0;
+}
+
+/* What the script need not count, because all of it begins with this write, is counted here. */
+static void say_draft(const struct draft *draft, struct link *link)
+{
+    int64_t held_ms = with_one_more(draft->fresh_ms), lives_ms = draft->lives_ms;
+    if (draft->until_ms == 0 && lives_ms < 0)
+        lives_ms = held_ms - lives_ms;
+    link_word(link, draft->bytes, draft->length);
+    link_number(link, held_ms);
+    link_number(link, lives_ms);
+    link_say(link, draft->by);
 }
 
 /* The script makes the record of it, and what draft_make() would say of that; but an id that nobody
@@ -195,28 +194,51 @@ static void say_renewal(const struct store_request *request, struct link *link)
     struct text text;
     text_init(&text, session, sizeof session);
     text_add_hex(&text, request->session);
-    link_say(link, "0");
     link_say(link, session);
     link_number(link, request->ttl_ms);
-    link_say(link, request->bound ? ",\"bound\":true" : "");
     link_number(link, -DAY_MS);
-    link_say(link, "");
+    link_say(link, request->bound ? ",\"bound\":true" : "");
 }
 
+static void say_number_if_any(struct link *link, int64_t number)
+{
+    if (number != 0)
+        link_number(link, number);
+    else
+        link_say(link, "");
+}
+
+/* Every word costs the server time: the last ones only, when they say something. */
 static void send_write(struct redis *redis, struct job *job, struct link *link,
                        const struct redis_names *names)
 {
+    enum { NAMES = 6, FIRST = 7, ENDS, UNTIL, TOKEN };
     const struct store_request *request = &job->request;
-    bool renews = request->condition.kind == IF_GRANT && request->verb == VERB_STORE_SWAP;
-    link_begin(link, &job->call, 16 + request->poke_count);
-    send_names(link, names, renews ? "renew" : "write");
-    send_condition(link, &request->condition);
+    const struct condition *condition = &request->condition;
+    bool renews = condition->kind == IF_GRANT && request->verb == VERB_STORE_SWAP;
+    struct draft draft = {0};
+    if (!renews)
+        draft_make(redis, job, &draft);
+    /* Who knows when the grant ends has seen it: at that revision it stands. */
+    uint64_t token = condition->ends_ms == 0 ? condition->token : 0;
+    size_t words = request->poke_count > 0 || token != 0 ? TOKEN
+                   : draft.until_ms != 0                 ? UNTIL
+                   : condition->ends_ms != 0             ? ENDS
+                                                         : FIRST;
+    link_begin(link, &job->call, NAMES + words + request->poke_count);
+    send_names(link, names, renews ? "renew" : draft.knows ? "beside" : "write");
+    say_condition(link, condition);
+    link_say(link, redis->changes.name);
     if (renews)
         say_renewal(request, link);
     else
-        say_draft(redis, job, link);
-    link_say(link, redis->changes.name);
-    say_token(link, request->condition.token);
+        say_draft(&draft, link);
+    if (words >= ENDS)
+        say_number_if_any(link, condition->ends_ms);
+    if (words >= UNTIL)
+        say_number_if_any(link, with_one_more(draft.until_ms));
+    if (words == TOKEN)
+        say_token(link, token);
     for (size_t i = 0; i < request->poke_count; i++) {
         char name[CHANNEL_MAX];
         wake_channel(redis, request->poke[i], name);
@@ -252,26 +274,33 @@ static bool next_number(struct resp_walk *walk, int64_t *out)
     return true;
 }
 
+/* What was written begins as a record does; of a deleted one, the revision is 0. */
+static bool read_written(const struct resp_item *item, struct seen *out)
+{
+    out->holds = out->wrote = true;
+    size_t end = redis_record_read(item->text, item->length, /* from= */ 0, &out->written.revision,
+                                   &out->written.time_ms);
+    out->now_ms = out->written.time_ms;
+    return end > 0 && end == item->length;
+}
+
 /* Revision and time are looked at by exchange.c, like those of any store. */
 bool seen_read(const struct resp_item *item, struct resp_walk *walk, struct seen *out)
 {
-    enum { WROTE = 3, SAW = 8 };
+    enum { SAW = 8 };
     int64_t holds, revision, count;
     struct resp_item bytes, value;
     *out = (struct seen){.rest_ms = -1};
-    if (item->kind != RESP_LIST || (item->count != WROTE && item->count != SAW) ||
-        !next_number(walk, &holds) || !next_number(walk, &out->now_ms) ||
-        !next_number(walk, &revision))
-        return false;
-    out->holds = holds != 0;
-    out->wrote = item->count == WROTE;
-    out->written = (struct stamp){.revision = (uint64_t)revision, .time_ms = out->now_ms};
-    if (out->wrote)
-        return true;
-    if (!next_number(walk, &out->written.time_ms) || !resp_next(walk, &bytes) ||
+    if (item->kind == RESP_TEXT)
+        return read_written(item, out);
+    if (item->kind != RESP_LIST || item->count != SAW || !next_number(walk, &holds) ||
+        !next_number(walk, &out->now_ms) || !next_number(walk, &revision) ||
+        !next_number(walk, &out->written.time_ms) || !resp_next(walk, &bytes) ||
         bytes.kind != RESP_TEXT || !resp_next(walk, &value) || !next_number(walk, &out->rest_ms) ||
         !next_number(walk, &count))
         return false;
+    out->holds = holds != 0;
+    out->written.revision = (uint64_t)revision;
     out->bytes = bytes.text;
     out->length = bytes.length;
     out->strange = value.kind == RESP_TEXT;

@@ -195,10 +195,12 @@ void redis_send(struct job *job)
         end_in_trouble(job, name_is_anothers);
 }
 
-static unsigned slot_of(const struct redis *redis, const char *key)
+static struct node *node_of(struct redis *redis, const char *key)
 {
+    if (redis->main.next == NULL)
+        return &redis->main;
     struct redis_names names;
-    return redis_names_of(&redis->url.templates, key, &names) ? names.slot : 0;
+    return node_for(redis, redis_names_of(&redis->url.templates, key, &names) ? names.slot : 0);
 }
 
 static void route(struct redis *redis, struct job *job)
@@ -215,7 +217,7 @@ static void route(struct redis *redis, struct job *job)
         end_in_trouble(job, "redis: keeps no history");
         return;
     default:
-        node_queue(node_for(redis, slot_of(redis, job->request.key)), job);
+        node_queue(node_of(redis, job->request.key), job);
     }
 }
 
@@ -285,16 +287,24 @@ static void submit(void *state, const struct store_request *request, store_done 
     job->request = *request;
     job->done = done;
     job->caller = caller;
+    redis->submitted = true;
 }
 
 static void step(void *state)
 {
     struct redis *redis = state;
     ASSERT(redis->magic == REDIS_MAGIC);
+    bool sends = redis->submitted;
+    redis->submitted = false;
     redis_flush(redis);
+    if (sends) { /* what has come meanwhile can still be read in the next step */
+        net_catch_up(redis->net);
+        return;
+    }
     net_step(redis->net);
     redis_flush(redis); /* what came from callbacks */
     nodes_send(redis, /* flush= */ true);
+    redis->submitted = false;
 }
 
 static int fd_of(void *state)
@@ -379,7 +389,7 @@ static bool name_of(const char *url, const char *key, struct text *out, struct t
     {                                                                                    \
         .scheme = (word),                                                                \
         .capabilities = STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_TESTS_GRANT | \
-                        STORE_DELETES | STORE_TOKENS_RESTART,                            \
+                        STORE_DELETES | STORE_TOKENS_RESTART | STORE_TELLS,              \
         .state_size = sizeof(struct redis), .open = open_redis, .close = close_redis,    \
         .submit = submit, .step = step, .fd = fd_of, .name = name_of,                    \
     }

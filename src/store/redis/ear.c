@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What Redis tells without being asked: a write that names us, and every change, for those who
- * watch. Messages carry names only; whoever wants the record looks, so that what is told is what
- * stands. Messages get lost with their connection: then watches end, and waiters look by
- * themselves. In RESP3 all of it comes on the one connection; RESP2 needs a second one, the ear.
+ * watch. A change is told by its name only; whoever wants the record looks, so that what is told is
+ * what stands. A write that names us may bring what it left there. Messages get lost with their
+ * connection: then watches end, and waiters look by themselves. In RESP3 all of it comes on the one
+ * connection; RESP2 needs a second one, the ear.
  */
 #include "store/redis/redis_inside.h"
 
 #include "base/check.h"
+#include "wire/redis_message.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -257,29 +259,41 @@ static void changed(struct redis *redis, const char *key, uint64_t revision)
 
 /* ---- messages ---- */
 
-/* "<revision> <name of the record>"; whose names are not ours is somebody else's affair. */
+/* Whose names are not ours is somebody else's affair. */
 static void hear_change(struct redis *redis, const struct resp_item *message)
 {
     char key[KEY_MAX + 1];
-    uint64_t revision = 0;
-    size_t at = 0;
-    for (; at < message->length && message->text[at] >= '0' && message->text[at] <= '9'; at++)
-        revision = revision * 10 + (uint64_t)(message->text[at] - '0');
-    if (at < message->length && message->text[at] == ' ' &&
-        redis_key_of_record(&redis->url.templates, message->text + at + 1, message->length - at - 1,
-                            key))
+    uint64_t revision;
+    size_t at;
+    if (redis_change_read(message->text, message->length, &revision, &at) &&
+        redis_key_of_record(&redis->url.templates, message->text + at, message->length - at, key))
         changed(redis, key, revision);
+}
+
+static void hear_wake(struct redis *redis, const struct resp_item *message)
+{
+    char key[KEY_MAX + 1];
+    struct redis_told told = redis_told_read(message->text, message->length);
+    struct store_answer stands = {
+        .result = ANSWER_OK,
+        .present = true,
+        .written = {.revision = told.revision, .time_ms = told.time_ms},
+        .now_ms = told.time_ms,
+        .bytes = told.bytes,
+        .length = told.length,
+    };
+    if (redis->site.notice != NULL &&
+        redis_key_of_record(&redis->url.templates, message->text, told.name_length, key))
+        redis->site.notice(redis->site.owner, key, told.tells ? &stands : NULL);
 }
 
 static void hear_message(struct redis *redis, const struct resp_item *channel,
                          const struct resp_item *message)
 {
-    char key[KEY_MAX + 1];
     if (resp_is(channel, redis->changes.name))
         hear_change(redis, message);
-    else if (resp_is(channel, redis->wake.name) && redis->site.notice != NULL &&
-             redis_key_of_record(&redis->url.templates, message->text, message->length, key))
-        redis->site.notice(redis->site.owner, key, /* stands= */ NULL);
+    else if (resp_is(channel, redis->wake.name))
+        hear_wake(redis, message);
 }
 
 bool ear_pushed(struct redis *redis, struct resp_walk *walk, size_t count)

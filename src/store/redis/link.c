@@ -16,6 +16,7 @@ enum {
     FIRST_PAUSE_MS = 50,
     LONGEST_PAUSE_MS = 5000,
     ERROR_SHOWN = 160,
+    SHORT_WORD = 128,
 };
 
 enum { SIGN_HELLO, SIGN_AUTH, SIGN_SELECT, SIGN_ROLE, SIGN_DONE };
@@ -96,13 +97,21 @@ void link_begin(struct link *link, struct link_call *call, size_t words)
     link->last = &call->next;
 }
 
+/* Short ones, which are most, in one piece. */
 void link_word(struct link *link, const char *bytes, size_t length)
 {
-    char head[RESP_HEAD_MAX];
-    stream_write(link->stream, head, resp_head('$', length, head));
-    if (length > 0)
+    char word[RESP_HEAD_MAX + SHORT_WORD + 2];
+    size_t used = resp_head('$', length, word);
+    if (length > SHORT_WORD) {
+        stream_write(link->stream, word, used);
         stream_write(link->stream, bytes, length);
-    stream_write(link->stream, "\r\n", 2);
+        used = 0;
+    } else if (length > 0) {
+        memcpy(word + used, bytes, length);
+        used += length;
+    }
+    memcpy(word + used, "\r\n", 2);
+    stream_write(link->stream, word, used + 2);
 }
 
 static void forget_reply(struct link_call *call, const struct resp_item *item,

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "io/host.h"
 #include "store/condition.h"
+#include "wire/redis_message.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,8 @@ struct deal {
     struct link_error error;
     char *record; /* as it stands: revision, time, bytes */
     size_t length;
-    bool own;      /* the value under the plain name is ours */
+    bool own;      /* the value under the plain name is ours … */
+    bool strange;  /* … or a stranger's, who is not in the record that was written */
     char *renewal; /* a swap under IF_GRANT: what it writes */
     char value[VALUE_MAX];
     int64_t count;
@@ -83,7 +85,6 @@ static void end_deal(struct deal *deal, const struct link_error *error)
 static void take_record(struct deal *deal, const struct resp_item *item)
 {
     struct seen *seen = &deal->seen;
-    char *end = NULL;
     free(deal->record);
     deal->record = NULL;
     seen->bytes = NULL;
@@ -91,17 +92,15 @@ static void take_record(struct deal *deal, const struct resp_item *item)
     seen->written = (struct stamp){0};
     if (item->kind != RESP_TEXT)
         return;
-    deal->record = malloc(item->length + 1);
-    deal->wrong = deal->record == NULL;
+    size_t begin = redis_record_read(item->text, item->length, /* from= */ 0,
+                                     &seen->written.revision, &seen->written.time_ms);
+    deal->record = malloc(item->length);
+    deal->wrong = deal->record == NULL || begin == 0 || seen->written.revision == 0;
     if (deal->wrong)
         return;
     memcpy(deal->record, item->text, item->length);
-    deal->record[item->length] = '\0';
-    seen->written.revision = strtoull(deal->record, &end, 10);
-    seen->written.time_ms = strtoll(end, &end, 10);
-    deal->wrong = *end != ' ' || seen->written.revision == 0;
-    seen->bytes = end + 1;
-    seen->length = deal->wrong ? 0 : item->length - (size_t)(end + 1 - deal->record);
+    seen->bytes = deal->record + begin;
+    seen->length = item->length - begin;
 }
 
 /* A value that is not the one we wrote with that record is a stranger's; so is one of any kind. */
@@ -355,13 +354,13 @@ static void say_record(struct deal *deal, const struct draft *draft)
         say_of(deal, MEANS_NOTHING, "DEL", deal->names.plain);
 }
 
-static void publish(struct link *link, const char *channel, const char *words)
+static void publish(struct link *link, const char *channel, const struct text *words)
 {
     if (!link_begin_unheard(link, 3))
         return;
     link_say(link, "PUBLISH");
     link_say(link, channel);
-    link_say(link, words);
+    link_word(link, words->bytes, words->length);
 }
 
 static void write_all(struct deal *deal, const struct draft *draft)
@@ -379,22 +378,41 @@ static void write_all(struct deal *deal, const struct draft *draft)
     (void)say(deal, MEANS_WRITTEN, 1, "EXEC");
 }
 
+/* Those whom the write names hear what stands from now on, unless that is long, or for many. */
+static void tell_named(struct deal *deal)
+{
+    struct redis *redis = deal->job->redis;
+    const struct store_request *request = &deal->job->request;
+    char words[REDIS_BESIDE_MAX + 64 + TOLD_MAX], name[CHANNEL_MAX];
+    struct text text;
+    text_init(&text, words, sizeof words);
+    text_add(&text, deal->names.record);
+    if (deal->count > 0 && !deal->strange && request->length <= TOLD_MAX &&
+        request->poke_count <= TOLD_SESSIONS) {
+        text_add(&text, "\n");
+        text_add_i64(&text, deal->count);
+        text_add(&text, " ");
+        text_add_i64(&text, deal->seen.now_ms);
+        text_add(&text, " ");
+        text_add_bytes(&text, request->bytes, request->length);
+    }
+    for (size_t i = 0; i < request->poke_count; i++) {
+        wake_channel(redis, request->poke[i], name);
+        publish(&deal->node->link, name, &text);
+    }
+}
+
 /* Only of what was written; whoever does not hear of it looks by itself. */
 static void tell(struct deal *deal)
 {
-    struct redis *redis = deal->job->redis;
-    struct link *link = &deal->node->link;
-    char words[REDIS_BESIDE_MAX + 32], name[CHANNEL_MAX];
+    char words[REDIS_BESIDE_MAX + 32];
     struct text text;
     text_init(&text, words, sizeof words);
     text_add_i64(&text, deal->count);
     text_add(&text, " ");
     text_add(&text, deal->names.record);
-    publish(link, redis->changes.name, words);
-    for (size_t i = 0; i < deal->job->request.poke_count; i++) {
-        wake_channel(redis, deal->job->request.poke[i], name);
-        publish(link, name, deal->names.record);
-    }
+    publish(&deal->node->link, deal->job->redis->changes.name, &text);
+    tell_named(deal);
 }
 
 static void end_with(struct deal *deal, bool wrote)
@@ -403,6 +421,7 @@ static void end_with(struct deal *deal, bool wrote)
     seen->wrote = wrote;
     seen->holds = wrote || deal->job->request.verb == VERB_STORE_READ;
     if (wrote) {
+        deal->strange = seen->strange;
         seen->strange = false;
         seen->written = (struct stamp){.revision = (uint64_t)deal->count, .time_ms = seen->now_ms};
         tell(deal);

@@ -14,6 +14,8 @@ enum {
     TOLD_SLOTS = 1024, /* keys of which it is known what was told last */
     SHOWN_SLOTS = 64,
     SCRIPT_MAX = 16 * 1024,
+    TOLD_MAX = 8 * 1024, /* a longer record is not sent to those who are woken … */
+    TOLD_SESSIONS = 8,   /* … nor is it when there are more of them */
 };
 
 /* script.c */
@@ -133,6 +135,7 @@ struct redis {
     struct link_call map_call;
     struct job *first_job, *last_job;
     struct job *first_queued, **last_queued;
+    bool submitted; /* something, since the last step */
     struct net_timer overdue;
     struct ear_channel wake, changes;
     struct watcher *watchers;

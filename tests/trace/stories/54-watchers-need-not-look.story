@@ -16,12 +16,11 @@ store time watches
      14 ann   held + notice -> held; deadline 20000
      14 bob   waiting + notice -> waiting
     100       * ann lets go
-    100 ann   held + let go -> releasing; verdict done; delete if revision 1
-    102 ann   releasing + answer conflict -> releasing; verdict done, named 1; swap if revision 2, wakes 1
-    104 ann   releasing + answer ok -> ended; told ok
-    104 bob   waiting + notice -> offered; verdict granted (accepts); swap if revision 3
-    106 bob   offered + answer ok -> held; told held, token 4096; deadline 20104, kill 25104
-    106 bob   held + notice -> held; deadline 20104
+    100 ann   held + let go -> releasing; verdict done, named 1; swap if revision 2, wakes 1
+    102 ann   releasing + answer ok -> ended; told ok
+    102 bob   waiting + notice -> offered; verdict granted (accepts); swap if revision 3
+    104 bob   offered + answer ok -> held; told held, token 4096; deadline 20102, kill 25102
+    104 bob   held + notice -> held; deadline 20102
     200       * bob lets go
     200 bob   held + let go -> releasing; verdict done; delete if revision 4
     202 bob   releasing + answer ok -> ended; told ok

@@ -1,5 +1,6 @@
-# A notice that brings what stands: Bob accepts at once, by one write and without a read.
-store time tests-grant pokes-tell
+# Notices that bring what stands: Ann hears of Bob when he takes his place, and offers it to him by one write; Bob accepts by one,
+# without a read. Two round trips from the release to the grant.
+store time tests-grant tells
 0 ann asks db
 10 bob asks db
 100 ann lets go
@@ -10,14 +11,14 @@ store time tests-grant pokes-tell
       2 ann   asking + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
      10       * bob asks db
      10 bob   idle + start -> asking; verdict granted; swap if absent
-     12 bob   asking + answer conflict -> asking; verdict waiting; swap if revision 1
+     12 bob   asking + answer conflict -> asking; verdict waiting; swap if revision 1, wakes 1
      14 bob   asking + answer ok -> waiting; told waiting
+     14 ann   held + notice -> held; deadline 20000
     100       * ann lets go
-    100 ann   held + let go -> releasing; verdict done; delete if revision 1
-    102 ann   releasing + answer conflict -> releasing; verdict done, named 1; swap if revision 2, wakes 1
-    104 ann   releasing + answer ok -> ended; told ok
-    104 bob   waiting + notice -> offered; verdict granted (accepts); swap if revision 3
-    106 bob   offered + answer ok -> held; told held, token 4096; deadline 20104, kill 25104
+    100 ann   held + let go -> releasing; verdict done, named 1; swap if revision 2, wakes 1
+    102 ann   releasing + answer ok -> ended; told ok
+    102 bob   waiting + notice -> offered; verdict granted (accepts); swap if revision 3
+    104 bob   offered + answer ok -> held; told held, token 4096; deadline 20102, kill 25102
     200       * bob lets go
     200 bob   held + let go -> releasing; verdict done; delete if revision 4
     202 bob   releasing + answer ok -> ended; told ok

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Removes Leases of ours that nobody needs any more: what died with its holder, has cooled down, or
+ * was done so long ago that it may be done again. Kubernetes forgets none by itself. Every process
+ * that lives for a while looks, rarely and at a moment of its own, page by page; it removes one
+ * after the other, slowly, and leaves the rest to whoever is at it already. What is judged is what
+ * is removed: the uid and the revision are named. Touches nothing that is not ours by its label,
+ * its name and its record, and nothing that the server's clock does not prove.
+ */
+#include "io/host.h"
+#include "store/forget.h"
+#include "store/k8s/k8s_inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MINUTE_MS = 60000,
+    FIRST_STEPS = 60,  /* a step is the pause between two removals; the first round begins after 60
+                          to 180 of them: programs that end sooner make no request for it */
+    ROUND_STEPS = 600, /* from round to round */
+    DOUBLED_MOST = 3,  /* a round that was for nothing makes the next one rarer, so often */
+    MARK_FRESH_MS = 10000,
+    LOOK_MS = 50, /* whether a credential has come */
+};
+
+static void plan(struct k8s *k8s, int64_t pause_ms)
+{
+    net_call_at(k8s->net, &k8s->collector.due, host_boot_ms() + pause_ms);
+}
+
+/* Never less than the step, so that the rate is kept in every minute. */
+static void plan_step(struct k8s *k8s)
+{
+    struct collector *collector = &k8s->collector;
+    uint64_t half_ms = (uint64_t)collector->step_ms / 2;
+    plan(k8s, collector->step_ms + (int64_t)random_below(&collector->random, half_ms + 1));
+}
+
+static void drop_page(struct collector *collector)
+{
+    json_decref(collector->page);
+    collector->page = NULL;
+    collector->index = 0;
+}
+
+/* `why`: NULL when it came to its end, or met another collector. */
+static void end_round(struct k8s *k8s, const char *why)
+{
+    struct collector *collector = &k8s->collector;
+    int64_t pause_ms = ROUND_STEPS * collector->step_ms;
+    drop_page(collector);
+    free(collector->next);
+    collector->next = NULL;
+    collector->tally.why = why;
+    if (collector->tally.removed > 0)
+        collector->doubled = 0;
+    else if (collector->doubled < DOUBLED_MOST)
+        collector->doubled++;
+    pause_ms <<= collector->doubled;
+    plan(k8s, pause_ms / 2 + (int64_t)random_below(&collector->random, (uint64_t)pause_ms));
+    if (collector->ended != NULL)
+        collector->ended(collector->owner, &collector->tally);
+    collector->tally = (struct collect_tally){0};
+}
+
+/* A pause that the server asks for is one for everybody, and the round ends. */
+static void hear_trouble(struct k8s *k8s, const struct http_answer *answer)
+{
+    int64_t until_ms = host_boot_ms() + answer->retry_after_ms;
+    if (answer->status == 401)
+        kube_login_refused(k8s->login);
+    if (answer->status == 429 && k8s->paused_until_ms < until_ms)
+        k8s->paused_until_ms = until_ms;
+    end_round(k8s, k8s_explain(k8s, answer));
+}
+
+static void ask(struct k8s *k8s, const char *method, const char *path, json_t *body, size_t most,
+                void (*done)(void *owner, const struct http_answer *answer))
+{
+    struct http_site site = {.done = done, .owner = k8s};
+    k8s->collector.http =
+        k8s_ask(k8s, method, path, body, most, host_boot_ms() + k8s->site.patience_ms, &site);
+    json_decref(body);
+    if (k8s->collector.http == NULL)
+        end_round(k8s, k8s->why);
+}
+
+/* ---- judging ---- */
+
+/* The watermark that an id waits for, as it was read a moment ago; otherwise it is wanted. */
+static struct standing find_mark(void *owner, const char *key)
+{
+    struct k8s *k8s = owner;
+    struct collector *collector = &k8s->collector;
+    struct object object;
+    if (strcmp(key, collector->mark_key) != 0 ||
+        host_boot_ms() - collector->mark_at_ms > MARK_FRESH_MS) {
+        text_copy(collector->wanted, sizeof collector->wanted, key);
+        return (struct standing){0};
+    }
+    bool stands = collector->mark != NULL && object_read(collector->mark, &object) == NULL &&
+                  object.state == OBJECT_OURS && strcmp(object.key, key) == 0;
+    return stands ? (struct standing){.bytes = object.record, .length = strlen(object.record)}
+                  : (struct standing){0};
+}
+
+/* Others with another ?prefix= or ?names= may have other margins, too: theirs are not judged. */
+static bool is_leftover(struct k8s *k8s, const json_t *json, struct object *out)
+{
+    if (object_read(json, out) != NULL || out->state != OBJECT_OURS || !out->made_by_us ||
+        out->leaving || k8s_key_of(k8s, out) == NULL)
+        return false;
+    struct standing standing = {.bytes = out->record,
+                                .length = strlen(out->record),
+                                .written = out->written,
+                                .now_ms = k8s->collector.now_ms};
+    return forget_leftover(&standing, MARGIN_MS + k8s->url.skew_ms, find_mark, k8s, &k8s->scratch);
+}
+
+/* ---- asking ---- */
+
+static void on_removed(void *owner, const struct http_answer *answer)
+{
+    struct k8s *k8s = owner;
+    struct collector *collector = &k8s->collector;
+    struct object object;
+    const json_t *items = json_object_get(collector->page, "items");
+    const json_t *json = json_array_get(items, collector->index++);
+    collector->http = NULL;
+    if (answer->status == 200) {
+        collector->tally.removed++;
+        if (object_read(json, &object) == NULL)
+            memo_forget(k8s, object.name);
+        plan_step(k8s);
+    } else if (answer->status == 409) { /* somebody took it */
+        collector->tally.taken++;
+        plan_step(k8s);
+    } else if (answer->status == 404 && collector->ended == NULL) { /* another one is at it */
+        end_round(k8s, /* why= */ NULL);
+    } else if (answer->status == 404) {
+        plan_step(k8s);
+    } else {
+        hear_trouble(k8s, answer);
+    }
+}
+
+static void ask_removal(struct k8s *k8s, const struct object *object)
+{
+    char path[K8S_NAME_MAX + 2] = "/";
+    text_copy(path + 1, sizeof path - 1, object->name);
+    ask(k8s, "DELETE", path, object_deletion(object), ANSWER_MAX, on_removed);
+}
+
+static void on_mark(void *owner, const struct http_answer *answer)
+{
+    struct k8s *k8s = owner;
+    struct collector *collector = &k8s->collector;
+    collector->http = NULL;
+    if (answer->status != 200 && answer->status != 404) {
+        hear_trouble(k8s, answer);
+        return;
+    }
+    json_decref(collector->mark);
+    collector->mark =
+        answer->status == 200 ? json_loadb(answer->body, answer->body_length, 0, NULL) : NULL;
+    collector->mark_at_ms = host_boot_ms();
+    text_copy(collector->mark_key, sizeof collector->mark_key, collector->wanted);
+    plan(k8s, /* pause_ms= */ 0);
+}
+
+static void ask_mark(struct k8s *k8s)
+{
+    struct collector *collector = &k8s->collector;
+    char path[K8S_NAME_MAX + 2] = "/";
+    if (k8s_name_of(&k8s->url, collector->wanted, path + 1)) {
+        ask(k8s, "GET", path, /* body= */ NULL, ANSWER_MAX, on_mark);
+        return;
+    }
+    collector->index++; /* it can never pass */
+    plan(k8s, /* pause_ms= */ 0);
+}
+
+static void on_page(void *owner, const struct http_answer *answer)
+{
+    struct k8s *k8s = owner;
+    struct collector *collector = &k8s->collector;
+    bool lists = answer->status == 200, outdated = answer->status == 410;
+    json_t *json =
+        lists || outdated ? json_loadb(answer->body, answer->body_length, 0, NULL) : NULL;
+    const char *next =
+        json_string_value(json_object_get(json_object_get(json, "metadata"), "continue"));
+    collector->http = NULL;
+    free(collector->next);
+    collector->next = next != NULL && *next != '\0' ? strdup(next) : NULL;
+    if (lists && answer->date_s >= 0 && json != NULL) {
+        collector->now_ms = answer->date_s * 1000;
+        collector->page = json;
+        plan(k8s, /* pause_ms= */ 0);
+        return;
+    }
+    json_decref(json);
+    if (outdated && collector->next != NULL)
+        plan_step(k8s); /* it took us so long that the list goes on as it is now */
+    else if (lists)
+        end_round(k8s, "the API server tells no time, or lists nothing that can be read");
+    else
+        hear_trouble(k8s, answer);
+}
+
+static void ask_page(struct k8s *k8s)
+{
+    char path[PAGE_PATH];
+    k8s_page_path(path, k8s->collector.next);
+    ask(k8s, "GET", path, /* body= */ NULL, LIST_MAX, on_page);
+}
+
+/* From where we are in the page to the next thing that has to be asked. */
+static void walk(struct k8s *k8s)
+{
+    struct collector *collector = &k8s->collector;
+    struct object object;
+    const json_t *items = json_object_get(collector->page, "items");
+    for (; collector->index < json_array_size(items); collector->index++) {
+        collector->wanted[0] = '\0';
+        bool leftover = is_leftover(k8s, json_array_get(items, collector->index), &object);
+        if (collector->wanted[0] != '\0') {
+            ask_mark(k8s);
+            return;
+        }
+        collector->tally.left += leftover ? 1 : 0;
+        if (leftover && !collector->counts) {
+            ask_removal(k8s, &object);
+            return;
+        }
+    }
+    drop_page(collector);
+    if (collector->next != NULL)
+        plan_step(k8s);
+    else
+        end_round(k8s, /* why= */ NULL);
+}
+
+static void on_due(void *owner)
+{
+    struct k8s *k8s = owner;
+    struct collector *collector = &k8s->collector;
+    if (collector->http != NULL)
+        return;
+    if (k8s->paused_until_ms > host_boot_ms() || !kube_login_ready(k8s->login))
+        plan(k8s, collector->step_ms > LOOK_MS ? collector->step_ms : LOOK_MS);
+    else if (collector->page == NULL)
+        ask_page(k8s);
+    else
+        walk(k8s);
+}
+
+/* ---- its life ---- */
+
+static int64_t step_of(unsigned rate)
+{
+    return rate > 0 ? (MINUTE_MS + (int64_t)rate - 1) / (int64_t)rate : 0;
+}
+
+void collector_init(struct k8s *k8s, uint64_t seed)
+{
+    struct collector *collector = &k8s->collector;
+    collector->random.state = seed;
+    collector->due.due = on_due;
+    collector->due.owner = k8s;
+    collector->due.at_ms = NET_NEVER;
+    if (k8s->url.collect == 0)
+        return;
+    collector->step_ms = step_of(k8s->url.collect);
+    uint64_t chance = random_below(&collector->random, 2 * FIRST_STEPS + 1);
+    plan(k8s, (FIRST_STEPS + (int64_t)chance) * collector->step_ms);
+}
+
+void collector_begin(struct k8s *k8s, unsigned rate, collect_ended *ended, void *owner)
+{
+    struct collector *collector = &k8s->collector;
+    collector->step_ms = step_of(rate);
+    collector->counts = rate == 0;
+    collector->ended = ended;
+    collector->owner = owner;
+    plan(k8s, /* pause_ms= */ 0);
+}
+
+void collector_done(struct k8s *k8s)
+{
+    struct collector *collector = &k8s->collector;
+    if (collector->http != NULL)
+        http_cancel(collector->http);
+    net_call_at(k8s->net, &collector->due, NET_NEVER);
+    drop_page(collector);
+    free(collector->next);
+    json_decref(collector->mark);
+}

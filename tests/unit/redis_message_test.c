@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is said on channels of Redis, as it should be and as anybody could say it. */
+#include "wire/redis_message.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct redis_told read_told(const char *words)
+{
+    return redis_told_read(words, strlen(words));
+}
+
+static void a_change_has_its_revision_and_name(void **state)
+{
+    (void)state;
+    uint64_t revision = 7;
+    size_t name = 0;
+    assert_true(redis_change_read("12 leasehold:x", 14, &revision, &name));
+    assert_true(revision == 12 && name == 3);
+    assert_true(redis_change_read("0 n", 3, &revision, &name));
+    assert_true(revision == 0 && name == 2);
+}
+
+static void what_is_no_change_is_refused(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"",     " n",   "n",     "12",
+                                        "-1 n", "1\tn", "12x n", "1234567890123456 n"};
+    uint64_t revision;
+    size_t name;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        assert_false(redis_change_read(wrong[i], strlen(wrong[i]), &revision, &name));
+}
+
+static void a_name_may_be_alone(void **state)
+{
+    (void)state;
+    struct redis_told told = read_told("leasehold:{x}:lock:a b");
+    assert_int_equal(told.name_length, 22);
+    assert_false(told.tells);
+    told = redis_told_read(NULL, 0);
+    assert_true(told.name_length == 0 && !told.tells);
+}
+
+static void a_name_may_bring_what_stands(void **state)
+{
+    (void)state;
+    struct redis_told told = read_told("name\n17 1700000000123 {\"a\":\"b c\n\"}");
+    assert_int_equal(told.name_length, 4);
+    assert_true(told.tells && told.revision == 17 && told.time_ms == 1700000000123);
+    assert_int_equal(told.length, 12);
+    assert_memory_equal(told.bytes, "{\"a\":\"b c\n\"}", told.length);
+}
+
+/* Then the name is all that counts: who hears it looks. */
+static void what_is_wrong_behind_a_name_is_nothing(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"name\n",
+                                        "name\n17",
+                                        "name\n17 5",
+                                        "name\n17 5 ",
+                                        "name\n 17 5 {}",
+                                        "name\n17  5 {}",
+                                        "name\n0 5 {}",
+                                        "name\n-17 5 {}",
+                                        "name\n17 -5 {}",
+                                        "name\n17 5x {}",
+                                        "name\n99999999999999999999 5 {}",
+                                        "name\n17 99999999999999999999 {}"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct redis_told told = read_told(wrong[i]);
+        assert_int_equal(told.name_length, 4);
+        assert_true(!told.tells && told.bytes == NULL && told.length == 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_change_has_its_revision_and_name),
+        cmocka_unit_test(what_is_no_change_is_refused),
+        cmocka_unit_test(a_name_may_be_alone),
+        cmocka_unit_test(a_name_may_bring_what_stands),
+        cmocka_unit_test(what_is_wrong_behind_a_name_is_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

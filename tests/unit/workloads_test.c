@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Workloads before an API server that misbehaves as told: it answers by the path, from a list for
+ * each kind of request. What a good one does is seen on the real one (tests/e2e/workload.sh).
+ */
+#include "io/host.h"
+#include "store/k8s/workloads_inside.h"
+#include "stream_kit.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { REQUEST_SIZE = 8192 };
+
+#define POD(revision, status)                                                                 \
+    "{\"metadata\":{\"name\":\"t\",\"uid\":\"u\",\"resourceVersion\":\"" revision "\","       \
+    "\"creationTimestamp\":\"2026-01-01T00:00:00Z\",\"annotations\":{\"leasehold/key\":"      \
+    "\"t\",\"leasehold/request\":\"r\",\"leasehold/holder\":\"h\",\"leasehold/cooldown-ms\":" \
+    "\"0\"}},\"status\":{" status "}}"
+#define DONE        "\"phase\":\"Succeeded\""
+#define LIST(items) "200 OK\n{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[" items "]}"
+#define DISCOVERY \
+    "200 OK\n{\"resources\":[{\"name\":\"pods\",\"kind\":\"Pod\",\"namespaced\":true}]}"
+
+/* ---- the server ---- */
+
+/* What is said to requests of a kind, one after the other; the last one is said for ever. */
+struct answers {
+    const char *const *next; /* NULL behind the last */
+    unsigned given;
+};
+
+static struct answers lists, watches, reads;
+static int listening;
+static uint16_t port;
+static pthread_t server;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static const char *take(struct answers *answers)
+{
+    (void)pthread_mutex_lock(&lock);
+    const char *words = answers->next[0];
+    if (answers->next[1] != NULL)
+        answers->next++;
+    answers->given++;
+    (void)pthread_mutex_unlock(&lock);
+    return words;
+}
+
+static const char *answer_to(const char *request)
+{
+    if (strncmp(request, "POST", 4) == 0)
+        return "201 Created\n" POD("5", "");
+    if (strncmp(request, "DELETE", 6) == 0)
+        return "200 OK\n{}";
+    if (strstr(request, "/pods/t ") != NULL)
+        return take(&reads);
+    if (strstr(request, "watch=true") != NULL)
+        return take(&watches);
+    return strstr(request, "limit=") != NULL ? take(&lists) : DISCOVERY;
+}
+
+/* A whole request with its body, or false. */
+static bool hear(int file, char *request)
+{
+    size_t length = 0, wanted = 0;
+    while (length + 1 < REQUEST_SIZE && (wanted == 0 || length < wanted)) {
+        ssize_t got = recv(file, request + length, REQUEST_SIZE - length - 1, 0);
+        if (got <= 0)
+            return false;
+        length += (size_t)got;
+        request[length] = '\0';
+        const char *end = strstr(request, "\r\n\r\n"), *body = strstr(request, "Content-Length: ");
+        if (end != NULL)
+            wanted =
+                (size_t)(end + 4 - request) + (body != NULL ? strtoul(body + 16, NULL, 10) : 0);
+    }
+    return true;
+}
+
+static void *serve_one(void *argument)
+{
+    int file = *(int *)argument;
+    free(argument);
+    char request[REQUEST_SIZE], said[REQUEST_SIZE];
+    while (hear(file, request)) {
+        const char *words = answer_to(request), *body = strchr(words, '\n') + 1;
+        bool endless = *body == '\0';
+        int length = snprintf(said, sizeof said, "HTTP/1.1 %.*s\r\n%s", (int)(body - words - 1),
+                              words, "Date: Thu, 01 Jan 2026 00:00:09 GMT\r\n");
+        if (!endless)
+            length += snprintf(said + length, sizeof said - (size_t)length,
+                               "Content-Length: %zu\r\n\r\n%s", strlen(body), body);
+        else
+            length += snprintf(said + length, sizeof said - (size_t)length, "\r\n");
+        (void)send(file, said, (size_t)length, MSG_NOSIGNAL);
+        if (endless)
+            (void)recv(file, request, 1, 0); /* says nothing more, until it is given up */
+    }
+    (void)close(file);
+    return NULL;
+}
+
+static void *serve(void *argument)
+{
+    (void)argument;
+    for (;;) {
+        int file = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
+        pthread_t thread;
+        if (file < 0)
+            return NULL;
+        int *own = malloc(sizeof *own);
+        assert_non_null(own);
+        *own = file;
+        if (pthread_create(&thread, NULL, serve_one, own) == 0)
+            (void)pthread_detach(thread);
+    }
+}
+
+/* ---- the asking side ---- */
+
+static char path[64];
+static struct workloads *workloads;
+static struct workloads_answer answer;
+
+static int begin(void **state)
+{
+    struct workloads_options options = {.holder = "h", .patience_ms = 1000};
+    (void)state;
+    (void)snprintf(path, sizeof path, "/tmp/leasehold-load-XXXXXX");
+    int file = mkstemp(path);
+    listening = kit_listen(AF_INET, &port);
+    if (file < 0 || pthread_create(&server, NULL, serve, NULL) != 0)
+        return -1;
+    (void)dprintf(file,
+                  "current-context: x\nclusters: [{name: x, cluster: {server: "
+                  "'http://127.0.0.1:%u'}}]\ncontexts: [{name: x, context: {cluster: x}}]\n",
+                  port);
+    (void)close(file);
+    (void)setenv("KUBECONFIG", path, 1);
+    lists = watches = reads = (struct answers){0};
+    return workloads_open("k8s://blue", "{apiVersion: v1, kind: Pod}", &options, &workloads,
+                          &answer)
+               ? 0
+               : -1;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    workloads_close(&workloads);
+    (void)shutdown(listening, SHUT_RDWR);
+    (void)pthread_join(server, NULL);
+    (void)close(listening);
+    return unlink(path);
+}
+
+static void run(void)
+{
+    struct workloads_wish wish = {.target = "t", .request = "r"};
+    workloads_run(workloads, &wish, &answer);
+}
+
+/* ---- stories ---- */
+
+/* Such as the page of a proxy that wants somebody to log in. */
+static void a_page_that_is_no_list_loses_nothing(void **state)
+{
+    static const char *const pages[] = {"200 OK\n<html>", "200 OK\n{\"items\":7}",
+                                        LIST(POD("6", DONE)), NULL};
+    static const char *const silent[] = {"200 OK\n", NULL};
+    (void)state;
+    lists.next = pages;
+    watches.next = silent;
+    run();
+    assert_int_equal(lists.given, 3);
+    assert_int_equal(answer.outcome, OUTCOME_OK);
+    assert_int_equal(answer.view.state, END_DONE);
+}
+
+static void where_no_api_server_answers_nothing_is_free(void **state)
+{
+    static const char *const lost[] = {"404 Not Found\n404 page not found", NULL};
+    static const char *const gone[] = {"404 Not Found\n{\"reason\":\"NotFound\"}", NULL};
+    (void)state;
+    reads.next = lost;
+    workloads_look(workloads, "t", /* cooldown_ms= */ 0, &answer);
+    assert_true(answer.usage || answer.outcome != OUTCOME_OK);
+    assert_non_null(strstr(answer.text, "answers 404"));
+    workloads_remove(workloads, "t", NULL, &answer);
+    assert_true(answer.usage || answer.outcome != OUTCOME_OK);
+    reads.next = gone;
+    workloads_look(workloads, "t", /* cooldown_ms= */ 0, &answer);
+    assert_false(answer.usage);
+    assert_int_equal(answer.outcome, OUTCOME_OK);
+}
+
+/* Whatever stands between us and the server may forget us without a word. */
+static void a_watch_that_goes_silent_is_begun_anew(void **state)
+{
+    static const char *const runs[] = {LIST(POD("6", "")), NULL};
+    static const char *const stalls[] = {
+        "200 OK\n", "200 OK\n{\"type\":\"MODIFIED\",\"object\":" POD("8", DONE) "}\n", NULL};
+    (void)state;
+    lists.next = runs;
+    watches.next = stalls;
+    workloads->watch_s = 1;
+    int64_t began_ms = host_boot_ms();
+    run();
+    assert_int_equal(watches.given, 2);
+    assert_int_equal(answer.outcome, OUTCOME_OK);
+    assert_int_equal(answer.view.state, END_DONE);
+    assert_true(host_boot_ms() - began_ms >= 1000);
+}
+
+#define STORY(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORY(a_page_that_is_no_list_loses_nothing),
+        STORY(where_no_api_server_answers_nothing_is_free),
+        STORY(a_watch_that_goes_silent_is_begun_anew),
+    };
+    (void)unsetenv("http_proxy");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
