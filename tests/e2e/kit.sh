@@ -15,7 +15,7 @@ flawed=false
 at_end() { :; }
 end_all() {
     local pid
-    for pid in "${started[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
+    for pid in "${started[@]}"; do { kill -KILL "$pid" && wait "$pid"; } 2>/dev/null || true; done
     at_end
     rm -rf "$work"
 }
@@ -87,7 +87,22 @@ await() {
 }
 
 # On the server of on-k8s.sh, as one who may do everything.
-kubectl() { "$KUBECTL" --kubeconfig "$K8S_ADMIN" -n leasehold-test --request-timeout=20s "$@"; }
+kubectl() { "$KUBECTL" --kubeconfig "$K8S_ADMIN" -n leasehold-test --request-timeout=60s "$@"; }
+kill_api() {
+    local pid
+    pid=$(<"$K8S_PID")
+    kill -KILL "$pid"
+    # Until it is gone, which takes such a large one a while, its port is not free.
+    while grep -q '^State:[[:space:]]*[^Z]' "/proc/$pid/status" 2>/dev/null; do sleep 0.02; done
+}
+start_api() {
+    local since=$SECONDS
+    "$K8S_API"
+    until kubectl get --raw /readyz >/dev/null 2>&1; do
+        ((SECONDS - since < 120)) || { tail -n 5 "${K8S_PID%/*}/api.log" >&2 && return 1; }
+        sleep 0.2
+    done
+}
 
 now_ms() { printf '%s\n' $((${EPOCHREALTIME/./} / 1000)); }
 

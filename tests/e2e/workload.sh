@@ -298,11 +298,10 @@ say 'a follower that was stopped past the cooldown leaves its successor alone'
 
 begin wfe-1 outage --cooldown 0
 wait_for outage
-kill -KILL "$(<"$K8S_PID")"
+kill_api
 sleep 1
 began=$(wc -l <"$K8S_AUDIT")
-"$K8S_API"
-until api GET /readyz 2>/dev/null | grep -qx ok; do sleep 0.2; done
+start_api
 complete outage True
 ends 0 "$pid" wfe-1
 is_free outage
