@@ -78,6 +78,12 @@ done
 # On a server with the same durability, by TCP as everybody uses it.
 scripts/on-redis.sh plain build/tests/bench_redis
 
+if scripts/kube-apiserver.sh --paths >/dev/null; then
+    scripts/on-k8s.sh build/tests/bench_k8s
+else
+    printf '== k8s: not measured: there is no API server; make test-k8s builds one\n'
+fi
+
 # The same for a plain lock inside the process, through the public calls.
 count_light() {
     local pairs=20000 # as in bench_memory.c

@@ -4,21 +4,17 @@
  * covers what the others wrote. And a lock that goes from one process to another and back.
  */
 #include "bench_file.h"
+#include "kin.h"
 #include "leases.h"
 #include "raw.h"
 #include "rounds.h"
 
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MANY = 8, RUN_MS = 400, HANDOVERS = 100, KEY = 1, WAIT_MS = 60000, SETTLE_US = 300 };
@@ -32,43 +28,6 @@ struct shared {
     double handed_us[2][ROUNDS * HANDOVERS];
 };
 
-static struct shared *share(void)
-{
-    int file = memfd_create("shared", MFD_CLOEXEC);
-    void *page = MAP_FAILED;
-    if (file >= 0 && ftruncate(file, sizeof(struct shared)) == 0)
-        page = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED, file,
-                    /* offset= */ 0);
-    if (page == MAP_FAILED)
-        rounds_fail("share", strerror(errno));
-    (void)close(file);
-    return page;
-}
-
-static void sleep_us(long us)
-{
-    struct timespec length = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
-    (void)nanosleep(&length, NULL);
-}
-
-/* A child that ends with us. */
-static pid_t fork_child(void)
-{
-    pid_t parent = getpid(), child = fork();
-    if (child < 0)
-        rounds_fail("fork", strerror(errno));
-    if (child == 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent))
-        _exit(1);
-    return child;
-}
-
-static void await_child(pid_t child)
-{
-    int status = 0;
-    if (waitpid(child, &status, 0) != child || status != 0)
-        rounds_fail("a process of the benchmark", "did not end well");
-}
-
 static void write_pairs(struct shared *shared, const char *path, uint64_t session)
 {
     struct leases *leases = leases_open(path, session, /* most= */ 1);
@@ -77,7 +36,7 @@ static void write_pairs(struct shared *shared, const char *path, uint64_t sessio
     leases_give_back(leases, 1);
     atomic_fetch_add(&shared->ready, 1);
     while (!atomic_load(&shared->go))
-        sleep_us(100);
+        kin_sleep_us(100);
     for (; !atomic_load(&shared->stop); pairs++) {
         leases_take(leases, 1, session);
         leases_give_back(leases, 1);
@@ -95,21 +54,21 @@ static double rate_of(struct shared *shared, const char *path, unsigned processe
     atomic_store(&shared->ready, 0);
     atomic_store(&shared->pairs, 0);
     for (unsigned i = 0; i < processes; i++) {
-        children[i] = fork_child();
+        children[i] = kin_fork();
         if (children[i] == 0) {
             write_pairs(shared, path, /* session= */ 100 + i);
             _exit(0);
         }
     }
     while (atomic_load(&shared->ready) < processes)
-        sleep_us(100);
+        kin_sleep_us(100);
     double from = rounds_seconds();
     atomic_store(&shared->go, true);
-    sleep_us(RUN_MS * 1000L);
+    kin_sleep_us(RUN_MS * 1000L);
     atomic_store(&shared->stop, true);
     double took = rounds_seconds() - from;
     for (unsigned i = 0; i < processes; i++)
-        await_child(children[i]);
+        kin_await(children[i]);
     return (double)atomic_load(&shared->pairs) / took;
 }
 
@@ -117,7 +76,7 @@ void bench_processes(const struct bench_site *site)
 {
     char path[BENCH_PATH];
     double many[ROUNDS], one[ROUNDS];
-    struct shared *shared = share();
+    struct shared *shared = kin_share(sizeof *shared);
     bench_path(site, "processes.log", path);
     for (int i = 0; i < ROUNDS; i++) {
         many[i] = rate_of(shared, path, MANY);
@@ -127,7 +86,7 @@ void bench_processes(const struct bench_site *site)
     rounds_say("pairs, eight processes together", many, "a second");
     rounds_say("pairs, one process", one, "a second");
     rounds_ratio(many, one);
-    (void)munmap(shared, sizeof *shared);
+    kin_unshare(shared, sizeof *shared);
 }
 
 /* One of the two that hand over to each other. */
@@ -157,7 +116,7 @@ static void say(const struct player *player)
 static void await_waiting(const struct player *player)
 {
     hear(player);
-    sleep_us(SETTLE_US);
+    kin_sleep_us(SETTLE_US);
     player->shared->let_go_at = rounds_seconds();
 }
 
@@ -240,13 +199,13 @@ void bench_handover(const struct bench_site *site)
     char log[BENCH_PATH], raw[BENCH_PATH];
     int streams[2], datagrams[2];
     double stored[ROUNDS], least[ROUNDS];
-    struct shared *shared = share();
+    struct shared *shared = kin_share(sizeof *shared);
     bench_path(site, "handover.log", log);
     bench_path(site, "raw", raw);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, streams) != 0 ||
         socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, datagrams) != 0)
         rounds_fail("socketpair", strerror(errno));
-    pid_t child = fork_child();
+    pid_t child = kin_fork();
     int me = child == 0 ? 1 : 0;
     struct player player = {
         .shared = shared, .me = me, .partner = streams[me], .datagrams = datagrams[me]};
@@ -255,7 +214,7 @@ void bench_handover(const struct bench_site *site)
     play(&player, log, raw);
     if (child == 0)
         _exit(0);
-    await_child(child);
+    kin_await(child);
     for (size_t i = 0; i < ROUNDS; i++) {
         stored[i] = rounds_share(shared->handed_us[0] + i * HANDOVERS, HANDOVERS, 0.5);
         least[i] = rounds_share(shared->handed_us[1] + i * HANDOVERS, HANDOVERS, 0.5);
@@ -267,5 +226,5 @@ void bench_handover(const struct bench_site *site)
     rounds_aim(stored, least, AT_MOST, 1.5);
     (void)close(streams[0]);
     (void)close(datagrams[0]);
-    (void)munmap(shared, sizeof *shared);
+    kin_unshare(shared, sizeof *shared);
 }

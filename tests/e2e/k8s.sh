@@ -100,6 +100,28 @@ took=$(($(<"$work/came") - $(<"$work/left")))
 printf '# handed over in %d ms, two programs started in between\n' "$took"
 verdict 'who waits comes in when the holder is done' test "$took" -lt 2500 # the slow look is at 5 s
 
+# From one who waited itself to the next: what the watch tells of the Lease is all that they need.
+for name in first second third; do
+    "$program" run relay -- sh -c \
+        "touch $work/$name; until [ -e $work/$name.go ]; do sleep 0.02; done" &
+    started+=($!)
+    until "$program" --json status relay | grep -q "\"waiters\":$((${#started[@]} - 1))[,}]"; do
+        sleep 0.05
+    done
+done
+touch "$work/first.go"
+until [[ -e $work/second ]]; do sleep 0.02; done
+sleep 0.3
+lines=$(wc -l <"$K8S_AUDIT")
+touch "$work/third.go" "$work/second.go"
+wait "${started[@]}"
+started=()
+sleep 0.2
+seen=$(asked "$lines" | sed 's/ watch:[0-9]*//')
+printf '# from a release to the end of the next one: %s\n' "$seen"
+verdict 'a hand-over is two requests: an offer, and its acceptance' \
+    test "$seen" = 'delete:1 update:2'
+
 "$program" acquire crash --ttl 2s >/dev/null 2>&1
 began=$(now_ms)
 verdict 'what nobody renews is taken over' told 0 '' "$program" run crash -w 30 -- true
@@ -107,6 +129,46 @@ took=$(($(now_ms) - began))
 printf '# a lease of 2000 ms, with a margin of 2000 ms, was taken over after %d ms\n' "$took"
 verdict 'not before its time' test "$took" -ge 3500 # begun up to 500 ms before we looked
 verdict 'and not long after it' test "$took" -lt 12000
+
+# ---- another program whose clock is off by an hour ----
+
+# stranger NAME OFFSET: writes the Lease as client-go does, and its own clock tells so.
+stranger() {
+    local now
+    now=$(date -u -d "$2" +%Y-%m-%dT%H:%M:%S.%6NZ)
+    kubectl apply -f - >/dev/null <<LEASE
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {name: $1}
+spec: {holderIdentity: stranger, leaseDurationSeconds: 2, acquireTime: $now, renewTime: $now}
+LEASE
+}
+
+strangers() {
+    stranger ahead '+1 hour'
+    stranger behind '-1 hour'
+}
+
+strangers
+for key in ahead behind; do
+    "$program" run "$key" -w 60 -- sh -c "date +%s%3N >$work/$key" &
+    started+=($!)
+done
+for _ in {1..8}; do # twice as long as its lease and the margin
+    sleep 0.8
+    strangers
+done
+last=$(now_ms)
+verdict 'who renews by a clock that is off keeps its Lease' \
+    test ! -e "$work/ahead" -a ! -e "$work/behind"
+wait "${started[@]}"
+started=()
+for key in ahead behind; do
+    took=$(($(<"$work/$key") - last))
+    printf '# an hour %s, 2000 ms and a margin of 2000 ms: taken over after %d ms\n' "$key" "$took"
+    verdict "an hour $key: not before its time" test "$took" -ge 3500
+    verdict "an hour $key: and not long after it" test "$took" -lt 15000
+done
 
 # ---- the server goes away ----
 

@@ -233,7 +233,8 @@ static void ask_write(struct errand *errand, const json_t *before, const struct 
     char path[2 * K8S_NAME_MAX];
     const struct store_request *request = &errand->request;
     /* What is no record is carried like one; others then see a Lease that nobody holds. */
-    (void)record_decode(request->bytes, request->length, &k8s->scratch, &error);
+    bool decoded =
+        record_decode(request->bytes, request->length, &k8s->scratch, &error) == DECODE_OK;
     if (stays_beside(errand, object))
         return;
     if (object != NULL && object->leaving && object_is_grant(&k8s->scratch)) {
@@ -242,14 +243,22 @@ static void ask_write(struct errand *errand, const json_t *before, const struct 
                             "lock can be had on it");
         return;
     }
-    json_t *body = object_make(before, &(struct object_write){.name = errand->name,
-                                                              .key = request->key,
-                                                              .bytes = request->bytes,
-                                                              .length = request->length,
-                                                              .record = &k8s->scratch,
-                                                              .session = k8s->site.session,
-                                                              .number = ++k8s->writes,
-                                                              .wall_ms = host_wall_ms()});
+    struct object_write write = {.name = errand->name,
+                                 .key = request->key,
+                                 .bytes = request->bytes,
+                                 .length = request->length,
+                                 .record = &k8s->scratch,
+                                 .wall_ms = host_wall_ms(),
+                                 .session = k8s->site.session,
+                                 .number = ++k8s->writes};
+    bool gives_way = decoded && object != NULL && object_gives_way(object, &k8s->scratch);
+    if (gives_way) {
+        write.bytes = k8s->encoded;
+        write.length = record_encode(&k8s->scratch, k8s->encoded, sizeof k8s->encoded);
+    }
+    if (object != NULL)
+        write.row = object_row(object, &k8s->scratch, gives_way);
+    json_t *body = object_make(before, &write);
     const char *manager =
         object_is_renewal(&k8s->scratch) ? OBJECT_HOLDER_WRITE : OBJECT_WAITER_WRITE;
     if (record_place_by_session(&k8s->scratch, k8s->site.session) != NULL)
@@ -267,7 +276,7 @@ static void ask_write(struct errand *errand, const json_t *before, const struct 
 static void ask_delete(struct errand *errand, const json_t *before, const struct object *object)
 {
     char path[2 * K8S_NAME_MAX];
-    if (!object->made_by_us) {
+    if (object->shared) {
         (void)snprintf(path, sizeof path, "/%s?fieldManager=%s", errand->name, OBJECT_WAITER_WRITE);
         ask(errand, ERRAND_DELETES, "PUT", path, object_vacate(before));
         return;
@@ -307,7 +316,7 @@ static bool carry_out_from_memory(struct errand *errand)
     struct k8s *k8s = errand->k8s;
     struct object object;
     const struct memo *memo = memo_of(k8s, errand->name);
-    json_t *json = memo != NULL ? json_loadb(memo->text, memo->length, JSON_ALLOW_NUL, NULL) : NULL;
+    json_t *json = memo != NULL ? json_incref(memo->json) : NULL;
     bool known = json != NULL && memo_read(k8s, json, &object) == NULL &&
                  holds(&errand->request, &object) &&
                  (object.state != OBJECT_OURS || strcmp(object.key, errand->request.key) == 0);
@@ -376,7 +385,7 @@ static void hear_lease(struct errand *errand, const struct http_answer *answer)
     if (wrong != NULL) {
         errand_tell_trouble(errand, ANSWER_TROUBLE, wrong);
     } else {
-        memo_keep(k8s, json, &object);
+        memo_keep(k8s, json, answer->body_length, &object);
         if (errand->phase == ERRAND_LOOKS)
             look(errand, json, &object, answer->date_s);
         else

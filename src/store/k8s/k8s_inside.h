@@ -12,7 +12,7 @@
 enum {
     K8S_MAGIC = 0x8885,
     MEMOS = 1024,          /* Leases that we remember */
-    MEMOS_BYTES = 4 << 20, /* of all of them */
+    MEMOS_BYTES = 8 << 20, /* of all of them */
     ANSWER_MAX = 1 << 20,  /* bytes of one Lease, as the server answers it */
     LIST_MAX = 32 << 20,   /* of a page */
     PAGE = 100,            /* Leases of a page */
@@ -28,8 +28,8 @@ struct k8s;
 /* A Lease as it was last seen, to write over it: what we do not know of it must stay. */
 struct memo {
     char name[K8S_NAME_MAX + 1];
-    char *text; /* NULL: nothing is known */
-    size_t length;
+    json_t *json; /* NULL: nothing is known */
+    size_t size;
     uint64_t revision;       /* 0: no longer this one, by what the server says */
     uint64_t print, written; /* which write of ours it is, and that one's revision */
     enum object_state state;
@@ -148,7 +148,8 @@ void errand_tell_trouble(struct errand *errand, enum answer result, const char *
 
 /* memo.c */
 struct memo *memo_of(struct k8s *k8s, const char *name);
-void memo_keep(struct k8s *k8s, const json_t *json, const struct object *object);
+/* The object is what was read of the JSON, which had that length as text. */
+void memo_keep(struct k8s *k8s, json_t *json, size_t length, const struct object *object);
 void memo_forget(struct k8s *k8s, const char *name);
 /* It has changed: whatever is seen next counts. */
 void memo_doubt(struct k8s *k8s, const char *name);

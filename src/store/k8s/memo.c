@@ -19,8 +19,8 @@ static struct memo *slot_of(struct k8s *k8s, const char *name)
 
 static void clear(struct k8s *k8s, struct memo *memo)
 {
-    k8s->memo_bytes -= memo->length;
-    free(memo->text);
+    k8s->memo_bytes -= memo->size;
+    json_decref(memo->json);
     free(memo->beside);
     *memo = (struct memo){0};
 }
@@ -28,7 +28,7 @@ static void clear(struct k8s *k8s, struct memo *memo)
 struct memo *memo_of(struct k8s *k8s, const char *name)
 {
     struct memo *memo = slot_of(k8s, name);
-    return memo->text != NULL && strcmp(memo->name, name) == 0 ? memo : NULL;
+    return memo->json != NULL && strcmp(memo->name, name) == 0 ? memo : NULL;
 }
 
 void memo_forget(struct k8s *k8s, const char *name)
@@ -81,10 +81,12 @@ static bool awaits(struct k8s *k8s, const struct object *object)
            record_place_by_session(&k8s->scratch, k8s->site.session) != NULL;
 }
 
-void memo_keep(struct k8s *k8s, const json_t *json, const struct object *object)
+void memo_keep(struct k8s *k8s, json_t *json, size_t length, const struct object *object)
 {
+    enum { SIZE_OF_TEXT = 5 /* of what it takes when it was read, about */ };
+    size_t size = length * SIZE_OF_TEXT;
     struct memo *memo = slot_of(k8s, object->name);
-    bool same = memo->text != NULL && strcmp(memo->name, object->name) == 0;
+    bool same = memo->json != NULL && strcmp(memo->name, object->name) == 0;
     if (same && memo->revision >= object->revision)
         return; /* a watch lags behind our own writes */
     char *beside = same && object->state == OBJECT_FOREIGN ? memo->beside : NULL;
@@ -93,16 +95,10 @@ void memo_keep(struct k8s *k8s, const json_t *json, const struct object *object)
     clear(k8s, memo);
     /* Who waits is looked for only once somebody of this process does. */
     bool awaited = beside != NULL || (k8s->watch.wanted && awaits(k8s, object));
-    char *text = json_dumps(json, JSON_COMPACT);
-    size_t length = text != NULL ? strlen(text) : 0;
-    if (text == NULL) {
-        free(beside);
-        return;
-    }
-    while (k8s->memo_bytes > 0 && k8s->memo_bytes + length > MEMOS_BYTES)
+    while (k8s->memo_bytes > 0 && k8s->memo_bytes + size > MEMOS_BYTES)
         clear(k8s, &k8s->memos[k8s->memo_hand++ % MEMOS]);
-    *memo = (struct memo){.text = text,
-                          .length = length,
+    *memo = (struct memo){.json = json_incref(json),
+                          .size = size,
                           .revision = object->revision,
                           .print = object->print,
                           .written = object->written.revision,
@@ -110,5 +106,5 @@ void memo_keep(struct k8s *k8s, const json_t *json, const struct object *object)
                           .awaited = awaited,
                           .beside = beside};
     text_copy(memo->name, sizeof memo->name, object->name);
-    k8s->memo_bytes += length;
+    k8s->memo_bytes += size;
 }

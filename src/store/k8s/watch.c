@@ -34,36 +34,50 @@ static void tell_watchers(struct k8s *k8s, const struct object *object, const ch
     }
 }
 
-/* Is there anything in the record that a process which waits or holds should look at now? A place
- * that we had and that is gone was sent home: what it waited for was done. */
-static bool concerns_us(struct k8s *k8s, const struct object *object, bool awaited)
+/* What a record says to a process that waits or holds. */
+struct concern {
+    bool calls; /* it has to do something about it … */
+    bool holds; /* … or should know, for its next write … */
+    bool named; /* … and the record says all that there is to know */
+};
+
+/* A place that we had and that is gone was sent home: what it waited for was done. */
+static struct concern concern_of(struct k8s *k8s, const struct object *object, bool awaited)
 {
     struct codec_error error;
     struct record *record = &k8s->scratch;
+    struct concern concern = {0};
     if (record_decode(object->record, strlen(object->record), record, &error) != DECODE_OK)
-        return false;
+        return concern;
     for (size_t i = 0; i < record->grant_count; i++) {
-        if (record->grants[i].session == k8s->site.session && record->grants[i].broken)
-            return true;
+        bool own = record->grants[i].session == k8s->site.session;
+        concern.holds = concern.holds || own;
+        concern.calls = concern.calls || (own && record->grants[i].broken);
     }
     const struct place *own = record_place_by_session(record, k8s->site.session);
-    if (own == NULL)
-        return awaited;
-    return own->offered || (record->grant_count == 0 && record_offers(record) == 0);
+    bool open = record->grant_count == 0 && record_offers(record) == 0;
+    concern.named = concern.holds || own != NULL;
+    concern.calls = concern.calls || (own != NULL ? own->offered || open : awaited);
+    return concern;
 }
 
 static void notice(struct k8s *k8s, const struct object *object, const char *key, bool deleted)
 {
     const struct memo *memo = memo_of(k8s, object->name);
     bool awaited = memo != NULL && memo->awaited;
+    struct concern concern = {0};
     if (k8s->site.notice == NULL)
         return;
-    bool calls = deleted || object->state == OBJECT_VACANT ? awaited
-                 : object->state == OBJECT_OURS
-                     ? concerns_us(k8s, object, awaited) || (awaited && memo->state != OBJECT_OURS)
-                     : false; /* its holder is at it */
-    if (calls)
-        k8s->site.notice(k8s->site.owner, key, /* stands= */ NULL);
+    if (deleted || object->state == OBJECT_VACANT) {
+        concern.calls = awaited;
+    } else if (object->state == OBJECT_OURS) { /* another program's holder is at it */
+        concern = concern_of(k8s, object, awaited);
+        concern.calls = concern.calls || (awaited && memo->state != OBJECT_OURS);
+    }
+    if (!concern.calls && !concern.holds)
+        return;
+    struct store_answer stands = k8s_answer(k8s, object, key);
+    k8s->site.notice(k8s->site.owner, key, concern.named ? &stands : NULL);
 }
 
 /* Everybody whose place we know of looks once: what happened before the watch is not told. */
@@ -72,20 +86,17 @@ static void notice_all(struct k8s *k8s)
     for (size_t i = 0; i < MEMOS && k8s->site.notice != NULL; i++) {
         struct object object;
         const struct memo *memo = &k8s->memos[i];
-        json_t *json =
-            memo->awaited ? json_loadb(memo->text, memo->length, JSON_ALLOW_NUL, NULL) : NULL;
-        if (json != NULL && object_read(json, &object) == NULL && object.key != NULL)
+        if (memo->awaited && object_read(memo->json, &object) == NULL && object.key != NULL)
             k8s->site.notice(k8s->site.owner, object.key, /* stands= */ NULL);
-        json_decref(json);
     }
 }
 
 /* False when the watch must begin anew. */
-static bool hear_change(struct k8s *k8s, const json_t *change)
+static bool hear_change(struct k8s *k8s, const json_t *change, size_t length)
 {
     struct object object;
     const char *type = json_string_value(json_object_get(change, "type"));
-    const json_t *json = json_object_get(change, "object");
+    json_t *json = json_object_get(change, "object");
     const char *revision =
         json_string_value(json_object_get(json_object_get(json, "metadata"), "resourceVersion"));
     if (type == NULL || strcmp(type, "ERROR") == 0)
@@ -100,7 +111,7 @@ static bool hear_change(struct k8s *k8s, const json_t *change)
         return true;
     notice(k8s, &object, key, deleted);
     if (!deleted)
-        memo_keep(k8s, json, &object);
+        memo_keep(k8s, json, length, &object);
     else if (memo_of(k8s, object.name) != NULL &&
              memo_of(k8s, object.name)->revision <= object.revision)
         memo_forget(k8s, object.name);
@@ -154,9 +165,9 @@ static size_t on_piece(void *owner, const char *bytes, size_t length)
     size_t used = 0;
     const char *end;
     while ((end = memchr(bytes + used, '\n', length - used)) != NULL) {
-        json_t *change =
-            json_loadb(bytes + used, (size_t)(end - bytes) - used, JSON_ALLOW_NUL, NULL);
-        bool good = change != NULL && hear_change(k8s, change);
+        size_t line = (size_t)(end - bytes) - used;
+        json_t *change = json_loadb(bytes + used, line, JSON_ALLOW_NUL, NULL);
+        bool good = change != NULL && hear_change(k8s, change, line);
         json_decref(change);
         used = (size_t)(end - bytes) + 1;
         k8s->watch.trouble_since_ms = 0;

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Our locks on a Kubernetes API server through the public calls, by turns with a bare Lease that is
+ * made and removed on the same server: bench_k8s URL, to be run by scripts/on-k8s.sh. See rounds.h
+ * for how it counts.
+ */
+#include "k8s_peer.h"
+#include "relay.h"
+#include "rounds.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+enum { PAIRS = 40, HANDOVERS = 20 };
+
+static double our_pairs(struct lh_client *client)
+{
+    double from = rounds_seconds();
+    for (int i = 0; i < PAIRS; i++)
+        relay_give(relay_take(client, "our-0000000000000000000000000000"));
+    return PAIRS / (rounds_seconds() - from);
+}
+
+static double bare_pairs(struct k8s_peer *peer)
+{
+    double from = rounds_seconds();
+    for (int i = 0; i < PAIRS; i++) {
+        k8s_peer_create(peer);
+        k8s_peer_delete(peer);
+    }
+    return PAIRS / (rounds_seconds() - from);
+}
+
+static void one_at_a_time(const char *url)
+{
+    double ours[ROUNDS], bare[ROUNDS];
+    struct lh_client *client = relay_sit_down(url, /* on_event= */ NULL, /* user= */ NULL);
+    struct k8s_peer *peer = k8s_peer_open("bare-0000000000000000000000000000");
+    (void)our_pairs(client);
+    (void)bare_pairs(peer);
+    for (size_t i = 0; i < ROUNDS; i++) {
+        ours[i] = our_pairs(client);
+        bare[i] = bare_pairs(peer);
+    }
+    (void)printf("== k8s: acquire+release, one client, one request at a time\n");
+    rounds_say("ours, blocking calls", ours, "pairs/s");
+    rounds_say("a bare Lease, created and deleted", bare, "pairs/s");
+    rounds_aim(ours, bare, AT_LEAST, 0.9);
+    k8s_peer_close(&peer);
+    lh_close(&client);
+}
+
+/* ---- from one to the next ---- */
+
+static void *connect_to(const void *owner)
+{
+    char name[64];
+    (void)owner;
+    (void)snprintf(name, sizeof name, "bare-%ld", (long)getpid());
+    struct k8s_peer *peer = k8s_peer_open(name);
+    k8s_peer_create(peer);
+    return peer;
+}
+
+static void write_to(void *connection)
+{
+    k8s_peer_replace(connection);
+}
+
+static void disconnect(void *connection)
+{
+    struct k8s_peer *peer = connection;
+    k8s_peer_delete(peer);
+    k8s_peer_close(&peer);
+}
+
+int main(int count, char **words)
+{
+    if (count != 2)
+        rounds_fail("usage", "bench_k8s URL");
+    one_at_a_time(words[1]);
+    relay_measure(&(struct relay_site){.store = "k8s",
+                                       .url = words[1],
+                                       .cheapest = "the cheapest write (PUT of a Lease)",
+                                       .connect = connect_to,
+                                       .write = write_to,
+                                       .disconnect = disconnect,
+                                       .handovers = HANDOVERS});
+    return 0;
+}
