@@ -7,25 +7,8 @@ set -euo pipefail
 
 cd "$(dirname "$0")/../.."
 build=${1:?usage: header.sh BUILD}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-number=0
-wrong=0
-
-case_of() {
-    local name=$1
-    shift
-    number=$((number + 1))
-    # In the background, because within a condition the shell does not stop at the first failure.
-    "$@" >"$work/said" 2>&1 &
-    if wait $!; then
-        printf 'ok %d - %s\n' "$number" "$name"
-    else
-        printf 'not ok %d - %s\n' "$number" "$name"
-        sed 's/^/# /' "$work/said"
-        wrong=1
-    fi
-}
+# shellcheck source=tests/e2e/kit.sh
+. tests/e2e/kit.sh
 
 strict=(-Wall -Wextra -Wpedantic -Werror -Wconversion -Wshadow -fsyntax-only -Iinclude)
 printf '#include <leasehold.h>\n#include <leasehold.h>
@@ -117,5 +100,4 @@ build_against_it() {
 }
 case_of 'a program builds against it through pkg-config, and runs' build_against_it
 
-printf '1..%d\n' "$number"
-exit "$wrong"
+finish
