@@ -7,8 +7,8 @@
  * and it goes on. Conditions are written as for kubectl wait, parted by commas:
  * condition=NAME[=STATUS] or .path.to.member[=VALUE]. docs/workloads.md says what holds.
  *
- * Threads. Blocking calls with one handle come from one thread at a time; started ones from
- * anywhere, and each goes on by itself. In a forked child every call answers LH_LOST.
+ * Threads. All calls block, and those with one handle come from one thread at a time. In a forked
+ * child every call answers LH_LOST.
  */
 #ifndef LEASEHOLD_WORKLOAD_H
 #define LEASEHOLD_WORKLOAD_H
@@ -73,15 +73,13 @@ struct lh_workload {
 enum lh_outcome lh_workloads_open(const char *url, const char *manifest,
                                   const struct lh_workloads_options *options,
                                   struct lh_workloads **out, struct lh_report *report);
-/* Objects stay as they are. Blocks until all that was started has ended: done hears LH_BUSY, and
- * the same request id goes on with the object later. A function that the handle calls cannot close
- * it: nothing happens then. */
+/* Objects stay as they are. */
 void lh_workloads_close(struct lh_workloads **workloads);
 
 /* ---- one object ---- */
 
 /*
- * Blocks until the object got as far as `until` says: LH_OK, and out says how it ended. LH_BUSY,
+ * Returns when the object got as far as `until` says: LH_OK, and out says how it ended. LH_BUSY,
  * LH_COOLING: another one's is there. LH_LOST: somebody deleted it before it ended.
  */
 enum lh_outcome lh_workload_run(struct lh_workloads *workloads, const char *target,
@@ -90,32 +88,10 @@ enum lh_outcome lh_workload_run(struct lh_workloads *workloads, const char *targ
 /* LH_OK: free; LH_BUSY; LH_COOLING. From the watched copy if there is one; decides nothing. */
 enum lh_outcome lh_workload_look(struct lh_workloads *workloads, const char *target,
                                  struct lh_workload *out, struct lh_report *report);
-/* Blocks. Deletes it whatever it is at; with a request id only if it is that one's (LH_STALE). */
+/* Deletes it whatever it is at; with a request id only if it is that one's (LH_STALE). */
 enum lh_outcome lh_workload_remove(struct lh_workloads *workloads, const char *target,
                                    const char *request_id, struct lh_workload *out,
                                    struct lh_report *report);
-
-/* ---- the same without blocking ---- */
-
-/*
- * LH_OK means that done will be called, once, with no lease; any other answer, that it will not.
- * The report is about the start. out is yours, and must stay until done is called: then it is
- * filled. Up to 64 of a handle are on their way at once, each in a thread and a connection of its
- * own, with all signals blocked, from where done is called; those of one handle come one after the
- * other. They must not make a blocking call with the handle: it answers LH_USAGE. A started look
- * asks the API server, and not the watched copy, which a call to lh_workload_look() does without
- * blocking.
- */
-enum lh_outcome lh_workload_run_start(struct lh_workloads *workloads, const char *target,
-                                      const struct lh_workload_options *options,
-                                      struct lh_workload *out, lh_done_fn *done, void *user,
-                                      struct lh_report *report);
-enum lh_outcome lh_workload_look_start(struct lh_workloads *workloads, const char *target,
-                                       struct lh_workload *out, lh_done_fn *done, void *user,
-                                       struct lh_report *report);
-enum lh_outcome lh_workload_remove_start(struct lh_workloads *workloads, const char *target,
-                                         const char *request_id, struct lh_workload *out,
-                                         lh_done_fn *done, void *user, struct lh_report *report);
 
 #ifdef __cplusplus
 }

@@ -69,7 +69,6 @@ k8s-fault | sim    | scripts/on-k8s.sh build/sim/tests/api_faults --rounds 1 | .
 k8s-way  | sim     | scripts/on-k8s.sh tests/peers/give_way.sh build/sim/leasehold 2 | .. 10
 k8s-load | sim     | scripts/on-k8s.sh tests/e2e/workload.sh build/sim/leasehold 1 | .. 10
 k8s-look | asan    | scripts/on-k8s.sh build/asan/tests/workload_look | =
-k8s-start | asan   | scripts/on-k8s.sh build/asan/tests/workload_start | =
 k8s-crowd | sim    | scripts/on-k8s.sh build/sim/tests/check_then_create --rounds 2 | .. 20
 k8s-tasks | sim    | scripts/on-k8s.sh build/sim/tests/shared_tasks --rounds 10 | .. 100
 k8s-dead | sim     | scripts/on-k8s.sh build/sim/tests/dead_waiter --rounds 2 | .. 10

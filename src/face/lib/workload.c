@@ -3,10 +3,12 @@
  * Objects of a cluster that are locks, for programs: checks what is asked for, and puts what came
  * of it into words. store/k8s/workloads.h does it.
  */
-#include "face/lib/workload_inside.h"
+#include "face/lib/lib_inside.h"
 
 #include "base/check.h"
 #include "io/host.h"
+#include "leasehold_workload.h"
+#include "store/k8s/workloads.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,9 +16,15 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { TEXT_SHOWN = 170 };
+enum { HANDLE_MAGIC = 0x301d5, REQUEST_MOST = WORKLOAD_WORDS, TEXT_SHOWN = 170 };
 
 #define COOLDOWN_USUAL_MS ((int64_t)5 * 60 * 1000)
+
+struct lh_workloads {
+    uint32_t magic;
+    pid_t process; /* a forked child shares its connection with the parent */
+    struct workloads *inside;
+};
 
 /* ---- answers ---- */
 
@@ -57,19 +65,12 @@ static enum lh_outcome report_answer(const char *target, const struct workloads_
     return outcome;
 }
 
-enum lh_outcome workload_tell(const struct workloads_answer *answer, const char *target,
-                              struct lh_workload *out, struct lh_report *report)
-{
-    fill(answer, out);
-    return report_answer(target, answer, report);
-}
-
 /* ---- checks ---- */
 
 static enum lh_outcome admit(const struct lh_workloads *handle, const char *target,
                              struct lh_report *report)
 {
-    if (handle == NULL || handle->magic != WORKLOADS_HANDLE)
+    if (handle == NULL || handle->magic != HANDLE_MAGIC)
         return report_say(report, LH_USAGE, "usage: these are no open workloads");
     if (handle->process != getpid())
         return report_say(report, LH_LOST, "lost: the workloads were opened before a fork");
@@ -83,8 +84,8 @@ static enum lh_outcome admit(const struct lh_workloads *handle, const char *targ
 
 static bool is_request(const char *words)
 {
-    return words == NULL || (*words != '\0' && strlen(words) <= WORKLOAD_WORDS &&
-                             text_is_clean(words, strlen(words)));
+    return words == NULL ||
+           (*words != '\0' && strlen(words) <= REQUEST_MOST && text_is_clean(words, strlen(words)));
 }
 
 static const char *wrong_in(const struct lh_workload_options *options)
@@ -99,63 +100,6 @@ static const char *wrong_in(const struct lh_workload_options *options)
     if ((int)options->until < 0 || options->until > LH_UNTIL_CREATED)
         return "usage: until must be one of enum lh_until";
     return NULL;
-}
-
-/* Options of a run, with a request id of its own where none is given. */
-static enum lh_outcome prepare_run(const struct lh_workload_options *asked,
-                                   struct workload_call *out, struct lh_report *report)
-{
-    uint64_t random[2] = {0};
-    const char *wrong = wrong_in(asked);
-    if (wrong != NULL)
-        return report_say(report, LH_USAGE, wrong);
-    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
-        return report_say(report, LH_FAILED, "failed: the system gives no random numbers");
-    (void)snprintf(out->own, sizeof out->own, "%016llx%016llx", (unsigned long long)random[0],
-                   (unsigned long long)random[1]);
-    out->wish.request = asked->request_id != NULL ? asked->request_id : out->own;
-    out->wish.manifest = asked->manifest;
-    out->wish.cooldown_ms = asked->cooldown_ms;
-    out->wish.limit_ms = asked->time_limit_ms;
-    out->wish.finalizer = asked->finalizer;
-    out->wish.until = asked->until == LH_UNTIL_REMOVED ? UNTIL_REMOVED
-                      : asked->until == LH_UNTIL_ENDED ? UNTIL_ENDED
-                                                       : UNTIL_CREATED;
-    return LH_OK;
-}
-
-enum lh_outcome workload_prepare(struct lh_workloads *handle, enum workload_verb verb,
-                                 const char *target, const char *request_id,
-                                 const struct lh_workload_options *options,
-                                 struct workload_call *out, struct lh_report *report)
-{
-    static const struct lh_workload_options usual = LH_WORKLOAD_OPTIONS_INIT;
-    enum lh_outcome outcome = admit(handle, target, report);
-    *out = (struct workload_call){.verb = verb, .wish = {.target = target, .request = request_id}};
-    if (outcome != LH_OK)
-        return outcome;
-    if (!is_request(request_id))
-        return report_say(report, LH_USAGE,
-                          "usage: a request id must be 1 to 128 bytes of UTF-8 without control "
-                          "characters");
-    return verb == WORKLOAD_RUN ? prepare_run(options != NULL ? options : &usual, out, report)
-                                : LH_OK;
-}
-
-void workload_do(struct workloads *inside, const struct workload_call *call,
-                 struct workloads_answer *answer)
-{
-    switch (call->verb) {
-    case WORKLOAD_RUN:
-        workloads_run(inside, &call->wish, answer);
-        break;
-    case WORKLOAD_LOOK:
-        workloads_look(inside, call->wish.target, COOLDOWN_USUAL_MS, answer);
-        break;
-    case WORKLOAD_REMOVE:
-        workloads_remove(inside, call->wish.target, call->wish.request, answer);
-        break;
-    }
 }
 
 /* ---- calls ---- */
@@ -194,12 +138,8 @@ enum lh_outcome lh_workloads_open(const char *url, const char *manifest,
         free(handle);
         return report_answer(NULL, &answer, report);
     }
-    handle->magic = WORKLOADS_HANDLE;
+    handle->magic = HANDLE_MAGIC;
     handle->process = getpid();
-    handle->stop = -1;
-    (void)pthread_mutex_init(&handle->lock, NULL);
-    (void)pthread_mutex_init(&handle->calling, NULL);
-    (void)pthread_cond_init(&handle->ended, NULL);
     *out = handle;
     return report_say(report, LH_OK, "ok");
 }
@@ -207,61 +147,73 @@ enum lh_outcome lh_workloads_open(const char *url, const char *manifest,
 void lh_workloads_close(struct lh_workloads **workloads)
 {
     struct lh_workloads *handle = workloads != NULL ? *workloads : NULL;
-    if (handle == NULL || handle->magic != WORKLOADS_HANDLE)
+    if (handle == NULL || handle->magic != HANDLE_MAGIC)
         return;
-    if (handle->process == getpid()) { /* else connections, threads and a plugin are the parent's */
-        if (!started_end(handle))
-            return;
+    if (handle->process == getpid()) /* else its connections, and a plugin, are the parent's */
         workloads_close(&handle->inside);
-        (void)pthread_cond_destroy(&handle->ended);
-        (void)pthread_mutex_destroy(&handle->calling);
-        (void)pthread_mutex_destroy(&handle->lock);
-    }
     handle->magic = 0;
     free(handle);
     *workloads = NULL;
-}
-
-/* In the caller's own thread. */
-static enum lh_outcome call_now(struct lh_workloads *handle, const struct workload_call *call,
-                                struct lh_workload *out, struct lh_report *report)
-{
-    struct workloads_answer answer;
-    if (started_is_within(handle))
-        return report_say(report, LH_USAGE,
-                          "usage: a function that the workloads call must not block");
-    workload_do(handle->inside, call, &answer);
-    (void)pthread_mutex_lock(&handle->lock);
-    workloads_kind(handle->inside, &handle->kind);
-    (void)pthread_mutex_unlock(&handle->lock);
-    return workload_tell(&answer, call->wish.target, out, report);
 }
 
 enum lh_outcome lh_workload_run(struct lh_workloads *workloads, const char *target,
                                 const struct lh_workload_options *options, struct lh_workload *out,
                                 struct lh_report *report)
 {
-    struct workload_call call;
-    enum lh_outcome outcome =
-        workload_prepare(workloads, WORKLOAD_RUN, target, NULL, options, &call, report);
-    return outcome == LH_OK ? call_now(workloads, &call, out, report) : outcome;
+    static const struct lh_workload_options usual = LH_WORKLOAD_OPTIONS_INIT;
+    struct workloads_answer answer;
+    char own[40];
+    uint64_t random[2] = {0};
+    const struct lh_workload_options *asked = options != NULL ? options : &usual;
+    enum lh_outcome outcome = admit(workloads, target, report);
+    if (outcome != LH_OK)
+        return outcome;
+    const char *wrong = wrong_in(asked);
+    if (wrong != NULL)
+        return report_say(report, LH_USAGE, wrong);
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+        return report_say(report, LH_FAILED, "failed: the system gives no random numbers");
+    (void)snprintf(own, sizeof own, "%016llx%016llx", (unsigned long long)random[0],
+                   (unsigned long long)random[1]);
+    struct workloads_wish wish = {.target = target,
+                                  .request = asked->request_id != NULL ? asked->request_id : own,
+                                  .manifest = asked->manifest,
+                                  .cooldown_ms = asked->cooldown_ms,
+                                  .limit_ms = asked->time_limit_ms,
+                                  .finalizer = asked->finalizer,
+                                  .until = asked->until == LH_UNTIL_REMOVED ? UNTIL_REMOVED
+                                           : asked->until == LH_UNTIL_ENDED ? UNTIL_ENDED
+                                                                            : UNTIL_CREATED};
+    workloads_run(workloads->inside, &wish, &answer);
+    fill(&answer, out);
+    return report_answer(target, &answer, report);
 }
 
 enum lh_outcome lh_workload_look(struct lh_workloads *workloads, const char *target,
                                  struct lh_workload *out, struct lh_report *report)
 {
-    struct workload_call call;
-    enum lh_outcome outcome =
-        workload_prepare(workloads, WORKLOAD_LOOK, target, NULL, NULL, &call, report);
-    return outcome == LH_OK ? call_now(workloads, &call, out, report) : outcome;
+    struct workloads_answer answer;
+    enum lh_outcome outcome = admit(workloads, target, report);
+    if (outcome != LH_OK)
+        return outcome;
+    workloads_look(workloads->inside, target, COOLDOWN_USUAL_MS, &answer);
+    fill(&answer, out);
+    return report_answer(target, &answer, report);
 }
 
 enum lh_outcome lh_workload_remove(struct lh_workloads *workloads, const char *target,
                                    const char *request_id, struct lh_workload *out,
                                    struct lh_report *report)
 {
-    struct workload_call call;
-    enum lh_outcome outcome =
-        workload_prepare(workloads, WORKLOAD_REMOVE, target, request_id, NULL, &call, report);
-    return outcome == LH_OK ? call_now(workloads, &call, out, report) : outcome;
+    struct workloads_answer answer;
+    enum lh_outcome outcome = admit(workloads, target, report);
+    if (outcome != LH_OK)
+        return outcome;
+    if (!is_request(request_id))
+        return report_say(report, LH_USAGE,
+                          "usage: a request id must be 1 to 128 bytes of UTF-8 without control "
+                          "characters");
+    workloads_remove(workloads->inside, target, request_id, &answer);
+    fill(&answer, out);
+    return report_answer(target, &answer, report);
 }

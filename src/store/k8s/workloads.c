@@ -370,9 +370,6 @@ static void follow(struct workloads *workloads, const struct workloads_wish *wis
         }
         if (is_silent(workloads, answer))
             return;
-        workloads->broken_off = workloads->stopped;
-        if (workloads->broken_off)
-            return;
         sleep_until_news(workloads, left_ms);
     }
 }

@@ -12,7 +12,7 @@
 #include "store/k8s/workload_object.h"
 #include "wire/k8s_url.h"
 
-enum { WORKLOADS_TEXT = 256, WORKLOADS_PATH = 512 };
+enum { WORKLOADS_TEXT = 256 };
 
 struct workloads;
 
@@ -41,23 +41,6 @@ struct workloads_answer {
 bool workloads_open(const char *url, const char *manifest, const struct workloads_options *options,
                     struct workloads **out, struct workloads_answer *answer);
 void workloads_close(struct workloads **workloads_pointer); /* NULL is fine */
-
-/* Where the kind's objects are, once the API server was asked; before, the path is empty. */
-struct workloads_kind {
-    char path[WORKLOADS_PATH];
-    bool namespaced;
-};
-
-void workloads_kind(const struct workloads *workloads, struct workloads_kind *out);
-/*
- * Another one that shares nothing with it and watches nothing, for a thread of its own; what was
- * given at the opening is all that is read of it. Its calls end with BUSY once the descriptor
- * `stop`, the caller's, can be read, if workloads_conclude() is asked about their answers. False,
- * with an answer.
- */
-bool workloads_clone(const struct workloads *from, const struct workloads_kind *kind, int stop,
-                     struct workloads **out, struct workloads_answer *answer);
-void workloads_conclude(const struct workloads *workloads, struct workloads_answer *answer);
 
 enum workloads_until { UNTIL_REMOVED, UNTIL_ENDED, UNTIL_CREATED };
 

@@ -19,12 +19,10 @@ static void on_alarm(void *owner)
 
 void workloads_wait(struct workloads *workloads, int64_t until_ms)
 {
-    struct pollfd files[] = {{.fd = net_fd(workloads->net), .events = POLLIN},
-                             {.fd = workloads->stop, .events = POLLIN}};
+    struct pollfd file = {.fd = net_fd(workloads->net), .events = POLLIN};
     workloads->alarm.due = on_alarm;
     net_call_at(workloads->net, &workloads->alarm, until_ms);
-    (void)poll(files, sizeof files / sizeof files[0], /* timeout= */ -1);
-    workloads->stopped = workloads->stopped || (files[1].revents & POLLIN) != 0;
+    (void)poll(&file, 1, /* timeout= */ -1);
     net_step(workloads->net);
     net_call_at(workloads->net, &workloads->alarm, NET_NEVER);
 }
@@ -62,8 +60,7 @@ static void on_reply(void *owner, const struct http_answer *answer)
 static void wait_for_login(struct workloads *workloads)
 {
     int64_t give_up_at_ms = host_boot_ms() + workloads->patience_ms;
-    while (!kube_login_ready(workloads->login) && host_boot_ms() < give_up_at_ms &&
-           !workloads->stopped)
+    while (!kube_login_ready(workloads->login) && host_boot_ms() < give_up_at_ms)
         workloads_wait(workloads, give_up_at_ms);
 }
 
@@ -80,12 +77,8 @@ static void ask_once(struct workloads *workloads, const struct kube_ask *ask, st
     if (kube_ask(workloads->login, workloads->http, &patient, &site, &why) == NULL)
         return;
     net_step(workloads->net);
-    while (!reply->over && !workloads->stopped)
+    while (!reply->over)
         workloads_wait(workloads, NET_NEVER); /* http.h ends it when its patience is over */
-    if (!reply->over) {
-        http_cancel(request);
-        workloads->broken_off = true;
-    }
     workloads_set_clock(workloads, reply->date_s);
 }
 
@@ -110,12 +103,10 @@ void workloads_ask(struct workloads *workloads, const struct kube_ask *ask, stru
         int64_t pause_ms = backoff_pause_ms(&backoff), now_ms = host_boot_ms();
         if (reply->retry_after_ms > pause_ms)
             pause_ms = reply->retry_after_ms;
-        workloads->broken_off = workloads->broken_off || (again && workloads->stopped);
-        if (!again || workloads->stopped || now_ms + pause_ms >= give_up_at_ms)
+        if (!again || now_ms + pause_ms >= give_up_at_ms)
             return;
         reply_done(reply);
-        for (int64_t until_ms = now_ms + pause_ms;
-             host_boot_ms() < until_ms && !workloads->stopped;)
+        for (int64_t until_ms = now_ms + pause_ms; host_boot_ms() < until_ms;)
             workloads_wait(workloads, until_ms);
     }
 }
@@ -137,21 +128,6 @@ void workloads_refuse(const struct reply *reply, struct workloads_answer *answer
     else
         (void)snprintf(answer->text, sizeof answer->text, "the API server answers %d: %s",
                        reply->status, reply->why);
-}
-
-/* What was broken off is none of the outcomes that it would have had. */
-void workloads_conclude(const struct workloads *workloads, struct workloads_answer *answer)
-{
-    if (!workloads->broken_off)
-        return;
-    answer->outcome = OUTCOME_BUSY;
-    answer->usage = answer->cached = false;
-    answer->since_ms = answer->ends_in_ms = -1;
-    answer->view.holder[0] = '\0';
-    (void)snprintf(answer->text, sizeof answer->text,
-                   "the workloads are being closed; %s stays as it is, and the same request id "
-                   "goes on with it",
-                   answer->name);
 }
 
 /* ---- discovery ---- */

@@ -10,7 +10,7 @@
 
 enum {
     WORKLOADS_MAGIC = 0x301c1,
-    PATH_SIZE = WORKLOADS_PATH,
+    PATH_SIZE = 512,
     WHY_SIZE = 200,
     ANSWER_MAX = 8 << 20, /* bytes of one answer, or of one change */
     SIGHTS_MAX = 65536,   /* objects of the watched copy; beyond it a look asks */
@@ -59,9 +59,6 @@ struct workloads {
     int64_t date_ms, date_at_ms; /* the API server's clock, when we last heard it; 0: never */
     struct sights sights;
     struct net_timer alarm; /* to be woken at */
-    int stop;               /* −1: none; once it can be read … */
-    bool stopped;           /* … it is to come to an end … */
-    bool broken_off;        /* … and did so in the middle of something */
 };
 
 /* One answer of the API server. */

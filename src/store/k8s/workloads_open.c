@@ -70,11 +70,20 @@ static void on_login(void *owner)
     (void)owner; /* whoever waits for it looks by itself */
 }
 
-/* With the URL and the manifest in it. */
-static bool connect_to(struct workloads *workloads, const struct workloads_options *options,
-                       struct workloads_answer *answer)
+static bool set_up(struct workloads *workloads, const char *url, const char *manifest,
+                   const struct workloads_options *options, struct workloads_answer *answer)
 {
     struct text why;
+    const char *wrong = end_rules_broken(&options->rules);
+    if (wrong != NULL)
+        return refuse(answer, wrong);
+    text_init(&why, answer->text, sizeof answer->text);
+    if (!k8s_url_parse(url, &workloads->url, &why)) {
+        answer->usage = true;
+        return false;
+    }
+    if (!read_manifest(workloads, manifest, answer))
+        return false;
     text_init(&why, answer->text, sizeof answer->text);
     answer->outcome = OUTCOME_UNAVAILABLE;
     if (!kube_config_load(&workloads->config, &workloads->url, &why))
@@ -92,44 +101,19 @@ static bool connect_to(struct workloads *workloads, const struct workloads_optio
     return true;
 }
 
-static bool set_up(struct workloads *workloads, const char *url, const char *manifest,
-                   const struct workloads_options *options, struct workloads_answer *answer)
-{
-    struct text why;
-    const char *wrong = end_rules_broken(&options->rules);
-    if (wrong != NULL)
-        return refuse(answer, wrong);
-    text_init(&why, answer->text, sizeof answer->text);
-    if (!k8s_url_parse(url, &workloads->url, &why)) {
-        answer->usage = true;
-        return false;
-    }
-    return read_manifest(workloads, manifest, answer) && connect_to(workloads, options, answer);
-}
-
-/* NULL, with an answer, when memory is short. */
-static struct workloads *begin(struct workloads_answer *answer)
+bool workloads_open(const char *url, const char *manifest, const struct workloads_options *options,
+                    struct workloads **out, struct workloads_answer *answer)
 {
     struct workloads *workloads = calloc(1, sizeof *workloads);
     *answer = (struct workloads_answer){.since_ms = -1, .ends_in_ms = -1};
     if (workloads == NULL) {
         answer->outcome = OUTCOME_UNAVAILABLE;
         (void)snprintf(answer->text, sizeof answer->text, "memory is short");
-        return NULL;
+        return false;
     }
     workloads->magic = WORKLOADS_MAGIC;
-    workloads->stop = -1;
     for (size_t i = 0; i < sizeof workloads->config.held / sizeof workloads->config.held[0]; i++)
         workloads->config.held[i] = -1;
-    return workloads;
-}
-
-bool workloads_open(const char *url, const char *manifest, const struct workloads_options *options,
-                    struct workloads **out, struct workloads_answer *answer)
-{
-    struct workloads *workloads = begin(answer);
-    if (workloads == NULL)
-        return false;
     if (!set_up(workloads, url, manifest, options, answer)) {
         workloads_close(&workloads);
         return false;
@@ -137,35 +121,6 @@ bool workloads_open(const char *url, const char *manifest, const struct workload
     if (options->watch)
         sights_watch(workloads,
                      "labelSelector=app.kubernetes.io%2Fmanaged-by%3D" WORKLOAD_LABEL_VALUE);
-    *out = workloads;
-    return true;
-}
-
-void workloads_kind(const struct workloads *workloads, struct workloads_kind *out)
-{
-    text_copy(out->path, sizeof out->path, workloads->path);
-    out->namespaced = workloads->namespaced;
-}
-
-bool workloads_clone(const struct workloads *from, const struct workloads_kind *kind, int stop,
-                     struct workloads **out, struct workloads_answer *answer)
-{
-    struct workloads *workloads = begin(answer);
-    struct workloads_options options = {.holder = from->holder,
-                                        .holder_label = from->holder_label,
-                                        .rules = from->rules,
-                                        .patience_ms = from->patience_ms};
-    if (workloads == NULL)
-        return false;
-    workloads->url = from->url;
-    workloads->stop = stop;
-    text_copy(workloads->path, sizeof workloads->path, kind->path);
-    workloads->namespaced = kind->namespaced;
-    workloads->manifest = json_deep_copy(from->manifest);
-    if (workloads->manifest == NULL || !connect_to(workloads, &options, answer)) {
-        workloads_close(&workloads);
-        return false;
-    }
     *out = workloads;
     return true;
 }
