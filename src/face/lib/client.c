@@ -212,7 +212,10 @@ void client_do(struct lh_client *client, struct loop_task *task)
     if (is_due(client))
         on_due(client);
     client->turning = true;
-    task->run(task);
+    if (task != NULL)
+        task->run(task);
+    else
+        client->driver->step(client->state);
     client->turning = false;
     if (is_due(client))
         on_due(client);
@@ -224,12 +227,12 @@ void client_do(struct lh_client *client, struct loop_task *task)
 
 /* Most answers come at once. Nothing else wakes us here, and no clock that runs in suspend: for
  * what takes longer, the loop sleeps. */
-void client_rest(struct lh_client *client)
+bool client_rest(struct lh_client *client)
 {
     enum { REST_MS = 10 };
     int64_t left_ms = wakes_at_ms(client) - host_boot_ms();
-    if (client->beside == NULL && client->driver->step != NULL && left_ms >= REST_MS)
-        net_rest(client->driver->fd(client->state), REST_MS);
+    return client->beside == NULL && client->driver->step != NULL && left_ms >= REST_MS &&
+           net_rest(client->driver->fd(client->state), REST_MS);
 }
 
 static void submit_to_store(struct lh_client *client, const struct store_request *request,

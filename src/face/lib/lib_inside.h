@@ -139,10 +139,10 @@ void client_tell(struct lh_client *client, const struct lh_event *event);
 /* For people who look at the store with its own tools, where it has a place for that. */
 void client_remark(struct lh_client *client, const char *key, const char *word, const char *more,
                    bool warns);
-/* Runs the task and what comes of it in the loop's stead. */
+/* Runs the task, or NULL: hears the store, and does what comes of it, in the loop's stead. */
 void client_do(struct lh_client *client, struct loop_task *task);
-/* Within the loop's only thread: sleeps a little while the store has no news. */
-void client_rest(struct lh_client *client);
+/* Within the loop's only thread: sleeps a little; has the store news then? */
+bool client_rest(struct lh_client *client);
 /* Nothing is left to wait for? Then a closing client stops. */
 void client_settle(struct lh_client *client);
 
