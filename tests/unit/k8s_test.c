@@ -4,9 +4,9 @@
  * tokens and watches, cut in the middle. What a good one does is seen on the real one
  * (scripts/on-k8s.sh); here every request is counted and looked at.
  */
+#include "http_kit.h"
 #include "io/host.h"
 #include "store/k8s/k8s_inside.h"
-#include "stream_kit.h"
 #include "wire/record_codec.h"
 
 #include <poll.h>
@@ -16,45 +16,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-enum { HEARD_MAX = 64, REQUEST_SIZE = 8192 };
+enum { HEARD_MAX = 64 };
 
 /* ---- the server: one answer after the other, whatever is asked ---- */
 
-static int listening;
 static uint16_t port;
-static pthread_t server;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char heard[HEARD_MAX][REQUEST_SIZE];
+static char heard[HEARD_MAX][HTTP_REQUEST_SIZE];
 static size_t heard_count;
 static const char *const *script; /* NULL behind the last; "" cuts the connection */
 
-static bool hear(int file, char *request)
-{
-    size_t length = 0, wanted = 0;
-    while (length + 1 < REQUEST_SIZE && (wanted == 0 || length < wanted)) {
-        ssize_t got = recv(file, request + length, REQUEST_SIZE - length - 1, 0);
-        if (got <= 0)
-            return false;
-        length += (size_t)got;
-        request[length] = '\0';
-        const char *end = strstr(request, "\r\n\r\n"), *body = strstr(request, "Content-Length: ");
-        if (end != NULL)
-            wanted =
-                (size_t)(end + 4 - request) + (body != NULL ? strtoul(body + 16, NULL, 10) : 0);
-    }
-    return true;
-}
-
 /* The body stands behind the status and its headers, "200 OK\n…"; a watch's goes on to the end,
  * that of one that stalls until it is given up. */
-static bool answer(int file, const char *words)
+static bool say_one(int file, const char *words)
 {
-    char head[256], rest[1];
+    char head[256];
     bool stalls = strncmp(words, "stall", 5) == 0;
     bool watch = stalls || strncmp(words, "watch", 5) == 0;
     const char *body = 1 + (watch ? strchr(words, '\n') : strrchr(words, '\n'));
@@ -65,49 +45,25 @@ static bool answer(int file, const char *words)
         length += snprintf(head + length, sizeof head - (size_t)length, "Content-Length: %zu\r\n",
                            strlen(body));
     (void)snprintf(head + length, sizeof head - (size_t)length, "\r\n");
-    (void)send(file, head, strlen(head), MSG_NOSIGNAL);
-    (void)send(file, body, strlen(body), MSG_NOSIGNAL);
+    http_kit_say(file, head);
+    http_kit_say(file, body);
     if (stalls)
-        (void)recv(file, rest, sizeof rest, 0);
+        http_kit_be_silent(file);
     return !watch;
 }
 
-static void *serve_one(void *argument)
+static bool answer(int file, const char *request)
 {
-    int file = *(int *)argument;
-    free(argument);
-    static __thread char request[REQUEST_SIZE];
-    bool stays = true;
-    while (stays && hear(file, request)) {
-        (void)pthread_mutex_lock(&lock);
-        const char *words = *script;
-        if (words != NULL)
-            script++;
-        if (heard_count < HEARD_MAX)
-            memcpy(heard[heard_count++], request, sizeof request);
-        (void)pthread_mutex_unlock(&lock);
-        stays = words != NULL && *words != '\0' && answer(file, words);
-        if (words == NULL)
-            (void)recv(file, request, 1, 0); /* silence until it is given up */
-    }
-    (void)close(file);
-    return NULL;
-}
-
-static void *serve(void *argument)
-{
-    (void)argument;
-    for (;;) {
-        int file = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
-        pthread_t thread;
-        if (file < 0)
-            return NULL;
-        int *own = malloc(sizeof *own);
-        assert_non_null(own);
-        *own = file;
-        if (pthread_create(&thread, NULL, serve_one, own) == 0)
-            (void)pthread_detach(thread);
-    }
+    (void)pthread_mutex_lock(&lock);
+    const char *words = *script;
+    if (words != NULL)
+        script++;
+    if (heard_count < HEARD_MAX)
+        (void)snprintf(heard[heard_count++], sizeof heard[0], "%s", request);
+    (void)pthread_mutex_unlock(&lock);
+    if (words == NULL)
+        http_kit_be_silent(file);
+    return words != NULL && *words != '\0' && say_one(file, words);
 }
 
 static size_t heard_so_far(void)
@@ -211,8 +167,8 @@ static int set_up(void **state)
 {
     (void)state;
     (void)snprintf(folder, sizeof folder, "/tmp/leasehold-k8s-XXXXXX");
-    listening = kit_listen(AF_INET, &port);
-    return mkdtemp(folder) == NULL || pthread_create(&server, NULL, serve, NULL) != 0;
+    port = http_kit_start(answer);
+    return mkdtemp(folder) == NULL || port == 0;
 }
 
 static int tear_down(void **state)
@@ -223,9 +179,7 @@ static int tear_down(void **state)
         k8s_driver.close(store);
     free(store);
     store = NULL;
-    (void)shutdown(listening, SHUT_RDWR);
-    (void)pthread_join(server, NULL);
-    (void)close(listening);
+    http_kit_stop();
     for (size_t i = 0; i < 2; i++) {
         (void)snprintf(path, sizeof path, "%s/%s", folder, i == 0 ? "token" : "config");
         (void)unlink(path);
@@ -349,6 +303,23 @@ static void what_got_no_answer_is_trouble(void **state)
         free(store);
         store = NULL;
     }
+}
+
+/* Of one key nothing is sent while something is on its way; other keys do not wait for it. */
+static void a_key_has_one_request_on_its_way(void **state)
+{
+    static const char *const silent[] = {NULL};
+    struct store_request other = {.verb = VERB_STORE_READ, .key = "other"};
+    struct asked write = {0}, read = {0}, beside = {0};
+    (void)state;
+    begin(silent);
+    create_key(&write);
+    read_key(&read);
+    k8s_driver.submit(store, &other, on_answer, &beside);
+    for (int64_t end_ms = host_boot_ms() + 500; host_boot_ms() < end_ms;)
+        turn(/* ms= */ 50);
+    assert_int_equal(heard_so_far(), 2);
+    assert_true(until(&write.done, 1) && until(&beside.done, 1) && until(&read.done, 1));
 }
 
 static void what_is_no_list_is_no_empty_one(void **state)
@@ -560,6 +531,7 @@ int main(void)
         STORY(a_refused_token_is_read_anew_once),
         STORY(a_forbidden_request_is_told_at_once),
         STORY(what_got_no_answer_is_trouble),
+        STORY(a_key_has_one_request_on_its_way),
         STORY(what_is_no_list_is_no_empty_one),
         STORY(a_replacement_names_what_it_replaces),
         STORY(a_cut_watch_goes_on_where_it_was),
