@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See answers_kit.h. */
+#include "answers_kit.h"
+
+#include "http_kit.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { HEARD_MAX = 64 };
+
+static uint16_t port;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char heard[HEARD_MAX][HTTP_REQUEST_SIZE];
+static size_t heard_count;
+static const char *const *script;
+
+static bool say_one(int file, const char *words)
+{
+    char head[256];
+    bool stalls = strncmp(words, "stall", 5) == 0;
+    bool watch = stalls || strncmp(words, "watch", 5) == 0;
+    const char *body = 1 + (watch ? strchr(words, '\n') : strrchr(words, '\n'));
+    int length = snprintf(head, sizeof head, "HTTP/1.1 %.*s\r\nDate: %s\r\n",
+                          watch ? 6 : (int)(body - words - 1), watch ? "200 OK" : words,
+                          "Thu, 01 Jan 2026 00:00:00 GMT");
+    if (!watch)
+        length += snprintf(head + length, sizeof head - (size_t)length, "Content-Length: %zu\r\n",
+                           strlen(body));
+    (void)snprintf(head + length, sizeof head - (size_t)length, "\r\n");
+    http_kit_say(file, head);
+    http_kit_say(file, body);
+    if (stalls)
+        http_kit_be_silent(file);
+    return !watch;
+}
+
+static bool answer(int file, const char *request)
+{
+    (void)pthread_mutex_lock(&lock);
+    const char *words = *script;
+    if (words != NULL)
+        script++;
+    if (heard_count < HEARD_MAX)
+        (void)snprintf(heard[heard_count++], sizeof heard[0], "%s", request);
+    (void)pthread_mutex_unlock(&lock);
+    if (words == NULL)
+        http_kit_be_silent(file);
+    return words != NULL && *words != '\0' && say_one(file, words);
+}
+
+size_t answers_heard(void)
+{
+    (void)pthread_mutex_lock(&lock);
+    size_t count = heard_count;
+    (void)pthread_mutex_unlock(&lock);
+    return count;
+}
+
+void answers_expect(size_t number, const char *words)
+{
+    assert_true(number < answers_heard());
+    if (strstr(heard[number], words) == NULL)
+        fail_msg("request %zu has no \"%s\": %s", number, words, heard[number]);
+}
+
+void answers_say(const char *const *answers)
+{
+    (void)pthread_mutex_lock(&lock);
+    script = answers;
+    heard_count = 0;
+    (void)pthread_mutex_unlock(&lock);
+}
+
+uint16_t answers_port(void)
+{
+    return port;
+}
+
+bool answers_open(void)
+{
+    port = http_kit_start(answer);
+    return port != 0;
+}
+
+void answers_close(void)
+{
+    http_kit_stop();
+}
