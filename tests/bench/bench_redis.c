@@ -6,6 +6,7 @@
 #include "bench_redis.h"
 
 #include "leasehold.h"
+#include "redis_bare.h"
 #include "redis_peer.h"
 #include "rounds.h"
 
@@ -98,6 +99,26 @@ static double blocking_pair_us(struct lh_client *client, size_t pairs)
     return (rounds_seconds() - from) * 1e6 / (double)pairs;
 }
 
+/* What this server lets anybody reach; each line has the peer's way as its measure. */
+static void say_bounds(const struct bench_server *server, size_t together, size_t pairs,
+                       struct redis_peer *peer)
+{
+    static const char *const names[] = {[BARE_TOKEN] = "bound: the least script that gives a token",
+                                        [BARE_OURS] = "bound: our commands in a bare script"};
+    for (enum redis_bare_kind kind = BARE_TOKEN; kind <= BARE_OURS; kind++) {
+        double bound[ROUNDS], theirs[ROUNDS];
+        struct redis_bare *bare = redis_bare_open(server->port, kind, together);
+        (void)redis_bare_pair_us(bare, pairs / 2);
+        for (size_t i = 0; i < ROUNDS; i++) {
+            bound[i] = 1e6 / redis_bare_pair_us(bare, pairs / 2);
+            theirs[i] = 1e6 / redis_peer_pair_us(peer, pairs / 2);
+        }
+        rounds_say(names[kind], bound, "pairs/s");
+        rounds_ratio(bound, theirs);
+        redis_bare_close(&bare);
+    }
+}
+
 static void one_at_a_time(const struct bench_server *server)
 {
     double ours[ROUNDS], threaded[ROUNDS], theirs[ROUNDS];
@@ -119,6 +140,7 @@ static void one_at_a_time(const struct bench_server *server)
     rounds_ratio(threaded, theirs);
     lh_close(&with_thread);
     lh_close(&client);
+    say_bounds(server, /* together= */ 1, PAIRS_EACH, peer);
     redis_peer_close(&peer);
 }
 
@@ -143,6 +165,7 @@ static void many_at_once(const struct bench_server *server, size_t together, dou
     else
         rounds_ratio(ours, theirs);
     lh_close(&client);
+    say_bounds(server, together, pairs, peer);
     redis_peer_close(&peer);
 }
 

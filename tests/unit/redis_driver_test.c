@@ -298,7 +298,7 @@ static void only_what_the_script_says_is_believed(void **state)
 static const char *nearly_over(size_t guest, const char *command)
 {
     (void)guest;
-    return begins(command, "EVALSHA") ? "*8\r\n:1\r\n:1700000000000\r\n:0\r\n:0\r\n$0\r\n\r\n"
+    return begins(command, "EVALSHA") ? "*6\r\n:1\r\n:1700000000000\r\n$0\r\n\r\n"
                                         "$3\r\nhim\r\n:0\r\n:9\r\n"
                                       : usual(command);
 }
@@ -333,9 +333,10 @@ static const char *overwritten(size_t guest, const char *command)
     grant->ttl_ms = 1000;
     bytes[record_encode(&record, bytes, sizeof bytes)] = '\0';
     (void)snprintf(words, sizeof words,
-                   "*8\r\n:%d\r\n:1700000000000\r\n:9\r\n:1700000000000\r\n$%zu\r\n%s\r\n"
+                   "*6\r\n:%d\r\n:1700000000000\r\n$%zu\r\n9 1700000000000 %s\r\n"
                    "$3\r\nhim\r\n:500\r\n:9\r\n",
-                   strstr(command, " read") != NULL, strlen(bytes), bytes);
+                   strstr(command, " read") != NULL, strlen("9 1700000000000 ") + strlen(bytes),
+                   bytes);
     return words;
 }
 
@@ -414,7 +415,7 @@ static const char *with_changes(size_t guest, const char *command)
     if (!begins(command, "EVALSHA"))
         return usual(command);
     (void)snprintf(words, sizeof words,
-                   "*8\r\n:1\r\n:1700000000000\r\n:%d\r\n:1\r\n$1\r\nx\r\n_\r\n:-1\r\n:0\r\n",
+                   "*6\r\n:1\r\n:1700000000000\r\n$7\r\n%03d 1 x\r\n_\r\n:-1\r\n:0\r\n",
                    revision_seen);
     return words;
 }
@@ -546,7 +547,7 @@ static void a_list_has_time_for_each_of_its_steps(void **state)
     send_to(0, "*2\r\n$1\r\n0\r\n*1\r\n$23\r\nleasehold:{@AML}:lock:k\r\n");
     assert_true(until_said("EVALSHA"));
     turn_for(PATIENCE * 3 / 5);
-    send_to(0, "*8\r\n:1\r\n:1700000000000\r\n:0\r\n:0\r\n$0\r\n\r\n_\r\n:-1\r\n:0\r\n");
+    send_to(0, "*6\r\n:1\r\n:1700000000000\r\n$0\r\n\r\n_\r\n:-1\r\n:0\r\n");
     until_heard(1);
     assert_int_equal(heard.answer.result, ANSWER_OK);
 }

@@ -100,15 +100,12 @@ static bool take_out_stranger(const struct redis *redis, struct record *record, 
     return found;
 }
 
-static void send_names(struct link *link, const struct redis_names *names, const char *verb)
+static void send_names(struct link *link, const struct redis_names *names)
 {
-    link_say(link, "EVALSHA");
-    link_say(link, redis_script_sha);
-    link_say(link, "3");
+    link_made(link, redis_script_call);
     link_say(link, names->family == REDIS_WATERMARK ? names->record : names->plain);
     link_say(link, names->record);
     link_say(link, names->counter);
-    link_say(link, verb);
 }
 
 void draft_make(struct redis *redis, struct job *job, struct draft *out)
@@ -135,12 +132,14 @@ void draft_make(struct redis *redis, struct job *job, struct draft *out)
     }
 }
 
-static void say_condition(struct link *link, const struct condition *condition)
+static void say_condition(struct link *link, const struct store_request *request)
 {
+    const struct condition *condition = &request->condition;
+    bool renews = condition->kind == IF_GRANT && request->verb == VERB_STORE_SWAP;
     if (condition->kind == IF_REVISION)
         link_number(link, (int64_t)condition->revision);
     else
-        link_say(link, condition->kind == IF_GRANT ? "grant" : "");
+        link_say(link, condition->kind == IF_ABSENT ? "" : renews ? "renew" : "grant");
 }
 
 void wake_channel(const struct redis *redis, uint64_t session, char *out)
@@ -208,11 +207,11 @@ static void say_number_if_any(struct link *link, int64_t number)
         link_say(link, "");
 }
 
-/* Every word costs the server time: the last ones only, when they say something. */
+/* Every word costs the server time: those behind the last one that says anything are left out. */
 static void send_write(struct redis *redis, struct job *job, struct link *link,
                        const struct redis_names *names)
 {
-    enum { NAMES = 6, FIRST = 7, ENDS, UNTIL, TOKEN };
+    enum { NAMES = 6, ENDS = 3, BY = 7, UNTIL = 8, BESIDE = 10 };
     const struct store_request *request = &job->request;
     const struct condition *condition = &request->condition;
     bool renews = condition->kind == IF_GRANT && request->verb == VERB_STORE_SWAP;
@@ -221,24 +220,23 @@ static void send_write(struct redis *redis, struct job *job, struct link *link,
         draft_make(redis, job, &draft);
     /* Who knows when the grant ends has seen it: at that revision it stands. */
     uint64_t token = condition->ends_ms == 0 ? condition->token : 0;
-    size_t words = request->poke_count > 0 || token != 0 ? TOKEN
-                   : draft.until_ms != 0                 ? UNTIL
-                   : condition->ends_ms != 0             ? ENDS
-                                                         : FIRST;
-    link_begin(link, &job->call, NAMES + words + request->poke_count);
-    send_names(link, names, renews ? "renew" : draft.knows ? "beside" : "write");
-    say_condition(link, condition);
+    bool all = request->poke_count > 0 || token != 0 || draft.knows;
+    size_t last = all ? BESIDE : draft.until_ms != 0 ? UNTIL : draft.length > 0 ? BY : ENDS;
+    link_begin(link, &job->call, NAMES + last + request->poke_count);
+    send_names(link, names);
+    say_condition(link, request);
     link_say(link, redis->changes.name);
-    if (renews)
+    say_number_if_any(link, condition->ends_ms);
+    if (last >= BY && renews)
         say_renewal(request, link);
-    else
+    else if (last >= BY)
         say_draft(&draft, link);
-    if (words >= ENDS)
-        say_number_if_any(link, condition->ends_ms);
-    if (words >= UNTIL)
+    if (last >= UNTIL)
         say_number_if_any(link, with_one_more(draft.until_ms));
-    if (words == TOKEN)
+    if (last >= BESIDE) {
         say_token(link, token);
+        link_say(link, draft.knows ? "beside" : "");
+    }
     for (size_t i = 0; i < request->poke_count; i++) {
         char name[CHANNEL_MAX];
         wake_channel(redis, request->poke[i], name);
@@ -256,7 +254,8 @@ bool command_send(struct redis *redis, struct job *job, struct link *link)
         link_say(link, "ASKING");
     if (job->request.verb == VERB_STORE_READ) {
         link_begin(link, &job->call, 7);
-        send_names(link, &names, "read");
+        send_names(link, &names);
+        link_say(link, "read");
     } else {
         send_write(redis, job, link, &names);
     }
@@ -287,26 +286,27 @@ static bool read_written(const struct resp_item *item, struct seen *out)
 /* Revision and time are looked at by exchange.c, like those of any store. */
 bool seen_read(const struct resp_item *item, struct resp_walk *walk, struct seen *out)
 {
-    enum { SAW = 8 };
-    int64_t holds, revision, count;
-    struct resp_item bytes, value;
+    enum { SAW = 6 };
+    int64_t holds, count;
+    struct resp_item kept, value;
     *out = (struct seen){.rest_ms = -1};
     if (item->kind == RESP_TEXT)
         return read_written(item, out);
     if (item->kind != RESP_LIST || item->count != SAW || !next_number(walk, &holds) ||
-        !next_number(walk, &out->now_ms) || !next_number(walk, &revision) ||
-        !next_number(walk, &out->written.time_ms) || !resp_next(walk, &bytes) ||
-        bytes.kind != RESP_TEXT || !resp_next(walk, &value) || !next_number(walk, &out->rest_ms) ||
-        !next_number(walk, &count))
+        !next_number(walk, &out->now_ms) || !resp_next(walk, &kept) || kept.kind != RESP_TEXT ||
+        !resp_next(walk, &value) || !next_number(walk, &out->rest_ms) || !next_number(walk, &count))
+        return false;
+    size_t begin = redis_record_read(kept.text, kept.length, /* from= */ 0, &out->written.revision,
+                                     &out->written.time_ms);
+    if (begin == 0 && kept.length > 0)
         return false;
     out->holds = holds != 0;
-    out->written.revision = (uint64_t)revision;
-    out->bytes = bytes.text;
-    out->length = bytes.length;
+    out->bytes = kept.text + begin;
+    out->length = kept.length - begin;
     out->strange = value.kind == RESP_TEXT;
     out->value = value.text;
     out->value_length = value.length;
-    if (out->strange && revision == 0)
+    if (out->strange && out->written.revision == 0)
         out->written = (struct stamp){.revision = (uint64_t)count, .time_ms = out->now_ms};
     return true;
 }

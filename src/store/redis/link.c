@@ -136,6 +136,11 @@ void link_say(struct link *link, const char *word)
     link_word(link, word, strlen(word));
 }
 
+void link_made(struct link *link, const char *words)
+{
+    stream_write(link->stream, words, strlen(words));
+}
+
 void link_number(struct link *link, int64_t number)
 {
     char digits[24];

@@ -88,6 +88,8 @@ struct link_error link_explain(struct link *link, const struct resp_item *item);
 void link_begin(struct link *link, struct link_call *call, size_t words);
 void link_word(struct link *link, const char *bytes, size_t length);
 void link_say(struct link *link, const char *word);
+/* Words as they travel. */
+void link_made(struct link *link, const char *words);
 /* One whose reply nobody needs; false when memory is short. */
 bool link_begin_unheard(struct link *link, size_t words);
 void link_number(struct link *link, int64_t number);

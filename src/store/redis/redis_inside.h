@@ -19,8 +19,8 @@ enum {
 };
 
 /* script.c */
-void redis_script(struct text *out); /* at most SCRIPT_MAX with its end */
-extern const char redis_script_sha[];
+void redis_script(struct text *out);   /* at most SCRIPT_MAX with its end */
+extern const char redis_script_call[]; /* the first words of every call, made already */
 
 struct redis;
 struct job;
