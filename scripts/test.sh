@@ -64,6 +64,8 @@ k8s-2    | asan    | scripts/on-k8s.sh build/asan/tests/conformance --processes 
 k8s-4    | sim     | scripts/on-k8s.sh build/sim/tests/conformance --processes 4 | =
 k8s-plant | sim    | scripts/on-k8s.sh build/sim/tests/conformance --mutants | =
 k8s-elect | sim    | scripts/on-k8s.sh tests/peers/elect.sh build/sim 5 | .. 50
+k8s-fault | sim    | scripts/on-k8s.sh build/sim/tests/api_faults --rounds 1 | .. 20
+k8s-way  | sim     | scripts/on-k8s.sh tests/peers/give_way.sh build/sim/leasehold 2 | .. 10
 k8s-load | sim     | scripts/on-k8s.sh tests/e2e/workload.sh build/sim/leasehold 1 | .. 10
 k8s-look | asan    | scripts/on-k8s.sh build/asan/tests/workload_look | =
 k8s-crowd | sim    | scripts/on-k8s.sh build/sim/tests/check_then_create --rounds 2 | .. 20
@@ -125,7 +127,8 @@ coverage |         | scripts/coverage.sh core 100            | =
 figures='k8s check fencing once power damage failing kills runkills runstops runline stops history'
 figures+=' waiters dead poller deaths threads forks lost torture simulate executor desk explore'
 figures+=' redis-one contend servers cuts mutants fuzz coverage rd-once rd-hist rd-line rd-dead'
-figures+=' rd-lost rd-kills rd-thr rd-mute k8s-elect k8s-crowd k8s-tasks k8s-dead k8s-left'
+figures+=' rd-lost rd-kills rd-thr rd-mute k8s-elect k8s-fault k8s-crowd k8s-tasks k8s-dead'
+figures+=' k8s-left k8s-way'
 thinking=' gates format layers size cppcheck tidy simulate executor desk explore mutants fuzz '
 limit_s=1200
 proof=false

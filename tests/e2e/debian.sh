@@ -65,6 +65,12 @@ completions_are_there() {
     [[ -s /usr/share/zsh/vendor-completions/_leasehold ]]
 }
 
+manifests_are_there() {
+    local place=/usr/share/leasehold/kubernetes
+    grep -q 'verbs: \[get, list, watch, create, update, delete\]' $place/role.yaml
+    [[ -s $place/kustomization.yaml && -s $place/collector/cronjob.yaml ]]
+}
+
 build_pool() { # build_pool NAME FLAG…, the flags for the compiler
     gcc -pthread -o "$1" /usr/share/doc/libleasehold-dev/examples/worker_pool.c "${@:2}"
 }
@@ -96,6 +102,7 @@ installed)
     case_of 'a user takes one below the home folder' lock_of_a_user
     case_of 'man finds every page' pages_are_found
     case_of 'completions for bash and zsh' completions_are_there
+    case_of 'manifests for Kubernetes' manifests_are_there
     case_of 'a program with the shared library' program_with_the_library
     case_of 'a program with the static library' program_with_the_archive
     ;;

@@ -62,6 +62,7 @@ everything_is_there() {
     local name lib
     for name in bin/leasehold include/leasehold.h share/man/man1/leasehold.1 \
         share/man/man1/leasehold-acquire.1 share/man/man3/leasehold.3 \
+        share/leasehold/kubernetes/{kustomization,monitoring/alerts}.yaml \
         share/bash-completion/completions/leasehold share/zsh/site-functions/_leasehold \
         share/doc/leasehold/{LICENSE,README.md,CHANGELOG.md,docs/library.md,examples/leader.c}; do
         [[ -s $usr/$name ]] || { echo "no $name"; return 1; }

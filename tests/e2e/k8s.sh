@@ -161,6 +161,46 @@ printf '# a lease of 2000 ms, with a margin of 2000 ms, was taken over after %d 
 verdict 'not before its time' test "$took" -ge 3500 # begun up to 500 ms before we looked
 verdict 'and not long after it' test "$took" -lt 12000
 
+# ---- another program whose clock is off by an hour ----
+
+# stranger NAME OFFSET: writes the Lease as client-go does, and its own clock tells so.
+stranger() {
+    local now
+    now=$(date -u -d "$2" +%Y-%m-%dT%H:%M:%S.%6NZ)
+    kubectl apply -f - >/dev/null <<LEASE
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {name: $1}
+spec: {holderIdentity: stranger, leaseDurationSeconds: 2, acquireTime: $now, renewTime: $now}
+LEASE
+}
+
+strangers() {
+    stranger ahead '+1 hour'
+    stranger behind '-1 hour'
+}
+
+strangers
+for key in ahead behind; do
+    "$program" run "$key" -w 60 -- sh -c "date +%s%3N >$work/$key" &
+    started+=($!)
+done
+for _ in {1..8}; do # twice as long as its lease and the margin
+    sleep 0.8
+    strangers
+done
+last=$(now_ms)
+verdict 'who renews by a clock that is off keeps its Lease' \
+    test ! -e "$work/ahead" -a ! -e "$work/behind"
+wait "${started[@]}"
+started=()
+for key in ahead behind; do
+    took=$(($(<"$work/$key") - last))
+    printf '# an hour %s, 2000 ms and a margin of 2000 ms: taken over after %d ms\n' "$key" "$took"
+    verdict "an hour $key: not before its time" test "$took" -ge 3500
+    verdict "an hour $key: and not long after it" test "$took" -lt 15000
+done
+
 # ---- the server goes away ----
 
 kill_api() { kill -KILL "$(<"$K8S_PID")"; }

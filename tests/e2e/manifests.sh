@@ -62,6 +62,28 @@ kubectl apply --dry-run=server -f - >"$work/log" 2>&1 <<<'{apiVersion: v1, kind:
     status=1
 say "$status" 'a manifest of no kind is refused: the check can fail'
 
+# The alerts, by Prometheus' own tool, which make test-k8s installs.
+rules_of() { # rules_of FILE: what is inside a PrometheusRule
+    kubectl create --dry-run=client -o json -f "$1" |
+        python3 -c 'import json, sys; json.dump(json.load(sys.stdin)["spec"], sys.stdout)'
+}
+if command -v promtool >/dev/null; then
+    rules_of dist/kubernetes/monitoring/alerts.yaml >"$work/rules.yaml"
+    cp tests/e2e/alerts.yaml "$work"
+    status=0
+    promtool check rules "$work/rules.yaml" >"$work/log" 2>&1 || status=$?
+    say "$status" "Prometheus takes the alerts: $(grep -o '[0-9]* rules found' "$work/log")"
+    status=0
+    promtool test rules "$work/alerts.yaml" >"$work/log" 2>&1 || status=$?
+    say "$status" 'they sound when they should, and only then'
+    sed -i 's/> 0.001/> 0.1/' "$work/rules.yaml"
+    status=0
+    ! promtool test rules "$work/alerts.yaml" >"$work/log" 2>&1 || status=1
+    say "$status" 'one that sounds too late is found: the check can fail'
+else
+    printf '# the alerts are not looked at: there is no promtool\n'
+fi
+
 # What the Roles allow, asked of the API server.
 for folder in dist/kubernetes dist/kubernetes/{workloads,events}; do
     kubectl apply -k "$folder" >"$work/log" 2>&1

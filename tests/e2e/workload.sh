@@ -299,7 +299,9 @@ ends 0 "$pid" wfe-1
 jq -e '.outcome == "ok" and .state == "done" and .key == "whole"' wfe-1.said >/dev/null ||
     fail "$(cat wfe-1.said)"
 is_free whole
-hears 0 'was created' k8s_run wfe-2 whole --until created --cooldown 1s
+hears 0 'was created' k8s_run wfe-2 whole --until created --cooldown 1s --status-file status
+jq -e '.outcome == "ok" and .state == "runs" and .key == "whole"' status >/dev/null ||
+    fail "the status file: $(cat status)"
 complete whole False
 sleep 2.5
 hears 0 'was created' k8s_run wfe-3 whole --until created

@@ -18,11 +18,24 @@ struct worker {
 
 /* ---- one of them ---- */
 
-/* What a call took, against what it may take. */
-static void judge_call(struct contenders *all, int64_t began_ms, int64_t limit_ms)
+struct call {
+    int64_t began_ms;
+    unsigned stops;
+};
+
+static struct call begin_call(const struct worker *worker)
 {
-    int64_t beyond_ms = live_now_ms() - began_ms - limit_ms;
+    return (struct call){.began_ms = live_now_ms(), .stops = atomic_load(&worker->seat->stops)};
+}
+
+/* What a call took, against what it may take. */
+static void judge_call(struct worker *worker, struct call call, int64_t limit_ms)
+{
+    struct contenders *all = worker->all;
+    int64_t beyond_ms = live_now_ms() - call.began_ms - limit_ms;
     atomic_fetch_add(&all->calls, 1);
+    if (call.stops != atomic_load(&worker->seat->stops))
+        return; /* the time was not its own */
     atomic_fetch_add(&all->late_calls, beyond_ms > BUSY_MS ? 1 : 0);
     keep_longest(&all->most_beyond_ms, beyond_ms);
 }
@@ -66,9 +79,9 @@ static void work_inside(struct worker *worker, struct lh_lease *lease, size_t ke
         (void)fenced_write(witness, key, token, value);
     atomic_store(&worker->seat->inside, 0);
     witness_leave(witness, worker->seat->life, key);
-    int64_t began_ms = live_now_ms();
+    struct call call = begin_call(worker);
     (void)lh_release(&lease, NULL);
-    judge_call(all, began_ms, all->contest.patience_ms);
+    judge_call(worker, call, all->contest.patience_ms);
 }
 
 static void sit_down(struct worker *worker, const struct rig *rig)
@@ -76,9 +89,9 @@ static void sit_down(struct worker *worker, const struct rig *rig)
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
     options.patience_ms = worker->all->contest.patience_ms;
     for (;;) {
-        int64_t began_ms = live_now_ms();
+        struct call call = begin_call(worker);
         enum lh_outcome outcome = lh_open(rig->url, &options, &worker->client, NULL);
-        judge_call(worker->all, began_ms, options.patience_ms);
+        judge_call(worker, call, options.patience_ms);
         if (outcome == LH_OK)
             return;
         rig_pause_us(20000);
@@ -94,9 +107,9 @@ static void want(struct worker *worker, size_t key)
     options.ttl_ms = all->contest.ttl_ms;
     options.wait_ms = all->contest.wait_ms;
     while (lease == NULL) {
-        int64_t began_ms = live_now_ms();
+        struct call call = begin_call(worker);
         enum lh_outcome outcome = lh_acquire(worker->client, keys[key], &options, &lease, NULL);
-        judge_call(all, began_ms, options.wait_ms + all->contest.patience_ms);
+        judge_call(worker, call, options.wait_ms + all->contest.patience_ms);
         atomic_fetch_add(&all->outcomes[outcome], 1);
         if (outcome != LH_OK)
             rig_pause_us(5000);
@@ -142,6 +155,12 @@ void contender_doom(struct contenders *all, struct rig *rig, size_t seat)
     atomic_store(&life->doomed, true);
     atomic_store(&life->killed_at_ms, live_now_ms());
     (void)rig_kill(rig, seat);
+}
+
+bool contender_stop(struct contenders *all, struct rig *rig, size_t seat)
+{
+    atomic_fetch_add(&all->seats[seat].stops, 1);
+    return rig_stop(rig, seat);
 }
 
 size_t contender_inside(struct contenders *all, int64_t patience_ms, size_t *out_key)

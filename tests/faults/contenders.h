@@ -23,7 +23,8 @@ struct contest {
 
 struct contender {
     uint64_t life, seed;
-    _Atomic int inside; /* number of the key, from 1; 0: outside */
+    _Atomic int inside;     /* number of the key, from 1; 0: outside */
+    _Atomic unsigned stops; /* what it was in then may last longer */
     _Atomic uint64_t entries;
 };
 
@@ -49,6 +50,8 @@ void contender_seat(struct contenders *all, struct rig *rig, size_t seat, rig_wo
 void contender_play(struct contenders *all, const struct rig *rig, size_t seat);
 /* Kills it, and says so before. */
 void contender_doom(struct contenders *all, struct rig *rig, size_t seat);
+/* As rig_stop(); rig_continue() lets it go on. */
+bool contender_stop(struct contenders *all, struct rig *rig, size_t seat);
 
 /* Somebody who is inside, and where; SEATS_MAX: nobody is, for long. */
 size_t contender_inside(struct contenders *all, int64_t patience_ms, size_t *out_key);

@@ -51,7 +51,7 @@ static bool strike_holder(struct rig *rig, enum fault fault, int64_t *out_ms)
     int64_t struck_ms = live_now_ms();
     if (fault == HOLDER_KILLED)
         contender_doom(all, rig, victim);
-    else if (!rig_stop(rig, victim))
+    else if (!contender_stop(all, rig, victim))
         return false;
     entries_count(all, &before);
     bool came = entries_await_key(all, key, &before, STUCK_MS);

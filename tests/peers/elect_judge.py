@@ -14,6 +14,7 @@ What is counted apart, since nobody can promise more:
 - two of client-go among themselves.
 """
 import collections
+import glob
 import sys
 
 LEASE_MS = int(sys.argv[1])
@@ -60,19 +61,29 @@ for at, name in beats:
         else:
             beside.append((name, newest, at - first[newest]))
 
+# client-go that is asked to stop while it renews does not know its own last write, and is refused.
+unreleased = set()
+for path in glob.glob(f"{FOLDER}/client-go-*.log"):
+    with open(path) as log:
+        if "Failed to release lock" in log.read():
+            unreleased.add(path.rsplit("/", 1)[1].removesuffix(".log"))
+
 gaps, told = collections.defaultdict(list), collections.defaultdict(list)
 order = sorted(first, key=first.get)
 for name, following in zip(order, order[1:]):
     if name in struck:
         kind, at = struck[name]
+        if kind == "released" and name in unreleased:
+            kind = "released in vain"
         gaps[kind].append(first[following] - at)
         if kind in OUTAGES:
             told["ours" if is_ours(name) else "client-go"].append(last[name] - at)
 
 for kind, ways in sorted(rounds.items()):
     counted = collections.Counter("->".join(way) for way in ways)
-    print(f"{kind}: {len(ways)} ({', '.join(f'{n} {way}' for way, n in sorted(counted.items()))}); "
-          f"the next one led {min(gaps[kind])} to {max(gaps[kind])} ms later")
+    print(f"{kind}: {len(ways)} ({', '.join(f'{n} {way}' for way, n in sorted(counted.items()))})")
+for kind, spans in sorted(gaps.items()):
+    print(f"{kind}: the next one led {min(spans)} to {max(spans)} ms later ({len(spans)})")
 for who, spans in sorted(told.items()):
     print(f"without a server {who} led on for {max(spans)} ms at most, its lease had {LEASE_MS}")
 for why, count in sorted(late.items()):

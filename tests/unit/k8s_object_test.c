@@ -195,6 +195,96 @@ static void what_others_put_there_stays(void **state)
     json_decref(after);
 }
 
+/* Nobody holds it, and the next in line is named. */
+static void offer_to(const char *holder)
+{
+    record_init(&record, "K/1");
+    struct place *place = record_add_place(&record);
+    text_copy(place->holder, sizeof place->holder, holder);
+    text_copy(place->request, sizeof place->request, "r");
+    place->session = 7;
+    place->ttl_ms = 1500;
+    place->offered = true;
+}
+
+/* A write over the Lease, as the driver makes it; what stood there is let go of. */
+static json_t *write_over(json_t *before, bool *gives_way)
+{
+    struct object object;
+    assert_null(object_read(before, &object));
+    *gives_way = object_gives_way(&object, &record);
+    size_t length = record_encode(&record, bytes, sizeof bytes);
+    assert_true(length > 0);
+    struct object_write write = {.name = "k",
+                                 .key = "K/1",
+                                 .bytes = bytes,
+                                 .length = length,
+                                 .record = &record,
+                                 .wall_ms = 1700000000123,
+                                 .row = object_row(&object, &record, *gives_way)};
+    json_t *json = object_make(before, &write);
+    assert_non_null(json);
+    json_decref(before);
+    store(json, 6, OBJECT_HOLDER_WRITE, "2026-01-02T03:04:05Z");
+    return json;
+}
+
+static void our_offers_end_where_others_want_it_too(void **state)
+{
+    struct object object;
+    bool gives_way;
+    (void)state;
+    json_t *json =
+        json_pack("{s:{s:s}, s:{s:s}}", "metadata", "name", "k", "spec", "holderIdentity", "them");
+    store(json, 5, "them", "2026-01-02T03:04:05Z");
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < 4; i++) {
+            (void)grant_to("a");
+            json = write_over(json, &gives_way);
+            assert_false(gives_way);
+            assert_null(object_read(json, &object));
+            assert_true(object.shared && object.state == OBJECT_OURS);
+            grant_to("a")->granted = (struct stamp){.revision = 5, .time_ms = 1000};
+            json = write_over(json, &gives_way); /* a renewal is no turn */
+            offer_to("b");
+            json = write_over(json, &gives_way);
+            assert_true(gives_way == (i == 3));
+        }
+        assert_int_equal(record_offers(&record), 0);
+        assert_int_equal(record.place_count, 1);
+        assert_true(record.delay.length_ms > 2000);
+        assert_null(spec_of(json, "holderIdentity"));
+        assert_null(object_read(json, &object));
+        assert_int_equal(object.state, OBJECT_OURS);
+    }
+    json_decref(json);
+}
+
+static void nobody_else_wants_what_we_made(void **state)
+{
+    struct object object;
+    bool gives_way;
+    (void)state;
+    (void)grant_to("a");
+    json_t *json = make(NULL);
+    store(json, 5, OBJECT_HOLDER_WRITE, "2026-01-02T03:04:05Z");
+    for (unsigned i = 0; i < 20; i++) {
+        offer_to("b");
+        json = write_over(json, &gives_way);
+        assert_false(gives_way);
+        (void)grant_to("b");
+        json = write_over(json, &gives_way);
+    }
+    assert_null(object_read(json, &object));
+    assert_false(object.shared);
+    (void)json_object_set_new(json_object_get(json, "spec"), "holderIdentity", json_string("them"));
+    (void)grant_to("a"); /* … until somebody has had it */
+    json = write_over(json, &gives_way);
+    assert_null(object_read(json, &object));
+    assert_true(object.shared && object.made_by_us);
+    json_decref(json);
+}
+
 /* Our record stays behind when another program takes the Lease: it says nothing then. */
 static void another_holder_or_time_is_foreign(void **state)
 {
@@ -283,6 +373,8 @@ int main(void)
         cmocka_unit_test(writes_are_told_apart),
         cmocka_unit_test(a_change_of_holders_is_counted),
         cmocka_unit_test(what_others_put_there_stays),
+        cmocka_unit_test(our_offers_end_where_others_want_it_too),
+        cmocka_unit_test(nobody_else_wants_what_we_made),
         cmocka_unit_test(another_holder_or_time_is_foreign),
         cmocka_unit_test(a_foreign_holder_is_a_record_of_its_own),
         cmocka_unit_test(what_is_no_lease_of_ours_is_refused),

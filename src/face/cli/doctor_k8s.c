@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-#define ROLE           "bind the Role of dist/kubernetes: kubectl apply -k dist/kubernetes"
+#define ROLE           "bind the Role of dist/kubernetes (or /usr/share/leasehold/kubernetes)"
 #define EVENTS_ROLE    "kubectl apply -k dist/kubernetes/events, or leave ?events=on away"
 #define WORKLOADS_ROLE "put the kind into the Role of dist/kubernetes/workloads, and apply that"
 

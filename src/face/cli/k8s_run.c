@@ -68,12 +68,11 @@ out:
 
 /* ---- answers ---- */
 
-static void print_json(const struct visit *visit, const struct lh_workload *workload,
-                       const struct lh_report *report)
+static void write_json(const struct visit *visit, const struct lh_workload *workload,
+                       const struct lh_report *report, char line[LINE_SIZE])
 {
-    char line[LINE_SIZE];
     struct text text;
-    text_init(&text, line, sizeof line);
+    text_init(&text, line, LINE_SIZE);
     json_begin(&text);
     json_add_words(&text, "outcome", lh_outcome_name(report->outcome));
     json_add_words(&text, "key", visit->settings.target);
@@ -86,16 +85,21 @@ static void print_json(const struct visit *visit, const struct lh_workload *work
     json_add_words(&text, "text", report->text);
     json_add_words(&text, "store", visit->shown);
     json_end(&text);
-    puts(line);
+    text_add(&text, "\n");
 }
 
 static int tell(const struct visit *visit, const struct lh_workload *workload,
                 const struct lh_report *report)
 {
+    char line[LINE_SIZE];
     if (report->outcome != LH_OK)
         return say_report(visit, visit->settings.target, report);
+    write_json(visit, workload, report, line);
+    int status = say_to_status_file(visit, line);
+    if (status != EXIT_DONE)
+        return status;
     if (visit->settings.json)
-        print_json(visit, workload, report);
+        (void)fputs(line, stdout);
     else if (!visit->settings.quiet)
         puts(report->text);
     return !visit->settings.remove && workload->state == LH_WORKLOAD_FAILED ? workload->status

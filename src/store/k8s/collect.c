@@ -108,7 +108,7 @@ static struct standing find_mark(void *owner, const char *key)
 /* Others with another ?prefix= or ?names= may have other margins, too: theirs are not judged. */
 static bool is_leftover(struct k8s *k8s, const json_t *json, struct object *out)
 {
-    if (object_read(json, out) != NULL || out->state != OBJECT_OURS || !out->made_by_us ||
+    if (object_read(json, out) != NULL || out->state != OBJECT_OURS || out->shared ||
         out->leaving || k8s_key_of(k8s, out) == NULL)
         return false;
     struct standing standing = {.bytes = out->record,

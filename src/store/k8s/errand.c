@@ -233,7 +233,8 @@ static void ask_write(struct errand *errand, const json_t *before, const struct 
     char path[2 * K8S_NAME_MAX];
     const struct store_request *request = &errand->request;
     /* What is no record is carried like one; others then see a Lease that nobody holds. */
-    (void)record_decode(request->bytes, request->length, &k8s->scratch, &error);
+    bool decoded =
+        record_decode(request->bytes, request->length, &k8s->scratch, &error) == DECODE_OK;
     if (stays_beside(errand, object))
         return;
     if (object != NULL && object->leaving && object_is_grant(&k8s->scratch)) {
@@ -242,14 +243,22 @@ static void ask_write(struct errand *errand, const json_t *before, const struct 
                             "lock can be had on it");
         return;
     }
-    json_t *body = object_make(before, &(struct object_write){.name = errand->name,
-                                                              .key = request->key,
-                                                              .bytes = request->bytes,
-                                                              .length = request->length,
-                                                              .record = &k8s->scratch,
-                                                              .session = k8s->site.session,
-                                                              .number = ++k8s->writes,
-                                                              .wall_ms = host_wall_ms()});
+    struct object_write write = {.name = errand->name,
+                                 .key = request->key,
+                                 .bytes = request->bytes,
+                                 .length = request->length,
+                                 .record = &k8s->scratch,
+                                 .wall_ms = host_wall_ms(),
+                                 .session = k8s->site.session,
+                                 .number = ++k8s->writes};
+    bool gives_way = decoded && object != NULL && object_gives_way(object, &k8s->scratch);
+    if (gives_way) {
+        write.bytes = k8s->encoded;
+        write.length = record_encode(&k8s->scratch, k8s->encoded, sizeof k8s->encoded);
+    }
+    if (object != NULL)
+        write.row = object_row(object, &k8s->scratch, gives_way);
+    json_t *body = object_make(before, &write);
     const char *manager =
         object_is_renewal(&k8s->scratch) ? OBJECT_HOLDER_WRITE : OBJECT_WAITER_WRITE;
     if (record_place_by_session(&k8s->scratch, k8s->site.session) != NULL)
@@ -267,7 +276,7 @@ static void ask_write(struct errand *errand, const json_t *before, const struct 
 static void ask_delete(struct errand *errand, const json_t *before, const struct object *object)
 {
     char path[2 * K8S_NAME_MAX];
-    if (!object->made_by_us) {
+    if (object->shared) {
         (void)snprintf(path, sizeof path, "/%s?fieldManager=%s", errand->name, OBJECT_WAITER_WRITE);
         ask(errand, ERRAND_DELETES, "PUT", path, object_vacate(before));
         return;

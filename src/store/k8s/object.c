@@ -18,11 +18,13 @@
 #define NOTE_KEY    "leasehold/key"
 #define NOTE_RECORD "leasehold/record"
 #define NOTE_SHOWN  "leasehold/shown" /* holder and acquireTime, as we wrote them */
+#define NOTE_ROW    "leasehold/row"   /* of a Lease that others want, too: see object_row() */
+#define NOTE_WRITE  "leasehold/write" /* never the same twice */
 #define NOTE_BEAT_A "leasehold/beat-a"
 #define NOTE_BEAT_B "leasehold/beat-b"
-#define NOTE_WRITE  "leasehold/write" /* no other write has the same */
 
 enum { UID_MAX = 40, MOMENT = 32, SHOWN = HOLDER_MAX + MOMENT + 2 };
+enum { OFFERS_IN_A_ROW = 3, WAY_MS = 3000 }; /* client-go looks every 2 s or so */
 
 static const char *words_at(const json_t *json, const char *name)
 {
@@ -59,15 +61,11 @@ static void write_moment(int64_t wall_ms, char out[MOMENT])
     (void)snprintf(out + length, MOMENT - length, ".%03d000Z", (int)(wall_ms % 1000));
 }
 
-static const char *beat_of(const json_t *notes)
-{
-    const char *beat = words_at(notes, NOTE_BEAT_A);
-    return *beat != '\0' ? beat : words_at(notes, NOTE_BEAT_B);
-}
-
 static int64_t written_ms(const json_t *metadata, const json_t *notes)
 {
-    const char *beat = beat_of(notes);
+    const char *beat = words_at(notes, NOTE_BEAT_A);
+    if (*beat == '\0')
+        beat = words_at(notes, NOTE_BEAT_B);
     size_t index;
     const json_t *entry;
     json_array_foreach(json_object_get(metadata, "managedFields"), index, entry)
@@ -93,15 +91,17 @@ static bool read_revision(const char *words, uint64_t *out)
     return *end == '\0' && *out <= REVISION_MAX;
 }
 
-static uint64_t print_of(const json_t *notes, const char *uid)
+/* A record that somebody changed by hand is not the one that was written. */
+static uint64_t print_of(const json_t *notes, const struct object *object)
 {
-    const char *const parts[] = {uid, words_at(notes, NOTE_WRITE)};
+    const char *const parts[] = {words_at(notes, NOTE_WRITE), object->uid, object->record};
     uint64_t print = 0xcbf29ce484222325U;
-    if (*parts[1] == '\0')
+    if (parts[0][0] == '\0')
         return 0;
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         for (const char *at = parts[i]; *at != '\0'; at++)
             print = (print ^ (unsigned char)*at) * 0x100000001b3U;
+    }
     return print;
 }
 
@@ -136,7 +136,9 @@ const char *object_read(const json_t *json, struct object *out)
     object.written =
         (struct stamp){.revision = object.revision,
                        .time_ms = names_us ? written_ms(metadata, notes) : TIME_UNKNOWN};
-    object.print = names_us ? print_of(notes, object.uid) : 0;
+    object.row = names_us ? (unsigned)strtoul(words_at(notes, NOTE_ROW), NULL, 10) : 0;
+    object.shared = !object.made_by_us || !names_us || object.row > 0;
+    object.print = names_us ? print_of(notes, &object) : 0;
     object.leaving = words_at(metadata, "deletionTimestamp")[0] != '\0';
     *out = object;
     return NULL;
@@ -197,6 +199,30 @@ bool object_is_renewal(const struct record *record)
     return false;
 }
 
+/*
+ * Who waits for us hears of a release at once, other programs only when they look: without an end
+ * of our offers they would never come in. So the Lease stands open for a while, as after a crash.
+ */
+bool object_gives_way(const struct object *object, struct record *record)
+{
+    static const struct span way = {.length_ms = WAY_MS, .by = "other programs"};
+    if (!object->shared || object->row <= 1 + OFFERS_IN_A_ROW || record->grant_count > 0 ||
+        record_offers(record) == 0)
+        return false;
+    for (size_t i = 0; i < record->place_count; i++)
+        record->places[i].offered = false;
+    record->delay = way;
+    return true;
+}
+
+unsigned object_row(const struct object *object, const struct record *record, bool gives_way)
+{
+    unsigned row = object->row > 0 && !gives_way ? object->row : 1;
+    if (!object->shared)
+        return 0;
+    return row + (object_is_grant(record) ? 1 : 0);
+}
+
 /* The member, made when there is none. */
 static json_t *child_of(json_t *parent, const char *name)
 {
@@ -243,16 +269,18 @@ static bool fill_spec(json_t *spec, json_t *notes, const struct object_write *wr
 
 static bool fill_notes(json_t *notes, const struct object_write *write)
 {
-    char number[40];
+    char number[48];
     bool was_a = json_object_get(notes, NOTE_BEAT_A) != NULL;
     const char *manager =
         object_is_renewal(write->record) ? OBJECT_HOLDER_WRITE : OBJECT_WAITER_WRITE;
     (void)json_object_del(notes, was_a ? NOTE_BEAT_A : NOTE_BEAT_B);
-    (void)snprintf(number, sizeof number, "%" PRIx64 ".%" PRIx64, write->session, write->number);
+    (void)snprintf(number, sizeof number, "%" PRIx64 "-%" PRIu64, write->session, write->number);
     return set_words(notes, NOTE_KEY, write->key) && set_words(notes, NOTE_WRITE, number) &&
            json_object_set_new(notes, NOTE_RECORD, json_stringn(write->bytes, write->length)) ==
                0 &&
-           set_words(notes, was_a ? NOTE_BEAT_B : NOTE_BEAT_A, manager);
+           set_words(notes, was_a ? NOTE_BEAT_B : NOTE_BEAT_A, manager) &&
+           (write->row == 0 ||
+            json_object_set_new(notes, NOTE_ROW, json_sprintf("%u", write->row)) == 0);
 }
 
 static json_t *new_lease(const char *name)
@@ -286,8 +314,8 @@ json_t *object_deletion(const struct object *object)
 
 json_t *object_vacate(const json_t *before)
 {
-    static const char *const ours[] = {NOTE_KEY,    NOTE_RECORD, NOTE_SHOWN,
-                                       NOTE_BEAT_A, NOTE_BEAT_B, NOTE_WRITE};
+    static const char *const ours[] = {NOTE_KEY,   NOTE_RECORD, NOTE_SHOWN, NOTE_ROW,
+                                       NOTE_WRITE, NOTE_BEAT_A, NOTE_BEAT_B};
     json_t *json = json_deep_copy(before);
     json_t *metadata = json_object_get(json, "metadata");
     for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)

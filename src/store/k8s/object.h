@@ -32,8 +32,10 @@ struct object {
     uint64_t revision;            /* of the Lease as it stands */
     struct stamp written;         /* by which write of ours; by the last one, as far as it says */
     uint64_t print;               /* OURS: tells that write from others; 0: it cannot be told */
-    bool made_by_us;              /* we may delete it */
-    bool leaving;                 /* somebody deleted it, and only finalizers keep it */
+    bool made_by_us;
+    bool shared;  /* other programs want it, too, or did once: it is not ours to delete */
+    unsigned row; /* OURS and shared: see object_row() */
+    bool leaving; /* somebody deleted it, and only finalizers keep it */
 };
 
 /* NULL, or what is wrong with it: then `out` says nothing. */
@@ -56,12 +58,21 @@ struct object_write {
     const struct record *record; /* … and decoded */
     uint64_t session, number;    /* whose write, and which of them */
     int64_t wall_ms;             /* for people and other programs; we judge nothing by it */
+    unsigned row;                /* see object_row() */
 };
 
 /* Does this write grant something? */
 bool object_is_grant(const struct record *record);
 /* Does this write grant or renew something? Its field manager's time is then a renewal's. */
 bool object_is_renewal(const struct record *record);
+/*
+ * On a Lease that others want, too, our offers end after three in a row: then the record is
+ * changed, so that nobody of ours comes in for some seconds. False: it is as it was.
+ */
+bool object_gives_way(const struct object *object, struct record *record);
+/* One more than ours were granted it since the others had it, or could have had it; 0: nobody else
+ * wants it. */
+unsigned object_row(const struct object *object, const struct record *record, bool gives_way);
 /* The Lease that shall stand. `before`: what stands there, or NULL for a new one; not changed.
  * NULL when memory is short. */
 json_t *object_make(const json_t *before, const struct object_write *write);

@@ -59,9 +59,10 @@ enum workload_verdict {
 
 /*
  * What that means at `now_ms` of the API server's clock. Both clocks tell whole seconds, so a
- * cooldown ends one second later rather than too early; a clock that ran ahead makes it no longer
- * than it is. `cooldown_ms` counts where the object says nothing. What is not ours is never to be
- * removed: busy, or cooling. `out_left_ms`: until the verdict changes by itself; −1: never.
+ * cooldown ends one second later rather than too early; of one whose end is still to come no more
+ * is told to be left than it is long. `cooldown_ms` counts where the object says nothing. What is
+ * not ours is never to be removed: busy, or cooling. `out_left_ms`: until the verdict changes by
+ * itself; −1: never.
  */
 enum workload_verdict workload_judge(const struct workload_view *view, int64_t cooldown_ms,
                                      int64_t now_ms, int64_t *out_left_ms);

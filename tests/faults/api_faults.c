@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A real Kubernetes API server and five processes that share three keys through the library, all
+ * the while: api_faults URL [--rounds N], run by scripts/on-k8s.sh. So often each, what can happen
+ * to such a server, to the way to it and to holders happens (peers/api_act.sh, peers/api_front.py).
+ * Some go straight to the server, some through the front that makes it fail; some of their clocks
+ * are off by an hour. No grant may be given twice, whoever waits comes in within the stated time,
+ * holders know of their loss before another is in.
+ *
+ * The clock is what the library reads. What OpenSSL reads to judge certificates is left alone: the
+ * test's own are not valid an hour ago.
+ */
+#include "contenders.h"
+#include "proxy_kit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    HELPER, /* the seat of whatever the program runs */
+    CONTENDERS = 5,
+    SEATS,
+    HOUR_S = 3600,
+    TTL_MS = 3000,
+    MARGIN_MS = 3000, /* two clocks of whole seconds, and the second that is not over */
+    LOOK_MS = 6500,   /* the longest that a waiter sleeps when nobody wakes it */
+    STAY_MS = 60,
+    IN_AGAIN_MS = TTL_MS + MARGIN_MS + LOOK_MS,
+    ALL_IN_MS = IN_AGAIN_MS + (CONTENDERS - 1) * (TTL_MS + STAY_MS),
+    STUCK_MS = 3 * ALL_IN_MS,
+    FAULT_US = 2500000, /* how long the front makes trouble, at least … */
+    STRIKES = 3,        /* … and how often */
+};
+
+static const struct contest contest = {.ttl_ms = TTL_MS,
+                                       .wait_ms = 8000,
+                                       .patience_ms = 4000,
+                                       .stay_most_ms = STAY_MS,
+                                       .long_stays = 24};
+
+struct shared {
+    struct contenders all;
+    _Atomic int64_t clock_off_s[CONTENDER_SEATS];
+};
+
+struct play {
+    struct rig *rig;
+    struct shared *shared;
+    struct proxy_run front;
+    const char *act; /* what the helper does */
+    uint64_t round;
+};
+
+struct figures {
+    uint64_t rounds, stuck, late;
+    int64_t longest_ms; /* until everybody had come in again */
+};
+
+/* ---- clocks ---- */
+
+static const _Atomic int64_t *off_here; /* NULL in the parent */
+
+int clock_gettime(clockid_t clock_id, struct timespec *tp)
+{
+    int result = (int)syscall(SYS_clock_gettime, clock_id, tp);
+    if (result == 0 && clock_id == CLOCK_REALTIME && off_here != NULL)
+        tp->tv_sec += (time_t)atomic_load(off_here);
+    return result;
+}
+
+static void draw_clock(struct play *play, size_t seat)
+{
+    int64_t way = (int64_t)random_below(&play->rig->random, 2) * 2 - 1;
+    atomic_store(&play->shared->clock_off_s[seat], way * HOUR_S);
+}
+
+/* ---- processes ---- */
+
+static bool goes_through_front(size_t seat)
+{
+    return seat % 2 == 1;
+}
+
+static void play_contender(struct rig *rig, size_t seat)
+{
+    struct shared *shared = rig->shared;
+    char path[sizeof rig->folder + 8];
+    (void)snprintf(path, sizeof path, "%s/%s", rig->folder,
+                   goes_through_front(seat) ? "front" : "direct");
+    off_here = &shared->clock_off_s[seat];
+    if (setenv("KUBECONFIG", path, /* overwrite= */ 1) == 0)
+        contender_play(&shared->all, rig, seat);
+}
+
+static struct play *helped; /* the words are not those of a seat */
+
+static void play_helper(struct rig *rig, size_t seat)
+{
+    char port[8];
+    (void)seat;
+    (void)snprintf(port, sizeof port, "%u", (unsigned)helped->front.port);
+    (void)execlp("tests/peers/api_act.sh", "api_act.sh", rig->folder, helped->act, port, NULL);
+    _exit(127);
+}
+
+static bool act(struct play *play, const char *what)
+{
+    play->act = what;
+    helped = play;
+    rig_start(play->rig, HELPER, play_helper);
+    bool done = rig_join(play->rig, HELPER);
+    if (!done)
+        rig_say("%s did not succeed", what);
+    return done;
+}
+
+static bool start_front(struct play *play)
+{
+    char python[] = "python3", program[] = "tests/peers/api_front.py", certificate[512], key[512];
+    char server[128], authority[512];
+    const char *place = getenv("K8S_CA"), *address = getenv("K8S_SERVER");
+    if (place == NULL || address == NULL)
+        return false;
+    int length = (int)(strlen(place) - strlen("ca.crt"));
+    (void)snprintf(server, sizeof server, "%s", address);
+    (void)snprintf(authority, sizeof authority, "%s", place);
+    (void)snprintf(certificate, sizeof certificate, "%.*ssrv.crt", length, place);
+    (void)snprintf(key, sizeof key, "%.*ssrv.key", length, place);
+    char *words[] = {python, program, server, authority, certificate, key, NULL};
+    return proxy_start_program(&play->front, words);
+}
+
+/* ---- faults ---- */
+
+/* What the holder of a key suffers; somebody must be in there again before it is over. */
+static bool strike_holder(struct play *play, bool kills)
+{
+    struct contenders *all = &play->shared->all;
+    struct entries before;
+    size_t key = 0, victim = contender_inside(all, STUCK_MS, &key);
+    if (victim == SEATS_MAX)
+        return false;
+    if (kills)
+        contender_doom(all, play->rig, victim);
+    else if (!contender_stop(all, play->rig, victim))
+        return false;
+    entries_count(all, &before);
+    bool came = entries_await_key(all, key, &before, IN_AGAIN_MS);
+    if (kills)
+        contender_seat(all, play->rig, victim, play_contender);
+    else
+        rig_continue(play->rig, victim);
+    return came;
+}
+
+static bool stop_holder(struct play *play)
+{
+    return strike_holder(play, /* kills= */ false);
+}
+
+static bool kill_holder(struct play *play)
+{
+    return strike_holder(play, /* kills= */ true);
+}
+
+/* A holder's clock steps; every second time it dies of something else then. */
+static bool step_clock(struct play *play)
+{
+    size_t key = 0, victim = contender_inside(&play->shared->all, STUCK_MS, &key);
+    if (victim == SEATS_MAX)
+        return false;
+    for (size_t i = HELPER + 1; i < SEATS; i++)
+        atomic_store(&play->shared->clock_off_s[i], 0);
+    draw_clock(play, victim);
+    draw_clock(play, HELPER + 1 + play->round % CONTENDERS);
+    return act(play, "clock-off") && (play->round % 2 == 0 || kill_holder(play));
+}
+
+static bool kill_api(struct play *play)
+{
+    return act(play, "kill-api");
+}
+
+static bool stop_api(struct play *play)
+{
+    return act(play, "stop-api");
+}
+
+static bool kill_etcd(struct play *play)
+{
+    return act(play, "kill-etcd");
+}
+
+static bool change_token(struct play *play)
+{
+    return act(play, play->round % 2 == 0 ? "token-early" : "token-late");
+}
+
+/* What did not happen yet has no count. */
+static uint64_t front_count(struct play *play, const char *name)
+{
+    uint64_t count = proxy_count(&play->front, name);
+    return count != UINT64_MAX ? count : 0;
+}
+
+/* The front makes trouble for a while; `name` is what it counts that by. */
+static bool trouble(struct play *play, const char *command, const char *name)
+{
+    int64_t end_ms = live_now_ms() + STUCK_MS;
+    uint64_t enough = front_count(play, name) + STRIKES;
+    bool made = proxy_say(&play->front, command);
+    rig_pause_us(FAULT_US);
+    while (made && front_count(play, name) < enough && live_now_ms() < end_ms)
+        rig_pause_us(20000);
+    return proxy_say(&play->front, "pass") && front_count(play, name) >= enough;
+}
+
+static bool cut(struct play *play)
+{
+    for (unsigned i = 0; i < 5; i++) {
+        if (!proxy_say(&play->front, i % 2 == 0 ? "cut watches" : "cut"))
+            return false;
+        rig_pause_us((int64_t)random_below(&play->rig->random, 400000));
+    }
+    return true;
+}
+
+/* Watches are few and live long: they are cut until some were answered so. */
+static bool tell_gone(struct play *play)
+{
+    int64_t end_ms = live_now_ms() + STUCK_MS;
+    const char *name = play->round % 2 == 0 ? "410" : "gone";
+    uint64_t enough = front_count(play, name) + STRIKES;
+    bool made = proxy_say(&play->front, play->round % 2 == 0 ? "answer 410 70" : "gone 70");
+    while (made && front_count(play, name) < enough && live_now_ms() < end_ms) {
+        made = proxy_say(&play->front, "cut watches");
+        rig_pause_us(FAULT_US / STRIKES);
+    }
+    return proxy_say(&play->front, "pass") && front_count(play, name) >= enough;
+}
+
+static bool refuse_changes(struct play *play)
+{
+    return play->round % 2 == 0 ? trouble(play, "answer 409 50", "409")
+                                : trouble(play, "double 50", "double");
+}
+
+static bool throttle(struct play *play)
+{
+    return trouble(play, play->round % 2 == 0 ? "answer 429 60" : "answer 429 100", "429");
+}
+
+static bool hide_answers(struct play *play)
+{
+    return trouble(play, "hide 40", "hide");
+}
+
+/*
+ * One stands still with its watch cut, while others write and the server forgets all that was.
+ * Woken, it asks for what came after the last it has seen: that is gone.
+ */
+static bool compact(struct play *play)
+{
+    struct contenders *all = &play->shared->all;
+    struct entries before;
+    size_t victim = HELPER + 1; /* behind the front */
+    uint64_t told = front_count(play, "told-gone");
+    if (!contender_stop(all, play->rig, victim) || !proxy_say(&play->front, "cut"))
+        return false;
+    entries_count(all, &before);
+    bool went_on = entries_await_key(all, WITNESS_KEYS, &before, STUCK_MS) && act(play, "compact");
+    went_on = went_on && act(play, "kill-api");
+    rig_continue(play->rig, victim);
+    int64_t end_ms = live_now_ms() + STUCK_MS;
+    while (went_on && live_now_ms() < end_ms && front_count(play, "told-gone") == told)
+        rig_pause_us(20000);
+    return went_on && live_now_ms() < end_ms;
+}
+
+static const struct {
+    const char *name;
+    bool (*strike)(struct play *play); /* false: it could not be done, or somebody is stuck */
+} faults[] = {
+    {"a holder was stopped past its TTL", stop_holder},
+    {"a holder was killed", kill_holder},
+    {"a holder's clock stepped by an hour", step_clock},
+    {"the API server was killed and started again", kill_api},
+    {"the API server was stopped", stop_api},
+    {"etcd was killed and started again", kill_etcd},
+    {"connections and watches were cut", cut},
+    {"watches were answered with 410", tell_gone},
+    {"the server forgot what a watch asked for", compact},
+    {"changes were refused with 409, or sent twice", refuse_changes},
+    {"requests were put off with 429", throttle},
+    {"changes were carried out and answered with 504", hide_answers},
+    {"the token was revoked, and another given", change_token},
+};
+
+/* ---- rounds ---- */
+
+static void report_fault(struct rig *rig, const char *name, const struct figures *figures)
+{
+    rig_say("%s: %" PRIu64 " rounds; all in again after %" PRId64 " ms at most", name,
+            figures->rounds, figures->longest_ms);
+    rig_case(rig, figures->rounds == rig->rounds && figures->stuck == 0,
+             "%s: %" PRIu64 " of %" PRIu64 " rounds", name, figures->rounds - figures->stuck,
+             rig->rounds);
+    rig_case(rig, figures->late == 0, "each time all were in within %d ms (%" PRIu64 ")", ALL_IN_MS,
+             figures->late);
+}
+
+static void play_fault(struct play *play, size_t fault)
+{
+    struct contenders *all = &play->shared->all;
+    struct figures figures = {0};
+    while (figures.rounds < play->rig->rounds && figures.stuck == 0 && !rig_late(play->rig)) {
+        struct entries before;
+        rig_pause_us((int64_t)random_below(&play->rig->random, 300000));
+        play->round = figures.rounds++;
+        bool done = faults[fault].strike(play);
+        int64_t back_ms = live_now_ms();
+        entries_count(all, &before);
+        bool came = entries_await_all(all, &before, STUCK_MS);
+        int64_t took_ms = live_now_ms() - back_ms;
+        figures.stuck += done && came ? 0 : 1;
+        figures.late += took_ms > ALL_IN_MS ? 1 : 0;
+        if (took_ms > figures.longest_ms)
+            figures.longest_ms = took_ms;
+    }
+    report_fault(play->rig, faults[fault].name, &figures);
+}
+
+int main(int argc, char **argv)
+{
+    struct rig rig;
+    if (argc < 2)
+        return 64;
+    rig_open(&rig, argc - 1, argv + 1, /* rounds= */ 1, /* limit_s= */ 300,
+             /* round_ms= */ (int64_t)13 * 60000, sizeof(struct shared));
+    struct play play = {.rig = &rig, .shared = rig.shared};
+    struct contenders *all = &play.shared->all;
+    (void)snprintf(rig.url, sizeof rig.url, "%s", argv[1]);
+    contenders_init(all, &contest, HELPER + 1, SEATS);
+    bool up = start_front(&play) && act(&play, "begin");
+    rig_case(&rig, up, "the front stands, and there is a token");
+    for (size_t i = HELPER + 1; up && i < SEATS; i++) {
+        if (i <= 2)
+            atomic_store(&play.shared->clock_off_s[i], i == 1 ? HOUR_S : -HOUR_S);
+        contender_seat(all, &rig, i, play_contender);
+    }
+    for (size_t i = 0; up && i < sizeof faults / sizeof faults[0]; i++)
+        play_fault(&play, i);
+    if (up) {
+        (void)proxy_say(&play.front, "counts");
+        rig_say("the front: %.*s", (int)strcspn(play.front.last_word, "\n"), play.front.last_word);
+        contenders_report(all, &rig);
+        rig_case(&rig, all->outcomes[LH_FAILED] == 0, "nothing was called a failure of ours");
+    }
+    for (size_t i = HELPER + 1; i < SEATS; i++)
+        (void)rig_kill(&rig, i); /* they hold the way to the front open */
+    (void)proxy_stop(&play.front);
+    return rig_close(&rig);
+}
