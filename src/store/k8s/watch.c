@@ -70,7 +70,7 @@ static void notice(struct k8s *k8s, const struct object *object, const char *key
         return;
     if (deleted || object->state == OBJECT_VACANT) {
         concern.calls = awaited;
-    } else if (object->state == OBJECT_OURS) { /* another program's holder is at it */
+    } else if (object->state == OBJECT_OURS) { /* else another program is at it */
         concern = concern_of(k8s, object, awaited);
         concern.calls = concern.calls || (awaited && memo->state != OBJECT_OURS);
     }
