@@ -370,9 +370,10 @@ spec:
   containers: [{name: a, image: b, tty: no, resources: {limits: {cpu: 0.1, memory: 1e6}}}]
   volumes: [{name: c, configMap: {name: d, defaultMode: 0640}}]
 POD
-read -r -a seen < <(kubectl get pod "$(name_of pod)" -o jsonpath="{.spec.containers[0].resources.\
-limits.cpu} {.spec.containers[0].resources.limits.memory} {.spec.volumes[0].configMap.defaultMode}")
-[[ ${seen[*]} == '100m 1M 416' ]] || fail "the API server read ${seen[*]}"
+seen=$(kubectl get pod "$(name_of pod)" -o json |
+    jq -c '[(.spec.containers[0].resources.limits | .cpu, .memory),
+        .spec.volumes[0].configMap.defaultMode]')
+[[ $seen == '["100m","1M",416]' ]] || fail "the API server read $seen"
 say 'a manifest means what it means to kubectl'
 
 hears 64 'knows no kind Job of batch/v9' "$program" k8s-run --target x -f /dev/stdin \

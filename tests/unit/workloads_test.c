@@ -78,10 +78,10 @@ static bool hear(int file, char *request)
             return false;
         length += (size_t)got;
         request[length] = '\0';
-        const char *end = strstr(request, "\r\n\r\n"), *body = strstr(request, "Content-Length: ");
-        if (end != NULL)
+        const char *rest = strstr(request, "\r\n\r\n"), *body = strstr(request, "Content-Length: ");
+        if (rest != NULL)
             wanted =
-                (size_t)(end + 4 - request) + (body != NULL ? strtoul(body + 16, NULL, 10) : 0);
+                (size_t)(rest + 4 - request) + (body != NULL ? strtoul(body + 16, NULL, 10) : 0);
     }
     return true;
 }
