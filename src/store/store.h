@@ -99,9 +99,10 @@ struct store_site {
     struct store_clock clock;
     uint64_t session;    /* with STORE_SESSIONS: alive for others until the store is closed */
     int64_t patience_ms; /* no request waits longer than this for another process */
-    /* Another process's write named our session: look at this key, unless the notice brings what
-     * that write left there (`stands`, else NULL), as a read would have shown it at that moment; it
-     * may be old by now. No function: nobody wants to know. */
+    /* Another process's write named our session, or renewed what it waits for beside the record:
+     * look at this key, unless the notice brings what that write left there (`stands`, else NULL),
+     * as a read would have shown it at that moment; it may be old by now. No function: nobody wants
+     * to know. */
     void (*notice)(void *owner, const char *key, const struct store_answer *stands);
     void *owner;
 };

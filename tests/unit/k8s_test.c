@@ -4,126 +4,21 @@
  * tokens and watches, cut in the middle. What a good one does is seen on the real one
  * (scripts/on-k8s.sh); here every request is counted and looked at.
  */
+#include "answers_kit.h"
+
 #include "io/host.h"
 #include "store/k8s/k8s_inside.h"
-#include "stream_kit.h"
 #include "wire/record_codec.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
-
-enum { HEARD_MAX = 64, REQUEST_SIZE = 8192 };
-
-/* ---- the server: one answer after the other, whatever is asked ---- */
-
-static int listening;
-static uint16_t port;
-static pthread_t server;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char heard[HEARD_MAX][REQUEST_SIZE];
-static size_t heard_count;
-static const char *const *script; /* NULL behind the last; "" cuts the connection */
-
-static bool hear(int file, char *request)
-{
-    size_t length = 0, wanted = 0;
-    while (length + 1 < REQUEST_SIZE && (wanted == 0 || length < wanted)) {
-        ssize_t got = recv(file, request + length, REQUEST_SIZE - length - 1, 0);
-        if (got <= 0)
-            return false;
-        length += (size_t)got;
-        request[length] = '\0';
-        const char *end = strstr(request, "\r\n\r\n"), *body = strstr(request, "Content-Length: ");
-        if (end != NULL)
-            wanted =
-                (size_t)(end + 4 - request) + (body != NULL ? strtoul(body + 16, NULL, 10) : 0);
-    }
-    return true;
-}
-
-/* The body stands behind the status and its headers, "200 OK\n…"; a watch's goes on to the end,
- * that of one that stalls until it is given up. */
-static bool answer(int file, const char *words)
-{
-    char head[256];
-    bool stalls = strncmp(words, "stall", 5) == 0;
-    bool watch = stalls || strncmp(words, "watch", 5) == 0;
-    const char *body = 1 + (watch ? strchr(words, '\n') : strrchr(words, '\n'));
-    int length = snprintf(head, sizeof head, "HTTP/1.1 %.*s\r\nDate: %s\r\n",
-                          watch ? 6 : (int)(body - words - 1), watch ? "200 OK" : words,
-                          "Thu, 01 Jan 2026 00:00:00 GMT");
-    if (!watch)
-        length += snprintf(head + length, sizeof head - (size_t)length, "Content-Length: %zu\r\n",
-                           strlen(body));
-    (void)snprintf(head + length, sizeof head - (size_t)length, "\r\n");
-    (void)send(file, head, strlen(head), MSG_NOSIGNAL);
-    (void)send(file, body, strlen(body), MSG_NOSIGNAL);
-    if (stalls)
-        (void)recv(file, head, sizeof head, 0);
-    return !watch;
-}
-
-static void *serve_one(void *argument)
-{
-    int file = *(int *)argument;
-    free(argument);
-    static __thread char request[REQUEST_SIZE];
-    bool stays = true;
-    while (stays && hear(file, request)) {
-        (void)pthread_mutex_lock(&lock);
-        const char *words = *script;
-        if (words != NULL)
-            script++;
-        if (heard_count < HEARD_MAX)
-            memcpy(heard[heard_count++], request, sizeof request);
-        (void)pthread_mutex_unlock(&lock);
-        stays = words != NULL && *words != '\0' && answer(file, words);
-        if (words == NULL)
-            (void)recv(file, request, 1, 0); /* silence until it is given up */
-    }
-    (void)close(file);
-    return NULL;
-}
-
-static void *serve(void *argument)
-{
-    (void)argument;
-    for (;;) {
-        int file = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
-        pthread_t thread;
-        if (file < 0)
-            return NULL;
-        int *own = malloc(sizeof *own);
-        assert_non_null(own);
-        *own = file;
-        if (pthread_create(&thread, NULL, serve_one, own) == 0)
-            (void)pthread_detach(thread);
-    }
-}
-
-static size_t heard_so_far(void)
-{
-    (void)pthread_mutex_lock(&lock);
-    size_t count = heard_count;
-    (void)pthread_mutex_unlock(&lock);
-    return count;
-}
-
-static void expect_heard(size_t number, const char *words)
-{
-    assert_true(number < heard_so_far());
-    if (strstr(heard[number], words) == NULL)
-        fail_msg("request %zu has no \"%s\": %s", number, words, heard[number]);
-}
 
 /* ---- the driver ---- */
 
@@ -133,7 +28,7 @@ static void *store;
 struct asked {
     unsigned done;
     struct store_answer last;
-    char why[512], key[64];
+    char why[512], key[64], bytes[1024];
 };
 
 static void on_answer(void *caller, const struct store_answer *answer)
@@ -143,6 +38,8 @@ static void on_answer(void *caller, const struct store_answer *answer)
     asked->last = *answer;
     (void)snprintf(asked->why, sizeof asked->why, "%s", answer->why != NULL ? answer->why : "");
     (void)snprintf(asked->key, sizeof asked->key, "%s", answer->key != NULL ? answer->key : "");
+    (void)snprintf(asked->bytes, sizeof asked->bytes, "%.*s", (int)answer->length,
+                   answer->bytes != NULL ? answer->bytes : "");
     assert_null(strstr(asked->why, "t-secret"));
 }
 
@@ -176,23 +73,33 @@ static int64_t no_time(void *owner)
     return 0;
 }
 
+static unsigned notices;
+static char noticed[1024]; /* the record that came with the last one */
+
+static void on_notice(void *owner, const char *key, const struct store_answer *stands)
+{
+    (void)owner;
+    assert_string_equal(key, "k");
+    notices++;
+    (void)snprintf(noticed, sizeof noticed, "%.*s", stands != NULL ? (int)stands->length : 0,
+                   stands != NULL ? stands->bytes : "");
+}
+
 static const char *by_proxy = ""; /* what the cluster says beside its server */
 
 static void begin_at(const char *url, const char *const *answers)
 {
     char path[128], words[256], config[512];
     struct text why;
-    struct store_site site = {.clock = {.now_ms = no_time}, .session = 7, .patience_ms = 3000};
-    (void)pthread_mutex_lock(&lock);
-    script = answers;
-    heard_count = 0;
-    (void)pthread_mutex_unlock(&lock);
+    struct store_site site = {
+        .clock = {.now_ms = no_time}, .session = 7, .patience_ms = 3000, .notice = on_notice};
+    answers_say(answers);
     write_file("token", "t-secret-1\n");
     (void)snprintf(config, sizeof config,
                    "current-context: x\nclusters: [{name: x, cluster: {%s: "
                    "'http://127.0.0.1:%u'}}]\nusers: [{name: x, user: {tokenFile: token}}]\n"
                    "contexts: [{name: x, context: {cluster: x, user: x}}]\n",
-                   *by_proxy != '\0' ? by_proxy : "server", port);
+                   *by_proxy != '\0' ? by_proxy : "server", answers_port());
     write_file("config", config);
     (void)snprintf(path, sizeof path, "%s/config", folder);
     (void)setenv("KUBECONFIG", path, 1);
@@ -211,8 +118,7 @@ static int set_up(void **state)
 {
     (void)state;
     (void)snprintf(folder, sizeof folder, "/tmp/leasehold-k8s-XXXXXX");
-    listening = kit_listen(AF_INET, &port);
-    return mkdtemp(folder) == NULL || pthread_create(&server, NULL, serve, NULL) != 0;
+    return mkdtemp(folder) == NULL || !answers_open();
 }
 
 static int tear_down(void **state)
@@ -223,9 +129,7 @@ static int tear_down(void **state)
         k8s_driver.close(store);
     free(store);
     store = NULL;
-    (void)shutdown(listening, SHUT_RDWR);
-    (void)pthread_join(server, NULL);
-    (void)close(listening);
+    answers_close();
     for (size_t i = 0; i < 2; i++) {
         (void)snprintf(path, sizeof path, "%s/%s", folder, i == 0 ? "token" : "config");
         (void)unlink(path);
@@ -272,18 +176,18 @@ static void too_many_requests_are_repeated_when_the_server_says(void **state)
     int64_t began_ms = host_boot_ms();
     read_key(&first);
     turn(/* ms= */ 50);
-    while (heard_so_far() == 0)
+    while (answers_heard() == 0)
         turn(/* ms= */ 50);
     turn(/* ms= */ 200);
     read_key(&second); /* waits, too: nobody is asked before the time */
     turn(/* ms= */ 200);
-    assert_int_equal(heard_so_far(), 1);
+    assert_int_equal(answers_heard(), 1);
     assert_true(until(&first.done, 1) && until(&second.done, 1));
     assert_true(host_boot_ms() - began_ms >= 1000);
     assert_int_equal(first.last.result, ANSWER_OK);
     assert_false(first.last.present);
     assert_int_equal(first.last.now_ms, 1767225600000);
-    assert_int_equal(heard_so_far(), 3);
+    assert_int_equal(answers_heard(), 3);
 }
 
 static void who_must_wait_too_long_is_told(void **state)
@@ -311,11 +215,11 @@ static void a_refused_token_is_read_anew_once(void **state)
     write_file("token", "t-secret-2\n");
     assert_true(until(&asked.done, 1));
     assert_int_equal(asked.last.result, ANSWER_OK);
-    expect_heard(1, "Bearer t-secret-2\r\n");
+    answers_expect(1, "Bearer t-secret-2\r\n");
     read_key(&again);
     assert_true(until(&again.done, 1));
     assert_int_equal(again.last.result, ANSWER_DENIED);
-    assert_int_equal(heard_so_far(), 4);
+    assert_int_equal(answers_heard(), 4);
 }
 
 static void a_forbidden_request_is_told_at_once(void **state)
@@ -344,7 +248,7 @@ static void what_got_no_answer_is_trouble(void **state)
         assert_true(until(&asked.done, 1));
         assert_int_equal(asked.last.result, ANSWER_TROUBLE);
         assert_true(asked.why[0] != '\0');
-        assert_int_equal(heard_so_far(), 1);
+        assert_int_equal(answers_heard(), 1);
         k8s_driver.close(store);
         free(store);
         store = NULL;
@@ -384,14 +288,14 @@ static void a_replacement_names_what_it_replaces(void **state)
     assert_int_equal(asked.last.written.revision, 5);
     k8s_driver.submit(store, &request, on_answer, &swapped);
     assert_true(until(&swapped.done, 1));
-    expect_heard(2, "PUT /apis/coordination.k8s.io/v1/namespaces/blue/leases/k?");
-    expect_heard(2, "\"uid\":\"u\"");
-    expect_heard(2, "\"resourceVersion\":\"5\"");
+    answers_expect(2, "PUT /apis/coordination.k8s.io/v1/namespaces/blue/leases/k?");
+    answers_expect(2, "\"uid\":\"u\"");
+    answers_expect(2, "\"resourceVersion\":\"5\"");
     request.verb = VERB_STORE_DELETE;
     request.condition.revision = 6;
     k8s_driver.submit(store, &request, on_answer, &gone);
     assert_true(until(&gone.done, 1));
-    expect_heard(3, "PUT "); /* it has no label of ours: emptied, not deleted */
+    answers_expect(3, "PUT "); /* it has no label of ours: emptied, not deleted */
 }
 
 #define EVENT(type, revision) "{\"type\":\"" type "\",\"object\":" LEASE(revision) "}\n"
@@ -421,10 +325,47 @@ static void a_cut_watch_goes_on_where_it_was(void **state)
     assert_false(asked.last.present);
     assert_true(until(&asked.done, 5));
     assert_int_equal(asked.last.result, ANSWER_TROUBLE);
-    expect_heard(1, "resourceVersion=5 ");
-    expect_heard(2, "resourceVersion=6 ");
-    expect_heard(3, "resourceVersion=11 ");
-    expect_heard(4, "resourceVersion=12 ");
+    answers_expect(1, "resourceVersion=5 ");
+    answers_expect(2, "resourceVersion=6 ");
+    answers_expect(3, "resourceVersion=11 ");
+    answers_expect(4, "resourceVersion=12 ");
+}
+
+#define THEIRS(revision)                                                          \
+    "{\"metadata\":{\"name\":\"k\",\"uid\":\"u\",\"resourceVersion\":\"" revision \
+    "\"},\"spec\":{\"holderIdentity\":\"stranger\",\"leaseDurationSeconds\":9}}"
+
+/* Who waits for another program sees each of its renewals, and asks for none. */
+static void a_strangers_renewal_is_told_to_who_waits(void **state)
+{
+    static const char *const answers[] = {
+        "200 OK\n" THEIRS("5"), "200 OK\n{\"metadata\":{\"resourceVersion\":\"5\"}}",
+        "watch\n{\"type\":\"MODIFIED\",\"object\":" THEIRS("7") "}\n", NULL};
+    static struct record record;
+    struct asked asked = {0};
+    struct codec_error error;
+    (void)state;
+    begin(answers);
+    read_key(&asked);
+    assert_true(until(&asked.done, 1));
+    assert_int_equal(record_decode(asked.bytes, strlen(asked.bytes), &record, &error), DECODE_OK);
+    struct place *place = record_add_place(&record);
+    text_copy(place->holder, sizeof place->holder, "waiter");
+    text_copy(place->request, sizeof place->request, "wish");
+    place->session = 7;
+    place->ttl_ms = 1000;
+    char bytes[1024];
+    struct store_request request = {.verb = VERB_STORE_SWAP,
+                                    .key = "k",
+                                    .condition = {.kind = IF_REVISION, .revision = 5},
+                                    .bytes = bytes,
+                                    .length = record_encode(&record, bytes, sizeof bytes)};
+    notices = 0;
+    k8s_driver.submit(store, &request, on_answer, &asked);
+    assert_true(until(&asked.done, 2) && until(&notices, 1));
+    assert_int_equal(record_decode(noticed, strlen(noticed), &record, &error), DECODE_OK);
+    assert_int_equal(record.grants[0].renewed.revision, 7);
+    assert_non_null(record_place_by_session(&record, 7));
 }
 
 /* A Lease whose record says nothing any more, a day before the server's time. */
@@ -439,7 +380,7 @@ static void a_cut_watch_goes_on_where_it_was(void **state)
 
 static bool until_heard(size_t wanted)
 {
-    for (int64_t end_ms = host_boot_ms() + 10000; heard_so_far() < wanted;) {
+    for (int64_t end_ms = host_boot_ms() + 10000; answers_heard() < wanted;) {
         if (host_boot_ms() >= end_ms)
             return false;
         turn(/* ms= */ 20);
@@ -460,14 +401,14 @@ static void what_nobody_needs_is_removed_page_by_page(void **state)
     (void)state;
     begin_at("k8s://blue?collect=60000", answers);
     assert_true(until_heard(6));
-    expect_heard(0, "GET /apis/coordination.k8s.io/v1/namespaces/blue/leases?limit=100&label");
-    expect_heard(1, "DELETE /apis/coordination.k8s.io/v1/namespaces/blue/leases/a ");
-    expect_heard(1, "\"uid\":\"u-a\"");
-    expect_heard(1, "\"resourceVersion\":\"5\"");
-    expect_heard(2, "&continue=next ");
-    expect_heard(3, "&continue=later ");
-    expect_heard(4, "leases/b ");
-    expect_heard(5, "leases/c ");
+    answers_expect(0, "GET /apis/coordination.k8s.io/v1/namespaces/blue/leases?limit=100&label");
+    answers_expect(1, "DELETE /apis/coordination.k8s.io/v1/namespaces/blue/leases/a ");
+    answers_expect(1, "\"uid\":\"u-a\"");
+    answers_expect(1, "\"resourceVersion\":\"5\"");
+    answers_expect(2, "&continue=next ");
+    answers_expect(3, "&continue=later ");
+    answers_expect(4, "leases/b ");
+    answers_expect(5, "leases/c ");
 }
 
 static void a_collector_obeys_the_server(void **state)
@@ -479,7 +420,7 @@ static void a_collector_obeys_the_server(void **state)
     int64_t heard_ms = host_boot_ms();
     assert_true(until_heard(2));
     assert_true(host_boot_ms() - heard_ms >= 1900); /* heard of a little before we looked */
-    expect_heard(1, "GET ");
+    answers_expect(1, "GET ");
 }
 
 static void nobody_collects_who_should_not(void **state)
@@ -489,7 +430,7 @@ static void nobody_collects_who_should_not(void **state)
     begin_at("k8s://blue?collect=off", answers);
     for (unsigned i = 0; i < 20; i++)
         turn(/* ms= */ 20);
-    assert_int_equal(heard_so_far(), 0);
+    assert_int_equal(answers_heard(), 0);
 }
 
 static void a_watch_that_goes_silent_or_mad_is_begun_anew(void **state)
@@ -510,11 +451,11 @@ static void a_watch_that_goes_silent_or_mad_is_begun_anew(void **state)
     k8s_driver.submit(store, &request, on_answer, &asked);
     assert_true(until(&asked.done, 3)); /* it stands, a change, and what nobody understands */
     assert_int_equal(asked.last.result, ANSWER_TROUBLE);
-    expect_heard(2, "resourceVersion=6 ");
+    answers_expect(2, "resourceVersion=6 ");
     k8s_driver.submit(store, &request, on_answer, &asked);
     assert_true(until(&asked.done, 5));
     assert_int_equal(asked.last.written.revision, 10);
-    expect_heard(4, "resourceVersion=9 ");
+    answers_expect(4, "resourceVersion=9 ");
 }
 
 static void a_proxy_of_the_kubeconfig_is_gone_through(void **state)
@@ -529,7 +470,8 @@ static void a_proxy_of_the_kubeconfig_is_gone_through(void **state)
     read_key(&asked);
     assert_true(until(&asked.done, 1));
     assert_int_equal(asked.last.result, ANSWER_OK);
-    expect_heard(0, "GET http://api.example/apis/coordination.k8s.io/v1/namespaces/blue/leases/k ");
+    answers_expect(0,
+                   "GET http://api.example/apis/coordination.k8s.io/v1/namespaces/blue/leases/k ");
     (void)unsetenv("no_proxy");
 }
 
@@ -563,6 +505,7 @@ int main(void)
         STORY(what_is_no_list_is_no_empty_one),
         STORY(a_replacement_names_what_it_replaces),
         STORY(a_cut_watch_goes_on_where_it_was),
+        STORY(a_strangers_renewal_is_told_to_who_waits),
         STORY(what_nobody_needs_is_removed_page_by_page),
         STORY(a_collector_obeys_the_server),
         STORY(nobody_collects_who_should_not),

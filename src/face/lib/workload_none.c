@@ -2,6 +2,8 @@
 /* What workload.c does in a library that was built without Kubernetes: says so. */
 #include "face/lib/lib_inside.h"
 
+#include "leasehold_workload.h"
+
 static enum lh_outcome refuse(struct lh_report *report)
 {
     return report_say(report, LH_USAGE, "usage: this leasehold was built without Kubernetes");

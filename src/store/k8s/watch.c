@@ -61,6 +61,10 @@ static struct concern concern_of(struct k8s *k8s, const struct object *object, b
     return concern;
 }
 
+/*
+ * Another program's renewal is told with what it left there: from then on its lease runs, by the
+ * clock of whoever waits, and nobody has to ask.
+ */
 static void notice(struct k8s *k8s, const struct object *object, const char *key, bool deleted)
 {
     const struct memo *memo = memo_of(k8s, object->name);
@@ -70,9 +74,11 @@ static void notice(struct k8s *k8s, const struct object *object, const char *key
         return;
     if (deleted || object->state == OBJECT_VACANT) {
         concern.calls = awaited;
-    } else if (object->state == OBJECT_OURS) { /* another program's holder is at it */
+    } else if (object->state == OBJECT_OURS) {
         concern = concern_of(k8s, object, awaited);
         concern.calls = concern.calls || (awaited && memo->state != OBJECT_OURS);
+    } else {
+        concern.calls = concern.named = awaited;
     }
     if (!concern.calls && !concern.holds)
         return;

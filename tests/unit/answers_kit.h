@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A small HTTP server in threads of its own for tests of those who ask one: it gives one answer
+ * after the other, whatever is asked, and keeps the requests.
+ */
+#ifndef LEASEHOLD_TESTS_ANSWERS_KIT_H
+#define LEASEHOLD_TESTS_ANSWERS_KIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* False when it does not start; then there is nothing to close. */
+bool answers_open(void);
+void answers_close(void);
+uint16_t answers_port(void);
+
+/*
+ * From now on these, NULL behind the last: "200 OK\nbody", with headers between the two;
+ * "watch\n…" is cut behind its body, "stall\n…" says nothing more, "" cuts the connection at once.
+ * Beyond the last there is silence. What was heard is forgotten.
+ */
+void answers_say(const char *const *answers);
+size_t answers_heard(void);
+void answers_expect(size_t number, const char *words); /* in that request */
+
+#endif
