@@ -158,6 +158,7 @@ static void *serve(void *argument)
 static atomic_uint lookups;
 
 /* libcurl finds this one first. */
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): theirs are reserved */
 int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
                 struct addrinfo **out)
 {
