@@ -44,7 +44,7 @@ static bool hear(int file, char *request)
 
 static bool answer(int file, const char *words)
 {
-    char head[256], rest[1];
+    char head[256];
     bool stalls = strncmp(words, "stall", 5) == 0;
     bool watch = stalls || strncmp(words, "watch", 5) == 0;
     const char *body = 1 + (watch ? strchr(words, '\n') : strrchr(words, '\n'));
@@ -58,7 +58,7 @@ static bool answer(int file, const char *words)
     (void)send(file, head, strlen(head), MSG_NOSIGNAL);
     (void)send(file, body, strlen(body), MSG_NOSIGNAL);
     if (stalls)
-        (void)recv(file, rest, sizeof rest, 0);
+        (void)recv(file, head, sizeof head, 0);
     return !watch;
 }
 
