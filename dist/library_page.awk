@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Writes the manual page of the C library, leasehold(3), from what is already written:
-# awk -f library_page.awk -v version=V leasehold.h library.md. The prototypes come from the header,
+# awk -f library_page.awk -v version=V leasehold.h … library.md. The prototypes come from the headers,
 # the rest from the document, of which it knows headings, paragraphs, lists, tables and code.
 
 function roff(text) {
@@ -19,11 +19,17 @@ BEGIN {
     printf ".\\\" Written from the header and docs/library.md; do not edit.\n"
     printf ".TH LEASEHOLD 3 \"\" \"leasehold %s\" \"Library Functions Manual\"\n", version
     printf ".SH NAME\nleasehold \\- locks that are leases, with fencing tokens\n"
-    printf ".SH SYNOPSIS\n.nh\n.ad l\n\\fB#include <leasehold.h>\\fR\n"
+    printf ".SH SYNOPSIS\n.nh\n.ad l\n"
 }
 
-# The header: what follows the first ruler, without comments and types.
+# A header: what follows the first ruler, without comments and types.
 FILENAME ~ /\.h$/ {
+    if (FNR == 1) {
+        name = FILENAME
+        sub(/.*\//, "", name)
+        print ".PP\n\\fB#include <" roff(name) ">\\fR"
+        section = 0
+    }
     if (/^\/\* ---- /)
         section = 1
     gsub(/\/\*.*\*\//, "")

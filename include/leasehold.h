@@ -15,6 +15,7 @@
  *
  * Options may be NULL; then, and where a field is 0 or NULL, the default counts. A report may be
  * NULL too. Strings are copied. docs/library.md says for every function what it can answer.
+ * Objects of a Kubernetes cluster that are locks themselves: leasehold_workload.h.
  *
  * Threads. A client may be used by any number of threads. It has a thread of its own, with all
  * signals blocked, that renews leases and calls your functions; on memory: they may also be called
@@ -385,83 +386,6 @@ enum lh_outcome lh_break(struct lh_client *client, const char *key, const char *
                          bool at_once, struct lh_report *report);
 /* Blocks. Ends a cooldown early. */
 enum lh_outcome lh_clear(struct lh_client *client, const char *key, struct lh_report *report);
-
-/* ---- Kubernetes: the workload is the lock ---- */
-
-/*
- * An object of any kind (a Job, a Tekton PipelineRun, ...), created under the name that its target
- * has in the store. That it exists is the lock, its deletion the release; the API server lets one
- * creation pass. All that is known stands in the object: kill the caller at any point, call again
- * with the same request id, and it goes on. Conditions are written as for kubectl wait, parted by
- * commas: condition=NAME[=STATUS] or .path.to.member[=VALUE].
- */
-struct lh_workloads; /* objects of one kind in one namespace */
-
-struct lh_workloads_options {
-    size_t size;              /* of this struct: LH_WORKLOADS_OPTIONS_INIT sets it */
-    const char *holder;       /* who you are, shown to others: "host:pid" */
-    const char *holder_label; /* that also has the holder, for other programs; NULL: none */
-    const char *done_when; /* how it is told that one ended; NULL: as Jobs, Pods, Tekton's runs … */
-    const char *failed_when; /* … and most custom resources tell it */
-    const char *ended_at;    /* and when: paths, such as .status.completionTime */
-    int64_t patience_ms;     /* how long the API server may be silent: 10 s */
-    bool watch;              /* all objects of this kind, so that a look costs no request */
-};
-#define LH_WORKLOADS_OPTIONS_INIT                                                   \
-    {                                                                               \
-        sizeof(struct lh_workloads_options), NULL, NULL, NULL, NULL, NULL, 0, false \
-    }
-
-enum lh_until {
-    LH_UNTIL_REMOVED, /* ended, cooled down, and deleted */
-    LH_UNTIL_ENDED,   /* whoever wants the target after the cooldown deletes it */
-    LH_UNTIL_CREATED
-};
-
-struct lh_workload_options {
-    size_t size;            /* of this struct: LH_WORKLOAD_OPTIONS_INIT sets it */
-    const char *manifest;   /* YAML or JSON; NULL: the one that was given at the opening */
-    const char *request_id; /* the same one goes on with its object; NULL: one of its own */
-    int64_t cooldown_ms;    /* counted from the end of the object; 0: none */
-    int64_t time_limit_ms; /* an object that runs longer is removed, by whoever meets it; 0: none */
-    bool finalizer;        /* deleted by hand, it still keeps the lock for its cooldown */
-    enum lh_until until;
-};
-#define LH_WORKLOAD_OPTIONS_INIT                                                           \
-    {                                                                                      \
-        sizeof(struct lh_workload_options), NULL, NULL, 300000, 0, false, LH_UNTIL_REMOVED \
-    }
-
-enum lh_workload_state { LH_WORKLOAD_NONE, LH_WORKLOAD_RUNS, LH_WORKLOAD_DONE, LH_WORKLOAD_FAILED };
-
-struct lh_workload {
-    char name[64]; /* of the object */
-    char uid[64];  /* empty: there was none */
-    enum lh_workload_state state;
-    int status;  /* failed: the exit status of a Pod's command, otherwise 1 */
-    bool cached; /* told from the watched copy: no request was made */
-};
-
-/* Blocks. One thread at a time may use the handle, and nobody in a forked child. The manifest, YAML
- * or JSON, says the kind, and what is created where run() is given no other. */
-enum lh_outcome lh_workloads_open(const char *url, const char *manifest,
-                                  const struct lh_workloads_options *options,
-                                  struct lh_workloads **out, struct lh_report *report);
-void lh_workloads_close(struct lh_workloads **workloads); /* objects stay as they are */
-/*
- * Blocks until the object got as far as `until` says: LH_OK, and out says how it ended. LH_BUSY,
- * LH_COOLING: another one's is there. LH_LOST: somebody deleted it before it ended.
- */
-enum lh_outcome lh_workload_run(struct lh_workloads *workloads, const char *target,
-                                const struct lh_workload_options *options, struct lh_workload *out,
-                                struct lh_report *report);
-/* LH_OK: free; LH_BUSY; LH_COOLING. From the watched copy if there is one; decides nothing. */
-enum lh_outcome lh_workload_look(struct lh_workloads *workloads, const char *target,
-                                 struct lh_workload *out, struct lh_report *report);
-/* Blocks. Deletes it whatever it is at; with a request id only if it is that one's (LH_STALE). */
-enum lh_outcome lh_workload_remove(struct lh_workloads *workloads, const char *target,
-                                   const char *request_id, struct lh_workload *out,
-                                   struct lh_report *report);
 
 /* ---- the same without blocking ---- */
 

@@ -34,8 +34,8 @@ function refuse(what) {
 }
 
 function check_quoted(name, target) {
-    if (name == "leasehold.h") {
-        if (FILENAME !~ /^src\/face\/(lib|cli)\//)
+    if (name ~ /^leasehold(_workload)?\.h$/) {
+        if (FILENAME !~ /^(src\/face\/(lib|cli)|include)\//)
             refuse("only faces include the public header; include what you need of a room")
         return
     }

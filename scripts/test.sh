@@ -32,6 +32,7 @@ tour     | release | tests/e2e/tour.sh build/leasehold README.md docs/first-five
 shipped  | release | tests/e2e/cli.sh build/leasehold        | =
 header   | release | tests/e2e/header.sh build               | =
 install  | release | tests/e2e/install.sh                    | =
+lean     |         | tests/e2e/lean.sh                       | =
 examples | asan    | tests/e2e/examples.sh build/asan        | =
 trace    | asan    | scripts/stories.sh build/asan           | =
 memory   | asan    | build/asan/tests/simulation --seeds 300 | =
@@ -73,6 +74,7 @@ k8s-tasks | sim    | scripts/on-k8s.sh build/sim/tests/shared_tasks --rounds 10 
 k8s-dead | sim     | scripts/on-k8s.sh build/sim/tests/dead_waiter --rounds 2 | .. 10
 k8s-roll | sim     | scripts/on-k8s.sh tests/e2e/task_leases.sh build/sim/leasehold | =
 k8s-dist |         | scripts/on-k8s.sh tests/e2e/manifests.sh | =
+k8s-name | asan    | scripts/on-k8s.sh tests/e2e/k8s_names.sh build/asan/leasehold | =
 k8s-doc  | asan    | scripts/on-k8s.sh tests/e2e/k8s_doctor.sh build/asan/leasehold | =
 k8s-left | sim     | scripts/on-k8s.sh tests/e2e/k8s_collect.sh build/sim/leasehold 100 | .. 500
 k8s-tell | asan    | scripts/on-k8s.sh tests/e2e/k8s_events.sh build/asan/leasehold | =

@@ -58,6 +58,11 @@ struct kube_login *kube_login_new(struct net *net, struct kube_config *config,
     return login;
 }
 
+const struct kube_config *kube_login_config(const struct kube_login *login)
+{
+    return login->config;
+}
+
 static void forget_token(struct kube_login *login)
 {
     if (login->token != NULL)

@@ -18,6 +18,8 @@ struct kube_login *kube_login_new(struct net *net, struct kube_config *config,
                                   void (*ready)(void *owner), void *owner);
 void kube_login_free(struct kube_login **login); /* NULL is fine */
 
+const struct kube_config *kube_login_config(const struct kube_login *login);
+
 /* False while a plugin is being asked, which this begins when it has to. */
 bool kube_login_ready(struct kube_login *login);
 /* The bearer's token, until the next call; NULL where none is needed. False with words when there

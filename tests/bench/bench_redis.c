@@ -106,15 +106,15 @@ static void say_bounds(const struct bench_server *server, size_t together, size_
     static const char *const names[] = {[BARE_TOKEN] = "bound: the least script that gives a token",
                                         [BARE_OURS] = "bound: our commands in a bare script"};
     for (enum redis_bare_kind kind = BARE_TOKEN; kind <= BARE_OURS; kind++) {
-        double bound[ROUNDS], theirs[ROUNDS];
+        double most[ROUNDS], theirs[ROUNDS];
         struct redis_bare *bare = redis_bare_open(server->port, kind, together);
         (void)redis_bare_pair_us(bare, pairs / 2);
         for (size_t i = 0; i < ROUNDS; i++) {
-            bound[i] = 1e6 / redis_bare_pair_us(bare, pairs / 2);
+            most[i] = 1e6 / redis_bare_pair_us(bare, pairs / 2);
             theirs[i] = 1e6 / redis_peer_pair_us(peer, pairs / 2);
         }
-        rounds_say(names[kind], bound, "pairs/s");
-        rounds_ratio(bound, theirs);
+        rounds_say(names[kind], most, "pairs/s");
+        rounds_ratio(most, theirs);
         redis_bare_close(&bare);
     }
 }

@@ -7,15 +7,12 @@ set -euo pipefail
 
 program=$(realpath "$1")
 kills=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/e2e/kit.sh
+. "$(dirname "$0")/kit.sh"
 export LEASEHOLD_STORE=file:$work/locks.log HOME=$work
-unset LEASEHOLD_CONFIG XDG_CONFIG_HOME
-number=0
-wrong=0
 
 case_of() { # case_of WHAT FUNCTION: in a folder of its own
-    number=$((number + 1))
+    local good=true
     mkdir "$work/$number"
     # In the background, because within a condition the shell does not stop at the first failure.
     (
@@ -23,13 +20,8 @@ case_of() { # case_of WHAT FUNCTION: in a folder of its own
         cd "$work/$number"
         "$2"
     ) >"$work/said" 2>&1 &
-    if wait $!; then
-        printf 'ok %d - %s\n' "$number" "$1"
-    else
-        printf 'not ok %d - %s\n' "$number" "$1"
-        sed 's/^/# /' "$work/said"
-        wrong=1
-    fi
+    wait $! || good=false
+    tell "$good" "$1"
     grep '^figure: ' "$work/said" | sed 's/^figure:/#/' || true
 }
 
@@ -180,5 +172,4 @@ case_of 'a check that is killed lowers no token' a_killed_check_lowers_nothing
 case_of 'when a write fails nobody is let in' a_disk_that_takes_nothing_lets_nobody_in
 case_of 'a damaged, removed or foreign guard lets nobody in' damage_lets_nobody_in
 
-printf '1..%d\n' "$number"
-exit "$wrong"
+finish

@@ -5,26 +5,21 @@
 set -euo pipefail
 
 program=$1
-place=$(mktemp -d)
-trap 'rm -rf "$place"' EXIT
-number=0
-wrong=0
+# shellcheck source=tests/e2e/kit.sh
+. "$(dirname "$0")/kit.sh"
 
 # expect WHAT STATUS STDOUT STDERR [ARGUMENT...]
 expect() {
-    local what=$1 status=$2 out=$3 err=$4 got=0
+    local what=$1 status=$2 out=$3 err=$4 got=0 good=false
     shift 4
-    number=$((number + 1))
-    "$program" "$@" >"$place/out" 2>"$place/err" </dev/null || got=$?
-    if [[ $got == "$status" && $(<"$place/out") == "$out" && $(<"$place/err") == "$err" ]]; then
-        printf 'ok %d - %s\n' "$number" "$what"
-        return
-    fi
-    wrong=1
-    printf 'not ok %d - %s\n' "$number" "$what"
-    printf '# status %s, wanted %s\n' "$got" "$status"
-    sed 's/^/# out: /' "$place/out"
-    sed 's/^/# err: /' "$place/err"
+    "$program" "$@" >"$work/out" 2>"$work/err" </dev/null || got=$?
+    [[ $got != "$status" || $(<"$work/out") != "$out" || $(<"$work/err") != "$err" ]] || good=true
+    {
+        printf 'exit %s, wanted %s\n' "$got" "$status"
+        sed 's/^/out: /' "$work/out"
+        sed 's/^/err: /' "$work/err"
+    } >"$work/said"
+    tell "$good" "$what"
 }
 
 help=$("$program" help)
@@ -41,15 +36,7 @@ expect 'an unknown command names the closest one' 64 '' \
 expect 'a word too many is a usage error' 64 '' \
     "leasehold: version takes no argument, but got 'now'" version now
 
-number=$((number + 1))
 status=0
-"$program" version >/dev/full 2>"$place/err" || status=$?
-if ((status == 70)); then
-    printf 'ok %d - an answer that cannot be written is an error\n' "$number"
-else
-    wrong=1
-    printf 'not ok %d - an answer that cannot be written is an error (status %s)\n' \
-        "$number" "$status"
-fi
-printf '1..%d\n' "$number"
-exit "$wrong"
+"$program" version >/dev/full 2>"$work/said" || status=$?
+verdict 'an answer that cannot be written is an error' test "$status" = 70
+finish

@@ -6,25 +6,10 @@
 set -euo pipefail
 
 stage=${1:?usage: debian.sh installed|removed}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/e2e/kit.sh
+. "$(dirname "$0")/kit.sh"
 chmod 755 "$work"
 cd "$work"
-number=0
-wrong=0
-
-case_of() {
-    number=$((number + 1))
-    # In the background, because within a condition the shell does not stop at the first failure.
-    "$2" >said 2>&1 &
-    if wait $!; then
-        printf 'ok %d - %s\n' "$number" "$1"
-    else
-        printf 'not ok %d - %s\n' "$number" "$1"
-        sed 's/^/# /' said
-        wrong=1
-    fi
-}
 
 version_is_the_package() {
     local version
@@ -115,5 +100,4 @@ removed)
     ;;
 esac
 
-printf '1..%d\n' "$number"
-exit "$wrong"
+finish

@@ -6,49 +6,23 @@ set -euo pipefail
 
 build=$(realpath "$1")
 program=$build/leasehold
-work=$(mktemp -d)
-busy=
-end_all() {
-    [[ -z $busy ]] || kill -KILL "$busy" 2>/dev/null || true
-    rm -rf "$work"
-}
-trap end_all EXIT
+# shellcheck source=tests/e2e/kit.sh
+. "$(dirname "$0")/kit.sh"
 export HOME=$work
-unset LEASEHOLD_STORE LEASEHOLD_CONFIG LEASEHOLD_TTL XDG_CONFIG_HOME XDG_STATE_HOME
 cd "$work"
-number=0
-wrong=0
 status=0
 
 # expect STATUS PATTERN OPTION...: the pattern is one of a whole line of the report
 expect() {
-    local wanted=$1 pattern=$2
+    local wanted=$1 pattern=$2 good=false
     shift 2
-    number=$((number + 1))
     status=0
     "${before[@]}" "$program" doctor "$@" >said 2>&1 </dev/null || status=$?
-    if [[ $status == "$wanted" ]] && grep -qxE -- "$pattern" said; then
-        printf 'ok %d - %s: %s\n' "$number" "$wanted" "$pattern"
-        return
-    fi
-    wrong=1
-    printf 'not ok %d - %s: %s\n' "$number" "$wanted" "$pattern"
-    printf '# status %s of %s\n' "$status" "$*"
-    sed 's/^/# /' said
+    [[ $status != "$wanted" ]] || ! grep -qxE -- "$pattern" said || good=true
+    printf 'exit %s\n' "$status" >>said
+    tell "$good" "$wanted: $pattern"
 }
 before=()
-
-verdict() { # verdict WHAT COMMAND...
-    local what=$1
-    shift
-    number=$((number + 1))
-    if "$@"; then
-        printf 'ok %d - %s\n' "$number" "$what"
-    else
-        printf 'not ok %d - %s\n' "$number" "$what"
-        wrong=1
-    fi
-}
 
 # ---- which store, and who said so ----
 
@@ -130,12 +104,13 @@ expect 69 'problem: the log is damaged where it was safe; .* \(damage at offset 
 
 "$build/tests/keep_lock" busy.log &
 busy=$!
+started=("$busy")
 until grep -q '^State:.T' "/proc/$busy/status"; do sleep 0.02; done
 expect 69 "problem: process $busy \(keep_lock\), which is stopped, has kept the store's lock .*\
 ; let it go on with kill -CONT $busy, or end it" --store "file:$work/busy.log"
 kill -CONT "$busy"
 wait "$busy"
-busy=
+started=()
 expect 0 'ok: the log is whole; .*' --store "file:$work/busy.log"
 
 # ---- what needs rights ----
@@ -178,16 +153,9 @@ if ((EUID == 0)); then
         --store "file:$work/their.log"
     chmod 711 "$work"
     install -m 755 "$program" "$work/program"
-    number=$((number + 1))
-    if setpriv --reuid 65534 --clear-groups "$work/program" --store file:/usr/l doctor >said; then
-        wrong=1
-        printf 'not '
-    elif ! grep -q '^problem: /usr: cannot write to the folder: ' said; then
-        wrong=1
-        sed 's/^/# /' said
-        printf 'not '
-    fi
-    printf 'ok %d - a folder that cannot be written to\n' "$number"
+    verdict 'a folder that cannot be written to' \
+        says 69 '^problem: /usr: cannot write to the folder: ' \
+        setpriv --reuid 65534 --clear-groups "$work/program" --store file:/usr/l doctor
 fi
 ahead=(unshare --time --fork --boottime 100000)
 if "${ahead[@]}" true 2>/dev/null; then
@@ -196,5 +164,4 @@ if "${ahead[@]}" true 2>/dev/null; then
         --store "$named"
 fi
 
-printf '1..%d\n' "$number"
-exit "$wrong"
+finish

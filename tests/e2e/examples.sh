@@ -5,27 +5,12 @@ set -euo pipefail
 
 cd "$(dirname "$0")/../.."
 examples=$PWD/${1:?usage: examples.sh BUILD}/examples
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/e2e/kit.sh
+. tests/e2e/kit.sh
 cd "$work"
-number=0
-wrong=0
 
 store() { # store NAME: a file of this name, or the store that is to be tried
     printf '%s\n' "${LEASEHOLD_TEST_STORE:-file:$1.log}"
-}
-
-case_of() {
-    number=$((number + 1))
-    # In the background, because within a condition the shell does not stop at the first failure.
-    "$2" >said 2>&1 &
-    if wait $!; then
-        printf 'ok %d - %s\n' "$number" "$1"
-    else
-        printf 'not ok %d - %s\n' "$number" "$1"
-        sed 's/^/# /' said
-        wrong=1
-    fi
 }
 
 pool_in_memory() {
@@ -112,5 +97,4 @@ case_of 'a server with its own loop, on a store that is shared' server_on_store
 case_of 'leaders yield to each other' leaders_take_turns
 case_of 'a poller with webhooks goes on where it was, and misses nothing' poller_misses_nothing
 
-printf '1..%d\n' "$number"
-exit "$wrong"
+finish

@@ -11,17 +11,14 @@ set -euo pipefail
 
 program=$(realpath "$1")
 every=${2:-1}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/e2e/kit.sh
+. "$(dirname "$0")/kit.sh"
 export LEASEHOLD_STORE=${LEASEHOLD_TEST_STORE:-file:$work/locks.log}
 export HOME=$work LEASEHOLD_HOLDER=wfe-7
-unset KUBECONFIG KUBERNETES_SERVICE_HOST LEASEHOLD_TTL LEASEHOLD_CONFIG \
-    XDG_CONFIG_HOME XDG_STATE_HOME POD_NAME POD_NAMESPACE
+unset KUBECONFIG KUBERNETES_SERVICE_HOST
 long=$(printf 'k%.0s' {1..513})
 full=$(printf 'k%.0s' {1..512})
 template=redis://h?key=ours:%s
-number=0
-wrong=0
 
 # What the rows meet: keys in every state, and tokens of them.
 "$program" acquire held --ttl 1h >/dev/null
@@ -386,26 +383,20 @@ while IFS='|' read -r row_status row_outcome row_pattern row_call; do
     row_pattern=$(sed 's/^ *//; s/ *$//' <<<"$row_pattern")
     row_call=$(sed 's/^ *//; s/ *$//' <<<"$row_call")
     for form in plain json; do
-        number=$((number + 1))
+        good=true
         call "$([[ $form == plain ]] || printf -- --json)"
-        if judge $form 2>"$work/judge"; then
-            printf 'ok %d - %s: %s, %s\n' "$number" "$row_status" "$row_call" "$form"
-            continue
-        fi
-        wrong=1
-        printf 'not ok %d - %s: %s, %s\n' "$number" "$row_status" "$row_call" "$form"
-        printf '# status %s, wanted %s, pattern %s\n' "$got" "$row_status" "$row_now"
-        sed 's/^/# out: /' "$work/out"
-        sed 's/^/# err: /' "$work/err"
-        tail -1 "$work/judge" | sed 's/^/# /'
+        judge $form 2>"$work/judge" || good=false
+        $good || {
+            printf 'exit %s, wanted %s, pattern %s\n' "$got" "$row_status" "$row_now"
+            sed 's/^/out: /' "$work/out"
+            sed 's/^/err: /' "$work/err"
+            tail -1 "$work/judge"
+        } >"$work/said"
+        tell "$good" "$row_status: $row_call, $form"
     done
 done <<<"$rows"
 
 # A token that nobody could read was given back.
-number=$((number + 1))
-if "$program" list unread | grep . || "$program" list once:unread | grep ^running; then
-    wrong=1
-    printf 'not '
-fi
-printf 'ok %d - what could not be told is not held\n1..%d\n' "$number" "$number"
-exit "$wrong"
+unread() { "$program" list unread | grep . || "$program" list once:unread | grep ^running; }
+verdict 'what could not be told is not held' eval '! unread >"$work/said"'
+finish

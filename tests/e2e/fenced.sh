@@ -6,37 +6,22 @@ set -euo pipefail
 
 program=$(realpath "$1")
 page=$(realpath "$2")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/e2e/kit.sh
+. "$(dirname "$0")/kit.sh"
 mkdir "$work/bin" "$work/place"
 ln -s "$program" "$work/bin/leasehold"
 export PATH=$work/bin:$PATH HOME=$work LEASEHOLD_STORE=file:$work/locks.log
-unset LEASEHOLD_TTL LEASEHOLD_CONFIG XDG_CONFIG_HOME
 
 sed -n '/^```sh$/,/^```$/{ /^```/!p }' "$page" >"$work/script"
 sed -n 's/.*# prints //p' "$work/script" >"$work/wanted"
 status=0
-(cd "$work/place" && bash -euo pipefail "$work/script") >"$work/said" 2>"$work/err" </dev/null ||
+(cd "$work/place" && bash -euo pipefail "$work/script") >"$work/printed" 2>"$work/err" </dev/null ||
     status=$?
 
-number=0
-wrong=0
-verdict() { # verdict WHAT COMMAND...
-    local what=$1
-    shift
-    number=$((number + 1))
-    if "$@" >"$work/why" 2>&1; then
-        printf 'ok %d - %s\n' "$number" "$what"
-    else
-        printf 'not ok %d - %s\n' "$number" "$what"
-        sed 's/^/# /' "$work/why" "$work/err"
-        wrong=1
-    fi
-}
 verdict "${page##*/} says what its commands print" test "$(wc -l <"$work/wanted")" -ge 5
+cp "$work/err" "$work/said"
 verdict "the commands of ${page##*/} run" test "$status" = 0
-verdict 'they print what it says' diff "$work/wanted" "$work/said"
+case_of 'they print what it says' diff "$work/wanted" "$work/printed"
 verdict 'the file is the one of the current writer' grep -qx new "$work/place/report.txt"
 verdict 'the late writer was told why' grep -q '^stale: report has seen token' "$work/err"
-printf '1..%d\n' "$number"
-exit "$wrong"
+finish

@@ -8,31 +8,16 @@ set -euo pipefail
 program=$(realpath "$1")
 rounds=$2
 at_once=20
-work=$(mktemp -d)
-started=()
+# shellcheck source=tests/e2e/kit.sh
+. "$(dirname "$0")/kit.sh"
 # Only what a round that was cut short may have left stopped.
-end_all() {
+at_end() {
     local pid
-    for pid in "${started[@]}" $(cat "$work"/*/pids 2>/dev/null); do
-        kill -KILL "$pid" 2>/dev/null || true
-    done
-    rm -rf "$work"
+    for pid in $(cat "$work"/*/pids 2>/dev/null); do kill -KILL "$pid" 2>/dev/null || true; done
 }
-trap end_all EXIT
 cd "$work"
 export LEASEHOLD_STORE=${LEASEHOLD_TEST_STORE:-file:$work/locks.log} HOME=$work
-unset LEASEHOLD_TTL LEASEHOLD_CONFIG XDG_CONFIG_HOME
 guard=$work/guard
-
-await() { # await FILE
-    local i
-    for ((i = 0; i < 3000; i++)); do
-        [[ ! -s $1 ]] || return 0
-        sleep 0.02
-    done
-    printf 'waited in vain for %s\n' "$1" >&2
-    return 1
-}
 
 # The first holder's part, once it has a token: it says so, is stopped, and writes.
 write_late() { # write_late KEY TOKEN
@@ -111,20 +96,6 @@ count() { # count ROUND
     fi
 }
 
-number=0
-wrong=0
-verdict() { # verdict WHAT CONDITION...
-    local what=$1
-    shift
-    number=$((number + 1))
-    if "$@"; then
-        printf 'ok %d - %s\n' "$number" "$what"
-    else
-        printf 'not ok %d - %s\n' "$number" "$what"
-        wrong=1
-    fi
-}
-
 # Without the guard the late write goes through: the round is one that can go wrong.
 (play control unguarded)
 count control
@@ -149,5 +120,4 @@ printf '# %d rounds: %d stale writes attempted, %d refused, %d accepted; %d went
     "$rounds" "$attempted" "$refused" "$accepted" "$odd"
 verdict 'every round tried a stale write' test "$attempted $odd" = "$rounds 0"
 verdict 'every stale write was refused, and none accepted' test "$refused $accepted" = "$rounds 0"
-printf '1..%d\n' "$number"
-exit "$wrong"
+finish

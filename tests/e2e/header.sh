@@ -1,54 +1,43 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The public face of the library: header.sh BUILD. The header compiles alone in C and C++ under the
-# strictest flags, the shared library exports what the header declares and nothing else, and a
-# program builds against what is installed, through pkg-config. Prints TAP.
+# The public face of the library: header.sh BUILD. Each header compiles alone in C and C++ under the
+# strictest flags, the shared library exports what they declare and nothing else, and a program
+# builds against what is installed, through pkg-config. Prints TAP.
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."
 build=${1:?usage: header.sh BUILD}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-number=0
-wrong=0
-
-case_of() {
-    local name=$1
-    shift
-    number=$((number + 1))
-    # In the background, because within a condition the shell does not stop at the first failure.
-    "$@" >"$work/said" 2>&1 &
-    if wait $!; then
-        printf 'ok %d - %s\n' "$number" "$name"
-    else
-        printf 'not ok %d - %s\n' "$number" "$name"
-        sed 's/^/# /' "$work/said"
-        wrong=1
-    fi
-}
+# shellcheck source=tests/e2e/kit.sh
+. tests/e2e/kit.sh
 
 strict=(-Wall -Wextra -Wpedantic -Werror -Wconversion -Wshadow -fsyntax-only -Iinclude)
 printf '#include <leasehold.h>\n#include <leasehold.h>
 struct lh_open_options open_options = LH_OPEN_OPTIONS_INIT;
-struct lh_acquire_options acquire_options = LH_ACQUIRE_OPTIONS_INIT;\n' >"$work/alone.c"
-cp "$work/alone.c" "$work/alone.cc"
-for standard in c99 c11 c17; do
-    for compiler in gcc clang-14; do
-        case_of "the header alone, $compiler, $standard" \
-            "$compiler" -std="$standard" -Wstrict-prototypes "${strict[@]}" "$work/alone.c"
+struct lh_acquire_options acquire_options = LH_ACQUIRE_OPTIONS_INIT;\n' >"$work/leasehold.c"
+printf '#include <leasehold_workload.h>\n#include <leasehold_workload.h>
+struct lh_workloads_options workloads_options = LH_WORKLOADS_OPTIONS_INIT;
+struct lh_workload_options workload_options = LH_WORKLOAD_OPTIONS_INIT;
+enum lh_outcome outcome = LH_OK;\n' >"$work/leasehold_workload.c"
+for header in leasehold leasehold_workload; do
+    cp "$work/$header.c" "$work/$header.cc"
+    for standard in c99 c11 c17; do
+        for compiler in gcc clang-14; do
+            case_of "$header.h alone, $compiler, $standard" \
+                "$compiler" -std="$standard" -Wstrict-prototypes "${strict[@]}" "$work/$header.c"
+        done
     done
-done
-for standard in c++11 c++17; do
-    for compiler in g++ clang++-14; do
-        case_of "the header alone, $compiler, $standard" \
-            "$compiler" -std="$standard" "${strict[@]}" "$work/alone.cc"
+    for standard in c++11 c++17; do
+        for compiler in g++ clang++-14; do
+            case_of "$header.h alone, $compiler, $standard" \
+                "$compiler" -std="$standard" "${strict[@]}" "$work/$header.cc"
+        done
     done
 done
 
 # "lh_word(" outside of comments; typedefs of functions end in _fn.
 declared() {
     awk '{ gsub(/\/\*.*\*\//, "") } /\/\*/ { skip = 1 } !skip { print } /\*\// { skip = 0 }' \
-        include/leasehold.h | grep -o 'lh_[a-z_]*(' | tr -d '(' | grep -v '_fn$' | sort -u
+        include/*.h | grep -o 'lh_[a-z_]*(' | tr -d '(' | grep -v '_fn$' | sort -u
 }
 exported() {
     nm -D --defined-only "$build/src/libleasehold.so.0" | awk '$2 != "A" { print $3 }' |
@@ -99,7 +88,7 @@ build_against_it() {
     pc=$(find "$work/root" -name leasehold.pc)
     export PKG_CONFIG_PATH=${pc%/*}
     pkg=(pkg-config --define-variable=prefix="$work/root$(pkg-config --variable=prefix leasehold)")
-    printf '#include <leasehold.h>\n#include <stdio.h>\nint main(void)
+    printf '#include <leasehold_workload.h>\n#include <stdio.h>\nint main(void)
 { struct lh_client *c = 0; struct lh_lease *l = 0; struct lh_report r;
   if (lh_open("memory:", 0, &c, &r) || lh_acquire(c, "k", 0, &l, &r)) return 1;
   if (lh_release(&l, &r)) return 2;
@@ -111,5 +100,4 @@ build_against_it() {
 }
 case_of 'a program builds against it through pkg-config, and runs' build_against_it
 
-printf '1..%d\n' "$number"
-exit "$wrong"
+finish

@@ -6,29 +6,13 @@
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."
-work=$(mktemp -d)
-clean_up() {
+# shellcheck source=tests/e2e/kit.sh
+. tests/e2e/kit.sh
+at_end() {
     chmod -R u+w "$work"
-    rm -rf "$work"
     scripts/build.sh release >/dev/null # with the prefix that everybody expects
 }
-trap clean_up EXIT
 unset PREFIX DESTDIR MAKEFLAGS MAKELEVEL
-number=0
-wrong=0
-
-case_of() {
-    number=$((number + 1))
-    # In the background, because within a condition the shell does not stop at the first failure.
-    "$2" >"$work/said" 2>&1 &
-    if wait $!; then
-        printf 'ok %d - %s\n' "$number" "$1"
-    else
-        printf 'not ok %d - %s\n' "$number" "$1"
-        sed 's/^/# /' "$work/said"
-        wrong=1
-    fi
-}
 
 # Root without its privileges is bound by the rights of files, as everybody is.
 plain=()
@@ -60,7 +44,7 @@ usr=$root/usr/local
 everything_is_there() {
     (umask 077 && plain_make install DESTDIR="$root")
     local name lib
-    for name in bin/leasehold include/leasehold.h share/man/man1/leasehold.1 \
+    for name in bin/leasehold include/{leasehold,leasehold_workload}.h share/man/man1/leasehold.1 \
         share/man/man1/leasehold-acquire.1 share/man/man3/leasehold.3 \
         share/leasehold/kubernetes/{kustomization,monitoring/alerts}.yaml \
         share/bash-completion/completions/leasehold share/zsh/site-functions/_leasehold \
@@ -189,5 +173,4 @@ case_of 'what is in the way is told' in_the_way
 case_of 'the Debian package is of this version' same_version
 PREFIX=here case_of 'a relative prefix is refused' prefix_is_absolute
 
-printf '1..%d\n' "$number"
-exit "$wrong"
+finish

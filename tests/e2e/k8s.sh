@@ -8,46 +8,15 @@ set -euo pipefail
 url=$1
 build=$(realpath "$2")
 program=$build/leasehold
-work=$(mktemp -d)
-started=()
-end_all() {
-    local pid
-    for pid in "${started[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
-    rm -rf "$work"
-}
-trap end_all EXIT
-trap 'exit 130' INT TERM HUP
-unset LEASEHOLD_TTL LEASEHOLD_CONFIG XDG_CONFIG_HOME LEASEHOLD_HOLDER
+# shellcheck source=tests/e2e/kit.sh
+. "$(dirname "$0")/kit.sh"
 export LEASEHOLD_STORE=$url HOME=$work
-number=0
-wrong=0
 
-verdict() { # verdict WHAT COMMAND...
-    local what=$1
-    shift
-    number=$((number + 1))
-    if "$@"; then
-        printf 'ok %d - %s\n' "$number" "$what"
-    else
-        printf 'not ok %d - %s\n' "$number" "$what"
-        ! [[ -s $work/said ]] || sed 's/^/# /' "$work/said"
-        wrong=1
-    fi
-    : >"$work/said"
-}
-
-now_ms() { printf '%s\n' $((${EPOCHREALTIME/./} / 1000)); }
-kubectl() { "$KUBECTL" --kubeconfig "$K8S_ADMIN" -n leasehold-test "$@"; }
 field() { kubectl get lease "$1" -o "jsonpath={$2}"; }
 
-# says STATUS PATTERN COMMAND…
-says() {
-    local wanted=$1 pattern=$2 status=0
-    shift 2
-    "$@" >"$work/said" 2>&1 </dev/null || status=$?
-    printf 'exit %s\n' "$status" >>"$work/said"
-    [[ $status == "$wanted" ]] && grep -qE -- "$pattern" "$work/said" &&
-        ! grep -qF "$(<"${KUBECONFIG%/*}/locker.token")" "$work/said"
+# told STATUS PATTERN COMMAND…: as says, and no token is shown.
+told() {
+    says "$@" && ! grep -qF "$(<"${KUBECONFIG%/*}/locker.token")" "$work/said"
 }
 
 # ---- a Lease as others expect it ----
@@ -59,10 +28,10 @@ verdict 'and since when' test -n "$(field deploy .spec.acquireTime)"
 verdict 'the key stands there in full' \
     test "$(field deploy '.metadata.annotations.leasehold/key')" = deploy
 kubectl get lease deploy -o yaml >"$work/deploy.yaml"
-verdict 'kubectl accepts what it showed' says 0 replaced kubectl replace -f "$work/deploy.yaml"
-verdict 'who wants it is refused with the name' says 75 'held by wfe-7' "$program" acquire deploy -n
-verdict 'it is renewed by its token' says 0 '' "$program" renew deploy --token "$token"
-verdict 'and given back' says 0 '' "$program" release deploy --token "$token"
+verdict 'kubectl accepts what it showed' told 0 replaced kubectl replace -f "$work/deploy.yaml"
+verdict 'who wants it is refused with the name' told 75 'held by wfe-7' "$program" acquire deploy -n
+verdict 'it is renewed by its token' told 0 '' "$program" renew deploy --token "$token"
+verdict 'and given back' told 0 '' "$program" release deploy --token "$token"
 verdict 'a free key leaves nothing behind' test -z "$(kubectl get leases -o name)"
 next=$("$program" acquire deploy)
 verdict 'its next token is higher, though the Lease is a new one' test "$next" -gt "$token"
@@ -73,22 +42,22 @@ verdict 'its next token is higher, though the Lease is a new one' test "$next" -
 target=production/deployment/payment-api
 hash=$(printf '%s' "$target" | sha256sum | cut -c 1-16)
 verdict 'a hashed name is the one of the workflow engine' \
-    says 0 "^wfe-$hash\$" "$program" --store 'k8s://x?names=hash' name "$target"
+    told 0 "^wfe-$hash\$" "$program" --store 'k8s://x?names=hash' name "$target"
 verdict 'what is no name is refused as a plain one' \
-    says 64 'names=auto' "$program" --store 'k8s://x?names=plain' name a/b
+    told 64 'names=auto' "$program" --store 'k8s://x?names=plain' name a/b
 token=$("$program" acquire mine --ttl 60s)
 kubectl annotate lease mine leasehold/key=other --overwrite >/dev/null
 verdict 'another key under the same name is no answer' \
-    says 69 'belongs to another key' "$program" acquire mine -n
+    told 77 'belongs to another key' "$program" acquire mine -n
 kubectl delete lease mine >/dev/null
 
 # ---- rights ----
 
 verdict 'another namespace is not permitted' \
-    says 77 'forbidden' "$program" --store k8s://default acquire deploy -n
+    told 77 'forbidden' "$program" --store k8s://default acquire deploy -n
 cp "${KUBECONFIG%/*}/locker.token" "$work/token"
 printf 'nobody\n' >"${KUBECONFIG%/*}/locker.token"
-verdict 'who is not known is not permitted' says 77 '401' "$program" acquire deploy -n
+verdict 'who is not known is not permitted' told 77 '401' "$program" acquire deploy -n
 cp "$work/token" "${KUBECONFIG%/*}/locker.token"
 
 # ---- requests ----
@@ -155,7 +124,7 @@ verdict 'a hand-over is two requests: an offer, and its acceptance' \
 
 "$program" acquire crash --ttl 2s >/dev/null 2>&1
 began=$(now_ms)
-verdict 'what nobody renews is taken over' says 0 '' "$program" run crash -w 30 -- true
+verdict 'what nobody renews is taken over' told 0 '' "$program" run crash -w 30 -- true
 took=$(($(now_ms) - began))
 printf '# a lease of 2000 ms, with a margin of 2000 ms, was taken over after %d ms\n' "$took"
 verdict 'not before its time' test "$took" -ge 3500 # begun up to 500 ms before we looked
@@ -205,12 +174,6 @@ done
 
 # ---- the server goes away ----
 
-kill_api() { kill -KILL "$(<"$K8S_PID")"; }
-start_api() {
-    "$K8S_API"
-    until kubectl get --raw /readyz >/dev/null 2>&1; do sleep 0.2; done
-}
-
 "$program" run stay --ttl 60s -- sh -c "touch $work/holds; sleep 12" &
 started+=($!)
 until [[ -e $work/holds ]]; do sleep 0.05; done
@@ -245,9 +208,8 @@ took=$(($(<"$work/told") - began))
 printf '# told %d ms after the server died, its lease had 6000 ms\n' "$took"
 verdict 'a holder that cannot renew is told' test "$status" = 76
 verdict 'before its lease has run out' test "$took" -lt 6000
-verdict 'nobody there: unavailable' says 69 'unavailable' "$program" acquire any -n
+verdict 'nobody there: unavailable' told 69 'unavailable' "$program" acquire any -n
 start_api
-verdict 'and all is well again' says 0 '' "$program" run any -- true
+verdict 'and all is well again' told 0 '' "$program" run any -- true
 
-printf '1..%d\n' "$number"
-exit "$wrong"
+finish

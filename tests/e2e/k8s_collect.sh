@@ -8,34 +8,10 @@ set -euo pipefail
 url=$1
 program=$(realpath "$2")
 leases=${3:-500}
-work=$(mktemp -d)
-started=()
-end_all() {
-    local pid
-    for pid in "${started[@]}"; do
-        kill -KILL "$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true
-    done
-    rm -rf "$work"
-}
-trap end_all EXIT
-trap 'exit 130' INT TERM HUP
-unset LEASEHOLD_TTL LEASEHOLD_CONFIG XDG_CONFIG_HOME POD_NAME
+# shellcheck source=tests/e2e/kit.sh
+. "$(dirname "$0")/kit.sh"
 export LEASEHOLD_STORE="$url&collect=off" HOME=$work LEASEHOLD_HOLDER=wfe-7
-number=0
-failed=0
 
-verdict() { # verdict WHAT COMMAND...
-    local what=$1
-    shift
-    if "$@"; then
-        printf 'ok %d - %s\n' $((++number)) "$what"
-    else
-        printf 'not ok %d - %s\n' $((++number)) "$what"
-        failed=1
-    fi
-}
-
-kubectl() { "$KUBECTL" --kubeconfig "$K8S_ADMIN" -n leasehold-test --request-timeout=60s "$@"; }
 names() { kubectl get leases -o name | sed 's,.*/,,' | sort; }
 count() { names | grep -c "^$1" || true; }
 
@@ -220,5 +196,4 @@ verdict 'nothing is left to be done' \
 verdict 'a file needs no collector' \
     bash -c '"$0" --store "file:$1/l" collect | grep -qx "removed: 0 of 0.*"' "$program" "$work"
 
-printf '1..%d\n' "$number"
-exit "$failed"
+finish

@@ -7,44 +7,11 @@ set -euo pipefail
 
 url=$1
 program=$(realpath "$2")
-work=$(mktemp -d)
-started=()
-end_all() {
-    local pid
-    for pid in "${started[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
-    rm -rf "$work"
-}
-trap end_all EXIT
-trap 'exit 130' INT TERM HUP
-unset LEASEHOLD_TTL LEASEHOLD_CONFIG XDG_CONFIG_HOME LEASEHOLD_HOLDER
+# shellcheck source=tests/e2e/kit.sh
+. "$(dirname "$0")/kit.sh"
 export LEASEHOLD_STORE=$url HOME=$work
-number=0
-wrong=0
 
-verdict() { # verdict WHAT COMMAND...
-    local what=$1
-    shift
-    number=$((number + 1))
-    if "$@"; then
-        printf 'ok %d - %s\n' "$number" "$what"
-    else
-        printf 'not ok %d - %s\n' "$number" "$what"
-        ! [[ -s $work/said ]] || sed 's/^/# /' "$work/said"
-        wrong=1
-    fi
-    : >"$work/said"
-}
-
-kubectl() { "$KUBECTL" --kubeconfig "$K8S_ADMIN" -n leasehold-test "$@" >>"$work/kubectl.log"; }
-
-# says STATUS PATTERN COMMAND…
-says() {
-    local wanted=$1 pattern=$2 status=0
-    shift 2
-    "$@" >"$work/said" 2>&1 </dev/null || status=$?
-    printf 'exit %s\n' "$status" >>"$work/said"
-    [[ $status == "$wanted" ]] && grep -qE -- "$pattern" "$work/said"
-}
+change() { kubectl "$@" >>"$work/kubectl.log"; }
 
 # begin NAME COMMAND…: beside us, until it has touched NAME.in
 begin() {
@@ -60,14 +27,14 @@ token_of() { "$program" --json status "$1" | jq -r .token; }
 # ---- labels and annotations ----
 
 begin labelled 'echo $LEASEHOLD_TOKEN; sleep 7'
-kubectl label lease labelled team=blue
+change label lease labelled team=blue
 sleep 3
-kubectl annotate lease labelled note=seen
+change annotate lease labelled note=seen
 verdict 'a label and an annotation cost nobody his lock' wait "${started[0]}"
 started=()
 
 begin kept 'echo $LEASEHOLD_TOKEN; sleep 4'
-kubectl label lease kept team=blue
+change label lease kept team=blue
 sleep 3 # it has renewed
 verdict 'nor do they change its token' test "$(token_of kept)" = "$(<"$work/kept.said")"
 wait "${started[0]}" || true
@@ -77,12 +44,12 @@ verdict 'and it is given back' says 0 'free' "$program" status kept
 # ---- deletions that take their time ----
 
 "$program" --quiet acquire leaving --ttl 2s >"$work/token"
-kubectl patch lease leaving --type=merge -p '{"metadata":{"finalizers":["example.com/slow"]}}'
-kubectl delete lease leaving --wait=false
+change patch lease leaving --type=merge -p '{"metadata":{"finalizers":["example.com/slow"]}}'
+change delete lease leaving --wait=false
 sleep 5
 verdict 'a Lease that is being deleted is no lock any more' \
     says 69 'was deleted and goes once' "$program" acquire leaving -n
-kubectl patch lease leaving --type=merge -p '{"metadata":{"finalizers":null}}'
+change patch lease leaving --type=merge -p '{"metadata":{"finalizers":null}}'
 verdict 'when it is gone there is a new one' says 0 '' "$program" acquire leaving -n
 
 # ---- what is not there ----
@@ -96,5 +63,4 @@ export KUBECONFIG=$work/config
 verdict 'where no API server answers nothing is free' says 69 'answers 404' "$program" status a
 verdict 'and nothing is listed' says 69 'answers 404' "$program" list
 
-printf '1..%d\n' "$number"
-exit "$wrong"
+finish

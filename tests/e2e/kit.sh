@@ -1,19 +1,21 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What the test scripts share; they read it first. A folder of their own ($work, also $HOME), which
-# goes away with them, as do the processes in `started`; an environment that says nothing of
-# leasehold; cases in TAP, that finish() adds up. Who has more to end defines at_end().
+# What the test scripts share; to be sourced by them first. A folder of their own, $work, which goes
+# away with them, as do the processes in `started`; an environment that says nothing of leasehold;
+# cases in TAP, which finish() adds up. Who has more to end defines at_end().
+# shellcheck disable=SC2034 # what is set here is for the caller
 set -euo pipefail
 
 work=$(mktemp -d)
 started=()
 number=0
 wrong=0
+flawed=false
 
 at_end() { :; }
 end_all() {
     local pid
-    for pid in "${started[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
+    for pid in "${started[@]}"; do { kill -KILL "$pid" && wait "$pid"; } 2>/dev/null || true; done
     at_end
     rm -rf "$work"
 }
@@ -21,27 +23,47 @@ trap end_all EXIT
 trap 'exit 130' INT TERM HUP
 unset LEASEHOLD_STORE LEASEHOLD_CONFIG LEASEHOLD_TTL LEASEHOLD_HOLDER LEASEHOLD_KEY LEASEHOLD_TOKEN
 unset XDG_CONFIG_HOME XDG_STATE_HOME POD_NAME POD_NAMESPACE
-export HOME=$work
 
-# tell TRUE|FALSE WHAT: one case; what was said of it stands in $work/said.
+# tell TRUE|FALSE WHAT: one case; what was said in it stands in $work/said.
 tell() {
     number=$((number + 1))
     if "$1"; then
         printf 'ok %d - %s\n' "$number" "$2"
-    else
-        printf 'not ok %d - %s\n' "$number" "$2"
-        ! [[ -s $work/said ]] || sed 's/^/# /' "$work/said"
-        wrong=1
+        return
     fi
-    : >"$work/said"
+    printf 'not ok %d - %s\n' "$number" "$2"
+    ! [[ -s $work/said ]] || sed 's/^/# /' "$work/said"
+    wrong=1
 }
 
-# verdict WHAT COMMAND…
+# verdict WHAT COMMAND…: by its status alone.
 verdict() {
     local what=$1 good=true
     shift
     "$@" || good=false
     tell "$good" "$what"
+}
+
+# case_of WHAT COMMAND…: a function of several steps, each of which must succeed.
+case_of() {
+    local what=$1 good=true
+    shift
+    # In the background, because within a condition the shell does not stop at the first failure.
+    "$@" >"$work/said" 2>&1 &
+    wait $! || good=false
+    tell "$good" "$what"
+}
+
+# For long cases: fail WORDS… whenever something is wrong, and say WHAT at the end.
+fail() {
+    printf '# %s\n' "$*"
+    flawed=true
+}
+say() {
+    local good=true
+    ! $flawed || good=false
+    flawed=false
+    tell "$good" "$1"
 }
 
 # says STATUS PATTERN COMMAND…: it ends so, and a line of what it says is like that.
@@ -53,18 +75,36 @@ says() {
     [[ $status == "$wanted" ]] && grep -qE -- "$pattern" "$work/said"
 }
 
-now_ms() { printf '%s\n' $((${EPOCHREALTIME/./} / 1000)); }
-
-# await FILE: until it is there.
+# await FILE: until something stands in it.
 await() {
     local i
     for ((i = 0; i < 3000; i++)); do
-        [[ ! -e $1 ]] || return 0
+        [[ ! -s $1 ]] || return 0
         sleep 0.02
     done
     printf 'waited in vain for %s\n' "$1" >&2
     return 1
 }
+
+# On the server of on-k8s.sh, as one who may do everything.
+kubectl() { "$KUBECTL" --kubeconfig "$K8S_ADMIN" -n leasehold-test --request-timeout=60s "$@"; }
+kill_api() {
+    local pid
+    pid=$(<"$K8S_PID")
+    kill -KILL "$pid"
+    # Until it is gone, which takes such a large one a while, its port is not free.
+    while grep -q '^State:[[:space:]]*[^Z]' "/proc/$pid/status" 2>/dev/null; do sleep 0.02; done
+}
+start_api() {
+    local since=$SECONDS
+    "$K8S_API"
+    until kubectl get --raw /readyz >/dev/null 2>&1; do
+        ((SECONDS - since < 120)) || { tail -n 5 "${K8S_PID%/*}/api.log" >&2 && return 1; }
+        sleep 0.2
+    done
+}
+
+now_ms() { printf '%s\n' $((${EPOCHREALTIME/./} / 1000)); }
 
 finish() {
     printf '1..%d\n' "$number"

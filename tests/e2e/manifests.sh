@@ -6,19 +6,8 @@
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-number=0
-failed=0
-
-kubectl() {
-    "$KUBECTL" --kubeconfig "$K8S_ADMIN" -n leasehold-test --request-timeout=20s "$@"
-}
-
-say() { # say STATUS NAME
-    (($1 == 0)) || { sed 's/^/# /' "$work/log" && printf 'not ' && failed=1; }
-    printf 'ok %d - %s\n' $((++number)) "$2"
-}
+# shellcheck source=tests/e2e/kit.sh
+. tests/e2e/kit.sh
 
 # Kinds of the Prometheus operator, as far as it matters that they are there.
 for kind in PodMonitor PrometheusRule; do
@@ -50,17 +39,16 @@ kubectl get --raw /apis/batch/v1 | grep -q cronjobs ||
     older=(sed 's,^apiVersion: batch/v1$,apiVersion: batch/v1beta1,')
 
 for folder in dist/kubernetes dist/kubernetes/*/; do
-    status=0
-    kubectl kustomize "$folder" 2>"$work/log" | "${older[@]}" >"$work/all.yaml" || status=$?
-    ((status != 0)) || kubectl apply --dry-run=server --validate=true -f "$work/all.yaml" \
-        >"$work/log" 2>&1 || status=$?
-    ((status != 0)) || grep -q 'server dry run' "$work/log" || status=1
-    say "$status" "$folder: $(grep -c 'dry run' "$work/log") objects"
+    good=true
+    kubectl kustomize "$folder" 2>"$work/said" | "${older[@]}" >"$work/all.yaml" || good=false
+    ! $good || kubectl apply --dry-run=server --validate=true -f "$work/all.yaml" \
+        >"$work/said" 2>&1 || good=false
+    ! $good || grep -q 'server dry run' "$work/said" || good=false
+    tell "$good" "$folder: $(grep -c 'dry run' "$work/said") objects"
 done
-status=0
-kubectl apply --dry-run=server -f - >"$work/log" 2>&1 <<<'{apiVersion: v1, kind: Sekret}' &&
-    status=1
-say "$status" 'a manifest of no kind is refused: the check can fail'
+printf 'apiVersion: v1\nkind: Sekret\n' >"$work/none.yaml"
+verdict 'a manifest of no kind is refused: the check can fail' says 1 'no matches for kind' \
+    kubectl apply --dry-run=server -f "$work/none.yaml"
 
 # The alerts, by Prometheus' own tool, which make test-k8s installs.
 rules_of() { # rules_of FILE: what is inside a PrometheusRule
@@ -86,15 +74,15 @@ fi
 
 # What the Roles allow, asked of the API server.
 for folder in dist/kubernetes dist/kubernetes/{workloads,events}; do
-    kubectl apply -k "$folder" >"$work/log" 2>&1
+    kubectl apply -k "$folder" >"$work/said" 2>&1
 done
 may() { # may YES|NO VERB RESOURCE [NAMESPACE]
     local answer
     answer=$(kubectl auth can-i "$2" "$3" -n "${4:-leasehold-test}" \
         --as system:serviceaccount:leasehold-test:leasehold 2>/dev/null || true)
-    [[ $answer == "$1" ]] || printf '%s %s: %s\n' "$2" "$3" "$answer" >>"$work/log"
+    [[ $answer == "$1" ]] || printf '%s %s: %s\n' "$2" "$3" "$answer" >>"$work/said"
 }
-: >"$work/log"
+: >"$work/said"
 for verb in get list watch create update delete; do
     may yes $verb leases.coordination.k8s.io
     may no $verb leases.coordination.k8s.io default
@@ -108,9 +96,6 @@ may yes create events
 may no get events
 may no deletecollection leases.coordination.k8s.io
 may no create clusterroles.rbac.authorization.k8s.io
-status=0
-[[ ! -s $work/log ]] || status=1
-say "$status" 'the Roles allow what they are for, in their namespace, and nothing else'
-
-printf '1..%d\n' "$number"
-exit "$failed"
+verdict 'the Roles allow what they are for, in their namespace, and nothing else' \
+    test ! -s "$work/said"
+finish

@@ -12,33 +12,10 @@ program=$(realpath "$1")
 rounds=$2
 kills=$((rounds * 4))
 ttl_ms=500
-work=$(mktemp -d)
-started=()
-# Only what a round that was cut short may have left.
-end_all() {
-    local pid
-    for pid in "${started[@]}"; do
-        kill -KILL "$pid" 2>/dev/null || true
-    done
-    rm -rf "$work"
-}
-trap end_all EXIT
+# shellcheck source=tests/e2e/kit.sh
+. "$(dirname "$0")/kit.sh"
 cd "$work"
 export LEASEHOLD_STORE=${LEASEHOLD_TEST_STORE:-file:$work/locks.log} HOME=$work program
-unset LEASEHOLD_TTL LEASEHOLD_CONFIG LEASEHOLD_HOLDER XDG_CONFIG_HOME POD_NAME
-wrong=0
-
-fail() { # fail WORDS...
-    printf '# %s\n' "$*"
-    wrong=1
-}
-
-say() { # say NUMBER NAME: the case's line, by whether anything was wrong in it
-    ((wrong == 0)) || { printf 'not ' && failed=1; }
-    printf 'ok %d - %s\n' "$1" "$2"
-    wrong=0
-}
-failed=0
 
 # ---- 3 × 100 claims at once ----
 
@@ -85,12 +62,12 @@ round() { # round NUMBER
 
 running=0
 done=0
-for ((number = 1; number <= rounds; number++)); do
-    round "$number"
+for ((nth = 1; nth <= rounds; nth++)); do
+    round "$nth"
 done
 printf '# %d rounds of 300 claims: %d new, %d running, %d done\n' \
     "$rounds" $((rounds * 300 - running - done)) "$running" "$done"
-say 1 "of 3 x 100 claims at once exactly one is new"
+say "of 3 x 100 claims at once exactly one is new"
 
 # ---- killed between claim and finish ----
 
@@ -102,7 +79,6 @@ work_on() { # work_on ID: claims it, says its token, and never finishes
 }
 export -f work_on
 
-now_ms() { date +%s%3N; }
 
 kill_one() { # kill_one ID
     local id=$1 began_ms pid old new status=0
@@ -131,24 +107,24 @@ kill_one() { # kill_one ID
 }
 
 most_ms=0
-for ((number = 1; number <= kills; number++)); do
-    kill_one "dead-$number"
+for ((nth = 1; nth <= kills; nth++)); do
+    kill_one "dead-$nth"
 done
 printf '# %d killed claimers: the id was claimed again within %d ms; TTL %d ms\n' \
     "$kills" "$most_ms" "$ttl_ms"
-say 2 "a killed claimer's id is claimed again after its lease, and done once"
+say "a killed claimer's id is claimed again after its lease, and done once"
 
 # ---- every process of the rounds has ended ----
 
-for ((number = 1; number <= rounds; number++)); do
-    [[ $("$program" once status "job/$number") == "done result of job/$number" ]] ||
-        fail "job/$number is forgotten"
+for ((nth = 1; nth <= rounds; nth++)); do
+    [[ $("$program" once status "job/$nth") == "done result of job/$nth" ]] ||
+        fail "job/$nth is forgotten"
 done
-for ((number = 1; number <= kills; number++)); do
-    [[ $("$program" once begin "dead-$number" || true) == "done alive" ]] ||
-        fail "dead-$number is forgotten"
+for ((nth = 1; nth <= kills; nth++)); do
+    [[ $("$program" once begin "dead-$nth" || true) == "done alive" ]] ||
+        fail "dead-$nth is forgotten"
 done
-say 3 "what was done is remembered by the store"
+say "what was done is remembered by the store"
 
 # ---- commands ----
 
@@ -181,7 +157,7 @@ got 0 -
 once begin -- echo a step
 once begin -- false
 got 0 'a step'
-say 4 "a command runs once, and later callers get its last line and status"
+say "a command runs once, and later callers get its last line and status"
 
 once fails -- sh -c 'echo first; exit 3'
 got 3 first
@@ -197,7 +173,7 @@ done
 once crashed --keep-failures -- sh -c 'kill -SEGV $$'
 once crashed --keep-failures -- true
 got 139 -
-say 5 "a failure leaves the id to be claimed again, unless it is to be kept"
+say "a failure leaves the id to be claimed again, unless it is to be kept"
 
 head -c 3000000 /dev/urandom >noise
 once noise -- cat noise
@@ -218,14 +194,14 @@ got 0 before
 { "$program" once pipe -- yes 2>err || printf '%s' "$?" >piped; } | head -1 >out
 [[ $(cat piped) == 141 && $(cat out) == y ]] || fail "a closed pipe: $(cat piped err)"
 [[ $("$program" once status pipe) == new ]] || fail "what was cut off is done"
-say 6 "any output goes through as it is, and its last line is kept as text"
+say "any output goes through as it is, and its last line is kept as text"
 
 # The reader stops for longer than the claim's lease.
 { "$program" once slow --ttl 2s -- sh -c 'yes | head -c 300000; echo end' 2>err || fail "slow"; } |
     { sleep 3.5 && cat; } >out
 [[ $(tail -1 out) == end && $(wc -c <out) == 300004 ]] || fail "slow: $(tail -1 out) $(cat err)"
 [[ $("$program" once status slow) == "done end" ]] || fail "slow: $("$program" once status slow)"
-say 7 "a reader that stops does not cost the claim"
+say "a reader that stops does not cost the claim"
 
 started=()
 for ((i = 0; i < 30; i++)); do
@@ -237,7 +213,7 @@ wait "${started[@]}" || fail "somebody failed"
 started=()
 [[ $(wc -l <ran-shared) == 1 ]] || fail "$(wc -l <ran-shared) have run it"
 [[ $(sort -u shared-*) == "$(cat ran-shared)" ]] || fail "not all got its line"
-say 8 "of 30 that want it at once one runs it, and all get what came of it"
+say "of 30 that want it at once one runs it, and all get what came of it"
 
 once outer -- "$program" once outer -w 1m -- echo nested
 got 75 -
@@ -259,7 +235,7 @@ once lost --ttl 2s -- sh -c "\"$program\" break once:lost --reason test --now --
 got 76 -
 kill -0 "$(cat lost-pid)" 2>/dev/null && fail "it outlives its claim"
 [[ $("$program" once status lost) == new ]] || fail "what was lost is done"
-say 9 "nested, ended or lost, it is refused or given back"
+say "nested, ended or lost, it is refused or given back"
 
 # ---- killed under a command ----
 
@@ -303,13 +279,13 @@ kill_under() { # kill_under ID front|guardian|command
 }
 
 most_ms=0
-for ((number = 1; number <= kills; number++)); do
+for ((nth = 1; nth <= kills; nth++)); do
     whom=(front guardian command)
-    kill_under "under-$number" "${whom[number % 3]}"
+    kill_under "under-$nth" "${whom[nth % 3]}"
 done
 printf '# %d killed under a command: the next one ended within %d ms; TTL 300000 ms\n' \
     "$kills" "$most_ms"
-say 10 "whoever is killed under a command, the next one is in at once, alone, and it is done once"
+say "whoever is killed under a command, the next one is in at once, alone, and it is done once"
 
 # At any moment, before the claim or after the finish, too; who says that it was done is the one.
 kill_any() { # kill_any ID
@@ -335,11 +311,10 @@ kill_any() { # kill_any ID
 
 told=0
 undone=0
-for ((number = 1; number <= rounds; number++)); do
-    kill_any "any-$number"
+for ((nth = 1; nth <= rounds; nth++)); do
+    kill_any "any-$nth"
 done
 printf '# %d ids with 5 kills each: %d came before it was done; told by who did it: %d\n' \
     "$rounds" "$undone" "$told"
-say 11 "killed at any moment, nothing is done twice"
-printf '1..11\n'
-exit "$failed"
+say "killed at any moment, nothing is done twice"
+finish

@@ -8,31 +8,15 @@ build=$(realpath "$1")
 cd "$(dirname "$0")/../.."
 # shellcheck source=scripts/redis-kit.sh
 . scripts/redis-kit.sh
-work=$(mktemp -d)
+# shellcheck source=tests/e2e/kit.sh
+. tests/e2e/kit.sh
 monitor='' verbs_PID=''
-end_all() {
+at_end() {
     [[ -z $monitor ]] || kill "$monitor" 2>/dev/null || true
     [[ -z $verbs_PID ]] || kill "$verbs_PID" 2>/dev/null || true
     redis_end
-    rm -rf "$work"
 }
-trap end_all EXIT
-trap 'exit 130' INT TERM HUP
 redis_begin "$work"
-number=0
-wrong=0
-
-verdict() { # verdict WHAT COMMAND...
-    local what=$1
-    shift
-    number=$((number + 1))
-    if "$@"; then
-        printf 'ok %d - %s\n' "$number" "$what"
-    else
-        printf 'not ok %d - %s\n' "$number" "$what"
-        wrong=1
-    fi
-}
 
 ask() { # ask VERB COUNT: of the one client
     local answer
@@ -94,5 +78,4 @@ token=$("$build/leasehold" acquire cold --ttl 1m --store "redis://127.0.0.1:${re
 count_cold renew cold --token "$token"
 count_cold release cold --token "$token"
 verdict 'a free key costs nothing' test "$(redis_cli one --scan --pattern 'lock:*' | wc -l)" = 0
-printf '1..%d\n' "$number"
-exit "$wrong"
+finish

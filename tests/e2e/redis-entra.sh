@@ -10,37 +10,20 @@ program=$build/leasehold
 cd "$(dirname "$0")/../.."
 # shellcheck source=scripts/redis-kit.sh
 . scripts/redis-kit.sh
-work=$(mktemp -d)
+# shellcheck source=tests/e2e/kit.sh
+. tests/e2e/kit.sh
 place='' running=''
-end_all() {
+at_end() {
     [[ -z $running ]] || kill "$running" 2>/dev/null || true
     [[ -z $place ]] || kill "$place" 2>/dev/null || true
     redis_end
-    rm -rf "$work"
 }
-trap end_all EXIT
-trap 'exit 130' INT TERM HUP
 redis_begin "$work"
 export HOME=$work REDIS_ADMIN_PASSWORD=$redis_admin_password ENTRA_SECRET=an-assertion
-unset LEASEHOLD_STORE LEASEHOLD_CONFIG LEASEHOLD_TTL XDG_CONFIG_HOME
 unset "${!AZURE_@}" http_proxy https_proxy
 tenant=11111111-2222-3333-4444-555555555555
 client=99999999-8888-7777-6666-555555555555
 object=5f0d1e2c-0000-4000-8000-00000000abcd
-number=0
-wrong=0
-
-verdict() { # verdict WHAT COMMAND...
-    local what=$1
-    shift
-    number=$((number + 1))
-    if "$@"; then
-        printf 'ok %d - %s\n' "$number" "$what"
-    else
-        printf 'not ok %d - %s\n' "$number" "$what"
-        wrong=1
-    fi
-}
 
 open_place() { # open_place LIVES TROUBLES: sets `endpoint`
     [[ -z $place ]] || { kill "$place"; wait "$place" 2>/dev/null || true; }
@@ -143,5 +126,4 @@ kill "$place"
 wait "$place" 2>/dev/null || true
 place=
 refused 'no token of Entra ID' "AZURE_POD_IDENTITY_AUTHORITY_HOST=$endpoint"
-printf '1..%d\n' "$number"
-exit "$wrong"
+finish

@@ -10,30 +10,11 @@ program=$build/leasehold
 cd "$(dirname "$0")/../.."
 # shellcheck source=scripts/redis-kit.sh
 . scripts/redis-kit.sh
-work=$(mktemp -d)
-end_all() {
-    redis_end
-    rm -rf "$work"
-}
-trap end_all EXIT
-trap 'exit 130' INT TERM HUP
+# shellcheck source=tests/e2e/kit.sh
+. tests/e2e/kit.sh
+at_end() { redis_end; }
 redis_begin "$work"
 export HOME=$work
-unset LEASEHOLD_STORE LEASEHOLD_CONFIG LEASEHOLD_TTL XDG_CONFIG_HOME
-number=0
-wrong=0
-
-verdict() { # verdict WHAT COMMAND...
-    local what=$1
-    shift
-    number=$((number + 1))
-    if "$@"; then
-        printf 'ok %d - %s\n' "$number" "$what"
-    else
-        printf 'not ok %d - %s\n' "$number" "$what"
-        wrong=1
-    fi
-}
 
 lock() { # lock NAME KEY: prints the token; for an hour, whoever dies
     LEASEHOLD_STORE=redis://127.0.0.1:${redis_port[$1]} "$program" acquire "$2" --no-wait --ttl 1h
@@ -142,5 +123,4 @@ step -7200
 verdict 'a step back makes leases last longer' is_kept steps job
 verdict 'doctor says that the clocks differ' warns steps 'clock'
 
-printf '1..%d\n' "$number"
-exit "$wrong"
+finish

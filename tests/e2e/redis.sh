@@ -9,33 +9,16 @@ program=$build/leasehold
 cd "$(dirname "$0")/../.."
 # shellcheck source=scripts/redis-kit.sh
 . scripts/redis-kit.sh
-work=$(mktemp -d)
+# shellcheck source=tests/e2e/kit.sh
+. tests/e2e/kit.sh
 running=
-end_all() {
+at_end() {
     [[ -z $running ]] || kill "$running" 2>/dev/null || true
     redis_end
-    rm -rf "$work"
 }
-trap end_all EXIT
-trap 'exit 130' INT TERM HUP
 redis_begin "$work"
 export HOME=$work
-unset LEASEHOLD_STORE LEASEHOLD_CONFIG LEASEHOLD_TTL XDG_CONFIG_HOME XDG_STATE_HOME
 secret=a-secret-of-the-test
-number=0
-wrong=0
-
-verdict() { # verdict WHAT COMMAND...
-    local what=$1
-    shift
-    number=$((number + 1))
-    if "$@"; then
-        printf 'ok %d - %s\n' "$number" "$what"
-    else
-        printf 'not ok %d - %s\n' "$number" "$what"
-        wrong=1
-    fi
-}
 
 # expect WHAT STATUS PATTERN URL COMMAND…: begun for people and as JSON. Most of them take as long
 # as a store's patience, so those that follow are begun meanwhile, until settle.
@@ -178,7 +161,6 @@ wait "$running" || true
 running=
 verdict 'tokens grow though the count was lost' test "$(cat "$work/second")" -gt "$first"
 "$program" release counted --token "$(cat "$work/second")" >/dev/null
-unset LEASEHOLD_STORE
 redis_start_replica replica master
 expect 'a replica' 69 'replica|read.only' "redis://127.0.0.1:${redis_port[replica]}" "${try[@]}"
 
@@ -200,5 +182,4 @@ redis_until 'it loads' redis_says master 'loading:1' info persistence
 expect 'the server loads its data' 69 'load' "redis://127.0.0.1:${redis_port[master]}" "${try[@]}"
 settle
 
-printf '1..%d\n' "$number"
-exit "$wrong"
+finish

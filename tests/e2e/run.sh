@@ -6,37 +6,18 @@ set -euo pipefail
 
 program=$(realpath "$1")
 rounds=$2
-work=$(mktemp -d)
-children=()
-clean_up() {
-    local child
-    for child in "${children[@]}"; do
-        kill -9 "$child" 2>/dev/null || true
-    done
-    rm -rf "$work"
-}
-trap clean_up EXIT
+# shellcheck source=tests/e2e/kit.sh
+. "$(dirname "$0")/kit.sh"
 cd "$work"
 export LEASEHOLD_STORE=${LEASEHOLD_TEST_STORE:-file:$work/locks.log}
 export HOME=$work LEASEHOLD_HOLDER=wfe-7
-unset LEASEHOLD_TTL LEASEHOLD_CONFIG XDG_CONFIG_HOME POD_NAME LEASEHOLD_KEY LEASEHOLD_TOKEN
-number=0
-wrong=0
 
 check() { # check NAME CONDITION...: the condition is a command
-    local name=$1
+    local name=$1 good=true
     shift
-    number=$((number + 1))
-    if "$@" >"$work/check" 2>&1; then
-        printf 'ok %d - %s\n' "$number" "$name"
-        return
-    fi
-    wrong=1
-    printf 'not ok %d - %s\n' "$number" "$name"
-    sed 's/^/# check: /' check
-    if [[ -e err ]]; then
-        sed 's/^/# err: /' err
-    fi
+    "$@" >"$work/said" 2>&1 || good=false
+    [[ ! -e err ]] || sed 's/^/err: /' err >>"$work/said"
+    tell "$good" "$name"
 }
 
 # Calls it, with its answers in out and err, and is true when the status is STATUS.
@@ -54,14 +35,6 @@ lives() { # a dead one that nobody collected does not
     state=$(sed 's/.*) \(.\).*/\1/' "/proc/$1/stat" 2>/dev/null) && [[ $state != Z ]]
 }
 dead() { ! lives "$1"; }
-wait_for() { # wait_for FILE
-    local i
-    for ((i = 0; i < 1000; i++)); do
-        [[ ! -s $1 ]] || return 0
-        sleep 0.02
-    done
-    return 1
-}
 
 # ---- fifty processes, one counter ----
 
@@ -77,7 +50,7 @@ for ((i = 0; i < 50; i++)); do
     ) &
     adders+=("$!")
 done
-children+=("${adders[@]}")
+started+=("${adders[@]}")
 failed=0
 for adder in "${adders[@]}"; do
     wait "$adder" || failed=$((failed + 1))
@@ -173,7 +146,7 @@ check 'it leaves two processes' gives 0 run k -- sh -c \
     until [ -s there ]; do sleep 0.01; done'
 check 'that of its group is dead' dead "$(cat group)"
 check 'a daemon may stay' lives "$(cat session)"
-children+=("$(cat session)")
+started+=("$(cat session)")
 
 # ---- losing the lock ----
 
@@ -182,8 +155,8 @@ lose() { # lose POLICY SCRIPT: breaks the lock of a run, whose status is in `los
     "$program" run --ttl 9s --kill-grace 300ms --on-lost "$1" broken -- sh -c "$2" \
         >out 2>err </dev/null &
     local front=$!
-    children+=("$front")
-    wait_for began
+    started+=("$front")
+    await began
     "$program" break broken --reason 'a test' >/dev/null
     lost_status=0
     wait "$front" || lost_status=$?
@@ -209,8 +182,8 @@ for signal in TERM HUP USR1; do
     "$program" run k -- sh -c "trap 'exit 6' $signal; echo >began; while :; do sleep 0.05; done" \
         </dev/null &
     front=$!
-    children+=("$front")
-    wait_for began
+    started+=("$front")
+    await began
     kill -s "$signal" "$front"
     status=0
     wait "$front" || status=$?
@@ -218,7 +191,7 @@ for signal in TERM HUP USR1; do
 done
 "$program" run held -- true </dev/null &
 front=$!
-children+=("$front")
+started+=("$front")
 sleep 0.5
 kill -s TERM "$front"
 status=0
@@ -232,11 +205,11 @@ neighbour='"$0" run held -w 30s -- true & front=$!
     sleep 0.5; kill -s TSTP $front; sleep 0.5; echo $front >lonely; wait'
 # shellcheck disable=SC2016
 setsid bash -c 'set -m; sh -c "$1" "$0" & echo $! >group; wait' "$program" "$neighbour" </dev/null &
-children+=("$!")
+started+=("$!")
 check 'TSTP without a terminal stops no neighbour' timeout 5 sh -c \
     'until test -s lonely; do sleep 0.05; done'
 kill -s CONT -- "-$(cat group)"
-wait_for lonely
+await lonely
 kill -s TERM "$(cat lonely)"
 for signal in HUP INT; do
     token=$("$program" acquire ignored --ttl 1h)
@@ -246,7 +219,7 @@ for signal in HUP INT; do
         exec "$program" run ignored -- sh -c 'echo >ran'
     ) </dev/null &
     front=$!
-    children+=("$front")
+    started+=("$front")
     sleep 0.5
     kill -s "$signal" "$front"
     sleep 0.2
@@ -257,5 +230,4 @@ for signal in HUP INT; do
         test "$status-$(ls ran)" = 0-ran
 done
 
-printf '1..%d\n' "$number"
-exit "$wrong"
+finish

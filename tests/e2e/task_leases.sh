@@ -7,11 +7,10 @@ set -euo pipefail
 
 program=$(realpath "$2")
 # shellcheck source=tests/e2e/kit.sh
-. "${BASH_SOURCE[0]%/*}/kit.sh"
-export LEASEHOLD_STORE="$1&prefix=task-llm-" POD_NAME=acp-new-1
+. "$(dirname "$0")/kit.sh"
+export HOME=$work LEASEHOLD_STORE="$1&prefix=task-llm-" POD_NAME=acp-new-1
 old=acp-controller-manager-64dc466545-6pb8h
 
-kubectl() { "$KUBECTL" --kubeconfig "$K8S_ADMIN" -n leasehold-test --request-timeout=20s "$@"; }
 field() { kubectl get lease "task-llm-$1" -o "jsonpath={.spec.$2}"; }
 micro_now() { date -u +%Y-%m-%dT%H:%M:%S.%6NZ; }
 
@@ -58,7 +57,7 @@ verdict 'not before its time' test "$took" -ge 3000
 
 # ---- ours hold ----
 
-"$program" run third --ttl 6s -- sh -c "touch $work/in; sleep 5" &
+"$program" run third --ttl 6s -- sh -c "echo in >$work/in; sleep 5" &
 started=($!)
 await "$work/in"
 verdict 'it has the name of before' test "$(field third holderIdentity)" = acp-new-1
@@ -83,7 +82,7 @@ verdict 'a late release of ours takes nothing from the next one' \
 verdict 'which still has it' says 0 '' "$program" renew fourth --token "$next"
 "$program" --quiet release fourth --token "$next"
 
-"$program" run fifth --ttl 6s -- sh -c "touch $work/holds; sleep 60" 2>"$work/said" &
+"$program" run fifth --ttl 6s -- sh -c "echo in >$work/holds; sleep 60" 2>"$work/said" &
 started=($!)
 await "$work/holds"
 began=$(now_ms)

@@ -7,29 +7,12 @@ set -euo pipefail
 
 build=$(realpath "${1:?usage: usage.sh BUILD}")
 program=$build/leasehold
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/e2e/kit.sh
+. "$(dirname "$0")/kit.sh"
 mkdir "$work/home" "$work/bin"
 ln -s "$program" "$work/bin/leasehold"
 export PATH=$work/bin:$PATH HOME=$work/home LEASEHOLD_STORE=file:$work/locks.log
-unset LEASEHOLD_TTL LEASEHOLD_CONFIG LEASEHOLD_HOLDER XDG_CONFIG_HOME XDG_STATE_HOME
-unset POD_NAME POD_NAMESPACE
 cd "$work"
-number=0
-wrong=0
-
-case_of() {
-    number=$((number + 1))
-    # In the background, because within a condition the shell does not stop at the first failure.
-    "$2" >said 2>&1 &
-    if wait $!; then
-        printf 'ok %d - %s\n' "$number" "$1"
-    else
-        printf 'not ok %d - %s\n' "$number" "$1"
-        sed 's/^/# /' said
-        wrong=1
-    fi
-}
 
 field() { # field KEY NAME: of the key's status
     leasehold status "$1" --json | python3 -c 'import json, sys
@@ -388,5 +371,4 @@ case_of 'a break is recorded' a_break_is_recorded
 case_of 'a history has times' history_has_times
 case_of 'a terminal shows the wait' a_terminal_shows_the_wait
 case_of 'bench measures, and cleans up' bench_measures_and_cleans_up
-printf '1..%d\n' "$number"
-exit "$wrong"
+finish

@@ -9,40 +9,13 @@ set -euo pipefail
 program=$(realpath "$2")
 rounds=$3
 here=$PWD
-work=$(mktemp -d)
-started=()
-end_all() {
-    local pid
-    for pid in "${started[@]}"; do
-        kill -KILL "$pid" 2>/dev/null || true
-    done
-    rm -rf "$work"
-}
-trap end_all EXIT
+# shellcheck source=tests/e2e/kit.sh
+. "$(dirname "$0")/kit.sh"
 cd "$work"
 export LEASEHOLD_STORE='k8s://leasehold-test?names=hash' HOME=$work
-unset LEASEHOLD_CONFIG LEASEHOLD_HOLDER XDG_CONFIG_HOME POD_NAME
 label=kubernaut.ai/workflow-execution
-failed=0
-wrong=0
-number=0
-
-fail() {
-    printf '# %s\n' "$*"
-    wrong=1
-}
-
-say() { # say NAME: the case's line, by whether anything was wrong in it
-    ((wrong == 0)) || { printf 'not ' && failed=1; }
-    printf 'ok %d - %s\n' $((++number)) "$1"
-    wrong=0
-}
 
 # ---- the cluster ----
-
-kubectl() {
-    "$KUBECTL" --kubeconfig "$K8S_ADMIN" -n leasehold-test --request-timeout=20s "$@"
-}
 
 umask 077
 printf 'Authorization: Bearer %s\n' "$(<"${K8S_ADMIN%kubeconfig}token")" >admin.header
@@ -327,11 +300,10 @@ say 'a follower that was stopped past the cooldown leaves its successor alone'
 
 begin wfe-1 outage --cooldown 0
 wait_for outage
-kill -KILL "$(<"$K8S_PID")"
+kill_api
 sleep 1
 began=$(wc -l <"$K8S_AUDIT")
-"$K8S_API"
-until api GET /readyz 2>/dev/null | grep -qx ok; do sleep 0.2; done
+start_api
 complete outage True
 ends 0 "$pid" wfe-1
 is_free outage
@@ -369,9 +341,9 @@ spec:
   containers: [{name: a, image: b, tty: no, resources: {limits: {cpu: 0.1, memory: 1e6}}}]
   volumes: [{name: c, configMap: {name: d, defaultMode: 0640}}]
 POD
-read -r -a seen < <(kubectl get pod "$(name_of pod)" -o jsonpath="{.spec.containers[0].resources.\
-limits.cpu} {.spec.containers[0].resources.limits.memory} {.spec.volumes[0].configMap.defaultMode}")
-[[ ${seen[*]} == '100m 1M 416' ]] || fail "the API server read ${seen[*]}"
+seen=$(kubectl get pod "$(name_of pod)" -o jsonpath="{.spec.containers[0].resources.limits.cpu} \
+{.spec.containers[0].resources.limits.memory} {.spec.volumes[0].configMap.defaultMode}")
+[[ $seen == '100m 1M 416' ]] || fail "the API server read $seen"
 say 'a manifest means what it means to kubectl'
 
 hears 64 'knows no kind Job of batch/v9' "$program" k8s-run --target x -f /dev/stdin \
@@ -385,5 +357,4 @@ cp "$K8S_CA" ca.crt
 KUBECONFIG=nowhere.kubeconfig hears 69 'unavailable' "$program" k8s-run --target x -f restart.yaml
 say 'statuses: 64 for what is wrong, 69 for a server that is away, 77 for what we may not'
 
-printf '1..%d\n' "$number"
-exit "$failed"
+finish

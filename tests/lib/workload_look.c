@@ -5,7 +5,7 @@
  * what decides. The objects are Leases, which the shipped Role may touch: one that says done=yes
  * has ended. on-k8s.sh workload_look
  */
-#include "leasehold.h"
+#include "leasehold_workload.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,31 +13,9 @@ port=${url##*:}
 port=${port%%[/?]*}
 key=job
 longest_fine_ms=30000 # nobody may stand so long before a lock that is held for 3 ms
-work=$(mktemp -d)
-started=()
-end_all() {
-    local pid
-    for pid in "${started[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
-    rm -rf "$work"
-}
-trap end_all EXIT
-trap 'exit 130' INT TERM HUP
+# shellcheck source=tests/e2e/kit.sh
+. "$(dirname "$0")/../e2e/kit.sh"
 export LEASEHOLD_STORE=$url HOME=$work
-unset LEASEHOLD_TTL LEASEHOLD_CONFIG XDG_CONFIG_HOME
-number=0
-wrong=0
-
-verdict() { # verdict WHAT COMMAND...
-    local what=$1
-    shift
-    number=$((number + 1))
-    if "$@"; then
-        printf 'ok %d - %s\n' "$number" "$what"
-    else
-        printf 'not ok %d - %s\n' "$number" "$what"
-        wrong=1
-    fi
-}
 
 # Inside: sleep and rm are programs, which take about as long as the others' 3 ms.
 cat >"$work/inside.sh" <<'INSIDE'
@@ -107,5 +85,4 @@ for name in "${names[@]}"; do
 done
 started=()
 verdict 'nobody was inside beside another' test ! -e "$work/violations"
-printf '1..%d\n' "$number"
-exit "$wrong"
+finish

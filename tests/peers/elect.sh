@@ -17,37 +17,19 @@ patience_s=60
 slots=3
 key=elect
 here=$(dirname "$(realpath "$0")")
-work=$(mktemp -d)
+# shellcheck source=tests/e2e/kit.sh
+. "$here/../e2e/kit.sh"
 declare -A pid=() slot_of=() face_of=() # of those that were begun and not ended, by name
 declare -a taken=() pipes=()            # who sits in a slot; the way to its proxy
-end_all() {
+at_end() {
     local name
     for name in "${!pid[@]}"; do signal_all KILL "$name"; done
     for name in "${pipes[@]}"; do exec {name}>&-; done # a proxy ends with its input
-    rm -rf "$work"
 }
-trap end_all EXIT
-trap 'exit 130' INT TERM HUP
 export LEASEHOLD_STORE=$url HOME=$work
-unset LEASEHOLD_TTL LEASEHOLD_CONFIG XDG_CONFIG_HOME LEASEHOLD_HOLDER
-number=0
-wrong=0
 generation=0
 RANDOM=$seed
 
-verdict() { # verdict WHAT COMMAND...
-    local what=$1
-    shift
-    number=$((number + 1))
-    if "$@"; then
-        printf 'ok %d - %s\n' "$number" "$what"
-    else
-        printf 'not ok %d - %s\n' "$number" "$what"
-        wrong=1
-    fi
-}
-
-now_ms() { printf '%s\n' $((${EPOCHREALTIME/./} / 1000)); }
 note() { printf '%s %s\n' "$*" "$(now_ms)" >>"$work/notes"; }
 kubectl() { "$KUBECTL" --kubeconfig "$K8S_ADMIN" -n leasehold-test --request-timeout=5s "$@"; }
 
@@ -171,7 +153,7 @@ disturb() {
         sleep $((lease_s + 1))
         kill -CONT "$(<"$K8S_PID")" ;;
     server-killed)
-        kill -KILL "$(<"$K8S_PID")"
+        kill_api
         sleep 1
         "$K8S_API" ;;
     esac
@@ -286,5 +268,4 @@ python3 "$here/elect_judge.py" $((lease_s * 1000)) "$work" >"$work/judged" || ju
 sed 's/^/# /' "$work/judged"
 verdict 'never two leaders' test "$judged" = 0
 ((wrong == 0)) || tail -n 5 "$work"/*-[0-9]*.log | sed 's/^/# /'
-printf '1..%d\n' "$number"
-exit "$wrong"
+finish

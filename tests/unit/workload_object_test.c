@@ -4,6 +4,8 @@
  * of four tests are the rows of the test table that the workload lock was asked for with.
  */
 #include "store/k8s/workload_object.h"
+
+#include "io/kube_ask.h"
 #include "wire/k8s_url.h"
 
 #include <setjmp.h>
@@ -226,7 +228,7 @@ static void lengths_beyond_all_time_end_nothing_early(void **state)
         struct workload_view view = view_of(kept[i], "t");
         int64_t left_ms = 0;
         enum workload_verdict verdict =
-            workload_judge(&view, 0, end_moment_ms("2027-01-01T00:00:00Z"), &left_ms);
+            workload_judge(&view, 0, kube_moment_ms("2027-01-01T00:00:00Z"), &left_ms);
         assert_int_equal(verdict, i == 0 ? WORKLOAD_BUSY : WORKLOAD_COOLING);
         assert_true(left_ms > 0);
     }

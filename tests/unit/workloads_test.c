@@ -221,6 +221,21 @@ static void a_watch_that_goes_silent_is_begun_anew(void **state)
     assert_true(host_boot_ms() - began_ms >= 1000);
 }
 
+/* What a deletion is about stands in its body; without one it would delete whatever is there. */
+static void a_change_without_words_is_not_asked_for(void **state)
+{
+    static const char *const methods[] = {"DELETE", "PUT", "POST", "PATCH"};
+    char words[64];
+    (void)state;
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
+        struct kube_ask ask = {.method = methods[i], .path = "/x", .patience_ms = 100};
+        struct text why;
+        text_init(&why, words, sizeof words);
+        assert_null(kube_ask(workloads->login, workloads->http, &ask, NULL, &why));
+        assert_string_equal(words, "memory is short");
+    }
+}
+
 #define STORY(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -229,6 +244,7 @@ int main(void)
         STORY(a_page_that_is_no_list_loses_nothing),
         STORY(where_no_api_server_answers_nothing_is_free),
         STORY(a_watch_that_goes_silent_is_begun_anew),
+        STORY(a_change_without_words_is_not_asked_for),
     };
     (void)unsetenv("http_proxy");
     return cmocka_run_group_tests(tests, NULL, NULL);

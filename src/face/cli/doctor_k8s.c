@@ -6,6 +6,7 @@
  */
 #include "face/cli/doctor.h"
 
+#include "io/kube_ask.h"
 #include "store/k8s/survey.h"
 #include "wire/duration.h"
 
@@ -25,12 +26,6 @@ static int64_t wall_s(void)
     struct timespec now = {0};
     (void)clock_gettime(CLOCK_REALTIME, &now);
     return now.tv_sec;
-}
-
-static const char *words_at(const json_t *json, const char *name)
-{
-    const char *words = json_string_value(json_object_get(json, name));
-    return words != NULL ? words : "";
 }
 
 /* ---- who we are ---- */
@@ -83,9 +78,9 @@ static void look_at_time(struct doctor *doctor, int64_t date_s)
 
 static void look_at_version(struct doctor *doctor, const struct k8s_reply *reply)
 {
-    const char *version = words_at(reply->json, "gitVersion");
-    long major = strtol(words_at(reply->json, "major"), NULL, 10);
-    long minor = strtol(words_at(reply->json, "minor"), NULL, 10);
+    const char *version = kube_words(reply->json, "gitVersion");
+    long major = strtol(kube_words(reply->json, "major"), NULL, 10);
+    long minor = strtol(kube_words(reply->json, "minor"), NULL, 10);
     if (reply->status != 200)
         doctor_say(doctor, FINDING_WARNING, "version", NULL, "the version cannot be asked: %s",
                    reply->why);

@@ -6,6 +6,7 @@
  */
 #include "face/cli/cli.h"
 
+#include "leasehold_workload.h"
 #include "wire/json_text.h"
 
 #include <errno.h>

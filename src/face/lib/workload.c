@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "io/host.h"
+#include "leasehold_workload.h"
 #include "store/k8s/workloads.h"
 
 #include <stdio.h>

@@ -162,8 +162,9 @@ static void on_mark(void *owner, const struct http_answer *answer)
         return;
     }
     json_decref(collector->mark);
-    collector->mark =
-        answer->status == 200 ? json_loadb(answer->body, answer->body_length, 0, NULL) : NULL;
+    collector->mark = answer->status == 200
+                          ? json_loadb(answer->body, answer->body_length, JSON_ALLOW_NUL, NULL)
+                          : NULL;
     collector->mark_at_ms = host_boot_ms();
     text_copy(collector->mark_key, sizeof collector->mark_key, collector->wanted);
     plan(k8s, /* pause_ms= */ 0);
@@ -186,8 +187,9 @@ static void on_page(void *owner, const struct http_answer *answer)
     struct k8s *k8s = owner;
     struct collector *collector = &k8s->collector;
     bool lists = answer->status == 200, outdated = answer->status == 410;
-    json_t *json =
-        lists || outdated ? json_loadb(answer->body, answer->body_length, 0, NULL) : NULL;
+    json_t *json = lists || outdated
+                       ? json_loadb(answer->body, answer->body_length, JSON_ALLOW_NUL, NULL)
+                       : NULL;
     const char *next =
         json_string_value(json_object_get(json_object_get(json, "metadata"), "continue"));
     collector->http = NULL;

@@ -17,59 +17,30 @@
 /* ---- asking ---- */
 
 struct http_request *k8s_ask_at(struct k8s *k8s, const char *method, const char *place,
-                                json_t *body, size_t most, int64_t give_up_at_ms,
+                                const json_t *body, size_t most, int64_t give_up_at_ms,
                                 const struct http_site *site)
 {
-    static const char *const headers[] = {"Content-Type: application/json",
-                                          "Accept: application/json", "User-Agent: leasehold",
-                                          NULL};
-    int64_t left_ms = give_up_at_ms - host_boot_ms();
-    char *url = NULL, *text = body != NULL ? json_dumps(body, JSON_COMPACT) : NULL;
-    const char *bearer = NULL;
-    struct http_request *request = NULL;
-    (void)snprintf(k8s->why, sizeof k8s->why, "memory is short");
-    if ((body != NULL && text == NULL) || asprintf(&url, "%s%s", k8s->config.server, place) < 0) {
-        url = NULL;
-        goto out;
-    }
-    if (left_ms <= 0) {
-        (void)snprintf(k8s->why, sizeof k8s->why, "the API server was asked too late");
-        goto out;
-    }
+    struct kube_ask ask = {.method = method,
+                           .path = place,
+                           .body = body,
+                           .most = most,
+                           .patience_ms = give_up_at_ms - host_boot_ms()};
     struct text why;
     text_init(&why, k8s->why, sizeof k8s->why);
-    if (!kube_login_bearer(k8s->login, &bearer, &why))
-        goto out;
-    text_add(&why, "memory is short");
-    struct http_ask ask = {.method = method,
-                           .url = url,
-                           .headers = headers,
-                           .body = text,
-                           .body_length = text != NULL ? strlen(text) : 0,
-                           .bearer = bearer,
-                           .tls = k8s->config.tls,
-                           .proxy = k8s->config.proxy,
-                           .patience_ms = left_ms,
-                           .most = most};
-    request = http_start(k8s->http, &ask, site);
-out:
-    free(url);
-    free(text);
-    return request;
+    if (ask.patience_ms > 0)
+        return kube_ask(k8s->login, k8s->http, &ask, site, &why);
+    text_add(&why, "the API server was asked too late");
+    return NULL;
 }
 
-struct http_request *k8s_ask(struct k8s *k8s, const char *method, const char *path, json_t *body,
-                             size_t most, int64_t give_up_at_ms, const struct http_site *site)
+struct http_request *k8s_ask(struct k8s *k8s, const char *method, const char *path,
+                             const json_t *body, size_t most, int64_t give_up_at_ms,
+                             const struct http_site *site)
 {
-    char *place = NULL;
-    struct http_request *request = NULL;
-    (void)snprintf(k8s->why, sizeof k8s->why, "memory is short");
-    if (asprintf(&place, "/apis/coordination.k8s.io/v1/namespaces/%s/leases%s",
-                 k8s->config.namespace, path) < 0)
-        return NULL;
-    request = k8s_ask_at(k8s, method, place, body, most, give_up_at_ms, site);
-    free(place);
-    return request;
+    char place[PAGE_PATH + 256];
+    (void)snprintf(place, sizeof place, "/apis/coordination.k8s.io/v1/namespaces/%s/leases%s",
+                   k8s->config.namespace, path);
+    return k8s_ask_at(k8s, method, place, body, most, give_up_at_ms, site);
 }
 
 void k8s_page_path(char out[PAGE_PATH], const char *next)

@@ -162,7 +162,7 @@ static void tell_object(struct errand *errand, enum answer result, const struct 
                        "the Lease %s belongs to another key, %.200s: choose ?names= or ?prefix= "
                        "so that they differ",
                        object->name, object->key);
-        errand_tell_trouble(errand, ANSWER_TROUBLE, k8s->why);
+        errand_tell_trouble(errand, ANSWER_DENIED, k8s->why);
         return;
     }
     struct store_answer answer = k8s_answer(k8s, object, key);
@@ -348,7 +348,7 @@ static void start(struct errand *errand)
         break;
     }
     if (!named)
-        errand_tell_trouble(errand, ANSWER_TROUBLE,
+        errand_tell_trouble(errand, ANSWER_DENIED,
                             "the key is no name of a Lease; names=auto would hash it");
     else if (request->verb == VERB_STORE_READ)
         ask_read(errand, ERRAND_READS);

@@ -4,8 +4,7 @@
 #define LEASEHOLD_STORE_K8S_INSIDE_H
 
 #include "io/backoff.h"
-#include "io/http.h"
-#include "io/kube_login.h"
+#include "io/kube_ask.h"
 #include "store/k8s/object.h"
 #include "wire/k8s_url.h"
 
@@ -163,11 +162,12 @@ bool memo_put_beside(struct k8s *k8s, const char *name, const char *bytes, size_
 /* driver.c */
 /* Asks the API server; `path` is what follows the namespace's Leases. NULL when it could not be
  * asked: `why` of the driver says it. */
-struct http_request *k8s_ask(struct k8s *k8s, const char *method, const char *path, json_t *body,
-                             size_t most, int64_t give_up_at_ms, const struct http_site *site);
+struct http_request *k8s_ask(struct k8s *k8s, const char *method, const char *path,
+                             const json_t *body, size_t most, int64_t give_up_at_ms,
+                             const struct http_site *site);
 /* The same for any place of the server. */
 struct http_request *k8s_ask_at(struct k8s *k8s, const char *method, const char *place,
-                                json_t *body, size_t most, int64_t give_up_at_ms,
+                                const json_t *body, size_t most, int64_t give_up_at_ms,
                                 const struct http_site *site);
 /* How the answer fills in the object, under this key. */
 struct store_answer k8s_answer(struct k8s *k8s, const struct object *object, const char *key);

@@ -6,6 +6,7 @@
  */
 #include "store/k8s/object.h"
 
+#include "io/kube_ask.h"
 #include "wire/k8s_url.h"
 #include "wire/record_codec.h"
 
@@ -26,12 +27,6 @@
 enum { UID_MAX = 40, MOMENT = 32, SHOWN = HOLDER_MAX + MOMENT + 2 };
 enum { OFFERS_IN_A_ROW = 3, WAY_MS = 3000 }; /* client-go looks every 2 s or so */
 
-static const char *words_at(const json_t *json, const char *name)
-{
-    const char *words = json_string_value(json_object_get(json, name));
-    return words != NULL ? words : "";
-}
-
 static const json_t *notes_of(const json_t *json)
 {
     return json_object_get(json_object_get(json, "metadata"), "annotations");
@@ -44,15 +39,6 @@ static void show(const char *holder, const char *acquired, char out[SHOWN])
 
 /* ---- times ---- */
 
-/* "2026-01-31T23:59:59Z"; −1 when it is none. */
-static int64_t moment_ms(const char *words)
-{
-    struct tm tm = {0};
-    const char *end = strptime(words, "%Y-%m-%dT%H:%M:%S", &tm);
-    time_t at = end != NULL && (*end == 'Z' || *end == '.') ? timegm(&tm) : -1;
-    return at >= 0 ? (int64_t)at * 1000 : -1;
-}
-
 static void write_moment(int64_t wall_ms, char out[MOMENT])
 {
     time_t seconds = wall_ms / 1000;
@@ -63,16 +49,16 @@ static void write_moment(int64_t wall_ms, char out[MOMENT])
 
 static int64_t written_ms(const json_t *metadata, const json_t *notes)
 {
-    const char *beat = words_at(notes, NOTE_BEAT_A);
+    const char *beat = kube_words(notes, NOTE_BEAT_A);
     if (*beat == '\0')
-        beat = words_at(notes, NOTE_BEAT_B);
+        beat = kube_words(notes, NOTE_BEAT_B);
     size_t index;
     const json_t *entry;
     json_array_foreach(json_object_get(metadata, "managedFields"), index, entry)
     {
-        if (*beat == '\0' || strcmp(words_at(entry, "manager"), beat) != 0)
+        if (*beat == '\0' || strcmp(kube_words(entry, "manager"), beat) != 0)
             continue;
-        int64_t time_ms = moment_ms(words_at(entry, "time"));
+        int64_t time_ms = kube_moment_ms(kube_words(entry, "time"));
         return time_ms >= 0 ? time_ms : TIME_UNKNOWN;
     }
     return TIME_UNKNOWN;
@@ -94,7 +80,7 @@ static bool read_revision(const char *words, uint64_t *out)
 /* A record that somebody changed by hand is not the one that was written. */
 static uint64_t print_of(const json_t *notes, const struct object *object)
 {
-    const char *const parts[] = {words_at(notes, NOTE_WRITE), object->uid, object->record};
+    const char *const parts[] = {kube_words(notes, NOTE_WRITE), object->uid, object->record};
     uint64_t print = 0xcbf29ce484222325U;
     if (parts[0][0] == '\0')
         return 0;
@@ -109,37 +95,37 @@ const char *object_read(const json_t *json, struct object *out)
 {
     const json_t *metadata = json_object_get(json, "metadata"), *notes = notes_of(json);
     const json_t *spec = json_object_get(json, "spec");
-    struct object object = {.name = words_at(metadata, "name"),
-                            .uid = words_at(metadata, "uid"),
-                            .holder = words_at(spec, "holderIdentity"),
-                            .record = words_at(notes, NOTE_RECORD)};
+    struct object object = {.name = kube_words(metadata, "name"),
+                            .uid = kube_words(metadata, "uid"),
+                            .holder = kube_words(spec, "holderIdentity"),
+                            .record = kube_words(notes, NOTE_RECORD)};
     char shown[SHOWN];
     if (object.name[0] == '\0' || object.uid[0] == '\0' || strlen(object.uid) > UID_MAX ||
         !text_is_clean(object.uid, strlen(object.uid)))
         return "the API server's answer is no Lease";
     if (strlen(object.name) > K8S_NAME_MAX)
         return "the Lease's name is longer than ours are";
-    if (!read_revision(words_at(metadata, "resourceVersion"), &object.revision))
+    if (!read_revision(kube_words(metadata, "resourceVersion"), &object.revision))
         return "the Lease's resourceVersion is no number that tokens can be made of";
     json_int_t seconds = json_integer_value(json_object_get(spec, "leaseDurationSeconds"));
     object.duration_ms = seconds > 0 && seconds < TTL_MAX_MS / 1000 ? seconds * 1000 : TTL_MAX_MS;
     object.key = json_string_value(json_object_get(notes, NOTE_KEY));
-    object.made_by_us = strcmp(words_at(json_object_get(metadata, "labels"), OBJECT_LABEL),
+    object.made_by_us = strcmp(kube_words(json_object_get(metadata, "labels"), OBJECT_LABEL),
                                OBJECT_LABEL_VALUE) == 0;
-    show(object.holder, words_at(spec, "acquireTime"), shown);
+    show(object.holder, kube_words(spec, "acquireTime"), shown);
     bool names_us = object.key != NULL && object.record[0] != '\0' &&
-                    (object.holder[0] == '\0' ? words_at(notes, NOTE_SHOWN)[0] == '\0'
-                                              : strcmp(shown, words_at(notes, NOTE_SHOWN)) == 0);
+                    (object.holder[0] == '\0' ? kube_words(notes, NOTE_SHOWN)[0] == '\0'
+                                              : strcmp(shown, kube_words(notes, NOTE_SHOWN)) == 0);
     object.state = names_us                   ? OBJECT_OURS
                    : object.holder[0] != '\0' ? OBJECT_FOREIGN
                                               : OBJECT_VACANT;
     object.written =
         (struct stamp){.revision = object.revision,
                        .time_ms = names_us ? written_ms(metadata, notes) : TIME_UNKNOWN};
-    object.row = names_us ? (unsigned)strtoul(words_at(notes, NOTE_ROW), NULL, 10) : 0;
+    object.row = names_us ? (unsigned)strtoul(kube_words(notes, NOTE_ROW), NULL, 10) : 0;
     object.shared = !object.made_by_us || !names_us || object.row > 0;
     object.print = names_us ? print_of(notes, &object) : 0;
-    object.leaving = words_at(metadata, "deletionTimestamp")[0] != '\0';
+    object.leaving = kube_words(metadata, "deletionTimestamp")[0] != '\0';
     *out = object;
     return NULL;
 }
@@ -223,20 +209,6 @@ unsigned object_row(const struct object *object, const struct record *record, bo
     return row + (object_is_grant(record) ? 1 : 0);
 }
 
-/* The member, made when there is none. */
-static json_t *child_of(json_t *parent, const char *name)
-{
-    json_t *child = json_object_get(parent, name);
-    if (child == NULL && json_object_set_new(parent, name, json_object()) == 0)
-        child = json_object_get(parent, name);
-    return child;
-}
-
-static bool set_words(json_t *json, const char *name, const char *words)
-{
-    return json_object_set_new(json, name, json_string(words)) == 0;
-}
-
 /* What others read. Somebody new at the head begins anew; the count of changes goes on. */
 static bool fill_spec(json_t *spec, json_t *notes, const struct object_write *write)
 {
@@ -244,27 +216,27 @@ static bool fill_spec(json_t *spec, json_t *notes, const struct object_write *wr
     const struct record *record = write->record;
     if (record->grant_count == 0) {
         (void)json_object_del(spec, "holderIdentity");
-        return set_words(notes, NOTE_SHOWN, "");
+        return kube_set_words(notes, NOTE_SHOWN, "");
     }
     const struct grant *grant = &record->grants[0];
     const json_t *known = json_object_get(spec, "leaseTransitions");
     bool is_new = grant->granted.revision == THIS_WRITE ||
-                  strcmp(words_at(spec, "holderIdentity"), grant->holder) != 0;
+                  strcmp(kube_words(spec, "holderIdentity"), grant->holder) != 0;
     bool good = true;
     write_moment(write->wall_ms, now);
     if (is_new) {
         json_int_t changes = known != NULL ? json_integer_value(known) + 1 : 0;
-        good = set_words(spec, "acquireTime", now) &&
+        good = kube_set_words(spec, "acquireTime", now) &&
                json_object_set_new(spec, "leaseTransitions", json_integer(changes)) == 0;
     }
     if (is_new || grant->renewed.revision == THIS_WRITE)
-        good = good && set_words(spec, "renewTime", now);
-    show(grant->holder, words_at(spec, "acquireTime"), shown);
+        good = good && kube_set_words(spec, "renewTime", now);
+    show(grant->holder, kube_words(spec, "acquireTime"), shown);
     json_int_t seconds = (grant->ttl_ms + 999) / 1000;
-    return good && set_words(spec, "holderIdentity", grant->holder) &&
+    return good && kube_set_words(spec, "holderIdentity", grant->holder) &&
            json_object_set_new(spec, "leaseDurationSeconds",
                                json_integer(seconds > 0 ? seconds : 1)) == 0 &&
-           set_words(notes, NOTE_SHOWN, shown);
+           kube_set_words(notes, NOTE_SHOWN, shown);
 }
 
 static bool fill_notes(json_t *notes, const struct object_write *write)
@@ -275,10 +247,11 @@ static bool fill_notes(json_t *notes, const struct object_write *write)
         object_is_renewal(write->record) ? OBJECT_HOLDER_WRITE : OBJECT_WAITER_WRITE;
     (void)json_object_del(notes, was_a ? NOTE_BEAT_A : NOTE_BEAT_B);
     (void)snprintf(number, sizeof number, "%" PRIx64 "-%" PRIu64, write->session, write->number);
-    return set_words(notes, NOTE_KEY, write->key) && set_words(notes, NOTE_WRITE, number) &&
+    return kube_set_words(notes, NOTE_KEY, write->key) &&
+           kube_set_words(notes, NOTE_WRITE, number) &&
            json_object_set_new(notes, NOTE_RECORD, json_stringn(write->bytes, write->length)) ==
                0 &&
-           set_words(notes, was_a ? NOTE_BEAT_B : NOTE_BEAT_A, manager) &&
+           kube_set_words(notes, was_a ? NOTE_BEAT_B : NOTE_BEAT_A, manager) &&
            (write->row == 0 ||
             json_object_set_new(notes, NOTE_ROW, json_sprintf("%u", write->row)) == 0);
 }
@@ -293,8 +266,8 @@ static json_t *new_lease(const char *name)
 json_t *object_make(const json_t *before, const struct object_write *write)
 {
     json_t *json = before != NULL ? json_deep_copy(before) : new_lease(write->name);
-    json_t *metadata = child_of(json, "metadata"), *spec = child_of(json, "spec");
-    json_t *notes = child_of(metadata, "annotations");
+    json_t *metadata = kube_child(json, "metadata"), *spec = kube_child(json, "spec");
+    json_t *notes = kube_child(metadata, "annotations");
     (void)json_object_del(metadata, "managedFields"); /* the server keeps them */
     if (notes == NULL || spec == NULL || !fill_notes(notes, write) ||
         !fill_spec(spec, notes, write)) {

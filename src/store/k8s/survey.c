@@ -74,7 +74,7 @@ static int64_t end_of_token(const char *token)
         count -= 8;
         claims[length++] = (char)(bits >> count & 0xff);
     }
-    json_t *json = length < TOKEN_PART ? json_loadb(claims, length, 0, NULL) : NULL;
+    json_t *json = length < TOKEN_PART ? json_loadb(claims, length, JSON_ALLOW_NUL, NULL) : NULL;
     const json_t *end = json_object_get(json, "exp");
     int64_t end_s = json_is_integer(end) ? json_integer_value(end) : -1;
     json_decref(json);
@@ -120,7 +120,7 @@ static void on_reply(void *owner, const struct http_answer *answer)
     survey->over = true;
     reply->status = answer->status;
     reply->date_s = answer->date_s;
-    reply->json = json_loadb(answer->body, answer->body_length, 0, NULL);
+    reply->json = json_loadb(answer->body, answer->body_length, JSON_ALLOW_NUL, NULL);
     if (answer->status < 200 || answer->status > 299)
         (void)snprintf(reply->why, sizeof reply->why, "%s", k8s_explain(&survey->k8s, answer));
 }

@@ -2,6 +2,8 @@
 /* See workload_end.h. */
 #include "store/k8s/workload_end.h"
 
+#include "io/kube_ask.h"
+
 #include <string.h>
 #include <time.h>
 
@@ -66,12 +68,6 @@ const char *end_rules_broken(const struct end_rules *rules)
     return wrong;
 }
 
-static const char *words_at(const json_t *json, const char *name)
-{
-    const char *words = json_string_value(json_object_get(json, name));
-    return words != NULL ? words : "";
-}
-
 static bool is_equal(const char *words, const char *value, size_t length)
 {
     return strlen(words) == length && memcmp(words, value, length) == 0;
@@ -84,7 +80,7 @@ static const json_t *condition_of(const json_t *object, const struct term *term)
     json_array_foreach(json_object_get(json_object_get(object, "status"), "conditions"), index,
                        entry)
     {
-        if (is_equal(words_at(entry, "type"), term->name, term->length))
+        if (is_equal(kube_words(entry, "type"), term->name, term->length))
             return entry;
     }
     return NULL;
@@ -127,8 +123,8 @@ static bool holds(const json_t *object, const struct term *term)
     if (entry == NULL)
         return false;
     return term->value != NULL
-               ? is_equal(words_at(entry, "status"), term->value, term->value_length)
-               : strcmp(words_at(entry, "status"), "True") == 0;
+               ? is_equal(kube_words(entry, "status"), term->value, term->value_length)
+               : strcmp(kube_words(entry, "status"), "True") == 0;
 }
 
 /* The first alternative that holds, in `out`. */
@@ -152,14 +148,6 @@ enum end_state end_state_of(const struct end_rules *rules, const json_t *object)
 
 /* ---- when ---- */
 
-int64_t end_moment_ms(const char *words)
-{
-    struct tm tm = {0};
-    const char *end = strptime(words, "%Y-%m-%dT%H:%M:%S", &tm);
-    time_t at = end != NULL && (*end == 'Z' || *end == '.') ? timegm(&tm) : -1;
-    return at >= 0 ? (int64_t)at * 1000 : -1;
-}
-
 static int64_t later(int64_t one, int64_t other)
 {
     return one > other ? one : other;
@@ -171,7 +159,7 @@ static int64_t told_by_paths(const json_t *object, const char *paths)
         struct term term;
         paths = next_term(paths, &term);
         const char *words = json_string_value(member_at(object, &term));
-        int64_t at_ms = words != NULL ? end_moment_ms(words) : -1;
+        int64_t at_ms = words != NULL ? kube_moment_ms(words) : -1;
         if (at_ms >= 0)
             return at_ms;
     }
@@ -184,7 +172,7 @@ static int64_t told_by_condition(const struct end_rules *rules, const json_t *ob
     if ((find(object, or_usual(rules->failed_when, END_FAILED_USUAL), &term) ||
          find(object, or_usual(rules->done_when, END_DONE_USUAL), &term)) &&
         term.is_condition)
-        return end_moment_ms(words_at(condition_of(object, &term), "lastTransitionTime"));
+        return kube_moment_ms(kube_words(condition_of(object, &term), "lastTransitionTime"));
     return -1;
 }
 
@@ -205,7 +193,7 @@ static int64_t told_by_containers(const json_t *object)
     const json_t *container;
     json_array_foreach(containers_of(object), index, container)
     {
-        at_ms = later(at_ms, end_moment_ms(words_at(terminated_of(container), "finishedAt")));
+        at_ms = later(at_ms, kube_moment_ms(kube_words(terminated_of(container), "finishedAt")));
     }
     return at_ms;
 }
@@ -217,7 +205,7 @@ static int64_t last_written(const json_t *metadata)
     const json_t *entry;
     json_array_foreach(json_object_get(metadata, "managedFields"), index, entry)
     {
-        at_ms = later(at_ms, end_moment_ms(words_at(entry, "time")));
+        at_ms = later(at_ms, kube_moment_ms(kube_words(entry, "time")));
     }
     return at_ms;
 }
@@ -232,7 +220,7 @@ int64_t end_time_of(const struct end_rules *rules, const json_t *object)
         at_ms = told_by_containers(object);
     if (at_ms < 0)
         at_ms = last_written(metadata);
-    return later(at_ms, end_moment_ms(words_at(metadata, "creationTimestamp")));
+    return later(at_ms, kube_moment_ms(kube_words(metadata, "creationTimestamp")));
 }
 
 int end_status_of(const json_t *object)

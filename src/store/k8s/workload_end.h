@@ -43,7 +43,4 @@ int64_t end_time_of(const struct end_rules *rules, const json_t *object);
 /* Of a Pod that failed the exit status of the first container that did; otherwise 1. */
 int end_status_of(const json_t *object);
 
-/* "2026-01-31T23:59:59Z"; −1 when it is none. */
-int64_t end_moment_ms(const char *words);
-
 #endif

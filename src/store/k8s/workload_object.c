@@ -2,6 +2,8 @@
 /* See workload_object.h. */
 #include "store/k8s/workload_object.h"
 
+#include "io/kube_ask.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +17,6 @@
 #define FOR_EVER_MS ((int64_t)1 << 52) /* can be added to any time */
 
 enum { ROUNDING_MS = 1000 };
-
-static const char *words_at(const json_t *json, const char *name)
-{
-    const char *words = json_string_value(json_object_get(json, name));
-    return words != NULL ? words : "";
-}
 
 static json_t *refuse(struct text *why, const char *words, const char *more)
 {
@@ -52,20 +48,6 @@ static void make_label(const char *words, char out[WORKLOAD_LABEL_MAX + 1])
     out[length] = '\0';
 }
 
-static json_t *child_of(json_t *parent, const char *name)
-{
-    json_t *child = json_object_get(parent, name);
-    if (json_is_object(child))
-        return child;
-    return json_object_set_new(parent, name, json_object()) == 0 ? json_object_get(parent, name)
-                                                                 : NULL;
-}
-
-static bool set_words(json_t *json, const char *name, const char *words)
-{
-    return json_object_set_new(json, name, json_string(words)) == 0;
-}
-
 static bool set_length(json_t *json, const char *name, int64_t length_ms)
 {
     return json_object_set_new(json, name, json_sprintf("%lld", (long long)length_ms)) == 0;
@@ -74,19 +56,19 @@ static bool set_length(json_t *json, const char *name, int64_t length_ms)
 static bool label(json_t *metadata, const struct workload_wish *wish)
 {
     char holder[WORKLOAD_LABEL_MAX + 1];
-    json_t *labels = child_of(metadata, "labels");
+    json_t *labels = kube_child(metadata, "labels");
     make_label(wish->holder, holder);
-    return set_words(labels, WORKLOAD_LABEL, WORKLOAD_LABEL_VALUE) &&
-           set_words(labels, WORKLOAD_HOLDER_LABEL, holder) &&
-           (wish->holder_label == NULL || set_words(labels, wish->holder_label, holder));
+    return kube_set_words(labels, WORKLOAD_LABEL, WORKLOAD_LABEL_VALUE) &&
+           kube_set_words(labels, WORKLOAD_HOLDER_LABEL, holder) &&
+           (wish->holder_label == NULL || kube_set_words(labels, wish->holder_label, holder));
 }
 
 static bool annotate(json_t *metadata, const struct workload_wish *wish)
 {
-    json_t *notes = child_of(metadata, "annotations");
-    return set_words(notes, NOTE_KEY, wish->target) &&
-           set_words(notes, NOTE_HOLDER, wish->holder) &&
-           set_words(notes, NOTE_REQUEST, wish->request) &&
+    json_t *notes = kube_child(metadata, "annotations");
+    return kube_set_words(notes, NOTE_KEY, wish->target) &&
+           kube_set_words(notes, NOTE_HOLDER, wish->holder) &&
+           kube_set_words(notes, NOTE_REQUEST, wish->request) &&
            set_length(notes, NOTE_COOLDOWN, wish->cooldown_ms) &&
            (wish->limit_ms == 0 || set_length(notes, NOTE_LIMIT, wish->limit_ms));
 }
@@ -101,17 +83,17 @@ static bool finalize(json_t *metadata)
 
 json_t *workload_make(const json_t *manifest, const struct workload_wish *wish, struct text *why)
 {
-    const char *space = words_at(json_object_get(manifest, "metadata"), "namespace");
-    if (words_at(manifest, "kind")[0] == '\0' || words_at(manifest, "apiVersion")[0] == '\0')
+    const char *space = kube_words(json_object_get(manifest, "metadata"), "namespace");
+    if (kube_words(manifest, "kind")[0] == '\0' || kube_words(manifest, "apiVersion")[0] == '\0')
         return refuse(why, "the manifest has no apiVersion, or no kind", "");
     if (*space != '\0' && (wish->namespace == NULL || strcmp(space, wish->namespace) != 0))
         return refuse(why, "the manifest is for another namespace than the store: ", space);
     json_t *object = json_deep_copy(manifest);
-    json_t *metadata = child_of(object, "metadata");
+    json_t *metadata = kube_child(object, "metadata");
     (void)json_object_del(metadata, "generateName");
     (void)json_object_del(object, "status");
-    if (metadata == NULL || !set_words(metadata, "name", wish->name) ||
-        (wish->namespace != NULL && !set_words(metadata, "namespace", wish->namespace)) ||
+    if (metadata == NULL || !kube_set_words(metadata, "name", wish->name) ||
+        (wish->namespace != NULL && !kube_set_words(metadata, "namespace", wish->namespace)) ||
         !label(metadata, wish) || !annotate(metadata, wish) ||
         (wish->finalizer && !finalize(metadata))) {
         json_decref(object);
@@ -133,7 +115,7 @@ json_t *workload_unfinalized(const json_t *object)
             (void)json_array_append(rest, entry);
     }
     return json_pack("{s:{s:o, s:s}}", "metadata", "finalizers", rest, "resourceVersion",
-                     words_at(metadata, "resourceVersion"));
+                     kube_words(metadata, "resourceVersion"));
 }
 
 json_t *workload_deletion(const struct workload_view *view)
@@ -147,7 +129,7 @@ json_t *workload_deletion(const struct workload_view *view)
 
 static int64_t length_at(const json_t *notes, const char *name, int64_t otherwise)
 {
-    const char *words = words_at(notes, name);
+    const char *words = kube_words(notes, name);
     char *end = NULL;
     long long length = strtoll(words, &end, 10);
     if (*words < '0' || *words > '9' || *end != '\0')
@@ -171,11 +153,11 @@ static bool has_finalizer(const json_t *metadata)
 static void read_holder(const json_t *metadata, const char *holder_label, char *out, size_t size)
 {
     const json_t *labels = json_object_get(metadata, "labels");
-    const char *words = words_at(json_object_get(metadata, "annotations"), NOTE_HOLDER);
+    const char *words = kube_words(json_object_get(metadata, "annotations"), NOTE_HOLDER);
     if (*words == '\0' && holder_label != NULL)
-        words = words_at(labels, holder_label);
+        words = kube_words(labels, holder_label);
     if (*words == '\0')
-        words = words_at(labels, WORKLOAD_HOLDER_LABEL);
+        words = kube_words(labels, WORKLOAD_HOLDER_LABEL);
     (void)snprintf(out, size, "%s", *words != '\0' ? words : "somebody");
 }
 
@@ -183,12 +165,12 @@ static void read_holder(const json_t *metadata, const char *holder_label, char *
 static void read_end(const json_t *object, const struct end_rules *rules,
                      struct workload_view *view)
 {
-    const char *deleted = words_at(json_object_get(object, "metadata"), "deletionTimestamp");
+    const char *deleted = kube_words(json_object_get(object, "metadata"), "deletionTimestamp");
     view->state = end_state_of(rules, object);
     view->leaving = *deleted != '\0';
     if (view->state == END_RUNS && view->leaving && view->finalizer) {
         view->state = END_FAILED;
-        view->ended_at_ms = end_moment_ms(deleted);
+        view->ended_at_ms = kube_moment_ms(deleted);
     } else if (view->state != END_RUNS) {
         view->ended_at_ms = end_time_of(rules, object);
     }
@@ -201,18 +183,18 @@ bool workload_read(const json_t *object, const struct end_rules *rules, const ch
     const json_t *metadata = json_object_get(object, "metadata");
     const json_t *notes = json_object_get(metadata, "annotations");
     struct workload_view view = {.ended_at_ms = -1};
-    const char *uid = words_at(metadata, "uid"), *key = words_at(notes, NOTE_KEY);
-    const char *revision = words_at(metadata, "resourceVersion");
+    const char *uid = kube_words(metadata, "uid"), *key = kube_words(notes, NOTE_KEY);
+    const char *revision = kube_words(metadata, "resourceVersion");
     if (*uid == '\0' || strlen(uid) >= sizeof view.uid || strlen(revision) >= sizeof view.revision)
         return false;
     text_copy(view.uid, sizeof view.uid, uid);
     text_copy(view.revision, sizeof view.revision, revision);
     read_holder(metadata, holder_label, view.holder, sizeof view.holder);
-    (void)snprintf(view.request, sizeof view.request, "%s", words_at(notes, NOTE_REQUEST));
+    (void)snprintf(view.request, sizeof view.request, "%s", kube_words(notes, NOTE_REQUEST));
     view.ours = *key != '\0' && (target == NULL || strcmp(key, target) == 0);
     view.collides = *key != '\0' && !view.ours;
     view.finalizer = has_finalizer(metadata);
-    view.created_at_ms = end_moment_ms(words_at(metadata, "creationTimestamp"));
+    view.created_at_ms = kube_moment_ms(kube_words(metadata, "creationTimestamp"));
     view.cooldown_ms = length_at(notes, NOTE_COOLDOWN, -1);
     view.limit_ms = length_at(notes, NOTE_LIMIT, 0);
     read_end(object, rules, &view);

@@ -22,12 +22,6 @@ enum {
     COLLECT_LAG_MS = 200, /* an object that was deleted just now may still be told of */
 };
 
-static const char *words_at(const json_t *json, const char *name)
-{
-    const char *words = json_string_value(json_object_get(json, name));
-    return words != NULL ? words : "";
-}
-
 static void begin(struct workloads_answer *answer)
 {
     *answer = (struct workloads_answer){.since_ms = -1, .ends_in_ms = -1};
@@ -110,7 +104,7 @@ static void object_path(const struct workloads *workloads, const char *name,
 /* That there is none, as against no such kind, or no API server at this place. */
 static bool is_absence(const struct reply *reply)
 {
-    return reply->status == 404 && strcmp(words_at(reply->json, "reason"), "NotFound") == 0;
+    return reply->status == 404 && strcmp(kube_words(reply->json, "reason"), "NotFound") == 0;
 }
 
 enum found { FOUND, FOUND_NONE, FOUND_TROUBLE };
@@ -121,7 +115,7 @@ static enum found read_object(struct workloads *workloads, const char *target,
     char path[PATH_SIZE * 2];
     struct reply reply;
     object_path(workloads, answer->name, path);
-    struct ask ask = {.method = "GET", .path = path};
+    struct kube_ask ask = {.method = "GET", .path = path};
     workloads_ask(workloads, &ask, &reply);
     enum found found = FOUND;
     if (is_absence(&reply))
@@ -165,7 +159,7 @@ static enum removed drop_finalizer(struct workloads *workloads, const char *path
         return REMOVED_CHANGED;
     }
     json_t *patch = workload_unfinalized(object);
-    struct ask ask = {.method = "PATCH", .path = path, .body = patch, .patch = true};
+    struct kube_ask ask = {.method = "PATCH", .path = path, .body = patch, .patch = true};
     workloads_ask(workloads, &ask, &reply);
     enum removed result = removed_by(&reply, answer);
     struct workload_view left;
@@ -192,7 +186,7 @@ static enum removed remove_object(struct workloads *workloads, const char *targe
             return dropped;
     }
     json_t *body = workload_deletion(&answer->view);
-    struct ask ask = {.method = "DELETE", .path = path, .body = body};
+    struct kube_ask ask = {.method = "DELETE", .path = path, .body = body};
     workloads_ask(workloads, &ask, &reply);
     enum removed result = removed_by(&reply, answer);
     if (result == REMOVED)
@@ -210,13 +204,13 @@ static enum created create(struct workloads *workloads, const json_t *object, co
                            struct workloads_answer *answer)
 {
     struct reply reply;
-    struct ask ask = {.method = "POST", .path = workloads->path, .body = object};
+    struct kube_ask ask = {.method = "POST", .path = workloads->path, .body = object};
     workloads_ask(workloads, &ask, &reply);
     enum created result = CREATED_TROUBLE;
     if (reply.status == 201 && workload_read(reply.json, &workloads->rules, target,
                                              workloads->holder_label, &answer->view))
         result = CREATED;
-    else if (reply.status == 409 && strcmp(words_at(reply.json, "reason"), "AlreadyExists") == 0)
+    else if (reply.status == 409 && strcmp(kube_words(reply.json, "reason"), "AlreadyExists") == 0)
         result = CREATED_EXISTS;
     else
         workloads_refuse(&reply, answer);
@@ -427,8 +421,9 @@ static json_t *manifest_of(const struct workloads *workloads, const char *manife
     text_add(&why, "the manifest: ");
     json_t *json = yaml_to_json(manifest, strlen(manifest), YAML_TYPED, &why);
     if (json != NULL &&
-        (strcmp(words_at(json, "kind"), words_at(workloads->manifest, "kind")) != 0 ||
-         strcmp(words_at(json, "apiVersion"), words_at(workloads->manifest, "apiVersion")) != 0)) {
+        (strcmp(kube_words(json, "kind"), kube_words(workloads->manifest, "kind")) != 0 ||
+         strcmp(kube_words(json, "apiVersion"), kube_words(workloads->manifest, "apiVersion")) !=
+             0)) {
         text_add(&why, "it is of another kind than the one that was opened");
         json_decref(json);
         json = NULL;

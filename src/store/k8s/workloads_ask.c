@@ -8,13 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAUSE_FIRST_MS = 100, PAUSE_MOST_MS = 2000, DIGITS_EXACT = 15 };
-
-static const char *words_at(const json_t *json, const char *name)
-{
-    const char *words = json_string_value(json_object_get(json, name));
-    return words != NULL ? words : "";
-}
+enum { PAUSE_FIRST_MS = 100, PAUSE_MOST_MS = 2000 };
 
 /* ---- waiting ---- */
 
@@ -50,43 +44,6 @@ void workloads_set_clock(struct workloads *workloads, int64_t date_s)
 
 /* ---- asking ---- */
 
-struct http_request *workloads_start(struct workloads *workloads, const struct ask *ask,
-                                     const struct http_site *site, char why[WHY_SIZE])
-{
-    const char *headers[] = {ask->patch ? "Content-Type: application/merge-patch+json"
-                                        : "Content-Type: application/json",
-                             "Accept: application/json", "User-Agent: leasehold", NULL};
-    const struct kube_config *config = &workloads->config;
-    char url[PATH_SIZE * 3];
-    /* 0.1 stays what was written: a tenth of a CPU and a bit is more than a quota may allow. */
-    char *body = ask->body != NULL
-                     ? json_dumps(ask->body, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS_EXACT))
-                     : NULL;
-    struct http_request *request = NULL;
-    const char *bearer = NULL;
-    struct text words;
-    text_init(&words, why, WHY_SIZE);
-    (void)snprintf(url, sizeof url, "%s%s", config->server, ask->path);
-    if (kube_login_bearer(workloads->login, &bearer, &words)) {
-        struct http_ask http = {.method = ask->method,
-                                .url = url,
-                                .headers = headers,
-                                .body = body,
-                                .body_length = body != NULL ? strlen(body) : 0,
-                                .bearer = bearer,
-                                .tls = config->tls,
-                                .proxy = config->proxy,
-                                .patience_ms = workloads->patience_ms,
-                                .most = ANSWER_MAX};
-        request =
-            ask->body == NULL || body != NULL ? http_start(workloads->http, &http, site) : NULL;
-        if (request == NULL)
-            text_add(&words, "memory is short");
-    }
-    free(body);
-    return request;
-}
-
 static void on_reply(void *owner, const struct http_answer *answer)
 {
     struct reply *reply = owner;
@@ -95,7 +52,7 @@ static void on_reply(void *owner, const struct http_answer *answer)
     reply->retry_after_ms = answer->retry_after_ms;
     reply->json = json_loadb(answer->body, answer->body_length, JSON_ALLOW_NUL, NULL);
     (void)snprintf(reply->why, sizeof reply->why, "%s",
-                   answer->status == 0 ? answer->why : words_at(reply->json, "message"));
+                   answer->status == 0 ? answer->why : kube_words(reply->json, "message"));
     reply->date_s = answer->date_s;
 }
 
@@ -107,13 +64,17 @@ static void wait_for_login(struct workloads *workloads)
         workloads_wait(workloads, give_up_at_ms);
 }
 
-static void ask_once(struct workloads *workloads, const struct ask *ask, struct reply *reply)
+static void ask_once(struct workloads *workloads, const struct kube_ask *ask, struct reply *reply)
 {
     struct http_site site = {.done = on_reply, .owner = reply};
     *reply = (struct reply){.retry_after_ms = -1, .date_s = -1};
     wait_for_login(workloads);
-    struct http_request *request = workloads_start(workloads, ask, &site, reply->why);
-    if (request == NULL)
+    struct kube_ask patient = *ask;
+    struct text why;
+    patient.most = ANSWER_MAX;
+    patient.patience_ms = workloads->patience_ms;
+    text_init(&why, reply->why, sizeof reply->why);
+    if (kube_ask(workloads->login, workloads->http, &patient, &site, &why) == NULL)
         return;
     net_step(workloads->net);
     while (!reply->over)
@@ -126,7 +87,7 @@ static bool is_trouble(int status)
     return status == 0 || status == 429 || status >= 500;
 }
 
-void workloads_ask(struct workloads *workloads, const struct ask *ask, struct reply *reply)
+void workloads_ask(struct workloads *workloads, const struct kube_ask *ask, struct reply *reply)
 {
     int64_t began_ms = host_boot_ms(), give_up_at_ms = began_ms + workloads->patience_ms;
     struct backoff backoff;
@@ -178,8 +139,8 @@ static const json_t *resource_of(const json_t *list, const char *kind)
     const json_t *entry;
     json_array_foreach(json_object_get(list, "resources"), index, entry)
     {
-        const char *name = words_at(entry, "name");
-        if (strcmp(words_at(entry, "kind"), kind) == 0 && *name != '\0' &&
+        const char *name = kube_words(entry, "name");
+        if (strcmp(kube_words(entry, "kind"), kind) == 0 && *name != '\0' &&
             strchr(name, '/') == NULL)
             return entry;
     }
@@ -188,7 +149,7 @@ static const json_t *resource_of(const json_t *list, const char *kind)
 
 static bool note_path(struct workloads *workloads, const char *base, const json_t *resource)
 {
-    const char *name = words_at(resource, "name");
+    const char *name = kube_words(resource, "name");
     int length;
     workloads->namespaced = json_is_true(json_object_get(resource, "namespaced"));
     if (workloads->namespaced)
@@ -201,15 +162,15 @@ static bool note_path(struct workloads *workloads, const char *base, const json_
 
 bool workloads_discover(struct workloads *workloads, struct workloads_answer *answer)
 {
-    const char *version = words_at(workloads->manifest, "apiVersion");
-    const char *kind = words_at(workloads->manifest, "kind");
+    const char *version = kube_words(workloads->manifest, "apiVersion");
+    const char *kind = kube_words(workloads->manifest, "kind");
     char base[PATH_SIZE];
     struct reply reply;
     if (workloads->path[0] != '\0')
         return true;
     (void)snprintf(base, sizeof base, "/%s/%s", strchr(version, '/') != NULL ? "apis" : "api",
                    version);
-    struct ask ask = {.method = "GET", .path = base};
+    struct kube_ask ask = {.method = "GET", .path = base};
     workloads_ask(workloads, &ask, &reply);
     const json_t *resource = reply.status == 200 ? resource_of(reply.json, kind) : NULL;
     bool found = resource != NULL && note_path(workloads, base, resource);

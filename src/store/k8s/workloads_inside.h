@@ -5,8 +5,7 @@
 
 #include "core/record.h"
 #include "io/backoff.h"
-#include "io/http.h"
-#include "io/kube_login.h"
+#include "io/kube_ask.h"
 #include "store/k8s/workloads.h"
 
 enum {
@@ -71,21 +70,12 @@ struct reply {
     char why[WHY_SIZE];
 };
 
-struct ask {
-    const char *method;
-    const char *path; /* from the server on */
-    const json_t *body;
-    bool patch; /* the body is a merge patch */
-};
-
 /* workloads_ask.c */
-/* Until it is answered, or not answered in time. Repeats what was not answered, or not accepted
- * for a while: every change that we ask for is safe to be asked for twice. */
-void workloads_ask(struct workloads *workloads, const struct ask *ask, struct reply *reply);
+/* Until it is answered, or not answered in time; patience and size are ours. Repeats what was not
+ * answered, or not accepted for a while: every change that we ask for is safe to be asked for
+ * twice. */
+void workloads_ask(struct workloads *workloads, const struct kube_ask *ask, struct reply *reply);
 void reply_done(struct reply *reply);
-/* Starts a request whose answer never ends. NULL with words. */
-struct http_request *workloads_start(struct workloads *workloads, const struct ask *ask,
-                                     const struct http_site *site, char why[WHY_SIZE]);
 /* Waits until something happened, at most until then. */
 void workloads_wait(struct workloads *workloads, int64_t until_ms);
 /* The API server's clock now. */

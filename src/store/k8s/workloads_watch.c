@@ -13,12 +13,6 @@
 
 enum { PAUSE_FIRST_MS = 50, PAUSE_MOST_MS = 5000, PAGE = 500 };
 
-static const char *words_at(const json_t *json, const char *name)
-{
-    const char *words = json_string_value(json_object_get(json, name));
-    return words != NULL ? words : "";
-}
-
 /* ---- the copy ---- */
 
 /* Where it is, or would be. */
@@ -123,8 +117,8 @@ static void note_deletion(struct workloads *workloads, const json_t *object, con
 void sights_note(struct workloads *workloads, const json_t *object)
 {
     const json_t *metadata = json_object_get(object, "metadata");
-    const char *name = words_at(metadata, "name");
-    const char *key = words_at(json_object_get(metadata, "annotations"), "leasehold/key");
+    const char *name = kube_words(metadata, "name");
+    const char *key = kube_words(json_object_get(metadata, "annotations"), "leasehold/key");
     struct workload_view view;
     if (strlen(name) > K8S_NAME_MAX || strlen(key) > KEY_MAX ||
         !read_view(workloads, object, &view))
@@ -143,7 +137,7 @@ void sights_note(struct workloads *workloads, const json_t *object)
 
 static void note_revision(struct sights *sights, const json_t *metadata)
 {
-    const char *revision = words_at(metadata, "resourceVersion");
+    const char *revision = kube_words(metadata, "resourceVersion");
     if (*revision != '\0' && strlen(revision) < sizeof sights->revision)
         text_copy(sights->revision, sizeof sights->revision, revision);
 }
@@ -151,14 +145,14 @@ static void note_revision(struct sights *sights, const json_t *metadata)
 /* False when the list must be had anew. */
 static bool hear(struct workloads *workloads, const json_t *change)
 {
-    const char *type = words_at(change, "type");
+    const char *type = kube_words(change, "type");
     const json_t *object = json_object_get(change, "object");
     const json_t *metadata = json_object_get(object, "metadata");
     if (*type == '\0' || strcmp(type, "ERROR") == 0)
         return false;
     note_revision(&workloads->sights, metadata);
     if (strcmp(type, "DELETED") == 0)
-        note_deletion(workloads, object, words_at(metadata, "name"));
+        note_deletion(workloads, object, kube_words(metadata, "name"));
     else if (strcmp(type, "BOOKMARK") != 0)
         sights_note(workloads, object);
     return true;
@@ -210,15 +204,16 @@ static void listen_on(struct workloads *workloads)
 {
     struct sights *sights = &workloads->sights;
     struct http_site site = {.piece = on_piece, .done = on_end, .owner = workloads};
-    char path[PATH_SIZE * 2 + 128];
+    char path[PATH_SIZE * 2 + 128], words[WHY_SIZE];
     (void)snprintf(path, sizeof path,
                    "%s?watch=true&allowWatchBookmarks=true&timeoutSeconds=%d&resourceVersion=%s&%s",
                    workloads->path, workloads->watch_s, sights->revision, sights->selector);
-    struct ask ask = {.method = "GET", .path = path};
-    if (kube_login_ready(workloads->login)) {
-        char why[WHY_SIZE]; /* it is tried again, so nobody asks */
-        sights->watch = workloads_start(workloads, &ask, &site, why);
-    }
+    struct kube_ask ask = {
+        .method = "GET", .path = path, .most = ANSWER_MAX, .patience_ms = workloads->patience_ms};
+    struct text why;
+    text_init(&why, words, sizeof words); /* it is tried again, so nobody asks */
+    if (kube_login_ready(workloads->login))
+        sights->watch = kube_ask(workloads->login, workloads->http, &ask, &site, &why);
     if (sights->watch == NULL)
         sights->not_before_ms = host_boot_ms() + backoff_pause_ms(&sights->backoff);
     sights->watch_until_ms =
@@ -232,11 +227,11 @@ static bool list_page(struct workloads *workloads, char *more, size_t size)
     struct reply reply;
     (void)snprintf(path, sizeof path, "%s?limit=%d%s%s&%s", workloads->path, PAGE,
                    *more != '\0' ? "&continue=" : "", more, workloads->sights.selector);
-    struct ask ask = {.method = "GET", .path = path};
+    struct kube_ask ask = {.method = "GET", .path = path};
     workloads_ask(workloads, &ask, &reply);
     const json_t *metadata = json_object_get(reply.json, "metadata");
     const json_t *items = json_object_get(reply.json, "items");
-    const char *next = words_at(metadata, "continue");
+    const char *next = kube_words(metadata, "continue");
     bool is_list = json_is_array(items) || json_is_null(items); /* null: an empty one of Go's */
     bool good = reply.status == 200 && is_list && strlen(next) < size;
     if (good) {

@@ -110,8 +110,9 @@ void link_word(struct link *link, const char *bytes, size_t length)
         memcpy(word + used, bytes, length);
         used += length;
     }
-    memcpy(word + used, "\r\n", 2);
-    stream_write(link->stream, word, used + 2);
+    word[used++] = '\r';
+    word[used++] = '\n';
+    stream_write(link->stream, word, used);
 }
 
 static void forget_reply(struct link_call *call, const struct resp_item *item,

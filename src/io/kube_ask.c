@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See kube_ask.h. */
+#include "io/kube_ask.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { DIGITS_EXACT = 15 }; /* 0.1 stays what was written: 0.10000000000000001 is 101m of a CPU */
+
+struct http_request *kube_ask(struct kube_login *login, struct http *http,
+                              const struct kube_ask *ask, const struct http_site *site,
+                              struct text *why)
+{
+    const char *headers[] = {ask->patch ? "Content-Type: application/merge-patch+json"
+                                        : "Content-Type: application/json",
+                             "Accept: application/json", "User-Agent: leasehold", NULL};
+    const struct kube_config *config = kube_login_config(login);
+    size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(DIGITS_EXACT);
+    char *url = NULL, *body = ask->body != NULL ? json_dumps(ask->body, flags) : NULL;
+    struct http_request *request = NULL;
+    const char *bearer = NULL;
+    if (!kube_login_bearer(login, &bearer, why))
+        goto out;
+    if (asprintf(&url, "%s%s", config->server, ask->path) < 0)
+        url = NULL;
+    struct http_ask http_ask = {.method = ask->method,
+                                .url = url,
+                                .headers = headers,
+                                .body = body,
+                                .body_length = body != NULL ? strlen(body) : 0,
+                                .bearer = bearer,
+                                .tls = config->tls,
+                                .proxy = config->proxy,
+                                .patience_ms = ask->patience_ms,
+                                .most = ask->most};
+    /* A change says what it is about: memory may have been too short to write that down. */
+    if (url != NULL && (body != NULL || strcmp(ask->method, "GET") == 0))
+        request = http_start(http, &http_ask, site);
+    if (request == NULL)
+        text_add(why, "memory is short");
+out:
+    free(url);
+    free(body);
+    return request;
+}
+
+/* ---- objects ---- */
+
+const char *kube_words(const json_t *object, const char *name)
+{
+    const char *words = json_string_value(json_object_get(object, name));
+    return words != NULL ? words : "";
+}
+
+bool kube_set_words(json_t *object, const char *name, const char *words)
+{
+    return json_object_set_new(object, name, json_string(words)) == 0;
+}
+
+json_t *kube_child(json_t *object, const char *name)
+{
+    json_t *child = json_object_get(object, name);
+    if (json_is_object(child))
+        return child;
+    return json_object_set_new(object, name, json_object()) == 0 ? json_object_get(object, name)
+                                                                 : NULL;
+}
+
+int64_t kube_moment_ms(const char *words)
+{
+    struct tm tm = {0};
+    const char *end = strptime(words, "%Y-%m-%dT%H:%M:%S", &tm);
+    time_t at = end != NULL && (*end == 'Z' || *end == '.') ? timegm(&tm) : -1;
+    return at >= 0 ? (int64_t)at * 1000 : -1;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One request to the API server, as who we are there; and the few things that all who read or write
+ * its objects need. Knows no kind of object; retries nothing.
+ */
+#ifndef LEASEHOLD_IO_KUBE_ASK_H
+#define LEASEHOLD_IO_KUBE_ASK_H
+
+#include "io/http.h"
+#include "io/kube_login.h"
+
+struct kube_ask {
+    const char *method;
+    const char *path;   /* from the server on */
+    const json_t *body; /* NULL only with GET */
+    bool patch;         /* the body is a merge patch */
+    size_t most;
+    int64_t patience_ms;
+};
+
+/* NULL with words. The login must be ready. */
+struct http_request *kube_ask(struct kube_login *login, struct http *http,
+                              const struct kube_ask *ask, const struct http_site *site,
+                              struct text *why);
+
+/* ---- objects ---- */
+
+/* The text of a member, or "". */
+const char *kube_words(const json_t *object, const char *name);
+/* False when memory is short, or it is no object. */
+bool kube_set_words(json_t *object, const char *name, const char *words);
+/* The member that is an object, made when there is none; NULL as above. */
+json_t *kube_child(json_t *object, const char *name);
+/* "2026-01-31T23:59:59Z", in milliseconds since 1970; −1 when it is none. */
+int64_t kube_moment_ms(const char *words);
+
+#endif
