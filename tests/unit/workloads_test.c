@@ -156,6 +156,39 @@ static void where_no_api_server_answers_nothing_is_free(void **state)
     assert_int_equal(answer.outcome, OUTCOME_OK);
 }
 
+/* An API server that has just started forbids everything until it has read its own rules. */
+static void who_was_permitted_once_asks_again(void **state)
+{
+    static const char *const never[] = {"403 Forbidden\n{}", NULL};
+    static const char *const late[] = {"200 OK\n" POD("6", ""), "403 Forbidden\n{}",
+                                       "404 Not Found\n{\"reason\":\"NotFound\"}", NULL};
+    (void)state;
+    reads.next = never;
+    workloads_look(workloads, "t", /* cooldown_ms= */ 0, &answer);
+    assert_int_equal(answer.outcome, OUTCOME_DENIED);
+    assert_int_equal(reads.given, 1);
+    reads.next = late;
+    workloads_look(workloads, "t", /* cooldown_ms= */ 0, &answer);
+    assert_int_equal(answer.outcome, OUTCOME_BUSY);
+    workloads_look(workloads, "t", /* cooldown_ms= */ 0, &answer);
+    assert_int_equal(answer.outcome, OUTCOME_OK);
+    assert_int_equal(reads.given, 4);
+}
+
+static void all_tries_together_end_with_patience(void **state)
+{
+    static const char *const slow[] = {"503 No\n{}", "503 No\n{}", "503 No\n{}",
+                                       "503 No\n{}", "200 OK\n",   NULL};
+    int64_t began_ms = host_boot_ms();
+    (void)state;
+    reads.next = slow;
+    workloads->patience_ms = 3000;
+    workloads_look(workloads, "t", /* cooldown_ms= */ 0, &answer);
+    assert_int_equal(answer.outcome, OUTCOME_UNAVAILABLE);
+    assert_int_equal(reads.given, 5);
+    assert_true(host_boot_ms() - began_ms < 3600);
+}
+
 /* Whatever stands between us and the server may forget us without a word. */
 static void a_watch_that_goes_silent_is_begun_anew(void **state)
 {
@@ -196,6 +229,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORY(a_page_that_is_no_list_loses_nothing),
         STORY(where_no_api_server_answers_nothing_is_free),
+        STORY(who_was_permitted_once_asks_again),
+        STORY(all_tries_together_end_with_patience),
         STORY(a_watch_that_goes_silent_is_begun_anew),
         STORY(a_change_without_words_is_not_asked_for),
     };
