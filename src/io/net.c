@@ -85,6 +85,12 @@ int net_fd(const struct net *net)
     return net->epoll;
 }
 
+void net_rest(int file, int most_ms)
+{
+    struct epoll_event event; /* stays to be looked at by the step */
+    (void)epoll_wait(file, &event, /* maxevents= */ 1, most_ms);
+}
+
 /* ---- descriptors ---- */
 
 static void forget_told(struct net *net, const struct net_watch *watch)

@@ -52,6 +52,9 @@ struct net *net_new(void);
 void net_free(struct net **net);
 
 int net_fd(const struct net *net); /* readable when a step has something to do */
+/* Sleeps until it is, or so long. Whoever polls the descriptor, or has another epoll look at it, is
+ * woken by a detour, and on a core that was asleep. */
+void net_rest(int file, int most_ms);
 /* Descriptors first, then times, so that what came in time counts although we were late; then what
  * was put off to the end. */
 void net_step(struct net *net);

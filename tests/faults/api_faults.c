@@ -158,9 +158,18 @@ static bool strike_holder(struct play *play, bool kills)
     return came;
 }
 
+/* Until one wrote what it should not: a victim may have been on its way out. */
 static bool stop_holder(struct play *play)
 {
-    return strike_holder(play, /* kills= */ false);
+    const struct witness_counts *counts = &play->shared->all.witness.counts;
+    uint64_t before = atomic_load(&counts->stale_refused);
+    int64_t end_ms = live_now_ms() + STUCK_MS;
+    bool came = true;
+    while (came && atomic_load(&counts->stale_refused) == before && live_now_ms() < end_ms) {
+        came = strike_holder(play, /* kills= */ false);
+        rig_pause_us(200000);
+    }
+    return came;
 }
 
 static bool kill_holder(struct play *play)

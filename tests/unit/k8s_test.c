@@ -255,6 +255,23 @@ static void what_got_no_answer_is_trouble(void **state)
     }
 }
 
+/* Of one key nothing is sent while something is on its way; other keys do not wait for it. */
+static void a_key_has_one_request_on_its_way(void **state)
+{
+    static const char *const silent[] = {NULL};
+    struct store_request other = {.verb = VERB_STORE_READ, .key = "other"};
+    struct asked write = {0}, read = {0}, beside = {0};
+    (void)state;
+    begin(silent);
+    create_key(&write);
+    read_key(&read);
+    k8s_driver.submit(store, &other, on_answer, &beside);
+    for (int64_t end_ms = host_boot_ms() + 500; host_boot_ms() < end_ms;)
+        turn(/* ms= */ 50);
+    assert_int_equal(answers_heard(), 2);
+    assert_true(until(&write.done, 1) && until(&beside.done, 1) && until(&read.done, 1));
+}
+
 static void what_is_no_list_is_no_empty_one(void **state)
 {
     static const char *const answers[] = {"200 OK\n{\"items\":null}", "200 OK\n{}",
@@ -505,6 +522,7 @@ int main(void)
         STORY(a_refused_token_is_read_anew_once),
         STORY(a_forbidden_request_is_told_at_once),
         STORY(what_got_no_answer_is_trouble),
+        STORY(a_key_has_one_request_on_its_way),
         STORY(what_is_no_list_is_no_empty_one),
         STORY(a_replacement_names_what_it_replaces),
         STORY(a_cut_watch_goes_on_where_it_was),

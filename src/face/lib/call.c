@@ -48,8 +48,10 @@ static void await(struct call *call)
 {
     struct lh_client *client = call->client;
     if (client->own_loop) {
-        while (sem_trywait(&call->ended) != 0)
+        while (sem_trywait(&call->ended) != 0) {
+            client_rest(client);
             loop_step(client->loop, /* wait= */ true);
+        }
     } else {
         while (sem_wait(&call->ended) != 0) { /* a signal came in between */
         }

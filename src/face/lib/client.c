@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "io/host.h"
+#include "io/net.h"
 #include "wire/url_shown.h"
 
 #include <errno.h>
@@ -118,11 +119,15 @@ void client_tell(struct lh_client *client, const struct lh_event *event)
 
 /* ---- loop, desk and store ---- */
 
-void client_wake(struct lh_client *client)
+static int64_t wakes_at_ms(struct lh_client *client)
 {
     int64_t gaze_ms = gaze_next_ms(client);
-    loop_wake_at(client->loop,
-                 gaze_ms < client->desk_wakes_at_ms ? gaze_ms : client->desk_wakes_at_ms);
+    return gaze_ms < client->desk_wakes_at_ms ? gaze_ms : client->desk_wakes_at_ms;
+}
+
+void client_wake(struct lh_client *client)
+{
+    loop_wake_at(client->loop, wakes_at_ms(client));
 }
 
 static void tell_breaker(struct lh_client *client)
@@ -215,6 +220,16 @@ void client_do(struct lh_client *client, struct loop_task *task)
         client_wake(client);
     on_turned(client);
     loop_leave(client->loop);
+}
+
+/* Most answers come at once. Nothing else wakes us here, and no clock that runs in suspend: for
+ * what takes longer, the loop sleeps. */
+void client_rest(struct lh_client *client)
+{
+    enum { REST_MS = 10 };
+    int64_t left_ms = wakes_at_ms(client) - host_boot_ms();
+    if (client->beside == NULL && client->driver->step != NULL && left_ms >= REST_MS)
+        net_rest(client->driver->fd(client->state), REST_MS);
 }
 
 static void submit_to_store(struct lh_client *client, const struct store_request *request,

@@ -141,6 +141,8 @@ void client_remark(struct lh_client *client, const char *key, const char *word, 
                    bool warns);
 /* Runs the task and what comes of it in the loop's stead. */
 void client_do(struct lh_client *client, struct loop_task *task);
+/* Within the loop's only thread: sleeps a little while the store has no news. */
+void client_rest(struct lh_client *client);
 /* Nothing is left to wait for? Then a closing client stops. */
 void client_settle(struct lh_client *client);
 
