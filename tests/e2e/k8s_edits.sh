@@ -54,7 +54,7 @@ verdict 'when it is gone there is a new one' says 0 '' "$program" acquire leavin
 
 # ---- locks of other programs ----
 
-kubectl create -f - <<'LEASE'
+kubectl create -f - >/dev/null <<'LEASE'
 apiVersion: coordination.k8s.io/v1
 kind: Lease
 metadata: {name: theirs}
