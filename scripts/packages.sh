@@ -16,7 +16,8 @@ declare -A groups=(
     [bench]="$build redis-server valgrind"
     [deb]="$build build-essential debhelper git lintian"
     [use]='gcc libc6-dev man-db pkg-config'
-    [k8s]='ca-certificates dpkg-dev etcd-server golang-1.19-go jq make openssl prometheus rsync'
+    [k8s]='ca-certificates curl dpkg-dev etcd-server golang-1.19-go jq make openssl procps
+           prometheus rsync'
     [bare]='debootstrap debian-archive-keyring git'
 )
 

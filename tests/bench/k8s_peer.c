@@ -45,9 +45,11 @@ static void add_token(struct k8s_peer *peer)
     const char *config = variable("KUBECONFIG"), *end = strrchr(config, '/');
     (void)snprintf(path, sizeof path, "%.*s/locker.token", (int)(end - config), config);
     FILE *file = fopen(path, "r");
-    if (file == NULL || fgets(token, sizeof token, file) == NULL)
+    bool known = file != NULL && fgets(token, sizeof token, file) != NULL;
+    if (file != NULL)
+        (void)fclose(file);
+    if (!known)
         rounds_fail(path, "cannot be read");
-    (void)fclose(file);
     token[strcspn(token, "\n")] = '\0';
     (void)snprintf(line, sizeof line, "Authorization: Bearer %s", token);
     peer->headers = curl_slist_append(peer->headers, line);

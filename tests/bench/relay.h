@@ -26,7 +26,7 @@ void relay_measure(const struct relay_site *site);
 
 /* A client whose loop is the caller's. */
 struct lh_client *relay_sit_down(const char *url, lh_event_fn *on_event, void *user);
-struct lh_lease *relay_take(struct lh_client *client, const char *key);
+struct lh_lease *relay_take(struct lh_client *client, const char *wanted);
 void relay_give(struct lh_lease *lease);
 
 #endif

@@ -122,12 +122,13 @@ printf '# from a release to the end of the next one: %s\n' "$seen"
 verdict 'a hand-over is two requests: an offer, and its acceptance' \
     test "$seen" = 'delete:1 update:2'
 
-"$program" acquire crash --ttl 2s >/dev/null 2>&1
 began=$(now_ms)
+"$program" acquire crash --ttl 2s >/dev/null 2>&1
 verdict 'what nobody renews is taken over' told 0 '' "$program" run crash -w 30 -- true
 took=$(($(now_ms) - began))
 printf '# a lease of 2000 ms, with a margin of 2000 ms, was taken over after %d ms\n' "$took"
-verdict 'not before its time' test "$took" -ge 3500 # begun up to 500 ms before we looked
+# The server tells whole seconds: 4 of those may be little more than 3.
+verdict 'not before its time' test "$took" -ge 3000
 verdict 'and not long after it' test "$took" -lt 12000
 
 # ---- another program whose clock is off by an hour ----

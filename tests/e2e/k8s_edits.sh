@@ -52,6 +52,23 @@ verdict 'a Lease that is being deleted is no lock any more' \
 change patch lease leaving --type=merge -p '{"metadata":{"finalizers":null}}'
 verdict 'when it is gone there is a new one' says 0 '' "$program" acquire leaving -n
 
+# ---- locks of other programs ----
+
+kubectl create -f - >/dev/null <<'LEASE'
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {name: theirs}
+spec: {holderIdentity: other-program, leaseDurationSeconds: 60}
+LEASE
+token=$(token_of theirs)
+for verb in renew release; do
+    verdict "nobody can $verb what another program holds, by what status shows" \
+        says 77 'another program holds this Lease' "$program" "$verb" theirs --token "$token"
+done
+verdict 'it still has it' says 0 'other-program' "$program" status theirs
+verdict 'break --now takes it away' says 0 '' "$program" break theirs --now --reason try
+verdict 'and then it is free' says 0 'free' "$program" status theirs
+
 # ---- what is not there ----
 
 export KUBECONFIG=$K8S_ADMIN

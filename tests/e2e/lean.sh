@@ -5,23 +5,8 @@
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-number=0
-wrong=0
-
-verdict() { # verdict WHAT COMMAND...
-    local what=$1
-    shift
-    number=$((number + 1))
-    if "$@" >"$work/said" 2>&1; then
-        printf 'ok %d - %s\n' "$number" "$what"
-    else
-        printf 'not ok %d - %s\n' "$number" "$what"
-        tail -n 5 "$work/said" | sed 's/^/# /'
-        wrong=1
-    fi
-}
+# shellcheck source=tests/e2e/kit.sh
+. tests/e2e/kit.sh
 
 refuses() { # refuses STATUS WORDS ARGUMENT...
     local expected=$1 words=$2 status=0
@@ -38,14 +23,13 @@ build() {
 
 program=$work/build/leasehold
 export HOME=$work XDG_STATE_HOME=$work
-verdict 'it builds without Redis and Kubernetes' build
-verdict 'and locks' "$program" run key -- true
+case_of 'it builds without Redis and Kubernetes' build
+case_of 'and locks' "$program" run key -- true
 for scheme in k8s redis; do
-    verdict "$scheme:// is not there, and that is said" \
+    case_of "$scheme:// is not there, and that is said" \
         refuses 69 "not built in: \"$scheme\"" --store "$scheme://x" status key
 done
 printf '{apiVersion: v1, kind: Pod}\n' >"$work/pod.yaml"
-verdict 'nor are workloads' \
+case_of 'nor are workloads' \
     refuses 64 'without Kubernetes' --store k8s://x k8s-run --target key -f "$work/pod.yaml"
-printf '1..%d\n' "$number"
-exit "$wrong"
+finish

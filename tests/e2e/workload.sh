@@ -245,7 +245,8 @@ for ((delay = 0; delay < 40 * rounds; delay += 4)); do
     # … and at every moment of its end, which somebody else then sees to.
     sleep "0.$(printf %03d $((delay % 80)))"
     cut_down
-    (($(created_since "$began") == 1)) || fail "$delay ms: created $(created_since "$began")"
+    # A creation whose caller was killed on the way may stand in the log with another status.
+    (($(created_since "$began") <= 1)) || fail "$delay ms: created $(created_since "$began")"
     hears 0 'was created' k8s_run "next-$delay" restart --until created
     hears 0 'was removed' k8s_run "next-$delay" restart --remove
 done

@@ -158,9 +158,18 @@ static bool strike_holder(struct play *play, bool kills)
     return came;
 }
 
+/* Until one wrote what it should not: a victim may have been on its way out. */
 static bool stop_holder(struct play *play)
 {
-    return strike_holder(play, /* kills= */ false);
+    const struct witness_counts *counts = &play->shared->all.witness.counts;
+    uint64_t before = atomic_load(&counts->stale_refused);
+    int64_t end_ms = live_now_ms() + STUCK_MS;
+    bool came = true;
+    while (came && atomic_load(&counts->stale_refused) == before && live_now_ms() < end_ms) {
+        came = strike_holder(play, /* kills= */ false);
+        rig_pause_us(200000);
+    }
+    return came;
 }
 
 static bool kill_holder(struct play *play)
@@ -301,6 +310,8 @@ static const struct {
     {"the token was revoked, and another given", change_token},
 };
 
+enum { FAULTS = sizeof faults / sizeof faults[0] };
+
 /* ---- rounds ---- */
 
 static void report_fault(struct rig *rig, const char *name, const struct figures *figures)
@@ -341,7 +352,7 @@ int main(int argc, char **argv)
     if (argc < 2)
         return 64;
     rig_open(&rig, argc - 1, argv + 1, /* rounds= */ 1, /* limit_s= */ 300,
-             /* round_ms= */ (int64_t)13 * 60000, sizeof(struct shared));
+             /* round_ms= */ (int64_t)FAULTS * 60000, sizeof(struct shared));
     struct play play = {.rig = &rig, .shared = rig.shared};
     struct contenders *all = &play.shared->all;
     (void)snprintf(rig.url, sizeof rig.url, "%s", argv[1]);
@@ -353,7 +364,7 @@ int main(int argc, char **argv)
             atomic_store(&play.shared->clock_off_s[i], i == 1 ? HOUR_S : -HOUR_S);
         contender_seat(all, &rig, i, play_contender);
     }
-    for (size_t i = 0; up && i < sizeof faults / sizeof faults[0]; i++)
+    for (size_t i = 0; up && i < FAULTS; i++)
         play_fault(&play, i);
     if (up) {
         (void)proxy_say(&play.front, "counts");

@@ -105,9 +105,9 @@ kill-etcd)
     "$K8S_ETCD"
     within 60 is_ready ;;
 compact)
-    revision=$(curl -sS "$K8S_ETCD_URL/v3/kv/range" -d '{"key": "AA=="}' |
+    revision=$(curl -fsS "$K8S_ETCD_URL/v3/kv/range" -d '{"key": "AA=="}' |
         python3 -c 'import json, sys; print(json.load(sys.stdin)["header"]["revision"])')
-    curl -sS "$K8S_ETCD_URL/v3/kv/compaction" -d "{\"revision\": $revision}" >"$folder/said" ;;
+    curl -fsS "$K8S_ETCD_URL/v3/kv/compaction" -d "{\"revision\": $revision}" >"$folder/said" ;;
 token-early | token-late)
     old=$(<"$folder/secret")
     cp "$folder/token" "$folder/token.old"

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stands before a Kubernetes API server and makes it fail on command: api_front.py SERVER CA CERT KEY.
+"""Stands before a Kubernetes API server and makes it fail on command.
 
-It speaks TLS with CERT and KEY on a free port of the loopback, says "port N", and passes requests on
-to SERVER, whose authority is CA. Commands come as lines on stdin; each is answered by "ok". It ends
-with its stdin. What is passed on is not changed; what the server did tell as 410 is counted.
+api_front.py SERVER CA CERT KEY: speaks TLS with CERT and KEY on a free port of the loopback, says
+"port N", and passes requests on to SERVER, whose authority is CA. Commands come as lines on stdin;
+each is answered by "ok" and the counts. It ends with its stdin. What is passed on is not changed;
+what the server itself told as 410 is counted as well.
 
   pass                  no faults
   answer CODE SHARE     so many of a hundred requests get CODE, and the server never sees them

@@ -100,10 +100,10 @@ begin() {
 
 lives() { kill -0 "${pid[$1]}" 2>/dev/null; }
 
-# Who lost, or was asked to stop, ends by itself. Sets nothing, forgets it.
+# Who lost, or was asked to stop, ends by itself; then its slot is free.
 see_off() {
     local name=$1 since=$SECONDS
-    while lives "$name" && ((SECONDS - since < 15)); do sleep 0.05; done
+    while lives "$name" && ((SECONDS - since < 30)); do sleep 0.05; done
     if lives "$name"; then
         printf '# %s did not end\n' "$name"
         lingered=$((lingered + 1))

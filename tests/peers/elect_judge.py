@@ -19,7 +19,7 @@ import sys
 
 LEASE_MS = int(sys.argv[1])
 FOLDER = sys.argv[2]
-AFTER_WAKING_MS = {"library": 0, "run": 500, "client-go": LEASE_MS + 1000}
+AFTER_WAKING_MS = {"library": 0, "run": 1000, "client-go": LEASE_MS + 1000}
 OUTAGES = ("cut-off", "unanswered", "server-stopped", "server-killed")
 
 

@@ -10,34 +10,17 @@ program=$(realpath "$2")
 rounds=$3
 lease_s=4 # client-go looks every half second then
 bound_s=20
-work=$(mktemp -d)
+# shellcheck source=tests/e2e/kit.sh
+. "$(dirname "$0")/../e2e/kit.sh"
 crowd=()
 theirs=
-end_all() {
+at_end() {
     local pid
     touch "$work/enough"
     [[ -z $theirs ]] || kill -KILL "$theirs" 2>/dev/null || true
     for pid in "${crowd[@]}"; do wait "$pid" 2>/dev/null || true; done
-    rm -rf "$work"
 }
-trap end_all EXIT
-trap 'exit 130' INT TERM HUP
 export LEASEHOLD_STORE=$url HOME=$work
-unset LEASEHOLD_TTL LEASEHOLD_CONFIG XDG_CONFIG_HOME LEASEHOLD_HOLDER
-number=0
-wrong=0
-
-verdict() { # verdict WHAT COMMAND...
-    local what=$1
-    shift
-    number=$((number + 1))
-    if "$@"; then
-        printf 'ok %d - %s\n' "$number" "$what"
-    else
-        printf 'not ok %d - %s\n' "$number" "$what"
-        wrong=1
-    fi
-}
 
 begin_theirs() {
     "$ELECTOR" -kubeconfig "$KUBECONFIG" -namespace leasehold-test -lease crowded -name theirs \
@@ -92,5 +75,4 @@ printf '# %d turns of ours; theirs waited %d ms at most, and missed %d of %d\n' 
 verdict "it gets in between them, $rounds times" test "$missed" = 0
 verdict 'and ours go on' test "$(wc -l <"$work/ours")" -ge $((3 * rounds))
 ((wrong == 0)) || tail -n 5 "$work/ours.log" "$work/theirs.log" | sed 's/^/# /'
-printf '1..%d\n' "$number"
-exit "$wrong"
+finish

@@ -2,49 +2,27 @@
 /* See answers_kit.h. */
 #include "answers_kit.h"
 
-#include "stream_kit.h"
+#include "http_kit.h"
 
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-enum { HEARD_MAX = 64, REQUEST_SIZE = 8192 };
+enum { HEARD_MAX = 64 };
 
-static int listening;
 static uint16_t port;
-static pthread_t server;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char heard[HEARD_MAX][REQUEST_SIZE];
+static char heard[HEARD_MAX][HTTP_REQUEST_SIZE];
 static size_t heard_count;
 static const char *const *script;
 
-static bool hear(int file, char *request)
+static bool say_one(int file, const char *words)
 {
-    size_t length = 0, wanted = 0;
-    while (length + 1 < REQUEST_SIZE && (wanted == 0 || length < wanted)) {
-        ssize_t got = recv(file, request + length, REQUEST_SIZE - length - 1, 0);
-        if (got <= 0)
-            return false;
-        length += (size_t)got;
-        request[length] = '\0';
-        const char *end = strstr(request, "\r\n\r\n"), *body = strstr(request, "Content-Length: ");
-        if (end != NULL)
-            wanted =
-                (size_t)(end + 4 - request) + (body != NULL ? strtoul(body + 16, NULL, 10) : 0);
-    }
-    return true;
-}
-
-static bool answer(int file, const char *words)
-{
-    char head[256], rest[1];
+    char head[256];
     bool stalls = strncmp(words, "stall", 5) == 0;
     bool watch = stalls || strncmp(words, "watch", 5) == 0;
     const char *body = 1 + (watch ? strchr(words, '\n') : strrchr(words, '\n'));
@@ -55,49 +33,25 @@ static bool answer(int file, const char *words)
         length += snprintf(head + length, sizeof head - (size_t)length, "Content-Length: %zu\r\n",
                            strlen(body));
     (void)snprintf(head + length, sizeof head - (size_t)length, "\r\n");
-    (void)send(file, head, strlen(head), MSG_NOSIGNAL);
-    (void)send(file, body, strlen(body), MSG_NOSIGNAL);
+    http_kit_say(file, head);
+    http_kit_say(file, body);
     if (stalls)
-        (void)recv(file, rest, sizeof rest, 0);
+        http_kit_be_silent(file);
     return !watch;
 }
 
-static void *serve_one(void *argument)
+static bool answer(int file, const char *request)
 {
-    int file = *(int *)argument;
-    free(argument);
-    static __thread char request[REQUEST_SIZE];
-    bool stays = true;
-    while (stays && hear(file, request)) {
-        (void)pthread_mutex_lock(&lock);
-        const char *words = *script;
-        if (words != NULL)
-            script++;
-        if (heard_count < HEARD_MAX)
-            memcpy(heard[heard_count++], request, sizeof request);
-        (void)pthread_mutex_unlock(&lock);
-        stays = words != NULL && *words != '\0' && answer(file, words);
-        if (words == NULL)
-            (void)recv(file, request, 1, 0); /* silence until it is given up */
-    }
-    (void)close(file);
-    return NULL;
-}
-
-static void *serve(void *argument)
-{
-    (void)argument;
-    for (;;) {
-        int file = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
-        pthread_t thread;
-        if (file < 0)
-            return NULL;
-        int *own = malloc(sizeof *own);
-        assert_non_null(own);
-        *own = file;
-        if (pthread_create(&thread, NULL, serve_one, own) == 0)
-            (void)pthread_detach(thread);
-    }
+    (void)pthread_mutex_lock(&lock);
+    const char *words = *script;
+    if (words != NULL)
+        script++;
+    if (heard_count < HEARD_MAX)
+        (void)snprintf(heard[heard_count++], sizeof heard[0], "%s", request);
+    (void)pthread_mutex_unlock(&lock);
+    if (words == NULL)
+        http_kit_be_silent(file);
+    return words != NULL && *words != '\0' && say_one(file, words);
 }
 
 size_t answers_heard(void)
@@ -130,13 +84,11 @@ uint16_t answers_port(void)
 
 bool answers_open(void)
 {
-    listening = kit_listen(AF_INET, &port);
-    return pthread_create(&server, NULL, serve, NULL) == 0;
+    port = http_kit_start(answer);
+    return port != 0;
 }
 
 void answers_close(void)
 {
-    (void)shutdown(listening, SHUT_RDWR);
-    (void)pthread_join(server, NULL);
-    (void)close(listening);
+    http_kit_stop();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small HTTP server in threads of its own for tests of those who ask one: it gives one answer
- * after the other, whatever is asked, and keeps the requests.
+ * The server of http_kit.h for tests of those who ask one: it gives one answer after the other,
+ * whatever is asked, and keeps the requests.
  */
 #ifndef LEASEHOLD_TESTS_ANSWERS_KIT_H
 #define LEASEHOLD_TESTS_ANSWERS_KIT_H

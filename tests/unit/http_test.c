@@ -5,6 +5,7 @@
  */
 #include "io/http.h"
 
+#include "http_kit.h"
 #include "io/host.h"
 #include "stream_kit.h"
 #include "tls_kit.h"
@@ -31,26 +32,12 @@
 enum { MOST = 64 * 1024, PATIENCE_MS = 5000 };
 
 static struct http *http;
-static int listening;
 static uint16_t port;
-static pthread_t server;
-static atomic_uint posts_seen, connections;
-static char last_request[8192];
+static atomic_uint posts_seen;
+static char last_request[HTTP_REQUEST_SIZE];
 static pthread_mutex_t request_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- the server ---- */
-
-static void say(int file, const char *words)
-{
-    size_t length = strlen(words);
-    while (length > 0) {
-        ssize_t sent = send(file, words, length, MSG_NOSIGNAL);
-        if (sent <= 0)
-            return;
-        words += sent;
-        length -= (size_t)sent;
-    }
-}
 
 static void nap(long ms)
 {
@@ -58,62 +45,46 @@ static void nap(long ms)
     (void)nanosleep(&length, NULL);
 }
 
-/* A whole request with its body, or false. */
-static bool hear(int file, char *request, size_t size)
-{
-    size_t length = 0, wanted = 0;
-    while (length + 1 < size && (wanted == 0 || length < wanted)) {
-        ssize_t got = recv(file, request + length, size - length - 1, 0);
-        if (got <= 0)
-            return false;
-        length += (size_t)got;
-        request[length] = '\0';
-        const char *end = strstr(request, "\r\n\r\n"), *body = strstr(request, "Content-Length: ");
-        if (end != NULL)
-            wanted =
-                (size_t)(end + 4 - request) + (body != NULL ? strtoul(body + 16, NULL, 10) : 0);
-    }
-    (void)pthread_mutex_lock(&request_lock);
-    (void)snprintf(last_request, sizeof last_request, "%s", request);
-    (void)pthread_mutex_unlock(&request_lock);
-    return true;
-}
-
 static void say_endlessly(int file)
 {
-    say(file, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    http_kit_say(file, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
     char chunk[1100];
     (void)snprintf(chunk, sizeof chunk, "400\r\n%01024d\r\n", 7);
     for (unsigned i = 0; i < 5000; i++)
-        say(file, chunk);
+        http_kit_say(file, chunk);
 }
 
 static void say_lines(int file)
 {
-    say(file, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\none\nt\r\n");
+    http_kit_say(file, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\none\nt\r\n");
     nap(30);
-    say(file, "8\r\nwo\nthree\r\n");
+    http_kit_say(file, "8\r\nwo\nthree\r\n");
     nap(30);
-    say(file, "1\r\n\n\r\n0\r\n\r\n");
+    http_kit_say(file, "1\r\n\n\r\n0\r\n\r\n");
 }
 
 /* False when the connection is to be closed. */
 static bool answer(int file, const char *request)
 {
     const char *path = strchr(request, ' ') + 1;
+    (void)pthread_mutex_lock(&request_lock);
+    (void)snprintf(last_request, sizeof last_request, "%s", request);
+    (void)pthread_mutex_unlock(&request_lock);
     if (strncmp(request, "POST", 4) == 0)
         atomic_fetch_add(&posts_seen, 1);
     if (strncmp(path, "/ok", 3) == 0)
-        say(file, "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
-                  "Content-Length: 5\r\n\r\nhello");
+        http_kit_say(file, "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+                           "Content-Length: 5\r\n\r\nhello");
     else if (strncmp(path, "/busy", 5) == 0)
-        say(file,
+        http_kit_say(
+            file,
             "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 3\r\nContent-Length: 2\r\n\r\nno");
     else if (strncmp(path, "/later", 6) == 0)
-        say(file, "HTTP/1.1 503 Unavailable\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
-                  "Retry-After: Sun, 06 Nov 1994 08:49:44 GMT\r\nContent-Length: 0\r\n\r\n");
+        http_kit_say(file,
+                     "HTTP/1.1 503 Unavailable\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+                     "Retry-After: Sun, 06 Nov 1994 08:49:44 GMT\r\nContent-Length: 0\r\n\r\n");
     else if (strncmp(path, "/cut", 4) == 0)
-        say(file, "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhalf");
+        http_kit_say(file, "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhalf");
     else if (strncmp(path, "/lines", 6) == 0)
         say_lines(file);
     else if (strncmp(path, "/endless", 8) == 0)
@@ -124,46 +95,17 @@ static bool answer(int file, const char *request)
     return stays;
 }
 
-static void *serve_one(void *argument)
-{
-    int file = *(int *)argument;
-    free(argument);
-    static __thread char request[sizeof last_request];
-    bool stays = true;
-    while (stays && hear(file, request, sizeof request))
-        stays = answer(file, request);
-    (void)close(file);
-    return NULL;
-}
-
-static void *serve(void *argument)
-{
-    (void)argument;
-    for (;;) {
-        int file = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
-        pthread_t thread;
-        if (file < 0)
-            return NULL;
-        atomic_fetch_add(&connections, 1);
-        int *own = malloc(sizeof *own);
-        assert_non_null(own);
-        *own = file;
-        if (pthread_create(&thread, NULL, serve_one, own) == 0)
-            (void)pthread_detach(thread);
-    }
-}
-
 /* ---- names ---- */
 
 static atomic_uint lookups;
 
 /* libcurl finds this one first. */
-int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
-                struct addrinfo **out)
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *req,
+                struct addrinfo **pai)
 {
     (void)service;
-    (void)hints;
-    (void)out;
+    (void)req;
+    (void)pai;
     atomic_fetch_add(&lookups, 1);
     if (strcmp(name, "hangs.example") == 0)
         nap(3000);
@@ -248,21 +190,18 @@ static void start_pieces(struct caller *caller, const char *path, int64_t patien
 static int open_all(void **state)
 {
     http = NULL;
-    listening = kit_listen(AF_INET, &port);
-    if (kit_open(state) != 0 || pthread_create(&server, NULL, serve, NULL) != 0)
+    port = http_kit_start(answer);
+    if (kit_open(state) != 0 || port == 0)
         return -1;
     http = http_new(kit_net);
     atomic_store(&posts_seen, 0);
-    atomic_store(&connections, 0);
     return http != NULL ? 0 : -1;
 }
 
 static int close_all(void **state)
 {
     http_free(&http);
-    (void)shutdown(listening, SHUT_RDWR);
-    (void)pthread_join(server, NULL);
-    (void)close(listening);
+    http_kit_stop();
     return kit_close(state);
 }
 
@@ -443,7 +382,7 @@ static void many_share_few_connections(void **state)
         assert_true(kit_until(&callers[i].done));
         assert_int_equal(callers[i].answer.status, 200);
     }
-    assert_true(atomic_load(&connections) <= 32);
+    assert_true(http_kit_connections() <= 32);
 }
 
 /* The connection is known to be good, the server reads the change and goes away. */

@@ -3,9 +3,9 @@
  * Workloads before an API server that misbehaves as told: it answers by the path, from a list for
  * each kind of request. What a good one does is seen on the real one (tests/e2e/workload.sh).
  */
+#include "http_kit.h"
 #include "io/host.h"
 #include "store/k8s/workloads_inside.h"
-#include "stream_kit.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -13,12 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
-
-enum { REQUEST_SIZE = 8192 };
 
 #define POD(revision, status)                                                                 \
     "{\"metadata\":{\"name\":\"t\",\"uid\":\"u\",\"resourceVersion\":\"" revision "\","       \
@@ -39,9 +36,6 @@ struct answers {
 };
 
 static struct answers lists, watches, reads;
-static int listening;
-static uint16_t port;
-static pthread_t server;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static const char *take(struct answers *answers)
@@ -68,61 +62,22 @@ static const char *answer_to(const char *request)
     return strstr(request, "limit=") != NULL ? take(&lists) : DISCOVERY;
 }
 
-/* A whole request with its body, or false. */
-static bool hear(int file, char *request)
+static bool say_to(int file, const char *request)
 {
-    size_t length = 0, wanted = 0;
-    while (length + 1 < REQUEST_SIZE && (wanted == 0 || length < wanted)) {
-        ssize_t got = recv(file, request + length, REQUEST_SIZE - length - 1, 0);
-        if (got <= 0)
-            return false;
-        length += (size_t)got;
-        request[length] = '\0';
-        const char *end = strstr(request, "\r\n\r\n"), *body = strstr(request, "Content-Length: ");
-        if (end != NULL)
-            wanted =
-                (size_t)(end + 4 - request) + (body != NULL ? strtoul(body + 16, NULL, 10) : 0);
-    }
+    char said[HTTP_REQUEST_SIZE];
+    const char *words = answer_to(request), *body = strchr(words, '\n') + 1;
+    bool endless = *body == '\0';
+    int length = snprintf(said, sizeof said, "HTTP/1.1 %.*s\r\n%s", (int)(body - words - 1), words,
+                          "Date: Thu, 01 Jan 2026 00:00:09 GMT\r\n");
+    if (!endless)
+        (void)snprintf(said + length, sizeof said - (size_t)length, "Content-Length: %zu\r\n\r\n%s",
+                       strlen(body), body);
+    else
+        (void)snprintf(said + length, sizeof said - (size_t)length, "\r\n");
+    http_kit_say(file, said);
+    if (endless)
+        http_kit_be_silent(file);
     return true;
-}
-
-static void *serve_one(void *argument)
-{
-    int file = *(int *)argument;
-    free(argument);
-    char request[REQUEST_SIZE], said[REQUEST_SIZE];
-    while (hear(file, request)) {
-        const char *words = answer_to(request), *body = strchr(words, '\n') + 1;
-        bool endless = *body == '\0';
-        int length = snprintf(said, sizeof said, "HTTP/1.1 %.*s\r\n%s", (int)(body - words - 1),
-                              words, "Date: Thu, 01 Jan 2026 00:00:09 GMT\r\n");
-        if (!endless)
-            length += snprintf(said + length, sizeof said - (size_t)length,
-                               "Content-Length: %zu\r\n\r\n%s", strlen(body), body);
-        else
-            length += snprintf(said + length, sizeof said - (size_t)length, "\r\n");
-        (void)send(file, said, (size_t)length, MSG_NOSIGNAL);
-        if (endless)
-            (void)recv(file, request, 1, 0); /* says nothing more, until it is given up */
-    }
-    (void)close(file);
-    return NULL;
-}
-
-static void *serve(void *argument)
-{
-    (void)argument;
-    for (;;) {
-        int file = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
-        pthread_t thread;
-        if (file < 0)
-            return NULL;
-        int *own = malloc(sizeof *own);
-        assert_non_null(own);
-        *own = file;
-        if (pthread_create(&thread, NULL, serve_one, own) == 0)
-            (void)pthread_detach(thread);
-    }
 }
 
 /* ---- the asking side ---- */
@@ -137,8 +92,8 @@ static int begin(void **state)
     (void)state;
     (void)snprintf(path, sizeof path, "/tmp/leasehold-load-XXXXXX");
     int file = mkstemp(path);
-    listening = kit_listen(AF_INET, &port);
-    if (file < 0 || pthread_create(&server, NULL, serve, NULL) != 0)
+    uint16_t port = http_kit_start(say_to);
+    if (file < 0 || port == 0)
         return -1;
     (void)dprintf(file,
                   "current-context: x\nclusters: [{name: x, cluster: {server: "
@@ -157,9 +112,7 @@ static int end(void **state)
 {
     (void)state;
     workloads_close(&workloads);
-    (void)shutdown(listening, SHUT_RDWR);
-    (void)pthread_join(server, NULL);
-    (void)close(listening);
+    http_kit_stop();
     return unlink(path);
 }
 
@@ -203,6 +156,39 @@ static void where_no_api_server_answers_nothing_is_free(void **state)
     assert_int_equal(answer.outcome, OUTCOME_OK);
 }
 
+/* An API server that has just started forbids everything until it has read its own rules. */
+static void who_was_permitted_once_asks_again(void **state)
+{
+    static const char *const never[] = {"403 Forbidden\n{}", NULL};
+    static const char *const late[] = {"200 OK\n" POD("6", ""), "403 Forbidden\n{}",
+                                       "404 Not Found\n{\"reason\":\"NotFound\"}", NULL};
+    (void)state;
+    reads.next = never;
+    workloads_look(workloads, "t", /* cooldown_ms= */ 0, &answer);
+    assert_int_equal(answer.outcome, OUTCOME_DENIED);
+    assert_int_equal(reads.given, 1);
+    reads.next = late;
+    workloads_look(workloads, "t", /* cooldown_ms= */ 0, &answer);
+    assert_int_equal(answer.outcome, OUTCOME_BUSY);
+    workloads_look(workloads, "t", /* cooldown_ms= */ 0, &answer);
+    assert_int_equal(answer.outcome, OUTCOME_OK);
+    assert_int_equal(reads.given, 4);
+}
+
+static void all_tries_together_end_with_patience(void **state)
+{
+    static const char *const slow[] = {"503 No\n{}", "503 No\n{}", "503 No\n{}",
+                                       "503 No\n{}", "200 OK\n",   NULL};
+    int64_t began_ms = host_boot_ms();
+    (void)state;
+    reads.next = slow;
+    workloads->patience_ms = 3000;
+    workloads_look(workloads, "t", /* cooldown_ms= */ 0, &answer);
+    assert_int_equal(answer.outcome, OUTCOME_UNAVAILABLE);
+    assert_int_equal(reads.given, 5);
+    assert_true(host_boot_ms() - began_ms < 3600);
+}
+
 /* Whatever stands between us and the server may forget us without a word. */
 static void a_watch_that_goes_silent_is_begun_anew(void **state)
 {
@@ -243,6 +229,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORY(a_page_that_is_no_list_loses_nothing),
         STORY(where_no_api_server_answers_nothing_is_free),
+        STORY(who_was_permitted_once_asks_again),
+        STORY(all_tries_together_end_with_patience),
         STORY(a_watch_that_goes_silent_is_begun_anew),
         STORY(a_change_without_words_is_not_asked_for),
     };

@@ -304,7 +304,10 @@ static bool holds(const struct store_request *request, const struct object *obje
 
 static void carry_out(struct errand *errand, const json_t *json, const struct object *object)
 {
-    if (errand->request.verb == VERB_STORE_DELETE)
+    if (object->state == OBJECT_FOREIGN && errand->request.condition.token != 0)
+        errand_tell_trouble(errand, ANSWER_DENIED,
+                            "another program holds this Lease: only it can renew or release it");
+    else if (errand->request.verb == VERB_STORE_DELETE)
         ask_delete(errand, json, object);
     else
         ask_write(errand, json, object);

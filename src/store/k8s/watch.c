@@ -92,8 +92,10 @@ static void notice_all(struct k8s *k8s)
     for (size_t i = 0; i < MEMOS && k8s->site.notice != NULL; i++) {
         struct object object;
         const struct memo *memo = &k8s->memos[i];
-        if (memo->awaited && object_read(memo->json, &object) == NULL && object.key != NULL)
-            k8s->site.notice(k8s->site.owner, object.key, /* stands= */ NULL);
+        bool awaited = memo->awaited && object_read(memo->json, &object) == NULL;
+        const char *key = awaited ? k8s_key_of(k8s, &object) : NULL;
+        if (key != NULL)
+            k8s->site.notice(k8s->site.owner, key, /* stands= */ NULL);
     }
 }
 

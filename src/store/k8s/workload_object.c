@@ -39,9 +39,11 @@ static void make_label(const char *words, char out[WORKLOAD_LABEL_MAX + 1])
 {
     size_t length = 0;
     for (; *words != '\0' && length < WORKLOAD_LABEL_MAX; words++) {
-        bool shown = is_plain(*words) || strchr("-_.", *words) != NULL;
+        char shown = '_';
+        if (is_plain(*words) || strchr("-_.", *words) != NULL)
+            shown = *words;
         if (length > 0 || is_plain(*words))
-            out[length++] = shown ? *words : '_';
+            out[length++] = shown;
     }
     while (length > 0 && !is_plain(out[length - 1]))
         length--;

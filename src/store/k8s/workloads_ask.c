@@ -57,22 +57,23 @@ static void on_reply(void *owner, const struct http_answer *answer)
 }
 
 /* A credential plugin may have to be asked first. */
-static void wait_for_login(struct workloads *workloads)
+static void wait_for_login(struct workloads *workloads, int64_t give_up_at_ms)
 {
-    int64_t give_up_at_ms = host_boot_ms() + workloads->patience_ms;
     while (!kube_login_ready(workloads->login) && host_boot_ms() < give_up_at_ms)
         workloads_wait(workloads, give_up_at_ms);
 }
 
-static void ask_once(struct workloads *workloads, const struct kube_ask *ask, struct reply *reply)
+static void ask_once(struct workloads *workloads, const struct kube_ask *ask, int64_t give_up_at_ms,
+                     struct reply *reply)
 {
     struct http_site site = {.done = on_reply, .owner = reply};
     *reply = (struct reply){.retry_after_ms = -1, .date_s = -1};
-    wait_for_login(workloads);
+    wait_for_login(workloads, give_up_at_ms);
     struct kube_ask patient = *ask;
     struct text why;
+    int64_t left_ms = give_up_at_ms - host_boot_ms();
     patient.most = ANSWER_MAX;
-    patient.patience_ms = workloads->patience_ms;
+    patient.patience_ms = left_ms > 0 ? left_ms : 1;
     text_init(&why, reply->why, sizeof reply->why);
     if (kube_ask(workloads->login, workloads->http, &patient, &site, &why) == NULL)
         return;
@@ -94,8 +95,10 @@ void workloads_ask(struct workloads *workloads, const struct kube_ask *ask, stru
     bool refused = false;
     backoff_init(&backoff, (uint64_t)began_ms, PAUSE_FIRST_MS, PAUSE_MOST_MS);
     for (;;) {
-        ask_once(workloads, ask, reply);
-        bool again = is_trouble(reply->status);
+        ask_once(workloads, ask, give_up_at_ms, reply);
+        bool again = is_trouble(reply->status) || (reply->status == 403 && workloads->permitted);
+        if (reply->status == 200 || reply->status == 201)
+            workloads->permitted = workloads->path[0] != '\0'; /* else it was the discovery */
         if (reply->status == 401 && !refused) {
             kube_login_refused(workloads->login);
             again = refused = true;

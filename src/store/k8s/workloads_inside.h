@@ -55,7 +55,8 @@ struct workloads {
     struct end_rules rules;
     int64_t patience_ms;
     bool watch;
-    int watch_s;                 /* how long the server lets one watch live */
+    bool permitted; /* something was, once: a server that has just started forbids everything */
+    int watch_s;    /* how long the server lets one watch live */
     int64_t date_ms, date_at_ms; /* the API server's clock, when we last heard it; 0: never */
     struct sights sights;
     struct net_timer alarm; /* to be woken at */
