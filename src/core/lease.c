@@ -353,11 +353,13 @@ static void trouble(struct lease *l, struct lease_output *out)
         lease_end(l, OUTCOME_UNAVAILABLE, "the store does not answer", out);
 }
 
-/* Holders try again at once; who only wants in steps back a little, a different little each. */
+/* Holders try again at once; who only wants in steps back a little, a different little each, and by
+ * the store's own pace: where a write takes a millisecond, a longer rest loses to all who do not.
+ */
 static void conflict(struct lease *l, const struct event *event, struct record *record,
                      struct lease_output *out)
 {
-    enum { AT_ONCE = 2, STEP_BACK_MS = 20, DOUBLINGS = 5 };
+    enum { AT_ONCE = 2, LEAST_MS = 2, MOST_MS = 20, DOUBLINGS = 5 };
     if (MUTANT(CONFLICT_LOSES_LEASE) && lease_holds(l)) {
         lease_lose(l, "conflict", out);
         return;
@@ -365,7 +367,9 @@ static void conflict(struct lease *l, const struct event *event, struct record *
     l->conflicts++;
     if (lease_asks(l) && l->conflicts > AT_ONCE) {
         uint32_t doublings = l->conflicts - AT_ONCE;
-        uint64_t most = (uint64_t)STEP_BACK_MS << (doublings < DOUBLINGS ? doublings : DOUBLINGS);
+        int64_t step_ms = LEAST_MS + 2 * (l->now_ms - l->sent_at_ms);
+        uint64_t most = (uint64_t)(step_ms < MOST_MS ? step_ms : MOST_MS)
+                        << (doublings < DOUBLINGS ? doublings : DOUBLINGS);
         l->next_at_ms = l->now_ms + 1 + (int64_t)random_below(&l->random, most);
         return;
     }

@@ -97,175 +97,184 @@ store time
     112 r6    offered + answer conflict -> offered
     112 r7    offered + answer conflict -> offered
     112 r8    offered + answer conflict -> offered
+    114 r6    offered + timer -> offered; read
     114 r9    offered + answer conflict -> offered; verdict granted (accepts); swap if revision 14
+    116 r6    offered + answer ok -> offered; verdict granted (accepts); swap if revision 14
     116 r9    offered + answer ok -> held; told held, token 15360; deadline 20114, kill 25114
-    131 r8    offered + timer -> offered; read
-    133 r5    offered + timer -> offered; read
-    133 r8    offered + answer ok -> offered; verdict granted (accepts); swap if revision 15
-    134 r6    offered + timer -> offered; read
-    135 r5    offered + answer ok -> offered; verdict granted (accepts); swap if revision 15
-    135 r8    offered + answer ok -> held; told held, token 16384; deadline 20133, kill 25133
-    136 r6    offered + answer ok -> offered; verdict granted (accepts); swap if revision 16
-    137 r5    offered + answer conflict -> offered
-    138 r6    offered + answer ok -> held; told held, token 17408; deadline 20136, kill 25136
-    145 r7    offered + timer -> offered; read
-    147 r7    offered + answer ok -> offered; verdict granted (accepts); swap if revision 17
-    149 r4    offered + timer -> offered; read
-    149 r7    offered + answer ok -> held; told held, token 18432; deadline 20147, kill 25147
-    151 r4    offered + answer ok -> offered; verdict granted (accepts); swap if revision 18
-    153 r4    offered + answer ok -> held; told held, token 19456; deadline 20151, kill 25151
-    207 r5    offered + timer -> offered; read
-    209 r5    offered + answer ok -> offered; verdict granted (accepts); swap if revision 19
-    211 r5    offered + answer ok -> held; told held, token 20480; deadline 20209, kill 25209
+    117 r4    offered + timer -> offered; read
+    118 r6    offered + answer conflict -> offered
+    119 r4    offered + answer ok -> offered; verdict granted (accepts); swap if revision 15
+    121 r5    offered + timer -> offered; read
+    121 r7    offered + timer -> offered; read
+    121 r4    offered + answer ok -> held; told held, token 16384; deadline 20119, kill 25119
+    123 r8    offered + timer -> offered; read
+    123 r5    offered + answer ok -> offered; verdict granted (accepts); swap if revision 16
+    123 r7    offered + answer ok -> offered; verdict granted (accepts); swap if revision 16
+    125 r8    offered + answer ok -> offered; verdict granted (accepts); swap if revision 16
+    125 r5    offered + answer ok -> held; told held, token 17408; deadline 20123, kill 25123
+    125 r7    offered + answer conflict -> offered
+    127 r6    offered + timer -> offered; read
+    127 r8    offered + answer conflict -> offered
+    129 r6    offered + answer ok -> offered; verdict granted (accepts); swap if revision 17
+    131 r6    offered + answer ok -> held; told held, token 18432; deadline 20129, kill 25129
+    141 r8    offered + timer -> offered; read
+    142 r7    offered + timer -> offered; read
+    143 r8    offered + answer ok -> offered; verdict granted (accepts); swap if revision 18
+    144 r7    offered + answer ok -> offered; verdict granted (accepts); swap if revision 18
+    145 r8    offered + answer ok -> held; told held, token 19456; deadline 20143, kill 25143
+    146 r7    offered + answer conflict -> offered
+    167 r7    offered + timer -> offered; read
+    169 r7    offered + answer ok -> offered; verdict granted (accepts); swap if revision 19
+    171 r7    offered + answer ok -> held; told held, token 20480; deadline 20169, kill 25169
    3000       * store shows db
-   3000 store {"leasehold":1,"key":"db","next":11,"grants":[{"holder":"r1","request":"r2","session":"3","mode":"shared","bound":true,"granted":[0,12,107],"ttl_ms":30000},{"holder":"r2","request":"r3","session":"4","mode":"shared","bound":true,"granted":[0,13,109],"ttl_ms":30000},{"holder":"r3","request":"r4","session":"5","mode":"shared","bound":true,"granted":[0,14,111],"ttl_ms":30000},{"holder":"r9","request":"r10","session":"b","mode":"shared","bound":true,"granted":[0,15,115],"ttl_ms":30000},{"holder":"r8","request":"r9","session":"a","mode":"shared","bound":true,"granted":[0,16,134],"ttl_ms":30000},{"holder":"r6","request":"r7","session":"8","mode":"shared","bound":true,"granted":[0,17,137],"ttl_ms":30000},{"holder":"r7","request":"r8","session":"9","mode":"shared","bound":true,"granted":[0,18,148],"ttl_ms":30000},{"holder":"r4","request":"r5","session":"6","mode":"shared","bound":true,"granted":[0,19,152],"ttl_ms":30000},{"holder":"r5","request":"r6","session":"7","mode":"shared","bound":true,"granted":"this","ttl_ms":30000}]}
-   9190 r6    held + timer -> renewing; verdict done; swap if revision 17
-   9192 r6    renewing + answer conflict -> renewing; verdict done; swap if revision 20
-   9194 r6    renewing + answer ok -> held; deadline 29192
+   3000 store {"leasehold":1,"key":"db","next":11,"grants":[{"holder":"r1","request":"r2","session":"3","mode":"shared","bound":true,"granted":[0,12,107],"ttl_ms":30000},{"holder":"r2","request":"r3","session":"4","mode":"shared","bound":true,"granted":[0,13,109],"ttl_ms":30000},{"holder":"r3","request":"r4","session":"5","mode":"shared","bound":true,"granted":[0,14,111],"ttl_ms":30000},{"holder":"r9","request":"r10","session":"b","mode":"shared","bound":true,"granted":[0,15,115],"ttl_ms":30000},{"holder":"r4","request":"r5","session":"6","mode":"shared","bound":true,"granted":[0,16,120],"ttl_ms":30000},{"holder":"r5","request":"r6","session":"7","mode":"shared","bound":true,"granted":[0,17,124],"ttl_ms":30000},{"holder":"r6","request":"r7","session":"8","mode":"shared","bound":true,"granted":[0,18,130],"ttl_ms":30000},{"holder":"r8","request":"r9","session":"a","mode":"shared","bound":true,"granted":[0,19,144],"ttl_ms":30000},{"holder":"r7","request":"r8","session":"9","mode":"shared","bound":true,"granted":"this","ttl_ms":30000}]}
    9228 r9    held + timer -> renewing; verdict done; swap if revision 15
-   9230 r9    renewing + answer conflict -> renewing; verdict done; swap if revision 21
+   9230 r9    renewing + answer conflict -> renewing; verdict done; swap if revision 20
    9232 r9    renewing + answer ok -> held; deadline 29230
-   9327 r7    held + timer -> renewing; verdict done; swap if revision 18
-   9329 r7    renewing + answer conflict -> renewing; verdict done; swap if revision 22
-   9331 r7    renewing + answer ok -> held; deadline 29329
-   9395 r5    held + timer -> renewing; verdict done; swap if revision 20
-   9397 r5    renewing + answer conflict -> renewing; verdict done; swap if revision 23
-   9399 r5    renewing + answer ok -> held; deadline 29397
    9432 r1    held + timer -> renewing; verdict done; swap if revision 12
-   9434 r1    renewing + answer conflict -> renewing; verdict done; swap if revision 24
+   9434 r1    renewing + answer conflict -> renewing; verdict done; swap if revision 21
    9436 r1    renewing + answer ok -> held; deadline 29434
+   9563 r7    held + timer -> renewing; verdict done; swap if revision 20
+   9565 r7    renewing + answer conflict -> renewing; verdict done; swap if revision 22
+   9567 r7    renewing + answer ok -> held; deadline 29565
    9572 r2    held + timer -> renewing; verdict done; swap if revision 13
-   9574 r2    renewing + answer conflict -> renewing; verdict done; swap if revision 25
+   9574 r2    renewing + answer conflict -> renewing; verdict done; swap if revision 23
    9576 r2    renewing + answer ok -> held; deadline 29574
    9896 r3    held + timer -> renewing; verdict done; swap if revision 14
-   9898 r3    renewing + answer conflict -> renewing; verdict done; swap if revision 26
+   9898 r3    renewing + answer conflict -> renewing; verdict done; swap if revision 24
    9900 r3    renewing + answer ok -> held; deadline 29898
-   9930 r8    held + timer -> renewing; verdict done; swap if revision 16
-   9932 r8    renewing + answer conflict -> renewing; verdict done; swap if revision 27
-   9934 r8    renewing + answer ok -> held; deadline 29932
-  10056 r4    held + timer -> renewing; verdict done; swap if revision 19
-  10058 r4    renewing + answer conflict -> renewing; verdict done; swap if revision 28
-  10060 r4    renewing + answer ok -> held; deadline 30058
-  18291 r9    held + timer -> renewing; verdict done; swap if revision 22
+   9992 r6    held + timer -> renewing; verdict done; swap if revision 18
+   9994 r6    renewing + answer conflict -> renewing; verdict done; swap if revision 25
+   9996 r6    renewing + answer ok -> held; deadline 29994
+  10018 r5    held + timer -> renewing; verdict done; swap if revision 17
+  10020 r5    renewing + answer conflict -> renewing; verdict done; swap if revision 26
+  10022 r5    renewing + answer ok -> held; deadline 30020
+  10024 r4    held + timer -> renewing; verdict done; swap if revision 16
+  10026 r4    renewing + answer conflict -> renewing; verdict done; swap if revision 27
+  10028 r4    renewing + answer ok -> held; deadline 30026
+  10098 r8    held + timer -> renewing; verdict done; swap if revision 19
+  10100 r8    renewing + answer conflict -> renewing; verdict done; swap if revision 28
+  10102 r8    renewing + answer ok -> held; deadline 30100
+  18291 r9    held + timer -> renewing; verdict done; swap if revision 21
   18293 r9    renewing + answer conflict -> renewing; verdict done; swap if revision 29
   18295 r9    renewing + answer ok -> held; deadline 38293
-  18442 r5    held + timer -> renewing; verdict done; swap if revision 24
-  18444 r5    renewing + answer conflict -> renewing; verdict done; swap if revision 30
-  18446 r5    renewing + answer ok -> held; deadline 38444
-  18598 r7    held + timer -> renewing; verdict done; swap if revision 23
-  18600 r7    renewing + answer conflict -> renewing; verdict done; swap if revision 31
-  18602 r7    renewing + answer ok -> held; deadline 38600
-  18957 r1    held + timer -> renewing; verdict done; swap if revision 25
-  18959 r1    renewing + answer conflict -> renewing; verdict done; swap if revision 32
+  18957 r1    held + timer -> renewing; verdict done; swap if revision 22
+  18959 r1    renewing + answer conflict -> renewing; verdict done; swap if revision 30
   18961 r1    renewing + answer ok -> held; deadline 38959
-  19055 r6    held + timer -> renewing; verdict done; swap if revision 21
-  19057 r6    renewing + answer conflict -> renewing; verdict done; swap if revision 33
-  19059 r6    renewing + answer ok -> held; deadline 39057
-  19205 r4    held + timer -> renewing; verdict done; swap if revision 29
-  19207 r4    renewing + answer conflict -> renewing; verdict done; swap if revision 34
-  19209 r4    renewing + answer ok -> held; deadline 39207
-  19374 r2    held + timer -> renewing; verdict done; swap if revision 26
-  19376 r2    renewing + answer conflict -> renewing; verdict done; swap if revision 35
+  19173 r4    held + timer -> renewing; verdict done; swap if revision 28
+  19175 r4    renewing + answer conflict -> renewing; verdict done; swap if revision 31
+  19177 r4    renewing + answer ok -> held; deadline 39175
+  19206 r5    held + timer -> renewing; verdict done; swap if revision 27
+  19208 r5    renewing + answer conflict -> renewing; verdict done; swap if revision 32
+  19210 r5    renewing + answer ok -> held; deadline 39208
+  19374 r2    held + timer -> renewing; verdict done; swap if revision 24
+  19376 r2    renewing + answer conflict -> renewing; verdict done; swap if revision 33
   19378 r2    renewing + answer ok -> held; deadline 39376
-  19831 r3    held + timer -> renewing; verdict done; swap if revision 27
-  19833 r3    renewing + answer conflict -> renewing; verdict done; swap if revision 36
+  19485 r7    held + timer -> renewing; verdict done; swap if revision 23
+  19487 r7    renewing + answer conflict -> renewing; verdict done; swap if revision 34
+  19489 r7    renewing + answer ok -> held; deadline 39487
+  19631 r8    held + timer -> renewing; verdict done; swap if revision 29
+  19633 r8    renewing + answer conflict -> renewing; verdict done; swap if revision 35
+  19635 r8    renewing + answer ok -> held; deadline 39633
+  19706 r6    held + timer -> renewing; verdict done; swap if revision 26
+  19708 r6    renewing + answer conflict -> renewing; verdict done; swap if revision 36
+  19710 r6    renewing + answer ok -> held; deadline 39708
+  19831 r3    held + timer -> renewing; verdict done; swap if revision 25
+  19833 r3    renewing + answer conflict -> renewing; verdict done; swap if revision 37
   19835 r3    renewing + answer ok -> held; deadline 39833
-  19887 r8    held + timer -> renewing; verdict done; swap if revision 28
-  19889 r8    renewing + answer conflict -> renewing; verdict done; swap if revision 37
-  19891 r8    renewing + answer ok -> held; deadline 39889
   27487 r9    held + timer -> renewing; verdict done; swap if revision 30
   27489 r9    renewing + answer conflict -> renewing; verdict done; swap if revision 38
   27491 r9    renewing + answer ok -> held; deadline 47489
-  27712 r5    held + timer -> renewing; verdict done; swap if revision 31
-  27714 r5    renewing + answer conflict -> renewing; verdict done; swap if revision 39
-  27716 r5    renewing + answer ok -> held; deadline 47714
-  27994 r7    held + timer -> renewing; verdict done; swap if revision 32
-  27996 r7    renewing + answer conflict -> renewing; verdict done; swap if revision 40
-  27998 r7    renewing + answer ok -> held; deadline 47996
-  28245 r4    held + timer -> renewing; verdict done; swap if revision 35
-  28247 r4    renewing + answer conflict -> renewing; verdict done; swap if revision 41
-  28249 r4    renewing + answer ok -> held; deadline 48247
-  28447 r1    held + timer -> renewing; verdict done; swap if revision 33
-  28449 r1    renewing + answer conflict -> renewing; verdict done; swap if revision 42
+  28213 r4    held + timer -> renewing; verdict done; swap if revision 32
+  28215 r4    renewing + answer conflict -> renewing; verdict done; swap if revision 39
+  28217 r4    renewing + answer ok -> held; deadline 48215
+  28253 r5    held + timer -> renewing; verdict done; swap if revision 33
+  28255 r5    renewing + answer conflict -> renewing; verdict done; swap if revision 40
+  28257 r5    renewing + answer ok -> held; deadline 48255
+  28447 r1    held + timer -> renewing; verdict done; swap if revision 31
+  28449 r1    renewing + answer conflict -> renewing; verdict done; swap if revision 41
   28451 r1    renewing + answer ok -> held; deadline 48449
-  28742 r2    held + timer -> renewing; verdict done; swap if revision 36
+  28616 r7    held + timer -> renewing; verdict done; swap if revision 35
+  28618 r7    renewing + answer conflict -> renewing; verdict done; swap if revision 42
+  28620 r7    renewing + answer ok -> held; deadline 48618
+  28742 r2    held + timer -> renewing; verdict done; swap if revision 34
   28744 r2    renewing + answer conflict -> renewing; verdict done; swap if revision 43
   28746 r2    renewing + answer ok -> held; deadline 48744
-  28769 r6    held + timer -> renewing; verdict done; swap if revision 34
-  28771 r6    renewing + answer conflict -> renewing; verdict done; swap if revision 44
-  28773 r6    renewing + answer ok -> held; deadline 48771
-  28945 r3    held + timer -> renewing; verdict done; swap if revision 37
-  28947 r3    renewing + answer conflict -> renewing; verdict done; swap if revision 45
+  28945 r3    held + timer -> renewing; verdict done; swap if revision 38
+  28947 r3    renewing + answer conflict -> renewing; verdict done; swap if revision 44
   28949 r3    renewing + answer ok -> held; deadline 48947
-  29420 r8    held + timer -> renewing; verdict done; swap if revision 38
-  29422 r8    renewing + answer conflict -> renewing; verdict done; swap if revision 46
-  29424 r8    renewing + answer ok -> held; deadline 49422
+  29132 r6    held + timer -> renewing; verdict done; swap if revision 37
+  29134 r6    renewing + answer conflict -> renewing; verdict done; swap if revision 45
+  29136 r6    renewing + answer ok -> held; deadline 49134
+  29286 r8    held + timer -> renewing; verdict done; swap if revision 36
+  29288 r8    renewing + answer conflict -> renewing; verdict done; swap if revision 46
+  29290 r8    renewing + answer ok -> held; deadline 49288
   36735 r9    held + timer -> renewing; verdict done; swap if revision 39
   36737 r9    renewing + answer conflict -> renewing; verdict done; swap if revision 47
   36739 r9    renewing + answer ok -> held; deadline 56737
-  37360 r5    held + timer -> renewing; verdict done; swap if revision 40
-  37362 r5    renewing + answer conflict -> renewing; verdict done; swap if revision 48
-  37364 r5    renewing + answer ok -> held; deadline 57362
-  37807 r4    held + timer -> renewing; verdict done; swap if revision 42
-  37809 r4    renewing + answer conflict -> renewing; verdict done; swap if revision 49
-  37811 r4    renewing + answer ok -> held; deadline 57809
-  37830 r1    held + timer -> renewing; verdict done; swap if revision 43
+  37523 r5    held + timer -> renewing; verdict done; swap if revision 41
+  37525 r5    renewing + answer conflict -> renewing; verdict done; swap if revision 48
+  37527 r5    renewing + answer ok -> held; deadline 57525
+  37775 r4    held + timer -> renewing; verdict done; swap if revision 40
+  37777 r4    renewing + answer conflict -> renewing; verdict done; swap if revision 49
+  37779 r4    renewing + answer ok -> held; deadline 57777
+  37830 r1    held + timer -> renewing; verdict done; swap if revision 42
   37832 r1    renewing + answer conflict -> renewing; verdict done; swap if revision 50
   37834 r1    renewing + answer ok -> held; deadline 57832
-  37916 r7    held + timer -> renewing; verdict done; swap if revision 41
-  37918 r7    renewing + answer conflict -> renewing; verdict done; swap if revision 51
-  37920 r7    renewing + answer ok -> held; deadline 57918
-  38195 r6    held + timer -> renewing; verdict done; swap if revision 45
-  38197 r6    renewing + answer conflict -> renewing; verdict done; swap if revision 52
-  38199 r6    renewing + answer ok -> held; deadline 58197
+  37872 r7    held + timer -> renewing; verdict done; swap if revision 43
+  37874 r7    renewing + answer conflict -> renewing; verdict done; swap if revision 51
+  37876 r7    renewing + answer ok -> held; deadline 57874
   38298 r2    held + timer -> renewing; verdict done; swap if revision 44
-  38300 r2    renewing + answer conflict -> renewing; verdict done; swap if revision 53
+  38300 r2    renewing + answer conflict -> renewing; verdict done; swap if revision 52
   38302 r2    renewing + answer ok -> held; deadline 58300
-  38467 r3    held + timer -> renewing; verdict done; swap if revision 46
-  38469 r3    renewing + answer conflict -> renewing; verdict done; swap if revision 54
+  38467 r3    held + timer -> renewing; verdict done; swap if revision 45
+  38469 r3    renewing + answer conflict -> renewing; verdict done; swap if revision 53
   38471 r3    renewing + answer ok -> held; deadline 58469
-  39075 r8    held + timer -> renewing; verdict done; swap if revision 47
-  39077 r8    renewing + answer conflict -> renewing; verdict done; swap if revision 55
-  39079 r8    renewing + answer ok -> held; deadline 59077
+  38578 r6    held + timer -> renewing; verdict done; swap if revision 46
+  38580 r6    renewing + answer conflict -> renewing; verdict done; swap if revision 54
+  38582 r6    renewing + answer ok -> held; deadline 58580
+  38772 r8    held + timer -> renewing; verdict done; swap if revision 47
+  38774 r8    renewing + answer conflict -> renewing; verdict done; swap if revision 55
+  38776 r8    renewing + answer ok -> held; deadline 58774
   46724 r9    held + timer -> renewing; verdict done; swap if revision 48
   46726 r9    renewing + answer conflict -> renewing; verdict done; swap if revision 56
   46728 r9    renewing + answer ok -> held; deadline 66726
-  46920 r5    held + timer -> renewing; verdict done; swap if revision 49
-  46922 r5    renewing + answer conflict -> renewing; verdict done; swap if revision 57
-  46924 r5    renewing + answer ok -> held; deadline 66922
-  47047 r7    held + timer -> renewing; verdict done; swap if revision 52
-  47049 r7    renewing + answer conflict -> renewing; verdict done; swap if revision 58
-  47051 r7    renewing + answer ok -> held; deadline 67049
-  47488 r2    held + timer -> renewing; verdict done; swap if revision 54
+  47171 r5    held + timer -> renewing; verdict done; swap if revision 49
+  47173 r5    renewing + answer conflict -> renewing; verdict done; swap if revision 57
+  47175 r5    renewing + answer ok -> held; deadline 67173
+  47333 r7    held + timer -> renewing; verdict done; swap if revision 52
+  47335 r7    renewing + answer conflict -> renewing; verdict done; swap if revision 58
+  47337 r7    renewing + answer ok -> held; deadline 67335
+  47488 r2    held + timer -> renewing; verdict done; swap if revision 53
   47490 r2    renewing + answer conflict -> renewing; verdict done; swap if revision 59
   47492 r2    renewing + answer ok -> held; deadline 67490
-  47513 r3    held + timer -> renewing; verdict done; swap if revision 55
+  47513 r3    held + timer -> renewing; verdict done; swap if revision 54
   47515 r3    renewing + answer conflict -> renewing; verdict done; swap if revision 60
   47517 r3    renewing + answer ok -> held; deadline 67515
   47586 r1    held + timer -> renewing; verdict done; swap if revision 51
   47588 r1    renewing + answer conflict -> renewing; verdict done; swap if revision 61
   47590 r1    renewing + answer ok -> held; deadline 67588
-  47641 r6    held + timer -> renewing; verdict done; swap if revision 53
-  47643 r6    renewing + answer conflict -> renewing; verdict done; swap if revision 62
-  47645 r6    renewing + answer ok -> held; deadline 67643
-  47712 r4    held + timer -> renewing; verdict done; swap if revision 50
-  47714 r4    renewing + answer conflict -> renewing; verdict done; swap if revision 63
-  47716 r4    renewing + answer ok -> held; deadline 67714
-  48561 r8    held + timer -> renewing; verdict done; swap if revision 56
-  48563 r8    renewing + answer conflict -> renewing; verdict done; swap if revision 64
-  48565 r8    renewing + answer ok -> held; deadline 68563
-  56303 r7    held + timer -> renewing; verdict done; swap if revision 59
-  56305 r7    renewing + answer conflict -> renewing; verdict done; swap if revision 65
-  56307 r7    renewing + answer ok -> held; deadline 76305
+  47680 r4    held + timer -> renewing; verdict done; swap if revision 50
+  47682 r4    renewing + answer conflict -> renewing; verdict done; swap if revision 62
+  47684 r4    renewing + answer ok -> held; deadline 67682
+  48368 r6    held + timer -> renewing; verdict done; swap if revision 55
+  48370 r6    renewing + answer conflict -> renewing; verdict done; swap if revision 63
+  48372 r6    renewing + answer ok -> held; deadline 68370
+  48615 r8    held + timer -> renewing; verdict done; swap if revision 56
+  48617 r8    renewing + answer conflict -> renewing; verdict done; swap if revision 64
+  48619 r8    renewing + answer ok -> held; deadline 68617
   56711 r9    held + timer -> renewing; verdict done; swap if revision 57
-  56713 r9    renewing + answer conflict -> renewing; verdict done; swap if revision 66
+  56713 r9    renewing + answer conflict -> renewing; verdict done; swap if revision 65
   56715 r9    renewing + answer ok -> held; deadline 76713
-  56757 r5    held + timer -> renewing; verdict done; swap if revision 58
-  56759 r5    renewing + answer conflict -> renewing; verdict done; swap if revision 67
-  56761 r5    renewing + answer ok -> held; deadline 76759
-  56846 r4    held + timer -> renewing; verdict done; swap if revision 64
-  56848 r4    renewing + answer conflict -> renewing; verdict done; swap if revision 68
-  56850 r4    renewing + answer ok -> held; deadline 76848
+  56731 r5    held + timer -> renewing; verdict done; swap if revision 58
+  56733 r5    renewing + answer conflict -> renewing; verdict done; swap if revision 66
+  56735 r5    renewing + answer ok -> held; deadline 76733
+  56745 r7    held + timer -> renewing; verdict done; swap if revision 59
+  56747 r7    renewing + answer conflict -> renewing; verdict done; swap if revision 67
+  56749 r7    renewing + answer ok -> held; deadline 76747
+  56814 r4    held + timer -> renewing; verdict done; swap if revision 63
+  56816 r4    renewing + answer conflict -> renewing; verdict done; swap if revision 68
+  56818 r4    renewing + answer ok -> held; deadline 76816
   57281 r3    held + timer -> renewing; verdict done; swap if revision 61
   57282 r2    held + timer -> renewing; verdict done; swap if revision 60
   57283 r3    renewing + answer conflict -> renewing; verdict done; swap if revision 69
@@ -273,12 +282,12 @@ store time
   57285 r3    renewing + answer ok -> held; deadline 77283
   57286 r2    renewing + answer conflict -> renewing; verdict done; swap if revision 70
   57288 r2    renewing + answer ok -> held; deadline 77286
-  57431 r6    held + timer -> renewing; verdict done; swap if revision 63
-  57433 r6    renewing + answer conflict -> renewing; verdict done; swap if revision 71
-  57435 r6    renewing + answer ok -> held; deadline 77433
   57514 r1    held + timer -> renewing; verdict done; swap if revision 62
-  57516 r1    renewing + answer conflict -> renewing; verdict done; swap if revision 72
+  57516 r1    renewing + answer conflict -> renewing; verdict done; swap if revision 71
   57518 r1    renewing + answer ok -> held; deadline 77516
-  58404 r8    held + timer -> renewing; verdict done; swap if revision 65
-  58406 r8    renewing + answer conflict -> renewing; verdict done; swap if revision 73
-  58408 r8    renewing + answer ok -> held; deadline 78406
+  57980 r6    held + timer -> renewing; verdict done; swap if revision 64
+  57982 r6    renewing + answer conflict -> renewing; verdict done; swap if revision 72
+  57984 r6    renewing + answer ok -> held; deadline 77982
+  58487 r8    held + timer -> renewing; verdict done; swap if revision 65
+  58489 r8    renewing + answer conflict -> renewing; verdict done; swap if revision 73
+  58491 r8    renewing + answer ok -> held; deadline 78489
