@@ -188,14 +188,16 @@ static void arm(struct loop *loop)
 {
     struct itimerspec when = {0};
     int64_t at_ms = loop->wake_at_ms;
-    /* Waking up too early costs less than setting the timer for every change. */
-    if (loop->armed_ms <= at_ms)
+    bool early_enough = loop->site.lazy && loop->armed_ms <= at_ms && loop->armed_ms != LOOP_NEVER;
+    if (loop->armed_ms == at_ms || early_enough)
         return;
     loop->armed_ms = at_ms;
-    /* A length, not a point in time: the clock of a time namespace may stand elsewhere. */
-    int64_t length_ms = at_ms - host_boot_ms();
-    when.it_value.tv_sec = length_ms > 0 ? length_ms / 1000 : 0;
-    when.it_value.tv_nsec = length_ms > 0 ? length_ms % 1000 * 1000000 : 1;
+    if (at_ms != LOOP_NEVER) {
+        /* A length, not a point in time: the clock of a time namespace may stand elsewhere. */
+        int64_t length_ms = at_ms - host_boot_ms();
+        when.it_value.tv_sec = length_ms > 0 ? length_ms / 1000 : 0;
+        when.it_value.tv_nsec = length_ms > 0 ? length_ms % 1000 * 1000000 : 1;
+    }
     int result = timerfd_settime(loop->timer, /* flags= */ 0, &when, NULL);
     ASSERT(result == 0);
 }

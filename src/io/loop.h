@@ -32,6 +32,7 @@ struct loop_site {
     void (*due)(void *owner);    /* the time of loop_wake_at() has come; it is LOOP_NEVER then */
     void (*turned)(void *owner); /* the end of every step; NULL: nobody wants to know */
     void *owner;
+    bool lazy; /* spares system calls: the loop may wake up where an earlier time was asked for */
 };
 
 /* NULL when memory or descriptors are short. */
@@ -39,8 +40,7 @@ struct loop *loop_new(const struct loop_site *site);
 /* Nobody may post any more. Tasks that were not run stay so. */
 void loop_free(struct loop **loop);
 
-/* On the clock of host_boot_ms(). A later call replaces the earlier one; to spare system calls, the
- * loop may still wake up for that, and call nobody. */
+/* On the clock of host_boot_ms(). A later call replaces the earlier one. */
 void loop_wake_at(struct loop *loop, int64_t at_ms);
 /* Calls when the descriptor is readable. False when too many are, or the system refuses. */
 bool loop_listen(struct loop *loop, int file, void (*readable)(void *owner), void *owner);

@@ -486,7 +486,9 @@ static enum lh_outcome build(struct lh_client *client, const char *url, struct l
 {
     char words[512] = "";
     struct text why;
-    struct loop_site site = {.due = on_due, .turned = on_turned, .owner = client};
+    /* Where a request waits for a disk, a call of the system more is nothing beside it. */
+    struct loop_site site = {
+        .due = on_due, .turned = on_turned, .owner = client, .lazy = !client->driver->waits};
     uint64_t session = client->session = draw_number();
     text_init(&why, words, sizeof words);
     client->loop = loop_new(&site);
