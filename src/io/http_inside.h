@@ -35,6 +35,7 @@ struct http_request {
     int64_t date_s, retry_after_ms;
     bool fresh;    /* bytes that a piece was not told of */
     bool too_long; /* for `most` */
+    bool refused;
     char place[128];
     char words[CURL_ERROR_SIZE];
 };

@@ -57,7 +57,8 @@ void say_report_json(const struct visit *visit, const char *key, const struct lh
     json_add_words(out, "outcome", lh_outcome_name(report->outcome));
     json_add_words(out, "key", key);
     json_add_words(out, "text", report->text);
-    json_add_length(out, "retry_after_ms", report->ends_in_ms);
+    json_add_length(out, "retry_after_ms",
+                    report->retry_after_ms > 0 ? report->retry_after_ms : report->ends_in_ms);
     if (report->holder[0] != '\0')
         json_add_words(out, "holder", report->holder);
     if (visit->shown[0] != '\0')
