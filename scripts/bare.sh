@@ -103,7 +103,8 @@ try_tests() {
 }
 
 # The packages in the hands of a user, who has no tree: all that is used of it here is the test and
-# the way to apt. The development files of libevent come as a dependency, or not at all.
+# the way to apt. The development files that the
+# library needs come as its dependencies, or not at all.
 try_packages() {
     local jail=$1
     mount_jail "$jail"

@@ -118,6 +118,7 @@ struct store_driver {
     const char *scheme;
     unsigned capabilities;
     size_t state_size;
+    int descriptors; /* open() needs so many at a time, at most */
     /* When it fails, `why` says what is wrong and what to do, after "usage: " when the URL is to
      * blame; there is nothing to close then. When it succeeds, `why` is empty or a warning. */
     bool (*open)(void *state, const char *url, const struct store_site *site, struct text *why);

@@ -39,4 +39,16 @@ expect 'a word too many is a usage error' 64 '' \
 status=0
 "$program" version >/dev/full 2>"$work/said" || status=$?
 verdict 'an answer that cannot be written is an error' test "$status" = 70
+
+# One descriptor is free. The leak checker of a sanitizer needs more, and is not what is tested.
+with_one_descriptor() (
+    export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 LEASEHOLD_STORE=file:$work/locks.log
+    ulimit -n 4
+    exec "$program" "$@"
+)
+for call in 'acquire k -n' 'run k -- true' 'status k' 'list' 'mark id' 'watermark get name'; do
+    read -ra words <<<"$call"
+    verdict "without descriptors: $call" says 70 'raise the limit|Too many open files' \
+        with_one_descriptor "${words[@]}"
+done
 finish

@@ -132,13 +132,7 @@ enum lh_outcome client_admits_start(const struct lh_client *client, struct lh_re
 const char *client_default_holder(char *words, size_t size);
 bool client_is_holder(const char *words);
 bool client_is_forked(const struct lh_client *client);
-void client_submit(struct lh_client *client, const struct store_request *request, store_done *done,
-                   void *caller);
 void client_wake(struct lh_client *client);
-void client_tell(struct lh_client *client, const struct lh_event *event);
-/* For people who look at the store with its own tools, where it has a place for that. */
-void client_remark(struct lh_client *client, const char *key, const char *word, const char *more,
-                   bool warns);
 /* Runs the task, or NULL: hears the store, and does what comes of it, in the loop's stead. */
 void client_do(struct lh_client *client, struct loop_task *task);
 /* Within the loop's only thread: sleeps a little; has the store news then? */
@@ -149,6 +143,16 @@ void client_settle(struct lh_client *client);
 /* Around every function of the user's. */
 void client_enter(struct lh_client *client);
 void client_leave(struct lh_client *client);
+
+/* events.c */
+void client_submit(struct lh_client *client, const struct store_request *request, store_done *done,
+                   void *caller);
+void client_tell(struct lh_client *client, const struct lh_event *event);
+/* For people who look at the store with its own tools, where it has a place for that. */
+void client_remark(struct lh_client *client, const char *key, const char *word, const char *more,
+                   bool warns);
+/* Forgets the requests that are not answered. */
+void events_free(struct lh_client *client);
 
 /* call.c */
 void call_begin(struct call *call, struct lh_client *client);
