@@ -5,6 +5,7 @@
  *
  *   conformance URL [--processes N] [--only WORDS]    TAP; exit status 1 when a case failed
  *   conformance URL … --beside                        the driver in a thread of its own
+ *   conformance memory: … --clock zero|largest|today  the injected clock starts there, not at boot
  *   conformance URL [--processes N] --mutants         TAP; every planted fault must be caught
  *   conformance URL … --mutants --turn K/N            those whose number is K modulo N
  *   conformance URL [--processes N] --mutant NAME     the suite with one of them
@@ -376,7 +377,8 @@ static int run_mutant(const char *name)
 static int usage(void)
 {
     (void)fprintf(stderr, "usage: conformance URL [--processes N] [--beside] [--only WORDS]\n"
-                          "                   [--mutant NAME | --mutants [--turn K/N]]\n"
+                          "                   [--clock zero|largest|today] [--mutant NAME]\n"
+                          "                   [--mutants [--turn K/N]]\n"
                           "       N is 1, 2, or at least 4: so many parties meet in one case\n");
     return EXIT_FAILURE;
 }
@@ -392,7 +394,7 @@ static bool read_turn(const char *text)
     return *end == '\0' && turn >= 1 && turn <= turns && turns <= FAULT_COUNT;
 }
 
-static bool find_store(void)
+static bool find_store(const char *clock)
 {
     char words[256];
     struct text text;
@@ -402,6 +404,10 @@ static bool find_store(void)
         store_describe_unknown(suite.url, &text);
     else if (suite.processes > 1 && (suite_bits() & STORE_DURABLE) == 0)
         text_add(&text, "nothing of this store is outside of its process");
+    else if (clock != NULL && (suite_bits() & STORE_DURABLE) != 0)
+        text_add(&text, "--clock: this store has a clock of its own");
+    else if (clock != NULL && !suite_set_clock(clock))
+        text_add(&text, "--clock: not a position; say zero, largest or today");
     if (text.length > 0)
         (void)fprintf(stderr, "conformance: %s\n", words);
     return text.length == 0;
@@ -410,7 +416,7 @@ static bool find_store(void)
 int main(int argc, char **argv)
 {
     bool mutants = false, beside = false;
-    const char *mutant = NULL;
+    const char *mutant = NULL, *clock = NULL;
     suite.processes = suite.turn = suite.turns = 1;
     for (int i = 1; i < argc; i++) {
         bool more = i + 1 < argc;
@@ -420,6 +426,8 @@ int main(int argc, char **argv)
             suite.only = argv[++i];
         else if (strcmp(argv[i], "--mutant") == 0 && more)
             mutant = argv[++i];
+        else if (strcmp(argv[i], "--clock") == 0 && more)
+            clock = argv[++i];
         else if (strcmp(argv[i], "--mutants") == 0)
             mutants = true;
         else if (strcmp(argv[i], "--turn") == 0 && more && read_turn(argv[i + 1]))
@@ -434,7 +442,7 @@ int main(int argc, char **argv)
     if (suite.url == NULL || suite.processes < 1 || suite.processes > SEATS_MAX ||
         (suite.processes > 2 && suite.processes < SEATS_MIN))
         return usage();
-    if (!find_store())
+    if (!find_store(clock))
         return EXIT_FAILURE;
     suite.run = suite_random();
     if (beside)
