@@ -370,10 +370,19 @@ struct lh_watermark {
  * when you began (or, if it has no clock or cursor of its own, to start_ms). */
 enum lh_outcome lh_watermark_begin(struct lh_client *client, const char *name, int64_t overlap_ms,
                                    struct lh_watermark *out, struct lh_report *report);
-/* LH_STALE when it is not what was expected, or would go back: begin again. */
+/*
+ * LH_OK when it stood at what was expected, in its own order, and now stands at the value; LH_STALE
+ * when it stood elsewhere, also at the value, or would go back: begin again. Each call has an id of
+ * its own that its retries share.
+ */
 enum lh_outcome lh_watermark_advance(struct lh_client *client, const char *name,
                                      const char *expected, const char *value,
                                      struct lh_report *report);
+/* The same with an id of yours (NULL: one is made): a later call with the same id, expected and
+ * value is LH_OK, too, while nobody has moved it since. For callers that may not see the answer. */
+enum lh_outcome lh_watermark_advance_id(struct lh_client *client, const char *name,
+                                        const char *expected, const char *value,
+                                        const char *request_id, struct lh_report *report);
 /* An operator's: anywhere, and the reason is kept. */
 enum lh_outcome lh_watermark_set(struct lh_client *client, const char *name, const char *value,
                                  const char *reason, struct lh_report *report);
@@ -440,6 +449,10 @@ enum lh_outcome lh_watermark_begin_start(struct lh_client *client, const char *n
 enum lh_outcome lh_watermark_advance_start(struct lh_client *client, const char *name,
                                            const char *expected, const char *value,
                                            lh_done_fn *done, void *user, struct lh_report *report);
+enum lh_outcome lh_watermark_advance_id_start(struct lh_client *client, const char *name,
+                                              const char *expected, const char *value,
+                                              const char *request_id, lh_done_fn *done, void *user,
+                                              struct lh_report *report);
 enum lh_outcome lh_watermark_set_start(struct lh_client *client, const char *name,
                                        const char *value, const char *reason, lh_done_fn *done,
                                        void *user, struct lh_report *report);

@@ -67,6 +67,8 @@ static const char *broken_watermark(const struct request *request)
     if (strncmp(request->key, WATERMARK_PREFIX, sizeof WATERMARK_PREFIX - 1) != 0 ||
         request->key[sizeof WATERMARK_PREFIX - 1] == '\0')
         return "the key of a watermark must begin with \"" WATERMARK_PREFIX "\"";
+    if (request->verb == VERB_ADVANCE && broken_who(request) != NULL)
+        return broken_who(request);
     if (!is_words(request->holder, 1, HOLDER_MAX))
         return "the holder must be 1 to 128 bytes of UTF-8 without control characters";
     if (!is_words(request->value, 1, POSITION_MAX))

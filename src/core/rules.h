@@ -37,7 +37,7 @@ struct request {
     enum record_kind kind; /* ask: a lock or an id */
     const char *key;
     const char *holder;
-    const char *request; /* the acquisition's identity: ask, leave, mark */
+    const char *request; /* the acquisition's identity: ask, leave, mark, advance */
     uint64_t session;
     uint64_t token; /* renew, release */
     uint64_t up_to; /* break, clear: nothing written after this revision is meant; 0: no bound */
