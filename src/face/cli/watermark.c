@@ -198,8 +198,9 @@ const struct command command_watermark = {
         "for a store without a lasting clock.\n\n"
         "advance moves forward only, and only from what --expected says; otherwise somebody else "
         "was faster, nothing is changed and the status is 78: begin again. Positions compare as "
-        "numbers, as moments (RFC 3339 in UTC) or byte by byte, as the first one does; one of "
-        "another order is refused with status 65.\n\n"
+        "numbers, as moments (RFC 3339, with Z or an offset such as +02:00, which is converted to "
+        "UTC) or byte by byte, as the first one does; one of another order is refused with status "
+        "65. A position is stored as it was given.\n\n"
         "get prints the position alone. set is for operators: it goes anywhere, also back, and "
         "the reason is recorded.",
     .example = "  read -r value start < <(leasehold watermark begin orders)\n"
