@@ -74,7 +74,7 @@ static const char *broken_watermark(const struct request *request)
     if (!is_words(request->value, 1, POSITION_MAX))
         return "the value must be 1 to 1024 bytes of UTF-8 without control characters";
     if (request->order == ORDER_NONE && order_of(request->value) == ORDER_NONE)
-        return "a moment must be in UTC and end with Z; or say that its order is that of text";
+        return "a moment has seconds, and ends with Z or an offset such as +02:00";
     if (request->order != ORDER_NONE && !order_fits(request->order, request->value))
         return "the value is not of the order that was said";
     if (request->verb == VERB_ADVANCE && !is_words(request->expected, 0, POSITION_MAX))

@@ -245,6 +245,9 @@ rows=$(cat <<'ROWS'
 0   | -        | ^- -$                                  | watermark begin level --store memory:
 0   | ok       | ^advanced: level-%$        | watermark advance level-% --to 5 --expected -
 0   | ok       | ^set: level-%$                | watermark set level-% --to 5 --reason test
+0 | ok | ^advanced: at-%$ | watermark advance at-% --to 2026-11-15T10:00:00+00:00 --expected -
+0 | ok | ^advanced: at-%$ | watermark advance at-% --to 2026-11-15T12:00:00+02:00 --expected -
+64 | usage | ends with Z or an offset such as \+02:00$ | watermark set at --to 2026-11-15T10:00 --reason x
 78  | stale    | ^stale: watermark:level: .*expected$ | watermark advance level --to 9 --expected 6
 78  | stale    | ^stale: watermark:level: .*expected$ | watermark advance level --to 7 --expected 6
 0   | ok       | ^advanced: level$          | watermark advance level --to 7 --expected 7.0

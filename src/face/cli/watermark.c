@@ -212,8 +212,9 @@ const struct command command_watermark = {
         "somebody else moved it to the same place: of several who race, one has status 0. A "
         "script that may not see the answer gives a --request-id of its own and repeats the same "
         "call: it succeeds again while nobody has moved the watermark since. Positions compare as "
-        "numbers, as moments (RFC 3339 in UTC) or byte by byte, as the first one does; one of "
-        "another order is refused with status 65.\n\n"
+        "numbers, as moments (RFC 3339, with Z or an offset such as +02:00, which is converted to "
+        "UTC) or byte by byte, as the first one does; one of another order is refused with status "
+        "65. A position is stored as it was given.\n\n"
         "get prints the position alone. set is for operators: it goes anywhere, also back, and "
         "the reason is recorded.",
     .example = "  read -r value start < <(leasehold watermark begin orders)\n"
