@@ -239,6 +239,9 @@ struct lh_view {
     int64_t ends_in_ms;     /* -1: unknown */
     int64_t renewed_ago_ms; /* the lease of the first holder; -1: unknown, or not held */
     int64_t written_ago_ms; /* list, watch, history: when the record was written; -1: unknown */
+    /* The same as the store's own clock had it, in ms since 1970: equal in every call. -1: unknown,
+     * or that clock counts from another moment (memory:). */
+    int64_t written_at_ms;
     uint32_t holders, waiters;
     uint32_t place; /* of this very client in the line, 1 is next; 0: it has none */
     uint32_t limit; /* of a semaphore, else 0 */

@@ -29,20 +29,43 @@ int say_status(enum lh_outcome outcome)
     return (int)statuses[outcome];
 }
 
-const char *say_time(int64_t ago_ms, char out[32])
+static const char *show_time(int64_t at_ms, char out[32])
 {
-    struct timespec now;
     struct tm parts;
-    out[0] = '\0';
-    if (ago_ms < 0 || clock_gettime(CLOCK_REALTIME, &now) != 0)
-        return out;
-    int64_t at_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 - ago_ms;
     time_t seconds = (time_t)(at_ms / 1000);
+    out[0] = '\0';
     if (at_ms < 0 || gmtime_r(&seconds, &parts) == NULL)
         return out;
     size_t length = strftime(out, 32, "%Y-%m-%dT%H:%M:%S", &parts);
     (void)snprintf(out + length, 32 - length, ".%03dZ", (int)(at_ms % 1000));
     return out;
+}
+
+static int64_t wall_ms(void)
+{
+    struct timespec now;
+    if (clock_gettime(CLOCK_REALTIME, &now) != 0)
+        return -1;
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+const char *say_time(int64_t ago_ms, char out[32])
+{
+    int64_t now_ms = wall_ms();
+    return show_time(ago_ms < 0 || now_ms < 0 ? -1 : now_ms - ago_ms, out);
+}
+
+/* Now, on the clock by which the view's times are shown: the store's own where it is known. By the
+ * wall clock they would differ from call to call. */
+static int64_t now_of(const struct lh_view *view)
+{
+    bool known = view->written_at_ms >= 0 && view->written_ago_ms >= 0;
+    return known ? view->written_at_ms + view->written_ago_ms : wall_ms();
+}
+
+const char *say_written(const struct lh_view *view, char out[32])
+{
+    return show_time(view->written_ago_ms < 0 ? -1 : now_of(view) - view->written_ago_ms, out);
 }
 
 /* ---- refusals ---- */
@@ -186,10 +209,11 @@ static const char *state_word(const struct lh_view *view)
     return state_words[view->state];
 }
 
-static void add_time(struct text *out, const char *name, int64_t ago_ms)
+static void add_time(struct text *out, const char *name, int64_t now_ms, int64_t ago_ms)
 {
     char words[32];
-    json_add_words(out, name, say_time(ago_ms, words)[0] != '\0' ? words : NULL);
+    (void)show_time(ago_ms < 0 || now_ms < 0 ? -1 : now_ms - ago_ms, words);
+    json_add_words(out, name, words[0] != '\0' ? words : NULL);
 }
 
 /* What an id or a watermark has beside the fields of a lock; a lock has none of these. */
@@ -200,7 +224,8 @@ static void add_kind(const struct lh_view *view, int64_t then_ms, struct text *o
         json_add_words(out, "kind", "watermark");
         json_add_words(out, "value", result);
         json_add_words(out, "moved_by", view->holder[0] != '\0' ? view->holder : NULL);
-        add_time(out, "moved_at", view->since_ms >= 0 ? view->since_ms + then_ms : -1);
+        add_time(out, "moved_at", now_of(view),
+                 view->since_ms >= 0 ? view->since_ms + then_ms : -1);
     }
     if (view->kind != LH_ONCE)
         return;
@@ -227,8 +252,10 @@ void say_view_json(const struct visit *visit, const struct lh_view *view, const 
     bool has_holder = view->holder[0] != '\0' && view->kind != LH_WATERMARK;
     json_add_words(out, "holder", has_holder ? view->holder : NULL);
     json_add_token(out, "token", view->token);
-    add_time(out, "acquired_at", held && view->since_ms >= 0 ? view->since_ms + then_ms : -1);
-    add_time(out, "renewed_at",
+    int64_t now_ms = now_of(view);
+    add_time(out, "acquired_at", now_ms,
+             held && view->since_ms >= 0 ? view->since_ms + then_ms : -1);
+    add_time(out, "renewed_at", now_ms,
              held && view->renewed_ago_ms >= 0 ? view->renewed_ago_ms + then_ms : -1);
     json_add_length(out, "expires_in_ms", held ? view->ends_in_ms : -1);
     json_add_length(out, "cooling_for_ms", blocked ? view->ends_in_ms : -1);
@@ -245,7 +272,7 @@ void say_view_json(const struct visit *visit, const struct lh_view *view, const 
     if (view->reason != NULL && view->reason[0] != '\0')
         json_add_words(out, "reason", view->reason);
     if (view->written_ago_ms >= 0)
-        add_time(out, "written_at", view->written_ago_ms);
+        add_time(out, "written_at", now_ms, view->written_ago_ms);
     add_kind(view, then_ms, out);
     json_end(out);
 }
