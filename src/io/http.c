@@ -110,11 +110,18 @@ static int want_file(CURL *easy, curl_socket_t file, int what, void *owner, void
 
 /* ---- what comes and goes ---- */
 
+static size_t most_of(const struct http_request *request)
+{
+    return request->most + (request->site.piece != NULL ? (size_t)BURST : 0);
+}
+
 static bool make_room(struct http_request *request, size_t more)
 {
     size_t room = request->room > 0 ? request->room : PIECE_FIRST;
+    size_t most = most_of(request) + 1;
     while (room < request->length + more + 1)
         room *= 2;
+    room = room < most ? room : most;
     if (room == request->room)
         return true;
     char *bytes = realloc(request->bytes, room);
@@ -130,8 +137,7 @@ size_t http_take_bytes(char *bytes, size_t size, size_t count, void *owner)
 {
     struct http_request *request = owner;
     size_t length = size * count;
-    size_t most = request->most + (request->site.piece != NULL ? (size_t)BURST : 0);
-    request->too_long = request->length + length > most;
+    request->too_long = request->length + length > most_of(request);
     if (request->too_long || !make_room(request, length))
         return 0;
     memcpy(request->bytes + request->length, bytes, length);

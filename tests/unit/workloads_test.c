@@ -35,7 +35,9 @@ struct answers {
     unsigned given;
 };
 
-static struct answers lists, watches, reads;
+static const char *const deleted[] = {"200 OK\n{}", NULL};
+static struct answers creations, deletions, lists, watches, reads;
+static char deletion[HTTP_REQUEST_SIZE], list[HTTP_REQUEST_SIZE]; /* the last ones */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static const char *take(struct answers *answers)
@@ -52,14 +54,19 @@ static const char *take(struct answers *answers)
 static const char *answer_to(const char *request)
 {
     if (strncmp(request, "POST", 4) == 0)
-        return "201 Created\n" POD("5", "");
-    if (strncmp(request, "DELETE", 6) == 0)
-        return "200 OK\n{}";
+        return creations.next != NULL ? take(&creations) : "201 Created\n" POD("5", "");
+    if (strncmp(request, "DELETE", 6) == 0) {
+        (void)snprintf(deletion, sizeof deletion, "%s", request);
+        return take(&deletions);
+    }
     if (strstr(request, "/pods/t ") != NULL)
         return take(&reads);
     if (strstr(request, "watch=true") != NULL)
         return take(&watches);
-    return strstr(request, "limit=") != NULL ? take(&lists) : DISCOVERY;
+    if (strstr(request, "limit=") == NULL)
+        return DISCOVERY;
+    (void)snprintf(list, sizeof list, "%s", request);
+    return take(&lists);
 }
 
 static bool say_to(int file, const char *request)
@@ -101,7 +108,8 @@ static int begin(void **state)
                   port);
     (void)close(file);
     (void)setenv("KUBECONFIG", path, 1);
-    lists = watches = reads = (struct answers){0};
+    creations = lists = watches = reads = (struct answers){0};
+    deletions = (struct answers){.next = deleted};
     return workloads_open("k8s://blue", "{apiVersion: v1, kind: Pod}", &options, &workloads,
                           &answer)
                ? 0
@@ -207,6 +215,50 @@ static void a_watch_that_goes_silent_is_begun_anew(void **state)
     assert_true(host_boot_ms() - began_ms >= 1000);
 }
 
+/* An admission webhook changes what it likes, and the server answers 201. */
+static void an_object_that_came_back_changed_is_removed_again(void **state)
+{
+    static const char *const changed[] = {
+        "201 Created\n{\"metadata\":{\"name\":\"t\",\"uid\":\"u\",\"resourceVersion\":\"5\"}}",
+        "201 Created\n{\"metadata\":{\"name\":\"t\",\"uid\":\"u\",\"resourceVersion\":\"5\","
+        "\"annotations\":{\"leasehold/key\":\"t\",\"leasehold/request\":\"other\","
+        "\"leasehold/holder\":\"h\",\"leasehold/cooldown-ms\":\"0\"}}}",
+        NULL};
+    static const char *const taken[] = {"409 Conflict\n{}", NULL};
+    (void)state;
+    creations.next = changed;
+    for (unsigned i = 0; i < 2; i++) {
+        if (i > 0)
+            deletions.next = taken;
+        run();
+        assert_int_equal(answer.outcome, OUTCOME_UNAVAILABLE);
+        assert_false(answer.usage);
+        assert_non_null(strstr(answer.text, "came back changed"));
+        assert_non_null(strstr(answer.text, i > 0 ? "it was left there" : "it was removed"));
+        assert_non_null(
+            strstr(deletion, "\"preconditions\":{\"uid\":\"u\",\"resourceVersion\":\"5\"}"));
+    }
+    assert_int_equal(deletions.given, 2);
+}
+
+/* Each of its pages leads to the same one. */
+static void a_list_that_stands_still_is_no_list(void **state)
+{
+    static const char *const still[] = {
+        "200 OK\n{\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"x\"},\"items\":[]}",
+        "200 OK\n{\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"x\"},\"items\":[]}",
+        LIST(POD("6", DONE)), NULL};
+    static const char *const silent[] = {"200 OK\n", NULL};
+    (void)state;
+    lists.next = still;
+    watches.next = silent;
+    run();
+    assert_int_equal(lists.given, 3);
+    assert_null(strstr(list, "continue=")); /* from its beginning */
+    assert_int_equal(answer.outcome, OUTCOME_OK);
+    assert_int_equal(answer.view.state, END_DONE);
+}
+
 /* What a deletion is about stands in its body; without one it would delete whatever is there. */
 static void a_change_without_words_is_not_asked_for(void **state)
 {
@@ -232,6 +284,8 @@ int main(void)
         STORY(who_was_permitted_once_asks_again),
         STORY(all_tries_together_end_with_patience),
         STORY(a_watch_that_goes_silent_is_begun_anew),
+        STORY(an_object_that_came_back_changed_is_removed_again),
+        STORY(a_list_that_stands_still_is_no_list),
         STORY(a_change_without_words_is_not_asked_for),
     };
     (void)unsetenv("http_proxy");

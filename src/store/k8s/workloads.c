@@ -200,6 +200,33 @@ static enum removed remove_object(struct workloads *workloads, const char *targe
 
 enum created { CREATED, CREATED_EXISTS, CREATED_TROUBLE };
 
+/* An admission webhook may take away what everybody judges the object by. */
+static bool is_as_sent(const json_t *sent, const json_t *got)
+{
+    static const char *const judged[] = {"leasehold/key", "leasehold/request",
+                                         "leasehold/cooldown-ms", "leasehold/time-limit-ms"};
+    const json_t *metadata = json_object_get(got, "metadata");
+    const json_t *notes = json_object_get(metadata, "annotations");
+    const json_t *own = json_object_get(json_object_get(sent, "metadata"), "annotations");
+    bool same = strcmp(kube_words(metadata, "name"),
+                       kube_words(json_object_get(sent, "metadata"), "name")) == 0;
+    for (size_t i = 0; i < sizeof judged / sizeof judged[0]; i++)
+        same = same && strcmp(kube_words(own, judged[i]), kube_words(notes, judged[i])) == 0;
+    return same;
+}
+
+static void undo_creation(struct workloads *workloads, struct workloads_answer *answer)
+{
+    answer->view.finalizer = false; /* it goes with the object, if it is there at all */
+    bool removed = remove_object(workloads, NULL, answer) == REMOVED;
+    answer->usage = false;
+    answer->outcome = OUTCOME_UNAVAILABLE;
+    answer->view = (struct workload_view){.ended_at_ms = -1};
+    (void)snprintf(answer->text, sizeof answer->text,
+                   "%s came back changed (by a webhook?); it was %s", answer->name,
+                   removed ? "removed" : "left there");
+}
+
 static enum created create(struct workloads *workloads, const json_t *object, const char *target,
                            struct workloads_answer *answer)
 {
@@ -207,9 +234,12 @@ static enum created create(struct workloads *workloads, const json_t *object, co
     struct kube_ask ask = {.method = "POST", .path = workloads->path, .body = object};
     workloads_ask(workloads, &ask, &reply);
     enum created result = CREATED_TROUBLE;
-    if (reply.status == 201 && workload_read(reply.json, &workloads->rules, target,
-                                             workloads->holder_label, &answer->view))
+    bool created = reply.status == 201 && workload_read(reply.json, &workloads->rules, target,
+                                                        workloads->holder_label, &answer->view);
+    if (created && is_as_sent(object, reply.json))
         result = CREATED;
+    else if (created)
+        undo_creation(workloads, answer);
     else if (reply.status == 409 && strcmp(kube_words(reply.json, "reason"), "AlreadyExists") == 0)
         result = CREATED_EXISTS;
     else

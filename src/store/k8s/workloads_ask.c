@@ -50,7 +50,7 @@ static void on_reply(void *owner, const struct http_answer *answer)
     reply->over = true;
     reply->status = answer->status;
     reply->retry_after_ms = answer->retry_after_ms;
-    reply->json = json_loadb(answer->body, answer->body_length, JSON_ALLOW_NUL, NULL);
+    reply->json = kube_parse(answer->body, answer->body_length);
     (void)snprintf(reply->why, sizeof reply->why, "%s",
                    answer->status == 0 ? answer->why : kube_words(reply->json, "message"));
     reply->date_s = answer->date_s;
@@ -143,8 +143,9 @@ static const json_t *resource_of(const json_t *list, const char *kind)
     json_array_foreach(json_object_get(list, "resources"), index, entry)
     {
         const char *name = kube_words(entry, "name");
+        /* A subresource has a slash; whatever else is none is not for a path. */
         if (strcmp(kube_words(entry, "kind"), kind) == 0 && *name != '\0' &&
-            strchr(name, '/') == NULL)
+            name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.")] == '\0')
             return entry;
     }
     return NULL;

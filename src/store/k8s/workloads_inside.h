@@ -13,7 +13,7 @@ enum {
     PATH_SIZE = 512,
     WHY_SIZE = 200,
     ANSWER_MAX = 8 << 20, /* bytes of one answer, or of one change */
-    SIGHTS_MAX = 65536,   /* objects of the watched copy; beyond it a look asks */
+    SIGHTS_MAX = 16384,   /* objects of the watched copy; beyond it a look asks */
 };
 
 /* What was last heard of an object. */
