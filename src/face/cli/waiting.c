@@ -103,6 +103,10 @@ static void describe(const struct waiting *waiting, int64_t at_ms, struct text *
         text_add(out, " (lease ends in ");
         text_add(out, duration_show(view.ends_in_ms - passed_ms, words));
         text_add(out, ")");
+    } else if (view.state == LH_HELD && view.takeover_in_ms >= passed_ms) {
+        text_add(out, " (lease ended; free in ");
+        text_add(out, duration_show(view.takeover_in_ms - passed_ms, words));
+        text_add(out, ")");
     }
     if (view.place > 0) {
         text_add(out, "; our place: ");
