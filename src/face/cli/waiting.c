@@ -116,6 +116,12 @@ static void describe(const struct waiting *waiting, int64_t at_ms, struct text *
     }
 }
 
+void waiting_put(const char *line)
+{
+    fprintf(stderr, "\r\033[K%.*s", (int)fitting(line, columns() - 1), line);
+    (void)fflush(stderr);
+}
+
 void waiting_show(struct waiting *waiting, const char *key, int64_t at_ms)
 {
     char line[1024];
@@ -126,8 +132,7 @@ void waiting_show(struct waiting *waiting, const char *key, int64_t at_ms)
         attend(waiting, key);
     text_init(&text, line, sizeof line);
     describe(waiting, at_ms, &text);
-    fprintf(stderr, "\r\033[K%.*s", (int)fitting(line, columns() - 1), line);
-    (void)fflush(stderr);
+    waiting_put(line);
     waiting->shown = true;
 }
 
@@ -136,6 +141,6 @@ void waiting_end(struct waiting *waiting)
     if (waiting->watcher != NULL)
         (void)lh_unwatch(&waiting->watcher, NULL);
     if (waiting->shown)
-        fputs("\r\033[K", stderr);
+        waiting_put("");
     waiting->shown = false;
 }

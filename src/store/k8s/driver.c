@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { WORDS_SHOWN = 300 }; /* of a message of the API server */
+
 /* ---- asking ---- */
 
 struct http_request *k8s_ask_at(struct k8s *k8s, const char *method, const char *place,
@@ -57,9 +59,12 @@ const char *k8s_explain(struct k8s *k8s, const struct http_answer *answer)
     if (answer->status == 0)
         return answer->why;
     json_t *json = kube_parse(answer->body, answer->body_length);
-    const char *words = json_string_value(json_object_get(json, "message"));
-    (void)snprintf(k8s->why, sizeof k8s->why, "the API server answers %d: %.300s", answer->status,
-                   words != NULL ? words : "");
+    struct text why;
+    text_init(&why, k8s->why, sizeof k8s->why);
+    text_add(&why, "the API server answers ");
+    text_add_i64(&why, answer->status);
+    text_add(&why, ": ");
+    text_add_brief(&why, kube_words(json, "message"), WORDS_SHOWN);
     json_decref(json);
     return k8s->why;
 }
