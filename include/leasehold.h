@@ -65,9 +65,10 @@ struct lh_report {
     enum lh_outcome outcome;
     uint64_t token; /* granted to you; with LH_BUSY the holder's, or 0 */
     char holder[LH_HOLDER_SIZE];
-    char key[LH_KEY_SIZE]; /* of several keys the one that it is about; empty: none */
-    int64_t since_ms;      /* for how long it has been so */
-    int64_t ends_in_ms;    /* when the lease, or the cooldown, ends */
+    char key[LH_KEY_SIZE];  /* of several keys the one that it is about; empty: none */
+    int64_t since_ms;       /* for how long it has been so */
+    int64_t ends_in_ms;     /* when the lease, or the cooldown, ends … */
+    int64_t takeover_in_ms; /* … and others may have it: later, where clocks may be apart */
     char text[LH_TEXT_SIZE];
 };
 
@@ -236,7 +237,8 @@ struct lh_view {
     char holder[LH_HOLDER_SIZE]; /* the first of them, or who cooled it */
     uint64_t token;
     int64_t since_ms;       /* for how long; -1: unknown */
-    int64_t ends_in_ms;     /* -1: unknown */
+    int64_t ends_in_ms;     /* -1: unknown; 0: the lease is over … */
+    int64_t takeover_in_ms; /* … but others may take it only then: clocks may be apart */
     int64_t renewed_ago_ms; /* the lease of the first holder; -1: unknown, or not held */
     int64_t written_ago_ms; /* list, watch, history: when the record was written; -1: unknown */
     /* The same as the store's own clock had it, in ms since 1970: equal in every call. -1: unknown,

@@ -46,6 +46,9 @@ static inline void text_add(struct text *text, const char *words)
     text_add_bytes(text, words, strlen(words));
 }
 
+/* At most `most` bytes of them; longer words end behind a whole word, with "…". */
+void text_add_brief(struct text *text, const char *words, size_t most);
+
 /* The length of the UTF-8 sequence that begins here, with `left` bytes above 0; 0 when it is
  * overlong, a surrogate or broken. */
 size_t text_sequence(const char *bytes, size_t left);

@@ -312,8 +312,8 @@ fi
 judge_json() { # judge_json OUTCOME
     python3 -c '
 import json, sys
-promised = "key state holder token acquired_at renewed_at expires_in_ms cooling_for_ms waiters " \
-    "meta store".split()
+promised = "key state holder token acquired_at renewed_at expires_in_ms takeover_in_ms " \
+    "cooling_for_ms waiters meta store".split()
 wanted, command = sys.argv[1:]
 objects = [json.loads(line) for line in sys.stdin.read().splitlines()]
 assert objects, "nothing was said"

@@ -70,7 +70,7 @@ const char *say_written(const struct lh_view *view, char out[32])
 
 /* ---- refusals ---- */
 
-/* A retry makes sense once the lease or the cooldown in the way has ended. */
+/* A retry makes sense once what is in the way has ended, for others too. */
 void say_report_json(const struct visit *visit, const char *key, const struct lh_report *report,
                      struct text *out)
 {
@@ -80,7 +80,8 @@ void say_report_json(const struct visit *visit, const char *key, const struct lh
     json_add_words(out, "outcome", lh_outcome_name(report->outcome));
     json_add_words(out, "key", key);
     json_add_words(out, "text", report->text);
-    json_add_length(out, "retry_after_ms", report->ends_in_ms);
+    bool later = report->ends_in_ms >= 0 && report->takeover_in_ms > report->ends_in_ms;
+    json_add_length(out, "retry_after_ms", later ? report->takeover_in_ms : report->ends_in_ms);
     if (report->holder[0] != '\0')
         json_add_words(out, "holder", report->holder);
     if (visit->shown[0] != '\0')
@@ -258,6 +259,7 @@ void say_view_json(const struct visit *visit, const struct lh_view *view, const 
     add_time(out, "renewed_at", now_ms,
              held && view->renewed_ago_ms >= 0 ? view->renewed_ago_ms + then_ms : -1);
     json_add_length(out, "expires_in_ms", held ? view->ends_in_ms : -1);
+    json_add_length(out, "takeover_in_ms", held ? view->takeover_in_ms : -1);
     json_add_length(out, "cooling_for_ms", blocked ? view->ends_in_ms : -1);
     json_add_number(out, "waiters", view->waiters);
     json_add_object(out, "meta");
@@ -307,6 +309,20 @@ static void add_watermark(const struct lh_view *view, struct text *out)
     add_span(out, " ", view->since_ms, " ago");
 }
 
+/* Others may take it over some time after its end: clocks may be apart. */
+static void add_end(const struct lh_view *view, struct text *out)
+{
+    int64_t later_ms = view->takeover_in_ms - view->ends_in_ms;
+    text_add(out, view->ends_in_ms >= 0 ? (view->kind == LH_ONCE ? " (claim" : " (lease") : "");
+    if (view->ends_in_ms == 0 && later_ms > 0) {
+        add_span(out, " ended; free in ", view->takeover_in_ms, "");
+    } else {
+        add_span(out, " ends in ", view->ends_in_ms, "");
+        add_span(out, "; free ", later_ms > 0 ? later_ms : -1, " later");
+    }
+    text_add(out, view->ends_in_ms >= 0 ? ")" : "");
+}
+
 /* Done, failed, or held until it crashed. */
 static void add_past(const struct lh_view *view, struct text *out)
 {
@@ -335,8 +351,7 @@ void say_view_line(const struct lh_view *view, struct text *out)
     } else if (view->state == LH_HELD) {
         add_holder(view, out);
         add_span(out, " for ", view->since_ms, "");
-        add_span(out, view->kind == LH_ONCE ? " (claim ends in " : " (lease ends in ",
-                 view->ends_in_ms, ")");
+        add_end(view, out);
         text_add(out, ", token ");
         text_add_u64(out, view->token);
     } else if (view->state == LH_COOLING_DOWN || view->state == LH_DELAYED) {

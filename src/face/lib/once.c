@@ -343,6 +343,7 @@ static void see_state(const struct lh_client *client, const struct errand_aim *a
     (void)snprintf(report->holder, sizeof report->holder, "%s", holder);
     report->since_ms = age_of(look->since_ms, news->at.time_ms);
     report->ends_in_ms = look->ends_in_ms;
+    report->takeover_in_ms = look->takeover_in_ms;
 }
 
 static enum lh_outcome look_at(struct lh_client *client, const char *id, struct lh_once *out,
