@@ -30,7 +30,7 @@ void text_add_hex(struct text *text, uint64_t number);
  * of some forty pieces. */
 static inline void text_add_bytes(struct text *text, const char *bytes, size_t length)
 {
-    if (text == NULL)
+    if (text == NULL || length == 0) /* of which there may be no bytes at all */
         return;
     if (length >= text->size - text->length) {
         text_add_cut(text, bytes, length);

@@ -114,8 +114,9 @@ struct verdict watermark_set(struct record *record, const struct request *reques
 struct poll watermark_begin(const struct record *record, int64_t now_ms, int64_t overlap_ms)
 {
     bool stands = record->kind == KIND_WATERMARK;
+    int64_t before_ms = now_ms == TIME_UNKNOWN || MUTANT(OVERLAP_IGNORED) ? 0 : overlap_ms;
     return (struct poll){.from = stands ? record->watermark.value : "",
-                         .start_ms = now_ms - (MUTANT(OVERLAP_IGNORED) ? 0 : overlap_ms)};
+                         .start_ms = now_ms - before_ms};
 }
 
 bool watermark_has_passed(const struct record *watermark, const char *position)

@@ -191,6 +191,14 @@ static void a_poll_begins_at_the_stored_value(void **state)
     assert_int_equal(record_look(&record, &view).state, KEY_FREE);
 }
 
+/* An answer of Kubernetes may have no Date. */
+static void without_a_clock_a_poll_has_no_start(void **state)
+{
+    (void)state;
+    assert_true(watermark_begin(&record, TIME_UNKNOWN, /* overlap_ms= */ 1000).start_ms ==
+                TIME_UNKNOWN);
+}
+
 static void it_has_passed_what_is_below_it(void **state)
 {
     (void)state;
@@ -221,6 +229,7 @@ int main(void)
         CASE(a_repeated_set_does_not_undo_what_came_after),
         CASE(other_keys_are_no_watermarks),
         CASE(a_poll_begins_at_the_stored_value),
+        CASE(without_a_clock_a_poll_has_no_start),
         CASE(it_has_passed_what_is_below_it),
     };
     return cmocka_run_group_tests_name("rules_watermark", tests, NULL, NULL);

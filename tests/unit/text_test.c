@@ -50,6 +50,18 @@ static void what_does_not_fit_is_cut_and_remembered(void **state)
     assert_string_equal(bytes, "unlo");
 }
 
+/* An item of a message that has no text. */
+static void no_bytes_may_be_nowhere(void **state)
+{
+    (void)state;
+    char bytes[8];
+    struct text text;
+    text_init(&text, bytes, sizeof bytes);
+    text_add_bytes(&text, NULL, 0);
+    assert_string_equal(bytes, "");
+    assert_false(text.cut);
+}
+
 static void a_text_of_one_byte_holds_nothing(void **state)
 {
     (void)state;
@@ -222,6 +234,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_are_joined_and_ended),
         cmocka_unit_test(what_does_not_fit_is_cut_and_remembered),
+        cmocka_unit_test(no_bytes_may_be_nowhere),
         cmocka_unit_test(a_text_of_one_byte_holds_nothing),
         cmocka_unit_test(no_text_swallows_everything),
         cmocka_unit_test(numbers_reach_their_ends),
