@@ -65,9 +65,10 @@ struct lh_report {
     enum lh_outcome outcome;
     uint64_t token; /* granted to you; with LH_BUSY the holder's, or 0 */
     char holder[LH_HOLDER_SIZE];
-    char key[LH_KEY_SIZE]; /* of several keys the one that it is about; empty: none */
-    int64_t since_ms;      /* for how long it has been so */
-    int64_t ends_in_ms;    /* when the lease, or the cooldown, ends */
+    char key[LH_KEY_SIZE];  /* of several keys the one that it is about; empty: none */
+    int64_t since_ms;       /* for how long it has been so */
+    int64_t ends_in_ms;     /* when the lease, or the cooldown, ends … */
+    int64_t takeover_in_ms; /* … and others may have it: later, where clocks may be apart */
     /* LH_UNAVAILABLE: after repeated failures the store is not asked before then, and calls that
      * need it are answered at once; -1: try when you like */
     int64_t retry_after_ms;
@@ -240,9 +241,13 @@ struct lh_view {
     char holder[LH_HOLDER_SIZE]; /* the first of them, or who cooled it */
     uint64_t token;
     int64_t since_ms;       /* for how long; -1: unknown */
-    int64_t ends_in_ms;     /* -1: unknown */
+    int64_t ends_in_ms;     /* -1: unknown; 0: the lease is over … */
+    int64_t takeover_in_ms; /* … but others may take it only then: clocks may be apart */
     int64_t renewed_ago_ms; /* the lease of the first holder; -1: unknown, or not held */
     int64_t written_ago_ms; /* list, watch, history: when the record was written; -1: unknown */
+    /* The same as the store's own clock had it, in ms since 1970: equal in every call. -1: unknown,
+     * or that clock counts from another moment (memory:). */
+    int64_t written_at_ms;
     uint32_t holders, waiters;
     uint32_t place; /* of this very client in the line, 1 is next; 0: it has none */
     uint32_t limit; /* of a semaphore, else 0 */
@@ -374,10 +379,19 @@ struct lh_watermark {
  * when you began (or, if it has no clock or cursor of its own, to start_ms). */
 enum lh_outcome lh_watermark_begin(struct lh_client *client, const char *name, int64_t overlap_ms,
                                    struct lh_watermark *out, struct lh_report *report);
-/* LH_STALE when it is not what was expected, or would go back: begin again. */
+/*
+ * LH_OK when it stood at what was expected, in its own order, and now stands at the value; LH_STALE
+ * when it stood elsewhere, also at the value, or would go back: begin again. Each call has an id of
+ * its own that its retries share.
+ */
 enum lh_outcome lh_watermark_advance(struct lh_client *client, const char *name,
                                      const char *expected, const char *value,
                                      struct lh_report *report);
+/* The same with an id of yours (NULL: one is made): a later call with the same id, expected and
+ * value is LH_OK, too, while nobody has moved it since. For callers that may not see the answer. */
+enum lh_outcome lh_watermark_advance_id(struct lh_client *client, const char *name,
+                                        const char *expected, const char *value,
+                                        const char *request_id, struct lh_report *report);
 /* An operator's: anywhere, and the reason is kept. */
 enum lh_outcome lh_watermark_set(struct lh_client *client, const char *name, const char *value,
                                  const char *reason, struct lh_report *report);
@@ -444,6 +458,10 @@ enum lh_outcome lh_watermark_begin_start(struct lh_client *client, const char *n
 enum lh_outcome lh_watermark_advance_start(struct lh_client *client, const char *name,
                                            const char *expected, const char *value,
                                            lh_done_fn *done, void *user, struct lh_report *report);
+enum lh_outcome lh_watermark_advance_id_start(struct lh_client *client, const char *name,
+                                              const char *expected, const char *value,
+                                              const char *request_id, lh_done_fn *done, void *user,
+                                              struct lh_report *report);
 enum lh_outcome lh_watermark_set_start(struct lh_client *client, const char *name,
                                        const char *value, const char *reason, lh_done_fn *done,
                                        void *user, struct lh_report *report);

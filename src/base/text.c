@@ -110,6 +110,27 @@ bool text_is_clean(const char *bytes, size_t length)
     return true;
 }
 
+void text_add_brief(struct text *text, const char *words, size_t most)
+{
+    static const char more[] = "…";
+    size_t length = strlen(words), room = text != NULL ? text->size - text->length - 1 : most;
+    most = room < most ? room : most;
+    if (length <= most || most < sizeof more) {
+        text_add_bytes(text, words, length < most ? length : most);
+        return;
+    }
+    size_t end = most - (sizeof more - 1), whole = end;
+    while (whole > 0 && words[whole] != ' ')
+        whole--;
+    while (whole > 0 && strchr(" ,;:", words[whole - 1]) != NULL)
+        whole--;
+    /* One word that is longer than all the room: no half character of it. */
+    while (whole == 0 && end > 0 && ((unsigned char)words[end] & 0xc0) == 0x80)
+        end--;
+    text_add_bytes(text, words, whole > 0 ? whole : end);
+    text_add(text, more);
+}
+
 void text_copy(char *to, size_t size, const char *from)
 {
     size_t length = strlen(from);

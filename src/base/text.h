@@ -30,7 +30,7 @@ void text_add_hex(struct text *text, uint64_t number);
  * of some forty pieces. */
 static inline void text_add_bytes(struct text *text, const char *bytes, size_t length)
 {
-    if (text == NULL)
+    if (text == NULL || length == 0) /* of which there may be no bytes at all */
         return;
     if (length >= text->size - text->length) {
         text_add_cut(text, bytes, length);
@@ -45,6 +45,9 @@ static inline void text_add(struct text *text, const char *words)
 {
     text_add_bytes(text, words, strlen(words));
 }
+
+/* At most `most` bytes of them; longer words end behind a whole word, with "…". */
+void text_add_brief(struct text *text, const char *words, size_t most);
 
 /* The length of the UTF-8 sequence that begins here, with `left` bytes above 0; 0 when it is
  * overlong, a surrogate or broken. */

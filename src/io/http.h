@@ -32,6 +32,7 @@ struct http_answer {
     size_t body_length;
     int64_t date_s;         /* of the Date header, seconds since 1970; −1: none */
     int64_t retry_after_ms; /* −1: none was said */
+    const char *warnings;   /* the texts of Warning headers, a line each, without controls; "" */
     const char *why;        /* status 0: what happened */
 };
 

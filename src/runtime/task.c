@@ -71,7 +71,8 @@ struct task *task_new(struct executor *executor, const struct lease_options *opt
     executor->number++;
     filled.store = executor->site.facts;
     filled.request.session = executor->site.session;
-    bool named = filled.request.verb == VERB_ASK || filled.request.verb == VERB_MARK;
+    enum verb verb = filled.request.verb;
+    bool named = verb == VERB_ASK || verb == VERB_MARK || verb == VERB_ADVANCE;
     if (filled.request.request == NULL && named) {
         make_request_id(executor, made_id);
         filled.request.request = made_id;

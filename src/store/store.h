@@ -77,7 +77,7 @@ struct store_answer {
     const char *bytes;    /* valid until the callback returns or submits, as all that follows */
     size_t length;
     /* What the store knows beside the record: processes that ended, leases and spans that are over.
-     */
+     * Of a history's entries it says nothing: they are as they were written. */
     const uint64_t *dead_sessions, *ended_tokens;
     size_t dead_count, ended_count;
     bool cooling_over, delay_over;

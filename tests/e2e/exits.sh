@@ -41,6 +41,8 @@ claim overdue --payload-hash ab12 >/dev/null
 "$program" mark marked --quiet
 "$program" once kept-failure --keep-failures -- sh -c 'exit 7' || (($? == 7))
 "$program" watermark set level --to 7 --reason test --quiet
+"$program" watermark set moved --to 4 --reason test --quiet
+"$program" watermark advance moved --to 5 --expected 4 --request-id r1 --quiet
 # shellcheck disable=SC2016 # its own words, and its parent's program
 printf '#!/bin/sh\n%s break "$1" --reason test --now --quiet && exec sleep 60\n' "$program" \
     >"$work/breaks"
@@ -243,7 +245,18 @@ rows=$(cat <<'ROWS'
 0   | -        | ^- -$                                  | watermark begin level --store memory:
 0   | ok       | ^advanced: level-%$        | watermark advance level-% --to 5 --expected -
 0   | ok       | ^set: level-%$                | watermark set level-% --to 5 --reason test
+0 | ok | ^advanced: at-%$ | watermark advance at-% --to 2026-11-15T10:00:00+00:00 --expected -
+0 | ok | ^advanced: at-%$ | watermark advance at-% --to 2026-11-15T12:00:00+02:00 --expected -
+64 | usage | ends with Z or an offset such as \+02:00$ | watermark set at --to 2026-11-15T10:00 --reason x
 78  | stale    | ^stale: watermark:level: .*expected$ | watermark advance level --to 9 --expected 6
+78  | stale    | ^stale: watermark:level: .*expected$ | watermark advance level --to 7 --expected 6
+0   | ok       | ^advanced: level$          | watermark advance level --to 7 --expected 7.0
+0   | ok       | ^advanced: moved$ | watermark advance moved --to 5 --expected 4 --request-id r1
+78  | stale    | ^stale: watermark:moved: .*expected$ | watermark advance moved --to 5 --expected 4
+78 | stale | watermark:moved: .*expected$ | watermark advance moved --to 5 --expected 4 --request-id r2
+78 | stale | watermark:moved: .*expected$ | watermark advance moved --to 5 --expected 3 --request-id r1
+64  | usage    | --request-id is for advance$ | watermark get level --request-id r1
+64  | usage    | --request-id: '' is empty$ | watermark advance level --to 9 --expected 7 --request-id ""
 78  | stale    | ^stale: watermark:level: .*forward$ | watermark advance level --to 6 --expected 7
 65  | mismatch | ^mismatch: watermark:level:          | watermark advance level --to x --expected 7
 69 | unavailable | not built in: "etcd" | watermark get level --store etcd://h
@@ -299,8 +312,8 @@ fi
 judge_json() { # judge_json OUTCOME
     python3 -c '
 import json, sys
-promised = "key state holder token acquired_at renewed_at expires_in_ms cooling_for_ms waiters " \
-    "meta store".split()
+promised = "key state holder token acquired_at renewed_at expires_in_ms takeover_in_ms " \
+    "cooling_for_ms waiters meta store".split()
 wanted, command = sys.argv[1:]
 objects = [json.loads(line) for line in sys.stdin.read().splitlines()]
 assert objects, "nothing was said"

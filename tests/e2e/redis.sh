@@ -161,6 +161,20 @@ wait "$running" || true
 running=
 verdict 'tokens grow though the count was lost' test "$(cat "$work/second")" -gt "$first"
 "$program" release counted --token "$(cat "$work/second")" >/dev/null
+
+# A revision counter that another program wrote, beside a lock of that program.
+"$program" acquire kz --ttl 1m >/dev/null
+record=$(redis_cli master --scan --pattern 'leasehold:*:lock:kz')
+for count in 0 -5 35184372088832 99999999999999; do
+    redis_cli master del "$record" lock:kz >/dev/null
+    redis_cli master set lock:kz x PX 600000 >/dev/null
+    redis_cli master set "${record%:lock:kz}" "$count" >/dev/null
+    expect "a revision counter of $count beside a foreign lock" 69 'revision counter' \
+        "$LEASEHOLD_STORE" status kz
+    settle
+done
+redis_cli master del lock:kz "${record%:lock:kz}" >/dev/null
+
 redis_start_replica replica master
 expect 'a replica' 69 'replica|read.only' "redis://127.0.0.1:${redis_port[replica]}" "${try[@]}"
 

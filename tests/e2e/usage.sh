@@ -310,13 +310,45 @@ assert when(free["written_at"]) - when(held["written_at"]) > 1, (free, held)
 '
 }
 
+# A holder that ended or was killed since then has held all the same, and times do not change.
+history_is_what_was_written() {
+    local pid i
+    leasehold run gone --holder bob -- true
+    leasehold run gone --holder eve --ttl 2m -- sleep 600 2>/dev/null &
+    pid=$!
+    until leasehold status gone | grep -q '^held: gone by eve'; do sleep 0.02; done
+    kill -KILL "$pid"
+    wait "$pid" || true
+    until leasehold status gone | grep -q '^free'; do sleep 0.02; done
+    leasehold history gone --json >first
+    python3 -c '
+import json, sys
+past = [json.loads(line) for line in open("first")]
+said = [(entry["state"], entry["holder"]) for entry in past if entry["state"] == "held"]
+assert ("held", "bob") in said and ("held", "eve") in said, said
+eve = [entry for entry in past if entry["holder"] == "eve"][-1]
+assert eve["expires_in_ms"] == 120000 and eve["acquired_at"] == eve["written_at"], eve
+'
+    leasehold history gone >lines
+    for ((i = 0; i < 20; i++)); do
+        leasehold history gone --json | cmp - first
+        leasehold history gone | cmp - lines
+    done
+    leasehold acquire listed --ttl 1h >/dev/null
+    leasehold list listed --json | grep -o '"written_at":"[^"]*"' >first
+    for ((i = 0; i < 20; i++)); do
+        leasehold list listed --json | grep -o '"written_at":"[^"]*"' | cmp - first
+    done
+}
+
 a_terminal_shows_the_wait() {
     leasehold acquire shown --ttl 1h --holder wfe-7 >/dev/null
     python3 - "$program" >seen <<'END'
-import os, pty, select, sys, time
+import fcntl, os, pty, select, struct, sys, termios, time
 
 pid, terminal = pty.fork()
-if pid == 0:
+if pid == 0:  # a slow machine shows longer times, and a line is cut at the terminal's width
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
     os.execv(sys.argv[1], [sys.argv[1], "acquire", "shown"])
 seen, ends = b"", time.time() + 20
 while time.time() < ends and b"1 of 1" not in seen:
@@ -369,6 +401,7 @@ case_of 'a repeated request gets the same grant' the_same_request_gets_the_same_
 case_of 'a watch tells changes' a_watch_tells_changes
 case_of 'a break is recorded' a_break_is_recorded
 case_of 'a history has times' history_has_times
+case_of 'a history is what was written, the same in every call' history_is_what_was_written
 case_of 'a terminal shows the wait' a_terminal_shows_the_wait
 case_of 'bench measures, and cleans up' bench_measures_and_cleans_up
 finish

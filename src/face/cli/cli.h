@@ -285,5 +285,7 @@ int say_done(struct visit *visit, const char *what, const char *key);
 int say_to_status_file(const struct visit *visit, const char *lines);
 /* Milliseconds ago as "2026-01-02T03:04:05.678Z"; empty when unknown. */
 const char *say_time(int64_t ago_ms, char out[32]);
+/* When the record was written, likewise, by the store's own clock if that is known. */
+const char *say_written(const struct lh_view *view, char out[32]);
 
 #endif

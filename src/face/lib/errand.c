@@ -98,10 +98,12 @@ static const char *fill_options(const struct lh_client *client, const struct req
     out->request.session = 1; /* the executor puts its own here */
     if (request->ttl_ms == 0)
         out->request.ttl_ms = TTL_USUAL_MS;
-    if (request->verb == VERB_MARK)
+    bool made = request->request == NULL;
+    if (made)
         out->request.request = "-"; /* to be checked; the executor makes one */
     const char *wrong = request_broken(&out->request);
-    out->request.request = NULL;
+    if (made)
+        out->request.request = NULL;
     if (wrong == NULL && request->verb == VERB_MARK && request->cooldown_ms == 0)
         wrong = "what is marked must be kept for a while";
     if (wrong == NULL && (request->cooldown_ms < 0 || request->cooldown_ms > SPAN_MAX_MS))

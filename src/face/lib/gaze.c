@@ -128,7 +128,8 @@ void status_fill(const struct lh_client *client, const struct record *record,
     memset(out, 0, sizeof *out);
     (void)snprintf(out->key, sizeof out->key, "%s", key);
     out->state = states[look.state];
-    out->since_ms = out->ends_in_ms = out->renewed_ago_ms = out->written_ago_ms = -1;
+    out->since_ms = out->ends_in_ms = out->takeover_in_ms = -1;
+    out->renewed_ago_ms = out->written_ago_ms = out->written_at_ms = -1;
     out->revision = at->revision;
     out->limit = record->limit;
     out->waiters = record->place_count;
@@ -141,6 +142,7 @@ void status_fill(const struct lh_client *client, const struct record *record,
     out->token = look.token;
     out->since_ms = age_of(look.since_ms, at->time_ms);
     out->ends_in_ms = look.ends_in_ms;
+    out->takeover_in_ms = look.takeover_in_ms;
     fill_grants(record, &view, pairs, out);
 }
 
@@ -157,8 +159,12 @@ static bool read_answer(struct gaze *gaze, const struct store_answer *answer, co
         event.at.time_ms = answer->written.time_ms;
     event.at.revision = answer->written.revision;
     status_fill(client, &client->scratch, &event.at, key, pairs, out);
-    out->written_ago_ms =
-        answer->written.revision > 0 ? age_of(answer->written.time_ms, answer->now_ms) : -1;
+    if (answer->written.revision == 0)
+        return true;
+    out->written_ago_ms = age_of(answer->written.time_ms, answer->now_ms);
+    if ((client->driver->capabilities & STORE_DURABLE) != 0 &&
+        answer->written.time_ms != TIME_UNKNOWN)
+        out->written_at_ms = answer->written.time_ms;
     return true;
 }
 

@@ -120,7 +120,8 @@ static enum lh_outcome say_busy(const struct lh_client *client, const char *key,
     struct task_news news = {.look = {.state = KEY_HELD,
                                       .holder = client->holder,
                                       .token = token_of_hold(holder),
-                                      .ends_in_ms = -1}};
+                                      .ends_in_ms = -1,
+                                      .takeover_in_ms = -1}};
     if (report != NULL) {
         report_news(client, key, &news, OUTCOME_BUSY, report);
         report->since_ms = age_of(holder->since_ms, host_boot_ms());

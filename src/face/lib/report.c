@@ -40,7 +40,8 @@ void report_clear(struct lh_report *report)
 {
     report->outcome = LH_OK;
     report->token = 0;
-    report->since_ms = report->ends_in_ms = report->retry_after_ms = -1;
+    report->since_ms = report->ends_in_ms = -1;
+    report->takeover_in_ms = report->retry_after_ms = -1;
     report->holder[0] = report->text[0] = '\0';
 }
 
@@ -73,10 +74,14 @@ static void say_busy(const char *key, const struct task_news *news, struct lh_re
 {
     const char *why = news->why;
     char since[DURATION_SHOWN] = "a while", ends[DURATION_SHOWN] = "unknown";
+    char more[DURATION_SHOWN], later[DURATION_SHOWN + 16] = "";
     if (out->since_ms >= 0)
         (void)duration_show(out->since_ms, since);
     if (out->ends_in_ms >= 0)
         (void)duration_show(out->ends_in_ms, ends);
+    if (out->ends_in_ms >= 0 && out->takeover_in_ms > out->ends_in_ms)
+        (void)snprintf(later, sizeof later, "; free %s later",
+                       duration_show(out->takeover_in_ms - out->ends_in_ms, more));
     if (out->holder[0] == '\0')
         (void)snprintf(out->text, sizeof out->text, "busy: %.*s: %s; wait, or try again", KEY_SHOWN,
                        key, why != NULL ? why : "it was not granted within the wait");
@@ -86,8 +91,9 @@ static void say_busy(const char *key, const struct task_news *news, struct lh_re
                        KEY_SHOWN, key, out->holder);
     else
         (void)snprintf(out->text, sizeof out->text,
-                       "busy: %.*s is held by %.64s for %s (lease ends in %s)%s%s", KEY_SHOWN, key,
-                       out->holder, since, ends, why != NULL ? "; " : "", why != NULL ? why : "");
+                       "busy: %.*s is held by %.64s for %s (lease ends in %s%.40s)%s%s", KEY_SHOWN,
+                       key, out->holder, since, ends, later, why != NULL ? "; " : "",
+                       why != NULL ? why : "");
 }
 
 static void say_cooling(const char *key, struct lh_report *out)
@@ -178,6 +184,7 @@ void report_news(const struct lh_client *client, const char *key, const struct t
         if (news->record != NULL) /* otherwise it is the desk that knows it, without a time */
             out->since_ms = age_of(news->look.since_ms, news->at.time_ms);
         out->ends_in_ms = news->look.ends_in_ms;
+        out->takeover_in_ms = news->look.takeover_in_ms;
     }
     say(client, key, news, out);
 }

@@ -75,7 +75,8 @@ void file_tell(struct file *file, const struct job *job, struct store_answer *an
     uint64_t dead[GRANTS_MAX + PLACES_MAX];
     answer->now_ms = job->now_ms;
     answer->dead_sessions = dead;
-    answer->dead_count = job->wrote ? 0 : find_dead(file, answer, dead);
+    bool past = job->wrote || job->request.verb == VERB_STORE_HISTORY;
+    answer->dead_count = past ? 0 : find_dead(file, answer, dead);
     job->done(job->caller, answer);
 }
 

@@ -165,8 +165,7 @@ static void on_reply(struct link_call *call, const struct resp_item *item, struc
         redis_end(job, NULL, &refusal);
         if (demoted) /* the next connection finds out who is the master now */
             link_cut(link, ANSWER_TROUBLE, "it is a replica by now");
-    } else if (seen_read(item, walk, &seen) &&
-               !(seen.wrote && job->request.verb == VERB_STORE_READ)) {
+    } else if (seen_read(item, walk, &seen) && seen_fits(job, &seen)) {
         redis_end(job, &seen, NULL);
     } else {
         end_in_trouble(job, "Redis replied what our script never says");

@@ -166,10 +166,11 @@ static struct link_call *take_call(struct link *link)
 bool link_confirm(struct link *link)
 {
     struct resp_item pushed = {.kind = RESP_PUSH};
+    if (link->first == NULL || !link->first->subscribes)
+        return false;
     struct link_call *call = take_call(link);
-    if (call != NULL)
-        call->reply(call, &pushed, NULL, NULL);
-    return call != NULL;
+    call->reply(call, &pushed, NULL, NULL);
+    return true;
 }
 
 /* ---- coming and going ---- */

@@ -23,6 +23,7 @@ struct link_error {
 /* A command on its way, in its sender's memory. `reply`: one of both; a reply may be an error. */
 struct link_call {
     struct link_call *next;
+    bool subscribes; /* in RESP3 and on a connection that listens, its reply is pushed */
     void (*reply)(struct link_call *call, const struct resp_item *item, struct resp_walk *walk,
                   const struct link_error *error);
 };
@@ -81,7 +82,7 @@ void link_want(struct link *link);
 void link_open_at(struct link *link, const char *host, size_t length, uint16_t port);
 /* Ends the connection, for the reason given. */
 void link_cut(struct link *link, enum answer result, const char *why);
-/* The oldest call is answered by what was pushed: a subscription. False when there is none. */
+/* A pushed "subscribe" is the reply to the oldest call. False when that is no subscription. */
 bool link_confirm(struct link *link);
 /* What an error of Redis means, with words for people. */
 struct link_error link_explain(struct link *link, const struct resp_item *item);

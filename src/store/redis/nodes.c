@@ -131,8 +131,8 @@ static void on_lost(void *owner, const struct link_error *error)
 
 static bool on_pushed(void *owner, struct resp_walk *walk, size_t count)
 {
-    const struct node *node = owner;
-    return ear_pushed(node->redis, walk, count);
+    struct node *node = owner;
+    return ear_pushed(node->redis, &node->link, walk, count);
 }
 
 static void init_node(struct redis *redis, struct node *node, uint64_t seed)
@@ -173,9 +173,8 @@ static struct node *node_at(struct redis *redis, const char *host, size_t length
     for (; *at != NULL; at = &(*at)->next)
         if (is_at(*at, host, length, port))
             return *at;
-    struct node *node = redis->node_count < NODES_MAX && length > 0 && length <= REDIS_HOST_MAX
-                            ? calloc(1, sizeof *node)
-                            : NULL;
+    bool is_host = length > 0 && length <= REDIS_HOST_MAX && text_is_clean(host, length);
+    struct node *node = redis->node_count < NODES_MAX && is_host ? calloc(1, sizeof *node) : NULL;
     if (node == NULL)
         return NULL;
     init_node(redis, node, random_next(&redis->random));

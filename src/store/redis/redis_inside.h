@@ -153,6 +153,7 @@ struct redis {
     } shown[SHOWN_SLOTS]; /* keys of which the core was told that a stranger holds them */
     struct listing *listings;
     uint64_t stranger_session; /* how we know again whom we showed the core */
+    char why[160];             /* of the last answer, if it was made for it */
     struct record scratch;
     char encoded[RECORD_MAX + 1];
 };
@@ -207,6 +208,8 @@ void wake_channel(const struct redis *redis, uint64_t session, char *out);
 bool command_send(struct redis *redis, struct job *job, struct link *link);
 /* False when it makes no sense. */
 bool seen_read(const struct resp_item *item, struct resp_walk *walk, struct seen *out);
+/* Can this be the script's reply to that request? */
+bool seen_fits(const struct job *job, const struct seen *seen);
 /* Fills the answer of a request, or of a look for it; what it points to stays until the next. */
 void seen_answer(struct redis *redis, const struct job *job, const char *key,
                  const struct seen *seen, struct store_answer *out);
@@ -222,7 +225,7 @@ bool ear_is_settled(const struct redis *redis);
 void ear_want(struct redis *redis, struct ear_channel *channel);
 void ear_ready(struct redis *redis);
 void ear_lost(struct redis *redis, const struct link_error *error);
-bool ear_pushed(struct redis *redis, struct resp_walk *walk, size_t count);
+bool ear_pushed(struct redis *redis, struct link *link, struct resp_walk *walk, size_t count);
 void ear_watch(struct redis *redis, const char *prefix, store_done *done, void *caller);
 
 /* stranger.c */

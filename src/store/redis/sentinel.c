@@ -35,7 +35,8 @@ static void on_told(struct link_call *call, const struct resp_item *item, struct
         return; /* the loss is told apart; or nobody waits for it any more */
     if (item->kind != RESP_LIST || item->count != 2 || !resp_next(walk, &host) ||
         !resp_next(walk, &port) || host.kind != RESP_TEXT || host.length == 0 ||
-        host.length > REDIS_HOST_MAX || port.kind != RESP_TEXT || port.length >= sizeof digits) {
+        host.length > REDIS_HOST_MAX || !text_is_clean(host.text, host.length) ||
+        port.kind != RESP_TEXT || port.length >= sizeof digits) {
         link_cut(&redis->guide, ANSWER_TROUBLE, "the Sentinel knows no master of that name");
         return;
     }
