@@ -494,6 +494,7 @@ const struct store_driver file_driver = {
     .capabilities = STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_ONE_CLOCK | STORE_SESSIONS |
                     STORE_TESTS_GRANT | STORE_DELETES | STORE_HISTORY | STORE_TOKENS_RESTART,
     .state_size = sizeof(struct file),
+    .ttl_least_ms = 100,
     .open = open_file,
     .close = close_file,
     .submit = submit,
