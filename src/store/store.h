@@ -128,6 +128,9 @@ struct store_driver {
     /* NULL where submit() answers at once. Otherwise what was submitted since the last step travels
      * together in the next one. */
     void (*step)(void *state);
+    /* A lease that is shorter cannot be renewed in time here, so the faces refuse it; 0: none is.
+     */
+    int64_t ttl_least_ms;
     bool waits;             /* a step may wait for a disk or for other processes (see beside.h) */
     int (*fd)(void *state); /* readable when a step would bring news from others */
     /* STORE_SESSIONS: a new descriptor, the caller's own, that keeps the session alive while any

@@ -47,6 +47,7 @@ enum {
     URL_SIZE = 4352, /* "file:" and a path */
 };
 
+enum cooldown_on { COOLDOWN_ON_SUCCESS, COOLDOWN_ON_ANY };
 enum on_conflict { CONFLICT_WAIT, CONFLICT_RETRY, CONFLICT_FAIL, CONFLICT_STEAL_STALE };
 
 /* The values of all options, whoever has them. Options say where theirs is. */
@@ -54,13 +55,14 @@ struct settings {
     const char *store, *config;
     bool json, quiet, verbose, help;
     const char *holder;
-    int64_t ttl_ms, wait_ms, cooldown_ms, lock_delay_ms;
+    int64_t ttl_ms, renewal_ms, wait_ms, cooldown_ms, lock_delay_ms;
     int64_t limit, priority, retries, conflict_status;
     int64_t backoff_first_ms, backoff_most_ms;
     int64_t on_conflict; /* enum on_conflict */
     bool shared, cached;
     const char *request_id, *status_file;
     int64_t on_lost, kill_grace_ms; /* run */
+    int64_t cooldown_on;            /* run: enum cooldown_on */
     struct lh_meta meta[META_PAIRS];
     size_t meta_count;
     uint64_t token;

@@ -131,6 +131,15 @@ static void say_why(const char *key, const char *usual, const char *why, struct 
                    KEY_SHOWN, key, why != NULL ? why : usual);
 }
 
+void report_over(struct lh_report *report, const char *key, int64_t over_ms)
+{
+    char ago[DURATION_SHOWN];
+    (void)snprintf(report->text, sizeof report->text,
+                   "lost: %.*s: the lease ended %s ago; somebody else may have held it since, and "
+                   "writes in between are refused only where tokens are checked",
+                   KEY_SHOWN, key, duration_show(over_ms, ago));
+}
+
 static void say(const struct lh_client *client, const char *key, const struct task_news *news,
                 struct lh_report *out)
 {
