@@ -90,8 +90,10 @@ static void take_record(struct deal *deal, const struct resp_item *item)
     seen->bytes = NULL;
     seen->length = 0;
     seen->written = (struct stamp){0};
-    if (item->kind != RESP_TEXT)
+    if (item->kind != RESP_TEXT) {
+        deal->wrong = item->kind != RESP_NULL; /* a transaction brings a WRONGTYPE as one part */
         return;
+    }
     size_t begin = redis_record_read(item->text, item->length, /* from= */ 0,
                                      &seen->written.revision, &seen->written.time_ms);
     deal->record = malloc(item->length);
@@ -465,7 +467,8 @@ static void go_on(struct deal *deal)
 {
     if (deal->wrong && !deal->refused) {
         deal->error = (struct link_error){.result = ANSWER_TROUBLE,
-                                          .why = "the record in Redis has no revision"};
+                                          .why = "the record in Redis has no revision",
+                                          .of_record = true};
         deal->refused = true;
     }
     if (deal->refused || deal->redirected) {
