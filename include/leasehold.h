@@ -226,7 +226,8 @@ enum lh_state {
     LH_HELD,
     LH_OFFERED, /* somebody is next, and has not come in yet */
     LH_COOLING_DOWN,
-    LH_DELAYED /* after a crash */
+    LH_DELAYED,   /* after a crash */
+    LH_UNREADABLE /* list, watch, history: the record is not one that this version reads */
 };
 
 /* What a key is used as. Ids are under "once:", watermarks under "watermark:". */
@@ -261,6 +262,7 @@ struct lh_view {
     size_t meta_count;
     const char *result; /* of an id that was done, or a watermark's value; otherwise empty */
     int status;         /* of an id that was done: 0 is success */
+    const char *text;   /* unreadable: why; otherwise NULL */
     /* No reason, meta and result in lh_status(), where they are NULL: nowhere to keep them. */
 };
 

@@ -41,9 +41,11 @@ enum store_capability {
 
 enum store_verb {
     VERB_STORE_READ,
-    VERB_STORE_SWAP,    /* write the bytes under the condition */
-    VERB_STORE_DELETE,  /* under the condition */
-    VERB_STORE_LIST,    /* the keys that begin with `key`: one answer each, then one without more */
+    VERB_STORE_SWAP,   /* write the bytes under the condition */
+    VERB_STORE_DELETE, /* under the condition */
+    /* The keys that begin with `key`: one answer each, then one without more. In list and watch,
+     * trouble with `more` and a key is about that record alone: it cannot be read. */
+    VERB_STORE_LIST,
     VERB_STORE_WATCH,   /* an answer for every change of such a key; trouble ends it */
     VERB_STORE_HISTORY, /* the changes of the key, newest first, as far as they are kept */
 };

@@ -195,7 +195,7 @@ void say_detail(const struct visit *visit, const char *format, ...)
 static const char *const state_words[] = {
     [LH_FREE] = "free",       [LH_HELD] = "held",
     [LH_OFFERED] = "offered", [LH_COOLING_DOWN] = "cooling",
-    [LH_DELAYED] = "delayed",
+    [LH_DELAYED] = "delayed", [LH_UNREADABLE] = "unreadable",
 };
 
 /* Of an id: running, done or failed; otherwise the state. */
@@ -275,6 +275,8 @@ void say_view_json(const struct visit *visit, const struct lh_view *view, const 
         json_add_words(out, "reason", view->reason);
     if (view->written_ago_ms >= 0)
         add_time(out, "written_at", now_ms, view->written_ago_ms);
+    if (view->text != NULL)
+        json_add_words(out, "text", view->text);
     add_kind(view, then_ms, out);
     json_end(out);
 }
@@ -359,6 +361,9 @@ void say_view_line(const struct lh_view *view, struct text *out)
     } else if (view->state == LH_OFFERED) {
         text_add(out, " is next for ");
         text_add(out, view->holder);
+    } else if (view->state == LH_UNREADABLE) {
+        text_add(out, ": ");
+        text_add(out, view->text != NULL ? view->text : "?");
     }
     if (view->broken) {
         text_add(out, "; broken");

@@ -166,7 +166,10 @@ static void on_reply(struct link_call *call, const struct resp_item *item, struc
     } else if (seen_read(item, walk, &seen) && seen_fits(job, &seen)) {
         redis_end(job, &seen, NULL);
     } else {
-        end_in_trouble(job, "Redis replied what our script never says");
+        redis_end(job, NULL,
+                  &(struct link_error){.result = ANSWER_TROUBLE,
+                                       .why = "Redis replied what our script never says",
+                                       .of_record = seen.unreadable});
     }
 }
 

@@ -83,6 +83,8 @@ struct link_error link_explain(struct link *link, const struct resp_item *item)
         text_add_bytes(&text, item->text, shown);
     else
         text_add(&text, "an error that cannot be shown");
+    /* An older Redis puts what its script met behind words of its own. */
+    error.of_record = memmem(item->text, item->length, "WRONGTYPE", sizeof "WRONGTYPE" - 1) != NULL;
     return error;
 }
 

@@ -17,6 +17,7 @@
 struct link_error {
     enum answer result; /* trouble: it may have happened; or denied */
     const char *why;
+    bool of_record; /* what stands under the key's name cannot be read; the server is fine */
 };
 
 /* A command on its way, in its sender's memory. `reply`: one of both; a reply may be an error. */
