@@ -295,10 +295,12 @@ int64_t rig_now_us(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-int64_t rig_unscheduled_us(void)
+int64_t rig_unscheduled_us(pid_t pid)
 {
-    char words[64] = "";
-    int file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    char path[64] = "/proc/thread-self/schedstat", words[64] = "";
+    if (pid != 0)
+        (void)snprintf(path, sizeof path, "/proc/%ld/schedstat", (long)pid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
         return 0;
     ssize_t length = read(file, words, sizeof words - 1);

@@ -69,8 +69,9 @@ uint64_t rig_session(struct rig *rig);
 void rig_pause_us(int64_t length_us);
 void rig_spin_us(int64_t length_us); /* where a sleep is too coarse */
 int64_t rig_now_us(void);
-/* So long this thread was ready to run, in all its life, while the processors did other things:
- * what comes late by no more than that is not late. 0 where the kernel does not count it. */
-int64_t rig_unscheduled_us(void);
+/* So long the process's first thread, or with 0 the caller's own, was ready to run in all its life
+ * while the processors did other things: what comes late by no more than that is not late. 0 when
+ * it is gone, and where the kernel does not count it. */
+int64_t rig_unscheduled_us(pid_t pid);
 
 #endif

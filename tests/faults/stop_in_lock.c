@@ -71,7 +71,7 @@ static void play_writer(struct rig *rig, size_t seat)
 
 static int64_t used_ms(int64_t since_ms, int64_t unscheduled_us)
 {
-    return live_now_ms() - since_ms - (rig_unscheduled_us() - unscheduled_us) / 1000;
+    return live_now_ms() - since_ms - (rig_unscheduled_us(/* pid= */ 0) - unscheduled_us) / 1000;
 }
 
 /* Asks the store once: granted and given back, or what else it says. */
@@ -81,7 +81,7 @@ static void ask(struct live *live, struct asker *asker, int64_t began_ms)
     /* A new one each time: what was answered with `unavailable` may still have been granted. */
     (void)snprintf(key, sizeof key, "%016" PRIx64 "-%" PRId64, asker->session, began_ms);
     struct live_wish wish = {.key = key};
-    int64_t unscheduled_us = rig_unscheduled_us();
+    int64_t unscheduled_us = rig_unscheduled_us(/* pid= */ 0);
     asker->outcome = live_acquire(live, &wish);
     asker->took_ms = used_ms(began_ms, unscheduled_us);
     (void)snprintf(asker->why, sizeof asker->why, "%s", live_trouble(live));
@@ -112,7 +112,7 @@ static void play_newcomer(struct rig *rig, size_t seat)
     struct shared *shared = rig->shared;
     struct asker *asker = &shared->seats[seat];
     struct text why;
-    int64_t began_ms = live_now_ms(), unscheduled_us = rig_unscheduled_us();
+    int64_t began_ms = live_now_ms(), unscheduled_us = rig_unscheduled_us(/* pid= */ 0);
     text_init(&why, asker->why, sizeof asker->why);
     asker->outcome = OUTCOME_UNAVAILABLE;
     struct live *live = live_open(rig->driver, rig->url, asker->session, PATIENCE_MS, &why);
@@ -134,7 +134,7 @@ static void play_keeper(struct rig *rig, size_t seat)
         bool held = true;
         int64_t unscheduled_us = 0;
         while (held && !atomic_load(&shared->stop)) {
-            unscheduled_us = rig_unscheduled_us();
+            unscheduled_us = rig_unscheduled_us(/* pid= */ 0);
             atomic_store(&shared->deadline_ms, live_lease(live)->deadline_ms);
             held = live_work(live, /* length_ms= */ 5);
         }
