@@ -234,7 +234,7 @@ tries_again_with_pauses() {
     leasehold acquire tries --ttl 1h >/dev/null
     leasehold acquire tries -v --on-conflict retry --retries 3 --backoff 50ms:100ms 2>err ||
         status=$?
-    took_ms=$(((${EPOCHREALTIME/./} - ${began/./}) / 1000))
+    took_ms=$(((${EPOCHREALTIME//[!0-9]/} - ${began//[!0-9]/}) / 1000))
     [[ $status == 75 && $(grep -c 'trying again in' err) == 3 && $took_ms -ge 250 ]]
     status=0
     leasehold acquire tries -v --on-conflict retry --wait 60ms --backoff 50ms:50ms 2>err ||
