@@ -69,6 +69,9 @@ struct lh_report {
     int64_t since_ms;       /* for how long it has been so */
     int64_t ends_in_ms;     /* when the lease, or the cooldown, ends … */
     int64_t takeover_in_ms; /* … and others may have it: later, where clocks may be apart */
+    /* LH_UNAVAILABLE: after repeated failures the store is not asked before then, and calls that
+     * need it are answered at once; -1: try when you like */
+    int64_t retry_after_ms;
     char text[LH_TEXT_SIZE];
 };
 
@@ -103,7 +106,7 @@ typedef void lh_done_fn(void *user, struct lh_lease *lease, const struct lh_repo
 struct lh_open_options {
     size_t size;         /* of this struct: LH_OPEN_OPTIONS_INIT sets it */
     const char *holder;  /* who you are, shown to others: "host:pid" */
-    int64_t patience_ms; /* how long the store may be silent: 10 s */
+    int64_t patience_ms; /* the store timeout: it may be silent or in trouble for so long: 10 s */
     bool own_loop;       /* no thread; you poll */
     lh_event_fn *on_event;
     void *user; /* on_event's */
@@ -169,7 +172,8 @@ int lh_liveness(struct lh_client *client);
 
 /* ---- taking and giving back ---- */
 
-/* Blocks for wait_ms, or until the store's patience is over. */
+/* Blocks for wait_ms, or until the store timeout; without a wait a store that refuses every
+ * connection, or is left alone for a while (retry_after_ms), is told at once. */
 enum lh_outcome lh_acquire(struct lh_client *client, const char *key,
                            const struct lh_acquire_options *options, struct lh_lease **out,
                            struct lh_report *report);

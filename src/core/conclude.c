@@ -20,6 +20,18 @@ void lease_end(struct lease *l, enum outcome outcome, const char *why, struct le
     out->why = why;
 }
 
+/* Holders and those who give back try until their deadline. Those in line keep their place. */
+bool lease_is_futile(const struct lease *l, const struct event *event)
+{
+    const struct request *request = &l->options->request;
+    if (!event->refused || l->unsure)
+        return false;
+    if (l->state == LEASE_ERRAND)
+        return request->verb != VERB_RENEW && request->verb != VERB_RELEASE;
+    int64_t timeout_ms = l->trouble_since_ms + l->options->patience_ms;
+    return l->state == LEASE_ASKING && (!request->waits || event->retry_at_ms >= timeout_ms);
+}
+
 /*
  * The work has to stop; there is no way back. What the store has of us runs out by itself, or is
  * given back early once the caller says that the work has stopped.

@@ -345,16 +345,16 @@ static int64_t end_of_patience(const struct lease *l)
 }
 
 /* Not answered, or answered with trouble: whether it happened is not known. */
-static void trouble(struct lease *l, struct lease_output *out)
+static void trouble(struct lease *l, const struct event *event, struct lease_output *out)
 {
     l->in_flight = false;
     l->answer_by_ms = NEVER;
-    l->unsure = l->unsure || l->sent != ACTION_READ;
+    l->unsure = l->unsure || (l->sent != ACTION_READ && !event->refused);
     if (l->trouble_since_ms == NEVER)
         l->trouble_since_ms = l->sent_at_ms;
     l->next_at_ms = l->now_ms + lease_pause_ms(l, l->attempts);
     l->attempts++;
-    if (l->now_ms >= end_of_patience(l))
+    if (l->now_ms >= end_of_patience(l) || lease_is_futile(l, event))
         lease_end(l, OUTCOME_UNAVAILABLE, "the store does not answer", out);
 }
 
@@ -398,7 +398,7 @@ static void answered(struct lease *l, const struct event *event, struct record *
     }
     if (event->answer != ANSWER_OK &&
         event->answer != ANSWER_CONFLICT) { /* rights may come back in time */
-        trouble(l, out);
+        trouble(l, event, out);
         return;
     }
     int64_t trouble_since_ms = l->trouble_since_ms;
@@ -487,7 +487,7 @@ static void timer(struct lease *l, const struct event *event, struct record *rec
     if (l->now_ms >= end_of_patience(l))
         lease_end(l, OUTCOME_UNAVAILABLE, "the store does not answer", out);
     if (l->in_flight && l->now_ms >= l->answer_by_ms)
-        trouble(l, out);
+        trouble(l, event, out);
     if (l->state != LEASE_ENDED && l->now_ms >= l->give_up_at_ms)
         give_up(l, out);
     if (l->now_ms < l->next_at_ms)

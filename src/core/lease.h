@@ -54,6 +54,9 @@ struct event {
     int64_t now_ms;
     uint32_t serial;
     enum answer answer;
+    /* Trouble: the request was not sent, so it did not happen; a retry before then is in vain. */
+    bool refused;
+    int64_t retry_at_ms;
     bool known;      /* the record argument holds what stands (or stood) in the store … */
     struct stamp at; /* … at this revision (0: absent) and store time */
 };

@@ -22,6 +22,8 @@ void lease_leave(struct lease *lease, enum outcome final, const char *why);
 void lease_lose(struct lease *lease, const char *why, struct lease_output *out);
 void lease_end(struct lease *lease, enum outcome outcome, const char *why,
                struct lease_output *out);
+/* After trouble: nothing of it is in the store, and no retry is worth waiting for. */
+bool lease_is_futile(const struct lease *lease, const struct event *event);
 /* The verdict holds: nothing had to be written, or what had to be is written. */
 void lease_conclude(struct lease *lease, enum verdict_kind kind, struct record *record,
                     const struct view *view, struct lease_output *out);

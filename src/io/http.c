@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "io/host.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -282,6 +283,7 @@ static void fail(struct http_request *request, bool untrusted, const char *what)
     (void)snprintf(words, sizeof words, "%s: %s", request->place, what);
     struct http_answer answer = {.sent = connected_us > 0,
                                  .untrusted = untrusted,
+                                 .refused = request->refused,
                                  .body = "",
                                  .warnings = "",
                                  .date_s = -1,
@@ -298,6 +300,9 @@ static void tell_result(struct http_request *request, CURLcode code)
     bool untrusted = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CERTPROBLEM ||
                      code == CURLE_SSL_CACERT_BADFILE || code == CURLE_SSL_ISSUER_ERROR;
     const char *words = request->words[0] != '\0' ? request->words : curl->easy_strerror(code);
+    long error = 0;
+    (void)curl->easy_getinfo(request->easy, CURLINFO_OS_ERRNO, &error);
+    request->refused = code == CURLE_COULDNT_CONNECT && error == ECONNREFUSED;
     if (code != CURLE_OK || status == 0) {
         fail(request, untrusted, request->too_long ? "the answer is too long" : words);
         return;

@@ -202,6 +202,11 @@ const struct store_answer *executor_heard(const struct executor *executor, const
     return known != NULL && known->heard != NULL ? &known->heard->answer : NULL;
 }
 
+int64_t executor_retry_after(const struct executor *executor)
+{
+    return breaker_retry_after(&executor->breaker, executor_now(executor));
+}
+
 struct executor_counts executor_counts(const struct executor *executor)
 {
     struct executor_counts counts = executor->counts;

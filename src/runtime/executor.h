@@ -125,6 +125,8 @@ struct executor_counts {
     bool breaker_open;
 };
 
+/* For so long the breaker lets nobody through who holds nothing; -1: somebody may try. */
+int64_t executor_retry_after(const struct executor *executor);
 struct executor_counts executor_counts(const struct executor *executor);
 
 #endif

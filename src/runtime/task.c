@@ -198,8 +198,10 @@ static void recall(struct task *task, struct event *event, const struct heard *h
     event->at = filled.at;
     if (filled.known)
         note_others(executor, task->known, &filled.at);
-    if (event->kind == EVENT_ANSWER)
+    if (event->kind == EVENT_ANSWER) {
         event->answer = filled.answer;
+        event->refused = filled.refused;
+    }
     if (why != NULL) {
         struct text text;
         text_init(&text, executor->trouble, sizeof executor->trouble);
@@ -347,7 +349,11 @@ static bool step_once(struct task *task, struct event *event, const struct heard
     uint32_t serial = executor->output.serial;
     *out_lives = tell_all(task, &before, event);
     if (unsent && *out_lives)
-        *event = (struct event){.kind = EVENT_ANSWER, .serial = serial, .answer = ANSWER_TROUBLE};
+        *event = (struct event){.kind = EVENT_ANSWER,
+                                .serial = serial,
+                                .answer = ANSWER_TROUBLE,
+                                .refused = executor_retry_after(executor) >= 0,
+                                .retry_at_ms = executor->breaker.open_until_ms};
     return unsent && *out_lives;
 }
 

@@ -71,6 +71,7 @@ void exchange_event(const struct store_answer *answer, const char *key, struct r
 {
     struct codec_error error;
     out->answer = answer->result;
+    out->refused = answer->refused;
     out->known = false;
     out->at = (struct stamp){.time_ms = answer->now_ms, .epoch = answer->written.epoch};
     if (answer->result != ANSWER_OK && answer->result != ANSWER_CONFLICT)

@@ -83,6 +83,7 @@ struct store_answer {
     const uint64_t *dead_sessions, *ended_tokens;
     size_t dead_count, ended_count;
     bool cooling_over, delay_over;
+    bool refused;    /* trouble: no server accepts a connection, so nothing was sent */
     const char *why; /* trouble: NULL, or what happened and what to do */
 };
 

@@ -53,6 +53,7 @@ enum on_conflict { CONFLICT_WAIT, CONFLICT_RETRY, CONFLICT_FAIL, CONFLICT_STEAL_
 /* The values of all options, whoever has them. Options say where theirs is. */
 struct settings {
     const char *store, *config;
+    int64_t store_timeout_ms;
     bool json, quiet, verbose, help;
     const char *holder;
     int64_t ttl_ms, renewal_ms, wait_ms, cooldown_ms, lock_delay_ms;
@@ -181,8 +182,8 @@ const struct command *command_find(const char *name);
 
 /* ---- options.c, parse.c, config.c ---- */
 
-extern const struct option option_store, option_config, option_json, option_quiet, option_verbose,
-    option_help;
+extern const struct option option_store, option_store_timeout, option_config, option_json,
+    option_quiet, option_verbose, option_help;
 /* Of taking: */
 extern const struct option option_ttl, option_wait, option_no_wait, option_shared, option_limit,
     option_priority, option_cooldown, option_on_conflict, option_retries, option_backoff,

@@ -81,7 +81,9 @@ void say_report_json(const struct visit *visit, const char *key, const struct lh
     json_add_words(out, "key", key);
     json_add_words(out, "text", report->text);
     bool later = report->ends_in_ms >= 0 && report->takeover_in_ms > report->ends_in_ms;
-    json_add_length(out, "retry_after_ms", later ? report->takeover_in_ms : report->ends_in_ms);
+    int64_t free_in_ms = later ? report->takeover_in_ms : report->ends_in_ms;
+    json_add_length(out, "retry_after_ms",
+                    report->retry_after_ms > 0 ? report->retry_after_ms : free_in_ms);
     if (report->holder[0] != '\0')
         json_add_words(out, "holder", report->holder);
     if (visit->shown[0] != '\0')

@@ -87,6 +87,11 @@ void client_wake(struct lh_client *client)
     loop_wake_at(client->loop, wakes_at_ms(client));
 }
 
+int64_t client_retry_after(const struct lh_client *client)
+{
+    return executor_retry_after(front_desk_executor(client->desk));
+}
+
 static void tell_breaker(struct lh_client *client)
 {
     bool open = executor_counts(front_desk_executor(client->desk)).breaker_open;

@@ -211,6 +211,8 @@ static void end_call(struct call **call, enum lh_outcome outcome, const char *ke
     (void)snprintf(words, sizeof words, "%s: %.64s%s%.150s", lh_outcome_name(outcome), key,
                    key[0] != '\0' ? ": " : "", why);
     (void)report_say(&ending->report, outcome, words);
+    if (outcome == LH_UNAVAILABLE)
+        ending->report.retry_after_ms = client_retry_after(ending->client);
     call_end(ending);
 }
 
@@ -338,6 +340,8 @@ static void start_looking(struct loop_task *task)
     bool lists = gaze->verb == VERB_STORE_LIST, enough = false;
     if (client->closing)
         end_call(&gaze->call, LH_BUSY, gaze->key, "the client is being closed");
+    else if (client_retry_after(client) >= 0)
+        end_call(&gaze->call, LH_UNAVAILABLE, gaze->key, "the store failed repeatedly; try later");
     else if (lists && !light_list(client, gaze->key, gaze->fn, gaze->user, &enough))
         end_call(&gaze->call, LH_FAILED, gaze->key, "memory is short");
     if (gaze->call == NULL) {

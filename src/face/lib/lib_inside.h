@@ -135,6 +135,8 @@ const char *client_default_holder(char *words, size_t size);
 bool client_is_holder(const char *words);
 bool client_is_forked(const struct lh_client *client);
 void client_wake(struct lh_client *client);
+/* While the breaker is open: for so long; otherwise -1. */
+int64_t client_retry_after(const struct lh_client *client);
 /* Runs the task, or NULL: hears the store, and does what comes of it, in the loop's stead. */
 void client_do(struct lh_client *client, struct loop_task *task);
 /* Within the loop's only thread: sleeps a little; has the store news then? */

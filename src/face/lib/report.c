@@ -40,7 +40,8 @@ void report_clear(struct lh_report *report)
 {
     report->outcome = LH_OK;
     report->token = 0;
-    report->since_ms = report->ends_in_ms = report->takeover_in_ms = -1;
+    report->since_ms = report->ends_in_ms = -1;
+    report->takeover_in_ms = report->retry_after_ms = -1;
     report->holder[0] = report->text[0] = '\0';
 }
 
@@ -119,10 +120,14 @@ static void say_unavailable(const struct lh_client *client, const char *key,
     if (end != NULL && end - what < PLACE_MOST)
         memcpy(place, what, (size_t)(end - what));
     bool named = place[0] != '\0' && strstr(client->url, place) != NULL;
+    char when[DURATION_SHOWN] = "";
+    if (out->retry_after_ms >= 0)
+        (void)duration_show(out->retry_after_ms, when);
     (void)snprintf(out->text, sizeof out->text,
-                   "unavailable: %.*s: %.40s%s%.*s; look after the store, then try again",
+                   "unavailable: %.*s: %.40s%s%.*s; look after the store, then try again%s%s",
                    KEY_SHOWN, key, named ? "" : client->url, named ? "" : ": ",
-                   named ? WORDS_SHOWN : WORDS_BESIDE_URL, what);
+                   named ? WORDS_SHOWN : WORDS_BESIDE_URL, what, when[0] != '\0' ? " in " : "",
+                   when);
 }
 
 static void say_why(const char *key, const char *usual, const char *why, struct lh_report *out)
@@ -180,6 +185,8 @@ void report_news(const struct lh_client *client, const char *key, const struct t
     out->outcome = (enum lh_outcome)outcome;
     (void)snprintf(out->key, sizeof out->key, "%s", key);
     bool others = out->outcome == LH_BUSY || out->outcome == LH_COOLING;
+    if (out->outcome == LH_UNAVAILABLE)
+        out->retry_after_ms = client_retry_after(client);
     out->token = out->outcome == LH_BUSY ? news->look.token : others ? 0 : news->token;
     if (others && news->look.state != KEY_FREE && news->look.holder != NULL) {
         (void)snprintf(out->holder, sizeof out->holder, "%s", news->look.holder);

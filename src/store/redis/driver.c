@@ -107,8 +107,10 @@ void redis_end(struct job *job, const struct seen *seen, const struct link_error
     if (job->look != NULL) {
         job->look(job->caller, job->key, seen, error);
     } else if (error != NULL) {
-        struct store_answer answer = {
-            .result = error->result, .now_ms = TIME_UNKNOWN, .why = error->why};
+        struct store_answer answer = {.result = error->result,
+                                      .now_ms = TIME_UNKNOWN,
+                                      .refused = error->refused,
+                                      .why = error->why};
         job->done(job->caller, &answer);
     } else {
         struct store_answer answer;

@@ -15,6 +15,7 @@ enum {
     OWES_MAX = 64 * 1024 * 1024,
     FIRST_PAUSE_MS = 50,
     LONGEST_PAUSE_MS = 5000,
+    REFUSED_PAUSE_MS = 250, /* at most: a refusal costs nobody much, and calls wait for the next */
     ERROR_SHOWN = 160,
     SHORT_WORD = 128,
 };
@@ -192,12 +193,16 @@ static void tell_lost(struct link *link, const struct link_error *error)
 /* `why` stands in link->why. */
 static void lose(struct link *link, enum answer result)
 {
-    struct link_error error = {.result = result, .why = link->why};
+    struct link_error error = {.result = result, .refused = link->refused, .why = link->why};
+    int64_t pause_ms = backoff_pause_ms(&link->backoff);
+    if (link->refused && pause_ms > REFUSED_PAUSE_MS)
+        pause_ms = REFUSED_PAUSE_MS;
     stream_free(&link->stream);
+    link->refused = false;
     link->halts = link->signs = false;
     link->state = LINK_RESTING;
     link->wanted = false;
-    link->rests_until_ms = host_boot_ms() + backoff_pause_ms(&link->backoff);
+    link->rests_until_ms = host_boot_ms() + pause_ms;
     net_call_at(link->net, &link->again, NET_NEVER);
     tell_lost(link, &error);
 }
@@ -214,9 +219,9 @@ static void on_ended(void *owner, enum stream_end end, const char *why)
 {
     struct link *link = owner;
     struct text text;
-    (void)end;
     text_init(&text, link->why, sizeof link->why); /* the stream says whereto */
     text_add(&text, why);
+    link->refused = end == STREAM_REFUSED;
     lose(link, ANSWER_TROUBLE);
 }
 

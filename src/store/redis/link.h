@@ -16,6 +16,7 @@
 /* How a command went wrong. */
 struct link_error {
     enum answer result; /* trouble: it may have happened; or denied */
+    bool refused;       /* trouble: no connection was accepted, so nothing was sent */
     const char *why;
     bool of_record; /* what stands under the key's name cannot be read; the server is fine */
 };
@@ -57,6 +58,7 @@ struct link {
     bool wanted;
     bool listens;   /* RESP2, and all that comes is pushed */
     bool clustered; /* it said so */
+    bool refused;   /* the connection, so that nothing was sent */
     enum link_state state;
     unsigned protocol;
     struct stream *stream;

@@ -130,6 +130,8 @@ struct redis {
     struct link_call guiding;
     unsigned turn;  /* which host is tried next */
     unsigned asked; /* Sentinels, for the connection that is being opened */
+    /* Connections that were refused, one after the other; and by Sentinels, of those asked. */
+    size_t refusals, guide_refusals;
     size_t node_count;
     uint8_t slots[REDIS_SLOTS]; /* the node of each, by index; 0: ask the first */
     bool mapping, mapped;

@@ -19,8 +19,10 @@ static void give_up(struct redis *redis, const char *why)
     if (redis->asked++ < redis->url.host_count && redis->guide.state == LINK_RESTING) {
         redis->guide.rests_until_ms = INT64_MIN;
         link_want(&redis->guide);
-    } else
+    } else {
+        redis->main.link.refused = redis->guide_refusals >= redis->url.host_count;
         link_cut(&redis->main.link, ANSWER_TROUBLE, why);
+    }
 }
 
 static void on_told(struct link_call *call, const struct resp_item *item, struct resp_walk *walk,
@@ -61,7 +63,9 @@ static void on_ready(void *owner)
 
 static void on_lost(void *owner, const struct link_error *error)
 {
-    give_up(owner, error->why);
+    struct redis *redis = owner;
+    redis->guide_refusals += error->refused ? 1 : 0;
+    give_up(redis, error->why);
 }
 
 static bool on_pushed(void *owner, struct resp_walk *walk, size_t count)
@@ -75,6 +79,7 @@ void sentinel_locate(void *owner)
     struct node *node = owner;
     struct redis *redis = node->redis;
     redis->asked = 1;
+    redis->guide_refusals = 0;
     if (redis->guide.state == LINK_READY)
         ask(redis);
     else
