@@ -45,6 +45,12 @@ const char *say_time(int64_t ago_ms, char out[32])
     return out;
 }
 
+void say_line(struct text *line, FILE *to)
+{
+    text_clean(line->bytes, line->length);
+    (void)fprintf(to, "%s\n", line->bytes);
+}
+
 /* ---- refusals ---- */
 
 /* A retry makes sense once the lease or the cooldown in the way has ended. */
@@ -84,8 +90,7 @@ static void print_refusal(const struct visit *visit, const char *key,
             text_add(&text, ")");
         }
     }
-    text_add(&text, "\n");
-    (void)fputs(line, stderr);
+    say_line(&text, stderr);
 }
 
 /* The last call's outcome must not look like this one's: it is written whatever went wrong. */
@@ -162,8 +167,7 @@ void say_detail(const struct visit *visit, const char *format, ...)
         text_add(&text, "leasehold: ");
         text_add(&text, words);
     }
-    text_add(&text, "\n");
-    (void)fputs(line, stderr);
+    say_line(&text, stderr);
 }
 
 /* ---- keys ---- */
@@ -341,8 +345,7 @@ void say_view(const struct visit *visit, const struct lh_view *view)
         say_view_json(visit, view, NULL, /* past= */ false, &text);
     else
         say_view_line(view, &text);
-    text_add(&text, "\n");
-    (void)fputs(line, stdout);
+    say_line(&text, stdout);
 }
 
 static bool show_done(void *user, const struct lh_view *view)
@@ -352,8 +355,7 @@ static bool show_done(void *user, const struct lh_view *view)
     struct text text;
     text_init(&text, line, sizeof line);
     say_view_json(visit, view, "ok", /* past= */ false, &text);
-    text_add(&text, "\n");
-    (void)fputs(line, stdout);
+    say_line(&text, stdout);
     return false;
 }
 

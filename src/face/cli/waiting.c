@@ -122,6 +122,7 @@ void waiting_show(struct waiting *waiting, const char *key, int64_t at_ms)
         attend(waiting, key);
     text_init(&text, line, sizeof line);
     describe(waiting, at_ms, &text);
+    text_clean(line, text.length);
     fprintf(stderr, "\r\033[K%.*s", (int)fitting(line, columns() - 1), line);
     (void)fflush(stderr);
     waiting->shown = true;
