@@ -20,6 +20,7 @@
 #include "leasehold.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 
 /* ---- how the program ends ---- */
 
@@ -274,6 +275,8 @@ enum { LINE_SIZE = 16384 };
  * view is as old as its record (`past`). */
 void say_view_json(const struct visit *visit, const struct lh_view *view, const char *outcome,
                    bool past, struct text *out);
+/* Prints a line, its control characters replaced: whatever is in it may be from outside. */
+void say_line(struct text *line, FILE *to);
 void say_view_line(const struct lh_view *view, struct text *out);
 /* A refusal as JSON. `key` may be NULL. */
 void say_report_json(const struct visit *visit, const char *key, const struct lh_report *report,

@@ -68,6 +68,12 @@ const char *say_written(const struct lh_view *view, char out[32])
     return show_time(view->written_ago_ms < 0 ? -1 : now_of(view) - view->written_ago_ms, out);
 }
 
+void say_line(struct text *line, FILE *to)
+{
+    text_clean(line->bytes, line->length);
+    (void)fprintf(to, "%s\n", line->bytes);
+}
+
 /* ---- refusals ---- */
 
 /* A retry makes sense once what is in the way has ended, for others too. */
@@ -110,8 +116,7 @@ static void print_refusal(const struct visit *visit, const char *key,
             text_add(&text, ")");
         }
     }
-    text_add(&text, "\n");
-    (void)fputs(line, stderr);
+    say_line(&text, stderr);
 }
 
 /* The last call's outcome must not look like this one's: it is written whatever went wrong. */
@@ -188,8 +193,7 @@ void say_detail(const struct visit *visit, const char *format, ...)
         text_add(&text, "leasehold: ");
         text_add(&text, words);
     }
-    text_add(&text, "\n");
-    (void)fputs(line, stderr);
+    say_line(&text, stderr);
 }
 
 /* ---- keys ---- */
@@ -390,8 +394,7 @@ void say_view(const struct visit *visit, const struct lh_view *view)
         say_view_json(visit, view, NULL, /* past= */ false, &text);
     else
         say_view_line(view, &text);
-    text_add(&text, "\n");
-    (void)fputs(line, stdout);
+    say_line(&text, stdout);
 }
 
 static bool show_done(void *user, const struct lh_view *view)
@@ -401,8 +404,7 @@ static bool show_done(void *user, const struct lh_view *view)
     struct text text;
     text_init(&text, line, sizeof line);
     say_view_json(visit, view, "ok", /* past= */ false, &text);
-    text_add(&text, "\n");
-    (void)fputs(line, stdout);
+    say_line(&text, stdout);
     return false;
 }
 
