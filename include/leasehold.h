@@ -140,7 +140,9 @@ struct lh_meta {
 
 struct lh_acquire_options {
     size_t size;            /* of this struct: LH_ACQUIRE_OPTIONS_INIT sets it */
-    int64_t ttl_ms;         /* 30 s, renewed at a third; lost at two thirds without renewal */
+    int64_t ttl_ms;         /* 30 s, renewed at a third; lost at two thirds without renewal. Below
+                             * the store's minimum it is LH_USAGE: memory: 10 ms, file: 100 ms,
+                             * redis: 500 ms, k8s: 1 s. */
     int64_t wait_ms;        /* 0: not at all; LH_WAIT_FOREVER; several keys: for each anew */
     int64_t cooldown_ms;    /* after a clean release the key answers LH_COOLING for so long */
     int64_t lock_delay_ms;  /* after a crash nobody is let in for so long */
@@ -212,8 +214,11 @@ void lh_cancel(struct lh_request *request);
 
 /* Blocks; frees the handle and sets *lease to NULL, whatever the outcome but LH_USAGE. */
 enum lh_outcome lh_release(struct lh_lease **lease, struct lh_report *report);
+/* The same, but no cooldown begins: what the lock was for was not done, and may be tried again. */
+enum lh_outcome lh_abandon(struct lh_lease **lease, struct lh_report *report);
 /* Does not block; the handle is gone at once. done may be NULL. For callbacks and event loops. */
 enum lh_outcome lh_release_start(struct lh_lease **lease, lh_done_fn *done, void *user);
+enum lh_outcome lh_abandon_start(struct lh_lease **lease, lh_done_fn *done, void *user);
 /* Blocks. Leaves an unbound lease in the store, unrenewed, and frees the handle: the token is all
  * that is left of it. LH_USAGE, and nothing is changed, for a bound one. */
 enum lh_outcome lh_detach(struct lh_lease **lease, struct lh_report *report);
@@ -228,7 +233,8 @@ uint64_t lh_token_at(const struct lh_lease *lease, size_t index);
 /* How long it stays yours if no renewal comes through; 0 when lost. From anywhere. */
 int64_t lh_remaining_ms(const struct lh_lease *lease);
 
-/* By token, for grants without a handle. Both block. ttl_ms 0 is 30 s. */
+/* By token, for grants without a handle. Both block. ttl_ms 0 keeps the lease's own; a renewal
+ * never makes a lease shorter. */
 enum lh_outcome lh_renew(struct lh_client *client, const char *key, uint64_t token, int64_t ttl_ms,
                          struct lh_report *report);
 enum lh_outcome lh_give_back(struct lh_client *client, const char *key, uint64_t token,
@@ -241,7 +247,8 @@ enum lh_state {
     LH_HELD,
     LH_OFFERED, /* somebody is next, and has not come in yet */
     LH_COOLING_DOWN,
-    LH_DELAYED /* after a crash */
+    LH_DELAYED,   /* after a crash */
+    LH_UNREADABLE /* list, watch, history: the record is not one that this version reads */
 };
 
 struct lh_view {
@@ -269,6 +276,7 @@ struct lh_view {
     size_t meta_count;
     const char *result; /* of an id that was done, or a watermark's value; otherwise empty */
     int status;         /* of an id that was done: 0 is success */
+    const char *text;   /* unreadable: why; otherwise NULL */
     /* No reason, meta and result in lh_status(), where they are NULL: nowhere to keep them. */
 };
 

@@ -11,25 +11,29 @@ set -euo pipefail
 }
 runs=$1
 shift
-busy=()
+ours=() # the busy ones, and the command when it is cut short
 dir=$(mktemp -d)
-stop_busy() {
-    ((${#busy[@]} == 0)) || kill "${busy[@]}" 2>/dev/null || true
+end_all() {
+    ((${#ours[@]} == 0)) || kill "${ours[@]}" 2>/dev/null || true
     rmdir "$dir" 2>/dev/null || printf '# the output of what failed: %s\n' "$dir"
 }
-trap stop_busy EXIT
+trap end_all EXIT
 trap 'exit 130' INT TERM HUP
 
-for ((i = 0; i < ${BUSY:-2}; i++)); do
+busy=${BUSY:-2}
+for ((i = 0; i < busy; i++)); do
     sh -c 'while :; do :; done' &
-    busy+=($!)
+    ours+=($!)
 done
 failed=0
 for ((i = 1; i <= runs; i++)); do
     status=0
     began=$EPOCHREALTIME
-    "$@" >"$dir/$i" 2>&1 </dev/null || status=$?
-    took_ms=$(((${EPOCHREALTIME/./} - ${began/./}) / 1000))
+    env --default-signal "$@" >"$dir/$i" 2>&1 </dev/null &
+    ours[$busy]=$!
+    wait "${ours[busy]}" || status=$?
+    unset 'ours[busy]'
+    took_ms=$(((${EPOCHREALTIME//[!0-9]/} - ${began//[!0-9]/}) / 1000))
     if ((status == 0)) && ! grep -q '^not ok' "$dir/$i"; then
         rm "$dir/$i"
         printf 'ok %d - %d.%d s\n' "$i" $((took_ms / 1000)) $((took_ms % 1000 / 100))

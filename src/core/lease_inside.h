@@ -9,8 +9,13 @@ bool lease_holds(const struct lease *lease);
 bool lease_asks(const struct lease *lease);
 enum verb lease_verb(const struct lease *lease);
 void lease_send(struct lease *lease, enum action action, struct lease_output *out);
+/* How long to pause before the next attempt, after so many that came to nothing. */
+int64_t lease_pause_ms(struct lease *lease, uint32_t attempts);
 
 void lease_move(struct lease *lease, enum lease_state to);
+
+/* What is told when every grant came after its deadline. */
+extern const char lease_late_words[];
 
 /* Gives up: LEAVING, until the store has nothing of us any more. */
 void lease_leave(struct lease *lease, enum outcome final, const char *why);

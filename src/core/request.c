@@ -105,7 +105,8 @@ const char *request_broken(const struct request *request)
     bool by_token = request->verb == VERB_RENEW || request->verb == VERB_RELEASE;
     if (!is_words(request->key, 1, KEY_MAX))
         return "the key must be 1 to 512 bytes of UTF-8 without control characters";
-    if (request->ttl_ms <= 0 || request->ttl_ms > TTL_MAX_MS)
+    bool keeps = request->verb == VERB_RENEW && request->ttl_ms == 0;
+    if (!keeps && (request->ttl_ms <= 0 || request->ttl_ms > TTL_MAX_MS))
         return "the TTL must be above 0 and at most 24 h";
     if (request->session == 0)
         return "the session must not be 0";

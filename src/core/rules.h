@@ -44,7 +44,7 @@ struct request {
     enum mode mode;
     uint32_t limit; /* MODE_SLOT: the semaphore's size; otherwise 0 */
     int32_t priority;
-    int64_t ttl_ms;
+    int64_t ttl_ms; /* renew: 0 keeps the grant's own */
     int64_t lock_delay_ms;
     int64_t cooldown_ms; /* release; of an id: how long it is remembered, also mark */
     bool bound;

@@ -71,6 +71,11 @@ void executor_let_go(struct task *task)
     task_wish(task, WISH_LET_GO);
 }
 
+void executor_drop_cooldown(struct task *task)
+{
+    task->options.cooldown_ms = task->options.request.cooldown_ms = 0;
+}
+
 void executor_cancel(struct task *task)
 {
     task->silent = true;

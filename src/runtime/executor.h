@@ -95,6 +95,8 @@ struct task *executor_start(struct executor *executor, const struct lease_option
                             const struct executor_caller *caller);
 /* Gives up waiting, is done, or, after TASK_LOST, has stopped. TASK_ENDED follows. */
 void executor_let_go(struct task *task);
+/* When it lets go, no cooldown begins. */
+void executor_drop_cooldown(struct task *task);
 /* As executor_let_go(), but the caller hears no more of it. The task must not be used again. */
 void executor_cancel(struct task *task);
 /* Without a word to the store: what stands there is left behind. Nothing more is told. */

@@ -62,6 +62,7 @@ static void change_objects(json_t *json, const struct variant *variant)
 
 static void change_json(struct api_answer *answer, const struct variant *variant)
 {
+    char more[32];
     json_t *items = json_object_get(answer->json, "items");
     switch ((enum k8s_deed)variant->deed) {
     case API_SET:
@@ -80,6 +81,10 @@ static void change_json(struct api_answer *answer, const struct variant *variant
                           "reason", "Hostile", "message", variant->text, "code", answer->status);
         }
         break;
+    case API_PAGES:
+        (void)snprintf(more, sizeof more, "\"page-%u\"", server.replies);
+        set_member(answer->json, "metadata.continue", more);
+        /* fall through */
     case API_ITEMS:
         for (size_t i = 0, count = json_array_size(items); count > 0 && i < (size_t)variant->number;
              i++)

@@ -51,6 +51,7 @@ enum k8s_deed {
     API_NEST,    /* `text` so often */
     API_REPLAY,  /* the body before it again */
     API_ITEMS,   /* each item of a list so often; an event so often */
+    API_PAGES,   /* the same, and the list goes on at a place that was never named */
     API_EVENT,   /* before an event: this line, `number` times */
 };
 

@@ -201,6 +201,8 @@ const struct variant k8s_variants[] = {
         "\"message\":\"\\u0007\"}"),
     /* lists and other answers */
     ROOT("lists on for ever", "metadata.continue", "\"again\""),
+    {.name = "lists on for ever, elsewhere", .deed = API_PAGES, .number = 0},
+    {.name = "lists on for ever, with many items", .deed = API_PAGES, .number = 3000},
     ROOT("lists on with spaces", "metadata.continue", "\"a b&limit=0\\r\\nX: y\""),
     ROOT("lists on with a number", "metadata.continue", "7"),
     ROOT("lists no revision", "metadata.resourceVersion", "\"\""),

@@ -199,6 +199,11 @@ static void change_item(const char *message, size_t length, int64_t number, cons
     }
 }
 
+static bool begins(const char *message, const char *with)
+{
+    return with == NULL || strncmp(message, with, strlen(with)) == 0;
+}
+
 static void change_texts(const char *message, size_t length, const char *text, const char *more,
                          struct bytes *out)
 {
@@ -284,8 +289,8 @@ static void change(struct conn *conn, const struct variant *variant, const char 
         break;
     case DEED_ITEM:
     case DEED_BULK:
-        change_item(message, length, variant->number, variant->text, length_of(variant),
-                    variant->deed == DEED_BULK, out);
+        change_item(message, length, begins(message, variant->more) ? variant->number : -1,
+                    variant->text, length_of(variant), variant->deed == DEED_BULK, out);
         break;
     case DEED_SWAP:
         change_texts(message, length, variant->text, variant->more, out);

@@ -12,7 +12,8 @@ enum redis_deed {
     DEED_CUT,     /* the first `number` bytes of the reply; below 0: all but so many */
     DEED_DRIP,    /* the reply, or the text, byte by byte */
     DEED_ENDLESS, /* the text, then `more` for ever */
-    DEED_ITEM,    /* part `number` of the reply, counted through all depths, becomes the text */
+    DEED_ITEM,    /* part `number`, counted through all depths, becomes the text; only of a reply
+                      that begins with `more` */
     DEED_BULK,    /* … becomes a bulk string of the text */
     DEED_SWAP,    /* in all texts of the reply: text becomes `more` */
     DEED_DOUBLE,  /* the reply twice */

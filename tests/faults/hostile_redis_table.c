@@ -22,6 +22,10 @@
     {                                                                    \
         .name = title, .deed = DEED_BULK, .number = which, .text = words \
     }
+#define SCAN(title, which, words)                                                          \
+    {                                                                                      \
+        .name = title, .deed = DEED_ITEM, .number = which, .text = words, .more = "*2\r\n" \
+    }
 #define SWAP(title, from, to)                                      \
     {                                                              \
         .name = title, .deed = DEED_SWAP, .text = from, .more = to \
@@ -221,11 +225,17 @@ const struct variant redis_variants[] = {
     ITEM("has a count beyond all revisions", 6, ":99999999999999\r\n"),
     ITEM("has a stranger for ever", 5, ":9223372036854775807\r\n"),
     ITEM("has a stranger that ended", 5, ":-2\r\n"),
-    BULK("scans for ever", 1, "17"),
-    BULK("scans with a long cursor", 1, "99999999999999999999999999999999"),
-    BULK("scans with an empty cursor", 1, ""),
-    ITEM("scans with a number for a cursor", 1, ":0\r\n"),
-    ITEM("scans names that are none", 2, "*3\r\n:1\r\n_\r\n$3\r\nabc\r\n"),
+    SCAN("scans for ever", 1, "$2\r\n17\r\n"),
+    SCAN("scans for ever and finds nothing", 0, "*2\r\n$2\r\n17\r\n*0\r\n"),
+    SCAN("scans for ever and finds more", 0,
+         "*2\r\n$1\r\n7\r\n*2\r\n$25\r\nleasehold:{aaaa}:lock:abc\r\n$25\r\nleasehold:{aaaa}:lock:"
+         "abd\r\n"),
+    SCAN("scans with a long cursor", 1, "$32\r\n99999999999999999999999999999999\r\n"),
+    SCAN("scans with an empty cursor", 1, "$0\r\n\r\n"),
+    SCAN("scans with a number for a cursor", 1, ":0\r\n"),
+    SCAN("scans with a cursor of escape bytes", 1, "$5\r\n\x1b[31m\r\n"),
+    SCAN("scans names that are none", 2, "*3\r\n:1\r\n_\r\n$3\r\nabc\r\n"),
+    SCAN("scans a name that is no list", 2, "$3\r\nabc\r\n"),
     BULK("answers a write with nothing", 0, ""),
     BULK("answers a write with words", 0, "leasehold"),
     BULK("answers a write with revision 0", 0, "0 1794804815384 "),

@@ -179,7 +179,7 @@ static void bytes_that_are_no_record_are_trouble(void **state)
     } cases[] = {
         {"", "not written by leasehold"},
         {"3f1c6f9e-0a", "not written by leasehold"},
-        {"{\"leasehold\":3}", "newer leasehold"},
+        {"{\"leasehold\":99}", "newer leasehold"},
         {"{\"leasehold\":1,\"key\":\"k\",\"grants\":[]}", "broken"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

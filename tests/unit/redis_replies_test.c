@@ -253,6 +253,18 @@ static void a_write_is_not_answered_with_what_somebody_else_wrote(void **state)
     assert_int_equal(heard.answer.result, ANSWER_TROUBLE);
 }
 
+static void an_error_is_shown_without_control_characters(void **state)
+{
+    (void)state;
+    server.reply = with_foreign_lock;
+    odd.reply = "-ERR red \033[31m and \xff\r\n";
+    open_store("");
+    submit(VERB_STORE_READ, "k", 0, NULL);
+    until_heard(1);
+    assert_int_equal(heard.answer.result, ANSWER_TROUBLE);
+    assert_non_null(strstr(heard.why, "ERR red ?[31m and ?"));
+}
+
 /* ---- lists ---- */
 
 static const char *scans_without_end(size_t guest, const char *command)
@@ -434,6 +446,7 @@ int main(void)
         CASE(an_unasked_subscription_is_trouble),
         CASE(numbers_out_of_bounds_are_trouble_without_scripts),
         CASE(a_write_is_not_answered_with_what_somebody_else_wrote),
+        CASE(an_error_is_shown_without_control_characters),
         CASE(a_list_without_end_is_trouble),
         CASE(a_server_that_becomes_newer_is_heard_on_one_connection),
         CASE(every_odd_reply_ends_in_an_answer),

@@ -20,6 +20,7 @@
 #include "leasehold.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 
 /* ---- how the program ends ---- */
 
@@ -47,6 +48,7 @@ enum {
     URL_SIZE = 4352, /* "file:" and a path */
 };
 
+enum cooldown_on { COOLDOWN_ON_SUCCESS, COOLDOWN_ON_ANY };
 enum on_conflict { CONFLICT_WAIT, CONFLICT_RETRY, CONFLICT_FAIL, CONFLICT_STEAL_STALE };
 
 /* The values of all options, whoever has them. Options say where theirs is. */
@@ -55,13 +57,14 @@ struct settings {
     int64_t store_timeout_ms;
     bool json, quiet, verbose, help;
     const char *holder;
-    int64_t ttl_ms, wait_ms, cooldown_ms, lock_delay_ms;
+    int64_t ttl_ms, renewal_ms, wait_ms, cooldown_ms, lock_delay_ms;
     int64_t limit, priority, retries, conflict_status;
     int64_t backoff_first_ms, backoff_most_ms;
     int64_t on_conflict; /* enum on_conflict */
     bool shared, cached;
     const char *request_id, *status_file;
     int64_t on_lost, kill_grace_ms; /* run */
+    int64_t cooldown_on;            /* run: enum cooldown_on */
     struct lh_meta meta[META_PAIRS];
     size_t meta_count;
     uint64_t token;
@@ -272,6 +275,8 @@ enum { LINE_SIZE = 16384 };
  * view is as old as its record (`past`). */
 void say_view_json(const struct visit *visit, const struct lh_view *view, const char *outcome,
                    bool past, struct text *out);
+/* Prints a line, its control characters replaced: whatever is in it may be from outside. */
+void say_line(struct text *line, FILE *to);
 void say_view_line(const struct lh_view *view, struct text *out);
 /* A refusal as JSON. `key` may be NULL. */
 void say_report_json(const struct visit *visit, const char *key, const struct lh_report *report,

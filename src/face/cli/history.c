@@ -18,8 +18,7 @@ static bool show(void *user, const struct lh_view *view)
         text_add(&text, " ");
         say_view_line(view, &text);
     }
-    text_add(&text, "\n");
-    (void)fputs(line, stdout);
+    say_line(&text, stdout);
     return !ferror(stdout);
 }
 

@@ -55,7 +55,9 @@ const struct option option_ttl = {OPTION("ttl", VALUE_DURATION, ttl_ms),
                                   .most = DAY,
                                   .usual = "30s",
                                   .environment = "LEASEHOLD_TTL",
-                                  .does = "how long the lease lasts unless renewed, at most 24h"};
+                                  .does =
+                                      "how long the lease lasts unless renewed; from the store's "
+                                      "minimum (10ms to 1s) to 24h"};
 const struct option option_wait = {OPTION("wait", VALUE_DURATION, wait_ms),
                                    .letter = 'w',
                                    .value = "DUR",

@@ -68,6 +68,12 @@ const char *say_written(const struct lh_view *view, char out[32])
     return show_time(view->written_ago_ms < 0 ? -1 : now_of(view) - view->written_ago_ms, out);
 }
 
+void say_line(struct text *line, FILE *to)
+{
+    text_clean(line->bytes, line->length);
+    (void)fprintf(to, "%s\n", line->bytes);
+}
+
 /* ---- refusals ---- */
 
 /* A retry makes sense once what is in the way has ended, for others too. */
@@ -110,8 +116,7 @@ static void print_refusal(const struct visit *visit, const char *key,
             text_add(&text, ")");
         }
     }
-    text_add(&text, "\n");
-    (void)fputs(line, stderr);
+    say_line(&text, stderr);
 }
 
 /* The last call's outcome must not look like this one's: it is written whatever went wrong. */
@@ -188,8 +193,7 @@ void say_detail(const struct visit *visit, const char *format, ...)
         text_add(&text, "leasehold: ");
         text_add(&text, words);
     }
-    text_add(&text, "\n");
-    (void)fputs(line, stderr);
+    say_line(&text, stderr);
 }
 
 /* ---- keys ---- */
@@ -197,7 +201,7 @@ void say_detail(const struct visit *visit, const char *format, ...)
 static const char *const state_words[] = {
     [LH_FREE] = "free",       [LH_HELD] = "held",
     [LH_OFFERED] = "offered", [LH_COOLING_DOWN] = "cooling",
-    [LH_DELAYED] = "delayed",
+    [LH_DELAYED] = "delayed", [LH_UNREADABLE] = "unreadable",
 };
 
 /* Of an id: running, done or failed; otherwise the state. */
@@ -277,6 +281,8 @@ void say_view_json(const struct visit *visit, const struct lh_view *view, const 
         json_add_words(out, "reason", view->reason);
     if (view->written_ago_ms >= 0)
         add_time(out, "written_at", now_ms, view->written_ago_ms);
+    if (view->text != NULL)
+        json_add_words(out, "text", view->text);
     add_kind(view, then_ms, out);
     json_end(out);
 }
@@ -361,6 +367,9 @@ void say_view_line(const struct lh_view *view, struct text *out)
     } else if (view->state == LH_OFFERED) {
         text_add(out, " is next for ");
         text_add(out, view->holder);
+    } else if (view->state == LH_UNREADABLE) {
+        text_add(out, ": ");
+        text_add(out, view->text != NULL ? view->text : "?");
     }
     if (view->broken) {
         text_add(out, "; broken");
@@ -385,8 +394,7 @@ void say_view(const struct visit *visit, const struct lh_view *view)
         say_view_json(visit, view, NULL, /* past= */ false, &text);
     else
         say_view_line(view, &text);
-    text_add(&text, "\n");
-    (void)fputs(line, stdout);
+    say_line(&text, stdout);
 }
 
 static bool show_done(void *user, const struct lh_view *view)
@@ -396,8 +404,7 @@ static bool show_done(void *user, const struct lh_view *view)
     struct text text;
     text_init(&text, line, sizeof line);
     say_view_json(visit, view, "ok", /* past= */ false, &text);
-    text_add(&text, "\n");
-    (void)fputs(line, stdout);
+    say_line(&text, stdout);
     return false;
 }
 

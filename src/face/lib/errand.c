@@ -131,7 +131,7 @@ static const char *fill_options(const struct lh_client *client, const struct req
                                   .look_ms = LOOK_MS};
     out->request.holder = client->holder;
     out->request.session = 1; /* the executor puts its own here */
-    if (request->ttl_ms == 0)
+    if (request->ttl_ms == 0 && request->verb != VERB_RENEW)
         out->request.ttl_ms = TTL_USUAL_MS;
     bool made = request->request == NULL;
     if (made)
@@ -177,6 +177,8 @@ static enum lh_outcome run(struct lh_client *client, const struct request *reque
         (void)snprintf(words, sizeof words, "usage: %s", wrong);
         return report_say(report, LH_USAGE, words);
     }
+    if (request->ttl_ms != 0 && !client_admits_ttl(client, request->ttl_ms, report))
+        return LH_USAGE;
     errand->task.run = start;
     call_begin(&errand->call, client);
     if (listener == NULL)

@@ -146,26 +146,39 @@ void status_fill(const struct lh_client *client, const struct record *record,
     fill_grants(record, &view, pairs, out);
 }
 
-/* False when the bytes are no record of ours; then `why` says so. */
-static bool read_answer(struct gaze *gaze, const struct store_answer *answer, const char *key,
-                        struct lh_meta *pairs, struct lh_view *out, const char **why)
+static void fill_unreadable(const char *key, const char *why, struct lh_view *out)
+{
+    memset(out, 0, sizeof *out);
+    (void)snprintf(out->key, sizeof out->key, "%s", key);
+    out->state = LH_UNREADABLE;
+    out->since_ms = out->ends_in_ms = out->takeover_in_ms = -1;
+    out->renewed_ago_ms = out->written_ago_ms = out->written_at_ms = -1;
+    out->reason = out->result = "";
+    out->text = why;
+}
+
+/* A record that cannot be read is shown as such: it must not hide the others. */
+static void read_answer(const struct gaze *gaze, const struct store_answer *answer, const char *key,
+                        struct lh_meta *pairs, struct lh_view *out)
 {
     struct lh_client *client = gaze->client;
     struct event event = {0};
-    exchange_event(answer, key, &client->scratch, &event, why);
-    if (!event.known)
-        return false;
+    const char *why = answer->why != NULL ? answer->why : "the store does not say why";
+    exchange_event(answer, key, &client->scratch, &event, &why);
+    if (!event.known) {
+        fill_unreadable(key, why, out);
+        return;
+    }
     if (gaze->verb == VERB_STORE_HISTORY) /* as it was when it was written */
         event.at.time_ms = answer->written.time_ms;
     event.at.revision = answer->written.revision;
     status_fill(client, &client->scratch, &event.at, key, pairs, out);
     if (answer->written.revision == 0)
-        return true;
+        return;
     out->written_ago_ms = age_of(answer->written.time_ms, answer->now_ms);
     if ((client->driver->capabilities & STORE_DURABLE) != 0 &&
         answer->written.time_ms != TIME_UNKNOWN)
         out->written_at_ms = answer->written.time_ms;
-    return true;
 }
 
 /* ---- on their way ---- */
@@ -286,15 +299,10 @@ static void show(struct gaze *gaze, const struct store_answer *answer)
 {
     struct lh_meta pairs[META_PAIRS_MAX];
     struct lh_view status;
-    const char *why = "";
     const char *key = answer->key != NULL ? answer->key : gaze->key;
     if (gaze->fn == NULL || gaze->call == NULL)
         return;
-    if (!read_answer(gaze, answer, key, pairs, &status, &why)) {
-        gaze->fn = NULL;
-        end_call(&gaze->call, LH_UNAVAILABLE, key, why);
-        return;
-    }
+    read_answer(gaze, answer, key, pairs, &status);
     client_enter(gaze->client);
     if (!gaze->fn(gaze->user, &status))
         gaze->fn = NULL;
@@ -304,7 +312,8 @@ static void show(struct gaze *gaze, const struct store_answer *answer)
 static void heard(void *caller, const struct store_answer *answer)
 {
     struct gaze *gaze = caller;
-    if (answer->result == ANSWER_TROUBLE || answer->result == ANSWER_DENIED)
+    bool of_one_key = answer->more && answer->key != NULL; /* the others are told all the same */
+    if (!of_one_key && (answer->result == ANSWER_TROUBLE || answer->result == ANSWER_DENIED))
         end_call(&gaze->call, outcome_of(answer->result), gaze->key,
                  answer->why != NULL ? answer->why : "the store is in trouble; try again");
     if (answer->more) {
@@ -444,9 +453,7 @@ static void spread(struct gaze *gaze, const struct store_answer *answer)
     struct lh_client *client = gaze->client;
     struct lh_meta pairs[META_PAIRS_MAX];
     struct lh_view status;
-    const char *why = "";
-    if (!read_answer(gaze, answer, answer->key, pairs, &status, &why))
-        return; /* somebody else's record: a look at the key says what is wrong with it */
+    read_answer(gaze, answer, answer->key, pairs, &status);
     for (struct lh_watcher *watch = client->watches; watch != NULL; watch = watch->next) {
         if (watch->ended || watch->call != NULL ||
             strncmp(answer->key, watch->prefix, strlen(watch->prefix)) != 0)
@@ -468,7 +475,7 @@ static void changed(void *caller, const struct store_answer *answer)
         return;
     }
     gaze->give_up_at_ms = NEVER;
-    if (answer->result != ANSWER_OK) { /* the store's watch stands, but a change was not told */
+    if (answer->result != ANSWER_OK && answer->key == NULL) { /* it stands; a change was missed */
         end_watches(gaze->client, outcome_of(answer->result),
                     answer->why != NULL ? answer->why : "the store is in trouble");
     } else if (answer->key != NULL) {

@@ -54,22 +54,26 @@ static void unlink_lease(struct lh_lease *lease)
 /* ---- what the user is told ---- */
 
 static void tell_event(struct lh_lease *lease, enum lh_event_kind kind, enum lh_outcome outcome,
-                       int64_t since_us)
+                       int64_t after_us)
 {
     client_tell(lease->client, &(struct lh_event){.kind = kind,
                                                   .outcome = outcome,
                                                   .waited = lease->waited,
                                                   .key = lease->parts[0].key,
                                                   .token = lh_token(lease),
-                                                  .after_us = host_boot_us() - since_us});
+                                                  .after_us = after_us});
+}
+
+static int64_t held_us(const struct lh_lease *lease)
+{
+    return host_boot_us() - lease->held_since_us;
 }
 
 /* Once, and without a length when the holding had ended before. */
 static void tell_released(struct lh_lease *lease, enum lh_outcome outcome)
 {
     if (!lease->told_end)
-        tell_event(lease, LH_EVENT_RELEASED, outcome,
-                   lease->was_lost ? host_boot_us() + 1 : lease->held_since_us);
+        tell_event(lease, LH_EVENT_RELEASED, outcome, lease->was_lost ? -1 : held_us(lease));
     lease->told_end = true;
 }
 
@@ -169,25 +173,35 @@ static void granted(struct lh_lease *lease)
     report_clear(&request->report);
     request->report.token = lh_token(lease);
     (void)snprintf(request->report.text, sizeof request->report.text, "ok: granted");
-    tell_event(lease, LH_EVENT_GRANTED, LH_OK, request->began_us);
+    tell_event(lease, LH_EVENT_GRANTED, LH_OK, host_boot_us() - request->began_us);
     if (lease->once != NULL)
         lease->once->token = request->report.token;
     lease->once = NULL; /* the caller's, only until it is told */
     if (lease->left) {
-        tell_event(lease, LH_EVENT_LEFT, LH_OK, lease->held_since_us);
+        tell_event(lease, LH_EVENT_LEFT, LH_OK, held_us(lease));
         let_lie(lease);
     } else {
         finish(request, lease);
     }
 }
 
+/* A process that was stopped or suspended hears of its loss when others may have held since. */
+static int64_t over_for_ms(const struct lh_lease *lease)
+{
+    int64_t ttl_ms = lease->options.request.ttl_ms;
+    return host_boot_ms() - (first_deadline(lease) + ttl_ms - ttl_ms * 2 / 3);
+}
+
 static void lost(struct lh_lease *lease, const char *key, const struct task_news *news)
 {
     struct lh_report report;
+    int64_t over_ms = over_for_ms(lease);
     atomic_store(&lease->deadline_ms, 0);
     report_news(lease->client, key, news, OUTCOME_LOST, &report);
+    if (over_ms >= 0)
+        report_over(&report, key, over_ms);
     lease->was_lost = true;
-    tell_event(lease, LH_EVENT_LOST, LH_LOST, lease->held_since_us);
+    tell_event(lease, LH_EVENT_LOST, LH_LOST, held_us(lease));
     if (lease->on_lost == NULL)
         return;
     client_enter(lease->client);
@@ -212,7 +226,8 @@ static void ended(struct lh_lease *lease, enum outcome outcome)
         if (lease->held_since_us != 0)
             tell_released(lease, request->report.outcome);
         else
-            tell_event(lease, LH_EVENT_REFUSED, request->report.outcome, request->began_us);
+            tell_event(lease, LH_EVENT_REFUSED, request->report.outcome,
+                       host_boot_us() - request->began_us);
         unlink_lease(lease);
         finish(request, NULL);
         lease_free(lease);
@@ -269,7 +284,7 @@ static void renewed(struct lh_lease *lease)
     if (lease->several.state != SEVERAL_HELD)
         return;
     atomic_store(&lease->deadline_ms, first_deadline(lease));
-    tell_event(lease, LH_EVENT_RENEWED, LH_OK, lease->held_since_us);
+    tell_event(lease, LH_EVENT_RENEWED, LH_OK, held_us(lease));
 }
 
 /* An adopted grant could not be kept: memory is short, or it stands there no more. */
@@ -346,7 +361,7 @@ void lease_start(struct loop_task *task)
     lease->request = request;
     request->began_us = host_boot_us();
     link_lease(lease);
-    tell_event(lease, LH_EVENT_ATTEMPT, LH_OK, request->began_us);
+    tell_event(lease, LH_EVENT_ATTEMPT, LH_OK, /* after_us= */ 0);
     if (lease->client->closing) {
         lease->several.state = SEVERAL_ENDED;
         (void)report_say(&request->report, LH_BUSY, CLOSING_WORDS);
@@ -397,6 +412,14 @@ void lease_give_back(struct loop_task *task)
         apply(lease, several_release(&lease->several), NULL);
 }
 
+void lease_drop_cooldown(struct lh_lease *lease)
+{
+    lease->options.cooldown_ms = lease->options.request.cooldown_ms = 0;
+    for (size_t i = 0; i < lease->count; i++)
+        if (lease->parts[i].claim != NULL)
+            front_desk_drop_cooldown(lease->parts[i].claim);
+}
+
 void lease_detach(struct loop_task *task)
 {
     struct lh_request *request = (struct lh_request *)task;
@@ -408,7 +431,7 @@ void lease_detach(struct loop_task *task)
     (void)snprintf(request->report.text, sizeof request->report.text, "%s",
                    held ? "ok: left to its TTL" : "lost: it had been lost before");
     if (held)
-        tell_event(lease, LH_EVENT_LEFT, LH_OK, lease->held_since_us);
+        tell_event(lease, LH_EVENT_LEFT, LH_OK, held_us(lease));
     let_lie(lease);
 }
 
@@ -422,7 +445,7 @@ void lease_abandon_all(struct lh_client *client)
             continue;
         if (state != SEVERAL_TAKING && !lease->options.request.bound) {
             if (state == SEVERAL_HELD)
-                tell_event(lease, LH_EVENT_LEFT, LH_OK, lease->held_since_us);
+                tell_event(lease, LH_EVENT_LEFT, LH_OK, held_us(lease));
             lease_forget(lease);
             continue;
         }

@@ -307,8 +307,7 @@ static enum lh_outcome renew(struct lh_client *client, const char *id, uint64_t 
                              int64_t ttl_ms, const struct listener *listener,
                              struct lh_report *report)
 {
-    struct request request = {
-        .verb = VERB_RENEW, .token = token, .ttl_ms = ttl_ms != 0 ? ttl_ms : CLAIM_USUAL_MS};
+    struct request request = {.verb = VERB_RENEW, .token = token, .ttl_ms = ttl_ms};
     return run_verb(client, ONCE_PREFIX, id, request, NULL, listener, report);
 }
 

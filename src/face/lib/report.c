@@ -42,7 +42,7 @@ void report_clear(struct lh_report *report)
     report->token = 0;
     report->since_ms = report->ends_in_ms = -1;
     report->takeover_in_ms = report->retry_after_ms = -1;
-    report->holder[0] = report->text[0] = '\0';
+    report->key[0] = report->holder[0] = report->text[0] = '\0';
 }
 
 enum lh_outcome report_say(struct lh_report *report, enum lh_outcome outcome, const char *words)
@@ -53,6 +53,7 @@ enum lh_outcome report_say(struct lh_report *report, enum lh_outcome outcome, co
         report->outcome = outcome;
         memcpy(report->text, words, length);
         report->text[length] = '\0';
+        text_clean(report->text, length);
     }
     return outcome;
 }
@@ -136,6 +137,15 @@ static void say_why(const char *key, const char *usual, const char *why, struct 
                    KEY_SHOWN, key, why != NULL ? why : usual);
 }
 
+void report_over(struct lh_report *report, const char *key, int64_t over_ms)
+{
+    char ago[DURATION_SHOWN];
+    (void)snprintf(report->text, sizeof report->text,
+                   "lost: %.*s: the lease ended %s ago; somebody else may have held it since, and "
+                   "writes in between are refused only where tokens are checked",
+                   KEY_SHOWN, key, duration_show(over_ms, ago));
+}
+
 static void say(const struct lh_client *client, const char *key, const struct task_news *news,
                 struct lh_report *out)
 {
@@ -187,4 +197,5 @@ void report_news(const struct lh_client *client, const char *key, const struct t
         out->takeover_in_ms = news->look.takeover_in_ms;
     }
     say(client, key, news, out);
+    text_clean(out->text, strlen(out->text)); /* servers have their words in it */
 }

@@ -496,6 +496,7 @@ const struct store_driver file_driver = {
                     STORE_TESTS_GRANT | STORE_DELETES | STORE_HISTORY | STORE_TOKENS_RESTART,
     .state_size = sizeof(struct file),
     .descriptors = 6,
+    .ttl_least_ms = 100,
     .open = open_file,
     .close = close_file,
     .submit = submit,

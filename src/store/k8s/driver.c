@@ -206,6 +206,7 @@ const struct store_driver k8s_driver = {
                     STORE_TOKENS_RESTART | STORE_TOKENS_FAILOVER,
     .state_size = sizeof(struct k8s),
     .descriptors = 5,
+    .ttl_least_ms = 1000,
     .open = open_k8s,
     .close = close_k8s,
     .submit = submit,

@@ -298,7 +298,8 @@ bool seen_read(const struct resp_item *item, struct resp_walk *walk, struct seen
         return false;
     size_t begin = redis_record_read(kept.text, kept.length, /* from= */ 0, &out->written.revision,
                                      &out->written.time_ms);
-    if (kept.length > 0 && (begin == 0 || out->written.revision == 0))
+    out->unreadable = kept.length > 0 && (begin == 0 || out->written.revision == 0);
+    if (out->unreadable)
         return false;
     out->holds = holds != 0;
     out->bytes = kept.text + begin;
@@ -461,4 +462,14 @@ void seen_answer(struct redis *redis, const struct job *job, const char *key,
     }
     if (!out->present)
         out->written = (struct stamp){0};
+}
+
+void look_answer(struct redis *redis, const char *key, const struct seen *seen,
+                 const struct link_error *error, struct store_answer *out)
+{
+    if (error == NULL)
+        seen_answer(redis, NULL, key, seen, out);
+    else
+        *out = (struct store_answer){
+            .result = error->result, .now_ms = TIME_UNKNOWN, .why = error->why};
 }

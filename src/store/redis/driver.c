@@ -168,7 +168,10 @@ static void on_reply(struct link_call *call, const struct resp_item *item, struc
     } else if (seen_read(item, walk, &seen) && seen_fits(job, &seen)) {
         redis_end(job, &seen, NULL);
     } else {
-        end_in_trouble(job, "Redis replied what our script never says");
+        redis_end(job, NULL,
+                  &(struct link_error){.result = ANSWER_TROUBLE,
+                                       .why = "Redis replied what our script never says",
+                                       .of_record = seen.unreadable});
     }
 }
 
@@ -386,13 +389,14 @@ static bool name_of(const char *url, const char *key, struct text *out, struct t
     return named;
 }
 
-#define REDIS_DRIVER(word)                                                                  \
-    {                                                                                       \
-        .scheme = (word),                                                                   \
-        .capabilities = STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_TESTS_GRANT |    \
-                        STORE_DELETES | STORE_TOKENS_RESTART | STORE_TELLS,                 \
-        .state_size = sizeof(struct redis), .descriptors = 3, .open = open_redis,           \
-        .close = close_redis, .submit = submit, .step = step, .fd = fd_of, .name = name_of, \
+#define REDIS_DRIVER(word)                                                                     \
+    {                                                                                          \
+        .scheme = (word),                                                                      \
+        .capabilities = STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_TESTS_GRANT |       \
+                        STORE_DELETES | STORE_TOKENS_RESTART | STORE_TELLS,                    \
+        .state_size = sizeof(struct redis), .descriptors = 3, .ttl_least_ms = 500,             \
+        .open = open_redis, .close = close_redis, .submit = submit, .step = step, .fd = fd_of, \
+        .name = name_of,                                                                       \
     }
 
 const struct store_driver redis_driver = REDIS_DRIVER("redis");

@@ -205,19 +205,19 @@ static void on_look(void *caller, const char *key, const struct seen *seen,
 {
     struct change *change = caller;
     struct redis *redis = change->redis;
-    if (error != NULL) {
+    if (error != NULL && !error->of_record) {
         end_watches(redis, error);
         forget_change(change);
         return;
     }
     struct watcher *watcher = redis->watchers;
-    if (seen->length > 0)
+    if (seen != NULL && seen->length > 0)
         note_told(redis, key, seen->written.revision);
     for (; watcher != NULL; watcher = watcher->next) {
         struct store_answer answer;
         if (!watcher->confirmed || !matches(watcher, key))
             continue;
-        seen_answer(redis, NULL, key, seen, &answer);
+        look_answer(redis, key, seen, error, &answer);
         answer.more = true;
         answer.key = key;
         watcher->done(watcher->caller, &answer);

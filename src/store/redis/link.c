@@ -80,10 +80,9 @@ struct link_error link_explain(struct link *link, const struct resp_item *item)
         text_add(&text, ": ");
         break;
     }
-    if (text_is_clean(item->text, shown))
-        text_add_bytes(&text, item->text, shown);
-    else
-        text_add(&text, "an error that cannot be shown");
+    text_add_clean(&text, item->text, shown);
+    /* An older Redis puts what its script met behind words of its own. */
+    error.of_record = memmem(item->text, item->length, "WRONGTYPE", sizeof "WRONGTYPE" - 1) != NULL;
     return error;
 }
 

@@ -18,6 +18,7 @@ struct link_error {
     enum answer result; /* trouble: it may have happened; or denied */
     bool refused;       /* trouble: no connection was accepted, so nothing was sent */
     const char *why;
+    bool of_record; /* what stands under the key's name cannot be read; the server is fine */
 };
 
 /* A command on its way, in its sender's memory. `reply`: one of both; a reply may be an error. */

@@ -103,14 +103,14 @@ static void on_look(void *caller, const char *key, const struct seen *seen,
     struct listing *listing = caller;
     struct store_answer answer;
     listing->looks--;
-    if (error != NULL) {
+    if (error != NULL && !error->of_record) {
         end(listing, error);
         return;
     }
-    seen_answer(listing->redis, NULL, key, seen, &answer);
+    look_answer(listing->redis, key, seen, error, &answer);
     answer.more = true;
     answer.key = key;
-    if (answer.present && !listing->ended)
+    if ((answer.present || error != NULL) && !listing->ended)
         listing->job->done(listing->job->caller, &answer);
     go_on(listing);
 }

@@ -47,6 +47,7 @@ struct deal {
     size_t sent, heard;
     bool redirected, refused, written;
     const char *wrong; /* what makes no sense in a reply */
+    bool unreadable;   /* the record does not */
     bool demoted;      /* it is a replica by now */
     struct link_error error;
     char *record; /* as it stands: revision, time, bytes */
@@ -100,6 +101,7 @@ static void take_record(struct deal *deal, const struct resp_item *item)
     bool sane = begin > 0 && seen->written.revision > 0 && seen->written.revision <= REVISION_MAX &&
                 seen->written.time_ms <= TIME_MAX_MS;
     deal->record = sane ? malloc(item->length) : NULL;
+    deal->unreadable = !sane;
     if (deal->record == NULL) {
         deal->wrong = sane ? "out of memory" : "the record in Redis has no revision";
         return;
@@ -513,7 +515,8 @@ static void write_or_see(struct deal *deal)
 static void go_on(struct deal *deal)
 {
     if (deal->wrong != NULL && !deal->refused) {
-        deal->error = (struct link_error){.result = ANSWER_TROUBLE, .why = deal->wrong};
+        deal->error = (struct link_error){
+            .result = ANSWER_TROUBLE, .why = deal->wrong, .of_record = deal->unreadable};
         deal->refused = true;
     }
     if (deal->refused || deal->redirected) {

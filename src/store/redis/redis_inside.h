@@ -43,6 +43,7 @@ struct node {
 struct seen {
     bool holds; /* read, or written */
     bool wrote;
+    bool unreadable; /* the record does not begin with a revision and a time */
     int64_t now_ms;
     struct stamp written; /* revision 0: there is no record of ours */
     const char *bytes;
@@ -213,6 +214,9 @@ bool seen_fits(const struct job *job, const struct seen *seen);
 /* Fills the answer of a request, or of a look for it; what it points to stays until the next. */
 void seen_answer(struct redis *redis, const struct job *job, const char *key,
                  const struct seen *seen, struct store_answer *out);
+/* The same for a look of our own, which may have met a record that cannot be read. */
+void look_answer(struct redis *redis, const char *key, const struct seen *seen,
+                 const struct link_error *error, struct store_answer *out);
 
 uint64_t redis_hash_of(const char *key);
 
