@@ -370,7 +370,7 @@ static enum lh_outcome refuse_open(const struct lh_client *client, const char *w
 static bool lacks_descriptors(const struct lh_client *client)
 {
     enum { MOST = 16, FOR_THREAD = 2 };
-    int files[MOST], count = 0;
+    int files[MOST] = {0}, count = 0;
     int needed = client->driver->descriptors + (client->driver->waits ? FOR_THREAD : 0);
     ASSERT(needed <= MOST);
     while (count < needed) {
