@@ -79,7 +79,7 @@ struct settings {
     int64_t format;              /* help */
     int64_t flight, duration_ms; /* bench */
     int64_t rate;                /* collect */
-    const char *kind;            /* doctor */
+    const char *kind;            /* doctor, collect */
 };
 
 enum value_kind {
@@ -179,6 +179,8 @@ const struct command *command_find(const char *name);
 
 /* ---- options.c, parse.c, config.c ---- */
 
+/* How an object of a cluster tells its end: k8s-run and collect. */
+extern const struct option option_done_when, option_failed_when, option_ended_at;
 extern const struct option option_store, option_config, option_json, option_quiet, option_verbose,
     option_help;
 /* Of taking: */

@@ -3,7 +3,7 @@
  * Which store is meant, who we are to it, and opening it. The default store is a file in the folder
  * of the user's state, which is made, for its owner only, when it is missing.
  */
-#include "face/cli/cli.h"
+#include "face/cli/doctor.h"
 
 #include "io/program.h"
 #include "wire/url_shown.h"
@@ -168,5 +168,9 @@ int visit_open(struct visit *visit)
     if (lh_open(visit->url, &options, &visit->client, &report) != LH_OK)
         return say_report(visit, NULL, &report);
     say_detail(visit, "%s", report.text);
+#ifndef LH_WITHOUT_KUBERNETES
+    if (settings->verbose && strncmp(visit->url, "k8s:", strlen("k8s:")) == 0)
+        doctor_tell_events(visit);
+#endif
     return EXIT_DONE;
 }
