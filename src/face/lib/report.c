@@ -73,14 +73,16 @@ static void say_busy(const char *key, const struct task_news *news, struct lh_re
 {
     const char *why = news->why;
     char since[DURATION_SHOWN] = "a while", ends[DURATION_SHOWN] = "unknown";
-    char more[DURATION_SHOWN], later[DURATION_SHOWN + 16] = "";
+    char later[DURATION_SHOWN + 16] = "";
     if (out->since_ms >= 0)
         (void)duration_show(out->since_ms, since);
     if (out->ends_in_ms >= 0)
         (void)duration_show(out->ends_in_ms, ends);
-    if (out->ends_in_ms >= 0 && out->takeover_in_ms > out->ends_in_ms)
+    if (out->ends_in_ms >= 0 && out->takeover_in_ms > out->ends_in_ms) {
+        char more[DURATION_SHOWN];
         (void)snprintf(later, sizeof later, "; free %s later",
                        duration_show(out->takeover_in_ms - out->ends_in_ms, more));
+    }
     if (out->holder[0] == '\0')
         (void)snprintf(out->text, sizeof out->text, "busy: %.*s: %s; wait, or try again", KEY_SHOWN,
                        key, why != NULL ? why : "it was not granted within the wait");

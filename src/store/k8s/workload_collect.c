@@ -12,15 +12,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 enum {
     PATH_SIZE = 512,
     PAGE = 50,
     PAGES_MAX = 2000,
-    MINUTE_US = 60000000,
     COOLDOWN_USUAL_MS = 5 * 60 * 1000, /* of an object that does not say */
 };
+
+#define SECOND_NS 1000000000L
+#define MINUTE_NS (60 * SECOND_NS)
 
 struct round {
     struct k8s_survey *survey;
@@ -158,7 +160,9 @@ static void take_object(struct round *round, const json_t *object, int64_t now_m
         out->removed++;
     else if (out->why[0] == '\0')
         out->taken++;
-    (void)usleep(MINUTE_US / round->rate);
+    long pause_ns = MINUTE_NS / (long)round->rate;
+    struct timespec pause = {.tv_sec = pause_ns / SECOND_NS, .tv_nsec = pause_ns % SECOND_NS};
+    (void)nanosleep(&pause, NULL);
 }
 
 /* ---- all of them ---- */
