@@ -18,6 +18,7 @@ enum { PATIENCE_MS = 10000 };
 struct collected {
     unsigned left, removed, taken;
     char why[512];
+    bool usage; /* the call is wrong */
 };
 
 #ifndef LH_WITHOUT_KUBERNETES
@@ -26,6 +27,7 @@ static void add(struct collected *sum, const struct k8s_collection *collection)
     sum->left += collection->left;
     sum->removed += collection->removed;
     sum->taken += collection->taken;
+    sum->usage = collection->usage;
     (void)snprintf(sum->why, sizeof sum->why, "%s", collection->why);
 }
 
@@ -74,6 +76,8 @@ static void say_json(const struct visit *visit, const struct collected *collecte
 
 static int say_collected(const struct visit *visit, const struct collected *collected)
 {
+    if (collected->usage)
+        return say_usage(visit, "%s", collected->why);
     if (visit->settings.json)
         say_json(visit, collected);
     else if (!visit->settings.quiet)

@@ -41,7 +41,8 @@ void k8s_reply_done(struct k8s_reply *reply);
 struct k8s_collection {
     unsigned left, removed, taken; /* taken: somebody wanted it again before it was removed */
     char names[256];               /* of objects: the first of them, separated by commas */
-    char why[512];                 /* it ended too early; empty: it did not */
+    char why[512];                 /* it ended too early; empty: it did not … */
+    bool usage;                    /* … because the call is wrong */
 };
 
 /* `rate`: removed in a minute at most; 0: they are counted only. */

@@ -39,6 +39,17 @@ static bool fail(struct round *round, const char *words)
     return false;
 }
 
+/* Other trouble than that is the reply's. */
+static bool fail_unknown(struct round *round, const char *kind, const struct k8s_reply *reply)
+{
+    round->out->usage = reply->status == 200 || reply->status == 404;
+    if (!round->out->usage)
+        return fail(round, reply->why);
+    (void)snprintf(round->out->why, sizeof round->out->why,
+                   "the API server knows no kind %.200s; name it as in jobs.batch", kind);
+    return false;
+}
+
 /* ---- where the objects are ---- */
 
 /* A resource or a group, as kubectl names them: they become parts of a path. */
@@ -49,7 +60,7 @@ static bool is_name(const char *words, size_t length)
 }
 
 /* "/apis/batch/v1" of a group, by the version that the server prefers; "/api/v1" without one. */
-static bool find_base(struct round *round, const char *group, char out[PATH_SIZE])
+static bool find_base(struct round *round, const char *kind, const char *group, char out[PATH_SIZE])
 {
     struct k8s_reply reply;
     char place[PATH_SIZE];
@@ -63,7 +74,7 @@ static bool find_base(struct round *round, const char *group, char out[PATH_SIZE
     bool found = reply.status == 200 && is_name(version, strlen(version));
     (void)snprintf(out, PATH_SIZE, "/apis/%.120s/%.120s", group, version);
     if (!found)
-        (void)fail(round, reply.why[0] != '\0' ? reply.why : "the API server knows no such group");
+        (void)fail_unknown(round, kind, &reply);
     k8s_reply_done(&reply);
     return found;
 }
@@ -77,9 +88,9 @@ static bool find_kind(struct round *round, const char *kind)
     const char *group = kind[length] == '.' ? kind + length + 1 : "";
     const json_t *entry, *found = NULL;
     if (!is_name(kind, length) || (*group != '\0' && !is_name(group, strlen(group))))
-        return fail(round, "a kind is named as in jobs.batch");
+        return fail_unknown(round, kind, &(struct k8s_reply){.status = 404});
     (void)snprintf(name, sizeof name, "%.*s", (int)length, kind);
-    if (!find_base(round, group, base))
+    if (!find_base(round, kind, group, base))
         return false;
     k8s_survey_identity(round->survey, &identity);
     k8s_survey_ask(round->survey, "GET", base, NULL, &reply);
@@ -90,10 +101,10 @@ static bool find_kind(struct round *round, const char *kind)
     bool spaced = json_is_true(json_object_get(found, "namespaced"));
     (void)snprintf(round->path, sizeof round->path, "%.260s%s%s/%s", base,
                    spaced ? "/namespaces/" : "", spaced ? identity.namespace : "", name);
-    bool known = found != NULL;
+    if (found == NULL)
+        (void)fail_unknown(round, kind, &reply);
     k8s_reply_done(&reply);
-    return known ||
-           fail(round, reply.why[0] != '\0' ? reply.why : "the API server knows no such kind");
+    return round->out->why[0] == '\0';
 }
 
 /* ---- one object ---- */
