@@ -28,7 +28,7 @@ fail() {
 }
 
 mapfile -t programs < <(scripts/kube-apiserver.sh --paths)
-((${#programs[@]} == 3)) || fail 'there is no kube-apiserver here: make test-k8s builds it'
+((${#programs[@]} == 3)) || fail 'there is no kube-apiserver here: make test-full builds it'
 server=${programs[0]}
 export ELECTOR=${programs[1]} KUBECTL=${programs[2]}
 

@@ -86,6 +86,34 @@ static bool is_plain(const unsigned char *at)
     return ((word | below_space | ((erased - ones) & ~erased)) & tops) == 0;
 }
 
+/* A character's length; 0 when it is none, or a control character. */
+static size_t clean_step(const char *bytes, size_t left)
+{
+    const unsigned char *at = (const unsigned char *)bytes;
+    size_t step = text_sequence(bytes, left);
+    bool control = at[0] < 0x20 || at[0] == 0x7f || (at[0] == 0xc2 && step == 2 && at[1] < 0xa0);
+    return control ? 0 : step;
+}
+
+void text_clean(char *bytes, size_t length)
+{
+    for (size_t at = 0; at < length;) {
+        size_t step = clean_step(bytes + at, length - at);
+        if (step == 0) /* the rest of a sequence is no character by itself */
+            bytes[at] = bytes[at] != '\0' && strchr("\t\n\r", bytes[at]) != NULL ? ' ' : '?';
+        at += step > 0 ? step : 1;
+    }
+}
+
+void text_add_clean(struct text *text, const char *bytes, size_t length)
+{
+    if (text == NULL)
+        return;
+    size_t before = text->length;
+    text_add_bytes(text, bytes, length);
+    text_clean(text->bytes + before, text->length - before);
+}
+
 bool text_is_clean(const char *bytes, size_t length)
 {
     const unsigned char *at = (const unsigned char *)bytes;
@@ -99,10 +127,8 @@ bool text_is_clean(const char *bytes, size_t length)
         /* The rest may be looked at together with bytes that were before it. */
         if (long_enough && length < sizeof(uint64_t) && is_plain(at + length - sizeof(uint64_t)))
             return true;
-        size_t step = text_sequence((const char *)at, length);
-        bool control =
-            at[0] < 0x20 || at[0] == 0x7f || (at[0] == 0xc2 && step == 2 && at[1] < 0xa0);
-        if (step == 0 || control)
+        size_t step = clean_step((const char *)at, length);
+        if (step == 0)
             return false;
         at += step;
         length -= step;

@@ -99,6 +99,8 @@ static void start_delay(struct record *record, const struct grant *grant, const 
     if (ran_out && time_is_known(&grant->renewed, view)) { /* else: it died just now */
         delay.since = grant->renewed;
         delay.since.time_ms += grant->ttl_ms;
+        if (delay.since.time_ms > TIME_MAX_MS) /* a time that no clock told */
+            delay.since.time_ms = TIME_MAX_MS;
     }
     text_copy(delay.by, sizeof delay.by, grant->holder);
     if (!span_blocks(&delay, view))

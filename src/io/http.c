@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "io/host.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,13 +187,11 @@ static void read_warning(struct http_request *request, const char *value, size_t
         return;
     size_t before = strlen(request->warnings);
     text_init(&text, request->warnings + before, HTTP_WARNINGS - before);
-    for (at++; at < end && *at != '"';) {
+    for (at++; at < end && *at != '"'; at++) {
         at += *at == '\\' && at + 1 < end ? 1 : 0;
-        size_t step = text_sequence(at, (size_t)(end - at));
-        bool clean = step > 0 && text_is_clean(at, step);
-        text_add_bytes(&text, clean ? at : "?", clean ? step : 1);
-        at += step > 0 ? step : 1;
+        text_add_bytes(&text, at, 1);
     }
+    text_clean(text.bytes, text.length);
     text_add(&text, "\n");
     if (text.cut)
         request->warnings[before] = '\0';
@@ -282,6 +281,7 @@ static void fail(struct http_request *request, bool untrusted, const char *what)
     (void)snprintf(words, sizeof words, "%s: %s", request->place, what);
     struct http_answer answer = {.sent = connected_us > 0,
                                  .untrusted = untrusted,
+                                 .refused = request->refused,
                                  .body = "",
                                  .warnings = "",
                                  .date_s = -1,
@@ -298,6 +298,9 @@ static void tell_result(struct http_request *request, CURLcode code)
     bool untrusted = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CERTPROBLEM ||
                      code == CURLE_SSL_CACERT_BADFILE || code == CURLE_SSL_ISSUER_ERROR;
     const char *words = request->words[0] != '\0' ? request->words : curl->easy_strerror(code);
+    long error = 0;
+    (void)curl->easy_getinfo(request->easy, CURLINFO_OS_ERRNO, &error);
+    request->refused = code == CURLE_COULDNT_CONNECT && error == ECONNREFUSED;
     if (code != CURLE_OK || status == 0) {
         fail(request, untrusted, request->too_long ? "the answer is too long" : words);
         return;

@@ -36,6 +36,7 @@ struct http_request {
     char *warnings; /* HTTP_WARNINGS bytes; NULL: none came */
     bool fresh;     /* bytes that a piece was not told of */
     bool too_long;  /* for `most` */
+    bool refused;
     char place[128];
     char words[CURL_ERROR_SIZE];
 };

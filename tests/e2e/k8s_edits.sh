@@ -70,6 +70,26 @@ verdict 'it still has it' says 0 'other-program' "$program" status theirs
 verdict 'break --now takes it away' says 0 '' "$program" break theirs --now --reason try
 verdict 'and then it is free' says 0 'free' "$program" status theirs
 
+# ---- records that somebody edited ----
+
+for key in a b c; do "$program" acquire "bad-$key" --ttl 60s >/dev/null; done
+"$program" --verbose watch bad- >"$work/watched" 2>"$work/watching" &
+started+=($!)
+await "$work/watching"
+change annotate lease bad-b leasehold/record=junk --overwrite
+why='the value was not written by leasehold'
+verdict 'list shows a record that cannot be read, and why' \
+    says 0 "^unreadable: bad-b: $why\$" "$program" list bad-
+verdict 'and the others as usual' test "$(grep -c '^held: bad-[ac] ' "$work/said")" = 2
+verdict 'status of it is trouble' says 69 "$why" "$program" status bad-b
+is_told() { timeout 20 grep -q "$1" <(tail -n +1 -f "$work/watched"); }
+verdict 'watch tells of it' is_told "^unreadable: bad-b: $why\$"
+"$program" break bad-c --now --reason test --quiet
+verdict 'and goes on' is_told '^free: bad-c'
+kill "${started[0]}"
+wait "${started[0]}" || true
+started=()
+
 # ---- a webhook that changes what is written ----
 
 mkfifo "$work/webhook.in"

@@ -51,8 +51,9 @@ static void a_view_has_every_field_in_every_state(void **state)
 {
     (void)state;
     static struct visit visit = {.shown = "memory:"};
-    static const char *const words[] = {"free", "held", "offered", "cooling", "delayed"};
-    for (int i = LH_FREE; i <= LH_DELAYED; i++) {
+    static const char *const words[] = {"free",    "held",    "offered",
+                                        "cooling", "delayed", "unreadable"};
+    for (int i = LH_FREE; i <= LH_UNREADABLE; i++) {
         char bytes[LINE_SIZE], wanted[128];
         struct text text;
         struct lh_view view = {.key = "k",

@@ -178,6 +178,7 @@ static int open_workloads(struct visit *visit, const char *manifest, struct show
     struct lh_workloads_options options = LH_WORKLOADS_OPTIONS_INIT;
     struct lh_report report;
     options.holder = visit_holder(visit);
+    options.patience_ms = settings->store_timeout_ms;
     options.holder_label = settings->holder_label;
     options.done_when = settings->done_when;
     options.failed_when = settings->failed_when;

@@ -132,6 +132,7 @@ void waiting_show(struct waiting *waiting, const char *key, int64_t at_ms)
         attend(waiting, key);
     text_init(&text, line, sizeof line);
     describe(waiting, at_ms, &text);
+    text_clean(line, text.length);
     waiting_put(line);
     waiting->shown = true;
 }

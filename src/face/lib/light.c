@@ -103,6 +103,7 @@ static bool is_plain(const struct lh_acquire_options *options)
            options->lock_delay_ms == 0 && options->priority == 0 && options->limit == 0 &&
            !options->shared && !options->unbound && options->holder == NULL &&
            options->request_id == NULL && options->meta_count == 0 && options->ttl_ms >= 0 &&
+           (options->ttl_ms == 0 || options->ttl_ms >= memory_driver.ttl_least_ms) &&
            options->ttl_ms <= TTL_MAX_MS && options->wait_ms >= LH_WAIT_FOREVER;
 }
 

@@ -65,6 +65,7 @@ static enum lh_outcome report_answer(const char *target, const struct workloads_
     (void)snprintf(report->key, sizeof report->key, "%s", target != NULL ? target : "");
     if (others)
         (void)snprintf(report->holder, sizeof report->holder, "%s", answer->view.holder);
+    text_clean(report->holder, strlen(report->holder));
     report->since_ms = answer->since_ms;
     report->ends_in_ms = others ? answer->ends_in_ms : -1;
     return outcome;

@@ -212,6 +212,8 @@ const struct store_driver k8s_driver = {
     .capabilities = STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_DELETES |
                     STORE_TOKENS_RESTART | STORE_TOKENS_FAILOVER,
     .state_size = sizeof(struct k8s),
+    .descriptors = 5,
+    .ttl_least_ms = 1000,
     .open = open_k8s,
     .close = close_k8s,
     .submit = submit,

@@ -498,8 +498,11 @@ static void hear_refusal(struct errand *errand, const struct http_answer *answer
         errand_tell_absent(errand, errand->phase == ERRAND_READS ? ANSWER_OK : ANSWER_CONFLICT,
                            answer->date_s);
     } else {
-        errand_tell_trouble(errand, denied ? ANSWER_DENIED : ANSWER_TROUBLE,
-                            k8s_explain(k8s, answer));
+        errand_tell(errand,
+                    &(struct store_answer){.result = denied ? ANSWER_DENIED : ANSWER_TROUBLE,
+                                           .now_ms = TIME_UNKNOWN,
+                                           .refused = answer->refused,
+                                           .why = k8s_explain(k8s, answer)});
     }
 }
 
