@@ -75,25 +75,42 @@ struct lh_report {
     char text[LH_TEXT_SIZE];
 };
 
-enum lh_event_kind {
-    LH_EVENT_ATTEMPT,  /* an acquisition began */
-    LH_EVENT_WAITING,  /* it has a place in line for this key */
-    LH_EVENT_GRANTED,  /* after_ms: how long it took */
-    LH_EVENT_TAKEOVER, /* … from a holder that was dead or had run out; told before GRANTED */
-    LH_EVENT_REFUSED,  /* outcome says why; after_ms: how long it took */
-    LH_EVENT_RENEWED,  /* after_ms: held for so long */
-    LH_EVENT_LOST,     /* after_ms: held for so long */
-    LH_EVENT_RELEASED, /* after_ms: held for so long; the outcome is the release's */
-    LH_EVENT_STORE,    /* the store answered; after_ms: how long it took; key is its verb */
-    LH_EVENT_BREAKER   /* LH_UNAVAILABLE: the store is spared for a while; LH_OK: no more */
+/* What a key is used as. Ids are under "once:", watermarks under "watermark:". */
+enum lh_kind {
+    LH_LOCK,
+    LH_ONCE,     /* held is running, cooling is done */
+    LH_WATERMARK /* always free; holder and since_ms are of its last move */
 };
 
+enum lh_event_kind {
+    LH_EVENT_ATTEMPT,      /* an acquisition, or the claim of an id, began */
+    LH_EVENT_WAITING,      /* it has a place in line for this key … */
+    LH_EVENT_WAITED,       /* … and left the line; after_us: it stood there for so long */
+    LH_EVENT_GRANTED,      /* after_us: how long it took */
+    LH_EVENT_TAKEOVER,     /* … from a holder that was dead or had run out; told before GRANTED */
+    LH_EVENT_REFUSED,      /* outcome says why; after_us: how long it took */
+    LH_EVENT_RENEWED,      /* after_us: held for so long; by token: -1 */
+    LH_EVENT_RENEW_FAILED, /* one try to renew this key; it is repeated until the deadline */
+    LH_EVENT_LOST,         /* after_us: held for so long */
+    LH_EVENT_RELEASED,     /* after_us: held for so long; -1: lost before, or given back by token */
+    LH_EVENT_LEFT,         /* detached, left to its TTL; after_us: held for so long */
+    LH_EVENT_MARK,         /* lh_mark(): LH_OK is new; after_us: how long it took */
+    LH_EVENT_WATERMARK,    /* it was moved, or was not; after_us: how long it took */
+    LH_EVENT_RETRY,        /* a request to the store about this key failed and will be repeated:
+                            * outcome as in LH_EVENT_STORE; after_us: how long it took */
+    LH_EVENT_STORE,        /* the store answered; after_us: how long it took; key is its verb */
+    LH_EVENT_BREAKER       /* LH_UNAVAILABLE: the store is spared for a while; LH_OK: no more */
+};
+
+/* docs/library.md says how each metric is counted. */
 struct lh_event {
     enum lh_event_kind kind;
     enum lh_outcome outcome; /* LH_EVENT_STORE: ok, busy (a conflict), unavailable or denied */
+    enum lh_kind of;         /* what the key is used as */
+    bool waited;             /* GRANTED, REFUSED: it stood in line */
     const char *key;         /* until the function returns; empty when it is about the store */
     uint64_t token;
-    int64_t after_ms;
+    int64_t after_us; /* microseconds; -1: unknown */
 };
 
 /* Called where your functions are called; for metrics. Does not block. */
@@ -232,13 +249,6 @@ enum lh_state {
     LH_COOLING_DOWN,
     LH_DELAYED,   /* after a crash */
     LH_UNREADABLE /* list, watch, history: the record is not one that this version reads */
-};
-
-/* What a key is used as. Ids are under "once:", watermarks under "watermark:". */
-enum lh_kind {
-    LH_LOCK,
-    LH_ONCE,     /* held is running, cooling is done */
-    LH_WATERMARK /* always free; holder and since_ms are of its last move */
 };
 
 struct lh_view {

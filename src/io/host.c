@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FILE_MOST = 256, MS_PER_SECOND = 1000, NS_PER_MS = 1000000 };
+enum { FILE_MOST = 256, MS_PER_SECOND = 1000, NS_PER_MS = 1000000, NS_PER_US = 1000 };
 
 static const char no_proc[] = "cannot read /proc, which says which boot this is; is it mounted?";
 
@@ -168,20 +168,30 @@ bool host_read(struct host_ids *out, struct text *why)
     return true;
 }
 
-static int64_t clock_ms(clockid_t clock, int64_t ahead_ns)
+static int64_t clock_ns(clockid_t clock)
 {
     struct timespec now = {0};
     (void)clock_gettime(clock, &now);
-    return ((int64_t)now.tv_sec * MS_PER_SECOND * NS_PER_MS + now.tv_nsec - ahead_ns) / NS_PER_MS;
+    return (int64_t)now.tv_sec * MS_PER_SECOND * NS_PER_MS + now.tv_nsec;
+}
+
+static int64_t boot_ns(void)
+{
+    (void)learn_offset(NULL);
+    return clock_ns(CLOCK_BOOTTIME) - atomic_load(&offset_ns);
 }
 
 int64_t host_boot_ms(void)
 {
-    (void)learn_offset(NULL);
-    return clock_ms(CLOCK_BOOTTIME, atomic_load(&offset_ns));
+    return boot_ns() / NS_PER_MS;
+}
+
+int64_t host_boot_us(void)
+{
+    return boot_ns() / NS_PER_US;
 }
 
 int64_t host_wall_ms(void)
 {
-    return clock_ms(CLOCK_REALTIME, /* ahead_ns= */ 0);
+    return clock_ns(CLOCK_REALTIME) / NS_PER_MS;
 }

@@ -21,6 +21,7 @@ bool host_read(struct host_ids *out, struct text *why);
 
 /* CLOCK_BOOTTIME without the offset of our time namespace. */
 int64_t host_boot_ms(void);
+int64_t host_boot_us(void);
 int64_t host_wall_ms(void);
 
 #endif

@@ -29,6 +29,15 @@ struct executor_step {
 
 typedef void executor_watcher(void *owner, const struct executor_step *step);
 
+/* A request that failed, or could not be sent, and will be repeated. */
+struct executor_failure {
+    const char *key;
+    uint64_t token; /* of the lease that is held, or 0 */
+    bool renews;    /* that lease */
+    enum answer answer;
+    int64_t took_ms;
+};
+
 struct executor_site {
     int64_t (*now_ms)(void *owner); /* a clock that also runs in suspend */
     /* Queues it in the store, which the owner steps; an answer may also come within the call. */
@@ -41,6 +50,8 @@ struct executor_site {
     uint64_t session;
     uint64_t seed;
     executor_watcher *watcher; /* NULL: nobody watches */
+    /* Called in a tick, for metrics; NULL: nobody counts. */
+    void (*failed)(void *owner, const struct executor_failure *failure);
 };
 
 enum task_event {

@@ -42,6 +42,12 @@ static void pass_step(void *owner, const struct executor_step *step)
     desk->site.watcher(desk->site.owner, step);
 }
 
+static void pass_failure(void *owner, const struct executor_failure *failure)
+{
+    const struct front_desk *desk = owner;
+    desk->site.failed(desk->site.owner, failure);
+}
+
 struct front_desk *front_desk_new(const struct executor_site *site)
 {
     struct front_desk *desk = calloc(1, sizeof *desk);
@@ -53,6 +59,8 @@ struct front_desk *front_desk_new(const struct executor_site *site)
     inner.wake_at = executor_wants;
     if (site->watcher != NULL)
         inner.watcher = pass_step;
+    if (site->failed != NULL)
+        inner.failed = pass_failure;
     inner.owner = desk;
     desk->magic = DESK_MAGIC;
     desk->site = *site;

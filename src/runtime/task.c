@@ -306,6 +306,30 @@ static void note_health(struct task *task, const struct lease *before, const str
     }
 }
 
+/* Told to whoever counts, unless nothing is repeated: then the task's caller is told why. */
+static void note_failure(const struct task *task, const struct lease *before,
+                         const struct event *event)
+{
+    const struct executor_site *site = &task->executor->site;
+    const struct lease *lease = &task->lease;
+    bool answered = event->kind == EVENT_ANSWER && event->serial == before->serial;
+    bool late = event->kind == EVENT_TIMER && event->now_ms >= before->answer_by_ms;
+    enum answer answer = late ? ANSWER_TROUBLE : event->answer;
+    bool over = lease->state == LEASE_ENDED || lease->state == LEASE_LOST;
+    if (site->failed == NULL || !before->in_flight || !(answered || late) || over)
+        return;
+    /* A conflict may have said all that there was to know. */
+    bool again = answer == ANSWER_CONFLICT ? lease->in_flight || lease->state == LEASE_ASKING
+                                           : answer != ANSWER_OK;
+    if (again)
+        site->failed(site->owner,
+                     &(struct executor_failure){.key = task->known->key,
+                                                .token = lease->token,
+                                                .renews = holds(lease),
+                                                .answer = answer,
+                                                .took_ms = event->now_ms - before->sent_at_ms});
+}
+
 static void step_watched(struct task *task, const struct event *event, const struct lease *before)
 {
     struct executor *executor = task->executor;
@@ -341,6 +365,7 @@ static bool step_once(struct task *task, struct event *event, const struct heard
     step_watched(task, event, &before);
     knowledge_save_sights(task->known, &executor->sighting);
     note_health(task, &before, event);
+    note_failure(task, &before, event);
     if (executor->output.decided)
         task->took_over = executor->output.verdict.kind == VERDICT_GRANTED &&
                           executor->output.verdict.expired > 0;

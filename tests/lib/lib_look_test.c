@@ -352,7 +352,7 @@ static void on_event(void *user, const struct lh_event *event)
         atomic_fetch_add(&events.refused_busy, 1);
     if (event->kind == LH_EVENT_BREAKER)
         on_breaker(event);
-    if (event->after_ms < 0 || event->key == NULL)
+    if (event->after_us < 0 || event->key == NULL)
         atomic_fetch_add(&events.negative, 1);
 }
 

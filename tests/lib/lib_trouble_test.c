@@ -36,14 +36,18 @@ static void a_refused_call_is_answered_at_once(void **state)
         assert_int_equal(report.retry_after_ms > 0, i == FAILURES - 1);
     }
     ASSERT_OUTCOME(lh_acquire(client, "k", NULL, &lease, &report), LH_UNAVAILABLE, &report);
-    assert_in_range(report.retry_after_ms, 1, 2000);
+    assert_in_range(report.retry_after_ms, 1, 30000);
     assert_non_null(strstr(report.text, "try again in "));
     ASSERT_OUTCOME(lh_status(client, "k", &view, &report), LH_UNAVAILABLE, &report);
-    assert_in_range(report.retry_after_ms, 1, 2000);
-    ASSERT_OUTCOME(lh_list(client, "", count_nothing, NULL, &report), LH_UNAVAILABLE, &report);
-    assert_in_range(report.retry_after_ms, 1, 2000);
+    assert_in_range(report.retry_after_ms, 1, 30000);
+    report.retry_after_ms = -1;
+    for (int i = 0; i < 10 && report.retry_after_ms < 0; i++) { /* a pause may just be over */
+        (void)lh_acquire(client, "k", NULL, &lease, NULL);
+        ASSERT_OUTCOME(lh_list(client, "", count_nothing, NULL, &report), LH_UNAVAILABLE, &report);
+    }
+    assert_in_range(report.retry_after_ms, 1, 30000);
     ASSERT_OUTCOME(lh_mark(client, "id", NULL, &report), LH_UNAVAILABLE, &report);
-    assert_in_range(report.retry_after_ms, 1, 2000);
+    assert_in_range(report.retry_after_ms, 1, 30000);
     assert_in_range(kit_now_ms() - began_ms, 0, AT_ONCE_MS);
     lh_close(&client);
 }

@@ -299,7 +299,8 @@ static bool build_rooms(struct lh_client *client, uint64_t session)
                                  .owner = client,
                                  .facts = client->facts,
                                  .session = session,
-                                 .seed = session};
+                                 .seed = session,
+                                 .failed = client->on_event != NULL ? client_note_failure : NULL};
     client->desk = front_desk_new(&site);
     /* Who wants to hear of every event gets it from the desk. */
     if (client->driver == &memory_driver && client->on_event == NULL) {

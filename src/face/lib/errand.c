@@ -5,6 +5,7 @@
  */
 #include "face/lib/lib_inside.h"
 
+#include "io/host.h"
 #include "runtime/options.h"
 
 #include <stdio.h>
@@ -20,6 +21,7 @@ struct errand {
     void *user;
     struct errand_aim aim;
     struct light_mark *mark;
+    int64_t began_us;
     _Alignas(max_align_t) char words[]; /* of a started one */
 };
 
@@ -38,11 +40,43 @@ static void show(struct errand *errand, const struct task_news *news, const char
     client_leave(client);
 }
 
+/* Of verbs that are counted: by token, marks and watermarks. */
+static void count(struct errand *errand)
+{
+    enum lh_outcome outcome = errand->call.report.outcome;
+    struct lh_event event = {.outcome = outcome,
+                             .key = errand->options.request.key,
+                             .token = errand->options.request.token,
+                             .after_us = -1};
+    switch (errand->options.request.verb) {
+    case VERB_RENEW:
+        event.kind = outcome == LH_OK ? LH_EVENT_RENEWED : LH_EVENT_RENEW_FAILED;
+        break;
+    case VERB_RELEASE:
+        event.kind = LH_EVENT_RELEASED;
+        break;
+    case VERB_MARK:
+        event.kind = LH_EVENT_MARK;
+        event.after_us = host_boot_us() - errand->began_us;
+        break;
+    case VERB_ADVANCE:
+    case VERB_SET:
+        event.kind = LH_EVENT_WATERMARK;
+        event.after_us = host_boot_us() - errand->began_us;
+        break;
+    default:
+        return;
+    }
+    client_tell(errand->call.client, &event);
+}
+
 static void end(struct errand *errand)
 {
     light_leave_key(errand->call.client, &errand->mark);
     if (errand->aim.ends != NULL)
         lease_bury(errand->aim.ends, errand->call.report.outcome);
+    else
+        count(errand);
     call_end(&errand->call);
 }
 
@@ -69,6 +103,7 @@ static void start(struct loop_task *task)
     struct errand *errand = (struct errand *)task;
     struct lh_client *client = errand->call.client;
     struct executor_caller caller = {.told = told, .owner = errand};
+    errand->began_us = host_boot_us();
     bool entered = light_enter_key(client, errand->options.request.key, &errand->mark);
     if (errand->aim.ends != NULL)
         lease_forget(errand->aim.ends);

@@ -8,6 +8,9 @@
 #include "io/host.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#define US_PER_MS ((int64_t)1000)
 
 /* A store request whose answer the user wants to have timed. */
 struct timed {
@@ -16,7 +19,7 @@ struct timed {
     store_done *done;
     void *caller;
     enum store_verb verb;
-    int64_t sent_at_ms;
+    int64_t sent_at_us;
 };
 
 void client_remark(struct lh_client *client, const char *key, const char *word, const char *more,
@@ -42,14 +45,43 @@ static void remark_event(struct lh_client *client, const struct lh_event *event)
         client_remark(client, event->key, "Lost", "", /* warns= */ true);
 }
 
+static enum lh_kind kind_of(const char *key)
+{
+    if (strncmp(key, ONCE_PREFIX, sizeof ONCE_PREFIX - 1) == 0)
+        return LH_ONCE;
+    return strncmp(key, WATERMARK_PREFIX, sizeof WATERMARK_PREFIX - 1) == 0 ? LH_WATERMARK
+                                                                            : LH_LOCK;
+}
+
 void client_tell(struct lh_client *client, const struct lh_event *event)
 {
+    struct lh_event told = *event;
     remark_event(client, event);
     if (client->on_event == NULL)
         return;
+    told.of = kind_of(event->key);
     client_enter(client);
-    client->on_event(client->event_user, event);
+    client->on_event(client->event_user, &told);
     client_leave(client);
+}
+
+static const enum lh_outcome outcomes[] = {[ANSWER_OK] = LH_OK,
+                                           [ANSWER_CONFLICT] = LH_BUSY,
+                                           [ANSWER_TROUBLE] = LH_UNAVAILABLE,
+                                           [ANSWER_DENIED] = LH_DENIED,
+                                           [ANSWER_FULL] = LH_UNAVAILABLE};
+
+void client_note_failure(void *owner, const struct executor_failure *failure)
+{
+    struct lh_event event = {.kind = LH_EVENT_RENEW_FAILED,
+                             .outcome = outcomes[failure->answer],
+                             .key = failure->key,
+                             .token = failure->token,
+                             .after_us = failure->took_ms * US_PER_MS};
+    if (failure->renews && failure->answer != ANSWER_CONFLICT)
+        client_tell(owner, &event);
+    event.kind = LH_EVENT_RETRY;
+    client_tell(owner, &event);
 }
 
 static void submit_to_store(struct lh_client *client, const struct store_request *request,
@@ -79,11 +111,6 @@ static void timed_answer(void *caller, const struct store_answer *answer)
     static const char *const verbs[] = {
         [VERB_STORE_READ] = "read", [VERB_STORE_SWAP] = "swap",   [VERB_STORE_DELETE] = "delete",
         [VERB_STORE_LIST] = "list", [VERB_STORE_WATCH] = "watch", [VERB_STORE_HISTORY] = "history"};
-    static const enum lh_outcome outcomes[] = {[ANSWER_OK] = LH_OK,
-                                               [ANSWER_CONFLICT] = LH_BUSY,
-                                               [ANSWER_TROUBLE] = LH_UNAVAILABLE,
-                                               [ANSWER_DENIED] = LH_DENIED,
-                                               [ANSWER_FULL] = LH_UNAVAILABLE};
     struct timed *timed = caller;
     timed->done(timed->caller, answer);
     if (answer->more)
@@ -91,7 +118,7 @@ static void timed_answer(void *caller, const struct store_answer *answer)
     client_tell(timed->client, &(struct lh_event){.kind = LH_EVENT_STORE,
                                                   .outcome = outcomes[answer->result],
                                                   .key = verbs[timed->verb],
-                                                  .after_ms = host_boot_ms() - timed->sent_at_ms});
+                                                  .after_us = host_boot_us() - timed->sent_at_us});
     forget_timed(timed);
 }
 
@@ -110,7 +137,7 @@ void client_submit(struct lh_client *client, const struct store_request *request
                             .done = done,
                             .caller = caller,
                             .verb = request->verb,
-                            .sent_at_ms = host_boot_ms()};
+                            .sent_at_us = host_boot_us()};
     if (timed->next != NULL)
         timed->next->before = timed;
     client->timed = timed;

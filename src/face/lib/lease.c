@@ -54,14 +54,47 @@ static void unlink_lease(struct lh_lease *lease)
 /* ---- what the user is told ---- */
 
 static void tell_event(struct lh_lease *lease, enum lh_event_kind kind, enum lh_outcome outcome,
-                       int64_t since_ms)
+                       int64_t after_us)
 {
-    int64_t after_ms = since_ms > 0 ? host_boot_ms() - since_ms : 0;
     client_tell(lease->client, &(struct lh_event){.kind = kind,
                                                   .outcome = outcome,
+                                                  .waited = lease->waited,
                                                   .key = lease->parts[0].key,
                                                   .token = lh_token(lease),
-                                                  .after_ms = after_ms});
+                                                  .after_us = after_us});
+}
+
+static int64_t held_us(const struct lh_lease *lease)
+{
+    return host_boot_us() - lease->held_since_us;
+}
+
+/* Once, and without a length when the holding had ended before. */
+static void tell_released(struct lh_lease *lease, enum lh_outcome outcome)
+{
+    if (!lease->told_end)
+        tell_event(lease, LH_EVENT_RELEASED, outcome, lease->was_lost ? -1 : held_us(lease));
+    lease->told_end = true;
+}
+
+static void tell_part(struct part *part, enum lh_event_kind kind, enum lh_outcome outcome,
+                      int64_t after_us)
+{
+    client_tell(part->lease->client, &(struct lh_event){.kind = kind,
+                                                        .outcome = outcome,
+                                                        .key = part->key,
+                                                        .token = atomic_load(&part->token),
+                                                        .after_us = after_us});
+}
+
+/* Out of the line, whatever came of it. */
+static void tell_waited(struct part *part, enum lh_outcome outcome)
+{
+    if (part->waits_since_us == 0)
+        return;
+    tell_part(part, LH_EVENT_WAITED, outcome, host_boot_us() - part->waits_since_us);
+    part->waits_since_us = 0;
+    part->lease->waited = true;
 }
 
 /* The request is gone afterwards; a cancel that is still on its way takes it along. A borrowed one
@@ -114,7 +147,7 @@ static void let_lie(struct lh_lease *lease)
 
 void lease_bury(struct lh_lease *lease, enum lh_outcome outcome)
 {
-    tell_event(lease, LH_EVENT_RELEASED, outcome, lease->held_since_ms);
+    tell_released(lease, outcome);
     unlink_lease(lease);
     lease_free(lease);
 }
@@ -136,18 +169,20 @@ static void granted(struct lh_lease *lease)
     atomic_store(&lease->deadline_ms, first_deadline(lease));
     if (request == NULL) /* it was adopted, and is known to be held */
         return;
-    lease->held_since_ms = host_boot_ms();
+    lease->held_since_us = host_boot_us();
     report_clear(&request->report);
     request->report.token = lh_token(lease);
     (void)snprintf(request->report.text, sizeof request->report.text, "ok: granted");
-    tell_event(lease, LH_EVENT_GRANTED, LH_OK, request->began_ms);
+    tell_event(lease, LH_EVENT_GRANTED, LH_OK, host_boot_us() - request->began_us);
     if (lease->once != NULL)
         lease->once->token = request->report.token;
     lease->once = NULL; /* the caller's, only until it is told */
-    if (lease->left)
+    if (lease->left) {
+        tell_event(lease, LH_EVENT_LEFT, LH_OK, held_us(lease));
         let_lie(lease);
-    else
+    } else {
         finish(request, lease);
+    }
 }
 
 /* A process that was stopped or suspended hears of its loss when others may have held since. */
@@ -165,7 +200,8 @@ static void lost(struct lh_lease *lease, const char *key, const struct task_news
     report_news(lease->client, key, news, OUTCOME_LOST, &report);
     if (over_ms >= 0)
         report_over(&report, key, over_ms);
-    tell_event(lease, LH_EVENT_LOST, LH_LOST, lease->held_since_ms);
+    lease->was_lost = true;
+    tell_event(lease, LH_EVENT_LOST, LH_LOST, held_us(lease));
     if (lease->on_lost == NULL)
         return;
     client_enter(lease->client);
@@ -178,16 +214,20 @@ static void ended(struct lh_lease *lease, enum outcome outcome)
     struct lh_client *client = lease->client;
     struct lh_request *request = lease->request;
     atomic_store(&lease->deadline_ms, 0);
-    if (request != NULL) {
-        bool was_held = lease->held_since_ms > 0;
+    if (request == NULL) { /* the client is being closed */
+        tell_released(lease, (enum lh_outcome)outcome);
+    } else {
         if (request->cancelled && (outcome == OUTCOME_OK || outcome == OUTCOME_BUSY))
             (void)report_say(&request->report, LH_BUSY, "busy: the caller gave up");
         else if (outcome == OUTCOME_OK)
             (void)report_say(&request->report, LH_OK, "ok: given back");
         else if (request->report.outcome == LH_OK)
             (void)report_say(&request->report, (enum lh_outcome)outcome, outcome_word(outcome));
-        tell_event(lease, was_held ? LH_EVENT_RELEASED : LH_EVENT_REFUSED, request->report.outcome,
-                   was_held ? lease->held_since_ms : request->began_ms);
+        if (lease->held_since_us != 0)
+            tell_released(lease, request->report.outcome);
+        else
+            tell_event(lease, LH_EVENT_REFUSED, request->report.outcome,
+                       host_boot_us() - request->began_us);
         unlink_lease(lease);
         finish(request, NULL);
         lease_free(lease);
@@ -244,7 +284,7 @@ static void renewed(struct lh_lease *lease)
     if (lease->several.state != SEVERAL_HELD)
         return;
     atomic_store(&lease->deadline_ms, first_deadline(lease));
-    tell_event(lease, LH_EVENT_RENEWED, LH_OK, lease->held_since_ms);
+    tell_event(lease, LH_EVENT_RENEWED, LH_OK, held_us(lease));
 }
 
 /* An adopted grant could not be kept: memory is short, or it stands there no more. */
@@ -278,16 +318,17 @@ static void told(void *owner, struct claim *claim, const struct task_news *news)
         part->deadline_ms = news->deadline_ms;
         atomic_store(&part->token, news->token);
     }
+    if (news->event == TASK_HELD || news->event == TASK_ENDED)
+        tell_waited(part, news->event == TASK_HELD ? LH_OK : (enum lh_outcome)outcome);
     if (news->event == TASK_HELD && news->took_over)
-        client_tell(
-            lease->client,
-            &(struct lh_event){.kind = LH_EVENT_TAKEOVER, .key = part->key, .token = news->token});
+        tell_part(part, LH_EVENT_TAKEOVER, LH_OK, /* after_us= */ 0);
     if (news->event == TASK_RENEWED) {
         renewed(lease);
         return;
     }
     if (news->event == TASK_WAITING) {
-        client_tell(lease->client, &(struct lh_event){.kind = LH_EVENT_WAITING, .key = part->key});
+        part->waits_since_us = host_boot_us();
+        tell_part(part, LH_EVENT_WAITING, LH_OK, /* after_us= */ 0);
         return;
     }
     if (news->event == TASK_ENDED) {
@@ -318,9 +359,9 @@ void lease_start(struct loop_task *task)
     struct lh_request *request = (struct lh_request *)task;
     struct lh_lease *lease = request->lease;
     lease->request = request;
-    request->began_ms = host_boot_ms();
+    request->began_us = host_boot_us();
     link_lease(lease);
-    tell_event(lease, LH_EVENT_ATTEMPT, LH_OK, 0);
+    tell_event(lease, LH_EVENT_ATTEMPT, LH_OK, /* after_us= */ 0);
     if (lease->client->closing) {
         lease->several.state = SEVERAL_ENDED;
         (void)report_say(&request->report, LH_BUSY, CLOSING_WORDS);
@@ -360,7 +401,6 @@ void lease_give_back(struct loop_task *task)
 {
     struct lh_request *request = (struct lh_request *)task;
     struct lh_lease *lease = request->lease;
-    request->began_ms = host_boot_ms();
     lease->request = request;
     if (lease->several.state == SEVERAL_LOST)
         (void)report_say(&request->report, LH_LOST, "lost: it had been lost before");
@@ -390,6 +430,8 @@ void lease_detach(struct loop_task *task)
     request->report.outcome = held ? LH_OK : LH_LOST;
     (void)snprintf(request->report.text, sizeof request->report.text, "%s",
                    held ? "ok: left to its TTL" : "lost: it had been lost before");
+    if (held)
+        tell_event(lease, LH_EVENT_LEFT, LH_OK, held_us(lease));
     let_lie(lease);
 }
 
@@ -402,6 +444,8 @@ void lease_abandon_all(struct lh_client *client)
         if (state == SEVERAL_RETURNING || state == SEVERAL_ENDED)
             continue;
         if (state != SEVERAL_TAKING && !lease->options.request.bound) {
+            if (state == SEVERAL_HELD)
+                tell_event(lease, LH_EVENT_LEFT, LH_OK, held_us(lease));
             lease_forget(lease);
             continue;
         }
@@ -430,7 +474,7 @@ struct lh_lease *lease_adopt(struct lh_client *client, const char *key,
         return NULL;
     struct part *part = &lease->parts[0];
     (void)several_start(&lease->several);
-    lease->held_since_ms = since_ms;
+    lease->held_since_us = since_ms * 1000;
     lease->options.request.key = part->key;
     part->deadline_ms = host_boot_ms() + lease->options.request.ttl_ms * 2 / 3;
     atomic_store(&part->token, token);

@@ -77,6 +77,7 @@ struct part {
     struct light_mark *mark; /* while there is a claim */
     _Atomic uint64_t token;
     int64_t deadline_ms;
+    int64_t waits_since_us; /* in line; 0: it does not */
 };
 
 struct lh_lease {
@@ -93,7 +94,8 @@ struct lh_lease {
     bool left;            /* it is left to its TTL as soon as it is granted */
     lh_lost_fn *on_lost;
     void *user;
-    int64_t held_since_ms;
+    int64_t held_since_us; /* 0: it is not granted yet */
+    bool waited, was_lost, told_end;
     struct lh_request *request; /* who waits for it, to be granted or given back; or NULL */
     size_t count;
     struct part parts[];
@@ -105,7 +107,7 @@ struct lh_request {
     struct lh_lease *lease;
     lh_done_fn *done;
     void *user;
-    int64_t began_ms;
+    int64_t began_us;
     bool borrowed; /* it is its caller's, and gone once `done` is called */
     bool cancelled, over;
     atomic_bool cancel_posted;
@@ -149,6 +151,8 @@ void client_enter(struct lh_client *client);
 void client_leave(struct lh_client *client);
 
 /* events.c */
+/* For the executor's site. */
+void client_note_failure(void *owner, const struct executor_failure *failure);
 void client_submit(struct lh_client *client, const struct store_request *request, store_done *done,
                    void *caller);
 void client_tell(struct lh_client *client, const struct lh_event *event);
