@@ -123,7 +123,7 @@ if "${alone[@]}" mount -t tmpfs none /mnt 2>/dev/null; then
         before=("${alone[@]}" bash -c "mount -t tmpfs -o size=$1 none small; $2; "'"$@"' -)
     }
     in_small 1m true
-    expect 69 'problem: only [0-9]+ KiB are free; a new store needs 2 MiB; free some, .*' \
+    expect 69 'problem: only [0-9]+ KiB are free; a new store needs [0-9]+ KiB; free some, .*' \
         --store "file:$work/small/l"
     in_small 8m true
     expect 0 'warning: only [0-9]+ KiB are free; on a full disk .*; free some, .*' \
