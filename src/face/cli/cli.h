@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "leasehold.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -231,6 +232,20 @@ int visit_open(struct visit *visit);
 const char *visit_holder(const struct visit *visit);
 /* Where the store is when nobody says: of root, or of everybody else. False: no home is known. */
 bool default_store_path(bool root, char *out, size_t size);
+/* The default stores that there are, or may be: root's, that of users, and that of the user who
+ * called sudo. Root and users do not see each other's locks there. */
+enum { DEFAULT_STORES = 3 };
+struct default_store {
+    char path[PATH_MAX];
+    const char *users; /* "root uses" … */
+    bool hidden;       /* we are not permitted to look, so it may be there */
+};
+size_t default_stores(struct default_store out[DEFAULT_STORES]);
+/* Tells on a terminal, or with --verbose, that there is another one than the default that is used.
+ */
+void visit_warn_of_defaults(const struct visit *visit);
+/* "there is another default store, …": one line without its end. */
+void say_other_default(const struct default_store *other, struct text *out);
 /* The path that a file: URL names, once visit_url() was called; NULL: it is of another kind. */
 const char *visit_file(const struct visit *visit);
 /* Where the program is that was given behind "--"; otherwise says why it cannot be run, and `so`

@@ -102,6 +102,7 @@ int run_command(struct visit *visit, const struct way *way)
         status = visit_url(visit);
     if (status != EXIT_DONE)
         return status;
+    visit_warn_of_defaults(visit);
     name_holder(visit, holder, sizeof holder);
     int role = front_fork(&front, &guardian);
     if (role < 0)
