@@ -80,6 +80,7 @@ struct settings {
     int64_t time_limit_ms, until_step;
     bool finalizer, remove;
     bool at_once;
+    bool if_held;                /* release */
     bool names;                  /* list */
     int64_t format;              /* help */
     int64_t flight, duration_ms; /* bench */
@@ -172,6 +173,7 @@ struct visit {
     char url[URL_SIZE];   /* of the store, once visit_url() was called … */
     char shown[URL_SIZE]; /* … and as it may be shown */
     struct lh_client *client;
+    const char *effect;            /* what break or release did, for JSON; NULL: neither */
     bool watched;                  /* a person sees our stderr, and wants to … */
     char waiting_for[LH_KEY_SIZE]; /* … know for which key we stand in line */
 };
@@ -302,6 +304,12 @@ void say_report_json(const struct visit *visit, const char *key, const struct lh
 void say_view(const struct visit *visit, const struct lh_view *view);
 /* "renewed: KEY" on stdout, unless --quiet; with --json the key as it stands now. The status. */
 int say_done(struct visit *visit, const char *what, const char *key);
+/* What a call did that has more than one way to succeed: the key's state, the report's text and the
+ * hint on stdout; with --json the effect and the key as it stands now. The status. */
+int say_effect(struct visit *visit, const char *key, const struct lh_report *report,
+               const char *hint);
+/* The one word of a refusal; NULL for none. */
+const char *say_refusal_word(const struct lh_report *report);
 /* Lines of JSON into --status-file, if there is one; a file is replaced, never half written.
  * EXIT_DONE or the status, and it was said why. */
 int say_to_status_file(const struct visit *visit, const char *lines);

@@ -131,6 +131,8 @@ static void tell(const struct work *work, const struct lh_report *released, int 
     text_init(&text, line, sizeof line);
     json_begin(&text);
     json_add_words(&text, "outcome", lh_outcome_name(lost ? LH_LOST : LH_OK));
+    if (lost)
+        json_add_words(&text, "refusal", say_refusal_word(&work->loss));
     json_add_words(&text, "key", work->keys);
     json_add_words(&text, "token", work->tokens);
     json_add_number(&text, "exit_status", status);
