@@ -5,7 +5,7 @@
 export PREFIX ?= /usr/local
 export DESTDIR ?=
 MAKEFLAGS += --no-print-directory
-.PHONY: help build run test test-k8s bench proof replay install uninstall deb fmt bare clean
+.PHONY: help build run test test-full bench proof replay install uninstall deb fmt bare clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -17,23 +17,23 @@ build: ## build the program: build/leasehold
 run: build ## build, then show what it does
 	@scripts/show.sh build/leasehold
 
-test: ## every gate and every test; ends with "N passed, N failed"
+test: ## what a newcomer runs: gates and tests; ends with "N passed, N failed"
 	@scripts/packages.sh test
 	@scripts/test.sh
 
-test-k8s: ## the Kubernetes suites; builds the API server first (minutes, once)
+test-full: ## the rest of the suites, each at its sample size; CI runs it after test
 	@scripts/packages.sh test
 	@scripts/packages.sh k8s
-	@scripts/kube-apiserver.sh
-	@scripts/test.sh --k8s
+	@scripts/test.sh --full
 
 bench: ## measure the optimised build
 	@scripts/packages.sh bench
-	@scripts/build.sh release
+	@scripts/build.sh bench
 	@scripts/bench.sh
 
-proof: ## as test, with every round instead of a sample
+proof: ## both, with every round instead of a sample (hours)
 	@scripts/packages.sh test
+	@scripts/packages.sh k8s
 	@scripts/test.sh --proof
 
 replay: ## run one simulated day again: make replay SEED=n [MUTANT=name]

@@ -65,9 +65,13 @@ struct lh_report {
     enum lh_outcome outcome;
     uint64_t token; /* granted to you; with LH_BUSY the holder's, or 0 */
     char holder[LH_HOLDER_SIZE];
-    char key[LH_KEY_SIZE]; /* of several keys the one that it is about; empty: none */
-    int64_t since_ms;      /* for how long it has been so */
-    int64_t ends_in_ms;    /* when the lease, or the cooldown, ends */
+    char key[LH_KEY_SIZE];  /* of several keys the one that it is about; empty: none */
+    int64_t since_ms;       /* for how long it has been so */
+    int64_t ends_in_ms;     /* when the lease, or the cooldown, ends … */
+    int64_t takeover_in_ms; /* … and others may have it: later, where clocks may be apart */
+    /* LH_UNAVAILABLE: after repeated failures the store is not asked before then, and calls that
+     * need it are answered at once; -1: try when you like */
+    int64_t retry_after_ms;
     char text[LH_TEXT_SIZE];
 };
 
@@ -102,7 +106,7 @@ typedef void lh_done_fn(void *user, struct lh_lease *lease, const struct lh_repo
 struct lh_open_options {
     size_t size;         /* of this struct: LH_OPEN_OPTIONS_INIT sets it */
     const char *holder;  /* who you are, shown to others: "host:pid" */
-    int64_t patience_ms; /* how long the store may be silent: 10 s */
+    int64_t patience_ms; /* the store timeout: it may be silent or in trouble for so long: 10 s */
     bool own_loop;       /* no thread; you poll */
     lh_event_fn *on_event;
     void *user; /* on_event's */
@@ -119,7 +123,9 @@ struct lh_meta {
 
 struct lh_acquire_options {
     size_t size;            /* of this struct: LH_ACQUIRE_OPTIONS_INIT sets it */
-    int64_t ttl_ms;         /* 30 s, renewed at a third; lost at two thirds without renewal */
+    int64_t ttl_ms;         /* 30 s, renewed at a third; lost at two thirds without renewal. Below
+                             * the store's minimum it is LH_USAGE: memory: 10 ms, file: 100 ms,
+                             * redis: 500 ms, k8s: 1 s. */
     int64_t wait_ms;        /* 0: not at all; LH_WAIT_FOREVER; several keys: for each anew */
     int64_t cooldown_ms;    /* after a clean release the key answers LH_COOLING for so long */
     int64_t lock_delay_ms;  /* after a crash nobody is let in for so long */
@@ -166,7 +172,8 @@ int lh_liveness(struct lh_client *client);
 
 /* ---- taking and giving back ---- */
 
-/* Blocks for wait_ms, or until the store's patience is over. */
+/* Blocks for wait_ms, or until the store timeout; without a wait a store that refuses every
+ * connection, or is left alone for a while (retry_after_ms), is told at once. */
 enum lh_outcome lh_acquire(struct lh_client *client, const char *key,
                            const struct lh_acquire_options *options, struct lh_lease **out,
                            struct lh_report *report);
@@ -190,8 +197,11 @@ void lh_cancel(struct lh_request *request);
 
 /* Blocks; frees the handle and sets *lease to NULL, whatever the outcome but LH_USAGE. */
 enum lh_outcome lh_release(struct lh_lease **lease, struct lh_report *report);
+/* The same, but no cooldown begins: what the lock was for was not done, and may be tried again. */
+enum lh_outcome lh_abandon(struct lh_lease **lease, struct lh_report *report);
 /* Does not block; the handle is gone at once. done may be NULL. For callbacks and event loops. */
 enum lh_outcome lh_release_start(struct lh_lease **lease, lh_done_fn *done, void *user);
+enum lh_outcome lh_abandon_start(struct lh_lease **lease, lh_done_fn *done, void *user);
 /* Blocks. Leaves an unbound lease in the store, unrenewed, and frees the handle: the token is all
  * that is left of it. LH_USAGE, and nothing is changed, for a bound one. */
 enum lh_outcome lh_detach(struct lh_lease **lease, struct lh_report *report);
@@ -206,7 +216,8 @@ uint64_t lh_token_at(const struct lh_lease *lease, size_t index);
 /* How long it stays yours if no renewal comes through; 0 when lost. From anywhere. */
 int64_t lh_remaining_ms(const struct lh_lease *lease);
 
-/* By token, for grants without a handle. Both block. ttl_ms 0 is 30 s. */
+/* By token, for grants without a handle. Both block. ttl_ms 0 keeps the lease's own; a renewal
+ * never makes a lease shorter. */
 enum lh_outcome lh_renew(struct lh_client *client, const char *key, uint64_t token, int64_t ttl_ms,
                          struct lh_report *report);
 enum lh_outcome lh_give_back(struct lh_client *client, const char *key, uint64_t token,
@@ -219,7 +230,8 @@ enum lh_state {
     LH_HELD,
     LH_OFFERED, /* somebody is next, and has not come in yet */
     LH_COOLING_DOWN,
-    LH_DELAYED /* after a crash */
+    LH_DELAYED,   /* after a crash */
+    LH_UNREADABLE /* list, watch, history: the record is not one that this version reads */
 };
 
 /* What a key is used as. Ids are under "once:", watermarks under "watermark:". */
@@ -236,9 +248,13 @@ struct lh_view {
     char holder[LH_HOLDER_SIZE]; /* the first of them, or who cooled it */
     uint64_t token;
     int64_t since_ms;       /* for how long; -1: unknown */
-    int64_t ends_in_ms;     /* -1: unknown */
+    int64_t ends_in_ms;     /* -1: unknown; 0: the lease is over … */
+    int64_t takeover_in_ms; /* … but others may take it only then: clocks may be apart */
     int64_t renewed_ago_ms; /* the lease of the first holder; -1: unknown, or not held */
     int64_t written_ago_ms; /* list, watch, history: when the record was written; -1: unknown */
+    /* The same as the store's own clock had it, in ms since 1970: equal in every call. -1: unknown,
+     * or that clock counts from another moment (memory:). */
+    int64_t written_at_ms;
     uint32_t holders, waiters;
     uint32_t place; /* of this very client in the line, 1 is next; 0: it has none */
     uint32_t limit; /* of a semaphore, else 0 */
@@ -250,6 +266,7 @@ struct lh_view {
     size_t meta_count;
     const char *result; /* of an id that was done, or a watermark's value; otherwise empty */
     int status;         /* of an id that was done: 0 is success */
+    const char *text;   /* unreadable: why; otherwise NULL */
     /* No reason, meta and result in lh_status(), where they are NULL: nowhere to keep them. */
 };
 
@@ -370,10 +387,19 @@ struct lh_watermark {
  * when you began (or, if it has no clock or cursor of its own, to start_ms). */
 enum lh_outcome lh_watermark_begin(struct lh_client *client, const char *name, int64_t overlap_ms,
                                    struct lh_watermark *out, struct lh_report *report);
-/* LH_STALE when it is not what was expected, or would go back: begin again. */
+/*
+ * LH_OK when it stood at what was expected, in its own order, and now stands at the value; LH_STALE
+ * when it stood elsewhere, also at the value, or would go back: begin again. Each call has an id of
+ * its own that its retries share.
+ */
 enum lh_outcome lh_watermark_advance(struct lh_client *client, const char *name,
                                      const char *expected, const char *value,
                                      struct lh_report *report);
+/* The same with an id of yours (NULL: one is made): a later call with the same id, expected and
+ * value is LH_OK, too, while nobody has moved it since. For callers that may not see the answer. */
+enum lh_outcome lh_watermark_advance_id(struct lh_client *client, const char *name,
+                                        const char *expected, const char *value,
+                                        const char *request_id, struct lh_report *report);
 /* An operator's: anywhere, and the reason is kept. */
 enum lh_outcome lh_watermark_set(struct lh_client *client, const char *name, const char *value,
                                  const char *reason, struct lh_report *report);
@@ -440,6 +466,10 @@ enum lh_outcome lh_watermark_begin_start(struct lh_client *client, const char *n
 enum lh_outcome lh_watermark_advance_start(struct lh_client *client, const char *name,
                                            const char *expected, const char *value,
                                            lh_done_fn *done, void *user, struct lh_report *report);
+enum lh_outcome lh_watermark_advance_id_start(struct lh_client *client, const char *name,
+                                              const char *expected, const char *value,
+                                              const char *request_id, lh_done_fn *done, void *user,
+                                              struct lh_report *report);
 enum lh_outcome lh_watermark_set_start(struct lh_client *client, const char *name,
                                        const char *value, const char *reason, lh_done_fn *done,
                                        void *user, struct lh_report *report);

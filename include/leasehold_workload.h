@@ -20,20 +20,30 @@ extern "C" {
 #endif
 
 struct lh_workloads; /* objects of one kind in one namespace */
+struct lh_workload;  /* see below */
+
+/* A warning of the API server, such as of a deprecated kind; each text once. */
+typedef void lh_workload_warn_fn(void *user, const char *text);
+/* The object as it is followed, once a second. since_ms: for how long it has run, or since it has
+ * ended; ends_in_ms: until its cooldown or time limit is over. -1: unknown. */
+typedef void lh_workload_progress_fn(void *user, const struct lh_workload *workload,
+                                     int64_t since_ms, int64_t ends_in_ms);
 
 struct lh_workloads_options {
     size_t size;              /* of this struct: LH_WORKLOADS_OPTIONS_INIT sets it */
     const char *holder;       /* who you are, shown to others: "host:pid" */
     const char *holder_label; /* that also has the holder, for other programs; NULL: none */
     const char *done_when; /* how it is told that one ended; NULL: as Jobs, Pods, Tekton's runs … */
-    const char *failed_when; /* … and most custom resources tell it */
-    const char *ended_at;    /* and when: paths, such as .status.completionTime */
-    int64_t patience_ms;     /* how long the API server may be silent: 10 s */
-    bool watch;              /* all objects of this kind, so that a look costs no request */
+    const char *failed_when;   /* … and most custom resources tell it */
+    const char *ended_at;      /* and when: paths, such as .status.completionTime */
+    int64_t patience_ms;       /* how long the API server may be silent: 10 s */
+    bool watch;                /* all objects of this kind, so that a look costs no request */
+    lh_workload_warn_fn *warn; /* NULL: nobody hears of it */
+    void *user;
 };
-#define LH_WORKLOADS_OPTIONS_INIT                                                   \
-    {                                                                               \
-        sizeof(struct lh_workloads_options), NULL, NULL, NULL, NULL, NULL, 0, false \
+#define LH_WORKLOADS_OPTIONS_INIT                                                               \
+    {                                                                                           \
+        sizeof(struct lh_workloads_options), NULL, NULL, NULL, NULL, NULL, 0, false, NULL, NULL \
     }
 
 enum lh_until {
@@ -50,10 +60,13 @@ struct lh_workload_options {
     int64_t time_limit_ms; /* an object that runs longer is removed, by whoever meets it; 0: none */
     bool finalizer;        /* deleted by hand, it still keeps the lock for its cooldown */
     enum lh_until until;
+    lh_workload_progress_fn *progress; /* NULL: nobody looks */
+    void *user;
 };
-#define LH_WORKLOAD_OPTIONS_INIT                                                           \
-    {                                                                                      \
-        sizeof(struct lh_workload_options), NULL, NULL, 300000, 0, false, LH_UNTIL_REMOVED \
+#define LH_WORKLOAD_OPTIONS_INIT                                                                  \
+    {                                                                                             \
+        sizeof(struct lh_workload_options), NULL, NULL, 300000, 0, false, LH_UNTIL_REMOVED, NULL, \
+            NULL                                                                                  \
     }
 
 enum lh_workload_state { LH_WORKLOAD_NONE, LH_WORKLOAD_RUNS, LH_WORKLOAD_DONE, LH_WORKLOAD_FAILED };

@@ -7,7 +7,7 @@
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
-program=build/tests/bench_decisions
+program=build/bench/tests/bench_decisions
 # In build/ and not in /tmp, which can be memory: what is measured below is a disk.
 work=$(mktemp -d build/bench.XXXXXX)
 redis=
@@ -56,14 +56,14 @@ start_redis() {
 # One part of the file store's benchmark in a folder of its own.
 measure_file() {
     mkdir "$work/$1"
-    build/tests/bench_file "$1" "$work/$1" "$work/redis/socket"
+    build/bench/tests/bench_file "$1" "$work/$1" "$work/redis/socket"
     rm -rf "${work:?}/$1"
 }
 
 printf '== time of a pair on the in-memory store, codec and table included\n'
 "$program"
 
-build/tests/bench_memory
+build/bench/tests/bench_memory
 
 measure_file pairs
 start_redis
@@ -76,18 +76,18 @@ for part in processes handover million pause run; do
 done
 
 # On a server with the same durability, by TCP as everybody uses it.
-scripts/on-redis.sh plain build/tests/bench_redis
+scripts/on-redis.sh plain build/bench/tests/bench_redis
 
 if scripts/kube-apiserver.sh --paths >/dev/null; then
-    scripts/on-k8s.sh build/tests/bench_k8s
+    scripts/on-k8s.sh build/bench/tests/bench_k8s
 else
-    printf '== k8s: not measured: there is no API server; make test-k8s builds one\n'
+    printf '== k8s: not measured: there is no API server; make test-full builds one\n'
 fi
 
 # The same for a plain lock inside the process, through the public calls.
 count_light() {
     local pairs=20000 # as in bench_memory.c
-    count_instructions build/tests/bench_memory pairs "$1"
+    count_instructions build/bench/tests/bench_memory pairs "$1"
     awk -v pairs="$pairs" '/PROGRAM TOTALS/ { gsub(",", "", $1); printf "%d\n", $1 / pairs }' \
         "$work/inclusive"
 }
@@ -106,7 +106,7 @@ awk -v few="$few" -v many="$many" 'BEGIN {
 # Claims of ids: of one that was done, drawn at random, and a new one that is given up again.
 count_claims() {
     local claims=10000 # as in bench_memory.c
-    count_instructions build/tests/bench_memory claims "$1"
+    count_instructions build/bench/tests/bench_memory claims "$1"
     awk -v claims="$claims" '
         /:measured_live_claims/ { gsub(",", "", $1); if (live == "") live = $1 }
         /:measured_new_claims/ { gsub(",", "", $1); if (new == "") new = $1 }
@@ -114,7 +114,7 @@ count_claims() {
 }
 
 printf '== claims of ids inside the process\n'
-for ids in 1000 1000000; do build/tests/bench_memory claims "$ids"; done
+for ids in 1000 1000000; do build/bench/tests/bench_memory claims "$ids"; done
 printf '== instructions of a claim (callgrind)\n'
 for ids in 1000 30000 1000000; do
     counted=$(count_claims "$ids")

@@ -19,25 +19,28 @@ release) # what users get
     options=(-Dbuildtype=release -Dprefix="${PREFIX:-/usr/local}" -Dlibdir=lib) ;;
 asan) # unit tests and stories, with memory and arithmetic checked
     export CC=gcc
-    options=(-Doptimization=1 "${checks[@]}" -Dtests=true) ;;
+    options=(-Doptimization=1 "${checks[@]}" -Dharness=true -Dtests=true) ;;
 tsan) # threads, with races looked for
     export CC=gcc
-    options=(-Doptimization=1 -Ddebug=true -Db_sanitize=thread -Dtests=true -Dharness=false) ;;
+    options=(-Doptimization=1 -Ddebug=true -Db_sanitize=thread -Dtests=true) ;;
 sim) # long simulated runs, fast
     export CC=gcc
-    options=(-Doptimization=2 -Ddebug=true) ;;
+    options=(-Doptimization=2 -Ddebug=true -Dharness=true) ;;
+bench) # what users get, and the programs that measure it
+    options=(-Dbuildtype=release -Dharness=true) ;;
 mutants) # planted bugs that the harnesses must catch
     export CC=gcc
-    options=(-Doptimization=2 -Ddebug=true -Dmutants=true) ;;
+    options=(-Doptimization=2 -Ddebug=true -Dharness=true -Dmutants=true) ;;
 fuzz) # libFuzzer targets
     export CC=clang-14
-    options=(-Doptimization=1 "${checks[@]}" -Db_lundef=false -Dharness=false -Dfuzz=true) ;;
+    options=(-Doptimization=1 "${checks[@]}" -Db_lundef=false -Dfuzz=true) ;;
 coverage) # counters for scripts/coverage.sh
     export CC=gcc
-    options=(-Doptimization=0 -Ddebug=true -Db_coverage=true -Dtests=true) ;;
+    options=(-Doptimization=0 -Ddebug=true -Db_coverage=true -Dharness=true -Dtests=true) ;;
 tidy) # never compiled: gives clang-tidy the flags of every file
     export CC=clang-14
-    options=(-Doptimization=1 -Db_lundef=false -Dtests=true -Dfuzz=true -Dmutants=true) ;;
+    options=(-Doptimization=1 -Db_lundef=false -Dharness=true -Dtests=true -Dfuzz=true
+        -Dmutants=true) ;;
 *)
     printf 'build.sh: unknown shape %s\n' "$shape" >&2
     exit 1 ;;

@@ -1,11 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Gate: clang-tidy finds nothing in any C file: check-tidy.sh [ROOT]. A file that passed is
-# remembered in build/tidy until it, any header, the rules or the compiler flags change. ROOT, when
-# it is not this tree, brings its own build/tidy/compile_commands.json.
+# Gate: clang-tidy finds nothing in any C file: check-tidy.sh [--changed] [ROOT]. A file that passed
+# is remembered in build/tidy until it, any header, the rules or the compiler flags change. ROOT,
+# when it is not this tree, brings its own build/tidy/compile_commands.json. --changed looks only at
+# files that differ from the main branch, and at those that include a header that does.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
+changed_only=false
+if [[ ${1:-} == --changed ]]; then
+    changed_only=true
+    shift
+fi
 cd "${1:-$here}"
 rules=$here/.clang-tidy
 database=build/tidy
@@ -16,6 +22,23 @@ mapfile -t headers < <(grep '\.h$' <<<"$list")
 if [[ $PWD == "$here" ]]; then
     "$here/scripts/build.sh" tidy --configure-only >/dev/null
 fi
+
+# The C files to look at: those that differ from the main branch, committed or not. Without git, or
+# without a main branch, all of them.
+changed_files() {
+    local base differing header
+    base=$(git merge-base HEAD origin/main 2>/dev/null || git merge-base HEAD main 2>/dev/null) || {
+        grep '\.c$' <<<"$list"
+        return
+    }
+    differing=$(git diff --name-only "$base" -- '*.[ch]'
+        git ls-files --others --exclude-standard -- '*.[ch]')
+    { grep '\.c$' <<<"$differing" || true
+        { grep '\.h$' <<<"$differing" || true; } | while read -r header; do
+            grep -lE "#include \"(.*/)?${header##*/}\"" "${files[@]}" || true
+        done | grep '\.c$' || true
+    } | sort -u | grep -Fxf - <(printf '%s\n' "${files[@]}") || true
+}
 
 wrong=0
 reason='NOLINT(NEXTLINE)?\([a-zA-Z0-9.,-]+\): [a-z]'
@@ -28,6 +51,10 @@ fi
 common=$(cat "$rules" "$database/compile_commands.json" "${headers[@]}" /dev/null | sha256sum)
 mkdir -p "$database/passed"
 work=()
+if $changed_only; then
+    mapfile -t files < <(changed_files)
+    printf '# %d files differ from the main branch\n' "${#files[@]}"
+fi
 for file in "${files[@]}"; do
     [[ $file == *.c ]] || continue
     if ! grep -qF "$file\"" "$database/compile_commands.json"; then

@@ -11,7 +11,7 @@ room=${1:-core}
 floor=${2:-100}
 dir=build/coverage
 
-# What fills the counters: the commands of scripts/test.sh, on this build.
+# What fills the counters: the commands of tests/suites.txt, on this build.
 suites=(
     "scripts/units.sh $dir"
     "$dir/tests/simulation --seeds 300 --jobs 1"

@@ -4,7 +4,7 @@
 # ${XDG_CACHE_HOME:-~/.cache}/leasehold: kube-apiserver-VERSION, compiled with Debian's Go;
 # leader-election-VERSION-SUM, which is tests/peers/leader_election.go on the client-go of the same
 # source; and kubectl-VERSION as Debian ships it. Those that are there already cost nothing; the
-# first time takes minutes on two cores.
+# first time takes minutes on two cores. Prints TAP.
 # kube-apiserver.sh           make what is missing
 # kube-apiserver.sh --paths   print where the three are, one per line; fails when one is missing
 # No server is named here: sources come from where this machine has its packages from.
@@ -24,7 +24,7 @@ step() {
 }
 
 fail() {
-    printf 'kube-apiserver: %s\n' "$*" >&2
+    printf 'not ok 1 - kube-apiserver: %s\n' "$*"
     exit 1
 }
 
@@ -148,23 +148,32 @@ clean_up() {
     rm -rf "$work"
 }
 
+all_there() {
+    [[ -x $api_server && -x $elector && -x $kubectl ]]
+}
+
+make_missing() {
+    mkdir -p "$cache"
+    # One builder at a time; the second one finds everything done.
+    exec 9<"$cache"
+    flock 9
+    ! all_there || return 0
+    work=$(mktemp -d "$cache/build.XXXXXX")
+    trap clean_up EXIT
+    trap 'exit 130' INT TERM HUP
+    prepare_apt
+    [[ -x $kubectl ]] || get_kubectl
+    [[ ! -x $api_server || ! -x $elector ]] || return 0
+    get_source
+    mend_source
+    [[ -x $elector ]] || make_elector
+    [[ -x $api_server ]] || make_server
+}
+
 if [[ ${1:-} == --paths ]]; then
-    [[ -x $api_server && -x $elector && -x $kubectl ]] || exit 1
+    all_there || exit 1
     printf '%s\n' "$api_server" "$elector" "$kubectl"
     exit
 fi
-[[ -x $api_server && -x $elector && -x $kubectl ]] && exit
-mkdir -p "$cache"
-# One builder at a time; who comes second finds it done.
-exec 9<"$cache"
-flock 9
-work=$(mktemp -d "$cache/build.XXXXXX")
-trap clean_up EXIT
-trap 'exit 130' INT TERM HUP
-prepare_apt
-[[ -x $kubectl ]] || get_kubectl
-[[ -x $api_server && -x $elector ]] && exit
-get_source
-mend_source
-[[ -x $elector ]] || make_elector
-[[ -x $api_server ]] || make_server
+all_there || make_missing
+printf 'ok 1 - kube-apiserver, kubectl and client-go %s are here\n' "$version"

@@ -28,7 +28,7 @@ fail() {
 }
 
 mapfile -t programs < <(scripts/kube-apiserver.sh --paths)
-((${#programs[@]} == 3)) || fail 'there is no kube-apiserver here: make test-k8s builds it'
+((${#programs[@]} == 3)) || fail 'there is no kube-apiserver here: make test-full builds it'
 server=${programs[0]}
 export ELECTOR=${programs[1]} KUBECTL=${programs[2]}
 
@@ -110,19 +110,37 @@ STORE
     chmod 700 "$K8S_ETCD"
 }
 
+# The server refuses a flag that it does not know, and --help comes after the flags: what it names
+# then is left out. Newer servers have no --insecure-port.
+choose_flags() {
+    local flag said kept
+    flags=("--etcd-servers=http://127.0.0.1:${ports[0]}" --bind-address=127.0.0.1
+        --advertise-address=127.0.0.1 "--secure-port=${ports[2]}" --insecure-port=0
+        --tls-cert-file=srv.crt --tls-private-key-file=srv.key --client-ca-file=ca.crt
+        --token-auth-file=tokens.csv --authorization-mode=RBAC --anonymous-auth=false
+        --service-account-key-file=sa.key --service-account-signing-key-file=sa.key
+        --service-account-issuer=https://kubernetes.default.svc
+        --service-cluster-ip-range=10.0.0.0/24 --disable-admission-plugins=ServiceAccount
+        --endpoint-reconciler-type=none --audit-policy-file=audit.yaml
+        --audit-log-path=audit.log --audit-log-mode=blocking)
+    until said=$("$server" "${flags[@]}" --help 2>&1); do
+        [[ $said =~ unknown\ flag:\ (--[a-z-]+) ]] || fail "kube-apiserver: ${said:0:500}"
+        kept=()
+        for flag in "${flags[@]}"; do
+            [[ ${flag%%=*} == "${BASH_REMATCH[1]}" ]] || kept+=("$flag")
+        done
+        ((${#kept[@]} < ${#flags[@]})) || fail "kube-apiserver: ${said:0:500}"
+        flags=("${kept[@]}")
+    done
+}
+
 write_api() {
+    local flags
+    choose_flags
     cat >"$K8S_API" <<API
 #!/usr/bin/env bash
 cd "$folder"
-"$server" --etcd-servers=http://127.0.0.1:${ports[0]} --bind-address=127.0.0.1 \\
-    --advertise-address=127.0.0.1 --secure-port=${ports[2]} --insecure-port=0 \\
-    --tls-cert-file=srv.crt --tls-private-key-file=srv.key --client-ca-file=ca.crt \\
-    --token-auth-file=tokens.csv --authorization-mode=RBAC --anonymous-auth=false \\
-    --service-account-key-file=sa.key --service-account-signing-key-file=sa.key \\
-    --service-account-issuer=https://kubernetes.default.svc \\
-    --service-cluster-ip-range=10.0.0.0/24 --disable-admission-plugins=ServiceAccount \\
-    --endpoint-reconciler-type=none --audit-policy-file=audit.yaml \\
-    --audit-log-path=audit.log --audit-log-mode=blocking >>api.log 2>&1 </dev/null &
+"$server" ${flags[@]@Q} >>api.log 2>&1 </dev/null &
 echo \$! >api.pid
 API
     chmod 700 "$K8S_API"

@@ -6,8 +6,8 @@
 # starting services, and puts the machine's own service policy back afterwards.
 set -euo pipefail
 
-build='gcc libc6-dev libcurl4-openssl-dev libevent-dev libjansson-dev libssl-dev libyaml-dev meson
-       ninja-build pkg-config'
+build='gcc libc6-dev libcurl4-openssl-dev libjansson-dev libssl-dev libyaml-dev meson ninja-build
+       pkg-config'
 declare -A groups=(
     [build]=$build
     [test]="$build clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev

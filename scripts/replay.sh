@@ -18,8 +18,8 @@ if [[ -n $mutant ]]; then
     scripts/build.sh mutants
     simulation=(build/mutants/tests/simulation --mutant "$mutant")
 else
-    scripts/build.sh release
-    simulation=(build/tests/simulation)
+    scripts/build.sh sim
+    simulation=(build/sim/tests/simulation)
 fi
 if [[ ! -x ${simulation[0]} ]]; then
     printf 'replay: this tree builds no simulation, so there is nothing to replay\n' >&2

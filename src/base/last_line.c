@@ -31,27 +31,21 @@ void last_line_add(struct last_line *line, const char *bytes, size_t length)
     }
 }
 
-/* The length of the character here that can stay as it is; 0: it cannot. */
-static size_t clean_length(const char *bytes, size_t left)
+/* Half a character, where the line was cut, is left out. */
+static size_t whole_length(const char *bytes, size_t length)
 {
-    size_t length = text_sequence(bytes, left);
-    return length > 0 && text_is_clean(bytes, length) ? length : 0;
+    for (size_t back = 1; back < 4 && back <= length; back++)
+        if ((bytes[length - back] & 0xc0) == 0xc0)
+            return text_sequence(bytes + length - back, back) > 0 ? length : length - back;
+    return length;
 }
 
 void last_line_read(const struct last_line *line, char out[LAST_LINE_MOST + 1])
 {
-    size_t length = line->length, written = 0;
-    bool cut = length == LAST_LINE_MOST;
-    for (size_t at = 0; at < length;) {
-        size_t step = clean_length(line->bytes + at, length - at);
-        if (step == 0 && cut && length - at < 4 && (line->bytes[at] & 0xc0) == 0xc0)
-            break; /* half a character, where the line was cut */
-        if (step > 0)
-            memcpy(out + written, line->bytes + at, step);
-        else
-            out[written] = line->bytes[at] == '\t' ? ' ' : '?';
-        written += step > 0 ? step : 1;
-        at += step > 0 ? step : 1;
-    }
-    out[written] = '\0';
+    size_t length = line->length;
+    if (length == LAST_LINE_MOST)
+        length = whole_length(line->bytes, length);
+    memcpy(out, line->bytes, length);
+    text_clean(out, length);
+    out[length] = '\0';
 }

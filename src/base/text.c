@@ -86,6 +86,34 @@ static bool is_plain(const unsigned char *at)
     return ((word | below_space | ((erased - ones) & ~erased)) & tops) == 0;
 }
 
+/* A character's length; 0 when it is none, or a control character. */
+static size_t clean_step(const char *bytes, size_t left)
+{
+    const unsigned char *at = (const unsigned char *)bytes;
+    size_t step = text_sequence(bytes, left);
+    bool control = at[0] < 0x20 || at[0] == 0x7f || (at[0] == 0xc2 && step == 2 && at[1] < 0xa0);
+    return control ? 0 : step;
+}
+
+void text_clean(char *bytes, size_t length)
+{
+    for (size_t at = 0; at < length;) {
+        size_t step = clean_step(bytes + at, length - at);
+        if (step == 0) /* the rest of a sequence is no character by itself */
+            bytes[at] = bytes[at] != '\0' && strchr("\t\n\r", bytes[at]) != NULL ? ' ' : '?';
+        at += step > 0 ? step : 1;
+    }
+}
+
+void text_add_clean(struct text *text, const char *bytes, size_t length)
+{
+    if (text == NULL)
+        return;
+    size_t before = text->length;
+    text_add_bytes(text, bytes, length);
+    text_clean(text->bytes + before, text->length - before);
+}
+
 bool text_is_clean(const char *bytes, size_t length)
 {
     const unsigned char *at = (const unsigned char *)bytes;
@@ -99,15 +127,34 @@ bool text_is_clean(const char *bytes, size_t length)
         /* The rest may be looked at together with bytes that were before it. */
         if (long_enough && length < sizeof(uint64_t) && is_plain(at + length - sizeof(uint64_t)))
             return true;
-        size_t step = text_sequence((const char *)at, length);
-        bool control =
-            at[0] < 0x20 || at[0] == 0x7f || (at[0] == 0xc2 && step == 2 && at[1] < 0xa0);
-        if (step == 0 || control)
+        size_t step = clean_step((const char *)at, length);
+        if (step == 0)
             return false;
         at += step;
         length -= step;
     }
     return true;
+}
+
+void text_add_brief(struct text *text, const char *words, size_t most)
+{
+    static const char more[] = "…";
+    size_t length = strlen(words), room = text != NULL ? text->size - text->length - 1 : most;
+    most = room < most ? room : most;
+    if (length <= most || most < sizeof more) {
+        text_add_bytes(text, words, length < most ? length : most);
+        return;
+    }
+    size_t end = most - (sizeof more - 1), whole = end;
+    while (whole > 0 && words[whole] != ' ')
+        whole--;
+    while (whole > 0 && strchr(" ,;:", words[whole - 1]) != NULL)
+        whole--;
+    /* One word that is longer than all the room: no half character of it. */
+    while (whole == 0 && end > 0 && ((unsigned char)words[end] & 0xc0) == 0x80)
+        end--;
+    text_add_bytes(text, words, whole > 0 ? whole : end);
+    text_add(text, more);
 }
 
 void text_copy(char *to, size_t size, const char *from)

@@ -30,7 +30,7 @@ void text_add_hex(struct text *text, uint64_t number);
  * of some forty pieces. */
 static inline void text_add_bytes(struct text *text, const char *bytes, size_t length)
 {
-    if (text == NULL)
+    if (text == NULL || length == 0) /* of which there may be no bytes at all */
         return;
     if (length >= text->size - text->length) {
         text_add_cut(text, bytes, length);
@@ -46,12 +46,21 @@ static inline void text_add(struct text *text, const char *words)
     text_add_bytes(text, words, strlen(words));
 }
 
+/* At most `most` bytes of them; longer words end behind a whole word, with "…". */
+void text_add_brief(struct text *text, const char *words, size_t most);
+
 /* The length of the UTF-8 sequence that begins here, with `left` bytes above 0; 0 when it is
  * overlong, a surrogate or broken. */
 size_t text_sequence(const char *bytes, size_t left);
 
 /* Valid UTF-8 without control characters: what keys, holders, reasons and meta must be. */
 bool text_is_clean(const char *bytes, size_t length);
+
+/* Text from outside as it may be shown, on a terminal too: tabs and line ends become spaces, each
+ * byte of another control character, or of what is no UTF-8, a question mark. */
+void text_clean(char *bytes, size_t length);
+/* Adds it in that form. */
+void text_add_clean(struct text *text, const char *bytes, size_t length);
 
 /* Copies a C string that the caller has checked to fit; asserts that it does. */
 void text_copy(char *to, size_t size, const char *from);

@@ -13,10 +13,23 @@ void lease_end(struct lease *l, enum outcome outcome, const char *why, struct le
     l->in_flight = false;
     l->answer_by_ms = l->next_at_ms = l->give_up_at_ms = NEVER;
     l->token = 0;
+    l->asks_again = false;
     lease_move(l, LEASE_ENDED);
     out->told = TOLD_ENDED;
     out->outcome = outcome;
     out->why = why;
+}
+
+/* Holders and those who give back try until their deadline. Those in line keep their place. */
+bool lease_is_futile(const struct lease *l, const struct event *event)
+{
+    const struct request *request = &l->options->request;
+    if (!event->refused || l->unsure)
+        return false;
+    if (l->state == LEASE_ERRAND)
+        return request->verb != VERB_RENEW && request->verb != VERB_RELEASE;
+    int64_t timeout_ms = l->trouble_since_ms + l->options->patience_ms;
+    return l->state == LEASE_ASKING && (!request->waits || event->retry_at_ms >= timeout_ms);
 }
 
 /*
@@ -56,17 +69,54 @@ static const struct grant *own_grant(const struct lease *l, struct record *recor
     return grant;
 }
 
+const char lease_late_words[] = "grants come later than the lease lasts; use a longer TTL";
+
+/*
+ * The first grant that is heard of after its deadline, while its lease still stands, is found again
+ * by a look and renewed (rule 9). Any other is given back, and asked for after a pause that grows:
+ * a store that is slower than the TTL must not be asked without end.
+ */
+static void hear_late(struct lease *l, struct lease_output *out)
+{
+    int64_t until_ms = l->give_up_at_ms;
+    bool over = l->now_ms >= l->start_ms + l->ttl_ms;
+    if (l->late++ == 0 && !over) {
+        lease_move(l, LEASE_ASKING);
+        lease_send(l, ACTION_READ, out);
+        return;
+    }
+    l->unsure = false;
+    lease_leave(l, OUTCOME_UNAVAILABLE, lease_late_words);
+    l->asks_again = true;
+    l->wait_until_ms = until_ms;
+}
+
+/* What came too late is written out. */
+static void ask_after_pause(struct lease *l, struct lease_output *out)
+{
+    l->asks_again = false;
+    if (l->now_ms >= l->wait_until_ms) {
+        lease_end(l, l->final, l->final_why, out);
+        return;
+    }
+    l->give_up_at_ms = l->wait_until_ms;
+    l->final_why = NULL;
+    l->attempts = l->conflicts = 0;
+    l->next_at_ms = l->now_ms + lease_pause_ms(l, l->late - 1);
+    lease_move(l, LEASE_ASKING);
+}
+
 static void hold(struct lease *l, const struct grant *grant, int64_t start_ms,
                  struct lease_output *out)
 {
     l->ttl_ms = grant->ttl_ms;
     start_lease(l, start_ms);
     l->attempts = l->conflicts = 0;
-    if (l->now_ms >= l->deadline_ms) { /* the answer came too late to be of use: ask again */
-        lease_move(l, LEASE_ASKING);
-        lease_send(l, ACTION_READ, out);
+    if (l->now_ms >= l->deadline_ms) {
+        hear_late(l, out);
         return;
     }
+    l->late = 0;
     l->token = grant_token(grant);
     l->unsure = false;
     l->give_up_at_ms = NEVER;
@@ -189,7 +239,10 @@ void lease_conclude(struct lease *l, enum verdict_kind kind, struct record *reco
         conclude_release(l, kind, record, out);
         return;
     case LEASE_LEAVING:
-        lease_end(l, l->final, l->final_why, out);
+        if (l->asks_again)
+            ask_after_pause(l, out);
+        else
+            lease_end(l, l->final, l->final_why, out);
         return;
     case LEASE_ERRAND:
         conclude_errand(l, kind, record, out);

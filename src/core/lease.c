@@ -75,15 +75,21 @@ static struct request request_of(const struct lease *l)
 }
 
 /* Grows with each attempt, with jitter, so that a store in trouble is not hammered in step. */
-static int64_t spread(struct lease *l, int64_t first_ms, int64_t most_ms)
+static int64_t spread(struct lease *l, uint32_t attempts, int64_t first_ms, int64_t most_ms)
 {
     enum { DOUBLINGS = 10, TRIES_PER_TTL = 6 };
-    int64_t ms = first_ms << (l->attempts < DOUBLINGS ? l->attempts : DOUBLINGS);
+    int64_t ms = first_ms << (attempts < DOUBLINGS ? attempts : DOUBLINGS);
     int64_t share_ms = l->options->request.ttl_ms / TRIES_PER_TTL + 1;
     if (lease_holds(l) && most_ms > share_ms)
         most_ms = share_ms;
     ms = ms < most_ms ? ms : most_ms;
     return ms + (int64_t)random_below(&l->random, (uint64_t)ms / 2 + 1);
+}
+
+int64_t lease_pause_ms(struct lease *l, uint32_t attempts)
+{
+    enum { RETRY_MS = 50, RETRY_MOST_MS = 2000 };
+    return spread(l, attempts, RETRY_MS, RETRY_MOST_MS);
 }
 
 void lease_send(struct lease *l, enum action action, struct lease_output *out)
@@ -94,7 +100,7 @@ void lease_send(struct lease *l, enum action action, struct lease_output *out)
     l->sent = action;
     l->sent_verb = lease_verb(l);
     l->sent_at_ms = l->now_ms;
-    l->answer_by_ms = l->now_ms + spread(l, l->options->store.answer_ms, most_ms);
+    l->answer_by_ms = l->now_ms + spread(l, l->attempts, l->options->store.answer_ms, most_ms);
     l->next_at_ms = NEVER;
     out->action = action;
     out->serial = ++l->serial;
@@ -339,17 +345,16 @@ static int64_t end_of_patience(const struct lease *l)
 }
 
 /* Not answered, or answered with trouble: whether it happened is not known. */
-static void trouble(struct lease *l, struct lease_output *out)
+static void trouble(struct lease *l, const struct event *event, struct lease_output *out)
 {
-    enum { RETRY_MS = 50, RETRY_MOST_MS = 2000 };
     l->in_flight = false;
     l->answer_by_ms = NEVER;
-    l->unsure = l->unsure || l->sent != ACTION_READ;
+    l->unsure = l->unsure || (l->sent != ACTION_READ && !event->refused);
     if (l->trouble_since_ms == NEVER)
         l->trouble_since_ms = l->sent_at_ms;
-    l->next_at_ms = l->now_ms + spread(l, RETRY_MS, RETRY_MOST_MS);
+    l->next_at_ms = l->now_ms + lease_pause_ms(l, l->attempts);
     l->attempts++;
-    if (l->now_ms >= end_of_patience(l))
+    if (l->now_ms >= end_of_patience(l) || lease_is_futile(l, event))
         lease_end(l, OUTCOME_UNAVAILABLE, "the store does not answer", out);
 }
 
@@ -393,7 +398,7 @@ static void answered(struct lease *l, const struct event *event, struct record *
     }
     if (event->answer != ANSWER_OK &&
         event->answer != ANSWER_CONFLICT) { /* rights may come back in time */
-        trouble(l, out);
+        trouble(l, event, out);
         return;
     }
     int64_t trouble_since_ms = l->trouble_since_ms;
@@ -457,9 +462,12 @@ static bool hears_out(const struct lease *l)
 static void give_up(struct lease *l, struct lease_output *out)
 {
     bool trouble_now = l->trouble_since_ms != NEVER;
+    bool pauses = l->state == LEASE_ASKING && !l->in_flight && l->late > 0;
     if (hears_out(l))
         return;
-    if (lease_asks(l) && l->options->request.waits && trouble_now) {
+    if (pauses && !trouble_now) {
+        lease_end(l, OUTCOME_UNAVAILABLE, lease_late_words, out); /* the store has nothing of us */
+    } else if (lease_asks(l) && l->options->request.waits && trouble_now) {
         lease_leave(l, OUTCOME_UNAVAILABLE, "the store does not answer");
         int64_t last_try_ms = 2 * l->options->store.answer_ms;
         if (last_try_ms < l->options->patience_ms)
@@ -479,7 +487,7 @@ static void timer(struct lease *l, const struct event *event, struct record *rec
     if (l->now_ms >= end_of_patience(l))
         lease_end(l, OUTCOME_UNAVAILABLE, "the store does not answer", out);
     if (l->in_flight && l->now_ms >= l->answer_by_ms)
-        trouble(l, out);
+        trouble(l, event, out);
     if (l->state != LEASE_ENDED && l->now_ms >= l->give_up_at_ms)
         give_up(l, out);
     if (l->now_ms < l->next_at_ms)
@@ -505,6 +513,10 @@ static void let_go(struct lease *l, const struct event *event, struct record *re
         begin_release(l, event, record, OUTCOME_OK, out);
     } else if (l->state == LEASE_LOST) {
         begin_release(l, event, record, OUTCOME_LOST, out);
+    } else if (l->state == LEASE_LEAVING && l->asks_again) {
+        l->asks_again = false;
+        l->final = OUTCOME_BUSY;
+        l->final_why = "cancelled";
     }
 }
 

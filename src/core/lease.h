@@ -54,6 +54,9 @@ struct event {
     int64_t now_ms;
     uint32_t serial;
     enum answer answer;
+    /* Trouble: the request was not sent, so it did not happen; a retry before then is in vain. */
+    bool refused;
+    int64_t retry_at_ms;
     bool known;      /* the record argument holds what stands (or stood) in the store … */
     struct stamp at; /* … at this revision (0: absent) and store time */
 };
@@ -145,7 +148,10 @@ struct lease {
     const char *pending_why;   /* … and why */
     uint32_t serial;
     uint32_t attempts, conflicts;
-    uint64_t up_to; /* break, clear: the revision that the unsure write was about */
+    uint32_t late;         /* grants in a row that were heard of after their deadline */
+    bool asks_again;       /* LEAVING: gives back what came too late, then asks again */
+    int64_t wait_until_ms; /* then: when that ends */
+    uint64_t up_to;        /* break, clear: the revision that the unsure write was about */
     int64_t sent_at_ms, answer_by_ms;
     int64_t next_at_ms;    /* renewal, look or retry */
     int64_t give_up_at_ms; /* end of the wait, or of patience */

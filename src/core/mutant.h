@@ -40,6 +40,7 @@
     X(ID_EVICTED, "at its cap the store forgets an id that is still needed")                    \
     X(WATERMARK_TO_NOW, "a watermark moves to the present, not to the start of the poll")       \
     X(WATERMARK_BY_ANYBODY, "a watermark moves whatever it stands at, also backwards")          \
+    X(ADVANCE_WITHOUT_MOVE, "an advance to where another has moved it is told as done")         \
     X(OVERLAP_IGNORED, "a poll by the store's clock has no overlap: late events are passed")    \
     X(RUNNING_IS_DONE, "a claim of what is running hears done: an unhandled event is passed")   \
     X(EQUAL_IS_PASSED, "an id at the watermark's own position is forgotten")                    \

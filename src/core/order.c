@@ -3,9 +3,10 @@
 #include "core/order.h"
 
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
-enum { SECONDS_LENGTH = 19 /* of a moment without fraction and Z */ };
+enum { SECONDS_AT = 17, SECONDS_LENGTH = 19 /* of a moment without fraction and offset */ };
 
 static size_t digits_at(const char *words)
 {
@@ -39,12 +40,27 @@ static bool begins_like(const char *words, const char *pattern)
     return true;
 }
 
+static int two_digits(const char *words)
+{
+    return (words[0] - '0') * 10 + (words[1] - '0');
+}
+
+/* Z, or the local time's distance from UTC: +02:00. */
+static bool is_offset(const char *words)
+{
+    if (strcmp(words, "Z") == 0)
+        return true;
+    bool is_signed = *words == '+' || *words == '-';
+    return is_signed && begins_like(words + 1, "00:00") && words[6] == '\0' &&
+           two_digits(words + 1) < 24 && two_digits(words + 4) < 60;
+}
+
 static bool is_moment(const char *value)
 {
     if (!begins_like(value, "0000-00-00T00:00:00"))
         return false;
     const char *end = behind_fraction(value + SECONDS_LENGTH);
-    return end != NULL && strcmp(end, "Z") == 0;
+    return end != NULL && is_offset(end);
 }
 
 enum order order_of(const char *value)
@@ -87,12 +103,45 @@ static int compare_numbers(const char *a, const char *b)
     return difference != 0 ? difference : compare_fractions(a + a_digits, b + b_digits);
 }
 
+/* Of the Gregorian calendar, counted from the first of March of year 0. */
+static int64_t day_of(const char *moment)
+{
+    int64_t year = (int64_t)two_digits(moment) * 100 + two_digits(moment + 2);
+    int64_t month = two_digits(moment + 5) - 3; /* the leap day is the last one of its year */
+    if (month < 0) {
+        month += 12;
+        year--;
+    }
+    int64_t leap_days = year < 0 ? -1 : year / 4 - year / 100 + year / 400;
+    return year * 365 + leap_days + (month * 153 + 2) / 5 + two_digits(moment + 8);
+}
+
+/* In UTC. Offsets are whole minutes: seconds, also a leap second, stay as they are written. */
+static int64_t minute_of(const char *moment)
+{
+    const char *offset = behind_fraction(moment + SECONDS_LENGTH);
+    int64_t minutes =
+        day_of(moment) * 24 * 60 + two_digits(moment + 11) * 60 + two_digits(moment + 14);
+    if (offset == NULL || *offset == 'Z')
+        return minutes;
+    int64_t ahead = two_digits(offset + 1) * 60 + two_digits(offset + 4);
+    return *offset == '+' ? minutes - ahead : minutes + ahead;
+}
+
+static int compare_moments(const char *a, const char *b)
+{
+    int64_t a_minute = minute_of(a), b_minute = minute_of(b);
+    if (a_minute != b_minute)
+        return a_minute < b_minute ? -1 : 1;
+    int difference = memcmp(a + SECONDS_AT, b + SECONDS_AT, SECONDS_LENGTH - SECONDS_AT);
+    return difference != 0 ? difference : compare_fractions(a + SECONDS_LENGTH, b + SECONDS_LENGTH);
+}
+
 int order_compare(enum order order, const char *a, const char *b)
 {
     if (order == ORDER_NUMBER)
         return compare_numbers(a, b);
     if (order == ORDER_TEXT)
         return strcmp(a, b);
-    int difference = memcmp(a, b, SECONDS_LENGTH);
-    return difference != 0 ? difference : compare_fractions(a + SECONDS_LENGTH, b + SECONDS_LENGTH);
+    return compare_moments(a, b);
 }

@@ -128,7 +128,8 @@ static size_t kind_weight(const struct record *record)
                quoted_length(done->result) + quoted_length(done->watermark) +
                quoted_length(done->until);
     if (record->kind == KIND_WATERMARK)
-        return WATERMARK_WEIGHT + quoted_length(watermark->value) + quoted_length(watermark->by);
+        return WATERMARK_WEIGHT + quoted_length(watermark->value) + quoted_length(watermark->by) +
+               quoted_length(watermark->request) + quoted_length(watermark->from);
     return 0;
 }
 
@@ -218,7 +219,9 @@ static const char *broken_watermark(const struct record *record)
     if (record->limit > 0 || record->grant_count > 0 || record->place_count > 0 ||
         record->cooling.length_ms > 0 || record->delay.length_ms > 0)
         return "a watermark that is held, awaited or blocked";
-    if (watermark->value[0] == '\0' || !order_fits(watermark->order, watermark->value))
+    bool came_fits = watermark->from[0] == '\0' || order_fits(watermark->order, watermark->from);
+    if (watermark->value[0] == '\0' || !order_fits(watermark->order, watermark->value) ||
+        !came_fits)
         return "a watermark whose value is not of its order (rule 7)";
     return NULL;
 }

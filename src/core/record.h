@@ -134,6 +134,10 @@ struct watermark {
     char value[POSITION_MAX + 1]; /* the source's own cursor or clock */
     struct stamp moved;
     char by[HOLDER_MAX + 1];
+    /* The advance that brought it here: its identity (rule 9), and where it came from, "" for
+     * nowhere. No identity when an operator set it, or an older program moved it. */
+    char request[REQUEST_MAX + 1];
+    char from[POSITION_MAX + 1];
 };
 
 struct record {

@@ -67,12 +67,14 @@ static const char *broken_watermark(const struct request *request)
     if (strncmp(request->key, WATERMARK_PREFIX, sizeof WATERMARK_PREFIX - 1) != 0 ||
         request->key[sizeof WATERMARK_PREFIX - 1] == '\0')
         return "the key of a watermark must begin with \"" WATERMARK_PREFIX "\"";
+    if (request->verb == VERB_ADVANCE && broken_who(request) != NULL)
+        return broken_who(request);
     if (!is_words(request->holder, 1, HOLDER_MAX))
         return "the holder must be 1 to 128 bytes of UTF-8 without control characters";
     if (!is_words(request->value, 1, POSITION_MAX))
         return "the value must be 1 to 1024 bytes of UTF-8 without control characters";
     if (request->order == ORDER_NONE && order_of(request->value) == ORDER_NONE)
-        return "a moment must be in UTC and end with Z; or say that its order is that of text";
+        return "a moment has seconds, and ends with Z or an offset such as +02:00";
     if (request->order != ORDER_NONE && !order_fits(request->order, request->value))
         return "the value is not of the order that was said";
     if (request->verb == VERB_ADVANCE && !is_words(request->expected, 0, POSITION_MAX))
@@ -103,7 +105,8 @@ const char *request_broken(const struct request *request)
     bool by_token = request->verb == VERB_RENEW || request->verb == VERB_RELEASE;
     if (!is_words(request->key, 1, KEY_MAX))
         return "the key must be 1 to 512 bytes of UTF-8 without control characters";
-    if (request->ttl_ms <= 0 || request->ttl_ms > TTL_MAX_MS)
+    bool keeps = request->verb == VERB_RENEW && request->ttl_ms == 0;
+    if (!keeps && (request->ttl_ms <= 0 || request->ttl_ms > TTL_MAX_MS))
         return "the TTL must be above 0 and at most 24 h";
     if (request->session == 0)
         return "the session must not be 0";

@@ -99,6 +99,8 @@ static void start_delay(struct record *record, const struct grant *grant, const 
     if (ran_out && time_is_known(&grant->renewed, view)) { /* else: it died just now */
         delay.since = grant->renewed;
         delay.since.time_ms += grant->ttl_ms;
+        if (delay.since.time_ms > TIME_MAX_MS) /* a time that no clock told */
+            delay.since.time_ms = TIME_MAX_MS;
     }
     text_copy(delay.by, sizeof delay.by, grant->holder);
     if (!span_blocks(&delay, view))
@@ -529,16 +531,19 @@ static int64_t rest_ms(const struct stamp *since, int64_t length_ms, const struc
 {
     if (!time_is_known(since, view))
         return -1;
-    return since->time_ms + length_ms + view->margin_ms - view->at.time_ms;
+    int64_t left_ms = since->time_ms + length_ms - view->at.time_ms;
+    return left_ms > 0 ? left_ms : 0;
 }
 
 static struct look look_at_span(enum key_state state, const struct span *span,
                                 const struct view *view)
 {
+    int64_t left_ms = rest_ms(&span->since, span->length_ms + view->margin_ms, view);
     return (struct look){.state = state,
                          .holder = span->by,
                          .since_ms = span->since.time_ms,
-                         .ends_in_ms = rest_ms(&span->since, span->length_ms, view)};
+                         .ends_in_ms = left_ms, /* when it is free is all that counts */
+                         .takeover_in_ms = left_ms};
 }
 
 struct look record_look(const struct record *record, const struct view *view)
@@ -546,19 +551,23 @@ struct look record_look(const struct record *record, const struct view *view)
     for (size_t i = 0; i < record->grant_count; i++) {
         const struct grant *grant = &record->grants[i];
         if (!grant_ended(grant, view))
-            return (struct look){.state = KEY_HELD,
-                                 .holder = grant->holder,
-                                 .token = grant_token(grant),
-                                 .since_ms = grant->granted.time_ms,
-                                 .ends_in_ms = rest_ms(&grant->renewed, grant->ttl_ms, view)};
+            return (struct look){
+                .state = KEY_HELD,
+                .holder = grant->holder,
+                .token = grant_token(grant),
+                .since_ms = grant->granted.time_ms,
+                .ends_in_ms = rest_ms(&grant->renewed, grant->ttl_ms, view),
+                .takeover_in_ms = rest_ms(&grant->renewed, grant->ttl_ms + view->margin_ms, view)};
     }
     for (size_t i = 0; i < record->place_count; i++) {
         const struct place *place = &record->places[i];
+        int64_t left_ms = rest_ms(&place->offer, OFFER_GRACE_MS + view->margin_ms, view);
         if (place->offered)
             return (struct look){.state = KEY_OFFERED,
                                  .holder = place->holder,
                                  .since_ms = place->offer.time_ms,
-                                 .ends_in_ms = rest_ms(&place->offer, OFFER_GRACE_MS, view)};
+                                 .ends_in_ms = left_ms,
+                                 .takeover_in_ms = left_ms};
     }
     if (record_cools(record, view))
         return look_at_span(KEY_COOLING, &record->cooling, view);

@@ -37,14 +37,14 @@ struct request {
     enum record_kind kind; /* ask: a lock or an id */
     const char *key;
     const char *holder;
-    const char *request; /* the acquisition's identity: ask, leave, mark */
+    const char *request; /* the acquisition's identity: ask, leave, mark, advance */
     uint64_t session;
     uint64_t token; /* renew, release */
     uint64_t up_to; /* break, clear: nothing written after this revision is meant; 0: no bound */
     enum mode mode;
     uint32_t limit; /* MODE_SLOT: the semaphore's size; otherwise 0 */
     int32_t priority;
-    int64_t ttl_ms;
+    int64_t ttl_ms; /* renew: 0 keeps the grant's own */
     int64_t lock_delay_ms;
     int64_t cooldown_ms; /* release; of an id: how long it is remembered, also mark */
     bool bound;
@@ -109,10 +109,11 @@ enum key_state { KEY_FREE, KEY_HELD, KEY_OFFERED, KEY_COOLING, KEY_DELAYED };
 
 struct look {
     enum key_state state;
-    const char *holder; /* into the record; NULL when free */
-    uint64_t token;     /* when held */
-    int64_t since_ms;   /* in store time */
-    int64_t ends_in_ms; /* −1 when the store has no clock */
+    const char *holder;     /* into the record; NULL when free */
+    uint64_t token;         /* when held */
+    int64_t since_ms;       /* in store time */
+    int64_t ends_in_ms;     /* −1 when the store has no clock; 0: the lease is over … */
+    int64_t takeover_in_ms; /* … but others may take it only then: the clock's error is added */
 };
 
 /* Of an id, held is running and cooling is done; of a watermark, it is always free. */

@@ -18,7 +18,9 @@
  *     │                 │ written out                 │ given back, or not ours any more
  *     └─────────────────┴──────► ENDED ◄──────────────┘
  *
- * ASKING, WAITING and OFFERED also end at once: busy, cooling, mismatch, denied, unavailable.
+ * ASKING, WAITING and OFFERED also end at once: busy, cooling, mismatch, denied, unavailable. A
+ * grant that is over when it is heard of goes through LEAVING, too, and back to ASKING after a
+ * pause.
  */
 #include "core/lease_inside.h"
 
@@ -38,7 +40,7 @@ static const struct {
     [LEASE_RENEWING] = {"renewing", TO(HELD) | TO(RELEASING) | TO(LOST)},
     [LEASE_LOST] = {"lost", TO(RELEASING)},
     [LEASE_RELEASING] = {"releasing", TO(ENDED)},
-    [LEASE_LEAVING] = {"leaving", TO(ENDED)},
+    [LEASE_LEAVING] = {"leaving", TO(ASKING) | TO(ENDED)},
     [LEASE_ERRAND] = {"errand", TO(ENDED)},
     [LEASE_ENDED] = {"ended", 0},
 };

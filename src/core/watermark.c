@@ -43,6 +43,32 @@ static enum order order_wanted(const struct request *request)
     return request->order != ORDER_NONE ? request->order : order_of(request->value);
 }
 
+/* Do both name the same position? Nowhere is only nowhere. */
+static bool is_same(enum order order, const char *a, const char *b)
+{
+    if (a[0] == '\0' || b[0] == '\0')
+        return a[0] == b[0];
+    return order_fits(order, a) && order_fits(order, b) && order_compare(order, a, b) == 0;
+}
+
+/* A request that is repeated, its first answer lost, finds the move that it made (rule 9). */
+static bool is_own_move(const struct watermark *watermark, const struct request *request)
+{
+    return strcmp(watermark->request, request->request) == 0 &&
+           is_same(watermark->order, watermark->from, request->expected) &&
+           is_same(watermark->order, watermark->value, request->value);
+}
+
+static void move(struct record *record, const struct request *request, enum order order,
+                 const struct view *view)
+{
+    struct watermark *watermark = &record->watermark;
+    put(record, request, order, view);
+    text_copy(watermark->request, sizeof watermark->request, request->request);
+    text_copy(watermark->from, sizeof watermark->from, request->expected);
+    record->reason[0] = '\0';
+}
+
 struct verdict watermark_advance(struct record *record, const struct request *request,
                                  const struct view *view)
 {
@@ -50,21 +76,23 @@ struct verdict watermark_advance(struct record *record, const struct request *re
         return refuse(VERDICT_MISMATCH, "the key is in use as something else");
     bool stands = record->kind == KIND_WATERMARK;
     const struct watermark *watermark = &record->watermark;
-    /* Whoever moved it there has said the same: that everything before it is handled. */
-    if (stands && strcmp(watermark->value, request->value) == 0)
-        return (struct verdict){.kind = VERDICT_DONE, .why = "it stands there already"};
-    bool expected = strcmp(stands ? watermark->value : "", request->expected) == 0;
-    if (!expected && !MUTANT(WATERMARK_BY_ANYBODY))
-        return refuse(VERDICT_STALE, "the watermark is not what was expected");
+    if (stands && is_own_move(watermark, request))
+        return (struct verdict){.kind = VERDICT_DONE, .why = "this request has moved it already"};
     enum order order = stands ? watermark->order : order_wanted(request);
+    const char *value = stands ? watermark->value : "";
+    bool there = stands && is_same(order, value, request->value);
+    if (MUTANT(ADVANCE_WITHOUT_MOVE) && there)
+        return (struct verdict){.kind = VERDICT_DONE};
+    if (!is_same(order, value, request->expected) && !MUTANT(WATERMARK_BY_ANYBODY))
+        return refuse(VERDICT_STALE, "the watermark is not what was expected");
     bool same_order = request->order == ORDER_NONE || request->order == order;
     if (!same_order || !order_fits(order, request->value))
         return refuse(VERDICT_MISMATCH, "the value is not of the watermark's order");
-    if (stands && order_compare(order, request->value, watermark->value) < 0 &&
-        !MUTANT(WATERMARK_BY_ANYBODY))
+    if (there) /* nothing moves, and whose move it was stays known */
+        return (struct verdict){.kind = VERDICT_DONE, .why = "it stands there already"};
+    if (stands && order_compare(order, request->value, value) < 0 && !MUTANT(WATERMARK_BY_ANYBODY))
         return refuse(VERDICT_STALE, "a watermark only moves forward");
-    put(record, request, order, view);
-    record->reason[0] = '\0';
+    move(record, request, order, view);
     return (struct verdict){.kind = VERDICT_DONE, .write = true};
 }
 
@@ -86,8 +114,9 @@ struct verdict watermark_set(struct record *record, const struct request *reques
 struct poll watermark_begin(const struct record *record, int64_t now_ms, int64_t overlap_ms)
 {
     bool stands = record->kind == KIND_WATERMARK;
+    int64_t before_ms = now_ms == TIME_UNKNOWN || MUTANT(OVERLAP_IGNORED) ? 0 : overlap_ms;
     return (struct poll){.from = stands ? record->watermark.value : "",
-                         .start_ms = now_ms - (MUTANT(OVERLAP_IGNORED) ? 0 : overlap_ms)};
+                         .start_ms = now_ms - before_ms};
 }
 
 bool watermark_has_passed(const struct record *watermark, const char *position)

@@ -253,12 +253,24 @@ static void unlock_byte(void *owner, int file, uint64_t byte)
         (void)fcntl(file, F_OFD_SETLK, &lock);
 }
 
+static int ask_for_lock(void *owner, int file, struct flock *lock)
+{
+    if (is_forked(owner))
+        return -EOWNERDEAD;
+    return fcntl(file, F_OFD_GETLK, lock) != 0 ? -errno : lock->l_type != F_UNLCK;
+}
+
 static int is_locked(void *owner, int file, uint64_t byte)
 {
     struct flock lock = lock_of(byte, F_WRLCK);
-    if (is_forked(owner))
-        return -EOWNERDEAD;
-    return fcntl(file, F_OFD_GETLK, &lock) != 0 ? -errno : lock.l_type != F_UNLCK;
+    return ask_for_lock(owner, file, &lock);
+}
+
+static int is_any_locked(void *owner, int file, uint64_t first)
+{
+    struct flock lock = lock_of(first, F_WRLCK);
+    lock.l_len = 0; /* all that follow */
+    return ask_for_lock(owner, file, &lock);
 }
 
 static int is_linked(void *owner, int file)
@@ -325,6 +337,7 @@ static const struct disk real = {
     .lock = lock_byte,
     .unlock = unlock_byte,
     .is_locked = is_locked,
+    .is_any_locked = is_any_locked,
     .is_linked = is_linked,
     .share = share_page,
     .unshare = unshare_page,

@@ -41,6 +41,8 @@ struct disk {
     void (*unlock)(void *owner, int file, uint64_t byte);
     /* 1 when another open file has that byte, 0 when nobody has. */
     int (*is_locked)(void *owner, int file, uint64_t byte);
+    /* The same for all bytes from `first` on. */
+    int (*is_any_locked)(void *owner, int file, uint64_t first);
     /* 1 while the file still has a name, 0 when somebody removed it. */
     int (*is_linked)(void *owner, int file);
     /* The file's first page, shared by all processes that ask for it; NULL when it failed. */

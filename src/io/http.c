@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "io/host.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,11 +111,18 @@ static int want_file(CURL *easy, curl_socket_t file, int what, void *owner, void
 
 /* ---- what comes and goes ---- */
 
+static size_t most_of(const struct http_request *request)
+{
+    return request->most + (request->site.piece != NULL ? (size_t)BURST : 0);
+}
+
 static bool make_room(struct http_request *request, size_t more)
 {
     size_t room = request->room > 0 ? request->room : PIECE_FIRST;
+    size_t most = most_of(request) + 1;
     while (room < request->length + more + 1)
         room *= 2;
+    room = room < most ? room : most;
     if (room == request->room)
         return true;
     char *bytes = realloc(request->bytes, room);
@@ -130,8 +138,7 @@ size_t http_take_bytes(char *bytes, size_t size, size_t count, void *owner)
 {
     struct http_request *request = owner;
     size_t length = size * count;
-    size_t most = request->most + (request->site.piece != NULL ? (size_t)BURST : 0);
-    request->too_long = request->length + length > most;
+    request->too_long = request->length + length > most_of(request);
     if (request->too_long || !make_room(request, length))
         return 0;
     memcpy(request->bytes + request->length, bytes, length);
@@ -167,6 +174,31 @@ static void read_retry(struct http_request *request, const char *value)
     request->retry_after_ms = 1000 * (seconds < MOST_S ? seconds : MOST_S);
 }
 
+/* `299 - "text"`: of the text, as much as there is room for. Its bytes are the server's. */
+static void read_warning(struct http_request *request, const char *value, size_t length)
+{
+    const char *at = memchr(value, '"', length), *end = value + length;
+    struct text text;
+    if (at == NULL)
+        return;
+    if (request->warnings == NULL)
+        request->warnings = calloc(1, HTTP_WARNINGS);
+    if (request->warnings == NULL)
+        return;
+    size_t before = strlen(request->warnings);
+    text_init(&text, request->warnings + before, HTTP_WARNINGS - before);
+    for (at++; at < end && *at != '"';) {
+        at += *at == '\\' && at + 1 < end ? 1 : 0;
+        size_t step = text_sequence(at, (size_t)(end - at));
+        bool clean = step > 0 && text_is_clean(at, step);
+        text_add_bytes(&text, clean ? at : "?", clean ? step : 1);
+        at += step > 0 ? step : 1;
+    }
+    text_add(&text, "\n");
+    if (text.cut)
+        request->warnings[before] = '\0';
+}
+
 static bool is_good(const struct http_request *request)
 {
     long status = 0;
@@ -182,6 +214,9 @@ size_t http_take_header(char *bytes, size_t size, size_t count, void *owner)
     const char *value;
     if (request->site.piece != NULL && is_good(request)) /* it is on its way */
         net_call_at(request->http->net, &request->patience, NET_NEVER);
+    static const char warning[] = "Warning:";
+    if (length > sizeof warning && strncasecmp(bytes, warning, sizeof warning - 1) == 0)
+        read_warning(request, bytes + sizeof warning - 1, length - sizeof warning + 1);
     if (length >= sizeof line)
         return length;
     memcpy(line, bytes, length);
@@ -220,6 +255,7 @@ static void drop(struct http_request *request)
         explicit_bzero(request->body, request->body_length);
     if (request->bytes != NULL)
         explicit_bzero(request->bytes, request->room); /* tokens come as answers, too */
+    free(request->warnings);
     free(request->bytes);
     free(request->body);
     free(request->url);
@@ -247,7 +283,9 @@ static void fail(struct http_request *request, bool untrusted, const char *what)
     (void)snprintf(words, sizeof words, "%s: %s", request->place, what);
     struct http_answer answer = {.sent = connected_us > 0,
                                  .untrusted = untrusted,
+                                 .refused = request->refused,
                                  .body = "",
+                                 .warnings = "",
                                  .date_s = -1,
                                  .retry_after_ms = -1,
                                  .why = words};
@@ -262,6 +300,9 @@ static void tell_result(struct http_request *request, CURLcode code)
     bool untrusted = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CERTPROBLEM ||
                      code == CURLE_SSL_CACERT_BADFILE || code == CURLE_SSL_ISSUER_ERROR;
     const char *words = request->words[0] != '\0' ? request->words : curl->easy_strerror(code);
+    long error = 0;
+    (void)curl->easy_getinfo(request->easy, CURLINFO_OS_ERRNO, &error);
+    request->refused = code == CURLE_COULDNT_CONNECT && error == ECONNREFUSED;
     if (code != CURLE_OK || status == 0) {
         fail(request, untrusted, request->too_long ? "the answer is too long" : words);
         return;
@@ -269,6 +310,7 @@ static void tell_result(struct http_request *request, CURLcode code)
     struct http_answer answer = {.status = (int)status,
                                  .body = request->bytes != NULL ? request->bytes : "",
                                  .body_length = request->length,
+                                 .warnings = request->warnings != NULL ? request->warnings : "",
                                  .date_s = request->date_s,
                                  .retry_after_ms = request->retry_after_ms};
     finish(request, &answer);

@@ -27,10 +27,12 @@ struct http_answer {
     int status;       /* 0: none came */
     bool sent;        /* status 0: it may have reached the server; its outcome is unknown */
     bool untrusted;   /* status 0: a certificate was refused, theirs or ours */
+    bool refused;     /* status 0: nobody listens there, at any of its addresses */
     const char *body; /* until the callback returns; ends with a NUL beyond its length */
     size_t body_length;
     int64_t date_s;         /* of the Date header, seconds since 1970; −1: none */
     int64_t retry_after_ms; /* −1: none was said */
+    const char *warnings;   /* the texts of Warning headers, a line each, without controls; "" */
     const char *why;        /* status 0: what happened */
 };
 

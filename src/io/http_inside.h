@@ -33,11 +33,15 @@ struct http_request {
     char *bytes; /* of the answer, as far as they were not used up */
     size_t length, room;
     int64_t date_s, retry_after_ms;
-    bool fresh;    /* bytes that a piece was not told of */
-    bool too_long; /* for `most` */
+    char *warnings; /* HTTP_WARNINGS bytes; NULL: none came */
+    bool fresh;     /* bytes that a piece was not told of */
+    bool too_long;  /* for `most` */
+    bool refused;
     char place[128];
     char words[CURL_ERROR_SIZE];
 };
+
+enum { HTTP_WARNINGS = 4096 };
 
 /* Tells libcurl what is wanted and hands it over; false when memory is short. */
 bool http_set_up(struct http_request *request, const struct http_ask *ask);

@@ -48,6 +48,56 @@ out:
 
 /* ---- objects ---- */
 
+/* An array of empty objects takes a hundred times as much memory as it has bytes. */
+size_t kube_parsed_size(const char *bytes, size_t length)
+{
+    enum { CONTAINER = 320, MEMBER = 96 };
+    size_t size = length;
+    bool in_text = false;
+    for (size_t i = 0; i < length; i++) {
+        if (in_text && bytes[i] == '\\')
+            i++;
+        else if (bytes[i] == '"')
+            in_text = !in_text;
+        else if (!in_text && (bytes[i] == '{' || bytes[i] == '['))
+            size += CONTAINER;
+        else if (!in_text && bytes[i] == ',')
+            size += MEMBER;
+    }
+    return size;
+}
+
+json_t *kube_parse(const char *bytes, size_t length)
+{
+    enum { PARSED_MAX = 32 << 20 };
+    return kube_parsed_size(bytes, length) <= PARSED_MAX
+               ? json_loadb(bytes, length, JSON_ALLOW_NUL, NULL)
+               : NULL;
+}
+
+/* It becomes a part of a URL. */
+static bool is_token(const char *words)
+{
+    static const char fine[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=.";
+    size_t length = strspn(words, fine);
+    return words[length] == '\0' && length <= KUBE_TOKEN_MAX;
+}
+
+char *kube_list_next(const json_t *page, const char *before, const char **wrong)
+{
+    const char *next = kube_words(json_object_get(page, "metadata"), "continue");
+    if (*next == '\0')
+        return NULL;
+    if (!is_token(next) || (before != NULL && strcmp(next, before) == 0)) {
+        *wrong = "the API server's list does not go on where it says";
+        return NULL;
+    }
+    char *copy = strdup(next);
+    if (copy == NULL)
+        *wrong = "memory is short";
+    return copy;
+}
+
 const char *kube_words(const json_t *object, const char *name)
 {
     const char *words = json_string_value(json_object_get(object, name));

@@ -25,6 +25,18 @@ struct http_request *kube_ask(struct kube_login *login, struct http *http,
 
 /* ---- objects ---- */
 
+/* An answer of the API server as JSON; NULL when it is none, or would take too much memory. */
+json_t *kube_parse(const char *bytes, size_t length);
+/* The bytes that it takes then, about. */
+size_t kube_parsed_size(const char *bytes, size_t length);
+
+enum { KUBE_TOKEN_MAX = 2047 };
+/*
+ * Where a list goes on behind this page, to be freed; NULL when it is the last one. `before` led to
+ * this page; NULL: nothing did. With `wrong` set it does not go on anywhere.
+ */
+char *kube_list_next(const json_t *page, const char *before, const char **wrong);
+
 /* The text of a member, or "". */
 const char *kube_words(const json_t *object, const char *name);
 /* False when memory is short, or it is no object. */

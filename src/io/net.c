@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See net.h. An epoll of our own, because libevent does not tell its descriptor and so cannot stand
- * inside another loop; a timerfd on the clock that runs in suspend, for the earliest of all times.
+ * See net.h. An epoll, and a timerfd on the clock that runs in suspend, set to the earliest of all
+ * times. The epoll's own descriptor can be watched by another loop.
  */
 #include "io/net.h"
 
@@ -24,24 +24,27 @@ struct net {
     struct heap times;
     int64_t armed_ms; /* what the timerfd is set to; may be earlier than the first time */
     int64_t now_ms;   /* of the step that calls those whose time has come */
-    bool stepping, calling;
+    bool exact, stepping, calling;
     struct net_late *first, *last; /* what is put off */
-    /* What the kernel told in this step and nobody has been called for yet. */
+    /* What the kernel told and nobody has been called for yet. */
     struct epoll_event batch[BATCH];
     int batch_next, batch_count;
+    bool waited; /* the batch is of net_wait(), for the next step */
 };
 
 static void arm(struct net *net)
 {
     struct itimerspec when = {0};
     int64_t first_ms = heap_first(&net->times);
-    /* Waking up too early costs less than setting the timer for every change. */
-    if (net->stepping || net->armed_ms <= first_ms)
+    bool early_enough = !net->exact && net->armed_ms <= first_ms;
+    if (net->stepping || net->armed_ms == first_ms || early_enough)
         return;
-    /* A length, not a point in time: the clock of a time namespace may stand elsewhere. */
-    int64_t length_ms = first_ms - host_boot_ms();
-    when.it_value.tv_sec = length_ms > 0 ? length_ms / 1000 : 0;
-    when.it_value.tv_nsec = length_ms > 0 ? length_ms % 1000 * 1000000 : 1;
+    if (first_ms != NET_NEVER) {
+        /* A length, not a point in time: the clock of a time namespace may stand elsewhere. */
+        int64_t length_ms = first_ms - host_boot_ms();
+        when.it_value.tv_sec = length_ms > 0 ? length_ms / 1000 : 0;
+        when.it_value.tv_nsec = length_ms > 0 ? length_ms % 1000 * 1000000 : 1;
+    }
     int result = timerfd_settime(net->timer, /* flags= */ 0, &when, NULL);
     ASSERT(result == 0);
     net->armed_ms = first_ms;
@@ -77,6 +80,11 @@ void net_free(struct net **net_pointer)
     net->magic = 0;
     free(net);
     *net_pointer = NULL;
+}
+
+void net_set_exact(struct net *net)
+{
+    net->exact = true;
 }
 
 int net_fd(const struct net *net)
@@ -138,11 +146,19 @@ static void call_ready(const struct epoll_event *event)
         watch->ready(watch->owner, what);
 }
 
+void net_wait(struct net *net, int most_ms)
+{
+    net->batch_next = 0;
+    net->batch_count = epoll_wait(net->epoll, net->batch, BATCH, most_ms);
+    net->waited = true;
+}
+
 static void look_at_files(struct net *net)
 {
     uint64_t count;
-    net->batch_next = 0;
-    net->batch_count = epoll_wait(net->epoll, net->batch, BATCH, /* timeout= */ 0);
+    if (!net->waited)
+        net_wait(net, /* most_ms= */ 0);
+    net->waited = false;
     while (net->batch_next < net->batch_count) {
         struct epoll_event event = net->batch[net->batch_next++];
         if (event.data.ptr != NULL) {

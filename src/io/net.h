@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a driver of a network store stands on: descriptors to watch and times to be called at, in
- * one descriptor that the owner's loop listens to. It never waits: net_step() does what there is
- * to do and returns. Times are those of host_boot_ms(), which also runs in suspend. One thread at
- * a time; callbacks come from net_step() only, and may call anything here but net_step() and
- * net_free().
+ * What the client's loop and the drivers of network stores stand on: descriptors to watch and times
+ * to be called at, in one descriptor that another loop can watch. net_step() does what there is to
+ * do and returns. Times are those of host_boot_ms(), which also runs in suspend. One thread at a
+ * time; callbacks come from net_step() only, and may call anything here but net_step(), net_wait()
+ * and net_free().
  */
 #ifndef LEASEHOLD_IO_NET_H
 #define LEASEHOLD_IO_NET_H
@@ -50,11 +50,17 @@ struct net_late {
 struct net *net_new(void);
 /* Everything that stood on it is gone already. NULL is fine. */
 void net_free(struct net **net);
+/* Sets the timer at every change. Otherwise the net may wake up for a time that was replaced by a
+ * later one: that costs less where times change often. */
+void net_set_exact(struct net *net);
 
 int net_fd(const struct net *net); /* readable when a step has something to do */
 /* Sleeps until it is (true), or so long. Whoever polls the descriptor, or has another epoll look at
  * it, is woken by a detour, and on a core that was asleep. */
 bool net_rest(int file, int most_ms);
+/* Sleeps until there is something to do, so long at most (-1: without limit). The next step takes
+ * what it found and asks the system no more. Another thread may call net_call_at() meanwhile. */
+void net_wait(struct net *net, int most_ms);
 /* Descriptors first, then times, so that what came in time counts although we were late; then what
  * was put off to the end. */
 void net_step(struct net *net);

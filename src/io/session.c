@@ -2,11 +2,12 @@
 /* See session.h. */
 #include "io/session.h"
 
-/* One for each session, far behind the bytes that are locks. */
+/* Far behind the bytes that are locks. */
+static const uint64_t first_byte = (uint64_t)1 << 62;
+
 static uint64_t byte_of(uint64_t session)
 {
-    const uint64_t first = (uint64_t)1 << 62;
-    return first | (session & (first - 1));
+    return first_byte | (session & (first_byte - 1));
 }
 
 int session_keep(const struct disk *disk, const char *suffix, uint64_t session)
@@ -36,4 +37,9 @@ int session_await(const struct disk *disk, const char *suffix, uint64_t session,
 bool session_lives(const struct disk *disk, int file, uint64_t session)
 {
     return disk->is_locked(disk->owner, file, byte_of(session)) != 0;
+}
+
+int session_any_lives(const struct disk *disk, int file)
+{
+    return disk->is_any_locked(disk->owner, file, first_byte);
 }

@@ -16,5 +16,7 @@ int session_await(const struct disk *disk, const char *suffix, uint64_t session,
                   int64_t deadline_ms);
 /* In doubt it does. `file` is any other open file of the same name. */
 bool session_lives(const struct disk *disk, int file, uint64_t session);
+/* 1 when a process keeps any session of that file, 0 when none does, or −errno. */
+int session_any_lives(const struct disk *disk, int file);
 
 #endif

@@ -31,6 +31,7 @@ struct stream_target {
 enum stream_end {
     STREAM_CLOSED,     /* by the other side, in order */
     STREAM_CUT,        /* reset, unreachable, no such name, not in time … */
+    STREAM_REFUSED,    /* nobody listens there, at any of its addresses: nothing was sent */
     STREAM_UNTRUSTED,  /* the certificate: theirs or ours. Trying again does not help */
     STREAM_OVERFLOWED, /* it took too little of what was written: our own limit */
 };

@@ -44,7 +44,7 @@ struct stream {
     struct lookup *lookup;
     struct addrinfo *addresses; /* all of them … */
     struct addrinfo *address;   /* … and the one that is being tried */
-    size_t tried;
+    size_t tried, refusals;
     struct tls *tls; /* NULL: none */
     struct stream_bytes in, out;
     bool full; /* what is in `out` waits for the kernel to take it */

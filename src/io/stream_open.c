@@ -51,9 +51,13 @@ static bool fail(struct stream *stream, const char *what, int error)
 
 static bool fail_connect(struct stream *stream, int error)
 {
-    bool there = error == ECONNREFUSED || error == ENOENT;
-    return fail(stream, there ? "no connection; is a server running there?" : "no connection",
-                error);
+    bool refused = error == ECONNREFUSED || error == ENOENT;
+    (void)fail(stream, refused ? "no connection; is a server running there?" : "no connection",
+               error);
+    stream->refusals += refused ? 1 : 0;
+    if (refused && stream->refusals >= stream->tried)
+        stream->end = STREAM_REFUSED;
+    return false;
 }
 
 static bool connect_to(struct stream *stream, const struct sockaddr *address, socklen_t length)

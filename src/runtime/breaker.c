@@ -7,6 +7,12 @@ bool breaker_is_open(const struct breaker *breaker)
     return breaker->pause_ms > 0;
 }
 
+int64_t breaker_retry_after(const struct breaker *breaker, int64_t now_ms)
+{
+    bool open = breaker_is_open(breaker) && now_ms < breaker->open_until_ms;
+    return open ? breaker->open_until_ms - now_ms : -1;
+}
+
 /* Whoever is let through after a pause has as long as that pause: then the next one may try. */
 bool breaker_admits(struct breaker *breaker, int64_t now_ms)
 {

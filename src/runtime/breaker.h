@@ -32,5 +32,7 @@ void breaker_heard(struct breaker *breaker);
 /* The store was in trouble, or said nothing in time. */
 void breaker_missed(struct breaker *breaker, int64_t now_ms);
 bool breaker_is_open(const struct breaker *breaker);
+/* For how long nobody is let through; -1: the next one is. */
+int64_t breaker_retry_after(const struct breaker *breaker, int64_t now_ms);
 
 #endif

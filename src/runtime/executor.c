@@ -71,6 +71,11 @@ void executor_let_go(struct task *task)
     task_wish(task, WISH_LET_GO);
 }
 
+void executor_drop_cooldown(struct task *task)
+{
+    task->options.cooldown_ms = task->options.request.cooldown_ms = 0;
+}
+
 void executor_cancel(struct task *task)
 {
     task->silent = true;
@@ -195,6 +200,11 @@ const struct store_answer *executor_heard(const struct executor *executor, const
 {
     const struct known *known = knowledge_find(&executor->knowledge, key);
     return known != NULL && known->heard != NULL ? &known->heard->answer : NULL;
+}
+
+int64_t executor_retry_after(const struct executor *executor)
+{
+    return breaker_retry_after(&executor->breaker, executor_now(executor));
 }
 
 struct executor_counts executor_counts(const struct executor *executor)

@@ -84,6 +84,8 @@ struct task *executor_start(struct executor *executor, const struct lease_option
                             const struct executor_caller *caller);
 /* Gives up waiting, is done, or, after TASK_LOST, has stopped. TASK_ENDED follows. */
 void executor_let_go(struct task *task);
+/* When it lets go, no cooldown begins. */
+void executor_drop_cooldown(struct task *task);
 /* As executor_let_go(), but the caller hears no more of it. The task must not be used again. */
 void executor_cancel(struct task *task);
 /* Without a word to the store: what stands there is left behind. Nothing more is told. */
@@ -123,6 +125,8 @@ struct executor_counts {
     bool breaker_open;
 };
 
+/* For so long the breaker lets nobody through who holds nothing; -1: somebody may try. */
+int64_t executor_retry_after(const struct executor *executor);
 struct executor_counts executor_counts(const struct executor *executor);
 
 #endif

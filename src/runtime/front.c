@@ -243,6 +243,7 @@ enum front_end front_attend(struct front *front, int *out_status)
             continue;
         if (waits[1].revents != 0 && is_late(front)) {
             end = FRONT_LATE;
+            front->killed_ms = host_boot_ms();
             (void)kill(front->guardian, SIGKILL);
             (void)waitpid(front->guardian, &status, /* options= */ 0);
             break;

@@ -19,7 +19,8 @@ struct front {
     bool has_children;    /* that are not ours to kill: this process was another program before */
     bool shown;           /* the command was in front */
     int signals, timer;
-    int alive; /* keeps the lease alive until all that works under it is gone; −1: none */
+    int64_t killed_ms; /* FRONT_LATE: when the guardian was killed */
+    int alive;         /* keeps the lease alive until all that works under it is gone; −1: none */
 };
 
 enum front_end {

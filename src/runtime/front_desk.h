@@ -50,6 +50,8 @@ struct claim *front_desk_adopt(struct front_desk *desk, const struct lease_optio
 bool front_desk_knows(const struct front_desk *desk, const char *key);
 /* See executor_let_go(), executor_cancel() and executor_forget(). */
 void front_desk_let_go(struct claim *claim);
+/* Of a claim that holds: when it lets go, no cooldown begins. */
+void front_desk_drop_cooldown(struct claim *claim);
 void front_desk_cancel(struct claim *claim);
 void front_desk_forget(struct claim *claim);
 void front_desk_tick(struct front_desk *desk);

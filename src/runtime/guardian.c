@@ -124,8 +124,10 @@ bool guardian_is_on_hold(const struct guardian *guardian)
     return atomic_load(&guardian->link.page->on_hold) && !guardian->front_is_gone;
 }
 
-void guardian_promise(const struct guardian *guardian, int64_t last_moment_ms)
+void guardian_promise(const struct guardian *guardian, int64_t last_moment_ms,
+                      int64_t lease_ends_ms)
 {
+    atomic_store(&guardian->link.page->lease_ends_ms, lease_ends_ms);
     atomic_store(&guardian->link.page->last_moment_ms, last_moment_ms);
 }
 

@@ -37,7 +37,8 @@ bool guardian_is_on_hold(const struct guardian *guardian);
 /* Sleeps until something has happened; deals with its own part of it. True: `also` is readable. */
 bool guardian_wait(struct guardian *guardian, int also);
 /* From now on the front kills everything by itself at that time; LINK_NEVER: at none. */
-void guardian_promise(const struct guardian *guardian, int64_t last_moment_ms);
+void guardian_promise(const struct guardian *guardian, int64_t last_moment_ms,
+                      int64_t lease_ends_ms);
 /* Nothing of the command is at work any more. */
 bool guardian_has_ended(const struct guardian *guardian);
 /* The same, and its output has gone on, unless nobody waits for that any more. */

@@ -382,7 +382,8 @@ static void enter_at_once(struct claim *claim)
         busy.look = (struct look){.state = KEY_HELD,
                                   .holder = executor_options(holder->task)->request.holder,
                                   .token = holder->token + holder->hand_overs,
-                                  .ends_in_ms = -1};
+                                  .ends_in_ms = -1,
+                                  .takeover_in_ms = -1};
     } else if (key->first == NULL || key->asking != NULL) {
         if (!bid_for(claim))
             claim_end_with(claim, OUTCOME_UNAVAILABLE, "memory is short");

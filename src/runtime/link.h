@@ -21,6 +21,7 @@ enum { LINK_TOKENS_MOST = 16 };
 struct link_page {
     /* When the front kills everything by itself; the guardian should have done so before. */
     _Atomic int64_t last_moment_ms;
+    _Atomic int64_t lease_ends_ms;             /* as last renewed: others may be let in then */
     _Atomic pid_t group;                       /* of the command; 0: it has not been started */
     _Atomic int killed_by;                     /* the signal that ended the command, or 0 */
     _Atomic bool on_hold;                      /* the front was stopped before the command began */

@@ -71,7 +71,8 @@ struct task *task_new(struct executor *executor, const struct lease_options *opt
     executor->number++;
     filled.store = executor->site.facts;
     filled.request.session = executor->site.session;
-    bool named = filled.request.verb == VERB_ASK || filled.request.verb == VERB_MARK;
+    enum verb verb = filled.request.verb;
+    bool named = verb == VERB_ASK || verb == VERB_MARK || verb == VERB_ADVANCE;
     if (filled.request.request == NULL && named) {
         make_request_id(executor, made_id);
         filled.request.request = made_id;
@@ -197,8 +198,10 @@ static void recall(struct task *task, struct event *event, const struct heard *h
     event->at = filled.at;
     if (filled.known)
         note_others(executor, task->known, &filled.at);
-    if (event->kind == EVENT_ANSWER)
+    if (event->kind == EVENT_ANSWER) {
         event->answer = filled.answer;
+        event->refused = filled.refused;
+    }
     if (why != NULL) {
         struct text text;
         text_init(&text, executor->trouble, sizeof executor->trouble);
@@ -346,7 +349,11 @@ static bool step_once(struct task *task, struct event *event, const struct heard
     uint32_t serial = executor->output.serial;
     *out_lives = tell_all(task, &before, event);
     if (unsent && *out_lives)
-        *event = (struct event){.kind = EVENT_ANSWER, .serial = serial, .answer = ANSWER_TROUBLE};
+        *event = (struct event){.kind = EVENT_ANSWER,
+                                .serial = serial,
+                                .answer = ANSWER_TROUBLE,
+                                .refused = executor_retry_after(executor) >= 0,
+                                .retry_at_ms = executor->breaker.open_until_ms};
     return unsent && *out_lives;
 }
 

@@ -14,6 +14,8 @@ static bool apply(const struct store_request *request, const struct standing *st
     if (record_decode(standing->bytes, standing->length, scratch, &error) != DECODE_OK)
         return false;
     record_resolve(scratch, &standing->written);
+    if (scratch->grant_count > 1 && record_broken(scratch) != NULL) /* a mark became a token */
+        return false;
     struct request rule = {.verb = verb,
                            .key = scratch->key,
                            .holder = "",

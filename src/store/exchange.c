@@ -71,6 +71,7 @@ void exchange_event(const struct store_answer *answer, const char *key, struct r
 {
     struct codec_error error;
     out->answer = answer->result;
+    out->refused = answer->refused;
     out->known = false;
     out->at = (struct stamp){.time_ms = answer->now_ms, .epoch = answer->written.epoch};
     if (answer->result != ANSWER_OK && answer->result != ANSWER_CONFLICT)
@@ -91,8 +92,13 @@ void exchange_event(const struct store_answer *answer, const char *key, struct r
         *why = decode_result_text(result);
         return;
     }
-    out->known = true;
     record_resolve(record, &answer->written);
+    if (record->grant_count > 1 && record_broken(record) != NULL) {
+        out->answer = ANSWER_TROUBLE; /* a mark became another grant's token */
+        *why = decode_result_text(DECODE_BROKEN);
+        return;
+    }
+    out->known = true;
     apply_liveness(answer, record);
     out->at.revision = answer->written.revision;
 }

@@ -430,6 +430,7 @@ const struct store_driver memory_driver = {
     .capabilities =
         STORE_WATCHES | STORE_TIME | STORE_ONE_CLOCK | STORE_TESTS_GRANT | STORE_DELETES,
     .state_size = sizeof(struct memory),
+    .ttl_least_ms = 10,
     .open = open_memory,
     .close = close_memory,
     .submit = submit,

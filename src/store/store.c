@@ -2,6 +2,8 @@
 /* What all drivers share; see store.h. */
 #include "store/store.h"
 
+#include "wire/url_shown.h"
+
 #include <string.h>
 
 /* One line registers a driver. */
@@ -16,7 +18,7 @@ static const struct store_driver *const drivers[] = {
 #endif
 };
 
-enum { DRIVERS = sizeof drivers / sizeof drivers[0], SCHEME_SHOWN = 20 };
+enum { DRIVERS = sizeof drivers / sizeof drivers[0] };
 
 /* Those of the interface that have no driver in this build. */
 static const char *const planned[] = {
@@ -64,8 +66,7 @@ void store_describe_unknown(const char *url, struct text *out)
 {
     text_add(out, store_is_planned(url) ? "not built in: \"" : "no store goes by \"");
     /* A URL without a scheme may be anything, and somebody's secret. */
-    size_t scheme = strcspn(url, ":");
-    text_add_bytes(out, url, scheme < SCHEME_SHOWN && url[scheme] == ':' ? scheme : 0);
+    text_add_bytes(out, url, url_scheme(url));
     text_add(out, "\"; a URL begins with one of:");
     for (size_t i = 0; i < DRIVERS; i++) {
         text_add(out, " ");

@@ -41,9 +41,11 @@ enum store_capability {
 
 enum store_verb {
     VERB_STORE_READ,
-    VERB_STORE_SWAP,    /* write the bytes under the condition */
-    VERB_STORE_DELETE,  /* under the condition */
-    VERB_STORE_LIST,    /* the keys that begin with `key`: one answer each, then one without more */
+    VERB_STORE_SWAP,   /* write the bytes under the condition */
+    VERB_STORE_DELETE, /* under the condition */
+    /* The keys that begin with `key`: one answer each, then one without more. In list and watch,
+     * trouble with `more` and a key is about that record alone: it cannot be read. */
+    VERB_STORE_LIST,
     VERB_STORE_WATCH,   /* an answer for every change of such a key; trouble ends it */
     VERB_STORE_HISTORY, /* the changes of the key, newest first, as far as they are kept */
 };
@@ -77,10 +79,11 @@ struct store_answer {
     const char *bytes;    /* valid until the callback returns or submits, as all that follows */
     size_t length;
     /* What the store knows beside the record: processes that ended, leases and spans that are over.
-     */
+     * Of a history's entries it says nothing: they are as they were written. */
     const uint64_t *dead_sessions, *ended_tokens;
     size_t dead_count, ended_count;
     bool cooling_over, delay_over;
+    bool refused;    /* trouble: no server accepts a connection, so nothing was sent */
     const char *why; /* trouble: NULL, or what happened and what to do */
 };
 
@@ -118,6 +121,7 @@ struct store_driver {
     const char *scheme;
     unsigned capabilities;
     size_t state_size;
+    int descriptors; /* open() needs so many at a time, at most */
     /* When it fails, `why` says what is wrong and what to do, after "usage: " when the URL is to
      * blame; there is nothing to close then. When it succeeds, `why` is empty or a warning. */
     bool (*open)(void *state, const char *url, const struct store_site *site, struct text *why);
@@ -127,6 +131,9 @@ struct store_driver {
     /* NULL where submit() answers at once. Otherwise what was submitted since the last step travels
      * together in the next one. */
     void (*step)(void *state);
+    /* A lease that is shorter cannot be renewed in time here, so the faces refuse it; 0: none is.
+     */
+    int64_t ttl_least_ms;
     bool waits;             /* a step may wait for a disk or for other processes (see beside.h) */
     int (*fd)(void *state); /* readable when a step would bring news from others */
     /* STORE_SESSIONS: a new descriptor, the caller's own, that keeps the session alive while any

@@ -35,6 +35,8 @@ static void add_quoted(struct text *text, const char *words)
         unsigned char byte = (unsigned char)*words;
         if (step == 0)
             text_add(text, "\\ufffd");
+        else if (step == 2 && byte == 0xc2 && (unsigned char)words[1] < 0xa0)
+            add_escaped(text, (unsigned char)words[1]); /* U+0080 to U+009F: terminals obey them */
         else if (byte < 0x20 || byte == 0x7f || byte == '"' || byte == '\\')
             add_escaped(text, byte);
         else

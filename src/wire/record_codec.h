@@ -23,15 +23,16 @@
  *         "passed":N,"offered":T,"ttl_ms":N,"lock_delay_ms":N}
  * S      {"since":T,"length_ms":N,"by":W}
  * O      {"payload":W,"request":W,"token":"hex","status":N,"result":W,"watermark":W,"until":W}
- * V      {"order":"number", "time" or "text","value":W,"moved":T,"by":W}
+ * V      {"order":"number", "time" or "text","value":W,"moved":T,"by":W,"request":W,"from":W}
  * T      "this" (this write) or [epoch,revision,time_ms]; the time is null when it is unknown
  * M      "exclusive", "shared" or "slot"
  *
  * In this order and without white space; only " and \ are escaped. What says nothing is left out:
  * 0, false, nothing in a list or text (but a payload), "next" 1, and "renewed" when it is the same
- * as "granted". Version 1 has locks only, and locks are written in it; 2 has the rest.
+ * as "granted". Each record is written in the lowest version that has all of it: 1 has locks only,
+ * 2 also ids and watermarks, 3 also a watermark's "request" and "from".
  */
-enum { RECORD_VERSION_LOCKS = 1, RECORD_VERSION = 2 };
+enum { RECORD_VERSION_LOCKS = 1, RECORD_VERSION_KINDS = 2, RECORD_VERSION = 3 };
 
 /* The largest number that every JSON reader keeps; the end of tickets and of a store's time. */
 #define RECORD_NUMBER_MAX (((uint64_t)1 << 53) - 1)

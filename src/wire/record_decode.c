@@ -259,7 +259,18 @@ static bool read_order(struct cursor *cursor, enum order *out)
     return cursor_refuse(cursor, "\"number\", \"time\" or \"text\"");
 }
 
-static bool read_watermark(struct cursor *cursor, struct record *record)
+/* Whose advance it was: in version 3 always, and in no other. */
+static bool read_move(struct cursor *cursor, uint64_t version, struct watermark *watermark)
+{
+    if (version == RECORD_VERSION_KINDS)
+        return true;
+    return cursor_expect(cursor, ",\"request\":") &&
+           cursor_words(cursor, /* least= */ 1, REQUEST_MAX, "a request's id",
+                        watermark->request) &&
+           read_some(cursor, ",\"from\":", POSITION_MAX, "a position", watermark->from);
+}
+
+static bool read_watermark(struct cursor *cursor, uint64_t version, struct record *record)
 {
     struct watermark *watermark = &record->watermark;
     record_become(record, KIND_WATERMARK);
@@ -267,7 +278,7 @@ static bool read_watermark(struct cursor *cursor, struct record *record)
            cursor_words(cursor, /* least= */ 1, POSITION_MAX, "a position", watermark->value) &&
            cursor_expect(cursor, ",\"moved\":") && read_stamp(cursor, &watermark->moved) &&
            read_some(cursor, ",\"by\":", HOLDER_MAX, "a holder's name", watermark->by) &&
-           cursor_expect(cursor, "}");
+           read_move(cursor, version, watermark) && cursor_expect(cursor, "}");
 }
 
 /* What the key is used as, and whether the version is the lowest that can say so. */
@@ -275,10 +286,10 @@ static bool read_kind(struct cursor *cursor, uint64_t version, struct record *re
 {
     if (version == RECORD_VERSION_LOCKS)
         return true;
-    if (cursor_take(cursor, ",\"once\":{\"payload\":"))
+    if (version == RECORD_VERSION_KINDS && cursor_take(cursor, ",\"once\":{\"payload\":"))
         return read_once(cursor, record);
     if (cursor_take(cursor, ",\"watermark\":{\"order\":"))
-        return read_watermark(cursor, record);
+        return read_watermark(cursor, version, record);
     return cursor_refuse(cursor, "an id or a watermark, in this version");
 }
 

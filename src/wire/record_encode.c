@@ -197,16 +197,26 @@ static void add_watermark(struct text *text, const struct watermark *watermark)
     add_words(text, watermark->value);
     add_stamp(text, ",\"moved\":", &watermark->moved);
     add_some(text, ",\"by\":", watermark->by);
+    ASSERT(watermark->request[0] != '\0' || watermark->from[0] == '\0');
+    add_some(text, ",\"request\":", watermark->request);
+    add_some(text, ",\"from\":", watermark->from);
     text_add_bytes(text, "}", 1);
+}
+
+/* The lowest version that has all of it: a program that knows no other reads the rest. */
+static uint64_t version_of(const struct record *record)
+{
+    if (record->kind == KIND_LOCK)
+        return RECORD_VERSION_LOCKS;
+    bool moved = record->kind == KIND_WATERMARK && record->watermark.request[0] != '\0';
+    return moved ? RECORD_VERSION : RECORD_VERSION_KINDS;
 }
 
 static void add_record(struct text *text, const struct record *record)
 {
     ASSERT(record->key[0] != '\0' && record->next_ticket >= 1);
     ASSERT(record->grant_count <= GRANTS_MAX && record->place_count <= PLACES_MAX);
-    /* The lowest version that has all of it: who knows no other reads the others' locks. */
-    add_count(text,
-              "{\"leasehold\":", record->kind == KIND_LOCK ? RECORD_VERSION_LOCKS : RECORD_VERSION);
+    add_count(text, "{\"leasehold\":", version_of(record));
     text_add(text, ",\"key\":");
     add_words(text, record->key);
     add_count(text, ",\"limit\":", record->limit);

@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+/* Of a name or an address. An error shows the host, so it must not be part of a password. */
+#define HOST_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+
 enum { PORT_MAX = 65535, DB_MAX = 65535, NAME_MOST = 32, VALUE_MOST = REDIS_PASSWORD_MAX };
 
 static int hex_of(char letter)
@@ -69,7 +72,8 @@ static bool read_host(const char *words, size_t length, struct redis_host *out)
          port == 0))
         return false;
     out->port = colon != NULL ? (uint16_t)port : 0;
-    return unescape(name, (size_t)(end - name), out->name, sizeof out->name);
+    return unescape(name, (size_t)(end - name), out->name, sizeof out->name) &&
+           strspn(out->name, close != NULL ? HOST_BYTES ":%" : HOST_BYTES) == strlen(out->name);
 }
 
 static bool read_hosts(const char *words, size_t length, struct redis_url *out, struct text *why)
@@ -157,8 +161,10 @@ static bool read_options(const char *at, struct redis_url *out, struct text *why
                     unescape(at + length + 1, pair - length - 1, value, sizeof value) &&
                     set_option(out, name, value);
         if (!fine) {
+            bool named = at[length] == '=' && length <= NAME_MOST &&
+                         strspn(at, "abcdefghijklmnopqrstuvwxyz-") == length;
             text_add(why, "the URL's option \"");
-            text_add_bytes(why, at, length < NAME_MOST ? length : NAME_MOST);
+            text_add_bytes(why, at, named ? length : 0); /* else it may be part of a password */
             return refuse(why, "\" is not known, or its value is not right; there are key, dedup, "
                                "watermark (each with one %s), db, password-file, ca, cert, "
                                "tls-key, name, sentinel, scripts=no, protocol=2, auth=entra");
@@ -180,15 +186,19 @@ static bool agrees(const struct redis_url *url, struct text *why)
 
 bool redis_url_read(const char *url, struct redis_url *out, struct text *why)
 {
-    const char *at = strstr(url, "://");
+    const char *at = strchr(url, ':');
     memset(out, 0, sizeof *out);
     redis_templates_init(&out->templates);
-    if (at == NULL)
+    if (at == NULL || strncmp(at, "://", 3) != 0)
         return refuse(why, "a Redis is redis://host:port, or rediss:// with TLS");
     out->tls = at - url == (ptrdiff_t)(sizeof "rediss" - 1);
     at += 3;
     /* The last @ counts, whatever stands before it: passwords are often not encoded. */
-    const char *user_end = strrchr(at, '@');
+    const char *user_end = strrchr(at, '@'), *mark = strchr(at, '?');
+    const char *sign = mark != NULL ? strchr(mark, '=') : NULL;
+    if (user_end != NULL && sign != NULL && sign < user_end)
+        return refuse(why, "an @ or a ? of the password, or an @ in an option, must be written as "
+                           "%40 or %3F");
     if (user_end != NULL && !read_user(at, (size_t)(user_end - at), out))
         return refuse(why, "user or password of the URL are too long or have control characters");
     if (user_end != NULL)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A store's URL as it may be shown: passwords and tokens in it are replaced by stars. Everything
- * that prints a URL prints this form of it.
+ * A store's URL as it may be shown: passwords and tokens in it are replaced by stars, also when the
+ * URL does not parse, and control characters by question marks. Everything that prints a URL prints
+ * this form of it.
  */
 #ifndef LEASEHOLD_WIRE_URL_SHOWN_H
 #define LEASEHOLD_WIRE_URL_SHOWN_H
@@ -12,5 +13,7 @@
 void url_show(const char *url, struct text *out);
 /* Within the URL itself every byte of a secret becomes a star. */
 void url_hide(char *url);
+/* The length of the scheme, which may be shown; 0 when there is none, or it may not be. */
+size_t url_scheme(const char *url);
 
 #endif

@@ -35,7 +35,7 @@ static double call_us(char *const *words)
 
 static double run_us(const char *path)
 {
-    char program[] = "build/leasehold", verb[] = "run", flag[] = "--store", key[] = "key";
+    char program[] = "build/bench/leasehold", verb[] = "run", flag[] = "--store", key[] = "key";
     char ends[] = "--", command[] = "true", url[BENCH_PATH + 8];
     char *words[] = {program, verb, flag, url, key, ends, command, NULL};
     (void)snprintf(url, sizeof url, "file:%s", path);

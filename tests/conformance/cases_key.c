@@ -59,6 +59,26 @@ static void a_list_carries_the_records(void)
     }
 }
 
+/* Who lists says which of them cannot be read; the store tells them all. */
+static void what_is_no_record_is_listed_too(void)
+{
+    const char *const names[] = {"a", "b", "c"};
+    struct value junk = {.bytes = "no record at all", .length = sizeof "no record at all" - 1};
+    for (unsigned i = 0; i < 3; i++) {
+        const char *key = key_named(names[i]);
+        (void)put(i, key, if_absent, i == 1 ? junk : value_of(key, "h"));
+    }
+    for (unsigned seat = 0; seat < 3; seat++) {
+        struct tidings tidings = list_keys(seat, key_named(""));
+        EXPECT(tidings.count == 3);
+        for (size_t i = 0; i < tidings.count; i++) {
+            const struct store_answer *answer = &tidings.list[i].answer;
+            bool is_junk = strcmp(answer->key, key_named("b")) == 0;
+            EXPECT(has_value(answer, is_junk ? junk : value_of(answer->key, "h")));
+        }
+    }
+}
+
 static void the_empty_prefix_lists_all(void)
 {
     const char *a = key_named("a"), *b = key_named("b");
@@ -239,6 +259,7 @@ static void what_is_stored_comes_back_byte_for_byte(void)
 static const struct trial trials[] = {
     {"list: it has what begins with its prefix", a_list_has_what_begins_with_its_prefix, 0, false},
     {"list: it carries the records", a_list_carries_the_records, 0, false},
+    {"list: what is no record is there too", what_is_no_record_is_listed_too, 0, false},
     {"list: the empty prefix lists all", the_empty_prefix_lists_all, 0, false},
     {"list: a long one is whole", a_long_list_is_whole, 0, false},
     {"list: odd prefixes are words too", odd_prefixes_are_words_too, 0, false},

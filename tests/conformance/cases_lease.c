@@ -184,6 +184,19 @@ static void a_stale_token_changes_nothing(void)
     expect_held(party_new(3, key));
 }
 
+/* By its token, from elsewhere, and without a word about its length. */
+static void a_renewal_without_a_ttl_keeps_its_own(void)
+{
+    const char *key = key_named("k");
+    struct party *a = party_new(0, key);
+    expect_held(a);
+    struct party *renewal = party_errand(1, key, VERB_RENEW, a->token);
+    renewal->options.request.ttl_ms = 0;
+    expect_outcome(renewal, OUTCOME_OK);
+    EXPECT(standing(0, key)->grants[0].ttl_ms == a->options.request.ttl_ms);
+    EXPECT(grant_token(&standing(0, key)->grants[0]) == a->token);
+}
+
 static void a_repeated_request_gets_the_same_grant(void)
 {
     const char *key = key_named("k");
@@ -399,6 +412,8 @@ static const struct trial trials[] = {
     {"lease: first come is first served (rule 4)", first_come_is_first_served, 0, false},
     {"lease: who gives up leaves no place", who_gives_up_leaves_no_place, 0, false},
     {"lease: it is renewed while it is held", a_held_lease_is_renewed, 0, false},
+    {"lease: a renewal without a TTL keeps its own", a_renewal_without_a_ttl_keeps_its_own, 0,
+     false},
     {"lease: what has run out is taken over", what_has_run_out_is_taken_over, 0, false},
     {"lease: who waits takes over what has run out", who_waits_takes_over_what_has_run_out, 0,
      false},

@@ -40,12 +40,16 @@ static void any_words(char *out, size_t size, unsigned number)
         (void)snprintf(out + strlen(out), size - strlen(out), "%u", number);
 }
 
-/* Hours before or after now, or this write; sometimes nobody knows when. */
+/* Whole hours before or after now, or this write; sometimes nobody knows when. No store's clock was
+ * ever below 0, and one that counts from boot may have begun today. */
 static struct stamp any_stamp(void)
 {
     struct stamp stamp = {.epoch = (uint16_t)(one_in(2) ? 0 : random_below(&dice, EPOCH_MAX + 1)),
                           .revision = 1 + random_below(&dice, one_in(2) ? 1000 : REVISION_MAX - 1)};
-    stamp.time_ms = now_ms + ((int64_t)random_below(&dice, 12) - 9) * HOUR_MS;
+    int64_t hours = (int64_t)random_below(&dice, 12) - 9;
+    if (-hours > now_ms / HOUR_MS)
+        hours = -(now_ms / HOUR_MS);
+    stamp.time_ms = now_ms + hours * HOUR_MS;
     if (one_in(8))
         stamp.time_ms = TIME_UNKNOWN;
     if (one_in(3))

@@ -5,7 +5,9 @@
  *
  *   conformance URL [--processes N] [--only WORDS]    TAP; exit status 1 when a case failed
  *   conformance URL … --beside                        the driver in a thread of its own
+ *   conformance memory: … --clock zero|largest|today  the injected clock starts there, not at boot
  *   conformance URL [--processes N] --mutants         TAP; every planted fault must be caught
+ *   conformance URL … --mutants --turn K/N            those whose number is K modulo N
  *   conformance URL [--processes N] --mutant NAME     the suite with one of them
  */
 #include "conformance.h"
@@ -64,8 +66,9 @@ static struct {
     const struct store_driver *driver;
     const char *url, *only;
     unsigned processes;
-    bool hunting; /* for a planted fault */
-    uint64_t run; /* its keys are no other's */
+    unsigned turn, turns; /* which planted faults this run hunts */
+    bool hunting;         /* for a planted fault */
+    uint64_t run;         /* its keys are no other's */
     size_t number, failed;
     char prefix[64];
     char failure[512], note[512];
@@ -341,6 +344,8 @@ static int run_mutants(void)
     bool all = status_of_hunt(FAULT_NONE) == EXIT_SUCCESS;
     printf("%sok %zu - without a fault nothing is caught\n", all ? "" : "not ", ++suite.number);
     for (enum fault fault = FAULT_NONE + 1; fault < FAULT_COUNT; fault++) {
+        if ((unsigned)fault % suite.turns != suite.turn % suite.turns)
+            continue;
         unsigned missing = fault_needs(fault) & ~suite_bits();
         const char *words = fault_words(fault);
         suite.number++;
@@ -372,12 +377,24 @@ static int run_mutant(const char *name)
 static int usage(void)
 {
     (void)fprintf(stderr, "usage: conformance URL [--processes N] [--beside] [--only WORDS]\n"
-                          "                   [--mutant NAME | --mutants]\n"
+                          "                   [--clock zero|largest|today] [--mutant NAME]\n"
+                          "                   [--mutants [--turn K/N]]\n"
                           "       N is 1, 2, or at least 4: so many parties meet in one case\n");
     return EXIT_FAILURE;
 }
 
-static bool find_store(void)
+/* "K/N", with K from 1 to N. */
+static bool read_turn(const char *text)
+{
+    char *end = NULL;
+    unsigned long turn = strtoul(text, &end, 10);
+    unsigned long turns = *end == '/' ? strtoul(end + 1, &end, 10) : 0;
+    suite.turn = (unsigned)turn;
+    suite.turns = (unsigned)turns;
+    return *end == '\0' && turn >= 1 && turn <= turns && turns <= FAULT_COUNT;
+}
+
+static bool find_store(const char *clock)
 {
     char words[256];
     struct text text;
@@ -387,6 +404,10 @@ static bool find_store(void)
         store_describe_unknown(suite.url, &text);
     else if (suite.processes > 1 && (suite_bits() & STORE_DURABLE) == 0)
         text_add(&text, "nothing of this store is outside of its process");
+    else if (clock != NULL && (suite_bits() & STORE_DURABLE) != 0)
+        text_add(&text, "--clock: this store has a clock of its own");
+    else if (clock != NULL && !suite_set_clock(clock))
+        text_add(&text, "--clock: not a position; say zero, largest or today");
     if (text.length > 0)
         (void)fprintf(stderr, "conformance: %s\n", words);
     return text.length == 0;
@@ -395,8 +416,8 @@ static bool find_store(void)
 int main(int argc, char **argv)
 {
     bool mutants = false, beside = false;
-    const char *mutant = NULL;
-    suite.processes = 1;
+    const char *mutant = NULL, *clock = NULL;
+    suite.processes = suite.turn = suite.turns = 1;
     for (int i = 1; i < argc; i++) {
         bool more = i + 1 < argc;
         if (strcmp(argv[i], "--processes") == 0 && more)
@@ -405,8 +426,12 @@ int main(int argc, char **argv)
             suite.only = argv[++i];
         else if (strcmp(argv[i], "--mutant") == 0 && more)
             mutant = argv[++i];
+        else if (strcmp(argv[i], "--clock") == 0 && more)
+            clock = argv[++i];
         else if (strcmp(argv[i], "--mutants") == 0)
             mutants = true;
+        else if (strcmp(argv[i], "--turn") == 0 && more && read_turn(argv[i + 1]))
+            i++;
         else if (strcmp(argv[i], "--beside") == 0)
             beside = true;
         else if (argv[i][0] != '-' && suite.url == NULL)
@@ -417,7 +442,7 @@ int main(int argc, char **argv)
     if (suite.url == NULL || suite.processes < 1 || suite.processes > SEATS_MAX ||
         (suite.processes > 2 && suite.processes < SEATS_MIN))
         return usage();
-    if (!find_store())
+    if (!find_store(clock))
         return EXIT_FAILURE;
     suite.run = suite_random();
     if (beside)

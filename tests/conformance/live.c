@@ -12,7 +12,7 @@ enum { TTL_MS = 6000, LOOK_MS = 200, PATIENCE_MS = 5000, GRACE_MS = 100 };
 
 static struct party *parties; /* of the running case */
 static unsigned party_count;
-static int64_t last_turn_ms, longest_pause_ms;
+static int64_t last_turn_ms = NEVER, longest_pause_ms;
 static struct record record;
 static struct lease_output output;
 static char encoded[RECORD_MAX + 1];
@@ -21,7 +21,8 @@ void live_forget(void)
 {
     parties = NULL;
     party_count = 0;
-    last_turn_ms = longest_pause_ms = 0;
+    last_turn_ms = NEVER;
+    longest_pause_ms = 0;
 }
 
 bool live_stood_still(int64_t ms)
@@ -170,7 +171,7 @@ static void deliver_notices(void)
 static void live(void)
 {
     int64_t now_ms = suite_now_ms();
-    if (last_turn_ms != 0 && now_ms - last_turn_ms > longest_pause_ms)
+    if (last_turn_ms != NEVER && now_ms - last_turn_ms > longest_pause_ms)
         longest_pause_ms = now_ms - last_turn_ms;
     last_turn_ms = now_ms;
     deliver_notices();

@@ -6,9 +6,13 @@
 #ifndef LEASEHOLD_TESTS_NATURE_H
 #define LEASEHOLD_TESTS_NATURE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 int64_t suite_now_ms(void);
+/* Lets the clock run from "zero", from the "largest" time of a store less 30 days, or from "today",
+ * the wall clock's, instead of from boot; false: no position is called so. Before the first use. */
+bool suite_set_clock(const char *position);
 void suite_sleep(int64_t ms);
 uint64_t suite_random(void);
 

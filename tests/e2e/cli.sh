@@ -39,4 +39,53 @@ expect 'a word too many is a usage error' 64 '' \
 status=0
 "$program" version >/dev/full 2>"$work/said" || status=$?
 verdict 'an answer that cannot be written is an error' test "$status" = 70
+
+# One descriptor is free. The leak checker of a sanitizer needs more, and is not what is tested.
+with_one_descriptor() (
+    export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 LEASEHOLD_STORE=file:$work/locks.log
+    ulimit -n 4
+    exec "$program" "$@"
+)
+for call in 'acquire k -n' 'run k -- true' 'status k' 'list' 'mark id' 'watermark get name'; do
+    read -ra words <<<"$call"
+    verdict "without descriptors: $call" says 70 'raise the limit|Too many open files' \
+        with_one_descriptor "${words[@]}"
+done
+
+# Nobody listens there. Times are compared with much room: the machine may be busy.
+cat >"$work/kubeconfig" <<'YAML'
+current-context: x
+clusters: [{name: x, cluster: {server: 'http://127.0.0.1:1'}}]
+contexts: [{name: x, context: {cluster: x, user: x}}]
+users: [{name: x, user: {token: t}}]
+YAML
+export KUBECONFIG=$work/kubeconfig
+# refused LEAST_MS MOST_MS ARGUMENT...: ends with 69 after at least and at most so long.
+refused() {
+    local least=$1 most=$2 began took
+    shift 2
+    began=$(now_ms)
+    says 69 '^unavailable: ' "$program" "$@" || return 1
+    took=$(($(now_ms) - began))
+    printf 'took %s ms\n' "$took" >>"$work/said"
+    ((took >= least && took <= most))
+}
+for store in redis://127.0.0.1:1 redis://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3 \
+    'redis://127.0.0.1:1,127.0.0.1:2?sentinel=m' k8s://n; do
+    for call in 'acquire k -n' 'status k' 'break k --reason r' 'mark id' 'watermark get name'; do
+        read -ra words <<<"$call"
+        verdict "refused at once: $call on $store" \
+            refused 0 8000 "${words[@]}" --store "$store" --store-timeout 30s
+    done
+    for call in 'acquire k --wait 1m' 'release k --token 1024' 'renew k --token 1024'; do
+        read -ra words <<<"$call"
+        verdict "tried until the store timeout: $call on $store" \
+            refused 350 8000 "${words[@]}" --store "$store" --store-timeout 400ms
+    done
+done
+printf 'store-timeout: 400ms\n' >"$work/config.yaml"
+verdict 'the store timeout of the config file counts' refused 350 8000 acquire k --wait 1m \
+    --store redis://127.0.0.1:1 --config "$work/config.yaml"
+verdict 'a store timeout of 0 is refused' says 64 "store-timeout.*'0'" \
+    "$program" status k --store-timeout 0
 finish

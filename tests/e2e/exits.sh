@@ -41,6 +41,8 @@ claim overdue --payload-hash ab12 >/dev/null
 "$program" mark marked --quiet
 "$program" once kept-failure --keep-failures -- sh -c 'exit 7' || (($? == 7))
 "$program" watermark set level --to 7 --reason test --quiet
+"$program" watermark set moved --to 4 --reason test --quiet
+"$program" watermark advance moved --to 5 --expected 4 --request-id r1 --quiet
 # shellcheck disable=SC2016 # its own words, and its parent's program
 printf '#!/bin/sh\n%s break "$1" --reason test --now --quiet && exec sleep 60\n' "$program" \
     >"$work/breaks"
@@ -104,6 +106,11 @@ rows=$(cat <<'ROWS'
 64  | usage    | --ttl: '0' is out of range: from above 0 to 24h$ | acquire k --ttl 0
 64  | usage    | --ttl: '-5s' is out of range                 | acquire k --ttl -5s
 64  | usage    | --ttl: '24.1h' is out of range               | renew k --token 5 --ttl=24.1h
+64  | usage    | the TTL of 1 ms is below .* minimum of [0-9]+ m?s; | acquire k --ttl 1ms
+64  | usage    | the TTL of 99 ms is below .* minimum of [0-9]+ m?s; | acquire k --ttl 99ms -w 5s
+64  | usage    | the TTL of 9 ms is below .* minimum of 10 ms; | acquire k --ttl 9ms --store memory:
+64  | usage    | the TTL of 1 ms is below .* minimum of [0-9]+ m?s; | renew k --token 5 --ttl 1ms
+64  | usage    | the TTL of 1 ms is below .* minimum of [0-9]+ m?s; | once begin k --ttl 1ms
 64  | usage    | --ttl: 'soon' is no length of time           | acquire k --ttl soon
 64  | usage    | -w: '1d' is no length of time                | acquire k -w1d
 64  | usage    | --limit: '0' is no number from 1 to 64$      | acquire k --limit 0
@@ -243,7 +250,18 @@ rows=$(cat <<'ROWS'
 0   | -        | ^- -$                                  | watermark begin level --store memory:
 0   | ok       | ^advanced: level-%$        | watermark advance level-% --to 5 --expected -
 0   | ok       | ^set: level-%$                | watermark set level-% --to 5 --reason test
+0 | ok | ^advanced: at-%$ | watermark advance at-% --to 2026-11-15T10:00:00+00:00 --expected -
+0 | ok | ^advanced: at-%$ | watermark advance at-% --to 2026-11-15T12:00:00+02:00 --expected -
+64 | usage | ends with Z or an offset such as \+02:00$ | watermark set at --to 2026-11-15T10:00 --reason x
 78  | stale    | ^stale: watermark:level: .*expected$ | watermark advance level --to 9 --expected 6
+78  | stale    | ^stale: watermark:level: .*expected$ | watermark advance level --to 7 --expected 6
+0   | ok       | ^advanced: level$          | watermark advance level --to 7 --expected 7.0
+0   | ok       | ^advanced: moved$ | watermark advance moved --to 5 --expected 4 --request-id r1
+78  | stale    | ^stale: watermark:moved: .*expected$ | watermark advance moved --to 5 --expected 4
+78 | stale | moved: .*expected$ | watermark advance moved --to 5 --expected 4 --request-id r2
+78 | stale | moved: .*expected$ | watermark advance moved --to 5 --expected 3 --request-id r1
+64  | usage    | --request-id is for advance$ | watermark get level --request-id r1
+64 | usage | --request-id: '' is empty$ | watermark advance l --to 9 --expected 7 --request-id ""
 78  | stale    | ^stale: watermark:level: .*forward$ | watermark advance level --to 6 --expected 7
 65  | mismatch | ^mismatch: watermark:level:          | watermark advance level --to x --expected 7
 69 | unavailable | not built in: "etcd" | watermark get level --store etcd://h
@@ -299,8 +317,8 @@ fi
 judge_json() { # judge_json OUTCOME
     python3 -c '
 import json, sys
-promised = "key state holder token acquired_at renewed_at expires_in_ms cooling_for_ms waiters " \
-    "meta store".split()
+promised = "key state holder token acquired_at renewed_at expires_in_ms takeover_in_ms " \
+    "cooling_for_ms waiters meta store".split()
 wanted, command = sys.argv[1:]
 objects = [json.loads(line) for line in sys.stdin.read().splitlines()]
 assert objects, "nothing was said"

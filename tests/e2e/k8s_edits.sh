@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What others do to our Leases, on a real API server: k8s_edits.sh URL PROGRAM, to be run by
 # scripts/on-k8s.sh. Labels and annotations of kubectl, deletions that wait for a finalizer, a
-# namespace that is not there, an address where no API server answers. Prints TAP.
+# webhook that changes what is written, a namespace that is not there, an address where no API
+# server answers. Prints TAP.
 set -euo pipefail
 
 url=$1
@@ -68,6 +69,76 @@ done
 verdict 'it still has it' says 0 'other-program' "$program" status theirs
 verdict 'break --now takes it away' says 0 '' "$program" break theirs --now --reason try
 verdict 'and then it is free' says 0 'free' "$program" status theirs
+
+# ---- records that somebody edited ----
+
+for key in a b c; do "$program" acquire "bad-$key" --ttl 60s >/dev/null; done
+"$program" --verbose watch bad- >"$work/watched" 2>"$work/watching" &
+started+=($!)
+await "$work/watching"
+change annotate lease bad-b leasehold/record=junk --overwrite
+why='the value was not written by leasehold'
+verdict 'list shows a record that cannot be read, and why' \
+    says 0 "^unreadable: bad-b: $why\$" "$program" list bad-
+verdict 'and the others as usual' test "$(grep -c '^held: bad-[ac] ' "$work/said")" = 2
+verdict 'status of it is trouble' says 69 "$why" "$program" status bad-b
+is_told() { timeout 20 grep -q "$1" <(tail -n +1 -f "$work/watched"); }
+verdict 'watch tells of it' is_told "^unreadable: bad-b: $why\$"
+"$program" break bad-c --now --reason test --quiet
+verdict 'and goes on' is_told '^free: bad-c'
+kill "${started[0]}"
+wait "${started[0]}" || true
+started=()
+
+# ---- a webhook that changes what is written ----
+
+mkfifo "$work/webhook.in"
+python3 "$(dirname "$0")/../peers/webhook.py" "${K8S_CA%/*}/srv.crt" "${K8S_CA%/*}/srv.key" \
+    <"$work/webhook.in" >"$work/webhook.out" &
+started+=($!)
+exec 7>"$work/webhook.in"
+await "$work/webhook.out"
+change create -f - <<WEBHOOK
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: changes}
+webhooks:
+  - name: changes.example.com
+    admissionReviewVersions: [v1]
+    sideEffects: None
+    failurePolicy: Fail
+    clientConfig:
+      url: https://127.0.0.1:$(cut -d ' ' -f 2 "$work/webhook.out")/
+      caBundle: $(base64 -w 0 "$K8S_CA")
+    rules:
+      - apiGroups: [coordination.k8s.io]
+        apiVersions: [v1]
+        operations: [CREATE, UPDATE]
+        resources: [leases]
+WEBHOOK
+is_changed() { # the API server takes a moment to hear of its webhooks
+    change create -f - <<<'{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "holder-x"}, "spec": {"holderIdentity": "me"}}'
+    local holder
+    holder=$(kubectl get lease holder-x -o 'jsonpath={.spec.holderIdentity}')
+    change delete lease holder-x
+    [[ $holder == webhook ]]
+}
+until is_changed; do sleep 0.2; done
+
+for row in strip:leasehold/record short:leasehold/record holder:holderIdentity \
+    spec:leaseDurationSeconds; do
+    verdict "a Lease that came back changed (${row%:*}) is no lock" \
+        says 69 "came back changed in ${row#*:} .*; it was removed" \
+        "$program" acquire "${row%:*}-1" -n
+done
+verdict 'and none of them is left there' \
+    test -z "$(kubectl get leases -o name | grep -E '/(strip|short|holder|spec)-' || true)"
+verdict 'whom the webhook leaves alone it does not disturb' says 0 '' "$program" acquire fine -n
+verdict 'a holder whose renewals come back changed is told' \
+    says 76 '' "$program" run late-1 --ttl 4s -- sleep 30
+change delete mutatingwebhookconfiguration changes
+exec 7>&-
 
 # ---- what is not there ----
 

@@ -104,7 +104,7 @@ start_api() {
     done
 }
 
-now_ms() { printf '%s\n' $((${EPOCHREALTIME/./} / 1000)); }
+now_ms() { printf '%s\n' $((${EPOCHREALTIME//[!0-9]/} / 1000)); }
 
 finish() {
     printf '1..%d\n' "$number"

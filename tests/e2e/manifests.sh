@@ -50,7 +50,7 @@ printf 'apiVersion: v1\nkind: Sekret\n' >"$work/none.yaml"
 verdict 'a manifest of no kind is refused: the check can fail' says 1 'no matches for kind' \
     kubectl apply --dry-run=server -f "$work/none.yaml"
 
-# The alerts, by Prometheus' own tool, which make test-k8s installs.
+# The alerts, by Prometheus' own tool, which make test-full installs.
 rules_of() { # rules_of FILE: what is inside a PrometheusRule
     kubectl create --dry-run=client -o json -f "$1" |
         python3 -c 'import json, sys; json.dump(json.load(sys.stdin)["spec"], sys.stdout)'

@@ -161,6 +161,53 @@ wait "$running" || true
 running=
 verdict 'tokens grow though the count was lost' test "$(cat "$work/second")" -gt "$first"
 "$program" release counted --token "$(cat "$work/second")" >/dev/null
+
+# A revision counter that another program wrote, beside a lock of that program.
+"$program" acquire kz --ttl 1m >/dev/null
+record=$(redis_cli master --scan --pattern 'leasehold:*:lock:kz')
+for count in 0 -5 35184372088832 99999999999999; do
+    redis_cli master del "$record" lock:kz >/dev/null
+    redis_cli master set lock:kz x PX 600000 >/dev/null
+    redis_cli master set "${record%:lock:kz}" "$count" >/dev/null
+    expect "a revision counter of $count beside a foreign lock" 69 'revision counter' \
+        "$LEASEHOLD_STORE" status kz
+    settle
+done
+redis_cli master del lock:kz "${record%:lock:kz}" >/dev/null
+
+# Records that somebody changed in Redis: they are listed with why, and hide no other.
+listing() { # listing PREFIX: what follows it and the state, of each
+    "$program" --json list "$1" 2>&1 | jq -r '.key[-2:] + " " + (.state // .outcome)' | sort | xargs
+}
+for how in '' '?scripts=no'; do
+    export LEASEHOLD_STORE=redis://127.0.0.1:${redis_port[master]}$how
+    for key in a b c d e; do "$program" acquire "bad$how/$key" --ttl 60s >/dev/null; done
+    at=$(redis_cli master --scan --pattern "leasehold:*:lock:bad$how/b")
+    redis_cli master set "$at" 'no record' >/dev/null
+    other=$(redis_cli master --scan --pattern "leasehold:*:lock:bad$how/c")
+    redis_cli master del "$other" >/dev/null
+    redis_cli master hset "$other" field value >/dev/null
+    other=$(redis_cli master --scan --pattern "leasehold:*:lock:bad$how/e")
+    redis_cli master set "$other" '99999999999999999999999999999 1 {}' >/dev/null
+    verdict "records that were overwritten hide no other: $how" test "$(listing "bad$how/")" = \
+        "/a held /b unreadable /c unreadable /d held /e unreadable"
+    verdict 'list ends well' says 0 "^unreadable: bad.*/c: .*(WRONGTYPE|has no revision)" \
+        "$program" list "bad$how/c"
+    verdict 'status of it is trouble' says 69 '.' "$program" status "bad$how/b"
+    "$program" --verbose watch "bad$how/" >"$work/watched" 2>"$work/watching" &
+    running=$!
+    await "$work/watching"
+    channel=$(redis_cli master pubsub channels '*:changed')
+    redis_cli master publish "$channel" "0 $at" >/dev/null
+    verdict 'watch tells of it' \
+        redis_until 'it tells' grep -q "^unreadable: bad.*/b: " "$work/watched"
+    "$program" break "bad$how/a" --now --reason test --quiet
+    verdict 'and goes on' redis_until 'it goes on' grep -q "^free: bad.*/a" "$work/watched"
+    kill "$running"
+    wait "$running" || true
+    running=
+done
+export LEASEHOLD_STORE=redis://127.0.0.1:${redis_port[master]}
 redis_start_replica replica master
 expect 'a replica' 69 'replica|read.only' "redis://127.0.0.1:${redis_port[replica]}" "${try[@]}"
 

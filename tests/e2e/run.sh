@@ -92,6 +92,27 @@ check 'busy after retries' gives 75 run --on-conflict retry --retries 2 --backof
 check 'busy after a wait' gives 75 run -w 50ms held -- true
 check 'a cooldown begins' gives 0 run --cooldown 1h cool -- true
 check 'cooling: 73' gives 73 run cool -- true
+
+# ---- what starts a cooldown ----
+
+check 'a failed command starts no cooldown' gives 3 run --cooldown 1h failed -- sh -c 'exit 3'
+check 'so that it can be run again' gives 0 run -n failed -- true
+check 'nor does one that a signal ended' gives 143 run --cooldown 1h ended -- sh -c 'kill $$'
+check 'so that it can be run again' gives 0 run -n ended -- true
+check '--cooldown-on any: a failure does' gives 3 \
+    run --cooldown 1h --cooldown-on any any -- sh -c 'exit 3'
+check 'cooling: 73' gives 73 run -n any -- true
+check '--cooldown-on success is the default' gives 0 \
+    run --cooldown 1h --cooldown-on success well -- true
+check 'cooling: 73' gives 73 run -n well -- true
+check 'one that never began starts none' gives 126 \
+    run --cooldown 1h --cooldown-on any never -- ./plain
+check 'so that it can be run again' gives 0 run -n never -- true
+check 'no other word' gives 64 run --cooldown 1h --cooldown-on failure k -- true
+check 'of two keys neither cools after a failure' gives 3 \
+    run --cooldown 1h one two -- sh -c 'exit 3'
+check 'so that both can be had again' gives 0 run -n one two -- true
+
 check 'unavailable: 69' gives 69 run --store file:/no/such/folder/l.log k -- true
 check 'a nested run of the same key: 75' gives 75 run k -- "$program" run k -- true
 check 'with the reason' said 'nested run would wait for itself' err
@@ -174,6 +195,33 @@ check 'lost, with kill: it is not asked' test "$lost_status-$(ls ended 2>/dev/nu
 lose warn 'echo >began; cat /proc/self/fd/$LEASEHOLD_DEADLINE_FD; echo >ended; exit 4'
 check 'lost, with warn: it goes on, and the pipe tells it' test "$lost_status-$(ls ended)" = 4-ended
 check 'with words' said 'the command goes on$' err
+
+# ---- stopped past the end of the lease ----
+
+# All processes of a run are stopped, as with a laptop's lid or a paused container, and go on when
+# the lease is over. Whichever of them acts first says so.
+family_of() { # family_of PID: it and all below it
+    local child
+    printf '%s\n' "$1"
+    for child in $(cat "/proc/$1/task/$1/children"); do family_of "$child"; done
+}
+rm -f began
+"$program" run --ttl 2s asleep -- sh -c 'echo >began; while :; do sleep 0.05; done' \
+    >out 2>err </dev/null &
+front=$!
+started+=("$front")
+await began
+mapfile -t family < <(family_of "$front")
+kill -s STOP "${family[@]}" 2>/dev/null || true
+sleep 3.2
+kill -s CONT "${family[@]}" 2>/dev/null || true
+status=0
+wait "$front" || status=$?
+check 'stopped past its lease: 76' test "$status" = 76
+check 'how long ago the lease ended' said 'lost: .*the lease ended [1-9][0-9]*s ago' err
+check 'and that others may have held' said 'somebody else may have held it since' err
+check 'and what tokens are for' said 'refused only where tokens are checked' err
+check 'and not that it was in time' test "$(grep -c 'before the lease ended' err)" = 0
 
 # ---- signals ----
 

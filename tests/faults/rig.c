@@ -3,6 +3,7 @@
 #include "rig.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -254,8 +255,12 @@ struct live *rig_live(const struct rig *rig, uint64_t session, int64_t patience_
 {
     char words[256];
     struct text why;
-    text_init(&why, words, sizeof words);
-    struct live *live = live_open(rig->driver, rig->url, session, patience_ms, &why);
+    struct live *live = NULL;
+    /* To make a store takes as long as the disk does, which may be longer than the timeout. */
+    do {
+        text_init(&why, words, sizeof words);
+        live = live_open(rig->driver, rig->url, session, patience_ms, &why);
+    } while (live == NULL && !rig_late(rig));
     if (live == NULL) {
         rig_say("the store did not open: %s", words);
         _exit(1);
@@ -288,4 +293,18 @@ int64_t rig_now_us(void)
     if (clock_gettime(CLOCK_BOOTTIME, &now) != 0)
         abort();
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+int64_t rig_unscheduled_us(pid_t pid)
+{
+    char path[64] = "/proc/thread-self/schedstat", words[64] = "";
+    if (pid != 0)
+        (void)snprintf(path, sizeof path, "/proc/%ld/schedstat", (long)pid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return 0;
+    ssize_t length = read(file, words, sizeof words - 1);
+    (void)close(file);
+    const char *second = length > 0 ? strchr(words, ' ') : NULL;
+    return second != NULL ? (int64_t)(strtoull(second, NULL, 10) / 1000) : 0;
 }

@@ -62,12 +62,16 @@ void rig_continue(const struct rig *rig, size_t seat);
 /* Waits for its end, as long as the run may last; true when that was a clean one. */
 bool rig_join(struct rig *rig, size_t seat);
 
-/* For children: opens the store, or ends the process with words. */
+/* For children: opens the store, as soon as it can be, or ends the process with words. */
 struct live *rig_live(const struct rig *rig, uint64_t session, int64_t patience_ms);
 /* A session nobody else has. */
 uint64_t rig_session(struct rig *rig);
 void rig_pause_us(int64_t length_us);
 void rig_spin_us(int64_t length_us); /* where a sleep is too coarse */
 int64_t rig_now_us(void);
+/* So long the process's first thread, or with 0 the caller's own, was ready to run in all its life
+ * while the processors did other things: what comes late by no more than that is not late. 0 when
+ * it is gone, and where the kernel does not count it. */
+int64_t rig_unscheduled_us(pid_t pid);
 
 #endif

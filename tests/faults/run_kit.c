@@ -2,6 +2,7 @@
 /* See run_kit.h. */
 #include "run_kit.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <signal.h>
@@ -174,6 +175,34 @@ bool kit_is_in_line(pid_t guardian, const char *key)
             return true;
     }
     return false;
+}
+
+static bool thread_is_traced(pid_t pid, const char *thread, pid_t tracer)
+{
+    char path[PATH_SIZE], line[LINE], wanted[64];
+    (void)snprintf(path, sizeof path, "/proc/%ld/task/%.32s/status", (long)pid, thread);
+    (void)snprintf(wanted, sizeof wanted, "TracerPid:\t%ld\n", (long)tracer);
+    FILE *file = fopen(path, "re");
+    bool traced = file == NULL; /* it has ended */
+    while (file != NULL && !traced && fgets(line, sizeof line, file) != NULL)
+        traced = strcmp(line, wanted) == 0;
+    if (file != NULL)
+        (void)fclose(file);
+    return traced;
+}
+
+bool kit_is_traced(pid_t pid, pid_t tracer)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
+    DIR *threads = opendir(path);
+    bool traced = threads != NULL;
+    const struct dirent *thread;
+    while (traced && (thread = readdir(threads)) != NULL)
+        traced = thread->d_name[0] == '.' || thread_is_traced(pid, thread->d_name, tracer);
+    if (threads != NULL)
+        (void)closedir(threads);
+    return traced;
 }
 
 int kit_join(pid_t pid, int64_t limit_ms)

@@ -35,6 +35,8 @@ pid_t kit_guardian(pid_t front);
 /* Has it a place in line? It has a wake-up open then; a store of the network is asked how many have
  * one for this key. */
 bool kit_is_in_line(pid_t guardian, const char *key);
+/* Does strace, or whoever this is, have every thread of the process by now? */
+bool kit_is_traced(pid_t pid, pid_t tracer);
 /* 128 and the signal, as a shell; −1 when it does not end in time. */
 int kit_join(pid_t pid, int64_t limit_ms);
 /* Collects whatever ended and was left to us. */

@@ -25,6 +25,8 @@ enum {
     WATCH_S = 14,
     SILENCE_MS = 5000, /* until the fallback look, at the least */
     BURSTS_MOST = 4,
+    WATCHES = 3,
+    DELAYED_MS = 100, /* by more than that: it is looked at again */
 };
 
 struct board {
@@ -97,26 +99,41 @@ static void read_trace(const char *path, unsigned *out_bursts, int64_t *out_sile
         (void)fclose(file);
 }
 
-/* Both processes of a run that waits. */
-static void watch_idle(struct rig *rig, pid_t front)
+/* Is each look followed by silence? Not counted is what three processes waited for a processor: by
+ * so much a look, or the note that strace takes of it, may have come late. */
+static bool is_idle(struct rig *rig, pid_t front, int64_t *out_delayed_ms)
 {
     char path[256], first[16], second[16];
     const char *words[] = {"strace", "-f",  "-qq", "-ttt", "-o", path,
                            "-p",     first, "-p",  second, NULL};
     unsigned bursts;
     int64_t silence_ms;
+    pid_t guardian = kit_guardian(front);
     (void)snprintf(path, sizeof path, "%s/trace", rig->folder);
     (void)snprintf(first, sizeof first, "%ld", (long)front);
-    (void)snprintf(second, sizeof second, "%ld", (long)kit_guardian(front));
+    (void)snprintf(second, sizeof second, "%ld", (long)guardian);
+    int64_t before_us = rig_unscheduled_us(front) + rig_unscheduled_us(guardian);
     pid_t tracer = kit_start("/usr/bin/strace", words);
     rig_pause_us((int64_t)WATCH_S * 1000000);
+    int64_t after_us = rig_unscheduled_us(front) + rig_unscheduled_us(guardian);
+    *out_delayed_ms = (after_us - before_us + rig_unscheduled_us(tracer)) / 1000;
     (void)kill(tracer, SIGTERM);
     (void)kit_join(tracer, PATIENCE_MS);
     read_trace(path, &bursts, &silence_ms);
-    rig_say("one that waits did something %u times in %d s; the shortest pause was %" PRId64 " ms",
-            bursts, WATCH_S, bursts > 1 ? silence_ms : -1);
-    rig_case(rig, bursts > 1 && bursts <= BURSTS_MOST && silence_ms >= SILENCE_MS,
-             "between two looks it makes no system call");
+    rig_say("one that waits did something %u times in %d s; the shortest pause was %" PRId64
+            " ms, delayed by up to %" PRId64 " ms",
+            bursts, WATCH_S, bursts > 1 ? silence_ms : -1, *out_delayed_ms);
+    return bursts > 1 && bursts <= BURSTS_MOST && silence_ms >= SILENCE_MS - *out_delayed_ms;
+}
+
+/* Both processes of a run that waits. */
+static void watch_idle(struct rig *rig, pid_t front)
+{
+    int64_t delayed_ms = DELAYED_MS + 1;
+    bool idle = false;
+    for (unsigned i = 0; i < WATCHES && !idle && delayed_ms > DELAYED_MS; i++)
+        idle = is_idle(rig, front, &delayed_ms);
+    rig_case(rig, idle, "between two looks it makes no system call");
 }
 
 /* ---- the line ---- */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A process is stopped while it has the store's own lock. Nobody can say when that is, so busy
- * writers are stopped at random moments until the others' requests do not go through: a hit. Then
- * everybody must hear `unavailable` within its patience, with the pid of the one that stands
- * still; nothing may be granted; a holder must learn of its deadline; and when the stopped one
- * goes on, so do all. A round is a hit.
+ * writers are stopped at random moments until the others' requests do not go through, however often
+ * they are repeated: a hit. Then everybody must hear `unavailable` within its patience, with the
+ * pid of the one that stands still; nothing may be granted; a holder must learn of its deadline;
+ * and when the stopped one goes on, so do all. A round is a hit. On a busy machine requests time
+ * out without one: nothing is judged by a single question, or by time that nobody could use.
  */
 #include "rig.h"
 #include "witness.h"
@@ -22,8 +23,11 @@ enum {
     SEATS = NEWCOMER + 1,
     PATIENCE_MS = 300,
     MARGIN_MS = 200,
-    GO_ON_MS = 2000,
-    KEEPER_TTL_MS = 2000,
+    GO_ON_MS = 30000,
+    KEEPER_TTL_MS = 6000,
+    SHORT_MS = KEEPER_TTL_MS / 3 - PATIENCE_MS, /* a holder that renews has longer than that left */
+    IN_A_ROW = 3,         /* questions that all are refused: then it is no slow disk */
+    QUESTIONS = 30,       /* until the answers agree */
     LONG_EVERY = 3,       /* hits: every third one lasts until the holder must have lost */
     TRIES_PER_HIT = 1000, /* that the moment was not it */
 };
@@ -32,7 +36,7 @@ struct asker {
     uint64_t session;
     _Atomic uint64_t done; /* the last question it has answered */
     enum outcome outcome;
-    int64_t took_ms;
+    int64_t took_ms; /* without the time in which it could not run */
     char why[256];
 };
 
@@ -41,12 +45,14 @@ struct shared {
     _Atomic uint64_t question, written;
     _Atomic bool stop;
     /* of the keeper */
-    _Atomic uint64_t held, lost;
-    _Atomic int64_t latest_ms; /* told so long after its deadline */
+    _Atomic uint64_t lost;
+    _Atomic int64_t deadline_ms; /* 0: it does not hold */
+    _Atomic int64_t latest_ms;   /* told so long after its deadline, without … as above */
 };
 
 struct figures {
-    uint64_t tries, hits, mixed, named, misnamed, stuck, keeper_lost_short, keeper_kept_long;
+    uint64_t tries, hits, named, answers, stuck, keeper_lost_short, keeper_kept_long;
+    uint64_t granted, misnamed; /* although the lock was kept */
     int64_t longest_ms, longest_again_ms;
 };
 
@@ -63,6 +69,11 @@ static void play_writer(struct rig *rig, size_t seat)
     live_close(&live);
 }
 
+static int64_t used_ms(int64_t since_ms, int64_t unscheduled_us)
+{
+    return live_now_ms() - since_ms - (rig_unscheduled_us(/* pid= */ 0) - unscheduled_us) / 1000;
+}
+
 /* Asks the store once: granted and given back, or what else it says. */
 static void ask(struct live *live, struct asker *asker, int64_t began_ms)
 {
@@ -70,8 +81,9 @@ static void ask(struct live *live, struct asker *asker, int64_t began_ms)
     /* A new one each time: what was answered with `unavailable` may still have been granted. */
     (void)snprintf(key, sizeof key, "%016" PRIx64 "-%" PRId64, asker->session, began_ms);
     struct live_wish wish = {.key = key};
+    int64_t unscheduled_us = rig_unscheduled_us(/* pid= */ 0);
     asker->outcome = live_acquire(live, &wish);
-    asker->took_ms = live_now_ms() - began_ms;
+    asker->took_ms = used_ms(began_ms, unscheduled_us);
     (void)snprintf(asker->why, sizeof asker->why, "%s", live_trouble(live));
     if (asker->outcome == OUTCOME_OK)
         asker->outcome = live_release(live);
@@ -100,11 +112,11 @@ static void play_newcomer(struct rig *rig, size_t seat)
     struct shared *shared = rig->shared;
     struct asker *asker = &shared->seats[seat];
     struct text why;
-    int64_t began_ms = live_now_ms();
+    int64_t began_ms = live_now_ms(), unscheduled_us = rig_unscheduled_us(/* pid= */ 0);
     text_init(&why, asker->why, sizeof asker->why);
     asker->outcome = OUTCOME_UNAVAILABLE;
     struct live *live = live_open(rig->driver, rig->url, asker->session, PATIENCE_MS, &why);
-    asker->took_ms = live_now_ms() - began_ms;
+    asker->took_ms = used_ms(began_ms, unscheduled_us);
     if (live != NULL)
         ask(live, asker, live_now_ms());
     live_close(&live);
@@ -119,13 +131,18 @@ static void play_keeper(struct rig *rig, size_t seat)
     while (!atomic_load(&shared->stop)) {
         if (live_acquire(live, &wish) != OUTCOME_OK)
             continue;
-        atomic_fetch_add(&shared->held, 1);
         bool held = true;
-        while (held && !atomic_load(&shared->stop))
+        int64_t unscheduled_us = 0;
+        while (held && !atomic_load(&shared->stop)) {
+            unscheduled_us = rig_unscheduled_us(/* pid= */ 0);
+            atomic_store(&shared->deadline_ms, live_lease(live)->deadline_ms);
             held = live_work(live, /* length_ms= */ 5);
+        }
+        atomic_store(&shared->deadline_ms, 0);
         if (!held) {
+            keep_longest(&shared->latest_ms,
+                         used_ms(live_lease(live)->deadline_ms, unscheduled_us));
             atomic_fetch_add(&shared->lost, 1);
-            keep_longest(&shared->latest_ms, live_now_ms() - live_lease(live)->deadline_ms);
         }
         (void)live_release(live);
     }
@@ -162,53 +179,99 @@ static bool names(const struct asker *asker, pid_t pid)
     return at != NULL && 1 + strspn(at + 1, "0123456789") == strlen(number);
 }
 
-/* The one that stands still, or nobody when the store cannot know; never another one. */
-static void judge_words(const struct rig *rig, const struct asker *asker, pid_t pid,
-                        struct figures *figures)
+static bool misnames(const struct rig *rig, const struct asker *asker, pid_t pid)
 {
-    figures->named += names(asker, pid) ? 1 : 0;
     for (size_t seat = 0; seat < SEATS; seat++) {
         pid_t other = rig->pids[seat];
-        if (other == 0 || other == pid || !names(asker, other))
-            continue;
-        if (figures->misnamed++ == 0)
-            rig_say("%d stands still, but: %s", (int)pid, asker->why);
+        if (other != 0 && other != pid && names(asker, other))
+            return true;
     }
+    return false;
 }
 
-/* The lock is kept by the stopped process: nobody got anything, all know why, and in time. */
-static void judge_hit(struct rig *rig, pid_t pid, struct figures *figures)
+/* All were refused: in time, and with the pid of the one that stands still, or with none when the
+ * store cannot know; never with another one. */
+static bool judge_refusals(const struct rig *rig, pid_t pid, struct figures *figures)
 {
     struct shared *shared = rig->shared;
-    shared->seats[NEWCOMER] = (struct asker){.session = rig_session(rig)};
-    rig_start(rig, NEWCOMER, play_newcomer);
-    figures->stuck += rig_join(rig, NEWCOMER) ? 0 : 1;
-    for (size_t i = 0; i <= ASKERS; i++) {
-        const struct asker *asker = &shared->seats[i < ASKERS ? WRITERS + i : NEWCOMER];
-        figures->mixed += asker->outcome != OUTCOME_UNAVAILABLE ? 1 : 0;
-        judge_words(rig, asker, pid, figures);
+    bool misnamed = false;
+    for (size_t i = 0; i < ASKERS; i++) {
+        const struct asker *asker = &shared->seats[WRITERS + i];
+        figures->answers++;
+        figures->named += names(asker, pid) ? 1 : 0;
+        misnamed = misnamed || misnames(rig, asker, pid);
         if (asker->took_ms > figures->longest_ms)
             figures->longest_ms = asker->took_ms;
     }
-    figures->hits++;
+    return !misnamed;
+}
+
+/* Does the stopped one keep the lock? Asks until all are through, or all were refused so often that
+ * nobody else can have kept it for so long; what was granted or misnamed before counts then. */
+static bool is_inside(struct rig *rig, pid_t pid, struct figures *figures)
+{
+    struct shared *shared = rig->shared;
+    uint64_t granted = 0, misnamed = 0;
+    unsigned in_a_row = 0;
+    for (unsigned i = 0; i < QUESTIONS && in_a_row < IN_A_ROW && question_all(rig); i++) {
+        size_t through = count_outcome(shared, OUTCOME_OK);
+        if (through == ASKERS)
+            return false;
+        bool refused = count_outcome(shared, OUTCOME_UNAVAILABLE) == ASKERS;
+        granted += through > 0 ? 1 : 0;
+        misnamed += refused && !judge_refusals(rig, pid, figures) ? 1 : 0;
+        in_a_row = refused ? in_a_row + 1 : 0;
+    }
+    if (in_a_row < IN_A_ROW)
+        return false;
+    figures->granted += granted;
+    if (misnamed > 0 && figures->misnamed == 0)
+        rig_say("%d stands still, but: %s", (int)pid, shared->seats[WRITERS].why);
+    figures->misnamed += misnamed;
+    return true;
+}
+
+/* A process that has to open the store first; what it was granted counts if the lock was kept
+ * before and after. */
+static bool judge_newcomer(struct rig *rig, pid_t pid, struct figures *figures)
+{
+    struct shared *shared = rig->shared;
+    struct asker *newcomer = &shared->seats[NEWCOMER];
+    *newcomer = (struct asker){.session = rig_session(rig)};
+    rig_start(rig, NEWCOMER, play_newcomer);
+    figures->stuck += rig_join(rig, NEWCOMER) ? 0 : 1;
+    if (newcomer->outcome != OUTCOME_UNAVAILABLE) {
+        if (!is_inside(rig, pid, figures))
+            return false;
+        figures->granted++;
+    }
+    figures->answers++;
+    figures->named += names(newcomer, pid) ? 1 : 0;
+    figures->misnamed += misnames(rig, newcomer, pid) ? 1 : 0;
+    if (newcomer->took_ms > figures->longest_ms)
+        figures->longest_ms = newcomer->took_ms;
+    return true;
 }
 
 /* A short stop costs the holder nothing; in a long one it is told. */
-static void judge_keeper(struct rig *rig, bool is_long, struct figures *figures)
+static void judge_keeper(struct rig *rig, uint64_t lost, int64_t since_ms, bool is_long,
+                         struct figures *figures)
 {
     struct shared *shared = rig->shared;
-    uint64_t lost = atomic_load(&shared->lost);
-    if (is_long)
-        rig_pause_us((KEEPER_TTL_MS * 2 / 3 + PATIENCE_MS + MARGIN_MS) * (int64_t)1000);
     bool was_lost = atomic_load(&shared->lost) > lost;
-    figures->keeper_kept_long += is_long && !was_lost ? 1 : 0;
-    figures->keeper_lost_short += !is_long && was_lost ? 1 : 0;
+    figures->keeper_lost_short += was_lost && live_now_ms() - since_ms < SHORT_MS ? 1 : 0;
+    int64_t until_ms = live_now_ms() + GO_ON_MS;
+    while (is_long && atomic_load(&shared->lost) == lost && live_now_ms() < until_ms)
+        rig_pause_us(1000);
+    figures->keeper_kept_long += is_long && atomic_load(&shared->lost) == lost ? 1 : 0;
 }
 
+/* It holds, and for long enough: what it could not do in the last stop is made up for. */
 static bool await_keeper(const struct rig *rig)
 {
     struct shared *shared = rig->shared;
-    while (atomic_load(&shared->held) == atomic_load(&shared->lost) && !rig_late(rig))
+    while (atomic_load(&shared->deadline_ms) < live_now_ms() + SHORT_MS + PATIENCE_MS &&
+           !rig_late(rig))
         rig_pause_us(1000);
     return !rig_late(rig);
 }
@@ -235,18 +298,19 @@ static bool try_once(struct rig *rig, struct figures *figures)
     pid_t pid = rig->pids[writer];
     figures->tries++;
     rig_spin_us((int64_t)random_below(&rig->random, 3000));
-    if (!await_keeper(rig) || !rig_stop(rig, writer) || !question_all(rig))
+    if (!await_keeper(rig))
         return false;
-    size_t through = count_outcome(shared, OUTCOME_OK);
-    if (count_outcome(shared, OUTCOME_UNAVAILABLE) == ASKERS) {
+    uint64_t lost = atomic_load(&shared->lost);
+    int64_t since_ms = live_now_ms();
+    if (!rig_stop(rig, writer))
+        return false;
+    if (is_inside(rig, pid, figures) && judge_newcomer(rig, pid, figures)) {
         bool is_long = figures->hits % LONG_EVERY == LONG_EVERY - 1;
-        judge_hit(rig, pid, figures);
-        judge_keeper(rig, is_long, figures);
-    } else if (through < ASKERS) {
-        figures->mixed++;
+        judge_keeper(rig, lost, since_ms, is_long, figures);
+        figures->hits++;
     }
     rig_continue(rig, writer);
-    return through == ASKERS || await_all(rig, figures);
+    return count_outcome(shared, OUTCOME_OK) == ASKERS || await_all(rig, figures);
 }
 
 static void report(struct rig *rig, const struct figures *figures)
@@ -257,13 +321,13 @@ static void report(struct rig *rig, const struct figures *figures)
     rig_say("the longest wait for `unavailable` %" PRId64 " ms, patience %d ms; going on took "
             "%" PRId64 " ms at most",
             figures->longest_ms, PATIENCE_MS, figures->longest_again_ms);
-    rig_say("answers %" PRIu64 ", with the pid of the stopped one %" PRIu64,
-            figures->hits * (ASKERS + 1), figures->named);
+    rig_say("answers %" PRIu64 ", with the pid of the stopped one %" PRIu64, figures->answers,
+            figures->named);
     rig_say("the holder lost %" PRIu64 " times, told at most %" PRId64 " ms after its deadline",
             shared->lost, shared->latest_ms);
     rig_case(rig, figures->hits >= rig->rounds, "%" PRIu64 " hits", figures->hits);
-    rig_case(rig, figures->mixed == 0, "nothing was granted meanwhile (%" PRIu64 ")",
-             figures->mixed);
+    rig_case(rig, figures->granted == 0, "nothing was granted meanwhile (%" PRIu64 ")",
+             figures->granted);
     rig_case(rig, figures->longest_ms <= PATIENCE_MS + MARGIN_MS,
              "`unavailable` came within the patience and %d ms", MARGIN_MS);
     rig_case(rig, figures->named > 0 && figures->misnamed == 0,
@@ -276,13 +340,23 @@ static void report(struct rig *rig, const struct figures *figures)
              shared->latest_ms);
 }
 
+static bool await_writer(const struct rig *rig)
+{
+    const struct shared *shared = rig->shared;
+    uint64_t written = atomic_load(&shared->written);
+    int64_t until_ms = live_now_ms() + GO_ON_MS;
+    while (atomic_load(&shared->written) == written && live_now_ms() < until_ms)
+        rig_pause_us(1000);
+    return atomic_load(&shared->written) > written;
+}
+
 int main(int argc, char **argv)
 {
     static rig_work *const plays[SEATS] = {play_writer, play_writer, play_asker,
                                            play_asker,  play_asker,  play_keeper};
     struct rig rig;
     struct figures figures = {0};
-    rig_open(&rig, argc, argv, /* rounds= */ 3, /* limit_s= */ 30, /* round_ms= */ 10000,
+    rig_open(&rig, argc, argv, /* rounds= */ 3, /* limit_s= */ 60, /* round_ms= */ 20000,
              sizeof(struct shared));
     struct shared *shared = rig.shared;
     for (size_t seat = 0; seat < NEWCOMER; seat++) {
@@ -293,10 +367,7 @@ int main(int argc, char **argv)
     while (goes_on && figures.hits < rig.rounds && figures.tries < rig.rounds * TRIES_PER_HIT &&
            !rig_late(&rig))
         goes_on = try_once(&rig, &figures);
-    uint64_t written = atomic_load(&shared->written);
-    rig_pause_us(100000);
-    rig_case(&rig, goes_on && atomic_load(&shared->written) > written,
-             "whenever the stopped one went on, so did all");
+    rig_case(&rig, goes_on && await_writer(&rig), "whenever the stopped one went on, so did all");
     atomic_store(&shared->stop, true);
     bool all = true;
     for (size_t seat = 0; seat < NEWCOMER; seat++)

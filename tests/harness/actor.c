@@ -363,6 +363,9 @@ struct acquisition acquisition_of(size_t key, const struct lease_options *option
                                .cooldown_ms = options->cooldown_ms};
     if (request->deed != NULL && request->deed->result != NULL)
         made.word = (uint32_t)strtoul(request->deed->result, NULL, 10);
+    made.expected = request->expected != NULL && request->expected[0] != '\0'
+                        ? strtoll(request->expected, NULL, 10)
+                        : -1;
     if (request->payload != NULL)
         (void)snprintf(made.payload, sizeof made.payload, "%s", request->payload);
     return made;

@@ -265,6 +265,19 @@ static int is_locked(void *owner, int opened, uint64_t byte)
     return at < disk->lock_count && disk->locks[at].owner != opened;
 }
 
+static int is_any_locked(void *owner, int opened, uint64_t first)
+{
+    struct fake_disk *disk = owner;
+    int file = index_of(disk, opened);
+    if (fails(disk))
+        return -disk->error;
+    for (size_t i = 0; i < disk->lock_count; i++)
+        if (disk->locks[i].file == file && disk->locks[i].byte >= first &&
+            disk->locks[i].owner != opened)
+            return 1;
+    return 0;
+}
+
 static int is_linked(void *owner, int opened)
 {
     struct fake_disk *disk = owner;
@@ -340,6 +353,7 @@ void fake_disk_init(struct fake_disk *disk)
         .lock = lock_byte,
         .unlock = unlock_byte,
         .is_locked = is_locked,
+        .is_any_locked = is_any_locked,
         .is_linked = is_linked,
         .share = share_page,
         .unshare = unshare_page,

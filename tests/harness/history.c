@@ -236,6 +236,8 @@ void history_step(struct world *world, const struct actor *actor, const struct l
         start(world, actor);
     note_abandoned(world, actor, before, event);
     step_renewal(world, actor, from);
+    if (to == LEASE_LEAVING && from != LEASE_LEAVING && actor->lease.asks_again)
+        note_silent_release(world, actor);
     if (world->output.told == TOLD_HELD)
         told_held(world, actor, event);
     if (to == LEASE_RELEASING && from != LEASE_RELEASING) {

@@ -133,6 +133,12 @@ static int is_locked(void *owner, int file, uint64_t byte)
     return lives(mortal) ? mortal->disk->table.is_locked(mortal->disk, file, byte) : -EIO;
 }
 
+static int is_any_locked(void *owner, int file, uint64_t first)
+{
+    struct mortal *mortal = owner;
+    return lives(mortal) ? mortal->disk->table.is_any_locked(mortal->disk, file, first) : -EIO;
+}
+
 static int is_linked(void *owner, int file)
 {
     struct mortal *mortal = owner;
@@ -199,6 +205,7 @@ void mortal_init(struct mortal *mortal, struct fake_disk *disk)
         .lock = lock_byte,
         .unlock = unlock_byte,
         .is_locked = is_locked,
+        .is_any_locked = is_any_locked,
         .is_linked = is_linked,
         .share = share_page,
         .unshare = unshare_page,

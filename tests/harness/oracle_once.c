@@ -84,7 +84,14 @@ static void check_id(struct world *world, const struct change *change, struct ke
 
 static void check_watermark(struct world *world, const struct change *change)
 {
+    const struct record *before = &world->before;
     int64_t value = strtoll(world->after.watermark.value, NULL, 10);
+    int64_t stood =
+        before->kind == KIND_WATERMARK ? strtoll(before->watermark.value, NULL, 10) : -1;
+    struct acquisition *mover = &world->acquisitions[change->number];
+    if (change->verb == VERB_ADVANCE && mover->expected != stood)
+        oracle_fail(world, change->writer, "rule 7", "moved from where it was not expected");
+    mover->did = mover->did || change->verb == VERB_ADVANCE;
     if (value < world->watermark && change->verb != VERB_SET)
         oracle_fail(world, change->writer, "rule 7", "a watermark went back");
     world->watermark = value;
@@ -169,9 +176,11 @@ void oracle_once_ended(struct world *world, const struct actor *actor, enum outc
 {
     const struct request *request = &actor->options.request;
     if (request->verb == VERB_ADVANCE) {
-        bool behind = world->watermark < strtoll(request->value, NULL, 10);
-        if (outcome == OUTCOME_OK && behind)
-            oracle_fail(world, actor, "rule 7", "told that it moved what did not move");
+        const struct acquisition *own = &world->acquisitions[actor->number];
+        int64_t value = strtoll(request->value, NULL, 10);
+        bool stays = own->expected == value && world->watermark >= value;
+        if (outcome == OUTCOME_OK && !own->did && !stays)
+            oracle_fail(world, actor, "rule 7", "told that it moved what it did not move");
         world->counts->refused_advances += outcome == OUTCOME_STALE ? 1 : 0;
     } else if (request->kind == KIND_ONCE && request->verb == VERB_RELEASE) {
         finish_ended(world, actor, outcome);

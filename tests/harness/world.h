@@ -129,9 +129,10 @@ struct acquisition {
     size_t grant_count;
     uint64_t tokens[TOKENS_MAX];
     uint32_t orders[TOKENS_MAX]; /* of these among all grants of the key */
-    bool did;                    /* an id was done by it, as the store was told … */
+    bool did;                    /* an id was done by it, or a watermark moved, in the store … */
     bool said;                   /* … or what is remembered of it is its own word */
     uint32_t word;               /* that it would say */
+    int64_t expected; /* advance: where it wants the watermark to stand, -1 for nowhere */
     char payload[8];
     bool taken_away; /* by `break --now`, or by somebody else with its token */
     size_t writes_in_flight;

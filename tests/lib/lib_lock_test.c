@@ -2,6 +2,7 @@
 /* Blocking calls of the library, on both stores: every outcome, told apart. */
 #include "lib_kit.h"
 
+#include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -218,6 +219,117 @@ static void a_break_frees_the_key(void **state)
     lh_close(&client);
 }
 
+static void an_abandoned_lock_does_not_cool(void **state)
+{
+    (void)state;
+    struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_report report;
+    struct lh_client *client = kit_open(NULL);
+    options.cooldown_ms = 60000;
+    for (int round = 0; round < 2; round++) {
+        struct lh_lease *lease = kit_acquire(client, "k", &options);
+        ASSERT_OUTCOME(lh_abandon(&lease, &report), LH_OK, &report);
+        assert_null(lease);
+        assert_int_equal(kit_state(client, "k"), LH_FREE);
+    }
+    struct lh_lease *lease = kit_acquire(client, "k", NULL); /* one that never had a cooldown */
+    ASSERT_OUTCOME(lh_abandon(&lease, &report), LH_OK, &report);
+    lease = kit_acquire(client, "k", &options);
+    assert_int_equal(lh_abandon_start(&lease, NULL, NULL), LH_OK);
+    assert_null(lease);
+    options.wait_ms = 20000;
+    lease = kit_acquire(client, "k", &options);
+    kit_release(&lease, LH_OK);
+    assert_int_equal(kit_state(client, "k"), LH_COOLING_DOWN);
+    lh_close(&client);
+}
+
+/* Both wait at one desk; whoever comes second gets the first one's grant, and keeps its wish. */
+struct turn {
+    sem_t came;
+    struct lh_lease *lease;
+};
+
+static void take_turn(void *user, struct lh_lease *lease, const struct lh_report *report)
+{
+    struct turn *turn = user;
+    assert_int_equal(report->outcome, LH_OK);
+    turn->lease = lease;
+    (void)sem_post(&turn->came);
+}
+
+static void who_comes_next_cools_though_another_abandoned(void **state)
+{
+    (void)state;
+    struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_report report;
+    struct turn first = {0}, second = {0};
+    struct lh_client *other = kit_open(NULL), *client = kit_open(NULL);
+    struct lh_lease *lease = kit_acquire(other, "k", NULL);
+    (void)sem_init(&first.came, 0, 0);
+    (void)sem_init(&second.came, 0, 0);
+    options.cooldown_ms = 60000;
+    options.wait_ms = 60000;
+    assert_non_null(lh_acquire_start(client, "k", &options, take_turn, &second, &report));
+    options.priority = 10;
+    assert_non_null(lh_acquire_start(client, "k", &options, take_turn, &first, &report));
+    kit_sleep_ms(200);
+    kit_release(&lease, LH_OK);
+    (void)sem_wait(&first.came);
+    ASSERT_OUTCOME(lh_abandon(&first.lease, &report), LH_OK, &report);
+    (void)sem_wait(&second.came);
+    kit_release(&second.lease, LH_OK);
+    assert_int_equal(kit_state(client, "k"), LH_COOLING_DOWN);
+    lh_close(&client);
+    lh_close(&other);
+}
+
+static void a_renewal_without_a_ttl_keeps_its_own(void **state)
+{
+    (void)state;
+    struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_once_options claim = LH_ONCE_OPTIONS_INIT;
+    struct lh_once once;
+    struct lh_view view;
+    struct lh_report report;
+    struct lh_client *client = kit_open(NULL);
+    options.ttl_ms = 12000;
+    options.unbound = true;
+    struct lh_lease *lease = kit_acquire(client, "k", &options);
+    uint64_t token = lh_token(lease);
+    ASSERT_OUTCOME(lh_detach(&lease, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_renew(client, "k", token, 0, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_status(client, "k", &view, &report), LH_OK, &report);
+    assert_true(view.ends_in_ms > 0 && view.ends_in_ms <= 12000);
+    ASSERT_OUTCOME(lh_renew(client, "k", token, 60000, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_status(client, "k", &view, &report), LH_OK, &report);
+    assert_true(view.ends_in_ms > 12000);
+    claim.ttl_ms = 12000;
+    ASSERT_OUTCOME(lh_once_begin(client, "id", &claim, &once, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_once_renew(client, "id", once.token, 0, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_status(client, "once:id", &view, &report), LH_OK, &report);
+    assert_true(view.ends_in_ms > 0 && view.ends_in_ms <= 12000);
+    lh_close(&client);
+}
+
+static void a_ttl_below_the_stores_minimum_is_named(void **state)
+{
+    (void)state;
+    struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_report report;
+    struct lh_lease *lease = NULL;
+    struct lh_client *client = kit_open(NULL);
+    bool memory = strcmp(kit_url(), "memory:") == 0;
+    options.ttl_ms = memory ? 9 : 99;
+    options.wait_ms = LH_WAIT_FOREVER;
+    ASSERT_OUTCOME(lh_acquire(client, "k", &options, &lease, &report), LH_USAGE, &report);
+    assert_non_null(strstr(report.text, memory ? "minimum of 10 ms" : "minimum of 100 ms"));
+    options.ttl_ms++;
+    lease = kit_acquire(client, "k", &options);
+    (void)lh_release(&lease, NULL);
+    lh_close(&client);
+}
+
 static void a_wrong_call_is_told_what_is_wrong(void **state)
 {
     (void)state;
@@ -305,6 +417,11 @@ int main(void)
         ON_BOTH(readers_share_and_semaphores_count),
         ON_BOTH(a_repeated_request_gets_the_same_grant),
         ON_BOTH(a_break_frees_the_key),
+        ON_BOTH(an_abandoned_lock_does_not_cool),
+        cmocka_unit_test_setup_teardown(who_comes_next_cools_though_another_abandoned, kit_on_file,
+                                        kit_done),
+        ON_BOTH(a_renewal_without_a_ttl_keeps_its_own),
+        ON_BOTH(a_ttl_below_the_stores_minimum_is_named),
         ON_BOTH(a_wrong_call_is_told_what_is_wrong),
         ON_BOTH(reports_are_optional_and_handles_outlive_the_client),
         cmocka_unit_test_setup_teardown(who_holds_elsewhere_is_told_with_times, kit_on_file,

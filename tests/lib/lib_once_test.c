@@ -127,6 +127,8 @@ static void a_watermark_moves_forward(void **state)
     assert_int_equal(lh_watermark_advance(client, "w", "", "9", NULL), LH_OK);
     assert_int_equal(lh_watermark_advance(client, "w", "9", "10", NULL), LH_OK);
     assert_int_equal(lh_watermark_advance(client, "w", "9", "11", NULL), LH_STALE);
+    assert_int_equal(lh_watermark_advance(client, "w", "9", "10", NULL), LH_STALE);
+    assert_int_equal(lh_watermark_advance_id(client, "w", "9.0", "10", "r", NULL), LH_STALE);
     assert_int_equal(lh_watermark_advance(client, "w", "10", "9", NULL), LH_STALE);
     assert_int_equal(lh_watermark_advance(client, "w", "10", "x", NULL), LH_MISMATCH);
     reopen();
@@ -135,6 +137,59 @@ static void a_watermark_moves_forward(void **state)
     assert_int_equal(lh_watermark_set(client, "w", "3", "read again", NULL), LH_OK);
     assert_int_equal(lh_watermark_begin(client, "w", 60000, &mark, NULL), LH_OK);
     assert_string_equal(mark.value, "3");
+    assert_int_equal(lh_watermark_advance_id(client, "w", "3", "4", "r", NULL), LH_OK);
+    reopen();
+    assert_int_equal(lh_watermark_advance_id(client, "w", "3", "4", "r", NULL), LH_OK);
+    assert_int_equal(lh_watermark_advance_id(client, "w", "3", "4", "s", NULL), LH_STALE);
+    assert_int_equal(lh_watermark_advance_id(client, "w", "3", "4", NULL, NULL), LH_STALE);
+    assert_int_equal(lh_watermark_advance_id(client, "w", "4", "5", "", NULL), LH_USAGE);
+}
+
+enum { RACERS = 6, RACER_TRIES = 25 };
+
+/* Reads the number and tries to add one, as a poller does; returns how often it was told so. */
+static int race(void)
+{
+    struct lh_client *own = NULL;
+    struct lh_watermark mark;
+    char next[LH_POSITION_SIZE];
+    int wins = 0;
+    if (lh_open(kit_url(), NULL, &own, NULL) != LH_OK)
+        return 255;
+    for (int i = 0; i < RACER_TRIES; i++) {
+        if (lh_watermark_begin(own, "race", 1, &mark, NULL) != LH_OK)
+            return 255;
+        (void)snprintf(next, sizeof next, "%ld", strtol(mark.value, NULL, 10) + 1);
+        enum lh_outcome outcome = lh_watermark_advance(own, "race", mark.value, next, NULL);
+        if (outcome != LH_OK && outcome != LH_STALE)
+            return 255;
+        wins += outcome == LH_OK ? 1 : 0;
+    }
+    lh_close(&own);
+    return wins;
+}
+
+static void racing_increments_are_all_counted(void **state)
+{
+    (void)state;
+    struct lh_watermark mark;
+    pid_t racers[RACERS];
+    int wins = 0, status;
+    lh_close(&client);
+    for (int i = 0; i < RACERS; i++) {
+        racers[i] = fork();
+        assert_true(racers[i] >= 0);
+        if (racers[i] == 0)
+            _exit(race());
+    }
+    for (int i = 0; i < RACERS; i++) {
+        assert_int_equal(waitpid(racers[i], &status, 0), racers[i]);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) <= RACER_TRIES);
+        wins += WEXITSTATUS(status);
+    }
+    reopen();
+    assert_int_equal(lh_watermark_begin(client, "race", 1, &mark, NULL), LH_OK);
+    assert_int_equal(strtol(mark.value, NULL, 10), wins);
 }
 
 static void memory_has_a_cap_and_says_so(void **state)
@@ -277,6 +332,7 @@ int main(void)
         CASE(another_payload_is_a_mismatch),
         CASE(what_is_wrong_is_said),
         CASE(a_watermark_moves_forward),
+        CASE(racing_increments_are_all_counted),
         CASE(memory_has_a_cap_and_says_so),
         CASE(of_all_claims_one_is_new),
         CASE(a_killed_claimers_id_is_claimed_again),

@@ -146,6 +146,79 @@ static void lists_travel_without_a_lease(void **state)
     lh_close(&client);
 }
 
+struct listed {
+    unsigned held, unreadable, others;
+    char key[LH_KEY_SIZE], text[LH_TEXT_SIZE];
+};
+
+static bool note_state(void *user, const struct lh_view *view)
+{
+    struct listed *listed = user;
+    listed->held += view->state == LH_HELD ? 1 : 0;
+    listed->unreadable += view->state == LH_UNREADABLE ? 1 : 0;
+    listed->others += view->state != LH_HELD && view->state != LH_UNREADABLE ? 1 : 0;
+    if (view->state == LH_UNREADABLE) {
+        (void)snprintf(listed->key, sizeof listed->key, "%s", view->key);
+        (void)snprintf(listed->text, sizeof listed->text, "%s", view->text);
+    } else {
+        assert_null(view->text);
+    }
+    return true;
+}
+
+static void note_change(void *user, const struct lh_view *view, const struct lh_report *report)
+{
+    assert_null(report);
+    assert_non_null(view);
+    (void)note_state(user, view);
+}
+
+static void an_unreadable_record_does_not_hide_the_others(void **state)
+{
+    struct lh_report report;
+    struct lh_lease *first = NULL, *last = NULL;
+    struct lh_view view;
+    struct listed listed = {0};
+    (void)state;
+    open_client(/* own_loop= */ true, /* patience_ms= */ 0);
+    assert_int_equal(lh_acquire(client, "a", NULL, &first, &report), LH_OK);
+    stepped_write("b", "{\"leasehold\":99,");
+    stepped_write("c", "no record at all");
+    assert_int_equal(lh_acquire(client, "d", NULL, &last, &report), LH_OK);
+    assert_int_equal(lh_list(client, "", note_state, &listed, &report), LH_OK);
+    assert_int_equal(listed.held, 2);
+    assert_int_equal(listed.unreadable, 2);
+    assert_int_equal(listed.others, 0);
+    listed = (struct listed){0};
+    assert_int_equal(lh_list(client, "b", note_state, &listed, &report), LH_OK);
+    assert_string_equal(listed.key, "b");
+    assert_string_equal(listed.text, "the record was written by a newer leasehold");
+    assert_int_equal(lh_status(client, "c", &view, &report), LH_UNAVAILABLE);
+    assert_int_equal(lh_release(&first, &report), LH_OK);
+    assert_int_equal(lh_release(&last, &report), LH_OK);
+    lh_close(&client);
+}
+
+static void a_watch_tells_of_an_unreadable_record_and_goes_on(void **state)
+{
+    struct lh_report report;
+    struct lh_lease *lease = NULL;
+    struct lh_watcher *watcher = NULL;
+    struct listed listed = {0};
+    (void)state;
+    open_client(/* own_loop= */ true, /* patience_ms= */ 0);
+    assert_int_equal(lh_watch(client, "", note_change, &listed, &watcher, &report), LH_OK);
+    stepped_write("b", "no record at all");
+    assert_int_equal(listed.unreadable, 1);
+    assert_string_equal(listed.key, "b");
+    assert_string_equal(listed.text, "the value was not written by leasehold");
+    assert_int_equal(lh_acquire(client, "d", NULL, &lease, &report), LH_OK);
+    assert_int_equal(listed.held, 1);
+    assert_int_equal(lh_unwatch(&watcher, &report), LH_OK);
+    assert_int_equal(lh_release(&lease, &report), LH_OK);
+    lh_close(&client);
+}
+
 static void a_store_that_falls_silent_is_unavailable_in_time(void **state)
 {
     struct lh_report report;
@@ -169,6 +242,8 @@ int main(void)
         cmocka_unit_test(threads_block_and_the_loop_steps),
         cmocka_unit_test(what_is_started_in_one_turn_travels_together),
         cmocka_unit_test(lists_travel_without_a_lease),
+        cmocka_unit_test(an_unreadable_record_does_not_hide_the_others),
+        cmocka_unit_test(a_watch_tells_of_an_unreadable_record_and_goes_on),
         cmocka_unit_test(a_store_that_falls_silent_is_unavailable_in_time),
     };
     return cmocka_run_group_tests_name("lib_stepped", tests, NULL, NULL);

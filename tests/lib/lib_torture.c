@@ -13,7 +13,6 @@
 #include "rig.h"
 #include "torture.h"
 
-#include <event2/event.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -235,12 +234,6 @@ static const char *events_of(unsigned job)
     return listens_of(job) ? " with events" : "";
 }
 
-/* libevent says on stderr what it lacks. */
-static void say_nothing(int severity, const char *words)
-{
-    (void)severity, (void)words;
-}
-
 /* In a process of its own. */
 static void play_job(struct rig *rig, size_t seat)
 {
@@ -327,7 +320,6 @@ int main(int argc, char **argv)
     struct rig rig;
     rig_open(&rig, argc, argv, /* rounds= */ 1, /* limit_s= */ 600, /* round_ms= */ 0,
              sizeof(struct shared));
-    event_set_log_callback(say_nothing);
     play_all(&rig);
     report(&rig);
     return rig_close(&rig);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory that can be refused, for a whole process: the allocator's calls of this program stand in
- * front of the C library's and the sanitizer's, for the shared library, libevent and the thread
- * library alike, and for all threads.
+ * front of the C library's and the sanitizer's, for the shared library and the thread library
+ * alike, and for all threads.
  */
 #ifndef LEASEHOLD_TESTS_REFUSING_H
 #define LEASEHOLD_TESTS_REFUSING_H

@@ -27,6 +27,7 @@ struct stepped {
 
 struct stepped_notes stepped_notes;
 
+static struct stepped *last_opened;
 static _Thread_local char this_thread;
 static _Atomic(const void *) stepper;
 
@@ -52,8 +53,10 @@ static bool stepped_open(void *state, const char *url, const struct store_site *
     stepped->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     stepped->records = malloc(memory_driver.state_size);
     if (stepped->bell >= 0 && stepped->records != NULL &&
-        memory_driver.open(stepped->records, "memory:", site, why))
+        memory_driver.open(stepped->records, "memory:", site, why)) {
+        last_opened = stepped;
         return true;
+    }
     free(stepped->records);
     return false;
 }
@@ -75,6 +78,23 @@ static void stepped_submit(void *state, const struct store_request *request, sto
     stepped->queued[stepped->queued_count++] =
         (struct travelling){.request = *request, .done = done, .caller = caller};
     atomic_fetch_add(&stepped_notes.requests, 1);
+}
+
+static void on_write(void *caller, const struct store_answer *answer)
+{
+    *(bool *)caller = answer->result == ANSWER_OK;
+}
+
+void stepped_write(const char *key, const char *bytes)
+{
+    bool wrote = false;
+    struct store_request request = {.verb = VERB_STORE_SWAP,
+                                    .key = key,
+                                    .condition = {.kind = IF_ABSENT},
+                                    .bytes = bytes,
+                                    .length = strlen(bytes)};
+    memory_driver.submit(last_opened->records, &request, on_write, &wrote);
+    ASSERT(wrote);
 }
 
 static void answer_all(struct stepped *stepped)

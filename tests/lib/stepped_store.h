@@ -23,5 +23,8 @@ struct stepped_notes {
 
 extern struct stepped_notes stepped_notes;
 void stepped_forget(void); /* all notes */
+/* Writes bytes that need not be a record under the key, in the store that was opened last; only
+ * while no other thread steps it. */
+void stepped_write(const char *key, const char *bytes);
 
 #endif

@@ -129,7 +129,8 @@ static void judge_sections(struct rig *rig, const char *where, size_t running)
              "%s: tokens grow, and it is held (%u, %u)", where, ring.seen.shrunk, ring.seen.unheld);
 }
 
-static void contend(struct rig *rig, const struct store *store, uint64_t keys, bool listens)
+/* How many requests the store had for each section; 0 where nobody counts. */
+static double contend(struct rig *rig, const struct store *store, uint64_t keys, bool listens)
 {
     pthread_t threads[THREADS];
     uint64_t numbers[THREADS];
@@ -138,7 +139,7 @@ static void contend(struct rig *rig, const struct store *store, uint64_t keys, b
                    keys > 1 ? "s" : "", listens ? ", events" : "");
     if (!open_client(store->url, listens)) {
         rig_case(rig, false, "%s: the client opens", where);
-        return;
+        return 0;
     }
     ring.rounds = rig->rounds;
     ring.seed = rig->seed;
@@ -153,12 +154,21 @@ static void contend(struct rig *rig, const struct store *store, uint64_t keys, b
     double rounds = (double)(THREADS * ring.rounds);
     rig_say("%s: %.0f sections, %.1f us each", where, rounds, (double)took_us / rounds);
     if (!listens)
-        return;
+        return 0;
     double each = (double)heard(LH_EVENT_STORE) / rounds;
     rig_say("%s: %.3f store requests for each section", where, each);
-    /* To take and to give back are two; less than one is only possible by handing over. */
-    if (keys == 1)
-        rig_case(rig, each < 1, "%s: contenders share the grants of the store", where);
+    return each;
+}
+
+/* To take and to give back are two; less than one is only possible by handing over. On a busy
+ * machine threads may run one after the other, and none of them contends: then once more. */
+static void share_grants(struct rig *rig, const struct store *store)
+{
+    enum { ATTEMPTS = 10 };
+    double each = 2;
+    for (unsigned i = 0; i < ATTEMPTS && each >= 1; i++)
+        each = contend(rig, store, /* keys= */ 1, /* listens= */ true);
+    rig_case(rig, each > 0 && each < 1, "%s contenders share the grants of the store", store->name);
 }
 
 /* ---- nobody asks while it is held here ---- */
@@ -242,10 +252,10 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < (rig.given ? 1 : 2); i++) {
         hold_against(&rig, &stores[i], /* contenders= */ 1);
         hold_against(&rig, &stores[i], CONTENDERS);
-        for (int listens = 0; listens < 2; listens++) {
-            contend(&rig, &stores[i], /* keys= */ 1, listens == 1);
-            contend(&rig, &stores[i], KEYS_MOST, listens == 1);
-        }
+        (void)contend(&rig, &stores[i], /* keys= */ 1, /* listens= */ false);
+        (void)contend(&rig, &stores[i], KEYS_MOST, /* listens= */ false);
+        share_grants(&rig, &stores[i]);
+        (void)contend(&rig, &stores[i], KEYS_MOST, /* listens= */ true);
     }
     return rig_close(&rig);
 }

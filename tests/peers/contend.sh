@@ -19,7 +19,7 @@ export LEASEHOLD_STORE=$url HOME=$work
 
 # Inside: sleep and rm are programs, which take about as long as the others' 3 ms.
 cat >"$work/inside.sh" <<'INSIDE'
-now_ms() { printf '%s\n' $((${EPOCHREALTIME/./} / 1000)); }
+now_ms() { printf '%s\n' $((${EPOCHREALTIME//[!0-9]/} / 1000)); }
 now_ms >"$1/entered.$2"
 set -C
 if ! : 2>/dev/null >"$1/inside"; then
@@ -33,7 +33,7 @@ INSIDE
 play_ours() { # play_ours NAME
     local round longest=0 began waited
     for ((round = 0; round < rounds; round++)); do
-        began=$((${EPOCHREALTIME/./} / 1000))
+        began=$((${EPOCHREALTIME//[!0-9]/} / 1000))
         "$program" run "$key" --ttl 10s -- bash "$work/inside.sh" "$work" "$1" || return 1
         waited=$(($(<"$work/entered.$1") - began))
         ((waited <= longest)) || longest=$waited

@@ -36,7 +36,7 @@ kubectl() { "$KUBECTL" --kubeconfig "$K8S_ADMIN" -n leasehold-test --request-tim
 # What `run` does while it leads.
 cat >"$work/lead.sh" <<'LEAD'
 while :; do
-    printf '%s %s\n' "$2" $((${EPOCHREALTIME/./} / 1000)) >>"$1"
+    printf '%s %s\n' "$2" $((${EPOCHREALTIME//[!0-9]/} / 1000)) >>"$1"
     sleep 0.005
 done
 LEAD

@@ -30,9 +30,9 @@ begin_theirs() {
 
 # theirs_leads: within the bound; sets `took_ms`.
 theirs_leads() {
-    local began=$((${EPOCHREALTIME/./} / 1000))
+    local began=$((${EPOCHREALTIME//[!0-9]/} / 1000))
     until [[ -s $work/theirs ]]; do
-        took_ms=$((${EPOCHREALTIME/./} / 1000 - began))
+        took_ms=$((${EPOCHREALTIME//[!0-9]/} / 1000 - began))
         ((took_ms < bound_s * 1000)) || return 1
         sleep 0.02
     done

@@ -401,15 +401,18 @@ static void add_lease(struct digest *digest, const struct world *world, const st
     enum { MANY = 15 };
     uint64_t attempts = lease->attempts < MANY ? lease->attempts : MANY;
     uint64_t conflicts = lease->conflicts < MANY ? lease->conflicts : MANY;
+    uint64_t late = lease->late < MANY ? lease->late : MANY;
     add(digest, (uint64_t)lease->state | (uint64_t)lease->in_flight << 8 |
                     (uint64_t)lease->unsure << 9 | (uint64_t)lease->noticed << 10 |
                     (uint64_t)lease->told_waiting << 11 | (uint64_t)(lease->serial == 0) << 12 |
-                    (uint64_t)lease->sent << 16 | (uint64_t)lease->sent_verb << 20 |
-                    (uint64_t)lease->pending << 24 | (uint64_t)lease->final << 28 | attempts << 32 |
-                    conflicts << 36);
+                    (uint64_t)lease->asks_again << 13 | (uint64_t)lease->sent << 16 |
+                    (uint64_t)lease->sent_verb << 20 | (uint64_t)lease->pending << 24 |
+                    (uint64_t)lease->final << 28 | attempts << 32 | conflicts << 36 | late << 40);
     add(digest, pair((uint64_t)until(world, lease->answer_by_ms), until(world, lease->next_at_ms)));
     add(digest, pair((uint64_t)until(world, lease->give_up_at_ms),
                      since_now(world, lease->trouble_since_ms)));
+    if (lease->asks_again)
+        add(digest, (uint64_t)until(world, lease->wait_until_ms));
     if (lease->in_flight)
         add(digest, (uint64_t)since_now(world, lease->sent_at_ms));
     if (lease->state == LEASE_ERRAND)

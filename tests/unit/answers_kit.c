@@ -4,10 +4,12 @@
 
 #include "http_kit.h"
 
+#include <jansson.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -19,6 +21,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char heard[HEARD_MAX][HTTP_REQUEST_SIZE];
 static size_t heard_count;
 static const char *const *script;
+static http_kit_answer *other; /* answers instead of the script */
 
 static bool say_one(int file, const char *words)
 {
@@ -40,17 +43,47 @@ static bool say_one(int file, const char *words)
     return !watch;
 }
 
+/* "echo REVISION\nCHANGE": as an API server that keeps the object, and what a webhook changed. */
+static bool say_echo(int file, const char *words, const char *request)
+{
+    char head[256], revision[24];
+    const char *sent = strstr(request, "\r\n\r\n"), *change = strchr(words, '\n') + 1;
+    json_t *object = json_loads(sent != NULL ? sent + 4 : "", 0, NULL);
+    json_t *changes = json_loads(change, 0, NULL);
+    json_t *metadata = json_object_get(object, "metadata");
+    (void)snprintf(revision, sizeof revision, "%lu", strtoul(words + 5, NULL, 10));
+    (void)json_object_set_new(metadata, "uid", json_string("u"));
+    (void)json_object_set_new(metadata, "resourceVersion", json_string(revision));
+    (void)json_object_update_recursive(object, changes);
+    char *body = json_dumps(object, JSON_COMPACT);
+    (void)snprintf(head, sizeof head,
+                   "HTTP/1.1 201 Created\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT\r\n"
+                   "Content-Length: %zu\r\n\r\n",
+                   body != NULL ? strlen(body) : 0);
+    http_kit_say(file, head);
+    http_kit_say(file, body != NULL ? body : "");
+    free(body);
+    json_decref(changes);
+    json_decref(object);
+    return true;
+}
+
 static bool answer(int file, const char *request)
 {
     (void)pthread_mutex_lock(&lock);
-    const char *words = *script;
+    http_kit_answer *own = other;
+    const char *words = own == NULL ? *script : NULL;
     if (words != NULL)
         script++;
     if (heard_count < HEARD_MAX)
         (void)snprintf(heard[heard_count++], sizeof heard[0], "%s", request);
     (void)pthread_mutex_unlock(&lock);
+    if (own != NULL)
+        return own(file, request);
     if (words == NULL)
         http_kit_be_silent(file);
+    if (words != NULL && strncmp(words, "echo ", 5) == 0)
+        return say_echo(file, words, request);
     return words != NULL && *words != '\0' && say_one(file, words);
 }
 
@@ -73,7 +106,15 @@ void answers_say(const char *const *answers)
 {
     (void)pthread_mutex_lock(&lock);
     script = answers;
+    other = NULL;
     heard_count = 0;
+    (void)pthread_mutex_unlock(&lock);
+}
+
+void answers_say_by(http_kit_answer *answers)
+{
+    (void)pthread_mutex_lock(&lock);
+    other = answers;
     (void)pthread_mutex_unlock(&lock);
 }
 

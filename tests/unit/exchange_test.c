@@ -179,7 +179,7 @@ static void bytes_that_are_no_record_are_trouble(void **state)
     } cases[] = {
         {"", "not written by leasehold"},
         {"3f1c6f9e-0a", "not written by leasehold"},
-        {"{\"leasehold\":3}", "newer leasehold"},
+        {"{\"leasehold\":99}", "newer leasehold"},
         {"{\"leasehold\":1,\"key\":\"k\",\"grants\":[]}", "broken"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -191,6 +191,23 @@ static void bytes_that_are_no_record_are_trouble(void **state)
 }
 
 /* What the store knows beside the record: of each grant, place and span, and of no other. */
+/* With its mark resolved, the second grant has the token of the first. */
+static void a_mark_that_becomes_the_token_of_another_is_trouble(void **state)
+{
+    (void)state;
+    static const char twice[] =
+        "{\"leasehold\":1,\"key\":\"k\",\"grants\":[{\"holder\":\"h\",\"request\":\"r\","
+        "\"session\":"
+        "\"1\",\"mode\":\"shared\",\"granted\":[2,7,1000],\"ttl_ms\":9},{\"holder\":\"h\","
+        "\"request\":"
+        "\"s\",\"session\":\"2\",\"mode\":\"shared\",\"granted\":\"this\",\"ttl_ms\":9}]}";
+    struct store_answer answer = answer_with(twice);
+    assert_trouble(&answer, "broken");
+    answer.written.revision = 8;
+    exchange(&answer);
+    assert_true(event.known);
+}
+
 static void liveness_comes_with_the_answer(void **state)
 {
     (void)state;
@@ -324,6 +341,7 @@ int main(void)
         cmocka_unit_test(an_impossible_time_is_trouble),
         cmocka_unit_test(an_impossible_present_is_trouble),
         cmocka_unit_test(bytes_that_are_no_record_are_trouble),
+        cmocka_unit_test(a_mark_that_becomes_the_token_of_another_is_trouble),
         cmocka_unit_test(liveness_comes_with_the_answer),
         cmocka_unit_test(a_read_and_a_delete_carry_no_bytes),
         cmocka_unit_test(a_swap_carries_the_encoded_record),

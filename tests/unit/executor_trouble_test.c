@@ -154,6 +154,47 @@ static void an_open_breaker_leaves_the_store_alone(void **state)
     assert_in_range(us->submitted, 2, 4); /* after 1, 3 and 7 seconds */
 }
 
+static void an_open_breaker_answers_at_once_who_does_not_wait(void **state)
+{
+    (void)state;
+    struct caller a = {0}, b = {0}, c = {0};
+    assert_int_equal(executor_retry_after(us->executor), -1);
+    open_breaker();
+    us->submitted = 0;
+    acquire(us, &a, "k", /* waits= */ false);
+    assert_ended(&a, OUTCOME_UNAVAILABLE);
+    struct lease_options look = errand(VERB_LOOK, "k", /* token= */ 0);
+    start(us, &b, "k", &look);
+    tick(us);
+    assert_ended(&b, OUTCOME_UNAVAILABLE);
+    acquire(us, &c, "k", /* waits= */ true);
+    assert_told(&c, -1);
+    assert_int_equal(us->submitted, 0);
+    assert_int_equal(executor_retry_after(us->executor), 1000);
+    us->manner = ANSWERS_AT_ONCE;
+    run_until(now_ms + 4000);
+    assert_told(&c, TASK_HELD);
+    assert_int_equal(executor_retry_after(us->executor), -1);
+}
+
+/* The pause is longer than the store timeout: a wait would be in vain. */
+static void a_long_pause_answers_who_waits_too(void **state)
+{
+    (void)state;
+    struct caller a = {0};
+    open_breaker();
+    while (executor_retry_after(us->executor) < 15000) {
+        struct caller probe = {0};
+        acquire(us, &probe, "k", /* waits= */ false);
+        run_until(now_ms + 100);
+        if (probe.told != TASK_ENDED)
+            cancel(&probe);
+        run_until(now_ms + 100);
+    }
+    acquire(us, &a, "a", /* waits= */ true);
+    assert_ended(&a, OUTCOME_UNAVAILABLE);
+}
+
 static void an_open_breaker_lets_renewals_and_releases_pass(void **state)
 {
     (void)state;
@@ -345,6 +386,8 @@ int main(void)
         EXECUTOR_TEST(who_asks_a_dead_store_hears_unavailable),
         EXECUTOR_TEST(trouble_is_retried_and_its_words_are_told),
         EXECUTOR_TEST(an_open_breaker_leaves_the_store_alone),
+        EXECUTOR_TEST(an_open_breaker_answers_at_once_who_does_not_wait),
+        EXECUTOR_TEST(a_long_pause_answers_who_waits_too),
         EXECUTOR_TEST(an_open_breaker_lets_renewals_and_releases_pass),
         EXECUTOR_TEST(a_waiter_behind_an_open_breaker_is_never_told_busy),
         EXECUTOR_TEST(too_many_requests_wait_their_turn),

@@ -41,7 +41,7 @@ static int play_guardian(struct guardian *guardian, int64_t last_moment_ms, cons
     char *argv[] = {shell, flag, line, NULL};
     (void)snprintf(line, sizeof line, "%s", words);
     int alive = dup(2);
-    guardian_promise(guardian, last_moment_ms);
+    guardian_promise(guardian, last_moment_ms, /* lease_ends_ms= */ last_moment_ms);
     if (guardian_start(guardian, "/bin/sh", argv, environ, alive) != 0)
         return OTHER_EXIT;
     atomic_store(&stage->group, guardian->job.group);

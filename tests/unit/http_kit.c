@@ -16,6 +16,7 @@ static struct {
     pthread_t thread;
     http_kit_answer *answer;
     atomic_uint connections;
+    atomic_uint starts; /* a connection that outlives its server gets no answer from the next one */
 } server;
 
 void http_kit_say(int file, const char *words)
@@ -58,8 +59,10 @@ static void *serve_one(void *argument)
 {
     int file = *(int *)argument;
     char request[HTTP_REQUEST_SIZE];
+    unsigned start = atomic_load(&server.starts);
     free(argument);
-    while (hear(file, request) && server.answer(file, request))
+    while (hear(file, request) && start == atomic_load(&server.starts) &&
+           server.answer(file, request))
         ;
     (void)close(file);
     return NULL;
@@ -89,6 +92,7 @@ uint16_t http_kit_start(http_kit_answer *answer)
     server.listening = kit_listen(AF_INET, &port);
     server.answer = answer;
     atomic_store(&server.connections, 0);
+    atomic_fetch_add(&server.starts, 1);
     return pthread_create(&server.thread, NULL, serve, NULL) == 0 ? port : 0;
 }
 

@@ -365,6 +365,24 @@ static void what_is_no_lease_of_ours_is_refused(void **state)
     }
 }
 
+/* leaseTransitions is a 32-bit number to the API server; a server can answer any other. */
+static void a_count_of_changes_stays_one(void **state)
+{
+    static const json_int_t wrong[] = {INT64_MAX, INT32_MAX, -7, INT64_MIN};
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        (void)grant_to("a");
+        json_t *json = make(NULL);
+        (void)json_object_set_new(json_object_get(json, "spec"), "leaseTransitions",
+                                  json_integer(wrong[i]));
+        (void)grant_to("b");
+        json_t *next = make(json);
+        assert_int_equal(number_of(next, "leaseTransitions"), 0);
+        json_decref(next);
+        json_decref(json);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -378,6 +396,7 @@ int main(void)
         cmocka_unit_test(another_holder_or_time_is_foreign),
         cmocka_unit_test(a_foreign_holder_is_a_record_of_its_own),
         cmocka_unit_test(what_is_no_lease_of_ours_is_refused),
+        cmocka_unit_test(a_count_of_changes_stays_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

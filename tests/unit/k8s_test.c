@@ -4,10 +4,9 @@
  * tokens and watches, cut in the middle. What a good one does is seen on the real one
  * (scripts/on-k8s.sh); here every request is counted and looked at.
  */
-#include "answers_kit.h"
+#include "k8s_kit.h"
 
 #include "io/host.h"
-#include "store/k8s/k8s_inside.h"
 #include "wire/record_codec.h"
 
 #include <poll.h>
@@ -20,150 +19,6 @@
 
 #include <cmocka.h>
 
-/* ---- the driver ---- */
-
-static char folder[64];
-static void *store;
-
-struct asked {
-    unsigned done;
-    struct store_answer last;
-    char why[512], key[64], bytes[1024];
-};
-
-static void on_answer(void *caller, const struct store_answer *answer)
-{
-    struct asked *asked = caller;
-    asked->done++;
-    asked->last = *answer;
-    (void)snprintf(asked->why, sizeof asked->why, "%s", answer->why != NULL ? answer->why : "");
-    (void)snprintf(asked->key, sizeof asked->key, "%s", answer->key != NULL ? answer->key : "");
-    (void)snprintf(asked->bytes, sizeof asked->bytes, "%.*s", (int)answer->length,
-                   answer->bytes != NULL ? answer->bytes : "");
-    assert_null(strstr(asked->why, "t-secret"));
-}
-
-static void turn(int64_t ms)
-{
-    struct pollfd wait = {.fd = k8s_driver.fd(store), .events = POLLIN};
-    (void)poll(&wait, 1, (int)ms);
-    k8s_driver.step(store);
-}
-
-static bool until(const unsigned *count, unsigned wanted)
-{
-    for (int64_t end_ms = host_boot_ms() + 10000; *count < wanted && host_boot_ms() < end_ms;)
-        turn(/* ms= */ 50);
-    return *count >= wanted;
-}
-
-static void write_file(const char *name, const char *words)
-{
-    char path[128];
-    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "we");
-    assert_non_null(file);
-    assert_true(fputs(words, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-}
-
-static int64_t no_time(void *owner)
-{
-    (void)owner;
-    return 0;
-}
-
-static unsigned notices;
-static char noticed[1024]; /* the last record that came with one */
-
-static void on_notice(void *owner, const char *key, const struct store_answer *stands)
-{
-    (void)owner;
-    assert_string_equal(key, "k");
-    notices++;
-    if (stands != NULL)
-        (void)snprintf(noticed, sizeof noticed, "%.*s", (int)stands->length, stands->bytes);
-}
-
-static const char *by_proxy = ""; /* what the cluster says beside its server */
-
-static void begin_at(const char *url, const char *const *answers)
-{
-    char path[128], words[256], config[512];
-    struct text why;
-    struct store_site site = {
-        .clock = {.now_ms = no_time}, .session = 7, .patience_ms = 3000, .notice = on_notice};
-    answers_say(answers);
-    write_file("token", "t-secret-1\n");
-    (void)snprintf(config, sizeof config,
-                   "current-context: x\nclusters: [{name: x, cluster: {%s: "
-                   "'http://127.0.0.1:%u'}}]\nusers: [{name: x, user: {tokenFile: token}}]\n"
-                   "contexts: [{name: x, context: {cluster: x, user: x}}]\n",
-                   *by_proxy != '\0' ? by_proxy : "server", answers_port());
-    write_file("config", config);
-    (void)snprintf(path, sizeof path, "%s/config", folder);
-    (void)setenv("KUBECONFIG", path, 1);
-    text_init(&why, words, sizeof words);
-    store = malloc(k8s_driver.state_size);
-    assert_non_null(store);
-    assert_true(k8s_driver.open(store, url, &site, &why));
-}
-
-static void begin(const char *const *answers)
-{
-    begin_at("k8s://blue", answers);
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    (void)snprintf(folder, sizeof folder, "/tmp/leasehold-k8s-XXXXXX");
-    return mkdtemp(folder) == NULL || !answers_open();
-}
-
-static int tear_down(void **state)
-{
-    char path[128];
-    (void)state;
-    if (store != NULL)
-        k8s_driver.close(store);
-    free(store);
-    store = NULL;
-    answers_close();
-    for (size_t i = 0; i < 2; i++) {
-        (void)snprintf(path, sizeof path, "%s/%s", folder, i == 0 ? "token" : "config");
-        (void)unlink(path);
-    }
-    return rmdir(folder);
-}
-
-static void read_key(struct asked *asked)
-{
-    struct store_request request = {.verb = VERB_STORE_READ, .key = "k"};
-    k8s_driver.submit(store, &request, on_answer, asked);
-}
-
-static void create_key(struct asked *asked)
-{
-    static struct record record;
-    static char bytes[1024];
-    record_init(&record, "k");
-    record.cooling.length_ms = 5;
-    size_t length = record_encode(&record, bytes, sizeof bytes);
-    struct store_request request = {.verb = VERB_STORE_SWAP,
-                                    .key = "k",
-                                    .condition = {.kind = IF_ABSENT},
-                                    .bytes = bytes,
-                                    .length = length};
-    k8s_driver.submit(store, &request, on_answer, asked);
-}
-
-#define NOT_FOUND "404 Not Found\n{\"details\":{\"kind\":\"leases\"}}"
-#define LEASE(revision)                                                                 \
-    "{\"metadata\":{\"name\":\"k\",\"uid\":\"u\",\"resourceVersion\":\"" revision "\"," \
-    "\"annotations\":{\"leasehold/key\":\"k\",\"leasehold/record\":\"r\","              \
-    "\"leasehold/shown\":\"\"}},\"spec\":{}}"
-
 /* ---- stories ---- */
 
 static void too_many_requests_are_repeated_when_the_server_says(void **state)
@@ -172,17 +27,17 @@ static void too_many_requests_are_repeated_when_the_server_says(void **state)
                                           NOT_FOUND, NULL};
     struct asked first = {0}, second = {0};
     (void)state;
-    begin(answers);
+    k8s_kit_begin(answers);
     int64_t began_ms = host_boot_ms();
-    read_key(&first);
-    turn(/* ms= */ 50);
+    k8s_kit_read_key(&first);
+    k8s_kit_turn(/* ms= */ 50);
     while (answers_heard() == 0)
-        turn(/* ms= */ 50);
-    turn(/* ms= */ 200);
-    read_key(&second); /* waits, too: nobody is asked before the time */
-    turn(/* ms= */ 200);
+        k8s_kit_turn(/* ms= */ 50);
+    k8s_kit_turn(/* ms= */ 200);
+    k8s_kit_read_key(&second); /* waits, too: nobody is asked before the time */
+    k8s_kit_turn(/* ms= */ 200);
     assert_int_equal(answers_heard(), 1);
-    assert_true(until(&first.done, 1) && until(&second.done, 1));
+    assert_true(k8s_kit_until(&first.done, 1) && k8s_kit_until(&second.done, 1));
     assert_true(host_boot_ms() - began_ms >= 1000);
     assert_int_equal(first.last.result, ANSWER_OK);
     assert_false(first.last.present);
@@ -196,9 +51,9 @@ static void who_must_wait_too_long_is_told(void **state)
         "429 Too Many Requests\r\nRetry-After: 60\n{\"message\":\"slow down\"}", NULL};
     struct asked asked = {0};
     (void)state;
-    begin(answers);
-    read_key(&asked);
-    assert_true(until(&asked.done, 1));
+    k8s_kit_begin(answers);
+    k8s_kit_read_key(&asked);
+    assert_true(k8s_kit_until(&asked.done, 1));
     assert_int_equal(asked.last.result, ANSWER_TROUBLE);
     assert_non_null(strstr(asked.why, "slow down"));
 }
@@ -209,15 +64,15 @@ static void a_refused_token_is_read_anew_once(void **state)
                                           "401 Unauthorized\n{}", NULL};
     struct asked asked = {0}, again = {0};
     (void)state;
-    begin(answers);
-    read_key(&asked);
-    turn(/* ms= */ 0);
-    write_file("token", "t-secret-2\n");
-    assert_true(until(&asked.done, 1));
+    k8s_kit_begin(answers);
+    k8s_kit_read_key(&asked);
+    k8s_kit_turn(/* ms= */ 0);
+    k8s_kit_write_file("token", "t-secret-2\n");
+    assert_true(k8s_kit_until(&asked.done, 1));
     assert_int_equal(asked.last.result, ANSWER_OK);
     answers_expect(1, "Bearer t-secret-2\r\n");
-    read_key(&again);
-    assert_true(until(&again.done, 1));
+    k8s_kit_read_key(&again);
+    assert_true(k8s_kit_until(&again.done, 1));
     assert_int_equal(again.last.result, ANSWER_DENIED);
     assert_int_equal(answers_heard(), 4);
 }
@@ -227,9 +82,9 @@ static void a_forbidden_request_is_told_at_once(void **state)
     static const char *const answers[] = {"403 Forbidden\n{\"message\":\"no rights\"}", NULL};
     struct asked asked = {0};
     (void)state;
-    begin(answers);
-    read_key(&asked);
-    assert_true(until(&asked.done, 1));
+    k8s_kit_begin(answers);
+    k8s_kit_read_key(&asked);
+    assert_true(k8s_kit_until(&asked.done, 1));
     assert_int_equal(asked.last.result, ANSWER_DENIED);
     assert_non_null(strstr(asked.why, "no rights"));
 }
@@ -243,15 +98,13 @@ static void what_got_no_answer_is_trouble(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
         struct asked asked = {0};
-        begin(scripts[i]);
-        create_key(&asked);
-        assert_true(until(&asked.done, 1));
+        k8s_kit_begin(scripts[i]);
+        k8s_kit_create_key(&asked);
+        assert_true(k8s_kit_until(&asked.done, 1));
         assert_int_equal(asked.last.result, ANSWER_TROUBLE);
         assert_true(asked.why[0] != '\0');
         assert_int_equal(answers_heard(), 1);
-        k8s_driver.close(store);
-        free(store);
-        store = NULL;
+        k8s_kit_end();
     }
 }
 
@@ -262,14 +115,15 @@ static void a_key_has_one_request_on_its_way(void **state)
     struct store_request other = {.verb = VERB_STORE_READ, .key = "other"};
     struct asked write = {0}, read = {0}, beside = {0};
     (void)state;
-    begin(silent);
-    create_key(&write);
-    read_key(&read);
-    k8s_driver.submit(store, &other, on_answer, &beside);
+    k8s_kit_begin(silent);
+    k8s_kit_create_key(&write);
+    k8s_kit_read_key(&read);
+    k8s_driver.submit(k8s_kit_store, &other, k8s_kit_answered, &beside);
     for (int64_t end_ms = host_boot_ms() + 500; host_boot_ms() < end_ms;)
-        turn(/* ms= */ 50);
+        k8s_kit_turn(/* ms= */ 50);
     assert_int_equal(answers_heard(), 2);
-    assert_true(until(&write.done, 1) && until(&beside.done, 1) && until(&read.done, 1));
+    assert_true(k8s_kit_until(&write.done, 1) && k8s_kit_until(&beside.done, 1) &&
+                k8s_kit_until(&read.done, 1));
 }
 
 static void what_is_no_list_is_no_empty_one(void **state)
@@ -278,19 +132,19 @@ static void what_is_no_list_is_no_empty_one(void **state)
                                           "200 OK\n<html>", NULL};
     struct store_request request = {.verb = VERB_STORE_LIST, .key = ""};
     (void)state;
-    begin(answers);
+    k8s_kit_begin(answers);
     for (unsigned i = 0; i < 3; i++) {
         struct asked asked = {0};
-        k8s_driver.submit(store, &request, on_answer, &asked);
-        assert_true(until(&asked.done, 1));
+        k8s_driver.submit(k8s_kit_store, &request, k8s_kit_answered, &asked);
+        assert_true(k8s_kit_until(&asked.done, 1));
         assert_int_equal(asked.last.result, i == 0 ? ANSWER_OK : ANSWER_TROUBLE);
     }
 }
 
 static void a_replacement_names_what_it_replaces(void **state)
 {
-    static const char *const answers[] = {"409 Conflict\n{}", "200 OK\n" LEASE("5"),
-                                          "200 OK\n" LEASE("6"), "200 OK\n{}", NULL};
+    static const char *const answers[] = {"409 Conflict\n{}", "200 OK\n" LEASE("5"), "echo 6\n{}",
+                                          "200 OK\n{}", NULL};
     struct asked asked = {0}, swapped = {0}, gone = {0};
     struct store_request request = {.verb = VERB_STORE_SWAP,
                                     .key = "k",
@@ -298,24 +152,22 @@ static void a_replacement_names_what_it_replaces(void **state)
                                     .bytes = "x",
                                     .length = 1};
     (void)state;
-    begin(answers);
-    create_key(&asked);
-    assert_true(until(&asked.done, 1));
+    k8s_kit_begin(answers);
+    k8s_kit_create_key(&asked);
+    assert_true(k8s_kit_until(&asked.done, 1));
     assert_int_equal(asked.last.result, ANSWER_CONFLICT);
     assert_int_equal(asked.last.written.revision, 5);
-    k8s_driver.submit(store, &request, on_answer, &swapped);
-    assert_true(until(&swapped.done, 1));
+    k8s_driver.submit(k8s_kit_store, &request, k8s_kit_answered, &swapped);
+    assert_true(k8s_kit_until(&swapped.done, 1));
     answers_expect(2, "PUT /apis/coordination.k8s.io/v1/namespaces/blue/leases/k?");
     answers_expect(2, "\"uid\":\"u\"");
     answers_expect(2, "\"resourceVersion\":\"5\"");
     request.verb = VERB_STORE_DELETE;
     request.condition.revision = 6;
-    k8s_driver.submit(store, &request, on_answer, &gone);
-    assert_true(until(&gone.done, 1));
+    k8s_driver.submit(k8s_kit_store, &request, k8s_kit_answered, &gone);
+    assert_true(k8s_kit_until(&gone.done, 1));
     answers_expect(3, "PUT "); /* it has no label of ours: emptied, not deleted */
 }
-
-#define EVENT(type, revision) "{\"type\":\"" type "\",\"object\":" LEASE(revision) "}\n"
 
 static void a_cut_watch_goes_on_where_it_was(void **state)
 {
@@ -330,17 +182,17 @@ static void a_cut_watch_goes_on_where_it_was(void **state)
     struct asked asked = {0};
     struct store_request request = {.verb = VERB_STORE_WATCH, .key = ""};
     (void)state;
-    begin(answers);
-    k8s_driver.submit(store, &request, on_answer, &asked);
-    assert_true(until(&asked.done, 2));
+    k8s_kit_begin(answers);
+    k8s_driver.submit(k8s_kit_store, &request, k8s_kit_answered, &asked);
+    assert_true(k8s_kit_until(&asked.done, 2));
     assert_string_equal(asked.key, "k");
     assert_true(asked.last.present && asked.last.more);
     assert_int_equal(asked.last.written.revision, 6);
-    assert_true(until(&asked.done, 3));
+    assert_true(k8s_kit_until(&asked.done, 3));
     assert_int_equal(asked.last.written.revision, 8);
-    assert_true(until(&asked.done, 4));
+    assert_true(k8s_kit_until(&asked.done, 4));
     assert_false(asked.last.present);
-    assert_true(until(&asked.done, 5));
+    assert_true(k8s_kit_until(&asked.done, 5));
     assert_int_equal(asked.last.result, ANSWER_TROUBLE);
     answers_expect(1, "resourceVersion=5 ");
     answers_expect(2, "resourceVersion=6 ");
@@ -364,9 +216,9 @@ static void a_strangers_renewal_is_told_to_who_waits(void **state)
     struct asked asked = {0};
     struct codec_error error;
     (void)state;
-    begin(answers);
-    read_key(&asked);
-    assert_true(until(&asked.done, 1));
+    k8s_kit_begin(answers);
+    k8s_kit_read_key(&asked);
+    assert_true(k8s_kit_until(&asked.done, 1));
     assert_int_equal(record_decode(asked.bytes, strlen(asked.bytes), &record, &error), DECODE_OK);
     struct place *place = record_add_place(&record);
     text_copy(place->holder, sizeof place->holder, "waiter");
@@ -379,11 +231,12 @@ static void a_strangers_renewal_is_told_to_who_waits(void **state)
                                     .condition = {.kind = IF_REVISION, .revision = 5},
                                     .bytes = bytes,
                                     .length = record_encode(&record, bytes, sizeof bytes)};
-    notices = 0;
-    k8s_driver.submit(store, &request, on_answer, &asked);
+    k8s_kit_notices = 0;
+    k8s_driver.submit(k8s_kit_store, &request, k8s_kit_answered, &asked);
     /* Where the watch begins, by the renewal, and where it begins again. */
-    assert_true(until(&asked.done, 2) && until(&notices, 3));
-    assert_int_equal(record_decode(noticed, strlen(noticed), &record, &error), DECODE_OK);
+    assert_true(k8s_kit_until(&asked.done, 2) && k8s_kit_until(&k8s_kit_notices, 3));
+    assert_int_equal(record_decode(k8s_kit_noticed, strlen(k8s_kit_noticed), &record, &error),
+                     DECODE_OK);
     assert_int_equal(record.grants[0].renewed.revision, 7);
     assert_non_null(record_place_by_session(&record, 7));
 }
@@ -403,7 +256,7 @@ static bool until_heard(size_t wanted)
     for (int64_t end_ms = host_boot_ms() + 10000; answers_heard() < wanted;) {
         if (host_boot_ms() >= end_ms)
             return false;
-        turn(/* ms= */ 20);
+        k8s_kit_turn(/* ms= */ 20);
     }
     return true;
 }
@@ -419,9 +272,9 @@ static void what_nobody_needs_is_removed_page_by_page(void **state)
         "404 Not Found\n{}",
         NULL};
     (void)state;
-    begin_at("k8s://blue?collect=60000", answers);
+    k8s_kit_begin_at("k8s://blue?collect=60000", answers);
     assert_true(until_heard(6));
-    answers_expect(0, "GET /apis/coordination.k8s.io/v1/namespaces/blue/leases?limit=100&label");
+    answers_expect(0, "GET /apis/coordination.k8s.io/v1/namespaces/blue/leases?limit=50&label");
     answers_expect(1, "DELETE /apis/coordination.k8s.io/v1/namespaces/blue/leases/a ");
     answers_expect(1, "\"uid\":\"u-a\"");
     answers_expect(1, "\"resourceVersion\":\"5\"");
@@ -435,7 +288,7 @@ static void a_collector_obeys_the_server(void **state)
 {
     static const char *const answers[] = {"429 Too Many Requests\r\nRetry-After: 2\n{}", NULL};
     (void)state;
-    begin_at("k8s://blue?collect=60000", answers);
+    k8s_kit_begin_at("k8s://blue?collect=60000", answers);
     assert_true(until_heard(1));
     int64_t heard_ms = host_boot_ms();
     assert_true(until_heard(2));
@@ -447,9 +300,9 @@ static void nobody_collects_who_should_not(void **state)
 {
     static const char *const answers[] = {NULL};
     (void)state;
-    begin_at("k8s://blue?collect=off", answers);
+    k8s_kit_begin_at("k8s://blue?collect=off", answers);
     for (unsigned i = 0; i < 20; i++)
-        turn(/* ms= */ 20);
+        k8s_kit_turn(/* ms= */ 20);
     assert_int_equal(answers_heard(), 0);
 }
 
@@ -466,14 +319,15 @@ static void a_watch_that_goes_silent_or_mad_is_begun_anew(void **state)
     struct asked asked = {0};
     struct store_request request = {.verb = VERB_STORE_WATCH, .key = ""};
     (void)state;
-    begin(answers);
-    ((struct k8s *)store)->watch.length_s = 1;
-    k8s_driver.submit(store, &request, on_answer, &asked);
-    assert_true(until(&asked.done, 3)); /* it stands, a change, and what nobody understands */
+    k8s_kit_begin(answers);
+    ((struct k8s *)k8s_kit_store)->watch.length_s = 1;
+    k8s_driver.submit(k8s_kit_store, &request, k8s_kit_answered, &asked);
+    assert_true(
+        k8s_kit_until(&asked.done, 3)); /* it stands, a change, and what nobody understands */
     assert_int_equal(asked.last.result, ANSWER_TROUBLE);
     answers_expect(2, "resourceVersion=6 ");
-    k8s_driver.submit(store, &request, on_answer, &asked);
-    assert_true(until(&asked.done, 5));
+    k8s_driver.submit(k8s_kit_store, &request, k8s_kit_answered, &asked);
+    assert_true(k8s_kit_until(&asked.done, 5));
     assert_int_equal(asked.last.written.revision, 10);
     answers_expect(4, "resourceVersion=9 ");
 }
@@ -483,12 +337,12 @@ static void a_proxy_of_the_kubeconfig_is_gone_through(void **state)
     static const char *const answers[] = {NOT_FOUND, NULL};
     struct asked asked = {0};
     (void)state;
-    by_proxy = "server: 'http://api.example', proxy-url";
+    k8s_kit_by_proxy = "server: 'http://api.example', proxy-url";
     (void)setenv("no_proxy", "*", 1);
-    begin(answers);
-    by_proxy = "";
-    read_key(&asked);
-    assert_true(until(&asked.done, 1));
+    k8s_kit_begin(answers);
+    k8s_kit_by_proxy = "";
+    k8s_kit_read_key(&asked);
+    assert_true(k8s_kit_until(&asked.done, 1));
     assert_int_equal(asked.last.result, ANSWER_OK);
     answers_expect(0,
                    "GET http://api.example/apis/coordination.k8s.io/v1/namespaces/blue/leases/k ");
@@ -501,18 +355,14 @@ static void what_is_on_its_way_ends_with_the_store(void **state)
     struct asked asked = {0};
     struct store_request request = {.verb = VERB_STORE_WATCH, .key = ""};
     (void)state;
-    begin(answers);
-    read_key(&asked);
-    k8s_driver.submit(store, &request, on_answer, &asked);
-    turn(/* ms= */ 50);
-    turn(/* ms= */ 50);
-    k8s_driver.close(store);
-    free(store);
-    store = NULL;
+    k8s_kit_begin(answers);
+    k8s_kit_read_key(&asked);
+    k8s_driver.submit(k8s_kit_store, &request, k8s_kit_answered, &asked);
+    k8s_kit_turn(/* ms= */ 50);
+    k8s_kit_turn(/* ms= */ 50);
+    k8s_kit_end();
     assert_int_equal(asked.done, 0);
 }
-
-#define STORY(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {

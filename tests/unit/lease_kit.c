@@ -185,6 +185,17 @@ void answer(enum answer result)
     step(&event);
 }
 
+void answer_refused(int64_t retry_at_ms)
+{
+    struct event event = {.kind = EVENT_ANSWER,
+                          .serial = sent.serial,
+                          .answer = ANSWER_TROUBLE,
+                          .refused = true,
+                          .retry_at_ms = retry_at_ms};
+    assert_true(lease.in_flight);
+    step(&event);
+}
+
 uint64_t token_in_store(const char *who)
 {
     struct event event;

@@ -48,6 +48,8 @@ void carry_out_unheard(void);
 void hear_kept(void);
 /* It does not reach the store. */
 void answer(enum answer result);
+/* It was never sent, and is not worth another try before that time. */
+void answer_refused(int64_t retry_at_ms);
 
 /* Somebody else changes the key: asks and waits, gives back, leaves, breaks … */
 struct verdict neighbour(enum verb verb, const char *who);

@@ -196,7 +196,7 @@ static void a_watermark_is_looked_at_and_moved(void **state)
     answer(ANSWER_TROUBLE);
     wake();
     carry_on();
-    assert_ended(OUTCOME_OK, "it stands there already");
+    assert_ended(OUTCOME_OK, "this request has moved it already");
 }
 
 static void a_watermark_that_moved_is_stale(void **state)

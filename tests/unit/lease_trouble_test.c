@@ -42,6 +42,96 @@ static void an_unlimited_wait_on_a_dead_store_ends_with_patience(void **state)
     assert_int_equal(now_ms, START_MS + 10000);
 }
 
+static void an_ask_without_a_wait_ends_when_it_is_refused(void **state)
+{
+    (void)state;
+    options.request.waits = false;
+    begin();
+    answer_refused(now_ms);
+    assert_ended(OUTCOME_UNAVAILABLE, no_answer);
+    assert_int_equal(now_ms, START_MS);
+}
+
+/* An earlier attempt may be in the store: it is looked for until the timeout. */
+static void an_unsure_ask_outlasts_a_refusal(void **state)
+{
+    (void)state;
+    options.request.waits = false;
+    begin();
+    answer(ANSWER_TROUBLE);
+    wake();
+    answer_refused(now_ms);
+    assert_int_equal(lease.state, LEASE_ASKING);
+    assert_true(lease.unsure);
+}
+
+static void a_wait_outlasts_refusals_until_the_timeout(void **state)
+{
+    (void)state;
+    begin();
+    while (lease.state != LEASE_ENDED) {
+        assert_false(lease.unsure); /* nothing was ever sent */
+        if (lease.in_flight)
+            answer_refused(now_ms);
+        else
+            wake();
+    }
+    assert_ended(OUTCOME_UNAVAILABLE, no_answer);
+    assert_in_range(now_ms, START_MS + 9000, START_MS + 10000);
+}
+
+static void a_wait_ends_when_no_retry_is_in_time(void **state)
+{
+    (void)state;
+    begin();
+    answer_refused(START_MS + 9999);
+    assert_int_equal(lease.state, LEASE_ASKING);
+    wake();
+    answer_refused(START_MS + 10000);
+    assert_ended(OUTCOME_UNAVAILABLE, no_answer);
+}
+
+static void a_place_in_line_outlasts_a_refusal(void **state)
+{
+    (void)state;
+    (void)neighbour(VERB_ASK, "b");
+    begin();
+    carry_on();
+    assert_int_equal(lease.state, LEASE_WAITING);
+    wake();
+    answer_refused(now_ms + 60000);
+    assert_int_equal(lease.state, LEASE_WAITING);
+}
+
+static void a_refused_errand_ends_unless_it_renews_or_gives_back(void **state)
+{
+    static const enum verb all[] = {VERB_LOOK, VERB_BREAK, VERB_RENEW, VERB_RELEASE};
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        bool holders = all[i] == VERB_RENEW || all[i] == VERB_RELEASE;
+        use_verb(all[i], holders ? 1024 : 0);
+        begin();
+        answer_refused(now_ms + 60000);
+        if (holders)
+            assert_int_equal(lease.state, LEASE_ERRAND);
+        else
+            assert_ended(OUTCOME_UNAVAILABLE, no_answer);
+    }
+}
+
+static void a_holder_outlasts_refusals_until_its_deadline(void **state)
+{
+    (void)state;
+    hold();
+    while (lease.state != LEASE_LOST) {
+        if (lease.in_flight)
+            answer_refused(now_ms + 60000);
+        else
+            wake();
+    }
+    assert_int_equal(now_ms, START_MS + 6000);
+}
+
 /* The answer that exhausts it comes before the timer does. */
 static void patience_ends_at_an_answer_too(void **state)
 {
@@ -243,6 +333,92 @@ static void a_grant_heard_too_late_is_asked_for_again(void **state)
     assert_line("asking + answer ok -> asking; verdict granted; swap if revision 1");
     carry_out();
     assert_line("asking + answer ok -> held; told held, token 1024; deadline 22000, kill 23500");
+}
+
+/* Its lease was over by then: others may be let in, so it is given back, and asked for later. */
+static void a_grant_that_is_over_is_given_back(void **state)
+{
+    (void)state;
+    options.patience_ms = 100000;
+    begin();
+    carry_out_unheard();
+    now_ms += 9000;
+    hear_kept();
+    assert_line("asking + answer ok -> leaving");
+    happens_knowing(EVENT_TIMER);
+    carry_on();
+    assert_int_equal(lease.state, LEASE_ASKING);
+    assert_true(token_in_store("a") == 0);
+    assert_false(lease.in_flight);
+    wake_between(now_ms + 50, now_ms + 75);
+    carry_on();
+    assert_int_equal(lease.state, LEASE_HELD);
+}
+
+/* A store that is always slower than the lease is asked ever more rarely, and that has an end. */
+static void grants_that_are_always_late_do_not_spin(void **state)
+{
+    enum { PATIENCE_MS = 300000 };
+    (void)state;
+    unsigned writes = 0;
+    options.request.waits = false;
+    options.patience_ms = PATIENCE_MS;
+    options.store.answer_ms = 20000;
+    begin();
+    while (lease.state != LEASE_ENDED && writes < 1000) {
+        if (!lease.in_flight) {
+            now_ms = out.wake_at_ms;
+            happens_knowing(EVENT_TIMER);
+        } else if (lease.sent == ACTION_READ || lease.state == LEASE_LEAVING) {
+            carry_out();
+        } else {
+            carry_out_unheard();
+            now_ms += options.request.ttl_ms;
+            hear_kept();
+            writes++;
+        }
+    }
+    assert_ended(OUTCOME_UNAVAILABLE, "grants come later than the lease lasts; use a longer TTL");
+    assert_true(token_in_store("a") == 0);
+    assert_true(writes > 10 && writes <= PATIENCE_MS / options.request.ttl_ms + 1);
+}
+
+static void grants_of_an_instant_do_not_spin(void **state)
+{
+    (void)state;
+    unsigned writes = 0;
+    options.request.waits = false;
+    options.patience_ms = 10000;
+    options.request.ttl_ms = 1;
+    begin();
+    while (lease.state != LEASE_ENDED && writes < 1000) {
+        writes += lease.in_flight && lease.sent != ACTION_READ;
+        if (lease.in_flight) {
+            now_ms++;
+            carry_out();
+        } else {
+            now_ms = out.wake_at_ms;
+            happens_knowing(EVENT_TIMER);
+        }
+    }
+    assert_int_equal(lease.state, LEASE_ENDED);
+    assert_true(writes < 60);
+}
+
+static void who_gives_up_while_it_gives_back_does_not_ask_again(void **state)
+{
+    (void)state;
+    options.patience_ms = 100000;
+    begin();
+    carry_out_unheard();
+    now_ms += 9000;
+    hear_kept();
+    assert_int_equal(lease.state, LEASE_LEAVING);
+    happens_knowing(EVENT_LET_GO);
+    happens_knowing(EVENT_TIMER);
+    carry_on();
+    assert_ended(OUTCOME_BUSY, "cancelled");
+    assert_true(token_in_store("a") == 0);
 }
 
 static void an_acceptance_heard_too_late_is_asked_for_again(void **state)
@@ -457,6 +633,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LEASE_TEST(an_ask_without_a_wait_ends_with_patience),
         LEASE_TEST(an_unlimited_wait_on_a_dead_store_ends_with_patience),
+        LEASE_TEST(a_refused_errand_ends_unless_it_renews_or_gives_back),
+        LEASE_TEST(a_place_in_line_outlasts_a_refusal),
+        LEASE_TEST(a_wait_ends_when_no_retry_is_in_time),
+        LEASE_TEST(a_wait_outlasts_refusals_until_the_timeout),
+        LEASE_TEST(an_unsure_ask_outlasts_a_refusal),
+        LEASE_TEST(an_ask_without_a_wait_ends_when_it_is_refused),
+        LEASE_TEST(a_holder_outlasts_refusals_until_its_deadline),
         LEASE_TEST(patience_ends_at_an_answer_too),
         LEASE_TEST(a_store_that_only_reads_exhausts_patience),
         LEASE_TEST(a_wait_that_ends_in_trouble_is_not_busy),
@@ -470,6 +653,10 @@ int main(void)
         LEASE_TEST(a_lost_answer_is_found_by_the_request),
         LEASE_TEST(an_answer_to_an_earlier_attempt_is_not_believed),
         LEASE_TEST(a_grant_heard_too_late_is_asked_for_again),
+        LEASE_TEST(a_grant_that_is_over_is_given_back),
+        LEASE_TEST(grants_that_are_always_late_do_not_spin),
+        LEASE_TEST(grants_of_an_instant_do_not_spin),
+        LEASE_TEST(who_gives_up_while_it_gives_back_does_not_ask_again),
         LEASE_TEST(an_acceptance_heard_too_late_is_asked_for_again),
         LEASE_TEST(a_renewal_heard_too_late_is_lost),
         LEASE_TEST(a_denied_ask_ends_at_once),

@@ -166,6 +166,51 @@ static void a_removed_index_hides_nobody(void **state)
     assert_int_equal(log_now_ms(one), 100 * hour_ms);
 }
 
+/* A container may show a boot id of its own. A process that lives holds its session's lock, which
+ * no reboot survives: the clock goes on, whatever the time of day says. */
+static void a_live_session_proves_that_there_was_no_reboot(void **state)
+{
+    (void)state;
+    uint64_t revision = put("1").revision;
+    int session = log_session_keep(one, /* session= */ 77);
+    assert_true(session >= 0);
+    fake.boot_ms += 7;
+    fake.wall_ms = 105 * hour_ms;
+    open_at(KIT_MACHINE, 2);
+    assert_int_equal(log_now_ms(one), 100 * hour_ms + 7);
+    assert_true(log_foreign_before(one) == 0);
+    assert_true(put("2").revision == revision + 1); /* nothing was recovered, either */
+    fake_disk_remove(&fake, ".index");
+    open_at(OTHER_MACHINE, 3);
+    assert_int_equal(log_now_ms(one), 100 * hour_ms + 7);
+    assert_true(log_foreign_before(one) == 0);
+    assert_int_equal(kit_litter(disk, one), LOG_OK);
+    assert_int_equal(kit_tend(one), LOG_OK);
+    assert_true(log_generation(one) == 2);
+    fake_disk_remove(&fake, ".index");
+    open_at(KIT_MACHINE, 1);
+    assert_int_equal(log_now_ms(one), 100 * hour_ms + 7);
+    assert_true(log_foreign_before(one) == 0);
+    disk->close(disk->owner, session);
+    boot(KIT_MACHINE, 2, 105 * hour_ms);
+    assert_int_equal(log_now_ms(one), 105 * hour_ms);
+}
+
+/* The page of a process that lives is left alone, what it says of a failed sync included. */
+static void a_failed_sync_is_known_under_another_boot_id(void **state)
+{
+    (void)state;
+    put("1");
+    assert_int_equal(kit_sync(disk, one), LOG_OK);
+    int session = log_session_keep(one, /* session= */ 77);
+    put("2");
+    fake.fail_sync_at = fake.syncs + 1;
+    assert_int_equal(kit_sync(disk, one), LOG_POISONED);
+    open_at(KIT_MACHINE, 2);
+    assert_true(kit_stands(disk, one, "a", "1"));
+    disk->close(disk->owner, session);
+}
+
 /* Nothing stands and nothing is kept as history; the clock is kept all the same. */
 static void a_compaction_does_not_forget_the_time(void **state)
 {
@@ -216,6 +261,8 @@ int main(void)
         CASE(a_host_without_an_id_is_always_another),
         CASE(a_new_lock_file_hides_who_lives),
         CASE(a_removed_index_hides_nobody),
+        CASE(a_live_session_proves_that_there_was_no_reboot),
+        CASE(a_failed_sync_is_known_under_another_boot_id),
         CASE(a_compaction_does_not_forget_the_time),
         CASE(nor_does_a_file_made_after_a_failed_sync),
     };

@@ -29,8 +29,17 @@ static void a_value_tells_its_order(void **state)
         {"2026-01-31T23:59:59Z", ORDER_TIME},
         {"2026-01-31T23:59:59.123456789Z", ORDER_TIME},
         {"2026-01-31T23:59:59.Z", ORDER_NONE},
-        {"2026-01-31T23:59:59+01:00", ORDER_NONE},
+        {"2026-01-31T23:59:59+00:00", ORDER_TIME},
+        {"2026-01-31T23:59:59.5-00:00", ORDER_TIME},
+        {"2026-01-31T23:59:59+01:00", ORDER_TIME},
+        {"2026-01-31T23:59:59-23:59", ORDER_TIME},
         {"2026-01-31T23:59Z", ORDER_NONE},
+        {"2026-01-31T23:59:59", ORDER_NONE},
+        {"2026-01-31T23:59:59+01", ORDER_NONE},
+        {"2026-01-31T23:59:59+0100", ORDER_NONE},
+        {"2026-01-31T23:59:59+24:00", ORDER_NONE},
+        {"2026-01-31T23:59:59+01:60", ORDER_NONE},
+        {"2026-01-31T23:59:59+01:00Z", ORDER_NONE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_int_equal(order_of(cases[i].value), cases[i].order);
@@ -76,6 +85,32 @@ static void moments_compare_as_moments(void **state)
                      0);
 }
 
+static void same(const char *one, const char *other)
+{
+    assert_int_equal(order_compare(ORDER_TIME, one, other), 0);
+    assert_int_equal(order_compare(ORDER_TIME, other, one), 0);
+}
+
+/* An offset says how far the local clock is ahead of UTC. */
+static void offsets_are_converted_to_utc(void **state)
+{
+    (void)state;
+    same("2026-11-15T10:00:00+00:00", "2026-11-15T10:00:00Z");
+    same("2026-11-15T10:00:00-00:00", "2026-11-15T10:00:00.000Z");
+    same("2026-11-15T12:30:00.50+02:30", "2026-11-15T10:00:00.5Z");
+    same("2026-11-15T04:00:00-06:00", "2026-11-15T10:00:00Z");
+    same("2026-01-01T00:30:00+01:00", "2025-12-31T23:30:00Z");
+    same("2024-03-01T00:30:00+01:00", "2024-02-29T23:30:00Z");
+    same("2025-03-01T00:30:00+01:00", "2025-02-28T23:30:00Z");
+    same("2100-03-01T00:30:00+01:00", "2100-02-28T23:30:00Z");
+    same("2000-02-29T23:30:00-01:00", "2000-03-01T00:30:00Z");
+    same("0000-01-01T00:00:00+01:00", "0000-01-01T01:00:00+02:00");
+    ordered(ORDER_TIME, "2026-11-15T10:59:59.9+01:00", "2026-11-15T10:00:00Z");
+    ordered(ORDER_TIME, "2026-11-15T10:00:00Z", "2026-11-15T09:00:00.1-01:00");
+    ordered(ORDER_TIME, "2016-12-31T23:59:60Z", "2017-01-01T00:00:00Z");
+    ordered(ORDER_TIME, "2017-01-01T00:59:59+01:00", "2016-12-31T23:59:60Z");
+}
+
 static void text_compares_byte_by_byte(void **state)
 {
     (void)state;
@@ -87,8 +122,11 @@ static void text_compares_byte_by_byte(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_value_tells_its_order),    cmocka_unit_test(a_value_fits_or_not),
-        cmocka_unit_test(numbers_compare_as_numbers), cmocka_unit_test(moments_compare_as_moments),
+        cmocka_unit_test(a_value_tells_its_order),
+        cmocka_unit_test(a_value_fits_or_not),
+        cmocka_unit_test(numbers_compare_as_numbers),
+        cmocka_unit_test(moments_compare_as_moments),
+        cmocka_unit_test(offsets_are_converted_to_utc),
         cmocka_unit_test(text_compares_byte_by_byte),
     };
     return cmocka_run_group_tests_name("order", tests, NULL, NULL);

@@ -111,7 +111,7 @@ static void test_newer_version(void **state)
     assert_int_equal(record_decode(newer, sizeof newer - 1, &decoded, &error),
                      DECODE_NEWER_VERSION);
     assert_int_equal(error.version, 12);
-    assert_int_equal(RECORD_VERSION, 2);
+    assert_int_equal(RECORD_VERSION, 3);
     assert_refused(newer, strlen(newer), DECODE_NEWER_VERSION, offset);
     memset(input, ' ', sizeof input);
     memcpy(input, newer, sizeof newer - 1);
@@ -400,8 +400,8 @@ static void test_descriptions(void **state)
     assert_string_equal(describe(HEAD "}"), "a record");
     assert_string_equal(describe("unlocked"), "the value was not written by leasehold: at byte 0, "
                                               "expected {\"leasehold\":");
-    assert_string_equal(describe("{\"leasehold\":3,"),
-                        "the record was written by a newer leasehold: version 3, known up to 2");
+    assert_string_equal(describe("{\"leasehold\":4,"),
+                        "the record was written by a newer leasehold: version 4, known up to 3");
     assert_string_equal(describe("{\"leasehold\":1,\"key\":7}"),
                         "the record is broken: at byte 21, expected a key");
     assert_string_equal(describe(HEAD ",\"grants\":[" READER("r", "1") "," READER("s", "1") "]}"),

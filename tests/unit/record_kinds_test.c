@@ -4,7 +4,7 @@
  * every broken form refused, every invariant seen broken; what the longest of them weighs.
  */
 #include "base/text.h"
-#include "core/record.h"
+#include "core/rules.h"
 #include "wire/record_codec.h"
 
 #include <setjmp.h>
@@ -25,6 +25,7 @@ static char bytes[RECORD_MAX + 1], again[RECORD_MAX + 1];
     ",\"next\":2,\"places\":[{\"holder\":\"b\",\"request\":\"r\",\"session\":\"1\",\"mode\":" \
     "\"" mode "\",\"ticket\":1,\"ttl_ms\":1}]"
 #define MARK_HEAD "{\"leasehold\":2,\"key\":\"watermark:a\""
+#define MOVE_HEAD "{\"leasehold\":3,\"key\":\"watermark:a\""
 
 static enum decode_result decode(const char *words)
 {
@@ -46,6 +47,10 @@ static void there_and_back(void **state)
                   "\"moved\":[0,7,null],\"by\":\"b\"}}",
         MARK_HEAD ",\"watermark\":{\"order\":\"time\",\"value\":\"2026-01-31T23:59:59.5Z\","
                   "\"moved\":[0,7,5],\"by\":\"b\"}}",
+        MOVE_HEAD ",\"watermark\":{\"order\":\"number\",\"value\":\"17\",\"moved\":\"this\","
+                  "\"by\":\"b\",\"request\":\"r\"}}",
+        MOVE_HEAD ",\"watermark\":{\"order\":\"number\",\"value\":\"17\",\"moved\":[0,7,5],"
+                  "\"by\":\"b\",\"request\":\"r\",\"from\":\"9\"}}",
     };
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
         assert_int_equal(decode(samples[i]), DECODE_OK);
@@ -84,6 +89,19 @@ static void other_forms_are_refused(void **state)
         MARK_HEAD ",\"watermark\":{\"order\":\"number\",\"value\":\"17\",\"moved\":7}}",
         MARK_HEAD ",\"watermark\":{\"order\":\"number\",\"value\":\"1\",\"moved\":\"this\","
                   "\"by\":\"\"}}",
+        /* whose move it was is version 3, and only that */
+        MARK_HEAD ",\"watermark\":{\"order\":\"number\",\"value\":\"1\",\"moved\":\"this\","
+                  "\"by\":\"b\",\"request\":\"r\"}}",
+        MOVE_HEAD ",\"watermark\":{\"order\":\"number\",\"value\":\"1\",\"moved\":\"this\","
+                  "\"by\":\"b\"}}",
+        MOVE_HEAD ",\"watermark\":{\"order\":\"number\",\"value\":\"1\",\"moved\":\"this\","
+                  "\"by\":\"b\",\"request\":\"\"}}",
+        MOVE_HEAD ",\"watermark\":{\"order\":\"number\",\"value\":\"1\",\"moved\":\"this\","
+                  "\"by\":\"b\",\"from\":\"0\"}}",
+        MOVE_HEAD ",\"watermark\":{\"order\":\"number\",\"value\":\"1\",\"moved\":\"this\","
+                  "\"by\":\"b\",\"request\":\"r\",\"from\":\"\"}}",
+        "{\"leasehold\":3,\"key\":\"once:a\"" COOLING ",\"once\":{\"payload\":\"\"}}",
+        "{\"leasehold\":3,\"key\":\"k\"}",
     };
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
         assert_int_equal(decode(refused[i]), DECODE_BROKEN);
@@ -107,6 +125,9 @@ static void contradictions_are_refused(void **state)
         {ONCE_HEAD GRANT("shared") ",\"once\":{\"payload\":\"\"}}", "not exclusive"},
         {ONCE_HEAD PLACE("shared") ",\"once\":{\"payload\":\"\"}}", "not exclusive"},
         {MARK_HEAD ",\"watermark\":{\"order\":\"number\",\"value\":\"x\",\"moved\":\"this\"}}",
+         "not of its order"},
+        {MOVE_HEAD ",\"watermark\":{\"order\":\"number\",\"value\":\"1\",\"moved\":\"this\","
+                   "\"request\":\"r\",\"from\":\"x\"}}",
          "not of its order"},
         {MARK_HEAD GRANT("exclusive") ",\"watermark\":{\"order\":\"text\",\"value\":\"x\","
                                       "\"moved\":\"this\"}}",
@@ -143,6 +164,33 @@ static void a_watermark_without_a_value_is_broken(void **state)
     assert_non_null(strstr(record_broken(&record), "not of its order"));
 }
 
+/* As the version before wrote it: read, and written as it was until somebody moves it. */
+static void an_older_watermark_stays_readable(void **state)
+{
+    (void)state;
+    static const char old[] = "{\"leasehold\":2,\"key\":\"watermark:orders\",\"watermark\":{"
+                              "\"order\":\"number\",\"value\":\"41\",\"moved\":[0,7,5],"
+                              "\"by\":\"host:1\"}}";
+    const struct request request = {.verb = VERB_ADVANCE,
+                                    .key = "watermark:orders",
+                                    .holder = "host:2",
+                                    .request = "r",
+                                    .session = 1,
+                                    .ttl_ms = 1000,
+                                    .value = "42",
+                                    .expected = "41"};
+    const struct view view = {.at = {.revision = 7, .time_ms = 9}};
+    assert_int_equal(decode(old), DECODE_OK);
+    assert_string_equal(record.watermark.request, "");
+    assert_int_equal(record_encode(&record, again, sizeof again), strlen(old));
+    assert_string_equal(again, old);
+    assert_int_equal(decide(&record, &request, &view).kind, VERDICT_DONE);
+    assert_true(record_encode(&record, again, sizeof again) > 0);
+    /* A program that knows version 2 refuses this by its first number, and says both versions. */
+    assert_non_null(strstr(again, "{\"leasehold\":3,"));
+    assert_non_null(strstr(again, ",\"request\":\"r\",\"from\":\"41\"}}"));
+}
+
 static void fill(char *words, size_t most)
 {
     memset(words, '"', most); /* takes two bytes each */
@@ -176,6 +224,8 @@ static void the_longest_stay_below_their_weight(void **state)
     record_become(&record, KIND_WATERMARK);
     fill(record.watermark.value, POSITION_MAX);
     fill(record.watermark.by, HOLDER_MAX);
+    fill(record.watermark.request, REQUEST_MAX);
+    fill(record.watermark.from, POSITION_MAX);
     record.watermark.order = ORDER_TEXT;
     record.watermark.moved =
         (struct stamp){.revision = REVISION_MAX, .time_ms = TIME_MAX_MS, .epoch = 511};
@@ -192,6 +242,7 @@ int main(void)
         cmocka_unit_test(other_forms_are_refused),
         cmocka_unit_test(contradictions_are_refused),
         cmocka_unit_test(a_watermark_without_a_value_is_broken),
+        cmocka_unit_test(an_older_watermark_stays_readable),
         cmocka_unit_test(the_longest_stay_below_their_weight),
     };
     return cmocka_run_group_tests_name("record_kinds", tests, NULL, NULL);

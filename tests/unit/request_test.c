@@ -167,6 +167,8 @@ static void watermarks_are_checked(void **state)
     REFUSED_OF(good_watermark, VERB_SET, order, ORDER_TIME, "order");
     REFUSED_OF(good_watermark, VERB_SET, reason, NULL, "reason");
     REFUSED_OF(good_watermark, VERB_ADVANCE, expected, NULL, "expected");
+    REFUSED_OF(good_watermark, VERB_ADVANCE, request, NULL, "request id");
+    REFUSED_OF(good_watermark, VERB_ADVANCE, request, "", "request id");
 }
 
 int main(void)

@@ -323,7 +323,11 @@ static void a_held_key_shows_holder_token_and_rest(void **state)
     (void)act(doing(VERB_RENEW, "a"));
     pass(2000);
     view.margin_ms = 50;
-    assert_look(KEY_HELD, "a", 1000000, TTL_MS - 2000 + 50);
+    assert_look(KEY_HELD, "a", 1000000, TTL_MS - 2000);
+    assert_int_equal(record_look(&record, &view).takeover_in_ms, TTL_MS - 2000 + 50);
+    pass(TTL_MS - 2000 + 20); /* the lease is over, but nobody may take it yet */
+    assert_look(KEY_HELD, "a", 1000000, 0);
+    assert_int_equal(record_look(&record, &view).takeover_in_ms, 30);
     assert_true(record_look(&record, &view).token == token_of_holder("a"));
 }
 

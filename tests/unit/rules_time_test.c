@@ -201,6 +201,17 @@ static void after_a_lease_of_unknown_age_the_delay_starts_now(void **state)
     assert_granted(try_once("b"));
 }
 
+/* Nobody's clock said so: a record of another program. */
+static void a_delay_of_the_last_moment_can_be_written(void **state)
+{
+    (void)state;
+    (void)act(asking_with_delay("a", 3000));
+    grant_of("a")->renewed.time_ms = TIME_MAX_MS;
+    grant_of("a")->seen_ms = TTL_MS;
+    assert_kind(try_once("b"), VERDICT_BUSY, /* write= */ true);
+    assert_true(record.delay.since.time_ms == TIME_MAX_MS);
+}
+
 static void a_delay_that_is_over_already_does_not_start(void **state)
 {
     (void)state;
@@ -353,6 +364,7 @@ int main(void)
         cmocka_unit_test_setup(a_death_that_the_store_saw_starts_the_delay_now, fresh),
         cmocka_unit_test_setup(without_a_clock_the_delay_starts_now, fresh),
         cmocka_unit_test_setup(after_a_lease_of_unknown_age_the_delay_starts_now, fresh),
+        cmocka_unit_test_setup(a_delay_of_the_last_moment_can_be_written, fresh),
         cmocka_unit_test_setup(a_delay_that_is_over_already_does_not_start, fresh),
         cmocka_unit_test_setup(a_clean_release_starts_no_delay, fresh),
         cmocka_unit_test_setup(who_waits_is_named_only_after_the_delay, fresh),

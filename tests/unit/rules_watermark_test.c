@@ -51,12 +51,70 @@ static void it_moves_from_what_was_expected_and_forward(void **state)
     assert_string_equal(record.watermark.value, "10");
 }
 
+static struct request moving_as(const char *id, const char *expected, const char *value)
+{
+    struct request request = advancing(expected, value);
+    request.request = id;
+    return request;
+}
+
+/* The answer to the first attempt was lost: the same request finds its own move (rule 9). */
 static void a_repeated_move_is_the_same_move(void **state)
 {
     (void)state;
+    (void)act(moving_as("r1", "", "8"));
+    assert_kind(act(moving_as("r1", "", "8")), VERDICT_DONE, /* write= */ false);
+    (void)act(moving_as("r2", "8", "9"));
+    assert_kind(act(moving_as("r2", "8.0", "9.0")), VERDICT_DONE, /* write= */ false);
+}
+
+static void a_move_that_another_made_is_stale(void **state)
+{
+    (void)state;
+    (void)act(moving_as("r1", "", "8"));
+    assert_kind(act(moving_as("r2", "", "8")), VERDICT_STALE, /* write= */ false);
+    assert_kind(act(moving_as("r2", "7", "8")), VERDICT_STALE, /* write= */ false);
+    assert_string_equal(record.watermark.value, "8");
+}
+
+static void another_move_with_the_same_id_is_stale(void **state)
+{
+    (void)state;
+    (void)act(moving_as("r1", "", "8"));
+    assert_kind(act(moving_as("r1", "7", "8")), VERDICT_STALE, /* write= */ false);
+    assert_kind(act(moving_as("r1", "", "9")), VERDICT_STALE, /* write= */ false);
+    (void)act(moving_as("r2", "8", "9"));
+    assert_kind(act(moving_as("r1", "", "8")), VERDICT_STALE, /* write= */ false);
+    assert_string_equal(record.watermark.value, "9");
+}
+
+/* A set is no advance: nothing of the move before it is left. */
+static void a_move_is_not_found_again_after_a_set(void **state)
+{
+    (void)state;
+    (void)act(moving_as("r1", "", "8"));
+    (void)act(setting("8", "checked"));
+    assert_kind(act(moving_as("r1", "", "8")), VERDICT_STALE, /* write= */ false);
+}
+
+static void what_is_expected_compares_by_its_order(void **state)
+{
+    (void)state;
     (void)advance("", "8");
-    assert_kind(advance("", "8"), VERDICT_DONE, /* write= */ false);
-    assert_kind(advance("8", "8.0"), VERDICT_DONE, /* write= */ true);
+    assert_kind(act(moving_as("r2", "eight", "9")), VERDICT_STALE, /* write= */ false);
+    assert_kind(act(moving_as("r2", "08.0", "9")), VERDICT_DONE, /* write= */ true);
+    (void)act(setting("2026-01-01T00:00:00Z", "new source"));
+    assert_kind(act(moving_as("r3", "2026-01-01T00:00:00.000Z", "2026-01-02T00:00:00Z")),
+                VERDICT_DONE, /* write= */ true);
+}
+
+/* Nothing moves, so nothing is written, and whose move it was is not forgotten. */
+static void a_move_to_the_same_place_writes_nothing(void **state)
+{
+    (void)state;
+    (void)act(moving_as("r1", "", "8"));
+    assert_kind(act(moving_as("r2", "8", "8.0")), VERDICT_DONE, /* write= */ false);
+    assert_kind(act(moving_as("r1", "", "8")), VERDICT_DONE, /* write= */ false);
 }
 
 static void its_order_stays(void **state)
@@ -133,6 +191,14 @@ static void a_poll_begins_at_the_stored_value(void **state)
     assert_int_equal(record_look(&record, &view).state, KEY_FREE);
 }
 
+/* An answer of Kubernetes may have no Date. */
+static void without_a_clock_a_poll_has_no_start(void **state)
+{
+    (void)state;
+    assert_true(watermark_begin(&record, TIME_UNKNOWN, /* overlap_ms= */ 1000).start_ms ==
+                TIME_UNKNOWN);
+}
+
 static void it_has_passed_what_is_below_it(void **state)
 {
     (void)state;
@@ -152,12 +218,18 @@ int main(void)
         CASE(it_begins_with_its_first_value),
         CASE(it_moves_from_what_was_expected_and_forward),
         CASE(a_repeated_move_is_the_same_move),
+        CASE(a_move_that_another_made_is_stale),
+        CASE(another_move_with_the_same_id_is_stale),
+        CASE(a_move_is_not_found_again_after_a_set),
+        CASE(what_is_expected_compares_by_its_order),
+        CASE(a_move_to_the_same_place_writes_nothing),
         CASE(its_order_stays),
         CASE(its_order_can_be_said),
         CASE(an_operator_sets_it_anywhere_and_says_why),
         CASE(a_repeated_set_does_not_undo_what_came_after),
         CASE(other_keys_are_no_watermarks),
         CASE(a_poll_begins_at_the_stored_value),
+        CASE(without_a_clock_a_poll_has_no_start),
         CASE(it_has_passed_what_is_below_it),
     };
     return cmocka_run_group_tests_name("rules_watermark", tests, NULL, NULL);

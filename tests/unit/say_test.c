@@ -51,14 +51,16 @@ static void a_view_has_every_field_in_every_state(void **state)
 {
     (void)state;
     static struct visit visit = {.shown = "memory:"};
-    static const char *const words[] = {"free", "held", "offered", "cooling", "delayed"};
-    for (int i = LH_FREE; i <= LH_DELAYED; i++) {
+    static const char *const words[] = {"free",    "held",    "offered",
+                                        "cooling", "delayed", "unreadable"};
+    for (int i = LH_FREE; i <= LH_UNREADABLE; i++) {
         char bytes[LINE_SIZE], wanted[128];
         struct text text;
         struct lh_view view = {.key = "k",
                                .state = (enum lh_state)i,
                                .since_ms = -1,
                                .ends_in_ms = 1500,
+                               .takeover_in_ms = 8500,
                                .renewed_ago_ms = -1,
                                .written_ago_ms = -1};
         text_init(&text, bytes, sizeof bytes);
@@ -69,11 +71,52 @@ static void a_view_has_every_field_in_every_state(void **state)
         assert_non_null(
             strstr(bytes, i == LH_HELD ? "\"expires_in_ms\":1500," : "\"expires_in_ms\":null,"));
         assert_non_null(
+            strstr(bytes, i == LH_HELD ? "\"takeover_in_ms\":8500," : "\"takeover_in_ms\":null,"));
+        assert_non_null(
             strstr(bytes, cools ? "\"cooling_for_ms\":1500," : "\"cooling_for_ms\":null,"));
         text_clear(&text);
         say_view_line(&view, &text);
         (void)snprintf(wanted, sizeof wanted, "%s: k", words[i]);
         assert_memory_equal(bytes, wanted, strlen(wanted));
+    }
+}
+
+static void a_lease_ends_before_others_may_take_over(void **state)
+{
+    static const struct {
+        int64_t ends_in_ms, takeover_in_ms;
+        const char *line;
+    } rows[] = {
+        {20000, 20000, "held: k by a for 12s (lease ends in 20s), token 9"},
+        {20000, 27000, "held: k by a for 12s (lease ends in 20s; free 7s later), token 9"},
+        {0, 3000, "held: k by a for 12s (lease ended; free in 3s), token 9"},
+        {-1, -1, "held: k by a for 12s, token 9"},
+    };
+    static struct visit visit;
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char bytes[LINE_SIZE];
+        struct text text;
+        struct lh_view view = {.key = "k",
+                               .state = LH_HELD,
+                               .holder = "a",
+                               .token = 9,
+                               .since_ms = 12000,
+                               .ends_in_ms = rows[i].ends_in_ms,
+                               .takeover_in_ms = rows[i].takeover_in_ms};
+        text_init(&text, bytes, sizeof bytes);
+        say_view_line(&view, &text);
+        assert_string_equal(bytes, rows[i].line);
+        struct lh_report report = {.outcome = LH_BUSY,
+                                   .ends_in_ms = rows[i].ends_in_ms,
+                                   .takeover_in_ms = rows[i].takeover_in_ms};
+        char wanted[64] = "\"retry_after_ms\":null";
+        if (rows[i].takeover_in_ms >= 0)
+            (void)snprintf(wanted, sizeof wanted, "\"retry_after_ms\":%d",
+                           (int)rows[i].takeover_in_ms);
+        text_clear(&text);
+        say_report_json(&visit, "k", &report, &text);
+        assert_non_null(strstr(bytes, wanted));
     }
 }
 
@@ -176,6 +219,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_outcome_has_its_status_and_its_object),
         cmocka_unit_test(a_view_has_every_field_in_every_state),
+        cmocka_unit_test(a_lease_ends_before_others_may_take_over),
         cmocka_unit_test(the_longest_words_fit_into_a_line),
         cmocka_unit_test(ids_and_watermarks_say_what_they_are),
     };

@@ -207,7 +207,7 @@ static void a_refused_connection_names_the_address(void **state)
     struct stream_target target = kit_target(port);
     party_open(&party, &target);
     assert_true(kit_until(&party.ended));
-    assert_int_equal(party.end, STREAM_CUT);
+    assert_int_equal(party.end, STREAM_REFUSED);
     (void)snprintf(words, sizeof words, "127.0.0.1:%u: ", (unsigned)port);
     assert_int_equal(strncmp(party.why, words, strlen(words)), 0);
     assert_non_null(strstr(party.why, strerror(ECONNREFUSED)));
@@ -249,7 +249,7 @@ static void unix_sockets_are_streams_too(void **state)
 
     party_open(&party, &target); /* nobody there */
     assert_true(kit_until(&party.ended));
-    assert_int_equal(party.end, STREAM_CUT);
+    assert_int_equal(party.end, STREAM_REFUSED);
     assert_int_equal(strncmp(party.why, address.sun_path, strlen(address.sun_path)), 0);
     stream_free(&party.stream);
 

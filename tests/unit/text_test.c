@@ -50,6 +50,44 @@ static void what_does_not_fit_is_cut_and_remembered(void **state)
     assert_string_equal(bytes, "unlo");
 }
 
+/* An item of a message that has no text. */
+static void no_bytes_may_be_nowhere(void **state)
+{
+    (void)state;
+    char bytes[8];
+    struct text text;
+    text_init(&text, bytes, sizeof bytes);
+    text_add_bytes(&text, NULL, 0);
+    assert_string_equal(bytes, "");
+    assert_false(text.cut);
+}
+
+static void what_a_terminal_obeys_is_replaced(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *from, *to;
+    } cases[] = {
+        {"", ""},
+        {"plain \xc3\xa9", "plain \xc3\xa9"},
+        {"a\033[31mb\x7f", "a?[31mb?"},
+        {"a\tb\r\nc", "a b  c"},
+        {"\xc2\x9b"
+         "31m",
+         "??31m"},
+        {"half \xe2\x82", "half ??"},
+        {"\xff\xc0\xaf", "???"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char bytes[32] = "";
+        struct text text;
+        text_init(&text, bytes, sizeof bytes);
+        text_add_clean(&text, cases[i].from, strlen(cases[i].from));
+        assert_string_equal(bytes, cases[i].to);
+    }
+    text_add_clean(NULL, "x", 1);
+}
+
 static void a_text_of_one_byte_holds_nothing(void **state)
 {
     (void)state;
@@ -186,17 +224,51 @@ static void a_bad_byte_is_seen_at_every_place(void **state)
     }
 }
 
+static void long_words_end_behind_a_word(void **state)
+{
+    static const struct {
+        const char *words;
+        size_t most;
+        const char *shown;
+    } rows[] = {
+        {"all of it", 9, "all of it"},
+        {"not all of it", 12, "not all…"},
+        {"not all, of it", 13, "not all…"},
+        {"not all of it", 10, "not all…"},
+        {"not all of it", 9, "not…"},
+        {"undivided", 8, "undiv…"},
+        {"\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 6, "\xc3\xa9…"},
+        {"abc", 2, "ab"},
+        {"", 0, ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char bytes[32];
+        struct text text;
+        text_init(&text, bytes, sizeof bytes);
+        text_add_brief(&text, rows[i].words, rows[i].most);
+        assert_string_equal(bytes, rows[i].shown);
+        text_init(&text, bytes, rows[i].most + 1); /* the text's own room counts, too */
+        text_add_brief(&text, rows[i].words, /* most= */ 1000);
+        assert_string_equal(bytes, rows[i].shown);
+        assert_false(text.cut);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_are_joined_and_ended),
         cmocka_unit_test(what_does_not_fit_is_cut_and_remembered),
+        cmocka_unit_test(no_bytes_may_be_nowhere),
+        cmocka_unit_test(what_a_terminal_obeys_is_replaced),
         cmocka_unit_test(a_text_of_one_byte_holds_nothing),
         cmocka_unit_test(no_text_swallows_everything),
         cmocka_unit_test(numbers_reach_their_ends),
         cmocka_unit_test(a_copy_may_fill_its_room),
         cmocka_unit_test(clean_is_every_well_formed_character),
         cmocka_unit_test(unclean_is_everything_else),
+        cmocka_unit_test(long_words_end_behind_a_word),
         cmocka_unit_test(a_bad_byte_is_seen_at_every_place),
     };
     return cmocka_run_group_tests_name("text", tests, NULL, NULL);

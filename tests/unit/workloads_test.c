@@ -35,7 +35,9 @@ struct answers {
     unsigned given;
 };
 
-static struct answers lists, watches, reads;
+static const char *const deleted[] = {"200 OK\n{}", NULL};
+static struct answers creations, deletions, lists, watches, reads;
+static char deletion[HTTP_REQUEST_SIZE], list[HTTP_REQUEST_SIZE]; /* the last ones */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static const char *take(struct answers *answers)
@@ -51,21 +53,36 @@ static const char *take(struct answers *answers)
 
 static const char *answer_to(const char *request)
 {
+    /* As a server of 1.25 or newer does, and only when it is asked to. */
+    if (strncmp(request, "POST", 4) == 0 && strstr(request, "?fieldValidation=Strict ") != NULL &&
+        strstr(request, "\"typo\"") != NULL)
+        return "400 Bad Request\n{\"message\":\"Pod in version \\\"v1\\\" cannot be handled as a "
+               "Pod: "
+               "strict decoding error: unknown field \\\"spec.typo\\\", unknown field "
+               "\\\"spec.containers[0].imagePullPolicies\\\", unknown field "
+               "\\\"spec.containers[0].livenessProbes\\\", unknown field "
+               "\\\"spec.containers[0].resources.limits.memmory\\\"\"}";
     if (strncmp(request, "POST", 4) == 0)
-        return "201 Created\n" POD("5", "");
-    if (strncmp(request, "DELETE", 6) == 0)
-        return "200 OK\n{}";
+        return creations.next != NULL ? take(&creations) : "201 Created\n" POD("5", "");
+    if (strncmp(request, "DELETE", 6) == 0) {
+        (void)snprintf(deletion, sizeof deletion, "%s", request);
+        return take(&deletions);
+    }
     if (strstr(request, "/pods/t ") != NULL)
         return take(&reads);
     if (strstr(request, "watch=true") != NULL)
         return take(&watches);
-    return strstr(request, "limit=") != NULL ? take(&lists) : DISCOVERY;
+    if (strstr(request, "limit=") == NULL)
+        return DISCOVERY;
+    (void)snprintf(list, sizeof list, "%s", request);
+    return take(&lists);
 }
 
 static bool say_to(int file, const char *request)
 {
     char said[HTTP_REQUEST_SIZE];
-    const char *words = answer_to(request), *body = strchr(words, '\n') + 1;
+    const char *words = answer_to(request), *object = strstr(words, "\n{");
+    const char *body = 1 + (object != NULL ? object : strchr(words, '\n'));
     bool endless = *body == '\0';
     int length = snprintf(said, sizeof said, "HTTP/1.1 %.*s\r\n%s", (int)(body - words - 1), words,
                           "Date: Thu, 01 Jan 2026 00:00:09 GMT\r\n");
@@ -86,9 +103,28 @@ static char path[64];
 static struct workloads *workloads;
 static struct workloads_answer answer;
 
+static unsigned warnings, steps;
+static char warning[256];
+
+static void on_warning(void *user, const char *text)
+{
+    (void)user;
+    warnings++;
+    (void)snprintf(warning, sizeof warning, "%s", text);
+}
+
+static void on_step(void *user, const struct workloads_answer *now)
+{
+    (void)user;
+    steps++;
+    assert_string_equal(now->name, "t");
+    assert_int_equal(now->view.state, END_RUNS);
+    assert_true(now->since_ms >= 9000); /* by the server's clock */
+}
+
 static int begin(void **state)
 {
-    struct workloads_options options = {.holder = "h", .patience_ms = 1000};
+    struct workloads_options options = {.holder = "h", .patience_ms = 1000, .warn = on_warning};
     (void)state;
     (void)snprintf(path, sizeof path, "/tmp/leasehold-load-XXXXXX");
     int file = mkstemp(path);
@@ -101,7 +137,9 @@ static int begin(void **state)
                   port);
     (void)close(file);
     (void)setenv("KUBECONFIG", path, 1);
-    lists = watches = reads = (struct answers){0};
+    creations = lists = watches = reads = (struct answers){0};
+    deletions = (struct answers){.next = deleted};
+    warnings = steps = 0;
     return workloads_open("k8s://blue", "{apiVersion: v1, kind: Pod}", &options, &workloads,
                           &answer)
                ? 0
@@ -116,10 +154,16 @@ static int end(void **state)
     return unlink(path);
 }
 
+static void run_with(struct workloads_wish wish)
+{
+    wish.target = "t";
+    wish.request = "r";
+    workloads_run(workloads, &wish, &answer);
+}
+
 static void run(void)
 {
-    struct workloads_wish wish = {.target = "t", .request = "r"};
-    workloads_run(workloads, &wish, &answer);
+    run_with((struct workloads_wish){0});
 }
 
 /* ---- stories ---- */
@@ -207,6 +251,111 @@ static void a_watch_that_goes_silent_is_begun_anew(void **state)
     assert_true(host_boot_ms() - began_ms >= 1000);
 }
 
+/* An admission webhook changes what it likes, and the server answers 201. */
+static void an_object_that_came_back_changed_is_removed_again(void **state)
+{
+    static const char *const changed[] = {
+        "201 Created\n{\"metadata\":{\"name\":\"t\",\"uid\":\"u\",\"resourceVersion\":\"5\"}}",
+        "201 Created\n{\"metadata\":{\"name\":\"t\",\"uid\":\"u\",\"resourceVersion\":\"5\","
+        "\"annotations\":{\"leasehold/key\":\"t\",\"leasehold/request\":\"other\","
+        "\"leasehold/holder\":\"h\",\"leasehold/cooldown-ms\":\"0\"}}}",
+        NULL};
+    static const char *const taken[] = {"409 Conflict\n{}", NULL};
+    (void)state;
+    creations.next = changed;
+    for (unsigned i = 0; i < 2; i++) {
+        if (i > 0)
+            deletions.next = taken;
+        run();
+        assert_int_equal(answer.outcome, OUTCOME_UNAVAILABLE);
+        assert_false(answer.usage);
+        assert_non_null(strstr(answer.text, "came back changed"));
+        assert_non_null(strstr(answer.text, i > 0 ? "it was left there" : "it was removed"));
+        assert_non_null(
+            strstr(deletion, "\"preconditions\":{\"uid\":\"u\",\"resourceVersion\":\"5\"}"));
+    }
+    assert_int_equal(deletions.given, 2);
+}
+
+/* Each of its pages leads to the same one. */
+static void a_list_that_stands_still_is_no_list(void **state)
+{
+    static const char *const still[] = {
+        "200 OK\n{\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"x\"},\"items\":[]}",
+        "200 OK\n{\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"x\"},\"items\":[]}",
+        LIST(POD("6", DONE)), NULL};
+    static const char *const silent[] = {"200 OK\n", NULL};
+    (void)state;
+    lists.next = still;
+    watches.next = silent;
+    run();
+    assert_int_equal(lists.given, 3);
+    assert_null(strstr(list, "continue=")); /* from its beginning */
+    assert_int_equal(answer.outcome, OUTCOME_OK);
+    assert_int_equal(answer.view.state, END_DONE);
+}
+
+/* As kubectl does; what is wrong is told in whole words. */
+static void a_member_that_the_kind_does_not_have_is_refused(void **state)
+{
+    (void)state;
+    run_with((struct workloads_wish){.until = UNTIL_CREATED});
+    assert_int_equal(answer.outcome, OUTCOME_OK);
+    run_with((struct workloads_wish){.until = UNTIL_CREATED,
+                                     .manifest = "{apiVersion: v1, kind: Pod, spec: {typo: 1}}"});
+    assert_true(answer.usage);
+    assert_non_null(strstr(answer.text, "unknown field \"spec.typo\""));
+    const char *end = answer.text + strlen(answer.text) - strlen(" field…");
+    assert_string_equal(end, " field…");
+}
+
+static void what_the_server_warns_of_is_told_once(void **state)
+{
+    static const char *const warned[] = {
+        "201 Created\r\nWarning: 299 - \"Pods are \\\"old\\\"\x1b[31m\xff \xc3\xa9\" "
+        "\"date\"\n" POD("5", ""),
+        "201 Created\r\nwarning: 299 - \"Pods are \\\"old\\\"\x1b[31m\xff \xc3\xa9\"\n" POD("5",
+                                                                                            ""),
+        "201 Created\r\nWarning: nonsense\r\nWarning: 299 - \"one\"\r\nWarning: 299 - \"two"
+        "\n" POD("5", ""),
+        NULL};
+    (void)state;
+    creations.next = warned;
+    for (unsigned i = 0; i < 2; i++) {
+        run_with((struct workloads_wish){.until = UNTIL_CREATED});
+        assert_int_equal(answer.outcome, OUTCOME_OK);
+        assert_int_equal(warnings, 1);
+        assert_string_equal(warning, "Pods are \"old\"?[31m? \xc3\xa9");
+    }
+    run_with((struct workloads_wish){.until = UNTIL_CREATED});
+    assert_int_equal(warnings, 3);
+    assert_true(strncmp(warning, "two", 3) == 0);
+}
+
+static void who_looks_on_is_told_every_second(void **state)
+{
+    static const char *const runs[] = {LIST(POD("6", "")), NULL};
+    static const char *const silent[] = {
+        "200 OK\n", "200 OK\n{\"type\":\"MODIFIED\",\"object\":" POD("8", DONE) "}\n", NULL};
+    (void)state;
+    lists.next = runs;
+    watches.next = silent;
+    workloads->watch_s = 2;
+    run_with((struct workloads_wish){.progress = on_step});
+    assert_int_equal(answer.outcome, OUTCOME_OK);
+    assert_true(steps >= 3); /* at once, and for two seconds and more */
+}
+
+static void that_there_was_nothing_to_remove_is_told(void **state)
+{
+    static const char *const gone[] = {"404 Not Found\n{\"reason\":\"NotFound\"}", NULL};
+    (void)state;
+    reads.next = gone;
+    workloads_remove(workloads, "t", NULL, &answer);
+    assert_int_equal(answer.outcome, OUTCOME_OK);
+    assert_string_equal(answer.text, "there is no t; nothing was removed");
+}
+
 /* What a deletion is about stands in its body; without one it would delete whatever is there. */
 static void a_change_without_words_is_not_asked_for(void **state)
 {
@@ -232,6 +381,12 @@ int main(void)
         STORY(who_was_permitted_once_asks_again),
         STORY(all_tries_together_end_with_patience),
         STORY(a_watch_that_goes_silent_is_begun_anew),
+        STORY(an_object_that_came_back_changed_is_removed_again),
+        STORY(a_list_that_stands_still_is_no_list),
+        STORY(a_member_that_the_kind_does_not_have_is_refused),
+        STORY(what_the_server_warns_of_is_told_once),
+        STORY(who_looks_on_is_told_every_second),
+        STORY(that_there_was_nothing_to_remove_is_told),
         STORY(a_change_without_words_is_not_asked_for),
     };
     (void)unsetenv("http_proxy");

@@ -20,6 +20,7 @@
 #include "leasehold.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 
 /* ---- how the program ends ---- */
 
@@ -47,20 +48,23 @@ enum {
     URL_SIZE = 4352, /* "file:" and a path */
 };
 
+enum cooldown_on { COOLDOWN_ON_SUCCESS, COOLDOWN_ON_ANY };
 enum on_conflict { CONFLICT_WAIT, CONFLICT_RETRY, CONFLICT_FAIL, CONFLICT_STEAL_STALE };
 
 /* The values of all options, whoever has them. Options say where theirs is. */
 struct settings {
     const char *store, *config;
+    int64_t store_timeout_ms;
     bool json, quiet, verbose, help;
     const char *holder;
-    int64_t ttl_ms, wait_ms, cooldown_ms, lock_delay_ms;
+    int64_t ttl_ms, renewal_ms, wait_ms, cooldown_ms, lock_delay_ms;
     int64_t limit, priority, retries, conflict_status;
     int64_t backoff_first_ms, backoff_most_ms;
     int64_t on_conflict; /* enum on_conflict */
     bool shared, cached;
     const char *request_id, *status_file;
     int64_t on_lost, kill_grace_ms; /* run */
+    int64_t cooldown_on;            /* run: enum cooldown_on */
     struct lh_meta meta[META_PAIRS];
     size_t meta_count;
     uint64_t token;
@@ -179,8 +183,8 @@ const struct command *command_find(const char *name);
 
 /* ---- options.c, parse.c, config.c ---- */
 
-extern const struct option option_store, option_config, option_json, option_quiet, option_verbose,
-    option_help;
+extern const struct option option_store, option_store_timeout, option_config, option_json,
+    option_quiet, option_verbose, option_help;
 /* Of taking: */
 extern const struct option option_ttl, option_wait, option_no_wait, option_shared, option_limit,
     option_priority, option_cooldown, option_on_conflict, option_retries, option_backoff,
@@ -271,6 +275,8 @@ enum { LINE_SIZE = 16384 };
  * view is as old as its record (`past`). */
 void say_view_json(const struct visit *visit, const struct lh_view *view, const char *outcome,
                    bool past, struct text *out);
+/* Prints a line, its control characters replaced: whatever is in it may be from outside. */
+void say_line(struct text *line, FILE *to);
 void say_view_line(const struct lh_view *view, struct text *out);
 /* A refusal as JSON. `key` may be NULL. */
 void say_report_json(const struct visit *visit, const char *key, const struct lh_report *report,
@@ -284,5 +290,7 @@ int say_done(struct visit *visit, const char *what, const char *key);
 int say_to_status_file(const struct visit *visit, const char *lines);
 /* Milliseconds ago as "2026-01-02T03:04:05.678Z"; empty when unknown. */
 const char *say_time(int64_t ago_ms, char out[32]);
+/* When the record was written, likewise, by the store's own clock if that is known. */
+const char *say_written(const struct lh_view *view, char out[32]);
 
 #endif

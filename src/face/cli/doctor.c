@@ -51,8 +51,7 @@ void doctor_say(struct doctor *doctor, enum finding finding, const char *about, 
             text_add(&text, remedy);
         }
     }
-    text_add(&text, "\n");
-    (void)fputs(line, stdout);
+    say_line(&text, stdout);
 }
 
 static void look_at_program(struct doctor *doctor)

@@ -156,6 +156,7 @@ int visit_open(struct visit *visit)
         return status;
     options.own_loop = true;
     options.holder = visit_holder(visit);
+    options.patience_ms = visit->settings.store_timeout_ms;
     const struct settings *settings = &visit->settings;
     visit->watched = !settings->quiet && !settings->json && isatty(STDERR_FILENO) == 1;
     if (visit->watched) {

@@ -29,7 +29,7 @@ static void keep_time(struct work *work)
     if (left_ms == 0 || settings->on_lost == LOST_WARN)
         return;
     work->kill_at_ms = now_ms + left_ms + grace_ms;
-    guardian_promise(work->guardian, work->kill_at_ms + rest_ms / 4);
+    guardian_promise(work->guardian, work->kill_at_ms + rest_ms / 4, now_ms + left_ms + rest_ms);
 }
 
 void work_lost(void *user, struct lh_lease *lease, const struct lh_report *report)
@@ -155,7 +155,7 @@ int run_guarded(struct visit *visit, struct guardian *guardian, const char *path
     else
         status = start(&work, path, way->taps);
     if (status != EXIT_DONE) {
-        (void)lh_release(&work.lease, NULL);
+        (void)lh_abandon(&work.lease, NULL); /* nothing was done */
         return status;
     }
     while (!guardian_is_over(guardian))

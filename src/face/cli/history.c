@@ -14,12 +14,11 @@ static bool show(void *user, const struct lh_view *view)
         say_view_json(visit, view, NULL, /* past= */ true, &text);
     } else {
         char when[32];
-        text_add(&text, say_time(view->written_ago_ms, when)[0] != '\0' ? when : "-");
+        text_add(&text, say_written(view, when)[0] != '\0' ? when : "-");
         text_add(&text, " ");
         say_view_line(view, &text);
     }
-    text_add(&text, "\n");
-    (void)fputs(line, stdout);
+    say_line(&text, stdout);
     return !ferror(stdout);
 }
 

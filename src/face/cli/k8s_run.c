@@ -5,14 +5,17 @@
  * and the next call goes on there.
  */
 #include "face/cli/cli.h"
+#include "face/cli/waiting.h"
 
 #include "leasehold_workload.h"
+#include "wire/duration.h"
 #include "wire/json_text.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MANIFEST_MAX = 1 << 20 };
 
@@ -99,32 +102,95 @@ static int tell(const struct visit *visit, const struct lh_workload *workload,
     int status = say_to_status_file(visit, line);
     if (status != EXIT_DONE)
         return status;
+    bool failed = !visit->settings.remove && workload->state == LH_WORKLOAD_FAILED;
     if (visit->settings.json)
         (void)fputs(line, stdout);
+    else if (failed)
+        fprintf(stderr, "%s\n", report->text);
     else if (!visit->settings.quiet)
         puts(report->text);
-    return !visit->settings.remove && workload->state == LH_WORKLOAD_FAILED ? workload->status
-                                                                            : EXIT_DONE;
+    return failed ? workload->status : EXIT_DONE;
+}
+
+/* ---- while it runs ---- */
+
+struct shown {
+    const struct visit *visit;
+    bool wanted, stands; /* somebody looks; a line of ours stands there */
+};
+
+static void wipe(struct shown *shown)
+{
+    if (shown->stands)
+        waiting_put("");
+    shown->stands = false;
+}
+
+/* What the API server warns of, of a manifest that it takes nevertheless. */
+static void warn(void *user, const char *text)
+{
+    struct shown *shown = user;
+    char line[LINE_SIZE];
+    struct text out;
+    wipe(shown);
+    if (shown->visit->settings.quiet)
+        return;
+    text_init(&out, line, sizeof line);
+    if (shown->visit->settings.json) {
+        json_begin(&out);
+        json_add_words(&out, "warning", text);
+        json_end(&out);
+    } else {
+        text_add(&out, "warning: ");
+        text_add(&out, text);
+    }
+    fprintf(stderr, "%s\n", line);
+}
+
+static void show_progress(void *user, const struct lh_workload *workload, int64_t since_ms,
+                          int64_t ends_in_ms)
+{
+    struct shown *shown = user;
+    char line[256], words[DURATION_SHOWN];
+    struct text out;
+    bool runs = workload->state == LH_WORKLOAD_RUNS;
+    text_init(&out, line, sizeof line);
+    text_add(&out, workload->name);
+    text_add(&out, runs ? " runs" : workload->state == LH_WORKLOAD_DONE ? " is done" : " failed");
+    if (since_ms >= 0) {
+        text_add(&out, runs ? " for " : " since ");
+        text_add(&out, duration_show(since_ms, words));
+    }
+    if (ends_in_ms >= 0) {
+        text_add(&out, runs ? "; removed at the latest in " : "; cools down for ");
+        text_add(&out, duration_show(ends_in_ms, words));
+    }
+    waiting_put(line);
+    shown->stands = true;
 }
 
 /* ---- the command ---- */
 
-static int open_workloads(struct visit *visit, const char *manifest, struct lh_workloads **out)
+static int open_workloads(struct visit *visit, const char *manifest, struct shown *shown,
+                          struct lh_workloads **out)
 {
     const struct settings *settings = &visit->settings;
     struct lh_workloads_options options = LH_WORKLOADS_OPTIONS_INIT;
     struct lh_report report;
     options.holder = visit_holder(visit);
+    options.patience_ms = settings->store_timeout_ms;
     options.holder_label = settings->holder_label;
     options.done_when = settings->done_when;
     options.failed_when = settings->failed_when;
     options.ended_at = settings->ended_at;
+    options.warn = warn;
+    options.user = shown;
     if (lh_workloads_open(visit->url, manifest, &options, out, &report) == LH_OK)
         return EXIT_DONE;
     return say_report(visit, settings->target, &report);
 }
 
-static int act(struct visit *visit, struct lh_workloads *workloads)
+static int act(struct visit *visit, struct shown *shown, struct lh_workloads *workloads)
 {
     const struct settings *settings = &visit->settings;
     struct lh_workload_options options = LH_WORKLOAD_OPTIONS_INIT;
@@ -135,11 +201,14 @@ static int act(struct visit *visit, struct lh_workloads *workloads)
     options.time_limit_ms = settings->time_limit_ms;
     options.finalizer = settings->finalizer;
     options.until = (enum lh_until)settings->until_step;
+    options.progress = shown->wanted ? show_progress : NULL;
+    options.user = shown;
     if (settings->remove)
         (void)lh_workload_remove(workloads, settings->target, settings->request_id, &workload,
                                  &report);
     else
         (void)lh_workload_run(workloads, settings->target, &options, &workload, &report);
+    wipe(shown);
     return tell(visit, &workload, &report);
 }
 
@@ -148,6 +217,10 @@ static int run_k8s_run(struct visit *visit)
     const struct settings *settings = &visit->settings;
     struct lh_workloads *workloads = NULL;
     char *manifest = NULL;
+    struct shown shown = {
+        .visit = visit,
+        .wanted = !settings->quiet && !settings->json && isatty(STDERR_FILENO) == 1,
+    };
     if (settings->target == NULL || settings->file == NULL)
         return say_usage(visit, "say for what, and which object: leasehold k8s-run --target KEY "
                                 "-f object.yaml");
@@ -159,9 +232,9 @@ static int run_k8s_run(struct visit *visit)
     if (status == EXIT_DONE)
         status = read_manifest(visit, &manifest);
     if (status == EXIT_DONE)
-        status = open_workloads(visit, manifest, &workloads);
+        status = open_workloads(visit, manifest, &shown, &workloads);
     if (status == EXIT_DONE)
-        status = act(visit, workloads);
+        status = act(visit, &shown, workloads);
     lh_workloads_close(&workloads);
     free(manifest);
     return status;

@@ -40,10 +40,12 @@ const struct command command_list = {
     .name = "list",
     .words = "[PREFIX]",
     .summary = "list the keys that are held, cooling or waited for",
-    .about = "Prints one line for each key that begins with PREFIX and is held, cooling, delayed, "
-             "offered or waited for, in any order, and for each watermark. Ids that are to be done "
-             "once are there as running, done or failed. Free keys cost nothing, and are not "
-             "listed.",
+    .about =
+        "Prints one line for each key that begins with PREFIX and is held, cooling, delayed, "
+        "offered or waited for, in any order, and for each watermark. Ids that are to be done "
+        "once are there as running, done or failed. Free keys cost nothing, and are not "
+        "listed. A record that cannot be read, because it was damaged or a newer version wrote "
+        "it, is shown as unreadable, with the cause; status of that key ends with 69.",
     .example = "  leasehold list production/",
     .options = list_options,
     .most_words = 1,

@@ -26,6 +26,13 @@ const struct option option_store = {OPTION("store", VALUE_TEXT, store), .value =
                                     .environment = "LEASEHOLD_STORE",
                                     .does = "where locks are kept: file:/path/to.log, memory:, "
                                             "redis://host, ... (see man leasehold)"};
+const struct option option_store_timeout = {
+    OPTION("store-timeout", VALUE_DURATION, store_timeout_ms),
+    .value = "DUR",
+    .least = 10,
+    .most = DAY,
+    .usual = "10s",
+    .does = "give up on a store that does not answer for so long"};
 const struct option option_config = {OPTION("config", VALUE_TEXT, config), .value = "FILE",
                                      .environment = "LEASEHOLD_CONFIG", .flag_only = true,
                                      .does = "read defaults from this file (YAML)"};
@@ -38,9 +45,9 @@ const struct option option_verbose = {OPTION("verbose", VALUE_FLAG, verbose), .l
 const struct option option_help = {OPTION("help", VALUE_FLAG, help), .letter = 'h',
                                    .flag_only = true, .does = "explain the command"};
 
-const struct option *const global_options[] = {&option_store, &option_config,  &option_json,
-                                               &option_quiet, &option_verbose, &option_help,
-                                               NULL};
+const struct option *const global_options[] = {
+    &option_store, &option_store_timeout, &option_config, &option_json,
+    &option_quiet, &option_verbose,       &option_help,   NULL};
 
 const struct option option_ttl = {OPTION("ttl", VALUE_DURATION, ttl_ms),
                                   .value = "DUR",
@@ -48,7 +55,9 @@ const struct option option_ttl = {OPTION("ttl", VALUE_DURATION, ttl_ms),
                                   .most = DAY,
                                   .usual = "30s",
                                   .environment = "LEASEHOLD_TTL",
-                                  .does = "how long the lease lasts unless renewed, at most 24h"};
+                                  .does =
+                                      "how long the lease lasts unless renewed; from the store's "
+                                      "minimum (10ms to 1s) to 24h"};
 const struct option option_wait = {OPTION("wait", VALUE_DURATION, wait_ms),
                                    .letter = 'w',
                                    .value = "DUR",

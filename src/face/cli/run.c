@@ -8,6 +8,7 @@
 
 #include "io/host.h"
 #include "runtime/front.h"
+#include "wire/duration.h"
 #include "wire/json_text.h"
 
 #include <errno.h>
@@ -48,6 +49,22 @@ static int bury(struct visit *visit, const struct front *front)
     return status;
 }
 
+/* The guardian hangs; or both of us were stopped, perhaps until the lease was over. */
+static int say_late(struct visit *visit, const struct front *front)
+{
+    int64_t over_ms = front->killed_ms - atomic_load(&front->link.page->lease_ends_ms);
+    char ago[DURATION_SHOWN];
+    if (over_ms < 0)
+        return say_trouble(visit, LH_LOST,
+                           "lost: the guardian did not end the command in time; it was killed "
+                           "before the lease ended");
+    return say_trouble(visit, LH_LOST,
+                       "lost: the lease ended %s ago, before the command was killed; somebody else "
+                       "may have held it since, and writes in between are refused only where "
+                       "tokens are checked",
+                       duration_show(over_ms, ago));
+}
+
 static int stay(struct visit *visit, struct front *front)
 {
     int status = EXIT_INTERNAL;
@@ -58,9 +75,7 @@ static int stay(struct visit *visit, struct front *front)
         status = bury(visit, front);
         break;
     case FRONT_LATE:
-        status = say_trouble(visit, LH_LOST,
-                             "lost: the guardian did not end the command in time; it was killed "
-                             "before the lease ended");
+        status = say_late(visit, front);
         break;
     }
     front_done(front);
@@ -133,7 +148,10 @@ static int finish(struct work *work, int status)
 {
     struct lh_report report;
     const struct visit *visit = work->visit;
-    (void)lh_release(&work->lease, &report);
+    if (status == 0 || visit->settings.cooldown_on == COOLDOWN_ON_ANY)
+        (void)lh_release(&work->lease, &report);
+    else
+        (void)lh_abandon(&work->lease, &report);
     if (report.outcome != LH_OK && !work->lost && !visit->settings.json)
         fprintf(stderr, "%s\n", report.text);
     if (visit->settings.json || visit->settings.status_file != NULL)
@@ -173,8 +191,19 @@ static const struct option option_kill_grace = {
     .usual = "5s",
     .does = "how long a command may take to end once the lock is lost; at most a sixth of the TTL"};
 
-static const struct option *const run_options[] = {TAKING_OPTIONS, &option_on_lost,
-                                                   &option_kill_grace, NULL};
+static const char *const cooldown_words[] = {
+    [COOLDOWN_ON_SUCCESS] = "success", [COOLDOWN_ON_ANY] = "any", NULL};
+static const struct option option_cooldown_on = {
+    .name = "cooldown-on",
+    .kind = VALUE_CHOICE,
+    .at = offsetof(struct settings, cooldown_on),
+    .value = "WHEN",
+    .choices = cooldown_words,
+    .usual = "success",
+    .does = "the cooldown begins after a success only, or after any end of the command"};
+
+static const struct option *const run_options[] = {TAKING_OPTIONS, &option_cooldown_on,
+                                                   &option_on_lost, &option_kill_grace, NULL};
 
 const struct command command_run = {
     .name = "run",
@@ -194,6 +223,9 @@ const struct command command_run = {
         "all of it is killed. What still runs in CMD's process group when CMD has ended gets "
         "TERM, and KILL a quarter of a second later. A process in a session of its own (a "
         "daemon) may stay when CMD ends by itself, but not when the lock is lost.\n\n"
+        "With --cooldown the key cools after CMD has succeeded. A CMD that fails, or is ended by a "
+        "signal, starts no cooldown, so that it can be tried again, unless --cooldown-on any says "
+        "that it does. A CMD that could not be started never starts one.\n\n"
         "A run of the same key within CMD is refused: it would wait for itself. The "
         "TTL is at least 2s, so that there is time to end CMD in.",
     .example = "  leasehold run nightly -- ./backup.sh\n"

@@ -29,15 +29,11 @@ int say_status(enum lh_outcome outcome)
     return (int)statuses[outcome];
 }
 
-const char *say_time(int64_t ago_ms, char out[32])
+static const char *show_time(int64_t at_ms, char out[32])
 {
-    struct timespec now;
     struct tm parts;
-    out[0] = '\0';
-    if (ago_ms < 0 || clock_gettime(CLOCK_REALTIME, &now) != 0)
-        return out;
-    int64_t at_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 - ago_ms;
     time_t seconds = (time_t)(at_ms / 1000);
+    out[0] = '\0';
     if (at_ms < 0 || gmtime_r(&seconds, &parts) == NULL)
         return out;
     size_t length = strftime(out, 32, "%Y-%m-%dT%H:%M:%S", &parts);
@@ -45,9 +41,42 @@ const char *say_time(int64_t ago_ms, char out[32])
     return out;
 }
 
+static int64_t wall_ms(void)
+{
+    struct timespec now;
+    if (clock_gettime(CLOCK_REALTIME, &now) != 0)
+        return -1;
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+const char *say_time(int64_t ago_ms, char out[32])
+{
+    int64_t now_ms = wall_ms();
+    return show_time(ago_ms < 0 || now_ms < 0 ? -1 : now_ms - ago_ms, out);
+}
+
+/* Now, on the clock by which the view's times are shown: the store's own where it is known. By the
+ * wall clock they would differ from call to call. */
+static int64_t now_of(const struct lh_view *view)
+{
+    bool known = view->written_at_ms >= 0 && view->written_ago_ms >= 0;
+    return known ? view->written_at_ms + view->written_ago_ms : wall_ms();
+}
+
+const char *say_written(const struct lh_view *view, char out[32])
+{
+    return show_time(view->written_ago_ms < 0 ? -1 : now_of(view) - view->written_ago_ms, out);
+}
+
+void say_line(struct text *line, FILE *to)
+{
+    text_clean(line->bytes, line->length);
+    (void)fprintf(to, "%s\n", line->bytes);
+}
+
 /* ---- refusals ---- */
 
-/* A retry makes sense once the lease or the cooldown in the way has ended. */
+/* A retry makes sense once what is in the way has ended, for others too. */
 void say_report_json(const struct visit *visit, const char *key, const struct lh_report *report,
                      struct text *out)
 {
@@ -57,7 +86,10 @@ void say_report_json(const struct visit *visit, const char *key, const struct lh
     json_add_words(out, "outcome", lh_outcome_name(report->outcome));
     json_add_words(out, "key", key);
     json_add_words(out, "text", report->text);
-    json_add_length(out, "retry_after_ms", report->ends_in_ms);
+    bool later = report->ends_in_ms >= 0 && report->takeover_in_ms > report->ends_in_ms;
+    int64_t free_in_ms = later ? report->takeover_in_ms : report->ends_in_ms;
+    json_add_length(out, "retry_after_ms",
+                    report->retry_after_ms > 0 ? report->retry_after_ms : free_in_ms);
     if (report->holder[0] != '\0')
         json_add_words(out, "holder", report->holder);
     if (visit->shown[0] != '\0')
@@ -84,8 +116,7 @@ static void print_refusal(const struct visit *visit, const char *key,
             text_add(&text, ")");
         }
     }
-    text_add(&text, "\n");
-    (void)fputs(line, stderr);
+    say_line(&text, stderr);
 }
 
 /* The last call's outcome must not look like this one's: it is written whatever went wrong. */
@@ -162,8 +193,7 @@ void say_detail(const struct visit *visit, const char *format, ...)
         text_add(&text, "leasehold: ");
         text_add(&text, words);
     }
-    text_add(&text, "\n");
-    (void)fputs(line, stderr);
+    say_line(&text, stderr);
 }
 
 /* ---- keys ---- */
@@ -171,7 +201,7 @@ void say_detail(const struct visit *visit, const char *format, ...)
 static const char *const state_words[] = {
     [LH_FREE] = "free",       [LH_HELD] = "held",
     [LH_OFFERED] = "offered", [LH_COOLING_DOWN] = "cooling",
-    [LH_DELAYED] = "delayed",
+    [LH_DELAYED] = "delayed", [LH_UNREADABLE] = "unreadable",
 };
 
 /* Of an id: running, done or failed; otherwise the state. */
@@ -186,10 +216,11 @@ static const char *state_word(const struct lh_view *view)
     return state_words[view->state];
 }
 
-static void add_time(struct text *out, const char *name, int64_t ago_ms)
+static void add_time(struct text *out, const char *name, int64_t now_ms, int64_t ago_ms)
 {
     char words[32];
-    json_add_words(out, name, say_time(ago_ms, words)[0] != '\0' ? words : NULL);
+    (void)show_time(ago_ms < 0 || now_ms < 0 ? -1 : now_ms - ago_ms, words);
+    json_add_words(out, name, words[0] != '\0' ? words : NULL);
 }
 
 /* What an id or a watermark has beside the fields of a lock; a lock has none of these. */
@@ -200,7 +231,8 @@ static void add_kind(const struct lh_view *view, int64_t then_ms, struct text *o
         json_add_words(out, "kind", "watermark");
         json_add_words(out, "value", result);
         json_add_words(out, "moved_by", view->holder[0] != '\0' ? view->holder : NULL);
-        add_time(out, "moved_at", view->since_ms >= 0 ? view->since_ms + then_ms : -1);
+        add_time(out, "moved_at", now_of(view),
+                 view->since_ms >= 0 ? view->since_ms + then_ms : -1);
     }
     if (view->kind != LH_ONCE)
         return;
@@ -227,10 +259,13 @@ void say_view_json(const struct visit *visit, const struct lh_view *view, const 
     bool has_holder = view->holder[0] != '\0' && view->kind != LH_WATERMARK;
     json_add_words(out, "holder", has_holder ? view->holder : NULL);
     json_add_token(out, "token", view->token);
-    add_time(out, "acquired_at", held && view->since_ms >= 0 ? view->since_ms + then_ms : -1);
-    add_time(out, "renewed_at",
+    int64_t now_ms = now_of(view);
+    add_time(out, "acquired_at", now_ms,
+             held && view->since_ms >= 0 ? view->since_ms + then_ms : -1);
+    add_time(out, "renewed_at", now_ms,
              held && view->renewed_ago_ms >= 0 ? view->renewed_ago_ms + then_ms : -1);
     json_add_length(out, "expires_in_ms", held ? view->ends_in_ms : -1);
+    json_add_length(out, "takeover_in_ms", held ? view->takeover_in_ms : -1);
     json_add_length(out, "cooling_for_ms", blocked ? view->ends_in_ms : -1);
     json_add_number(out, "waiters", view->waiters);
     json_add_object(out, "meta");
@@ -245,7 +280,9 @@ void say_view_json(const struct visit *visit, const struct lh_view *view, const 
     if (view->reason != NULL && view->reason[0] != '\0')
         json_add_words(out, "reason", view->reason);
     if (view->written_ago_ms >= 0)
-        add_time(out, "written_at", view->written_ago_ms);
+        add_time(out, "written_at", now_ms, view->written_ago_ms);
+    if (view->text != NULL)
+        json_add_words(out, "text", view->text);
     add_kind(view, then_ms, out);
     json_end(out);
 }
@@ -280,6 +317,20 @@ static void add_watermark(const struct lh_view *view, struct text *out)
     add_span(out, " ", view->since_ms, " ago");
 }
 
+/* Others may take it over some time after its end: clocks may be apart. */
+static void add_end(const struct lh_view *view, struct text *out)
+{
+    int64_t later_ms = view->takeover_in_ms - view->ends_in_ms;
+    text_add(out, view->ends_in_ms >= 0 ? (view->kind == LH_ONCE ? " (claim" : " (lease") : "");
+    if (view->ends_in_ms == 0 && later_ms > 0) {
+        add_span(out, " ended; free in ", view->takeover_in_ms, "");
+    } else {
+        add_span(out, " ends in ", view->ends_in_ms, "");
+        add_span(out, "; free ", later_ms > 0 ? later_ms : -1, " later");
+    }
+    text_add(out, view->ends_in_ms >= 0 ? ")" : "");
+}
+
 /* Done, failed, or held until it crashed. */
 static void add_past(const struct lh_view *view, struct text *out)
 {
@@ -308,8 +359,7 @@ void say_view_line(const struct lh_view *view, struct text *out)
     } else if (view->state == LH_HELD) {
         add_holder(view, out);
         add_span(out, " for ", view->since_ms, "");
-        add_span(out, view->kind == LH_ONCE ? " (claim ends in " : " (lease ends in ",
-                 view->ends_in_ms, ")");
+        add_end(view, out);
         text_add(out, ", token ");
         text_add_u64(out, view->token);
     } else if (view->state == LH_COOLING_DOWN || view->state == LH_DELAYED) {
@@ -317,6 +367,9 @@ void say_view_line(const struct lh_view *view, struct text *out)
     } else if (view->state == LH_OFFERED) {
         text_add(out, " is next for ");
         text_add(out, view->holder);
+    } else if (view->state == LH_UNREADABLE) {
+        text_add(out, ": ");
+        text_add(out, view->text != NULL ? view->text : "?");
     }
     if (view->broken) {
         text_add(out, "; broken");
@@ -341,8 +394,7 @@ void say_view(const struct visit *visit, const struct lh_view *view)
         say_view_json(visit, view, NULL, /* past= */ false, &text);
     else
         say_view_line(view, &text);
-    text_add(&text, "\n");
-    (void)fputs(line, stdout);
+    say_line(&text, stdout);
 }
 
 static bool show_done(void *user, const struct lh_view *view)
@@ -352,8 +404,7 @@ static bool show_done(void *user, const struct lh_view *view)
     struct text text;
     text_init(&text, line, sizeof line);
     say_view_json(visit, view, "ok", /* past= */ false, &text);
-    text_add(&text, "\n");
-    (void)fputs(line, stdout);
+    say_line(&text, stdout);
     return false;
 }
 

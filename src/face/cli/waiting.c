@@ -103,6 +103,10 @@ static void describe(const struct waiting *waiting, int64_t at_ms, struct text *
         text_add(out, " (lease ends in ");
         text_add(out, duration_show(view.ends_in_ms - passed_ms, words));
         text_add(out, ")");
+    } else if (view.state == LH_HELD && view.takeover_in_ms >= passed_ms) {
+        text_add(out, " (lease ended; free in ");
+        text_add(out, duration_show(view.takeover_in_ms - passed_ms, words));
+        text_add(out, ")");
     }
     if (view.place > 0) {
         text_add(out, "; our place: ");
@@ -110,6 +114,12 @@ static void describe(const struct waiting *waiting, int64_t at_ms, struct text *
         text_add(out, " of ");
         text_add_u64(out, view.waiters);
     }
+}
+
+void waiting_put(const char *line)
+{
+    fprintf(stderr, "\r\033[K%.*s", (int)fitting(line, columns() - 1), line);
+    (void)fflush(stderr);
 }
 
 void waiting_show(struct waiting *waiting, const char *key, int64_t at_ms)
@@ -122,8 +132,8 @@ void waiting_show(struct waiting *waiting, const char *key, int64_t at_ms)
         attend(waiting, key);
     text_init(&text, line, sizeof line);
     describe(waiting, at_ms, &text);
-    fprintf(stderr, "\r\033[K%.*s", (int)fitting(line, columns() - 1), line);
-    (void)fflush(stderr);
+    text_clean(line, text.length);
+    waiting_put(line);
     waiting->shown = true;
 }
 
@@ -132,6 +142,6 @@ void waiting_end(struct waiting *waiting)
     if (waiting->watcher != NULL)
         (void)lh_unwatch(&waiting->watcher, NULL);
     if (waiting->shown)
-        fputs("\r\033[K", stderr);
+        waiting_put("");
     waiting->shown = false;
 }

@@ -25,4 +25,7 @@ int64_t waiting_pause_ms(const struct waiting *waiting);
 void waiting_show(struct waiting *waiting, const char *key, int64_t at_ms);
 void waiting_end(struct waiting *waiting);
 
+/* One line of a terminal, over the one before it, as far as it fits; "" wipes it. */
+void waiting_put(const char *line);
+
 #endif

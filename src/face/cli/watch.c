@@ -52,7 +52,8 @@ const struct command command_watch = {
     .words = "[PREFIX]",
     .summary = "print changes as they happen",
     .about = "Prints one line for every change of a key that begins with PREFIX, from now on, "
-             "until it is stopped. A store that is in trouble ends it with status 69.",
+             "until it is stopped. A record that cannot be read is shown as unreadable, with the "
+             "cause. A store that is in trouble ends it with status 69.",
     .example = "  leasehold watch production/ --json",
     .most_words = 1,
     .run = run_watch,

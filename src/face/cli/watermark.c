@@ -95,7 +95,8 @@ static int step_advance(struct visit *visit)
     struct lh_report report;
     if (strcmp(expected, nowhere) == 0)
         expected = "";
-    if (lh_watermark_advance(visit->client, name, expected, visit->settings.to, &report) != LH_OK)
+    if (lh_watermark_advance_id(visit->client, name, expected, visit->settings.to,
+                                visit->settings.request_id, &report) != LH_OK)
         return say_report(visit, name, &report);
     return say_moved(visit, "advanced");
 }
@@ -139,6 +140,8 @@ static int check_step(const struct visit *visit, const struct step *step)
     if (step->moves != (settings->to != NULL) || step->expects != (settings->expected != NULL) ||
         step->explains != (settings->reason != NULL))
         return say_usage(visit, "write: leasehold watermark %s", step->call);
+    if (settings->request_id != NULL && !step->expects)
+        return say_usage(visit, "--request-id is for advance");
     if (step->moves && strcmp(settings->to, nowhere) == 0)
         return say_usage(visit, "--to: '%s' stands for no position", nowhere);
     return take_check_keys(visit, visit->words + 1, 1);
@@ -183,8 +186,16 @@ static const struct option option_overlap = {
     .usual = "1m",
     .does = "begin: how much earlier than the store's time START is"};
 
-static const struct option *const watermark_options[] = {&option_to, &option_expected,
-                                                         &option_reason, &option_overlap, NULL};
+static const struct option option_advance_id = {
+    .name = "request-id",
+    .kind = VALUE_TEXT,
+    .at = offsetof(struct settings, request_id),
+    .value = "ID",
+    .flag_only = true,
+    .does = "advance: names this advance; the same one again is a success, not a second advance"};
+
+static const struct option *const watermark_options[] = {
+    &option_to, &option_expected, &option_advance_id, &option_reason, &option_overlap, NULL};
 
 const struct command command_watermark = {
     .name = "watermark",
@@ -197,9 +208,13 @@ const struct command command_watermark = {
         "Only a source that has neither is advanced to START. A - stands for no position yet, and "
         "for a store without a lasting clock.\n\n"
         "advance moves forward only, and only from what --expected says; otherwise somebody else "
-        "was faster, nothing is changed and the status is 78: begin again. Positions compare as "
-        "numbers, as moments (RFC 3339 in UTC) or byte by byte, as the first one does; one of "
-        "another order is refused with status 65.\n\n"
+        "was faster, nothing is changed and the status is 78: begin again. That is so also when "
+        "somebody else moved it to the same place: of several who race, one has status 0. A "
+        "script that may not see the answer gives a --request-id of its own and repeats the same "
+        "call: it succeeds again while nobody has moved the watermark since. Positions compare as "
+        "numbers, as moments (RFC 3339, with Z or an offset such as +02:00, which is converted to "
+        "UTC) or byte by byte, as the first one does; one of another order is refused with status "
+        "65. A position is stored as it was given.\n\n"
         "get prints the position alone. set is for operators: it goes anywhere, also back, and "
         "the reason is recorded.",
     .example = "  read -r value start < <(leasehold watermark begin orders)\n"

@@ -8,14 +8,19 @@
 #include "base/check.h"
 #include "io/host.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char *add_meta(struct lh_lease *lease, const struct lh_acquire_options *options)
 {
+    static const char wrong[] =
+        "usage: meta must be at most 16 pairs and 1 KiB of clean text, each name once";
     if (options->meta_count == 0)
         return NULL;
+    if (options->meta == NULL || options->meta_count > META_PAIRS_MAX)
+        return wrong;
     lease->meta = calloc(1, sizeof *lease->meta);
     if (lease->meta == NULL)
         return "failed: memory is short";
@@ -23,7 +28,7 @@ static const char *add_meta(struct lh_lease *lease, const struct lh_acquire_opti
         const struct lh_meta *pair = &options->meta[i];
         if (pair->name == NULL || pair->value == NULL ||
             !meta_add(lease->meta, pair->name, pair->value))
-            return "usage: meta must be at most 16 pairs and 1 KiB of clean text, each name once";
+            return wrong;
     }
     lease->options.request.meta = lease->meta;
     return NULL;
@@ -92,6 +97,20 @@ static const char *check(const struct lh_lease *lease, const struct lh_acquire_o
     return NULL;
 }
 
+bool client_admits_ttl(const struct lh_client *client, int64_t ttl_ms, struct lh_report *report)
+{
+    int64_t least_ms = client->driver->ttl_least_ms;
+    char words[LH_TEXT_SIZE];
+    if (ttl_ms >= least_ms)
+        return true;
+    (void)snprintf(words, sizeof words,
+                   "usage: the TTL of %" PRId64 " ms is below the %s: store's minimum of %" PRId64
+                   " ms; use a longer TTL",
+                   ttl_ms, client->driver->scheme, least_ms);
+    (void)report_say(report, LH_USAGE, words);
+    return false;
+}
+
 static bool copy_keys(struct lh_lease *lease, const char **keys, size_t count)
 {
     for (; lease->count < count; lease->count++) {
@@ -139,6 +158,8 @@ struct lh_lease *lease_new(struct lh_client *client, const char **keys, size_t c
         (void)report_say(report, LH_USAGE, words);
         goto refused;
     }
+    if (!client_admits_ttl(client, lease->options.request.ttl_ms, report))
+        goto refused;
     several_init(&lease->several, count);
     return lease;
 refused:
@@ -330,7 +351,17 @@ static void give_back(struct loop_task *task)
     light_forget(handle);
 }
 
-enum lh_outcome lh_release(struct lh_lease **lease, struct lh_report *report)
+/* The same without a cooldown. A light one has none. */
+static void abandon(struct loop_task *task)
+{
+    const struct lh_request *request = (const struct lh_request *)task;
+    if (!light_is(request->lease))
+        lease_drop_cooldown(request->lease);
+    give_back(task);
+}
+
+static enum lh_outcome end_lease(struct lh_lease **lease, void (*how)(struct loop_task *task),
+                                 struct lh_report *report)
 {
     enum lh_outcome outcome = lease_admits_end(lease, /* blocks= */ true, report);
     if (outcome != LH_OK)
@@ -338,12 +369,13 @@ enum lh_outcome lh_release(struct lh_lease **lease, struct lh_report *report)
     if (light_is(*lease) && light_release(*lease))
         (void)report_say(report, LH_OK, "ok: given back");
     else
-        outcome = block_on(client_of(*lease), *lease, give_back, NULL, report);
+        outcome = block_on(client_of(*lease), *lease, how, NULL, report);
     *lease = NULL;
     return outcome;
 }
 
-enum lh_outcome lh_release_start(struct lh_lease **lease, lh_done_fn *done, void *user)
+static enum lh_outcome start_end(struct lh_lease **lease, void (*how)(struct loop_task *task),
+                                 lh_done_fn *done, void *user)
 {
     enum lh_outcome outcome = lease_admits_end(lease, /* blocks= */ false, NULL);
     if (outcome != LH_OK)
@@ -356,11 +388,31 @@ enum lh_outcome lh_release_start(struct lh_lease **lease, lh_done_fn *done, void
     struct lh_request *request = malloc(sizeof *request);
     if (request == NULL)
         return LH_FAILED;
-    prepare(request, *lease, give_back, done, user);
+    prepare(request, *lease, how, done, user);
     *lease = NULL;
     atomic_fetch_add(&client->started, 1);
     loop_post(client->loop, &request->task);
     return LH_OK;
+}
+
+enum lh_outcome lh_release(struct lh_lease **lease, struct lh_report *report)
+{
+    return end_lease(lease, give_back, report);
+}
+
+enum lh_outcome lh_release_start(struct lh_lease **lease, lh_done_fn *done, void *user)
+{
+    return start_end(lease, give_back, done, user);
+}
+
+enum lh_outcome lh_abandon(struct lh_lease **lease, struct lh_report *report)
+{
+    return end_lease(lease, abandon, report);
+}
+
+enum lh_outcome lh_abandon_start(struct lh_lease **lease, lh_done_fn *done, void *user)
+{
+    return start_end(lease, abandon, done, user);
 }
 
 enum lh_outcome lh_detach(struct lh_lease **lease, struct lh_report *report)

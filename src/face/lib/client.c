@@ -10,7 +10,7 @@
 #include "io/net.h"
 #include "wire/url_shown.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,16 +20,6 @@
 #include <unistd.h>
 
 enum { PAGE = 4096, HOST_SHOWN = 100 };
-
-/* A store request whose answer the user wants to have timed. */
-struct timed {
-    struct timed *next, *before;
-    struct lh_client *client;
-    store_done *done;
-    void *caller;
-    enum store_verb verb;
-    int64_t sent_at_ms;
-};
 
 /* Its address is a name of the thread. */
 static _Thread_local char this_thread;
@@ -84,39 +74,6 @@ void client_leave(struct lh_client *client)
         atomic_store(&client->calling_thread, NULL);
 }
 
-void client_remark(struct lh_client *client, const char *key, const char *word, const char *more,
-                   bool warns)
-{
-    struct store_remark remark = {
-        .key = key, .word = word, .holder = client->holder, .more = more, .warns = warns};
-    if (client->driver->remark == NULL || client->beside != NULL)
-        return;
-    client->driver->remark(client->state, &remark);
-    client->submitted = client->driver->step != NULL;
-}
-
-/* What those who look at the store with its own tools should see. */
-static void remark_event(struct lh_client *client, const struct lh_event *event)
-{
-    if (event->kind == LH_EVENT_GRANTED)
-        client_remark(client, event->key, "Acquired", "", /* warns= */ false);
-    else if (event->kind == LH_EVENT_TAKEOVER)
-        client_remark(client, event->key, "TakenOver", "from a holder that was gone",
-                      /* warns= */ true);
-    else if (event->kind == LH_EVENT_LOST)
-        client_remark(client, event->key, "Lost", "", /* warns= */ true);
-}
-
-void client_tell(struct lh_client *client, const struct lh_event *event)
-{
-    remark_event(client, event);
-    if (client->on_event == NULL)
-        return;
-    client_enter(client);
-    client->on_event(client->event_user, event);
-    client_leave(client);
-}
-
 /* ---- loop, desk and store ---- */
 
 static int64_t wakes_at_ms(struct lh_client *client)
@@ -128,6 +85,11 @@ static int64_t wakes_at_ms(struct lh_client *client)
 void client_wake(struct lh_client *client)
 {
     loop_wake_at(client->loop, wakes_at_ms(client));
+}
+
+int64_t client_retry_after(const struct lh_client *client)
+{
+    return executor_retry_after(front_desk_executor(client->desk));
 }
 
 static void tell_breaker(struct lh_client *client)
@@ -233,71 +195,6 @@ bool client_rest(struct lh_client *client)
     int64_t left_ms = wakes_at_ms(client) - host_boot_ms();
     return client->beside == NULL && client->driver->step != NULL && left_ms >= REST_MS &&
            net_rest(client->driver->fd(client->state), REST_MS);
-}
-
-static void submit_to_store(struct lh_client *client, const struct store_request *request,
-                            store_done *done, void *caller)
-{
-    if (client->beside != NULL) {
-        beside_submit(client->beside, request, done, caller);
-        return;
-    }
-    client->driver->submit(client->state, request, done, caller);
-    client->submitted = client->driver->step != NULL;
-}
-
-static void forget_timed(struct timed *timed)
-{
-    if (timed->next != NULL)
-        timed->next->before = timed->before;
-    if (timed->before != NULL)
-        timed->before->next = timed->next;
-    else
-        timed->client->timed = timed->next;
-    free(timed);
-}
-
-static void timed_answer(void *caller, const struct store_answer *answer)
-{
-    static const char *const verbs[] = {
-        [VERB_STORE_READ] = "read", [VERB_STORE_SWAP] = "swap",   [VERB_STORE_DELETE] = "delete",
-        [VERB_STORE_LIST] = "list", [VERB_STORE_WATCH] = "watch", [VERB_STORE_HISTORY] = "history"};
-    static const enum lh_outcome outcomes[] = {[ANSWER_OK] = LH_OK,
-                                               [ANSWER_CONFLICT] = LH_BUSY,
-                                               [ANSWER_TROUBLE] = LH_UNAVAILABLE,
-                                               [ANSWER_DENIED] = LH_DENIED,
-                                               [ANSWER_FULL] = LH_UNAVAILABLE};
-    struct timed *timed = caller;
-    timed->done(timed->caller, answer);
-    if (answer->more)
-        return;
-    client_tell(timed->client, &(struct lh_event){.kind = LH_EVENT_STORE,
-                                                  .outcome = outcomes[answer->result],
-                                                  .key = verbs[timed->verb],
-                                                  .after_ms = host_boot_ms() - timed->sent_at_ms});
-    forget_timed(timed);
-}
-
-void client_submit(struct lh_client *client, const struct store_request *request, store_done *done,
-                   void *caller)
-{
-    /* A watch is answered without end. Without memory the request goes out untimed. */
-    bool wanted = client->on_event != NULL && request->verb != VERB_STORE_WATCH;
-    struct timed *timed = wanted ? malloc(sizeof *timed) : NULL;
-    if (timed == NULL) {
-        submit_to_store(client, request, done, caller);
-        return;
-    }
-    *timed = (struct timed){.next = client->timed,
-                            .client = client,
-                            .done = done,
-                            .caller = caller,
-                            .verb = request->verb,
-                            .sent_at_ms = host_boot_ms()};
-    if (timed->next != NULL)
-        timed->next->before = timed;
-    client->timed = timed;
-    submit_to_store(client, request, timed_answer, timed);
 }
 
 static void submit_for_desk(void *owner, const struct store_request *request, store_done *done,
@@ -448,10 +345,7 @@ static void take_apart(struct lh_client *client)
     light_free(&client->light);
     gaze_free_all(client);
     watched_done(&client->watched);
-    for (struct timed *timed = client->timed, *next; timed != NULL; timed = next) {
-        next = timed->next;
-        free(timed);
-    }
+    events_free(client);
     loop_free(&client->loop);
     if (client->alive != NULL)
         (void)munmap(client->alive, PAGE);
@@ -469,6 +363,35 @@ static enum lh_outcome refuse_open(const struct lh_client *client, const char *w
                    wrong ? blame : "unavailable: ", client->url,
                    wrong ? why + sizeof blame - 1 : why);
     return report_say(report, wrong ? LH_USAGE : LH_UNAVAILABLE, words);
+}
+
+/* The store is not open, and what it had opened is closed again: was there too little room? */
+static bool lacks_descriptors(const struct lh_client *client)
+{
+    enum { MOST = 16, FOR_THREAD = 2 };
+    int files[MOST], count = 0;
+    int needed = client->driver->descriptors + (client->driver->waits ? FOR_THREAD : 0);
+    ASSERT(needed <= MOST);
+    while (count < needed) {
+        int file = fcntl(loop_fd(client->loop), F_DUPFD_CLOEXEC, 0);
+        if (file < 0)
+            break;
+        files[count++] = file;
+    }
+    bool lacks = count < needed;
+    while (count > 0)
+        (void)close(files[--count]);
+    return lacks;
+}
+
+static enum lh_outcome refuse_short(const struct lh_client *client, struct lh_report *report)
+{
+    char words[LH_TEXT_SIZE];
+    (void)snprintf(words, sizeof words,
+                   "failed: %.100s: no memory or too few file descriptors are free; close some, or "
+                   "raise the limit (ulimit -n)",
+                   client->url);
+    return report_say(report, LH_FAILED, words);
 }
 
 static enum lh_outcome refuse_scheme(const char *url, struct lh_report *report)
@@ -493,10 +416,11 @@ static enum lh_outcome build(struct lh_client *client, const char *url, struct l
     text_init(&why, words, sizeof words);
     client->loop = loop_new(&site);
     if (client->loop == NULL || !mark_page(client))
-        return report_say(report, LH_FAILED, "failed: no memory or no descriptor is left");
+        return refuse_short(client, report);
     const char *trouble = open_store(client, url, session, &why);
     if (trouble != NULL)
-        return refuse_open(client, trouble, report);
+        return lacks_descriptors(client) ? refuse_short(client, report)
+                                         : refuse_open(client, trouble, report);
     if (!build_rooms(client, session) || !start_thread(client))
         return report_say(report, LH_FAILED, "failed: no memory or no thread is left");
     return report_say(report, LH_OK, words[0] != '\0' ? words : "ok: open");

@@ -96,12 +96,14 @@ static const char *fill_options(const struct lh_client *client, const struct req
                                   .look_ms = LOOK_MS};
     out->request.holder = client->holder;
     out->request.session = 1; /* the executor puts its own here */
-    if (request->ttl_ms == 0)
+    if (request->ttl_ms == 0 && request->verb != VERB_RENEW)
         out->request.ttl_ms = TTL_USUAL_MS;
-    if (request->verb == VERB_MARK)
+    bool made = request->request == NULL;
+    if (made)
         out->request.request = "-"; /* to be checked; the executor makes one */
     const char *wrong = request_broken(&out->request);
-    out->request.request = NULL;
+    if (made)
+        out->request.request = NULL;
     if (wrong == NULL && request->verb == VERB_MARK && request->cooldown_ms == 0)
         wrong = "what is marked must be kept for a while";
     if (wrong == NULL && (request->cooldown_ms < 0 || request->cooldown_ms > SPAN_MAX_MS))
@@ -140,6 +142,8 @@ static enum lh_outcome run(struct lh_client *client, const struct request *reque
         (void)snprintf(words, sizeof words, "usage: %s", wrong);
         return report_say(report, LH_USAGE, words);
     }
+    if (request->ttl_ms != 0 && !client_admits_ttl(client, request->ttl_ms, report))
+        return LH_USAGE;
     errand->task.run = start;
     call_begin(&errand->call, client);
     if (listener == NULL)

@@ -128,7 +128,8 @@ void status_fill(const struct lh_client *client, const struct record *record,
     memset(out, 0, sizeof *out);
     (void)snprintf(out->key, sizeof out->key, "%s", key);
     out->state = states[look.state];
-    out->since_ms = out->ends_in_ms = out->renewed_ago_ms = out->written_ago_ms = -1;
+    out->since_ms = out->ends_in_ms = out->takeover_in_ms = -1;
+    out->renewed_ago_ms = out->written_ago_ms = out->written_at_ms = -1;
     out->revision = at->revision;
     out->limit = record->limit;
     out->waiters = record->place_count;
@@ -141,25 +142,43 @@ void status_fill(const struct lh_client *client, const struct record *record,
     out->token = look.token;
     out->since_ms = age_of(look.since_ms, at->time_ms);
     out->ends_in_ms = look.ends_in_ms;
+    out->takeover_in_ms = look.takeover_in_ms;
     fill_grants(record, &view, pairs, out);
 }
 
-/* False when the bytes are no record of ours; then `why` says so. */
-static bool read_answer(struct gaze *gaze, const struct store_answer *answer, const char *key,
-                        struct lh_meta *pairs, struct lh_view *out, const char **why)
+static void fill_unreadable(const char *key, const char *why, struct lh_view *out)
+{
+    memset(out, 0, sizeof *out);
+    (void)snprintf(out->key, sizeof out->key, "%s", key);
+    out->state = LH_UNREADABLE;
+    out->since_ms = out->ends_in_ms = out->takeover_in_ms = -1;
+    out->renewed_ago_ms = out->written_ago_ms = out->written_at_ms = -1;
+    out->reason = out->result = "";
+    out->text = why;
+}
+
+/* A record that cannot be read is shown as such: it must not hide the others. */
+static void read_answer(const struct gaze *gaze, const struct store_answer *answer, const char *key,
+                        struct lh_meta *pairs, struct lh_view *out)
 {
     struct lh_client *client = gaze->client;
     struct event event = {0};
-    exchange_event(answer, key, &client->scratch, &event, why);
-    if (!event.known)
-        return false;
+    const char *why = answer->why != NULL ? answer->why : "the store does not say why";
+    exchange_event(answer, key, &client->scratch, &event, &why);
+    if (!event.known) {
+        fill_unreadable(key, why, out);
+        return;
+    }
     if (gaze->verb == VERB_STORE_HISTORY) /* as it was when it was written */
         event.at.time_ms = answer->written.time_ms;
     event.at.revision = answer->written.revision;
     status_fill(client, &client->scratch, &event.at, key, pairs, out);
-    out->written_ago_ms =
-        answer->written.revision > 0 ? age_of(answer->written.time_ms, answer->now_ms) : -1;
-    return true;
+    if (answer->written.revision == 0)
+        return;
+    out->written_ago_ms = age_of(answer->written.time_ms, answer->now_ms);
+    if ((client->driver->capabilities & STORE_DURABLE) != 0 &&
+        answer->written.time_ms != TIME_UNKNOWN)
+        out->written_at_ms = answer->written.time_ms;
 }
 
 /* ---- on their way ---- */
@@ -192,6 +211,8 @@ static void end_call(struct call **call, enum lh_outcome outcome, const char *ke
     (void)snprintf(words, sizeof words, "%s: %.64s%s%.150s", lh_outcome_name(outcome), key,
                    key[0] != '\0' ? ": " : "", why);
     (void)report_say(&ending->report, outcome, words);
+    if (outcome == LH_UNAVAILABLE)
+        ending->report.retry_after_ms = client_retry_after(ending->client);
     call_end(ending);
 }
 
@@ -278,15 +299,10 @@ static void show(struct gaze *gaze, const struct store_answer *answer)
 {
     struct lh_meta pairs[META_PAIRS_MAX];
     struct lh_view status;
-    const char *why = "";
     const char *key = answer->key != NULL ? answer->key : gaze->key;
     if (gaze->fn == NULL || gaze->call == NULL)
         return;
-    if (!read_answer(gaze, answer, key, pairs, &status, &why)) {
-        gaze->fn = NULL;
-        end_call(&gaze->call, LH_UNAVAILABLE, key, why);
-        return;
-    }
+    read_answer(gaze, answer, key, pairs, &status);
     client_enter(gaze->client);
     if (!gaze->fn(gaze->user, &status))
         gaze->fn = NULL;
@@ -296,7 +312,8 @@ static void show(struct gaze *gaze, const struct store_answer *answer)
 static void heard(void *caller, const struct store_answer *answer)
 {
     struct gaze *gaze = caller;
-    if (answer->result == ANSWER_TROUBLE || answer->result == ANSWER_DENIED)
+    bool of_one_key = answer->more && answer->key != NULL; /* the others are told all the same */
+    if (!of_one_key && (answer->result == ANSWER_TROUBLE || answer->result == ANSWER_DENIED))
         end_call(&gaze->call, outcome_of(answer->result), gaze->key,
                  answer->why != NULL ? answer->why : "the store is in trouble; try again");
     if (answer->more) {
@@ -323,6 +340,8 @@ static void start_looking(struct loop_task *task)
     bool lists = gaze->verb == VERB_STORE_LIST, enough = false;
     if (client->closing)
         end_call(&gaze->call, LH_BUSY, gaze->key, "the client is being closed");
+    else if (client_retry_after(client) >= 0)
+        end_call(&gaze->call, LH_UNAVAILABLE, gaze->key, "the store failed repeatedly; try later");
     else if (lists && !light_list(client, gaze->key, gaze->fn, gaze->user, &enough))
         end_call(&gaze->call, LH_FAILED, gaze->key, "memory is short");
     if (gaze->call == NULL) {
@@ -434,9 +453,7 @@ static void spread(struct gaze *gaze, const struct store_answer *answer)
     struct lh_client *client = gaze->client;
     struct lh_meta pairs[META_PAIRS_MAX];
     struct lh_view status;
-    const char *why = "";
-    if (!read_answer(gaze, answer, answer->key, pairs, &status, &why))
-        return; /* somebody else's record: a look at the key says what is wrong with it */
+    read_answer(gaze, answer, answer->key, pairs, &status);
     for (struct lh_watcher *watch = client->watches; watch != NULL; watch = watch->next) {
         if (watch->ended || watch->call != NULL ||
             strncmp(answer->key, watch->prefix, strlen(watch->prefix)) != 0)
@@ -458,7 +475,7 @@ static void changed(void *caller, const struct store_answer *answer)
         return;
     }
     gaze->give_up_at_ms = NEVER;
-    if (answer->result != ANSWER_OK) { /* the store's watch stands, but a change was not told */
+    if (answer->result != ANSWER_OK && answer->key == NULL) { /* it stands; a change was missed */
         end_watches(gaze->client, outcome_of(answer->result),
                     answer->why != NULL ? answer->why : "the store is in trouble");
     } else if (answer->key != NULL) {

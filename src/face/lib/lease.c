@@ -150,11 +150,21 @@ static void granted(struct lh_lease *lease)
         finish(request, lease);
 }
 
+/* A process that was stopped or suspended hears of its loss when others may have held since. */
+static int64_t over_for_ms(const struct lh_lease *lease)
+{
+    int64_t ttl_ms = lease->options.request.ttl_ms;
+    return host_boot_ms() - (first_deadline(lease) + ttl_ms - ttl_ms * 2 / 3);
+}
+
 static void lost(struct lh_lease *lease, const char *key, const struct task_news *news)
 {
     struct lh_report report;
+    int64_t over_ms = over_for_ms(lease);
     atomic_store(&lease->deadline_ms, 0);
     report_news(lease->client, key, news, OUTCOME_LOST, &report);
+    if (over_ms >= 0)
+        report_over(&report, key, over_ms);
     tell_event(lease, LH_EVENT_LOST, LH_LOST, lease->held_since_ms);
     if (lease->on_lost == NULL)
         return;
@@ -360,6 +370,14 @@ void lease_give_back(struct loop_task *task)
         ended(lease, lease->several.outcome);
     else if (lease->several.state != SEVERAL_RETURNING)
         apply(lease, several_release(&lease->several), NULL);
+}
+
+void lease_drop_cooldown(struct lh_lease *lease)
+{
+    lease->options.cooldown_ms = lease->options.request.cooldown_ms = 0;
+    for (size_t i = 0; i < lease->count; i++)
+        if (lease->parts[i].claim != NULL)
+            front_desk_drop_cooldown(lease->parts[i].claim);
 }
 
 void lease_detach(struct loop_task *task)

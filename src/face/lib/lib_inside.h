@@ -128,17 +128,15 @@ enum lh_outcome client_admits(const struct lh_client *client, bool blocks,
                               struct lh_report *report);
 /* The same for something new that does not block; a client that is being closed begins nothing. */
 enum lh_outcome client_admits_start(const struct lh_client *client, struct lh_report *report);
+/* Is the TTL long enough for this store? Otherwise the report is LH_USAGE (acquire.c). */
+bool client_admits_ttl(const struct lh_client *client, int64_t ttl_ms, struct lh_report *report);
 /* "host:pid". Returns `words`. */
 const char *client_default_holder(char *words, size_t size);
 bool client_is_holder(const char *words);
 bool client_is_forked(const struct lh_client *client);
-void client_submit(struct lh_client *client, const struct store_request *request, store_done *done,
-                   void *caller);
 void client_wake(struct lh_client *client);
-void client_tell(struct lh_client *client, const struct lh_event *event);
-/* For people who look at the store with its own tools, where it has a place for that. */
-void client_remark(struct lh_client *client, const char *key, const char *word, const char *more,
-                   bool warns);
+/* While the breaker is open: for so long; otherwise -1. */
+int64_t client_retry_after(const struct lh_client *client);
 /* Runs the task, or NULL: hears the store, and does what comes of it, in the loop's stead. */
 void client_do(struct lh_client *client, struct loop_task *task);
 /* Within the loop's only thread: sleeps a little; has the store news then? */
@@ -149,6 +147,16 @@ void client_settle(struct lh_client *client);
 /* Around every function of the user's. */
 void client_enter(struct lh_client *client);
 void client_leave(struct lh_client *client);
+
+/* events.c */
+void client_submit(struct lh_client *client, const struct store_request *request, store_done *done,
+                   void *caller);
+void client_tell(struct lh_client *client, const struct lh_event *event);
+/* For people who look at the store with its own tools, where it has a place for that. */
+void client_remark(struct lh_client *client, const char *key, const char *word, const char *more,
+                   bool warns);
+/* Forgets the requests that are not answered. */
+void events_free(struct lh_client *client);
 
 /* call.c */
 void call_begin(struct call *call, struct lh_client *client);
@@ -178,6 +186,8 @@ void lease_start(struct loop_task *task);
 /* Tells its owner; the request is gone then. */
 void request_end(struct lh_request *request, struct lh_client *client, struct lh_lease *granted);
 void lease_give_back(struct loop_task *task);
+/* Before it is given back: no cooldown begins. */
+void lease_drop_cooldown(struct lh_lease *lease);
 void lease_detach(struct loop_task *task);
 /* Without a word to the store: it is neither renewed nor given back. */
 void lease_forget(struct lh_lease *lease);
@@ -262,6 +272,8 @@ void report_clear(struct lh_report *report);
 enum lh_outcome report_say(struct lh_report *report, enum lh_outcome outcome, const char *words);
 void report_news(const struct lh_client *client, const char *key, const struct task_news *news,
                  enum outcome outcome, struct lh_report *out);
+/* Instead of what a loss usually says: the lease had ended so long before. */
+void report_over(struct lh_report *report, const char *key, int64_t over_ms);
 void report_copy(struct lh_report *to, const struct lh_report *from);
 int64_t age_of(int64_t since_ms, int64_t now_ms);
 

@@ -103,6 +103,7 @@ static bool is_plain(const struct lh_acquire_options *options)
            options->lock_delay_ms == 0 && options->priority == 0 && options->limit == 0 &&
            !options->shared && !options->unbound && options->holder == NULL &&
            options->request_id == NULL && options->meta_count == 0 && options->ttl_ms >= 0 &&
+           (options->ttl_ms == 0 || options->ttl_ms >= memory_driver.ttl_least_ms) &&
            options->ttl_ms <= TTL_MAX_MS && options->wait_ms >= LH_WAIT_FOREVER;
 }
 
@@ -120,7 +121,8 @@ static enum lh_outcome say_busy(const struct lh_client *client, const char *key,
     struct task_news news = {.look = {.state = KEY_HELD,
                                       .holder = client->holder,
                                       .token = token_of_hold(holder),
-                                      .ends_in_ms = -1}};
+                                      .ends_in_ms = -1,
+                                      .takeover_in_ms = -1}};
     if (report != NULL) {
         report_news(client, key, &news, OUTCOME_BUSY, report);
         report->since_ms = age_of(holder->since_ms, host_boot_ms());

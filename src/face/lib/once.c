@@ -307,8 +307,7 @@ static enum lh_outcome renew(struct lh_client *client, const char *id, uint64_t 
                              int64_t ttl_ms, const struct listener *listener,
                              struct lh_report *report)
 {
-    struct request request = {
-        .verb = VERB_RENEW, .token = token, .ttl_ms = ttl_ms != 0 ? ttl_ms : CLAIM_USUAL_MS};
+    struct request request = {.verb = VERB_RENEW, .token = token, .ttl_ms = ttl_ms};
     return run_verb(client, ONCE_PREFIX, id, request, NULL, listener, report);
 }
 
@@ -343,6 +342,7 @@ static void see_state(const struct lh_client *client, const struct errand_aim *a
     (void)snprintf(report->holder, sizeof report->holder, "%s", holder);
     report->since_ms = age_of(look->since_ms, news->at.time_ms);
     report->ends_in_ms = look->ends_in_ms;
+    report->takeover_in_ms = look->takeover_in_ms;
 }
 
 static enum lh_outcome look_at(struct lh_client *client, const char *id, struct lh_once *out,
@@ -420,12 +420,15 @@ enum lh_outcome lh_watermark_begin_start(struct lh_client *client, const char *n
     return begin_poll(client, name, overlap_ms, out, &(struct listener){done, user}, report);
 }
 
+/* Without an id the executor makes one, which all attempts of this call share. */
 static enum lh_outcome advance(struct lh_client *client, const char *name, const char *expected,
-                               const char *value, const struct listener *listener,
-                               struct lh_report *report)
+                               const char *value, const char *request_id,
+                               const struct listener *listener, struct lh_report *report)
 {
-    struct request request = {
-        .verb = VERB_ADVANCE, .value = value, .expected = expected != NULL ? expected : ""};
+    struct request request = {.verb = VERB_ADVANCE,
+                              .value = value,
+                              .expected = expected != NULL ? expected : "",
+                              .request = request_id};
     return run_verb(client, WATERMARK_PREFIX, name, request, NULL, listener, report);
 }
 
@@ -433,14 +436,30 @@ enum lh_outcome lh_watermark_advance(struct lh_client *client, const char *name,
                                      const char *expected, const char *value,
                                      struct lh_report *report)
 {
-    return advance(client, name, expected, value, NULL, report);
+    return advance(client, name, expected, value, NULL, NULL, report);
 }
 
 enum lh_outcome lh_watermark_advance_start(struct lh_client *client, const char *name,
                                            const char *expected, const char *value,
                                            lh_done_fn *done, void *user, struct lh_report *report)
 {
-    return advance(client, name, expected, value, &(struct listener){done, user}, report);
+    return advance(client, name, expected, value, NULL, &(struct listener){done, user}, report);
+}
+
+enum lh_outcome lh_watermark_advance_id(struct lh_client *client, const char *name,
+                                        const char *expected, const char *value,
+                                        const char *request_id, struct lh_report *report)
+{
+    return advance(client, name, expected, value, request_id, NULL, report);
+}
+
+enum lh_outcome lh_watermark_advance_id_start(struct lh_client *client, const char *name,
+                                              const char *expected, const char *value,
+                                              const char *request_id, lh_done_fn *done, void *user,
+                                              struct lh_report *report)
+{
+    return advance(client, name, expected, value, request_id, &(struct listener){done, user},
+                   report);
 }
 
 static enum lh_outcome set(struct lh_client *client, const char *name, const char *value,

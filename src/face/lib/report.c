@@ -41,7 +41,8 @@ void report_clear(struct lh_report *report)
     report->outcome = LH_OK;
     report->token = 0;
     report->since_ms = report->ends_in_ms = -1;
-    report->holder[0] = report->text[0] = '\0';
+    report->takeover_in_ms = report->retry_after_ms = -1;
+    report->key[0] = report->holder[0] = report->text[0] = '\0';
 }
 
 enum lh_outcome report_say(struct lh_report *report, enum lh_outcome outcome, const char *words)
@@ -52,6 +53,7 @@ enum lh_outcome report_say(struct lh_report *report, enum lh_outcome outcome, co
         report->outcome = outcome;
         memcpy(report->text, words, length);
         report->text[length] = '\0';
+        text_clean(report->text, length);
     }
     return outcome;
 }
@@ -73,10 +75,14 @@ static void say_busy(const char *key, const struct task_news *news, struct lh_re
 {
     const char *why = news->why;
     char since[DURATION_SHOWN] = "a while", ends[DURATION_SHOWN] = "unknown";
+    char more[DURATION_SHOWN], later[DURATION_SHOWN + 16] = "";
     if (out->since_ms >= 0)
         (void)duration_show(out->since_ms, since);
     if (out->ends_in_ms >= 0)
         (void)duration_show(out->ends_in_ms, ends);
+    if (out->ends_in_ms >= 0 && out->takeover_in_ms > out->ends_in_ms)
+        (void)snprintf(later, sizeof later, "; free %s later",
+                       duration_show(out->takeover_in_ms - out->ends_in_ms, more));
     if (out->holder[0] == '\0')
         (void)snprintf(out->text, sizeof out->text, "busy: %.*s: %s; wait, or try again", KEY_SHOWN,
                        key, why != NULL ? why : "it was not granted within the wait");
@@ -86,8 +92,9 @@ static void say_busy(const char *key, const struct task_news *news, struct lh_re
                        KEY_SHOWN, key, out->holder);
     else
         (void)snprintf(out->text, sizeof out->text,
-                       "busy: %.*s is held by %.64s for %s (lease ends in %s)%s%s", KEY_SHOWN, key,
-                       out->holder, since, ends, why != NULL ? "; " : "", why != NULL ? why : "");
+                       "busy: %.*s is held by %.64s for %s (lease ends in %s%.40s)%s%s", KEY_SHOWN,
+                       key, out->holder, since, ends, later, why != NULL ? "; " : "",
+                       why != NULL ? why : "");
 }
 
 static void say_cooling(const char *key, struct lh_report *out)
@@ -114,16 +121,29 @@ static void say_unavailable(const struct lh_client *client, const char *key,
     if (end != NULL && end - what < PLACE_MOST)
         memcpy(place, what, (size_t)(end - what));
     bool named = place[0] != '\0' && strstr(client->url, place) != NULL;
+    char when[DURATION_SHOWN] = "";
+    if (out->retry_after_ms >= 0)
+        (void)duration_show(out->retry_after_ms, when);
     (void)snprintf(out->text, sizeof out->text,
-                   "unavailable: %.*s: %.40s%s%.*s; look after the store, then try again",
+                   "unavailable: %.*s: %.40s%s%.*s; look after the store, then try again%s%s",
                    KEY_SHOWN, key, named ? "" : client->url, named ? "" : ": ",
-                   named ? WORDS_SHOWN : WORDS_BESIDE_URL, what);
+                   named ? WORDS_SHOWN : WORDS_BESIDE_URL, what, when[0] != '\0' ? " in " : "",
+                   when);
 }
 
 static void say_why(const char *key, const char *usual, const char *why, struct lh_report *out)
 {
     (void)snprintf(out->text, sizeof out->text, "%s: %.*s: %s", lh_outcome_name(out->outcome),
                    KEY_SHOWN, key, why != NULL ? why : usual);
+}
+
+void report_over(struct lh_report *report, const char *key, int64_t over_ms)
+{
+    char ago[DURATION_SHOWN];
+    (void)snprintf(report->text, sizeof report->text,
+                   "lost: %.*s: the lease ended %s ago; somebody else may have held it since, and "
+                   "writes in between are refused only where tokens are checked",
+                   KEY_SHOWN, key, duration_show(over_ms, ago));
 }
 
 static void say(const struct lh_client *client, const char *key, const struct task_news *news,
@@ -166,12 +186,16 @@ void report_news(const struct lh_client *client, const char *key, const struct t
     out->outcome = (enum lh_outcome)outcome;
     (void)snprintf(out->key, sizeof out->key, "%s", key);
     bool others = out->outcome == LH_BUSY || out->outcome == LH_COOLING;
+    if (out->outcome == LH_UNAVAILABLE)
+        out->retry_after_ms = client_retry_after(client);
     out->token = out->outcome == LH_BUSY ? news->look.token : others ? 0 : news->token;
     if (others && news->look.state != KEY_FREE && news->look.holder != NULL) {
         (void)snprintf(out->holder, sizeof out->holder, "%s", news->look.holder);
         if (news->record != NULL) /* otherwise it is the desk that knows it, without a time */
             out->since_ms = age_of(news->look.since_ms, news->at.time_ms);
         out->ends_in_ms = news->look.ends_in_ms;
+        out->takeover_in_ms = news->look.takeover_in_ms;
     }
     say(client, key, news, out);
+    text_clean(out->text, strlen(out->text)); /* servers have their words in it */
 }

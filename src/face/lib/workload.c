@@ -16,7 +16,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { HANDLE_MAGIC = 0x301d5, REQUEST_MOST = WORKLOAD_WORDS, TEXT_SHOWN = 170 };
+enum { HANDLE_MAGIC = 0x301d5, REQUEST_MOST = WORKLOAD_WORDS, TARGET_SHOWN = 64 };
 
 #define COOLDOWN_USUAL_MS ((int64_t)5 * 60 * 1000)
 
@@ -42,27 +42,46 @@ static void fill(const struct workloads_answer *answer, struct lh_workload *out)
                                                  : LH_WORKLOAD_RUNS;
 }
 
+/* `runs`: it was created and followed; how it ended is what counts. */
 static enum lh_outcome report_answer(const char *target, const struct workloads_answer *answer,
-                                     struct lh_report *report)
+                                     bool runs, struct lh_report *report)
 {
     enum lh_outcome outcome = answer->usage ? LH_USAGE : (enum lh_outcome)answer->outcome;
     char words[LH_TEXT_SIZE];
+    struct text text;
     bool others = outcome == LH_BUSY || outcome == LH_COOLING;
-    if (target == NULL)
-        (void)snprintf(words, sizeof words, "%s: %.*s", lh_outcome_name(outcome), TEXT_SHOWN,
-                       answer->text);
-    else
-        (void)snprintf(words, sizeof words, "%s: %.64s: %.*s", lh_outcome_name(outcome), target,
-                       TEXT_SHOWN, answer->text);
+    bool failed = runs && outcome == LH_OK && answer->view.state == END_FAILED;
+    text_init(&text, words, sizeof words);
+    text_add(&text, failed ? "failed" : lh_outcome_name(outcome));
+    text_add(&text, ": ");
+    if (target != NULL) {
+        text_add_brief(&text, target, TARGET_SHOWN);
+        text_add(&text, ": ");
+    }
+    text_add_brief(&text, answer->text, sizeof words);
     (void)report_say(report, outcome, words);
     if (report == NULL)
         return outcome;
     (void)snprintf(report->key, sizeof report->key, "%s", target != NULL ? target : "");
     if (others)
         (void)snprintf(report->holder, sizeof report->holder, "%s", answer->view.holder);
+    text_clean(report->holder, strlen(report->holder));
     report->since_ms = answer->since_ms;
     report->ends_in_ms = others ? answer->ends_in_ms : -1;
     return outcome;
+}
+
+struct watcher {
+    lh_workload_progress_fn *fn;
+    void *user;
+};
+
+static void show_progress(void *user, const struct workloads_answer *answer)
+{
+    const struct watcher *watcher = user;
+    struct lh_workload workload;
+    fill(answer, &workload);
+    watcher->fn(watcher->user, &workload, answer->since_ms, answer->ends_in_ms);
 }
 
 /* ---- checks ---- */
@@ -125,7 +144,9 @@ enum lh_outcome lh_workloads_open(const char *url, const char *manifest,
                                                  .failed_when = asked->failed_when,
                                                  .ended_at = asked->ended_at},
                                        .patience_ms = asked->patience_ms,
-                                       .watch = asked->watch};
+                                       .watch = asked->watch,
+                                       .warn = asked->warn,
+                                       .user = asked->user};
     if (inside.holder == NULL)
         inside.holder = client_default_holder(holder, sizeof holder);
     if (!client_is_holder(inside.holder)) {
@@ -136,7 +157,7 @@ enum lh_outcome lh_workloads_open(const char *url, const char *manifest,
     }
     if (!workloads_open(url, manifest, &inside, &handle->inside, &answer)) {
         free(handle);
-        return report_answer(NULL, &answer, report);
+        return report_answer(NULL, &answer, /* runs= */ false, report);
     }
     handle->magic = HANDLE_MAGIC;
     handle->process = getpid();
@@ -184,9 +205,14 @@ enum lh_outcome lh_workload_run(struct lh_workloads *workloads, const char *targ
                                   .until = asked->until == LH_UNTIL_REMOVED ? UNTIL_REMOVED
                                            : asked->until == LH_UNTIL_ENDED ? UNTIL_ENDED
                                                                             : UNTIL_CREATED};
+    struct watcher watcher = {.fn = asked->progress, .user = asked->user};
+    if (asked->progress != NULL) {
+        wish.progress = show_progress;
+        wish.user = &watcher;
+    }
     workloads_run(workloads->inside, &wish, &answer);
     fill(&answer, out);
-    return report_answer(target, &answer, report);
+    return report_answer(target, &answer, /* runs= */ true, report);
 }
 
 enum lh_outcome lh_workload_look(struct lh_workloads *workloads, const char *target,
@@ -198,7 +224,7 @@ enum lh_outcome lh_workload_look(struct lh_workloads *workloads, const char *tar
         return outcome;
     workloads_look(workloads->inside, target, COOLDOWN_USUAL_MS, &answer);
     fill(&answer, out);
-    return report_answer(target, &answer, report);
+    return report_answer(target, &answer, /* runs= */ false, report);
 }
 
 enum lh_outcome lh_workload_remove(struct lh_workloads *workloads, const char *target,
@@ -215,5 +241,5 @@ enum lh_outcome lh_workload_remove(struct lh_workloads *workloads, const char *t
                           "characters");
     workloads_remove(workloads->inside, target, request_id, &answer);
     fill(&answer, out);
-    return report_answer(target, &answer, report);
+    return report_answer(target, &answer, /* runs= */ false, report);
 }

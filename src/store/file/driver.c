@@ -75,7 +75,8 @@ void file_tell(struct file *file, const struct job *job, struct store_answer *an
     uint64_t dead[GRANTS_MAX + PLACES_MAX];
     answer->now_ms = job->now_ms;
     answer->dead_sessions = dead;
-    answer->dead_count = job->wrote ? 0 : find_dead(file, answer, dead);
+    bool past = job->wrote || job->request.verb == VERB_STORE_HISTORY;
+    answer->dead_count = past ? 0 : find_dead(file, answer, dead);
     job->done(job->caller, answer);
 }
 
@@ -476,7 +477,7 @@ static bool open_file(void *state, const char *url, const struct store_site *sit
     file->alive = site->session != 0 ? log_session_keep(file->log, site->session) : -1;
     file->events = epoll_create1(EPOLL_CLOEXEC);
     file->changes = file->followed.file = file->wakeup.file = -1;
-    if (file->alive < 0 && site->session != 0) {
+    if (file->events < 0 || (file->alive < 0 && site->session != 0)) {
         text_add(why, "cannot keep the session alive, which another process has, or no descriptor");
         close_file(file);
         return false;
@@ -494,6 +495,8 @@ const struct store_driver file_driver = {
     .capabilities = STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_ONE_CLOCK | STORE_SESSIONS |
                     STORE_TESTS_GRANT | STORE_DELETES | STORE_HISTORY | STORE_TOKENS_RESTART,
     .state_size = sizeof(struct file),
+    .descriptors = 6,
+    .ttl_least_ms = 100,
     .open = open_file,
     .close = close_file,
     .submit = submit,

@@ -52,6 +52,7 @@ static void end_round(struct k8s *k8s, const char *why)
     drop_page(collector);
     free(collector->next);
     collector->next = NULL;
+    collector->pages = 0;
     collector->tally.why = why;
     if (collector->tally.removed > 0)
         collector->doubled = 0;
@@ -162,9 +163,7 @@ static void on_mark(void *owner, const struct http_answer *answer)
         return;
     }
     json_decref(collector->mark);
-    collector->mark = answer->status == 200
-                          ? json_loadb(answer->body, answer->body_length, JSON_ALLOW_NUL, NULL)
-                          : NULL;
+    collector->mark = answer->status == 200 ? kube_parse(answer->body, answer->body_length) : NULL;
     collector->mark_at_ms = host_boot_ms();
     text_copy(collector->mark_key, sizeof collector->mark_key, collector->wanted);
     plan(k8s, /* pause_ms= */ 0);
@@ -187,14 +186,19 @@ static void on_page(void *owner, const struct http_answer *answer)
     struct k8s *k8s = owner;
     struct collector *collector = &k8s->collector;
     bool lists = answer->status == 200, outdated = answer->status == 410;
-    json_t *json = lists || outdated
-                       ? json_loadb(answer->body, answer->body_length, JSON_ALLOW_NUL, NULL)
-                       : NULL;
-    const char *next =
-        json_string_value(json_object_get(json_object_get(json, "metadata"), "continue"));
+    json_t *json = lists || outdated ? kube_parse(answer->body, answer->body_length) : NULL;
+    const char *wrong = NULL;
+    char *next = kube_list_next(json, lists ? collector->next : NULL, &wrong);
     collector->http = NULL;
     free(collector->next);
-    collector->next = next != NULL && *next != '\0' ? strdup(next) : NULL;
+    collector->next = next;
+    if (next != NULL && ++collector->pages >= PAGES_MAX)
+        wrong = "the list is too long";
+    if (wrong != NULL) {
+        json_decref(json);
+        end_round(k8s, wrong);
+        return;
+    }
     if (lists && answer->date_s >= 0 && json != NULL) {
         collector->now_ms = answer->date_s * 1000;
         collector->page = json;

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { WORDS_SHOWN = 300 }; /* of a message of the API server */
+
 /* ---- asking ---- */
 
 struct http_request *k8s_ask_at(struct k8s *k8s, const char *method, const char *place,
@@ -56,10 +58,13 @@ const char *k8s_explain(struct k8s *k8s, const struct http_answer *answer)
 {
     if (answer->status == 0)
         return answer->why;
-    json_t *json = json_loadb(answer->body, answer->body_length, JSON_ALLOW_NUL, NULL);
-    const char *words = json_string_value(json_object_get(json, "message"));
-    (void)snprintf(k8s->why, sizeof k8s->why, "the API server answers %d: %.300s", answer->status,
-                   words != NULL ? words : "");
+    json_t *json = kube_parse(answer->body, answer->body_length);
+    struct text why;
+    text_init(&why, k8s->why, sizeof k8s->why);
+    text_add(&why, "the API server answers ");
+    text_add_i64(&why, answer->status);
+    text_add(&why, ": ");
+    text_add_brief(&why, kube_words(json, "message"), WORDS_SHOWN);
     json_decref(json);
     return k8s->why;
 }
@@ -83,6 +88,13 @@ struct store_answer k8s_answer(struct k8s *k8s, const struct object *object, con
     return answer;
 }
 
+/* Somebody else may have annotated it. */
+static bool is_key(const char *words)
+{
+    size_t length = strlen(words);
+    return length > 0 && length <= KEY_MAX && text_is_clean(words, length);
+}
+
 const char *k8s_key_of(const struct k8s *k8s, const struct object *object)
 {
     char name[K8S_NAME_MAX + 1];
@@ -91,7 +103,7 @@ const char *k8s_key_of(const struct k8s *k8s, const struct object *object)
     /* Others give Leases names that are keys; what begins otherwise is none of our business. */
     if (key == NULL && strncmp(object->name, k8s->url.prefix, prefix) == 0)
         key = object->name + prefix;
-    bool named = key != NULL && k8s_name_of(&k8s->url, key, name);
+    bool named = key != NULL && is_key(key) && k8s_name_of(&k8s->url, key, name);
     return named && strcmp(name, object->name) == 0 ? key : NULL;
 }
 
@@ -193,6 +205,8 @@ const struct store_driver k8s_driver = {
     .capabilities = STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_DELETES |
                     STORE_TOKENS_RESTART | STORE_TOKENS_FAILOVER,
     .state_size = sizeof(struct k8s),
+    .descriptors = 5,
+    .ttl_least_ms = 1000,
     .open = open_k8s,
     .close = close_k8s,
     .submit = submit,

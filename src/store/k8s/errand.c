@@ -112,14 +112,20 @@ void errands_advance(struct k8s *k8s)
     }
 }
 
+static void drop(struct errand *errand)
+{
+    json_decref(errand->sent);
+    free(errand->page);
+    free(errand);
+}
+
 void errand_drop_all(struct k8s *k8s)
 {
     for (struct errand *errand = k8s->first, *next; errand != NULL; errand = next) {
         next = errand->next;
         if (errand->http != NULL)
             http_cancel(errand->http);
-        free(errand->page);
-        free(errand);
+        drop(errand);
     }
     k8s->first = k8s->last = NULL;
     k8s->errand_count = 0;
@@ -133,8 +139,7 @@ void errand_tell(struct errand *errand, const struct store_answer *answer)
     store_done *done = errand->done;
     void *caller = errand->caller;
     take_out(errand);
-    free(errand->page);
-    free(errand);
+    drop(errand);
     wake_at(k8s, host_boot_ms()); /* whoever waited behind it */
     done(caller, answer);
 }
@@ -145,7 +150,7 @@ void errand_tell_trouble(struct errand *errand, enum answer result, const char *
                 &(struct store_answer){.result = result, .now_ms = TIME_UNKNOWN, .why = why});
 }
 
-static void tell_absent(struct errand *errand, enum answer result, int64_t date_s)
+void errand_tell_absent(struct errand *errand, enum answer result, int64_t date_s)
 {
     int64_t now_ms = date_s >= 0 ? date_s * 1000 : TIME_UNKNOWN;
     errand_tell(errand, &(struct store_answer){.result = result, .now_ms = now_ms});
@@ -172,9 +177,18 @@ static void tell_object(struct errand *errand, enum answer result, const struct 
     errand_tell(errand, &answer);
 }
 
+static void tell_changed(struct errand *errand, bool removed)
+{
+    struct k8s *k8s = errand->k8s;
+    (void)snprintf(k8s->why, sizeof k8s->why,
+                   "the Lease came back changed in %s (by a webhook?); it was %s", errand->changed,
+                   removed ? "removed" : "left there");
+    errand_tell_trouble(errand, ANSWER_TROUBLE, k8s->why);
+}
+
 /* ---- asking ---- */
 
-static void ask(struct errand *errand, enum errand_phase phase, const char *method,
+void errand_ask(struct errand *errand, enum errand_phase phase, const char *method,
                 const char *path, json_t *body)
 {
     struct k8s *k8s = errand->k8s;
@@ -183,7 +197,11 @@ static void ask(struct errand *errand, enum errand_phase phase, const char *meth
     errand->http = k8s_ask(k8s, method, path, body, phase == ERRAND_LISTS ? LIST_MAX : ANSWER_MAX,
                            errand->give_up_at_ms, &site);
     json_decref(body);
-    if (errand->http == NULL)
+    if (errand->http != NULL)
+        return;
+    if (phase == ERRAND_UNDOES)
+        tell_changed(errand, /* removed= */ false);
+    else
         errand_tell_trouble(errand, ANSWER_TROUBLE, k8s->why);
 }
 
@@ -191,7 +209,7 @@ static void ask_read(struct errand *errand, enum errand_phase phase)
 {
     char path[K8S_NAME_MAX + 2];
     (void)snprintf(path, sizeof path, "/%s", errand->name);
-    ask(errand, phase, "GET", path, NULL);
+    errand_ask(errand, phase, "GET", path, NULL);
 }
 
 /*
@@ -243,6 +261,8 @@ static void ask_write(struct errand *errand, const json_t *before, const struct 
                             "lock can be had on it");
         return;
     }
+    json_decref(errand->sent); /* of a try that met a conflict */
+    errand->sent = NULL;
     struct object_write write = {.name = errand->name,
                                  .key = request->key,
                                  .bytes = request->bytes,
@@ -267,29 +287,27 @@ static void ask_write(struct errand *errand, const json_t *before, const struct 
         errand_tell_trouble(errand, ANSWER_TROUBLE, "memory is short");
         return;
     }
+    errand->sent = json_incref(body);
+    errand->replaced = before != NULL ? object->revision : 0;
+    errand->shared = before != NULL && object->shared;
+    errand->undoable = before == NULL || (decoded && object_is_only_grant(&k8s->scratch));
     (void)snprintf(path, sizeof path, "%s%s?fieldManager=%s", before != NULL ? "/" : "",
                    before != NULL ? errand->name : "", manager);
-    ask(errand, ERRAND_WRITES, before != NULL ? "PUT" : "POST", path, body);
+    errand_ask(errand, ERRAND_WRITES, before != NULL ? "PUT" : "POST", path, body);
 }
 
 /* A Lease that others made is emptied, not deleted: they count on it. */
-static void ask_delete(struct errand *errand, const json_t *before, const struct object *object)
+static void ask_removal(struct errand *errand, enum errand_phase phase, const json_t *before,
+                        const struct object *object, bool shared)
 {
     char path[2 * K8S_NAME_MAX];
-    if (object->shared) {
+    if (shared) {
         (void)snprintf(path, sizeof path, "/%s?fieldManager=%s", errand->name, OBJECT_WAITER_WRITE);
-        ask(errand, ERRAND_DELETES, "PUT", path, object_vacate(before));
+        errand_ask(errand, phase, "PUT", path, object_vacate(before));
         return;
     }
     (void)snprintf(path, sizeof path, "/%s", errand->name);
-    ask(errand, ERRAND_DELETES, "DELETE", path, object_deletion(object));
-}
-
-static void ask_list(struct errand *errand)
-{
-    char path[PAGE_PATH];
-    k8s_page_path(path, errand->page);
-    ask(errand, ERRAND_LISTS, "GET", path, NULL);
+    errand_ask(errand, phase, "DELETE", path, object_deletion(object));
 }
 
 /* ---- deciding ---- */
@@ -308,7 +326,7 @@ static void carry_out(struct errand *errand, const json_t *json, const struct ob
         errand_tell_trouble(errand, ANSWER_DENIED,
                             "another program holds this Lease: only it can renew or release it");
     else if (errand->request.verb == VERB_STORE_DELETE)
-        ask_delete(errand, json, object);
+        ask_removal(errand, ERRAND_DELETES, json, object, object->shared);
     else
         ask_write(errand, json, object);
 }
@@ -336,7 +354,7 @@ static void start(struct errand *errand)
     bool named = k8s_name_of(&k8s->url, request->key, errand->name);
     switch (request->verb) {
     case VERB_STORE_LIST:
-        ask_list(errand);
+        lease_pages_begin(errand);
         return;
     case VERB_STORE_WATCH:
         errand->phase = ERRAND_OPENS;
@@ -379,58 +397,52 @@ static void look(struct errand *errand, const json_t *json, const struct object 
         tell_object(errand, ANSWER_CONFLICT, object, date_s);
 }
 
+/*
+ * The Lease that stands there now is not the one that was sent, and what the caller asked for did
+ * not happen. It goes again, unless somebody else depends on it or has changed it since.
+ */
+static void undo(struct errand *errand, const json_t *json, const struct object *object,
+                 const char *changed)
+{
+    memo_forget(errand->k8s, errand->name);
+    errand->changed = changed;
+    if (errand->undoable)
+        ask_removal(errand, ERRAND_UNDOES, json, object, errand->shared);
+    else
+        tell_changed(errand, /* removed= */ false);
+}
+
+static const char *read_lease(const struct errand *errand, const json_t *json, struct object *out)
+{
+    const char *wrong =
+        json != NULL ? memo_read(errand->k8s, json, out) : "the answer is no JSON that we read";
+    if (wrong == NULL && strcmp(out->name, errand->name) != 0)
+        wrong = "the API server's answer is about another Lease";
+    return wrong;
+}
+
 static void hear_lease(struct errand *errand, const struct http_answer *answer)
 {
     struct k8s *k8s = errand->k8s;
     struct object object;
-    json_t *json = json_loadb(answer->body, answer->body_length, JSON_ALLOW_NUL, NULL);
-    const char *wrong = json != NULL ? memo_read(k8s, json, &object) : "the answer is no JSON";
+    json_t *json = kube_parse(answer->body, answer->body_length);
+    const char *changed = NULL, *wrong = read_lease(errand, json, &object);
+    if (wrong == NULL && errand->phase == ERRAND_WRITES) {
+        changed = object_changed(errand->sent, json);
+        if (changed == NULL && object.revision <= errand->replaced)
+            changed = "resourceVersion";
+    }
     if (wrong != NULL) {
         errand_tell_trouble(errand, ANSWER_TROUBLE, wrong);
+    } else if (changed != NULL) {
+        undo(errand, json, &object, changed);
     } else {
-        memo_keep(k8s, json, answer->body_length, &object);
+        memo_keep(k8s, json, kube_parsed_size(answer->body, answer->body_length), &object);
         if (errand->phase == ERRAND_LOOKS)
             look(errand, json, &object, answer->date_s);
         else
             tell_object(errand, ANSWER_OK, &object, answer->date_s);
     }
-    json_decref(json);
-}
-
-static void tell_item(struct errand *errand, const json_t *json, int64_t now_ms)
-{
-    struct k8s *k8s = errand->k8s;
-    struct object object;
-    if (memo_read(k8s, json, &object) != NULL || object.state != OBJECT_OURS)
-        return;
-    const char *key = k8s_key_of(k8s, &object);
-    if (key == NULL || strncmp(key, errand->request.key, strlen(errand->request.key)) != 0)
-        return;
-    struct store_answer answer = k8s_answer(k8s, &object, key);
-    answer.more = true;
-    answer.now_ms = now_ms;
-    errand->done(errand->caller, &answer);
-}
-
-static void hear_list(struct errand *errand, const struct http_answer *answer)
-{
-    struct k8s *k8s = errand->k8s;
-    json_t *json = json_loadb(answer->body, answer->body_length, JSON_ALLOW_NUL, NULL);
-    const char *next =
-        json_string_value(json_object_get(json_object_get(json, "metadata"), "continue"));
-    int64_t now_ms = answer->date_s >= 0 ? answer->date_s * 1000 : TIME_UNKNOWN;
-    const json_t *items = json_object_get(json, "items");
-    for (size_t i = 0; i < json_array_size(items); i++)
-        tell_item(errand, json_array_get(items, i), now_ms);
-    free(errand->page);
-    errand->page = next != NULL && *next != '\0' ? strdup(next) : NULL;
-    errand->give_up_at_ms = host_boot_ms() + k8s->site.patience_ms; /* for each page */
-    if (!json_is_array(items) && !json_is_null(items))              /* null: an empty one of Go's */
-        errand_tell_trouble(errand, ANSWER_TROUBLE, "the answer is no list");
-    else if (errand->page != NULL)
-        ask_list(errand);
-    else
-        tell_absent(errand, ANSWER_OK, answer->date_s);
     json_decref(json);
 }
 
@@ -464,9 +476,7 @@ static bool try_again(struct errand *errand, const struct http_answer *answer)
 /* That there is no such Lease, as against no such namespace, or no API server at this place. */
 static bool is_absence(const struct http_answer *answer)
 {
-    json_t *json = answer->status == 404
-                       ? json_loadb(answer->body, answer->body_length, JSON_ALLOW_NUL, NULL)
-                       : NULL;
+    json_t *json = answer->status == 404 ? kube_parse(answer->body, answer->body_length) : NULL;
     const char *kind = json_string_value(json_object_get(json_object_get(json, "details"), "kind"));
     bool absent = kind != NULL && strcmp(kind, "leases") == 0;
     json_decref(json);
@@ -485,11 +495,14 @@ static void hear_refusal(struct errand *errand, const struct http_answer *answer
         ask_read(errand, ERRAND_LOOKS);
     } else if (is_absence(answer) && errand->phase != ERRAND_LISTS) {
         memo_forget(k8s, errand->name);
-        tell_absent(errand, errand->phase == ERRAND_READS ? ANSWER_OK : ANSWER_CONFLICT,
-                    answer->date_s);
+        errand_tell_absent(errand, errand->phase == ERRAND_READS ? ANSWER_OK : ANSWER_CONFLICT,
+                           answer->date_s);
     } else {
-        errand_tell_trouble(errand, denied ? ANSWER_DENIED : ANSWER_TROUBLE,
-                            k8s_explain(k8s, answer));
+        errand_tell(errand,
+                    &(struct store_answer){.result = denied ? ANSWER_DENIED : ANSWER_TROUBLE,
+                                           .now_ms = TIME_UNKNOWN,
+                                           .refused = answer->refused,
+                                           .why = k8s_explain(k8s, answer)});
     }
 }
 
@@ -499,13 +512,15 @@ static void on_answer(void *owner, const struct http_answer *answer)
     struct k8s *k8s = errand->k8s;
     errand->http = NULL;
     k8s->permitted = k8s->permitted || answer->status == 200 || answer->status == 201;
-    if (answer->status != 200 && answer->status != 201) {
+    if (errand->phase == ERRAND_UNDOES) {
+        tell_changed(errand, answer->status == 200);
+    } else if (answer->status != 200 && answer->status != 201) {
         hear_refusal(errand, answer);
     } else if (errand->phase == ERRAND_LISTS) {
-        hear_list(errand, answer);
+        lease_pages_hear(errand, answer);
     } else if (errand->phase == ERRAND_DELETES) {
         memo_forget(k8s, errand->name);
-        tell_absent(errand, ANSWER_OK, answer->date_s);
+        errand_tell_absent(errand, ANSWER_OK, answer->date_s);
     } else {
         hear_lease(errand, answer);
     }

@@ -13,8 +13,9 @@ enum {
     MEMOS = 1024,          /* Leases that we remember */
     MEMOS_BYTES = 8 << 20, /* of all of them */
     ANSWER_MAX = 1 << 20,  /* bytes of one Lease, as the server answers it */
-    LIST_MAX = 32 << 20,   /* of a page */
-    PAGE = 100,            /* Leases of a page */
+    LIST_MAX = 16 << 20,   /* of a page: more than its Leases can have, annotated to the limit */
+    PAGE = 50,             /* Leases of a page */
+    PAGES_MAX = 2000,      /* of a list */
     PAGE_PATH = 4096,
     ERRANDS_MAX = 4096,  /* on their way; more are refused */
     PATIENCE_MS = 10000, /* when nobody said how long */
@@ -42,6 +43,7 @@ enum errand_phase {
     ERRAND_LOOKS,  /* what it reads decides how it goes on */
     ERRAND_WRITES, /* create or replace */
     ERRAND_DELETES,
+    ERRAND_UNDOES, /* removes what came back changed */
     ERRAND_LISTS,
     ERRAND_OPENS, /* a watch, until it stands */
 };
@@ -59,7 +61,16 @@ struct errand {
     struct http_request *http;
     int64_t give_up_at_ms, not_before_ms;
     unsigned refusals, looks;
-    char *page; /* where a list goes on */
+    /* Of a write: what was sent, over which revision (0: it is new) of a Lease that others want
+     * too, may it be removed again, and what was not as it was sent. */
+    json_t *sent;
+    uint64_t replaced;
+    bool shared, undoable;
+    const char *changed;
+    /* Of a list: where it goes on, and how far it has come. */
+    char *page;
+    unsigned pages;
+    size_t listed; /* bytes */
 };
 
 struct watcher {
@@ -100,7 +111,8 @@ struct collector {
     json_t *page; /* that is being looked at, or NULL … */
     size_t index;
     int64_t now_ms; /* … and the server's clock, when it was made */
-    char *next;     /* where the list goes on */
+    char *next;     /* where the list goes on … */
+    unsigned pages; /* … and how far it has come */
     /* What was last read of a watermark, and the one that has to be. */
     json_t *mark;
     int64_t mark_at_ms;
@@ -144,11 +156,19 @@ void errands_advance(struct k8s *k8s);
 /* Answers it and lets it go; `answer` may be about anything. */
 void errand_tell(struct errand *errand, const struct store_answer *answer);
 void errand_tell_trouble(struct errand *errand, enum answer result, const char *why);
+void errand_tell_absent(struct errand *errand, enum answer result, int64_t date_s);
+/* The body is taken over. An answer ends it, or carries it on. */
+void errand_ask(struct errand *errand, enum errand_phase phase, const char *method,
+                const char *path, json_t *body);
+
+/* lease_pages.c */
+void lease_pages_begin(struct errand *errand);
+void lease_pages_hear(struct errand *errand, const struct http_answer *answer);
 
 /* memo.c */
 struct memo *memo_of(struct k8s *k8s, const char *name);
-/* The object is what was read of the JSON, which had that length as text. */
-void memo_keep(struct k8s *k8s, json_t *json, size_t length, const struct object *object);
+/* The object is what was read of the JSON, which takes so many bytes. */
+void memo_keep(struct k8s *k8s, json_t *json, size_t size, const struct object *object);
 void memo_forget(struct k8s *k8s, const char *name);
 /* It has changed: whatever is seen next counts. */
 void memo_doubt(struct k8s *k8s, const char *name);

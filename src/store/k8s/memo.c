@@ -81,10 +81,8 @@ static bool awaits(struct k8s *k8s, const struct object *object)
            record_place_by_session(&k8s->scratch, k8s->site.session) != NULL;
 }
 
-void memo_keep(struct k8s *k8s, json_t *json, size_t length, const struct object *object)
+void memo_keep(struct k8s *k8s, json_t *json, size_t size, const struct object *object)
 {
-    enum { SIZE_OF_TEXT = 5 /* of what it takes when it was read, about */ };
-    size_t size = length * SIZE_OF_TEXT;
     struct memo *memo = slot_of(k8s, object->name);
     bool same = memo->json != NULL && strcmp(memo->name, object->name) == 0;
     if (same && memo->revision >= object->revision)

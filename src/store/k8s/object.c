@@ -24,6 +24,9 @@
 #define NOTE_BEAT_A "leasehold/beat-a"
 #define NOTE_BEAT_B "leasehold/beat-b"
 
+static const char *const notes_of_ours[] = {NOTE_KEY,   NOTE_RECORD, NOTE_SHOWN, NOTE_ROW,
+                                            NOTE_WRITE, NOTE_BEAT_A, NOTE_BEAT_B};
+
 enum { UID_MAX = 40, MOMENT = 32, SHOWN = HOLDER_MAX + MOMENT + 2 };
 enum { OFFERS_IN_A_ROW = 3, WAY_MS = 3000 }; /* client-go looks every 2 s or so */
 
@@ -225,7 +228,8 @@ static bool fill_spec(json_t *spec, json_t *notes, const struct object_write *wr
     bool good = true;
     write_moment(write->wall_ms, now);
     if (is_new) {
-        json_int_t changes = known != NULL ? json_integer_value(known) + 1 : 0;
+        json_int_t before = known != NULL ? json_integer_value(known) : -1;
+        json_int_t changes = before >= 0 && before < INT32_MAX ? before + 1 : 0;
         good = kube_set_words(spec, "acquireTime", now) &&
                json_object_set_new(spec, "leaseTransitions", json_integer(changes)) == 0;
     }
@@ -277,6 +281,47 @@ json_t *object_make(const json_t *before, const struct object_write *write)
     return json;
 }
 
+/* ---- what came back ---- */
+
+/* An empty text and none are the same. */
+static bool is_same(const json_t *sent, const json_t *got)
+{
+    if (sent != NULL && got != NULL)
+        return json_equal(sent, got) != 0;
+    return json_string_length(sent) == 0 && json_string_length(got) == 0 &&
+           (sent == NULL || json_is_string(sent)) && (got == NULL || json_is_string(got));
+}
+
+const char *object_changed(const json_t *sent, const json_t *got)
+{
+    static const char *const shown[] = {"holderIdentity", "acquireTime", "leaseDurationSeconds"};
+    const json_t *sent_spec = json_object_get(sent, "spec"), *spec = json_object_get(got, "spec");
+    for (size_t i = 0; i < sizeof notes_of_ours / sizeof notes_of_ours[0]; i++) {
+        const char *name = notes_of_ours[i];
+        if (!is_same(json_object_get(notes_of(sent), name), json_object_get(notes_of(got), name)))
+            return name;
+    }
+    /* Of a Lease that nobody holds the times say nothing. */
+    bool held = kube_words(sent_spec, "holderIdentity")[0] != '\0';
+    for (size_t i = 0; i < (held ? sizeof shown / sizeof shown[0] : 1); i++) {
+        if (!is_same(json_object_get(sent_spec, shown[i]), json_object_get(spec, shown[i])))
+            return shown[i];
+    }
+    return NULL;
+}
+
+bool object_is_only_grant(const struct record *record)
+{
+    for (size_t i = 0; i < record->grant_count; i++) {
+        if (record->grants[i].granted.revision != THIS_WRITE)
+            return false;
+    }
+    return record->grant_count > 0 && record->kind == KIND_LOCK && record->cooling.length_ms == 0 &&
+           record->delay.length_ms == 0;
+}
+
+/* ---- the end of it ---- */
+
 json_t *object_deletion(const struct object *object)
 {
     char revision[24];
@@ -287,12 +332,10 @@ json_t *object_deletion(const struct object *object)
 
 json_t *object_vacate(const json_t *before)
 {
-    static const char *const ours[] = {NOTE_KEY,   NOTE_RECORD, NOTE_SHOWN, NOTE_ROW,
-                                       NOTE_WRITE, NOTE_BEAT_A, NOTE_BEAT_B};
     json_t *json = json_deep_copy(before);
     json_t *metadata = json_object_get(json, "metadata");
-    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
-        (void)json_object_del(json_object_get(metadata, "annotations"), ours[i]);
+    for (size_t i = 0; i < sizeof notes_of_ours / sizeof notes_of_ours[0]; i++)
+        (void)json_object_del(json_object_get(metadata, "annotations"), notes_of_ours[i]);
     (void)json_object_del(metadata, "managedFields");
     (void)json_object_del(json_object_get(json, "spec"), "holderIdentity");
     return json;

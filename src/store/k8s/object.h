@@ -76,6 +76,13 @@ unsigned object_row(const struct object *object, const struct record *record, bo
 /* The Lease that shall stand. `before`: what stands there, or NULL for a new one; not changed.
  * NULL when memory is short. */
 json_t *object_make(const json_t *before, const struct object_write *write);
+/*
+ * NULL, or the first member of ours that is not in `got`, the server's answer to a write, as it is
+ * in `sent`: an admission webhook may change whatever it likes, and the server answers 201.
+ */
+const char *object_changed(const json_t *sent, const json_t *got);
+/* Does nobody but the grant of this very write depend on the record? Then it may go again. */
+bool object_is_only_grant(const struct record *record);
 /* The same without us: for a Lease that is not ours to delete. */
 json_t *object_vacate(const json_t *before);
 

@@ -120,7 +120,7 @@ static void on_reply(void *owner, const struct http_answer *answer)
     survey->over = true;
     reply->status = answer->status;
     reply->date_s = answer->date_s;
-    reply->json = json_loadb(answer->body, answer->body_length, JSON_ALLOW_NUL, NULL);
+    reply->json = kube_parse(answer->body, answer->body_length);
     if (answer->status < 200 || answer->status > 299)
         (void)snprintf(reply->why, sizeof reply->why, "%s", k8s_explain(&survey->k8s, answer));
 }

@@ -100,7 +100,7 @@ static void notice_all(struct k8s *k8s)
 }
 
 /* False when the watch must begin anew. */
-static bool hear_change(struct k8s *k8s, const json_t *change, size_t length)
+static bool hear_change(struct k8s *k8s, const json_t *change, size_t size)
 {
     struct object object;
     const char *type = json_string_value(json_object_get(change, "type"));
@@ -119,7 +119,7 @@ static bool hear_change(struct k8s *k8s, const json_t *change, size_t length)
         return true;
     notice(k8s, &object, key, deleted);
     if (!deleted)
-        memo_keep(k8s, json, length, &object);
+        memo_keep(k8s, json, size, &object);
     else if (memo_of(k8s, object.name) != NULL &&
              memo_of(k8s, object.name)->revision <= object.revision)
         memo_forget(k8s, object.name);
@@ -174,8 +174,9 @@ static size_t on_piece(void *owner, const char *bytes, size_t length)
     const char *end;
     while ((end = memchr(bytes + used, '\n', length - used)) != NULL) {
         size_t line = (size_t)(end - bytes) - used;
-        json_t *change = json_loadb(bytes + used, line, JSON_ALLOW_NUL, NULL);
-        bool good = change != NULL && hear_change(k8s, change, line);
+        json_t *change = kube_parse(bytes + used, line);
+        bool good =
+            change != NULL && hear_change(k8s, change, kube_parsed_size(bytes + used, line));
         json_decref(change);
         used = (size_t)(end - bytes) + 1;
         k8s->watch.trouble_since_ms = 0;
@@ -266,9 +267,7 @@ static void on_beginning(void *owner, const struct http_answer *answer)
 {
     struct k8s *k8s = owner;
     struct k8s_watch *watch = &k8s->watch;
-    json_t *json = answer->status == 200
-                       ? json_loadb(answer->body, answer->body_length, JSON_ALLOW_NUL, NULL)
-                       : NULL;
+    json_t *json = answer->status == 200 ? kube_parse(answer->body, answer->body_length) : NULL;
     const char *revision =
         json_string_value(json_object_get(json_object_get(json, "metadata"), "resourceVersion"));
     watch->http = NULL;

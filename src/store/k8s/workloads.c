@@ -19,6 +19,7 @@ enum {
     TRIES = 8,            /* of create: each finds something to remove, or a conflict */
     SILENCE_MS = 60000,   /* of the API server while we follow, before we say so */
     LOOK_MS = 30000,      /* how long to trust the watch without a step */
+    PROGRESS_MS = 1000,   /* the same when somebody looks on */
     COLLECT_LAG_MS = 200, /* an object that was deleted just now may still be told of */
 };
 
@@ -200,16 +201,49 @@ static enum removed remove_object(struct workloads *workloads, const char *targe
 
 enum created { CREATED, CREATED_EXISTS, CREATED_TROUBLE };
 
+/* An admission webhook may take away what everybody judges the object by. */
+static bool is_as_sent(const json_t *sent, const json_t *got)
+{
+    static const char *const judged[] = {"leasehold/key", "leasehold/request",
+                                         "leasehold/cooldown-ms", "leasehold/time-limit-ms"};
+    const json_t *metadata = json_object_get(got, "metadata");
+    const json_t *notes = json_object_get(metadata, "annotations");
+    const json_t *own = json_object_get(json_object_get(sent, "metadata"), "annotations");
+    bool same = strcmp(kube_words(metadata, "name"),
+                       kube_words(json_object_get(sent, "metadata"), "name")) == 0;
+    for (size_t i = 0; i < sizeof judged / sizeof judged[0]; i++)
+        same = same && strcmp(kube_words(own, judged[i]), kube_words(notes, judged[i])) == 0;
+    return same;
+}
+
+static void undo_creation(struct workloads *workloads, struct workloads_answer *answer)
+{
+    answer->view.finalizer = false; /* it goes with the object, if it is there at all */
+    bool removed = remove_object(workloads, NULL, answer) == REMOVED;
+    answer->usage = false;
+    answer->outcome = OUTCOME_UNAVAILABLE;
+    answer->view = (struct workload_view){.ended_at_ms = -1};
+    (void)snprintf(answer->text, sizeof answer->text,
+                   "%s came back changed (by a webhook?); it was %s", answer->name,
+                   removed ? "removed" : "left there");
+}
+
 static enum created create(struct workloads *workloads, const json_t *object, const char *target,
                            struct workloads_answer *answer)
 {
     struct reply reply;
-    struct kube_ask ask = {.method = "POST", .path = workloads->path, .body = object};
+    char path[PATH_SIZE * 2];
+    /* A member that the kind does not have is an error, as with kubectl. Old servers do not ask. */
+    (void)snprintf(path, sizeof path, "%s?fieldValidation=Strict", workloads->path);
+    struct kube_ask ask = {.method = "POST", .path = path, .body = object};
     workloads_ask(workloads, &ask, &reply);
     enum created result = CREATED_TROUBLE;
-    if (reply.status == 201 && workload_read(reply.json, &workloads->rules, target,
-                                             workloads->holder_label, &answer->view))
+    bool created = reply.status == 201 && workload_read(reply.json, &workloads->rules, target,
+                                                        workloads->holder_label, &answer->view);
+    if (created && is_as_sent(object, reply.json))
         result = CREATED;
+    else if (created)
+        undo_creation(workloads, answer);
     else if (reply.status == 409 && strcmp(kube_words(reply.json, "reason"), "AlreadyExists") == 0)
         result = CREATED_EXISTS;
     else
@@ -329,9 +363,9 @@ static bool is_silent(const struct workloads *workloads, struct workloads_answer
     return true;
 }
 
-static void sleep_until_news(struct workloads *workloads, int64_t left_ms)
+static void sleep_until_news(struct workloads *workloads, int64_t left_ms, int64_t most_ms)
 {
-    int64_t now_ms = host_boot_ms(), until_ms = now_ms + LOOK_MS;
+    int64_t now_ms = host_boot_ms(), until_ms = now_ms + most_ms;
     if (left_ms >= 0 && now_ms + left_ms < until_ms)
         until_ms = now_ms + left_ms + 1;
     const struct sights *sights = &workloads->sights;
@@ -339,6 +373,18 @@ static void sleep_until_news(struct workloads *workloads, int64_t left_ms)
     if (next_ms < until_ms)
         until_ms = next_ms;
     workloads_wait(workloads, until_ms);
+}
+
+static void tell_progress(const struct workloads *workloads, const struct workloads_wish *wish,
+                          int64_t left_ms, const struct workloads_answer *answer)
+{
+    struct workloads_answer shown = *answer;
+    bool runs = shown.view.state == END_RUNS;
+    int64_t since_ms = runs ? shown.view.created_at_ms : shown.view.ended_at_ms;
+    int64_t age_ms = workloads_now_ms(workloads) - since_ms;
+    shown.since_ms = since_ms >= 0 && age_ms >= 0 ? age_ms : -1;
+    shown.ends_in_ms = left_ms;
+    wish->progress(wish->user, &shown);
 }
 
 static void follow(struct workloads *workloads, const struct workloads_wish *wish,
@@ -370,7 +416,9 @@ static void follow(struct workloads *workloads, const struct workloads_wish *wis
         }
         if (is_silent(workloads, answer))
             return;
-        sleep_until_news(workloads, left_ms);
+        if (wish->progress != NULL)
+            tell_progress(workloads, wish, left_ms, answer);
+        sleep_until_news(workloads, left_ms, wish->progress != NULL ? PROGRESS_MS : LOOK_MS);
     }
 }
 
@@ -509,8 +557,12 @@ void workloads_remove(struct workloads *workloads, const char *target, const cha
     if (!name_target(workloads, target, answer) || !workloads_discover(workloads, answer))
         return;
     for (unsigned tries = 0; tries < TRIES; tries++) {
-        if (read_object(workloads, target, answer, NULL) != FOUND)
-            return; /* there is none, or it was said what is wrong */
+        enum found found = read_object(workloads, target, answer, NULL);
+        if (found == FOUND_NONE)
+            (void)snprintf(answer->text, sizeof answer->text, "there is no %s; nothing was removed",
+                           answer->name);
+        if (found != FOUND)
+            return;
         if (answer->view.collides) {
             tell_collision(answer);
             return;

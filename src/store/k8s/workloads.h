@@ -16,13 +16,18 @@ enum { WORKLOADS_TEXT = 256 };
 
 struct workloads;
 
+/* What the API server warns of; each text once. */
+typedef void workloads_warn(void *user, const char *text);
+
 /* All words are copied. */
 struct workloads_options {
     const char *holder;
     const char *holder_label; /* beside our own; NULL: none */
     struct end_rules rules;
-    int64_t patience_ms; /* for one thing asked of the API server, repeated until then */
-    bool watch;          /* objects of this kind, so that a look costs no request */
+    int64_t patience_ms;  /* for one thing asked of the API server, repeated until then */
+    bool watch;           /* objects of this kind, so that a look costs no request */
+    workloads_warn *warn; /* NULL: nobody hears of it */
+    void *user;
 };
 
 /* What came of a call. */
@@ -42,6 +47,9 @@ bool workloads_open(const char *url, const char *manifest, const struct workload
                     struct workloads **out, struct workloads_answer *answer);
 void workloads_close(struct workloads **workloads_pointer); /* NULL is fine */
 
+/* The object that is followed: a second later, or when something has changed. */
+typedef void workloads_progress(void *user, const struct workloads_answer *answer);
+
 enum workloads_until { UNTIL_REMOVED, UNTIL_ENDED, UNTIL_CREATED };
 
 struct workloads_wish {
@@ -51,6 +59,8 @@ struct workloads_wish {
     int64_t limit_ms; /* 0: none */
     bool finalizer;
     enum workloads_until until;
+    workloads_progress *progress; /* NULL: nobody looks */
+    void *user;
 };
 
 /*

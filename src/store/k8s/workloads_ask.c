@@ -50,10 +50,39 @@ static void on_reply(void *owner, const struct http_answer *answer)
     reply->over = true;
     reply->status = answer->status;
     reply->retry_after_ms = answer->retry_after_ms;
-    reply->json = json_loadb(answer->body, answer->body_length, JSON_ALLOW_NUL, NULL);
-    (void)snprintf(reply->why, sizeof reply->why, "%s",
-                   answer->status == 0 ? answer->why : kube_words(reply->json, "message"));
+    reply->json = kube_parse(answer->body, answer->body_length);
+    reply->warnings = *answer->warnings != '\0' ? strdup(answer->warnings) : NULL;
+    struct text why;
+    text_init(&why, reply->why, sizeof reply->why);
+    text_add_brief(&why, answer->status == 0 ? answer->why : kube_words(reply->json, "message"),
+                   sizeof reply->why);
     reply->date_s = answer->date_s;
+}
+
+static void warn_once(struct workloads *workloads, const char *text)
+{
+    uint64_t hash = 0xcbf29ce484222325U;
+    for (const char *at = text; *at != '\0'; at++)
+        hash = (hash ^ (unsigned char)*at) * 0x100000001b3U;
+    for (size_t i = 0; i < workloads->warned_count; i++) {
+        if (workloads->warned[i] == hash)
+            return;
+    }
+    if (workloads->warned_count == WARNINGS_MAX)
+        return;
+    workloads->warned[workloads->warned_count++] = hash;
+    workloads->warn(workloads->warn_user, text);
+}
+
+/* Those about deprecated kinds come with every answer. */
+static void tell_warnings(struct workloads *workloads, struct reply *reply)
+{
+    char *rest = NULL;
+    if (workloads->warn == NULL || reply->warnings == NULL)
+        return;
+    for (char *line = strtok_r(reply->warnings, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest))
+        warn_once(workloads, line);
 }
 
 /* A credential plugin may have to be asked first. */
@@ -81,6 +110,7 @@ static void ask_once(struct workloads *workloads, const struct kube_ask *ask, in
     while (!reply->over)
         workloads_wait(workloads, NET_NEVER); /* http.h ends it when its patience is over */
     workloads_set_clock(workloads, reply->date_s);
+    tell_warnings(workloads, reply);
 }
 
 static bool is_trouble(int status)
@@ -117,7 +147,9 @@ void workloads_ask(struct workloads *workloads, const struct kube_ask *ask, stru
 void reply_done(struct reply *reply)
 {
     json_decref(reply->json);
+    free(reply->warnings);
     reply->json = NULL;
+    reply->warnings = NULL;
 }
 
 void workloads_refuse(const struct reply *reply, struct workloads_answer *answer)
@@ -126,11 +158,14 @@ void workloads_refuse(const struct reply *reply, struct workloads_answer *answer
     bool wrong = reply->status >= 400 && reply->status < 500 && reply->status != 429 && !denied;
     answer->outcome = denied ? OUTCOME_DENIED : OUTCOME_UNAVAILABLE;
     answer->usage = wrong;
-    if (reply->status == 0)
-        (void)snprintf(answer->text, sizeof answer->text, "%s", reply->why);
-    else
-        (void)snprintf(answer->text, sizeof answer->text, "the API server answers %d: %s",
-                       reply->status, reply->why);
+    struct text text;
+    text_init(&text, answer->text, sizeof answer->text);
+    if (reply->status != 0) {
+        text_add(&text, "the API server answers ");
+        text_add_i64(&text, reply->status);
+        text_add(&text, ": ");
+    }
+    text_add_brief(&text, reply->why, sizeof answer->text);
 }
 
 /* ---- discovery ---- */
@@ -143,8 +178,9 @@ static const json_t *resource_of(const json_t *list, const char *kind)
     json_array_foreach(json_object_get(list, "resources"), index, entry)
     {
         const char *name = kube_words(entry, "name");
+        /* A subresource has a slash; whatever else is none is not for a path. */
         if (strcmp(kube_words(entry, "kind"), kind) == 0 && *name != '\0' &&
-            strchr(name, '/') == NULL)
+            name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.")] == '\0')
             return entry;
     }
     return NULL;

@@ -11,9 +11,10 @@
 enum {
     WORKLOADS_MAGIC = 0x301c1,
     PATH_SIZE = 512,
-    WHY_SIZE = 200,
+    WHY_SIZE = 512,
+    WARNINGS_MAX = 32,    /* different ones; what comes then is not told */
     ANSWER_MAX = 8 << 20, /* bytes of one answer, or of one change */
-    SIGHTS_MAX = 65536,   /* objects of the watched copy; beyond it a look asks */
+    SIGHTS_MAX = 16384,   /* objects of the watched copy; beyond it a look asks */
 };
 
 /* What was last heard of an object. */
@@ -55,6 +56,10 @@ struct workloads {
     struct end_rules rules;
     int64_t patience_ms;
     bool watch;
+    workloads_warn *warn;
+    void *warn_user;
+    uint64_t warned[WARNINGS_MAX]; /* hashes of what was told */
+    size_t warned_count;
     bool permitted; /* something was, once: a server that has just started forbids everything */
     int watch_s;    /* how long the server lets one watch live */
     int64_t date_ms, date_at_ms; /* the API server's clock, when we last heard it; 0: never */
@@ -66,6 +71,7 @@ struct workloads {
 struct reply {
     int status;
     json_t *json;                   /* NULL: none */
+    char *warnings;                 /* a line each; NULL: none */
     int64_t retry_after_ms, date_s; /* −1: not said */
     bool over;
     char why[WHY_SIZE];

@@ -61,6 +61,8 @@ static bool copy_options(struct workloads *workloads, const struct workloads_opt
                                           .ended_at = workloads->ended_at};
     workloads->patience_ms = options->patience_ms > 0 ? options->patience_ms : PATIENCE_MS;
     workloads->watch = options->watch;
+    workloads->warn = options->warn;
+    workloads->warn_user = options->user;
     workloads->watch_s = WATCH_S;
     return good;
 }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAUSE_FIRST_MS = 50, PAUSE_MOST_MS = 5000, PAGE = 500 };
+enum { PAUSE_FIRST_MS = 50, PAUSE_MOST_MS = 5000, PAGE = 50, PAGES_MAX = 2000 };
 
 /* ---- the copy ---- */
 
@@ -165,8 +165,7 @@ static size_t on_piece(void *owner, const char *bytes, size_t length)
     size_t used = 0;
     const char *end;
     while ((end = memchr(bytes + used, '\n', length - used)) != NULL) {
-        json_t *change =
-            json_loadb(bytes + used, (size_t)(end - bytes) - used, JSON_ALLOW_NUL, NULL);
+        json_t *change = kube_parse(bytes + used, (size_t)(end - bytes) - used);
         used = (size_t)(end - bytes) + 1;
         bool good = hear(workloads, change);
         json_decref(change);
@@ -225,21 +224,23 @@ static bool list_page(struct workloads *workloads, char *more, size_t size)
 {
     char path[PATH_SIZE * 2 + 128 + 2048];
     struct reply reply;
+    const char *wrong = NULL;
     (void)snprintf(path, sizeof path, "%s?limit=%d%s%s&%s", workloads->path, PAGE,
                    *more != '\0' ? "&continue=" : "", more, workloads->sights.selector);
     struct kube_ask ask = {.method = "GET", .path = path};
     workloads_ask(workloads, &ask, &reply);
     const json_t *metadata = json_object_get(reply.json, "metadata");
     const json_t *items = json_object_get(reply.json, "items");
-    const char *next = kube_words(metadata, "continue");
+    char *next = kube_list_next(reply.json, *more != '\0' ? more : NULL, &wrong);
     bool is_list = json_is_array(items) || json_is_null(items); /* null: an empty one of Go's */
-    bool good = reply.status == 200 && is_list && strlen(next) < size;
+    bool good = reply.status == 200 && is_list && wrong == NULL;
     if (good) {
         for (size_t i = 0; i < json_array_size(items); i++)
             sights_note(workloads, json_array_get(items, i));
         note_revision(&workloads->sights, metadata);
-        (void)snprintf(more, size, "%s", next);
+        (void)snprintf(more, size, "%s", next != NULL ? next : "");
     }
+    free(next);
     reply_done(&reply);
     return good;
 }
@@ -250,8 +251,8 @@ static void list_all(struct workloads *workloads)
     char more[2048] = "";
     forget_all(sights);
     sights->followed_seen = false;
-    do {
-        if (!list_page(workloads, more, sizeof more)) {
+    for (unsigned pages = 0; pages == 0 || *more != '\0'; pages++) {
+        if (pages >= PAGES_MAX || !list_page(workloads, more, sizeof more)) {
             int64_t now_ms = host_boot_ms();
             sights->revision[0] = '\0';
             if (sights->silent_from_ms == 0)
@@ -259,7 +260,7 @@ static void list_all(struct workloads *workloads)
             sights->not_before_ms = now_ms + backoff_pause_ms(&sights->backoff);
             return;
         }
-    } while (*more != '\0');
+    }
     sights->complete = !sights->over_full;
     sights->followed_gone = sights->followed_gone || !sights->followed_seen;
     sights->silent_from_ms = 0;

@@ -46,8 +46,8 @@ static struct log_header header_after(const struct log *log, uint32_t slots, uin
                                 .generation = log->now.header.generation + 1,
                                 .slots = slots,
                                 .ceiling = ceiling};
-    memcpy(header.machine, log->options.ids.machine, LOG_ID);
-    memcpy(header.boot, log->options.ids.boot, LOG_ID);
+    memcpy(header.machine, log->shared->ids.machine, LOG_ID);
+    memcpy(header.boot, log->shared->ids.boot, LOG_ID);
     return header;
 }
 
@@ -119,8 +119,8 @@ static struct log_home home_now(const struct log *log)
     struct log_home home = {.base_ms = (int64_t)atomic_load(&log->shared->base_ms),
                             .foreign_before = atomic_load(&log->shared->foreign_before),
                             .epoch = (uint16_t)atomic_load(&log->shared->epoch)};
-    memcpy(home.machine, log->options.ids.machine, LOG_ID);
-    memcpy(home.boot, log->options.ids.boot, LOG_ID);
+    memcpy(home.machine, log->shared->ids.machine, LOG_ID);
+    memcpy(home.boot, log->shared->ids.boot, LOG_ID);
     return home;
 }
 

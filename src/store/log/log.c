@@ -286,7 +286,38 @@ static enum log_result look_first(struct log *log)
     return error == -ENOENT ? LOG_OK : log_failed(log, "open", error);
 }
 
-/* Under the append lock: the page of the lock file, void when it speaks of another boot. */
+static uint64_t sum_of(const struct host_ids *ids)
+{
+    return checksum(0, ids->boot, sizeof ids->boot);
+}
+
+/*
+ * Under the append lock: a page of another boot is void. But a boot id alone does not prove a
+ * reboot, because a container may show its own. A live session lock proves that there was none: the
+ * page stays, and this handle takes part in the boot that the page belongs to.
+ */
+static enum log_result settle_boot(struct log *log)
+{
+    struct log_shared *shared = log->shared;
+    uint64_t boot = sum_of(&log->options.ids);
+    bool ours = atomic_load(&shared->magic) == shared_magic;
+    bool same = ours && atomic_load(&shared->boot) == boot;
+    int lives = ours && !same ? session_any_lives(log->options.disk, log->lock_file) : 0;
+    if (lives < 0)
+        return log_failed(log, "ask who is alive", lives);
+    if (lives > 0)
+        return LOG_OK;
+    if (!same) {
+        memset(shared, 0, offsetof(struct log_shared, turn));
+        atomic_store(&shared->boot, boot);
+        atomic_store(&shared->magic, shared_magic);
+    }
+    if (!same || sum_of(&shared->ids) != boot)
+        shared->ids = log->options.ids;
+    return LOG_OK;
+}
+
+/* Under the append lock: maps the page of the lock file. */
 static enum log_result share(struct log *log)
 {
     const struct disk *disk = log->options.disk;
@@ -306,14 +337,7 @@ static enum log_result share(struct log *log)
     log->shared = disk->share(disk->owner, log->lock_file);
     if (log->shared == NULL)
         return log_failed(log, "map the lock file", -EIO);
-    uint64_t boot = checksum(0, log->options.ids.boot, sizeof log->options.ids.boot);
-    if (atomic_load(&log->shared->magic) != shared_magic ||
-        atomic_load(&log->shared->boot) != boot) {
-        memset(log->shared, 0, offsetof(struct log_shared, turn));
-        atomic_store(&log->shared->boot, boot);
-        atomic_store(&log->shared->magic, shared_magic);
-    }
-    return LOG_OK;
+    return settle_boot(log);
 }
 
 static enum log_result open_files(struct log *log, int64_t deadline_ms)

@@ -36,6 +36,9 @@ struct log_shared {
     _Atomic uint64_t poisoned; /* the generation that is, and all before it */
     _Atomic uint64_t base_ms, foreign_before, epoch;
     _Atomic uint32_t turn[LOCK_COUNT], owner[LOCK_COUNT];
+    /* Which host and boot the page belongs to, and so all that is written by its users, whatever
+     * ids their containers show them. `boot` is the checksum of the second. */
+    struct host_ids ids;
 };
 
 struct log {

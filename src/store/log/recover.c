@@ -99,8 +99,8 @@ static enum log_result move_in(struct log *log, const struct past *past, uint64_
                             .revision = past->revision,
                             .boot_ms = disk->boot_ms(disk->owner),
                             .wall_ms = disk->wall_ms(disk->owner)};
-    memcpy(move.machine, log->options.ids.machine, LOG_ID);
-    memcpy(move.boot, log->options.ids.boot, LOG_ID);
+    memcpy(move.machine, log->shared->ids.machine, LOG_ID);
+    memcpy(move.boot, log->shared->ids.boot, LOG_ID);
     struct log_home home = log_home_next(&move);
     bool fresh = log->now.end == LOG_START;
     atomic_store(&shared->base_ms, (uint64_t)home.base_ms);

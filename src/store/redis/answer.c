@@ -298,7 +298,8 @@ bool seen_read(const struct resp_item *item, struct resp_walk *walk, struct seen
         return false;
     size_t begin = redis_record_read(kept.text, kept.length, /* from= */ 0, &out->written.revision,
                                      &out->written.time_ms);
-    if (begin == 0 && kept.length > 0)
+    out->unreadable = kept.length > 0 && (begin == 0 || out->written.revision == 0);
+    if (out->unreadable)
         return false;
     out->holds = holds != 0;
     out->bytes = kept.text + begin;
@@ -309,6 +310,15 @@ bool seen_read(const struct resp_item *item, struct resp_walk *walk, struct seen
     if (out->strange && out->written.revision == 0)
         out->written = (struct stamp){.revision = (uint64_t)count, .time_ms = out->now_ms};
     return true;
+}
+
+bool seen_fits(const struct job *job, const struct seen *seen)
+{
+    const struct store_request *request = &job->request;
+    bool renews = request->condition.kind == IF_GRANT && request->verb == VERB_STORE_SWAP;
+    if (request->verb == VERB_STORE_READ)
+        return seen->holds && !seen->wrote;
+    return !seen->holds || seen->wrote != renews;
 }
 
 /* The value, when it can be shown, and as much of it. */
@@ -371,6 +381,40 @@ static bool put_in_stranger(struct redis *redis, const char *key, const struct s
     return record_broken(record) == NULL;
 }
 
+/* Stamps of the record that shows the foreign holder are made of these. */
+static bool stamp_is_sane(const struct seen *seen)
+{
+    const struct stamp *written = &seen->written;
+    return written->revision > 0 && written->revision <= REVISION_MAX && written->time_ms >= 0 &&
+           written->time_ms <= TIME_MAX_MS && seen->now_ms >= 0 && seen->now_ms <= TIME_MAX_MS;
+}
+
+/* False, with the reason in the answer, when the record cannot be shown. */
+static bool show_stranger(struct redis *redis, const char *key, const struct seen *seen,
+                          struct store_answer *out)
+{
+    struct redis_names names;
+    struct text why;
+    out->result = ANSWER_TROUBLE;
+    if (!stamp_is_sane(seen)) {
+        text_init(&why, redis->why, sizeof redis->why);
+        text_add(&why, "the server's time or its revision counter is out of bounds");
+        if (redis_names_of(&redis->url.templates, key, &names)) {
+            text_add(&why, "; delete ");
+            text_add(&why, names.counter);
+            text_add(&why, " in Redis if another program wrote it");
+        }
+        out->why = redis->why;
+        return false;
+    }
+    if (!put_in_stranger(redis, key, seen)) {
+        out->why = "another program holds the key, and what stands beside it cannot be read";
+        return false;
+    }
+    out->result = seen->holds ? ANSWER_OK : ANSWER_CONFLICT;
+    return true;
+}
+
 /* Did the core know of him, and write as if it could send him away? Nobody but he can. */
 static bool is_break(const struct redis *redis, const struct job *job)
 {
@@ -398,11 +442,8 @@ void seen_answer(struct redis *redis, const struct job *job, const char *key,
         if (job->waits_behind)
             stranger_note(redis, key);
     }
-    if (seen->strange && !put_in_stranger(redis, key, seen)) {
-        out->result = ANSWER_TROUBLE;
-        out->why = "another program holds the key, and what stands beside it cannot be read";
+    if (seen->strange && !show_stranger(redis, key, seen, out))
         return;
-    }
     if (seen->strange && job != NULL && !seen->holds && is_break(redis, job)) {
         *out = (struct store_answer){.result = ANSWER_DENIED,
                                      .now_ms = seen->now_ms,
@@ -421,4 +462,14 @@ void seen_answer(struct redis *redis, const struct job *job, const char *key,
     }
     if (!out->present)
         out->written = (struct stamp){0};
+}
+
+void look_answer(struct redis *redis, const char *key, const struct seen *seen,
+                 const struct link_error *error, struct store_answer *out)
+{
+    if (error == NULL)
+        seen_answer(redis, NULL, key, seen, out);
+    else
+        *out = (struct store_answer){
+            .result = error->result, .now_ms = TIME_UNKNOWN, .why = error->why};
 }

@@ -107,8 +107,10 @@ void redis_end(struct job *job, const struct seen *seen, const struct link_error
     if (job->look != NULL) {
         job->look(job->caller, job->key, seen, error);
     } else if (error != NULL) {
-        struct store_answer answer = {
-            .result = error->result, .now_ms = TIME_UNKNOWN, .why = error->why};
+        struct store_answer answer = {.result = error->result,
+                                      .now_ms = TIME_UNKNOWN,
+                                      .refused = error->refused,
+                                      .why = error->why};
         job->done(job->caller, &answer);
     } else {
         struct store_answer answer;
@@ -163,11 +165,13 @@ static void on_reply(struct link_call *call, const struct resp_item *item, struc
         redis_end(job, NULL, &refusal);
         if (demoted) /* the next connection finds out who is the master now */
             link_cut(link, ANSWER_TROUBLE, "it is a replica by now");
-    } else if (seen_read(item, walk, &seen) &&
-               !(seen.wrote && job->request.verb == VERB_STORE_READ)) {
+    } else if (seen_read(item, walk, &seen) && seen_fits(job, &seen)) {
         redis_end(job, &seen, NULL);
     } else {
-        end_in_trouble(job, "Redis replied what our script never says");
+        redis_end(job, NULL,
+                  &(struct link_error){.result = ANSWER_TROUBLE,
+                                       .why = "Redis replied what our script never says",
+                                       .of_record = seen.unreadable});
     }
 }
 
@@ -385,13 +389,14 @@ static bool name_of(const char *url, const char *key, struct text *out, struct t
     return named;
 }
 
-#define REDIS_DRIVER(word)                                                               \
-    {                                                                                    \
-        .scheme = (word),                                                                \
-        .capabilities = STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_TESTS_GRANT | \
-                        STORE_DELETES | STORE_TOKENS_RESTART | STORE_TELLS,              \
-        .state_size = sizeof(struct redis), .open = open_redis, .close = close_redis,    \
-        .submit = submit, .step = step, .fd = fd_of, .name = name_of,                    \
+#define REDIS_DRIVER(word)                                                                     \
+    {                                                                                          \
+        .scheme = (word),                                                                      \
+        .capabilities = STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_TESTS_GRANT |       \
+                        STORE_DELETES | STORE_TOKENS_RESTART | STORE_TELLS,                    \
+        .state_size = sizeof(struct redis), .descriptors = 3, .ttl_least_ms = 500,             \
+        .open = open_redis, .close = close_redis, .submit = submit, .step = step, .fd = fd_of, \
+        .name = name_of,                                                                       \
     }
 
 const struct store_driver redis_driver = REDIS_DRIVER("redis");

@@ -104,6 +104,10 @@ void ear_want(struct redis *redis, struct ear_channel *channel)
 
 void ear_ready(struct redis *redis)
 {
+    /* The server speaks RESP3 by now: a call may be in the queue of one connection only. */
+    bool idle = redis->ear.state == LINK_RESTING && !redis->ear.wanted;
+    if (ear_of(redis) != &redis->ear && !idle)
+        link_cut(&redis->ear, ANSWER_TROUBLE, "the other connection does both");
     subscribe(redis, &redis->wake);
     subscribe(redis, &redis->changes);
 }
@@ -126,14 +130,16 @@ static void on_ear_lost(void *owner, const struct link_error *error)
 {
     struct redis *redis = owner;
     ear_lost(redis, error);
-    if (redis->wake.wanted) /* whoever waits writes no more, and so would stay deaf */
+    /* A waiter sends no more writes, so nothing else would open it again. */
+    if (redis->wake.wanted && ear_of(redis) == &redis->ear)
         link_want(&redis->ear);
     redis_flush(redis);
 }
 
 static bool on_ear_pushed(void *owner, struct resp_walk *walk, size_t count)
 {
-    return ear_pushed(owner, walk, count);
+    struct redis *redis = owner;
+    return ear_pushed(redis, &redis->ear, walk, count);
 }
 
 /* ---- watches ---- */
@@ -199,19 +205,19 @@ static void on_look(void *caller, const char *key, const struct seen *seen,
 {
     struct change *change = caller;
     struct redis *redis = change->redis;
-    if (error != NULL) {
+    if (error != NULL && !error->of_record) {
         end_watches(redis, error);
         forget_change(change);
         return;
     }
     struct watcher *watcher = redis->watchers;
-    if (seen->length > 0)
+    if (seen != NULL && seen->length > 0)
         note_told(redis, key, seen->written.revision);
     for (; watcher != NULL; watcher = watcher->next) {
         struct store_answer answer;
         if (!watcher->confirmed || !matches(watcher, key))
             continue;
-        seen_answer(redis, NULL, key, seen, &answer);
+        look_answer(redis, key, seen, error, &answer);
         answer.more = true;
         answer.key = key;
         watcher->done(watcher->caller, &answer);
@@ -296,13 +302,13 @@ static void hear_message(struct redis *redis, const struct resp_item *channel,
         hear_wake(redis, message);
 }
 
-bool ear_pushed(struct redis *redis, struct resp_walk *walk, size_t count)
+bool ear_pushed(struct redis *redis, struct link *link, struct resp_walk *walk, size_t count)
 {
     struct resp_item kind, channel, message;
     if (count < 1 || !resp_next(walk, &kind))
         return false;
     if (resp_is(&kind, "subscribe"))
-        return link_confirm(ear_of(redis));
+        return link_confirm(link);
     if (!resp_is(&kind, "message"))
         return true; /* of no interest */
     if (count != 3 || !resp_next(walk, &channel) || !resp_next(walk, &message) ||
@@ -317,7 +323,8 @@ bool ear_pushed(struct redis *redis, struct resp_walk *walk, size_t count)
 static void name_channel(struct redis *redis, struct ear_channel *channel, bool own)
 {
     struct text text;
-    *channel = (struct ear_channel){.call = {.reply = on_subscribed}, .redis = redis};
+    *channel =
+        (struct ear_channel){.call = {.reply = on_subscribed, .subscribes = true}, .redis = redis};
     text_init(&text, channel->name, sizeof channel->name);
     text_add(&text, "leasehold:"); /* channels know no databases: their names must */
     text_add_u64(&text, redis->url.db);

@@ -15,6 +15,7 @@ enum {
     OWES_MAX = 64 * 1024 * 1024,
     FIRST_PAUSE_MS = 50,
     LONGEST_PAUSE_MS = 5000,
+    REFUSED_PAUSE_MS = 250, /* at most: a refusal costs nobody much, and calls wait for the next */
     ERROR_SHOWN = 160,
     SHORT_WORD = 128,
 };
@@ -79,10 +80,9 @@ struct link_error link_explain(struct link *link, const struct resp_item *item)
         text_add(&text, ": ");
         break;
     }
-    if (text_is_clean(item->text, shown))
-        text_add_bytes(&text, item->text, shown);
-    else
-        text_add(&text, "an error that cannot be shown");
+    text_add_clean(&text, item->text, shown);
+    /* An older Redis puts what its script met behind words of its own. */
+    error.of_record = memmem(item->text, item->length, "WRONGTYPE", sizeof "WRONGTYPE" - 1) != NULL;
     return error;
 }
 
@@ -165,10 +165,11 @@ static struct link_call *take_call(struct link *link)
 bool link_confirm(struct link *link)
 {
     struct resp_item pushed = {.kind = RESP_PUSH};
+    if (link->first == NULL || !link->first->subscribes)
+        return false;
     struct link_call *call = take_call(link);
-    if (call != NULL)
-        call->reply(call, &pushed, NULL, NULL);
-    return call != NULL;
+    call->reply(call, &pushed, NULL, NULL);
+    return true;
 }
 
 /* ---- coming and going ---- */
@@ -189,12 +190,16 @@ static void tell_lost(struct link *link, const struct link_error *error)
 /* `why` stands in link->why. */
 static void lose(struct link *link, enum answer result)
 {
-    struct link_error error = {.result = result, .why = link->why};
+    struct link_error error = {.result = result, .refused = link->refused, .why = link->why};
+    int64_t pause_ms = backoff_pause_ms(&link->backoff);
+    if (link->refused && pause_ms > REFUSED_PAUSE_MS)
+        pause_ms = REFUSED_PAUSE_MS;
     stream_free(&link->stream);
+    link->refused = false;
     link->halts = link->signs = false;
     link->state = LINK_RESTING;
     link->wanted = false;
-    link->rests_until_ms = host_boot_ms() + backoff_pause_ms(&link->backoff);
+    link->rests_until_ms = host_boot_ms() + pause_ms;
     net_call_at(link->net, &link->again, NET_NEVER);
     tell_lost(link, &error);
 }
@@ -211,9 +216,9 @@ static void on_ended(void *owner, enum stream_end end, const char *why)
 {
     struct link *link = owner;
     struct text text;
-    (void)end;
     text_init(&text, link->why, sizeof link->why); /* the stream says whereto */
     text_add(&text, why);
+    link->refused = end == STREAM_REFUSED;
     lose(link, ANSWER_TROUBLE);
 }
 

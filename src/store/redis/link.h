@@ -16,12 +16,15 @@
 /* How a command went wrong. */
 struct link_error {
     enum answer result; /* trouble: it may have happened; or denied */
+    bool refused;       /* trouble: no connection was accepted, so nothing was sent */
     const char *why;
+    bool of_record; /* what stands under the key's name cannot be read; the server is fine */
 };
 
 /* A command on its way, in its sender's memory. `reply`: one of both; a reply may be an error. */
 struct link_call {
     struct link_call *next;
+    bool subscribes; /* in RESP3 and on a connection that listens, its reply is pushed */
     void (*reply)(struct link_call *call, const struct resp_item *item, struct resp_walk *walk,
                   const struct link_error *error);
 };
@@ -55,6 +58,7 @@ struct link {
     bool wanted;
     bool listens;   /* RESP2, and all that comes is pushed */
     bool clustered; /* it said so */
+    bool refused;   /* the connection, so that nothing was sent */
     enum link_state state;
     unsigned protocol;
     struct stream *stream;
@@ -79,7 +83,7 @@ void link_want(struct link *link);
 void link_open_at(struct link *link, const char *host, size_t length, uint16_t port);
 /* Ends the connection, for the reason given. */
 void link_cut(struct link *link, enum answer result, const char *why);
-/* The oldest call is answered by what was pushed: a subscription. False when there is none. */
+/* A pushed "subscribe" is the reply to the oldest call. False when that is no subscription. */
 bool link_confirm(struct link *link);
 /* What an error of Redis means, with words for people. */
 struct link_error link_explain(struct link *link, const struct resp_item *item);

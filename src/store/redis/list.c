@@ -2,21 +2,31 @@
 /*
  * Lists: SCAN finds the names of records, page by page, and each is looked at like any other. SCAN
  * may say a name twice, and says nothing certain of what comes or goes meanwhile; whatever is there
- * from beginning to end is told, once.
+ * from beginning to end is told, once. A server whose SCAN never ends is told as trouble.
  */
 #include "store/redis/redis_inside.h"
+
+#include "io/host.h"
 
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAGE = 500 };
+enum {
+    PAGE = 500,
+    PAGE_MOST = 16000, /* while nothing is found: other programs' keys are passed quickly */
+    KEY_COSTS = 96,    /* a key in the tree, beside its bytes */
+    TOLD_BYTES_MAX = 32 * 1024 * 1024,
+};
 
 struct listing {
     struct listing *next;
     struct redis *redis;
     struct job *job;   /* ours until the last answer; its call is the SCAN on its way */
-    void *told;        /* a tree of keys */
+    void *told;        /* a tree of keys … */
+    size_t told_bytes; /* … and how much memory it takes, about */
+    int page;
+    int64_t found_ms;  /* when the last new key came */
     struct node *node; /* whose names are being read */
     size_t looks;
     bool scanning, ended;
@@ -93,14 +103,14 @@ static void on_look(void *caller, const char *key, const struct seen *seen,
     struct listing *listing = caller;
     struct store_answer answer;
     listing->looks--;
-    if (error != NULL) {
+    if (error != NULL && !error->of_record) {
         end(listing, error);
         return;
     }
-    seen_answer(listing->redis, NULL, key, seen, &answer);
+    look_answer(listing->redis, key, seen, error, &answer);
     answer.more = true;
     answer.key = key;
-    if (answer.present && !listing->ended)
+    if ((answer.present || error != NULL) && !listing->ended)
         listing->job->done(listing->job->caller, &answer);
     go_on(listing);
 }
@@ -112,7 +122,21 @@ static bool is_new(struct listing *listing, const char *key)
     char **found = copy != NULL ? tsearch(copy, &listing->told, compare) : NULL;
     if (found == NULL || *found != copy)
         free(copy);
-    return found == NULL || *found == copy;
+    if (found != NULL && *found != copy)
+        return false;
+    listing->told_bytes += strlen(key) + KEY_COSTS;
+    listing->found_ms = host_boot_ms();
+    return true;
+}
+
+/* NULL while the next page may be asked for. */
+static const char *endless(const struct listing *listing)
+{
+    if (listing->told_bytes > TOLD_BYTES_MAX)
+        return "Redis has more keys than can be listed; list them by prefixes";
+    if (host_boot_ms() - listing->found_ms > listing->redis->patience_ms)
+        return "SCAN goes on and finds no more records; give leasehold a database of its own";
+    return NULL;
 }
 
 static bool look_at_page(struct listing *listing, struct resp_walk *walk, size_t count)
@@ -150,7 +174,8 @@ static void on_page(struct link_call *call, const struct resp_item *item, struct
         return;
     }
     if (item->kind != RESP_LIST || item->count != 2 || !resp_next(walk, &cursor) ||
-        cursor.length >= sizeof listing->cursor || !resp_next(walk, &names)) {
+        cursor.kind != RESP_TEXT || cursor.length >= sizeof listing->cursor ||
+        !resp_next(walk, &names) || names.kind != RESP_LIST) {
         end(listing, &(struct link_error){.result = ANSWER_TROUBLE,
                                           .why = "Redis replied to SCAN what it never does"});
         return;
@@ -158,9 +183,14 @@ static void on_page(struct link_call *call, const struct resp_item *item, struct
     memcpy(listing->cursor, cursor.text, cursor.length);
     listing->cursor[cursor.length] = '\0';
     bool looks = look_at_page(listing, walk, names.count);
+    const char *why = endless(listing);
+    bool found = listing->looks > 0;
+    listing->page = found ? PAGE : listing->page < PAGE_MOST ? 2 * listing->page : PAGE_MOST;
     redis_extend(job); /* what has to be looked at comes before it */
     if (!looks)
         end_short(listing);
+    else if (why != NULL && strcmp(listing->cursor, "0") != 0)
+        end(listing, &(struct link_error){.result = ANSWER_TROUBLE, .why = why});
     else
         go_on(listing);
 }
@@ -186,7 +216,7 @@ void list_send(struct job *job, struct link *link)
     link_say(link, "MATCH");
     link_word(link, words, pattern.length);
     link_say(link, "COUNT");
-    link_number(link, PAGE);
+    link_number(link, listing->page);
 }
 
 void list_fail(struct job *job, const struct link_error *error)
@@ -229,6 +259,8 @@ void list_begin(struct redis *redis, struct job *job)
     job->listing = listing;
     listing->redis = redis;
     listing->job = job;
+    listing->page = PAGE;
+    listing->found_ms = host_boot_ms();
     text_copy(listing->cursor, sizeof listing->cursor, "0");
     text_copy(listing->prefix, sizeof listing->prefix, job->request.key);
     listing->next = redis->listings;

@@ -86,17 +86,38 @@ static void end_all(struct job *job, const struct link_error *error)
     }
 }
 
+/* The connection was refused, and another host did not refuse yet: it is tried at once, with all
+ * that waits to be sent. False: all refused, or this was no refusal. */
+static bool try_next_host(struct node *node, const struct link_error *error)
+{
+    struct redis *redis = node->redis;
+    size_t hosts = redis->url.sentinel[0] != '\0' ? 1 : redis->url.host_count + redis->node_count;
+    redis->refusals = error->refused ? redis->refusals + 1 : 0;
+    if (redis->refusals == 0 || redis->refusals >= hosts) {
+        redis->refusals = 0;
+        return false;
+    }
+    turn_to_next_host(redis);
+    node->link.rests_until_ms = INT64_MIN;
+    link_want(&node->link);
+    return true;
+}
+
 /* What was on its way has been told; what waits to be sent will not be, so its askers may go. */
 static void on_lost(void *owner, const struct link_error *error)
 {
     struct node *node = owner;
     struct redis *redis = node->redis;
+    struct link_error of_node = *error;
     bool first = node == &redis->main;
+    if (first && try_next_host(node, error))
+        return;
+    of_node.refused = first && error->refused; /* another node may be its successor */
     for (size_t i = 0; i < REDIS_SLOTS; i++)
         redis->slots[i] = redis->slots[i] == node->index ? 0 : redis->slots[i];
     redis->mapped = false;
     node->ahead_ms = 0;
-    end_all(take_all(node), error);
+    end_all(take_all(node), &of_node);
     if (!first)
         return;
     struct job *fresh = redis->first_queued;
@@ -110,8 +131,8 @@ static void on_lost(void *owner, const struct link_error *error)
 
 static bool on_pushed(void *owner, struct resp_walk *walk, size_t count)
 {
-    const struct node *node = owner;
-    return ear_pushed(node->redis, walk, count);
+    struct node *node = owner;
+    return ear_pushed(node->redis, &node->link, walk, count);
 }
 
 static void init_node(struct redis *redis, struct node *node, uint64_t seed)
@@ -152,9 +173,8 @@ static struct node *node_at(struct redis *redis, const char *host, size_t length
     for (; *at != NULL; at = &(*at)->next)
         if (is_at(*at, host, length, port))
             return *at;
-    struct node *node = redis->node_count < NODES_MAX && length > 0 && length <= REDIS_HOST_MAX
-                            ? calloc(1, sizeof *node)
-                            : NULL;
+    bool is_host = length > 0 && length <= REDIS_HOST_MAX && text_is_clean(host, length);
+    struct node *node = redis->node_count < NODES_MAX && is_host ? calloc(1, sizeof *node) : NULL;
     if (node == NULL)
         return NULL;
     init_node(redis, node, random_next(&redis->random));

@@ -45,8 +45,10 @@ struct deal {
     struct redis_names names;
     struct deal_call calls[CALLS_MAX];
     size_t sent, heard;
-    bool redirected, refused, written, wrong;
-    bool demoted; /* it is a replica by now */
+    bool redirected, refused, written;
+    const char *wrong; /* what makes no sense in a reply */
+    bool unreadable;   /* the record does not */
+    bool demoted;      /* it is a replica by now */
     struct link_error error;
     char *record; /* as it stands: revision, time, bytes */
     size_t length;
@@ -90,14 +92,20 @@ static void take_record(struct deal *deal, const struct resp_item *item)
     seen->bytes = NULL;
     seen->length = 0;
     seen->written = (struct stamp){0};
-    if (item->kind != RESP_TEXT)
+    if (item->kind == RESP_NULL)
         return;
-    size_t begin = redis_record_read(item->text, item->length, /* from= */ 0,
-                                     &seen->written.revision, &seen->written.time_ms);
-    deal->record = malloc(item->length);
-    deal->wrong = deal->record == NULL || begin == 0 || seen->written.revision == 0;
-    if (deal->wrong)
+    size_t begin = item->kind != RESP_TEXT
+                       ? 0
+                       : redis_record_read(item->text, item->length, /* from= */ 0,
+                                           &seen->written.revision, &seen->written.time_ms);
+    bool sane = begin > 0 && seen->written.revision > 0 && seen->written.revision <= REVISION_MAX &&
+                seen->written.time_ms <= TIME_MAX_MS;
+    deal->record = sane ? malloc(item->length) : NULL;
+    deal->unreadable = !sane;
+    if (deal->record == NULL) {
+        deal->wrong = sane ? "out of memory" : "the record in Redis has no revision";
         return;
+    }
     memcpy(deal->record, item->text, item->length);
     seen->bytes = deal->record + begin;
     seen->length = item->length - begin;
@@ -125,16 +133,50 @@ static void take_value(struct deal *deal, const struct resp_item *item)
         memcpy(deal->value, item->text, seen->value_length);
 }
 
-static void take_time(struct deal *deal, struct resp_walk *walk)
+static void take_rest(struct deal *deal, const struct resp_item *item)
 {
-    char digits[2][24] = {"", ""};
-    for (int i = 0; i < 2; i++) {
-        struct resp_item part;
-        if (!resp_next(walk, &part) || part.length >= sizeof digits[i])
-            return;
-        memcpy(digits[i], part.text, part.length);
+    if (item->kind != RESP_NUMBER)
+        deal->wrong = "Redis replied to PTTL with something that is no number";
+    deal->seen.rest_ms = item->number;
+}
+
+static void take_count(struct deal *deal, const struct resp_item *item)
+{
+    bool sane =
+        item->kind == RESP_NUMBER && item->number > 0 && (uint64_t)item->number <= REVISION_MAX;
+    if (!sane)
+        deal->wrong = "the revision counter in Redis is out of bounds; delete it if another "
+                      "program wrote it";
+    deal->count = item->number;
+}
+
+/* Digits only, and few enough that a second of them fits in milliseconds. */
+static bool read_digits(struct resp_walk *walk, int64_t *out)
+{
+    enum { DIGITS_MAX = 12 };
+    struct resp_item part;
+    int64_t number = 0;
+    if (!resp_next(walk, &part) || part.kind != RESP_TEXT || part.length == 0 ||
+        part.length > DIGITS_MAX)
+        return false;
+    for (size_t i = 0; i < part.length; i++) {
+        if (part.text[i] < '0' || part.text[i] > '9')
+            return false;
+        number = number * 10 + (part.text[i] - '0');
     }
-    deal->seen.now_ms = strtoll(digits[0], NULL, 10) * 1000 + strtoll(digits[1], NULL, 10) / 1000;
+    *out = number;
+    return true;
+}
+
+static void take_time(struct deal *deal, const struct resp_item *item, struct resp_walk *walk)
+{
+    int64_t seconds, micros;
+    if (item->kind != RESP_LIST || item->count != 2 || !read_digits(walk, &seconds) ||
+        !read_digits(walk, &micros)) {
+        deal->wrong = "Redis replied to TIME with something that is no time";
+        return;
+    }
+    deal->seen.now_ms = seconds * 1000 + micros / 1000;
     deal->node->ahead_ms = deal->seen.now_ms - host_boot_ms();
 }
 
@@ -143,16 +185,22 @@ static void take_all_seen(struct deal *deal, const struct resp_item *item, struc
 {
     bool plain = deal->names.family != REDIS_WATERMARK;
     struct resp_item part = {0};
-    deal->wrong = item->kind != RESP_LIST || item->count != (plain ? 4 : 2);
-    if (deal->wrong || !resp_next(walk, &part))
+    if (item->kind != RESP_LIST || item->count != (plain ? 4 : 2) || !resp_next(walk, &part)) {
+        deal->wrong = "Redis replied to EXEC with something that is no transaction's result";
         return;
+    }
     take_record(deal, &part);
-    if (plain && resp_next(walk, &part))
+    resp_skip(walk, &part);
+    if (plain && resp_next(walk, &part)) {
         take_value(deal, &part);
-    if (plain && resp_next(walk, &part))
-        deal->seen.rest_ms = part.number;
+        resp_skip(walk, &part);
+    }
+    if (plain && resp_next(walk, &part)) {
+        take_rest(deal, &part);
+        resp_skip(walk, &part);
+    }
     if (resp_next(walk, &part))
-        take_time(deal, walk);
+        take_time(deal, &part, walk);
 }
 
 /* A transaction goes on behind a command that fails: then who knows what was written. */
@@ -160,6 +208,8 @@ static void take_written(struct deal *deal, const struct resp_item *item, struct
 {
     struct resp_item part;
     deal->written = item->kind == RESP_LIST;
+    if (!deal->written && item->kind != RESP_NULL) /* NULL: a name has changed since */
+        deal->wrong = "Redis replied to EXEC with something that is no transaction's result";
     while (deal->written && !deal->refused && resp_next(walk, &part)) {
         deal->refused = part.kind == RESP_ERROR;
         if (deal->refused)
@@ -194,11 +244,11 @@ static void on_heard(struct link_call *call, const struct resp_item *item, struc
         else if (one->meaning == MEANS_VALUE)
             take_value(deal, item);
         else if (one->meaning == MEANS_REST)
-            deal->seen.rest_ms = item->number;
+            take_rest(deal, item);
         else if (one->meaning == MEANS_TIME)
-            take_time(deal, walk);
+            take_time(deal, item, walk);
         else if (one->meaning == MEANS_COUNT)
-            deal->count = item->number;
+            take_count(deal, item);
         else if (one->meaning == MEANS_WRITTEN)
             take_written(deal, item, walk);
         else if (one->meaning == MEANS_SEEN)
@@ -287,7 +337,8 @@ static bool stands(struct deal *deal)
         return holds;
     size_t length = condition_renewal(request, &standing, &redis->scratch, redis->encoded,
                                       sizeof redis->encoded);
-    deal->renewal = malloc(length);
+    free(deal->renewal);
+    deal->renewal = length > 0 ? malloc(length) : NULL;
     if (deal->renewal == NULL)
         return false; /* told as a conflict: the core goes on with what stands */
     memcpy(deal->renewal, redis->encoded, length);
@@ -463,9 +514,9 @@ static void write_or_see(struct deal *deal)
 
 static void go_on(struct deal *deal)
 {
-    if (deal->wrong && !deal->refused) {
-        deal->error = (struct link_error){.result = ANSWER_TROUBLE,
-                                          .why = "the record in Redis has no revision"};
+    if (deal->wrong != NULL && !deal->refused) {
+        deal->error = (struct link_error){
+            .result = ANSWER_TROUBLE, .why = deal->wrong, .of_record = deal->unreadable};
         deal->refused = true;
     }
     if (deal->refused || deal->redirected) {

@@ -43,6 +43,7 @@ struct node {
 struct seen {
     bool holds; /* read, or written */
     bool wrote;
+    bool unreadable; /* the record does not begin with a revision and a time */
     int64_t now_ms;
     struct stamp written; /* revision 0: there is no record of ours */
     const char *bytes;
@@ -129,6 +130,8 @@ struct redis {
     struct link_call guiding;
     unsigned turn;  /* which host is tried next */
     unsigned asked; /* Sentinels, for the connection that is being opened */
+    /* Connections that were refused, one after the other; and by Sentinels, of those asked. */
+    size_t refusals, guide_refusals;
     size_t node_count;
     uint8_t slots[REDIS_SLOTS]; /* the node of each, by index; 0: ask the first */
     bool mapping, mapped;
@@ -151,6 +154,7 @@ struct redis {
     } shown[SHOWN_SLOTS]; /* keys of which the core was told that a stranger holds them */
     struct listing *listings;
     uint64_t stranger_session; /* how we know again whom we showed the core */
+    char why[160];             /* of the last answer, if it was made for it */
     struct record scratch;
     char encoded[RECORD_MAX + 1];
 };
@@ -205,9 +209,14 @@ void wake_channel(const struct redis *redis, uint64_t session, char *out);
 bool command_send(struct redis *redis, struct job *job, struct link *link);
 /* False when it makes no sense. */
 bool seen_read(const struct resp_item *item, struct resp_walk *walk, struct seen *out);
+/* Can this be the script's reply to that request? */
+bool seen_fits(const struct job *job, const struct seen *seen);
 /* Fills the answer of a request, or of a look for it; what it points to stays until the next. */
 void seen_answer(struct redis *redis, const struct job *job, const char *key,
                  const struct seen *seen, struct store_answer *out);
+/* The same for a look of our own, which may have met a record that cannot be read. */
+void look_answer(struct redis *redis, const char *key, const struct seen *seen,
+                 const struct link_error *error, struct store_answer *out);
 
 uint64_t redis_hash_of(const char *key);
 
@@ -220,7 +229,7 @@ bool ear_is_settled(const struct redis *redis);
 void ear_want(struct redis *redis, struct ear_channel *channel);
 void ear_ready(struct redis *redis);
 void ear_lost(struct redis *redis, const struct link_error *error);
-bool ear_pushed(struct redis *redis, struct resp_walk *walk, size_t count);
+bool ear_pushed(struct redis *redis, struct link *link, struct resp_walk *walk, size_t count);
 void ear_watch(struct redis *redis, const char *prefix, store_done *done, void *caller);
 
 /* stranger.c */

@@ -10,7 +10,7 @@
 
 #include "wire/record_codec.h"
 
-_Static_assert(RECORD_VERSION == 2, "the script knows the records of these versions");
+_Static_assert(RECORD_VERSION == 3, "the script knows the versions that have grants, 1 and 2");
 _Static_assert(RECORD_MAX == 65536, "the script writes none that is longer");
 _Static_assert(TOLD_MAX == 8192 && TOLD_SESSIONS == 8, "the script tells what plain.c tells");
 

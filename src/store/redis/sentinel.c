@@ -19,8 +19,10 @@ static void give_up(struct redis *redis, const char *why)
     if (redis->asked++ < redis->url.host_count && redis->guide.state == LINK_RESTING) {
         redis->guide.rests_until_ms = INT64_MIN;
         link_want(&redis->guide);
-    } else
+    } else {
+        redis->main.link.refused = redis->guide_refusals >= redis->url.host_count;
         link_cut(&redis->main.link, ANSWER_TROUBLE, why);
+    }
 }
 
 static void on_told(struct link_call *call, const struct resp_item *item, struct resp_walk *walk,
@@ -33,7 +35,8 @@ static void on_told(struct link_call *call, const struct resp_item *item, struct
         return; /* the loss is told apart; or nobody waits for it any more */
     if (item->kind != RESP_LIST || item->count != 2 || !resp_next(walk, &host) ||
         !resp_next(walk, &port) || host.kind != RESP_TEXT || host.length == 0 ||
-        host.length > REDIS_HOST_MAX || port.kind != RESP_TEXT || port.length >= sizeof digits) {
+        host.length > REDIS_HOST_MAX || !text_is_clean(host.text, host.length) ||
+        port.kind != RESP_TEXT || port.length >= sizeof digits) {
         link_cut(&redis->guide, ANSWER_TROUBLE, "the Sentinel knows no master of that name");
         return;
     }
@@ -60,7 +63,9 @@ static void on_ready(void *owner)
 
 static void on_lost(void *owner, const struct link_error *error)
 {
-    give_up(owner, error->why);
+    struct redis *redis = owner;
+    redis->guide_refusals += error->refused ? 1 : 0;
+    give_up(redis, error->why);
 }
 
 static bool on_pushed(void *owner, struct resp_walk *walk, size_t count)
@@ -74,6 +79,7 @@ void sentinel_locate(void *owner)
     struct node *node = owner;
     struct redis *redis = node->redis;
     redis->asked = 1;
+    redis->guide_refusals = 0;
     if (redis->guide.state == LINK_READY)
         ask(redis);
     else

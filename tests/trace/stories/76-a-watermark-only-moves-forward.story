@@ -27,7 +27,7 @@ store time
     203       * ann loses answer
     563 ann   errand + timer -> errand
     623 ann   errand + timer -> errand; read
-    625 ann   errand + answer ok -> ended; verdict done; told ok (it stands there already)
+    625 ann   errand + answer ok -> ended; verdict done; told ok (this request has moved it already)
    1000       * bob advances watermark:w from=100 to=99
    1000 bob   idle + start -> errand; read
    1002 bob   errand + answer ok -> ended; verdict stale; told stale (a watermark only moves forward)

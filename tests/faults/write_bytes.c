@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes bytes under a key of a store, whatever they are: write_bytes URL KEY BYTES. For tests of
+ * what happens to the others when one record cannot be read. The key must have no record yet.
+ */
+#include "base/check.h"
+#include "io/host.h"
+#include "store/store.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 10000, NAP_MS = 100 };
+
+static int64_t now_ms(void *owner)
+{
+    (void)owner;
+    return host_boot_ms();
+}
+
+static void on_done(void *caller, const struct store_answer *answer)
+{
+    *(int *)caller = answer->result == ANSWER_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    if (answer->result != ANSWER_OK)
+        fprintf(stderr, "not written: %s\n", answer->why != NULL ? answer->why : "a conflict");
+}
+
+int main(int argc, char **argv)
+{
+    char words[512];
+    struct text why;
+    int status = -1;
+    struct store_site site = {
+        .clock = {.now_ms = now_ms}, .session = (uint64_t)getpid(), .patience_ms = PATIENCE_MS};
+    const struct store_driver *driver = argc == 4 ? store_find(argv[1]) : NULL;
+    if (driver == NULL) {
+        fprintf(stderr, "usage: write_bytes URL KEY BYTES\n");
+        return EXIT_FAILURE;
+    }
+    void *state = malloc(driver->state_size);
+    text_init(&why, words, sizeof words);
+    if (state == NULL || !driver->open(state, argv[1], &site, &why)) {
+        fprintf(stderr, "%s\n", words);
+        free(state);
+        return EXIT_FAILURE;
+    }
+    struct store_request request = {.verb = VERB_STORE_SWAP,
+                                    .key = argv[2],
+                                    .condition = {.kind = IF_ABSENT},
+                                    .bytes = argv[3],
+                                    .length = strlen(argv[3])};
+    driver->submit(state, &request, on_done, &status);
+    while (status < 0) {
+        struct pollfd wait = {.fd = driver->fd != NULL ? driver->fd(state) : -1, .events = POLLIN};
+        driver->step(state);
+        if (status < 0)
+            (void)poll(&wait, 1, NAP_MS);
+    }
+    driver->close(state);
+    free(state);
+    return status;
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Wrong calls through the public headers: every pointer that goes with a count, every number with
+ * its limits, every enum, every function and place that must be there. Each one is LH_USAGE with
+ * words, and nothing is changed; none may end the process.
+ */
+#include "lib_kit.h"
+
+#include "leasehold_workload.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct lh_meta pair = {"name", "value"};
+static const struct lh_meta nameless = {NULL, "value"}, valueless = {"name", NULL};
+static const struct lh_meta twice[2] = {{"name", "a"}, {"name", "b"}};
+static struct lh_meta many[17];
+
+enum { SIZE = sizeof(struct lh_acquire_options), DAY_MS = 24 * 3600 * 1000 };
+
+/* What lh_acquire() and its like refuse, each on its own. */
+static const struct {
+    const char *what;
+    struct lh_acquire_options options;
+} wrong_options[] = {
+    {"no size", {.size = 0}},
+    {"another size", {.size = SIZE - 1}},
+    {"meta is counted and missing", {.size = SIZE, .meta_count = 1}},
+    {"much meta is counted and missing", {.size = SIZE, .meta_count = SIZE_MAX}},
+    {"meta without a name", {.size = SIZE, .meta = &nameless, .meta_count = 1}},
+    {"meta without a value", {.size = SIZE, .meta = &valueless, .meta_count = 1}},
+    {"meta with one name twice", {.size = SIZE, .meta = twice, .meta_count = 2}},
+    {"17 pairs of meta", {.size = SIZE, .meta = many, .meta_count = 17}},
+    {"more meta than there is", {.size = SIZE, .meta = &pair, .meta_count = SIZE_MAX}},
+    {"a TTL below 0", {.size = SIZE, .ttl_ms = -1}},
+    {"a TTL of INT64_MIN", {.size = SIZE, .ttl_ms = INT64_MIN}},
+    {"a TTL above a day", {.size = SIZE, .ttl_ms = DAY_MS + 1}},
+    {"a TTL below the store's minimum", {.size = SIZE, .ttl_ms = 9}},
+    {"a wait below forever", {.size = SIZE, .wait_ms = -2}},
+    {"a wait of INT64_MIN", {.size = SIZE, .wait_ms = INT64_MIN}},
+    {"a cooldown below 0", {.size = SIZE, .cooldown_ms = -1}},
+    {"a cooldown of INT64_MAX", {.size = SIZE, .cooldown_ms = INT64_MAX}},
+    {"a lock-delay below 0", {.size = SIZE, .lock_delay_ms = -1}},
+    {"a lock-delay above a day", {.size = SIZE, .lock_delay_ms = DAY_MS + 1}},
+    {"a priority of 101", {.size = SIZE, .priority = 101}},
+    {"a priority of INT32_MIN", {.size = SIZE, .priority = INT32_MIN}},
+    {"65 slots", {.size = SIZE, .limit = 65}},
+    {"UINT32_MAX slots", {.size = SIZE, .limit = UINT32_MAX}},
+    {"shared slots", {.size = SIZE, .limit = 2, .shared = true}},
+    {"an empty holder", {.size = SIZE, .holder = ""}},
+    {"a holder that is not clean", {.size = SIZE, .holder = "a\nb"}},
+    {"an empty request id", {.size = SIZE, .request_id = ""}},
+};
+
+enum { WRONG_OPTIONS = sizeof wrong_options / sizeof wrong_options[0] };
+
+static void expect(const char *call, enum lh_outcome outcome, const struct lh_report *report)
+{
+    if (outcome != LH_USAGE || strncmp(report->text, "usage: ", 7) != 0)
+        fail_msg("%s: %s, \"%s\"", call, lh_outcome_name(outcome), report->text);
+}
+
+#define REFUSED(call)                      \
+    do {                                   \
+        memset(&report, 0, sizeof report); \
+        enum lh_outcome outcome_ = (call); \
+        expect(#call, outcome_, &report);  \
+    } while (0)
+
+/* Of a start: there is no request, and the report says why. */
+#define NOT_STARTED(call)                       \
+    do {                                        \
+        memset(&report, 0, sizeof report);      \
+        assert_null(call);                      \
+        expect(#call, report.outcome, &report); \
+    } while (0)
+
+static struct lh_report report;
+static struct lh_client *client;
+
+static int open_client(void **state)
+{
+    client = kit_open(NULL);
+    (void)state;
+    return 0;
+}
+
+static int on_memory(void **state)
+{
+    return kit_on_memory(state) != 0 || open_client(state) != 0;
+}
+
+static int on_file(void **state)
+{
+    return kit_on_file(state) != 0 || open_client(state) != 0;
+}
+
+static int close_client(void **state)
+{
+    lh_close(&client);
+    return kit_done(state);
+}
+
+static void on_done(void *user, struct lh_lease *lease, const struct lh_report *said)
+{
+    (void)user;
+    (void)lease;
+    (void)said;
+    abort(); /* what was refused is never done */
+}
+
+static bool on_view(void *user, const struct lh_view *view)
+{
+    (void)user;
+    (void)view;
+    return true;
+}
+
+static void wrong_options_are_refused(void **state)
+{
+    (void)state;
+    struct lh_lease *lease = NULL;
+    const char *key = "k";
+    for (size_t i = 0; i < WRONG_OPTIONS; i++) {
+        const struct lh_acquire_options *options = &wrong_options[i].options;
+        const char *what = wrong_options[i].what;
+        expect(what, lh_acquire(client, key, options, &lease, &report), &report);
+        expect(what, lh_acquire_all(client, &key, 1, options, &lease, &report), &report);
+        assert_null(lh_acquire_start(client, key, options, on_done, NULL, &report));
+        expect(what, report.outcome, &report);
+        assert_null(lh_acquire_all_start(client, &key, 1, options, on_done, NULL, &report));
+        expect(what, report.outcome, &report);
+        assert_null(lease);
+    }
+    assert_int_equal(kit_state(client, key), LH_FREE);
+}
+
+static void keys_and_their_count_are_checked(void **state)
+{
+    (void)state;
+    struct lh_acquire_options named = LH_ACQUIRE_OPTIONS_INIT;
+    const char *keys[LH_KEYS_MAX + 1] = {"a", NULL}, *same[] = {"a", "a"}, *good[] = {"a", "b"};
+    struct lh_lease *lease = NULL;
+    named.request_id = "r";
+    REFUSED(lh_acquire_all(client, NULL, 1, NULL, &lease, &report));
+    REFUSED(lh_acquire_all(client, NULL, 0, NULL, &lease, &report));
+    REFUSED(lh_acquire_all(client, keys, 0, NULL, &lease, &report));
+    REFUSED(lh_acquire_all(client, keys, 2, NULL, &lease, &report));
+    REFUSED(lh_acquire_all(client, keys, LH_KEYS_MAX + 1, NULL, &lease, &report));
+    REFUSED(lh_acquire_all(client, keys, SIZE_MAX, NULL, &lease, &report));
+    REFUSED(lh_acquire_all(client, same, 2, NULL, &lease, &report));
+    REFUSED(lh_acquire_all(client, good, 2, &named, &lease, &report));
+    REFUSED(lh_acquire_all(client, good, 2, NULL, NULL, &report));
+    NOT_STARTED(lh_acquire_all_start(client, NULL, 2, NULL, on_done, NULL, &report));
+    NOT_STARTED(lh_acquire_all_start(client, keys, 2, NULL, on_done, NULL, &report));
+    NOT_STARTED(lh_acquire_all_start(client, good, 2, NULL, NULL, NULL, &report));
+    assert_null(lease);
+}
+
+static void what_must_be_there_is_asked_for(void **state)
+{
+    (void)state;
+    struct lh_lease *lease = NULL;
+    struct lh_watcher *watcher = NULL;
+    struct lh_view view;
+    struct lh_once once;
+    struct lh_watermark mark;
+    REFUSED(lh_acquire(client, "k", NULL, NULL, &report));
+    REFUSED(lh_release(NULL, &report));
+    REFUSED(lh_release(&lease, &report));
+    REFUSED(lh_abandon(&lease, &report));
+    REFUSED(lh_detach(&lease, &report));
+    REFUSED(lh_finish(&lease, NULL, &report));
+    assert_int_equal(lh_release_start(&lease, NULL, NULL), LH_USAGE);
+    assert_int_equal(lh_abandon_start(NULL, NULL, NULL), LH_USAGE);
+    REFUSED(lh_status(client, "k", NULL, &report));
+    REFUSED(lh_status(client, NULL, &view, &report));
+    REFUSED(lh_look(client, "k", NULL, NULL, &report));
+    REFUSED(lh_look_start(client, "k", on_view, NULL, NULL, &report));
+    REFUSED(lh_peek(client, NULL, NULL, &report));
+    REFUSED(lh_list(client, "a\nb", on_view, NULL, &report));
+    REFUSED(lh_list(client, "", NULL, NULL, &report));
+    REFUSED(lh_list_start(client, "", on_view, NULL, NULL, &report));
+    REFUSED(lh_history(client, "k", NULL, NULL, &report));
+    REFUSED(lh_watch(client, "", NULL, NULL, &watcher, &report));
+    REFUSED(lh_unwatch(&watcher, &report));
+    REFUSED(lh_unwatch(NULL, &report));
+    REFUSED(lh_once_claim(client, "id", NULL, NULL, &once, &report));
+    REFUSED(lh_once_begin(client, "id", NULL, NULL, &report));
+    REFUSED(lh_once_begin(client, NULL, NULL, &once, &report));
+    REFUSED(lh_mark(client, NULL, NULL, &report));
+    REFUSED(lh_seen(client, "", &report));
+    REFUSED(lh_watermark_begin(client, "w", 1, NULL, &report));
+    REFUSED(lh_watermark_begin(client, NULL, 1, &mark, &report));
+    REFUSED(lh_watermark_advance(client, "w", "", NULL, &report));
+    REFUSED(lh_watermark_set(client, "w", NULL, "why", &report));
+    REFUSED(lh_break(client, NULL, "why", false, &report));
+    REFUSED(lh_clear(client, NULL, &report));
+    REFUSED(lh_clear_start(client, "k", NULL, NULL, &report));
+    assert_null(lh_key_at(NULL, 0));
+    assert_true(lh_token_at(NULL, 0) == 0 && lh_remaining_ms(NULL) == 0);
+    lh_cancel(NULL);
+}
+
+static void numbers_have_limits(void **state)
+{
+    (void)state;
+    struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
+    struct lh_once_options options = LH_ONCE_OPTIONS_INIT;
+    struct lh_done done = LH_DONE_INIT;
+    struct lh_client *none = NULL;
+    struct lh_once once;
+    struct lh_watermark mark;
+    open.patience_ms = -1;
+    REFUSED(lh_open("memory:", &open, &none, &report));
+    open = (struct lh_open_options)LH_OPEN_OPTIONS_INIT;
+    open.size = 1;
+    REFUSED(lh_open("memory:", &open, &none, &report));
+    REFUSED(lh_open("memory:", NULL, NULL, &report));
+    REFUSED(lh_renew(client, "k", 0, 0, &report));
+    REFUSED(lh_renew(client, "k", 5, -1, &report));
+    REFUSED(lh_renew(client, "k", 5, INT64_MAX, &report));
+    REFUSED(lh_renew(client, "k", 5, 1, &report));
+    REFUSED(lh_give_back(client, "k", 0, 0, &report));
+    REFUSED(lh_give_back(client, "k", 5, -1, &report));
+    REFUSED(lh_once_renew(client, "id", 5, -1, &report));
+    options.ttl_ms = -1;
+    REFUSED(lh_once_begin(client, "id", &options, &once, &report));
+    options.ttl_ms = 1;
+    REFUSED(lh_once_begin(client, "id", &options, &once, &report));
+    options.ttl_ms = 0;
+    options.wait_ms = -2;
+    REFUSED(lh_once_begin(client, "id", &options, &once, &report));
+    done.status = -1;
+    REFUSED(lh_mark(client, "id", &done, &report));
+    done.status = 0;
+    done.keep_ms = -1;
+    REFUSED(lh_mark(client, "id", &done, &report));
+    done.keep_ms = INT64_MAX;
+    REFUSED(lh_once_finish(client, "id", 5, &done, &report));
+    REFUSED(lh_watermark_begin(client, "w", -1, &mark, &report));
+    assert_null(none);
+}
+
+/* Every value beside those that the header names. */
+static void enums_are_checked(void **state)
+{
+    (void)state;
+    static const int others[] = {-1, LH_FAILED + 1, 99, INT32_MAX, INT32_MIN};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        assert_string_equal(lh_outcome_name((enum lh_outcome)others[i]), "unknown");
+}
+
+static const char config[] = "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
+                             "clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\n"
+                             "users: [{name: c, user: {token: t}}]\n"
+                             "contexts: [{name: c, context: {cluster: c, user: c}}]\n";
+
+static void workloads_are_checked(void **state)
+{
+    (void)state;
+    static const char manifest[] = "apiVersion: batch/v1\nkind: Job\n";
+    static const int others[] = {-1, LH_UNTIL_CREATED + 1, INT32_MAX, INT32_MIN};
+    char path[] = "/tmp/lib-usage-XXXXXX";
+    struct lh_workloads *workloads = NULL;
+    struct lh_workload workload;
+    struct lh_workload_options options = LH_WORKLOAD_OPTIONS_INIT;
+    int file = mkstemp(path);
+    assert_true(file >= 0 && write(file, config, sizeof config - 1) == (ssize_t)sizeof config - 1);
+    (void)close(file);
+    (void)setenv("KUBECONFIG", path, 1);
+    REFUSED(lh_workloads_open(NULL, manifest, NULL, &workloads, &report));
+    REFUSED(lh_workloads_open("k8s://n", NULL, NULL, &workloads, &report));
+    REFUSED(lh_workloads_open("k8s://n", manifest, NULL, NULL, &report));
+    REFUSED(lh_workload_run(NULL, "t", NULL, &workload, &report));
+    ASSERT_OUTCOME(lh_workloads_open("k8s://n", manifest, NULL, &workloads, &report), LH_OK,
+                   &report);
+    (void)unlink(path);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        options.until = (enum lh_until)others[i];
+        REFUSED(lh_workload_run(workloads, "t", &options, &workload, &report));
+    }
+    options.until = LH_UNTIL_ENDED;
+    options.cooldown_ms = -1;
+    REFUSED(lh_workload_run(workloads, "t", &options, &workload, &report));
+    options.cooldown_ms = 0;
+    options.time_limit_ms = -1;
+    REFUSED(lh_workload_run(workloads, "t", &options, &workload, &report));
+    REFUSED(lh_workload_run(workloads, NULL, NULL, &workload, &report));
+    REFUSED(lh_workload_look(workloads, "", &workload, &report));
+    REFUSED(lh_workload_remove(workloads, "t", "", &workload, &report));
+    lh_workloads_close(&workloads);
+    lh_workloads_close(&workloads);
+    lh_workloads_close(NULL);
+}
+
+int main(void)
+{
+    char names[17][8];
+    for (size_t i = 0; i < 17; i++) {
+        (void)snprintf(names[i], sizeof names[i], "n%zu", i);
+        many[i] = (struct lh_meta){names[i], "v"};
+    }
+#define ON_BOTH(test)                                          \
+    {#test " on memory", test, on_memory, close_client, NULL}, \
+    {                                                          \
+#test " on file", test, on_file, close_client, NULL    \
+    }
+    const struct CMUnitTest tests[] = {
+        ON_BOTH(wrong_options_are_refused),       ON_BOTH(keys_and_their_count_are_checked),
+        ON_BOTH(what_must_be_there_is_asked_for), ON_BOTH(numbers_have_limits),
+        cmocka_unit_test(enums_are_checked),      cmocka_unit_test(workloads_are_checked),
+    };
+#undef ON_BOTH
+    return cmocka_run_group_tests_name("lib_usage", tests, NULL, NULL);
+}
