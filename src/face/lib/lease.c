@@ -211,7 +211,7 @@ static void lost(struct lh_lease *lease, const char *key, const struct task_news
 
 static enum lh_verb verb_of(const struct lh_lease *lease)
 {
-    if (lease->held_since_ms > 0)
+    if (lease->held_since_us != 0)
         return LH_VERB_RELEASE;
     if (lease->request->cancelled || lease->client->closing)
         return LH_VERB_CANCEL;
