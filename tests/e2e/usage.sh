@@ -313,12 +313,13 @@ assert when(free["written_at"]) - when(held["written_at"]) > 1, (free, held)
 a_terminal_shows_the_wait() {
     leasehold acquire shown --ttl 1h --holder wfe-7 >/dev/null
     python3 - "$program" >seen <<'END'
-import os, pty, select, sys, time
+import fcntl, os, pty, select, struct, sys, termios, time
 
 pid, terminal = pty.fork()
 if pid == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 25, 200, 0, 0))
     os.execv(sys.argv[1], [sys.argv[1], "acquire", "shown"])
-seen, ends = b"", time.time() + 20
+seen, ends = b"", time.time() + 60
 while time.time() < ends and b"1 of 1" not in seen:
     if select.select([terminal], [], [], 0.1)[0]:
         seen += os.read(terminal, 4096)
