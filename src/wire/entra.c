@@ -81,12 +81,14 @@ static const char sixths[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 void entra_add_base64url(const unsigned char *bytes, size_t length, struct text *out)
 {
     for (size_t at = 0; at < length; at += 3) {
-        size_t left = length - at < 3 ? length - at : 3;
-        uint32_t three = (uint32_t)bytes[at] << 16;
-        three |= left > 1 ? (uint32_t)bytes[at + 1] << 8 : 0;
-        three |= left > 2 ? bytes[at + 2] : 0;
+        unsigned char part[3] = {0};
+        size_t left = length - at;
+        if (left > sizeof part)
+            left = sizeof part;
+        memcpy(part, bytes + at, left);
+        uint32_t bits = (uint32_t)part[0] << 16 | (uint32_t)part[1] << 8 | part[2];
         for (size_t i = 0; i <= left; i++)
-            text_add_bytes(out, &sixths[three >> (18 - 6 * i) & 63], 1);
+            text_add_bytes(out, &sixths[bits >> (18 - 6 * i) & 63], 1);
     }
 }
 

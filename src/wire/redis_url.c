@@ -163,7 +163,7 @@ static bool read_options(const char *at, struct redis_url *out, struct text *why
                     unescape(at + length + 1, pair - length - 1, value, sizeof value) &&
                     set_option(out, name, value);
         if (!fine) {
-            bool named = at[length] == '=' && length <= NAME_MOST &&
+            bool named = length <= NAME_MOST && at[length] == '=' &&
                          strspn(at, "abcdefghijklmnopqrstuvwxyz-") == length;
             text_add(why, "the URL's option \"");
             text_add_bytes(why, at, named ? length : 0); /* else it may be part of a password */
