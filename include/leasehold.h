@@ -60,6 +60,25 @@ enum { LH_HOLDER_SIZE = 129, LH_KEY_SIZE = 513, LH_TEXT_SIZE = 256, LH_KEYS_MAX 
 
 #define LH_WAIT_FOREVER ((int64_t)-1)
 
+enum lh_state {
+    LH_FREE,
+    LH_HELD,
+    LH_OFFERED, /* somebody is next, and has not come in yet */
+    LH_COOLING_DOWN,
+    LH_DELAYED,   /* after a crash */
+    LH_UNREADABLE /* list, watch, history: the record is not one that this version reads */
+};
+
+/* What a call that succeeded has done, where there is more than one answer. */
+enum lh_effect {
+    LH_EFFECT_NONE,     /* break: nobody held it; other calls: they have no effect of their own */
+    LH_EFFECT_ASKED,    /* break: the holder is asked to stop, and holds until it confirms */
+    LH_EFFECT_FREED,    /* break at once: it was taken from the holder */
+    LH_EFFECT_RELEASED, /* give back: this call gave it back */
+    LH_EFFECT_GONE,     /* give back if held: nobody holds it any more; nothing was changed */
+    LH_EFFECT_TAKEN     /* give back if held: another token holds it; nothing was changed */
+};
+
 /* What happened. Lengths of time are in milliseconds; -1 means unknown. */
 struct lh_report {
     enum lh_outcome outcome;
@@ -73,6 +92,9 @@ struct lh_report {
      * need it are answered at once; -1: try when you like */
     int64_t retry_after_ms;
     char text[LH_TEXT_SIZE];
+    const char *refusal;   /* one word, by outcome and call: docs/refusals.md; NULL with LH_OK */
+    enum lh_effect effect; /* with LH_OK of break and give back; holder, token and times are … */
+    enum lh_state state;   /* … the broken holder's, or who holds; and the key is in this state */
 };
 
 /* What a key is used as. Ids are under "once:", watermarks under "watermark:". */
@@ -239,17 +261,12 @@ enum lh_outcome lh_renew(struct lh_client *client, const char *key, uint64_t tok
                          struct lh_report *report);
 enum lh_outcome lh_give_back(struct lh_client *client, const char *key, uint64_t token,
                              int64_t cooldown_ms, struct lh_report *report);
+/* The same, but LH_OK instead of LH_STALE when the token does not hold the key any more: nothing is
+ * changed then, no cooldown begins, and the report's effect says which it was. */
+enum lh_outcome lh_give_back_if_held(struct lh_client *client, const char *key, uint64_t token,
+                                     int64_t cooldown_ms, struct lh_report *report);
 
 /* ---- looking ---- */
-
-enum lh_state {
-    LH_FREE,
-    LH_HELD,
-    LH_OFFERED, /* somebody is next, and has not come in yet */
-    LH_COOLING_DOWN,
-    LH_DELAYED,   /* after a crash */
-    LH_UNREADABLE /* list, watch, history: the record is not one that this version reads */
-};
 
 struct lh_view {
     char key[LH_KEY_SIZE];
@@ -416,8 +433,9 @@ enum lh_outcome lh_watermark_set(struct lh_client *client, const char *name, con
 
 /* ---- operators ---- */
 
-/* Blocks. The holder is told and not renewed; free when it confirms or its lease ends; at_once:
- * free now, and only tokens keep the old holder out. */
+/* Blocks. The holder is asked to stop and not renewed; free when it confirms or its lease ends;
+ * at_once: free now, and only tokens keep the old holder out. The report's effect says what was
+ * done, to whom, and until when it may stay held. */
 enum lh_outcome lh_break(struct lh_client *client, const char *key, const char *reason,
                          bool at_once, struct lh_report *report);
 /* Blocks. Ends a cooldown early. */
@@ -433,6 +451,9 @@ enum lh_outcome lh_renew_start(struct lh_client *client, const char *key, uint64
 enum lh_outcome lh_give_back_start(struct lh_client *client, const char *key, uint64_t token,
                                    int64_t cooldown_ms, lh_done_fn *done, void *user,
                                    struct lh_report *report);
+enum lh_outcome lh_give_back_if_held_start(struct lh_client *client, const char *key,
+                                           uint64_t token, int64_t cooldown_ms, lh_done_fn *done,
+                                           void *user, struct lh_report *report);
 enum lh_outcome lh_look_start(struct lh_client *client, const char *key, lh_view_fn *fn,
                               lh_done_fn *done, void *user, struct lh_report *report);
 enum lh_outcome lh_list_start(struct lh_client *client, const char *prefix, lh_view_fn *fn,
@@ -487,6 +508,23 @@ enum lh_outcome lh_watermark_set_start(struct lh_client *client, const char *nam
 /* ---- words ---- */
 
 const char *lh_outcome_name(enum lh_outcome outcome); /* "busy" … */
+
+/* What a refusal is about, in the table of docs/refusals.md. */
+enum lh_verb {
+    LH_VERB_ANY,
+    LH_VERB_ACQUIRE, /* without waiting */
+    LH_VERB_WAIT,    /* acquire with a wait, which is over */
+    LH_VERB_RENEW,
+    LH_VERB_RELEASE,
+    LH_VERB_ONCE,   /* claim, begin, mark, status */
+    LH_VERB_FINISH, /* also abandon, and renew a claim */
+    LH_VERB_WATERMARK,
+    LH_VERB_CHECK,
+    LH_VERB_CANCEL, /* an acquisition that the caller gave up */
+    LH_VERB_WORKLOAD
+};
+/* The word of a report's refusal, as in metrics: "contention" … NULL for LH_OK. From anywhere. */
+const char *lh_refusal_word(enum lh_verb verb, enum lh_outcome outcome);
 const char *lh_version(void);
 
 #ifdef __cplusplus

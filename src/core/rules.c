@@ -446,15 +446,25 @@ static bool is_meant(const struct stamp *written, const struct request *request)
     return request->up_to == 0 || written->revision <= request->up_to;
 }
 
+static void note_broken(const struct grant *grant, struct broken *broken)
+{
+    broken->count++;
+    text_copy(broken->holder, sizeof broken->holder, grant->holder);
+    broken->token = grant_token(grant);
+    broken->since_ms = grant->granted.time_ms;
+}
+
 /* The holder learns of it at its next renewal; `now` leans on fencing instead. */
 static struct verdict break_grants(struct record *record, const struct request *request,
                                    const struct view *view)
 {
     struct verdict out = {.kind = VERDICT_DONE, .why = "nobody holds it"};
+    struct broken broken = {0};
     rules_prune(record, NOBODY, view, &out);
     for (size_t i = record->grant_count; i-- > 0;) {
         if (!is_meant(&record->grants[i].granted, request))
             continue;
+        note_broken(&record->grants[i], &broken);
         record->grants[i].broken = true;
         if (request->now)
             record_remove_grant(record, &record->grants[i]);
@@ -462,6 +472,9 @@ static struct verdict break_grants(struct record *record, const struct request *
         out.why = NULL;
         out.write = true;
     }
+    /* A repeated break that finds nobody may have freed it the first time. */
+    if (request->broken != NULL && (broken.count > 0 || request->up_to == 0))
+        *request->broken = broken;
     if (request->now && record->delay.length_ms > 0 && is_meant(&record->delay.since, request)) {
         memset(&record->delay, 0, sizeof record->delay);
         out.write = true;

@@ -32,6 +32,14 @@ struct deed {
     const char *watermark, *until;
 };
 
+/* Whom a break is about. */
+struct broken {
+    uint32_t count;              /* of holders; 0: nobody holds the key */
+    char holder[HOLDER_MAX + 1]; /* the first of them … */
+    uint64_t token;
+    int64_t since_ms; /* … in store time */
+};
+
 struct request {
     enum verb verb;
     enum record_kind kind; /* ask: a lock or an id */
@@ -48,9 +56,10 @@ struct request {
     int64_t lock_delay_ms;
     int64_t cooldown_ms; /* release; of an id: how long it is remembered, also mark */
     bool bound;
-    bool waits;         /* ask: take a place when it is not granted at once */
-    bool now;           /* break: free at once instead of telling the holder first */
-    const char *reason; /* break, set */
+    bool waits;            /* ask: take a place when it is not granted at once */
+    bool now;              /* break: free at once instead of telling the holder first */
+    const char *reason;    /* break, set */
+    struct broken *broken; /* break: the caller's, filled by each decision; or NULL */
     const struct meta *meta;
     const char *payload;     /* ask and mark of an id: its fingerprint, or NULL */
     const struct deed *deed; /* release and mark of an id; NULL says nothing */

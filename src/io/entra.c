@@ -3,9 +3,12 @@
 #include "io/entra.h"
 
 #include "io/backoff.h"
+#include "io/entra_cli.h"
+#include "io/entra_sign.h"
 #include "io/host.h"
 #include "io/http.h"
 #include "io/secret.h"
+#include "wire/url_shown.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +23,10 @@ enum {
     REFUSED_PAUSE_MS = 1000,
 };
 
+static const char resource[] = "https://redis.azure.com";
+
+enum source { FROM_MACHINE, FROM_APP, FROM_WORKLOAD, FROM_SECRET, FROM_CERTIFICATE, FROM_CLI };
+
 struct entra {
     struct net *net;
     struct entra_site site;
@@ -27,9 +34,12 @@ struct entra {
     struct http_request *request; /* NULL: none is on its way */
     struct net_timer again;
     struct backoff backoff;
-    struct secret *assertion; /* NULL: a managed identity */
+    enum source source;
+    struct entra_cli *cli; /* of FROM_CLI */
+    struct secret *file;   /* an assertion or a secret that stands in a file */
+    struct entra_certificate certificate;
     struct entra_identity identity;
-    char endpoint[ENTRA_ASKED_MAX];
+    char endpoint[ENTRA_ASKED_MAX], shown[ENTRA_ASKED_MAX];
     int64_t good_until_ms; /* 0: there was none yet */
     struct entra_token token;
     char why[320];
@@ -76,10 +86,10 @@ static void fail(struct entra *entra, const char *what, const char *more)
 
 static void fail_with_status(struct entra *entra, const struct http_answer *answer)
 {
-    char what[64], more[256];
+    char what[ENTRA_ASKED_MAX], more[256];
     struct text text;
     text_init(&text, what, sizeof what);
-    text_add(&text, entra->identity.endpoint);
+    text_add(&text, entra->shown);
     text_add(&text, " answered ");
     text_add_u64(&text, (uint64_t)answer->status);
     text_init(&text, more, sizeof more);
@@ -89,24 +99,39 @@ static void fail_with_status(struct entra *entra, const struct http_answer *answ
         plan(entra, answer->retry_after_ms);
 }
 
+static void take_token(struct entra *entra, const char *body, size_t length)
+{
+    if (!entra_read_token(body, length, host_wall_ms() / 1000, &entra->token)) {
+        fail(entra, entra->shown, "its answer has no token");
+        return;
+    }
+    int64_t lives_ms = entra->token.lives_s * 1000;
+    entra->good_until_ms = host_boot_ms() + lives_ms;
+    backoff_reset(&entra->backoff);
+    plan(entra,
+         lives_ms / 2 + (int64_t)random_below(&entra->backoff.random, (uint64_t)lives_ms / 4 + 1));
+    entra->site.changed(entra->site.owner);
+}
+
 static void take_answer(void *owner, const struct http_answer *answer)
 {
     struct entra *entra = owner;
     entra->request = NULL;
-    if (answer->status == 0) {
-        fail(entra, entra->identity.endpoint, answer->why);
-    } else if (answer->status != 200) {
+    if (answer->status == 0)
+        fail(entra, entra->shown, answer->why);
+    else if (answer->status != 200)
         fail_with_status(entra, answer);
-    } else if (!entra_read_token(answer->body, answer->body_length, &entra->token)) {
-        fail(entra, entra->identity.endpoint, "its answer has no token");
-    } else {
-        int64_t lives_ms = entra->token.lives_s * 1000;
-        entra->good_until_ms = host_boot_ms() + lives_ms;
-        backoff_reset(&entra->backoff);
-        plan(entra, lives_ms / 2 +
-                        (int64_t)random_below(&entra->backoff.random, (uint64_t)lives_ms / 4 + 1));
-        entra->site.changed(entra->site.owner);
-    }
+    else
+        take_token(entra, answer->body, answer->body_length);
+}
+
+static void take_output(void *owner, const char *output, size_t length, const char *why)
+{
+    struct entra *entra = owner;
+    if (output == NULL)
+        fail(entra, why, "");
+    else
+        take_token(entra, output, length);
 }
 
 static void start(struct entra *entra, const char *method, const char *url,
@@ -136,27 +161,75 @@ static void ask_managed(struct entra *entra)
     start(entra, "GET", url, headers, NULL);
 }
 
-static void ask_workload(struct entra *entra)
+static void ask_app(struct entra *entra)
 {
-    static const char *const headers[] = {"Content-Type: application/x-www-form-urlencoded", NULL};
-    char url[URL_MAX], words[256];
-    struct text text, why;
-    text_init(&why, words, sizeof words);
-    const char *assertion = secret_now(entra->assertion, host_boot_ms(), &why);
-    char *form = malloc(FORM_MAX);
-    if (assertion == NULL || form == NULL) {
-        free(form);
-        fail(entra, assertion == NULL ? words : "memory is short", "");
+    char url[URL_MAX], header[1024];
+    const char *const headers[] = {header, NULL};
+    const char *key = environment("IDENTITY_HEADER");
+    struct text text;
+    text_init(&text, header, sizeof header);
+    text_add(&text, "X-IDENTITY-HEADER: ");
+    text_add(&text, key != NULL ? key : "");
+    if (text.cut || !text_is_clean(header, text.length)) {
+        fail(entra, "IDENTITY_HEADER is too long or no header", "");
         return;
     }
     text_init(&text, url, sizeof url);
+    entra_app_url(&entra->identity, &text);
+    start(entra, "GET", url, headers, NULL);
+    wipe(header, sizeof header);
+}
+
+/* What we prove ourselves with, for this request: one of both in the identity. `made` has room for
+ * an assertion. False, with the reason. */
+static bool find_proof(struct entra *entra, const char *url, char *made, size_t size,
+                       struct text *why)
+{
+    struct entra_identity *identity = &entra->identity;
+    struct text text;
+    identity->assertion = identity->secret = NULL;
+    if (entra->source == FROM_CERTIFICATE) {
+        text_init(&text, made, size);
+        identity->assertion = made;
+        return entra_sign(&entra->certificate, url, identity->client_id, &text, why);
+    }
+    const char *proof = entra->file != NULL ? secret_now(entra->file, host_boot_ms(), why)
+                                            : environment("AZURE_CLIENT_SECRET");
+    if (entra->source == FROM_SECRET)
+        identity->secret = proof;
+    else
+        identity->assertion = proof;
+    return proof != NULL;
+}
+
+static void ask_with_form(struct entra *entra)
+{
+    static const char *const headers[] = {"Content-Type: application/x-www-form-urlencoded", NULL};
+    enum { MADE_MAX = 8 * 1024 };
+    char url[URL_MAX], words[256], made[MADE_MAX];
+    struct text text, why;
+    text_init(&why, words, sizeof words);
+    text_init(&text, url, sizeof url);
     entra_workload_url(&entra->identity, &text);
-    entra->identity.assertion = assertion;
-    text_init(&text, form, FORM_MAX);
-    entra_workload_form(&entra->identity, &text);
-    start(entra, "POST", url, headers, form);
-    wipe(form, FORM_MAX);
+    char *form = malloc(FORM_MAX);
+    bool proven = form != NULL && find_proof(entra, url, made, sizeof made, &why);
+    if (proven) {
+        text_init(&text, form, FORM_MAX);
+        entra_workload_form(&entra->identity, &text);
+        start(entra, "POST", url, headers, form);
+        wipe(form, FORM_MAX);
+        wipe(made, sizeof made);
+    } else {
+        fail(entra, form != NULL ? words : "out of memory", "");
+    }
     free(form);
+}
+
+static void ask_cli(struct entra *entra)
+{
+    const char *why = "";
+    if (!entra_cli_start(entra->cli, resource, entra->identity.tenant_id, &why))
+        fail(entra, why, "");
 }
 
 static void ask(void *owner)
@@ -164,10 +237,20 @@ static void ask(void *owner)
     struct entra *entra = owner;
     if (entra->request != NULL)
         return;
-    if (entra->assertion != NULL)
-        ask_workload(entra);
-    else
+    switch (entra->source) {
+    case FROM_MACHINE:
         ask_managed(entra);
+        return;
+    case FROM_APP:
+        ask_app(entra);
+        return;
+    case FROM_CLI:
+        ask_cli(entra);
+        return;
+    default:
+        ask_with_form(entra);
+        return;
+    }
 }
 
 /* ---- who we are ---- */
@@ -175,55 +258,123 @@ static void ask(void *owner)
 /* Tokens travel in what it answers: only a server on this very machine may do without TLS. */
 static bool is_safe(const char *endpoint)
 {
-    static const char *const here[] = {"http://127.0.0.1", "http://localhost",
-                                       "http://169.254.169.254"};
+    static const char http[] = "http://";
     if (is_https(endpoint))
         return true;
-    for (size_t i = 0; i < sizeof here / sizeof here[0]; i++) {
-        size_t length = strlen(here[i]);
-        if (strncmp(endpoint, here[i], length) == 0 &&
-            (endpoint[length] == '\0' || endpoint[length] == ':'))
-            return true;
-    }
-    return false;
+    if (strncmp(endpoint, http, sizeof http - 1) != 0)
+        return false;
+    const char *host = endpoint + sizeof http - 1;
+    size_t length = strcspn(host, ":/?#");
+    bool local = (length == 9 && strncmp(host, "127.0.0.1", length) == 0) ||
+                 (length == 9 && strncmp(host, "localhost", length) == 0);
+    bool linked = strncmp(host, "169.254.", 8) == 0 && strspn(host, "0123456789.") == length;
+    return local || linked;
 }
 
-static bool read_environment(struct entra *entra, struct text *why)
+/* Keeps where to ask, without slashes at its end; false when that is not safe. */
+static bool keep_endpoint(struct entra *entra, const char *endpoint, struct text *why)
 {
-    const char *file = environment("AZURE_FEDERATED_TOKEN_FILE");
-    const char *endpoint = environment("AZURE_POD_IDENTITY_AUTHORITY_HOST");
     struct text text;
-    entra->identity.client_id = environment("AZURE_CLIENT_ID");
-    entra->identity.tenant_id = environment("AZURE_TENANT_ID");
-    if (endpoint == NULL)
-        endpoint = "http://169.254.169.254";
-    if (file != NULL) {
-        endpoint = environment("AZURE_AUTHORITY_HOST");
-        endpoint = endpoint != NULL ? endpoint : "https://login.microsoftonline.com";
-        if (entra->identity.client_id == NULL || entra->identity.tenant_id == NULL) {
-            text_add(why, "AZURE_FEDERATED_TOKEN_FILE is set; AZURE_CLIENT_ID and "
-                          "AZURE_TENANT_ID must be, too");
-            return false;
-        }
-        entra->assertion = secret_new(file);
-        if (entra->assertion == NULL) {
-            text_add(why, "memory is short");
-            return false;
-        }
-    }
     text_init(&text, entra->endpoint, sizeof entra->endpoint);
     text_add(&text, endpoint);
     while (text.length > 0 && text.bytes[text.length - 1] == '/')
         text.bytes[--text.length] = '\0';
     entra->identity.endpoint = entra->endpoint;
-    if (text.cut || !is_safe(entra->endpoint)) {
+    /* An assertion names it in JSON. */
+    bool safe = !text.cut && is_safe(entra->endpoint) && strpbrk(entra->endpoint, "\"\\") == NULL &&
+                text_is_clean(text.bytes, text.length);
+    text_init(&text, entra->shown, sizeof entra->shown);
+    url_show(entra->endpoint, &text);
+    if (!safe)
         text_add(why, "tokens of Entra ID are asked for by https:// only, or on this machine");
-        return false;
-    }
-    return true;
+    return safe;
 }
 
-struct entra *entra_new(struct net *net, const struct entra_site *site, struct text *why)
+static bool keep_file(struct entra *entra, const char *path, struct text *why)
+{
+    entra->file = path != NULL ? secret_new(path) : NULL;
+    if (path != NULL && entra->file == NULL)
+        text_add(why, "out of memory");
+    return path == NULL || entra->file != NULL;
+}
+
+/* Whoever sends a form says which client of which tenant it is. */
+static bool begin_form(struct entra *entra, enum source source, const char *because,
+                       const char *path, struct text *why)
+{
+    const struct entra_identity *identity = &entra->identity;
+    const char *authority = environment("AZURE_AUTHORITY_HOST");
+    entra->source = source;
+    if (identity->tenant_id == NULL || identity->client_id == NULL) {
+        text_add(why, because);
+        text_add(why, " is set; AZURE_TENANT_ID and AZURE_CLIENT_ID (or client-id in the URL) "
+                      "must be, too");
+        return false;
+    }
+    return keep_file(entra, path, why) &&
+           keep_endpoint(entra, authority != NULL ? authority : "https://login.microsoftonline.com",
+                         why);
+}
+
+static bool begin_cli(struct entra *entra, struct text *why)
+{
+    struct entra_cli_site site = {.done = take_output, .owner = entra};
+    struct text text;
+    entra->source = FROM_CLI;
+    entra->cli = entra_cli_new(entra->net, &site);
+    text_init(&text, entra->shown, sizeof entra->shown);
+    text_add(&text, "az account get-access-token");
+    if (entra->cli == NULL)
+        text_add(why, "out of memory");
+    return entra->cli != NULL;
+}
+
+static bool begin_managed(struct entra *entra, struct text *why)
+{
+    const char *endpoint = environment("IDENTITY_ENDPOINT");
+    if (endpoint != NULL && environment("IDENTITY_HEADER") != NULL) {
+        entra->source = FROM_APP;
+        return keep_endpoint(entra, endpoint, why);
+    }
+    entra->source = FROM_MACHINE;
+    endpoint = environment("AZURE_POD_IDENTITY_AUTHORITY_HOST");
+    return keep_endpoint(entra, endpoint != NULL ? endpoint : "http://169.254.169.254", why);
+}
+
+static bool read_environment(struct entra *entra, const struct entra_choice *choice,
+                             struct text *why)
+{
+    static const char secret[] = "AZURE_CLIENT_SECRET", secret_file[] = "AZURE_CLIENT_SECRET_FILE";
+    static const char certificate[] = "AZURE_CLIENT_CERTIFICATE_PATH";
+    static const char federated[] = "AZURE_FEDERATED_TOKEN_FILE";
+    struct entra_identity *identity = &entra->identity;
+    identity->client_id =
+        choice->client_id != NULL ? choice->client_id : environment("AZURE_CLIENT_ID");
+    identity->tenant_id = environment("AZURE_TENANT_ID");
+    if ((identity->client_id != NULL && !entra_is_id(identity->client_id)) ||
+        (identity->tenant_id != NULL && !entra_is_id(identity->tenant_id))) {
+        text_add(why, "the client id or AZURE_TENANT_ID is no id: letters, digits, dots, hyphens");
+        return false;
+    }
+    if (choice->cli)
+        return begin_cli(entra, why);
+    if (environment(secret_file) != NULL)
+        return begin_form(entra, FROM_SECRET, secret_file, environment(secret_file), why);
+    if (environment(secret) != NULL)
+        return begin_form(entra, FROM_SECRET, secret, NULL, why);
+    if (environment(certificate) != NULL) {
+        entra->certificate = (struct entra_certificate){
+            .path = environment(certificate),
+            .password = environment("AZURE_CLIENT_CERTIFICATE_PASSWORD")};
+        return begin_form(entra, FROM_CERTIFICATE, certificate, NULL, why);
+    }
+    if (environment(federated) != NULL)
+        return begin_form(entra, FROM_WORKLOAD, federated, environment(federated), why);
+    return begin_managed(entra, why);
+}
+
+struct entra *entra_new(struct net *net, const struct entra_site *site,
+                        const struct entra_choice *choice, struct text *why)
 {
     struct entra *entra = calloc(1, sizeof *entra);
     if (entra == NULL) {
@@ -234,7 +385,7 @@ struct entra *entra_new(struct net *net, const struct entra_site *site, struct t
     entra->site = *site;
     entra->again = (struct net_timer){.at_ms = NET_NEVER, .due = ask, .owner = entra};
     backoff_init(&entra->backoff, (uint64_t)host_boot_ms(), FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
-    if (!read_environment(entra, why)) {
+    if (!read_environment(entra, choice, why)) {
         entra_free(&entra);
         return NULL;
     }
@@ -254,7 +405,8 @@ void entra_free(struct entra **entra)
         return;
     net_call_at((*entra)->net, &(*entra)->again, NET_NEVER);
     http_free(&(*entra)->http);
-    secret_free(&(*entra)->assertion);
+    entra_cli_free(&(*entra)->cli);
+    secret_free(&(*entra)->file);
     wipe(*entra, sizeof **entra);
     free(*entra);
     *entra = NULL;

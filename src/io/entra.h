@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A token of Microsoft Entra ID that is always fresh, for servers that take one as a password. As
- * whom it is asked for is said by the environment that Azure makes: AZURE_TENANT_ID,
- * AZURE_CLIENT_ID and AZURE_FEDERATED_TOKEN_FILE mean a workload identity, asked at
- * AZURE_AUTHORITY_HOST; otherwise it is the machine's managed identity (AZURE_CLIENT_ID: which one
- * of them), asked at its metadata service, or where AZURE_POD_IDENTITY_AUTHORITY_HOST says. Another
- * one is fetched long before one ends. Never printed, and wiped when it goes.
+ * A token of Microsoft Entra ID that is always fresh, for servers that take one as a password.
+ * Whose it is, the environment says, in the order and with the names of Azure's own libraries:
+ *
+ *   AZURE_CLIENT_SECRET, or a file named by AZURE_CLIENT_SECRET_FILE   client secret
+ *   AZURE_CLIENT_CERTIFICATE_PATH (…_PASSWORD)                         client certificate
+ *   AZURE_FEDERATED_TOKEN_FILE                                         workload identity
+ *   IDENTITY_ENDPOINT and IDENTITY_HEADER                              App Service, Functions
+ *   none of these                                                      the machine's own identity
+ *
+ * The first three also need AZURE_TENANT_ID and a client id, and go to AZURE_AUTHORITY_HOST; the
+ * last one asks the metadata service, or AZURE_POD_IDENTITY_AUTHORITY_HOST. The Azure CLI is asked
+ * only by choice. The next token is fetched long before one ends. Never printed, and wiped.
  */
 #ifndef LEASEHOLD_IO_ENTRA_H
 #define LEASEHOLD_IO_ENTRA_H
@@ -21,8 +27,15 @@ struct entra_site {
     void *owner;
 };
 
-/* NULL, with words, when the environment makes no sense or memory is short. Begins to fetch. */
-struct entra *entra_new(struct net *net, const struct entra_site *site, struct text *why);
+struct entra_choice {
+    const char *client_id; /* which identity; NULL: AZURE_CLIENT_ID, if that is set */
+    bool cli;              /* the Azure CLI's, whatever the environment says */
+};
+
+/* NULL, with words, when the environment makes no sense or memory is short. Begins to fetch. What
+ * `choice` points to stays. */
+struct entra *entra_new(struct net *net, const struct entra_site *site,
+                        const struct entra_choice *choice, struct text *why);
 void entra_free(struct entra **entra); /* NULL is fine */
 /* Until the next step; NULL while there is none that is good: then `why` says what the last try
  * came to, or nothing while the first one is on its way. */

@@ -187,13 +187,11 @@ static void read_warning(struct http_request *request, const char *value, size_t
         return;
     size_t before = strlen(request->warnings);
     text_init(&text, request->warnings + before, HTTP_WARNINGS - before);
-    for (at++; at < end && *at != '"';) {
+    for (at++; at < end && *at != '"'; at++) {
         at += *at == '\\' && at + 1 < end ? 1 : 0;
-        size_t step = text_sequence(at, (size_t)(end - at));
-        bool clean = step > 0 && text_is_clean(at, step);
-        text_add_bytes(&text, clean ? at : "?", clean ? step : 1);
-        at += step > 0 ? step : 1;
+        text_add_bytes(&text, at, 1);
     }
+    text_clean(text.bytes, text.length);
     text_add(&text, "\n");
     if (text.cut)
         request->warnings[before] = '\0';

@@ -80,7 +80,7 @@ static bool is_token(const char *words)
 {
     static const char fine[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=.";
     size_t length = strspn(words, fine);
-    return words[length] == '\0' && length <= KUBE_TOKEN_MAX;
+    return length <= KUBE_TOKEN_MAX && words[length] == '\0';
 }
 
 char *kube_list_next(const json_t *page, const char *before, const char **wrong)

@@ -117,7 +117,11 @@ static int64_t expires_ms(const json_t *status)
     const char *end = words != NULL ? strptime(words, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
     if (end == NULL)
         return NET_NEVER;
-    int64_t left_ms = (int64_t)timegm(&tm) * 1000 - host_wall_ms();
+    if (*end == '.')
+        end += 1 + strspn(end + 1, "0123456789");
+    (void)strptime(end, "%z", &tm); /* "Z", or how far the zone is ahead of that */
+    int64_t ahead_s = tm.tm_gmtoff; /* timegm() would overwrite it */
+    int64_t left_ms = ((int64_t)timegm(&tm) - ahead_s) * 1000 - host_wall_ms();
     int64_t early_ms = left_ms / 2 < RENEW_BEFORE_MS ? left_ms / 2 : RENEW_BEFORE_MS;
     /* What is over by our clock need not be so by the server's. */
     left_ms = left_ms - early_ms > FAILED_FOR_MS ? left_ms - early_ms : FAILED_FOR_MS;

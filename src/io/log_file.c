@@ -173,6 +173,14 @@ static bool is_of(const struct log_record *record, const char *key, size_t lengt
     return record->key_length == length && memcmp(record->key, key, length) == 0;
 }
 
+/* An offset of the index where no record can begin is the index's fault. */
+static int read_indexed(struct log_file *file, uint64_t offset, struct log_record *out)
+{
+    if (offset < LOG_START || offset % LOG_ALIGN != 0)
+        return -EUCLEAN;
+    return log_file_read(file, offset, out);
+}
+
 int log_file_find(struct log_file *file, const char *key, size_t length, struct log_record *out)
 {
     uint64_t offset = 1, hash = log_file_hash(key, length);
@@ -188,7 +196,7 @@ int log_file_find(struct log_file *file, const char *key, size_t length, struct 
     while (error == 0 && offset != 0) {
         error = slots_next(&file->slots, &probe, &offset);
         if (error == 0 && offset != 0)
-            error = log_file_read(file, offset, out);
+            error = read_indexed(file, offset, out);
         if (error == 0 && offset != 0 && is_of(out, key, length))
             return 0;
     }

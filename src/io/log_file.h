@@ -2,7 +2,8 @@
 /*
  * One file of the log with its index: records are collected, written together, found by their key,
  * and read one after the other. Knows nothing of other processes: whoever writes here holds the
- * right lock. Calls give −errno when they failed, −EBADMSG where the bytes are not ours (bad_at).
+ * right lock. Calls give −errno when they failed, −EBADMSG where the bytes are not ours (bad_at),
+ * −EUCLEAN when the index leads to where no record can be.
  */
 #ifndef LEASEHOLD_IO_LOG_FILE_H
 #define LEASEHOLD_IO_LOG_FILE_H

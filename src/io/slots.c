@@ -74,6 +74,11 @@ int slots_save(struct slots *slots, const char *suffix, uint64_t mark)
     return 0;
 }
 
+uint64_t slots_file_size(uint32_t count)
+{
+    return START + (uint64_t)count * sizeof(uint64_t);
+}
+
 int slots_open(struct slots *slots, const char *suffix, uint64_t mark, uint32_t count)
 {
     uint64_t head[2];
@@ -86,7 +91,11 @@ int slots_open(struct slots *slots, const char *suffix, uint64_t mark, uint32_t 
     int64_t got = disk_read(slots->disk, file, head, sizeof head, /* offset= */ 0);
     if (got < 0)
         return (int)got;
-    if (got != sizeof head || head[0] != magic || head[1] != mark)
+    int64_t size = slots->disk->size(slots->disk->owner, file);
+    if (size < 0)
+        return (int)size;
+    if (got != sizeof head || head[0] != magic || head[1] != mark ||
+        (uint64_t)size < slots_file_size(count))
         return -EBADMSG;
     know_lines(slots);
     return 0;

@@ -38,6 +38,8 @@ void slots_done(struct slots *slots); /* may be used again */
 int slots_build(struct slots *slots, uint32_t count);
 /* Into a new file; `mark` tells one table from another. */
 int slots_save(struct slots *slots, const char *suffix, uint64_t mark);
+uint64_t slots_file_size(uint32_t count);
+/* −EBADMSG when the file is not that table, or not all of it. */
 int slots_open(struct slots *slots, const char *suffix, uint64_t mark, uint32_t count);
 /* Somebody else may have changed the table since we last looked. */
 void slots_forget(struct slots *slots);

@@ -5,10 +5,44 @@
 #include "io/folder.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
+
+static void look_at_system(struct survey *out, const struct statfs *system)
+{
+    out->file_system_type = (uint32_t)system->f_type;
+    out->file_system = folder_file_system((uint32_t)system->f_type, &out->file_system_trusted);
+    /* Some blocks are kept for root. */
+    uint64_t blocks = geteuid() == 0 ? system->f_bfree : system->f_bavail;
+    out->room = blocks * (uint64_t)system->f_bsize;
+}
+
+/* The folder is missing: could it be made in the nearest one above that is there? */
+static void look_above(struct survey *out)
+{
+    struct stat status;
+    struct statfs system;
+    (void)snprintf(out->above, sizeof out->above, "%s", out->folder);
+    while (lstat(out->above, &status) != 0 && errno == ENOENT) {
+        char *slash = strrchr(out->above, '/');
+        if (slash == NULL || slash[1] == '\0')
+            break;
+        slash[slash == out->above ? 1 : 0] = '\0';
+    }
+    bool fine = stat(out->above, &status) == 0 && statfs(out->above, &system) == 0;
+    if (fine && !S_ISDIR(status.st_mode)) {
+        errno = ENOTDIR;
+        fine = false;
+    }
+    out->can_be_made = fine && faccessat(AT_FDCWD, out->above, W_OK | X_OK, AT_EACCESS) == 0;
+    out->above_error = out->can_be_made ? 0 : errno;
+    if (fine)
+        look_at_system(out, &system);
+}
 
 void survey_look(struct survey *out, const char *path)
 {
@@ -21,14 +55,14 @@ void survey_look(struct survey *out, const char *path)
                        slash == path ? 1 : (int)(slash - path), path);
     if (stat(out->folder, &status) != 0 || statfs(out->folder, &system) != 0) {
         out->folder_error = errno;
+        if (errno == ENOENT)
+            look_above(out);
         return;
     }
     if (!S_ISDIR(status.st_mode))
         out->folder_error = ENOTDIR;
     out->file_is_there = lstat(path, &status) == 0;
-    out->file_system_type = (uint32_t)system.f_type;
-    out->file_system = folder_file_system((uint32_t)system.f_type, &out->file_system_trusted);
-    out->room = (uint64_t)system.f_bavail * (uint64_t)system.f_bsize;
+    look_at_system(out, &system);
 }
 
 char survey_process(uint32_t pid, char *out_name, size_t size)

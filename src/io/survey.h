@@ -13,12 +13,15 @@
 
 struct survey {
     char folder[PATH_MAX];
-    int folder_error;   /* an errno, 0: it can be looked at */
+    int folder_error; /* an errno, 0: it can be looked at */
+    bool can_be_made; /* the folder, and those above it that are missing; `above` if not … */
+    int above_error;  /* … for this reason */
+    char above[PATH_MAX];
     bool file_is_there; /* something has that name */
     bool file_system_trusted;
     const char *file_system; /* NULL: none that we have a name for */
     uint64_t file_system_type;
-    uint64_t room; /* bytes that may still be written */
+    uint64_t room; /* bytes that this user may still write */
 };
 
 void survey_look(struct survey *out, const char *path);

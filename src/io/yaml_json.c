@@ -3,6 +3,7 @@
 #include "io/yaml_json.h"
 
 #include <errno.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
@@ -59,6 +60,17 @@ static bool read_whole(const char *words, long long *out)
     return end != at && *end == '\0' && errno == 0;
 }
 
+/* strtod(), but with a point whatever the locale of the process writes. */
+static double real_of(char *words, char **out_end)
+{
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    *out_end = words; /* nothing was read, unless … */
+    double number = plain != (locale_t)0 ? strtod_l(words, out_end, plain) : 0;
+    if (plain != (locale_t)0)
+        freelocale(plain);
+    return number;
+}
+
 static json_t *number_of(const char *words)
 {
     enum { LONGEST = 64, EXACT = 1 << 30 };
@@ -77,7 +89,7 @@ static json_t *number_of(const char *words)
     if (strspn(plain, "0123456789.eE+-") != strlen(plain) || *plain == 'e' || *plain == 'E')
         return NULL;
     errno = 0;
-    double number = strtod(plain, &end);
+    double number = real_of(plain, &end);
     if (*end != '\0' || errno != 0)
         return NULL;
     bool is_whole = number > -EXACT && number < EXACT && (double)(json_int_t)number == number;

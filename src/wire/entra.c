@@ -37,6 +37,17 @@ void entra_managed_url(const struct entra_identity *identity, struct text *out)
     }
 }
 
+void entra_app_url(const struct entra_identity *identity, struct text *out)
+{
+    text_add(out, identity->endpoint);
+    text_add(out, "?api-version=2019-08-01&resource=");
+    add_escaped(out, audience);
+    if (identity->client_id != NULL && identity->client_id[0] != '\0') {
+        text_add(out, "&client_id=");
+        add_escaped(out, identity->client_id);
+    }
+}
+
 void entra_workload_url(const struct entra_identity *identity, struct text *out)
 {
     text_add(out, identity->endpoint);
@@ -52,10 +63,79 @@ void entra_workload_form(const struct entra_identity *identity, struct text *out
     text_add(out, "&scope=");
     add_escaped(out, audience);
     add_escaped(out, "/.default");
+    if (identity->secret != NULL) {
+        text_add(out, "&client_secret=");
+        add_escaped(out, identity->secret);
+        return;
+    }
     text_add(out, "&client_assertion_type=");
     add_escaped(out, "urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
     text_add(out, "&client_assertion=");
     add_escaped(out, identity->assertion);
+}
+
+/* ---- an assertion ---- */
+
+static const char sixths[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+void entra_add_base64url(const unsigned char *bytes, size_t length, struct text *out)
+{
+    for (size_t at = 0; at < length; at += 3) {
+        unsigned char part[3] = {0};
+        size_t left = length - at;
+        if (left > sizeof part)
+            left = sizeof part;
+        memcpy(part, bytes + at, left);
+        uint32_t bits = (uint32_t)part[0] << 16 | (uint32_t)part[1] << 8 | part[2];
+        for (size_t i = 0; i <= left; i++)
+            text_add_bytes(out, &sixths[bits >> (18 - 6 * i) & 63], 1);
+    }
+}
+
+bool entra_is_id(const char *words)
+{
+    return words[0] != '\0' && strlen(words) <= ENTRA_ID_MAX &&
+           strspn(words, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-") ==
+               strlen(words);
+}
+
+static void add_member(struct text *out, const char *name, const char *value)
+{
+    text_add(out, name);
+    text_add(out, "\"");
+    text_add(out, value);
+    text_add(out, "\"");
+}
+
+static void add_time(struct text *out, const char *name, int64_t time_s)
+{
+    text_add(out, name);
+    text_add_i64(out, time_s);
+}
+
+/* As "Microsoft identity platform application authentication certificate credentials" wants it. */
+void entra_add_claims(const struct entra_claims *claims, struct text *out)
+{
+    enum { LIVES_S = 300, SKEW_S = 60 };
+    char words[1024], mark[64];
+    struct text text;
+    text_init(&text, mark, sizeof mark);
+    entra_add_base64url(claims->thumbprint, ENTRA_THUMBPRINT, &text);
+    text_init(&text, words, sizeof words);
+    add_member(&text, "{\"alg\":\"PS256\",\"typ\":\"JWT\",\"x5t#S256\":", mark);
+    text_add(&text, "}");
+    entra_add_base64url((const unsigned char *)words, text.length, out);
+    text_add(out, ".");
+    text_clear(&text);
+    add_member(&text, "{\"aud\":", claims->audience);
+    add_member(&text, ",\"iss\":", claims->client_id);
+    add_member(&text, ",\"sub\":", claims->client_id);
+    add_member(&text, ",\"jti\":", claims->id);
+    add_time(&text, ",\"nbf\":", claims->now_s - SKEW_S);
+    add_time(&text, ",\"iat\":", claims->now_s);
+    add_time(&text, ",\"exp\":", claims->now_s + LIVES_S);
+    text_add(&text, "}");
+    entra_add_base64url((const unsigned char *)words, text.length, out);
 }
 
 /* ---- what is answered ---- */
@@ -130,10 +210,8 @@ static bool find_member(const char *body, size_t length, const char *name, const
 
 static int sixth_of(char letter)
 {
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    const char *found = letter != '\0' ? strchr(letters, letter) : NULL;
-    return found != NULL ? (int)(found - letters) : -1;
+    const char *found = letter != '\0' ? strchr(sixths, letter) : NULL;
+    return found != NULL ? (int)(found - sixths) : -1;
 }
 
 /* Whose a token is, by its own claims: the part between its two dots, in base64url. */
@@ -164,7 +242,7 @@ static void read_object_id(const char *token, char *out)
 static bool read_number(const char *digits, size_t length, int64_t *out)
 {
     int64_t number = 0;
-    if (length == 0 || length > 9)
+    if (length == 0 || length > 12)
         return false;
     for (size_t i = 0; i < length; i++) {
         if (digits[i] < '0' || digits[i] > '9')
@@ -172,7 +250,25 @@ static bool read_number(const char *digits, size_t length, int64_t *out)
         number = number * 10 + (digits[i] - '0');
     }
     *out = number;
-    return number > 0 && number <= LIVES_MAX_S;
+    return true;
+}
+
+/* For how long, or until when. */
+static bool read_life(const char *body, size_t length, int64_t now_s, int64_t *out)
+{
+    const char *words;
+    size_t count;
+    if (find_member(body, length, "expires_in", &words, &count)) {
+        if (!read_number(words, count, out))
+            return false;
+    } else if (find_member(body, length, "expires_on", &words, &count)) {
+        if (!read_number(words, count, out))
+            return false;
+        *out -= now_s;
+    } else {
+        return false;
+    }
+    return *out > 0 && *out <= LIVES_MAX_S;
 }
 
 /* What Redis gets as a password, and a log must never see: letters, digits, dots and the like. */
@@ -184,15 +280,14 @@ static bool is_token(const char *bytes, size_t length)
     return length > 0 && length <= ENTRA_TOKEN_MAX;
 }
 
-bool entra_read_token(const char *body, size_t length, struct entra_token *out)
+bool entra_read_token(const char *body, size_t length, int64_t now_s, struct entra_token *out)
 {
-    const char *token, *lives;
-    size_t token_length, lives_length;
+    const char *token;
+    size_t token_length;
     int64_t lives_s;
-    if (!find_member(body, length, "access_token", &token, &token_length) ||
-        !is_token(token, token_length) ||
-        !find_member(body, length, "expires_in", &lives, &lives_length) ||
-        !read_number(lives, lives_length, &lives_s))
+    bool found = find_member(body, length, "access_token", &token, &token_length) ||
+                 find_member(body, length, "accessToken", &token, &token_length);
+    if (!found || !is_token(token, token_length) || !read_life(body, length, now_s, &lives_s))
         return false;
     memcpy(out->token, token, token_length);
     out->token[token_length] = '\0';
@@ -203,7 +298,8 @@ bool entra_read_token(const char *body, size_t length, struct entra_token *out)
 
 void entra_read_error(const char *body, size_t length, struct text *out)
 {
-    static const char *const names[] = {"error", "error_description"};
+    static const char *const names[] = {"error", "error_description", "message"};
+    size_t before = out->length;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *words;
         size_t words_length, shown = 0;
@@ -211,9 +307,7 @@ void entra_read_error(const char *body, size_t length, struct text *out)
             continue;
         while (shown < words_length && shown < 120 && words[shown] != '\\')
             shown++;
-        while (shown > 0 && !text_is_clean(words, shown))
-            shown--;
-        text_add(out, i > 0 ? ": " : "");
-        text_add_bytes(out, words, shown);
+        text_add(out, out->length > before ? ": " : "");
+        text_add_clean(out, words, shown);
     }
 }

@@ -179,3 +179,23 @@ bool k8s_name_of(const struct k8s_url *url, const char *key, char out[K8S_NAME_M
     text_add_bytes(&name, digits, room < wanted ? room : wanted);
     return true;
 }
+
+bool k8s_scheme_of(const char *name, const char *key, struct k8s_url *out)
+{
+    static const enum k8s_names ways[] = {K8S_NAMES_AUTO, K8S_NAMES_HASH, K8S_NAMES_PLAIN};
+    size_t length = strlen(name);
+    for (size_t prefix = 0; prefix <= K8S_PREFIX_MAX && prefix < length; prefix++) {
+        for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+            struct k8s_url tried = {.names = ways[i]};
+            char made[K8S_NAME_MAX + 1];
+            memcpy(tried.prefix, name, prefix);
+            if (is_part(name, prefix, /* begins= */ true, /* ends= */ false) &&
+                k8s_name_of(&tried, key, made) && strcmp(made, name) == 0) {
+                text_copy(out->prefix, sizeof out->prefix, tried.prefix);
+                out->names = ways[i];
+                return true;
+            }
+        }
+    }
+    return false;
+}

@@ -37,5 +37,8 @@ bool k8s_url_parse(const char *url, struct k8s_url *out, struct text *why);
  * never meet there.
  */
 bool k8s_name_of(const struct k8s_url *url, const char *key, char out[K8S_NAME_MAX + 1]);
+/* The way of naming, and the prefix, under which the key has this name; false: there is none. The
+ * rest of `out` stays as it is. */
+bool k8s_scheme_of(const char *name, const char *key, struct k8s_url *out);
 
 #endif

@@ -68,6 +68,13 @@ void log_header_encode(const struct log_header *header, unsigned char *sector)
     put64(sector + HEADER_SUM_AT, checksum(0, sector, HEADER_SUM_AT));
 }
 
+/* A power of two; a compaction makes less than eight for each record of its file. */
+static bool has_possible_slots(const struct log_header *header)
+{
+    return header->slots >= LOG_SLOTS_LEAST && (header->slots & (header->slots - 1)) == 0 &&
+           (header->slots <= LOG_SLOTS_FREELY || header->slots <= header->length / LOG_ALIGN);
+}
+
 enum log_reading log_header_decode(const unsigned char *sector, struct log_header *out)
 {
     if (memcmp(sector, magic, MAGIC) != 0)
@@ -88,8 +95,7 @@ enum log_reading log_header_decode(const unsigned char *sector, struct log_heade
     bool fits = version > 0 && header.generation > 0 && header.generation <= LOG_GENERATION_MAX &&
                 header.length <= LOG_OFFSET_MAX && header.length % LOG_UNIT == 0 &&
                 header.tail >= LOG_START && header.tail <= header.length &&
-                header.ceiling <= REVISION_MAX && header.slots > 0 &&
-                (header.slots & (header.slots - 1)) == 0;
+                header.ceiling <= REVISION_MAX && has_possible_slots(&header);
     if (!fits || get64(sector + HEADER_SUM_AT) != checksum(0, sector, HEADER_SUM_AT) ||
         !is_zero(sector + HEADER_USED, HEADER_SUM_AT - HEADER_USED))
         return LOG_READ_BAD;

@@ -2,6 +2,8 @@
 /* See log_home.h; the reasons are in docs/file-store.md ("Time"). */
 #include "wire/log_home.h"
 
+#include "core/record.h"
+
 #include <string.h>
 
 static void put64(unsigned char *at, uint64_t number)
@@ -27,13 +29,19 @@ void log_home_encode(const struct log_home *home, unsigned char *bytes)
     put64(bytes + 48, home->epoch);
 }
 
-void log_home_decode(const unsigned char *bytes, struct log_home *out)
+bool log_home_decode(const unsigned char *bytes, struct log_home *out)
 {
+    int64_t base_ms = (int64_t)get64(bytes + 32);
+    uint64_t foreign_before = get64(bytes + 40), epoch = get64(bytes + 48);
+    if (base_ms < -TIME_MAX_MS || base_ms > TIME_MAX_MS || foreign_before > REVISION_MAX + 1 ||
+        epoch > EPOCH_MAX)
+        return false;
     memcpy(out->machine, bytes, LOG_ID);
     memcpy(out->boot, bytes + LOG_ID, LOG_ID);
-    out->base_ms = (int64_t)get64(bytes + 32);
-    out->foreign_before = get64(bytes + 40);
-    out->epoch = (uint16_t)get64(bytes + 48);
+    out->base_ms = base_ms;
+    out->foreign_before = foreign_before;
+    out->epoch = (uint16_t)epoch;
+    return true;
 }
 
 struct log_home log_home_next(const struct log_move *move)

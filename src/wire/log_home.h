@@ -34,6 +34,7 @@ struct log_move {
 struct log_home log_home_next(const struct log_move *move);
 
 void log_home_encode(const struct log_home *home, unsigned char *bytes);
-void log_home_decode(const unsigned char *bytes, struct log_home *out);
+/* False when nobody can have written that. */
+bool log_home_decode(const unsigned char *bytes, struct log_home *out);
 
 #endif

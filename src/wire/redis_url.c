@@ -124,6 +124,7 @@ static bool set_option(struct redis_url *url, const char *name, const char *valu
         {"tls-key", url->tls_key, sizeof url->tls_key},
         {"name", url->tls_name, sizeof url->tls_name},
         {"sentinel", url->sentinel, sizeof url->sentinel},
+        {"client-id", url->client_id, sizeof url->client_id},
     };
     static const char *const families[] = {
         [REDIS_ONCE] = "dedup", [REDIS_WATERMARK] = "watermark", [REDIS_LOCK] = "key"};
@@ -145,7 +146,8 @@ static bool set_option(struct redis_url *url, const char *name, const char *valu
                url->protocol >= 2;
     if (strcmp(name, "db") == 0)
         return read_number(value, strlen(value), DB_MAX, &url->db);
-    if (strcmp(name, "auth") == 0 && strcmp(value, "entra") == 0) {
+    bool entra = strcmp(value, "entra") == 0 || strcmp(value, "entra-cli") == 0;
+    if (strcmp(name, "auth") == 0 && entra) {
         text_copy(url->auth, sizeof url->auth, value);
         return true;
     }
@@ -161,13 +163,14 @@ static bool read_options(const char *at, struct redis_url *out, struct text *why
                     unescape(at + length + 1, pair - length - 1, value, sizeof value) &&
                     set_option(out, name, value);
         if (!fine) {
-            bool named = at[length] == '=' && length <= NAME_MOST &&
+            bool named = length <= NAME_MOST && at[length] == '=' &&
                          strspn(at, "abcdefghijklmnopqrstuvwxyz-") == length;
             text_add(why, "the URL's option \"");
             text_add_bytes(why, at, named ? length : 0); /* else it may be part of a password */
             return refuse(why, "\" is not known, or its value is not right; there are key, dedup, "
                                "watermark (each with one %s), db, password-file, ca, cert, "
-                               "tls-key, name, sentinel, scripts=no, protocol=2, auth=entra");
+                               "tls-key, name, sentinel, scripts=no, protocol=2, auth=entra, "
+                               "auth=entra-cli, client-id");
         }
         at += pair + (at[pair] == '&' ? 1 : 0);
     }
@@ -179,6 +182,8 @@ static bool agrees(const struct redis_url *url, struct text *why)
     if (!url->tls && (url->ca[0] != '\0' || url->cert[0] != '\0' || url->tls_key[0] != '\0' ||
                       url->tls_name[0] != '\0'))
         return refuse(why, "certificates are for rediss://, not for redis://");
+    if (url->client_id[0] != '\0' && url->auth[0] == '\0')
+        return refuse(why, "client-id says whose token of Entra ID is wanted; add auth=entra");
     if (url->password[0] != '\0' && (url->password_file[0] != '\0' || url->auth[0] != '\0'))
         return refuse(why, "the URL has a password, and says that it comes from elsewhere");
     return true;

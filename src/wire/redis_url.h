@@ -34,7 +34,8 @@ struct redis_url {
     char password_file[REDIS_PATH_MAX + 1]; /* ?password-file= */
     char ca[REDIS_PATH_MAX + 1], cert[REDIS_PATH_MAX + 1], tls_key[REDIS_PATH_MAX + 1];
     char tls_name[REDIS_HOST_MAX + 1]; /* ?name=: that the certificate must have */
-    char auth[16];                     /* ?auth=entra */
+    char auth[16];                     /* ?auth=entra, or entra-cli */
+    char client_id[64];                /* ?client-id=: which identity, with ?auth= */
     char sentinel[REDIS_HOST_MAX + 1]; /* ?sentinel=: the hosts are Sentinels, this their master */
     bool no_scripts;                   /* ?scripts=no */
     unsigned protocol;                 /* ?protocol=: 2 or 3; 0: what the server has */

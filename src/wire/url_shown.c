@@ -70,7 +70,6 @@ static const char *const open_parameters[] = {
     "cert",     "tls-key",         "name",      "password-file",
     "sentinel", "scripts",         "protocol",  "skew",
     "context",  "events",          "collect",   "client-id",
-    "tenant",   "authority",
 };
 
 static bool is_open(const char *name, size_t length)

@@ -53,6 +53,7 @@ const struct store_driver *aside_driver(const struct store_driver *driver)
     static struct store_driver aside;
     inner = driver;
     aside = (struct store_driver){.scheme = driver->scheme,
+                                  .ttl_least_ms = driver->ttl_least_ms,
                                   .capabilities = driver->capabilities,
                                   .state_size = sizeof(struct aside),
                                   .open = open_aside,

@@ -36,22 +36,29 @@ static const struct chapter *const chapters[] = {
 /* What was promised for each store: the only place that knows them by name. */
 static const struct {
     const char *scheme;
+    int64_t ttl_least_ms;
     unsigned least;
 } promises[] = {
-    {"memory", STORE_WATCHES | STORE_TIME | STORE_DELETES},
-    {"file", STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_SESSIONS | STORE_HISTORY |
-                 STORE_DELETES | STORE_TOKENS_RESTART},
-    {"redis", STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_DELETES | STORE_TOKENS_RESTART |
-                  STORE_TELLS},
-    {"rediss", STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_DELETES | STORE_TOKENS_RESTART |
-                   STORE_TELLS},
-    {"etcd", STORE_DURABLE | STORE_WATCHES | STORE_SESSIONS | STORE_DELETES | STORE_TOKENS_RESTART |
-                 STORE_TOKENS_FAILOVER},
-    {"postgres", STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_HISTORY | STORE_DELETES |
-                     STORE_TOKENS_RESTART},
-    {"k8s", STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_DELETES | STORE_TOKENS_RESTART |
-                STORE_TOKENS_FAILOVER},
-    {"github", STORE_DURABLE | STORE_TIME | STORE_HISTORY | STORE_TOKENS_RESTART},
+    {"memory", 10, STORE_WATCHES | STORE_TIME | STORE_DELETES},
+    {"file", 100,
+     STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_SESSIONS | STORE_HISTORY | STORE_DELETES |
+         STORE_TOKENS_RESTART},
+    {"redis", 500,
+     STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_DELETES | STORE_TOKENS_RESTART |
+         STORE_TELLS},
+    {"rediss", 500,
+     STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_DELETES | STORE_TOKENS_RESTART |
+         STORE_TELLS},
+    {"etcd", 0,
+     STORE_DURABLE | STORE_WATCHES | STORE_SESSIONS | STORE_DELETES | STORE_TOKENS_RESTART |
+         STORE_TOKENS_FAILOVER},
+    {"postgres", 0,
+     STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_HISTORY | STORE_DELETES |
+         STORE_TOKENS_RESTART},
+    {"k8s", 1000,
+     STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_DELETES | STORE_TOKENS_RESTART |
+         STORE_TOKENS_FAILOVER},
+    {"github", 0, STORE_DURABLE | STORE_TIME | STORE_HISTORY | STORE_TOKENS_RESTART},
 };
 
 static const char *const bit_names[] = {
@@ -198,6 +205,8 @@ static void claims_what_was_promised(void)
         unsigned missing = promises[i].least & ~suite_bits();
         if (missing != 0)
             suite_fail(words_for(missing));
+        if (suite.driver->ttl_least_ms != promises[i].ttl_least_ms)
+            suite_fail("the shortest TTL is another one than was promised");
         return;
     }
     suite_fail("nothing was promised for this store");

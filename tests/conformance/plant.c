@@ -455,6 +455,7 @@ const struct store_driver *plant_fault(const struct store_driver *driver, enum f
     inner = driver;
     fault_on = fault;
     planted = (struct store_driver){.scheme = driver->scheme,
+                                    .ttl_least_ms = driver->ttl_least_ms,
                                     .capabilities = driver->capabilities & ~unclaimed,
                                     .state_size = sizeof(struct plant),
                                     .open = open_plant,

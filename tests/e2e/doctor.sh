@@ -123,7 +123,7 @@ if "${alone[@]}" mount -t tmpfs none /mnt 2>/dev/null; then
         before=("${alone[@]}" bash -c "mount -t tmpfs -o size=$1 none small; $2; "'"$@"' -)
     }
     in_small 1m true
-    expect 69 'problem: only [0-9]+ KiB are free; a new store needs 2 MiB; free some, .*' \
+    expect 69 'problem: only [0-9]+ KiB are free; a new store needs [0-9]+ KiB; free some, .*' \
         --store "file:$work/small/l"
     in_small 8m true
     expect 0 'warning: only [0-9]+ KiB are free; on a full disk .*; free some, .*' \
@@ -156,6 +156,43 @@ if ((EUID == 0)); then
     verdict 'a folder that cannot be written to' \
         says 69 '^problem: /usr: cannot write to the folder: ' \
         setpriv --reuid 65534 --clear-groups "$work/program" --store file:/usr/l doctor
+fi
+# Root's folder is shut to others: what cannot be looked at counts as there.
+if ((EUID == 0)) && unshare --mount mount -t tmpfs none /mnt 2>/dev/null; then
+    mkdir -p user/.local
+    chown -R 65534 user
+    # as_user SETUP COMMAND…: with an empty /var/lib, after the setup, as a user other than root
+    as_user() {
+        local setup=$1
+        shift
+        unshare --mount bash -c '
+            mount -t tmpfs none /var/lib
+            eval "$1"
+            shift
+            HOME=$PWD/user exec setpriv --reuid 65534 --clear-groups "$@"
+        ' - "$setup" "$@"
+    }
+    shut='mkdir -m 700 /var/lib/leasehold; touch /var/lib/leasehold/locks.log'
+    may='there may be another default store, /var/lib/leasehold/locks.log, which root uses'
+    on_terminal=(script -qec "$work/program run k -- true" /dev/null)
+    verdict "a user's doctor tells of root's store, which it may not look at" \
+        says 0 "^warning: $may .*not permitted to look" as_user "$shut" "$work/program" doctor
+    verdict 'so does run with -v' says 0 "^leasehold: $may" as_user "$shut" \
+        "$work/program" -v run k -- true
+    verdict 'and run on a terminal' says 0 "^leasehold: $may" as_user "$shut" "${on_terminal[@]}"
+    verdict 'in one line' test "$(grep -c 'another default' said)" = 1
+    silent() { says 0 '' as_user "$@" && ! grep -q 'another default' said; }
+    verdict 'not without one' silent "$shut" "$work/program" run k -- true
+    verdict 'not where a store is named' silent "$shut" "$work/program" -v \
+        --store "file:$work/user/l" run k -- true
+    verdict 'nor where root has no store' silent : "$work/program" -v run k -- true
+    # And root, by way of sudo, is told of the user's.
+    passwd="printf 'somebody:x:65534:65534::$work/user:/bin/sh\n' >passwd.other
+        mount --bind passwd.other /etc/passwd"
+    verdict 'root is told of the store of the user who called sudo' \
+        says 0 "^leasehold: there is another default store, $work/user/.local/.*, which the user" \
+        unshare --mount bash -c "mount -t tmpfs none /var/lib; $passwd"'; shift 0; "$@"' - \
+        env SUDO_UID=65534 "$program" -v run k -- true
 fi
 ahead=(unshare --time --fork --boottime 100000)
 if "${ahead[@]}" true 2>/dev/null; then

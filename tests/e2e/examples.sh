@@ -38,14 +38,23 @@ stale_writer_is_refused() {
     grep -q '^[0-9]* second by quick$' data
 }
 
+# lines PATTERN COUNT: waits until the server has told so many of them.
+lines() {
+    local since=$SECONDS
+    until (($(grep -c "$1" told) >= $2)); do
+        ((SECONDS - since < 60)) || return 1
+        sleep 0.05
+    done
+}
 server_answers_out_of_order() {
+    : >told
     {
         printf 'lock a\nlock b\nlock a\n'
-        sleep 0.3
+        lines '^[ab] [0-9]*$' 2
         printf 'unlock b\nunlock a\nunlock c\n'
-        sleep 0.5
+        lines '^a [0-9]*$' 2
         printf 'unlock a\n'
-    } | "$examples/event_server" "$1" >told
+    } | "$examples/event_server" "$1" >>told
     cat told
     [[ $(grep -c '^a [0-9]*$' told) == 2 && $(grep -c '^b [0-9]*$' told) == 1 ]]
     [[ $(grep -c ' ok$' told) == 3 && $(grep -c '^c refused$' told) == 1 ]]

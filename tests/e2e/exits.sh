@@ -33,6 +33,12 @@ old=$("$program" acquire changed --ttl 1h)
 claim() { # claim ID: its token
     "$program" once begin "$@" --ttl 1h | sed -n 's/^new //p'
 }
+take() { "$program" acquire "$1" --ttl 1h; }
+fresh() { # fresh KEY: held, and its name
+    take "$1" >/dev/null
+    printf '%s\n' "$1"
+}
+take asked >/dev/null
 claim claimed >/dev/null
 overdue=$(claim overdue --payload-hash ab12)
 "$program" once abandon overdue --token "$overdue" --quiet
@@ -67,7 +73,15 @@ rows=$(cat <<'ROWS'
 0   | -        | ^running: once:claimed by wfe-7 for .* \(claim ends in | status once:claimed
 0   | -        | ^done: once:finished was done by wfe-7 .*; kept for .*: all well$ | list once:fin
 0   | -        | ^watermark: watermark:level stands at 7, moved by .* ago$ | list watermark:
-0   | ok       | ^broken: quiet-%$                           | break quiet-% --reason 'none held it'
+0 | ok | ^free: quiet-%: nobody holds it$ | break quiet-% --reason 'none held it'
+0 | ok | ^cooling: cool: nobody holds it; .* ends the cooldown$ | break cool --reason test
+0 | ok | ^held: asked: asked wfe-7 to stop; .* or until [0-9hms]+ from now; | break asked --reason x
+0 | ok | ^held: readers: asked wfe-7( and [0-9]+ others?)? to stop; | break readers --reason x
+0 | ok | ^free: freed-%: taken from wfe-7; only | break "$(fresh freed-%)" --now --reason x
+0 | ok | ^released: mine-%$ | release mine-% --token "$(take mine-%)" --if-held
+0 | ok | ^free: never-was: already gone: nobody holds | release never-was --token 5 --if-held
+0 | ok | ^held: changed: held by wfe-7 with token [0-9]+, n | release changed --token $old --if-held
+0 | ok | ^cooling: cool: already gone: | release cool --token 5 --if-held --cooldown 9h
 0   | ok       | ^cleared: quiet-%$                           | clear quiet-%
 0   | -        | ^leasehold [0-9.]+$                          | version
 75  | busy     | ^busy: held is held by wfe-7 for .* \(lease ends in .*\)$ | acquire held -n
@@ -252,7 +266,7 @@ rows=$(cat <<'ROWS'
 0   | ok       | ^set: level-%$                | watermark set level-% --to 5 --reason test
 0 | ok | ^advanced: at-%$ | watermark advance at-% --to 2026-11-15T10:00:00+00:00 --expected -
 0 | ok | ^advanced: at-%$ | watermark advance at-% --to 2026-11-15T12:00:00+02:00 --expected -
-64 | usage | ends with Z or an offset such as \+02:00$ | watermark set at --to 2026-11-15T10:00 --reason x
+64 | usage | ends with Z or an offset such | watermark set at --to 2026-11-15T10:00 --reason x
 78  | stale    | ^stale: watermark:level: .*expected$ | watermark advance level --to 9 --expected 6
 78  | stale    | ^stale: watermark:level: .*expected$ | watermark advance level --to 7 --expected 6
 0   | ok       | ^advanced: level$          | watermark advance level --to 7 --expected 7.0
@@ -319,6 +333,11 @@ judge_json() { # judge_json OUTCOME
 import json, sys
 promised = "key state holder token acquired_at renewed_at expires_in_ms takeover_in_ms " \
     "cooling_for_ms waiters meta store".split()
+refusals = {"busy": ("contention", "timeout", "running"), "cooling": ("cooling", "duplicate"),
+            "lost": ("lost",), "stale": ("not_held", "moved", "stale_token"),
+            "unavailable": ("api_error",), "denied": ("api_error",), "usage": ("usage",),
+            "mismatch": ("mismatch", "payload_mismatch"), "failed": ("internal_error",)}
+effects = {"break": ("asked", "freed", "none"), "release": ("released", "gone", "taken")}
 wanted, command = sys.argv[1:]
 objects = [json.loads(line) for line in sys.stdin.read().splitlines()]
 assert objects, "nothing was said"
@@ -327,6 +346,12 @@ for found in objects:
         assert "outcome" not in found, found
     else:
         assert found["outcome"] == wanted, found
+    if wanted not in ("-", "ok"):
+        assert found["refusal"] in refusals[wanted], found
+    else:
+        assert "refusal" not in found, found
+    if command in ("break", "release") and wanted == "ok":
+        assert found["effect"] in effects[command], found
     if command == "once --" and wanted in ("ok", "lost", "cooling", "failed"):
         assert {"id", "state", "token", "exit_status", "result", "store"} <= set(found), found
         assert found["ran"] is (wanted != "cooling"), found
@@ -335,7 +360,8 @@ for found in objects:
         if wanted != "ok":
             promised = ["id", "state", "token", "holder", "since", "expires_in_ms", "kept_for_ms",
                         "exit_status", "result", "store"]
-            assert [name for name in found if name != "outcome"] == promised, found
+            fields = [name for name in found if name not in ("outcome", "refusal")]
+            assert fields == promised, found
         else:
             assert found["state"] in ("new", "done"), found
         if wanted in ("busy", "cooling"):
@@ -351,7 +377,7 @@ for found in objects:
         if wanted in ("busy", "cooling"):
             assert found["key"] and found["retry_after_ms"] > 0 and found["holder"], found
     elif command not in ("name", "version", "check", "doctor", "collect"):
-        keys = [name for name in found if name != "outcome"]
+        keys = [name for name in found if name not in ("outcome", "effect")]
         assert keys[: len(promised)] == promised, found
         assert found["state"] in ("free", "held", "cooling", "offered"), found
         assert found["token"] is None or isinstance(found["token"], str), found

@@ -67,6 +67,18 @@ documented() {
 }
 case_of 'every function is in docs/library.md' documented
 
+refusals_documented() {
+    local word missing=0
+    for word in $(grep -o '"[A-Za-z_]*"' src/face/lib/refusal.c | tr -d '"'); do
+        [[ $word == unknown ]] || grep -q "\`$word\`" docs/refusals.md || {
+            printf '%s is not in docs/refusals.md\n' "$word"
+            missing=1
+        }
+    done
+    return "$missing"
+}
+case_of 'every word of a refusal is in docs/refusals.md' refusals_documented
+
 in_manual() {
     local name missing=0
     for name in $(declared); do

@@ -156,6 +156,18 @@ verdict 'and the watermark stays' grep -qx "$mark" < <(names)
 kill "$keeper"
 wait "$keeper" 2>/dev/null || true
 
+# ---- on request, of every ?prefix= and ?names= ----
+
+verdict 'of other prefixes nothing was removed yet' grep -qx other-stays < <(names)
+"$program" --store "$url&collect=off&names=hash" acquire hashed --ttl 1s >/dev/null
+"$program" --store "$url&collect=off&names=hash" acquire hashed-stays --ttl 1h >/dev/null
+sleep 4
+verdict 'a collection on request is for all of ours' \
+    bash -c '"$0" collect | grep -qx "removed: 2 of 2.*"' "$program"
+verdict 'whatever prefix and names they have' is_gone other-stays
+verdict 'who holds one keeps it' grep -qx \
+    "$("$program" --store "$url&names=hash" name hashed-stays)" < <(names)
+
 # ---- somebody takes one between the look and the removal ----
 
 litter race 4

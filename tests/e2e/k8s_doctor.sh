@@ -75,6 +75,7 @@ expect 69 'problem: we may not get, list, watch, create, delete jobs in .*; put 
 kubectl apply -f dist/kubernetes/workloads/role.yaml >/dev/null
 kubectl create rolebinding workloads --role=leasehold-workloads --user=locker >/dev/null
 expect 0 'ok: we may get, list, watch, create, delete jobs' --kind jobs.batch
+expect 0 'ok: jobs.batch that nobody needs any more: 0' --kind jobs.batch
 expect 69 'problem: we may not get, .* pods in .*' --kind pods
 
 with_url k8s://default 69 'problem: we may not get, .* leases in default; bind the Role of .*'

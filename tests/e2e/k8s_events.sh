@@ -34,6 +34,8 @@ export LEASEHOLD_STORE="$url&events=on"
 expect one 'Acquired Normal one by wfe-7' 'an acquisition is told'
 "$program" acquire one --holder wfe-8 >/dev/null
 expect one 'TakenOver Warning one by wfe-8: from a holder that was gone' 'a takeover is told'
+kubectl describe lease one >"$work/said"
+verdict 'kubectl describe lease shows them' grep -qE 'TakenOver .*one by wfe-8' "$work/said"
 "$program" break one --reason 'stuck since noon' --now --quiet
 expect one 'Broken Warning one by .+: stuck since noon' 'a break is told, with its reason'
 
@@ -49,6 +51,9 @@ before=$(kubectl get events --no-headers | wc -l)
 LEASEHOLD_STORE=$url "$program" acquire three >/dev/null
 kubectl delete rolebinding events >/dev/null
 "$program" acquire four --quiet >/dev/null
+verdict 'who wants details hears that the right is missing' \
+    says 0 'no Events are written: we may not create events in leasehold-test; kubectl apply' \
+    "$program" -v status four
 verdict 'nothing is told unless it is asked for, nor without the right; locks work' \
     test "$(kubectl get events --no-headers | wc -l)" = "$before"
 finish

@@ -20,7 +20,9 @@ at_end() {
 }
 redis_begin "$work"
 export HOME=$work REDIS_ADMIN_PASSWORD=$redis_admin_password ENTRA_SECRET=an-assertion
-unset "${!AZURE_@}" http_proxy https_proxy
+export ENTRA_CLIENT_SECRET='a~secret&of=the test' ENTRA_HEADER=a-header-of-the-platform
+export ENTRA_CERTIFICATE=$work/certificate.pem
+unset "${!AZURE_@}" http_proxy https_proxy IDENTITY_ENDPOINT IDENTITY_HEADER
 tenant=11111111-2222-3333-4444-555555555555
 client=99999999-8888-7777-6666-555555555555
 object=5f0d1e2c-0000-4000-8000-00000000abcd
@@ -56,20 +58,21 @@ tokens() { grep -c '^token' "$work/log" || true; }
 connections() { redis_cli one client list | grep "user=$object" | cut -d " " -f 1 || true; }
 several_tokens() { (($(tokens) >= $1)); }
 
-# hold WHAT VARIABLE…: one lock over three changes of the token, with this environment
+options='auth=entra' changes=3
+# hold WHAT VARIABLE…: one lock over some changes of the token, with this environment
 hold() {
     local what=$1 before after status=0
     shift
-    env "$@" LEASEHOLD_STORE="redis://127.0.0.1:${redis_port[one]}?auth=entra" "$program" \
+    env "$@" LEASEHOLD_STORE="redis://127.0.0.1:${redis_port[one]}?$options" "$program" \
         run job --ttl 2s -- sh -c 'echo $LEASEHOLD_TOKEN; until [ -e go ]; do sleep 0.1; done' \
         >"$work/said" 2>&1 &
     running=$!
     redis_until "$what: it holds" redis_says one 1 exists lock:job || sed 's/^/# /' "$work/said"
     before=$(connections)
-    redis_until "$what: the fourth token" several_tokens $(($(tokens) + 3)) || true
+    redis_until "$what: the next tokens" several_tokens $(($(tokens) + changes)) || true
     sleep 1
     after=$(connections)
-    verdict "$what: the lock is held over three new tokens" redis_says one 1 exists lock:job
+    verdict "$what: the lock is held over $changes new tokens" redis_says one 1 exists lock:job
     verdict "$what: on the same connection" test -n "$before" -a "$before" = "$after"
     : >go
     wait "$running" || status=$?
@@ -77,7 +80,8 @@ hold() {
     rm -f go
     verdict "$what: and given back" test "$status" = 0
     ((status == 0)) || sed 's/^/# /' "$work/said"
-    verdict "$what: no token is shown" eval '[[ $(<"$work/said") != *ey[JI]* ]]'
+    verdict "$what: no token is shown" eval \
+        '! grep -qE "ey[JI]|a~secret|a-header" "$work/said"'
     printf '# %s: tokens %s, AUTH and HELLO %s\n' "$what" "$(tokens)" "$(redis_cli one info \
         commandstats | tr -d '\r' | sed -n 's/cmdstat_\(auth\|hello\):calls=\([0-9]*\).*/\1 \2/p' |
         tr '\n' ' ')"
@@ -96,6 +100,10 @@ verdict 'the stand-in wants the header' asked 400 "$token?api-version=2018-02-01
 verdict 'and the resource' asked 400 "$token?api-version=2018-02-01&resource=x" 'Metadata: true' ''
 verdict 'and the version' asked 400 "$token?$resource" 'Metadata: true' ''
 verdict 'and the form' asked 400 "$endpoint/$tenant/oauth2/v2.0/token" '' 'grant_type=x'
+verdict 'App Service wants its header' asked 401 \
+    "$endpoint/msi/token?api-version=2019-08-01&$resource" 'X-IDENTITY-HEADER: x' ''
+verdict 'and its version' asked 400 "$endpoint/msi/token?api-version=2018-02-01&$resource" \
+    "X-IDENTITY-HEADER: $ENTRA_HEADER" ''
 verdict 'and the tenant' asked 400 "$endpoint/other/oauth2/v2.0/token" '' 'grant_type=x'
 : >"$work/log"
 
@@ -110,20 +118,116 @@ workload=("AZURE_AUTHORITY_HOST=$endpoint/" "AZURE_TENANT_ID=$tenant" "AZURE_CLI
 hold 'workload identity' "${workload[@]}"
 verdict 'nothing was refused' eval '! grep -q ^refused "$work/log"'
 
-refused() { # refused PATTERN VARIABLE…
-    local pattern=$1 status=0
-    shift
-    env "$@" LEASEHOLD_STORE="redis://127.0.0.1:${redis_port[one]}?auth=entra" "$program" \
-        acquire job --no-wait >"$work/said" 2>&1 || status=$?
-    verdict "refused: 69, $pattern" eval '[[ $status == 69 ]] && grep -qE "$pattern" "$work/said"'
-    sed 's/^/# /' "$work/said"
+# ---- secrets, certificates, platforms, the command line of Azure ----
+
+changes=1
+client_of=("AZURE_AUTHORITY_HOST=$endpoint" "AZURE_TENANT_ID=$tenant")
+hold 'client secret' "${client_of[@]}" "AZURE_CLIENT_ID=$client" \
+    "AZURE_CLIENT_SECRET=$ENTRA_CLIENT_SECRET"
+printf '%s\n' "$ENTRA_CLIENT_SECRET" >"$work/client-secret"
+options="auth=entra&client-id=$client"
+hold 'client secret in a file, client id in the URL' "${client_of[@]}" AZURE_CLIENT_ID=other \
+    "AZURE_CLIENT_SECRET_FILE=$work/client-secret"
+make_certificate() { # make_certificate FILE [PASSWORD]
+    openssl req -x509 -newkey rsa:2048 -nodes -keyout "$work/key" -out "$1" -days 2 \
+        -subj /CN=leasehold-test 2>/dev/null
+    if [[ -n ${2:-} ]]; then
+        openssl pkcs8 -topk8 -in "$work/key" -passout "pass:$2" -out "$work/key.locked"
+        mv "$work/key.locked" "$work/key"
+    fi
+    cat "$work/key" >>"$1"
 }
+make_certificate "$ENTRA_CERTIFICATE"
+hold 'client certificate' "${client_of[@]}" "AZURE_CLIENT_CERTIFICATE_PATH=$ENTRA_CERTIFICATE"
+make_certificate "$ENTRA_CERTIFICATE" a-password
+hold 'client certificate with a password' "${client_of[@]}" \
+    "AZURE_CLIENT_CERTIFICATE_PATH=$ENTRA_CERTIFICATE" AZURE_CLIENT_CERTIFICATE_PASSWORD=a-password
+platform=("IDENTITY_ENDPOINT=$endpoint/msi/token" "IDENTITY_HEADER=$ENTRA_HEADER")
+hold 'App Service, client id in the URL' "${platform[@]}"
+options='auth=entra'
+hold 'App Service, its own identity' "${platform[@]}"
+
+# A stand-in for az, as strict: its words are exactly these, nobody can answer its questions.
+mkdir "$work/bin"
+cat >"$work/bin/az" <<AZ
+#!/bin/bash
+[[ ! -e $work/az-hangs ]] || { echo \$\$ >$work/az-pid; exec sleep 100; }
+[[ "\$*" == 'account get-access-token --output json --resource https://redis.azure.com' &&
+    \$(readlink /proc/\$\$/fd/0) == /dev/null ]] || { echo "\$*" >$work/az-refused; exit 2; }
+[[ ! -e $work/az-fails ]] || exit 1
+exec /usr/bin/python3 - <<'ASK'
+import json, time, urllib.request
+given = json.load(urllib.request.urlopen("$endpoint/for-the-cli"))
+print(json.dumps({"accessToken": given["token"], "expires_on": given["ends"], "tokenType": "Bearer",
+                  "expiresOn": time.strftime("%Y-%m-%d %H:%M:%S.000000",
+                                             time.localtime(given["ends"])),
+                  "subscription": "s", "tenant": "$tenant"}, indent=2))
+ASK
+AZ
+chmod +x "$work/bin/az"
+options='auth=entra-cli'
+hold 'Azure CLI' "PATH=$work/bin:$PATH"
+verdict 'az was asked as documented' test ! -e "$work/az-refused"
+verdict 'and nothing was refused' eval '! grep -q ^refused "$work/log"'
+
+# refused PATTERN VARIABLE…: most take as long as the timeout, so those that follow are begun
+# meanwhile, until settle.
+refusals=()
+refused() {
+    local file=$work/refused.${#refusals[@]}
+    refusals+=("$1")
+    shift
+    {
+        status=0
+        env "$@" LEASEHOLD_STORE="redis://127.0.0.1:${redis_port[one]}?$options" "$program" \
+            acquire job --no-wait >"$file" 2>&1 || status=$?
+        printf 'exit %s\n' "$status" >>"$file"
+    } &
+    waited+=($!)
+}
+waited=()
+settle() {
+    local i
+    wait "${waited[@]}"
+    for i in "${!refusals[@]}"; do
+        verdict "refused: 69, ${refusals[i]}" eval \
+            'grep -qx "exit 69" "$work/refused.$i" && grep -qE "${refusals[i]}" "$work/refused.$i"'
+        sed 's/^/# /' "$work/refused.$i"
+    done
+    refusals=() waited=()
+}
+: >"$work/az-fails"
+refused "az failed; is 'az login' done" "PATH=$work/bin:$PATH"
+settle
+rm "$work/az-fails"
+: >"$work/az-hangs"
+since=$SECONDS
+refused 'does not answer|did not answer' "PATH=$work/bin:$PATH"
+settle
+verdict 'az that hangs holds nobody up, and is ended' eval \
+    '((SECONDS - since < 20)) && ! kill -0 "$(<"$work/az-pid")" 2>/dev/null'
+refused 'there is no az in PATH' PATH=/nowhere
+options='auth=entra'
+refused 'AADSTS7000215' "${client_of[@]}" "AZURE_CLIENT_ID=$client" AZURE_CLIENT_SECRET=wrong
+refused '401' "${platform[0]}" IDENTITY_HEADER=wrong
+refused 'AZURE_CLIENT_ID' "${client_of[@]}" AZURE_CLIENT_SECRET=x
+refused 'is no id' 'AZURE_CLIENT_ID=a"b'
+refused 'https:// only' IDENTITY_ENDPOINT=http://example.test/x IDENTITY_HEADER=x
+certified=("${client_of[@]}" "AZURE_CLIENT_ID=$client")
+refused 'is no file' "${certified[@]}" AZURE_CLIENT_CERTIFICATE_PATH=/nowhere
+refused 'its private key' "${certified[@]}" \
+    "AZURE_CLIENT_CERTIFICATE_PATH=$ENTRA_CERTIFICATE"
+refused '401: unauthorized' "${platform[0]}" "IDENTITY_HEADER=${ENTRA_HEADER}x"
+make_certificate "$work/other.pem"
+refused 'AADSTS700027' "${certified[@]}" "AZURE_CLIENT_CERTIFICATE_PATH=$work/other.pem"
 printf 'another\n' >"$work/assertion"
 refused '401: invalid_client: AADSTS700211' "${workload[@]}"
 refused 'AZURE_TENANT_ID' "AZURE_FEDERATED_TOKEN_FILE=$work/assertion"
 refused 'https:// only' AZURE_POD_IDENTITY_AUTHORITY_HOST=http://example.test
+settle
 kill "$place"
 wait "$place" 2>/dev/null || true
 place=
 refused 'no token of Entra ID' "AZURE_POD_IDENTITY_AUTHORITY_HOST=$endpoint"
+settle
 finish

@@ -39,7 +39,8 @@ write bad/b 'no record at all'
 write bad/c '{"leasehold":99,"key":"bad/c"}'
 "$program" acquire bad/d --ttl 1h >/dev/null
 
-verdict 'list shows it, and why, and exits 0' says 0 "^unreadable: bad/b: $why\$" "$program" list bad/
+verdict 'list shows it, and why, and exits 0' \
+    says 0 "^unreadable: bad/b: $why\$" "$program" list bad/
 verdict 'one of a newer version, too' grep -q "^unreadable: bad/c: $newer\$" "$work/said"
 verdict 'the first of the others is there' grep -q '^held: bad/a by wfe-7' "$work/said"
 verdict 'and the last' grep -q '^held: bad/d by wfe-7' "$work/said"

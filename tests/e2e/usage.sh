@@ -361,7 +361,7 @@ pid, terminal = pty.fork()
 if pid == 0:  # a slow machine shows longer times, and a line is cut at the terminal's width
     fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
     os.execv(sys.argv[1], [sys.argv[1], "acquire", "shown"])
-seen, ends = b"", time.time() + 20
+seen, ends = b"", time.time() + 60
 while time.time() < ends and b"1 of 1" not in seen:
     if select.select([terminal], [], [], 0.1)[0]:
         seen += os.read(terminal, 4096)

@@ -34,6 +34,13 @@ spec:
   scope: Namespaced
   names: {plural: pipelineruns, singular: pipelinerun, kind: PipelineRun}
   versions:
+    - name: v1alpha1
+      served: true
+      storage: false
+      deprecated: true
+      deprecationWarning: 'PipelineRuns of v1alpha1 are "old"'
+      schema:
+        openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
     - name: v1beta1
       served: true
       storage: true
@@ -130,7 +137,8 @@ created_since() { # created_since LINE: objects that we created, by the API serv
 
 # ---- the edge cases ----
 
-hears 0 'ok: nobody' k8s_run wfe-0 nobody --remove
+hears 0 'ok: nobody: there is no wfe-[0-9a-f]{16}; nothing was removed' \
+    k8s_run wfe-0 nobody --remove
 say 'what is not there is removed already'
 
 for ((round = 0; round < rounds; round++)); do
@@ -280,7 +288,8 @@ complete whole False
 sleep 2.5
 hears 0 'was created' k8s_run wfe-3 whole --until created
 complete whole False
-hears 1 'failed' k8s_run wfe-3 whole --until ended
+hears 1 '^failed: whole: wfe-[0-9a-f]{16} failed' k8s_run wfe-3 whole --until ended
+! grep -q 'ok:' heard || fail "a failed object is ok: $(cat heard)"
 hears 0 'was removed' k8s_run wfe-3 whole --remove
 say 'Full lifecycle'
 
@@ -322,6 +331,64 @@ holder=$(api GET "$runs/$(name_of slow)" | jq -r '.metadata.annotations["leaseho
 [[ $holder == wfe-3 ]] || fail 'the one that is overdue is still there'
 hears 0 'was removed' k8s_run wfe-3 slow --remove
 say 'an object that runs too long is removed, by its follower or by whoever comes next'
+
+# ---- what it says meanwhile ----
+
+sed 's/v1beta1/v1alpha1/' restart.yaml >old.yaml
+hears 0 '^warning: PipelineRuns of v1alpha1 are "old"$' \
+    k8s_run wfe-1 old -f old.yaml --until created
+(($(grep -c warning: heard) == 1)) || fail "warned more than once: $(cat heard)"
+hears 0 'was removed' k8s_run wfe-1 old --remove
+say 'what the API server warns of is printed, once'
+
+cat >watched.py <<'LOOK'
+import os, pty, sys
+seen = []
+def read(file):
+    data = os.read(file, 4096)
+    seen.append(data)
+    return data
+sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:], read)))
+LOOK
+python3 watched.py "$program" k8s-run --target shown --holder wfe-1 --cooldown 2s -f restart.yaml \
+    >shown.said 2>&1 </dev/null &
+pid=$!
+started+=("$pid")
+wait_for shown
+sleep 2.5
+complete shown True
+ends 0 "$pid" shown
+grep -q "$(name_of shown) runs for [1-9]" shown.said || fail "no progress: $(cat -v shown.said)"
+grep -q "$(name_of shown) is done since .*; cools down for" shown.said ||
+    fail "no cooldown: $(cat -v shown.said)"
+say 'at a terminal a line shows how it is doing'
+
+# ---- what was left behind ----
+
+hears 0 'was created' k8s_run wfe-1 left/over --until created --cooldown 1s
+hears 0 'was created' k8s_run wfe-1 left/overdue --until created --time-limit 1s
+hears 0 'was created' k8s_run wfe-1 left/final --until created --cooldown 1s --finalizer
+hears 0 'was created' k8s_run wfe-1 stays/runs --until created --cooldown 1s --finalizer
+hears 0 'was created' k8s_run wfe-1 stays/cools --until created --cooldown 1h
+for target in left/over stays/cools; do complete "$target" True; done
+kubectl delete pipelinerun "$(name_of left/final)" --wait=false >>kubectl.log
+sleep 3.5
+[[ -n $(uid_of left/final) ]] || fail 'the finalizer does not keep it'
+# It lists them by their names.
+hears 0 'warning: pipelineruns.tekton.dev that nobody needs any more: 3 \(wfe-.*, wfe-.*, wfe-' \
+    "$program" doctor --kind pipelineruns.tekton.dev
+hears 0 'removed: 3 of 3' "$program" collect --kind pipelineruns.tekton.dev
+for target in left/over left/overdue left/final; do is_free "$target"; done
+for target in stays/runs stays/cools; do
+    [[ -n $(uid_of "$target") ]] || fail "$target was removed"
+    hears 0 'was removed' k8s_run wfe-1 "$target" --remove
+done
+for kind in pipelinewalks.tekton.dev jobs.nobody.example 'jobs/x?'; do
+    hears 64 'knows no kind ' "$program" collect --kind "$kind"
+done
+say 'collect removes objects that are over or overdue, and finalizers that nobody takes away'
+
+# ---- objects of others ----
 
 kubectl create -f - >>kubectl.log <<RUN
 apiVersion: tekton.dev/v1beta1

@@ -238,6 +238,8 @@ void diary_write(void *owner, const struct live_step *step)
         diary->unsure = step->before->in_flight;
     }
     note_silent_grant(diary, step);
+    if (from == LEASE_LEAVING && to == LEASE_ASKING) /* what came too late is given back */
+        atomic_store(&diary->leaving, false);
     if (to == LEASE_RELEASING && from != LEASE_RELEASING) {
         int release = open_operation(diary, step->after, LINEAR_RELEASE);
         bool lost = from == LEASE_LOST || step->output->told == TOLD_LOST;

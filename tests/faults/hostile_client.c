@@ -17,7 +17,7 @@
 enum {
     REPLY_MAX = 65536,
     GREED_MAX = 160 << 20,
-    QUIET_MS = 300,
+    QUIET_MS = 200,
     PAUSE_US = 150000,
     HOLD_US = 700000
 };

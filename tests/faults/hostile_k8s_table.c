@@ -60,6 +60,10 @@
 #define OK     "HTTP/1.1 200 OK\r\n"
 
 const struct variant k8s_variants[] = {
+    /* the first two find most of what is planted */
+    BODY("has HTML", "<html><body>\x1b[31m502 Bad Gateway</body></html>"),
+    ENDLESS("sends spaces for ever", "",
+            "                                                        "),
     /* status codes */
     STATUS("answers 100", 100, NULL),
     STATUS("answers 101", 101, NULL),
@@ -107,7 +111,6 @@ const struct variant k8s_variants[] = {
     BODY("has half an object", "{\"metadata\":{\"name\":\"k\""),
     BODY("has two objects", "{}{}"),
     BODY("has a member twice", "{\"metadata\":1,\"metadata\":{},\"items\":1,\"items\":[]}"),
-    BODY("has HTML", "<html><body>\x1b[31m502 Bad Gateway</body></html>"),
     BODY("is no UTF-8",
          "{\"message\":\"\xff\xfe\xc0\x80\",\"metadata\":{\"name\":\"\xed\xa0\x80\"}}"),
     BODY("has a lone surrogate", "{\"message\":\"\\ud800\",\"metadata\":{\"name\":\"\\udfff\"}}"),
@@ -297,8 +300,6 @@ const struct variant k8s_variants[] = {
     CUT("resets behind the answer", 1 << 30, END_RESET),
     CUT("closes behind the answer", 1 << 30, END_CLOSE),
     {.name = "drips", .deed = API_DRIP},
-    ENDLESS("sends spaces for ever", "",
-            "                                                        "),
     ENDLESS("sends a string for ever", "{\"message\":\"",
             "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"),
     ENDLESS("sends items for ever", "{\"items\":[", "{\"metadata\":{\"name\":\"a\"}},"),

@@ -53,6 +53,12 @@
     "\"exclusive\"," times "}]}"
 
 const struct variant redis_variants[] = {
+    /* the first two find most of what is planted */
+    SAYS("refuses with an escape sequence", "-ERR \x1b[31mred\x1b[0m \x07\r\n"),
+    {.name = "sends a line without end",
+     .deed = DEED_ENDLESS,
+     .text = "+",
+     .more = "xxxxxxxxxxxxxxxx"},
     /* wrong types */
     SAYS("says OK", "+OK\r\n"),
     SAYS("says an empty line", "+\r\n"),
@@ -83,7 +89,6 @@ const struct variant redis_variants[] = {
     /* errors */
     SAYS("refuses with an empty error", "-\r\n"),
     SAYS("refuses with a bulk error", "!10\r\nERR a\r\nb c\r\n"),
-    SAYS("refuses with an escape sequence", "-ERR \x1b[31mred\x1b[0m \x07\r\n"),
     SAYS("refuses with bytes that are no UTF-8", "-ERR \xff\xfe\xc0\x80\r\n"),
     SAYS("refuses with C1 control characters", "-ERR \xc2\x9b"
                                                "31m\r\n"),
@@ -154,10 +159,6 @@ const struct variant redis_variants[] = {
          "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
          "x"},
     {.name = "drips pushes", .deed = DEED_ENDLESS, .text = "", .more = ">1\r\n+x\r\n", .number = 1},
-    {.name = "sends a line without end",
-     .deed = DEED_ENDLESS,
-     .text = "+",
-     .more = "xxxxxxxxxxxxxxxx"},
     {.name = "sends a list without end",
      .deed = DEED_ENDLESS,
      .text = "*2000000000\r\n",

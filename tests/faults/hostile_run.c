@@ -308,7 +308,8 @@ void worker_run(struct worker *worker, const struct deed_case *one, bool good, s
         *out = (struct run){.faults = FAULT_STATUS};
         return;
     }
-    for (int tries = 0; tries < TRIES; tries++) {
+    int tries_most = hostile_verbs[one->verb].plants != 0 ? 1 : TRIES;
+    for (int tries = 0; tries < tries_most; tries++) {
         run_once(worker, one, good, out);
         bool late = (out->faults & FAULT_LATE) != 0;
         bool wrong = good && out->status != hostile_verbs[one->verb].good;
@@ -316,7 +317,7 @@ void worker_run(struct worker *worker, const struct deed_case *one, bool good, s
             out->faults &= ~(unsigned)FAULT_LATE;
             late = false;
         }
-        if ((!late && !wrong) || tries + 1 == TRIES)
+        if ((!late && !wrong) || tries + 1 == tries_most)
             return;
         bytes_free(&out->said);
     }

@@ -150,7 +150,10 @@ static const char *play_round(struct play *play, enum trouble trouble)
     if (gone_us == 0 && act_is_gone(before)) /* the next one was faster than our look at it */
         gone_us = atomic_load(&after->began_us);
     bool beside = atomic_load(&after->beside) > 0 || gone_us == 0;
-    if (beside && stood_still_ms < LEFT_OF_TTL_MS / 2)
+    if (beside)
+        rig_say("%u of them lived beside the next one; the machine stood still for %" PRId64 " ms",
+                atomic_load(&after->beside), stood_still_ms);
+    if (beside && stood_still_ms < LEFT_OF_TTL_MS / 4)
         return "the next one came in beside it";
     int64_t between_ms = (atomic_load(&after->began_us) - gone_us) / 1000;
     if (!beside && between_ms < play->closest_ms)

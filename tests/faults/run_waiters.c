@@ -7,17 +7,19 @@
  */
 #include "run_kit.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
     WAITERS = 100,
-    PATIENCE_MS = 60000,
+    PATIENCE_MS = 120000,
     SHORT_WAIT_MS = 4000,
     BUSY_STATUS = 75,
     /* One look and a hand-over of its own, each a few sleeps of two threads. */
@@ -25,8 +27,6 @@ enum {
     WATCH_S = 14,
     SILENCE_MS = 5000, /* until the fallback look, at the least */
     BURSTS_MOST = 4,
-    WATCHES = 3,
-    DELAYED_MS = 100, /* by more than that: it is looked at again */
 };
 
 struct board {
@@ -48,12 +48,19 @@ static int play_command(size_t number)
     return 0;
 }
 
-static pid_t start(const char *program, const char *own, size_t number, bool gives_up)
+static void name_holder(char *out, size_t size, uint64_t round, size_t number)
 {
-    char digits[24], wait[24];
-    const char *words[] = {"leasehold", "run", "key",       "-w",   wait,
-                           "--",        own,   "--command", digits, NULL};
+    (void)snprintf(out, size, "waiter-%zu-in-%" PRIu64 ".", number, round);
+}
+
+static pid_t start(uint64_t round, const char *program, const char *own, size_t number,
+                   bool gives_up)
+{
+    char digits[24], wait[24], holder[48];
+    const char *words[] = {"leasehold", "run", "key", "-w",        wait,   "--holder",
+                           holder,      "--",  own,   "--command", digits, NULL};
     (void)snprintf(digits, sizeof digits, "%zu", number);
+    name_holder(holder, sizeof holder, round, number);
     (void)snprintf(wait, sizeof wait, gives_up ? "%dms" : "forever", SHORT_WAIT_MS);
     return kit_start(program, words);
 }
@@ -99,9 +106,9 @@ static void read_trace(const char *path, unsigned *out_bursts, int64_t *out_sile
         (void)fclose(file);
 }
 
-/* Is each look followed by silence? Not counted is what three processes waited for a processor: by
- * so much a look, or the note that strace takes of it, may have come late. */
-static bool is_idle(struct rig *rig, pid_t front, int64_t *out_delayed_ms)
+/* Both processes of a run that waits. Not counted is what these and strace waited for a processor:
+ * by so much a look, or the note that is taken of it, may have come late. */
+static void watch_idle(struct rig *rig, pid_t front)
 {
     char path[256], first[16], second[16];
     const char *words[] = {"strace", "-f",  "-qq", "-ttt", "-o", path,
@@ -116,48 +123,60 @@ static bool is_idle(struct rig *rig, pid_t front, int64_t *out_delayed_ms)
     pid_t tracer = kit_start("/usr/bin/strace", words);
     rig_pause_us((int64_t)WATCH_S * 1000000);
     int64_t after_us = rig_unscheduled_us(front) + rig_unscheduled_us(guardian);
-    *out_delayed_ms = (after_us - before_us + rig_unscheduled_us(tracer)) / 1000;
+    int64_t delayed_ms = (after_us - before_us + rig_unscheduled_us(tracer)) / 1000;
     (void)kill(tracer, SIGTERM);
     (void)kit_join(tracer, PATIENCE_MS);
     read_trace(path, &bursts, &silence_ms);
     rig_say("one that waits did something %u times in %d s; the shortest pause was %" PRId64
             " ms, delayed by up to %" PRId64 " ms",
-            bursts, WATCH_S, bursts > 1 ? silence_ms : -1, *out_delayed_ms);
-    return bursts > 1 && bursts <= BURSTS_MOST && silence_ms >= SILENCE_MS - *out_delayed_ms;
-}
-
-/* Both processes of a run that waits. */
-static void watch_idle(struct rig *rig, pid_t front)
-{
-    int64_t delayed_ms = DELAYED_MS + 1;
-    bool idle = false;
-    for (unsigned i = 0; i < WATCHES && !idle && delayed_ms > DELAYED_MS; i++)
-        idle = is_idle(rig, front, &delayed_ms);
-    rig_case(rig, idle, "between two looks it makes no system call");
+            bursts, WATCH_S, bursts > 1 ? silence_ms : -1, delayed_ms);
+    rig_case(rig, bursts > 1 && bursts <= BURSTS_MOST && silence_ms >= SILENCE_MS - delayed_ms,
+             "between two looks it makes no system call");
 }
 
 /* ---- the line ---- */
 
 struct line {
     struct rig *rig;
+    uint64_t round;
     struct board *board;
     pid_t holder, fronts[WAITERS];
     bool gives_up[WAITERS], killed[WAITERS];
     unsigned stuck, early, out_of_order, statuses;
 };
 
+/* Does the log name it? A log has no other end than the last record, so all of it is read. */
+static bool is_written(const struct rig *rig, uint64_t round, size_t number)
+{
+    char path[256], holder[48], *bytes = NULL;
+    struct stat log;
+    bool found = false;
+    (void)snprintf(path, sizeof path, "%.127s/store", rig->folder);
+    name_holder(holder, sizeof holder, round, number);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file >= 0 && fstat(file, &log) == 0) {
+        bytes = malloc((size_t)log.st_size + 1);
+        ssize_t length = pread(file, bytes, (size_t)log.st_size, /* offset= */ 0);
+        found = length > 0 && memmem(bytes, (size_t)length, holder, strlen(holder)) != NULL;
+    }
+    if (file >= 0)
+        (void)close(file);
+    free(bytes);
+    return found;
+}
+
+/* The last one stays: it is the one that is watched. */
 static bool line_up(struct line *line, const char *program, const char *own)
 {
     int64_t end_ms = live_now_ms() + PATIENCE_MS;
-    line->holder = start(program, own, WAITERS, /* gives_up= */ false);
+    line->holder = start(line->round, program, own, WAITERS, /* gives_up= */ false);
     while (atomic_load(&line->board->begun) == 0 && live_now_ms() < end_ms)
         rig_pause_us(1000);
     for (size_t i = 0; i < WAITERS; i++) {
-        line->gives_up[i] = random_below(&line->rig->random, 8) == 0;
-        line->fronts[i] = start(program, own, i, line->gives_up[i]);
-        while (!kit_is_in_line(kit_guardian(line->fronts[i]), "key") && live_now_ms() < end_ms)
-            rig_pause_us(500);
-        rig_pause_us(3000); /* its place is written */
+        line->gives_up[i] = i + 1 < WAITERS && random_below(&line->rig->random, 8) == 0;
+        line->fronts[i] = start(line->round, program, own, i, line->gives_up[i]);
+        while (!is_written(line->rig, line->round, i) && live_now_ms() < end_ms)
+            rig_pause_us(2000);
     }
     return live_now_ms() < end_ms;
 }
@@ -223,12 +242,13 @@ int main(int argc, char **argv)
     struct rig rig;
     if (argc == 3 && strcmp(argv[1], "--command") == 0)
         return play_command(strtoul(argv[2], NULL, 10));
-    rig_open(&rig, argc, argv, /* rounds= */ 1, /* limit_s= */ 120, /* round_ms= */ 120000,
+    rig_open(&rig, argc, argv, /* rounds= */ 1, /* limit_s= */ 120, /* round_ms= */ 240000,
              /* shared_size= */ 1);
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
         return 1;
     for (uint64_t round = 0; round < rig.rounds; round++) {
-        struct line line = {.rig = &rig, .board = kit_board(&rig, sizeof(struct board))};
+        struct line line = {
+            .rig = &rig, .round = round, .board = kit_board(&rig, sizeof(struct board))};
         memset(line.board, 0, sizeof *line.board);
         rig_case(&rig, line_up(&line, kit_program(argv[0]), argv[0]), "%d are in line", WAITERS);
         if (round == 0)

@@ -12,6 +12,7 @@ static struct {
     atomic_int lost;
     atomic_bool held_then;
     _Atomic int64_t at_ms;
+    char text[LH_TEXT_SIZE];
 } heard;
 
 static void on_lost(void *user, struct lh_lease *lease, const struct lh_report *report)
@@ -19,6 +20,7 @@ static void on_lost(void *user, struct lh_lease *lease, const struct lh_report *
     assert_ptr_equal(user, &heard);
     atomic_store(&heard.held_then, lh_held(lease));
     atomic_store(&heard.at_ms, kit_now_ms());
+    memcpy(heard.text, report->text, sizeof heard.text);
     if (report->outcome == LH_LOST)
         atomic_fetch_add(&heard.lost, 1);
 }
@@ -127,6 +129,33 @@ static void renewals_keep_it(void **state)
     lh_close(&client);
 }
 
+/* As a process that was stopped or suspended: its loop does not turn until the lease is over. */
+static void who_sleeps_past_its_lease_is_told_how_long(void **state)
+{
+    (void)state;
+    struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
+    struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_report report;
+    open.own_loop = true;
+    struct lh_client *client = kit_open(&open);
+    options.ttl_ms = 1000;
+    options.on_lost = on_lost;
+    options.user = &heard;
+    struct lh_lease *lease = kit_acquire(client, "k", &options);
+    kit_sleep_ms(2200);
+    for (int i = 0; i < 1000 && atomic_load(&heard.lost) == 0; i++) {
+        assert_int_equal(lh_step(client), LH_OK);
+        kit_sleep_ms(2);
+    }
+    assert_int_equal(atomic_load(&heard.lost), 1);
+    assert_non_null(strstr(heard.text, "lost: k: the lease ended "));
+    assert_null(strstr(heard.text, "ended 0s ago"));
+    assert_non_null(strstr(heard.text, "somebody else may have held it since"));
+    assert_non_null(strstr(heard.text, "refused only where tokens are checked"));
+    ASSERT_OUTCOME(lh_release(&lease, &report), LH_LOST, &report);
+    lh_close(&client);
+}
+
 /* A bound lease ends with its process, however that ends. */
 static void a_killed_process_holds_nothing(void **state)
 {
@@ -165,6 +194,7 @@ int main(void)
         CASE(a_holder_knows_before_another_is_granted),
         CASE(a_break_is_told_to_the_holder),
         CASE(renewals_keep_it),
+        CASE(who_sleeps_past_its_lease_is_told_how_long),
         CASE(a_killed_process_holds_nothing),
     };
 #undef CASE

@@ -256,11 +256,12 @@ static void an_unlock_wakes_another_process(void **state)
 static void a_killed_owner_is_noticed(void **state)
 {
     char ready = 0;
-    int ends[2];
+    int ends[2], looked[2];
     _Atomic uint32_t word = 0;
     (void)state;
     int file = make("");
     assert_int_equal(pipe(ends), 0);
+    assert_int_equal(pipe(looked), 0);
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
@@ -268,16 +269,19 @@ static void a_killed_owner_is_noticed(void **state)
         int locked = -1;
         if (disk_open(&own, kit_path("f"), NULL))
             locked = own.lock(own.owner, own.open(own.owner, "", DISK_OPEN), 0);
-        if (locked == 0 && write(ends[1], "x", 1) == 1)
-            sleep_ms(30);
+        if (locked == 0 && write(ends[1], "x", 1) == 1 && read(looked[0], &ready, 1) == 1)
+            sleep_ms(30); /* the other one waits by now, most likely */
         (void)raise(SIGKILL);
     }
     (void)close(ends[1]);
     assert_int_equal(read(ends[0], &ready, 1), 1);
     assert_int_equal(disk.lock(disk.owner, file, 0), -EAGAIN);
+    assert_int_equal(write(looked[1], "x", 1), 1);
     assert_int_equal(disk_lock(&disk, file, 0, &word, in_ms(LONG_MS)), 0);
     assert_int_equal(waitpid(child, NULL, /* options= */ 0), child);
     (void)close(ends[0]);
+    (void)close(looked[0]);
+    (void)close(looked[1]);
 }
 
 static bool is_pending(int signal)

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+enum { NOW_S = 1700000000 };
+
 static bool reads(const char *body, struct entra_token *out)
 {
     /* In memory of its own length, without a NUL: what reads beyond it is seen. */
@@ -17,9 +19,63 @@ static bool reads(const char *body, struct entra_token *out)
     char *copy = test_malloc(length > 0 ? length : 1);
     for (size_t i = 0; i < length; i++)
         copy[i] = body[i];
-    bool read = entra_read_token(copy, length, out);
+    bool read = entra_read_token(copy, length, NOW_S, out);
     test_free(copy);
     return read;
+}
+
+static void asks_as_app_service_and_clients_do(void **state)
+{
+    char words[1024];
+    struct text text;
+    struct entra_identity identity = {.endpoint = "http://127.0.0.1:41/msi/token",
+                                      .client_id = "c"};
+    (void)state;
+    text_init(&text, words, sizeof words);
+    entra_app_url(&identity, &text);
+    assert_string_equal(words, "http://127.0.0.1:41/msi/token?api-version=2019-08-01&resource="
+                               "https%3A%2F%2Fredis.azure.com&client_id=c");
+    identity.client_id = NULL;
+    text_clear(&text);
+    entra_app_url(&identity, &text);
+    assert_null(strstr(words, "client_id"));
+    identity.client_id = "c";
+    identity.secret = "s~&=";
+    text_clear(&text);
+    entra_workload_form(&identity, &text);
+    assert_string_equal(words, "grant_type=client_credentials&client_id=c&scope=https%3A%2F%2F"
+                               "redis.azure.com%2F.default&client_secret=s~%26%3D");
+    assert_true(entra_is_id("0-9.aZ"));
+    assert_false(entra_is_id(""));
+    assert_false(entra_is_id("a\"b"));
+}
+
+static void tokens_may_say_when_they_end(void **state)
+{
+    static struct entra_token token;
+    (void)state;
+    assert_true(reads("{\"access_token\":\"a.b.c\",\"expires_on\":\"1700000060\"}", &token));
+    assert_int_equal(token.lives_s, 60);
+    assert_true(reads("{\"accessToken\":\"a.b.c\",\"expires_on\":1700003600}", &token));
+    assert_int_equal(token.lives_s, 3600);
+    assert_false(reads("{\"access_token\":\"a.b.c\",\"expires_on\":\"1700000000\"}", &token));
+    assert_false(reads("{\"access_token\":\"a.b.c\",\"expires_on\":\"9999999999999\"}", &token));
+    assert_false(reads("{\"accessToken\":\"a.b.c\",\"expiresOn\":\"2026-01-01\"}", &token));
+}
+
+static void base64url_has_no_padding(void **state)
+{
+    static const struct {
+        const char *bytes, *words;
+    } cases[] = {{"", ""}, {"f", "Zg"}, {"fo", "Zm8"}, {"foo", "Zm9v"}, {"\xfb\xff", "-_8"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char words[16] = "";
+        struct text text;
+        text_init(&text, words, sizeof words);
+        entra_add_base64url((const unsigned char *)cases[i].bytes, strlen(cases[i].bytes), &text);
+        assert_string_equal(words, cases[i].words);
+    }
 }
 
 static void asks_as_documented(void **state)
@@ -129,8 +185,13 @@ static void says_why_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(asks_as_documented), cmocka_unit_test(reads_both_answers),
-        cmocka_unit_test(tells_whose_it_is),  cmocka_unit_test(refuses_anything_else),
+        cmocka_unit_test(asks_as_app_service_and_clients_do),
+        cmocka_unit_test(tokens_may_say_when_they_end),
+        cmocka_unit_test(base64url_has_no_padding),
+        cmocka_unit_test(asks_as_documented),
+        cmocka_unit_test(reads_both_answers),
+        cmocka_unit_test(tells_whose_it_is),
+        cmocka_unit_test(refuses_anything_else),
         cmocka_unit_test(says_why_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

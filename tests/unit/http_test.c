@@ -54,12 +54,14 @@ static void say_endlessly(int file)
         http_kit_say(file, chunk);
 }
 
+static atomic_int line_gap_ms = 30;
+
 static void say_lines(int file)
 {
     http_kit_say(file, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\none\nt\r\n");
-    nap(30);
+    nap(atomic_load(&line_gap_ms));
     http_kit_say(file, "8\r\nwo\nthree\r\n");
-    nap(30);
+    nap(atomic_load(&line_gap_ms));
     http_kit_say(file, "1\r\n\n\r\n0\r\n\r\n");
 }
 
@@ -332,12 +334,21 @@ static void a_piece_that_nobody_uses_is_refused(void **state)
     assert_non_null(strstr(caller.why, "too long"));
 }
 
+/* The timeout, shorter than all of it takes, is for the first byte only. A busy machine may be
+ * later than that even with the first one: then the next try has more, and the rest comes still
+ * later. */
 static void pieces_come_as_they_arrive(void **state)
 {
     static struct caller caller;
+    int64_t patience_ms = 50;
     (void)state;
-    start_pieces(&caller, "/lines", /* patience_ms= */ 50); /* until the first byte only */
-    assert_true(kit_until(&caller.done));
+    do {
+        caller = (struct caller){0};
+        atomic_store(&line_gap_ms, (int)(patience_ms * 3 / 5));
+        start_pieces(&caller, "/lines", patience_ms);
+        assert_true(kit_until(&caller.done));
+        patience_ms *= 4;
+    } while (caller.answer.status == 0 && patience_ms < 5000);
     assert_string_equal(caller.got, "one\ntwo\nthree\n");
     assert_true(caller.pieces >= 2);
     assert_int_equal(caller.answer.status, 200);

@@ -137,6 +137,34 @@ static void plain_takes_names_only(void **state)
                      "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggg"));
 }
 
+/* Of every URL under which a key has a name, the prefix and the way are found again. */
+static void a_name_tells_how_it_was_made(void **state)
+{
+    static const char *const urls[] = {
+        "k8s://a",           "k8s://a?names=hash",           "k8s://a?prefix=task-llm-",
+        "k8s://a?prefix=p-", "k8s://a?names=hash&prefix=p-", "k8s://a?names=hash&prefix=",
+    };
+    static const char *const keys[] = {"payment-api", "production/deployment/payment-api", "lh-5",
+                                       "once:x"};
+    (void)state;
+    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
+        for (size_t j = 0; j < sizeof keys / sizeof keys[0]; j++) {
+            struct k8s_url found = {0}, meant;
+            char made[K8S_NAME_MAX + 1], again[K8S_NAME_MAX + 1];
+            assert_true(k8s_url_parse(urls[i], &meant, NULL));
+            assert_true(k8s_name_of(&meant, keys[j], made));
+            assert_true(k8s_scheme_of(made, keys[j], &found));
+            assert_string_equal(found.prefix, meant.prefix);
+            assert_true(k8s_name_of(&found, keys[j], again));
+            assert_string_equal(again, made);
+            assert_false(k8s_scheme_of(made, "another", &found));
+        }
+    }
+    struct k8s_url none;
+    assert_false(k8s_scheme_of("UP-key", "key", &none));
+    assert_false(k8s_scheme_of("", "key", &none));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +175,7 @@ int main(void)
         cmocka_unit_test(the_longest_prefix_leaves_room),
         cmocka_unit_test(hashes_are_those_of_the_workflow_engine),
         cmocka_unit_test(plain_takes_names_only),
+        cmocka_unit_test(a_name_tells_how_it_was_made),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

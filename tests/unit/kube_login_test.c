@@ -244,6 +244,17 @@ static void what_expires_is_asked_for_anew(void **state)
     assert_false(kube_login_ready(login));
 }
 
+/* RFC 3339 allows the time of any zone. */
+static void an_expiry_may_be_told_in_another_time_zone(void **state)
+{
+    (void)state;
+    use_plugin("#!/bin/sh\nprintf '{\"status\":{\"token\":\"t\",\"expirationTimestamp\":\"%s\"}}' "
+               "$(TZ=XXX-14 date -d '1 second' +%Y-%m-%dT%H:%M:%S.5%:z)\n");
+    ask_plugin();
+    kit_turn(1100);
+    assert_false(kube_login_ready(login));
+}
+
 /* By our clock, which may be wrong; the server may think otherwise. */
 static void what_has_expired_already_is_tried_for_a_moment(void **state)
 {
@@ -339,6 +350,7 @@ int main(void)
         STORY(a_token_file_is_read_anew_when_refused),
         STORY(a_plugin_is_asked_and_asked_again_when_refused),
         STORY(what_expires_is_asked_for_anew),
+        STORY(an_expiry_may_be_told_in_another_time_zone),
         STORY(what_has_expired_already_is_tried_for_a_moment),
         STORY(who_asks_while_a_plugin_runs_gets_nothing),
         STORY(what_the_kubeconfig_says_counts_before_our_environment),

@@ -278,6 +278,30 @@ static void a_repeated_break_spares_the_next_holder(void **state)
     }
 }
 
+static void a_break_names_whom_it_is_about(void **state)
+{
+    (void)state;
+    struct broken broken = {.count = 9};
+    struct request request = breaking(/* now= */ true);
+    request.broken = &broken;
+    (void)act(request);
+    assert_int_equal(broken.count, 0);
+    (void)act(asking_shared("a"));
+    (void)act(asking_shared("b"));
+    uint64_t token = grant_token(grant_of("a")), revision = view.at.revision;
+    (void)act(request);
+    assert_int_equal(broken.count, 2);
+    assert_string_equal(broken.holder, "a");
+    assert_true(broken.token == token);
+    request.up_to = revision; /* it is repeated: the first one may have freed the key */
+    (void)act(request);
+    assert_int_equal(broken.count, 2);
+    request.up_to = 0;
+    (void)act(request);
+    assert_int_equal(broken.count, 0);
+    assert_string_equal(broken.holder, "");
+}
+
 static void a_repeated_break_spares_a_later_delay(void **state)
 {
     (void)state;
@@ -436,6 +460,7 @@ int main(void)
         cmocka_unit_test_setup(a_break_that_finds_the_dead_names_the_next, fresh),
         cmocka_unit_test_setup(a_break_after_a_delay_names_the_next, fresh),
         cmocka_unit_test_setup(a_repeated_break_spares_the_next_holder, fresh),
+        cmocka_unit_test_setup(a_break_names_whom_it_is_about, fresh),
         cmocka_unit_test_setup(a_repeated_break_spares_a_later_delay, fresh),
         cmocka_unit_test_setup(a_free_key_looks_free, fresh),
         cmocka_unit_test_setup(a_held_key_shows_holder_token_and_rest, fresh),

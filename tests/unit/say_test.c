@@ -39,10 +39,12 @@ static void every_outcome_has_its_status_and_its_object(void **state)
         assert_int_equal(say_status(table[i].outcome), table[i].status);
         text_init(&text, bytes, sizeof bytes);
         say_report_json(&visit, "k", &report, &text);
+        const char *refusal = lh_refusal_word(LH_VERB_ANY, table[i].outcome);
+        const char *quote = refusal != NULL ? "\"" : "";
         (void)snprintf(wanted, sizeof wanted,
-                       "{\"outcome\":\"%s\",\"key\":\"k\",\"text\":\"why\",\"retry_after_ms\":null,"
-                       "\"store\":\"file:/x.log\"}",
-                       table[i].word);
+                       "{\"outcome\":\"%s\",\"refusal\":%s%s%s,\"key\":\"k\",\"text\":\"why\","
+                       "\"retry_after_ms\":null,\"store\":\"file:/x.log\"}",
+                       table[i].word, quote, refusal != NULL ? refusal : "null", quote);
         assert_string_equal(bytes, wanted);
     }
 }

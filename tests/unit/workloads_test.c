@@ -305,8 +305,8 @@ static void a_member_that_the_kind_does_not_have_is_refused(void **state)
                                      .manifest = "{apiVersion: v1, kind: Pod, spec: {typo: 1}}"});
     assert_true(answer.usage);
     assert_non_null(strstr(answer.text, "unknown field \"spec.typo\""));
-    const char *end = answer.text + strlen(answer.text) - strlen(" field…");
-    assert_string_equal(end, " field…");
+    const char *tail = answer.text + strlen(answer.text) - strlen(" field…");
+    assert_string_equal(tail, " field…");
 }
 
 static void what_the_server_warns_of_is_told_once(void **state)

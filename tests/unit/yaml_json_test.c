@@ -2,11 +2,15 @@
 /* YAML as JSON: what plain words mean, and what is refused, with its line. */
 #include "io/yaml_json.h"
 
+#include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -108,12 +112,51 @@ static void a_few_aliases_are_not_a_great_many(void **state)
     expect_refusal(yaml, strlen(yaml), "too large");
 }
 
+/* The C library's own form of a locale that writes 1,5: no machine need have one installed. */
+static void make_comma_locale(const char *folder)
+{
+    static const unsigned char numeric[] =
+        "\x14\x11\x03\x20\x06\0\0\0\x20\0\0\0\x22\0\0\0\x24\0\0\0\x28\0\0\0\x2c\0\0\0"
+        "\x30\0\0\0,\0.\0\3\3\0\0,\0\0\0.\0\0\0UTF-8";
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/comma", folder);
+    assert_int_equal(mkdir(path, 0700), 0);
+    (void)snprintf(path, sizeof path, "%s/comma/LC_NUMERIC", folder);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_int_equal(fwrite(numeric, 1, sizeof numeric, file), sizeof numeric);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(setenv("LOCPATH", folder, /* overwrite= */ 1), 0);
+    assert_non_null(setlocale(LC_NUMERIC, "comma"));
+    assert_string_equal(localeconv()->decimal_point, ",");
+    assert_int_equal(unlink(path), 0);
+    (void)snprintf(path, sizeof path, "%s/comma", folder);
+    assert_int_equal(rmdir(path), 0);
+}
+
+/* A program that uses the library may have set the locale of its user. */
+static void numbers_are_the_same_in_every_locale(void **state)
+{
+    char folder[] = "/tmp/yaml-XXXXXX";
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    make_comma_locale(folder);
+    expect("[1.5, .5, 1e3, -0.25, '1,5']", "[1.5,0.5,1000,-0.25,\"1,5\"]");
+    assert_non_null(setlocale(LC_NUMERIC, "C"));
+    assert_int_equal(unsetenv("LOCPATH"), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scalars),    cmocka_unit_test(scalars_of_kubectl),
-        cmocka_unit_test(words_only), cmocka_unit_test(objects),
-        cmocka_unit_test(refusals),   cmocka_unit_test(a_few_aliases_are_not_a_great_many),
+        cmocka_unit_test(scalars),
+        cmocka_unit_test(scalars_of_kubectl),
+        cmocka_unit_test(words_only),
+        cmocka_unit_test(objects),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(a_few_aliases_are_not_a_great_many),
+        cmocka_unit_test(numbers_are_the_same_in_every_locale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,12 @@ static int run_break(struct visit *visit)
         return status;
     if (lh_break(visit->client, key, settings->reason, settings->at_once, &report) != LH_OK)
         return say_report(visit, key, &report);
-    return say_done(visit, "broken", key);
+    const char *hint = "";
+    if (report.effect == LH_EFFECT_ASKED)
+        hint = "; --now frees it at once";
+    else if (report.effect == LH_EFFECT_NONE && report.state == LH_COOLING_DOWN)
+        hint = "; 'leasehold clear' ends the cooldown";
+    return say_effect(visit, key, &report, hint);
 }
 
 static const struct option *const break_options[] = {&option_reason, &option_now, NULL};
@@ -36,8 +41,9 @@ const struct command command_break = {
         "Wants KEY back from whoever holds it. The holder is told and cannot renew any more; the "
         "key is free when it confirms, or when its lease ends. With --now it is free at once, and "
         "the old holder may still be at work: what the lock guards must then look at tokens.\n\n"
-        "The reason is recorded and shown by status and history. A key that nobody holds is no "
-        "error.",
+        "It prints the key's state, whom it asked to stop and until when the key may stay held; as "
+        "JSON effect is asked, freed (--now) or none (nobody held it), beside the state. The "
+        "reason is recorded and shown by status and history. A key that nobody holds is no error.",
     .example = "  leasehold break nightly --reason 'host is on fire'",
     .options = break_options,
     .least_words = 1,

@@ -55,6 +55,7 @@ static int refuse(const struct visit *visit, enum guard_result result, uint64_t 
                            why);
     if (result == GUARD_STALE) {
         report.outcome = LH_STALE;
+        report.refusal = lh_refusal_word(LH_VERB_CHECK, LH_STALE);
         (void)snprintf(report.text, sizeof report.text,
                        "stale: %.120s has seen token %" PRIu64 ", which is above %" PRIu64
                        "; nothing was changed",

@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "leasehold.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -79,11 +80,12 @@ struct settings {
     int64_t time_limit_ms, until_step;
     bool finalizer, remove;
     bool at_once;
+    bool if_held;                /* release */
     bool names;                  /* list */
     int64_t format;              /* help */
     int64_t flight, duration_ms; /* bench */
     int64_t rate;                /* collect */
-    const char *kind;            /* doctor */
+    const char *kind;            /* doctor, collect */
 };
 
 enum value_kind {
@@ -171,6 +173,7 @@ struct visit {
     char url[URL_SIZE];   /* of the store, once visit_url() was called … */
     char shown[URL_SIZE]; /* … and as it may be shown */
     struct lh_client *client;
+    const char *effect;            /* what break or release did, for JSON; NULL: neither */
     bool watched;                  /* a person sees our stderr, and wants to … */
     char waiting_for[LH_KEY_SIZE]; /* … know for which key we stand in line */
 };
@@ -183,6 +186,8 @@ const struct command *command_find(const char *name);
 
 /* ---- options.c, parse.c, config.c ---- */
 
+/* How an object of a cluster tells its end: k8s-run and collect. */
+extern const struct option option_done_when, option_failed_when, option_ended_at;
 extern const struct option option_store, option_store_timeout, option_config, option_json,
     option_quiet, option_verbose, option_help;
 /* Of taking: */
@@ -229,6 +234,20 @@ int visit_open(struct visit *visit);
 const char *visit_holder(const struct visit *visit);
 /* Where the store is when nobody says: of root, or of everybody else. False: no home is known. */
 bool default_store_path(bool root, char *out, size_t size);
+/* The default stores that there are, or may be: root's, that of users, and that of the user who
+ * called sudo. Root and users do not see each other's locks there. */
+enum { DEFAULT_STORES = 3 };
+struct default_store {
+    char path[PATH_MAX];
+    const char *users; /* "root uses" … */
+    bool hidden;       /* we are not permitted to look, so it may be there */
+};
+size_t default_stores(struct default_store out[DEFAULT_STORES]);
+/* Tells on a terminal, or with --verbose, that there is another one than the default that is used.
+ */
+void visit_warn_of_defaults(const struct visit *visit);
+/* "there is another default store, …": one line without its end. */
+void say_other_default(const struct default_store *other, struct text *out);
 /* The path that a file: URL names, once visit_url() was called; NULL: it is of another kind. */
 const char *visit_file(const struct visit *visit);
 /* Where the program is that was given behind "--"; otherwise says why it cannot be run, and `so`
@@ -285,6 +304,12 @@ void say_report_json(const struct visit *visit, const char *key, const struct lh
 void say_view(const struct visit *visit, const struct lh_view *view);
 /* "renewed: KEY" on stdout, unless --quiet; with --json the key as it stands now. The status. */
 int say_done(struct visit *visit, const char *what, const char *key);
+/* What a call did that has more than one way to succeed: the key's state, the report's text and the
+ * hint on stdout; with --json the effect and the key as it stands now. The status. */
+int say_effect(struct visit *visit, const char *key, const struct lh_report *report,
+               const char *hint);
+/* The one word of a refusal; NULL for none. */
+const char *say_refusal_word(const struct lh_report *report);
 /* Lines of JSON into --status-file, if there is one; a file is replaced, never half written.
  * EXIT_DONE or the status, and it was said why. */
 int say_to_status_file(const struct visit *visit, const char *lines);

@@ -96,21 +96,20 @@ static void look_at_choice(struct doctor *doctor)
 /* Root and everybody else have a default each, and do not see each other's locks. */
 static void look_at_other_default(struct doctor *doctor)
 {
-    char paths[2][PATH_MAX];
+    struct default_store stores[DEFAULT_STORES];
     const char *used = visit_file(doctor->visit);
-    bool there[2];
-    for (int root = 0; root < 2; root++)
-        there[root] = default_store_path(root != 0, paths[root], sizeof paths[root]) &&
-                      access(paths[root], F_OK) == 0;
-    for (int root = 0; root < 2; root++) {
-        bool other = used == NULL || strcmp(used, paths[root]) != 0;
-        bool matters = doctor->visit->store_from == FROM_DEFAULT || (there[0] && there[1]);
-        if (there[root] && other && matters)
-            doctor_say(doctor, FINDING_WARNING, "default",
-                       "name the one that you mean with --store or LEASEHOLD_STORE, everywhere",
-                       "there is another default store, %s, which %s without --store; its locks "
-                       "are not seen here",
-                       paths[root], root != 0 ? "root uses" : "others than root use");
+    size_t count = default_stores(stores);
+    bool matters = doctor->visit->store_from == FROM_DEFAULT || count > 1;
+    for (size_t i = 0; i < count && matters; i++) {
+        char words[LINE_SIZE];
+        struct text text;
+        if (used != NULL && strcmp(used, stores[i].path) == 0)
+            continue;
+        text_init(&text, words, sizeof words);
+        say_other_default(&stores[i], &text);
+        doctor_say(doctor, FINDING_WARNING, "default",
+                   "name the one that you mean with --store or LEASEHOLD_STORE, everywhere", "%s",
+                   words);
     }
 }
 

@@ -29,6 +29,8 @@ void doctor_look_at_redis(struct doctor *doctor, const char *url);
 #endif
 #ifndef LH_WITHOUT_KUBERNETES
 void doctor_look_at_k8s(struct doctor *doctor, const char *url);
+/* For --verbose: a store that shall write Events, and may not. */
+void doctor_tell_events(const struct visit *visit);
 #endif
 
 #endif

@@ -9,6 +9,7 @@
 #include "io/survey.h"
 #include "store/log/log.h"
 #include "wire/duration.h"
+#include "wire/record_codec.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,23 +18,40 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 2000, MIB = 1 << 20, ROOM_LEAST = 2 * MIB, ROOM_FINE = 16 * MIB };
+enum {
+    PATIENCE_MS = 2000,
+    MIB = 1 << 20,
+    ROOM_FINE = 16 * MIB,
+    RECORD = 512, /* about the size of a grant's */
+};
 
 /* ---- where it is ---- */
 
-/* True when there is a folder to go on with. */
-static bool look_at_folder(struct doctor *doctor, const struct survey *survey)
+/* The default store's folder is made by the first lock, if it can be. */
+static void look_at_default_folder(struct doctor *doctor, const struct survey *survey)
 {
-    if (survey->folder_error == ENOENT && doctor->visit->store_from == FROM_DEFAULT)
+    if (survey->can_be_made)
         doctor_say(doctor, FINDING_OK, "folder", NULL,
                    "%s is not there yet; the first lock makes it", survey->folder);
+    else
+        doctor_say(doctor, FINDING_PROBLEM, "folder", "name another with --store",
+                   "%s is not there and cannot be made: %s: %s", survey->folder, survey->above,
+                   strerror(survey->above_error));
+}
+
+/* True when there is a folder to go on with, or there will be. */
+static bool look_at_folder(struct doctor *doctor, const struct survey *survey)
+{
+    bool makes = survey->folder_error == ENOENT && doctor->visit->store_from == FROM_DEFAULT;
+    if (makes)
+        look_at_default_folder(doctor, survey);
     else if (survey->folder_error == ENOENT)
         doctor_say(doctor, FINDING_PROBLEM, "folder", "make it with mkdir -p, or name another",
                    "%s is not there", survey->folder);
     else if (survey->folder_error != 0)
         doctor_say(doctor, FINDING_PROBLEM, "folder", "name another with --store",
                    "%s cannot be used: %s", survey->folder, strerror(survey->folder_error));
-    return survey->folder_error == 0;
+    return makes ? survey->can_be_made : survey->folder_error == 0;
 }
 
 static bool look_at_file_system(struct doctor *doctor, const struct survey *survey)
@@ -56,12 +74,14 @@ static bool look_at_file_system(struct doctor *doctor, const struct survey *surv
 static void look_at_room(struct doctor *doctor, const struct survey *survey)
 {
     static const char remedy[] = "free some, or name a store elsewhere";
-    uint64_t mib = survey->room / MIB;
+    const struct log_options options = LOG_OPTIONS_DEFAULT;
+    uint64_t mib = survey->room / MIB, least = log_room_least(&options);
     if (survey->room >= ROOM_FINE)
         doctor_say(doctor, FINDING_OK, "room", NULL, "%" PRIu64 " MiB are free", mib);
-    else if (survey->room < ROOM_LEAST && !survey->file_is_there)
+    else if (survey->room < least && !survey->file_is_there)
         doctor_say(doctor, FINDING_PROBLEM, "room", remedy,
-                   "only %" PRIu64 " KiB are free; a new store needs 2 MiB", survey->room / 1024);
+                   "only %" PRIu64 " KiB are free; a new store needs %" PRIu64 " KiB",
+                   survey->room / 1024, (least + 1023) / 1024);
     else
         doctor_say(doctor, FINDING_WARNING, "room", remedy,
                    "only %" PRIu64 " KiB are free; on a full disk held locks can still be renewed "
@@ -118,32 +138,53 @@ static bool read_through(struct doctor *doctor, const struct log *log, int64_t *
     return false;
 }
 
-static void look_inside(struct doctor *doctor, struct log *log)
+static void say_result(struct doctor *doctor, const struct log *log, enum log_result result)
 {
-    uint64_t *live = NULL, records;
-    size_t count = 0;
+    char words[LH_TEXT_SIZE];
+    struct text why;
+    text_init(&why, words, sizeof words);
+    log_explain(log, result, &why);
+    doctor_say(doctor, FINDING_PROBLEM, "log", NULL, "%s", words);
+}
+
+/* Each key's last record is where the index says, and can be understood. */
+static bool read_records(struct doctor *doctor, struct log *log, const uint64_t *live, size_t count)
+{
+    struct record *scratch = malloc(sizeof *scratch);
+    enum log_result result = scratch == NULL ? LOG_MEMORY : LOG_OK;
+    unsigned unreadable = 0;
+    for (size_t i = 0; i < count && result == LOG_OK; i++) {
+        struct codec_error error;
+        struct log_record record;
+        result = log_look_back(log, live[i], &record);
+        if (result == LOG_DAMAGED || (result == LOG_OK && record.type != LOG_PUT))
+            result = LOG_INDEX; /* the log itself is whole, as was seen before */
+        if (result != LOG_OK)
+            break;
+        enum decode_result decoded = record_decode(record.bytes, record.length, scratch, &error);
+        if (decoded == DECODE_OK || unreadable++ > 0)
+            continue;
+        doctor_say(doctor, FINDING_PROBLEM, "record",
+                   "use the version that wrote it, or another key",
+                   "the record of %.*s cannot be read: %s", (int)record.key_length, record.key,
+                   decode_result_text(decoded));
+    }
+    free(scratch);
+    if (unreadable > 1)
+        doctor_say(doctor, FINDING_PROBLEM, "record", NULL, "%u more records cannot be read",
+                   unreadable - 1);
+    if (result != LOG_OK)
+        say_result(doctor, log, result);
+    return result == LOG_OK;
+}
+
+static void look_at_records(struct doctor *doctor, struct log *log, const uint64_t *live,
+                            size_t count)
+{
+    uint64_t records;
     int64_t made_ms;
     char ago[DURATION_SHOWN];
-    int64_t deadline_ms = host_boot_ms() + PATIENCE_MS;
-    enum log_result result = log_begin(log, /* need= */ 0, deadline_ms);
-    if (result == LOG_OK) {
-        result = log_live(log, &live, &count);
-        free(live);
-        enum log_result ended = log_end(log);
-        result = result != LOG_OK ? result : ended;
-    }
-    if (result != LOG_OK) {
-        char words[LH_TEXT_SIZE];
-        struct text why;
-        text_init(&why, words, sizeof words);
-        log_explain(log, result, &why);
-        doctor_say(doctor, FINDING_PROBLEM, "log", NULL, "%s", words);
-        return;
-    }
-    if (log_cuts(log) > 0)
-        doctor_say(doctor, FINDING_WARNING, "log", NULL,
-                   "a torn tail was cut, of a crash or power loss; nothing answered is lost");
-    if (!read_through(doctor, log, &made_ms, &records))
+    if (!read_through(doctor, log, &made_ms, &records) || !read_records(doctor, log, live, count))
         return;
     int64_t age_ms = made_ms == TIME_UNKNOWN ? 0 : log_now_ms(log) - made_ms;
     doctor_say(doctor, FINDING_OK, "log", NULL,
@@ -154,7 +195,30 @@ static void look_inside(struct doctor *doctor, struct log *log)
                duration_show(age_ms < 0 ? 0 : age_ms, ago));
 }
 
-static void look_at_log(struct doctor *doctor, const struct disk *disk)
+static void look_inside(struct doctor *doctor, struct log *log)
+{
+    uint64_t *live = NULL;
+    size_t count = 0;
+    /* As a command that takes a lock: the file grows if it has to. */
+    enum log_result result = log_begin(log, RECORD, host_boot_ms() + PATIENCE_MS);
+    enum log_result admits = LOG_OK;
+    if (result == LOG_OK) {
+        admits = log_admits(log, RECORD);
+        result = log_live(log, &live, &count);
+        enum log_result ended = log_end(log);
+        result = result != LOG_OK ? result : ended;
+    }
+    if (result != LOG_OK || admits != LOG_OK)
+        say_result(doctor, log, result != LOG_OK ? result : admits);
+    if (log_cuts(log) > 0)
+        doctor_say(doctor, FINDING_WARNING, "log", NULL,
+                   "a torn tail was cut, of a crash or power loss; nothing answered is lost");
+    if (result == LOG_OK)
+        look_at_records(doctor, log, live, count);
+    free(live);
+}
+
+static void look_at_log(struct doctor *doctor, const struct disk *disk, bool is_there)
 {
     char words[LH_TEXT_SIZE];
     struct text why;
@@ -164,12 +228,15 @@ static void look_at_log(struct doctor *doctor, const struct disk *disk)
     options.disk = disk;
     if (!host_read(&options.ids, &why))
         return; /* said before */
-    enum log_result result = log_open(&options, host_boot_ms() + PATIENCE_MS, &log, &why);
+    enum log_result result = is_there ? log_open(&options, host_boot_ms() + PATIENCE_MS, &log, &why)
+                                      : log_probe(&options, &why);
     if (result == LOG_LOCKED)
         look_at_owner(doctor, disk, words);
     else if (result != LOG_OK)
         doctor_say(doctor, FINDING_PROBLEM, "log", NULL, "%s", words);
-    if (result != LOG_OK)
+    else if (!is_there)
+        doctor_say(doctor, FINDING_OK, "log", NULL, "there is no log yet; the first lock makes it");
+    if (result != LOG_OK || !is_there)
         return;
     look_inside(doctor, log);
     log_close(&log);
@@ -185,15 +252,14 @@ void doctor_look_at_file(struct doctor *doctor, const char *path)
     if (!look_at_folder(doctor, &survey) || !look_at_file_system(doctor, &survey))
         return;
     look_at_room(doctor, &survey);
+    if (survey.folder_error != 0)
+        return; /* it is not there yet */
     text_init(&why, words, sizeof words);
     if (!disk_open(&disk, path, &why)) {
         doctor_say(doctor, FINDING_PROBLEM, "rights", NULL, "%s", words);
         return;
     }
     doctor_say(doctor, FINDING_OK, "rights", NULL, "the rights of folder and file are fine");
-    if (survey.file_is_there)
-        look_at_log(doctor, &disk);
-    else
-        doctor_say(doctor, FINDING_OK, "log", NULL, "there is no log yet; the first lock makes it");
+    look_at_log(doctor, &disk, survey.file_is_there);
     disk_done(&disk);
 }

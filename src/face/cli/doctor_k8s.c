@@ -171,6 +171,22 @@ static bool look_at_verbs(struct doctor *doctor, struct k8s_survey *survey,
     return may != MAY_UNKNOWN && missing.length == 0;
 }
 
+static void look_at_objects(struct doctor *doctor, struct k8s_survey *survey, const char *kind)
+{
+    static const struct end_rules usual = {0};
+    struct k8s_collection found;
+    k8s_survey_collect_kind(survey, kind, &usual, /* rate= */ 0, &found);
+    if (found.why[0] != '\0')
+        doctor_say(doctor, FINDING_WARNING, "leftovers", NULL,
+                   "%s that were left behind cannot be counted: %s", kind, found.why);
+    else if (found.left > 0)
+        doctor_say(doctor, FINDING_WARNING, "leftovers",
+                   "remove them with leasehold collect --kind, or let dist/kubernetes/collector",
+                   "%s that nobody needs any more: %u (%s)", kind, found.left, found.names);
+    else
+        doctor_say(doctor, FINDING_OK, "leftovers", NULL, "%s that nobody needs any more: 0", kind);
+}
+
 /* What `leasehold k8s-run` needs for objects of a kind, named as kubectl does: "jobs.batch". */
 static void look_at_kind(struct doctor *doctor, struct k8s_survey *survey,
                          const struct k8s_identity *identity, const char *kind)
@@ -179,8 +195,9 @@ static void look_at_kind(struct doctor *doctor, struct k8s_survey *survey,
     char resource[LH_TEXT_SIZE];
     size_t length = strcspn(kind, ".");
     (void)snprintf(resource, sizeof resource, "%.*s", (int)length, kind);
-    (void)look_at_verbs(doctor, survey, identity, kind[length] == '.' ? kind + length + 1 : "",
-                        resource, verbs, WORKLOADS_ROLE);
+    if (look_at_verbs(doctor, survey, identity, kind[length] == '.' ? kind + length + 1 : "",
+                      resource, verbs, WORKLOADS_ROLE))
+        look_at_objects(doctor, survey, kind);
 }
 
 /* A creation that the server only tries: it also says whether the namespace is there. */
@@ -217,6 +234,23 @@ static void look_at_leftovers(struct doctor *doctor, struct k8s_survey *survey)
         doctor_say(doctor, collection.left > LEFT_MANY ? FINDING_WARNING : FINDING_OK, "leftovers",
                    collection.left > LEFT_MANY ? "remove them with leasehold collect" : NULL,
                    "Leases that nobody needs any more: %u", collection.left);
+}
+
+void doctor_tell_events(const struct visit *visit)
+{
+    char words[LH_TEXT_SIZE], why[512] = "";
+    struct text text;
+    struct k8s_identity identity;
+    text_init(&text, words, sizeof words);
+    struct k8s_survey *survey = k8s_survey_new(visit->url, PATIENCE_MS, &text);
+    if (survey == NULL)
+        return; /* the store itself says what is wrong */
+    k8s_survey_identity(survey, &identity);
+    if (identity.events &&
+        ask_whether(survey, &identity, "", "events", "create", why, sizeof why) == MAY_NOT)
+        say_detail(visit, "no Events are written: we may not create events in %s; " EVENTS_ROLE,
+                   identity.namespace);
+    k8s_survey_free(&survey);
 }
 
 void doctor_look_at_k8s(struct doctor *doctor, const char *url)

@@ -3,13 +3,14 @@
  * Which store is meant, who we are to it, and opening it. The default store is a file in the folder
  * of the user's state, which is made, for its owner only, when it is missing.
  */
-#include "face/cli/cli.h"
+#include "face/cli/doctor.h"
 
 #include "io/program.h"
 #include "wire/url_shown.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,75 @@ bool default_store_path(bool root, char *out, size_t size)
     else
         return false;
     return length > 0 && (size_t)length < size;
+}
+
+/* Of the user who became root by sudo, whose HOME may be root's by now. */
+static bool sudo_store_path(char *out, size_t size)
+{
+    const char *words = getenv("SUDO_UID");
+    char *end = NULL;
+    unsigned long user = words != NULL ? strtoul(words, &end, /* base= */ 10) : 0;
+    if (geteuid() != 0 || user == 0 || user > UINT32_MAX || *end != '\0')
+        return false;
+    const struct passwd *entry = getpwuid((uid_t)user);
+    if (entry == NULL || entry->pw_dir == NULL || entry->pw_dir[0] != '/')
+        return false;
+    int length = snprintf(out, size, "%s/.local/state/leasehold/locks.log", entry->pw_dir);
+    return length > 0 && (size_t)length < size;
+}
+
+size_t default_stores(struct default_store out[DEFAULT_STORES])
+{
+    static const char *const users[] = {"others than root use", "root uses",
+                                        "the user who called sudo uses"};
+    size_t count = 0;
+    for (int i = 0; i < DEFAULT_STORES; i++) {
+        struct default_store *store = &out[count];
+        bool named = i < 2 ? default_store_path(i == 1, store->path, sizeof store->path)
+                           : sudo_store_path(store->path, sizeof store->path);
+        if (!named || (count > 0 && strcmp(out[0].path, store->path) == 0))
+            continue;
+        bool there = access(store->path, F_OK) == 0;
+        store->hidden = !there && (errno == EACCES || errno == EPERM);
+        store->users = users[i];
+        count += there || store->hidden;
+    }
+    return count;
+}
+
+void say_other_default(const struct default_store *other, struct text *out)
+{
+    text_add(out, other->hidden ? "there may be another default store, "
+                                : "there is another default store, ");
+    text_add(out, other->path);
+    text_add(out, ", which ");
+    text_add(out, other->users);
+    text_add(out, " without --store; its locks are not seen here");
+    if (other->hidden)
+        text_add(out, " (not permitted to look)");
+}
+
+void visit_warn_of_defaults(const struct visit *visit)
+{
+    struct default_store stores[DEFAULT_STORES];
+    const struct settings *settings = &visit->settings;
+    bool watched = !settings->quiet && !settings->json && isatty(STDERR_FILENO) == 1;
+    if (visit->store_from != FROM_DEFAULT || !(watched || settings->verbose))
+        return;
+    size_t count = default_stores(stores);
+    for (size_t i = 0; i < count; i++) {
+        char line[LINE_SIZE];
+        struct text text;
+        if (strcmp(stores[i].path, visit_file(visit)) == 0)
+            continue;
+        text_init(&text, line, sizeof line);
+        say_other_default(&stores[i], &text);
+        if (settings->verbose)
+            say_detail(visit, "%s", line);
+        else
+            (void)fprintf(stderr, "leasehold: %s\n", line);
+        return;
+    }
 }
 
 /* Makes the folder of the file, and those above it; usually there is nothing to make. */
@@ -169,5 +239,9 @@ int visit_open(struct visit *visit)
     if (lh_open(visit->url, &options, &visit->client, &report) != LH_OK)
         return say_report(visit, NULL, &report);
     say_detail(visit, "%s", report.text);
+#ifndef LH_WITHOUT_KUBERNETES
+    if (settings->verbose && strncmp(visit->url, "k8s:", strlen("k8s:")) == 0)
+        doctor_tell_events(visit);
+#endif
     return EXIT_DONE;
 }

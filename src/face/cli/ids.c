@@ -99,6 +99,8 @@ static void put_json(const struct visit *visit, const char *id, const struct lh_
     json_begin(&text);
     if (decided)
         json_add_words(&text, "outcome", lh_outcome_name(report->outcome));
+    if (decided && report->outcome != LH_OK)
+        json_add_words(&text, "refusal", say_refusal_word(report));
     ids_add(&text, id, once, report);
     json_add_words(&text, "store", visit->shown);
     json_end(&text);

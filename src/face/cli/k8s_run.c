@@ -290,18 +290,18 @@ static const struct option option_finalizer = {
     .kind = VALUE_FLAG,
     .at = offsetof(struct settings, finalizer),
     .does = "an object deleted by hand still keeps the lock for its cooldown"};
-static const struct option option_done_when = {
+const struct option option_done_when = {
     .name = "done-when",
     .kind = VALUE_TEXT,
     .at = offsetof(struct settings, done_when),
     .value = "COND",
     .does = "how it tells that it is done, as in condition=Complete,.status.phase=Done"};
-static const struct option option_failed_when = {.name = "failed-when",
-                                                 .kind = VALUE_TEXT,
-                                                 .at = offsetof(struct settings, failed_when),
-                                                 .value = "COND",
-                                                 .does = "the same for failed; looked at first"};
-static const struct option option_ended_at = {
+const struct option option_failed_when = {.name = "failed-when",
+                                          .kind = VALUE_TEXT,
+                                          .at = offsetof(struct settings, failed_when),
+                                          .value = "COND",
+                                          .does = "the same for failed; looked at first"};
+const struct option option_ended_at = {
     .name = "ended-at",
     .kind = VALUE_TEXT,
     .at = offsetof(struct settings, ended_at),

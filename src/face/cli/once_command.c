@@ -47,6 +47,7 @@ static void say_stored_json(const struct visit *visit, const struct lh_once *onc
     text_init(&text, line, sizeof line);
     json_begin(&text);
     json_add_words(&text, "outcome", lh_outcome_name(report->outcome));
+    json_add_words(&text, "refusal", say_refusal_word(report));
     json_add_bool(&text, "ran", false);
     ids_add(&text, id_of(visit), once, report);
     json_add_words(&text, "store", visit->shown);
@@ -105,6 +106,8 @@ static void tell(const struct work *work, const struct lh_report *report, const 
     text_init(&text, line, sizeof line);
     json_begin(&text);
     json_add_words(&text, "outcome", lh_outcome_name(lost ? LH_LOST : report->outcome));
+    if (lost || report->outcome != LH_OK)
+        json_add_words(&text, "refusal", say_refusal_word(lost ? &work->loss : report));
     json_add_bool(&text, "ran", true);
     json_add_words(&text, "id", id_of(work->visit));
     json_add_words(&text, "state", state);

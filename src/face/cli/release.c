@@ -14,12 +14,25 @@ static int run_release(struct visit *visit)
         status = visit_open(visit);
     if (status != EXIT_DONE)
         return status;
-    if (lh_give_back(visit->client, key, settings->token, settings->cooldown_ms, &report) != LH_OK)
+    enum lh_outcome outcome = (settings->if_held ? lh_give_back_if_held : lh_give_back)(
+        visit->client, key, settings->token, settings->cooldown_ms, &report);
+    if (outcome != LH_OK)
         return say_report(visit, key, &report);
+    if (report.effect != LH_EFFECT_RELEASED)
+        return say_effect(visit, key, &report, /* hint= */ "");
+    visit->effect = "released";
     return say_done(visit, "released", key);
 }
 
-static const struct option *const release_options[] = {&option_token, &option_cooldown, NULL};
+static const struct option option_if_held = {
+    .name = "if-held",
+    .kind = VALUE_FLAG,
+    .at = offsetof(struct settings, if_held),
+    .flag_only = true,
+    .does = "a token that does not hold the key any more is no error: status 0"};
+
+static const struct option *const release_options[] = {&option_token, &option_cooldown,
+                                                       &option_if_held, NULL};
 
 const struct command command_release = {
     .name = "release",
@@ -28,8 +41,12 @@ const struct command command_release = {
     .about =
         "Gives KEY back; whoever is next in line gets it. With --cooldown nobody does for that "
         "long: others hear that it was done. A token that does not hold the key any more changes "
-        "nothing and ends with status 78.",
-    .example = "  leasehold release nightly --token \"$T\" --cooldown 5m",
+        "nothing and ends with status 78.\n\n"
+        "With --if-held that is status 0, so that a release can be repeated: still nothing is "
+        "changed, no cooldown begins, and the line says whether nobody holds the key any more or "
+        "who does. As JSON effect is released, gone or taken.",
+    .example = "  leasehold release nightly --token \"$T\" --cooldown 5m\n"
+               "  trap 'leasehold release nightly --token \"$T\" --if-held -q' EXIT",
     .options = release_options,
     .least_words = 1,
     .most_words = 1,

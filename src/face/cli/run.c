@@ -102,6 +102,7 @@ int run_command(struct visit *visit, const struct way *way)
         status = visit_url(visit);
     if (status != EXIT_DONE)
         return status;
+    visit_warn_of_defaults(visit);
     name_holder(visit, holder, sizeof holder);
     int role = front_fork(&front, &guardian);
     if (role < 0)
@@ -130,6 +131,8 @@ static void tell(const struct work *work, const struct lh_report *released, int 
     text_init(&text, line, sizeof line);
     json_begin(&text);
     json_add_words(&text, "outcome", lh_outcome_name(lost ? LH_LOST : LH_OK));
+    if (lost)
+        json_add_words(&text, "refusal", say_refusal_word(&work->loss));
     json_add_words(&text, "key", work->keys);
     json_add_words(&text, "token", work->tokens);
     json_add_number(&text, "exit_status", status);

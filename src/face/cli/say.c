@@ -76,6 +76,13 @@ void say_line(struct text *line, FILE *to)
 
 /* ---- refusals ---- */
 
+/* The library's, or, of a report that the program made itself, the outcome's. */
+const char *say_refusal_word(const struct lh_report *report)
+{
+    return report->refusal != NULL ? report->refusal
+                                   : lh_refusal_word(LH_VERB_ANY, report->outcome);
+}
+
 /* A retry makes sense once what is in the way has ended, for others too. */
 void say_report_json(const struct visit *visit, const char *key, const struct lh_report *report,
                      struct text *out)
@@ -84,6 +91,7 @@ void say_report_json(const struct visit *visit, const char *key, const struct lh
         key = report->key;
     json_begin(out);
     json_add_words(out, "outcome", lh_outcome_name(report->outcome));
+    json_add_words(out, "refusal", say_refusal_word(report));
     json_add_words(out, "key", key);
     json_add_words(out, "text", report->text);
     bool later = report->ends_in_ms >= 0 && report->takeover_in_ms > report->ends_in_ms;
@@ -254,6 +262,8 @@ void say_view_json(const struct visit *visit, const struct lh_view *view, const 
     json_begin(out);
     if (outcome != NULL)
         json_add_words(out, "outcome", outcome);
+    if (outcome != NULL && visit->effect != NULL)
+        json_add_words(out, "effect", visit->effect);
     json_add_words(out, "key", view->key);
     json_add_words(out, "state", state_words[view->state]);
     bool has_holder = view->holder[0] != '\0' && view->kind != LH_WATERMARK;
@@ -418,6 +428,22 @@ int say_done(struct visit *visit, const char *what, const char *key)
     }
     if (lh_look(visit->client, key, show_done, visit, &report) != LH_OK)
         return say_report(visit, key, &report);
+    return EXIT_DONE;
+}
+
+int say_effect(struct visit *visit, const char *key, const struct lh_report *report,
+               const char *hint)
+{
+    static const char *const effects[] = {
+        [LH_EFFECT_NONE] = "none",         [LH_EFFECT_ASKED] = "asked", [LH_EFFECT_FREED] = "freed",
+        [LH_EFFECT_RELEASED] = "released", [LH_EFFECT_GONE] = "gone",   [LH_EFFECT_TAKEN] = "taken",
+    };
+    const char *behind = strchr(report->text, ':'); /* the outcome, which is ok */
+    visit->effect = effects[report->effect];
+    if (visit->settings.json)
+        return say_done(visit, visit->effect, key);
+    if (!visit->settings.quiet)
+        printf("%s%s%s\n", state_words[report->state], behind != NULL ? behind : "", hint);
     return EXIT_DONE;
 }
 

@@ -20,6 +20,8 @@ struct errand {
     lh_view_fn *fn;         /* … or whom to show it */
     void *user;
     struct errand_aim aim;
+    bool if_held; /* release: it is no error that the token does not hold the key */
+    struct broken broken;
     struct light_mark *mark;
     int64_t began_us;
     _Alignas(max_align_t) char words[]; /* of a started one */
@@ -80,6 +82,39 @@ static void end(struct errand *errand)
     call_end(&errand->call);
 }
 
+static enum lh_verb verb_of(const struct request *request)
+{
+    bool id = strncmp(request->key, ONCE_PREFIX, sizeof ONCE_PREFIX - 1) == 0;
+    switch (request->verb) {
+    case VERB_RENEW:
+        return id ? LH_VERB_FINISH : LH_VERB_RENEW;
+    case VERB_RELEASE:
+        return id ? LH_VERB_FINISH : LH_VERB_RELEASE;
+    case VERB_ADVANCE:
+    case VERB_SET:
+        return LH_VERB_WATERMARK;
+    default:
+        return id ? LH_VERB_ONCE : LH_VERB_ANY;
+    }
+}
+
+/* What the outcome alone does not say. */
+static void say_more(const struct errand *errand, const struct task_news *news,
+                     struct lh_report *report)
+{
+    const struct request *request = &errand->options.request;
+    bool stale = news->outcome == OUTCOME_STALE;
+    if (news->outcome == OUTCOME_OK && request->verb == VERB_BREAK)
+        report_break(request->key, request->now, &errand->broken, news, report);
+    else if (news->outcome == OUTCOME_OK && request->verb == VERB_RELEASE)
+        report->effect = LH_EFFECT_RELEASED;
+    else if (stale && errand->if_held)
+        report_not_held(request->key, request->token, news, report);
+    if (report->key[0] == '\0')
+        (void)snprintf(report->key, sizeof report->key, "%s", request->key);
+    report->refusal = lh_refusal_word(verb_of(request), report->outcome);
+}
+
 static void told(void *owner, struct task *task, const struct task_news *news)
 {
     struct errand *errand = owner;
@@ -91,6 +126,7 @@ static void told(void *owner, struct task *task, const struct task_news *news)
     report_news(client, key, news, news->outcome, &errand->call.report);
     if (errand->aim.see != NULL)
         errand->aim.see(client, &errand->aim, news, &errand->call.report);
+    say_more(errand, news, &errand->call.report);
     if (news->outcome == OUTCOME_OK && news->record != NULL)
         show(errand, news, key);
     if (news->outcome == OUTCOME_OK && errand->options.request.verb == VERB_BREAK)
@@ -104,6 +140,7 @@ static void start(struct loop_task *task)
     struct lh_client *client = errand->call.client;
     struct executor_caller caller = {.told = told, .owner = errand};
     errand->began_us = host_boot_us();
+    errand->options.request.broken = &errand->broken; /* it stays where it is from now on */
     bool entered = light_enter_key(client, errand->options.request.key, &errand->mark);
     if (errand->aim.ends != NULL)
         lease_forget(errand->aim.ends);
@@ -231,6 +268,30 @@ enum lh_outcome lh_give_back_start(struct lh_client *client, const char *key, ui
     struct request request = {
         .verb = VERB_RELEASE, .key = key, .token = token, .cooldown_ms = cooldown_ms};
     return errand_run(client, &request, NULL, &(struct listener){done, user}, report);
+}
+
+static enum lh_outcome give_back_if_held(struct lh_client *client, const char *key, uint64_t token,
+                                         int64_t cooldown_ms, const struct listener *listener,
+                                         struct lh_report *report)
+{
+    struct request request = {
+        .verb = VERB_RELEASE, .key = key, .token = token, .cooldown_ms = cooldown_ms};
+    struct errand errand = {.if_held = true};
+    return run(client, &request, &errand, listener, report);
+}
+
+enum lh_outcome lh_give_back_if_held(struct lh_client *client, const char *key, uint64_t token,
+                                     int64_t cooldown_ms, struct lh_report *report)
+{
+    return give_back_if_held(client, key, token, cooldown_ms, NULL, report);
+}
+
+enum lh_outcome lh_give_back_if_held_start(struct lh_client *client, const char *key,
+                                           uint64_t token, int64_t cooldown_ms, lh_done_fn *done,
+                                           void *user, struct lh_report *report)
+{
+    return give_back_if_held(client, key, token, cooldown_ms, &(struct listener){done, user},
+                             report);
 }
 
 /* ---- operators ---- */

@@ -209,6 +209,17 @@ static void lost(struct lh_lease *lease, const char *key, const struct task_news
     client_leave(lease->client);
 }
 
+static enum lh_verb verb_of(const struct lh_lease *lease)
+{
+    if (lease->held_since_us != 0)
+        return LH_VERB_RELEASE;
+    if (lease->request->cancelled || lease->client->closing)
+        return LH_VERB_CANCEL;
+    if (lease->options.request.kind == KIND_ONCE)
+        return LH_VERB_ONCE;
+    return lease->options.request.waits ? LH_VERB_WAIT : LH_VERB_ACQUIRE;
+}
+
 static void ended(struct lh_lease *lease, enum outcome outcome)
 {
     struct lh_client *client = lease->client;
@@ -223,6 +234,7 @@ static void ended(struct lh_lease *lease, enum outcome outcome)
             (void)report_say(&request->report, LH_OK, "ok: given back");
         else if (request->report.outcome == LH_OK)
             (void)report_say(&request->report, (enum lh_outcome)outcome, outcome_word(outcome));
+        request->report.refusal = lh_refusal_word(verb_of(lease), request->report.outcome);
         if (lease->held_since_us != 0)
             tell_released(lease, request->report.outcome);
         else

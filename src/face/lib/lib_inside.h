@@ -278,6 +278,12 @@ void report_news(const struct lh_client *client, const char *key, const struct t
                  enum outcome outcome, struct lh_report *out);
 /* Instead of what a loss usually says: the lease had ended so long before. */
 void report_over(struct lh_report *report, const char *key, int64_t over_ms);
+/* What a break has done, after report_news(). */
+void report_break(const char *key, bool at_once, const struct broken *broken,
+                  const struct task_news *news, struct lh_report *out);
+/* LH_OK: it was to be given back, and the token does not hold it any more. */
+void report_not_held(const char *key, uint64_t token, const struct task_news *news,
+                     struct lh_report *out);
 void report_copy(struct lh_report *to, const struct lh_report *from);
 int64_t age_of(int64_t since_ms, int64_t now_ms);
 

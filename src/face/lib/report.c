@@ -43,6 +43,9 @@ void report_clear(struct lh_report *report)
     report->since_ms = report->ends_in_ms = -1;
     report->takeover_in_ms = report->retry_after_ms = -1;
     report->key[0] = report->holder[0] = report->text[0] = '\0';
+    report->refusal = NULL;
+    report->effect = LH_EFFECT_NONE;
+    report->state = LH_FREE;
 }
 
 enum lh_outcome report_say(struct lh_report *report, enum lh_outcome outcome, const char *words)
@@ -51,6 +54,7 @@ enum lh_outcome report_say(struct lh_report *report, enum lh_outcome outcome, co
         size_t length = strnlen(words, sizeof report->text - 1);
         report_clear(report);
         report->outcome = outcome;
+        report->refusal = lh_refusal_word(LH_VERB_ANY, outcome);
         memcpy(report->text, words, length);
         report->text[length] = '\0';
         text_clean(report->text, length);
@@ -75,14 +79,16 @@ static void say_busy(const char *key, const struct task_news *news, struct lh_re
 {
     const char *why = news->why;
     char since[DURATION_SHOWN] = "a while", ends[DURATION_SHOWN] = "unknown";
-    char more[DURATION_SHOWN], later[DURATION_SHOWN + 16] = "";
+    char later[DURATION_SHOWN + 16] = "";
     if (out->since_ms >= 0)
         (void)duration_show(out->since_ms, since);
     if (out->ends_in_ms >= 0)
         (void)duration_show(out->ends_in_ms, ends);
-    if (out->ends_in_ms >= 0 && out->takeover_in_ms > out->ends_in_ms)
+    if (out->ends_in_ms >= 0 && out->takeover_in_ms > out->ends_in_ms) {
+        char more[DURATION_SHOWN];
         (void)snprintf(later, sizeof later, "; free %s later",
                        duration_show(out->takeover_in_ms - out->ends_in_ms, more));
+    }
     if (out->holder[0] == '\0')
         (void)snprintf(out->text, sizeof out->text, "busy: %.*s: %s; wait, or try again", KEY_SHOWN,
                        key, why != NULL ? why : "it was not granted within the wait");
@@ -184,6 +190,7 @@ void report_news(const struct lh_client *client, const char *key, const struct t
 {
     report_clear(out);
     out->outcome = (enum lh_outcome)outcome;
+    out->refusal = lh_refusal_word(LH_VERB_ANY, out->outcome);
     (void)snprintf(out->key, sizeof out->key, "%s", key);
     bool others = out->outcome == LH_BUSY || out->outcome == LH_COOLING;
     if (out->outcome == LH_UNAVAILABLE)
@@ -198,4 +205,66 @@ void report_news(const struct lh_client *client, const char *key, const struct t
     }
     say(client, key, news, out);
     text_clean(out->text, strlen(out->text)); /* servers have their words in it */
+}
+
+/* ---- what was done ---- */
+
+_Static_assert((int)KEY_DELAYED == (int)LH_DELAYED, "the states are in the same order");
+
+static enum lh_state state_of(const struct task_news *news)
+{
+    return news->record != NULL ? (enum lh_state)news->look.state : LH_FREE;
+}
+
+void report_break(const char *key, bool at_once, const struct broken *broken,
+                  const struct task_news *news, struct lh_report *out)
+{
+    char others[32] = "", ends[DURATION_SHOWN + 32] = "until its lease ends", span[DURATION_SHOWN];
+    out->state = state_of(news);
+    if (broken->count == 0) /* the text says so already */
+        return;
+    out->effect = at_once ? LH_EFFECT_FREED : LH_EFFECT_ASKED;
+    (void)snprintf(out->holder, sizeof out->holder, "%s", broken->holder);
+    out->token = broken->token;
+    out->since_ms = age_of(broken->since_ms, news->at.time_ms);
+    if (broken->count > 1)
+        (void)snprintf(others, sizeof others, " and %u other%s", (unsigned)broken->count - 1,
+                       broken->count > 2 ? "s" : "");
+    if (at_once) {
+        (void)snprintf(out->text, sizeof out->text,
+                       "ok: %.*s: taken from %.64s%s; only tokens keep the old holder out",
+                       KEY_SHOWN, key, broken->holder, others);
+        return;
+    }
+    out->ends_in_ms = out->state == LH_HELD ? news->look.ends_in_ms : -1;
+    if (out->ends_in_ms >= 0)
+        (void)snprintf(ends, sizeof ends, "until %s from now",
+                       duration_show(out->ends_in_ms, span));
+    (void)snprintf(out->text, sizeof out->text,
+                   "ok: %.*s: asked %.64s%s to stop; held until it confirms or %.40s", KEY_SHOWN,
+                   key, broken->holder, others, ends);
+}
+
+void report_not_held(const char *key, uint64_t token, const struct task_news *news,
+                     struct lh_report *out)
+{
+    bool taken = news->record != NULL && news->look.state == KEY_HELD;
+    report_clear(out);
+    (void)snprintf(out->key, sizeof out->key, "%s", key);
+    out->state = state_of(news);
+    out->effect = taken ? LH_EFFECT_TAKEN : LH_EFFECT_GONE;
+    if (!taken) {
+        (void)snprintf(out->text, sizeof out->text,
+                       "ok: %.*s: already gone: nobody holds it; nothing was changed", KEY_SHOWN,
+                       key);
+        return;
+    }
+    (void)snprintf(out->holder, sizeof out->holder, "%s", news->look.holder);
+    out->token = news->look.token;
+    out->since_ms = age_of(news->look.since_ms, news->at.time_ms);
+    out->ends_in_ms = news->look.ends_in_ms;
+    (void)snprintf(out->text, sizeof out->text,
+                   "ok: %.*s: held by %.64s with token %llu, not with %llu; nothing was changed",
+                   KEY_SHOWN, key, out->holder, (unsigned long long)out->token,
+                   (unsigned long long)token);
 }

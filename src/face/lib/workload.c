@@ -62,6 +62,7 @@ static enum lh_outcome report_answer(const char *target, const struct workloads_
     (void)report_say(report, outcome, words);
     if (report == NULL)
         return outcome;
+    report->refusal = lh_refusal_word(LH_VERB_WORKLOAD, outcome);
     (void)snprintf(report->key, sizeof report->key, "%s", target != NULL ? target : "");
     if (others)
         (void)snprintf(report->holder, sizeof report->holder, "%s", answer->view.holder);

@@ -124,7 +124,8 @@ void file_tell_watchers(struct file *file)
             result = log_end(file->log);
         if (result == LOG_OK)
             result = log_sync(file->log, deadline_ms);
-        if (result == LOG_REMOVED || result == LOG_DAMAGED || result == LOG_UNKNOWN)
+        if (result == LOG_REMOVED || result == LOG_DAMAGED || result == LOG_UNKNOWN ||
+            result == LOG_PAGE || result == LOG_INDEX)
             end_watches(file, file_explain(file, result));
         if (result != LOG_OK)
             return; /* the next change, or the fallback look, comes here again */

@@ -95,9 +95,12 @@ static struct standing find_mark(void *owner, const char *key)
     struct k8s *k8s = owner;
     struct collector *collector = &k8s->collector;
     struct object object;
-    if (strcmp(key, collector->mark_key) != 0 ||
+    char name[K8S_NAME_MAX + 1];
+    if (!k8s_name_of(&collector->scheme, key, name))
+        return (struct standing){0}; /* it can never pass */
+    if (strcmp(name, collector->mark_name) != 0 ||
         host_boot_ms() - collector->mark_at_ms > MARK_FRESH_MS) {
-        text_copy(collector->wanted, sizeof collector->wanted, key);
+        text_copy(collector->wanted, sizeof collector->wanted, name);
         return (struct standing){0};
     }
     bool stands = collector->mark != NULL && object_read(collector->mark, &object) == NULL &&
@@ -106,11 +109,16 @@ static struct standing find_mark(void *owner, const char *key)
                   : (struct standing){0};
 }
 
-/* Others with another ?prefix= or ?names= may have other margins, too: theirs are not judged. */
+/* A process leaves those with another ?prefix= or ?names= to their own users; who asks for a round
+ * has it for all. */
 static bool is_leftover(struct k8s *k8s, const json_t *json, struct object *out)
 {
-    if (object_read(json, out) != NULL || out->state != OBJECT_OURS || out->shared ||
-        out->leaving || k8s_key_of(k8s, out) == NULL)
+    struct collector *collector = &k8s->collector;
+    if (object_read(json, out) != NULL || out->state != OBJECT_OURS || out->shared || out->leaving)
+        return false;
+    collector->scheme = k8s->url;
+    if (collector->ended != NULL ? !k8s_is_any_of_ours(out, &collector->scheme)
+                                 : k8s_key_of(k8s, out) == NULL)
         return false;
     struct standing standing = {.bytes = out->record,
                                 .length = strlen(out->record),
@@ -165,7 +173,7 @@ static void on_mark(void *owner, const struct http_answer *answer)
     json_decref(collector->mark);
     collector->mark = answer->status == 200 ? kube_parse(answer->body, answer->body_length) : NULL;
     collector->mark_at_ms = host_boot_ms();
-    text_copy(collector->mark_key, sizeof collector->mark_key, collector->wanted);
+    text_copy(collector->mark_name, sizeof collector->mark_name, collector->wanted);
     plan(k8s, /* pause_ms= */ 0);
 }
 
@@ -173,12 +181,8 @@ static void ask_mark(struct k8s *k8s)
 {
     struct collector *collector = &k8s->collector;
     char path[K8S_NAME_MAX + 2] = "/";
-    if (k8s_name_of(&k8s->url, collector->wanted, path + 1)) {
-        ask(k8s, "GET", path, /* body= */ NULL, ANSWER_MAX, on_mark);
-        return;
-    }
-    collector->index++; /* it can never pass */
-    plan(k8s, /* pause_ms= */ 0);
+    text_copy(path + 1, sizeof path - 1, collector->wanted);
+    ask(k8s, "GET", path, /* body= */ NULL, ANSWER_MAX, on_mark);
 }
 
 static void on_page(void *owner, const struct http_answer *answer)

@@ -25,6 +25,7 @@ struct http_request *k8s_ask_at(struct k8s *k8s, const char *method, const char 
     struct kube_ask ask = {.method = method,
                            .path = place,
                            .body = body,
+                           .patch = strcmp(method, "PATCH") == 0,
                            .most = most,
                            .patience_ms = give_up_at_ms - host_boot_ms()};
     struct text why;
@@ -105,6 +106,12 @@ const char *k8s_key_of(const struct k8s *k8s, const struct object *object)
         key = object->name + prefix;
     bool named = key != NULL && is_key(key) && k8s_name_of(&k8s->url, key, name);
     return named && strcmp(name, object->name) == 0 ? key : NULL;
+}
+
+bool k8s_is_any_of_ours(const struct object *object, struct k8s_url *scheme)
+{
+    return object->key != NULL && is_key(object->key) &&
+           k8s_scheme_of(object->name, object->key, scheme);
 }
 
 /* ---- the seam ---- */

@@ -116,7 +116,8 @@ struct collector {
     /* What was last read of a watermark, and the one that has to be. */
     json_t *mark;
     int64_t mark_at_ms;
-    char mark_key[KEY_MAX + 1], wanted[KEY_MAX + 1];
+    char mark_name[K8S_NAME_MAX + 1], wanted[K8S_NAME_MAX + 1]; /* of Leases */
+    struct k8s_url scheme; /* that names the Lease which is judged */
     struct collect_tally tally;
     bool counts;          /* it removes nothing */
     collect_ended *ended; /* NULL: nobody waits for it */
@@ -140,6 +141,9 @@ struct k8s {
     bool permitted;          /* something was, once */
     struct k8s_watch watch;
     struct collector collector;
+    struct {
+        char name[K8S_NAME_MAX + 1], uid[OBJECT_UID_MAX + 1];
+    } forgotten; /* the Lease that memo_forget() was last about */
     size_t memo_bytes, memo_hand;
     struct memo memos[MEMOS];
     char why[WHY_SIZE];
@@ -194,6 +198,8 @@ struct store_answer k8s_answer(struct k8s *k8s, const struct object *object, con
 const char *k8s_explain(struct k8s *k8s, const struct http_answer *answer);
 /* The key of an object that was seen in a list or a watch; NULL when it is nothing to us. */
 const char *k8s_key_of(const struct k8s *k8s, const struct object *object);
+/* The same for a Lease of any user of ours: how it is named, in `scheme`. */
+bool k8s_is_any_of_ours(const struct object *object, struct k8s_url *scheme);
 
 /* Of the list of our Leases: where it begins, or goes on. */
 void k8s_page_path(char out[PAGE_PATH], const char *next);

@@ -6,6 +6,7 @@
 #include "store/k8s/k8s_inside.h"
 #include "wire/record_codec.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,8 +35,12 @@ struct memo *memo_of(struct k8s *k8s, const char *name)
 void memo_forget(struct k8s *k8s, const char *name)
 {
     struct memo *memo = memo_of(k8s, name);
-    if (memo != NULL)
-        clear(k8s, memo);
+    if (memo == NULL)
+        return;
+    const char *uid = kube_words(json_object_get(memo->json, "metadata"), "uid");
+    text_copy(k8s->forgotten.name, sizeof k8s->forgotten.name, memo->name);
+    (void)snprintf(k8s->forgotten.uid, sizeof k8s->forgotten.uid, "%s", uid);
+    clear(k8s, memo);
 }
 
 void memo_doubt(struct k8s *k8s, const char *name)

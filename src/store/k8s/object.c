@@ -27,7 +27,7 @@
 static const char *const notes_of_ours[] = {NOTE_KEY,   NOTE_RECORD, NOTE_SHOWN, NOTE_ROW,
                                             NOTE_WRITE, NOTE_BEAT_A, NOTE_BEAT_B};
 
-enum { UID_MAX = 40, MOMENT = 32, SHOWN = HOLDER_MAX + MOMENT + 2 };
+enum { MOMENT = 32, SHOWN = HOLDER_MAX + MOMENT + 2 };
 enum { OFFERS_IN_A_ROW = 3, WAY_MS = 3000 }; /* client-go looks every 2 s or so */
 
 static const json_t *notes_of(const json_t *json)
@@ -103,7 +103,7 @@ const char *object_read(const json_t *json, struct object *out)
                             .holder = kube_words(spec, "holderIdentity"),
                             .record = kube_words(notes, NOTE_RECORD)};
     char shown[SHOWN];
-    if (object.name[0] == '\0' || object.uid[0] == '\0' || strlen(object.uid) > UID_MAX ||
+    if (object.name[0] == '\0' || object.uid[0] == '\0' || strlen(object.uid) > OBJECT_UID_MAX ||
         !text_is_clean(object.uid, strlen(object.uid)))
         return "the API server's answer is no Lease";
     if (strlen(object.name) > K8S_NAME_MAX)

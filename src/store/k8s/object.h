@@ -16,6 +16,8 @@
 #define OBJECT_HOLDER_WRITE "leasehold-holder" /* field managers: who grants or renews … */
 #define OBJECT_WAITER_WRITE "leasehold-waiter" /* … and who only waits, cools or tidies up */
 
+enum { OBJECT_UID_MAX = 40 };
+
 enum object_state {
     OBJECT_VACANT,  /* a Lease that says nothing: nobody holds it, or who held it let go of it */
     OBJECT_OURS,    /* the annotated record counts */

@@ -21,7 +21,16 @@ static void on_told(void *owner, const struct http_answer *answer)
     k8s->remarks--;
 }
 
-static json_t *event_of(const struct k8s *k8s, const struct store_remark *remark, const char *name)
+/* kubectl shows the Events whose uid is the Lease's; of one that is gone its last. */
+static const char *uid_of(struct k8s *k8s, const char *name)
+{
+    const struct memo *memo = memo_of(k8s, name);
+    if (memo != NULL)
+        return kube_words(json_object_get(memo->json, "metadata"), "uid");
+    return strcmp(k8s->forgotten.name, name) == 0 ? k8s->forgotten.uid : "";
+}
+
+static json_t *event_of(struct k8s *k8s, const struct store_remark *remark, const char *name)
 {
     char moment[32];
     time_t now = (time_t)(host_wall_ms() / 1000);
@@ -31,14 +40,15 @@ static json_t *event_of(const struct k8s *k8s, const struct store_remark *remark
     bool more = remark->more[0] != '\0';
     json_t *words =
         json_sprintf("%s by %s%s%s", remark->key, remark->holder, more ? ": " : "", remark->more);
-    return json_pack("{s:s, s:s, s:{s:s+, s:s}, s:{s:s, s:s, s:s, s:s}, s:s, s:o, s:s, s:{s:s},"
-                     " s:s, s:s, s:i}",
+    const char *uid = uid_of(k8s, name);
+    return json_pack("{s:s, s:s, s:{s:s+, s:s}, s:{s:s, s:s, s:s, s:s, s:s*}, s:s, s:o, s:s,"
+                     " s:{s:s}, s:s, s:s, s:i}",
                      "apiVersion", "v1", "kind", "Event", "metadata", "generateName", name, ".",
                      "namespace", space, "involvedObject", "apiVersion", "coordination.k8s.io/v1",
-                     "kind", "Lease", "namespace", space, "name", name, "reason", remark->word,
-                     "message", words, "type", remark->warns ? "Warning" : "Normal", "source",
-                     "component", "leasehold", "firstTimestamp", moment, "lastTimestamp", moment,
-                     "count", 1);
+                     "kind", "Lease", "namespace", space, "name", name, "uid",
+                     *uid != '\0' ? uid : NULL, "reason", remark->word, "message", words, "type",
+                     remark->warns ? "Warning" : "Normal", "source", "component", "leasehold",
+                     "firstTimestamp", moment, "lastTimestamp", moment, "count", 1);
 }
 
 void k8s_remark(void *state, const struct store_remark *remark)

@@ -7,6 +7,7 @@
 #define LEASEHOLD_STORE_K8S_SURVEY_H
 
 #include "base/text.h"
+#include "store/k8s/workload_end.h"
 
 #include <jansson.h>
 
@@ -39,10 +40,17 @@ void k8s_reply_done(struct k8s_reply *reply);
 /* Leases that nobody needs any more, by the server's clock. */
 struct k8s_collection {
     unsigned left, removed, taken; /* taken: somebody wanted it again before it was removed */
-    char why[512];                 /* it ended too early; empty: it did not */
+    char names[256];               /* of objects: the first of them, separated by commas */
+    char why[512];                 /* it ended too early; empty: it did not … */
+    bool usage;                    /* … because the call is wrong */
 };
 
 /* `rate`: removed in a minute at most; 0: they are counted only. */
 void k8s_survey_collect(struct k8s_survey *survey, unsigned rate, struct k8s_collection *out);
+/* The same for objects of k8s-run, of a kind as kubectl names it ("jobs.batch"): past their
+ * cooldown or time limit, or deleted and kept by nothing but our finalizer. */
+void k8s_survey_collect_kind(struct k8s_survey *survey, const char *kind,
+                             const struct end_rules *rules, unsigned rate,
+                             struct k8s_collection *out);
 
 #endif

@@ -32,11 +32,21 @@ void log_take_over(struct log *log, uint64_t length)
     log_publish(log);
 }
 
+/* How long a new file is whose records end there. */
+static uint64_t length_for(const struct log_options *options, uint64_t end)
+{
+    return round_up(end + options->reserve + options->segment / 4, options->segment);
+}
+
+uint64_t log_room_least(const struct log_options *options)
+{
+    return length_for(options, LOG_START) + slots_file_size(options->slots) + DISK_PAGE;
+}
+
 /* All that is to be on the disk before the file gets its name. */
 static enum log_result complete(struct log *log, struct log_file *next)
 {
-    uint64_t least = next->end + log->options.reserve + log->options.segment / 4;
-    uint64_t length = round_up(least, log->options.segment);
+    uint64_t length = length_for(&log->options, next->end);
     return log_failed(log, "make a new file", log_file_complete(next, length));
 }
 

@@ -6,7 +6,6 @@
 #include "store/log/log_inside.h"
 
 #include "base/check.h"
-#include "base/checksum.h"
 #include "io/session.h"
 
 #include <errno.h>
@@ -15,8 +14,6 @@
 #include <unistd.h>
 
 enum { LOOK_US = 10000 /* whether who syncs was killed */ };
-
-static const uint64_t shared_magic = 0x3164657261687381; /* no text: the lowest byte is no letter */
 
 static const char *const result_texts[] = {
 #define LOG_RESULT_TEXT(name, words) words,
@@ -39,6 +36,8 @@ enum log_result log_failed(struct log *log, const char *what, int64_t error)
         return LOG_OK;
     if (error == -EBADMSG)
         return log_damaged_at(log, log->now.bad_at);
+    if (error == -EUCLEAN)
+        return LOG_INDEX;
     struct text text;
     const char *words = strerrordesc_np((int)-error);
     text_init(&text, log->why, sizeof log->why);
@@ -74,29 +73,6 @@ unsigned log_cuts(const struct log *log)
 
 /* Locks, and the words that only grow. */
 
-/* Who has not got as far as mapping the page reads it. */
-static uint32_t owner_in_file(const struct disk *disk, int file, enum log_lock which)
-{
-    uint64_t magic = 0;
-    uint32_t owner = 0;
-    size_t at = offsetof(struct log_shared, owner) + which * sizeof owner;
-    if (disk_read(disk, file, &magic, sizeof magic, /* offset= */ 0) != (int64_t)sizeof magic ||
-        magic != shared_magic ||
-        disk_read(disk, file, &owner, sizeof owner, at) != (int64_t)sizeof owner)
-        return 0;
-    return owner;
-}
-
-uint32_t log_lock_owner(const struct disk *disk)
-{
-    int file = disk->open(disk->owner, ".lock", DISK_OPEN);
-    if (file < 0)
-        return 0;
-    uint32_t owner = owner_in_file(disk, file, LOCK_APPEND);
-    disk->close(disk->owner, file);
-    return owner;
-}
-
 enum log_result log_lock(struct log *log, enum log_lock which, int64_t deadline_ms)
 {
     _Atomic uint32_t *turn = log->shared != NULL ? &log->shared->turn[which] : NULL;
@@ -104,7 +80,7 @@ enum log_result log_lock(struct log *log, enum log_lock which, int64_t deadline_
     log->why[0] = '\0';
     if (error == -ETIMEDOUT) {
         uint32_t owner = turn != NULL ? atomic_load(&log->shared->owner[which])
-                                      : owner_in_file(log->options.disk, log->lock_file, which);
+                                      : log_owner_in_file(log->options.disk, log->lock_file, which);
         if (owner != 0) /* else it has not said yet who it is */
             explain(log, "it is process ", owner, "");
     }
@@ -286,60 +262,6 @@ static enum log_result look_first(struct log *log)
     return error == -ENOENT ? LOG_OK : log_failed(log, "open", error);
 }
 
-static uint64_t sum_of(const struct host_ids *ids)
-{
-    return checksum(0, ids->boot, sizeof ids->boot);
-}
-
-/*
- * Under the append lock: a page of another boot is void. But a boot id alone does not prove a
- * reboot, because a container may show its own. A live session lock proves that there was none: the
- * page stays, and this handle takes part in the boot that the page belongs to.
- */
-static enum log_result settle_boot(struct log *log)
-{
-    struct log_shared *shared = log->shared;
-    uint64_t boot = sum_of(&log->options.ids);
-    bool ours = atomic_load(&shared->magic) == shared_magic;
-    bool same = ours && atomic_load(&shared->boot) == boot;
-    int lives = ours && !same ? session_any_lives(log->options.disk, log->lock_file) : 0;
-    if (lives < 0)
-        return log_failed(log, "ask who is alive", lives);
-    if (lives > 0)
-        return LOG_OK;
-    if (!same) {
-        memset(shared, 0, offsetof(struct log_shared, turn));
-        atomic_store(&shared->boot, boot);
-        atomic_store(&shared->magic, shared_magic);
-    }
-    if (!same || sum_of(&shared->ids) != boot)
-        shared->ids = log->options.ids;
-    return LOG_OK;
-}
-
-/* Under the append lock: maps the page of the lock file. */
-static enum log_result share(struct log *log)
-{
-    const struct disk *disk = log->options.disk;
-    uint64_t found = 0;
-    int64_t got = disk_read(disk, log->lock_file, &found, sizeof found, /* offset= */ 0);
-    int64_t size = got < 0 ? got : disk->size(disk->owner, log->lock_file);
-    if (size < 0)
-        return log_failed(log, "read the lock file", size);
-    if (found != 0 && found != shared_magic)
-        return LOG_NOT_OURS;
-    static const unsigned char zeros[DISK_PAGE];
-    int error = 0;
-    if (size < DISK_PAGE)
-        error = disk_write(disk, log->lock_file, zeros, sizeof zeros, /* offset= */ 0);
-    if (error != 0)
-        return log_failed(log, "make the lock file", error);
-    log->shared = disk->share(disk->owner, log->lock_file);
-    if (log->shared == NULL)
-        return log_failed(log, "map the lock file", -EIO);
-    return settle_boot(log);
-}
-
 static enum log_result open_files(struct log *log, int64_t deadline_ms)
 {
     const struct disk *disk = log->options.disk;
@@ -352,7 +274,7 @@ static enum log_result open_files(struct log *log, int64_t deadline_ms)
     result = log_lock(log, LOCK_APPEND, deadline_ms);
     if (result != LOG_OK)
         return result;
-    result = share(log);
+    result = log_share(log);
     if (result == LOG_OK) {
         atomic_store(&log->shared->owner[LOCK_APPEND], (uint32_t)getpid());
         result = log_settle(log, deadline_ms);
@@ -499,6 +421,28 @@ int log_descriptor(const struct log *log)
     return log->now.file;
 }
 
+static enum log_result admit(struct log *log, uint64_t previous, size_t size, bool urgent)
+{
+    const struct log_shared *shared = log->shared;
+    uint64_t spare = urgent ? 0 : log->options.reserve;
+    uint32_t slots = log->now.header.slots;
+    if (log->now.end + size + spare > log_offset(log, &shared->ready) ||
+        (previous == 0 && log->now.slots.used + log->now.pending_count >= slots - slots / 16))
+        return LOG_FULL;
+    if (log->revision >= REVISION_MAX)
+        return LOG_EXHAUSTED;
+    if (log->revision >= atomic_load(&shared->ceiling)) {
+        explain(log, "a sync is awaited by ", LOG_AHEAD, " changes");
+        return LOG_LOCKED;
+    }
+    return LOG_OK;
+}
+
+enum log_result log_admits(struct log *log, size_t size)
+{
+    return admit(log, /* previous= */ 0, size, /* urgent= */ false);
+}
+
 enum log_result log_append(struct log *log, const char *key, uint64_t previous, const char *bytes,
                            size_t length, bool urgent, struct stamp *out_written)
 {
@@ -512,18 +456,9 @@ enum log_result log_append(struct log *log, const char *key, uint64_t previous, 
                                 .synced = log_offset(log, &shared->synced),
                                 .file_length = log_offset(log, &shared->ready)};
     size_t size = log_record_size(record.key_length, length);
-    uint64_t spare = urgent ? 0 : log->options.reserve;
-    uint32_t slots = log->now.header.slots;
-    if (log->now.end + size + spare > record.file_length ||
-        (previous == 0 && log->now.slots.used + log->now.pending_count >= slots - slots / 16))
-        return LOG_FULL;
-    if (log->revision >= REVISION_MAX)
-        return LOG_EXHAUSTED;
-    if (log->revision >= atomic_load(&shared->ceiling)) {
-        explain(log, "a sync is awaited by ", LOG_AHEAD, " changes");
-        return LOG_LOCKED;
-    }
-    enum log_result result = log_file_fits(&log->now, size) ? LOG_OK : commit(log);
+    enum log_result result = admit(log, previous, size, urgent);
+    if (result == LOG_OK && !log_file_fits(&log->now, size))
+        result = commit(log);
     if (result != LOG_OK)
         return result;
     record.written = (struct stamp){.revision = ++log->revision,

@@ -31,6 +31,8 @@
     X(LOG_FULL, "there is no room on the disk; held locks can still be renewed and released")   \
     X(LOG_EXHAUSTED, "the log has no more revisions, generations or offsets")                   \
     X(LOG_REMOVED, "the log was replaced or removed; end all users, remove the lock file")      \
+    X(LOG_PAGE, "the lock file is damaged; end all users of the store, then remove it")         \
+    X(LOG_INDEX, "the index is damaged; remove it, the next process makes it again")            \
     X(LOG_MEMORY, "memory is short")                                                            \
     X(LOG_IO, "a file call failed")
 
@@ -66,6 +68,10 @@ struct log_options {
 /* `why` gets words when it fails: what, where, which process, which versions. */
 enum log_result log_open(const struct log_options *options, int64_t deadline_ms, struct log **out,
                          struct text *why);
+/* Where there is no log yet: what log_open() would say, as far as that can be known without making
+ * anything; and how many bytes a new store takes. */
+enum log_result log_probe(const struct log_options *options, struct text *why);
+uint64_t log_room_least(const struct log_options *options);
 /* Nothing is synced. Accepts NULL, and makes the caller's pointer NULL. */
 void log_close(struct log **log);
 
@@ -76,7 +82,9 @@ enum log_result log_find(struct log *log, const char *key, size_t length, struct
 /* In the place of what log_find() gave. No bytes: erases. Urgent ones may use the reserve. */
 enum log_result log_append(struct log *log, const char *key, uint64_t previous, const char *bytes,
                            size_t length, bool urgent, struct stamp *out_written);
-/* The same for a log_forget, without the lock: what is on the disk, or nothing. */
+/* Would a record of this size, under a key that is new, be appended? */
+enum log_result log_admits(struct log *log, size_t size);
+/* As log_find(), for a log_forget, without the lock: what is on the disk, or nothing. */
 enum log_result log_peek(struct log *log, const char *key, struct log_record *out);
 /* Where all that stands is; the caller frees it. */
 enum log_result log_live(struct log *log, uint64_t **out_offsets, size_t *out_count);

@@ -7,6 +7,8 @@
 
 enum { LOG_MAGIC = 0x106f11e, WHY_MOST = 192, OFFSET_BITS = 44 };
 
+#define SHARED_MAGIC ((uint64_t)0x3164657261687381) /* no text: the lowest byte is no letter */
+
 /* Bytes of the lock file. Whoever holds one may take a later one, never the other way. */
 enum log_lock {
     LOCK_COMPACT,
@@ -81,6 +83,12 @@ enum log_result log_sync_to(struct log *log, uint64_t offset, uint64_t rest, int
 int log_sync_folder(struct log *log, uint64_t generation);
 void log_publish(struct log *log); /* where we are, to everybody */
 void log_see(struct log *log);     /* all that our file has */
+
+/* page.c: maps the page, under the append lock; and refuses what cannot be in it. */
+enum log_result log_share(struct log *log);
+enum log_result log_check_page(const struct log *log);
+/* For a process that has not got as far as mapping the page. */
+uint32_t log_owner_in_file(const struct disk *disk, int file, enum log_lock which);
 
 /* recover.c: under the append lock, makes the handle fit what the page says. */
 enum log_result log_settle(struct log *log, int64_t deadline_ms);

@@ -31,7 +31,8 @@ static enum log_result take(struct log *log, const struct log_record *record, st
                         .previous = record->previous,
                         .live = record->type == LOG_PUT};
     if (record->type == LOG_HOME) {
-        log_home_decode((const unsigned char *)record->bytes, &past->home);
+        if (!log_home_decode((const unsigned char *)record->bytes, &past->home))
+            return log_damaged_at(log, record->offset);
         past->has_home = true;
     }
     if (record->written.revision > past->revision)
@@ -230,7 +231,9 @@ static enum log_result look_at_last(struct log *log)
     if (last == 0)
         return LOG_OK;
     enum log_result result = log_failed(log, "read", log_file_read(&log->now, last, &record));
-    bool same = result == LOG_OK && record.checksum == atomic_load(&log->shared->chain);
+    bool same =
+        result == LOG_OK && record.checksum == atomic_load(&log->shared->chain) &&
+        last + log_record_size(record.key_length, record.length) == atomic_load(&log->shared->end);
     return result == LOG_OK && !same ? LOG_REMOVED : result;
 }
 
@@ -260,6 +263,9 @@ enum log_result log_settle(struct log *log, int64_t deadline_ms)
     enum log_result result = LOG_OK;
     if (disk->is_linked(disk->owner, log->lock_file) == 0)
         return LOG_REMOVED;
+    result = log_check_page(log);
+    if (result != LOG_OK)
+        return result;
     if (atomic_load(&shared->state) == SHARED_VOID ||
         log_is_poisoned(log, atomic_load(&shared->generation)))
         result = recover(log, deadline_ms);

@@ -2,6 +2,8 @@
 /* See credentials.h. */
 #include "store/redis/credentials.h"
 
+#include <string.h>
+
 static void tell_users(void *owner)
 {
     struct credentials *credentials = owner;
@@ -18,7 +20,10 @@ bool credentials_init(struct credentials *credentials, const struct redis_url *u
     *credentials = (struct credentials){.url = url};
     if (url->auth[0] != '\0') {
         struct entra_site site = {.changed = tell_users, .owner = credentials};
-        credentials->entra = entra_new(net, &site, why);
+        struct entra_choice choice = {.client_id =
+                                          url->client_id[0] != '\0' ? url->client_id : NULL,
+                                      .cli = strcmp(url->auth, "entra-cli") == 0};
+        credentials->entra = entra_new(net, &site, &choice, why);
         return credentials->entra != NULL;
     }
     if (url->password_file[0] == '\0')
