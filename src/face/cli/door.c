@@ -41,10 +41,12 @@ static bool sudo_store_path(char *out, size_t size)
     unsigned long user = words != NULL ? strtoul(words, &end, /* base= */ 10) : 0;
     if (geteuid() != 0 || user == 0 || user > UINT32_MAX || *end != '\0')
         return false;
-    const struct passwd *entry = getpwuid((uid_t)user);
-    if (entry == NULL || entry->pw_dir == NULL || entry->pw_dir[0] != '/')
+    char words_of_entry[4096];
+    struct passwd entry, *found = NULL;
+    if (getpwuid_r((uid_t)user, &entry, words_of_entry, sizeof words_of_entry, &found) != 0 ||
+        found == NULL || entry.pw_dir[0] != '/')
         return false;
-    int length = snprintf(out, size, "%s/.local/state/leasehold/locks.log", entry->pw_dir);
+    int length = snprintf(out, size, "%s/.local/state/leasehold/locks.log", entry.pw_dir);
     return length > 0 && (size_t)length < size;
 }
 
