@@ -121,10 +121,10 @@ static int64_t minute_of(const char *moment)
 {
     const char *offset = behind_fraction(moment + SECONDS_LENGTH);
     int64_t minutes =
-        day_of(moment) * 24 * 60 + two_digits(moment + 11) * 60 + two_digits(moment + 14);
+        day_of(moment) * 24 * 60 + (int64_t)two_digits(moment + 11) * 60 + two_digits(moment + 14);
     if (offset == NULL || *offset == 'Z')
         return minutes;
-    int64_t ahead = two_digits(offset + 1) * 60 + two_digits(offset + 4);
+    int64_t ahead = (int64_t)two_digits(offset + 1) * 60 + two_digits(offset + 4);
     return *offset == '+' ? minutes - ahead : minutes + ahead;
 }
 

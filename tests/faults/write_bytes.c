@@ -53,11 +53,11 @@ int main(int argc, char **argv)
                                     .bytes = argv[3],
                                     .length = strlen(argv[3])};
     driver->submit(state, &request, on_done, &status);
+    driver->step(state);
     while (status < 0) {
         struct pollfd wait = {.fd = driver->fd != NULL ? driver->fd(state) : -1, .events = POLLIN};
+        (void)poll(&wait, 1, NAP_MS);
         driver->step(state);
-        if (status < 0)
-            (void)poll(&wait, 1, NAP_MS);
     }
     driver->close(state);
     free(state);

@@ -219,7 +219,7 @@ static enum lh_state state_of(const struct task_news *news)
 void report_break(const char *key, bool at_once, const struct broken *broken,
                   const struct task_news *news, struct lh_report *out)
 {
-    char others[32] = "", ends[DURATION_SHOWN + 32] = "until its lease ends", span[DURATION_SHOWN];
+    char others[32] = "", ends[DURATION_SHOWN + 32] = "until its lease ends";
     out->state = state_of(news);
     if (broken->count == 0) /* the text says so already */
         return;
@@ -237,9 +237,11 @@ void report_break(const char *key, bool at_once, const struct broken *broken,
         return;
     }
     out->ends_in_ms = out->state == LH_HELD ? news->look.ends_in_ms : -1;
-    if (out->ends_in_ms >= 0)
+    if (out->ends_in_ms >= 0) {
+        char span[DURATION_SHOWN];
         (void)snprintf(ends, sizeof ends, "until %s from now",
                        duration_show(out->ends_in_ms, span));
+    }
     (void)snprintf(out->text, sizeof out->text,
                    "ok: %.*s: asked %.64s%s to stop; held until it confirms or %.40s", KEY_SHOWN,
                    key, broken->holder, others, ends);

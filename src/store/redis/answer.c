@@ -433,7 +433,7 @@ void seen_answer(struct redis *redis, const struct job *job, const char *key,
                                  .written = seen->written,
                                  .bytes = seen->bytes,
                                  .length = seen->length};
-    if (seen->wrote) {
+    if (seen->wrote && job != NULL) { /* a look writes nothing */
         out->present = job->request.verb == VERB_STORE_SWAP;
         if (out->written.revision == 0) /* of what the core wrote, only the stranger is left */
             out->written.revision = job->request.condition.revision;
