@@ -2,8 +2,8 @@
 /* See run_kit.h. */
 #include "run_kit.h"
 
-#include <dirent.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <libgen.h>
 #include <signal.h>
 #include <stdio.h>
@@ -177,12 +177,11 @@ bool kit_is_in_line(pid_t guardian, const char *key)
     return false;
 }
 
-static bool thread_is_traced(pid_t pid, const char *thread, pid_t tracer)
+static bool thread_is_traced(const char *status, pid_t tracer)
 {
-    char path[PATH_SIZE], line[LINE], wanted[64];
-    (void)snprintf(path, sizeof path, "/proc/%ld/task/%.32s/status", (long)pid, thread);
+    char line[LINE], wanted[64];
     (void)snprintf(wanted, sizeof wanted, "TracerPid:\t%ld\n", (long)tracer);
-    FILE *file = fopen(path, "re");
+    FILE *file = fopen(status, "re");
     bool traced = file == NULL; /* it has ended */
     while (file != NULL && !traced && fgets(line, sizeof line, file) != NULL)
         traced = strcmp(line, wanted) == 0;
@@ -193,15 +192,15 @@ static bool thread_is_traced(pid_t pid, const char *thread, pid_t tracer)
 
 bool kit_is_traced(pid_t pid, pid_t tracer)
 {
-    char path[64];
-    (void)snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
-    DIR *threads = opendir(path);
-    bool traced = threads != NULL;
-    const struct dirent *thread;
-    while (traced && (thread = readdir(threads)) != NULL)
-        traced = thread->d_name[0] == '.' || thread_is_traced(pid, thread->d_name, tracer);
-    if (threads != NULL)
-        (void)closedir(threads);
+    char pattern[64];
+    glob_t threads;
+    (void)snprintf(pattern, sizeof pattern, "/proc/%ld/task/*/status", (long)pid);
+    if (glob(pattern, GLOB_NOSORT, NULL, &threads) != 0)
+        return false;
+    bool traced = true;
+    for (size_t i = 0; i < threads.gl_pathc && traced; i++)
+        traced = thread_is_traced(threads.gl_pathv[i], tracer);
+    globfree(&threads);
     return traced;
 }
 
