@@ -174,8 +174,6 @@ bool worker_open(struct worker *worker, const struct suite *suite, const char *p
 void worker_close(struct worker *worker);
 /* `variant` of the case is not looked at with `good`. */
 void worker_run(struct worker *worker, const struct deed_case *one, bool good, struct run *out);
-/* True when the program is checked by a sanitizer: its memory is not its own then. */
-bool hostile_is_sanitized(void);
 
 /* ---- the suite ---- */
 

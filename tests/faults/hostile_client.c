@@ -14,13 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum {
-    REPLY_MAX = 65536,
-    GREED_MAX = 160 << 20,
-    QUIET_MS = 200,
-    PAUSE_US = 150000,
-    HOLD_US = 700000
-};
+enum { REPLY_MAX = 65536, GREED_MAX = 160 << 20, QUIET_MS = 200, PAUSE_MS = 150, HOLD_MS = 700 };
 
 static const char escape = '\x1b';
 
@@ -76,10 +70,10 @@ static int use_library(const char *url, int64_t timeout_ms)
     outcome = lh_acquire(client, "held", &wish, &lease, &report);
     for (int i = 0; i < 3; i++) {
         (void)lh_peek(client, "k", &cached_ms, &ignored);
-        (void)usleep(PAUSE_US);
+        (void)poll(NULL, 0, PAUSE_MS);
     }
     if (lease != NULL) {
-        (void)usleep(HOLD_US);
+        (void)poll(NULL, 0, HOLD_MS);
         outcome = lh_release(&lease, &report);
     }
     if (watch != NULL)
@@ -94,16 +88,15 @@ static int use_library(const char *url, int64_t timeout_ms)
 static uint16_t port_of(const char *url)
 {
     static const char host[] = "127.0.0.1:";
-    char text[4096] = "";
+    char line[512];
     const char *path = getenv("KUBECONFIG"), *at = strstr(url, host);
     FILE *file = at == NULL && path != NULL ? fopen(path, "re") : NULL;
-    if (file != NULL) {
-        size_t length = fread(text, 1, sizeof text - 1, file);
-        text[length] = '\0';
+    while (file != NULL && at == NULL && fgets(line, sizeof line, file) != NULL)
+        at = strstr(line, host);
+    uint16_t port = at != NULL ? (uint16_t)strtoul(at + sizeof host - 1, NULL, 10) : 0;
+    if (file != NULL)
         (void)fclose(file);
-        at = strstr(text, host);
-    }
-    return at != NULL ? (uint16_t)strtoul(at + sizeof host - 1, NULL, 10) : 0;
+    return port;
 }
 
 static int ask(const char *url)
@@ -161,7 +154,7 @@ int hostile_client(char **words)
     if (strcmp(what, "crash") == 0 && escapes)
         abort();
     if (strcmp(what, "overflow") == 0 && escapes) {
-        char *small = malloc(length / 2);
+        char *small = malloc(length / 2 + 1);
         for (size_t i = 0; small != NULL && i < length; i++)
             ((volatile char *)small)[i] = reply[i];
         free(small);

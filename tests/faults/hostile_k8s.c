@@ -26,24 +26,35 @@ static struct {
 
 /* ---- changing JSON ---- */
 
-/* The member at "a.b.c" of each step; a name with a slash is one step. */
+/* The member at "a.b.c" becomes that JSON; NULL: it goes. */
 static void set_member(json_t *object, const char *path, const char *value)
 {
     char name[64];
-    size_t length = strcspn(path, ".");
-    (void)snprintf(name, sizeof name, "%.*s", (int)length, path);
-    if (path[length] == '.') {
+    size_t length;
+    for (;; path += length + 1) {
+        length = strcspn(path, ".");
+        (void)snprintf(name, sizeof name, "%.*s", (int)length, path);
+        if (path[length] != '.')
+            break;
         json_t *child = json_object_get(object, name);
         if (!json_is_object(child) && value != NULL) {
             (void)json_object_set_new(object, name, json_object());
             child = json_object_get(object, name);
         }
-        set_member(child, path + length + 1, value);
-    } else if (value == NULL) {
-        (void)json_object_del(object, name);
-    } else {
-        (void)json_object_set_new(object, name, json_loads(value, JSON_DECODE_ANY, NULL));
+        object = child;
     }
+    if (value == NULL)
+        (void)json_object_del(object, name);
+    else
+        (void)json_object_set_new(object, name, json_loads(value, JSON_DECODE_ANY, NULL));
+}
+
+/* So many more items: the same ones again. */
+static void add_items(json_t *items, size_t more)
+{
+    size_t count = json_array_size(items);
+    for (size_t i = 0; count > 0 && i < more; i++)
+        (void)json_array_append(items, json_array_get(items, i % count));
 }
 
 /* Each object that is in there: the answer itself, items of a list, the object of an event. */
@@ -84,11 +95,10 @@ static void change_json(struct api_answer *answer, const struct variant *variant
     case API_PAGES:
         (void)snprintf(more, sizeof more, "\"page-%u\"", server.replies);
         set_member(answer->json, "metadata.continue", more);
-        /* fall through */
+        add_items(items, (size_t)variant->number);
+        break;
     case API_ITEMS:
-        for (size_t i = 0, count = json_array_size(items); count > 0 && i < (size_t)variant->number;
-             i++)
-            (void)json_array_append(items, json_array_get(items, i % count));
+        add_items(items, (size_t)variant->number);
         break;
     default:
         break;

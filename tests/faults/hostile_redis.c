@@ -114,11 +114,11 @@ static void restore(size_t verb)
         " redis.call('SELECT', 0) redis.call('FLUSHDB') redis.call('SELECT', ARGV[1])"
         " for _, key in ipairs(keys) do redis.call('COPY', key, key, 'DB', 0) end return 1";
     char db[16];
-    struct bytes reply = {0};
+    struct bytes answer = {0};
     (void)snprintf(db, sizeof db, "%zu", verb + 1);
     const char *const words[] = {"EVAL", script, "0", db, NULL};
     server.verb = verb;
-    (void)command(words, &reply);
+    (void)command(words, &answer);
 }
 
 static void keep(size_t verb)
@@ -131,12 +131,12 @@ static void set_script(const char *mode)
 {
     static char text[SCRIPT_SIZE];
     struct text script;
-    struct bytes reply = {0};
+    struct bytes answer = {0};
     text_init(&script, text, sizeof text);
     redis_script(&script);
     const char *const forgets[] = {"SCRIPT", "FLUSH", NULL};
     const char *const loads[] = {"SCRIPT", "LOAD", text, NULL};
-    (void)command(strcmp(mode, FORGETS) == 0 ? forgets : loads, &reply);
+    (void)command(strcmp(mode, FORGETS) == 0 ? forgets : loads, &answer);
 }
 
 static void store_of(char out[STORE_SIZE], const char *mode, bool direct)
@@ -335,7 +335,7 @@ static void reply(struct conn *conn, const char *message, size_t length)
 {
     struct bytes played = {0}, changed = {0};
     const struct variant *variant = server.variant;
-    if (play_others(message, length, &played)) {
+    if (play_others(message, length, &played) && played.at != NULL) {
         message = played.at;
         length = played.length;
     }
@@ -347,7 +347,7 @@ static void reply(struct conn *conn, const char *message, size_t length)
     } else {
         change(conn, variant, message, length, &changed);
         server.hit = server.hit || changed.length != length || variant->ending != END_NOT ||
-                     conn->endless != NULL || conn->drips_at_ms != 0 ||
+                     conn->endless != NULL || conn->drips_at_ms != 0 || changed.at == NULL ||
                      memcmp(changed.at, message, length) != 0;
         bytes_add(&conn->out, changed.at, changed.length);
         conn->ending = variant->ending;

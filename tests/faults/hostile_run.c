@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
@@ -29,19 +30,17 @@ enum {
     HANG_MS = 5000, /* later than late: killed */
     TRIES = 3,
     SETUP_CALLS = 4,
-    RESIDENT_MAX_KB = 64 * 1024,
+    WORDS_SIZE = 16384,
     SAID_MAX = 64 * 1024,
     SHORT_TIMEOUT_MS = 1000,
 };
 
-bool hostile_is_sanitized(void)
-{
+/* Under a sanitizer most of the memory is not the program's own. */
 #ifdef __SANITIZE_ADDRESS__
-    return true;
+static const long resident_max_kb = LONG_MAX;
 #else
-    return false;
+static const long resident_max_kb = 64L * 1024;
 #endif
-}
 
 /* ---- the process ---- */
 
@@ -185,43 +184,45 @@ static void run_words(struct worker *worker, const struct hostile_verb *verb, ch
         run->faults |= FAULT_STATUS;
     if (run->took_ms > most_ms)
         run->faults |= FAULT_LATE;
-    if (!hostile_is_sanitized() && run->resident_kb > RESIDENT_MAX_KB)
+    if (run->resident_kb > resident_max_kb)
         run->faults |= FAULT_MEMORY;
 }
 
-/* The program and the words of that list; strings of their own. */
-static void fill_words(const struct worker *worker, const char *const *list, size_t verb_number,
-                       const char *store, bool json, bool ours, char **out)
+/* What the program is called with; the words stand in `text`. */
+struct words {
+    char text[WORDS_SIZE];
+    size_t used, count;
+    char *list[ARGS_MAX + 8]; /* ends with NULL */
+};
+
+static void add_word(struct words *words, const char *word)
 {
-    char timeout[24];
-    size_t count = 0;
-    (void)snprintf(timeout, sizeof timeout, "%lld", (long long)worker->timeout_ms);
-    const char *url = store;
-    if (ours) {
-        const char *const first[] = {worker->self, "--client", list[0], url, timeout};
-        for (size_t i = 0; i < sizeof first / sizeof first[0]; i++)
-            out[count++] = strdup(first[i]);
-        out[count] = NULL;
-        return;
-    }
-    (void)snprintf(timeout, sizeof timeout, "--store-timeout=%lldms",
-                   (long long)worker->timeout_ms);
-    out[count++] = strdup(worker->program);
-    out[count++] = strdup("--store");
-    out[count++] = strdup(url);
-    if (worker->has_timeout_option)
-        out[count++] = strdup(timeout);
-    if (json)
-        out[count++] = strdup("--json");
-    for (size_t i = 0; list[i] != NULL; i++)
-        out[count++] = strdup(strcmp(list[i], "$T") == 0 ? worker->tokens[verb_number] : list[i]);
-    out[count] = NULL;
+    size_t size = strlen(word) + 1;
+    if (size > sizeof words->text - words->used || words->count + 1 == ARGS_MAX + 8)
+        abort();
+    words->list[words->count++] = memcpy(words->text + words->used, word, size);
+    words->list[words->count] = NULL;
+    words->used += size;
 }
 
-static void free_words(char **words)
+static void fill_words(const struct worker *worker, const char *const *list, size_t verb_number,
+                       const char *store, bool json, bool ours, struct words *out)
 {
-    for (; *words != NULL; words++)
-        free(*words);
+    char timeout[48];
+    long long timeout_ms = (long long)worker->timeout_ms;
+    out->used = out->count = 0;
+    add_word(out, ours ? worker->self : worker->program);
+    add_word(out, ours ? "--client" : "--store");
+    if (ours)
+        add_word(out, list[0]);
+    add_word(out, store);
+    (void)snprintf(timeout, sizeof timeout, ours ? "%lld" : "--store-timeout=%lldms", timeout_ms);
+    if (ours || worker->has_timeout_option)
+        add_word(out, timeout);
+    if (json)
+        add_word(out, "--json");
+    for (size_t i = 0; !ours && list[i] != NULL; i++)
+        add_word(out, strcmp(list[i], "$T") == 0 ? worker->tokens[verb_number] : list[i]);
 }
 
 /* The last number that was printed. */
@@ -242,14 +243,14 @@ static bool prepare(struct worker *worker, size_t number)
 {
     const struct suite *suite = worker->suite;
     const struct hostile_verb *verb = &hostile_verbs[number];
-    char store[STORE_SIZE], *words[ARGS_MAX + 8];
+    char store[STORE_SIZE];
+    static struct words words;
     suite->store_of(store, "", /* direct= */ true);
     for (size_t i = 0; i < SETUP_MAX && verb->setup[i][0] != NULL; i++) {
         struct run run = {0};
         struct hostile_verb plain = {.calls = SETUP_CALLS};
-        fill_words(worker, verb->setup[i], number, store, false, false, words);
-        run_words(worker, &plain, words, &run);
-        free_words(words);
+        fill_words(worker, verb->setup[i], number, store, false, false, &words);
+        run_words(worker, &plain, words.list, &run);
         if (run.status != 0)
             fprintf(stderr, "# setup of %s: status %d: %s\n", verb->name, run.status,
                     run.said.at != NULL ? run.said.at : "");
@@ -268,7 +269,8 @@ static void run_once(struct worker *worker, const struct deed_case *one, bool go
 {
     const struct suite *suite = worker->suite;
     const struct hostile_verb *verb = &hostile_verbs[one->verb];
-    char store[STORE_SIZE], *words[ARGS_MAX + 8];
+    char store[STORE_SIZE];
+    static struct words words;
     *out = (struct run){0};
     wire_drop(&worker->wire);
     suite->arm(NULL, 0, false);
@@ -276,9 +278,8 @@ static void run_once(struct worker *worker, const struct deed_case *one, bool go
     suite->store_of(store, suite->modes[one->mode], /* direct= */ false);
     suite->arm(good ? NULL : &suite->variants[one->variant], one->nth, one->always);
     fill_words(worker, verb->args, one->verb, store, one->json && !verb->no_json, verb->is_ours,
-               words);
-    run_words(worker, verb, words, out);
-    free_words(words);
+               &words);
+    run_words(worker, verb, words.list, out);
     out->replies = suite->replies(&out->hit);
     wire_drop(&worker->wire);
 }

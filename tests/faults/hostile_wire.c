@@ -254,7 +254,7 @@ void wire_serve(struct wire *wire, struct pollfd *files, size_t count, int64_t u
             own[0].events = (short)(own[0].events | POLLOUT);
         own[1] = (struct pollfd){.fd = conn->up, .events = POLLIN};
     }
-    (void)poll(all, count + 1 + 2 * CONNS_MAX, left_ms > 0 ? (int)left_ms : 0);
+    (void)poll(all, count + 1 + (size_t)2 * CONNS_MAX, left_ms > 0 ? (int)left_ms : 0);
     memcpy(files, all, count * sizeof *files);
     now_ms = wire_now_ms();
     for (size_t i = 0; i < CONNS_MAX; i++) {
