@@ -16,7 +16,7 @@ figures='k8s check fencing once power damage failing kills runkills runstops run
 figures+=' waiters dead poller deaths threads forks lost torture simulate executor desk explore'
 figures+=' redis-one contend servers cuts mutants fuzz coverage rd-once rd-hist rd-line rd-dead'
 figures+=' rd-lost rd-kills rd-thr rd-mute k8s-elect k8s-fault k8s-crowd k8s-tasks k8s-dead'
-figures+=' k8s-left k8s-way'
+figures+=' k8s-left k8s-way hostile-r hostile-k hostile-rm hostile-km'
 # Planted faults of the network stores take turns: this commit's hash chooses a quarter of them.
 turns=4
 commit=$(git -C "$(dirname "$0")" rev-parse --short=6 HEAD 2>/dev/null || echo 000000)
@@ -107,7 +107,7 @@ run_suite() {
         printf 'not ok 1 - build/%s did not build\n' "$shape" >"$log"
     fi
 
-    local good bad took_ms=$(((${EPOCHREALTIME/./} - ${began/./}) / 1000))
+    local good bad took_ms=$(((${EPOCHREALTIME//[!0-9]/} - ${began//[!0-9]/}) / 1000))
     read -r good bad < <(scripts/tap-count.sh "$status" <"$log")
     passed=$((passed + good))
     failed=$((failed + bad))

@@ -1,12 +1,23 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs the unit test programs of a build folder, all or those that are named: units.sh build/asan
-# [NAME...], where a name may be a pattern. A program that dies between two cases has said nothing
-# wrong, so its death is written down as a failed case.
+# [NAME...], where a name may be a pattern. Most of them wait most of the time, so several run side
+# by side. A program that dies between two cases has reported nothing wrong, so its death is written
+# down as a failed case. Prints TAP.
 set -euo pipefail
 
+# one PROGRAM: runs it and prints its output in one piece, with its name above.
+one() {
+    local status=0 said
+    said=$("$1" 2>&1) || status=$?
+    if ((status != 0)) && ! grep -q '^not ok' <<<"$said"; then
+        said+=$'\n'"not ok - ${1##*/} ended with $status"
+    fi
+    flock "$report" printf '# %s\n%s\n' "${1##*/}" "$said"
+    return "$((status != 0))"
+}
+
 export CMOCKA_MESSAGE_OUTPUT=TAP
-wrong=0
 dir=$1
 shift
 (($#)) || set -- '*'
@@ -14,13 +25,13 @@ programs=()
 for name in "$@"; do
     mapfile -t -O "${#programs[@]}" programs < <(compgen -G "$dir/tests/unit_$name")
 done
-for program in "${programs[@]}"; do
-    [[ -f $program && -x $program ]] || continue
-    status=0
-    said=$("$program" 2>&1) || status=$?
-    printf '# %s\n%s\n' "${program##*/}" "$said"
-    ((status == 0)) && continue
-    wrong=1
-    grep -q '^not ok' <<<"$said" || printf 'not ok - %s ended with %s\n' "${program##*/}" "$status"
+for i in "${!programs[@]}"; do
+    [[ -f ${programs[i]} && -x ${programs[i]} ]] || unset "programs[i]"
 done
-exit "$wrong"
+report=$(mktemp)
+trap 'rm -f "$report"' EXIT
+trap 'exit 130' INT TERM HUP
+export -f one
+export report
+# shellcheck disable=SC2016 # the inner shell expands it
+printf '%s\0' "${programs[@]}" | xargs -0 -n 1 -P 4 bash -c 'one "$1"' one

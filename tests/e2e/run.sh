@@ -157,7 +157,7 @@ check 'a link is written through' gives 0 run k --status-file link -- true
 check 'and still there' test -L link
 check 'with the outcome' said '^."outcome":"ok"' out
 check 'busy as JSON' gives 75 --json run -n held -- true
-check 'as one object' said '^\{"outcome":"busy","key":"held",' err
+check 'as one object' said '^\{"outcome":"busy","refusal":"contention","key":"held",' err
 
 # ---- what the command leaves behind ----
 

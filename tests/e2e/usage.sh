@@ -266,7 +266,7 @@ the_status_file_has_the_outcome() {
     leasehold acquire written --ttl 1h --status-file outcome >/dev/null
     grep -q '^{"outcome":"ok","key":"written","state":"held"' outcome
     ! leasehold acquire written -n --status-file outcome 2>/dev/null
-    grep -q '^{"outcome":"busy","key":"written"' outcome
+    grep -q '^{"outcome":"busy","refusal":"contention","key":"written"' outcome
     [[ $(wc -l <outcome) == 1 && -z $(find . -name 'outcome.*') ]]
 }
 

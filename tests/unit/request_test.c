@@ -163,7 +163,7 @@ static void watermarks_are_checked(void **state)
     REFUSED_OF(good_watermark, VERB_SET, key, "watermark:", "begin with");
     REFUSED_OF(good_watermark, VERB_SET, holder, NULL, "holder");
     REFUSED_OF(good_watermark, VERB_SET, value, "", "value");
-    REFUSED_OF(good_watermark, VERB_SET, value, "2026-01-31T23:59:59+01:00", "UTC");
+    REFUSED_OF(good_watermark, VERB_SET, value, "2026-01-31T23:59:59", "offset");
     REFUSED_OF(good_watermark, VERB_SET, order, ORDER_TIME, "order");
     REFUSED_OF(good_watermark, VERB_SET, reason, NULL, "reason");
     REFUSED_OF(good_watermark, VERB_ADVANCE, expected, NULL, "expected");
