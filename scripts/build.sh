@@ -16,7 +16,7 @@ release) # what users get
     dir=build
     [[ ${CI:-} == true ]] || warnings=(-Dwerror=false)
     # libdir: without dpkg-dev meson would choose lib64, where no Debian looks.
-    options=(-Dbuildtype=release -Dprefix="${PREFIX:-/usr/local}" -Dlibdir=lib) ;;
+    options=(-Dbuildtype=release -Dharness=false -Dprefix="${PREFIX:-/usr/local}" -Dlibdir=lib) ;;
 asan) # unit tests and stories, with memory and arithmetic checked
     export CC=gcc
     options=(-Doptimization=1 "${checks[@]}" -Dharness=true -Dtests=true) ;;
