@@ -194,9 +194,10 @@ for how in '' '?scripts=no'; do
     verdict 'list ends well' says 0 "^unreadable: bad.*/c: .*(WRONGTYPE|has no revision)" \
         "$program" list "bad$how/c"
     verdict 'status of it is trouble' says 69 '.' "$program" status "bad$how/b"
+    rm -f "$work/watched" "$work/watching" # of the round before
     "$program" --verbose watch "bad$how/" >"$work/watched" 2>"$work/watching" &
     running=$!
-    await "$work/watching"
+    redis_until 'it watches' grep -qs ': watching$' "$work/watching"
     channel=$(redis_cli master pubsub channels '*:changed')
     redis_cli master publish "$channel" "0 $at" >/dev/null
     verdict 'watch tells of it' \
