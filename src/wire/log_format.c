@@ -68,11 +68,12 @@ void log_header_encode(const struct log_header *header, unsigned char *sector)
     put64(sector + HEADER_SUM_AT, checksum(0, sector, HEADER_SUM_AT));
 }
 
-/* A power of two; a compaction makes less than eight for each record of its file. */
+/* A power of two. The file's length is no bound: a compaction counts the records before it and may
+ * then forget most of them. */
 static bool has_possible_slots(const struct log_header *header)
 {
-    return header->slots >= LOG_SLOTS_LEAST && (header->slots & (header->slots - 1)) == 0 &&
-           (header->slots <= LOG_SLOTS_FREELY || header->slots <= header->length / LOG_ALIGN);
+    return header->slots >= LOG_SLOTS_LEAST && header->slots <= LOG_SLOTS_MOST &&
+           (header->slots & (header->slots - 1)) == 0;
 }
 
 enum log_reading log_header_decode(const unsigned char *sector, struct log_header *out)

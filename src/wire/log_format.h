@@ -30,7 +30,7 @@ enum {
     LOG_RECORD_MOST = LOG_HEAD + KEY_MAX + RECORD_MAX, /* a multiple of LOG_ALIGN */
     LOG_UNIT = 4096,                                   /* lengths of the file are counted in it */
     LOG_SLOTS_LEAST = 8,                               /* of the index … */
-    LOG_SLOTS_FREELY = 1 << 20, /* … more only in a file of that many keys */
+    LOG_SLOTS_MOST = 1 << 28, /* … a file of two gigabytes, mostly holes */
     /* The token ceiling: a record that is synced promises that no revision above its own plus this
      * is given before a later one is synced. After a cut, revisions go on above the promise. */
     LOG_AHEAD = 65536,

@@ -230,13 +230,16 @@ static void a_header_that_nobody_writes_is_refused(void **state)
 {
     (void)state;
     struct log_header read, header = some_header();
-    /* No power of two; less than what is read together; far more than the file can have keys. */
+    /* No power of two; less than what is read together; more than there can be. */
     static const uint32_t slots[] = {65, 1, 2, 4, (uint32_t)1 << 31};
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++) {
         header.slots = slots[i];
         log_header_encode(&header, sector);
         assert_int_equal(log_header_decode(sector, &read), LOG_READ_BAD);
     }
+    header.slots = 1 << 21; /* a compaction may forget most of the records that it counted */
+    log_header_encode(&header, sector);
+    assert_int_equal(log_header_decode(sector, &read), LOG_READ_OK);
     header = some_header();
     header.generation = 0;
     log_header_encode(&header, sector);

@@ -196,6 +196,22 @@ static void a_live_session_proves_that_there_was_no_reboot(void **state)
     assert_int_equal(log_now_ms(one), 105 * hour_ms);
 }
 
+/* Before it keeps a session a handle cannot prove that it lives. When the page is made anew under
+ * it, it must attach to the new files: in the old ones it would grant what another one holds. */
+static void a_handle_without_a_session_finds_the_new_files(void **state)
+{
+    (void)state;
+    put("1");
+    assert_int_equal(kit_sync(disk, one), LOG_OK);
+    struct log *before = one;
+    one = NULL;
+    open_at(KIT_MACHINE, 2);
+    put("2");
+    assert_int_equal(kit_sync(disk, one), LOG_OK);
+    assert_true(kit_stands(disk, before, "a", "2"));
+    log_close(&before);
+}
+
 /* The page of a process that lives is left alone, what it says of a failed sync included. */
 static void a_failed_sync_is_known_under_another_boot_id(void **state)
 {
@@ -262,6 +278,7 @@ int main(void)
         CASE(a_new_lock_file_hides_who_lives),
         CASE(a_removed_index_hides_nobody),
         CASE(a_live_session_proves_that_there_was_no_reboot),
+        CASE(a_handle_without_a_session_finds_the_new_files),
         CASE(a_failed_sync_is_known_under_another_boot_id),
         CASE(a_compaction_does_not_forget_the_time),
         CASE(nor_does_a_file_made_after_a_failed_sync),

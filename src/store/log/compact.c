@@ -151,7 +151,7 @@ static enum log_result begin_copying(struct log *log, struct copying *copying, c
     fine = log_reader_init(&copying->reader, &log->now, /* limit= */ 0) && fine;
     int error = fine ? slots_live(&log->now.slots, &offsets, &live) : -ENOMEM;
     free(offsets);
-    while (slots < 4 * live && slots < (uint64_t)1 << 31)
+    while (slots < 4 * live && slots < LOG_SLOTS_MOST)
         slots *= 2;
     struct log_header header = header_after(log, (uint32_t)slots, latest->revision);
     if (error == 0 && header.generation <= LOG_GENERATION_MAX)

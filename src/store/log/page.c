@@ -57,7 +57,10 @@ static enum log_result settle_boot(struct log *log)
     if (lives > 0)
         return LOG_OK;
     if (!same) {
+        /* A handle without a session may still be attached: it must see that the files are new. */
+        uint64_t attachment = ours ? atomic_load(&shared->attachment) + 1 : 0;
         memset(shared, 0, offsetof(struct log_shared, turn));
+        atomic_store(&shared->attachment, attachment);
         atomic_store(&shared->boot, boot);
         atomic_store(&shared->magic, SHARED_MAGIC);
     }
