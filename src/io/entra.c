@@ -281,8 +281,8 @@ static bool keep_endpoint(struct entra *entra, const char *endpoint, struct text
         text.bytes[--text.length] = '\0';
     entra->identity.endpoint = entra->endpoint;
     /* An assertion names it in JSON. */
-    bool safe = !text.cut && is_safe(entra->endpoint) && strpbrk(entra->endpoint, "\"\\") == NULL &&
-                text_is_clean(text.bytes, text.length);
+    bool safe = !text.cut && is_safe(entra->endpoint) &&
+                strpbrk(entra->endpoint, "\"\\@") == NULL && text_is_clean(text.bytes, text.length);
     text_init(&text, entra->shown, sizeof entra->shown);
     url_show(entra->endpoint, &text);
     if (!safe)

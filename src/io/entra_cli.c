@@ -71,7 +71,9 @@ static void on_collect(void *owner)
         net_call_at(cli->net, &cli->collect, host_boot_ms() + COLLECT_MS);
         return;
     }
-    bool good = ended == cli->child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    /* The caller's process may collect all its children; then the output decides. */
+    bool taken = ended < 0 && errno == ECHILD;
+    bool good = taken || (ended == cli->child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     end(cli, good ? NULL : "az failed; is 'az login' done?");
 }
 
