@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { HASH_SHORT = 16, HASH_LONG = 40, SKEW_USUAL_MS = 5000, SKEW_MAX_MS = 3600000 };
+enum { HASH_SHORT = 16, HASH_LONG = 40, SKEW_USUAL_MS = 5000 };
 enum { COLLECT_USUAL = 30, COLLECT_MAX = 60000 };
 
 #define SCHEME      "k8s://"
@@ -65,8 +65,9 @@ static bool read_names(struct k8s_url *out, const char *value, size_t length)
 
 static bool read_skew(struct k8s_url *out, const char *value, size_t length)
 {
+    out->skew_given = true;
     return duration_read(value, length, &out->skew_ms) == DURATION_OK &&
-           out->skew_ms <= SKEW_MAX_MS;
+           out->skew_ms <= K8S_SKEW_MAX_MS;
 }
 
 static bool read_switch(bool *out, const char *value, size_t length)

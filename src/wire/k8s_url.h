@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-enum { K8S_NAME_MAX = 63, K8S_PREFIX_MAX = 40, K8S_CONTEXT_MAX = 255 };
+enum { K8S_NAME_MAX = 63, K8S_PREFIX_MAX = 40, K8S_CONTEXT_MAX = 255, K8S_SKEW_MAX_MS = 3600000 };
 
 enum k8s_names {
     K8S_NAMES_AUTO, /* the key itself when it is a valid name, otherwise hashed */
@@ -23,6 +23,7 @@ struct k8s_url {
     char context[K8S_CONTEXT_MAX + 1];
     enum k8s_names names;
     int64_t skew_ms; /* that two API servers' clocks may be apart */
+    bool skew_given; /* … as the URL says; otherwise the default */
     bool events;     /* what happens to a lock is also told as Events */
     /* Leases that nobody needs any more, removed in a minute at most; 0: none. */
     uint32_t collect;

@@ -162,6 +162,8 @@ verdict 'of other prefixes nothing was removed yet' grep -qx other-stays < <(nam
 "$program" --store "$url&collect=off&names=hash" acquire hashed --ttl 1s >/dev/null
 "$program" --store "$url&collect=off&names=hash" acquire hashed-stays --ttl 1h >/dev/null
 sleep 4
+verdict 'those of another prefix are kept while their users may allow a larger skew' \
+    bash -c '"$0" --store "$1" collect | grep -qx "removed: 0 of 0.*"' "$program" "${url%%\?*}"
 verdict 'a collection on request is for all of ours' \
     bash -c '"$0" collect | grep -qx "removed: 2 of 2.*"' "$program"
 verdict 'whatever prefix and names they have' is_gone other-stays

@@ -41,11 +41,12 @@ static int collect_k8s(const struct visit *visit, struct collected *sum)
     char words[LH_TEXT_SIZE];
     struct text why;
     struct k8s_collection collection;
+    int64_t patience_ms = settings->store_timeout_ms > 0 ? settings->store_timeout_ms : PATIENCE_MS;
     const char *wrong = end_rules_broken(&rules);
     if (wrong != NULL)
         return say_usage(visit, "%s", wrong);
     text_init(&why, words, sizeof words);
-    struct k8s_survey *survey = k8s_survey_new(visit->url, PATIENCE_MS, &why);
+    struct k8s_survey *survey = k8s_survey_new(visit->url, patience_ms, &why);
     if (survey == NULL)
         return say_trouble(visit, LH_UNAVAILABLE, "%s: %s", visit->shown, words);
     k8s_survey_collect(survey, (unsigned)settings->rate, &collection);

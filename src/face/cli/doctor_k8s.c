@@ -241,8 +241,11 @@ void doctor_tell_events(const struct visit *visit)
     char words[LH_TEXT_SIZE], why[512] = "";
     struct text text;
     struct k8s_identity identity;
+    int64_t patience_ms = visit->settings.store_timeout_ms;
+    if (patience_ms <= 0 || patience_ms > PATIENCE_MS)
+        patience_ms = PATIENCE_MS;
     text_init(&text, words, sizeof words);
-    struct k8s_survey *survey = k8s_survey_new(visit->url, PATIENCE_MS, &text);
+    struct k8s_survey *survey = k8s_survey_new(visit->url, patience_ms, &text);
     if (survey == NULL)
         return; /* the store itself says what is wrong */
     k8s_survey_identity(survey, &identity);

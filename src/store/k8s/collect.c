@@ -124,7 +124,11 @@ static bool is_leftover(struct k8s *k8s, const json_t *json, struct object *out)
                                 .length = strlen(out->record),
                                 .written = out->written,
                                 .now_ms = k8s->collector.now_ms};
-    return forget_leftover(&standing, MARGIN_MS + k8s->url.skew_ms, find_mark, k8s, &k8s->scratch);
+    /* Users of another scheme may allow a larger skew than ours. Unless the URL states one for all,
+     * theirs are kept for an hour longer: no leftover is urgent. */
+    bool own = k8s_key_of(k8s, out) != NULL;
+    int64_t skew_ms = own || k8s->url.skew_given ? k8s->url.skew_ms : K8S_SKEW_MAX_MS;
+    return forget_leftover(&standing, MARGIN_MS + skew_ms, find_mark, k8s, &k8s->scratch);
 }
 
 /* ---- asking ---- */

@@ -49,7 +49,7 @@ void lease_pages_hear(struct errand *errand, const struct http_answer *answer)
     if (!json_is_array(items) && !json_is_null(items)) /* null: an empty one of Go's */
         wrong = "the answer is no list";
     else if (next != NULL && (++errand->pages >= PAGES_MAX || errand->listed > LISTED_MAX))
-        wrong = "the list is too long: use a ?prefix= or a namespace for each part of it";
+        wrong = "the list is too long: use a namespace for each part of it";
     json_decref(json);
     if (wrong != NULL)
         errand_tell_trouble(errand, ANSWER_TROUBLE, wrong);

@@ -316,8 +316,8 @@ bool object_is_only_grant(const struct record *record)
         if (record->grants[i].granted.revision != THIS_WRITE)
             return false;
     }
-    return record->grant_count > 0 && record->kind == KIND_LOCK && record->cooling.length_ms == 0 &&
-           record->delay.length_ms == 0;
+    return record->grant_count > 0 && record->place_count == 0 && record->kind == KIND_LOCK &&
+           record->cooling.length_ms == 0 && record->delay.length_ms == 0;
 }
 
 /* ---- the end of it ---- */

@@ -216,16 +216,27 @@ static bool is_as_sent(const json_t *sent, const json_t *got)
     return same;
 }
 
-static void undo_creation(struct workloads *workloads, struct workloads_answer *answer)
+/* A controller may write to the object meanwhile; its uid says that it is still the one. */
+static void undo_creation(struct workloads *workloads, const char *target,
+                          struct workloads_answer *answer)
 {
-    answer->view.finalizer = false; /* it goes with the object, if it is there at all */
-    bool removed = remove_object(workloads, NULL, answer) == REMOVED;
+    enum { ATTEMPTS = 3 };
+    char uid[sizeof answer->view.uid];
+    text_copy(uid, sizeof uid, answer->view.uid);
+    enum removed result = remove_object(workloads, target, answer);
+    for (unsigned i = 1; i < ATTEMPTS && result == REMOVED_CHANGED; i++) {
+        enum found found = read_object(workloads, target, answer, NULL);
+        if (found == FOUND && strcmp(uid, answer->view.uid) == 0)
+            result = remove_object(workloads, target, answer);
+        else if (found != FOUND_TROUBLE)
+            result = REMOVED;
+    }
     answer->usage = false;
     answer->outcome = OUTCOME_UNAVAILABLE;
     answer->view = (struct workload_view){.ended_at_ms = -1};
     (void)snprintf(answer->text, sizeof answer->text,
                    "%s came back changed (by a webhook?); it was %s", answer->name,
-                   removed ? "removed" : "left there");
+                   result == REMOVED ? "removed" : "left there");
 }
 
 static enum created create(struct workloads *workloads, const json_t *object, const char *target,
@@ -243,7 +254,7 @@ static enum created create(struct workloads *workloads, const json_t *object, co
     if (created && is_as_sent(object, reply.json))
         result = CREATED;
     else if (created)
-        undo_creation(workloads, answer);
+        undo_creation(workloads, target, answer);
     else if (reply.status == 409 && strcmp(kube_words(reply.json, "reason"), "AlreadyExists") == 0)
         result = CREATED_EXISTS;
     else
