@@ -21,7 +21,7 @@ figures+=' k8s-left k8s-way hostile-r hostile-k hostile-rm hostile-km'
 turns=4
 commit=$(git -C "$(dirname "$0")" rev-parse --short=6 HEAD 2>/dev/null || echo 000000)
 turn=$((16#$commit % turns + 1))/$turns
-limit_s=1200
+limit_s=2400
 tier='test'
 proof=false
 chosen=

@@ -81,6 +81,7 @@ static void hear_late(struct lease *l, struct lease_output *out)
     int64_t until_ms = l->give_up_at_ms;
     bool over = l->now_ms >= l->start_ms + l->ttl_ms;
     if (l->late++ == 0 && !over) {
+        l->unsure = true; /* it stands in the store */
         lease_move(l, LEASE_ASKING);
         lease_send(l, ACTION_READ, out);
         return;

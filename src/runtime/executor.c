@@ -159,7 +159,8 @@ bool executor_in_trouble(const struct task *task, int64_t since_ms)
 {
     const struct lease *lease = &task->lease;
     bool unheard = lease->in_flight && task->heard_ms <= since_ms;
-    return lease->trouble_since_ms != NEVER || unheard || lease->state == LEASE_IDLE;
+    return lease->trouble_since_ms != NEVER || unheard || lease->state == LEASE_IDLE ||
+           lease->late > 0;
 }
 
 int64_t executor_grant_due(const struct task *task)

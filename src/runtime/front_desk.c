@@ -235,9 +235,9 @@ void front_desk_let_go(struct claim *claim)
 
 void front_desk_drop_cooldown(struct claim *claim)
 {
-    claim->options.cooldown_ms = claim->options.request.cooldown_ms = 0;
     if (claim->state != CLAIM_HOLDING)
         return;
+    claim->options.cooldown_ms = claim->options.request.cooldown_ms = 0;
     executor_drop_cooldown(claim->bid->task);
     claim->bid->starter = NULL; /* it is not what that one asked for any more */
 }

@@ -42,10 +42,11 @@ static struct sent *take_first(struct sent_line *line)
     return sent;
 }
 
-/* Renewals and releases are what holders live by: they ask nobody, and go first. */
+/* Renewals and releases are what holders live by: they ask nobody, and go first. So does a grant
+ * that came too late and is given back: it keeps the key from everybody. */
 static bool is_holders(const struct lease *lease)
 {
-    return lease->sent_verb == VERB_RENEW || lease->sent_verb == VERB_RELEASE;
+    return lease->sent_verb == VERB_RENEW || lease->sent_verb == VERB_RELEASE || lease->asks_again;
 }
 
 /* Those of our own process hear of the write with its answer. */

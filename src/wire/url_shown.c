@@ -20,6 +20,7 @@ static const char stars[] = "***";
 struct shower {
     void (*take)(struct shower *shower, const char *part, size_t length, bool secret);
     struct text *out; /* of url_show() */
+    char *url;        /* of url_hide() */
 };
 
 static void show(struct shower *shower, const char *part, size_t length)
@@ -248,13 +249,12 @@ void url_show(const char *url, struct text *out)
 /* The parts are the URL's own bytes, which url_hide() may change; those before are done with. */
 static void star_part(struct shower *shower, const char *part, size_t length, bool secret)
 {
-    (void)shower;
     if (secret)
-        memset((char *)(uintptr_t)part, stars[0], length);
+        memset(shower->url + (part - shower->url), stars[0], length);
 }
 
 void url_hide(char *url)
 {
-    struct shower shower = {.take = star_part};
+    struct shower shower = {.take = star_part, .url = url};
     show_parts(&shower, url);
 }

@@ -95,6 +95,12 @@ check 'cooling: 73' gives 73 run cool -- true
 
 # ---- what starts a cooldown ----
 
+check 'of several keys one is busy' gives 75 run -n --cooldown 1h first-of-two held -- true
+check 'the other one does not cool: nothing was done' gives 0 run -n first-of-two -- true
+check 'an answer that cannot be written' \
+    bash -c '"$1" acquire --cooldown 1h unwritten >/dev/full; (($? == 70))' - "$program"
+check 'cools nothing' gives 0 run -n unwritten -- true
+
 check 'a failed command starts no cooldown' gives 3 run --cooldown 1h failed -- sh -c 'exit 3'
 check 'so that it can be run again' gives 0 run -n failed -- true
 check 'nor does one that a signal ended' gives 143 run --cooldown 1h ended -- sh -c 'kill $$'

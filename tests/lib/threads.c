@@ -249,7 +249,8 @@ int main(int argc, char **argv)
     const struct store here[] = {{"memory:", "memory:"}, {"file:", file}};
     const struct store given = {rig.driver->scheme, rig.url};
     const struct store *stores = rig.given ? &given : here;
-    for (size_t i = 0; i < (rig.given ? 1 : 2); i++) {
+    size_t count = rig.given ? 1 : 2;
+    for (size_t i = 0; i < count; i++) {
         hold_against(&rig, &stores[i], /* contenders= */ 1);
         hold_against(&rig, &stores[i], CONTENDERS);
         (void)contend(&rig, &stores[i], /* keys= */ 1, /* listens= */ false);

@@ -64,7 +64,7 @@ static int run_acquire(struct visit *visit)
         return status;
     status = answer(visit, lease);
     if (status != EXIT_DONE) {
-        (void)lh_release(&lease, NULL);
+        (void)lh_abandon(&lease, NULL);
         return status;
     }
     if (lh_detach(&lease, &report) != LH_OK)

@@ -183,7 +183,7 @@ static int take(struct taking *taking)
     if (taking->stopped_by == 0)
         return EXIT_DONE;
     if (taking->lease != NULL)
-        (void)lh_release(&taking->lease, NULL);
+        (void)lh_abandon(&taking->lease, NULL);
     return EXIT_SIGNAL + taking->stopped_by;
 }
 

@@ -55,6 +55,8 @@ static void count(struct errand *errand)
         event.kind = outcome == LH_OK ? LH_EVENT_RENEWED : LH_EVENT_RENEW_FAILED;
         break;
     case VERB_RELEASE:
+        if (outcome == LH_OK && errand->call.report.effect != LH_EFFECT_RELEASED)
+            return; /* nothing was given back */
         event.kind = LH_EVENT_RELEASED;
         break;
     case VERB_MARK:

@@ -281,9 +281,11 @@ static void apply(struct lh_lease *lease, struct several_output wants, const str
         refuse_for_memory(lease, wants.key);
         wants = several_told(&lease->several, wants.key, TOLD_ENDED, OUTCOME_UNAVAILABLE);
     }
-    if (wants.act == DO_CANCEL)
+    if (wants.act == DO_CANCEL) {
+        if (lease->held_since_us == 0) /* not all keys were granted, so nothing was done */
+            front_desk_drop_cooldown(lease->parts[wants.key].claim);
         front_desk_let_go(lease->parts[wants.key].claim);
-    else if (wants.told == TOLD_HELD)
+    } else if (wants.told == TOLD_HELD)
         granted(lease);
     else if (wants.told == TOLD_LOST)
         lost(lease, lease->parts[wants.key].key, news);

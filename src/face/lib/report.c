@@ -236,11 +236,13 @@ void report_break(const char *key, bool at_once, const struct broken *broken,
                        KEY_SHOWN, key, broken->holder, others);
         return;
     }
-    out->ends_in_ms = out->state == LH_HELD ? news->look.ends_in_ms : -1;
-    if (out->ends_in_ms >= 0) {
+    bool held = out->state == LH_HELD;
+    out->ends_in_ms = held ? news->look.ends_in_ms : -1;
+    out->takeover_in_ms = held ? news->look.takeover_in_ms : -1;
+    if (out->takeover_in_ms >= 0) {
         char span[DURATION_SHOWN];
         (void)snprintf(ends, sizeof ends, "until %s from now",
-                       duration_show(out->ends_in_ms, span));
+                       duration_show(out->takeover_in_ms, span));
     }
     (void)snprintf(out->text, sizeof out->text,
                    "ok: %.*s: asked %.64s%s to stop; held until it confirms or %.40s", KEY_SHOWN,
@@ -265,6 +267,7 @@ void report_not_held(const char *key, uint64_t token, const struct task_news *ne
     out->token = news->look.token;
     out->since_ms = age_of(news->look.since_ms, news->at.time_ms);
     out->ends_in_ms = news->look.ends_in_ms;
+    out->takeover_in_ms = news->look.takeover_in_ms;
     (void)snprintf(out->text, sizeof out->text,
                    "ok: %.*s: held by %.64s with token %llu, not with %llu; nothing was changed",
                    KEY_SHOWN, key, out->holder, (unsigned long long)out->token,
