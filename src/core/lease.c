@@ -462,11 +462,12 @@ static bool hears_out(const struct lease *l)
 static void give_up(struct lease *l, struct lease_output *out)
 {
     bool trouble_now = l->trouble_since_ms != NEVER;
-    bool pauses = l->state == LEASE_ASKING && !l->in_flight && l->late > 0;
+    /* What came too late was given back; an unsure lease may still have something in the store. */
+    bool pauses = l->state == LEASE_ASKING && !l->in_flight && l->late > 0 && !l->unsure;
     if (hears_out(l))
         return;
-    if (pauses && !trouble_now) {
-        lease_end(l, OUTCOME_UNAVAILABLE, lease_late_words, out); /* the store has nothing of us */
+    if (pauses) {
+        lease_end(l, OUTCOME_UNAVAILABLE, lease_late_words, out);
     } else if (lease_asks(l) && l->options->request.waits && trouble_now) {
         lease_leave(l, OUTCOME_UNAVAILABLE, "the store does not answer");
         int64_t last_try_ms = 2 * l->options->store.answer_ms;

@@ -5,6 +5,7 @@
  */
 #include "rules_kit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static struct request advancing(const char *expected, const char *value)
@@ -89,6 +90,15 @@ static void another_move_with_the_same_id_is_stale(void **state)
 }
 
 /* A set is no advance: nothing of the move before it is left. */
+/* A record may say anything. */
+static void a_move_from_another_order_is_nobodys(void **state)
+{
+    (void)state;
+    (void)act(moving_as("r", "", "8"));
+    (void)snprintf(record.watermark.from, sizeof record.watermark.from, "x");
+    assert_kind(act(moving_as("r", "7", "8")), VERDICT_STALE, /* write= */ false);
+}
+
 static void a_move_is_not_found_again_after_a_set(void **state)
 {
     (void)state;
@@ -220,6 +230,7 @@ int main(void)
         CASE(a_repeated_move_is_the_same_move),
         CASE(a_move_that_another_made_is_stale),
         CASE(another_move_with_the_same_id_is_stale),
+        CASE(a_move_from_another_order_is_nobodys),
         CASE(a_move_is_not_found_again_after_a_set),
         CASE(what_is_expected_compares_by_its_order),
         CASE(a_move_to_the_same_place_writes_nothing),
