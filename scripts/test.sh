@@ -7,8 +7,9 @@
 #   --proof    both tiers, with every round
 #   --only     the rows that are named, at their sample size
 # Every suite prints TAP. Its output is kept in build/logs and shown when a case failed, or when it
-# has figures to report. Suites run one after another, since many of them measure time; those of the
-# lane `cpu` never wait and run beside them at low priority. The last line is "N passed, N failed".
+# has figures to report. Suites of a lane run one after another: `time`, which measure time, `k8s`,
+# which mostly wait for an API server, and, at low priority, `cpu`, which never wait. The three
+# lanes run side by side. The last line is "N passed, N failed".
 set -euo pipefail
 
 table=tests/suites.txt
@@ -46,15 +47,16 @@ mkdir -p "$logs"
 passed=0
 failed=0
 running=
-cpu_lane=
+declare -A lanes=()
 
 # timeout(1) leads a process group of its own; a signal to it ends the suite and all its children.
 stop_suite() {
     [[ -z $running ]] || kill -- "-$running" 2>/dev/null || true
 }
 stop_all() {
+    local lane
     stop_suite
-    [[ -z $cpu_lane ]] || { kill "$cpu_lane" && wait "$cpu_lane"; } 2>/dev/null || true
+    for lane in "${lanes[@]}"; do { kill "$lane" && wait "$lane"; } 2>/dev/null || true; done
 }
 trap stop_all EXIT
 trap 'exit 130' INT TERM HUP
@@ -126,16 +128,16 @@ run_suite() {
         9>>"$logs/report.lock"
 }
 
-# The CPU lane builds the API server first; the suites on it are the last ones.
+# The CPU lane builds the API server first.
 wait_for_server() {
     until scripts/kube-apiserver.sh --paths >/dev/null 2>&1; do
-        [[ -n $cpu_lane ]] && kill -0 "$cpu_lane" 2>/dev/null || return 0
-        [[ -z $(awk '$2 == "kube-server"' "$logs/times") ]] || return 0
+        [[ -e /proc/${cpu_lane:-none} ]] || return 0
+        ! grep -q ' kube-server$' "$logs/times" || return 0
         sleep 1
     done
 }
 
-# Runs the suites of a lane, `cpu` or `time`.
+# Runs the suites of a lane.
 run_lane() {
     local only=$1 name in_tier lane shape sample full command rounds
     while IFS='|' read -r name in_tier lane shape sample full; do
@@ -145,6 +147,7 @@ run_lane() {
         read -r shape <<<"$shape"
         read -ra command <<<"$sample"
         read -ra rounds <<<"$full"
+        [[ ${command[0]:-} != scripts/on-k8s.sh ]] || lane=k8s
         [[ -n $name && ${lane:-time} == "$only" ]] || continue
         if [[ -n $chosen ]]; then
             [[ $chosen == *" $name "* ]] || continue
@@ -157,18 +160,33 @@ run_lane() {
             command=("${rounds[@]}")
         fi
         command=("${command[@]/#\{turn\}/$turn}")
-        [[ ${command[0]} != scripts/on-k8s.sh ]] || wait_for_server
+        [[ $only != k8s ]] || wait_for_server
         run_suite "$name" "$shape" "${command[@]}"
     done < <(grep -v '^#' "$table")
 }
 
-run_cpu_lane() {
-    cpu_lane=
-    trap stop_suite EXIT
-    trap 'exit 130' INT TERM HUP
-    renice -n 19 -p "$BASHPID" >/dev/null
-    run_lane cpu
-    printf '%d %d\n' "$passed" "$failed" >"$logs/cpu-lane"
+# start_lane NAME NICENESS: in the background; its sums are in a file when it ends.
+start_lane() {
+    rm -f "$logs/lane-$1"
+    (
+        cpu_lane=${lanes[cpu]:-}
+        lanes=()
+        trap stop_suite EXIT
+        trap 'exit 130' INT TERM HUP
+        renice -n "$2" -p "$BASHPID" >/dev/null
+        run_lane "$1"
+        printf '%d %d\n' "$passed" "$failed" >"$logs/lane-$1"
+    ) &
+    lanes[$1]=$!
+}
+
+join_lane() {
+    local good bad
+    wait "${lanes[$1]}"
+    unset "lanes[$1]"
+    read -r good bad <"$logs/lane-$1"
+    passed=$((passed + good))
+    failed=$((failed + bad))
 }
 
 # A row of the table that --only names but that does not exist is a typing error.
@@ -181,15 +199,11 @@ done
 
 [[ $tier == test ]] || printf '== planted faults of network stores: turn %s by commit %s\n' \
     "$turn" "$commit"
-rm -f "$logs/cpu-lane"
-run_cpu_lane &
-cpu_lane=$!
+start_lane cpu 19
+start_lane k8s 0
 run_lane time
-wait "$cpu_lane"
-cpu_lane=
-read -r good bad <"$logs/cpu-lane"
-passed=$((passed + good))
-failed=$((failed + bad))
+join_lane k8s
+join_lane cpu
 
 printf '== %d min %d s; the slowest:' $((SECONDS / 60)) $((SECONDS % 60))
 sort -rn "$logs/times" | head -n 10 | awk '{ printf " %s %d s", $2, $1 / 1000 }

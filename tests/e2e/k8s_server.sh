@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# scripts/on-k8s.sh starts API servers of other versions, too: on-k8s.sh k8s_server.sh. A newer one
+# scripts/on-k8s.sh starts API servers of other versions, too: k8s_server.sh. A newer one
 # refuses flags that ours takes; here a script before ours refuses them. Prints TAP.
 set -euo pipefail
 
