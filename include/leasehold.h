@@ -107,15 +107,15 @@ enum lh_kind {
 enum lh_event_kind {
     LH_EVENT_ATTEMPT,      /* an acquisition, or the claim of an id, began */
     LH_EVENT_WAITING,      /* it has a place in line for this key … */
-    LH_EVENT_WAITED,       /* … and left the line; after_us: it stood there for so long */
+    LH_EVENT_WAITED,       /* … and left it; after_us: time in the queue */
     LH_EVENT_GRANTED,      /* after_us: how long it took */
     LH_EVENT_TAKEOVER,     /* … from a holder that was dead or had run out; told before GRANTED */
     LH_EVENT_REFUSED,      /* outcome says why; after_us: how long it took */
-    LH_EVENT_RENEWED,      /* after_us: held for so long; by token: -1 */
+    LH_EVENT_RENEWED,      /* after_us: time held; by token: -1 */
     LH_EVENT_RENEW_FAILED, /* one try to renew this key; it is repeated until the deadline */
-    LH_EVENT_LOST,         /* after_us: held for so long */
-    LH_EVENT_RELEASED,     /* after_us: held for so long; -1: lost before, or given back by token */
-    LH_EVENT_LEFT,         /* detached, left to its TTL; after_us: held for so long */
+    LH_EVENT_LOST,         /* after_us: time held */
+    LH_EVENT_RELEASED,     /* after_us: time held; -1: lost before, or released by token */
+    LH_EVENT_LEFT,         /* detached, left to its TTL; after_us: time held */
     LH_EVENT_MARK,         /* lh_mark(): LH_OK is new; after_us: how long it took */
     LH_EVENT_WATERMARK,    /* it was moved, or was not; after_us: how long it took */
     LH_EVENT_RETRY,        /* a request to the store about this key failed and will be repeated:
@@ -145,7 +145,7 @@ typedef void lh_done_fn(void *user, struct lh_lease *lease, const struct lh_repo
 struct lh_open_options {
     size_t size;         /* of this struct: LH_OPEN_OPTIONS_INIT sets it */
     const char *holder;  /* who you are, shown to others: "host:pid" */
-    int64_t patience_ms; /* the store timeout: it may be silent or in trouble for so long: 10 s */
+    int64_t patience_ms; /* the store timeout: how long it may fail or not answer; 10 s */
     bool own_loop;       /* no thread; you poll */
     lh_event_fn *on_event;
     void *user; /* on_event's */

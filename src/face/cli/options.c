@@ -32,7 +32,7 @@ const struct option option_store_timeout = {
     .least = 10,
     .most = DAY,
     .usual = "10s",
-    .does = "give up on a store that does not answer for so long"};
+    .does = "give up on a store that does not answer within this time"};
 const struct option option_config = {OPTION("config", VALUE_TEXT, config), .value = "FILE",
                                      .environment = "LEASEHOLD_CONFIG", .flag_only = true,
                                      .does = "read defaults from this file (YAML)"};

@@ -28,7 +28,7 @@ static const struct option option_renewal = {
     .least = 1,
     .most = (int64_t)24 * 3600 * 1000,
     .flag_only = true,
-    .does = "from now on the lease lasts so long, if that is longer; without it as long as it did"};
+    .does = "the new TTL, if it is longer; without it the lease keeps its own"};
 
 static const struct option *const renew_options[] = {&option_token, &option_renewal, NULL};
 
