@@ -129,7 +129,8 @@ const struct command command_collect = {
     .about =
         "Removes locks whose holders died long enough ago and for which nobody waits, "
         "cooldowns that are over, and ids that may be done again, from a store that does not "
-        "do so by itself: in Kubernetes these are Leases, of every ?prefix= and ?names=. "
+        "do so by itself: in Kubernetes these are Leases, of every ?prefix= and ?names=. Those of "
+        "another prefix are kept an hour longer unless the URL states a ?skew= for all. "
         "With --kind, objects of k8s-run as well: those past their cooldown or time limit, and "
         "those that somebody deleted and only our finalizer keeps. Programs that live for some "
         "minutes "
