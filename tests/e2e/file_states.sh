@@ -32,7 +32,8 @@ agree() {
     made "$state" "$@"
     "${around[@]}" "$program" "${named[@]}" doctor >said 2>&1 </dev/null || said_by_doctor=$?
     made "$state" "$@"
-    "${around[@]}" "$program" "${named[@]}" run k --no-wait -- true >>said 2>&1 </dev/null ||
+    "${around[@]}" "$program" "${named[@]}" --store-timeout 2s run k --no-wait -- true \
+        >>said 2>&1 </dev/null ||
         said_by_run=$?
     local good=false
     [[ $said_by_doctor != "$wanted" || $said_by_run != "$wanted" ]] || good=true

@@ -48,8 +48,8 @@ verdict 'and nothing else' test "$(grep -c . "$work/said")" = 5 # with the line 
 verdict 'as JSON its state is unreadable' listed bad/b "$why"
 verdict 'list --names has all of them' \
     test "$("$program" list bad/ --names | sort | xargs)" = 'bad/a bad/b bad/c bad/d'
-verdict 'status of that key is trouble' says 69 "$why" "$program" status bad/b
-verdict 'and so is acquire' says 69 "$why" "$program" acquire bad/b -n
+verdict 'status of that key is trouble' says 69 "$why" "$program" status bad/b --store-timeout 1s
+verdict 'and so is acquire' says 69 "$why" "$program" acquire bad/b -n --store-timeout 1s
 verdict 'status of another key is not' says 0 '^held: bad/a' "$program" status bad/a
 
 "$program" --verbose watch bad/ >"$work/watched" 2>"$work/watching" &
