@@ -16,7 +16,8 @@ release) # what users get
     dir=build
     [[ ${CI:-} == true ]] || warnings=(-Dwerror=false)
     # libdir: without dpkg-dev meson would choose lib64, where no Debian looks.
-    options=(-Dbuildtype=release -Dharness=false -Dprefix="${PREFIX:-/usr/local}" -Dlibdir=lib) ;;
+    options=(-Dbuildtype=release -Doptimization=2 -Dharness=false
+        -Dprefix="${PREFIX:-/usr/local}" -Dlibdir=lib) ;;
 asan) # unit tests and stories, with memory and arithmetic checked
     export CC=gcc
     options=(-Doptimization=1 "${checks[@]}" -Dharness=true -Dtests=true) ;;
@@ -27,7 +28,7 @@ sim) # long simulated runs, fast
     export CC=gcc
     options=(-Doptimization=2 -Ddebug=true -Dharness=true) ;;
 bench) # what users get, and the programs that measure it
-    options=(-Dbuildtype=release -Dharness=true) ;;
+    options=(-Dbuildtype=release -Doptimization=2 -Dharness=true) ;;
 mutants) # planted bugs that the harnesses must catch
     export CC=gcc
     options=(-Doptimization=2 -Ddebug=true -Dharness=true -Dmutants=true) ;;
