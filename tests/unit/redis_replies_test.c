@@ -139,6 +139,38 @@ static void a_foreign_lock_beside_a_wrong_count_is_trouble(void **state)
     }
 }
 
+/* A foreign lock that ends and comes again between our look and our write is a conflict. Only a
+ * write that would remove a foreign lock that it knows is denied. */
+static void a_foreign_lock_that_comes_again_is_a_conflict(void **state)
+{
+    static const char foreign[] =
+        "*6\r\n:1\r\n:1700000000000\r\n$0\r\n\r\n$1\r\nx\r\n:600000\r\n:9\r\n";
+    static const char gone[] = "*6\r\n:1\r\n:1700000000000\r\n$0\r\n\r\n_\r\n:-2\r\n:9\r\n";
+    static const char refused[] =
+        "*6\r\n:0\r\n:1700000000000\r\n$0\r\n\r\n$1\r\nx\r\n:600000\r\n:9\r\n";
+    (void)state;
+    server.reply = with_foreign_lock;
+    open_store("");
+    odd.reply = foreign;
+    submit(VERB_STORE_READ, "k", 0, NULL);
+    until_heard(1);
+    assert_int_equal(heard.answer.written.revision, 9);
+    odd.reply = refused;
+    submit(VERB_STORE_DELETE, "k", 9, NULL);
+    until_heard(2);
+    assert_int_equal(heard.answer.result, ANSWER_DENIED);
+    odd.reply = foreign;
+    submit(VERB_STORE_READ, "k", 0, NULL);
+    until_heard(3);
+    odd.reply = gone;
+    submit(VERB_STORE_READ, "k", 0, NULL);
+    until_heard(4);
+    odd.reply = refused;
+    submit(VERB_STORE_DELETE, "k", 9, NULL);
+    until_heard(5);
+    assert_int_equal(heard.answer.result, ANSWER_CONFLICT);
+}
+
 static void a_foreign_lock_beside_a_record_out_of_bounds_is_trouble(void **state)
 {
     static const char *const stamps[] = {"0 1", "99999999999999 1", "9 999999999999999"};
@@ -442,6 +474,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, take_down)
     const struct CMUnitTest tests[] = {
         CASE(a_foreign_lock_beside_a_wrong_count_is_trouble),
+        CASE(a_foreign_lock_that_comes_again_is_a_conflict),
         CASE(a_foreign_lock_beside_a_record_out_of_bounds_is_trouble),
         CASE(an_unasked_subscription_is_trouble),
         CASE(numbers_out_of_bounds_are_trouble_without_scripts),

@@ -451,8 +451,10 @@ void seen_answer(struct redis *redis, const struct job *job, const char *key,
                                             "it there, or delete its value in Redis"};
         return;
     }
+    uint64_t hash = redis_hash_of(key);
+    if (!seen->strange && redis->shown[hash % SHOWN_SLOTS].key == hash)
+        redis->shown[hash % SHOWN_SLOTS].key = 0; /* the core knows that the foreign lock is gone */
     if (seen->strange) {
-        uint64_t hash = redis_hash_of(key);
         redis->shown[hash % SHOWN_SLOTS].key = hash;
         redis->shown[hash % SHOWN_SLOTS].revision = seen->written.revision;
         out->bytes = redis->encoded;
