@@ -42,7 +42,7 @@ changed_files() {
 
 wrong=0
 reason='NOLINT(NEXTLINE)?\([a-zA-Z0-9.,-]+\): [a-z]'
-if grep -n 'NOLINT' "${files[@]}" /dev/null | grep -vE "$reason"; then
+if grep -n 'NOLINT' "${files[@]}" /dev/null | LC_ALL=C grep -vE "$reason"; then
     printf 'tidy: name the check and say why: NOLINTNEXTLINE(check): reason\n'
     wrong=1
 fi

@@ -27,6 +27,7 @@ faketime=$(echo /usr/lib/*/faketime/libfaketime.so.1)
 elsewhere() {
     exec "${alone[@]}" bash -c '
         mount --bind "$1" "$2"
+        mount -t tmpfs none /dev/shm # a process that is killed leaves what libfaketime puts there
         [[ -z $3 ]] || mount --bind "$3" /etc/machine-id
         export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
         export LD_PRELOAD=$4 FAKETIME=+1h FAKETIME_DONT_FAKE_MONOTONIC=1
