@@ -9,6 +9,7 @@ cd "$(dirname "$0")/../.."
 build=${1:?usage: header.sh BUILD}
 # shellcheck source=tests/e2e/kit.sh
 . tests/e2e/kit.sh
+export LC_ALL=C # names are sorted and matched by bytes
 
 strict=(-Wall -Wextra -Wpedantic -Werror -Wconversion -Wshadow -fsyntax-only -Iinclude)
 printf '#include <leasehold.h>\n#include <leasehold.h>

@@ -291,7 +291,9 @@ say "whoever is killed under a command, the next one is in at once, alone, and i
 kill_any() { # kill_any ID
     local id=$1 front guardian whom attempt said='' stored
     for ((attempt = 1; attempt <= 6; attempt++)); do
-        "$program" once "$id" -w 1m --json -- sh -c "echo $attempt; sleep 0.02" >out 2>err &
+        rm -f out err # killed before it opens them, it would leave those of the attempt before
+        "$program" once "$id" --ttl 10s -w 1m --json -- sh -c "echo $attempt; sleep 0.02" \
+            >out 2>err &
         front=$!
         started=("$front")
         sleep "0.0$((RANDOM % 5))"
@@ -300,6 +302,7 @@ kill_any() { # kill_any ID
         ((attempt == 6)) || kill -KILL "${whom[RANDOM % 3]:-$front}" 2>/dev/null || true
         wait "$front" 2>/dev/null || true
         started=()
+        [[ -e err ]] || : >err
         said+=$(sed -n '/"ran":true.*"state":"done"/s/.*"result":"\([0-9]*\)".*/\1/p' err)
         grep -q '"ran":false' err || undone=$((undone + 1))
     done

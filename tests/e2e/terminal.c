@@ -145,6 +145,7 @@ static void raise_curtain(void)
         (void)setenv("LEASEHOLD_STORE", store, 1);
         (void)setenv("HOME", stage.folder, 1);
         (void)setenv("L", stage.program, 1);
+        (void)setenv("LC_ALL", "C", 1); /* the shell says "Stopped" in every language */
         (void)execlp("bash", "bash", "--norc", "--noprofile", "--noediting", "-i", (char *)NULL);
         _exit(127);
     }
