@@ -39,7 +39,7 @@ void k8s_kit_turn(int64_t ms)
 
 bool k8s_kit_until(const unsigned *count, unsigned wanted)
 {
-    for (int64_t end_ms = host_boot_ms() + 10000; *count < wanted && host_boot_ms() < end_ms;)
+    for (int64_t end_ms = host_boot_ms() + 60000; *count < wanted && host_boot_ms() < end_ms;)
         k8s_kit_turn(/* ms= */ 50);
     return *count >= wanted;
 }
