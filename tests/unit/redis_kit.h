@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-enum { GUESTS_MAX = 16, SAID_MAX = 64 * 1024, COMMAND_MAX = 2048, PATIENCE = 400, WAIT = 5000 };
+enum { GUESTS_MAX = 16, SAID_MAX = 64 * 1024, COMMAND_MAX = 2048, PATIENCE = 400, WAIT = 30000 };
 
 extern struct redis *redis;
 extern struct record record;
