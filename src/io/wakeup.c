@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@ enum {
 }; /* for one call; more than a pipe can hold of what is passed over */
 
 static const char wake_mark[] = ".wake-";
+static const char unopened_mark[] = ".new";
 
 struct message {
     uint16_t length;
@@ -58,19 +60,23 @@ void wakeup_init(struct wakeup *wakeup, const struct disk *disk, uint64_t sessio
     mode_t mode = folder_mode(&real->folder);
     wakeup->folder = real->folder.file;
     add_name(wakeup->name, sizeof wakeup->name, real, session);
-    (void)unlinkat(wakeup->folder, wakeup->name, /* flags= */ 0); /* of an earlier life */
-    if (mkfifoat(wakeup->folder, wakeup->name, mode) != 0)
+    char unopened[sizeof wakeup->name + sizeof unopened_mark];
+    (void)snprintf(unopened, sizeof unopened, "%s%s", wakeup->name, unopened_mark);
+    (void)unlinkat(wakeup->folder, unopened, /* flags= */ 0); /* left by a killed process */
+    if (mkfifoat(wakeup->folder, unopened, mode) != 0)
         return;
     /* For writing too: else it would read as ended whenever nobody sends. */
-    int file = descriptors_open(&real->descriptors, wakeup->folder, wakeup->name,
-                                O_RDWR | O_NONBLOCK, /* mode= */ 0);
-    if (file >= 0 && is_fine(real, file) && fchmod(file, mode) == 0) {
+    int file = descriptors_open(&real->descriptors, wakeup->folder, unopened, O_RDWR | O_NONBLOCK,
+                                /* mode= */ 0);
+    /* A sender removes a FIFO that has no reader, so ours gets its name after it is open. */
+    if (file >= 0 && is_fine(real, file) && fchmod(file, mode) == 0 &&
+        renameat(wakeup->folder, unopened, wakeup->folder, wakeup->name) == 0) {
         wakeup->file = file;
         return;
     }
     if (file >= 0)
         descriptors_close(&real->descriptors, file);
-    (void)unlinkat(wakeup->folder, wakeup->name, /* flags= */ 0);
+    (void)unlinkat(wakeup->folder, unopened, /* flags= */ 0);
 }
 
 /* In a forked child the FIFO is the parent's, and the number may be another file. */
@@ -136,7 +142,10 @@ static uint64_t session_in(const struct real_disk *disk, const char *name)
         return 0;
     uint64_t session = strtoull(name + length, NULL, 16);
     add_name(own, sizeof own, disk, session);
-    return strcmp(own, name) == 0 ? session : 0;
+    size_t own_length = strlen(own);
+    bool ours = strncmp(own, name, own_length) == 0 &&
+                (name[own_length] == '\0' || strcmp(name + own_length, unopened_mark) == 0);
+    return ours ? session : 0;
 }
 
 /* The others of the folder need not be remembered, and can be many. */

@@ -42,7 +42,7 @@ static void turn_once(int64_t most_ms)
 
 bool kit_until(const unsigned *flag)
 {
-    int64_t ends_ms = host_boot_ms() + 6 * PATIENCE_MS;
+    int64_t ends_ms = host_boot_ms() + (int64_t)6 * PATIENCE_MS;
     while (*flag == 0 && host_boot_ms() < ends_ms)
         turn_once(/* most_ms= */ 100);
     return *flag != 0;

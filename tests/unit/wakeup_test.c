@@ -12,9 +12,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -288,6 +290,32 @@ static void without_a_fifo_one_can_still_wake(void **state)
     wakeup_done(&none);
 }
 
+static void *send_without_end(void *flag)
+{
+    const atomic_bool *ended = flag;
+    while (!atomic_load(ended))
+        wakeup_send(&other, 0x77, "now?");
+    return NULL;
+}
+
+static void a_sender_never_removes_a_new_fifo(void **state)
+{
+    struct wakeup wakeup;
+    pthread_t sender;
+    atomic_bool ended = false;
+    (void)state;
+    assert_int_equal(pthread_create(&sender, NULL, send_without_end, &ended), 0);
+    unsigned removed = 0;
+    for (int i = 0; i < 20000; i++) {
+        wakeup_init(&wakeup, &disk, 0x77);
+        removed += !is_there("f.wake-77");
+        wakeup_done(&wakeup);
+    }
+    atomic_store(&ended, true);
+    assert_int_equal(pthread_join(sender, NULL), 0);
+    assert_int_equal(removed, 0);
+}
+
 static bool is_ours(void *owner, uint64_t session)
 {
     (void)owner;
@@ -298,10 +326,12 @@ static void what_the_dead_left_is_swept_up(void **state)
 {
     (void)state;
     assert_int_equal(mkfifo(kit_path("f.wake-dead"), 0600), 0);
+    assert_int_equal(mkfifo(kit_path("f.wake-dead.new"), 0600), 0);
     assert_int_equal(mkfifo(kit_path("f.wake-000dead"), 0600), 0); /* no name that we give */
     assert_int_equal(mkfifo(kit_path("g.wake-dead"), 0600), 0);    /* of another store */
     wakeup_sweep(&other, is_ours, NULL);
     assert_int_not_equal(access(kit_path("f.wake-dead"), F_OK), 0);
+    assert_int_not_equal(access(kit_path("f.wake-dead.new"), F_OK), 0);
     assert_int_equal(access(kit_path("f.wake-000dead"), F_OK), 0);
     assert_int_equal(access(kit_path("g.wake-dead"), F_OK), 0);
     wakeup_send(&other, OURS, "still there");
@@ -324,6 +354,7 @@ int main(void)
         WAKEUP_TEST(without_a_real_disk_nobody_is_woken),
         WAKEUP_TEST(without_a_fifo_one_can_still_wake),
         WAKEUP_TEST(what_the_dead_left_is_swept_up),
+        WAKEUP_TEST(a_sender_never_removes_a_new_fifo),
     };
     const struct CMUnitTest as_root[] = {
         WAKEUP_TEST(a_group_wakes_each_other),
