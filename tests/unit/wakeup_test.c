@@ -290,29 +290,35 @@ static void without_a_fifo_one_can_still_wake(void **state)
     wakeup_done(&none);
 }
 
-static void *send_without_end(void *flag)
+struct sender {
+    atomic_uint_fast64_t session; /* of the next message; 0: end */
+};
+
+static void *send_until_ended(void *state)
 {
-    const atomic_bool *ended = flag;
-    while (!atomic_load(ended))
-        wakeup_send(&other, 0x77, "now?");
+    struct sender *sender = state;
+    for (uint64_t session; (session = atomic_load(&sender->session)) != 0;)
+        wakeup_send(&other, session, "now?");
     return NULL;
 }
 
+/* Each round is another session, as in a store: none has two FIFOs one after the other. */
 static void a_sender_never_removes_a_new_fifo(void **state)
 {
     struct wakeup wakeup;
-    pthread_t sender;
-    atomic_bool ended = false;
-    (void)state;
-    assert_int_equal(pthread_create(&sender, NULL, send_without_end, &ended), 0);
+    struct sender sender = {.session = 1};
+    pthread_t thread;
     unsigned removed = 0;
-    for (int i = 0; i < 20000; i++) {
-        wakeup_init(&wakeup, &disk, 0x77);
-        removed += !is_there("f.wake-77");
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, send_until_ended, &sender), 0);
+    for (uint64_t session = 1; session <= 20000; session++) {
+        atomic_store(&sender.session, session);
+        wakeup_init(&wakeup, &disk, session);
+        removed += !is_there(wakeup.name);
         wakeup_done(&wakeup);
     }
-    atomic_store(&ended, true);
-    assert_int_equal(pthread_join(sender, NULL), 0);
+    atomic_store(&sender.session, 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(removed, 0);
 }
 
