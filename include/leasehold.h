@@ -143,10 +143,10 @@ typedef void lh_lost_fn(void *user, struct lh_lease *lease, const struct lh_repo
 typedef void lh_done_fn(void *user, struct lh_lease *lease, const struct lh_report *report);
 
 struct lh_open_options {
-    size_t size;         /* of this struct: LH_OPEN_OPTIONS_INIT sets it */
-    const char *holder;  /* who you are, shown to others: "host:pid" */
-    int64_t patience_ms; /* the store timeout: how long it may fail or not answer; 10 s */
-    bool own_loop;       /* no thread; you poll */
+    size_t size;        /* of this struct: LH_OPEN_OPTIONS_INIT sets it */
+    const char *holder; /* who you are, shown to others: "host:pid" */
+    int64_t timeout_ms; /* the store timeout: how long it may fail or not answer; 10 s */
+    bool own_loop;      /* no thread; you poll */
     lh_event_fn *on_event;
     void *user; /* on_event's */
 };

@@ -36,7 +36,7 @@ struct lh_workloads_options {
     const char *done_when; /* how it is told that one ended; NULL: as Jobs, Pods, Tekton's runs … */
     const char *failed_when;   /* … and most custom resources tell it */
     const char *ended_at;      /* and when: paths, such as .status.completionTime */
-    int64_t patience_ms;       /* how long the API server may be silent: 10 s */
+    int64_t timeout_ms;        /* how long the API server may be silent: 10 s */
     bool watch;                /* all objects of this kind, so that a look costs no request */
     lh_workload_warn_fn *warn; /* NULL: nobody hears of it */
     void *user;

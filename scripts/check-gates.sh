@@ -80,8 +80,8 @@ refuses tidy 'a file that no build lists' 'src/base/planted.c:1: no meson.build'
 
 bad cppcheck src/base/planted.c cppcheck-bug.bad 'an index out of bounds, though silenced' '8:'
 
-bad layers src/core/planted.c includes-upwards.bad 'core including from io' '2: core must not'
-bad layers src/wire/planted.c includes-upwards.bad 'wire including from io' '2: wire must not'
+bad layers src/core/planted.c includes-upwards.bad 'core including from process' '2: core must not'
+bad layers src/wire/planted.c includes-upwards.bad 'wire including from process' '2: wire must not'
 bad layers src/core/planted.h includes-no-room.bad 'an include without a room' '2: "record.h"'
 bad layers src/core/planted.c includes-system.bad 'a system header in core' '2: <stdlib.h>'
 bad layers src/wire/planted.c includes-system.bad 'a system header in wire' '2: <stdlib.h>'

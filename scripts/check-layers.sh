@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Gate: includes go one way, face → runtime → store → io → wire → core → base, and the pure rooms
-# (wire, core, base) touch neither the system nor the allocator: check-layers.sh [ROOT].
+# Gate: includes go one way, from face down to base in the order of `rooms` below, and the pure
+# rooms (wire, core, base) touch neither the system nor the allocator: check-layers.sh [ROOT].
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -15,7 +15,8 @@ fi
 
 exec awk '
 BEGIN {
-    count = split("base core wire io store runtime face", rooms, " ")
+    count = split("base core wire process disk net http store runtime workload run face",
+        rooms, " ")
     for (i = 1; i <= count; i++)
         rank[rooms[i]] = i
     plain = " stdbool.h stddef.h stdint.h inttypes.h limits.h string.h "
@@ -52,7 +53,7 @@ function check_system(name) {
         return
     if (FILENAME == last_words && (name == "stdio.h" || name == "stdlib.h"))
         return
-    refuse("<" name "> is not for " room "; do this in io or above and pass the result in")
+    refuse("<" name "> is not for " room "; do this in a room above wire and pass the result in")
 }
 
 # The line without strings and comments; block comments may span lines.
@@ -84,7 +85,7 @@ FNR == 1 {
     if (!sub(/^src\//, "", room))
         room = "include"
     else if (!sub(/\/.*/, "", room) || !(room in rank))
-        refuse("this file is in no room; move it to one of: base core wire io store runtime face")
+        refuse("this file is in no room; move it to a folder of src, see rooms in check-layers.sh")
 }
 
 !in_comment && /^[ \t]*#[ \t]*include[ \t]*["<]/ {

@@ -6,7 +6,7 @@
 
 static const uint64_t odd = 0x9e3779b97f4a7c15U; /* 2^64 divided by the golden ratio */
 
-static uint64_t mix(uint64_t sum, uint64_t word)
+static uint64_t checksum_mix(uint64_t sum, uint64_t word)
 {
     sum = (sum ^ word) * odd;
     return sum ^ (sum >> 32);
@@ -23,10 +23,10 @@ uint64_t checksum(uint64_t before, const void *bytes, size_t length)
 {
     const unsigned char *at = bytes;
     unsigned char last[8] = {0};
-    uint64_t sum = mix(before, length + 1); /* zeros at the end count, too */
+    uint64_t sum = checksum_mix(before, length + 1); /* zeros at the end count, too */
     for (; length >= sizeof last; at += sizeof last, length -= sizeof last)
-        sum = mix(sum, word_at(at));
+        sum = checksum_mix(sum, word_at(at));
     if (length > 0)
         memcpy(last, at, length);
-    return mix(mix(sum, word_at(last)), odd);
+    return checksum_mix(checksum_mix(sum, word_at(last)), odd);
 }

@@ -20,7 +20,7 @@ int64_t heap_first(const struct heap *heap)
 }
 
 /* Two trees become one; on a tie the first one stays above. */
-static struct heap_node *merge(struct heap_node *a, struct heap_node *b)
+static struct heap_node *heap_merge(struct heap_node *a, struct heap_node *b)
 {
     if (a == NULL || b == NULL)
         return a != NULL ? a : b;
@@ -36,7 +36,7 @@ static struct heap_node *merge(struct heap_node *a, struct heap_node *b)
 }
 
 /* Without recursion: the pairs are stacked by their `next`, so the last one comes off first. */
-static struct heap_node *merge_all(struct heap_node *first)
+static struct heap_node *heap_merge_all(struct heap_node *first)
 {
     struct heap_node *pairs = NULL, *all = NULL;
     while (first != NULL) {
@@ -45,23 +45,23 @@ static struct heap_node *merge_all(struct heap_node *first)
         a->next = a->before = NULL;
         if (b != NULL)
             b->next = b->before = NULL;
-        a = merge(a, b);
+        a = heap_merge(a, b);
         a->next = pairs;
         pairs = a;
     }
     while (pairs != NULL) {
         struct heap_node *rest = pairs->next;
         pairs->next = NULL;
-        all = merge(pairs, all);
+        all = heap_merge(pairs, all);
         pairs = rest;
     }
     return all;
 }
 
-static void take_out(struct heap *heap, struct heap_node *node)
+static void heap_take_out(struct heap *heap, struct heap_node *node)
 {
     if (node == heap->top) {
-        heap->top = merge_all(node->child);
+        heap->top = heap_merge_all(node->child);
     } else {
         if (node->before->child == node)
             node->before->child = node->next;
@@ -69,7 +69,7 @@ static void take_out(struct heap *heap, struct heap_node *node)
             node->before->next = node->next;
         if (node->next != NULL)
             node->next->before = node->before;
-        heap->top = merge(heap->top, merge_all(node->child));
+        heap->top = heap_merge(heap->top, heap_merge_all(node->child));
     }
     heap_node_init(node);
 }
@@ -79,9 +79,9 @@ void heap_set(struct heap *heap, struct heap_node *node, int64_t at)
     if (node->at == at)
         return;
     if (node->at != HEAP_NEVER)
-        take_out(heap, node);
+        heap_take_out(heap, node);
     ASSERT(node->child == NULL && node->next == NULL && node->before == NULL);
     node->at = at;
     if (at != HEAP_NEVER)
-        heap->top = merge(heap->top, node);
+        heap->top = heap_merge(heap->top, node);
 }

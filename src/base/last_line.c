@@ -36,7 +36,7 @@ static size_t whole_length(const char *bytes, size_t length)
 {
     for (size_t back = 1; back < 4 && back <= length; back++)
         if ((bytes[length - back] & 0xc0) == 0xc0)
-            return text_sequence(bytes + length - back, back) > 0 ? length : length - back;
+            return text_utf8_length(bytes + length - back, back) > 0 ? length : length - back;
     return length;
 }
 

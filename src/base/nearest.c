@@ -38,15 +38,15 @@ size_t nearest_distance(const char *a, const char *b)
     return rows[a_length % 3][b_length];
 }
 
-const char *nearest_word(const char *word, const char *const *words, size_t count)
+const char *nearest_word(const char *word, const char *const *candidates, size_t count)
 {
     const char *best = NULL;
     size_t best_distance = 0;
 
     for (size_t i = 0; i < count; i++) {
-        size_t distance = nearest_distance(word, words[i]);
+        size_t distance = nearest_distance(word, candidates[i]);
         if (best == NULL || distance < best_distance) {
-            best = words[i];
+            best = candidates[i];
             best_distance = distance;
         }
     }

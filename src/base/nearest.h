@@ -13,7 +13,7 @@ size_t nearest_distance(const char *a, const char *b);
 
 /* The one of `count` words that is closest to `word`, the earlier one on a tie; NULL when count
  * is 0. */
-const char *nearest_word(const char *word, const char *const *words, size_t count);
+const char *nearest_word(const char *word, const char *const *candidates, size_t count);
 
 enum { NEAREST_WORD_MAX = 32 };
 

@@ -23,7 +23,7 @@ static uint32_t rotate(uint32_t word, unsigned by)
     return word >> by | word << (32 - by);
 }
 
-static void schedule(const unsigned char *block, uint32_t w[64])
+static void sha256_schedule(const unsigned char *block, uint32_t w[64])
 {
     for (size_t t = 0; t < 16; t++)
         w[t] = (uint32_t)block[4 * t] << 24 | (uint32_t)block[4 * t + 1] << 16 |
@@ -35,10 +35,10 @@ static void schedule(const unsigned char *block, uint32_t w[64])
     }
 }
 
-static void mix(uint32_t hash[8], const unsigned char *block)
+static void sha256_block(uint32_t hash[8], const unsigned char *block)
 {
     uint32_t w[64], v[8]; /* v: a to h */
-    schedule(block, w);
+    sha256_schedule(block, w);
     memcpy(v, hash, sizeof v);
     for (size_t t = 0; t < 64; t++) {
         uint32_t s1 = rotate(v[4], 6) ^ rotate(v[4], 11) ^ rotate(v[4], 25);
@@ -61,16 +61,16 @@ void sha256(const void *bytes, size_t length, unsigned char out[SHA256_SIZE])
     unsigned char last[2 * BLOCK] = {0};
     size_t left = length;
     for (; left >= BLOCK; at += BLOCK, left -= BLOCK)
-        mix(hash, at);
+        sha256_block(hash, at);
     if (left > 0)
         memcpy(last, at, left);
     last[left] = 0x80;
     size_t size = left < LENGTH_AT ? BLOCK : 2 * BLOCK;
     for (size_t i = 0; i < 8; i++)
         last[size - 1 - i] = (unsigned char)((uint64_t)length * 8 >> 8 * i);
-    mix(hash, last);
+    sha256_block(hash, last);
     if (size > BLOCK)
-        mix(hash, last + BLOCK);
+        sha256_block(hash, last + BLOCK);
     for (size_t i = 0; i < SHA256_SIZE; i++)
         out[i] = (unsigned char)(hash[i / 4] >> (24 - 8 * (i % 4)));
 }

@@ -59,7 +59,7 @@ void text_add_hex(struct text *text, uint64_t number)
     add_in_base(text, number, /* base= */ 16);
 }
 
-size_t text_sequence(const char *bytes, size_t left)
+size_t text_utf8_length(const char *bytes, size_t left)
 {
     const unsigned char *at = (const unsigned char *)bytes;
     unsigned char first = at[0];
@@ -76,7 +76,7 @@ size_t text_sequence(const char *bytes, size_t left)
 }
 
 /* Eight bytes of printable ASCII? Most words are nothing else. */
-static bool is_plain(const unsigned char *at)
+static bool is_printable8(const unsigned char *at)
 {
     static const uint64_t ones = 0x0101010101010101U, tops = 0x8080808080808080U;
     uint64_t word;
@@ -90,7 +90,7 @@ static bool is_plain(const unsigned char *at)
 static size_t clean_step(const char *bytes, size_t left)
 {
     const unsigned char *at = (const unsigned char *)bytes;
-    size_t step = text_sequence(bytes, left);
+    size_t step = text_utf8_length(bytes, left);
     bool control = at[0] < 0x20 || at[0] == 0x7f || (at[0] == 0xc2 && step == 2 && at[1] < 0xa0);
     return control ? 0 : step;
 }
@@ -119,13 +119,14 @@ bool text_is_clean(const char *bytes, size_t length)
     const unsigned char *at = (const unsigned char *)bytes;
     bool long_enough = length >= sizeof(uint64_t);
     while (length > 0) {
-        if (length >= sizeof(uint64_t) && is_plain(at)) {
+        if (length >= sizeof(uint64_t) && is_printable8(at)) {
             at += sizeof(uint64_t);
             length -= sizeof(uint64_t);
             continue;
         }
         /* The rest may be looked at together with bytes that were before it. */
-        if (long_enough && length < sizeof(uint64_t) && is_plain(at + length - sizeof(uint64_t)))
+        if (long_enough && length < sizeof(uint64_t) &&
+            is_printable8(at + length - sizeof(uint64_t)))
             return true;
         size_t step = clean_step((const char *)at, length);
         if (step == 0)
@@ -136,24 +137,24 @@ bool text_is_clean(const char *bytes, size_t length)
     return true;
 }
 
-void text_add_brief(struct text *text, const char *words, size_t most)
+void text_add_brief(struct text *text, const char *string, size_t most)
 {
     static const char more[] = "…";
-    size_t length = strlen(words), room = text != NULL ? text->size - text->length - 1 : most;
+    size_t length = strlen(string), room = text != NULL ? text->size - text->length - 1 : most;
     most = room < most ? room : most;
     if (length <= most || most < sizeof more) {
-        text_add_bytes(text, words, length < most ? length : most);
+        text_add_bytes(text, string, length < most ? length : most);
         return;
     }
     size_t end = most - (sizeof more - 1), whole = end;
-    while (whole > 0 && words[whole] != ' ')
+    while (whole > 0 && string[whole] != ' ')
         whole--;
-    while (whole > 0 && strchr(" ,;:", words[whole - 1]) != NULL)
+    while (whole > 0 && strchr(" ,;:", string[whole - 1]) != NULL)
         whole--;
     /* One word that is longer than all the room: no half character of it. */
-    while (whole == 0 && end > 0 && ((unsigned char)words[end] & 0xc0) == 0x80)
+    while (whole == 0 && end > 0 && ((unsigned char)string[end] & 0xc0) == 0x80)
         end--;
-    text_add_bytes(text, words, whole > 0 ? whole : end);
+    text_add_bytes(text, string, whole > 0 ? whole : end);
     text_add(text, more);
 }
 

@@ -41,17 +41,17 @@ static inline void text_add_bytes(struct text *text, const char *bytes, size_t l
     text->bytes[text->length] = '\0';
 }
 
-static inline void text_add(struct text *text, const char *words)
+static inline void text_add(struct text *text, const char *string)
 {
-    text_add_bytes(text, words, strlen(words));
+    text_add_bytes(text, string, strlen(string));
 }
 
 /* At most `most` bytes of them; longer words end behind a whole word, with "…". */
-void text_add_brief(struct text *text, const char *words, size_t most);
+void text_add_brief(struct text *text, const char *string, size_t most);
 
 /* The length of the UTF-8 sequence that begins here, with `left` bytes above 0; 0 when it is
  * overlong, a surrogate or broken. */
-size_t text_sequence(const char *bytes, size_t left);
+size_t text_utf8_length(const char *bytes, size_t left);
 
 /* Valid UTF-8 without control characters: what keys, holders, reasons and meta must be. */
 bool text_is_clean(const char *bytes, size_t length);

@@ -4,7 +4,7 @@
  * records are asked from decide(); here is only the order of requests, deadlines and retries.
  * Every step looks at the holder's deadline first, whatever woke it.
  */
-#include "core/lease_inside.h"
+#include "core/lease_internal.h"
 
 #include "base/check.h"
 #include "core/mutant.h"
@@ -13,20 +13,20 @@
 
 enum { LEASE_MAGIC = 0x1ea5e401 };
 
-void lease_init(struct lease *lease, const struct lease_options *options, struct sighting *sighting,
-                uint64_t seed)
+void lease_init(struct lease *lease, const struct lease_options *options,
+                struct observations *observations, uint64_t seed)
 {
     ASSERT(request_broken(&options->request) == NULL);
     ASSERT(options->cooldown_ms >= 0 && options->cooldown_ms <= SPAN_MAX_MS);
     ASSERT(options->request.verb != VERB_MARK || options->cooldown_ms > 0);
-    ASSERT(options->store.answer_ms > 0);
-    ASSERT(options->patience_ms > 0 && options->look_ms > 0 && options->kill_grace_ms >= 0);
+    ASSERT(options->store.reply_timeout_ms > 0);
+    ASSERT(options->timeout_ms > 0 && options->poll_ms > 0 && options->kill_grace_ms >= 0);
     memset(lease, 0, sizeof *lease);
     lease->magic = LEASE_MAGIC;
     lease->options = options;
-    lease->sighting = sighting;
+    lease->observations = observations;
     lease->random.state = seed;
-    lease->answer_by_ms = lease->next_at_ms = lease->give_up_at_ms = NEVER;
+    lease->reply_by_ms = lease->next_at_ms = lease->give_up_at_ms = NEVER;
     lease->trouble_since_ms = lease->deadline_ms = lease->kill_at_ms = NEVER;
 }
 
@@ -35,9 +35,9 @@ bool lease_holds(const struct lease *l)
     return l->state == LEASE_HELD || l->state == LEASE_RENEWING;
 }
 
-bool lease_asks(const struct lease *l)
+bool lease_is_acquiring(const struct lease *l)
 {
-    return l->state == LEASE_ASKING || l->state == LEASE_WAITING || l->state == LEASE_OFFERED;
+    return l->state == LEASE_ACQUIRING || l->state == LEASE_WAITING || l->state == LEASE_OFFERED;
 }
 
 bool lease_held(const struct lease *lease, int64_t now_ms)
@@ -69,13 +69,13 @@ static struct request request_of(const struct lease *l)
     request.up_to = l->unsure ? l->up_to : 0;
     bool lost = l->state == LEASE_RELEASING && l->final == OUTCOME_LOST;
     request.cooldown_ms = lost ? 0 : l->options->cooldown_ms;
-    if (l->state == LEASE_ERRAND) /* it ends at once, and a grant must not end with it */
+    if (l->state == LEASE_OPERATION) /* it ends at once, and a grant must not end with it */
         request.bound = false;
     return request;
 }
 
 /* Grows with each attempt, with jitter, so that a store in trouble is not hammered in step. */
-static int64_t spread(struct lease *l, uint32_t attempts, int64_t first_ms, int64_t most_ms)
+static int64_t backoff_ms(struct lease *l, uint32_t attempts, int64_t first_ms, int64_t most_ms)
 {
     enum { DOUBLINGS = 10, TRIES_PER_TTL = 6 };
     int64_t ms = first_ms << (attempts < DOUBLINGS ? attempts : DOUBLINGS);
@@ -89,81 +89,82 @@ static int64_t spread(struct lease *l, uint32_t attempts, int64_t first_ms, int6
 int64_t lease_pause_ms(struct lease *l, uint32_t attempts)
 {
     enum { RETRY_MS = 50, RETRY_MOST_MS = 2000 };
-    return spread(l, attempts, RETRY_MS, RETRY_MOST_MS);
+    return backoff_ms(l, attempts, RETRY_MS, RETRY_MOST_MS);
 }
 
 void lease_send(struct lease *l, enum action action, struct lease_output *out)
 {
-    int64_t most_ms = l->options->patience_ms;
+    int64_t most_ms = l->options->timeout_ms;
     l->in_flight = true;
     l->noticed = false;
     l->sent = action;
     l->sent_verb = lease_verb(l);
     l->sent_at_ms = l->now_ms;
-    l->answer_by_ms = l->now_ms + spread(l, l->attempts, l->options->store.answer_ms, most_ms);
+    l->reply_by_ms =
+        l->now_ms + backoff_ms(l, l->attempts, l->options->store.reply_timeout_ms, most_ms);
     l->next_at_ms = NEVER;
     out->action = action;
     out->serial = ++l->serial;
 }
 
 /* Nobody is poked twice by one write: all in the queue at most, or all holders and a few offers. */
-static void poke(struct lease_output *out, uint64_t session)
+static void lease_wake(struct lease_output *out, uint64_t session)
 {
-    ASSERT(out->poke_count < PLACES_MAX);
-    out->poke[out->poke_count++] = session;
+    ASSERT(out->wake_count < WAITERS_MAX);
+    out->wake[out->wake_count++] = session;
 }
 
 /* Whom to wake when the write is in: those it names … */
-static void poke_named(const struct lease *l, struct record *record, struct lease_output *out)
+static void wake_named(const struct lease *l, struct record *record, struct lease_output *out)
 {
     const char *own = l->options->request.request;
-    const struct place *next = queue_next(record);
+    const struct waiter *next = queue_next(record);
     /* On one clock nobody accepts, so nobody names the rest: the next one asks for itself. */
     if (l->options->store.one_clock && out->verdict.offered == OFFERS_MAX && next != NULL)
-        poke(out, next->session);
-    for (size_t i = 0; i < record->place_count; i++)
-        if (record->places[i].offered && record->places[i].offer.revision == THIS_WRITE)
-            poke(out, record->places[i].session);
+        lease_wake(out, next->session);
+    for (size_t i = 0; i < record->waiter_count; i++)
+        if (record->waiters[i].offered && record->waiters[i].offer.revision == THIS_WRITE)
+            lease_wake(out, record->waiters[i].session);
     for (size_t i = 0; i < record->grant_count; i++) {
         const struct grant *grant = &record->grants[i];
         bool other = own == NULL || strcmp(grant->request, own) != 0;
         if (other && grant->granted.revision == THIS_WRITE)
-            poke(out, grant->session);
+            lease_wake(out, grant->session);
     }
 }
 
 /* … who holds, where it is told and need not look: then its release knows whom to name. A long line
  * would be told nothing but that there is something to see, and it knows that much … */
-static void poke_holder(const struct lease *l, const struct record *record,
+static void wake_holder(const struct lease *l, const struct record *record,
                         struct lease_output *out)
 {
-    enum { TOLD_MAX = 32 };
+    enum { NOTIFY_MAX = 32 };
     bool waits = out->verdict.kind == VERDICT_WAITING && record->grant_count == 1;
-    if (l->options->store.tells && waits && record->place_count <= TOLD_MAX)
-        poke(out, record->grants[0].session);
+    if (l->options->store.wakes_with_record && waits && record->waiter_count <= NOTIFY_MAX)
+        lease_wake(out, record->grants[0].session);
 }
 
 /* … and those it sends home: waiters when a cooldown begins, holders when a lock is broken. */
-static void poke_dismissed(const struct record *record, const struct request *request,
+static void wake_dismissed(const struct record *record, const struct request *request,
                            struct lease_output *out)
 {
     bool cools = request->verb == VERB_MARK || request->verb == VERB_RELEASE;
     if (cools && request->cooldown_ms > 0)
-        for (size_t i = 0; i < record->place_count; i++)
-            poke(out, record->places[i].session);
+        for (size_t i = 0; i < record->waiter_count; i++)
+            lease_wake(out, record->waiters[i].session);
     if (request->verb == VERB_BREAK)
         for (size_t i = 0; i < record->grant_count; i++)
-            poke(out, record->grants[i].session);
+            lease_wake(out, record->grants[i].session);
 }
 
 /*
  * The token of the grant that this write counts on, which may have run out since the record was
  * read: given back, renewed, or found again by a repeated ask. 0 when there is none.
  */
-static uint64_t standing_token(const struct lease *l, const struct request *request,
+static uint64_t required_token(const struct lease *l, const struct request *request,
                                struct record *record)
 {
-    const struct grant *own = request->verb == VERB_ASK
+    const struct grant *own = request->verb == VERB_ACQUIRE
                                   ? record_grant_by_request(record, l->options->request.request)
                                   : NULL;
     if (own != NULL)
@@ -176,10 +177,10 @@ static uint64_t standing_token(const struct lease *l, const struct request *requ
 
 /* When that grant's lease ends by the store's clock: a write that comes later must not count on it.
  * Asked before the record is changed; 0 when the store has no clock, or there is no such grant. */
-static int64_t standing_end(const struct lease *l, const struct request *request,
-                            struct record *record, const struct view *view)
+static int64_t required_token_end(const struct lease *l, const struct request *request,
+                                  struct record *record, const struct view *view)
 {
-    const struct grant *own = request->verb == VERB_ASK
+    const struct grant *own = request->verb == VERB_ACQUIRE
                                   ? record_grant_by_request(record, l->options->request.request)
                                   : record_grant_by_token(record, request->token);
     if (own == NULL || !time_is_known(&own->renewed, view))
@@ -187,16 +188,16 @@ static int64_t standing_end(const struct lease *l, const struct request *request
     return own->renewed.time_ms + own->ttl_ms + view->margin_ms;
 }
 
-static void write_record(struct lease *l, const struct request *request, struct record *record,
-                         const struct stamp *at, struct lease_output *out)
+static void lease_write(struct lease *l, const struct request *request, struct record *record,
+                        const struct stamp *at, struct lease_output *out)
 {
     if (MUTANT(MARKS_LEFT))
         for (size_t i = 0; i < record->grant_count; i++)
             if (record->grants[i].renewed.revision == at->revision)
                 record->grants[i].granted.revision = THIS_WRITE;
     ASSERT(at->revision != 0 || record_needed(record)); /* nothing is never written over nothing */
-    poke_named(l, record, out);
-    poke_holder(l, record, out);
+    wake_named(l, record, out);
+    wake_holder(l, record, out);
     lease_send(l, record_needed(record) ? ACTION_SWAP : ACTION_DELETE, out);
     if (!l->unsure) /* where nothing stood, all that is written later came after it */
         l->up_to = at->revision > 0 ? at->revision : 1;
@@ -204,7 +205,7 @@ static void write_record(struct lease *l, const struct request *request, struct 
     l->pending_why = out->verdict.why;
     out->condition.kind = at->revision == 0 ? IF_ABSENT : IF_REVISION;
     out->condition.revision = at->revision;
-    out->condition.token = standing_token(l, request, record);
+    out->condition.token = required_token(l, request, record);
     if (MUTANT(RELEASE_UNCONDITIONAL) && request->verb == VERB_RELEASE)
         out->condition = (struct condition){.kind = IF_REVISION, .revision = 0};
     if (MUTANT(ACCEPT_UNCONDITIONAL) && out->verdict.accepts)
@@ -217,8 +218,8 @@ static void write_record(struct lease *l, const struct request *request, struct 
  * Decides on a record, and writes or concludes. A copy may be old: a write by it is safe, for the
  * store compares, but nobody is told anything because of it before the store was asked.
  */
-static void consider(struct lease *l, struct record *record, const struct stamp *at, bool fresh,
-                     struct lease_output *out)
+static void lease_decide(struct lease *l, struct record *record, const struct stamp *at, bool fresh,
+                         struct lease_output *out)
 {
     struct request request = request_of(l);
     struct view view = lease_observe(l, record, at, fresh);
@@ -228,12 +229,12 @@ static void consider(struct lease *l, struct record *record, const struct stamp 
         lease_send(l, ACTION_READ, out);
         return;
     }
-    poke_dismissed(record, &request, out);
-    int64_t ends_ms = standing_end(l, &request, record, &view);
-    out->verdict = decide(record, &request, &view);
+    wake_dismissed(record, &request, out);
+    int64_t ends_ms = required_token_end(l, &request, record, &view);
+    out->verdict = rules_decide(record, &request, &view);
     out->decided = true;
     if (!out->verdict.write) {
-        out->poke_count = 0;
+        out->wake_count = 0;
         if (!fresh) {
             lease_send(l, ACTION_READ, out);
             return;
@@ -242,12 +243,12 @@ static void consider(struct lease *l, struct record *record, const struct stamp 
             l->sent_at_ms = MUTANT(OFFER_IS_GRANT)
                                 ? l->now_ms
                                 : l->sent_at_ms - (at->time_ms - out->verdict.since_ms);
-        lease_conclude(l, out->verdict.kind, record, &view, out);
+        lease_apply_verdict(l, out->verdict.kind, record, &view, out);
         return;
     }
-    if (request.verb == VERB_ASK)
-        lease_move(l, out->verdict.accepts ? LEASE_OFFERED : LEASE_ASKING);
-    write_record(l, &request, record, at, out);
+    if (request.verb == VERB_ACQUIRE)
+        lease_move(l, out->verdict.accepts ? LEASE_OFFERED : LEASE_ACQUIRING);
+    lease_write(l, &request, record, at, out);
     out->condition.ends_ms = out->condition.token != 0 ? ends_ms : 0;
 }
 
@@ -266,10 +267,10 @@ static bool send_by_token(struct lease *l, struct lease_output *out)
     return true;
 }
 
-static void look_again(struct lease *l, struct lease_output *out)
+static void lease_reread(struct lease *l, struct lease_output *out)
 {
     bool may_write_blind =
-        l->state == LEASE_RENEWING || (l->state == LEASE_ERRAND && l->serial == 0);
+        l->state == LEASE_RENEWING || (l->state == LEASE_OPERATION && l->serial == 0);
     if (!(may_write_blind && send_by_token(l, out)))
         lease_send(l, ACTION_READ, out);
 }
@@ -282,7 +283,7 @@ static void begin_renewal(struct lease *l, const struct event *event, struct rec
     if (send_by_token(l, out))
         return;
     if (event->known)
-        consider(l, record, &event->at, /* fresh= */ false, out);
+        lease_decide(l, record, &event->at, /* fresh= */ false, out);
     else
         lease_send(l, ACTION_READ, out);
 }
@@ -295,74 +296,75 @@ static void begin_release(struct lease *l, const struct event *event, struct rec
     l->unsure = false;
     l->attempts = l->conflicts = 0;
     l->in_flight = false;
-    l->answer_by_ms = NEVER;
-    l->give_up_at_ms = l->now_ms + l->options->patience_ms;
+    l->reply_by_ms = NEVER;
+    l->give_up_at_ms = l->now_ms + l->options->timeout_ms;
     lease_move(l, LEASE_RELEASING);
     if (event->known)
-        consider(l, record, &event->at, /* fresh= */ false, out);
+        lease_decide(l, record, &event->at, /* fresh= */ false, out);
     else if (!send_by_token(l, out))
         lease_send(l, ACTION_READ, out);
 }
 
 /* Not knowing better we bet on a free key: one round trip when the bet is right. */
-static void bet(struct lease *l, const struct event *event, struct record *record,
-                struct lease_output *out)
+static void send_optimistic(struct lease *l, const struct event *event, struct record *record,
+                            struct lease_output *out)
 {
     if (!event->known)
         record_init(record, l->options->request.key);
-    consider(l, record, event->known ? &event->at : &(struct stamp){0}, /* fresh= */ false, out);
+    lease_decide(l, record, event->known ? &event->at : &(struct stamp){0}, /* fresh= */ false,
+                 out);
 }
 
-static void start(struct lease *l, const struct event *event, struct record *record,
-                  struct lease_output *out)
+static void lease_on_start(struct lease *l, const struct event *event, struct record *record,
+                           struct lease_output *out)
 {
     const struct lease_options *options = l->options;
-    if (options->request.verb != VERB_ASK) {
-        l->give_up_at_ms = l->now_ms + options->patience_ms;
-        lease_move(l, LEASE_ERRAND);
+    if (options->request.verb != VERB_ACQUIRE) {
+        l->give_up_at_ms = l->now_ms + options->timeout_ms;
+        lease_move(l, LEASE_OPERATION);
         if (options->request.verb == VERB_MARK && !MUTANT(SEEN_THEN_MARK))
-            bet(l, event, record, out);
+            send_optimistic(l, event, record, out);
         else if (event->known)
-            consider(l, record, &event->at, /* fresh= */ false, out);
+            lease_decide(l, record, &event->at, /* fresh= */ false, out);
         else
-            look_again(l, out);
+            lease_reread(l, out);
         return;
     }
-    lease_move(l, LEASE_ASKING);
+    lease_move(l, LEASE_ACQUIRING);
     bool limited = options->wait_ms != WAIT_WITHOUT_LIMIT;
     if (!options->request.waits)
-        l->give_up_at_ms = l->now_ms + options->patience_ms;
+        l->give_up_at_ms = l->now_ms + options->timeout_ms;
     else if (limited)
         l->give_up_at_ms = l->now_ms + options->wait_ms;
-    bet(l, event, record, out);
+    send_optimistic(l, event, record, out);
 }
 
 /* Who asks does not outwait a store in trouble (rule 10); who holds tries until the deadline. */
-static int64_t end_of_patience(const struct lease *l)
+static int64_t store_timeout_at(const struct lease *l)
 {
-    bool impatient = lease_asks(l) && l->trouble_since_ms != NEVER;
-    return impatient ? l->trouble_since_ms + l->options->patience_ms : NEVER;
+    bool limited_by_trouble = lease_is_acquiring(l) && l->trouble_since_ms != NEVER;
+    return limited_by_trouble ? l->trouble_since_ms + l->options->timeout_ms : NEVER;
 }
 
 /* Not answered, or answered with trouble: whether it happened is not known. */
-static void trouble(struct lease *l, const struct event *event, struct lease_output *out)
+static void lease_on_trouble(struct lease *l, const struct event *event, struct lease_output *out)
 {
     l->in_flight = false;
-    l->answer_by_ms = NEVER;
+    l->reply_by_ms = NEVER;
     l->unsure = l->unsure || (l->sent != ACTION_READ && !event->refused);
     if (l->trouble_since_ms == NEVER)
         l->trouble_since_ms = l->sent_at_ms;
     l->next_at_ms = l->now_ms + lease_pause_ms(l, l->attempts);
     l->attempts++;
-    if (l->now_ms >= end_of_patience(l) || lease_is_futile(l, event))
+    if (l->now_ms >= store_timeout_at(l) || lease_is_futile(l, event))
         lease_end(l, OUTCOME_UNAVAILABLE, "the store does not answer", out);
 }
 
 /* Holders try again at once; who only wants in steps back a little, a different little each, and by
  * the store's own pace: where a write takes a millisecond, a longer rest loses to all who do not.
  */
-static void conflict(struct lease *l, const struct event *event, struct record *record,
-                     struct lease_output *out)
+static void lease_on_conflict(struct lease *l, const struct event *event, struct record *record,
+                              struct lease_output *out)
 {
     enum { AT_ONCE = 2, LEAST_MS = 2, MOST_MS = 20, DOUBLINGS = 5 };
     if (MUTANT(CONFLICT_LOSES_LEASE) && lease_holds(l)) {
@@ -370,7 +372,7 @@ static void conflict(struct lease *l, const struct event *event, struct record *
         return;
     }
     l->conflicts++;
-    if (lease_asks(l) && l->conflicts > AT_ONCE) {
+    if (lease_is_acquiring(l) && l->conflicts > AT_ONCE) {
         uint32_t doublings = l->conflicts - AT_ONCE;
         int64_t step_ms = LEAST_MS + 2 * (l->now_ms - l->sent_at_ms);
         uint64_t most = (uint64_t)(step_ms < MOST_MS ? step_ms : MOST_MS)
@@ -378,73 +380,73 @@ static void conflict(struct lease *l, const struct event *event, struct record *
         l->next_at_ms = l->now_ms + 1 + (int64_t)random_below(&l->random, most);
         return;
     }
-    consider(l, record, &event->at, /* fresh= */ true, out);
+    lease_decide(l, record, &event->at, /* fresh= */ true, out);
 }
 
-static void answered(struct lease *l, const struct event *event, struct record *record,
-                     struct lease_output *out)
+static void lease_on_reply(struct lease *l, const struct event *event, struct record *record,
+                           struct lease_output *out)
 {
     bool ours = l->in_flight && event->serial == l->serial;
     if (!ours && !(MUTANT(STALE_ANSWER_BELIEVED) && l->in_flight))
         return;
-    bool denied = event->answer == ANSWER_DENIED;
+    bool denied = event->reply == REPLY_DENIED;
     if (denied && !lease_holds(l)) {
         lease_end(l, OUTCOME_DENIED, "the store does not permit it", out);
         return;
     }
-    if (event->answer == ANSWER_FULL && !lease_holds(l)) {
+    if (event->reply == REPLY_FULL && !lease_holds(l)) {
         lease_end(l, OUTCOME_UNAVAILABLE, "the store is full", out);
         return;
     }
-    if (event->answer != ANSWER_OK &&
-        event->answer != ANSWER_CONFLICT) { /* rights may come back in time */
-        trouble(l, event, out);
+    if (event->reply != REPLY_OK &&
+        event->reply != REPLY_CONFLICT) { /* rights may come back in time */
+        lease_on_trouble(l, event, out);
         return;
     }
     int64_t trouble_since_ms = l->trouble_since_ms;
-    bool looked = l->sent == ACTION_READ;
+    bool was_read = l->sent == ACTION_READ;
     l->in_flight = false;
-    l->answer_by_ms = NEVER;
+    l->reply_by_ms = NEVER;
     l->trouble_since_ms = NEVER;
-    if (event->answer == ANSWER_CONFLICT) {
-        conflict(l, event, record, out);
-    } else if (looked || l->sent_verb != lease_verb(l)) {
-        consider(l, record, &event->at, /* fresh= */ true, out);
+    if (event->reply == REPLY_CONFLICT) {
+        lease_on_conflict(l, event, record, out);
+    } else if (was_read || l->sent_verb != lease_verb(l)) {
+        lease_decide(l, record, &event->at, /* fresh= */ true, out);
         /* Who has to write again has only heard that the store can be read. */
-        if (looked && out->action != ACTION_NONE)
+        if (was_read && out->action != ACTION_NONE)
             l->trouble_since_ms = trouble_since_ms;
     } else {
         struct view view = lease_observe(l, record, &event->at, /* seen= */ true);
-        lease_conclude(l, l->pending, record, &view, out);
+        lease_apply_verdict(l, l->pending, record, &view, out);
     }
 }
 
 /* A change seen while waiting: an offer is accepted at once, anything unclear is looked up. */
-static void noticed_waiting(struct lease *l, const struct event *event, struct record *record,
-                            struct lease_output *out)
+static void lease_notice_waiting(struct lease *l, const struct event *event, struct record *record,
+                                 struct lease_output *out)
 {
-    const struct place *place =
-        event->known ? record_place_by_request(record, l->options->request.request) : NULL;
-    if (place == NULL || (record->grant_count == 0 && record_offers(record) == 0)) {
+    const struct waiter *waiter =
+        event->known ? record_waiter_by_request(record, l->options->request.request) : NULL;
+    if (waiter == NULL || (record->grant_count == 0 && record_offers(record) == 0)) {
         lease_send(l, ACTION_READ, out);
-    } else if (place->offered) {
-        consider(l, record, &event->at, /* fresh= */ false, out);
+    } else if (waiter->offered) {
+        lease_decide(l, record, &event->at, /* fresh= */ false, out);
     } else {
         struct view view = lease_observe(l, record, &event->at, /* seen= */ true);
-        int64_t look_at_ms = lease_next_look(l, record, &view);
-        if (look_at_ms < l->next_at_ms)
-            l->next_at_ms = look_at_ms;
+        int64_t poll_at_ms = lease_next_poll(l, record, &view);
+        if (poll_at_ms < l->next_at_ms)
+            l->next_at_ms = poll_at_ms;
     }
 }
 
 /* A notice is a hint: it may be old, so nobody is told an outcome because of it. */
-static void noticed(struct lease *l, const struct event *event, struct record *record,
-                    struct lease_output *out)
+static void lease_on_notice(struct lease *l, const struct event *event, struct record *record,
+                            struct lease_output *out)
 {
-    if (lease_asks(l) && l->in_flight) {
+    if (lease_is_acquiring(l) && l->in_flight) {
         l->noticed = true;
     } else if (l->state == LEASE_WAITING) {
-        noticed_waiting(l, event, record, out);
+        lease_notice_waiting(l, event, record, out);
     } else if (l->state == LEASE_HELD) {
         const struct grant *grant = event->known ? record_grant_by_token(record, l->token) : NULL;
         if (grant == NULL || grant->broken)
@@ -453,27 +455,28 @@ static void noticed(struct lease *l, const struct event *event, struct record *r
 }
 
 /* A write on its way that would be the grant is heard out before the wait ends. */
-static bool hears_out(const struct lease *l)
+static bool awaits_grant_reply(const struct lease *l)
 {
-    return lease_asks(l) && l->in_flight && l->sent != ACTION_READ && l->pending == VERDICT_GRANTED;
+    return lease_is_acquiring(l) && l->in_flight && l->sent != ACTION_READ &&
+           l->pending == VERDICT_GRANTED;
 }
 
 /* The end of the wait, or of patience. */
-static void give_up(struct lease *l, struct lease_output *out)
+static void lease_give_up(struct lease *l, struct lease_output *out)
 {
     bool trouble_now = l->trouble_since_ms != NEVER;
     /* What came too late was given back; an unsure lease may still have something in the store. */
-    bool pauses = l->state == LEASE_ASKING && !l->in_flight && l->late > 0 && !l->unsure;
-    if (hears_out(l))
+    bool pauses = l->state == LEASE_ACQUIRING && !l->in_flight && l->late > 0 && !l->unsure;
+    if (awaits_grant_reply(l))
         return;
     if (pauses) {
-        lease_end(l, OUTCOME_UNAVAILABLE, lease_late_words, out);
-    } else if (lease_asks(l) && l->options->request.waits && trouble_now) {
+        lease_end(l, OUTCOME_UNAVAILABLE, lease_late_text, out);
+    } else if (lease_is_acquiring(l) && l->options->request.waits && trouble_now) {
         lease_leave(l, OUTCOME_UNAVAILABLE, "the store does not answer");
-        int64_t last_try_ms = 2 * l->options->store.answer_ms;
-        if (last_try_ms < l->options->patience_ms)
+        int64_t last_try_ms = 2 * l->options->store.reply_timeout_ms;
+        if (last_try_ms < l->options->timeout_ms)
             l->give_up_at_ms = l->now_ms + last_try_ms;
-    } else if (lease_asks(l) && l->options->request.waits) {
+    } else if (lease_is_acquiring(l) && l->options->request.waits) {
         lease_leave(l, OUTCOME_BUSY, "not granted within the wait");
     } else if (l->state == LEASE_RELEASING && l->final == OUTCOME_LOST) {
         lease_end(l, OUTCOME_LOST, l->final_why, out);
@@ -482,64 +485,64 @@ static void give_up(struct lease *l, struct lease_output *out)
     }
 }
 
-static void timer(struct lease *l, const struct event *event, struct record *record,
-                  struct lease_output *out)
+static void lease_on_timer(struct lease *l, const struct event *event, struct record *record,
+                           struct lease_output *out)
 {
-    if (l->now_ms >= end_of_patience(l))
+    if (l->now_ms >= store_timeout_at(l))
         lease_end(l, OUTCOME_UNAVAILABLE, "the store does not answer", out);
-    if (l->in_flight && l->now_ms >= l->answer_by_ms)
-        trouble(l, event, out);
+    if (l->in_flight && l->now_ms >= l->reply_by_ms)
+        lease_on_trouble(l, event, out);
     if (l->state != LEASE_ENDED && l->now_ms >= l->give_up_at_ms)
-        give_up(l, out);
+        lease_give_up(l, out);
     if (l->now_ms < l->next_at_ms)
         return;
     ASSERT(!l->in_flight);
     if (l->state == LEASE_HELD)
         begin_renewal(l, event, record, out);
     else if (l->state == LEASE_LEAVING && event->known && !l->unsure)
-        consider(l, record, &event->at, /* fresh= */ false, out);
+        lease_decide(l, record, &event->at, /* fresh= */ false, out);
     else
-        look_again(l, out);
+        lease_reread(l, out);
 }
 
 /* One word for the caller to let go: of a wait, of a grant, of what was lost once work stopped. */
-static void let_go(struct lease *l, const struct event *event, struct record *record,
-                   struct lease_output *out)
+static void lease_on_release(struct lease *l, const struct event *event, struct record *record,
+                             struct lease_output *out)
 {
-    if (lease_asks(l)) {
+    if (lease_is_acquiring(l)) {
         lease_leave(l, OUTCOME_BUSY, "cancelled");
         if (!l->in_flight)
-            timer(l, event, record, out);
+            lease_on_timer(l, event, record, out);
     } else if (lease_holds(l)) {
         begin_release(l, event, record, OUTCOME_OK, out);
     } else if (l->state == LEASE_LOST) {
         begin_release(l, event, record, OUTCOME_LOST, out);
-    } else if (l->state == LEASE_LEAVING && l->asks_again) {
-        l->asks_again = false;
+    } else if (l->state == LEASE_LEAVING && l->reacquires) {
+        l->reacquires = false;
         l->final = OUTCOME_BUSY;
         l->final_why = "cancelled";
     }
 }
 
-static void handle(struct lease *l, const struct event *event, struct record *record,
-                   struct lease_output *out)
+static void lease_handle(struct lease *l, const struct event *event, struct record *record,
+                         struct lease_output *out)
 {
     switch (event->kind) {
     case EVENT_START:
         ASSERT(l->state == LEASE_IDLE);
-        start(l, event, record, out);
+        lease_on_start(l, event, record, out);
         return;
-    case EVENT_ANSWER:
-        answered(l, event, record, out);
+    case EVENT_REPLY:
+        lease_on_reply(l, event, record, out);
         return;
     case EVENT_NOTICE:
-        noticed(l, event, record, out);
+        lease_on_notice(l, event, record, out);
         return;
     case EVENT_TIMER:
-        timer(l, event, record, out);
+        lease_on_timer(l, event, record, out);
         return;
-    case EVENT_LET_GO:
-        let_go(l, event, record, out);
+    case EVENT_RELEASE:
+        lease_on_release(l, event, record, out);
         return;
     }
     UNREACHABLE("every event is listed");
@@ -550,18 +553,18 @@ static void lose_at_deadline(struct lease *l, const struct event *event, struct 
                              struct lease_output *out)
 {
     lease_lose(l, "deadline", out);
-    if (event->kind == EVENT_LET_GO)
-        let_go(l, event, record, out);
+    if (event->kind == EVENT_RELEASE)
+        lease_on_release(l, event, record, out);
 }
 
-static int64_t wake_at(const struct lease *l)
+static int64_t lease_wake_at(const struct lease *l)
 {
-    int64_t at = l->in_flight ? l->answer_by_ms : l->next_at_ms;
-    if (end_of_patience(l) < at)
-        at = end_of_patience(l);
+    int64_t at = l->in_flight ? l->reply_by_ms : l->next_at_ms;
+    if (store_timeout_at(l) < at)
+        at = store_timeout_at(l);
     if (lease_holds(l) && l->deadline_ms < at && !MUTANT(RENEWAL_FAILURE_IGNORED))
         at = l->deadline_ms;
-    return !hears_out(l) && l->give_up_at_ms < at ? l->give_up_at_ms : at;
+    return !awaits_grant_reply(l) && l->give_up_at_ms < at ? l->give_up_at_ms : at;
 }
 
 void lease_step(struct lease *lease, const struct event *event, struct record *record,
@@ -571,15 +574,15 @@ void lease_step(struct lease *lease, const struct event *event, struct record *r
     enum lease_state from = lease->state;
     lease->now_ms = event->now_ms;
     out->action = ACTION_NONE;
-    out->told = TOLD_NOTHING;
-    out->poke_count = 0;
+    out->notify = NOTIFY_NONE;
+    out->wake_count = 0;
     out->why = NULL;
     out->decided = false;
     if (lease_holds(lease) && lease->now_ms >= lease->deadline_ms &&
         !MUTANT(RENEWAL_FAILURE_IGNORED))
         lose_at_deadline(lease, event, record, out);
     else
-        handle(lease, event, record, out);
-    out->wake_at_ms = wake_at(lease);
+        lease_handle(lease, event, record, out);
+    out->wake_at_ms = lease_wake_at(lease);
     lease_trace(lease, from, event, out, trace);
 }

@@ -2,7 +2,7 @@
 /*
  * A lease from its holder's side: one step function. Events with their `now` go in; at most one
  * store request, at most one thing to tell the caller, and "wake me at" come out. The diagram of
- * the states is in states.c, the rules that decide over records in rules.h.
+ * the states is in lease_states.c, the rules that decide over records in rules.h.
  *
  * Pure: no clock, no I/O, no allocation. `now` is the caller's clock that also runs in suspend.
  * The record argument is the caller's scratch: on entry what it last heard of the key (when
@@ -21,7 +21,7 @@
 
 enum lease_state {
     LEASE_IDLE,
-    LEASE_ASKING,    /* a request to enter or to take a place is on its way */
+    LEASE_ACQUIRING, /* a request to enter or to take a place is on its way */
     LEASE_WAITING,   /* has a place; woken by a notice, or looks now and then */
     LEASE_OFFERED,   /* accepts an offer; that write will be the grant */
     LEASE_HELD,      /* told so; the deadline is ahead */
@@ -29,31 +29,31 @@ enum lease_state {
     LEASE_LOST,      /* told so; the work must have stopped by the kill time */
     LEASE_RELEASING, /* gives the grant back */
     LEASE_LEAVING,   /* gives up: writes itself out first */
-    LEASE_ERRAND,    /* a single verb: cold renew or release, break, clear, look */
+    LEASE_OPERATION, /* a single verb: cold renew or release, break, clear, look */
     LEASE_ENDED,
 };
 
 enum event_kind {
     EVENT_START,
-    EVENT_ANSWER, /* of the store, to the request with that serial */
-    EVENT_NOTICE, /* the key changed; a hint, may be lost, doubled or old */
-    EVENT_TIMER,  /* the time asked for has come */
-    EVENT_LET_GO, /* the caller gives up waiting, is done, or, after LOST, has stopped */
+    EVENT_REPLY,   /* of the store, to the request with that serial */
+    EVENT_NOTICE,  /* the key changed; a hint, may be lost, doubled or old */
+    EVENT_TIMER,   /* the time asked for has come */
+    EVENT_RELEASE, /* the caller gives up waiting, is done, or, after LOST, has stopped */
 };
 
-enum answer {
-    ANSWER_OK,
-    ANSWER_CONFLICT,
-    ANSWER_TROUBLE, /* may have happened or not */
-    ANSWER_DENIED,
-    ANSWER_FULL, /* there is no room for one more key; nothing happened */
+enum reply_status {
+    REPLY_OK,
+    REPLY_CONFLICT,
+    REPLY_TROUBLE, /* may have happened or not */
+    REPLY_DENIED,
+    REPLY_FULL, /* there is no room for one more key; nothing happened */
 };
 
 struct event {
     enum event_kind kind;
     int64_t now_ms;
     uint32_t serial;
-    enum answer answer;
+    enum reply_status reply;
     /* Trouble: the request was not sent, so it did not happen; a retry before then is in vain. */
     bool refused;
     int64_t retry_at_ms;
@@ -77,16 +77,16 @@ struct condition {
     int64_t ends_ms; /* with that token: when its lease ends by the store's clock; or 0 */
 };
 
-enum told { TOLD_NOTHING, TOLD_WAITING, TOLD_HELD, TOLD_LOST, TOLD_ENDED };
+enum lease_notify { NOTIFY_NONE, NOTIFY_WAITING, NOTIFY_HELD, NOTIFY_LOST, NOTIFY_ENDED };
 
 struct lease_output {
     enum action action;
     struct condition condition;
     uint32_t serial;   /* to be returned with the answer */
-    size_t poke_count; /* sessions to wake once this write is in the store */
-    uint64_t poke[PLACES_MAX];
-    enum told told;
-    enum outcome outcome; /* with TOLD_ENDED */
+    size_t wake_count; /* sessions to wake once this write is in the store */
+    uint64_t wake[WAITERS_MAX];
+    enum lease_notify notify;
+    enum outcome outcome; /* with NOTIFY_ENDED */
     const char *why;      /* NULL or a few words, until the next step */
     int64_t wake_at_ms;   /* NEVER when only an event can help */
     struct verdict verdict;
@@ -97,23 +97,23 @@ struct lease_output {
 struct store_facts {
     enum judge judge;
     bool one_clock;
-    bool tests_grant; /* knows IF_GRANT */
-    bool tells;       /* who is woken by a write hears what it left there */
+    bool tests_grant;       /* knows IF_GRANT */
+    bool wakes_with_record; /* who is woken by a write hears what it left there */
     int64_t margin_ms;
-    int64_t answer_ms; /* a first answer is awaited this long, the next ones longer */
+    int64_t reply_timeout_ms; /* a first answer is awaited this long, the next ones longer */
 };
 
 struct lease_options {
-    struct request request; /* VERB_ASK makes a lease; any other verb is an errand */
+    struct request request; /* VERB_ACQUIRE makes a lease; any other verb is an errand */
     struct store_facts store;
     int64_t wait_ms;       /* 0: not at all */
     int64_t cooldown_ms;   /* after a clean release */
-    int64_t patience_ms;   /* how long the store may be in trouble: 10 s */
+    int64_t timeout_ms;    /* how long the store may be in trouble: 10 s */
     int64_t kill_grace_ms; /* 5 s */
-    int64_t look_ms;       /* the waiter's fallback look: 5 s */
+    int64_t poll_ms;       /* the waiter's fallback look: 5 s */
 };
 
-struct sight {
+struct observation {
     uint64_t token, revision;
     int64_t since_ms;
 };
@@ -122,11 +122,11 @@ struct sight {
  * What an observer has seen unchanged, and since when on its own clock. One for each key of a
  * process, kept by the caller from lease to lease; all zero at first.
  */
-struct sighting {
+struct observations {
     uint64_t offer; /* the oldest one open */
     int64_t offer_since_ms;
     size_t count;
-    struct sight sights[GRANTS_MAX + 2]; /* every grant, the cooldown, the lock-delay */
+    struct observation observed[GRANTS_MAX + 2]; /* every grant, the cooldown, the lock-delay */
 };
 
 struct lease {
@@ -149,21 +149,21 @@ struct lease {
     uint32_t serial;
     uint32_t attempts, conflicts;
     uint32_t late;         /* grants in a row that were heard of after their deadline */
-    bool asks_again;       /* LEAVING: gives back what came too late, then asks again */
+    bool reacquires;       /* LEAVING: gives back what came too late, then asks again */
     int64_t wait_until_ms; /* then: when that ends */
     uint64_t up_to;        /* break, clear: the revision that the unsure write was about */
-    int64_t sent_at_ms, answer_by_ms;
+    int64_t sent_at_ms, reply_by_ms;
     int64_t next_at_ms;    /* renewal, look or retry */
     int64_t give_up_at_ms; /* end of the wait, or of patience */
     int64_t trouble_since_ms;
     enum outcome final; /* told at the end of RELEASING and LEAVING */
     const char *final_why;
-    bool told_waiting;
-    struct sighting *sighting; /* the caller's */
+    bool notified_waiting;
+    struct observations *observations; /* the caller's */
 };
 
-void lease_init(struct lease *lease, const struct lease_options *options, struct sighting *sighting,
-                uint64_t seed);
+void lease_init(struct lease *lease, const struct lease_options *options,
+                struct observations *observations, uint64_t seed);
 /* A step that moved, sent or told something adds one line to the trace (NULL: none). */
 void lease_step(struct lease *lease, const struct event *event, struct record *record,
                 struct lease_output *out, struct text *trace);

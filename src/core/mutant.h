@@ -69,7 +69,7 @@
 
 enum mutant {
     MUTANT_NONE,
-#define MUTANT_NAME(name, words) M_##name,
+#define MUTANT_NAME(name, description) M_##name,
     MUTANT_LIST(MUTANT_NAME)
 #undef MUTANT_NAME
         MUTANT_COUNT

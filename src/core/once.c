@@ -4,16 +4,16 @@
  * an id has beside them: the fingerprint of its payload, what is remembered of it when it is done,
  * and the claim that is done in the same write. Pure.
  */
-#include "core/rules_inside.h"
+#include "core/rules_internal.h"
 
 #include "base/text.h"
 #include "core/mutant.h"
 
 #include <string.h>
 
-static void copy_words(char *to, size_t size, const char *words)
+static void once_copy_text(char *to, size_t size, const char *text)
 {
-    text_copy(to, size, words != NULL ? words : "");
+    text_copy(to, size, text != NULL ? text : "");
 }
 
 const char *once_refuses(struct record *record, const struct request *request,
@@ -21,9 +21,9 @@ const char *once_refuses(struct record *record, const struct request *request,
 {
     struct once *once = &record->once;
     if (!record_needed(record)) {
-        record_become(record, kind);
+        record_set_kind(record, kind);
         if (kind == KIND_ONCE)
-            copy_words(once->payload, sizeof once->payload, request->payload);
+            once_copy_text(once->payload, sizeof once->payload, request->payload);
     }
     if (record->kind != kind)
         return "the key is in use as something else";
@@ -38,11 +38,11 @@ void once_note_payload(struct record *record, const struct request *request)
 {
     struct once *once = &record->once;
     if (record->kind == KIND_ONCE && once->payload[0] == '\0')
-        copy_words(once->payload, sizeof once->payload, request->payload);
+        once_copy_text(once->payload, sizeof once->payload, request->payload);
 }
 
 void once_remember(struct record *record, const char *by_request, uint64_t token,
-                   const struct deed *deed)
+                   const struct completion *completion)
 {
     struct done *done = &record->once.done;
     if (record->kind != KIND_ONCE)
@@ -50,12 +50,12 @@ void once_remember(struct record *record, const char *by_request, uint64_t token
     memset(done, 0, sizeof *done);
     text_copy(done->request, sizeof done->request, by_request);
     done->token = token;
-    if (deed == NULL)
+    if (completion == NULL)
         return;
-    done->status = deed->status;
-    copy_words(done->result, sizeof done->result, deed->result);
-    copy_words(done->watermark, sizeof done->watermark, deed->watermark);
-    copy_words(done->until, sizeof done->until, deed->until);
+    done->status = completion->status;
+    once_copy_text(done->result, sizeof done->result, completion->result);
+    once_copy_text(done->watermark, sizeof done->watermark, completion->watermark);
+    once_copy_text(done->until, sizeof done->until, completion->until);
 }
 
 bool once_was_done(const struct record *record, uint64_t token)
@@ -80,13 +80,13 @@ struct verdict once_mark(struct record *record, const struct request *request,
     } else {
         rules_cool(record, request->holder, request->cooldown_ms, view);
         once_note_payload(record, request);
-        once_remember(record, request->request, /* token= */ 0, request->deed);
+        once_remember(record, request->request, /* token= */ 0, request->completion);
         out.write = true;
     }
     return out;
 }
 
-static int64_t longer_of(int64_t a_ms, int64_t b_ms)
+static int64_t once_longer_of(int64_t a_ms, int64_t b_ms)
 {
     return a_ms > b_ms ? a_ms : b_ms;
 }
@@ -94,27 +94,27 @@ static int64_t longer_of(int64_t a_ms, int64_t b_ms)
 /* Whoever waits and lives has taken it over within a day of its last holder's end. */
 int64_t record_blocks_ms(const struct record *record)
 {
-    int64_t blocks_ms = longer_of(record->cooling.length_ms, record->delay.length_ms);
+    int64_t blocks_ms = once_longer_of(record->cooling.length_ms, record->delay.length_ms);
     for (size_t i = 0; i < record->grant_count; i++) {
         const struct grant *grant = &record->grants[i];
-        blocks_ms = longer_of(blocks_ms, grant->ttl_ms + grant->lock_delay_ms);
+        blocks_ms = once_longer_of(blocks_ms, grant->ttl_ms + grant->lock_delay_ms);
     }
-    return record->place_count > 0 ? blocks_ms + TTL_MAX_MS : blocks_ms;
+    return record->waiter_count > 0 ? blocks_ms + TTL_MAX_MS : blocks_ms;
 }
 
 /*
  * Locks that are held or waited for are left to those who ask: they also look who is alive. Ids are
  * too many for that.
  */
-int64_t record_lives_ms(const struct record *record)
+int64_t record_retention_ms(const struct record *record)
 {
-    bool in_use = record->grant_count > 0 || record->place_count > 0;
+    bool in_use = record->grant_count > 0 || record->waiter_count > 0;
     if ((in_use && record->kind != KIND_ONCE) || record->kind == KIND_WATERMARK)
         return 0;
     return record_blocks_ms(record);
 }
 
-bool record_awaits(const struct record *record)
+bool record_awaits_watermark(const struct record *record)
 {
     return record->kind == KIND_ONCE && record->once.done.watermark[0] != '\0' &&
            !MUTANT(RETENTION_BY_TIME);

@@ -8,21 +8,21 @@
 
 enum { SECONDS_AT = 17, SECONDS_LENGTH = 19 /* of a moment without fraction and offset */ };
 
-static size_t digits_at(const char *words)
+static size_t digits_at(const char *text)
 {
-    return strspn(words, "0123456789");
+    return strspn(text, "0123456789");
 }
 
 /* Behind a point and its digits, if there is one; NULL when digits are missing. */
-static const char *behind_fraction(const char *words)
+static const char *behind_fraction(const char *text)
 {
-    if (*words != '.')
-        return words;
-    size_t digits = digits_at(words + 1);
-    return digits > 0 ? words + 1 + digits : NULL;
+    if (*text != '.')
+        return text;
+    size_t digits = digits_at(text + 1);
+    return digits > 0 ? text + 1 + digits : NULL;
 }
 
-static bool is_number(const char *value)
+static bool is_decimal(const char *value)
 {
     size_t digits = digits_at(value);
     const char *end = digits > 0 ? behind_fraction(value + digits) : NULL;
@@ -30,29 +30,29 @@ static bool is_number(const char *value)
 }
 
 /* Do the words begin as the pattern says? A 0 stands for any digit. */
-static bool begins_like(const char *words, const char *pattern)
+static bool begins_like(const char *text, const char *pattern)
 {
-    for (; *pattern != '\0'; words++, pattern++) {
-        bool digit = *words >= '0' && *words <= '9';
-        if (*pattern == '0' ? !digit : *words != *pattern)
+    for (; *pattern != '\0'; text++, pattern++) {
+        bool digit = *text >= '0' && *text <= '9';
+        if (*pattern == '0' ? !digit : *text != *pattern)
             return false;
     }
     return true;
 }
 
-static int two_digits(const char *words)
+static int two_digits(const char *text)
 {
-    return (words[0] - '0') * 10 + (words[1] - '0');
+    return (text[0] - '0') * 10 + (text[1] - '0');
 }
 
 /* Z, or the local time's distance from UTC: +02:00. */
-static bool is_offset(const char *words)
+static bool is_offset(const char *text)
 {
-    if (strcmp(words, "Z") == 0)
+    if (strcmp(text, "Z") == 0)
         return true;
-    bool is_signed = *words == '+' || *words == '-';
-    return is_signed && begins_like(words + 1, "00:00") && words[6] == '\0' &&
-           two_digits(words + 1) < 24 && two_digits(words + 4) < 60;
+    bool is_signed = *text == '+' || *text == '-';
+    return is_signed && begins_like(text + 1, "00:00") && text[6] == '\0' &&
+           two_digits(text + 1) < 24 && two_digits(text + 4) < 60;
 }
 
 static bool is_moment(const char *value)
@@ -65,7 +65,7 @@ static bool is_moment(const char *value)
 
 enum order order_of(const char *value)
 {
-    if (is_number(value))
+    if (is_decimal(value))
         return ORDER_NUMBER;
     if (is_moment(value))
         return ORDER_TIME;
@@ -75,7 +75,7 @@ enum order order_of(const char *value)
 bool order_fits(enum order order, const char *value)
 {
     if (order == ORDER_NUMBER)
-        return is_number(value);
+        return is_decimal(value);
     return order == ORDER_TEXT || (order == ORDER_TIME && is_moment(value));
 }
 

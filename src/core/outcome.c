@@ -2,13 +2,13 @@
 /* The words of the outcomes; see outcome.h. */
 #include "core/outcome.h"
 
-static const char *const words[] = {
+static const char *const names[] = {
 #define OUTCOME_WORD(name, word, code, again) [OUTCOME_##name] = (word),
     OUTCOME_LIST(OUTCOME_WORD)
 #undef OUTCOME_WORD
 };
 
-const char *outcome_word(enum outcome outcome)
+const char *outcome_name(enum outcome outcome)
 {
-    return words[outcome];
+    return names[outcome];
 }

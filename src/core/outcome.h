@@ -25,6 +25,6 @@ enum outcome {
 #undef OUTCOME_NAME
 };
 
-const char *outcome_word(enum outcome outcome);
+const char *outcome_name(enum outcome outcome);
 
 #endif

@@ -18,10 +18,10 @@ void record_init(struct record *record, const char *key)
     record->reason[0] = '\0';
     record->kind = KIND_LOCK;
     record->grant_count = 0;
-    record->place_count = 0;
+    record->waiter_count = 0;
 }
 
-void record_become(struct record *record, enum record_kind kind)
+void record_set_kind(struct record *record, enum record_kind kind)
 {
     record->kind = kind;
     if (kind == KIND_ONCE)
@@ -41,14 +41,14 @@ void record_copy(struct record *to, const struct record *from)
 {
     memcpy(to, from, offsetof(struct record, grants));
     memcpy(to->grants, from->grants, from->grant_count * sizeof from->grants[0]);
-    memcpy(to->places, from->places, from->place_count * sizeof from->places[0]);
+    memcpy(to->waiters, from->waiters, from->waiter_count * sizeof from->waiters[0]);
     if (from->kind == KIND_ONCE)
         to->once = from->once;
     if (from->kind == KIND_WATERMARK)
         to->watermark = from->watermark;
 }
 
-static void resolve(struct stamp *stamp, const struct stamp *written)
+static void resolve_stamp(struct stamp *stamp, const struct stamp *written)
 {
     if (stamp->revision == THIS_WRITE)
         *stamp = *written;
@@ -60,34 +60,34 @@ void record_resolve(struct record *record, const struct stamp *written)
     ASSERT(written->epoch <= EPOCH_MAX);
     ASSERT(written->time_ms == TIME_UNKNOWN || written->time_ms >= 0);
     for (size_t i = 0; i < record->grant_count; i++) {
-        resolve(&record->grants[i].granted, written);
-        resolve(&record->grants[i].renewed, written);
+        resolve_stamp(&record->grants[i].granted, written);
+        resolve_stamp(&record->grants[i].renewed, written);
     }
-    for (size_t i = 0; i < record->place_count; i++)
-        if (record->places[i].offered)
-            resolve(&record->places[i].offer, written);
+    for (size_t i = 0; i < record->waiter_count; i++)
+        if (record->waiters[i].offered)
+            resolve_stamp(&record->waiters[i].offer, written);
     if (record->cooling.length_ms > 0)
-        resolve(&record->cooling.since, written);
+        resolve_stamp(&record->cooling.since, written);
     if (record->delay.length_ms > 0)
-        resolve(&record->delay.since, written);
+        resolve_stamp(&record->delay.since, written);
     if (record->kind == KIND_WATERMARK)
-        resolve(&record->watermark.moved, written);
+        resolve_stamp(&record->watermark.moved, written);
 }
 
 bool record_needed(const struct record *record)
 {
-    return record->grant_count > 0 || record->place_count > 0 || record->cooling.length_ms > 0 ||
+    return record->grant_count > 0 || record->waiter_count > 0 || record->cooling.length_ms > 0 ||
            record->delay.length_ms > 0 || record->kind == KIND_WATERMARK;
 }
 
 /* Quotes and backslashes take two bytes in the encoded form. */
-static size_t quoted_length(const char *words)
+static size_t quoted_length(const char *string)
 {
     size_t length = 2;
-    for (size_t run; *words != '\0'; words += run) {
-        run = strcspn(words, "\"\\");
+    for (size_t run; *string != '\0'; string += run) {
+        run = strcspn(string, "\"\\");
         length += run;
-        if (words[run] != '\0') {
+        if (string[run] != '\0') {
             length += 2;
             run++;
         }
@@ -97,61 +97,63 @@ static size_t quoted_length(const char *words)
 
 /* Everything but the words, at its longest. */
 enum {
-    RECORD_WEIGHT = 280,
-    GRANT_WEIGHT = 248,
-    META_WEIGHT = 16,
-    PLACE_WEIGHT = 188,
-    OFFER_WEIGHT = 48,
-    ONCE_WEIGHT = 128,
-    WATERMARK_WEIGHT = 128,
+    RECORD_FIXED_SIZE = 280,
+    GRANT_FIXED_SIZE = 248,
+    META_FIXED_SIZE = 16,
+    WAITER_FIXED_SIZE = 188,
+    OFFER_FIXED_SIZE = 48,
+    ONCE_FIXED_SIZE = 128,
+    WATERMARK_FIXED_SIZE = 128,
 };
 
 /* What can still come to a record that took its last place. */
-_Static_assert(RECORD_RESERVE >= GRANTS_MAX * (GRANT_WEIGHT + META_WEIGHT - PLACE_WEIGHT) +
-                                     OFFERS_MAX * OFFER_WEIGHT + 2 * REASON_MAX + 4 * HOLDER_MAX,
+_Static_assert(RECORD_RESERVE >=
+                   GRANTS_MAX * (GRANT_FIXED_SIZE + META_FIXED_SIZE - WAITER_FIXED_SIZE) +
+                       OFFERS_MAX * OFFER_FIXED_SIZE + 2 * REASON_MAX + 4 * HOLDER_MAX,
                "grants made of places, offers, a reason and two spans by somebody");
 
-size_t meta_weight(const struct meta *meta)
+size_t meta_size_bound(const struct meta *meta)
 {
-    size_t weight = META_WEIGHT;
+    size_t size = META_FIXED_SIZE;
     for (size_t at = 0; at < meta->used; at += strlen(meta->text + at) + 1)
-        weight += quoted_length(meta->text + at) + 1;
-    return weight;
+        size += quoted_length(meta->text + at) + 1;
+    return size;
 }
 
-static size_t kind_weight(const struct record *record)
+static size_t kind_size_bound(const struct record *record)
 {
     const struct done *done = &record->once.done;
     const struct watermark *watermark = &record->watermark;
     if (record->kind == KIND_ONCE)
-        return ONCE_WEIGHT + quoted_length(record->once.payload) + quoted_length(done->request) +
-               quoted_length(done->result) + quoted_length(done->watermark) +
-               quoted_length(done->until);
+        return ONCE_FIXED_SIZE + quoted_length(record->once.payload) +
+               quoted_length(done->request) + quoted_length(done->result) +
+               quoted_length(done->watermark) + quoted_length(done->until);
     if (record->kind == KIND_WATERMARK)
-        return WATERMARK_WEIGHT + quoted_length(watermark->value) + quoted_length(watermark->by) +
-               quoted_length(watermark->request) + quoted_length(watermark->from);
+        return WATERMARK_FIXED_SIZE + quoted_length(watermark->value) +
+               quoted_length(watermark->by) + quoted_length(watermark->request) +
+               quoted_length(watermark->from);
     return 0;
 }
 
-size_t record_weight(const struct record *record)
+size_t record_size_bound(const struct record *record)
 {
-    size_t weight = RECORD_WEIGHT + quoted_length(record->key) + quoted_length(record->reason) +
-                    quoted_length(record->cooling.by) + quoted_length(record->delay.by) +
-                    kind_weight(record);
+    size_t size = RECORD_FIXED_SIZE + quoted_length(record->key) + quoted_length(record->reason) +
+                  quoted_length(record->cooling.by) + quoted_length(record->delay.by) +
+                  kind_size_bound(record);
     for (size_t i = 0; i < record->grant_count; i++) {
         const struct grant *grant = &record->grants[i];
-        weight += GRANT_WEIGHT + quoted_length(grant->holder) + quoted_length(grant->request) +
-                  meta_weight(&grant->meta);
+        size += GRANT_FIXED_SIZE + quoted_length(grant->holder) + quoted_length(grant->request) +
+                meta_size_bound(&grant->meta);
     }
-    for (size_t i = 0; i < record->place_count; i++) {
-        const struct place *place = &record->places[i];
-        weight += PLACE_WEIGHT + quoted_length(place->holder) + quoted_length(place->request) +
-                  (place->offered ? OFFER_WEIGHT : 0);
+    for (size_t i = 0; i < record->waiter_count; i++) {
+        const struct waiter *waiter = &record->waiters[i];
+        size += WAITER_FIXED_SIZE + quoted_length(waiter->holder) + quoted_length(waiter->request) +
+                (waiter->offered ? OFFER_FIXED_SIZE : 0);
     }
-    return weight;
+    return size;
 }
 
-static const char *broken_grants(const struct record *record)
+static const char *record_grants_broken(const struct record *record)
 {
     for (size_t i = 0; i < record->grant_count; i++) {
         const struct grant *grant = &record->grants[i];
@@ -170,30 +172,30 @@ static const char *broken_grants(const struct record *record)
     return NULL;
 }
 
-static const char *broken_places(const struct record *record)
+static const char *record_waiters_broken(const struct record *record)
 {
     bool writer_inside = record->grant_count > 0 && record->grants[0].mode == MODE_EXCLUSIVE;
     size_t offers = record_offers(record);
-    for (size_t i = 0; i < record->place_count; i++) {
-        const struct place *place = &record->places[i];
-        if (place->ticket >= record->next_ticket)
+    for (size_t i = 0; i < record->waiter_count; i++) {
+        const struct waiter *waiter = &record->waiters[i];
+        if (waiter->ticket >= record->next_ticket)
             return "a ticket that was not given out";
-        if (i > 0 && place->ticket <= record->places[i - 1].ticket)
+        if (i > 0 && waiter->ticket <= record->waiters[i - 1].ticket)
             return "places are not in order of their tickets";
-        if ((place->mode == MODE_SLOT) != (record->limit > 0))
+        if ((waiter->mode == MODE_SLOT) != (record->limit > 0))
             return "a place of a semaphore without a limit, or of a lock with one";
-        if (!place->offered)
+        if (!waiter->offered)
             continue;
         if (writer_inside)
             return "an offer while a writer holds (rule 1)";
-        if (place->mode == MODE_EXCLUSIVE && offers + record->grant_count > 1)
+        if (waiter->mode == MODE_EXCLUSIVE && offers + record->grant_count > 1)
             return "an exclusive offer is not alone (rule 4)";
     }
     return offers > OFFERS_MAX ? "too many offers at once (rule 4)" : NULL;
 }
 
 /* Nothing is done before it is remembered. */
-static const char *broken_once(const struct record *record)
+static const char *record_once_broken(const struct record *record)
 {
     const struct done *done = &record->once.done;
     bool says = done->request[0] != '\0' || done->token != 0 || done->status != 0 ||
@@ -207,16 +209,16 @@ static const char *broken_once(const struct record *record)
     for (size_t i = 0; i < record->grant_count; i++)
         if (record->grants[i].mode != MODE_EXCLUSIVE)
             return "a claim that is not exclusive (rule 6)";
-    for (size_t i = 0; i < record->place_count; i++)
-        if (record->places[i].mode != MODE_EXCLUSIVE)
+    for (size_t i = 0; i < record->waiter_count; i++)
+        if (record->waiters[i].mode != MODE_EXCLUSIVE)
             return "somebody waits for a claim that is not exclusive (rule 6)";
     return NULL;
 }
 
-static const char *broken_watermark(const struct record *record)
+static const char *record_watermark_broken(const struct record *record)
 {
     const struct watermark *watermark = &record->watermark;
-    if (record->limit > 0 || record->grant_count > 0 || record->place_count > 0 ||
+    if (record->limit > 0 || record->grant_count > 0 || record->waiter_count > 0 ||
         record->cooling.length_ms > 0 || record->delay.length_ms > 0)
         return "a watermark that is held, awaited or blocked";
     bool came_fits = watermark->from[0] == '\0' || order_fits(watermark->order, watermark->from);
@@ -228,13 +230,13 @@ static const char *broken_watermark(const struct record *record)
 
 const char *record_broken(const struct record *record)
 {
-    const char *what = broken_grants(record);
+    const char *what = record_grants_broken(record);
     if (what == NULL)
-        what = broken_places(record);
+        what = record_waiters_broken(record);
     if (what == NULL && record->kind == KIND_ONCE)
-        what = broken_once(record);
+        what = record_once_broken(record);
     if (what == NULL && record->kind == KIND_WATERMARK)
-        what = broken_watermark(record);
+        what = record_watermark_broken(record);
     bool blocked = record->cooling.length_ms > 0 || record->delay.length_ms > 0;
     if (what == NULL && blocked && record_offers(record) > 0)
         what = "an offer in a cooldown or lock-delay (rule 5)";
@@ -271,27 +273,27 @@ struct grant *record_grant_by_request(struct record *record, const char *request
     return NULL;
 }
 
-struct place *record_place_by_request(struct record *record, const char *request)
+struct waiter *record_waiter_by_request(struct record *record, const char *request)
 {
-    for (size_t i = 0; i < record->place_count; i++)
-        if (strcmp(record->places[i].request, request) == 0)
-            return &record->places[i];
+    for (size_t i = 0; i < record->waiter_count; i++)
+        if (strcmp(record->waiters[i].request, request) == 0)
+            return &record->waiters[i];
     return NULL;
 }
 
-struct place *record_place_by_session(struct record *record, uint64_t session)
+struct waiter *record_waiter_by_session(struct record *record, uint64_t session)
 {
-    for (size_t i = 0; i < record->place_count; i++)
-        if (record->places[i].session == session)
-            return &record->places[i];
+    for (size_t i = 0; i < record->waiter_count; i++)
+        if (record->waiters[i].session == session)
+            return &record->waiters[i];
     return NULL;
 }
 
 size_t record_offers(const struct record *record)
 {
     size_t offers = 0;
-    for (size_t i = 0; i < record->place_count; i++)
-        offers += record->places[i].offered ? 1 : 0;
+    for (size_t i = 0; i < record->waiter_count; i++)
+        offers += record->waiters[i].offered ? 1 : 0;
     return offers;
 }
 
@@ -303,13 +305,13 @@ struct grant *record_add_grant(struct record *record)
     return grant;
 }
 
-struct place *record_add_place(struct record *record)
+struct waiter *record_add_waiter(struct record *record)
 {
-    ASSERT(record->place_count < PLACES_MAX);
-    struct place *place = &record->places[record->place_count++];
-    memset(place, 0, sizeof *place);
-    place->ticket = record->next_ticket++;
-    return place;
+    ASSERT(record->waiter_count < WAITERS_MAX);
+    struct waiter *waiter = &record->waiters[record->waiter_count++];
+    memset(waiter, 0, sizeof *waiter);
+    waiter->ticket = record->next_ticket++;
+    return waiter;
 }
 
 void record_remove_grant(struct record *record, struct grant *grant)
@@ -320,12 +322,12 @@ void record_remove_grant(struct record *record, struct grant *grant)
     memmove(grant, grant + 1, (record->grant_count - at) * sizeof *grant);
 }
 
-void record_remove_place(struct record *record, struct place *place)
+void record_remove_waiter(struct record *record, struct waiter *waiter)
 {
-    size_t at = (size_t)(place - record->places);
-    ASSERT(at < record->place_count);
-    record->place_count--;
-    memmove(place, place + 1, (record->place_count - at) * sizeof *place);
+    size_t at = (size_t)(waiter - record->waiters);
+    ASSERT(at < record->waiter_count);
+    record->waiter_count--;
+    memmove(waiter, waiter + 1, (record->waiter_count - at) * sizeof *waiter);
 }
 
 static bool meta_has(const struct meta *meta, const char *name)

@@ -24,7 +24,7 @@ enum {
     META_PAIRS_MAX = 16,
     META_MAX = 1024,
     GRANTS_MAX = 64,
-    PLACES_MAX = 256,
+    WAITERS_MAX = 256,
     OFFERS_MAX = 8,
     PRIORITY_MAX = 100,
     RESULT_MAX = 1024,
@@ -67,11 +67,11 @@ struct grant {
     char request[REQUEST_MAX + 1]; /* the acquisition's identity (rule 9), not the holder's */
     uint64_t session;              /* the process that it belongs to */
     enum mode mode;
-    bool bound;      /* ends with its session (rule 11); otherwise it lives by its TTL alone */
-    bool broken;     /* by an operator: no renewal any more, free when confirmed or run out */
-    bool dead;       /* said by the store at the read, never stored: its session is over … */
-    bool over;       /* … or its lease has run out */
-    int64_t seen_ms; /* how long the asker has seen it unchanged; never stored */
+    bool bound;          /* ends with its session (rule 11); otherwise it lives by its TTL alone */
+    bool broken;         /* by an operator: no renewal any more, free when confirmed or run out */
+    bool dead;           /* said by the store at the read, never stored: its session is over … */
+    bool over;           /* … or its lease has run out */
+    int64_t observed_ms; /* how long the asker has seen it unchanged; never stored */
     uint16_t n;
     struct stamp granted;
     struct stamp renewed;
@@ -80,7 +80,7 @@ struct grant {
     struct meta meta;
 };
 
-struct place {
+struct waiter {
     char holder[HOLDER_MAX + 1];
     char request[REQUEST_MAX + 1];
     uint64_t session; /* one place per process */
@@ -101,8 +101,8 @@ struct span {
     struct stamp since;
     int64_t length_ms;
     char by[HOLDER_MAX + 1];
-    bool over;       /* said by the store at the read, never stored */
-    int64_t seen_ms; /* as in struct grant */
+    bool over;           /* said by the store at the read, never stored */
+    int64_t observed_ms; /* as in struct grant */
 };
 
 /* What a key is used as; a key that says nothing becomes what it is asked for first. */
@@ -149,18 +149,18 @@ struct record {
     char reason[REASON_MAX + 1]; /* of the last break, or of a watermark that was set by hand */
     enum record_kind kind;
     uint16_t grant_count;
-    uint16_t place_count;
+    uint16_t waiter_count;
     struct grant grants[GRANTS_MAX];
-    struct place places[PLACES_MAX]; /* in order of their tickets */
-    struct once once;                /* with that kind only */
-    struct watermark watermark;      /* likewise */
+    struct waiter waiters[WAITERS_MAX]; /* in order of their tickets */
+    struct once once;                   /* with that kind only */
+    struct watermark watermark;         /* likewise */
 };
 
 /* An absent record: nobody holds, nobody waits. */
 void record_init(struct record *record, const char *key);
 void record_copy(struct record *to, const struct record *from);
 /* From now on it is of that kind, and says nothing of it yet. */
-void record_become(struct record *record, enum record_kind kind);
+void record_set_kind(struct record *record, enum record_kind kind);
 /* Nothing cools any more, and nothing is done. */
 void record_end_cooling(struct record *record);
 /* Replaces the marks by the stamp of the write that carried the record. */
@@ -168,8 +168,8 @@ void record_resolve(struct record *record, const struct stamp *written);
 /* False when the record says nothing any more and should be deleted. */
 bool record_needed(const struct record *record);
 /* An upper bound of the encoded length; what the rules make never exceeds RECORD_MAX. */
-size_t record_weight(const struct record *record);
-size_t meta_weight(const struct meta *meta);
+size_t record_size_bound(const struct record *record);
+size_t meta_size_bound(const struct meta *meta);
 /* NULL, or which invariant is broken: shown to the invariant's breaker, asserted by the rules. */
 const char *record_broken(const struct record *record);
 
@@ -179,13 +179,13 @@ uint64_t grant_token(const struct grant *grant);
 
 struct grant *record_grant_by_token(struct record *record, uint64_t token);
 struct grant *record_grant_by_request(struct record *record, const char *request);
-struct place *record_place_by_request(struct record *record, const char *request);
-struct place *record_place_by_session(struct record *record, uint64_t session);
+struct waiter *record_waiter_by_request(struct record *record, const char *request);
+struct waiter *record_waiter_by_session(struct record *record, uint64_t session);
 size_t record_offers(const struct record *record);
 struct grant *record_add_grant(struct record *record);
-struct place *record_add_place(struct record *record);
+struct waiter *record_add_waiter(struct record *record);
 void record_remove_grant(struct record *record, struct grant *grant);
-void record_remove_place(struct record *record, struct place *place);
+void record_remove_waiter(struct record *record, struct waiter *waiter);
 
 /* False when there is no room, the name is empty or there already, or the words are not clean. */
 bool meta_add(struct meta *meta, const char *name, const char *value);

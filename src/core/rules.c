@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rules of rules.h, one function for each verb. Pure; no rule is written a second time. */
-#include "core/rules_inside.h"
+#include "core/rules_internal.h"
 
 #include "base/check.h"
 #include "base/text.h"
@@ -18,7 +18,7 @@ bool time_is_known(const struct stamp *since, const struct view *view)
  * Has the length passed since then? What this very write begins has not. Where the store's clock
  * cannot say, or was set back behind that moment, what the asker itself has seen counts.
  */
-static bool has_passed(const struct stamp *since, int64_t length_ms, int64_t seen_ms,
+static bool has_passed(const struct stamp *since, int64_t length_ms, int64_t observed_ms,
                        const struct view *view)
 {
     if (since->revision == THIS_WRITE || view->judge == JUDGE_SESSION)
@@ -26,34 +26,34 @@ static bool has_passed(const struct stamp *since, int64_t length_ms, int64_t see
     int64_t wait_ms = length_ms + view->margin_ms;
     if (time_is_known(since, view) && view->at.time_ms >= since->time_ms)
         return since->time_ms + wait_ms <= view->at.time_ms;
-    return seen_ms >= wait_ms;
+    return observed_ms >= wait_ms;
 }
 
 bool grant_ended(const struct grant *grant, const struct view *view)
 {
     if (grant->over || (grant->dead && grant->bound))
         return true;
-    return has_passed(&grant->renewed, grant->ttl_ms, grant->seen_ms, view);
+    return has_passed(&grant->renewed, grant->ttl_ms, grant->observed_ms, view);
 }
 
 bool span_blocks(const struct span *span, const struct view *view)
 {
     return span->length_ms > 0 && !span->over &&
-           !has_passed(&span->since, span->length_ms, span->seen_ms, view);
+           !has_passed(&span->since, span->length_ms, span->observed_ms, view);
 }
 
-bool record_cools(const struct record *record, const struct view *view)
+bool record_is_cooling(const struct record *record, const struct view *view)
 {
-    return span_blocks(&record->cooling, view) || record_awaits(record);
+    return span_blocks(&record->cooling, view) || record_awaits_watermark(record);
 }
 
-static bool offer_lapsed(const struct place *place, const struct view *view)
+static bool offer_lapsed(const struct waiter *waiter, const struct view *view)
 {
-    if (!place->offered || MUTANT(OFFER_NEVER_LAPSES))
+    if (!waiter->offered || MUTANT(OFFER_NEVER_LAPSES))
         return false;
-    if (place->offer.revision <= view->offer_revision && view->offer_seen_ms >= OFFER_GRACE_MS)
+    if (waiter->offer.revision <= view->offer_revision && view->offer_observed_ms >= OFFER_GRACE_MS)
         return true;
-    return has_passed(&place->offer, OFFER_GRACE_MS, /* seen_ms= */ 0, view);
+    return has_passed(&waiter->offer, OFFER_GRACE_MS, /* observed_ms= */ 0, view);
 }
 
 /*
@@ -69,7 +69,7 @@ static int64_t rest_of(const struct span *span, const struct view *view)
 }
 
 /* Of two spans of one kind the later end counts: neither is ever cut short by the other. */
-static void add_span(struct span *span, const struct span *added, const struct view *view)
+static void rules_add_span(struct span *span, const struct span *added, const struct view *view)
 {
     int64_t left_ms = rest_of(span, view);
     bool longer = span_blocks(span, view) && left_ms > rest_of(added, view);
@@ -84,8 +84,8 @@ void rules_cool(struct record *record, const char *by, int64_t length_ms, const 
 {
     struct span cooling = {.length_ms = length_ms};
     text_copy(cooling.by, sizeof cooling.by, by);
-    add_span(&record->cooling, &cooling, view);
-    record->place_count = 0;
+    rules_add_span(&record->cooling, &cooling, view);
+    record->waiter_count = 0;
 }
 
 /*
@@ -95,7 +95,7 @@ void rules_cool(struct record *record, const char *by, int64_t length_ms, const 
 static void start_delay(struct record *record, const struct grant *grant, const struct view *view)
 {
     struct span delay = {.length_ms = grant->lock_delay_ms};
-    bool ran_out = has_passed(&grant->renewed, grant->ttl_ms, grant->seen_ms, view);
+    bool ran_out = has_passed(&grant->renewed, grant->ttl_ms, grant->observed_ms, view);
     if (ran_out && time_is_known(&grant->renewed, view)) { /* else: it died just now */
         delay.since = grant->renewed;
         delay.since.time_ms += grant->ttl_ms;
@@ -105,9 +105,9 @@ static void start_delay(struct record *record, const struct grant *grant, const 
     text_copy(delay.by, sizeof delay.by, grant->holder);
     if (!span_blocks(&delay, view))
         return;
-    add_span(&record->delay, &delay, view);
-    for (size_t i = 0; i < record->place_count; i++)
-        record->places[i].offered = false;
+    rules_add_span(&record->delay, &delay, view);
+    for (size_t i = 0; i < record->waiter_count; i++)
+        record->waiters[i].offered = false;
 }
 
 static void remove_ended_grants(struct record *record, const struct view *view, struct verdict *out)
@@ -123,15 +123,15 @@ static void remove_ended_grants(struct record *record, const struct view *view, 
 }
 
 /* A waiter that missed its offer or died loses its place; the asker is here, so it did not. */
-static void remove_lost_places(struct record *record, uint64_t own, const struct view *view,
-                               struct verdict *out)
+static void remove_lost_waiters(struct record *record, uint64_t own, const struct view *view,
+                                struct verdict *out)
 {
-    for (size_t i = record->place_count; i-- > 0;) {
-        struct place *place = &record->places[i];
-        if (place->session == own || !(place->dead || offer_lapsed(place, view)))
+    for (size_t i = record->waiter_count; i-- > 0;) {
+        struct waiter *waiter = &record->waiters[i];
+        if (waiter->session == own || !(waiter->dead || offer_lapsed(waiter, view)))
             continue;
-        out->passed_on = (uint16_t)(out->passed_on + (place->offered ? 1 : 0));
-        record_remove_place(record, place);
+        out->passed_on = (uint16_t)(out->passed_on + (waiter->offered ? 1 : 0));
+        record_remove_waiter(record, waiter);
         out->write = true;
     }
 }
@@ -139,26 +139,26 @@ static void remove_lost_places(struct record *record, uint64_t own, const struct
 void rules_prune(struct record *record, uint64_t own, const struct view *view, struct verdict *out)
 {
     remove_ended_grants(record, view, out);
-    remove_lost_places(record, own, view, out);
-    if (record->cooling.length_ms > 0 && !record_cools(record, view))
+    remove_lost_waiters(record, own, view, out);
+    if (record->cooling.length_ms > 0 && !record_is_cooling(record, view))
         record_end_cooling(record);
     if (record->delay.length_ms > 0 && !span_blocks(&record->delay, view))
         memset(&record->delay, 0, sizeof record->delay);
     out->write = out->write || out->expired > 0;
 }
 
-static void fill_place(struct place *place, const struct request *request)
+static void fill_waiter(struct waiter *waiter, const struct request *request)
 {
-    if (place->mode != request->mode)
-        place->offered = false; /* the offer was for another kind of entry */
-    text_copy(place->holder, sizeof place->holder, request->holder);
-    text_copy(place->request, sizeof place->request, request->request);
-    place->session = request->session;
-    place->mode = request->mode;
-    place->priority = request->priority;
-    place->bound = request->bound;
-    place->ttl_ms = request->ttl_ms;
-    place->lock_delay_ms = request->lock_delay_ms;
+    if (waiter->mode != request->mode)
+        waiter->offered = false; /* the offer was for another kind of entry */
+    text_copy(waiter->holder, sizeof waiter->holder, request->holder);
+    text_copy(waiter->request, sizeof waiter->request, request->request);
+    waiter->session = request->session;
+    waiter->mode = request->mode;
+    waiter->priority = request->priority;
+    waiter->bound = request->bound;
+    waiter->ttl_ms = request->ttl_ms;
+    waiter->lock_delay_ms = request->lock_delay_ms;
 }
 
 /*
@@ -166,49 +166,49 @@ static void fill_place(struct place *place, const struct request *request)
  * store, and asks again, goes on with the place it left behind. And a request that was repeated
  * from another process goes on there.
  */
-static struct place *find_place(struct record *record, const struct request *request)
+static struct waiter *find_waiter(struct record *record, const struct request *request)
 {
-    struct place *place = record_place_by_request(record, request->request);
+    struct waiter *waiter = record_waiter_by_request(record, request->request);
     if (!request->waits) /* it wants no place, and must not take the one of another thread */
-        return place;
-    struct place *left_behind = record_place_by_session(record, request->session);
-    if (place == NULL || left_behind == NULL || place == left_behind)
-        return place != NULL ? place : left_behind;
-    record_remove_place(record, left_behind);
-    return record_place_by_request(record, request->request);
+        return waiter;
+    struct waiter *left_behind = record_waiter_by_session(record, request->session);
+    if (waiter == NULL || left_behind == NULL || waiter == left_behind)
+        return waiter != NULL ? waiter : left_behind;
+    record_remove_waiter(record, left_behind);
+    return record_waiter_by_request(record, request->request);
 }
 
 /* No number of askers brings tickets to their end, but a record that somebody made up can. */
-static struct place *new_place(struct record *record)
+static struct waiter *new_waiter(struct record *record)
 {
-    if (record->place_count == 0 && record->next_ticket >= TICKET_MAX)
+    if (record->waiter_count == 0 && record->next_ticket >= TICKET_MAX)
         record->next_ticket = 1;
-    if (record->place_count == PLACES_MAX || record->next_ticket >= TICKET_MAX)
+    if (record->waiter_count == WAITERS_MAX || record->next_ticket >= TICKET_MAX)
         return NULL;
-    return record_add_place(record);
+    return record_add_waiter(record);
 }
 
 /* NULL when the queue or the record is full. */
-static struct place *own_place(struct record *record, const struct request *request)
+static struct waiter *own_waiter(struct record *record, const struct request *request)
 {
-    struct place *place = find_place(record, request);
-    bool same = place != NULL && place->session == request->session &&
-                strcmp(place->request, request->request) == 0;
+    struct waiter *waiter = find_waiter(record, request);
+    bool same = waiter != NULL && waiter->session == request->session &&
+                strcmp(waiter->request, request->request) == 0;
     if (same)
-        return place;
-    if (place == NULL && (place = new_place(record)) == NULL)
+        return waiter;
+    if (waiter == NULL && (waiter = new_waiter(record)) == NULL)
         return NULL;
-    fill_place(place, request);
-    if (record_weight(record) + RECORD_RESERVE <= RECORD_MAX)
-        return place;
-    record_remove_place(record, place);
+    fill_waiter(waiter, request);
+    if (record_size_bound(record) + RECORD_RESERVE <= RECORD_MAX)
+        return waiter;
+    record_remove_waiter(record, waiter);
     return NULL;
 }
 
 /* Meta is for people: where it would take more than half of the record it is left out. */
 static void set_meta(const struct record *record, struct grant *grant, const struct meta *meta)
 {
-    if (meta == NULL || record_weight(record) + meta_weight(meta) > RECORD_MAX / 2)
+    if (meta == NULL || record_size_bound(record) + meta_size_bound(meta) > RECORD_MAX / 2)
         return;
     grant->meta.count = meta->count;
     grant->meta.used = meta->used;
@@ -216,7 +216,7 @@ static void set_meta(const struct record *record, struct grant *grant, const str
 }
 
 /* A lease is never made shorter: somebody may still count on the old length. */
-static int64_t longer_of(int64_t a_ms, int64_t b_ms)
+static int64_t rules_longer_of(int64_t a_ms, int64_t b_ms)
 {
     return a_ms > b_ms ? a_ms : b_ms;
 }
@@ -237,8 +237,8 @@ static bool is_young(const struct grant *grant, const struct view *view)
  * A repeated ask finds its own grant (rule 9). Nobody knows when the lost answer's write was sent,
  * so the grant is renewed: this write's send time starts the deadline.
  */
-static struct verdict ask_again(const struct record *record, struct grant *grant,
-                                const struct request *request, const struct view *view)
+static struct verdict rules_reacquire(const struct record *record, struct grant *grant,
+                                      const struct request *request, const struct view *view)
 {
     struct verdict out = {.kind = VERDICT_GRANTED, .n = grant->n};
     bool bare = lacks_meta(grant, request);
@@ -251,13 +251,13 @@ static struct verdict ask_again(const struct record *record, struct grant *grant
             set_meta(record, grant, request->meta);
         grant->renewed = (struct stamp){.revision = THIS_WRITE};
         grant->session = request->session;
-        grant->ttl_ms = longer_of(grant->ttl_ms, request->ttl_ms);
+        grant->ttl_ms = rules_longer_of(grant->ttl_ms, request->ttl_ms);
         out.write = true;
     }
     return out;
 }
 
-static struct grant *own_grant(struct record *record, const struct request *request)
+static struct grant *rules_own_grant(struct record *record, const struct request *request)
 {
     if (MUTANT(REQUEST_ID_IGNORED))
         return NULL;
@@ -268,11 +268,11 @@ static struct grant *own_grant(struct record *record, const struct request *requ
     return record_grant_by_request(record, request->request);
 }
 
-static void enter(struct record *record, struct place *place, const struct request *request,
-                  const struct stamp *previous, struct verdict *out)
+static void rules_enter(struct record *record, struct waiter *waiter, const struct request *request,
+                        const struct stamp *previous, struct verdict *out)
 {
-    out->accepts = place->offered;
-    struct grant *grant = queue_enter(record, place);
+    out->accepts = waiter->offered;
+    struct grant *grant = queue_grant(record, waiter);
     set_meta(record, grant, request->meta);
     out->n = grant->n;
     out->kind = VERDICT_GRANTED;
@@ -281,39 +281,39 @@ static void enter(struct record *record, struct place *place, const struct reque
         grant->granted = *previous;
 }
 
-static bool may_enter(struct record *record, const struct place *place, const struct view *view)
+static bool may_enter(struct record *record, const struct waiter *waiter, const struct view *view)
 {
-    if (place->offered)
+    if (waiter->offered)
         return true;
     if (MUTANT(NEWCOMER_OVERTAKES) && record->grant_count == 0)
         return true;
-    return place == queue_next(record) && queue_admits(record, place->mode, view);
+    return waiter == queue_next(record) && queue_admits(record, waiter->mode, view);
 }
 
 /* The queue part of an ask: enter when it is our turn, else wait or go. */
-static struct verdict ask_in_line(struct record *record, const struct request *request,
-                                  const struct view *view, const struct stamp *previous,
-                                  struct verdict out)
+static struct verdict acquire_in_queue(struct record *record, const struct request *request,
+                                       const struct view *view, const struct stamp *previous,
+                                       struct verdict out)
 {
-    const struct place *known = record_place_by_request(record, request->request);
-    bool had_place = known != NULL && known->session == request->session;
-    size_t places = record->place_count;
-    struct place *place = own_place(record, request);
-    if (place == NULL) {
+    const struct waiter *known = record_waiter_by_request(record, request->request);
+    bool was_queued = known != NULL && known->session == request->session;
+    size_t waiters = record->waiter_count;
+    struct waiter *waiter = own_waiter(record, request);
+    if (waiter == NULL) {
         out.kind = VERDICT_BUSY;
         out.why = "queue full";
-        out.write = out.write || record->place_count != places;
-    } else if (may_enter(record, place, view)) {
-        enter(record, place, request, previous, &out);
+        out.write = out.write || record->waiter_count != waiters;
+    } else if (may_enter(record, waiter, view)) {
+        rules_enter(record, waiter, request, previous, &out);
     } else if (request->waits) {
         out.kind = VERDICT_WAITING;
-        out.write = out.write || !had_place;
+        out.write = out.write || !was_queued;
     } else {
         out.kind = VERDICT_BUSY;
-        record_remove_place(record, place);
-        out.write = out.write || record->place_count != places;
+        record_remove_waiter(record, waiter);
+        out.write = out.write || record->waiter_count != waiters;
     }
-    out.offered = queue_hand_on(record, view);
+    out.offered = queue_offer_next(record, view);
     out.write = out.write || out.offered > 0;
     const struct grant *grant = record_grant_by_request(record, request->request);
     if (out.kind == VERDICT_WAITING && grant != NULL) { /* on one clock the hand-on was to us */
@@ -323,19 +323,19 @@ static struct verdict ask_in_line(struct record *record, const struct request *r
     return out;
 }
 
-static struct verdict ask(struct record *record, const struct request *request,
-                          const struct view *view)
+static struct verdict rules_acquire(struct record *record, const struct request *request,
+                                    const struct view *view)
 {
     struct verdict out = {.kind = VERDICT_BUSY};
     struct stamp previous = record->grant_count > 0 ? record->grants[0].granted
                                                     : (struct stamp){.revision = THIS_WRITE};
     rules_prune(record, request->session, view, &out);
-    struct grant *grant = own_grant(record, request);
+    struct grant *grant = rules_own_grant(record, request);
     if (grant != NULL)
-        return ask_again(record, grant, request, view);
+        return rules_reacquire(record, grant, request, view);
     if (out.expired == 0)
         previous.revision = THIS_WRITE;
-    if (record->grant_count == 0 && record->place_count == 0)
+    if (record->grant_count == 0 && record->waiter_count == 0)
         record->limit = request->limit;
     out.why = record->limit != request->limit ? "the key is in use with another limit"
                                               : once_refuses(record, request, request->kind);
@@ -352,37 +352,37 @@ static struct verdict ask(struct record *record, const struct request *request,
     }
     if (MUTANT(RUNNING_IS_DONE) && record->kind == KIND_ONCE && record->grant_count > 0)
         return (struct verdict){.kind = VERDICT_COOLING};
-    out = ask_in_line(record, request, view, &previous, out);
+    out = acquire_in_queue(record, request, view, &previous, out);
     if (out.kind == VERDICT_GRANTED || out.kind == VERDICT_WAITING)
         once_note_payload(record, request);
     return out;
 }
 
 /* Gives up: whatever the store has of us goes, also a grant whose answer we never heard. */
-static struct verdict leave(struct record *record, const struct request *request,
-                            const struct view *view)
+static struct verdict rules_leave(struct record *record, const struct request *request,
+                                  const struct view *view)
 {
     struct verdict out = {.kind = VERDICT_DONE};
     struct grant *grant = record_grant_by_request(record, request->request);
-    struct place *place = record_place_by_request(record, request->request);
+    struct waiter *waiter = record_waiter_by_request(record, request->request);
     if (grant != NULL && !MUTANT(WAITER_FREED_WHILE_GRANTED)) {
         record_remove_grant(record, grant);
         out.write = true;
     }
-    if (place != NULL) {
-        record_remove_place(record, place);
+    if (waiter != NULL) {
+        record_remove_waiter(record, waiter);
         out.write = true;
     }
     if (out.write) {
         rules_prune(record, NOBODY, view, &out);
-        out.offered = queue_hand_on(record, view);
+        out.offered = queue_offer_next(record, view);
     }
     return out;
 }
 
 /* The grant that a token still stands for; a stale one changes nothing (rule 2). */
-static struct grant *standing_grant(struct record *record, const struct request *request,
-                                    const struct view *view)
+static struct grant *current_grant(struct record *record, const struct request *request,
+                                   const struct view *view)
 {
     struct grant *grant = record_grant_by_token(record, request->token);
     if (MUTANT(RELEASE_BY_HOLDER) && request->verb == VERB_RELEASE)
@@ -392,10 +392,10 @@ static struct grant *standing_grant(struct record *record, const struct request 
     return grant == NULL || grant_ended(grant, view) ? NULL : grant;
 }
 
-static struct verdict renew(struct record *record, const struct request *request,
-                            const struct view *view)
+static struct verdict rules_renew(struct record *record, const struct request *request,
+                                  const struct view *view)
 {
-    struct grant *grant = standing_grant(record, request, view);
+    struct grant *grant = current_grant(record, request, view);
     if (grant == NULL)
         return (struct verdict){.kind = VERDICT_STALE};
     if (grant->broken && !MUTANT(BREAK_IGNORED))
@@ -404,7 +404,7 @@ static struct verdict renew(struct record *record, const struct request *request
         grant->session = request->session;
         grant->bound = request->bound;
     }
-    grant->ttl_ms = longer_of(grant->ttl_ms, request->ttl_ms);
+    grant->ttl_ms = rules_longer_of(grant->ttl_ms, request->ttl_ms);
     grant->renewed = (struct stamp){.revision = THIS_WRITE};
     return (struct verdict){.kind = VERDICT_DONE, .write = true, .n = grant->n};
 }
@@ -413,10 +413,10 @@ static struct verdict renew(struct record *record, const struct request *request
  * The next in line is named in the same write (rule 4). With a cooldown nobody is: what they
  * waited for was just done, so all who wait lose their places and hear `cooling` (rule 5).
  */
-static struct verdict release(struct record *record, const struct request *request,
-                              const struct view *view)
+static struct verdict rules_release(struct record *record, const struct request *request,
+                                    const struct view *view)
 {
-    struct grant *grant = standing_grant(record, request, view);
+    struct grant *grant = current_grant(record, request, view);
     bool cools = request->cooldown_ms > 0;
     if (grant == NULL && cools && once_was_done(record, request->token))
         return (struct verdict){.kind = VERDICT_DONE};
@@ -428,15 +428,15 @@ static struct verdict release(struct record *record, const struct request *reque
     struct verdict out = {.kind = VERDICT_DONE, .write = true};
     if (cools) {
         rules_cool(record, grant->holder, request->cooldown_ms, view);
-        once_remember(record, grant->request, request->token, request->deed);
+        once_remember(record, grant->request, request->token, request->completion);
     }
     if (MUTANT(DELAY_AFTER_RELEASE))
         start_delay(record, grant, view);
     record_remove_grant(record, grant);
     rules_prune(record, NOBODY, view, &out);
     if (MUTANT(OFFER_EVICTED))
-        record->place_count = 0;
-    out.offered = queue_hand_on(record, view);
+        record->waiter_count = 0;
+    out.offered = queue_offer_next(record, view);
     return out;
 }
 
@@ -455,8 +455,8 @@ static void note_broken(const struct grant *grant, struct broken *broken)
 }
 
 /* The holder learns of it at its next renewal; `now` leans on fencing instead. */
-static struct verdict break_grants(struct record *record, const struct request *request,
-                                   const struct view *view)
+static struct verdict rules_break(struct record *record, const struct request *request,
+                                  const struct view *view)
 {
     struct verdict out = {.kind = VERDICT_DONE, .why = "nobody holds it"};
     struct broken broken = {0};
@@ -479,13 +479,13 @@ static struct verdict break_grants(struct record *record, const struct request *
         memset(&record->delay, 0, sizeof record->delay);
         out.write = true;
     }
-    out.offered = queue_hand_on(record, view);
+    out.offered = queue_offer_next(record, view);
     out.write = out.write || out.offered > 0;
     return out;
 }
 
-static struct verdict clear(struct record *record, const struct request *request,
-                            const struct view *view)
+static struct verdict rules_clear(struct record *record, const struct request *request,
+                                  const struct view *view)
 {
     struct verdict out = {.kind = VERDICT_DONE, .why = "it is not cooling"};
     rules_prune(record, NOBODY, view, &out);
@@ -494,7 +494,7 @@ static struct verdict clear(struct record *record, const struct request *request
         out.why = NULL;
         out.write = true;
     }
-    out.offered = queue_hand_on(record, view);
+    out.offered = queue_offer_next(record, view);
     out.write = out.write || out.offered > 0;
     return out;
 }
@@ -503,19 +503,19 @@ static struct verdict decide_verb(struct record *record, const struct request *r
                                   const struct view *view)
 {
     switch (request->verb) {
-    case VERB_ASK:
-        return ask(record, request, view);
+    case VERB_ACQUIRE:
+        return rules_acquire(record, request, view);
     case VERB_LEAVE:
-        return leave(record, request, view);
+        return rules_leave(record, request, view);
     case VERB_RENEW:
-        return renew(record, request, view);
+        return rules_renew(record, request, view);
     case VERB_RELEASE:
-        return release(record, request, view);
+        return rules_release(record, request, view);
     case VERB_BREAK:
-        return break_grants(record, request, view);
+        return rules_break(record, request, view);
     case VERB_CLEAR:
-        return clear(record, request, view);
-    case VERB_LOOK:
+        return rules_clear(record, request, view);
+    case VERB_QUERY:
         return (struct verdict){.kind = VERDICT_DONE};
     case VERB_MARK:
         return once_mark(record, request, view);
@@ -527,13 +527,15 @@ static struct verdict decide_verb(struct record *record, const struct request *r
     UNREACHABLE("every verb is listed");
 }
 
-struct verdict decide(struct record *record, const struct request *request, const struct view *view)
+struct verdict rules_decide(struct record *record, const struct request *request,
+                            const struct view *view)
 {
     if (strcmp(record->key, request->key) != 0 && !MUTANT(KEY_NOT_COMPARED))
         return (struct verdict){.kind = VERDICT_MISMATCH,
                                 .why = "another key has the same name in the store"};
     struct verdict out = decide_verb(record, request, view);
-    if (out.write && record_weight(record) > RECORD_MAX) /* by itself no record comes that far */
+    if (out.write &&
+        record_size_bound(record) > RECORD_MAX) /* by itself no record comes that far */
         return (struct verdict){.kind = VERDICT_MISMATCH,
                                 .why = "the record is too full to be changed"};
     ASSERT(!out.write || MUTANT(READER_BESIDE_WRITER) || record_broken(record) == NULL);
@@ -548,23 +550,23 @@ static int64_t rest_ms(const struct stamp *since, int64_t length_ms, const struc
     return left_ms > 0 ? left_ms : 0;
 }
 
-static struct look look_at_span(enum key_state state, const struct span *span,
-                                const struct view *view)
+static struct key_info span_key_info(enum key_state state, const struct span *span,
+                                     const struct view *view)
 {
     int64_t left_ms = rest_ms(&span->since, span->length_ms + view->margin_ms, view);
-    return (struct look){.state = state,
-                         .holder = span->by,
-                         .since_ms = span->since.time_ms,
-                         .ends_in_ms = left_ms, /* when it is free is all that counts */
-                         .takeover_in_ms = left_ms};
+    return (struct key_info){.state = state,
+                             .holder = span->by,
+                             .since_ms = span->since.time_ms,
+                             .ends_in_ms = left_ms, /* when it is free is all that counts */
+                             .takeover_in_ms = left_ms};
 }
 
-struct look record_look(const struct record *record, const struct view *view)
+struct key_info record_key_info(const struct record *record, const struct view *view)
 {
     for (size_t i = 0; i < record->grant_count; i++) {
         const struct grant *grant = &record->grants[i];
         if (!grant_ended(grant, view))
-            return (struct look){
+            return (struct key_info){
                 .state = KEY_HELD,
                 .holder = grant->holder,
                 .token = grant_token(grant),
@@ -572,19 +574,19 @@ struct look record_look(const struct record *record, const struct view *view)
                 .ends_in_ms = rest_ms(&grant->renewed, grant->ttl_ms, view),
                 .takeover_in_ms = rest_ms(&grant->renewed, grant->ttl_ms + view->margin_ms, view)};
     }
-    for (size_t i = 0; i < record->place_count; i++) {
-        const struct place *place = &record->places[i];
-        int64_t left_ms = rest_ms(&place->offer, OFFER_GRACE_MS + view->margin_ms, view);
-        if (place->offered)
-            return (struct look){.state = KEY_OFFERED,
-                                 .holder = place->holder,
-                                 .since_ms = place->offer.time_ms,
-                                 .ends_in_ms = left_ms,
-                                 .takeover_in_ms = left_ms};
+    for (size_t i = 0; i < record->waiter_count; i++) {
+        const struct waiter *waiter = &record->waiters[i];
+        int64_t left_ms = rest_ms(&waiter->offer, OFFER_GRACE_MS + view->margin_ms, view);
+        if (waiter->offered)
+            return (struct key_info){.state = KEY_OFFERED,
+                                     .holder = waiter->holder,
+                                     .since_ms = waiter->offer.time_ms,
+                                     .ends_in_ms = left_ms,
+                                     .takeover_in_ms = left_ms};
     }
-    if (record_cools(record, view))
-        return look_at_span(KEY_COOLING, &record->cooling, view);
+    if (record_is_cooling(record, view))
+        return span_key_info(KEY_COOLING, &record->cooling, view);
     if (span_blocks(&record->delay, view))
-        return look_at_span(KEY_DELAYED, &record->delay, view);
-    return (struct look){.state = KEY_FREE};
+        return span_key_info(KEY_DELAYED, &record->delay, view);
+    return (struct key_info){.state = KEY_FREE};
 }

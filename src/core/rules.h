@@ -13,20 +13,20 @@
 #define OFFER_GRACE_MS ((int64_t)1000)
 
 enum verb {
-    VERB_ASK,
+    VERB_ACQUIRE,
     VERB_LEAVE,
     VERB_RENEW,
     VERB_RELEASE, /* with a cooldown an id is done by it, without one it is abandoned */
     VERB_BREAK,
     VERB_CLEAR,
-    VERB_LOOK,
+    VERB_QUERY,
     VERB_MARK,    /* an id is done, in one write */
     VERB_ADVANCE, /* a watermark moves forward, from what it was expected to be */
     VERB_SET,     /* an operator puts a watermark somewhere, and says why */
 };
 
 /* What is to be remembered of an id that was done; no words are none. */
-struct deed {
+struct completion {
     uint8_t status;
     const char *result;
     const char *watermark, *until;
@@ -61,11 +61,11 @@ struct request {
     const char *reason;    /* break, set */
     struct broken *broken; /* break: the caller's, filled by each decision; or NULL */
     const struct meta *meta;
-    const char *payload;     /* ask and mark of an id: its fingerprint, or NULL */
-    const struct deed *deed; /* release and mark of an id; NULL says nothing */
-    enum order order;        /* advance, set: ORDER_NONE takes the watermark's, or the value's */
-    const char *value;       /* advance, set */
-    const char *expected;    /* advance: what it must be, "" for none */
+    const char *payload;                 /* ask and mark of an id: its fingerprint, or NULL */
+    const struct completion *completion; /* release and mark of an id; NULL says nothing */
+    enum order order;     /* advance, set: ORDER_NONE takes the watermark's, or the value's */
+    const char *value;    /* advance, set */
+    const char *expected; /* advance: what it must be, "" for none */
 };
 
 /* NULL, or what is wrong with it, in words for the one who made it (request.c). */
@@ -82,10 +82,10 @@ enum judge {
 struct view {
     struct stamp at; /* the record's revision (0: absent), the store's epoch and time */
     enum judge judge;
-    bool one_clock;          /* all processes read the store's own clock: a release may grant */
-    int64_t margin_ms;       /* error of the store's clock, added before anything is over */
-    uint64_t offer_revision; /* the oldest offer that the asker sees … */
-    int64_t offer_seen_ms;   /* … and for how long, on its own clock */
+    bool one_clock;            /* all processes read the store's own clock: a release may grant */
+    int64_t margin_ms;         /* error of the store's clock, added before anything is over */
+    uint64_t offer_revision;   /* the oldest offer that the asker sees … */
+    int64_t offer_observed_ms; /* … and for how long, on its own clock */
 };
 
 enum verdict_kind {
@@ -110,13 +110,13 @@ struct verdict {
 };
 
 /* Changes the record in place; when verdict.write is false the record must not be written. */
-struct verdict decide(struct record *record, const struct request *request,
-                      const struct view *view);
+struct verdict rules_decide(struct record *record, const struct request *request,
+                            const struct view *view);
 
 /* What people see of a key. */
 enum key_state { KEY_FREE, KEY_HELD, KEY_OFFERED, KEY_COOLING, KEY_DELAYED };
 
-struct look {
+struct key_info {
     enum key_state state;
     const char *holder;     /* into the record; NULL when free */
     uint64_t token;         /* when held */
@@ -126,13 +126,13 @@ struct look {
 };
 
 /* Of an id, held is running and cooling is done; of a watermark, it is always free. */
-struct look record_look(const struct record *record, const struct view *view);
+struct key_info record_key_info(const struct record *record, const struct view *view);
 
 /* True when the grant has run out, its session ended with it, or the store says so. */
 bool grant_ended(const struct grant *grant, const struct view *view);
 bool span_blocks(const struct span *span, const struct view *view);
 /* What waits for a watermark is remembered until the store finds that it has passed. */
-bool record_cools(const struct record *record, const struct view *view);
+bool record_is_cooling(const struct record *record, const struct view *view);
 /* Can the store's clock say how long ago that was? Records and answers may come without a time. */
 bool time_is_known(const struct stamp *since, const struct view *view);
 
@@ -151,10 +151,10 @@ struct poll watermark_begin(const struct record *record, int64_t now_ms, int64_t
  * How long after its write the record may be needed, by the store's clock, at most; a store may
  * forget it then. 0: always. An id that waits for a watermark is needed until that has passed, too.
  */
-int64_t record_lives_ms(const struct record *record);
+int64_t record_retention_ms(const struct record *record);
 /* How long after its write, at most, it can keep anybody out, even if all that are in it died. */
 int64_t record_blocks_ms(const struct record *record);
-bool record_awaits(const struct record *record);
+bool record_awaits_watermark(const struct record *record);
 /* Does it stand above that position? */
 bool watermark_has_passed(const struct record *watermark, const char *position);
 
@@ -163,9 +163,9 @@ bool watermark_has_passed(const struct record *watermark, const char *position);
 #define WATERMARK_PREFIX "watermark:"
 
 /* The queue's part (queue.c). */
-struct place *queue_next(struct record *record);
+struct waiter *queue_next(struct record *record);
 bool queue_admits(const struct record *record, enum mode mode, const struct view *view);
-struct grant *queue_enter(struct record *record, struct place *place);
-uint16_t queue_hand_on(struct record *record, const struct view *view);
+struct grant *queue_grant(struct record *record, struct waiter *waiter);
+uint16_t queue_offer_next(struct record *record, const struct view *view);
 
 #endif

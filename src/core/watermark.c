@@ -3,18 +3,18 @@
  * How far a source was read (rule 7): a position of its own, moved only forward and only from what
  * the mover knows it to be. An operator may put it anywhere, and says why. Pure.
  */
-#include "core/rules_inside.h"
+#include "core/rules_internal.h"
 
 #include "base/text.h"
 #include "core/mutant.h"
 
 #include <string.h>
 
-static void put(struct record *record, const struct request *request, enum order order,
-                const struct view *view)
+static void watermark_put(struct record *record, const struct request *request, enum order order,
+                          const struct view *view)
 {
     struct watermark *watermark = &record->watermark;
-    record_become(record, KIND_WATERMARK);
+    record_set_kind(record, KIND_WATERMARK);
     watermark->order = order;
     text_copy(watermark->value, sizeof watermark->value, request->value);
     if (MUTANT(WATERMARK_TO_NOW)) {
@@ -26,7 +26,7 @@ static void put(struct record *record, const struct request *request, enum order
     watermark->moved = (struct stamp){.revision = THIS_WRITE};
 }
 
-static struct verdict refuse(enum verdict_kind kind, const char *why)
+static struct verdict watermark_refuse(enum verdict_kind kind, const char *why)
 {
     return (struct verdict){.kind = kind, .why = why};
 }
@@ -44,7 +44,7 @@ static enum order order_wanted(const struct request *request)
 }
 
 /* Do both name the same position? Nowhere is only nowhere. */
-static bool is_same(enum order order, const char *a, const char *b)
+static bool is_same_position(enum order order, const char *a, const char *b)
 {
     if (a[0] == '\0' || b[0] == '\0')
         return a[0] == b[0];
@@ -55,15 +55,15 @@ static bool is_same(enum order order, const char *a, const char *b)
 static bool is_own_move(const struct watermark *watermark, const struct request *request)
 {
     return strcmp(watermark->request, request->request) == 0 &&
-           is_same(watermark->order, watermark->from, request->expected) &&
-           is_same(watermark->order, watermark->value, request->value);
+           is_same_position(watermark->order, watermark->from, request->expected) &&
+           is_same_position(watermark->order, watermark->value, request->value);
 }
 
-static void move(struct record *record, const struct request *request, enum order order,
-                 const struct view *view)
+static void watermark_move(struct record *record, const struct request *request, enum order order,
+                           const struct view *view)
 {
     struct watermark *watermark = &record->watermark;
-    put(record, request, order, view);
+    watermark_put(record, request, order, view);
     text_copy(watermark->request, sizeof watermark->request, request->request);
     text_copy(watermark->from, sizeof watermark->from, request->expected);
     record->reason[0] = '\0';
@@ -73,26 +73,26 @@ struct verdict watermark_advance(struct record *record, const struct request *re
                                  const struct view *view)
 {
     if (is_used_otherwise(record, view))
-        return refuse(VERDICT_MISMATCH, "the key is in use as something else");
-    bool stands = record->kind == KIND_WATERMARK;
+        return watermark_refuse(VERDICT_MISMATCH, "the key is in use as something else");
+    bool exists = record->kind == KIND_WATERMARK;
     const struct watermark *watermark = &record->watermark;
-    if (stands && is_own_move(watermark, request))
+    if (exists && is_own_move(watermark, request))
         return (struct verdict){.kind = VERDICT_DONE, .why = "this request has moved it already"};
-    enum order order = stands ? watermark->order : order_wanted(request);
-    const char *value = stands ? watermark->value : "";
-    bool there = stands && is_same(order, value, request->value);
+    enum order order = exists ? watermark->order : order_wanted(request);
+    const char *value = exists ? watermark->value : "";
+    bool there = exists && is_same_position(order, value, request->value);
     if (MUTANT(ADVANCE_WITHOUT_MOVE) && there)
         return (struct verdict){.kind = VERDICT_DONE};
-    if (!is_same(order, value, request->expected) && !MUTANT(WATERMARK_BY_ANYBODY))
-        return refuse(VERDICT_STALE, "the watermark is not what was expected");
+    if (!is_same_position(order, value, request->expected) && !MUTANT(WATERMARK_BY_ANYBODY))
+        return watermark_refuse(VERDICT_STALE, "the watermark is not what was expected");
     bool same_order = request->order == ORDER_NONE || request->order == order;
     if (!same_order || !order_fits(order, request->value))
-        return refuse(VERDICT_MISMATCH, "the value is not of the watermark's order");
+        return watermark_refuse(VERDICT_MISMATCH, "the value is not of the watermark's order");
     if (there) /* nothing moves, and whose move it was stays known */
         return (struct verdict){.kind = VERDICT_DONE, .why = "it stands there already"};
-    if (stands && order_compare(order, request->value, value) < 0 && !MUTANT(WATERMARK_BY_ANYBODY))
-        return refuse(VERDICT_STALE, "a watermark only moves forward");
-    move(record, request, order, view);
+    if (exists && order_compare(order, request->value, value) < 0 && !MUTANT(WATERMARK_BY_ANYBODY))
+        return watermark_refuse(VERDICT_STALE, "a watermark only moves forward");
+    watermark_move(record, request, order, view);
     return (struct verdict){.kind = VERDICT_DONE, .write = true};
 }
 
@@ -100,22 +100,22 @@ struct verdict watermark_set(struct record *record, const struct request *reques
                              const struct view *view)
 {
     if (is_used_otherwise(record, view))
-        return refuse(VERDICT_MISMATCH, "the key is in use as something else");
+        return watermark_refuse(VERDICT_MISMATCH, "the key is in use as something else");
     /* A set that is repeated, its first answer lost, must not undo what came after it. */
     bool moved = record->kind == KIND_WATERMARK && request->up_to != 0 &&
                  record->watermark.moved.revision > request->up_to;
     if (moved)
         return (struct verdict){.kind = VERDICT_DONE, .why = "it was moved meanwhile"};
-    put(record, request, order_wanted(request), view);
+    watermark_put(record, request, order_wanted(request), view);
     text_copy(record->reason, sizeof record->reason, request->reason);
     return (struct verdict){.kind = VERDICT_DONE, .write = true};
 }
 
 struct poll watermark_begin(const struct record *record, int64_t now_ms, int64_t overlap_ms)
 {
-    bool stands = record->kind == KIND_WATERMARK;
+    bool exists = record->kind == KIND_WATERMARK;
     int64_t before_ms = now_ms == TIME_UNKNOWN || MUTANT(OVERLAP_IGNORED) ? 0 : overlap_ms;
-    return (struct poll){.from = stands ? record->watermark.value : "",
+    return (struct poll){.from = exists ? record->watermark.value : "",
                          .start_ms = now_ms - before_ms};
 }
 

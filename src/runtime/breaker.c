@@ -25,13 +25,13 @@ bool breaker_admits(struct breaker *breaker, int64_t now_ms)
     return true;
 }
 
-void breaker_heard(struct breaker *breaker)
+void breaker_success(struct breaker *breaker)
 {
     *breaker = (struct breaker){0};
 }
 
 /* What fails within a pause, as renewals do, does not make it longer; a failed probe does. */
-void breaker_missed(struct breaker *breaker, int64_t now_ms)
+void breaker_failure(struct breaker *breaker, int64_t now_ms)
 {
     if (breaker->failures < BREAKER_FAILURES)
         breaker->failures++;

@@ -28,9 +28,9 @@ struct breaker {
 /* May somebody who holds nothing send now? After a pause the first one to ask may. */
 bool breaker_admits(struct breaker *breaker, int64_t now_ms);
 /* The store answered, whatever it said. */
-void breaker_heard(struct breaker *breaker);
+void breaker_success(struct breaker *breaker);
 /* The store was in trouble, or said nothing in time. */
-void breaker_missed(struct breaker *breaker, int64_t now_ms);
+void breaker_failure(struct breaker *breaker, int64_t now_ms);
 bool breaker_is_open(const struct breaker *breaker);
 /* For how long nobody is let through; -1: the next one is. */
 int64_t breaker_retry_after(const struct breaker *breaker, int64_t now_ms);

@@ -3,8 +3,8 @@
 #include "runtime/executor.h"
 
 #include "base/check.h"
-#include "runtime/executor_inside.h"
-#include "store/exchange.h"
+#include "runtime/executor_internal.h"
+#include "store/translate.h"
 
 #include <stdlib.h>
 
@@ -12,31 +12,31 @@ enum { EXECUTOR_MAGIC = 0xe3ec001, ROUNDS_MAX = 64 };
 
 int64_t executor_now(const struct executor *executor)
 {
-    return executor->site.now_ms(executor->site.owner);
+    return executor->callbacks.now_ms(executor->callbacks.owner);
 }
 
-void executor_rouse(struct executor *executor)
+void executor_schedule(struct executor *executor)
 {
-    if (executor->ticking || executor->roused)
+    if (executor->ticking || executor->scheduled)
         return;
-    executor->roused = true;
-    executor->site.wake_at(executor->site.owner, executor_now(executor));
+    executor->scheduled = true;
+    executor->callbacks.wake_at(executor->callbacks.owner, executor_now(executor));
 }
 
-struct executor *executor_new(const struct executor_site *site)
+struct executor *executor_new(const struct executor_callbacks *callbacks)
 {
-    ASSERT(site->session != 0);
+    ASSERT(callbacks->session != 0);
     struct executor *executor = calloc(1, sizeof *executor);
     if (executor == NULL)
         return NULL;
-    if (!knowledge_init(&executor->knowledge)) {
+    if (!record_cache_init(&executor->record_cache)) {
         free(executor);
         return NULL;
     }
     executor->magic = EXECUTOR_MAGIC;
-    executor->site = *site;
-    executor->random.state = site->seed;
-    outbox_init(executor);
+    executor->callbacks = *callbacks;
+    executor->random.state = callbacks->seed;
+    send_queue_init(executor);
     return executor;
 }
 
@@ -49,8 +49,8 @@ void executor_free(struct executor **executor_pointer)
     while (executor->tasks != NULL)
         task_free(executor->tasks);
     while (executor->sents != NULL)
-        outbox_forget(executor, executor->sents);
-    knowledge_done(&executor->knowledge);
+        send_queue_free(executor, executor->sents);
+    record_cache_done(&executor->record_cache);
     executor->magic = 0;
     free(executor);
     *executor_pointer = NULL;
@@ -62,13 +62,13 @@ struct task *executor_start(struct executor *executor, const struct lease_option
     ASSERT(executor->magic == EXECUTOR_MAGIC);
     struct task *task = task_new(executor, options, caller);
     if (task != NULL)
-        task_wish(task, WISH_START);
+        task_queue_command(task, COMMAND_START);
     return task;
 }
 
-void executor_let_go(struct task *task)
+void executor_release(struct task *task)
 {
-    task_wish(task, WISH_LET_GO);
+    task_queue_command(task, COMMAND_RELEASE);
 }
 
 void executor_drop_cooldown(struct task *task)
@@ -79,7 +79,7 @@ void executor_drop_cooldown(struct task *task)
 void executor_cancel(struct task *task)
 {
     task->silent = true;
-    task_wish(task, WISH_LET_GO);
+    task_queue_command(task, COMMAND_RELEASE);
 }
 
 void executor_forget(struct task *task)
@@ -88,65 +88,70 @@ void executor_forget(struct task *task)
 }
 
 /* True when the copy belongs to the key now: what was heard is new. */
-static bool remember(struct executor *executor, struct known *known, struct heard *heard)
+static bool cache_reply(struct executor *executor, struct record_cache_entry *entry,
+                        struct saved_reply *saved_reply)
 {
-    const struct store_answer *said = &heard->answer;
-    const struct store_answer *before = known->heard != NULL ? &known->heard->answer : NULL;
-    bool tells = said->result == ANSWER_OK || said->result == ANSWER_CONFLICT;
+    const struct store_reply *said = &saved_reply->reply;
+    const struct store_reply *before =
+        entry->saved_reply != NULL ? &entry->saved_reply->reply : NULL;
+    bool has_record = said->result == REPLY_OK || said->result == REPLY_CONFLICT;
     bool older = before != NULL && before->present && said->present &&
                  said->written.epoch == before->written.epoch &&
                  said->written.revision < before->written.revision;
-    if (tells && !older)
-        knowledge_hear(&executor->knowledge, known, heard);
-    return tells && !older;
+    if (has_record && !older)
+        record_cache_set(&executor->record_cache, entry, saved_reply);
+    return has_record && !older;
 }
 
-static void wish_all(const struct known *known, const struct task *but, enum wish wish)
+static void command_all(const struct record_cache_entry *entry, const struct task *but,
+                        enum task_command command)
 {
-    for (struct task *task = known->first_user; task != NULL; task = task->next_of_key)
+    for (struct task *task = entry->first_user; task != NULL; task = task->next_of_key)
         if (task != but)
-            task_wish(task, wish);
+            task_queue_command(task, command);
 }
 
 /* Is there a copy afterwards that is at least as new as what was told? One that says that nothing
  * stands has no revision to compare. */
-static bool learn(struct executor *executor, struct known *known, const struct store_answer *stands)
+static bool cache_notified_record(struct executor *executor, struct record_cache_entry *entry,
+                                  const struct store_reply *stands)
 {
-    if (known->heard != NULL && !known->heard->answer.present)
+    if (entry->saved_reply != NULL && !entry->saved_reply->reply.present)
         return false;
-    struct heard *heard = heard_new(stands);
-    if (heard == NULL)
+    struct saved_reply *saved_reply = saved_reply_new(stands);
+    if (saved_reply == NULL)
         return false;
-    if (!remember(executor, known, heard))
-        free(heard);
-    return known->heard != NULL;
+    if (!cache_reply(executor, entry, saved_reply))
+        free(saved_reply);
+    return entry->saved_reply != NULL;
 }
 
-void executor_notice(struct executor *executor, const char *key, const struct store_answer *stands)
+void executor_on_notify(struct executor *executor, const char *key,
+                        const struct store_reply *stands)
 {
-    struct known *known = knowledge_find(&executor->knowledge, key);
-    if (known == NULL)
+    struct record_cache_entry *entry = record_cache_find(&executor->record_cache, key);
+    if (entry == NULL)
         return;
-    if (stands != NULL && stands->present && learn(executor, known, stands)) {
-        wish_all(known, /* but= */ NULL, WISH_NEWS);
+    if (stands != NULL && stands->present && cache_notified_record(executor, entry, stands)) {
+        command_all(entry, /* but= */ NULL, COMMAND_UPDATE);
         return;
     }
-    knowledge_hear(&executor->knowledge, known, /* heard= */ NULL);
-    wish_all(known, /* but= */ NULL, WISH_NOTICE);
+    record_cache_set(&executor->record_cache, entry, /* saved_reply= */ NULL);
+    command_all(entry, /* but= */ NULL, COMMAND_NOTIFY);
 }
 
-void executor_hear(struct executor *executor, const struct store_answer *answer)
+void executor_on_change(struct executor *executor, const struct store_reply *reply)
 {
-    struct known *known = knowledge_find(&executor->knowledge, answer->key);
-    if (known == NULL)
+    struct record_cache_entry *entry = record_cache_find(&executor->record_cache, reply->key);
+    if (entry == NULL)
         return;
-    struct heard *heard = heard_new(answer);
-    if (heard == NULL) {
-        executor_notice(executor, answer->key, /* stands= */ NULL);
-    } else if (remember(executor, known, heard)) {
-        wish_all(known, /* but= */ NULL, WISH_NEWS);
+    struct saved_reply *saved_reply = saved_reply_new(reply);
+    if (saved_reply == NULL) {
+        executor_on_notify(executor, reply->key, /* stands= */ NULL);
+    } else if (cache_reply(executor, entry, saved_reply)) {
+        command_all(entry, /* but= */ NULL, COMMAND_UPDATE);
     } else {
-        free(heard);
+        free(saved_reply);
     }
 }
 
@@ -158,7 +163,7 @@ bool executor_holds(const struct task *task)
 bool executor_in_trouble(const struct task *task, int64_t since_ms)
 {
     const struct lease *lease = &task->lease;
-    bool unheard = lease->in_flight && task->heard_ms <= since_ms;
+    bool unheard = lease->in_flight && task->last_reply_ms <= since_ms;
     return lease->trouble_since_ms != NEVER || unheard || lease->state == LEASE_IDLE ||
            lease->late > 0;
 }
@@ -167,14 +172,14 @@ int64_t executor_grant_due(const struct task *task)
 {
     const struct lease *lease = &task->lease;
     bool grants = lease->in_flight && lease->trouble_since_ms == NEVER &&
-                  lease->sent != ACTION_READ && lease->sent_verb == VERB_ASK &&
+                  lease->sent != ACTION_READ && lease->sent_verb == VERB_ACQUIRE &&
                   lease->pending == VERDICT_GRANTED;
-    return grants ? lease->answer_by_ms : NEVER;
+    return grants ? lease->reply_by_ms : NEVER;
 }
 
 bool executor_others_wait(const struct task *task)
 {
-    return task->known->others_wait;
+    return task->entry->others_wait;
 }
 
 const struct lease_options *executor_options(const struct task *task)
@@ -182,25 +187,25 @@ const struct lease_options *executor_options(const struct task *task)
     return &task->options;
 }
 
-const struct record *executor_recall(struct executor *executor, const char *key,
-                                     struct stamp *out_at)
+const struct record *executor_cached_record(struct executor *executor, const char *key,
+                                            struct stamp *out_at)
 {
     const char *why = NULL;
     struct event event = {0};
-    const struct known *known = knowledge_find(&executor->knowledge, key);
-    if (known == NULL || known->heard == NULL || executor->told != NULL)
+    const struct record_cache_entry *entry = record_cache_find(&executor->record_cache, key);
+    if (entry == NULL || entry->saved_reply == NULL || executor->notifying != NULL)
         return NULL;
-    exchange_event(&known->heard->answer, key, &executor->record, &event, &why);
+    translate_reply(&entry->saved_reply->reply, key, &executor->record, &event, &why);
     if (!event.known)
         return NULL;
     *out_at = event.at;
     return &executor->record;
 }
 
-const struct store_answer *executor_heard(const struct executor *executor, const char *key)
+const struct store_reply *executor_last_reply(const struct executor *executor, const char *key)
 {
-    const struct known *known = knowledge_find(&executor->knowledge, key);
-    return known != NULL && known->heard != NULL ? &known->heard->answer : NULL;
+    const struct record_cache_entry *entry = record_cache_find(&executor->record_cache, key);
+    return entry != NULL && entry->saved_reply != NULL ? &entry->saved_reply->reply : NULL;
 }
 
 int64_t executor_retry_after(const struct executor *executor)
@@ -211,8 +216,8 @@ int64_t executor_retry_after(const struct executor *executor)
 struct executor_counts executor_counts(const struct executor *executor)
 {
     struct executor_counts counts = executor->counts;
-    counts.copies = executor->knowledge.copies;
-    counts.copy_bytes = executor->knowledge.bytes;
+    counts.copies = executor->record_cache.copies;
+    counts.copy_bytes = executor->record_cache.bytes;
     counts.breaker_open = breaker_is_open(&executor->breaker);
     return counts;
 }
@@ -225,89 +230,89 @@ static struct task *task_of(struct heap_node *node, size_t offset)
 }
 
 /* Before anything else: who has passed its deadline is told so, whatever the store says. */
-static void lose_overdue(struct executor *executor)
+static void expire_overdue(struct executor *executor)
 {
     int64_t now_ms = executor_now(executor);
     while (heap_first(&executor->deadlines) <= now_ms) {
         struct task *task = task_of(executor->deadlines.top, offsetof(struct task, deadline));
-        task_step(task, &(struct event){.kind = EVENT_TIMER}, /* heard= */ NULL);
+        task_step(task, &(struct event){.kind = EVENT_TIMER}, /* saved_reply= */ NULL);
     }
 }
 
-static void note_answer(struct executor *executor, const struct sent *sent)
+static void count_reply(struct executor *executor, const struct sent *sent)
 {
-    if (sent->heard == NULL)
+    if (sent->saved_reply == NULL)
         return; /* our own lack of memory says nothing about the store */
-    enum answer result = sent->heard->answer.result;
-    executor->counts.conflicts += result == ANSWER_CONFLICT ? 1 : 0;
-    if (result == ANSWER_TROUBLE) {
+    enum reply_status result = sent->saved_reply->reply.result;
+    executor->counts.conflicts += result == REPLY_CONFLICT ? 1 : 0;
+    if (result == REPLY_TROUBLE) {
         executor->counts.troubles++;
-        breaker_missed(&executor->breaker, executor_now(executor));
+        breaker_failure(&executor->breaker, executor_now(executor));
         return;
     }
-    breaker_heard(&executor->breaker);
+    breaker_success(&executor->breaker);
     /* The others say why, and nothing is wrong with the store. */
-    if (result == ANSWER_OK || result == ANSWER_CONFLICT)
+    if (result == REPLY_OK || result == REPLY_CONFLICT)
         executor->trouble[0] = '\0';
 }
 
-static void hear_one(struct executor *executor, struct sent *sent)
+static void handle_reply(struct executor *executor, struct sent *sent)
 {
     struct task *task = sent->task;
-    const struct heard *heard = sent->heard;
-    struct event event = {.kind = EVENT_ANSWER, .serial = sent->serial, .answer = ANSWER_TROUBLE};
-    note_answer(executor, sent);
-    struct known *known =
-        task != NULL ? task->known : knowledge_find(&executor->knowledge, sent->request.key);
-    if (heard != NULL && known != NULL && remember(executor, known, sent->heard)) {
-        sent->heard = NULL;
+    const struct saved_reply *saved_reply = sent->saved_reply;
+    struct event event = {.kind = EVENT_REPLY, .serial = sent->serial, .reply = REPLY_TROUBLE};
+    count_reply(executor, sent);
+    struct record_cache_entry *entry =
+        task != NULL ? task->entry : record_cache_find(&executor->record_cache, sent->request.key);
+    if (saved_reply != NULL && entry != NULL && cache_reply(executor, entry, sent->saved_reply)) {
+        sent->saved_reply = NULL;
         /* Our own write may be about one of us; what its asker does not hear is news to all. */
         if (task == NULL || sent->request.verb != VERB_STORE_READ)
-            wish_all(known, task, WISH_NEWS);
+            command_all(entry, task, COMMAND_UPDATE);
     }
     if (task == NULL)
         return;
-    if (heard != NULL)
-        task->heard_ms = executor_now(executor);
-    task_step(task, &event, heard);
+    if (saved_reply != NULL)
+        task->last_reply_ms = executor_now(executor);
+    task_step(task, &event, saved_reply);
 }
 
-static void hear(struct executor *executor)
+static void handle_replies(struct executor *executor)
 {
-    for (struct sent *sent; (sent = outbox_answered(executor)) != NULL;) {
-        hear_one(executor, sent);
-        outbox_forget(executor, sent);
+    for (struct sent *sent; (sent = send_queue_pop_answered(executor)) != NULL;) {
+        handle_reply(executor, sent);
+        send_queue_free(executor, sent);
     }
 }
 
-static void fulfil_one(struct task *task)
+static void task_run_commands(struct task *task)
 {
-    unsigned wishes = task_take_wishes(task);
-    bool starts = (wishes & WISH_START) != 0, lets_go = (wishes & WISH_LET_GO) != 0;
-    if (starts && lets_go)
+    unsigned commands = task_take_commands(task);
+    bool starts = (commands & COMMAND_START) != 0, releases = (commands & COMMAND_RELEASE) != 0;
+    if (starts && releases)
         task_end_unstarted(task);
     else if (starts)
-        task_step(task, &(struct event){.kind = EVENT_START}, /* heard= */ NULL);
-    else if (lets_go)
-        task_step(task, &(struct event){.kind = EVENT_LET_GO}, /* heard= */ NULL);
+        task_step(task, &(struct event){.kind = EVENT_START}, /* saved_reply= */ NULL);
+    else if (releases)
+        task_step(task, &(struct event){.kind = EVENT_RELEASE}, /* saved_reply= */ NULL);
     else
         task_step(task, &(struct event){.kind = EVENT_NOTICE},
-                  (wishes & WISH_NOTICE) != 0 ? NULL : task->known->heard);
+                  (commands & COMMAND_NOTIFY) != 0 ? NULL : task->entry->saved_reply);
 }
 
 /* Wishes that come up meanwhile are for the next round. */
-static void fulfil(struct executor *executor)
+static void run_commands(struct executor *executor)
 {
-    for (size_t left = executor->wishing; left > 0 && executor->first_wishing != NULL; left--)
-        fulfil_one(executor->first_wishing);
+    for (size_t left = executor->ready_count; left > 0 && executor->first_ready != NULL; left--)
+        task_run_commands(executor->first_ready);
 }
 
-static void fire(struct executor *executor)
+static void fire_timers(struct executor *executor)
 {
     int64_t now_ms = executor_now(executor);
     while (heap_first(&executor->wakes) <= now_ms) {
         struct task *task = task_of(executor->wakes.top, offsetof(struct task, wake));
-        task_step(task, &(struct event){.kind = EVENT_TIMER}, /* heard= */ NULL);
+        task_step(task, &(struct event){.kind = EVENT_TIMER}, /* saved_reply= */ NULL);
     }
 }
 
@@ -315,7 +320,7 @@ static int64_t next_tick(const struct executor *executor)
 {
     int64_t deadline_ms = heap_first(&executor->deadlines);
     int64_t wake_ms = heap_first(&executor->wakes);
-    if (executor->answered.first != NULL || executor->first_wishing != NULL)
+    if (executor->answered.first != NULL || executor->first_ready != NULL)
         return executor_now(executor);
     return deadline_ms < wake_ms ? deadline_ms : wake_ms;
 }
@@ -325,16 +330,16 @@ void executor_tick(struct executor *executor)
 {
     ASSERT(executor->magic == EXECUTOR_MAGIC && !executor->ticking);
     executor->ticking = true;
-    executor->roused = false;
+    executor->scheduled = false;
     for (int round = 0; round < ROUNDS_MAX; round++) {
-        lose_overdue(executor);
-        hear(executor);
-        fulfil(executor);
-        fire(executor);
-        outbox_submit(executor);
-        if (executor->answered.first == NULL && executor->first_wishing == NULL)
+        expire_overdue(executor);
+        handle_replies(executor);
+        run_commands(executor);
+        fire_timers(executor);
+        send_queue_submit(executor);
+        if (executor->answered.first == NULL && executor->first_ready == NULL)
             break;
     }
     executor->ticking = false;
-    executor->site.wake_at(executor->site.owner, next_tick(executor));
+    executor->callbacks.wake_at(executor->callbacks.owner, next_tick(executor));
 }

@@ -34,11 +34,11 @@ struct executor_failure {
     const char *key;
     uint64_t token; /* of the lease that is held, or 0 */
     bool renews;    /* that lease */
-    enum answer answer;
+    enum reply_status reply;
     int64_t took_ms;
 };
 
-struct executor_site {
+struct executor_callbacks {
     int64_t (*now_ms)(void *owner); /* a clock that also runs in suspend */
     /* Queues it in the store, which the owner steps; an answer may also come within the call. */
     void (*submit)(void *owner, const struct store_request *request, store_done *done,
@@ -71,42 +71,44 @@ struct task_news {
     uint64_t token;       /* while held or lost */
     bool took_over;       /* TASK_HELD: from a holder that was dead, or had run out */
     int64_t deadline_ms, kill_at_ms;
-    struct look look; /* who stands in the way, since when, for how long; free when unknown … */
+    struct key_info
+        key_info; /* who stands in the way, since when, for how long; free when unknown … */
     const struct record *record; /* … and all that stands there, NULL when nothing was heard */
     struct stamp at;
 };
 
 struct executor_caller {
-    void (*told)(void *owner, struct task *task, const struct task_news *news);
+    void (*notify)(void *owner, struct task *task, const struct task_news *news);
     void *owner;
 };
 
 /* NULL when memory is short. The facts and the session are the executor's for all its leases. */
-struct executor *executor_new(const struct executor_site *site);
+struct executor *executor_new(const struct executor_callbacks *callbacks);
 /* Says nothing to anybody. The store is closed, or has answered everything. NULL is fine. */
 void executor_free(struct executor **executor);
 
 /*
- * VERB_ASK makes a lease, any other verb an errand. The options are copied, with all their words;
- * store and session are filled in, and so is the request id when it is NULL. The caller has asked
- * request_broken(). NULL when memory is short or there are too many tasks.
+ * VERB_ACQUIRE makes a lease, any other verb an errand. The options are copied, with all their
+ * words; store and session are filled in, and so is the request id when it is NULL. The caller has
+ * asked request_broken(). NULL when memory is short or there are too many tasks.
  */
 struct task *executor_start(struct executor *executor, const struct lease_options *options,
                             const struct executor_caller *caller);
 /* Gives up waiting, is done, or, after TASK_LOST, has stopped. TASK_ENDED follows. */
-void executor_let_go(struct task *task);
+void executor_release(struct task *task);
 /* When it lets go, no cooldown begins. */
 void executor_drop_cooldown(struct task *task);
-/* As executor_let_go(), but the caller hears no more of it. The task must not be used again. */
+/* As executor_release(), but the caller hears no more of it. The task must not be used again. */
 void executor_cancel(struct task *task);
 /* Without a word to the store: what stands there is left behind. Nothing more is told. */
 void executor_forget(struct task *task);
 /* Another process's write named us: the key must be looked at, unless it comes with what stands
  * there (NULL: it does not). A hint, may be lost, doubled or old. Without a record it is not for
  * changes that a watch tells, since our own are among them: a holder would renew without end. */
-void executor_notice(struct executor *executor, const char *key, const struct store_answer *stands);
+void executor_on_notify(struct executor *executor, const char *key,
+                        const struct store_reply *stands);
 /* What a watch tells, with its key and the record that stands there; may be old. */
-void executor_hear(struct executor *executor, const struct store_answer *answer);
+void executor_on_change(struct executor *executor, const struct store_reply *reply);
 void executor_tick(struct executor *executor);
 
 /* Held at this moment: granted, and the deadline is ahead. */
@@ -120,11 +122,11 @@ int64_t executor_grant_due(const struct task *task);
 bool executor_others_wait(const struct task *task);
 const struct lease_options *executor_options(const struct task *task);
 /* The copy of what was last heard of the key, until the next call; NULL when there is none. */
-const struct record *executor_recall(struct executor *executor, const char *key,
-                                     struct stamp *out_at);
+const struct record *executor_cached_record(struct executor *executor, const char *key,
+                                            struct stamp *out_at);
 
 /* The same as the store said it, until anything more is heard. */
-const struct store_answer *executor_heard(const struct executor *executor, const char *key);
+const struct store_reply *executor_last_reply(const struct executor *executor, const char *key);
 
 struct executor_counts {
     uint64_t requests;  /* sent to the store … */

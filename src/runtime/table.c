@@ -23,28 +23,28 @@ void table_done(struct table *table)
     *table = (struct table){0};
 }
 
-static uint64_t hash_of(const char *key)
+static uint64_t table_hash(const char *key)
 {
     return checksum(/* before= */ 0, key, strlen(key));
 }
 
 struct table_node *table_find(const struct table *table, const char *key)
 {
-    uint64_t hash = hash_of(key);
+    uint64_t hash = table_hash(key);
     struct table_node *node = table->chains[hash & (table->chain_count - 1)];
     while (node != NULL && (node->hash != hash || strcmp(node->key, key) != 0))
         node = node->next;
     return node;
 }
 
-static void link_node(struct table_node **chains, size_t count, struct table_node *node)
+static void table_link(struct table_node **chains, size_t count, struct table_node *node)
 {
     struct table_node **chain = &chains[node->hash & (count - 1)];
     node->next = *chain;
     *chain = node;
 }
 
-static void grow(struct table *table)
+static void table_grow(struct table *table)
 {
     size_t count = table->chain_count * 2;
     struct table_node **chains = calloc(count, sizeof(struct table_node *));
@@ -54,7 +54,7 @@ static void grow(struct table *table)
         while (table->chains[i] != NULL) {
             struct table_node *node = table->chains[i];
             table->chains[i] = node->next;
-            link_node(chains, count, node);
+            table_link(chains, count, node);
         }
     }
     free(table->chains);
@@ -65,10 +65,10 @@ static void grow(struct table *table)
 void table_put(struct table *table, struct table_node *node, const char *key)
 {
     node->key = key;
-    node->hash = hash_of(key);
+    node->hash = table_hash(key);
     if (table->count++ >= table->chain_count)
-        grow(table);
-    link_node(table->chains, table->chain_count, node);
+        table_grow(table);
+    table_link(table->chains, table->chain_count, node);
 }
 
 void table_remove(struct table *table, struct table_node *node)

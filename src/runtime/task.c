@@ -5,9 +5,9 @@
  * none.
  */
 #include "base/check.h"
-#include "runtime/executor_inside.h"
-#include "runtime/options.h"
-#include "store/exchange.h"
+#include "runtime/executor_internal.h"
+#include "runtime/lease_options.h"
+#include "store/translate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,14 +25,14 @@ static void make_request_id(struct executor *executor, char out[REQUEST_ID_SIZE]
 {
     struct text text;
     text_init(&text, out, REQUEST_ID_SIZE);
-    text_add_hex(&text, executor->site.session);
+    text_add_hex(&text, executor->callbacks.session);
     text_add(&text, "-");
     text_add_u64(&text, executor->number);
 }
 
 static void link_task(struct executor *executor, struct task *task)
 {
-    struct task *first_of_key = task->known->first_user;
+    struct task *first_of_key = task->entry->first_user;
     task->next = executor->tasks;
     if (task->next != NULL)
         task->next->before = task;
@@ -40,7 +40,7 @@ static void link_task(struct executor *executor, struct task *task)
     task->next_of_key = first_of_key;
     if (first_of_key != NULL)
         first_of_key->before_of_key = task;
-    task->known->first_user = task;
+    task->entry->first_user = task;
     executor->counts.tasks++;
 }
 
@@ -57,7 +57,7 @@ static void unlink_task(struct executor *executor, struct task *task)
     if (task->before_of_key != NULL)
         task->before_of_key->next_of_key = task->next_of_key;
     else
-        task->known->first_user = task->next_of_key;
+        task->entry->first_user = task->next_of_key;
     executor->counts.tasks--;
 }
 
@@ -69,89 +69,90 @@ struct task *task_new(struct executor *executor, const struct lease_options *opt
     if (executor->counts.tasks >= TASKS_MAX)
         return NULL;
     executor->number++;
-    filled.store = executor->site.facts;
-    filled.request.session = executor->site.session;
+    filled.store = executor->callbacks.facts;
+    filled.request.session = executor->callbacks.session;
     enum verb verb = filled.request.verb;
-    bool named = verb == VERB_ASK || verb == VERB_MARK || verb == VERB_ADVANCE;
+    bool named = verb == VERB_ACQUIRE || verb == VERB_MARK || verb == VERB_ADVANCE;
     if (filled.request.request == NULL && named) {
         make_request_id(executor, made_id);
         filled.request.request = made_id;
     }
-    struct task *task = calloc(1, sizeof *task + options_size(&filled));
-    struct known *known =
-        task != NULL ? knowledge_use(&executor->knowledge, filled.request.key) : NULL;
-    if (known == NULL) {
+    struct task *task = calloc(1, sizeof *task + lease_options_size(&filled));
+    struct record_cache_entry *entry =
+        task != NULL ? record_cache_ref(&executor->record_cache, filled.request.key) : NULL;
+    if (entry == NULL) {
         free(task);
         return NULL;
     }
     task->magic = TASK_MAGIC;
     task->executor = executor;
     task->caller = *caller;
-    task->known = known;
-    task->heard_ms = INT64_MIN;
+    task->entry = entry;
+    task->last_reply_ms = INT64_MIN;
     heap_node_init(&task->deadline);
     heap_node_init(&task->wake);
-    options_copy(&task->options, &filled, known->key, task->words);
-    lease_init(&task->lease, &task->options, /* sighting= */ NULL, random_next(&executor->random));
+    lease_options_copy(&task->options, &filled, entry->key, task->storage);
+    lease_init(&task->lease, &task->options, /* observations= */ NULL,
+               random_next(&executor->random));
     link_task(executor, task);
     return task;
 }
 
-static void stop_wishing(struct executor *executor, struct task *task)
+static void task_clear_commands(struct executor *executor, struct task *task)
 {
-    if (task->wishes == 0)
+    if (task->commands == 0)
         return;
-    if (task->next_wishing != NULL)
-        task->next_wishing->before_wishing = task->before_wishing;
+    if (task->next_ready != NULL)
+        task->next_ready->before_ready = task->before_ready;
     else
-        executor->last_wishing = task->before_wishing;
-    if (task->before_wishing != NULL)
-        task->before_wishing->next_wishing = task->next_wishing;
+        executor->last_ready = task->before_ready;
+    if (task->before_ready != NULL)
+        task->before_ready->next_ready = task->next_ready;
     else
-        executor->first_wishing = task->next_wishing;
-    task->next_wishing = task->before_wishing = NULL;
-    task->wishes = 0;
-    executor->wishing--;
+        executor->first_ready = task->next_ready;
+    task->next_ready = task->before_ready = NULL;
+    task->commands = 0;
+    executor->ready_count--;
 }
 
-unsigned task_take_wishes(struct task *task)
+unsigned task_take_commands(struct task *task)
 {
-    unsigned wishes = task->wishes;
-    stop_wishing(task->executor, task);
-    return wishes;
+    unsigned commands = task->commands;
+    task_clear_commands(task->executor, task);
+    return commands;
 }
 
-void task_wish(struct task *task, enum wish wish)
+void task_queue_command(struct task *task, enum task_command command)
 {
     struct executor *executor = task->executor;
     ASSERT(task->magic == TASK_MAGIC && !task->forgotten);
-    if (task->wishes == 0) {
-        task->before_wishing = executor->last_wishing;
-        if (executor->last_wishing != NULL)
-            executor->last_wishing->next_wishing = task;
+    if (task->commands == 0) {
+        task->before_ready = executor->last_ready;
+        if (executor->last_ready != NULL)
+            executor->last_ready->next_ready = task;
         else
-            executor->first_wishing = task;
-        executor->last_wishing = task;
-        executor->wishing++;
+            executor->first_ready = task;
+        executor->last_ready = task;
+        executor->ready_count++;
     }
-    task->wishes |= (unsigned)wish;
-    executor_rouse(executor);
+    task->commands |= (unsigned)command;
+    executor_schedule(executor);
 }
 
 void task_free(struct task *task)
 {
     struct executor *executor = task->executor;
     ASSERT(task->magic == TASK_MAGIC);
-    if (executor->told == task) {
+    if (executor->notifying == task) {
         task->forgotten = true;
         return;
     }
-    stop_wishing(executor, task);
+    task_clear_commands(executor, task);
     heap_set(&executor->deadlines, &task->deadline, HEAP_NEVER);
     heap_set(&executor->wakes, &task->wake, HEAP_NEVER);
-    outbox_abandon(task);
+    send_queue_abandon(task);
     unlink_task(executor, task);
-    knowledge_return(&executor->knowledge, task->known);
+    record_cache_unref(&executor->record_cache, task->entry);
     task->magic = 0;
     free(task);
 }
@@ -162,44 +163,45 @@ static bool wants_copy(const struct task *task, enum event_kind kind)
     if (kind == EVENT_TIMER)
         return task->lease.state == LEASE_LEAVING ||
                (task->lease.state == LEASE_HELD && !task->options.store.tests_grant);
-    return kind == EVENT_START || kind == EVENT_LET_GO;
+    return kind == EVENT_START || kind == EVENT_RELEASE;
 }
 
 /* From the scratch record, unless it is older than what told of it last. */
-static void note_others(const struct executor *executor, struct known *known,
+static void note_others(const struct executor *executor, struct record_cache_entry *entry,
                         const struct stamp *at)
 {
     const struct record *record = &executor->record;
     bool written = at->revision != 0;
-    if (written && at->epoch == known->others_epoch && at->revision < known->others_revision)
+    if (written && at->epoch == entry->others_epoch && at->revision < entry->others_revision)
         return;
     if (written) {
-        known->others_epoch = at->epoch;
-        known->others_revision = at->revision;
+        entry->others_epoch = at->epoch;
+        entry->others_revision = at->revision;
     }
-    known->others_wait = false;
-    for (size_t i = 0; i < record->place_count; i++)
-        if (record->places[i].session != executor->site.session)
-            known->others_wait = true;
+    entry->others_wait = false;
+    for (size_t i = 0; i < record->waiter_count; i++)
+        if (record->waiters[i].session != executor->callbacks.session)
+            entry->others_wait = true;
 }
 
 /* Fills the scratch record and the event from an answer, or from what was last heard. */
-static void recall(struct task *task, struct event *event, const struct heard *heard)
+static void task_load_record(struct task *task, struct event *event,
+                             const struct saved_reply *saved_reply)
 {
     struct executor *executor = task->executor;
     const char *why = NULL;
     struct event filled = *event;
-    if (heard == NULL && wants_copy(task, event->kind))
-        heard = task->known->heard;
-    if (heard == NULL)
+    if (saved_reply == NULL && wants_copy(task, event->kind))
+        saved_reply = task->entry->saved_reply;
+    if (saved_reply == NULL)
         return;
-    exchange_event(&heard->answer, task->known->key, &executor->record, &filled, &why);
+    translate_reply(&saved_reply->reply, task->entry->key, &executor->record, &filled, &why);
     event->known = filled.known;
     event->at = filled.at;
     if (filled.known)
-        note_others(executor, task->known, &filled.at);
-    if (event->kind == EVENT_ANSWER) {
-        event->answer = filled.answer;
+        note_others(executor, task->entry, &filled.at);
+    if (event->kind == EVENT_REPLY) {
+        event->reply = filled.reply;
         event->refused = filled.refused;
     }
     if (why != NULL) {
@@ -209,7 +211,7 @@ static void recall(struct task *task, struct event *event, const struct heard *h
     }
 }
 
-static bool holds(const struct lease *lease)
+static bool is_holding(const struct lease *lease)
 {
     return lease->state == LEASE_HELD || lease->state == LEASE_RENEWING;
 }
@@ -222,7 +224,7 @@ static int64_t end_of_window(const struct lease *lease, int64_t at_ms)
     return (at_ms + window_ms - 1) / window_ms * window_ms;
 }
 
-static void schedule(struct task *task)
+static void task_set_timers(struct task *task)
 {
     struct executor *executor = task->executor;
     const struct lease *lease = &task->lease;
@@ -233,21 +235,21 @@ static void schedule(struct task *task)
         at_ms = end_of_window(lease, at_ms);
     int64_t deadline_ms =
         lease->deadline_ms > lease->now_ms ? lease->deadline_ms : lease->now_ms + 1;
-    heap_set(&executor->deadlines, &task->deadline, holds(lease) ? deadline_ms : HEAP_NEVER);
+    heap_set(&executor->deadlines, &task->deadline, is_holding(lease) ? deadline_ms : HEAP_NEVER);
     heap_set(&executor->wakes, &task->wake, at_ms == NEVER ? HEAP_NEVER : at_ms);
 }
 
-static void call(struct task *task, const struct task_news *news)
+static void task_notify_caller(struct task *task, const struct task_news *news)
 {
     struct executor *executor = task->executor;
     if (task->silent)
         return;
-    executor->told = task;
-    task->caller.told(task->caller.owner, task, news);
-    executor->told = NULL;
+    executor->notifying = task;
+    task->caller.notify(task->caller.owner, task, news);
+    executor->notifying = NULL;
 }
 
-static void tell(struct task *task, enum task_event kind, const struct event *event)
+static void task_report(struct task *task, enum task_event kind, const struct event *event)
 {
     struct executor *executor = task->executor;
     const struct lease_output *out = &executor->output;
@@ -267,28 +269,29 @@ static void tell(struct task *task, enum task_event kind, const struct event *ev
                             .margin_ms = facts->margin_ms};
         news.record = &executor->record;
         news.at = event->at;
-        news.look = record_look(&executor->record, &view);
+        news.key_info = record_key_info(&executor->record, &view);
     }
-    call(task, &news);
+    task_notify_caller(task, &news);
 }
 
 /* Tells what the step brought; the task is gone afterwards when it ended or was forgotten. */
-static bool tell_all(struct task *task, const struct lease *before, const struct event *event)
+static bool task_report_step(struct task *task, const struct lease *before,
+                             const struct event *event)
 {
     struct executor *executor = task->executor;
-    bool renewed =
-        holds(before) && holds(&task->lease) && before->deadline_ms != task->lease.deadline_ms;
-    static const enum task_event kinds[] = {[TOLD_WAITING] = TASK_WAITING,
-                                            [TOLD_HELD] = TASK_HELD,
-                                            [TOLD_LOST] = TASK_LOST,
-                                            [TOLD_ENDED] = TASK_ENDED};
-    enum told told = executor->output.told;
+    bool renewed = is_holding(before) && is_holding(&task->lease) &&
+                   before->deadline_ms != task->lease.deadline_ms;
+    static const enum task_event kinds[] = {[NOTIFY_WAITING] = TASK_WAITING,
+                                            [NOTIFY_HELD] = TASK_HELD,
+                                            [NOTIFY_LOST] = TASK_LOST,
+                                            [NOTIFY_ENDED] = TASK_ENDED};
+    enum lease_notify notify = executor->output.notify;
     executor->counts.renewals += renewed ? 1 : 0;
-    executor->counts.lost += told == TOLD_LOST ? 1 : 0;
+    executor->counts.lost += notify == NOTIFY_LOST ? 1 : 0;
     if (renewed)
-        tell(task, TASK_RENEWED, event);
-    else if (told != TOLD_NOTHING)
-        tell(task, kinds[told], event);
+        task_report(task, TASK_RENEWED, event);
+    else if (notify != NOTIFY_NONE)
+        task_report(task, kinds[notify], event);
     if (task->lease.state != LEASE_ENDED && !task->forgotten)
         return true;
     task_free(task);
@@ -299,10 +302,10 @@ static bool tell_all(struct task *task, const struct lease *before, const struct
 static void note_health(struct task *task, const struct lease *before, const struct event *event)
 {
     struct executor *executor = task->executor;
-    bool in_time = !before->in_flight || event->now_ms < before->answer_by_ms;
+    bool in_time = !before->in_flight || event->now_ms < before->reply_by_ms;
     if (event->kind == EVENT_TIMER && !in_time) {
         executor->counts.troubles++;
-        breaker_missed(&executor->breaker, event->now_ms);
+        breaker_failure(&executor->breaker, event->now_ms);
     }
 }
 
@@ -310,85 +313,85 @@ static void note_health(struct task *task, const struct lease *before, const str
 static void note_failure(const struct task *task, const struct lease *before,
                          const struct event *event)
 {
-    const struct executor_site *site = &task->executor->site;
+    const struct executor_callbacks *callbacks = &task->executor->callbacks;
     const struct lease *lease = &task->lease;
-    bool answered = event->kind == EVENT_ANSWER && event->serial == before->serial;
-    bool late = event->kind == EVENT_TIMER && event->now_ms >= before->answer_by_ms;
-    enum answer answer = late ? ANSWER_TROUBLE : event->answer;
+    bool answered = event->kind == EVENT_REPLY && event->serial == before->serial;
+    bool late = event->kind == EVENT_TIMER && event->now_ms >= before->reply_by_ms;
+    enum reply_status reply = late ? REPLY_TROUBLE : event->reply;
     bool over = lease->state == LEASE_ENDED || lease->state == LEASE_LOST;
-    if (site->failed == NULL || !before->in_flight || !(answered || late) || over)
+    if (callbacks->failed == NULL || !before->in_flight || !(answered || late) || over)
         return;
     /* A conflict may have said all that there was to know. */
-    bool again = answer == ANSWER_CONFLICT ? lease->in_flight || lease->state == LEASE_ASKING
-                                           : answer != ANSWER_OK;
+    bool again = reply == REPLY_CONFLICT ? lease->in_flight || lease->state == LEASE_ACQUIRING
+                                         : reply != REPLY_OK;
     if (again)
-        site->failed(site->owner,
-                     &(struct executor_failure){.key = task->known->key,
+        callbacks->failed(callbacks->owner, &(struct executor_failure){
+                                                .key = task->entry->key,
                                                 .token = lease->token,
-                                                .renews = holds(lease),
-                                                .answer = answer,
+                                                .renews = is_holding(lease),
+                                                .reply = reply,
                                                 .took_ms = event->now_ms - before->sent_at_ms});
 }
 
-static void step_watched(struct task *task, const struct event *event, const struct lease *before)
+static void step_traced(struct task *task, const struct event *event, const struct lease *before)
 {
     struct executor *executor = task->executor;
     struct record *record = &executor->record;
     char line[TRACE_SIZE];
     struct text trace;
-    if (executor->site.watcher == NULL) {
+    if (executor->callbacks.watcher == NULL) {
         lease_step(&task->lease, event, record, &executor->output, /* trace= */ NULL);
         return;
     }
     text_init(&trace, line, sizeof line);
     lease_step(&task->lease, event, record, &executor->output, &trace);
-    executor->site.watcher(executor->site.owner,
-                           &(struct executor_step){.before = before,
-                                                   .after = &task->lease,
-                                                   .event = event,
-                                                   .output = &executor->output,
-                                                   .record = record,
-                                                   .trace = line});
+    executor->callbacks.watcher(executor->callbacks.owner,
+                                &(struct executor_step){.before = before,
+                                                        .after = &task->lease,
+                                                        .event = event,
+                                                        .output = &executor->output,
+                                                        .record = record,
+                                                        .trace = line});
 }
 
 /* One step of the core; true when a request could not be sent: that is trouble, and known at once.
  */
-static bool step_once(struct task *task, struct event *event, const struct heard *heard,
+static bool step_once(struct task *task, struct event *event, const struct saved_reply *saved_reply,
                       bool *out_lives)
 {
     struct executor *executor = task->executor;
     struct lease before = task->lease;
     event->now_ms = executor_now(executor);
-    recall(task, event, heard);
-    knowledge_load_sights(task->known, &executor->sighting);
-    task->lease.sighting = &executor->sighting;
-    step_watched(task, event, &before);
-    knowledge_save_sights(task->known, &executor->sighting);
+    task_load_record(task, event, saved_reply);
+    record_cache_load_observations(task->entry, &executor->observations);
+    task->lease.observations = &executor->observations;
+    step_traced(task, event, &before);
+    record_cache_save_observations(task->entry, &executor->observations);
     note_health(task, &before, event);
     note_failure(task, &before, event);
     if (executor->output.decided)
         task->took_over = executor->output.verdict.kind == VERDICT_GRANTED &&
                           executor->output.verdict.expired > 0;
-    bool unsent = executor->output.action != ACTION_NONE && !outbox_add(executor, task);
-    schedule(task);
+    bool unsent = executor->output.action != ACTION_NONE && !send_queue_add(executor, task);
+    task_set_timers(task);
     uint32_t serial = executor->output.serial;
-    *out_lives = tell_all(task, &before, event);
+    *out_lives = task_report_step(task, &before, event);
     if (unsent && *out_lives)
-        *event = (struct event){.kind = EVENT_ANSWER,
+        *event = (struct event){.kind = EVENT_REPLY,
                                 .serial = serial,
-                                .answer = ANSWER_TROUBLE,
+                                .reply = REPLY_TROUBLE,
                                 .refused = executor_retry_after(executor) >= 0,
                                 .retry_at_ms = executor->breaker.open_until_ms};
     return unsent && *out_lives;
 }
 
-void task_step(struct task *task, struct event *event, const struct heard *heard)
+void task_step(struct task *task, struct event *event, const struct saved_reply *saved_reply)
 {
     bool lives = true;
-    if (!step_once(task, event, heard, &lives))
+    if (!step_once(task, event, saved_reply, &lives))
         return;
     bool unsure = task->lease.unsure;
-    (void)step_once(task, event, /* heard= */ NULL, &lives);
+    (void)step_once(task, event, /* saved_reply= */ NULL, &lives);
     if (lives) /* it did not happen, for it never left */
         task->lease.unsure = unsure;
 }
@@ -396,6 +399,6 @@ void task_step(struct task *task, struct event *event, const struct heard *heard
 void task_end_unstarted(struct task *task)
 {
     struct task_news news = {.event = TASK_ENDED, .outcome = OUTCOME_BUSY, .why = "cancelled"};
-    call(task, &news);
+    task_notify_caller(task, &news);
     task_free(task);
 }

@@ -9,7 +9,7 @@
 #include "store/store.h"
 
 /* What stands under the key; no bytes when nothing does. */
-struct standing {
+struct stored_record {
     const char *bytes;
     size_t length;
     struct stamp written;
@@ -17,11 +17,11 @@ struct standing {
 };
 
 /* May the request be carried out? The scratch is used to look inside the record. */
-bool condition_holds(const struct store_request *request, const struct standing *standing,
+bool condition_holds(const struct store_request *request, const struct stored_record *stored,
                      struct record *scratch);
 
 /* The bytes that a swap under IF_GRANT writes: the standing record, that grant renewed. */
-size_t condition_renewal(const struct store_request *request, const struct standing *standing,
+size_t condition_renewal(const struct store_request *request, const struct stored_record *stored,
                          struct record *scratch, char *bytes, size_t size);
 
 #endif

@@ -2,7 +2,7 @@
 /* What all drivers share; see store.h. */
 #include "store/store.h"
 
-#include "wire/url_shown.h"
+#include "wire/url_redact.h"
 
 #include <string.h>
 
@@ -33,7 +33,7 @@ static const char *const planned[] = {
 
 enum { PLANNED = sizeof planned / sizeof planned[0] };
 
-static bool goes_by(const char *url, const char *scheme)
+static bool url_has_scheme(const char *url, const char *scheme)
 {
     size_t length = strlen(scheme);
     return strncmp(url, scheme, length) == 0 && url[length] == ':';
@@ -42,7 +42,7 @@ static bool goes_by(const char *url, const char *scheme)
 const struct store_driver *store_find(const char *url)
 {
     for (size_t i = 0; i < DRIVERS; i++) {
-        if (goes_by(url, drivers[i]->scheme))
+        if (url_has_scheme(url, drivers[i]->scheme))
             return drivers[i];
     }
     return NULL;
@@ -51,7 +51,7 @@ const struct store_driver *store_find(const char *url)
 bool store_is_planned(const char *url)
 {
     for (size_t i = 0; i < PLANNED; i++) {
-        if (goes_by(url, planned[i]))
+        if (url_has_scheme(url, planned[i]))
             return true;
     }
     return false;
@@ -84,8 +84,8 @@ struct store_facts store_facts_of(const struct store_driver *driver)
     return (struct store_facts){.judge = judge,
                                 .one_clock = (bits & STORE_ONE_CLOCK) != 0,
                                 .tests_grant = (bits & STORE_TESTS_GRANT) != 0,
-                                .tells = (bits & STORE_TELLS) != 0,
-                                .answer_ms = 1000};
+                                .wakes_with_record = (bits & STORE_TELLS) != 0,
+                                .reply_timeout_ms = 1000};
 }
 
 struct store_facts store_facts_at(const struct store_driver *driver, const char *url)

@@ -5,7 +5,7 @@
  * what they can do they say in capability bits. Tests ask the bits, never the driver's name.
  *
  * Every request gets exactly one outcome of its own, also in a batch. An answer that did not come
- * is ANSWER_TROUBLE: it may have happened; a driver never sends a request a second time by itself,
+ * is REPLY_TROUBLE: it may have happened; a driver never sends a request a second time by itself,
  * for the core asks again and knows what to look for. A conflict carries the record that stands.
  */
 #ifndef LEASEHOLD_STORE_STORE_H
@@ -28,13 +28,13 @@
     X(TOKENS_FAILOVER, "tokens grow over a failover")
 
 enum store_capability_bit {
-#define STORE_CAPABILITY_BIT(name, words) STORE_BIT_##name,
+#define STORE_CAPABILITY_BIT(name, meaning) STORE_BIT_##name,
     STORE_CAPABILITY_LIST(STORE_CAPABILITY_BIT)
 #undef STORE_CAPABILITY_BIT
 };
 
 enum store_capability {
-#define STORE_CAPABILITY(name, words) STORE_##name = 1 << STORE_BIT_##name,
+#define STORE_CAPABILITY(name, meaning) STORE_##name = 1 << STORE_BIT_##name,
     STORE_CAPABILITY_LIST(STORE_CAPABILITY)
 #undef STORE_CAPABILITY
 };
@@ -62,15 +62,15 @@ struct store_request {
     uint64_t session;
     bool bound;
     /* Swap: so long after the write, by its own clock, the store may forget the record, unless that
-     * waits for a watermark (forget.h); 0: never. A forgotten record is no change to be told. */
-    int64_t lives_ms;
+     * waits for a watermark (expiry.h); 0: never. A forgotten record is no change to be told. */
+    int64_t retention_ms;
     /* Sessions to be woken once the write is in, as far as the driver has a way to. */
-    const uint64_t *poke;
-    size_t poke_count;
+    const uint64_t *wake;
+    size_t wake_count;
 };
 
-struct store_answer {
-    enum answer result;
+struct store_reply {
+    enum reply_status result;
     bool more;            /* list, watch: another answer will follow */
     bool present;         /* is there a record? (after a write: the one that was written) */
     struct stamp written; /* by which write: resolves the marks inside the bytes */
@@ -89,7 +89,7 @@ struct store_answer {
 
 /* May submit further requests, but must not write in the middle of a list. Key, bytes and pokes of
  * a request must stay until it is called. */
-typedef void store_done(void *caller, const struct store_answer *answer);
+typedef void store_done(void *caller, const struct store_reply *reply);
 
 /* Where a driver without a clock of its own gets its time from; the only one it may read. */
 struct store_clock {
@@ -98,20 +98,20 @@ struct store_clock {
 };
 
 /* For whom a store is opened. */
-struct store_site {
+struct store_callbacks {
     struct store_clock clock;
-    uint64_t session;    /* with STORE_SESSIONS: alive for others until the store is closed */
-    int64_t patience_ms; /* no request waits longer than this for another process */
+    uint64_t session;   /* with STORE_SESSIONS: alive for others until the store is closed */
+    int64_t timeout_ms; /* no request waits longer than this for another process */
     /* Another process's write named our session, or renewed what it waits for beside the record:
      * look at this key, unless the notice brings what that write left there (`stands`, else NULL),
      * as a read would have shown it at that moment; it may be old by now. No function: nobody wants
      * to know. */
-    void (*notice)(void *owner, const char *key, const struct store_answer *stands);
+    void (*notice)(void *owner, const char *key, const struct store_reply *current);
     void *owner;
 };
 
-struct store_remark {
-    const char *key, *word; /* "Acquired" … */
+struct store_event {
+    const char *key, *reason; /* "Acquired" … */
     const char *holder;
     const char *more; /* "", or a reason */
     bool warns;
@@ -124,7 +124,8 @@ struct store_driver {
     int descriptors; /* open() needs so many at a time, at most */
     /* When it fails, `why` says what is wrong and what to do, after "usage: " when the URL is to
      * blame; there is nothing to close then. When it succeeds, `why` is empty or a warning. */
-    bool (*open)(void *state, const char *url, const struct store_site *site, struct text *why);
+    bool (*open)(void *state, const char *url, const struct store_callbacks *callbacks,
+                 struct text *why);
     void (*close)(void *state); /* what is unanswered stays so */
     void (*submit)(void *state, const struct store_request *request, store_done *done,
                    void *caller);
@@ -134,7 +135,7 @@ struct store_driver {
     /* A lease that is shorter cannot be renewed in time here, so the faces refuse it; 0: none is.
      */
     int64_t ttl_least_ms;
-    bool waits;             /* a step may wait for a disk or for other processes (see beside.h) */
+    bool waits; /* a step may wait for a disk or for other processes (see store_thread.h) */
     int (*fd)(void *state); /* readable when a step would bring news from others */
     /* STORE_SESSIONS: a new descriptor, the caller's own, that keeps the session alive while any
      * process has it open: for a command to inherit. NULL where there is none; −1 when it failed.
@@ -146,7 +147,7 @@ struct store_driver {
     bool (*name)(const char *url, const char *key, struct text *out, struct text *why);
     /* Something that happened to a key, for people who look at the store with its own tools; no
      * rule depends on it, and it may get lost. NULL: it has no place for that. */
-    void (*remark)(void *state, const struct store_remark *remark);
+    void (*event)(void *state, const struct store_event *event);
 };
 
 extern const struct store_driver file_driver;
@@ -154,7 +155,7 @@ extern const struct store_driver k8s_driver;
 extern const struct store_driver memory_driver;
 extern const struct store_driver redis_driver, rediss_driver; /* the same, with TLS */
 /* The count of the in-memory store's revisions, which goes on above `at_least`. */
-uint64_t memory_raise(void *state, uint64_t at_least);
+uint64_t memory_raise_revision(void *state, uint64_t at_least);
 
 /* The driver that the URL's scheme names, or NULL; then the words say which ones there are. */
 const struct store_driver *store_find(const char *url);

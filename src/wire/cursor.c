@@ -29,7 +29,8 @@ static unsigned digit_value(char digit, unsigned base)
 }
 
 /* How many digits stand at `at`, at most DIGITS_MAX; 0 also when they are padded with a zero. */
-static size_t read_digits(const struct cursor *cursor, size_t at, unsigned base, uint64_t *out)
+static size_t cursor_read_digits(const struct cursor *cursor, size_t at, unsigned base,
+                                 uint64_t *out)
 {
     uint64_t number = 0;
     size_t digits = 0;
@@ -47,7 +48,7 @@ bool cursor_number(struct cursor *cursor, uint64_t least, uint64_t most, const c
                    uint64_t *out)
 {
     uint64_t number;
-    size_t digits = read_digits(cursor, cursor->at, /* base= */ 10, &number);
+    size_t digits = cursor_read_digits(cursor, cursor->at, /* base= */ 10, &number);
     if (digits == 0 || number < least || number > most)
         return cursor_refuse(cursor, what);
     cursor->at += digits;
@@ -60,7 +61,7 @@ bool cursor_hex(struct cursor *cursor, const char *what, uint64_t *out)
     uint64_t number = 0;
     size_t start = cursor->at, digits = 0;
     if (cursor_take(cursor, "\""))
-        digits = read_digits(cursor, cursor->at, /* base= */ 16, &number);
+        digits = cursor_read_digits(cursor, cursor->at, /* base= */ 16, &number);
     cursor->at += digits;
     if (digits == 0 || !cursor_take(cursor, "\""))
         return cursor_refuse_at(cursor, start, what);
@@ -109,7 +110,7 @@ static bool unquote_plain(const struct cursor *cursor, size_t *at, size_t most, 
     return true;
 }
 
-bool cursor_words(struct cursor *cursor, size_t least, size_t most, const char *what, char *out)
+bool cursor_string(struct cursor *cursor, size_t least, size_t most, const char *what, char *out)
 {
     size_t at = cursor->at, length;
     if (at == cursor->length || cursor->bytes[at++] != '"')

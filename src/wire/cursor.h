@@ -48,6 +48,6 @@ bool cursor_number(struct cursor *cursor, uint64_t least, uint64_t most, const c
 /* 64 bits as small hex digits in quotes: as a number it would lose digits above 2^53. */
 bool cursor_hex(struct cursor *cursor, const char *what, uint64_t *out);
 /* Quoted clean text of `least` to `most` bytes; `out` has room for `most` and the NUL. */
-bool cursor_words(struct cursor *cursor, size_t least, size_t most, const char *what, char *out);
+bool cursor_string(struct cursor *cursor, size_t least, size_t most, const char *what, char *out);
 
 #endif

@@ -16,7 +16,7 @@ static const struct unit {
 } units[] = {{"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}};
 enum { UNITS = sizeof units / sizeof units[0] };
 
-struct part {
+struct decimal {
     int64_t whole;
     int64_t fraction, scale; /* fraction / scale of a unit; scale is a power of ten */
     bool inexact;            /* further digits above 0 were left out */
@@ -28,10 +28,10 @@ static bool is_digit(char byte)
 }
 
 /* Reads "12" or "1.5"; 0 when it stands not here, otherwise how many bytes it has. */
-static size_t read_number(const char *at, size_t left, struct part *out)
+static size_t duration_read_number(const char *at, size_t left, struct decimal *out)
 {
     size_t used = 0;
-    *out = (struct part){.scale = 1};
+    *out = (struct decimal){.scale = 1};
     for (; used < left && is_digit(at[used]); used++) {
         if (out->whole <= DURATION_MAX_MS)
             out->whole = out->whole * 10 + (at[used] - '0');
@@ -66,15 +66,15 @@ static size_t read_unit(const char *at, size_t left, size_t first, size_t *used)
 }
 
 /* Adds it up; false when that is too long. */
-static bool add_part(const struct part *part, int64_t unit_ms, int64_t *sum_ms)
+static bool duration_add_part(const struct decimal *decimal, int64_t unit_ms, int64_t *sum_ms)
 {
-    if (part->whole > DURATION_MAX_MS / unit_ms)
+    if (decimal->whole > DURATION_MAX_MS / unit_ms)
         return false;
-    int64_t product = part->fraction * unit_ms;
-    int64_t rest_ms = product / part->scale;
-    if (product % part->scale != 0 || part->inexact)
+    int64_t product = decimal->fraction * unit_ms;
+    int64_t rest_ms = product / decimal->scale;
+    if (product % decimal->scale != 0 || decimal->inexact)
         rest_ms++;
-    *sum_ms += part->whole * unit_ms + rest_ms;
+    *sum_ms += decimal->whole * unit_ms + rest_ms;
 #ifdef LH_FUZZ_PLANT /* shows that the fuzzer can find: a sum of good parts can be too long */
     return true;
 #else
@@ -82,22 +82,22 @@ static bool add_part(const struct part *part, int64_t unit_ms, int64_t *sum_ms)
 #endif
 }
 
-static enum duration_result read_sum(const char *words, size_t length, int64_t *out_ms)
+static enum duration_result read_sum(const char *string, size_t length, int64_t *out_ms)
 {
     int64_t sum_ms = 0;
     size_t unit = 0;
     bool fits = true;
     for (size_t at = 0; at < length;) {
-        struct part part;
-        size_t used = read_number(words + at, length - at, &part);
+        struct decimal decimal;
+        size_t used = duration_read_number(string + at, length - at, &decimal);
         if (used == 0)
             return DURATION_BROKEN;
         bool bare = at == 0 && used == length;
         at += used;
-        unit = bare ? 2 : read_unit(words + at, length - at, unit, &at);
+        unit = bare ? 2 : read_unit(string + at, length - at, unit, &at);
         if (unit == UNITS)
             return DURATION_BROKEN;
-        fits = fits && add_part(&part, units[unit].length_ms, &sum_ms);
+        fits = fits && duration_add_part(&decimal, units[unit].length_ms, &sum_ms);
         unit++;
     }
     if (!fits)
@@ -106,16 +106,16 @@ static enum duration_result read_sum(const char *words, size_t length, int64_t *
     return DURATION_OK;
 }
 
-enum duration_result duration_read(const char *words, size_t length, int64_t *out_ms)
+enum duration_result duration_read(const char *string, size_t length, int64_t *out_ms)
 {
     int64_t sum_ms;
     if (length == 0)
         return DURATION_BROKEN;
-    if (words[0] == '-')
-        return length > 1 && read_sum(words + 1, length - 1, &sum_ms) != DURATION_BROKEN
+    if (string[0] == '-')
+        return length > 1 && read_sum(string + 1, length - 1, &sum_ms) != DURATION_BROKEN
                    ? DURATION_NEGATIVE
                    : DURATION_BROKEN;
-    return read_sum(words, length, out_ms);
+    return read_sum(string, length, out_ms);
 }
 
 const char *duration_show(int64_t length_ms, char out[DURATION_SHOWN])

@@ -21,7 +21,7 @@ enum duration_result {
 #define DURATION_MAX_MS ((int64_t)1000 * 366 * 24 * 3600 * 1000) /* a thousand years */
 
 /* Rounds up to whole milliseconds: what is above 0 stays so. */
-enum duration_result duration_read(const char *words, size_t length, int64_t *out_ms);
+enum duration_result duration_read(const char *string, size_t length, int64_t *out_ms);
 
 /* "12s", "4m19s", "3h20m", in whole seconds, rounded up. Returns `out`. */
 const char *duration_show(int64_t length_ms, char out[DURATION_SHOWN]);

@@ -5,14 +5,14 @@
 #include <string.h>
 
 /* A comma, unless this is the first member. */
-static void separate(struct text *text)
+static void json_separate(struct text *text)
 {
     const char *last = text->bytes + text->length - (text->length > 0 ? 1 : 0);
     if (strchr("{[", *last) == NULL)
         text_add(text, ",");
 }
 
-static void add_escaped(struct text *text, unsigned char byte)
+static void json_add_escaped(struct text *text, unsigned char byte)
 {
     static const char hex[] = "0123456789abcdef";
     static const char shorts[] = "\"\"\\\\\bb\ff\nn\rr\tt";
@@ -27,29 +27,30 @@ static void add_escaped(struct text *text, unsigned char byte)
     text_add_bytes(text, code, sizeof code);
 }
 
-static void add_quoted(struct text *text, const char *words)
+static void json_add_quoted(struct text *text, const char *string)
 {
     text_add(text, "\"");
-    while (*words != '\0') {
-        size_t step = text_sequence(words, strnlen(words, 4));
-        unsigned char byte = (unsigned char)*words;
+    while (*string != '\0') {
+        size_t step = text_utf8_length(string, strnlen(string, 4));
+        unsigned char byte = (unsigned char)*string;
         if (step == 0)
             text_add(text, "\\ufffd");
-        else if (step == 2 && byte == 0xc2 && (unsigned char)words[1] < 0xa0)
-            add_escaped(text, (unsigned char)words[1]); /* U+0080 to U+009F: terminals obey them */
+        else if (step == 2 && byte == 0xc2 && (unsigned char)string[1] < 0xa0)
+            json_add_escaped(text,
+                             (unsigned char)string[1]); /* U+0080 to U+009F: terminals obey them */
         else if (byte < 0x20 || byte == 0x7f || byte == '"' || byte == '\\')
-            add_escaped(text, byte);
+            json_add_escaped(text, byte);
         else
-            text_add_bytes(text, words, step);
-        words += step > 0 ? step : 1;
+            text_add_bytes(text, string, step);
+        string += step > 0 ? step : 1;
     }
     text_add(text, "\"");
 }
 
-static void add_name(struct text *text, const char *name)
+static void json_add_name(struct text *text, const char *name)
 {
-    separate(text);
-    add_quoted(text, name);
+    json_separate(text);
+    json_add_quoted(text, name);
     text_add(text, ":");
 }
 
@@ -65,23 +66,23 @@ void json_end(struct text *text)
 
 void json_add_null(struct text *text, const char *name)
 {
-    add_name(text, name);
+    json_add_name(text, name);
     text_add(text, "null");
 }
 
-void json_add_words(struct text *text, const char *name, const char *value)
+void json_add_string(struct text *text, const char *name, const char *value)
 {
     if (value == NULL) {
         json_add_null(text, name);
         return;
     }
-    add_name(text, name);
-    add_quoted(text, value);
+    json_add_name(text, name);
+    json_add_quoted(text, value);
 }
 
 void json_add_number(struct text *text, const char *name, int64_t value)
 {
-    add_name(text, name);
+    json_add_name(text, name);
     text_add_i64(text, value);
 }
 
@@ -99,7 +100,7 @@ void json_add_token(struct text *text, const char *name, uint64_t token)
         json_add_null(text, name);
         return;
     }
-    add_name(text, name);
+    json_add_name(text, name);
     text_add(text, "\"");
     text_add_u64(text, token);
     text_add(text, "\"");
@@ -107,19 +108,19 @@ void json_add_token(struct text *text, const char *name, uint64_t token)
 
 void json_add_bool(struct text *text, const char *name, bool value)
 {
-    add_name(text, name);
+    json_add_name(text, name);
     text_add(text, value ? "true" : "false");
 }
 
 void json_add_object(struct text *text, const char *name)
 {
-    add_name(text, name);
+    json_add_name(text, name);
     text_add(text, "{");
 }
 
 void json_add_list(struct text *text, const char *name)
 {
-    add_name(text, name);
+    json_add_name(text, name);
     text_add(text, "[");
 }
 
@@ -128,8 +129,8 @@ void json_end_list(struct text *text)
     text_add(text, "]");
 }
 
-void json_item_words(struct text *text, const char *value)
+void json_item_string(struct text *text, const char *value)
 {
-    separate(text);
-    add_quoted(text, value);
+    json_separate(text);
+    json_add_quoted(text, value);
 }

@@ -13,7 +13,7 @@ void json_begin(struct text *text);
 void json_end(struct text *text);
 
 /* Each adds a comma first where one is needed. `value` may be NULL: null. */
-void json_add_words(struct text *text, const char *name, const char *value);
+void json_add_string(struct text *text, const char *name, const char *value);
 void json_add_number(struct text *text, const char *name, int64_t value);
 /* A length of time, null when it is below 0: unknown. */
 void json_add_length(struct text *text, const char *name, int64_t value);
@@ -26,6 +26,6 @@ void json_add_object(struct text *text, const char *name);
 void json_add_list(struct text *text, const char *name);
 void json_end_list(struct text *text);
 /* A member of a list. */
-void json_item_words(struct text *text, const char *value);
+void json_item_string(struct text *text, const char *value);
 
 #endif

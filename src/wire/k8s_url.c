@@ -30,13 +30,13 @@ static bool is_part(const char *bytes, size_t length, bool begins, bool ends)
            (!ends || length == 0 || bytes[length - 1] != '-');
 }
 
-static bool refuse(struct text *why, const char *words)
+static bool k8s_url_refuse(struct text *why, const char *text)
 {
-    text_add(why, words);
+    text_add(why, text);
     return false;
 }
 
-static bool keep(char *to, size_t size, const char *value, size_t length)
+static bool copy_bounded(char *to, size_t size, const char *value, size_t length)
 {
     if (length >= size)
         return false;
@@ -45,17 +45,17 @@ static bool keep(char *to, size_t size, const char *value, size_t length)
     return true;
 }
 
-static bool is_word(const char *value, size_t length, const char *word)
+static bool value_is(const char *value, size_t length, const char *word)
 {
     return strlen(word) == length && memcmp(value, word, length) == 0;
 }
 
 static bool read_names(struct k8s_url *out, const char *value, size_t length)
 {
-    static const char *const words[] = {
+    static const char *const text[] = {
         [K8S_NAMES_AUTO] = "auto", [K8S_NAMES_HASH] = "hash", [K8S_NAMES_PLAIN] = "plain"};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (is_word(value, length, words[i])) {
+    for (size_t i = 0; i < sizeof text / sizeof text[0]; i++) {
+        if (value_is(value, length, text[i])) {
             out->names = (enum k8s_names)i;
             return true;
         }
@@ -72,14 +72,14 @@ static bool read_skew(struct k8s_url *out, const char *value, size_t length)
 
 static bool read_switch(bool *out, const char *value, size_t length)
 {
-    *out = is_word(value, length, "on");
-    return *out || is_word(value, length, "off");
+    *out = value_is(value, length, "on");
+    return *out || value_is(value, length, "off");
 }
 
 static bool read_collect(struct k8s_url *out, const char *value, size_t length)
 {
     uint32_t number = 0;
-    if (is_word(value, length, "off")) {
+    if (value_is(value, length, "off")) {
         out->collect = 0;
         return true;
     }
@@ -99,27 +99,29 @@ static bool read_option(struct k8s_url *out, const char *option, size_t length, 
     while (name < length && option[name] != '=')
         name++;
     if (name == length)
-        return refuse(why, "options are written as ?name=value");
+        return k8s_url_refuse(why, "options are written as ?name=value");
     const char *value = option + name + 1;
     size_t size = length - name - 1;
-    if (is_word(option, name, "names"))
-        return read_names(out, value, size) || refuse(why, "names is auto, hash or plain");
-    if (is_word(option, name, "skew"))
-        return read_skew(out, value, size) || refuse(why, "skew is a duration of at most 1h");
-    if (is_word(option, name, "events"))
-        return read_switch(&out->events, value, size) || refuse(why, "events is on or off");
-    if (is_word(option, name, "collect"))
+    if (value_is(option, name, "names"))
+        return read_names(out, value, size) || k8s_url_refuse(why, "names is auto, hash or plain");
+    if (value_is(option, name, "skew"))
+        return read_skew(out, value, size) ||
+               k8s_url_refuse(why, "skew is a duration of at most 1h");
+    if (value_is(option, name, "events"))
+        return read_switch(&out->events, value, size) || k8s_url_refuse(why, "events is on or off");
+    if (value_is(option, name, "collect"))
         return read_collect(out, value, size) ||
-               refuse(why, "collect is off or a number a minute, at most 60000");
-    if (is_word(option, name, "context"))
-        return keep(out->context, sizeof out->context, value, size) ||
-               refuse(why, "the context's name is too long");
-    if (!is_word(option, name, "prefix"))
-        return refuse(why, "the options are prefix, names, skew, events, collect and context");
+               k8s_url_refuse(why, "collect is off or a number a minute, at most 60000");
+    if (value_is(option, name, "context"))
+        return copy_bounded(out->context, sizeof out->context, value, size) ||
+               k8s_url_refuse(why, "the context's name is too long");
+    if (!value_is(option, name, "prefix"))
+        return k8s_url_refuse(why,
+                              "the options are prefix, names, skew, events, collect and context");
     *prefixed = true;
     return (is_part(value, size, /* begins= */ true, /* ends= */ false) &&
-            keep(out->prefix, sizeof out->prefix, value, size)) ||
-           refuse(why, "a prefix has at most 40 lower-case letters, digits and hyphens");
+            copy_bounded(out->prefix, sizeof out->prefix, value, size)) ||
+           k8s_url_refuse(why, "a prefix has at most 40 lower-case letters, digits and hyphens");
 }
 
 bool k8s_url_parse(const char *url, struct k8s_url *out, struct text *why)
@@ -127,17 +129,18 @@ bool k8s_url_parse(const char *url, struct k8s_url *out, struct text *why)
     struct k8s_url parsed = {.skew_ms = SKEW_USUAL_MS, .collect = COLLECT_USUAL};
     bool prefixed = false;
     if (strncmp(url, SCHEME, sizeof SCHEME - 1) != 0)
-        return refuse(why, "say which namespace, as in k8s://default");
+        return k8s_url_refuse(why, "say which namespace, as in k8s://default");
     const char *at = url + sizeof SCHEME - 1;
     size_t length = strcspn(at, "/?");
     if (!is_part(at, length, /* begins= */ true, /* ends= */ true) ||
-        !keep(parsed.namespace, sizeof parsed.namespace, at, length))
-        return refuse(why, "a namespace has at most 63 lower-case letters, digits and hyphens");
+        !copy_bounded(parsed.namespace, sizeof parsed.namespace, at, length))
+        return k8s_url_refuse(why,
+                              "a namespace has at most 63 lower-case letters, digits and hyphens");
     at += length;
     at += *at == '/' ? 1 : 0;
     if (*at != '?' && *at != '\0')
-        return refuse(why,
-                      "behind the namespace only options follow, as in k8s://default?prefix=a-");
+        return k8s_url_refuse(
+            why, "behind the namespace only options follow, as in k8s://default?prefix=a-");
     while (*at != '\0') {
         length = strcspn(++at, "&");
         if (!read_option(&parsed, at, length, &prefixed, why))
@@ -150,7 +153,7 @@ bool k8s_url_parse(const char *url, struct k8s_url *out, struct text *why)
     return true;
 }
 
-static bool is_plain(const struct k8s_url *url, const char *key)
+static bool is_object_name(const struct k8s_url *url, const char *key)
 {
     size_t length = strlen(key);
     return length > 0 && strlen(url->prefix) + length <= K8S_NAME_MAX &&
@@ -160,7 +163,7 @@ static bool is_plain(const struct k8s_url *url, const char *key)
 bool k8s_name_of(const struct k8s_url *url, const char *key, char out[K8S_NAME_MAX + 1])
 {
     bool marked = strncmp(key, HASH_MARK, sizeof HASH_MARK - 1) == 0;
-    bool plain = url->names != K8S_NAMES_HASH && is_plain(url, key);
+    bool plain = url->names != K8S_NAMES_HASH && is_object_name(url, key);
     char digits[SHA256_HEX + 1];
     struct text name;
     if (url->names == K8S_NAMES_PLAIN && !plain)

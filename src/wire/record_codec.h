@@ -58,9 +58,9 @@ struct codec_error {
 };
 
 /*
- * Returns the length, never above record_weight(), or 0 when the record does not fit into size − 1
- * or RECORD_MAX bytes, or has run out of tickets. A NUL follows the last byte. The record must keep
- * its limits and invariants: what breaks them is our own mistake and asserted.
+ * Returns the length, never above record_size_bound(), or 0 when the record does not fit into size
+ * − 1 or RECORD_MAX bytes, or has run out of tickets. A NUL follows the last byte. The record must
+ * keep its limits and invariants: what breaks them is our own mistake and asserted.
  */
 size_t record_encode(const struct record *record, char *bytes, size_t size);
 

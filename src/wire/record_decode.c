@@ -3,7 +3,7 @@
  * Bytes to records; see record_codec.h. Expects exactly the order in which record_encode.c writes:
  * who changes one changes the other. Bytes are the outside world and get errors.
  */
-#include "wire/record_codec_inside.h"
+#include "wire/record_codec_internal.h"
 
 #include "base/check.h"
 #include "wire/cursor.h"
@@ -11,20 +11,20 @@
 #include <string.h>
 
 /* The mirror of add_count: absent is 0, and a written 0 is not canonical. */
-static bool read_count(struct cursor *cursor, const char *name, uint64_t most, const char *what,
-                       uint64_t *out)
+static bool decode_count(struct cursor *cursor, const char *name, uint64_t most, const char *what,
+                         uint64_t *out)
 {
     *out = 0;
     return !cursor_take(cursor, name) || cursor_number(cursor, /* least= */ 1, most, what, out);
 }
 
-static bool read_holder(struct cursor *cursor, char *out)
+static bool decode_holder(struct cursor *cursor, char *out)
 {
-    return cursor_words(cursor, /* least= */ 1, HOLDER_MAX, "a holder's name", out);
+    return cursor_string(cursor, /* least= */ 1, HOLDER_MAX, "a holder's name", out);
 }
 
-static bool read_ms(struct cursor *cursor, uint64_t least, int64_t most, const char *what,
-                    int64_t *out)
+static bool decode_ms(struct cursor *cursor, uint64_t least, int64_t most, const char *what,
+                      int64_t *out)
 {
     uint64_t number;
     if (!cursor_number(cursor, least, (uint64_t)most, what, &number))
@@ -33,7 +33,7 @@ static bool read_ms(struct cursor *cursor, uint64_t least, int64_t most, const c
     return true;
 }
 
-static bool read_stamp(struct cursor *cursor, struct stamp *out)
+static bool decode_stamp(struct cursor *cursor, struct stamp *out)
 {
     uint64_t epoch;
     memset(out, 0, sizeof *out); /* a mark says nothing but itself */
@@ -48,28 +48,29 @@ static bool read_stamp(struct cursor *cursor, struct stamp *out)
         return false;
     out->epoch = (uint16_t)epoch;
     out->time_ms = TIME_UNKNOWN;
-    if (!cursor_take(cursor, "null") && !read_ms(cursor, /* least= */ 0, (int64_t)RECORD_NUMBER_MAX,
-                                                 "a time in milliseconds, or null", &out->time_ms))
+    if (!cursor_take(cursor, "null") &&
+        !decode_ms(cursor, /* least= */ 0, (int64_t)RECORD_NUMBER_MAX,
+                   "a time in milliseconds, or null", &out->time_ms))
         return false;
     return cursor_expect(cursor, "]");
 }
 
-static bool read_renewed(struct cursor *cursor, struct grant *grant)
+static bool decode_renewed(struct cursor *cursor, struct grant *grant)
 {
     grant->renewed = grant->granted;
     if (!cursor_take(cursor, ",\"renewed\":"))
         return true;
     size_t start = cursor->at;
-    if (!read_stamp(cursor, &grant->renewed))
+    if (!decode_stamp(cursor, &grant->renewed))
         return false;
     return !codec_same_stamp(&grant->granted, &grant->renewed) ||
            cursor_refuse_at(cursor, start, "a renewal other than the grant");
 }
 
-static bool read_mode(struct cursor *cursor, enum mode *out)
+static bool decode_mode(struct cursor *cursor, enum mode *out)
 {
     for (enum mode mode = MODE_EXCLUSIVE; mode <= MODE_SLOT; mode++) {
-        if (!cursor_take(cursor, codec_mode_words[mode]))
+        if (!cursor_take(cursor, codec_mode_names[mode]))
             continue;
         *out = mode;
         return true;
@@ -77,40 +78,40 @@ static bool read_mode(struct cursor *cursor, enum mode *out)
     return cursor_refuse(cursor, "\"exclusive\", \"shared\" or \"slot\"");
 }
 
-static bool read_who(struct cursor *cursor, char *holder, char *request, uint64_t *session,
-                     enum mode *mode, bool *bound)
+static bool decode_who(struct cursor *cursor, char *holder, char *request, uint64_t *session,
+                       enum mode *mode, bool *bound)
 {
-    if (!cursor_expect(cursor, "{\"holder\":") || !read_holder(cursor, holder) ||
+    if (!cursor_expect(cursor, "{\"holder\":") || !decode_holder(cursor, holder) ||
         !cursor_expect(cursor, ",\"request\":") ||
-        !cursor_words(cursor, /* least= */ 1, REQUEST_MAX, "a request's id", request) ||
+        !cursor_string(cursor, /* least= */ 1, REQUEST_MAX, "a request's id", request) ||
         !cursor_expect(cursor, ",\"session\":") ||
         !cursor_hex(cursor, "a session: 1 to 16 hex digits in quotes", session) ||
-        !cursor_expect(cursor, ",\"mode\":") || !read_mode(cursor, mode))
+        !cursor_expect(cursor, ",\"mode\":") || !decode_mode(cursor, mode))
         return false;
     *bound = cursor_take(cursor, ",\"bound\":true");
     return true;
 }
 
-static bool read_terms(struct cursor *cursor, int64_t *ttl_ms, int64_t *lock_delay_ms)
+static bool decode_terms(struct cursor *cursor, int64_t *ttl_ms, int64_t *lock_delay_ms)
 {
     if (!cursor_expect(cursor, ",\"ttl_ms\":") ||
-        !read_ms(cursor, /* least= */ 1, TTL_MAX_MS, "a TTL of 1 ms to 24 h", ttl_ms))
+        !decode_ms(cursor, /* least= */ 1, TTL_MAX_MS, "a TTL of 1 ms to 24 h", ttl_ms))
         return false;
     return !cursor_take(cursor, ",\"lock_delay_ms\":") ||
-           read_ms(cursor, /* least= */ 1, TTL_MAX_MS, "a lock delay of 1 ms to 24 h",
-                   lock_delay_ms);
+           decode_ms(cursor, /* least= */ 1, TTL_MAX_MS, "a lock delay of 1 ms to 24 h",
+                     lock_delay_ms);
 }
 
-static bool read_meta(struct cursor *cursor, struct meta *meta)
+static bool decode_meta(struct cursor *cursor, struct meta *meta)
 {
     if (!cursor_take(cursor, ",\"meta\":{"))
         return true;
     char name[META_MAX + 1], value[META_MAX + 1];
     do {
         size_t start = cursor->at;
-        if (!cursor_words(cursor, /* least= */ 1, META_MAX, "a name of meta", name) ||
+        if (!cursor_string(cursor, /* least= */ 1, META_MAX, "a name of meta", name) ||
             !cursor_expect(cursor, ":") ||
-            !cursor_words(cursor, /* least= */ 0, META_MAX, "a value of meta", value))
+            !cursor_string(cursor, /* least= */ 0, META_MAX, "a value of meta", value))
             return false;
         if (!meta_add(meta, name, value))
             return cursor_refuse_at(cursor, start, "meta within its limits, each name once");
@@ -118,29 +119,29 @@ static bool read_meta(struct cursor *cursor, struct meta *meta)
     return cursor_expect(cursor, "}");
 }
 
-static bool read_grant(struct cursor *cursor, struct record *record)
+static bool decode_grant(struct cursor *cursor, struct record *record)
 {
     if (record->grant_count == GRANTS_MAX)
         return cursor_refuse(cursor, "no more grants");
     size_t start = cursor->at;
     uint64_t n;
     struct grant *grant = record_add_grant(record);
-    if (!read_who(cursor, grant->holder, grant->request, &grant->session, &grant->mode,
-                  &grant->bound))
+    if (!decode_who(cursor, grant->holder, grant->request, &grant->session, &grant->mode,
+                    &grant->bound))
         return false;
     if (record_grant_by_request(record, grant->request) != grant)
         return cursor_refuse_at(cursor, start, "a grant whose request no other grant has");
     grant->broken = cursor_take(cursor, ",\"broken\":true");
-    if (!read_count(cursor, ",\"n\":", N_MAX, "an n of 1 to 1023", &n))
+    if (!decode_count(cursor, ",\"n\":", N_MAX, "an n of 1 to 1023", &n))
         return false;
     grant->n = (uint16_t)n;
-    return cursor_expect(cursor, ",\"granted\":") && read_stamp(cursor, &grant->granted) &&
-           read_renewed(cursor, grant) &&
-           read_terms(cursor, &grant->ttl_ms, &grant->lock_delay_ms) &&
-           read_meta(cursor, &grant->meta) && cursor_expect(cursor, "}");
+    return cursor_expect(cursor, ",\"granted\":") && decode_stamp(cursor, &grant->granted) &&
+           decode_renewed(cursor, grant) &&
+           decode_terms(cursor, &grant->ttl_ms, &grant->lock_delay_ms) &&
+           decode_meta(cursor, &grant->meta) && cursor_expect(cursor, "}");
 }
 
-static bool read_priority(struct cursor *cursor, int32_t *out)
+static bool decode_priority(struct cursor *cursor, int32_t *out)
 {
     uint64_t steps;
     if (!cursor_take(cursor, ",\"priority\":"))
@@ -152,76 +153,78 @@ static bool read_priority(struct cursor *cursor, int32_t *out)
     return true;
 }
 
-static bool read_place(struct cursor *cursor, uint64_t next_ticket, struct record *record)
+static bool decode_waiter(struct cursor *cursor, uint64_t next_ticket, struct record *record)
 {
-    if (record->place_count == PLACES_MAX)
+    if (record->waiter_count == WAITERS_MAX)
         return cursor_refuse(cursor, "no more places");
     size_t start = cursor->at;
-    uint64_t before = record->place_count > 0 ? record->places[record->place_count - 1].ticket : 0;
+    uint64_t before =
+        record->waiter_count > 0 ? record->waiters[record->waiter_count - 1].ticket : 0;
     uint64_t passed;
-    struct place *place = record_add_place(record);
-    if (!read_who(cursor, place->holder, place->request, &place->session, &place->mode,
-                  &place->bound))
+    struct waiter *waiter = record_add_waiter(record);
+    if (!decode_who(cursor, waiter->holder, waiter->request, &waiter->session, &waiter->mode,
+                    &waiter->bound))
         return false;
-    if (record_place_by_session(record, place->session) != place)
+    if (record_waiter_by_session(record, waiter->session) != waiter)
         return cursor_refuse_at(cursor, start, "a place whose session no other place has");
     if (!cursor_expect(cursor, ",\"ticket\":") ||
         !cursor_number(cursor, before + 1, next_ticket - 1,
-                       "a ticket above the one before and below \"next\"", &place->ticket) ||
-        !read_priority(cursor, &place->priority) ||
-        !read_count(cursor, ",\"passed\":", PASSED_MAX, "a count of 1 to 1000000", &passed))
+                       "a ticket above the one before and below \"next\"", &waiter->ticket) ||
+        !decode_priority(cursor, &waiter->priority) ||
+        !decode_count(cursor, ",\"passed\":", PASSED_MAX, "a count of 1 to 1000000", &passed))
         return false;
-    place->passed = (uint32_t)passed;
-    place->offered = cursor_take(cursor, ",\"offered\":");
-    if (place->offered && !read_stamp(cursor, &place->offer))
+    waiter->passed = (uint32_t)passed;
+    waiter->offered = cursor_take(cursor, ",\"offered\":");
+    if (waiter->offered && !decode_stamp(cursor, &waiter->offer))
         return false;
-    return read_terms(cursor, &place->ttl_ms, &place->lock_delay_ms) && cursor_expect(cursor, "}");
+    return decode_terms(cursor, &waiter->ttl_ms, &waiter->lock_delay_ms) &&
+           cursor_expect(cursor, "}");
 }
 
-static bool read_grants(struct cursor *cursor, struct record *record)
+static bool decode_grants(struct cursor *cursor, struct record *record)
 {
     if (!cursor_take(cursor, ",\"grants\":["))
         return true;
     do {
-        if (!read_grant(cursor, record))
+        if (!decode_grant(cursor, record))
             return false;
     } while (cursor_take(cursor, ","));
     return cursor_expect(cursor, "]");
 }
 
-static bool read_places(struct cursor *cursor, uint64_t next_ticket, struct record *record)
+static bool decode_waiters(struct cursor *cursor, uint64_t next_ticket, struct record *record)
 {
     if (!cursor_take(cursor, ",\"places\":["))
         return true;
     do {
-        if (!read_place(cursor, next_ticket, record))
+        if (!decode_waiter(cursor, next_ticket, record))
             return false;
     } while (cursor_take(cursor, ","));
     return cursor_expect(cursor, "]");
 }
 
-static bool read_span(struct cursor *cursor, const char *name, struct span *span)
+static bool decode_span(struct cursor *cursor, const char *name, struct span *span)
 {
     if (!cursor_take(cursor, name))
         return true;
-    if (!cursor_expect(cursor, "{\"since\":") || !read_stamp(cursor, &span->since) ||
+    if (!cursor_expect(cursor, "{\"since\":") || !decode_stamp(cursor, &span->since) ||
         !cursor_expect(cursor, ",\"length_ms\":") ||
-        !read_ms(cursor, /* least= */ 1, SPAN_MAX_MS, "a length of 1 ms to 366 days",
-                 &span->length_ms))
+        !decode_ms(cursor, /* least= */ 1, SPAN_MAX_MS, "a length of 1 ms to 366 days",
+                   &span->length_ms))
         return false;
-    if (cursor_take(cursor, ",\"by\":") && !read_holder(cursor, span->by))
+    if (cursor_take(cursor, ",\"by\":") && !decode_holder(cursor, span->by))
         return false;
     return cursor_expect(cursor, "}");
 }
 
 /* The mirror of add_some: absent is empty, and written it has a byte at least. */
-static bool read_some(struct cursor *cursor, const char *name, size_t most, const char *what,
-                      char *out)
+static bool decode_optional(struct cursor *cursor, const char *name, size_t most, const char *what,
+                            char *out)
 {
-    return !cursor_take(cursor, name) || cursor_words(cursor, /* least= */ 1, most, what, out);
+    return !cursor_take(cursor, name) || cursor_string(cursor, /* least= */ 1, most, what, out);
 }
 
-static bool read_token(struct cursor *cursor, uint64_t *out)
+static bool decode_token(struct cursor *cursor, uint64_t *out)
 {
     size_t start = cursor->at;
     if (!cursor_take(cursor, ",\"token\":"))
@@ -231,27 +234,28 @@ static bool read_token(struct cursor *cursor, uint64_t *out)
     return *out != 0 || cursor_refuse_at(cursor, start, "a token above 0, or none");
 }
 
-static bool read_once(struct cursor *cursor, struct record *record)
+static bool decode_once(struct cursor *cursor, struct record *record)
 {
     uint64_t status;
-    record_become(record, KIND_ONCE);
+    record_set_kind(record, KIND_ONCE);
     struct done *done = &record->once.done;
-    if (!cursor_words(cursor, /* least= */ 0, PAYLOAD_MAX, "a fingerprint", record->once.payload) ||
-        !read_some(cursor, ",\"request\":", REQUEST_MAX, "a request's id", done->request) ||
-        !read_token(cursor, &done->token) ||
-        !read_count(cursor, ",\"status\":", STATUS_MAX, "a status of 1 to 255", &status))
+    if (!cursor_string(cursor, /* least= */ 0, PAYLOAD_MAX, "a fingerprint",
+                       record->once.payload) ||
+        !decode_optional(cursor, ",\"request\":", REQUEST_MAX, "a request's id", done->request) ||
+        !decode_token(cursor, &done->token) ||
+        !decode_count(cursor, ",\"status\":", STATUS_MAX, "a status of 1 to 255", &status))
         return false;
     done->status = (uint8_t)status;
-    return read_some(cursor, ",\"result\":", RESULT_MAX, "a result", done->result) &&
-           read_some(cursor, ",\"watermark\":", KEY_MAX, "a key", done->watermark) &&
-           read_some(cursor, ",\"until\":", POSITION_MAX, "a position", done->until) &&
+    return decode_optional(cursor, ",\"result\":", RESULT_MAX, "a result", done->result) &&
+           decode_optional(cursor, ",\"watermark\":", KEY_MAX, "a key", done->watermark) &&
+           decode_optional(cursor, ",\"until\":", POSITION_MAX, "a position", done->until) &&
            cursor_expect(cursor, "}");
 }
 
-static bool read_order(struct cursor *cursor, enum order *out)
+static bool decode_order(struct cursor *cursor, enum order *out)
 {
     for (enum order order = ORDER_NUMBER; order <= ORDER_TEXT; order++) {
-        if (!cursor_take(cursor, codec_order_words[order]))
+        if (!cursor_take(cursor, codec_order_names[order]))
             continue;
         *out = order;
         return true;
@@ -260,60 +264,60 @@ static bool read_order(struct cursor *cursor, enum order *out)
 }
 
 /* Whose advance it was: in version 3 always, and in no other. */
-static bool read_move(struct cursor *cursor, uint64_t version, struct watermark *watermark)
+static bool decode_move(struct cursor *cursor, uint64_t version, struct watermark *watermark)
 {
     if (version == RECORD_VERSION_KINDS)
         return true;
     return cursor_expect(cursor, ",\"request\":") &&
-           cursor_words(cursor, /* least= */ 1, REQUEST_MAX, "a request's id",
-                        watermark->request) &&
-           read_some(cursor, ",\"from\":", POSITION_MAX, "a position", watermark->from);
+           cursor_string(cursor, /* least= */ 1, REQUEST_MAX, "a request's id",
+                         watermark->request) &&
+           decode_optional(cursor, ",\"from\":", POSITION_MAX, "a position", watermark->from);
 }
 
-static bool read_watermark(struct cursor *cursor, uint64_t version, struct record *record)
+static bool decode_watermark(struct cursor *cursor, uint64_t version, struct record *record)
 {
     struct watermark *watermark = &record->watermark;
-    record_become(record, KIND_WATERMARK);
-    return read_order(cursor, &watermark->order) && cursor_expect(cursor, ",\"value\":") &&
-           cursor_words(cursor, /* least= */ 1, POSITION_MAX, "a position", watermark->value) &&
-           cursor_expect(cursor, ",\"moved\":") && read_stamp(cursor, &watermark->moved) &&
-           read_some(cursor, ",\"by\":", HOLDER_MAX, "a holder's name", watermark->by) &&
-           read_move(cursor, version, watermark) && cursor_expect(cursor, "}");
+    record_set_kind(record, KIND_WATERMARK);
+    return decode_order(cursor, &watermark->order) && cursor_expect(cursor, ",\"value\":") &&
+           cursor_string(cursor, /* least= */ 1, POSITION_MAX, "a position", watermark->value) &&
+           cursor_expect(cursor, ",\"moved\":") && decode_stamp(cursor, &watermark->moved) &&
+           decode_optional(cursor, ",\"by\":", HOLDER_MAX, "a holder's name", watermark->by) &&
+           decode_move(cursor, version, watermark) && cursor_expect(cursor, "}");
 }
 
 /* What the key is used as, and whether the version is the lowest that can say so. */
-static bool read_kind(struct cursor *cursor, uint64_t version, struct record *record)
+static bool decode_kind(struct cursor *cursor, uint64_t version, struct record *record)
 {
     if (version == RECORD_VERSION_LOCKS)
         return true;
     if (version == RECORD_VERSION_KINDS && cursor_take(cursor, ",\"once\":{\"payload\":"))
-        return read_once(cursor, record);
+        return decode_once(cursor, record);
     if (cursor_take(cursor, ",\"watermark\":{\"order\":"))
-        return read_watermark(cursor, version, record);
+        return decode_watermark(cursor, version, record);
     return cursor_refuse(cursor, "an id or a watermark, in this version");
 }
 
-static bool read_record(struct cursor *cursor, uint64_t version, struct record *record)
+static bool decode_fields(struct cursor *cursor, uint64_t version, struct record *record)
 {
     char key[KEY_MAX + 1];
     uint64_t limit, next_ticket = 1;
     if (!cursor_expect(cursor, ",\"key\":") ||
-        !cursor_words(cursor, /* least= */ 1, KEY_MAX, "a key", key) ||
-        !read_count(cursor, ",\"limit\":", UINT32_MAX, "a limit of slots", &limit))
+        !cursor_string(cursor, /* least= */ 1, KEY_MAX, "a key", key) ||
+        !decode_count(cursor, ",\"limit\":", UINT32_MAX, "a limit of slots", &limit))
         return false;
     if (cursor_take(cursor, ",\"next\":") &&
         !cursor_number(cursor, /* least= */ 2, RECORD_NUMBER_MAX, "a ticket above 1", &next_ticket))
         return false;
     record_init(record, key);
     record->limit = (uint32_t)limit;
-    if (!read_grants(cursor, record) || !read_places(cursor, next_ticket, record))
+    if (!decode_grants(cursor, record) || !decode_waiters(cursor, next_ticket, record))
         return false;
     record->next_ticket = next_ticket; /* only now: adding places counted it up */
-    if (!read_span(cursor, ",\"cooling\":", &record->cooling) ||
-        !read_span(cursor, ",\"delay\":", &record->delay))
+    if (!decode_span(cursor, ",\"cooling\":", &record->cooling) ||
+        !decode_span(cursor, ",\"delay\":", &record->delay))
         return false;
-    if (!read_some(cursor, ",\"reason\":", REASON_MAX, "a reason", record->reason) ||
-        !read_kind(cursor, version, record) || !cursor_expect(cursor, "}"))
+    if (!decode_optional(cursor, ",\"reason\":", REASON_MAX, "a reason", record->reason) ||
+        !decode_kind(cursor, version, record) || !cursor_expect(cursor, "}"))
         return false;
     if (cursor->at < cursor->length)
         return cursor_refuse(cursor, "nothing after the record");
@@ -321,7 +325,8 @@ static bool read_record(struct cursor *cursor, uint64_t version, struct record *
 }
 
 /* The version comes before everything else: a newer form may be longer, or no JSON any more. */
-static enum decode_result read_all(struct cursor *cursor, uint64_t *version, struct record *record)
+static enum decode_result decode_all(struct cursor *cursor, uint64_t *version,
+                                     struct record *record)
 {
     if (!cursor_expect(cursor, "{\"leasehold\":"))
         return DECODE_NOT_OURS;
@@ -336,7 +341,7 @@ static enum decode_result read_all(struct cursor *cursor, uint64_t *version, str
         cursor_refuse_at(cursor, RECORD_MAX, "nothing after the record's limit");
         return DECODE_TOO_LONG;
     }
-    return read_record(cursor, *version, record) ? DECODE_OK : DECODE_BROKEN;
+    return decode_fields(cursor, *version, record) ? DECODE_OK : DECODE_BROKEN;
 }
 
 enum decode_result record_decode(const char *bytes, size_t length, struct record *out,
@@ -344,7 +349,7 @@ enum decode_result record_decode(const char *bytes, size_t length, struct record
 {
     struct cursor cursor = {.bytes = bytes, .length = length};
     uint64_t version = 0;
-    enum decode_result result = read_all(&cursor, &version, out);
+    enum decode_result result = decode_all(&cursor, &version, out);
     if (result == DECODE_OK)
         return result;
     error->offset = cursor.at;
@@ -358,9 +363,9 @@ enum decode_result record_decode(const char *bytes, size_t length, struct record
 const char *decode_result_text(enum decode_result result)
 {
     switch (result) {
-#define DECODE_RESULT_TEXT(name, words) \
-    case name:                          \
-        return words;
+#define DECODE_RESULT_TEXT(name, text) \
+    case name:                         \
+        return text;
         DECODE_RESULTS(DECODE_RESULT_TEXT)
 #undef DECODE_RESULT_TEXT
     }

@@ -3,19 +3,19 @@
  * Records to bytes; see record_codec.h. Goes through the fields in their order; record_decode.c is
  * its mirror: who changes one changes the other. Records are ours and get asserts.
  */
-#include "wire/record_codec_inside.h"
+#include "wire/record_codec_internal.h"
 
 #include "base/check.h"
 
 #include <string.h>
 
-const char *const codec_mode_words[] = {
+const char *const codec_mode_names[] = {
     [MODE_EXCLUSIVE] = "\"exclusive\"",
     [MODE_SHARED] = "\"shared\"",
     [MODE_SLOT] = "\"slot\"",
 };
 
-const char *const codec_order_words[] = {
+const char *const codec_order_names[] = {
     [ORDER_NONE] = "\"\"",
     [ORDER_NUMBER] = "\"number\"",
     [ORDER_TIME] = "\"time\"",
@@ -29,24 +29,24 @@ bool codec_same_stamp(const struct stamp *a, const struct stamp *b)
     return a->revision == THIS_WRITE || (a->epoch == b->epoch && a->time_ms == b->time_ms);
 }
 
-static void add_words(struct text *text, const char *words)
+static void encode_string(struct text *text, const char *string)
 {
-    ASSERT(text_is_clean(words, strlen(words)));
+    ASSERT(text_is_clean(string, strlen(string)));
     text_add_bytes(text, "\"", 1);
-    while (*words != '\0') {
-        size_t run = strcspn(words, "\"\\");
-        text_add_bytes(text, words, run);
-        words += run;
-        if (*words != '\0') {
+    while (*string != '\0') {
+        size_t run = strcspn(string, "\"\\");
+        text_add_bytes(text, string, run);
+        string += run;
+        if (*string != '\0') {
             text_add_bytes(text, "\\", 1);
-            text_add_bytes(text, words++, 1);
+            text_add_bytes(text, string++, 1);
         }
     }
     text_add_bytes(text, "\"", 1);
 }
 
 /* A field that is left out when it says nothing. */
-static void add_count(struct text *text, const char *name, uint64_t count)
+static void encode_count(struct text *text, const char *name, uint64_t count)
 {
     if (count == 0)
         return;
@@ -54,15 +54,15 @@ static void add_count(struct text *text, const char *name, uint64_t count)
     text_add_u64(text, count);
 }
 
-static void add_some(struct text *text, const char *name, const char *words)
+static void encode_optional(struct text *text, const char *name, const char *string)
 {
-    if (words[0] == '\0')
+    if (string[0] == '\0')
         return;
     text_add(text, name);
-    add_words(text, words);
+    encode_string(text, string);
 }
 
-static void add_stamp(struct text *text, const char *name, const struct stamp *stamp)
+static void encode_stamp(struct text *text, const char *name, const struct stamp *stamp)
 {
     text_add(text, name);
     if (stamp->revision == THIS_WRITE) {
@@ -85,40 +85,40 @@ static void add_stamp(struct text *text, const char *name, const struct stamp *s
 }
 
 /* How a grant and a place begin. */
-static void add_who(struct text *text, const char *holder, const char *request, uint64_t session,
-                    enum mode mode, bool bound)
+static void encode_who(struct text *text, const char *holder, const char *request, uint64_t session,
+                       enum mode mode, bool bound)
 {
     ASSERT(holder[0] != '\0' && request[0] != '\0');
     text_add(text, "{\"holder\":");
-    add_words(text, holder);
+    encode_string(text, holder);
     text_add(text, ",\"request\":");
-    add_words(text, request);
+    encode_string(text, request);
     text_add(text, ",\"session\":\"");
     text_add_hex(text, session);
     text_add(text, "\",\"mode\":");
-    text_add(text, codec_mode_words[mode]);
+    text_add(text, codec_mode_names[mode]);
     if (bound)
         text_add(text, ",\"bound\":true");
 }
 
-static void add_terms(struct text *text, int64_t ttl_ms, int64_t lock_delay_ms)
+static void encode_terms(struct text *text, int64_t ttl_ms, int64_t lock_delay_ms)
 {
     ASSERT(ttl_ms >= 1 && ttl_ms <= TTL_MAX_MS);
     ASSERT(lock_delay_ms >= 0 && lock_delay_ms <= TTL_MAX_MS);
-    add_count(text, ",\"ttl_ms\":", (uint64_t)ttl_ms);
-    add_count(text, ",\"lock_delay_ms\":", (uint64_t)lock_delay_ms);
+    encode_count(text, ",\"ttl_ms\":", (uint64_t)ttl_ms);
+    encode_count(text, ",\"lock_delay_ms\":", (uint64_t)lock_delay_ms);
 }
 
-static void add_meta(struct text *text, const struct meta *meta)
+static void encode_meta(struct text *text, const struct meta *meta)
 {
     const char *opening = ",\"meta\":{";
     for (size_t at = 0; at < meta->used;) {
         const char *name = meta->text + at;
         const char *value = name + strlen(name) + 1;
         text_add(text, opening);
-        add_words(text, name);
+        encode_string(text, name);
         text_add_bytes(text, ":", 1);
-        add_words(text, value);
+        encode_string(text, value);
         at = (size_t)(value - meta->text) + strlen(value) + 1;
         opening = ",";
     }
@@ -126,80 +126,80 @@ static void add_meta(struct text *text, const struct meta *meta)
         text_add_bytes(text, "}", 1);
 }
 
-static void add_grant(struct text *text, const struct grant *grant)
+static void encode_grant(struct text *text, const struct grant *grant)
 {
     ASSERT(grant->n <= N_MAX);
-    add_who(text, grant->holder, grant->request, grant->session, grant->mode, grant->bound);
+    encode_who(text, grant->holder, grant->request, grant->session, grant->mode, grant->bound);
     if (grant->broken)
         text_add(text, ",\"broken\":true");
-    add_count(text, ",\"n\":", grant->n);
-    add_stamp(text, ",\"granted\":", &grant->granted);
+    encode_count(text, ",\"n\":", grant->n);
+    encode_stamp(text, ",\"granted\":", &grant->granted);
     if (!codec_same_stamp(&grant->granted, &grant->renewed))
-        add_stamp(text, ",\"renewed\":", &grant->renewed);
-    add_terms(text, grant->ttl_ms, grant->lock_delay_ms);
-    add_meta(text, &grant->meta);
+        encode_stamp(text, ",\"renewed\":", &grant->renewed);
+    encode_terms(text, grant->ttl_ms, grant->lock_delay_ms);
+    encode_meta(text, &grant->meta);
     text_add_bytes(text, "}", 1);
 }
 
-static void add_place(struct text *text, const struct place *place)
+static void encode_waiter(struct text *text, const struct waiter *waiter)
 {
-    ASSERT(place->ticket >= 1);
-    ASSERT(place->priority >= -PRIORITY_MAX && place->priority <= PRIORITY_MAX);
-    ASSERT(place->passed <= PASSED_MAX);
-    add_who(text, place->holder, place->request, place->session, place->mode, place->bound);
-    add_count(text, ",\"ticket\":", place->ticket);
-    if (place->priority != 0) {
+    ASSERT(waiter->ticket >= 1);
+    ASSERT(waiter->priority >= -PRIORITY_MAX && waiter->priority <= PRIORITY_MAX);
+    ASSERT(waiter->passed <= PASSED_MAX);
+    encode_who(text, waiter->holder, waiter->request, waiter->session, waiter->mode, waiter->bound);
+    encode_count(text, ",\"ticket\":", waiter->ticket);
+    if (waiter->priority != 0) {
         text_add(text, ",\"priority\":");
-        text_add_i64(text, place->priority);
+        text_add_i64(text, waiter->priority);
     }
-    add_count(text, ",\"passed\":", place->passed);
-    if (place->offered)
-        add_stamp(text, ",\"offered\":", &place->offer);
-    add_terms(text, place->ttl_ms, place->lock_delay_ms);
+    encode_count(text, ",\"passed\":", waiter->passed);
+    if (waiter->offered)
+        encode_stamp(text, ",\"offered\":", &waiter->offer);
+    encode_terms(text, waiter->ttl_ms, waiter->lock_delay_ms);
     text_add_bytes(text, "}", 1);
 }
 
-static void add_span(struct text *text, const char *name, const struct span *span)
+static void encode_span(struct text *text, const char *name, const struct span *span)
 {
     ASSERT(span->length_ms >= 0 && span->length_ms <= SPAN_MAX_MS);
     if (span->length_ms == 0)
         return;
     text_add(text, name);
-    add_stamp(text, "{\"since\":", &span->since);
-    add_count(text, ",\"length_ms\":", (uint64_t)span->length_ms);
-    add_some(text, ",\"by\":", span->by);
+    encode_stamp(text, "{\"since\":", &span->since);
+    encode_count(text, ",\"length_ms\":", (uint64_t)span->length_ms);
+    encode_optional(text, ",\"by\":", span->by);
     text_add_bytes(text, "}", 1);
 }
 
-static void add_once(struct text *text, const struct once *once)
+static void encode_once(struct text *text, const struct once *once)
 {
     const struct done *done = &once->done;
     text_add(text, ",\"once\":{\"payload\":");
-    add_words(text, once->payload);
-    add_some(text, ",\"request\":", done->request);
+    encode_string(text, once->payload);
+    encode_optional(text, ",\"request\":", done->request);
     if (done->token != 0) {
         text_add(text, ",\"token\":\"");
         text_add_hex(text, done->token);
         text_add_bytes(text, "\"", 1);
     }
-    add_count(text, ",\"status\":", done->status);
-    add_some(text, ",\"result\":", done->result);
-    add_some(text, ",\"watermark\":", done->watermark);
-    add_some(text, ",\"until\":", done->until);
+    encode_count(text, ",\"status\":", done->status);
+    encode_optional(text, ",\"result\":", done->result);
+    encode_optional(text, ",\"watermark\":", done->watermark);
+    encode_optional(text, ",\"until\":", done->until);
     text_add_bytes(text, "}", 1);
 }
 
-static void add_watermark(struct text *text, const struct watermark *watermark)
+static void encode_watermark(struct text *text, const struct watermark *watermark)
 {
     text_add(text, ",\"watermark\":{\"order\":");
-    text_add(text, codec_order_words[watermark->order]);
+    text_add(text, codec_order_names[watermark->order]);
     text_add(text, ",\"value\":");
-    add_words(text, watermark->value);
-    add_stamp(text, ",\"moved\":", &watermark->moved);
-    add_some(text, ",\"by\":", watermark->by);
+    encode_string(text, watermark->value);
+    encode_stamp(text, ",\"moved\":", &watermark->moved);
+    encode_optional(text, ",\"by\":", watermark->by);
     ASSERT(watermark->request[0] != '\0' || watermark->from[0] == '\0');
-    add_some(text, ",\"request\":", watermark->request);
-    add_some(text, ",\"from\":", watermark->from);
+    encode_optional(text, ",\"request\":", watermark->request);
+    encode_optional(text, ",\"from\":", watermark->from);
     text_add_bytes(text, "}", 1);
 }
 
@@ -212,33 +212,33 @@ static uint64_t version_of(const struct record *record)
     return moved ? RECORD_VERSION : RECORD_VERSION_KINDS;
 }
 
-static void add_record(struct text *text, const struct record *record)
+static void encode_fields(struct text *text, const struct record *record)
 {
     ASSERT(record->key[0] != '\0' && record->next_ticket >= 1);
-    ASSERT(record->grant_count <= GRANTS_MAX && record->place_count <= PLACES_MAX);
-    add_count(text, "{\"leasehold\":", version_of(record));
+    ASSERT(record->grant_count <= GRANTS_MAX && record->waiter_count <= WAITERS_MAX);
+    encode_count(text, "{\"leasehold\":", version_of(record));
     text_add(text, ",\"key\":");
-    add_words(text, record->key);
-    add_count(text, ",\"limit\":", record->limit);
+    encode_string(text, record->key);
+    encode_count(text, ",\"limit\":", record->limit);
     if (record->next_ticket != 1)
-        add_count(text, ",\"next\":", record->next_ticket);
+        encode_count(text, ",\"next\":", record->next_ticket);
     for (size_t i = 0; i < record->grant_count; i++) {
         text_add(text, i == 0 ? ",\"grants\":[" : ",");
-        add_grant(text, &record->grants[i]);
+        encode_grant(text, &record->grants[i]);
     }
     text_add(text, record->grant_count > 0 ? "]" : "");
-    for (size_t i = 0; i < record->place_count; i++) {
+    for (size_t i = 0; i < record->waiter_count; i++) {
         text_add(text, i == 0 ? ",\"places\":[" : ",");
-        add_place(text, &record->places[i]);
+        encode_waiter(text, &record->waiters[i]);
     }
-    text_add(text, record->place_count > 0 ? "]" : "");
-    add_span(text, ",\"cooling\":", &record->cooling);
-    add_span(text, ",\"delay\":", &record->delay);
-    add_some(text, ",\"reason\":", record->reason);
+    text_add(text, record->waiter_count > 0 ? "]" : "");
+    encode_span(text, ",\"cooling\":", &record->cooling);
+    encode_span(text, ",\"delay\":", &record->delay);
+    encode_optional(text, ",\"reason\":", record->reason);
     if (record->kind == KIND_ONCE)
-        add_once(text, &record->once);
+        encode_once(text, &record->once);
     if (record->kind == KIND_WATERMARK)
-        add_watermark(text, &record->watermark);
+        encode_watermark(text, &record->watermark);
     text_add_bytes(text, "}", 1);
 }
 
@@ -249,9 +249,9 @@ size_t record_encode(const struct record *record, char *bytes, size_t size)
         return 0;
     struct text text;
     text_init(&text, bytes, size <= RECORD_MAX ? size : RECORD_MAX + 1);
-    add_record(&text, record);
+    encode_fields(&text, record);
     if (text.cut)
         return 0;
-    ASSERT(text.length <= record_weight(record));
+    ASSERT(text.length <= record_size_bound(record));
     return text.length;
 }

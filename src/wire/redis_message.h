@@ -15,21 +15,22 @@
 #include <stdint.h>
 
 /* The place of a record's bytes behind `from`; 0 when it is no record. */
-size_t redis_record_read(const char *words, size_t length, size_t from, uint64_t *out_revision,
+size_t redis_record_read(const char *message, size_t length, size_t from, uint64_t *out_revision,
                          int64_t *out_time_ms);
 
 /* The name is what stands behind `*out_name`. */
-bool redis_change_read(const char *words, size_t length, uint64_t *out_revision, size_t *out_name);
+bool redis_change_read(const char *message, size_t length, uint64_t *out_revision,
+                       size_t *out_name);
 
-struct redis_told {
+struct redis_notice {
     size_t name_length; /* at the beginning */
-    bool tells;         /* what stands, too */
+    bool has_record;    /* what stands, too */
     uint64_t revision;
     int64_t time_ms;
     const char *bytes;
     size_t length;
 };
 
-struct redis_told redis_told_read(const char *words, size_t length);
+struct redis_notice redis_notice_read(const char *message, size_t length);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define BESIDE "leasehold:{"
+#define RECORD_PREFIX "leasehold:{"
 
 enum { TAG = 4, NIBBLE = 16 };
 
@@ -15,9 +15,9 @@ enum { TAG = 4, NIBBLE = 16 };
 static const char *const prefixes[REDIS_FAMILIES] = {
     [REDIS_ONCE] = ONCE_PREFIX, [REDIS_WATERMARK] = WATERMARK_PREFIX, [REDIS_LOCK] = ""};
 
-static bool begins_with(const char *words, const char *prefix)
+static bool begins_with(const char *string, const char *prefix)
 {
-    return strncmp(words, prefix, strlen(prefix)) == 0;
+    return strncmp(string, prefix, strlen(prefix)) == 0;
 }
 
 void redis_templates_init(struct redis_templates *templates)
@@ -27,14 +27,14 @@ void redis_templates_init(struct redis_templates *templates)
 }
 
 bool redis_template_set(struct redis_templates *templates, enum redis_family family,
-                        const char *words)
+                        const char *string)
 {
-    const char *hole = strstr(words, "%s");
-    size_t length = strlen(words);
+    const char *hole = strstr(string, "%s");
+    size_t length = strlen(string);
     if (hole == NULL || strchr(hole + 1, '%') != NULL || length > REDIS_TEMPLATE_MAX ||
-        !text_is_clean(words, length))
+        !text_is_clean(string, length))
         return false;
-    text_copy(templates->of[family], sizeof templates->of[family], words);
+    text_copy(templates->of[family], sizeof templates->of[family], string);
     return true;
 }
 
@@ -93,15 +93,15 @@ static enum redis_family family_of(const char *key)
 }
 
 /* What stands in the template's place; false when the name does not fit it. */
-static bool fits(const char *template, const char *name, size_t length, const char **out_words,
-                 size_t *out_length)
+static bool template_match(const char *template, const char *name, size_t length,
+                           const char **out_string, size_t *out_length)
 {
     const char *hole = strstr(template, "%s");
     size_t before = (size_t)(hole - template), behind = strlen(hole + 2);
     if (length < before + behind || memcmp(name, template, before) != 0 ||
         memcmp(name + length - behind, hole + 2, behind) != 0)
         return false;
-    *out_words = name + before;
+    *out_string = name + before;
     *out_length = length - before - behind;
     return true;
 }
@@ -110,14 +110,14 @@ bool redis_key_of_plain(const struct redis_templates *templates, const char *nam
                         char *out_key)
 {
     for (enum redis_family family = REDIS_ONCE; family < REDIS_FAMILIES; family++) {
-        const char *words;
+        const char *string;
         size_t count, prefix = strlen(prefixes[family]);
-        if (!fits(templates->of[family], name, length, &words, &count))
+        if (!template_match(templates->of[family], name, length, &string, &count))
             continue;
-        if (prefix + count > KEY_MAX || prefix + count == 0 || !text_is_clean(words, count))
+        if (prefix + count > KEY_MAX || prefix + count == 0 || !text_is_clean(string, count))
             return false;
         memcpy(out_key, prefixes[family], prefix);
-        memcpy(out_key + prefix, words, count);
+        memcpy(out_key + prefix, string, count);
         out_key[prefix + count] = '\0';
         return true;
     }
@@ -127,8 +127,8 @@ bool redis_key_of_plain(const struct redis_templates *templates, const char *nam
 bool redis_key_of_record(const struct redis_templates *templates, const char *name, size_t length,
                          char *out_key)
 {
-    size_t before = sizeof BESIDE - 1 + TAG;
-    if (length <= before + 2 || memcmp(name, BESIDE, sizeof BESIDE - 1) != 0 ||
+    size_t before = sizeof RECORD_PREFIX - 1 + TAG;
+    if (length <= before + 2 || memcmp(name, RECORD_PREFIX, sizeof RECORD_PREFIX - 1) != 0 ||
         memcmp(name + before, "}:", 2) != 0)
         return false;
     return redis_key_of_plain(templates, name + before + 2, length - before - 2, out_key);
@@ -150,7 +150,7 @@ bool redis_names_of(const struct redis_templates *templates, const char *key,
     out->slot = redis_slot_of(out->plain, text.length);
     redis_tag_of(out->slot, tag);
     text_init(&text, out->counter, sizeof out->counter);
-    text_add(&text, BESIDE);
+    text_add(&text, RECORD_PREFIX);
     text_add(&text, tag);
     text_add(&text, "}");
     text_init(&text, out->record, sizeof out->record);
@@ -161,17 +161,17 @@ bool redis_names_of(const struct redis_templates *templates, const char *key,
     return true;
 }
 
-static void add_escaped(struct text *out, const char *words, size_t length)
+static void add_glob_escaped(struct text *out, const char *string, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
-        if (strchr("*?[]^\\", words[i]) != NULL)
+        if (strchr("*?[]^\\", string[i]) != NULL)
             text_add(out, "\\");
-        text_add_bytes(out, words + i, 1);
+        text_add_bytes(out, string + i, 1);
     }
 }
 
 /* Could keys of more than one family begin so? */
-static bool is_of_several(const char *prefix)
+static bool spans_families(const char *prefix)
 {
     return begins_with(ONCE_PREFIX, prefix) || begins_with(WATERMARK_PREFIX, prefix);
 }
@@ -179,12 +179,12 @@ static bool is_of_several(const char *prefix)
 void redis_pattern_of(const struct redis_templates *templates, const char *prefix, struct text *out)
 {
     enum redis_family family = family_of(prefix);
-    text_add(out, BESIDE "????}:");
-    if (!is_of_several(prefix) || family != REDIS_LOCK) {
+    text_add(out, RECORD_PREFIX "????}:");
+    if (!spans_families(prefix) || family != REDIS_LOCK) {
         const char *template = templates->of[family], *hole = strstr(template, "%s");
         const char *rest = prefix + strlen(prefixes[family]);
-        add_escaped(out, template, (size_t)(hole - template));
-        add_escaped(out, rest, strlen(rest));
+        add_glob_escaped(out, template, (size_t)(hole - template));
+        add_glob_escaped(out, rest, strlen(rest));
     }
     text_add(out, "*");
 }

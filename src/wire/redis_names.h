@@ -15,7 +15,7 @@ enum {
     REDIS_SLOTS = 16384,
     REDIS_TEMPLATE_MAX = 128,
     REDIS_NAME_MAX = KEY_MAX + REDIS_TEMPLATE_MAX,
-    REDIS_BESIDE_MAX = REDIS_NAME_MAX + 32,
+    REDIS_RECORD_NAME_MAX = REDIS_NAME_MAX + 32,
     REDIS_PATTERN_MAX = 2 * REDIS_NAME_MAX + 32,
 };
 
@@ -29,14 +29,14 @@ struct redis_templates {
 void redis_templates_init(struct redis_templates *templates);
 /* False when it has not exactly one %s, is too long, or is not clean. */
 bool redis_template_set(struct redis_templates *templates, enum redis_family family,
-                        const char *words);
+                        const char *string);
 
 struct redis_names {
     enum redis_family family;
     unsigned slot;
-    char plain[REDIS_NAME_MAX + 1];    /* what others know; a watermark's is not used */
-    char record[REDIS_BESIDE_MAX + 1]; /* beside it: the record … */
-    char counter[32];                  /* … and the slot's count of revisions */
+    char plain[REDIS_NAME_MAX + 1];         /* what others know; a watermark's is not used */
+    char record[REDIS_RECORD_NAME_MAX + 1]; /* beside it: the record … */
+    char counter[32];                       /* … and the slot's count of revisions */
 };
 
 /* False when the key's name is the one of another family's key. */

@@ -36,7 +36,7 @@ static bool unescape(const char *from, size_t length, char *to, size_t size)
     return text_is_clean(to, at);
 }
 
-static bool read_number(const char *digits, size_t length, unsigned most, unsigned *out)
+static bool redis_url_read_number(const char *digits, size_t length, unsigned most, unsigned *out)
 {
     unsigned number = 0;
     if (length == 0 || length > 5)
@@ -50,25 +50,25 @@ static bool read_number(const char *digits, size_t length, unsigned most, unsign
     return number <= most;
 }
 
-static bool refuse(struct text *why, const char *words)
+static bool redis_url_refuse(struct text *why, const char *text)
 {
-    text_add(why, words);
+    text_add(why, text);
     return false;
 }
 
 /* host, host:port, [::1] or [::1]:port */
-static bool read_host(const char *words, size_t length, struct redis_host *out)
+static bool read_host(const char *text, size_t length, struct redis_host *out)
 {
-    const char *close = words[0] == '[' ? memchr(words, ']', length) : NULL;
-    const char *name = close != NULL ? words + 1 : words;
-    const char *from = close != NULL ? close : words;
-    const char *colon = memchr(from, ':', length - (size_t)(from - words));
-    const char *end = close != NULL ? close : colon != NULL ? colon : words + length;
+    const char *close = text[0] == '[' ? memchr(text, ']', length) : NULL;
+    const char *name = close != NULL ? text + 1 : text;
+    const char *from = close != NULL ? close : text;
+    const char *colon = memchr(from, ':', length - (size_t)(from - text));
+    const char *end = close != NULL ? close : colon != NULL ? colon : text + length;
     unsigned port = REDIS_PORT;
-    if (close != NULL && close + 1 != words + length && close + 1 != colon)
+    if (close != NULL && close + 1 != text + length && close + 1 != colon)
         return false;
     if (colon != NULL &&
-        (!read_number(colon + 1, (size_t)(words + length - colon) - 1, PORT_MAX, &port) ||
+        (!redis_url_read_number(colon + 1, (size_t)(text + length - colon) - 1, PORT_MAX, &port) ||
          port == 0))
         return false;
     out->port = colon != NULL ? (uint16_t)port : 0;
@@ -76,31 +76,31 @@ static bool read_host(const char *words, size_t length, struct redis_host *out)
            strspn(out->name, close != NULL ? HOST_BYTES ":%" : HOST_BYTES) == strlen(out->name);
 }
 
-static bool read_hosts(const char *words, size_t length, struct redis_url *out, struct text *why)
+static bool read_hosts(const char *text, size_t length, struct redis_url *out, struct text *why)
 {
-    for (const char *end = words + length; words < end || out->host_count == 0;) {
-        const char *comma = memchr(words, ',', (size_t)(end - words));
-        size_t count = (size_t)((comma != NULL ? comma : end) - words);
+    for (const char *end = text + length; text < end || out->host_count == 0;) {
+        const char *comma = memchr(text, ',', (size_t)(end - text));
+        size_t count = (size_t)((comma != NULL ? comma : end) - text);
         if (out->host_count == REDIS_HOSTS_MAX)
-            return refuse(why, "there are more than 8 hosts in the URL");
+            return redis_url_refuse(why, "there are more than 8 hosts in the URL");
         struct redis_host *host = &out->hosts[out->host_count++];
-        if (!read_host(words, count, host))
-            return refuse(why, "a host is host, host:port or [address]:port; several are "
-                               "separated by commas");
+        if (!read_host(text, count, host))
+            return redis_url_refuse(why, "a host is host, host:port or [address]:port; several are "
+                                         "separated by commas");
         if (host->name[0] == '\0')
             text_copy(host->name, sizeof host->name, "localhost");
-        words += count + (comma != NULL ? 1 : 0);
+        text += count + (comma != NULL ? 1 : 0);
     }
     return true;
 }
 
-static bool read_user(const char *words, size_t length, struct redis_url *out)
+static bool read_user(const char *text, size_t length, struct redis_url *out)
 {
-    const char *colon = memchr(words, ':', length);
-    size_t user = colon != NULL ? (size_t)(colon - words) : length;
+    const char *colon = memchr(text, ':', length);
+    size_t user = colon != NULL ? (size_t)(colon - text) : length;
     size_t rest = length - user - (colon != NULL ? 1 : 0);
-    return unescape(words, user, out->user, sizeof out->user) &&
-           unescape(words + length - rest, rest, out->password, sizeof out->password);
+    return unescape(text, user, out->user, sizeof out->user) &&
+           unescape(text + length - rest, rest, out->password, sizeof out->password);
 }
 
 /* ---- options ---- */
@@ -117,7 +117,7 @@ static bool set_option(struct redis_url *url, const char *name, const char *valu
         const char *name;
         char *to;
         size_t size;
-    } words[] = {
+    } text[] = {
         {"password-file", url->password_file, sizeof url->password_file},
         {"ca", url->ca, sizeof url->ca},
         {"cert", url->cert, sizeof url->cert},
@@ -128,12 +128,12 @@ static bool set_option(struct redis_url *url, const char *name, const char *valu
     };
     static const char *const families[] = {
         [REDIS_ONCE] = "dedup", [REDIS_WATERMARK] = "watermark", [REDIS_LOCK] = "key"};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (strcmp(name, words[i].name) != 0)
+    for (size_t i = 0; i < sizeof text / sizeof text[0]; i++) {
+        if (strcmp(name, text[i].name) != 0)
             continue;
-        if (value[0] == '\0' || strlen(value) >= words[i].size)
+        if (value[0] == '\0' || strlen(value) >= text[i].size)
             return false;
-        text_copy(words[i].to, words[i].size, value);
+        text_copy(text[i].to, text[i].size, value);
         return true;
     }
     for (enum redis_family family = REDIS_ONCE; family < REDIS_FAMILIES; family++)
@@ -142,10 +142,10 @@ static bool set_option(struct redis_url *url, const char *name, const char *valu
     if (strcmp(name, "scripts") == 0)
         return choose(value, "yes", "no", &url->no_scripts);
     if (strcmp(name, "protocol") == 0)
-        return read_number(value, strlen(value), /* most= */ 3, &url->protocol) &&
+        return redis_url_read_number(value, strlen(value), /* most= */ 3, &url->protocol) &&
                url->protocol >= 2;
     if (strcmp(name, "db") == 0)
-        return read_number(value, strlen(value), DB_MAX, &url->db);
+        return redis_url_read_number(value, strlen(value), DB_MAX, &url->db);
     bool entra = strcmp(value, "entra") == 0 || strcmp(value, "entra-cli") == 0;
     if (strcmp(name, "auth") == 0 && entra) {
         text_copy(url->auth, sizeof url->auth, value);
@@ -167,10 +167,11 @@ static bool read_options(const char *at, struct redis_url *out, struct text *why
                          strspn(at, "abcdefghijklmnopqrstuvwxyz-") == length;
             text_add(why, "the URL's option \"");
             text_add_bytes(why, at, named ? length : 0); /* else it may be part of a password */
-            return refuse(why, "\" is not known, or its value is not right; there are key, dedup, "
-                               "watermark (each with one %s), db, password-file, ca, cert, "
-                               "tls-key, name, sentinel, scripts=no, protocol=2, auth=entra, "
-                               "auth=entra-cli, client-id");
+            return redis_url_refuse(
+                why, "\" is not known, or its value is not right; there are key, dedup, "
+                     "watermark (each with one %s), db, password-file, ca, cert, "
+                     "tls-key, name, sentinel, scripts=no, protocol=2, auth=entra, "
+                     "auth=entra-cli, client-id");
         }
         at += pair + (at[pair] == '&' ? 1 : 0);
     }
@@ -181,11 +182,13 @@ static bool agrees(const struct redis_url *url, struct text *why)
 {
     if (!url->tls && (url->ca[0] != '\0' || url->cert[0] != '\0' || url->tls_key[0] != '\0' ||
                       url->tls_name[0] != '\0'))
-        return refuse(why, "certificates are for rediss://, not for redis://");
+        return redis_url_refuse(why, "certificates are for rediss://, not for redis://");
     if (url->client_id[0] != '\0' && url->auth[0] == '\0')
-        return refuse(why, "client-id says whose token of Entra ID is wanted; add auth=entra");
+        return redis_url_refuse(why,
+                                "client-id says whose token of Entra ID is wanted; add auth=entra");
     if (url->password[0] != '\0' && (url->password_file[0] != '\0' || url->auth[0] != '\0'))
-        return refuse(why, "the URL has a password, and says that it comes from elsewhere");
+        return redis_url_refuse(why,
+                                "the URL has a password, and says that it comes from elsewhere");
     return true;
 }
 
@@ -195,25 +198,28 @@ bool redis_url_read(const char *url, struct redis_url *out, struct text *why)
     memset(out, 0, sizeof *out);
     redis_templates_init(&out->templates);
     if (at == NULL || strncmp(at, "://", 3) != 0)
-        return refuse(why, "a Redis is redis://host:port, or rediss:// with TLS");
+        return redis_url_refuse(why, "a Redis is redis://host:port, or rediss:// with TLS");
     out->tls = at - url == (ptrdiff_t)(sizeof "rediss" - 1);
     at += 3;
     /* The last @ counts, whatever stands before it: passwords are often not encoded. */
     const char *user_end = strrchr(at, '@'), *mark = strchr(at, '?');
     const char *sign = mark != NULL ? strchr(mark, '=') : NULL;
     if (user_end != NULL && sign != NULL && sign < user_end)
-        return refuse(why, "an @ or a ? of the password, or an @ in an option, must be written as "
-                           "%40 or %3F");
+        return redis_url_refuse(
+            why, "an @ or a ? of the password, or an @ in an option, must be written as "
+                 "%40 or %3F");
     if (user_end != NULL && !read_user(at, (size_t)(user_end - at), out))
-        return refuse(why, "user or password of the URL are too long or have control characters");
+        return redis_url_refuse(
+            why, "user or password of the URL are too long or have control characters");
     if (user_end != NULL)
         at = user_end + 1;
     size_t query = strcspn(at, "?");
     size_t hosts = strcspn(at, "/?");
     if (!read_hosts(at, hosts, out, why))
         return false;
-    if (hosts + 1 < query && !read_number(at + hosts + 1, query - hosts - 1, DB_MAX, &out->db))
-        return refuse(why, "behind the host stands the number of the database");
+    if (hosts + 1 < query &&
+        !redis_url_read_number(at + hosts + 1, query - hosts - 1, DB_MAX, &out->db))
+        return redis_url_refuse(why, "behind the host stands the number of the database");
     if (at[query] == '?' && !read_options(at + query + 1, out, why))
         return false;
     for (size_t i = 0; i < out->host_count; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * redis://[user[:password]@]host[:port][,host[:port]…][/db][?option=value&…], and rediss:// for
- * TLS. By custom the URL may hold a password; it is never shown (url_shown.h). Pure.
+ * TLS. By custom the URL may hold a password; it is never shown (url_redact.h). Pure.
  */
 #ifndef LEASEHOLD_WIRE_REDIS_URL_H
 #define LEASEHOLD_WIRE_REDIS_URL_H

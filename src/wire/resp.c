@@ -9,7 +9,7 @@
 enum { HEAD_WHOLE, HEAD_MORE, HEAD_BROKEN };
 
 /* Decimal digits with an optional sign; false when it is anything else, or beyond 64 bits. */
-static bool read_number(const char *digits, size_t length, int64_t *out)
+static bool resp_read_number(const char *digits, size_t length, int64_t *out)
 {
     bool negative = length > 0 && digits[0] == '-';
     size_t at = length > 0 && (negative || digits[0] == '+') ? 1 : 0;
@@ -68,7 +68,7 @@ static bool fill_line(char sign, const char *line, size_t length, struct resp_it
         break;
     case ':':
         out->kind = RESP_NUMBER;
-        return read_number(line, length, &out->number);
+        return resp_read_number(line, length, &out->number);
     case '#':
         out->kind = RESP_NUMBER;
         out->number = length == 1 && line[0] == 't' ? 1 : 0;
@@ -99,7 +99,7 @@ static int read_item(const char *bytes, size_t length, size_t bulk_max, struct r
     *used = line + 1;
     if (!is_counted(bytes[0]))
         return fill_line(bytes[0], bytes + 1, line - 2, out) ? HEAD_WHOLE : HEAD_BROKEN;
-    if (!read_number(bytes + 1, line - 2, &count) || !fill_counted(bytes[0], count, out))
+    if (!resp_read_number(bytes + 1, line - 2, &count) || !fill_counted(bytes[0], count, out))
         return HEAD_BROKEN;
     bool has_bytes = (out->kind == RESP_TEXT || out->kind == RESP_ERROR);
     if (!has_bytes)
@@ -123,7 +123,7 @@ static int read_item(const char *bytes, size_t length, size_t bulk_max, struct r
     return HEAD_WHOLE;
 }
 
-static enum resp_result refuse(struct resp *resp, const char *wrong)
+static enum resp_result resp_refuse(struct resp *resp, const char *wrong)
 {
     resp->wrong = wrong;
     return RESP_BROKEN;
@@ -158,12 +158,12 @@ enum resp_result resp_feed(struct resp *resp, const char *bytes, size_t length, 
         if (head == HEAD_MORE)
             return RESP_MORE;
         if (head == HEAD_BROKEN)
-            return refuse(resp, "what came is no RESP, or too long");
+            return resp_refuse(resp, "what came is no RESP, or too long");
         resp->at += used;
         if (++resp->items > resp->items_max || item.count > resp->items_max)
-            return refuse(resp, "the message has too many parts");
+            return resp_refuse(resp, "the message has too many parts");
         if (!count_item(resp, &item))
-            return refuse(resp, "the message is nested too deep");
+            return resp_refuse(resp, "the message is nested too deep");
     } while (resp->depth > 0);
     *out_length = resp->at;
     resp->at = resp->items = 0;
@@ -184,20 +184,20 @@ bool resp_next(struct resp_walk *walk, struct resp_item *out)
 void resp_skip(struct resp_walk *walk, const struct resp_item *item)
 {
     size_t left = item->count + (item->kind == RESP_ATTRIBUTE ? 1 : 0);
-    struct resp_item inside;
-    for (; left > 0 && resp_next(walk, &inside); left--)
-        left += inside.count + (inside.kind == RESP_ATTRIBUTE ? 1 : 0);
+    struct resp_item nested;
+    for (; left > 0 && resp_next(walk, &nested); left--)
+        left += nested.count + (nested.kind == RESP_ATTRIBUTE ? 1 : 0);
 }
 
-bool resp_begins(const struct resp_item *item, const char *words)
+bool resp_begins(const struct resp_item *item, const char *text)
 {
-    size_t length = strlen(words);
-    return item->length >= length && length > 0 && memcmp(item->text, words, length) == 0;
+    size_t length = strlen(text);
+    return item->length >= length && length > 0 && memcmp(item->text, text, length) == 0;
 }
 
-bool resp_is(const struct resp_item *item, const char *words)
+bool resp_is(const struct resp_item *item, const char *text)
 {
-    return item->kind == RESP_TEXT && item->length == strlen(words) && resp_begins(item, words);
+    return item->kind == RESP_TEXT && item->length == strlen(text) && resp_begins(item, text);
 }
 
 size_t resp_head(char kind, uint64_t number, char *out)

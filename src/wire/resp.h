@@ -67,8 +67,8 @@ bool resp_next(struct resp_walk *walk, struct resp_item *out);
 void resp_skip(struct resp_walk *walk, const struct resp_item *item);
 
 /* Is it exactly this text? Does it, an error too, begin so? */
-bool resp_is(const struct resp_item *item, const char *words);
-bool resp_begins(const struct resp_item *item, const char *words);
+bool resp_is(const struct resp_item *item, const char *text);
+bool resp_begins(const struct resp_item *item, const char *text);
 
 /* "$5\r\n" and the like: what a text ('$'), a list ('*') or a number (':') begins with. Returns its
  * length. A text's bytes follow, and another line's end. */

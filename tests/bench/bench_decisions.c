@@ -4,7 +4,7 @@
  * back random free keys beside KEYS that are held. The work between the two marks is what
  * scripts/bench.sh counts in instructions; alone, the program prints nanoseconds.
  */
-#include "store/exchange.h"
+#include "store/translate.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,9 +16,9 @@ struct bench {
     void *store;
     struct lease lease;
     struct lease_options options;
-    struct sighting sighting;
+    struct observations observations;
     struct random random;
-    struct store_answer answer;
+    struct store_reply reply;
     char key[40];
     char answered[4096];
     struct record record;
@@ -34,15 +34,15 @@ static int64_t no_time(void *owner)
     return 1;
 }
 
-static void keep(void *caller, const struct store_answer *answer)
+static void keep(void *caller, const struct store_reply *reply)
 {
     struct bench *b = caller;
-    b->answer = *answer;
-    if (answer->length > sizeof b->answered)
+    b->reply = *reply;
+    if (reply->length > sizeof b->answered)
         abort();
-    if (answer->present)
-        memcpy(b->answered, answer->bytes, answer->length);
-    b->answer.bytes = b->answered;
+    if (reply->present)
+        memcpy(b->answered, reply->bytes, reply->length);
+    b->reply.bytes = b->answered;
 }
 
 /* One event in, and as many round trips as follow from it. */
@@ -51,24 +51,24 @@ static void step(struct bench *b, enum event_kind kind, bool known)
     struct event event = {.kind = kind, .now_ms = 1, .known = known};
     const char *why = NULL;
     if (known)
-        exchange_event(&b->answer, b->key, &b->record, &event, &why);
+        translate_reply(&b->reply, b->key, &b->record, &event, &why);
     event.kind = kind;
     lease_step(&b->lease, &event, &b->record, &b->output, NULL);
     while (b->output.action != ACTION_NONE) {
         struct store_request request;
-        struct event answer = {.kind = EVENT_ANSWER, .now_ms = 1, .serial = b->output.serial};
-        exchange_request(&b->lease, &b->output, &b->record, b->bytes, sizeof b->bytes, &request);
+        struct event reply = {.kind = EVENT_REPLY, .now_ms = 1, .serial = b->output.serial};
+        translate_request(&b->lease, &b->output, &b->record, b->bytes, sizeof b->bytes, &request);
         memory_driver.submit(b->store, &request, keep, b);
-        exchange_event(&b->answer, b->key, &b->record, &answer, &why);
-        lease_step(&b->lease, &answer, &b->record, &b->output, NULL);
+        translate_reply(&b->reply, b->key, &b->record, &reply, &why);
+        lease_step(&b->lease, &reply, &b->record, &b->output, NULL);
     }
 }
 
 static void take(struct bench *b, uint64_t number)
 {
     (void)snprintf(b->key, sizeof b->key, "key-%028" PRIu64, number);
-    lease_init(&b->lease, &b->options, &b->sighting, number);
-    b->sighting.count = 0;
+    lease_init(&b->lease, &b->options, &b->observations, number);
+    b->observations.count = 0;
     step(b, EVENT_START, /* known= */ false);
     if (!lease_held(&b->lease, 1))
         abort();
@@ -76,7 +76,7 @@ static void take(struct bench *b, uint64_t number)
 
 static void give_back(struct bench *b)
 {
-    step(b, EVENT_LET_GO, /* known= */ true);
+    step(b, EVENT_RELEASE, /* known= */ true);
     if (b->lease.state != LEASE_ENDED)
         abort();
 }
@@ -100,7 +100,7 @@ static double seconds(void)
 
 static void run(struct bench *b, uint64_t keys, uint64_t pairs)
 {
-    struct store_site site = {.clock = {.now_ms = no_time}};
+    struct store_callbacks site = {.clock = {.now_ms = no_time}};
     struct text no_text = {0};
     b->store = malloc(memory_driver.state_size);
     if (b->store == NULL || !memory_driver.open(b->store, "memory:", &site, &no_text))
@@ -119,7 +119,7 @@ static void run(struct bench *b, uint64_t keys, uint64_t pairs)
 
 int main(int argc, char **argv)
 {
-    bench.options = (struct lease_options){.request = {.verb = VERB_ASK,
+    bench.options = (struct lease_options){.request = {.verb = VERB_ACQUIRE,
                                                        .key = bench.key,
                                                        .holder = "worker-7",
                                                        .request = "4f1c0a9be2d37785",
@@ -127,9 +127,9 @@ int main(int argc, char **argv)
                                                        .ttl_ms = 30000,
                                                        .bound = true},
                                            .store = store_facts_of(&memory_driver),
-                                           .patience_ms = 10000,
+                                           .timeout_ms = 10000,
                                            .kill_grace_ms = 5000,
-                                           .look_ms = 5000};
+                                           .poll_ms = 5000};
     if (argc == 3) {
         run(&bench, strtoull(argv[1], NULL, 10), strtoull(argv[2], NULL, 10));
         return 0;

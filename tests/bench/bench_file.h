@@ -4,21 +4,21 @@
 #define LEASEHOLD_TESTS_BENCH_FILE_H
 
 /* `socket` is where a Redis server listens; NULL: nothing is held against it. */
-struct bench_site {
+struct bench_paths {
     const char *folder, *socket;
 };
 
-void bench_pairs(const struct bench_site *site);
-void bench_flight(const struct bench_site *site);
-void bench_processes(const struct bench_site *site);
-void bench_handover(const struct bench_site *site);
-void bench_million(const struct bench_site *site);
-void bench_pause(const struct bench_site *site);
-void bench_run(const struct bench_site *site);
+void bench_pairs(const struct bench_paths *paths);
+void bench_flight(const struct bench_paths *paths);
+void bench_processes(const struct bench_paths *paths);
+void bench_handover(const struct bench_paths *paths);
+void bench_million(const struct bench_paths *paths);
+void bench_pause(const struct bench_paths *paths);
+void bench_run(const struct bench_paths *paths);
 
 enum { BENCH_PATH = 4096 };
 
 /* The path of a file in the site's folder. */
-void bench_path(const struct bench_site *site, const char *name, char *out);
+void bench_path(const struct bench_paths *paths, const char *name, char *out);
 
 #endif

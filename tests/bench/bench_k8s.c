@@ -5,7 +5,7 @@
  * for how it counts.
  */
 #include "k8s_peer.h"
-#include "relay.h"
+#include "hand_off.h"
 #include "rounds.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ static double our_pairs(struct lh_client *client)
 {
     double from = rounds_seconds();
     for (int i = 0; i < PAIRS; i++)
-        relay_give(relay_take(client, "our-0000000000000000000000000000"));
+        hand_off_release(hand_off_acquire(client, "our-0000000000000000000000000000"));
     return PAIRS / (rounds_seconds() - from);
 }
 
@@ -34,7 +34,7 @@ static double bare_pairs(struct k8s_peer *peer)
 static void one_at_a_time(const char *url)
 {
     double ours[ROUNDS], bare[ROUNDS];
-    struct lh_client *client = relay_sit_down(url, /* on_event= */ NULL, /* user= */ NULL);
+    struct lh_client *client = hand_off_open(url, /* on_event= */ NULL, /* user= */ NULL);
     struct k8s_peer *peer = k8s_peer_open("bare-0000000000000000000000000000");
     (void)our_pairs(client);
     (void)bare_pairs(peer);
@@ -74,17 +74,17 @@ static void disconnect(void *connection)
     k8s_peer_close(&peer);
 }
 
-int main(int count, char **words)
+int main(int count, char **argv)
 {
     if (count != 2)
         rounds_fail("usage", "bench_k8s URL");
-    one_at_a_time(words[1]);
-    relay_measure(&(struct relay_site){.store = "k8s",
-                                       .url = words[1],
-                                       .cheapest = "the cheapest write (PUT of a Lease)",
-                                       .connect = connect_to,
-                                       .write = write_to,
-                                       .disconnect = disconnect,
-                                       .handovers = HANDOVERS});
+    one_at_a_time(argv[1]);
+    hand_off_measure(&(struct hand_off_setup){.store = "k8s",
+                                              .url = argv[1],
+                                              .cheapest = "the cheapest write (PUT of a Lease)",
+                                              .connect = connect_to,
+                                              .write = write_to,
+                                              .disconnect = disconnect,
+                                              .handovers = HANDOVERS});
     return 0;
 }

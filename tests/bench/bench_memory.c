@@ -299,7 +299,7 @@ static void two_threads(void)
  * One thread has it, the other waits for it in its sleep; from the moment that the first begins to
  * let go until the second is through. Between rounds both stay awake.
  */
-struct relay {
+struct hand_off_run {
     atomic_uint round;  /* the first has it, so often */
     atomic_uint wanted; /* the second is about to wait, so often */
     atomic_uint ended;  /* the second had it, so often */
@@ -324,49 +324,51 @@ static void await(const atomic_uint *count, unsigned value)
 
 static void *receive(void *argument)
 {
-    struct relay *relay = argument;
+    struct hand_off_run *hand_off_run = argument;
     for (unsigned round = 1; round <= HAND_OVERS; round++) {
         struct lh_lease *lease = NULL;
-        await(&relay->round, round);
-        atomic_store(&relay->wanted, round);
-        if (!relay->bare)
+        await(&hand_off_run->round, round);
+        atomic_store(&hand_off_run->wanted, round);
+        if (!hand_off_run->bare)
             lease = take(keys[0], LH_WAIT_FOREVER);
-        while (relay->bare && atomic_load(&relay->word) != round)
-            (void)syscall(SYS_futex, &relay->word, FUTEX_WAIT_PRIVATE, round - 1, NULL, NULL, 0);
-        relay->lengths_us[round - 1] = (double)(now_ns() - atomic_load(&relay->began_ns)) / 1e3;
-        if (!relay->bare)
+        while (hand_off_run->bare && atomic_load(&hand_off_run->word) != round)
+            (void)syscall(SYS_futex, &hand_off_run->word, FUTEX_WAIT_PRIVATE, round - 1, NULL, NULL,
+                          0);
+        hand_off_run->lengths_us[round - 1] =
+            (double)(now_ns() - atomic_load(&hand_off_run->began_ns)) / 1e3;
+        if (!hand_off_run->bare)
             give(lease);
-        atomic_store(&relay->ended, round);
+        atomic_store(&hand_off_run->ended, round);
     }
     return NULL;
 }
 
 /* The median of all hand-overs. */
-static double relay_us(bool bare)
+static double hand_off_us(bool bare)
 {
-    struct relay *relay = rounds_memory(sizeof *relay);
+    struct hand_off_run *hand_off_run = rounds_memory(sizeof *hand_off_run);
     pthread_t other;
-    relay->bare = bare;
-    if (pthread_create(&other, NULL, receive, relay) != 0)
+    hand_off_run->bare = bare;
+    if (pthread_create(&other, NULL, receive, hand_off_run) != 0)
         rounds_fail("pthread_create", "no thread is left");
     for (unsigned round = 1; round <= HAND_OVERS; round++) {
         struct lh_lease *lease = bare ? NULL : take(keys[0], LH_WAIT_FOREVER);
-        atomic_store(&relay->round, round);
-        await(&relay->wanted, round);
+        atomic_store(&hand_off_run->round, round);
+        await(&hand_off_run->wanted, round);
         long asleep_ns = now_ns() + ASLEEP_NS;
         while (now_ns() < asleep_ns)
             (void)sched_yield();
-        atomic_store(&relay->began_ns, now_ns());
-        atomic_store(&relay->word, round);
+        atomic_store(&hand_off_run->began_ns, now_ns());
+        atomic_store(&hand_off_run->word, round);
         if (bare)
-            (void)syscall(SYS_futex, &relay->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+            (void)syscall(SYS_futex, &hand_off_run->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
         else
             give(lease);
-        await(&relay->ended, round);
+        await(&hand_off_run->ended, round);
     }
     (void)pthread_join(other, NULL);
-    double median_us = rounds_share(relay->lengths_us, HAND_OVERS, 0.5);
-    free(relay);
+    double median_us = rounds_share(hand_off_run->lengths_us, HAND_OVERS, 0.5);
+    free(hand_off_run);
     return median_us;
 }
 
@@ -374,8 +376,8 @@ static void hand_over(void)
 {
     double ours[ROUNDS], bare[ROUNDS];
     for (size_t i = 0; i < ROUNDS; i++) {
-        ours[i] = relay_us(/* bare= */ false);
-        bare[i] = relay_us(/* bare= */ true);
+        ours[i] = hand_off_us(/* bare= */ false);
+        bare[i] = hand_off_us(/* bare= */ true);
     }
     printf("== one key from thread to thread that waits for it (median of %d)\n", HAND_OVERS);
     rounds_say("a hand-over of ours", ours, "us");

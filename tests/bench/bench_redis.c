@@ -15,10 +15,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FLIGHT_MOST = 64, PAIRS_EACH = 1500, PATIENCE_MS = 10000 };
+enum { FLIGHT_MOST = 64, PAIRS_EACH = 1500, TIMEOUT_MS = 10000 };
 
 /* One of those in flight in an event loop. */
-struct flier {
+struct in_flight {
     struct lh_client *client;
     char key[33];
     size_t *begun, *done, pairs;
@@ -35,51 +35,52 @@ static struct lh_client *open_client(const char *url, bool own_loop)
     return client;
 }
 
-static void take_off(struct flier *flier);
+static void start_pair(struct in_flight *in_flight);
 
-static void landed(void *user, struct lh_lease *lease, const struct lh_report *report)
+static void on_released(void *user, struct lh_lease *lease, const struct lh_report *report)
 {
-    struct flier *flier = user;
+    struct in_flight *in_flight = user;
     (void)lease;
     if (report->outcome != LH_OK)
         rounds_fail("release", report->text);
-    ++*flier->done;
-    if (*flier->begun < flier->pairs)
-        take_off(flier);
+    ++*in_flight->done;
+    if (*in_flight->begun < in_flight->pairs)
+        start_pair(in_flight);
 }
 
-static void held(void *user, struct lh_lease *lease, const struct lh_report *report)
+static void on_held(void *user, struct lh_lease *lease, const struct lh_report *report)
 {
-    if (report->outcome != LH_OK || lh_release_start(&lease, landed, user) != LH_OK)
+    if (report->outcome != LH_OK || lh_release_start(&lease, on_released, user) != LH_OK)
         rounds_fail("acquire", report->text);
 }
 
-static void take_off(struct flier *flier)
+static void start_pair(struct in_flight *in_flight)
 {
     struct lh_report report;
-    ++*flier->begun;
-    if (lh_acquire_start(flier->client, flier->key, NULL, held, flier, &report) == NULL)
+    ++*in_flight->begun;
+    if (lh_acquire_start(in_flight->client, in_flight->key, NULL, on_held, in_flight, &report) ==
+        NULL)
         rounds_fail("lh_acquire_start", report.text);
 }
 
 /* By the calls for event loops, so many in flight in one thread. */
 static double loop_pair_us(struct lh_client *client, size_t together, size_t pairs)
 {
-    struct flier fliers[FLIGHT_MOST];
+    struct in_flight all_in_flight[FLIGHT_MOST];
     struct pollfd news = {.fd = lh_fd(client), .events = POLLIN};
     size_t begun = 0, done = 0;
     double from = rounds_seconds();
     for (size_t i = 0; i < together; i++) {
-        fliers[i] =
-            (struct flier){.client = client, .begun = &begun, .done = &done, .pairs = pairs};
-        (void)snprintf(fliers[i].key, sizeof fliers[i].key, "our-%028zu", i);
-        take_off(&fliers[i]);
+        all_in_flight[i] =
+            (struct in_flight){.client = client, .begun = &begun, .done = &done, .pairs = pairs};
+        (void)snprintf(all_in_flight[i].key, sizeof all_in_flight[i].key, "our-%028zu", i);
+        start_pair(&all_in_flight[i]);
     }
     for (;;) {
         (void)lh_step(client);
         if (done == pairs)
             return (rounds_seconds() - from) * 1e6 / (double)pairs;
-        if (poll(&news, 1, PATIENCE_MS) <= 0)
+        if (poll(&news, 1, TIMEOUT_MS) <= 0)
             rounds_fail("lh_step", "nothing comes");
     }
 }
@@ -176,11 +177,11 @@ void bench_redis_pairs(const struct bench_server *server)
     many_at_once(server, /* together= */ FLIGHT_MOST, /* aim= */ 1.2);
 }
 
-int main(int count, char **words)
+int main(int count, char **argv)
 {
-    if (count != 2 || strrchr(words[1], ':') == NULL)
+    if (count != 2 || strrchr(argv[1], ':') == NULL)
         rounds_fail("usage", "bench_redis redis://127.0.0.1:PORT");
-    struct bench_server server = {.port = strrchr(words[1], ':') + 1, .url = words[1]};
+    struct bench_server server = {.port = strrchr(argv[1], ':') + 1, .url = argv[1]};
     bench_redis_pairs(&server);
     bench_redis_hand_over(&server);
     bench_redis_crowd(&server);

@@ -153,12 +153,12 @@ static double cycle_us(const char *path)
     return (rounds_seconds() - from) * 1e6 / CYCLES;
 }
 
-void bench_million(const struct bench_site *site)
+void bench_million(const struct bench_paths *paths)
 {
     char path[BENCH_PATH], empty[BENCH_PATH];
     double large[ROUNDS], small[ROUNDS];
-    bench_path(site, "million.log", path);
-    bench_path(site, "empty.log", empty);
+    bench_path(paths, "million.log", path);
+    bench_path(paths, "empty.log", empty);
     (void)printf("== file: a log with a million live keys\n");
     build(path);
     compact(path);
@@ -174,12 +174,12 @@ void bench_million(const struct bench_site *site)
     rounds_aim(large, small, AT_MOST, 2);
 }
 
-void bench_pause(const struct bench_site *site)
+void bench_pause(const struct bench_paths *paths)
 {
     char path[BENCH_PATH];
     struct compaction compaction;
     struct latencies *latencies = rounds_memory(sizeof *latencies);
-    bench_path(site, "pause.log", path);
+    bench_path(paths, "pause.log", path);
     struct leases *leases = leases_open(path, SESSION, /* most= */ 1);
     compaction_init(&compaction, path);
     double from = rounds_seconds();

@@ -34,14 +34,14 @@ static double two_overwrites_us(struct raw *raw)
     return (rounds_seconds() - from) * 1e6 / SINGLE;
 }
 
-void bench_pairs(const struct bench_site *site)
+void bench_pairs(const struct bench_paths *paths)
 {
     char path[BENCH_PATH];
     struct raw raw;
     double ours[ROUNDS], least[ROUNDS], unsaid;
-    bench_path(site, "pairs.log", path);
+    bench_path(paths, "pairs.log", path);
     struct leases *leases = leases_open(path, SESSION, /* most= */ 1);
-    bench_path(site, "raw", path);
+    bench_path(paths, "raw", path);
     raw_make(&raw, path);
     (void)pair_us(leases, /* together= */ 1, SINGLE, &unsaid);
     for (int i = 0; i < ROUNDS; i++) {
@@ -64,14 +64,15 @@ static void say_redis(const double *ours, const double *redis)
     rounds_aim(ours, redis, AT_LEAST, 3);
 }
 
-void bench_flight(const struct bench_site *site)
+void bench_flight(const struct bench_paths *paths)
 {
     char path[BENCH_PATH];
     double many[ROUNDS], busy[ROUNDS], one[ROUNDS], redis[ROUNDS] = {0}, unsaid;
-    bench_path(site, "flight.log", path);
+    bench_path(paths, "flight.log", path);
     struct leases *leases = leases_open(path, SESSION, FLIGHT);
-    struct redis_peer *peer =
-        site->socket != NULL ? redis_peer_open(site->socket, FLIGHT, /* compares= */ false) : NULL;
+    struct redis_peer *peer = paths->socket != NULL
+                                  ? redis_peer_open(paths->socket, FLIGHT, /* compares= */ false)
+                                  : NULL;
     (void)pair_us(leases, FLIGHT, BATCHES, &unsaid);
     for (int i = 0; i < ROUNDS; i++) {
         many[i] = 1e6 / pair_us(leases, FLIGHT, 4 * BATCHES, &busy[i]);

@@ -4,7 +4,7 @@
  * covers what the others wrote. And a lock that goes from one process to another and back.
  */
 #include "bench_file.h"
-#include "kin.h"
+#include "bench_process.h"
 #include "leases.h"
 #include "raw.h"
 #include "rounds.h"
@@ -36,7 +36,7 @@ static void write_pairs(struct shared *shared, const char *path, uint64_t sessio
     leases_give_back(leases, 1);
     atomic_fetch_add(&shared->ready, 1);
     while (!atomic_load(&shared->go))
-        kin_sleep_us(100);
+        bench_sleep_us(100);
     for (; !atomic_load(&shared->stop); pairs++) {
         leases_take(leases, 1, session);
         leases_give_back(leases, 1);
@@ -54,30 +54,30 @@ static double rate_of(struct shared *shared, const char *path, unsigned processe
     atomic_store(&shared->ready, 0);
     atomic_store(&shared->pairs, 0);
     for (unsigned i = 0; i < processes; i++) {
-        children[i] = kin_fork();
+        children[i] = bench_fork();
         if (children[i] == 0) {
             write_pairs(shared, path, /* session= */ 100 + i);
             _exit(0);
         }
     }
     while (atomic_load(&shared->ready) < processes)
-        kin_sleep_us(100);
+        bench_sleep_us(100);
     double from = rounds_seconds();
     atomic_store(&shared->go, true);
-    kin_sleep_us(RUN_MS * 1000L);
+    bench_sleep_us(RUN_MS * 1000L);
     atomic_store(&shared->stop, true);
     double took = rounds_seconds() - from;
     for (unsigned i = 0; i < processes; i++)
-        kin_await(children[i]);
+        bench_wait(children[i]);
     return (double)atomic_load(&shared->pairs) / took;
 }
 
-void bench_processes(const struct bench_site *site)
+void bench_processes(const struct bench_paths *paths)
 {
     char path[BENCH_PATH];
     double many[ROUNDS], one[ROUNDS];
-    struct shared *shared = kin_share(sizeof *shared);
-    bench_path(site, "processes.log", path);
+    struct shared *shared = bench_share(sizeof *shared);
+    bench_path(paths, "processes.log", path);
     for (int i = 0; i < ROUNDS; i++) {
         many[i] = rate_of(shared, path, MANY);
         one[i] = rate_of(shared, path, 1);
@@ -86,7 +86,7 @@ void bench_processes(const struct bench_site *site)
     rounds_say("pairs, eight processes together", many, "a second");
     rounds_say("pairs, one process", one, "a second");
     rounds_ratio(many, one);
-    kin_unshare(shared, sizeof *shared);
+    bench_unshare(shared, sizeof *shared);
 }
 
 /* One of the two that hand over to each other. */
@@ -116,7 +116,7 @@ static void say(const struct player *player)
 static void await_waiting(const struct player *player)
 {
     hear(player);
-    kin_sleep_us(SETTLE_US);
+    bench_sleep_us(SETTLE_US);
     player->shared->let_go_at = rounds_seconds();
 }
 
@@ -133,13 +133,13 @@ static void hand_over(struct player *player, bool gives, double *out_us)
     if (gives) {
         await_waiting(player);
         leases_let_go(leases, 0);
-        leases_await(leases, 0, TOLD_ENDED);
+        leases_await(leases, 0, NOTIFY_ENDED);
         hear(player);
     } else {
         leases_ask(leases, 0, KEY, WAIT_MS);
-        leases_await(leases, 0, TOLD_WAITING);
+        leases_await(leases, 0, NOTIFY_WAITING);
         say(player);
-        leases_await(leases, 0, TOLD_HELD);
+        leases_await(leases, 0, NOTIFY_HELD);
         *out_us = since_let_go_us(player);
         say(player);
     }
@@ -194,18 +194,18 @@ static void play(struct player *player, const char *log, const char *raw)
     leases_close(&player->leases);
 }
 
-void bench_handover(const struct bench_site *site)
+void bench_handover(const struct bench_paths *paths)
 {
     char log[BENCH_PATH], raw[BENCH_PATH];
     int streams[2], datagrams[2];
     double stored[ROUNDS], least[ROUNDS];
-    struct shared *shared = kin_share(sizeof *shared);
-    bench_path(site, "handover.log", log);
-    bench_path(site, "raw", raw);
+    struct shared *shared = bench_share(sizeof *shared);
+    bench_path(paths, "handover.log", log);
+    bench_path(paths, "raw", raw);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, streams) != 0 ||
         socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, datagrams) != 0)
         rounds_fail("socketpair", strerror(errno));
-    pid_t child = kin_fork();
+    pid_t child = bench_fork();
     int me = child == 0 ? 1 : 0;
     struct player player = {
         .shared = shared, .me = me, .partner = streams[me], .datagrams = datagrams[me]};
@@ -214,7 +214,7 @@ void bench_handover(const struct bench_site *site)
     play(&player, log, raw);
     if (child == 0)
         _exit(0);
-    kin_await(child);
+    bench_wait(child);
     for (size_t i = 0; i < ROUNDS; i++) {
         stored[i] = rounds_share(shared->handed_us[0] + i * HANDOVERS, HANDOVERS, 0.5);
         least[i] = rounds_share(shared->handed_us[1] + i * HANDOVERS, HANDOVERS, 0.5);
@@ -226,5 +226,5 @@ void bench_handover(const struct bench_site *site)
     rounds_aim(stored, least, AT_MOST, 1.5);
     (void)close(streams[0]);
     (void)close(datagrams[0]);
-    kin_unshare(shared, sizeof *shared);
+    bench_unshare(shared, sizeof *shared);
 }

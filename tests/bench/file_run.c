@@ -18,16 +18,16 @@
 enum { CALLS = 25 /* of a round */, KEYS = 100000, TOGETHER = 1000, SESSION = 77 };
 
 /* The median time of a call, in microseconds. */
-static double call_us(char *const *words)
+static double call_us(char *const *args)
 {
     double times[CALLS];
     for (int i = 0; i < CALLS; i++) {
         pid_t pid;
         int status;
         double from = rounds_seconds();
-        if (posix_spawnp(&pid, words[0], NULL, NULL, words, environ) != 0 ||
+        if (posix_spawnp(&pid, args[0], NULL, NULL, args, environ) != 0 ||
             waitpid(pid, &status, 0) != pid || status != 0)
-            rounds_fail(words[0], "could not be run");
+            rounds_fail(args[0], "could not be run");
         times[i] = (rounds_seconds() - from) * 1e6;
     }
     return rounds_share(times, CALLS, 0.5);
@@ -37,17 +37,17 @@ static double run_us(const char *path)
 {
     char program[] = "build/bench/leasehold", verb[] = "run", flag[] = "--store", key[] = "key";
     char ends[] = "--", command[] = "true", url[BENCH_PATH + 8];
-    char *words[] = {program, verb, flag, url, key, ends, command, NULL};
+    char *args[] = {program, verb, flag, url, key, ends, command, NULL};
     (void)snprintf(url, sizeof url, "file:%s", path);
-    return call_us(words);
+    return call_us(args);
 }
 
 static double flock_us(const char *path)
 {
     char program[] = "flock", command[] = "true", file[BENCH_PATH];
-    char *words[] = {program, file, command, NULL};
+    char *args[] = {program, file, command, NULL};
     (void)snprintf(file, sizeof file, "%s", path);
-    return call_us(words);
+    return call_us(args);
 }
 
 /* They end with their TTL, not with us: unbound. */
@@ -59,13 +59,13 @@ static void fill(const char *path)
     leases_close(&leases);
 }
 
-void bench_run(const struct bench_site *site)
+void bench_run(const struct bench_paths *paths)
 {
     char lock[BENCH_PATH], empty[BENCH_PATH], large[BENCH_PATH];
     double flock[ROUNDS], run[ROUNDS], beside[ROUNDS];
-    bench_path(site, "lock", lock);
-    bench_path(site, "empty.log", empty);
-    bench_path(site, "large.log", large);
+    bench_path(paths, "lock", lock);
+    bench_path(paths, "empty.log", empty);
+    bench_path(paths, "large.log", large);
     fill(large);
     (void)run_us(empty);
     (void)run_us(large);

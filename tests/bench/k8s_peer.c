@@ -19,7 +19,7 @@ struct k8s_peer {
     unsigned count;
     char revision[32]; /* of the Lease, as the server said last */
     size_t length;
-    char answer[ANSWER];
+    char reply[ANSWER];
 };
 
 /* As a lock of ours: the holder's fields, and a record of this length beside them. */
@@ -58,18 +58,18 @@ static void add_token(struct k8s_peer *peer)
 static size_t take(char *bytes, size_t size, size_t count, void *owner)
 {
     struct k8s_peer *peer = owner;
-    if (peer->length + size * count >= sizeof peer->answer)
+    if (peer->length + size * count >= sizeof peer->reply)
         return 0;
-    memcpy(peer->answer + peer->length, bytes, size * count);
+    memcpy(peer->reply + peer->length, bytes, size * count);
     peer->length += size * count;
-    peer->answer[peer->length] = '\0';
+    peer->reply[peer->length] = '\0';
     return size * count;
 }
 
 static void note_revision(struct k8s_peer *peer)
 {
     static const char begins[] = "\"resourceVersion\":\"";
-    const char *at = strstr(peer->answer, begins);
+    const char *at = strstr(peer->reply, begins);
     at = at != NULL ? at + sizeof begins - 1 : "";
     (void)snprintf(peer->revision, sizeof peer->revision, "%.*s", (int)strcspn(at, "\""), at);
 }

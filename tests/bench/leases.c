@@ -2,9 +2,9 @@
 /* See leases.h. An answer is handled inside the store's callback, as the seam allows. */
 #include "leases.h"
 
-#include "io/host.h"
+#include "process/host.h"
 #include "rounds.h"
-#include "store/exchange.h"
+#include "store/translate.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -12,18 +12,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_BYTES = 32, TTL_MS = 120000, PATIENCE_MS = 10000 };
+enum { KEY_BYTES = 32, TTL_MS = 120000, TIMEOUT_MS = 10000 };
 
 struct one {
     struct leases *all;
     struct lease lease;
     struct lease_options options;
-    struct sighting sighting;
+    struct observations observations;
     uint32_t serial;
-    enum told told;
+    enum lease_notify notify;
     char key[KEY_BYTES + 1], request[48];
     /* must stay until the store has answered */
-    uint64_t poke[PLACES_MAX];
+    uint64_t wake[WAITERS_MAX];
     char bytes[RECORD_MAX];
 };
 
@@ -33,7 +33,7 @@ struct leases {
     char holder[24];
     struct record record;
     struct lease_output output;
-    size_t on_their_way;
+    size_t in_flight_count;
     size_t most;
     struct one ones[];
 };
@@ -44,7 +44,7 @@ static int64_t now_ms(void *owner)
     return host_boot_ms();
 }
 
-static void receive(void *caller, const struct store_answer *answer);
+static void receive(void *caller, const struct store_reply *reply);
 
 static void step(struct one *one, const struct event *event)
 {
@@ -52,53 +52,53 @@ static void step(struct one *one, const struct event *event)
     struct leases *all = one->all;
     struct lease_output *out = &all->output;
     lease_step(&one->lease, event, &all->record, out, /* trace= */ NULL);
-    if (out->told != TOLD_NOTHING)
-        one->told = out->told;
-    if (out->told == TOLD_ENDED && out->outcome != OUTCOME_OK)
+    if (out->notify != NOTIFY_NONE)
+        one->notify = out->notify;
+    if (out->notify == NOTIFY_ENDED && out->outcome != OUTCOME_OK)
         rounds_fail(one->key, out->why != NULL ? out->why : "did not end well");
     if (out->action == ACTION_NONE)
         return;
-    exchange_request(&one->lease, out, &all->record, one->bytes, sizeof one->bytes, &request);
-    memcpy(one->poke, out->poke, out->poke_count * sizeof *out->poke);
-    request.poke = one->poke;
+    translate_request(&one->lease, out, &all->record, one->bytes, sizeof one->bytes, &request);
+    memcpy(one->wake, out->wake, out->wake_count * sizeof *out->wake);
+    request.wake = one->wake;
     one->serial = out->serial;
-    all->on_their_way++;
+    all->in_flight_count++;
     file_driver.submit(all->store, &request, receive, one);
 }
 
-static void receive(void *caller, const struct store_answer *answer)
+static void receive(void *caller, const struct store_reply *reply)
 {
     struct one *one = caller;
     const char *why = NULL;
-    struct event event = {.kind = EVENT_ANSWER, .now_ms = now_ms(NULL), .serial = one->serial};
-    one->all->on_their_way--;
-    if (answer->result == ANSWER_TROUBLE)
-        rounds_fail(one->key, answer->why);
-    exchange_event(answer, one->key, &one->all->record, &event, &why);
+    struct event event = {.kind = EVENT_REPLY, .now_ms = now_ms(NULL), .serial = one->serial};
+    one->all->in_flight_count--;
+    if (reply->result == REPLY_TROUBLE)
+        rounds_fail(one->key, reply->why);
+    translate_reply(reply, one->key, &one->all->record, &event, &why);
     if (why != NULL)
         rounds_fail(one->key, why);
     step(one, &event);
 }
 
 /* Nothing is kept of what was heard: who waits looks, who holds gives back by the token. */
-static void tell(struct one *one, enum event_kind kind)
+static void step_lease(struct one *one, enum event_kind kind)
 {
     struct event event = {.kind = kind, .now_ms = now_ms(NULL)};
     step(one, &event);
 }
 
-static void notice(void *owner, const char *key, const struct store_answer *stands)
+static void notice(void *owner, const char *key, const struct store_reply *stands)
 {
     (void)stands;
     struct leases *all = owner;
     for (size_t i = 0; i < all->most; i++)
         if (all->ones[i].lease.state != LEASE_ENDED && strcmp(all->ones[i].key, key) == 0)
-            tell(&all->ones[i], EVENT_NOTICE);
+            step_lease(&all->ones[i], EVENT_NOTICE);
 }
 
 struct leases *leases_open(const char *path, uint64_t session, size_t most)
 {
-    char url[512], words[512];
+    char url[512], text[512];
     struct text why;
     struct leases *all = rounds_memory(sizeof *all + most * sizeof all->ones[0]);
     void *store = rounds_memory(file_driver.state_size);
@@ -111,14 +111,14 @@ struct leases *leases_open(const char *path, uint64_t session, size_t most)
         all->ones[i].all = all;
         all->ones[i].lease.state = LEASE_ENDED;
     }
-    struct store_site site = {.clock = {.now_ms = now_ms},
-                              .session = session,
-                              .patience_ms = PATIENCE_MS,
-                              .notice = notice,
-                              .owner = all};
-    text_init(&why, words, sizeof words);
+    struct store_callbacks site = {.clock = {.now_ms = now_ms},
+                                   .session = session,
+                                   .timeout_ms = TIMEOUT_MS,
+                                   .notice = notice,
+                                   .owner = all};
+    text_init(&why, text, sizeof text);
     if (!file_driver.open(store, url, &site, &why))
-        rounds_fail("open", words);
+        rounds_fail("open", text);
     return all;
 }
 
@@ -137,7 +137,7 @@ void leases_ask(struct leases *leases, size_t which, uint64_t key, int64_t wait_
     (void)snprintf(one->key, sizeof one->key, "key-%028" PRIu64, key);
     (void)snprintf(one->request, sizeof one->request, "%" PRIx64 "-%" PRIx64, leases->session,
                    number);
-    one->options = (struct lease_options){.request = {.verb = VERB_ASK,
+    one->options = (struct lease_options){.request = {.verb = VERB_ACQUIRE,
                                                       .key = one->key,
                                                       .holder = leases->holder,
                                                       .request = one->request,
@@ -147,18 +147,18 @@ void leases_ask(struct leases *leases, size_t which, uint64_t key, int64_t wait_
                                                       .waits = wait_ms != 0},
                                           .store = store_facts_of(&file_driver),
                                           .wait_ms = wait_ms,
-                                          .patience_ms = PATIENCE_MS,
+                                          .timeout_ms = TIMEOUT_MS,
                                           .kill_grace_ms = 5000,
-                                          .look_ms = 5000};
-    one->told = TOLD_NOTHING;
-    one->sighting.count = 0;
-    lease_init(&one->lease, &one->options, &one->sighting, number);
-    tell(one, EVENT_START);
+                                          .poll_ms = 5000};
+    one->notify = NOTIFY_NONE;
+    one->observations.count = 0;
+    lease_init(&one->lease, &one->options, &one->observations, number);
+    step_lease(one, EVENT_START);
 }
 
 void leases_let_go(struct leases *leases, size_t which)
 {
-    tell(&leases->ones[which], EVENT_LET_GO);
+    step_lease(&leases->ones[which], EVENT_RELEASE);
 }
 
 void leases_step(struct leases *leases)
@@ -166,14 +166,14 @@ void leases_step(struct leases *leases)
     file_driver.step(leases->store);
 }
 
-void leases_await(struct leases *leases, size_t which, enum told told)
+void leases_await(struct leases *leases, size_t which, enum lease_notify notify)
 {
     const struct one *one = &leases->ones[which];
     struct pollfd news = {.fd = file_driver.fd(leases->store), .events = POLLIN};
-    while (one->told != told) {
-        if (one->told == TOLD_ENDED)
+    while (one->notify != notify) {
+        if (one->notify == NOTIFY_ENDED)
             rounds_fail(one->key, "ended too early");
-        if (leases->on_their_way == 0 && poll(&news, 1, PATIENCE_MS) <= 0)
+        if (leases->in_flight_count == 0 && poll(&news, 1, TIMEOUT_MS) <= 0)
             rounds_fail(one->key, "nobody wakes us");
         leases_step(leases);
     }
@@ -184,7 +184,7 @@ void leases_take(struct leases *leases, size_t count, uint64_t first)
     for (size_t i = 0; i < count; i++)
         leases_ask(leases, i, first + i, /* wait_ms= */ 0);
     for (size_t i = 0; i < count; i++)
-        leases_await(leases, i, TOLD_HELD);
+        leases_await(leases, i, NOTIFY_HELD);
 }
 
 void leases_give_back(struct leases *leases, size_t count)
@@ -192,5 +192,5 @@ void leases_give_back(struct leases *leases, size_t count)
     for (size_t i = 0; i < count; i++)
         leases_let_go(leases, i);
     for (size_t i = 0; i < count; i++)
-        leases_await(leases, i, TOLD_ENDED);
+        leases_await(leases, i, NOTIFY_ENDED);
 }

@@ -20,7 +20,7 @@ void leases_let_go(struct leases *leases, size_t which);
 /* All that is on its way goes together. */
 void leases_step(struct leases *leases);
 /* Steps until that one was told this, or ended; between steps it sleeps until others have news. */
-void leases_await(struct leases *leases, size_t which, enum told told);
+void leases_await(struct leases *leases, size_t which, enum lease_notify notify);
 
 /* The first `count` of them, with keys from `first` on, in as few steps as it takes. */
 void leases_take(struct leases *leases, size_t count, uint64_t first);

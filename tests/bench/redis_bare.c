@@ -58,13 +58,13 @@ static void send_all(int file, const char *bytes, size_t length)
 
 static void load(int file, const char *script, char *out_sha)
 {
-    char words[1024], answer[64] = "";
-    int length = snprintf(words, sizeof words, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$%zu\r\n%s\r\n",
+    char text[1024], reply[64] = "";
+    int length = snprintf(text, sizeof text, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$%zu\r\n%s\r\n",
                           strlen(script), script);
-    send_all(file, words, (size_t)length);
-    if (read(file, answer, sizeof answer - 1) <= 0 || answer[0] != '$')
-        rounds_fail("redis answered", answer);
-    memcpy(out_sha, answer + strlen("$40\r\n"), REDIS_SHA);
+    send_all(file, text, (size_t)length);
+    if (read(file, reply, sizeof reply - 1) <= 0 || reply[0] != '$')
+        rounds_fail("redis answered", reply);
+    memcpy(out_sha, reply + strlen("$40\r\n"), REDIS_SHA);
     out_sha[REDIS_SHA] = '\0';
 }
 

@@ -27,7 +27,7 @@ static const char load_script[] =
 struct client {
     int file;
     bool holds; /* or asks for the lock; else it is being given back */
-    struct redis_words words;
+    struct redis_commands commands;
 };
 
 struct redis_peer {
@@ -66,27 +66,28 @@ int redis_peer_connect(const char *server)
     return strchr(server, '/') != NULL ? connect_to_path(server) : connect_to_port(server);
 }
 
-static void receive(int file, char *answer, size_t size)
+static void receive(int file, char *reply, size_t size)
 {
-    ssize_t got = read(file, answer, size - 1);
+    ssize_t got = read(file, reply, size - 1);
     if (got <= 0)
         rounds_fail("redis", "no answer");
-    answer[got] = '\0';
+    reply[got] = '\0';
 }
 
 bool redis_peer_call(int file, const char *command, size_t length, const char *expected)
 {
-    char answer[64];
+    char reply[64];
     if (write(file, command, length) != (ssize_t)length)
         rounds_fail("redis", strerror(errno));
-    receive(file, answer, sizeof answer);
-    if (strcmp(answer, expected) != 0 && strcmp(answer, nothing) != 0)
-        rounds_fail("redis answered", answer);
-    return strcmp(answer, expected) == 0;
+    receive(file, reply, sizeof reply);
+    if (strcmp(reply, expected) != 0 && strcmp(reply, nothing) != 0)
+        rounds_fail("redis answered", reply);
+    return strcmp(reply, expected) == 0;
 }
 
 /* Keys of 32 bytes and a value that tells the holders apart, as the usual libraries do. */
-void redis_peer_words(int file, size_t key, size_t value, bool compares, struct redis_words *out)
+void redis_peer_commands(int file, size_t key, size_t value, bool compares,
+                         struct redis_commands *out)
 {
     char sha[64];
     out->set_length =
@@ -117,7 +118,7 @@ struct redis_peer *redis_peer_open(const char *server, size_t clients, bool comp
         struct client *client = &peer->clients[i];
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = client};
         client->file = redis_peer_connect(server);
-        redis_peer_words(client->file, i, i, compares, &client->words);
+        redis_peer_commands(client->file, i, i, compares, &client->commands);
         if (epoll_ctl(peer->events, EPOLL_CTL_ADD, client->file, &event) != 0)
             rounds_fail("redis", strerror(errno));
     }
@@ -135,8 +136,8 @@ void redis_peer_close(struct redis_peer **peer)
 
 static void ask(struct client *client, bool hold)
 {
-    const char *command = hold ? client->words.set : client->words.free;
-    size_t length = hold ? client->words.set_length : client->words.free_length;
+    const char *command = hold ? client->commands.set : client->commands.free;
+    size_t length = hold ? client->commands.set_length : client->commands.free_length;
     client->holds = hold;
     if (write(client->file, command, length) != (ssize_t)length)
         rounds_fail("redis", strerror(errno));
@@ -144,10 +145,10 @@ static void ask(struct client *client, bool hold)
 
 static void check_answer(const struct client *client)
 {
-    char answer[64];
-    receive(client->file, answer, sizeof answer);
-    if (strcmp(answer, client->holds ? taken : given_back) != 0)
-        rounds_fail("redis answered", answer);
+    char reply[64];
+    receive(client->file, reply, sizeof reply);
+    if (strcmp(reply, client->holds ? taken : given_back) != 0)
+        rounds_fail("redis answered", reply);
 }
 
 double redis_peer_pair_us(struct redis_peer *peer, size_t pairs)

@@ -22,13 +22,14 @@ void redis_peer_close(struct redis_peer **peer);
 double redis_peer_pair_us(struct redis_peer *peer, size_t pairs);
 
 /* The same by hand, one command at a time. */
-struct redis_words {
+struct redis_commands {
     size_t set_length, free_length;
     char set[REDIS_COMMAND], free[REDIS_COMMAND];
 };
 int redis_peer_connect(const char *server);
 /* For a key of 32 bytes made of one number, and a value made of the other. */
-void redis_peer_words(int file, size_t key, size_t value, bool compares, struct redis_words *out);
+void redis_peer_commands(int file, size_t key, size_t value, bool compares,
+                         struct redis_commands *out);
 /* Sends a command; true when the answer is the expected one, false when it is "nothing". */
 bool redis_peer_call(int file, const char *command, size_t length, const char *expected);
 

@@ -15,23 +15,23 @@ enum { BATCH = 64, LARGE_BATCH = 300 };
 static struct store_request requests[LARGE_BATCH];
 
 /* The answers in the order of the requests, whichever way they came. */
-static const struct store_answer **gather(unsigned seat, size_t count)
+static const struct store_reply **gather(unsigned client, size_t count)
 {
-    struct tidings tidings = seat_receive(seat);
-    const struct store_answer **answers = suite_keep(NULL, count * sizeof(void *));
-    EXPECT(tidings.count == count);
+    struct client_replies client_replies = client_receive(client);
+    const struct store_reply **answers = suite_keep(NULL, count * sizeof(void *));
+    EXPECT(client_replies.count == count);
     for (size_t i = 0; i < count; i++) {
-        const struct tiding *tiding = &tidings.list[i];
-        EXPECT(tiding->of < count && answers[tiding->of] == NULL);
-        answers[tiding->of] = &tiding->answer;
+        const struct client_reply *client_reply = &client_replies.list[i];
+        EXPECT(client_reply->of < count && answers[client_reply->of] == NULL);
+        answers[client_reply->of] = &client_reply->reply;
     }
     return answers;
 }
 
-static const struct store_answer **ask_all(unsigned seat, size_t count)
+static const struct store_reply **ask_all(unsigned client, size_t count)
 {
-    seat_send(seat, requests, count);
-    return gather(seat, count);
+    client_send(client, requests, count);
+    return gather(client, count);
 }
 
 static const char *key_number(size_t number)
@@ -45,9 +45,9 @@ static void each_of_a_batch_is_written(void)
 {
     for (size_t i = 0; i < BATCH; i++)
         requests[i] = swapping(key_number(i), if_absent, value_of(key_number(i), "h"));
-    const struct store_answer **answers = ask_all(0, BATCH);
+    const struct store_reply **answers = ask_all(0, BATCH);
     for (size_t i = 0; i < BATCH; i++) {
-        EXPECT(answers[i]->result == ANSWER_OK);
+        EXPECT(answers[i]->result == REPLY_OK);
         EXPECT(has_value(answers[i], value_of(key_number(i), "h")));
         for (size_t j = 0; j < i; j++)
             EXPECT(answers[j]->written.revision != answers[i]->written.revision ||
@@ -67,14 +67,13 @@ static void each_of_a_batch_has_its_own_outcome(void)
         if (i % 4 == 2)
             requests[i].condition = if_revision(revisions[i]);
     }
-    const struct store_answer **answers = ask_all(1, BATCH);
+    const struct store_reply **answers = ask_all(1, BATCH);
     for (size_t i = 0; i < BATCH; i++) {
         const char *key = key_number(i);
         if (i % 4 == 0)
             expect_conflict(answers[i], value_of(key, "before"), revisions[i]);
         else
-            EXPECT(answers[i]->result == ANSWER_OK &&
-                   has_value(answers[i], value_of(key, "after")));
+            EXPECT(answers[i]->result == REPLY_OK && has_value(answers[i], value_of(key, "after")));
     }
     for (size_t i = 0; i < BATCH; i++)
         expect_stands(key_number(i), value_of(key_number(i), i % 4 == 0 ? "before" : "after"),
@@ -89,11 +88,11 @@ static void in_a_batch_the_second_sees_the_first(void)
     requests[1] = swapping(key, if_absent, one);
     requests[2] = swapping(key, if_absent, two);
     requests[3] = reading(key);
-    const struct store_answer **answers = ask_all(0, 4);
-    EXPECT(answers[0]->result == ANSWER_OK && !answers[0]->present);
-    EXPECT(answers[1]->result == ANSWER_OK);
+    const struct store_reply **answers = ask_all(0, 4);
+    EXPECT(answers[0]->result == REPLY_OK && !answers[0]->present);
+    EXPECT(answers[1]->result == REPLY_OK);
     expect_conflict(answers[2], one, answers[1]->written.revision);
-    EXPECT(answers[3]->result == ANSWER_OK && has_value(answers[3], one));
+    EXPECT(answers[3]->result == REPLY_OK && has_value(answers[3], one));
 }
 
 static void in_a_batch_a_key_comes_and_goes(void)
@@ -104,9 +103,9 @@ static void in_a_batch_a_key_comes_and_goes(void)
     requests[1] = swapping(other, if_absent, value_of(other, "one"));
     requests[2] = swapping(key, if_absent, value_of(key, "two"));
     requests[3] = deleting(key, if_revision(revision));
-    const struct store_answer **answers = ask_all(1, 4);
+    const struct store_reply **answers = ask_all(1, 4);
     for (size_t i = 0; i < 3; i++)
-        EXPECT(answers[i]->result == ANSWER_OK);
+        EXPECT(answers[i]->result == REPLY_OK);
     EXPECT(answers[2]->written.revision > revision);
     expect_conflict(answers[3], value_of(key, "two"), answers[2]->written.revision);
 }
@@ -119,11 +118,11 @@ static void a_large_batch_is_answered(void)
         if (i % 3 == 2)
             requests[i] = reading(key);
     }
-    const struct store_answer **answers = ask_all(0, LARGE_BATCH);
+    const struct store_reply **answers = ask_all(0, LARGE_BATCH);
     size_t written = 0, refused = 0;
     for (size_t i = 0; i < LARGE_BATCH; i++) {
-        written += requests[i].verb == VERB_STORE_SWAP && answers[i]->result == ANSWER_OK ? 1 : 0;
-        refused += answers[i]->result == ANSWER_CONFLICT ? 1 : 0;
+        written += requests[i].verb == VERB_STORE_SWAP && answers[i]->result == REPLY_OK ? 1 : 0;
+        refused += answers[i]->result == REPLY_CONFLICT ? 1 : 0;
     }
     EXPECT(written == 100 && refused == 100);
     EXPECT(list_keys(1, key_named("")).count == 100);
@@ -138,30 +137,31 @@ static void a_callback_may_ask_again(void)
     requests[2] = swapping(key, if_absent, value_of(key, "two"));
     requests[3] = swapping(other, if_absent, value_of(other, "three"));
     requests[4] = reading(key);
-    struct tidings tidings = seat_chain(0, requests, 5);
-    EXPECT(tidings.count == 5);
+    struct client_replies client_replies = client_chain(0, requests, 5);
+    EXPECT(client_replies.count == 5);
     for (size_t i = 0; i < 5; i++)
-        EXPECT(tidings.list[i].of == i);
-    EXPECT(!tidings.list[0].answer.present);
-    EXPECT(tidings.list[1].answer.result == ANSWER_OK);
-    expect_conflict(&tidings.list[2].answer, one, tidings.list[1].answer.written.revision);
-    EXPECT(tidings.list[3].answer.result == ANSWER_OK);
-    EXPECT(has_value(&tidings.list[4].answer, one));
+        EXPECT(client_replies.list[i].of == i);
+    EXPECT(!client_replies.list[0].reply.present);
+    EXPECT(client_replies.list[1].reply.result == REPLY_OK);
+    expect_conflict(&client_replies.list[2].reply, one,
+                    client_replies.list[1].reply.written.revision);
+    EXPECT(client_replies.list[3].reply.result == REPLY_OK);
+    EXPECT(has_value(&client_replies.list[4].reply, one));
 }
 
 /* Both seats are at work before either is listened to. */
-static void race(const char *key, unsigned seat)
+static void race(const char *key, unsigned client)
 {
-    const struct store_answer *answers[2];
+    const struct store_reply *answers[2];
     struct value values[2] = {value_of(key, "one"), value_of(key, "other")};
     for (unsigned i = 0; i < 2; i++) {
         requests[i] = swapping(key, if_absent, values[i]);
-        seat_send(seat + i, &requests[i], 1);
+        client_send(client + i, &requests[i], 1);
     }
     for (unsigned i = 0; i < 2; i++)
-        answers[i] = gather(seat + i, 1)[0];
-    EXPECT((answers[0]->result == ANSWER_OK) != (answers[1]->result == ANSWER_OK));
-    size_t loser = answers[0]->result == ANSWER_OK ? 1 : 0;
+        answers[i] = gather(client + i, 1)[0];
+    EXPECT((answers[0]->result == REPLY_OK) != (answers[1]->result == REPLY_OK));
+    size_t loser = answers[0]->result == REPLY_OK ? 1 : 0;
     expect_conflict(answers[loser], values[1 - loser], answers[1 - loser]->written.revision);
 }
 
@@ -174,25 +174,25 @@ static void of_two_who_create_one_does(void)
 static void of_two_batches_each_key_goes_to_one(void)
 {
     enum { KEYS = 100 };
-    const struct store_answer **answers[2];
-    for (unsigned seat = 0; seat < 2; seat++) {
+    const struct store_reply **answers[2];
+    for (unsigned client = 0; client < 2; client++) {
         for (size_t i = 0; i < KEYS; i++) {
-            const char *key = key_number(seat == 0 ? i : KEYS - 1 - i);
-            requests[i] = swapping(key, if_absent, value_of(key, seat == 0 ? "one" : "other"));
+            const char *key = key_number(client == 0 ? i : KEYS - 1 - i);
+            requests[i] = swapping(key, if_absent, value_of(key, client == 0 ? "one" : "other"));
         }
-        seat_send(seat, requests, KEYS);
+        client_send(client, requests, KEYS);
     }
-    for (unsigned seat = 0; seat < 2; seat++)
-        answers[seat] = gather(seat, KEYS);
+    for (unsigned client = 0; client < 2; client++)
+        answers[client] = gather(client, KEYS);
     for (size_t i = 0; i < KEYS; i++) {
-        const struct store_answer *one = answers[0][i], *other = answers[1][KEYS - 1 - i];
-        EXPECT((one->result == ANSWER_OK) != (other->result == ANSWER_OK));
+        const struct store_reply *one = answers[0][i], *other = answers[1][KEYS - 1 - i];
+        EXPECT((one->result == REPLY_OK) != (other->result == REPLY_OK));
         EXPECT(one->written.revision == other->written.revision);
     }
 }
 
 /* The number in the record, one higher, if it is still the one that was seen. */
-static struct store_request counting_up(const struct store_answer *seen, const char *key)
+static struct store_request counting_up(const struct store_reply *seen, const char *key)
 {
     char number[24];
     const char *holder = record_in(seen, key)->grants[0].holder;
@@ -204,8 +204,8 @@ static void no_update_is_lost(void)
 {
     enum { PARTIES = 4, EACH = 50 };
     const char *key = key_named("k");
-    const struct store_answer *first = ask(0, swapping(key, if_absent, value_of(key, "0")));
-    const struct store_answer *seen[PARTIES] = {first, first, first, first};
+    const struct store_reply *first = ask(0, swapping(key, if_absent, value_of(key, "0")));
+    const struct store_reply *seen[PARTIES] = {first, first, first, first};
     unsigned left[PARTIES] = {EACH, EACH, EACH, EACH};
     for (unsigned all = PARTIES * EACH, rounds = 0; all > 0; rounds++) {
         EXPECT(rounds < 10 * PARTIES * EACH); /* in every round somebody gets on */
@@ -214,21 +214,21 @@ static void no_update_is_lost(void)
             requests[i] = counting_up(seen[i], key);
             asked[i] = left[i] > 0;
             if (asked[i])
-                seat_send(i, &requests[i], 1);
+                client_send(i, &requests[i], 1);
         }
         for (unsigned i = 0; i < PARTIES; i++) {
             if (!asked[i])
                 continue;
             seen[i] = gather(i, 1)[0];
-            EXPECT(seen[i]->result == ANSWER_OK || seen[i]->result == ANSWER_CONFLICT);
-            left[i] -= seen[i]->result == ANSWER_OK ? 1 : 0;
-            all -= seen[i]->result == ANSWER_OK ? 1 : 0;
+            EXPECT(seen[i]->result == REPLY_OK || seen[i]->result == REPLY_CONFLICT);
+            left[i] -= seen[i]->result == REPLY_OK ? 1 : 0;
+            all -= seen[i]->result == REPLY_OK ? 1 : 0;
         }
     }
     EXPECT(strcmp(record_in(ask(1, reading(key)), key)->grants[0].holder, "200") == 0);
 }
 
-static const struct trial trials[] = {
+static const struct test_case test_cases[] = {
     {"batch: each is written", each_of_a_batch_is_written, 0, false},
     {"batch: each has its own outcome", each_of_a_batch_has_its_own_outcome, 0, false},
     {"batch: the second sees the first", in_a_batch_the_second_sees_the_first, 0, false},
@@ -240,4 +240,4 @@ static const struct trial trials[] = {
     {"race: no update is lost", no_update_is_lost, 0, false},
 };
 
-const struct chapter batch_chapter = {trials, sizeof trials / sizeof trials[0]};
+const struct test_group batch_tests = {test_cases, sizeof test_cases / sizeof test_cases[0]};

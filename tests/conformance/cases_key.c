@@ -9,17 +9,18 @@
 #include <string.h>
 
 /* The answer about the key, which must be there once. */
-static const struct store_answer *listed(const struct tidings *tidings, const char *key)
+static const struct store_reply *listed(const struct client_replies *client_replies,
+                                        const char *key)
 {
     size_t found = 0, at = 0;
-    for (size_t i = 0; i < tidings->count; i++) {
-        if (strcmp(tidings->list[i].answer.key, key) != 0)
+    for (size_t i = 0; i < client_replies->count; i++) {
+        if (strcmp(client_replies->list[i].reply.key, key) != 0)
             continue;
         found++;
         at = i;
     }
     EXPECT(found == 1);
-    return &tidings->list[at].answer;
+    return &client_replies->list[at].reply;
 }
 
 static void a_list_has_what_begins_with_its_prefix(void)
@@ -50,17 +51,17 @@ static void a_list_carries_the_records(void)
         values[i] = value_of(keys[i], name);
         revisions[i] = put(i, keys[i], if_absent, values[i]);
     }
-    struct tidings tidings = list_keys(1, key_named(""));
-    EXPECT(tidings.count == KEYS);
+    struct client_replies client_replies = list_keys(1, key_named(""));
+    EXPECT(client_replies.count == KEYS);
     for (unsigned i = 0; i < KEYS; i++) {
-        const struct store_answer *answer = listed(&tidings, keys[i]);
-        EXPECT(has_value(answer, values[i]));
-        EXPECT(answer->written.revision == revisions[i]);
+        const struct store_reply *reply = listed(&client_replies, keys[i]);
+        EXPECT(has_value(reply, values[i]));
+        EXPECT(reply->written.revision == revisions[i]);
     }
 }
 
 /* Who lists says which of them cannot be read; the store tells them all. */
-static void what_is_no_record_is_listed_too(void)
+static void an_unreadable_record_is_listed_too(void)
 {
     const char *const names[] = {"a", "b", "c"};
     struct value junk = {.bytes = "no record at all", .length = sizeof "no record at all" - 1};
@@ -68,13 +69,13 @@ static void what_is_no_record_is_listed_too(void)
         const char *key = key_named(names[i]);
         (void)put(i, key, if_absent, i == 1 ? junk : value_of(key, "h"));
     }
-    for (unsigned seat = 0; seat < 3; seat++) {
-        struct tidings tidings = list_keys(seat, key_named(""));
-        EXPECT(tidings.count == 3);
-        for (size_t i = 0; i < tidings.count; i++) {
-            const struct store_answer *answer = &tidings.list[i].answer;
-            bool is_junk = strcmp(answer->key, key_named("b")) == 0;
-            EXPECT(has_value(answer, is_junk ? junk : value_of(answer->key, "h")));
+    for (unsigned client = 0; client < 3; client++) {
+        struct client_replies client_replies = list_keys(client, key_named(""));
+        EXPECT(client_replies.count == 3);
+        for (size_t i = 0; i < client_replies.count; i++) {
+            const struct store_reply *reply = &client_replies.list[i].reply;
+            bool is_junk = strcmp(reply->key, key_named("b")) == 0;
+            EXPECT(has_value(reply, is_junk ? junk : value_of(reply->key, "h")));
         }
     }
 }
@@ -84,9 +85,9 @@ static void the_empty_prefix_lists_all(void)
     const char *a = key_named("a"), *b = key_named("b");
     (void)put(0, a, if_absent, value_of(a, "one"));
     (void)put(1, b, if_absent, value_of(b, "one"));
-    struct tidings tidings = list_keys(1, "");
-    (void)listed(&tidings, a);
-    (void)listed(&tidings, b);
+    struct client_replies client_replies = list_keys(1, "");
+    (void)listed(&client_replies, a);
+    (void)listed(&client_replies, b);
 }
 
 static void a_long_list_is_whole(void)
@@ -97,11 +98,11 @@ static void a_long_list_is_whole(void)
         (void)snprintf(name, sizeof name, "%u", i * 7919);
         (void)put(i, key_named(name), if_absent, value_of(key_named(name), name));
     }
-    struct tidings tidings = list_keys(1, key_named(""));
-    EXPECT(tidings.count == KEYS);
+    struct client_replies client_replies = list_keys(1, key_named(""));
+    EXPECT(client_replies.count == KEYS);
     for (unsigned i = 0; i < KEYS; i++) {
         (void)snprintf(name, sizeof name, "%u", i * 7919);
-        (void)listed(&tidings, key_named(name));
+        (void)listed(&client_replies, key_named(name));
     }
 }
 
@@ -126,10 +127,10 @@ static void every_key_is_its_own(void)
         values[i] = value_of(keys[i], odd_names[i]);
         revisions[i] = put(i, keys[i], if_absent, values[i]);
     }
-    struct tidings tidings = list_keys(1, key_named(""));
-    EXPECT(tidings.count == ODD_NAMES);
+    struct client_replies client_replies = list_keys(1, key_named(""));
+    EXPECT(client_replies.count == ODD_NAMES);
     for (unsigned i = 0; i < ODD_NAMES; i++) {
-        (void)listed(&tidings, keys[i]);
+        (void)listed(&client_replies, keys[i]);
         expect_stands(keys[i], values[i], revisions[i]);
     }
 }
@@ -175,16 +176,16 @@ static void one_byte_makes_a_key(void)
     static const char *const keys[] = {"q", "/", "%", "~", "0"};
     for (unsigned i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         struct value one = value_of(keys[i], "one");
-        const struct store_answer *answer = ask(i, swapping(keys[i], if_absent, one));
-        if (answer->result == ANSWER_CONFLICT && answer->present)
+        const struct store_reply *reply = ask(i, swapping(keys[i], if_absent, one));
+        if (reply->result == REPLY_CONFLICT && reply->present)
             continue;
-        EXPECT(answer->result == ANSWER_OK);
-        expect_stands(keys[i], one, answer->written.revision);
-        struct tidings tidings = list_keys(i, keys[i]);
-        (void)listed(&tidings, keys[i]);
-        struct condition condition = if_revision(answer->written.revision);
+        EXPECT(reply->result == REPLY_OK);
+        expect_stands(keys[i], one, reply->written.revision);
+        struct client_replies client_replies = list_keys(i, keys[i]);
+        (void)listed(&client_replies, keys[i]);
+        struct condition condition = if_revision(reply->written.revision);
         if ((suite_bits() & STORE_DELETES) != 0)
-            EXPECT(ask(i + 1, deleting(keys[i], condition))->result == ANSWER_OK);
+            EXPECT(ask(i + 1, deleting(keys[i], condition))->result == REPLY_OK);
     }
 }
 
@@ -198,7 +199,7 @@ static void a_key_may_begin_another(void)
         EXPECT(list_keys(i, key_named(names[i])).count == 4 - i);
     if ((suite_bits() & STORE_DELETES) == 0)
         return;
-    EXPECT(ask(0, deleting(key_named("a/b"), if_revision(revisions[1])))->result == ANSWER_OK);
+    EXPECT(ask(0, deleting(key_named("a/b"), if_revision(revisions[1])))->result == REPLY_OK);
     for (unsigned i = 0; i < 4; i += i == 0 ? 2 : 1)
         expect_stands(key_named(names[i]), value_of(key_named(names[i]), "h"), revisions[i]);
 }
@@ -233,9 +234,9 @@ static void the_smallest_record_is_kept(void)
     expect_stands(key, smallest, revision);
 }
 
-static void what_is_stored_comes_back_byte_for_byte(void)
+static void a_record_is_read_back_byte_for_byte(void)
 {
-    static const char *const words[] = {
+    static const char *const texts[] = {
         "plain",        "\"quoted\\\"",          "back\\slash \\n \\u0041",
         "1e2 0.10 -0",  "\xc3\xa9 e\xcc\x81",    "\xf0\x9f\x94\x92",
         "<&amp;>",      "two  spaces ",          "null",
@@ -243,12 +244,12 @@ static void what_is_stored_comes_back_byte_for_byte(void)
     };
     const char *key = key_named("k");
     struct condition condition = if_absent;
-    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
-        struct record *record = value_record(key, words[i]);
-        EXPECT(meta_add(&record->grants[0].meta, words[i], "") &&
-               meta_add(&record->grants[0].meta, "b", words[i]) &&
+    for (unsigned i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct record *record = value_record(key, texts[i]);
+        EXPECT(meta_add(&record->grants[0].meta, texts[i], "") &&
+               meta_add(&record->grants[0].meta, "b", texts[i]) &&
                meta_add(&record->grants[0].meta, "a", "1"));
-        (void)snprintf(record->reason, sizeof record->reason, "%s", words[i]);
+        (void)snprintf(record->reason, sizeof record->reason, "%s", texts[i]);
         struct value value = value_encode(record);
         uint64_t revision = put(i, key, condition, value);
         expect_stands(key, value, revision);
@@ -256,10 +257,10 @@ static void what_is_stored_comes_back_byte_for_byte(void)
     }
 }
 
-static const struct trial trials[] = {
+static const struct test_case test_cases[] = {
     {"list: it has what begins with its prefix", a_list_has_what_begins_with_its_prefix, 0, false},
     {"list: it carries the records", a_list_carries_the_records, 0, false},
-    {"list: what is no record is there too", what_is_no_record_is_listed_too, 0, false},
+    {"list: what is no record is there too", an_unreadable_record_is_listed_too, 0, false},
     {"list: the empty prefix lists all", the_empty_prefix_lists_all, 0, false},
     {"list: a long one is whole", a_long_list_is_whole, 0, false},
     {"list: odd prefixes are words too", odd_prefixes_are_words_too, 0, false},
@@ -269,8 +270,8 @@ static const struct trial trials[] = {
     {"key: one may begin another", a_key_may_begin_another, 0, false},
     {"record: the largest is kept", the_largest_record_is_kept, 0, false},
     {"record: the smallest is kept", the_smallest_record_is_kept, 0, false},
-    {"record: what is stored comes back byte for byte", what_is_stored_comes_back_byte_for_byte, 0,
+    {"record: what is stored comes back byte for byte", a_record_is_read_back_byte_for_byte, 0,
      false},
 };
 
-const struct chapter key_chapter = {trials, sizeof trials / sizeof trials[0]};
+const struct test_group key_tests = {test_cases, sizeof test_cases / sizeof test_cases[0]};

@@ -4,15 +4,15 @@
  * The rules are those of docs/guarantees.md, which the core's own tests show in all their corners;
  * here each is seen once on the real thing.
  */
-#include "live.h"
+#include "parties.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* What stands, as the seat reads it now. */
-static struct record *standing(unsigned seat, const char *key)
+static struct record *standing(unsigned client, const char *key)
 {
-    return record_in(ask(seat, reading(key)), key);
+    return record_in(ask(client, reading(key)), key);
 }
 
 static void a_free_key_is_granted_in_one_write(void)
@@ -22,7 +22,7 @@ static void a_free_key_is_granted_in_one_write(void)
     expect_held(a);
     EXPECT(a->lease.serial == 1);
     const struct record *record = standing(1, key);
-    EXPECT(record->grant_count == 1 && record->place_count == 0);
+    EXPECT(record->grant_count == 1 && record->waiter_count == 0);
     EXPECT(grant_token(&record->grants[0]) == a->token);
     EXPECT(strcmp(record->grants[0].holder, a->holder) == 0);
 }
@@ -33,7 +33,7 @@ static void a_held_key_is_busy(void)
     expect_held(party_new(0, key));
     expect_outcome(party_new(1, key), OUTCOME_BUSY);
     expect_outcome(party_new(2, key), OUTCOME_BUSY);
-    EXPECT(standing(0, key)->place_count == 0);
+    EXPECT(standing(0, key)->waiter_count == 0);
 }
 
 static void a_released_key_costs_nothing(void)
@@ -45,7 +45,7 @@ static void a_released_key_costs_nothing(void)
         expect_held(party);
         EXPECT(party->token > token);
         token = party->token;
-        party_let_go(party);
+        party_release(party);
         expect_outcome(party, OUTCOME_OK);
         expect_absent(key);
     }
@@ -57,14 +57,14 @@ static void a_release_hands_over_to_who_waits(void)
     struct party *a = party_new(0, key), *b = party_waiting(1, key);
     expect_held(a);
     expect_state(b, LEASE_WAITING);
-    live_for(30);
+    parties_run(30);
     EXPECT(b->held == 0);
-    party_let_go(a);
+    party_release(a);
     expect_outcome(a, OUTCOME_OK);
     expect_held(b);
     EXPECT(b->token > a->token);
     expect_outcome(party_new(2, key), OUTCOME_BUSY);
-    party_let_go(b);
+    party_release(b);
     expect_outcome(b, OUTCOME_OK);
 }
 
@@ -77,7 +77,7 @@ static void first_come_is_first_served(void)
     for (unsigned i = 1; i < 4; i++)
         expect_state(turns[i], LEASE_WAITING);
     for (unsigned i = 0; i < 3; i++) {
-        party_let_go(turns[i]);
+        party_release(turns[i]);
         expect_outcome(turns[i], OUTCOME_OK);
         expect_held(turns[i + 1]);
         EXPECT(turns[i + 1]->token > turns[i]->token);
@@ -86,38 +86,38 @@ static void first_come_is_first_served(void)
     }
 }
 
-static void who_gives_up_leaves_no_place(void)
+static void a_cancelled_waiter_leaves_the_queue(void)
 {
     const char *key = key_named("k");
     struct party *a = party_new(0, key), *b = party_waiting(1, key), *c = party_waiting(2, key);
     expect_held(a);
     expect_state(b, LEASE_WAITING);
-    EXPECT(standing(3, key)->place_count == 1);
-    party_let_go(b);
+    EXPECT(standing(3, key)->waiter_count == 1);
+    party_release(b);
     expect_outcome(b, OUTCOME_BUSY);
     c->options.wait_ms = 40;
     expect_outcome(c, OUTCOME_BUSY);
     const struct record *record = standing(3, key);
-    EXPECT(record->place_count == 0 && record->grant_count == 1);
+    EXPECT(record->waiter_count == 0 && record->grant_count == 1);
     EXPECT(grant_token(&record->grants[0]) == a->token);
 }
 
 /* False when the machine was slower than the lease. */
 static bool stays_held(const char *key, int64_t ttl_ms)
 {
-    live_forget();
-    live_for(1); /* from here on pauses are seen */
+    parties_forget();
+    parties_run(1); /* from here on pauses are seen */
     struct party *a = party_new(0, key), *b = party_waiting(1, key);
     a->options.request.ttl_ms = ttl_ms;
     party_start(a);
     party_start(b);
-    live_for(ttl_ms + ttl_ms / 4);
-    if (live_stood_still(ttl_ms / 6) || a->held == 0)
+    parties_run(ttl_ms + ttl_ms / 4);
+    if (parties_stalled(ttl_ms / 6) || a->held == 0)
         return false;
     EXPECT(lease_held(&a->lease, suite_now_ms()) && a->lost == 0 && b->held == 0);
     EXPECT(a->lease.token == a->token && a->held == 1);
     const struct record *record = standing(1, key);
-    EXPECT(grant_token(&record->grants[0]) == a->token && record->place_count == 1);
+    EXPECT(grant_token(&record->grants[0]) == a->token && record->waiter_count == 1);
     EXPECT(record->grants[0].renewed.revision > record->grants[0].granted.revision);
     return true;
 }
@@ -133,15 +133,15 @@ static void a_held_lease_is_renewed(void)
 }
 
 /* A grant whose holder is heard of no more; its token. */
-static uint64_t grant_to_the_lost(unsigned seat, const char *key, int64_t ttl_ms)
+static uint64_t grant_to_the_lost(unsigned client, const char *key, int64_t ttl_ms)
 {
-    struct request request = request_by(seat, key, "lost", VERB_ASK);
+    struct request request = request_by(client, key, "lost", VERB_ACQUIRE);
     request.ttl_ms = ttl_ms;
-    EXPECT(act(seat, request).kind == VERDICT_GRANTED);
-    return grant_token(&standing(seat, key)->grants[0]);
+    EXPECT(act(client, request).kind == VERDICT_GRANTED);
+    return grant_token(&standing(client, key)->grants[0]);
 }
 
-static void what_has_run_out_is_taken_over(void)
+static void an_expired_lease_is_taken_over(void)
 {
     const char *key = key_named("k");
     uint64_t token = grant_to_the_lost(0, key, suite_short_ms());
@@ -149,12 +149,12 @@ static void what_has_run_out_is_taken_over(void)
     struct party *b = party_new(1, key);
     expect_held(b);
     EXPECT(b->token > token);
-    expect_outcome(party_errand(0, key, VERB_RENEW, token), OUTCOME_STALE);
-    expect_outcome(party_errand(0, key, VERB_RELEASE, token), OUTCOME_STALE);
+    expect_outcome(party_operation(0, key, VERB_RENEW, token), OUTCOME_STALE);
+    expect_outcome(party_operation(0, key, VERB_RELEASE, token), OUTCOME_STALE);
     EXPECT(grant_token(&standing(2, key)->grants[0]) == b->token);
 }
 
-static void who_waits_takes_over_what_has_run_out(void)
+static void a_waiter_takes_over_an_expired_lease(void)
 {
     const char *key = key_named("k");
     uint64_t token = grant_to_the_lost(0, key, 5 * suite_short_ms());
@@ -170,17 +170,17 @@ static void a_stale_token_changes_nothing(void)
     const char *key = key_named("k");
     struct party *a = party_new(0, key), *b = party_new(1, key);
     expect_held(a);
-    party_let_go(a);
+    party_release(a);
     expect_outcome(a, OUTCOME_OK);
     expect_held(b);
-    const struct store_answer *before = ask(2, reading(key));
-    expect_outcome(party_errand(0, key, VERB_RELEASE, a->token), OUTCOME_STALE);
-    expect_outcome(party_errand(2, key, VERB_RENEW, a->token), OUTCOME_STALE);
-    expect_outcome(party_errand(2, key, VERB_RELEASE, b->token + 1), OUTCOME_STALE);
+    const struct store_reply *before = ask(2, reading(key));
+    expect_outcome(party_operation(0, key, VERB_RELEASE, a->token), OUTCOME_STALE);
+    expect_outcome(party_operation(2, key, VERB_RENEW, a->token), OUTCOME_STALE);
+    expect_outcome(party_operation(2, key, VERB_RELEASE, b->token + 1), OUTCOME_STALE);
     struct value value = {.bytes = before->bytes, .length = before->length};
     expect_stands(key, value, before->written.revision);
-    expect_outcome(party_errand(2, key, VERB_RELEASE, b->token), OUTCOME_OK);
-    expect_outcome(party_errand(2, key, VERB_RELEASE, b->token), OUTCOME_STALE);
+    expect_outcome(party_operation(2, key, VERB_RELEASE, b->token), OUTCOME_OK);
+    expect_outcome(party_operation(2, key, VERB_RELEASE, b->token), OUTCOME_STALE);
     expect_held(party_new(3, key));
 }
 
@@ -190,7 +190,7 @@ static void a_renewal_without_a_ttl_keeps_its_own(void)
     const char *key = key_named("k");
     struct party *a = party_new(0, key);
     expect_held(a);
-    struct party *renewal = party_errand(1, key, VERB_RENEW, a->token);
+    struct party *renewal = party_operation(1, key, VERB_RENEW, a->token);
     renewal->options.request.ttl_ms = 0;
     expect_outcome(renewal, OUTCOME_OK);
     EXPECT(standing(0, key)->grants[0].ttl_ms == a->options.request.ttl_ms);
@@ -208,7 +208,7 @@ static void a_repeated_request_gets_the_same_grant(void)
     expect_held(again);
     EXPECT(again->token == a->token);
     EXPECT(standing(1, key)->grant_count == 1);
-    party_let_go(again);
+    party_release(again);
     expect_outcome(again, OUTCOME_OK);
 }
 
@@ -219,11 +219,11 @@ static void a_released_key_cools_until_cleared(void)
     a->options.cooldown_ms = 60000;
     expect_held(a);
     expect_state(b, LEASE_WAITING);
-    party_let_go(a);
+    party_release(a);
     expect_outcome(a, OUTCOME_OK);
     expect_outcome(b, OUTCOME_COOLING);
     expect_outcome(party_new(2, key), OUTCOME_COOLING);
-    expect_outcome(party_errand(3, key, VERB_CLEAR, 0), OUTCOME_OK);
+    expect_outcome(party_operation(3, key, VERB_CLEAR, 0), OUTCOME_OK);
     struct party *c = party_new(2, key);
     expect_held(c);
     EXPECT(c->token > a->token);
@@ -237,7 +237,7 @@ static void a_cooldown_ends_by_itself(void)
     a->options.cooldown_ms = cooldown_ms;
     expect_held(a);
     int64_t since_ms = suite_now_ms();
-    party_let_go(a);
+    party_release(a);
     expect_outcome(a, OUTCOME_OK);
     party_start(b);
     bool too_late = suite_now_ms() >= since_ms + cooldown_ms;
@@ -250,9 +250,9 @@ static void a_cooldown_ends_by_itself(void)
     }
 }
 
-static struct party *party_for_slot(unsigned seat, const char *key, uint32_t limit)
+static struct party *party_for_slot(unsigned client, const char *key, uint32_t limit)
 {
-    struct party *party = party_new(seat, key);
+    struct party *party = party_new(client, key);
     party->options.request.mode = MODE_SLOT;
     party->options.request.limit = limit;
     return party;
@@ -274,15 +274,15 @@ static void a_semaphore_keeps_its_limit(void)
     fourth->options.request.waits = true;
     fourth->options.wait_ms = WAIT_WITHOUT_LIMIT;
     expect_state(fourth, LEASE_WAITING);
-    party_let_go(three[1]);
+    party_release(three[1]);
     expect_outcome(three[1], OUTCOME_OK);
     expect_held(fourth);
     EXPECT(standing(0, key)->grant_count == 3);
 }
 
-static struct party *party_reading(unsigned seat, const char *key)
+static struct party *party_reading(unsigned client, const char *key)
 {
-    struct party *party = party_new(seat, key);
+    struct party *party = party_new(client, key);
     party->options.request.mode = MODE_SHARED;
     return party;
 }
@@ -297,11 +297,11 @@ static void readers_together_and_writers_alone(void)
     EXPECT(b->token > a->token);
     expect_outcome(party_new(3, key), OUTCOME_BUSY);
     expect_state(writer, LEASE_WAITING);
-    party_let_go(a);
+    party_release(a);
     expect_outcome(a, OUTCOME_OK);
-    live_for(20);
+    parties_run(20);
     EXPECT(writer->held == 0);
-    party_let_go(b);
+    party_release(b);
     expect_outcome(b, OUTCOME_OK);
     expect_held(writer);
     EXPECT(writer->token > b->token);
@@ -315,14 +315,14 @@ static void a_break_tells_the_holder_first(void)
     a->options.request.ttl_ms = 30 * suite_short_ms();
     expect_held(a);
     expect_state(b, LEASE_WAITING);
-    struct party *operator= party_errand(2, key, VERB_BREAK, 0);
+    struct party *operator= party_operation(2, key, VERB_BREAK, 0);
     operator->options.request.reason = "by hand";
     expect_outcome(operator, OUTCOME_OK);
     EXPECT(standing(3, key)->grants[0].broken && b->held == 0);
     EXPECT(strcmp(standing(3, key)->reason, "by hand") == 0);
     expect_state(a, LEASE_LOST);
     EXPECT(a->lost == 1 && b->held == 0);
-    party_let_go(a);
+    party_release(a);
     expect_outcome(a, OUTCOME_LOST);
     expect_held(b);
     EXPECT(b->token > a->token);
@@ -333,12 +333,12 @@ static void a_break_now_frees_at_once(void)
     const char *key = key_named("k");
     struct party *a = party_new(0, key), *b = party_new(1, key);
     expect_held(a);
-    struct party *operator= party_errand(2, key, VERB_BREAK, 0);
+    struct party *operator= party_operation(2, key, VERB_BREAK, 0);
     operator->options.request.now = true;
     expect_outcome(operator, OUTCOME_OK);
     expect_held(b);
     EXPECT(b->token > a->token);
-    party_let_go(a);
+    party_release(a);
     expect_outcome(a, OUTCOME_LOST);
     EXPECT(grant_token(&standing(3, key)->grants[0]) == b->token);
 }
@@ -357,7 +357,8 @@ static void a_crowd_goes_one_by_one(void)
         }
         for (unsigned left = 4; left > 0; left--) {
             struct party *inside = NULL;
-            for (int64_t until_ms = suite_now_ms() + suite_soon_ms(); inside == NULL; live_for(1)) {
+            for (int64_t until_ms = suite_now_ms() + suite_soon_ms(); inside == NULL;
+                 parties_run(1)) {
                 EXPECT(suite_now_ms() < until_ms);
                 for (unsigned i = 0; i < 4; i++)
                     if (lease_held(&crowd[i]->lease, suite_now_ms()))
@@ -366,7 +367,7 @@ static void a_crowd_goes_one_by_one(void)
             EXPECT(inside->token > top);
             top = inside->token;
             EXPECT(standing(turn, key)->grant_count == 1);
-            party_let_go(inside);
+            party_release(inside);
             expect_outcome(inside, OUTCOME_OK);
         }
     }
@@ -381,9 +382,9 @@ static void a_dead_holders_bound_grant_is_taken_at_once(void)
     a->options.request.bound = true;
     expect_held(a);
     expect_state(b, LEASE_WAITING);
-    seat_kill(1);
+    client_kill(1);
     party_vanish(a);
-    seat_replace(1);
+    client_replace(1);
     expect_held(b);
     EXPECT(b->token > a->token);
 }
@@ -395,27 +396,27 @@ static void a_dead_waiter_is_passed_over(void)
     expect_held(a);
     expect_state(b, LEASE_WAITING);
     expect_state(c, LEASE_WAITING);
-    seat_kill(1);
+    client_kill(1);
     party_vanish(b);
-    seat_replace(1);
-    party_let_go(a);
+    client_replace(1);
+    party_release(a);
     expect_outcome(a, OUTCOME_OK);
     expect_held(c);
-    EXPECT(standing(3, key)->place_count == 0);
+    EXPECT(standing(3, key)->waiter_count == 0);
 }
 
-static const struct trial trials[] = {
+static const struct test_case test_cases[] = {
     {"lease: a free key is granted in one write", a_free_key_is_granted_in_one_write, 0, false},
     {"lease: a held key is busy", a_held_key_is_busy, 0, false},
     {"lease: a released key costs nothing", a_released_key_costs_nothing, STORE_DELETES, false},
     {"lease: a release hands over to who waits", a_release_hands_over_to_who_waits, 0, false},
     {"lease: first come is first served (rule 4)", first_come_is_first_served, 0, false},
-    {"lease: who gives up leaves no place", who_gives_up_leaves_no_place, 0, false},
+    {"lease: who gives up leaves no place", a_cancelled_waiter_leaves_the_queue, 0, false},
     {"lease: it is renewed while it is held", a_held_lease_is_renewed, 0, false},
     {"lease: a renewal without a TTL keeps its own", a_renewal_without_a_ttl_keeps_its_own, 0,
      false},
-    {"lease: what has run out is taken over", what_has_run_out_is_taken_over, 0, false},
-    {"lease: who waits takes over what has run out", who_waits_takes_over_what_has_run_out, 0,
+    {"lease: what has run out is taken over", an_expired_lease_is_taken_over, 0, false},
+    {"lease: who waits takes over what has run out", a_waiter_takes_over_an_expired_lease, 0,
      false},
     {"lease: a stale token changes nothing (rule 2)", a_stale_token_changes_nothing, 0, false},
     {"lease: a repeated request gets the same grant (rule 9)",
@@ -434,4 +435,4 @@ static const struct trial trials[] = {
     {"lease: a dead waiter is passed over", a_dead_waiter_is_passed_over, STORE_SESSIONS, true},
 };
 
-const struct chapter lease_chapter = {trials, sizeof trials / sizeof trials[0]};
+const struct test_group lease_tests = {test_cases, sizeof test_cases / sizeof test_cases[0]};

@@ -21,7 +21,7 @@ struct entry {
 };
 
 struct expectation {
-    enum answer result;
+    enum reply_status result;
     bool present;
     struct value value;
     uint64_t revision;
@@ -69,10 +69,10 @@ static struct store_request any_request(const struct entry *entry)
 static struct expectation apply(struct entry *entry, const struct store_request *request,
                                 size_t number)
 {
-    struct expectation expected = {.result = ANSWER_OK};
+    struct expectation expected = {.result = REPLY_OK};
     bool done = request->verb == VERB_STORE_READ || holds(entry, &request->condition);
     if (!done)
-        expected.result = ANSWER_CONFLICT;
+        expected.result = REPLY_CONFLICT;
     if (done && request->verb == VERB_STORE_SWAP) {
         entry->value = (struct value){.bytes = request->bytes, .length = request->length};
         entry->present = true;
@@ -88,19 +88,19 @@ static struct expectation apply(struct entry *entry, const struct store_request 
     return expected;
 }
 
-static void compare(const struct store_answer *answer, const struct expectation *expected,
+static void compare(const struct store_reply *reply, const struct expectation *expected,
                     const uint64_t *revisions)
 {
-    EXPECT(answer->result == expected->result);
-    EXPECT(answer->present == expected->present);
+    EXPECT(reply->result == expected->result);
+    EXPECT(reply->present == expected->present);
     if (!expected->present)
         return;
-    EXPECT(has_value(answer, expected->value));
-    EXPECT(answer->written.revision ==
+    EXPECT(has_value(reply, expected->value));
+    EXPECT(reply->written.revision ==
            (expected->revision == ON_ITS_WAY ? revisions[expected->writer] : expected->revision));
 }
 
-static void play_batch(unsigned seat, size_t count)
+static void play_batch(unsigned client, size_t count)
 {
     static struct store_request requests[BATCH_MAX];
     static struct expectation expected[BATCH_MAX];
@@ -110,13 +110,13 @@ static void play_batch(unsigned seat, size_t count)
         requests[i] = any_request(entry);
         expected[i] = apply(entry, &requests[i], i);
     }
-    seat_send(seat, requests, count);
-    struct tidings tidings = seat_receive(seat);
-    EXPECT(tidings.count == count);
+    client_send(client, requests, count);
+    struct client_replies client_replies = client_receive(client);
+    EXPECT(client_replies.count == count);
     for (size_t i = 0; i < count; i++)
-        revisions[tidings.list[i].of] = tidings.list[i].answer.written.revision;
+        revisions[client_replies.list[i].of] = client_replies.list[i].reply.written.revision;
     for (size_t i = 0; i < count; i++)
-        compare(&tidings.list[i].answer, &expected[tidings.list[i].of], revisions);
+        compare(&client_replies.list[i].reply, &expected[client_replies.list[i].of], revisions);
     for (size_t i = 0; i < KEYS; i++) {
         struct entry *entry = &model[i];
         if (entry->revision != ON_ITS_WAY)
@@ -134,7 +134,7 @@ static void play(uint64_t seed, size_t batch)
     for (size_t i = 0; i < KEYS; i++)
         model[i] = (struct entry){.key = key_named(names[i])};
     for (unsigned round = 0; round < ROUNDS; round++)
-        play_batch((unsigned)random_below(&dice, seats_count()),
+        play_batch((unsigned)random_below(&dice, clients_count()),
                    1 + (size_t)random_below(&dice, batch));
 }
 
@@ -148,11 +148,11 @@ static void in_batches_as_the_model(void)
     play(/* seed= */ 2, BATCH_MAX);
 }
 
-static const struct trial trials[] = {
+static const struct test_case test_cases[] = {
     {"model: random requests are answered as a plain store would", one_at_a_time_as_the_model, 0,
      false},
     {"model: random batches are answered as a plain store would", in_batches_as_the_model, 0,
      false},
 };
 
-const struct chapter model_chapter = {trials, sizeof trials / sizeof trials[0]};
+const struct test_group model_tests = {test_cases, sizeof test_cases / sizeof test_cases[0]};

@@ -4,7 +4,7 @@
  * 7): one claim is new, the others hear running or done; nobody is done twice; all of it is there
  * after a restart; and a watermark moves for one of those who expect the same.
  */
-#include "live.h"
+#include "parties.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,29 +23,29 @@ static const char *id_named(const char *name)
     return prefixed(ONCE_PREFIX, name);
 }
 
-static struct record *standing(unsigned seat, const char *key)
+static struct record *standing(unsigned client, const char *key)
 {
-    return record_in(ask(seat, reading(key)), key);
+    return record_in(ask(client, reading(key)), key);
 }
 
-static const struct deed *result(const char *words)
+static const struct completion *result(const char *text)
 {
-    struct deed deed = {.result = words};
-    return suite_keep(&deed, sizeof deed);
+    struct completion completion = {.result = text};
+    return suite_keep(&completion, sizeof completion);
 }
 
-static struct party *claimer(unsigned seat, const char *key)
+static struct party *claimer(unsigned client, const char *key)
 {
-    struct party *party = party_new(seat, key);
+    struct party *party = party_new(client, key);
     party->options.request.kind = KIND_ONCE;
-    party->options.request.deed = result(party->holder);
+    party->options.request.completion = result(party->holder);
     party->options.cooldown_ms = KEEP_MS;
     return party;
 }
 
-static struct party *marker(unsigned seat, const char *key)
+static struct party *marker(unsigned client, const char *key)
 {
-    struct party *party = claimer(seat, key);
+    struct party *party = claimer(client, key);
     party->options.request.verb = VERB_MARK;
     return party;
 }
@@ -53,8 +53,8 @@ static struct party *marker(unsigned seat, const char *key)
 /* Is it done, by this one, as every seat sees it? */
 static void expect_done(const char *key, const struct party *by)
 {
-    for (unsigned seat = 0; seat < seats_count(); seat++) {
-        const struct record *record = standing(seat, key);
+    for (unsigned client = 0; client < clients_count(); client++) {
+        const struct record *record = standing(client, key);
         EXPECT(record->kind == KIND_ONCE && record->grant_count == 0);
         EXPECT(record->cooling.length_ms == KEEP_MS);
         EXPECT(strcmp(record->once.done.request, by->request) == 0);
@@ -67,7 +67,7 @@ static struct party *only_new(struct party **crowd, enum outcome others)
 {
     struct party *found = NULL;
     for (unsigned i = 0; i < CROWD; i++) {
-        live_for(0);
+        parties_run(0);
         bool is_new = crowd[i]->held > 0 || (crowd[i]->ended && crowd[i]->outcome == OUTCOME_OK);
         EXPECT(!is_new || found == NULL);
         if (is_new)
@@ -88,7 +88,7 @@ static void of_all_claims_one_is_new(void)
     for (unsigned i = 0; i < CROWD; i++)
         party_start(crowd[i]);
     struct party *first = only_new(crowd, OUTCOME_BUSY);
-    party_let_go(first);
+    party_release(first);
     expect_outcome(first, OUTCOME_OK);
     expect_done(key, first);
     expect_outcome(claimer(1, key), OUTCOME_COOLING);
@@ -115,7 +115,7 @@ static void an_abandoned_id_is_new_again(void)
     a->options.cooldown_ms = 0;
     expect_held(a);
     expect_outcome(marker(1, key), OUTCOME_BUSY);
-    party_let_go(a);
+    party_release(a);
     expect_outcome(a, OUTCOME_OK);
     expect_absent(key);
     struct party *b = claimer(1, key);
@@ -123,7 +123,7 @@ static void an_abandoned_id_is_new_again(void)
     EXPECT(b->token > a->token);
 }
 
-static void who_waits_for_a_claim_hears_done(void)
+static void a_waiter_for_a_claim_gets_done(void)
 {
     const char *key = id_named("k");
     struct party *a = claimer(0, key), *b = claimer(1, key);
@@ -131,7 +131,7 @@ static void who_waits_for_a_claim_hears_done(void)
     b->options.wait_ms = WAIT_WITHOUT_LIMIT;
     expect_held(a);
     expect_state(b, LEASE_WAITING);
-    party_let_go(a);
+    party_release(a);
     expect_outcome(a, OUTCOME_OK);
     expect_outcome(b, OUTCOME_COOLING);
     expect_done(key, a);
@@ -149,7 +149,7 @@ static void another_payload_is_a_mismatch(void)
         expect_outcome(other, OUTCOME_MISMATCH);
         expect_outcome(claimer(2, key), i == 0 ? OUTCOME_BUSY : OUTCOME_COOLING);
         if (i == 0) {
-            party_let_go(a);
+            party_release(a);
             expect_outcome(a, OUTCOME_OK);
         }
     }
@@ -158,19 +158,19 @@ static void another_payload_is_a_mismatch(void)
 }
 
 /* A claim whose holder is heard of no more; its token. */
-static uint64_t claim_of_the_lost(unsigned seat, const char *key, int64_t ttl_ms)
+static uint64_t claim_of_the_lost(unsigned client, const char *key, int64_t ttl_ms)
 {
-    struct request request = request_by(seat, key, "lost", VERB_ASK);
+    struct request request = request_by(client, key, "lost", VERB_ACQUIRE);
     request.kind = KIND_ONCE;
     request.ttl_ms = ttl_ms;
-    EXPECT(act(seat, request).kind == VERDICT_GRANTED);
-    return grant_token(&standing(seat, key)->grants[0]);
+    EXPECT(act(client, request).kind == VERDICT_GRANTED);
+    return grant_token(&standing(client, key)->grants[0]);
 }
 
-static struct party *finisher(unsigned seat, const char *key, uint64_t token)
+static struct party *finisher(unsigned client, const char *key, uint64_t token)
 {
-    struct party *party = party_errand(seat, key, VERB_RELEASE, token);
-    party->options.request.deed = result(party->holder);
+    struct party *party = party_operation(client, key, VERB_RELEASE, token);
+    party->options.request.completion = result(party->holder);
     party->options.cooldown_ms = KEEP_MS;
     return party;
 }
@@ -184,7 +184,7 @@ static void a_lost_claim_is_taken_again_and_done_once(void)
     expect_held(b);
     EXPECT(b->token > token);
     expect_outcome(finisher(0, key, token), OUTCOME_STALE);
-    party_let_go(b);
+    party_release(b);
     expect_outcome(b, OUTCOME_OK);
     expect_outcome(finisher(2, key, token), OUTCOME_STALE);
     expect_done(key, b);
@@ -198,7 +198,7 @@ static void a_claim_is_finished_by_its_token_from_elsewhere(void)
     expect_outcome(finisher(1, key, token), OUTCOME_OK);
     expect_outcome(finisher(2, key, token), OUTCOME_OK); /* the same one, its answer lost */
     EXPECT(standing(3, key)->once.done.token == token);
-    expect_outcome(party_errand(2, key, VERB_RELEASE, token), OUTCOME_STALE);
+    expect_outcome(party_operation(2, key, VERB_RELEASE, token), OUTCOME_STALE);
     expect_outcome(claimer(3, key), OUTCOME_COOLING);
 }
 
@@ -214,13 +214,13 @@ static void a_retention_ends(void)
     EXPECT(standing(2, key)->once.done.request[0] == '\0');
 }
 
-static void what_awaits_a_watermark_outlives_its_time(void)
+static void an_id_awaiting_a_watermark_outlives_its_time(void)
 {
     const char *key = id_named("k"), *mark = prefixed(WATERMARK_PREFIX, "w");
-    struct deed deed = {.watermark = mark, .until = "100"};
+    struct completion completion = {.watermark = mark, .until = "100"};
     struct party *a = marker(0, key);
     a->options.cooldown_ms = suite_short_ms();
-    a->options.request.deed = &deed;
+    a->options.request.completion = &completion;
     expect_outcome(a, OUTCOME_OK);
     suite_outlive(suite_short_ms());
     for (unsigned i = 0; i < 6; i++) /* others write, and a store may tidy up meanwhile */
@@ -228,9 +228,10 @@ static void what_awaits_a_watermark_outlives_its_time(void)
     expect_outcome(marker(1, key), OUTCOME_COOLING);
 }
 
-static struct party *mover(unsigned seat, const char *key, const char *expected, const char *value)
+static struct party *mover(unsigned client, const char *key, const char *expected,
+                           const char *value)
 {
-    struct party *party = party_errand(seat, key, VERB_ADVANCE, 0);
+    struct party *party = party_operation(client, key, VERB_ADVANCE, 0);
     party->options.request.expected = expected;
     party->options.request.value = value;
     return party;
@@ -249,8 +250,8 @@ static void a_watermark_moves_for_one_of_many(void)
     for (unsigned i = 0; i < CROWD; i++)
         party_start(crowd[i]);
     const struct party *first = only_new(crowd, OUTCOME_STALE);
-    for (unsigned seat = 0; seat < seats_count(); seat++)
-        EXPECT(strcmp(standing(seat, key)->watermark.value, first->options.request.value) == 0);
+    for (unsigned client = 0; client < clients_count(); client++)
+        EXPECT(strcmp(standing(client, key)->watermark.value, first->options.request.value) == 0);
 }
 
 static void a_watermark_only_moves_forward_unless_set(void)
@@ -262,7 +263,7 @@ static void a_watermark_only_moves_forward_unless_set(void)
     expect_outcome(mover(1, key, "9", "abc"), OUTCOME_MISMATCH);
     expect_outcome(mover(1, key, "9", "10"), OUTCOME_OK);
     expect_outcome(mover(2, key, "9", "10"), OUTCOME_STALE); /* another made that move */
-    struct party *setter = party_errand(3, key, VERB_SET, 0);
+    struct party *setter = party_operation(3, key, VERB_SET, 0);
     setter->options.request.value = "3";
     setter->options.request.reason = "read again";
     expect_outcome(setter, OUTCOME_OK);
@@ -273,10 +274,10 @@ static void a_watermark_only_moves_forward_unless_set(void)
 
 static void reopen_all(void)
 {
-    for (unsigned seat = 0; seat < seats_count(); seat++)
-        seat_close(seat);
-    for (unsigned seat = 0; seat < seats_count(); seat++)
-        seat_open(seat);
+    for (unsigned client = 0; client < clients_count(); client++)
+        client_close(client);
+    for (unsigned client = 0; client < clients_count(); client++)
+        client_open(client);
 }
 
 static void all_states_survive_a_restart(void)
@@ -302,23 +303,23 @@ static void all_states_survive_a_restart(void)
     EXPECT(strcmp(standing(0, running)->once.done.result, late->holder) == 0);
 }
 
-static const struct trial trials[] = {
+static const struct test_case test_cases[] = {
     {"once: of all claims one is new", of_all_claims_one_is_new, 0, false},
     {"once: of all marks one is new, and takes one write", of_all_marks_one_is_new, 0, false},
     {"once: an abandoned id is new again", an_abandoned_id_is_new_again, STORE_DELETES, false},
-    {"once: who waits for a claim hears done", who_waits_for_a_claim_hears_done, 0, false},
+    {"once: who waits for a claim hears done", a_waiter_for_a_claim_gets_done, 0, false},
     {"once: another payload is a mismatch", another_payload_is_a_mismatch, 0, false},
     {"once: a lost claim is taken again, and done once", a_lost_claim_is_taken_again_and_done_once,
      0, false},
     {"once: a claim is finished by its token from elsewhere",
      a_claim_is_finished_by_its_token_from_elsewhere, 0, false},
     {"once: a retention ends", a_retention_ends, 0, false},
-    {"once: what awaits a watermark outlives its time", what_awaits_a_watermark_outlives_its_time,
-     0, false},
+    {"once: what awaits a watermark outlives its time",
+     an_id_awaiting_a_watermark_outlives_its_time, 0, false},
     {"watermark: it moves for one of many", a_watermark_moves_for_one_of_many, 0, false},
     {"watermark: it only moves forward unless set", a_watermark_only_moves_forward_unless_set, 0,
      false},
     {"once: all states survive a restart", all_states_survive_a_restart, STORE_DURABLE, false},
 };
 
-const struct chapter once_chapter = {trials, sizeof trials / sizeof trials[0]};
+const struct test_group once_tests = {test_cases, sizeof test_cases / sizeof test_cases[0]};

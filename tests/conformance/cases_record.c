@@ -18,8 +18,8 @@ static void an_absent_key_is_created_once(void)
     struct value one = value_of(key, "one"), two = value_of(key, "two");
     uint64_t revision = put(0, key, if_absent, one);
     expect_stands(key, one, revision);
-    for (unsigned seat = 0; seat < 3; seat++)
-        expect_conflict(ask(seat, swapping(key, if_absent, two)), one, revision);
+    for (unsigned client = 0; client < 3; client++)
+        expect_conflict(ask(client, swapping(key, if_absent, two)), one, revision);
     expect_stands(key, one, revision);
 }
 
@@ -49,13 +49,13 @@ static void a_write_is_answered_with_what_it_wrote(void)
 {
     const char *key = key_named("k");
     struct value one = value_of(key, "one"), two = value_of(key, "two");
-    const struct store_answer *answer = ask(0, swapping(key, if_absent, one));
-    EXPECT(answer->result == ANSWER_OK && !answer->more);
-    EXPECT(has_value(answer, one));
-    EXPECT(answer->written.revision > 0 && answer->written.revision <= REVISION_MAX);
-    answer = ask(1, swapping(key, if_revision(answer->written.revision), two));
-    EXPECT(answer->result == ANSWER_OK && !answer->more);
-    EXPECT(has_value(answer, two));
+    const struct store_reply *reply = ask(0, swapping(key, if_absent, one));
+    EXPECT(reply->result == REPLY_OK && !reply->more);
+    EXPECT(has_value(reply, one));
+    EXPECT(reply->written.revision > 0 && reply->written.revision <= REVISION_MAX);
+    reply = ask(1, swapping(key, if_revision(reply->written.revision), two));
+    EXPECT(reply->result == REPLY_OK && !reply->more);
+    EXPECT(has_value(reply, two));
 }
 
 static void times_are_the_stores_and_never_go_back(void)
@@ -65,18 +65,18 @@ static void times_are_the_stores_and_never_go_back(void)
     uint64_t revision = 0;
     for (unsigned i = 0; i < 20; i++) {
         struct condition condition = i == 0 ? if_absent : if_revision(revision);
-        const struct store_answer *answer = ask(i, swapping(key, condition, value_of(key, "h")));
-        EXPECT(answer->result == ANSWER_OK);
-        EXPECT(answer->written.time_ms >= 0 && answer->written.time_ms <= answer->now_ms);
-        EXPECT(answer->now_ms <= TIME_MAX_MS);
-        EXPECT(answer->written.time_ms >= time_ms && answer->now_ms >= now_ms);
-        revision = answer->written.revision;
-        time_ms = answer->written.time_ms;
-        now_ms = answer->now_ms;
-        answer = ask(i + 1, reading(key));
-        EXPECT(answer->written.time_ms == time_ms);
-        EXPECT(answer->now_ms >= now_ms);
-        now_ms = answer->now_ms;
+        const struct store_reply *reply = ask(i, swapping(key, condition, value_of(key, "h")));
+        EXPECT(reply->result == REPLY_OK);
+        EXPECT(reply->written.time_ms >= 0 && reply->written.time_ms <= reply->now_ms);
+        EXPECT(reply->now_ms <= TIME_MAX_MS);
+        EXPECT(reply->written.time_ms >= time_ms && reply->now_ms >= now_ms);
+        revision = reply->written.revision;
+        time_ms = reply->written.time_ms;
+        now_ms = reply->now_ms;
+        reply = ask(i + 1, reading(key));
+        EXPECT(reply->written.time_ms == time_ms);
+        EXPECT(reply->now_ms >= now_ms);
+        now_ms = reply->now_ms;
     }
     suite_sleep(50);
     EXPECT(ask(0, reading(key))->now_ms >= now_ms + 40 - suite_facts().margin_ms);
@@ -87,13 +87,13 @@ static void a_conflict_tells_the_time_too(void)
 {
     const char *key = key_named("k");
     struct value one = value_of(key, "one");
-    const struct store_answer *answer = ask(0, swapping(key, if_absent, one));
-    int64_t time_ms = answer->written.time_ms;
+    const struct store_reply *reply = ask(0, swapping(key, if_absent, one));
+    int64_t time_ms = reply->written.time_ms;
     suite_sleep(10);
-    answer = ask(1, swapping(key, if_absent, one));
-    EXPECT(answer->result == ANSWER_CONFLICT);
-    EXPECT(answer->written.time_ms == time_ms);
-    EXPECT(answer->now_ms >= time_ms);
+    reply = ask(1, swapping(key, if_absent, one));
+    EXPECT(reply->result == REPLY_CONFLICT);
+    EXPECT(reply->written.time_ms == time_ms);
+    EXPECT(reply->now_ms >= time_ms);
 }
 
 /* Deletes and the same key made anew count on, and so do other keys: no token comes twice. */
@@ -106,7 +106,7 @@ static void revisions_grow_over_deletes(void)
         EXPECT(next > revision);
         revision = put(i + 1, key, if_revision(next), value_of(key, "more"));
         EXPECT(revision > next);
-        EXPECT(ask(i + 2, deleting(key, if_revision(revision)))->result == ANSWER_OK);
+        EXPECT(ask(i + 2, deleting(key, if_revision(revision)))->result == REPLY_OK);
     }
 }
 
@@ -119,8 +119,8 @@ static void revisions_grow_while_others_write(void)
         uint64_t next = put(i + 1, key, if_absent, value_of(key, "again"));
         EXPECT(next > revision);
         revision = next;
-        EXPECT(ask(i, deleting(other, if_revision(beside)))->result == ANSWER_OK);
-        EXPECT(ask(i, deleting(key, if_revision(next)))->result == ANSWER_OK);
+        EXPECT(ask(i, deleting(other, if_revision(beside)))->result == REPLY_OK);
+        EXPECT(ask(i, deleting(key, if_revision(next)))->result == REPLY_OK);
     }
 }
 
@@ -132,8 +132,8 @@ static void a_delete_needs_its_revision(void)
     expect_conflict(ask(1, deleting(key, if_revision(revision + 1))), one, revision);
     expect_conflict(ask(1, deleting(key, if_revision(revision - 1))), one, revision);
     expect_stands(key, one, revision);
-    const struct store_answer *answer = ask(1, deleting(key, if_revision(revision)));
-    EXPECT(answer->result == ANSWER_OK && !answer->present);
+    const struct store_reply *reply = ask(1, deleting(key, if_revision(revision)));
+    EXPECT(reply->result == REPLY_OK && !reply->present);
     expect_absent(key);
     expect_conflict(ask(0, deleting(key, if_revision(revision))), nothing, 0);
     expect_conflict(ask(1, swapping(key, if_revision(revision), one)), nothing, 0);
@@ -147,7 +147,7 @@ static void an_old_revision_deletes_nothing(void)
     uint64_t first = put(0, key, if_absent, value_of(key, "one"));
     uint64_t second = put(1, key, if_revision(first), two);
     expect_conflict(ask(0, deleting(key, if_revision(first))), two, second);
-    EXPECT(ask(1, deleting(key, if_revision(second)))->result == ANSWER_OK);
+    EXPECT(ask(1, deleting(key, if_revision(second)))->result == REPLY_OK);
     uint64_t third = put(0, key, if_absent, two);
     expect_conflict(ask(1, deleting(key, if_revision(first))), two, third);
     expect_conflict(ask(1, deleting(key, if_revision(second))), two, third);
@@ -155,13 +155,13 @@ static void an_old_revision_deletes_nothing(void)
 }
 
 /* Whoever wrote it last may remember it well; it is gone all the same. */
-static void what_another_deleted_is_not_made_anew(void)
+static void a_swap_does_not_recreate_a_deleted_key(void)
 {
     const char *key = key_named("k");
     struct value one = value_of(key, "one"), nothing = {0};
     for (unsigned i = 0; i < 3; i++) {
         uint64_t revision = put(i, key, if_absent, one);
-        EXPECT(ask(i + 1, deleting(key, if_revision(revision)))->result == ANSWER_OK);
+        EXPECT(ask(i + 1, deleting(key, if_revision(revision)))->result == REPLY_OK);
         expect_conflict(ask(i, swapping(key, if_revision(revision), one)), nothing, 0);
         expect_absent(key);
     }
@@ -173,12 +173,12 @@ static void a_deleted_key_costs_nothing(void)
     for (unsigned i = 0; i < 5; i++) {
         uint64_t revision = put(i, key, if_absent, value_of(key, "one"));
         EXPECT(list_keys(i + 1, key).count == 1);
-        EXPECT(ask(i, deleting(key, if_revision(revision)))->result == ANSWER_OK);
+        EXPECT(ask(i, deleting(key, if_revision(revision)))->result == REPLY_OK);
         EXPECT(list_keys(i + 1, key).count == 0);
     }
 }
 
-static const struct trial trials[] = {
+static const struct test_case test_cases[] = {
     {"read: a key never written is absent", a_key_never_written_is_absent, 0, false},
     {"swap: an absent key is created once, and the conflict carries what stands",
      an_absent_key_is_created_once, 0, false},
@@ -195,9 +195,9 @@ static const struct trial trials[] = {
     {"delete: it needs its revision", a_delete_needs_its_revision, STORE_DELETES, false},
     {"delete: an old revision deletes nothing", an_old_revision_deletes_nothing, STORE_DELETES,
      false},
-    {"delete: what another deleted is not made anew", what_another_deleted_is_not_made_anew,
+    {"delete: what another deleted is not made anew", a_swap_does_not_recreate_a_deleted_key,
      STORE_DELETES, false},
     {"delete: a deleted key costs nothing", a_deleted_key_costs_nothing, STORE_DELETES, false},
 };
 
-const struct chapter record_chapter = {trials, sizeof trials / sizeof trials[0]};
+const struct test_group record_tests = {test_cases, sizeof test_cases / sizeof test_cases[0]};

@@ -17,7 +17,7 @@
 
 #define HOUR_MS ((int64_t)3600 * 1000)
 
-enum { WORDS = 14 };
+enum { TEXT_COUNT = 14 };
 
 static struct random dice;
 static struct record made, scratch;
@@ -28,14 +28,14 @@ static bool one_in(uint64_t count)
     return random_below(&dice, count) == 0;
 }
 
-static void any_words(char *out, size_t size, unsigned number)
+static void any_text(char *out, size_t size, unsigned number)
 {
-    static const char *const words[WORDS] = {
+    static const char *const texts[TEXT_COUNT] = {
         "this",   "\"granted\":\"this\"", "meta",        "{",        "}]",     "[0,1,2]", "\\",
         "\\\\\"", "\"renewed\":[",        ",\"meta\":{", "%1%0%b{}", "grün €", "session", "\"",
     };
-    (void)snprintf(out, size, "%s%s%s", words[random_below(&dice, WORDS)],
-                   words[random_below(&dice, WORDS)], one_in(2) ? " " : "");
+    (void)snprintf(out, size, "%s%s%s", texts[random_below(&dice, TEXT_COUNT)],
+                   texts[random_below(&dice, TEXT_COUNT)], one_in(2) ? " " : "");
     if (number > 0)
         (void)snprintf(out + strlen(out), size - strlen(out), "%u", number);
 }
@@ -68,9 +68,9 @@ static void add_grant(unsigned number, enum mode mode)
     static const char *const names[] = {"this", "granted", "renewed", "since", "grants", "meta"};
     char value[128];
     struct grant *grant = record_add_grant(&made);
-    any_words(grant->holder, sizeof grant->holder, 0);
-    any_words(grant->request, sizeof grant->request, number + 1);
-    grant->session = one_in(2) ? seat_session(number % 2) : random_next(&dice);
+    any_text(grant->holder, sizeof grant->holder, 0);
+    any_text(grant->request, sizeof grant->request, number + 1);
+    grant->session = one_in(2) ? client_session(number % 2) : random_next(&dice);
     grant->mode = mode;
     grant->bound = one_in(2);
     grant->broken = one_in(6);
@@ -82,30 +82,30 @@ static void add_grant(unsigned number, enum mode mode)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (!one_in(3))
             continue;
-        any_words(value, sizeof value, 0);
+        any_text(value, sizeof value, 0);
         (void)meta_add(&grant->meta, names[i], one_in(3) ? "this" : value);
     }
 }
 
-static void add_place(unsigned number, enum mode mode)
+static void add_waiter(unsigned number, enum mode mode)
 {
-    struct place *place = record_add_place(&made);
-    any_words(place->holder, sizeof place->holder, 0);
-    any_words(place->request, sizeof place->request, number + 100);
-    place->session = random_next(&dice);
-    place->mode = mode;
-    place->ttl_ms = any_length_ms();
-    place->offer = any_stamp();
-    place->offered = true;
+    struct waiter *waiter = record_add_waiter(&made);
+    any_text(waiter->holder, sizeof waiter->holder, 0);
+    any_text(waiter->request, sizeof waiter->request, number + 100);
+    waiter->session = random_next(&dice);
+    waiter->mode = mode;
+    waiter->ttl_ms = any_length_ms();
+    waiter->offer = any_stamp();
+    waiter->offered = true;
     if (record_broken(&made) != NULL)
-        place->offered = false;
+        waiter->offered = false;
 }
 
 static void any_span(struct span *out)
 {
     out->since = any_stamp();
     out->length_ms = any_length_ms();
-    any_words(out->by, sizeof out->by, 0);
+    any_text(out->by, sizeof out->by, 0);
 }
 
 static void any_record(const char *key)
@@ -115,19 +115,19 @@ static void any_record(const char *key)
     unsigned grants = mode == MODE_EXCLUSIVE ? 1 : 1 + (unsigned)random_below(&dice, 4);
     made.limit = mode == MODE_SLOT ? 64 : 0;
     if (mode == MODE_EXCLUSIVE && one_in(3)) {
-        record_become(&made, KIND_ONCE);
-        any_words(made.once.payload, sizeof made.once.payload, 0);
+        record_set_kind(&made, KIND_ONCE);
+        any_text(made.once.payload, sizeof made.once.payload, 0);
     }
     if (one_in(4))
         any_span(&made.cooling);
     if (one_in(4))
         any_span(&made.delay);
     if (one_in(2))
-        any_words(made.reason, sizeof made.reason, 0);
+        any_text(made.reason, sizeof made.reason, 0);
     for (unsigned i = 0; i < grants; i++)
         add_grant(i, mode);
     for (unsigned i = one_in(2) ? 0 : (unsigned)random_below(&dice, 6); i > 0; i--)
-        add_place(i, mode);
+        add_waiter(i, mode);
     EXPECT(record_broken(&made) == NULL);
 }
 
@@ -148,12 +148,12 @@ static uint64_t any_token(const struct stamp *written)
     }
 }
 
-static struct store_request any_request(const char *key, const struct store_answer *first)
+static struct store_request any_request(const char *key, const struct store_reply *first)
 {
     uint64_t token = any_token(&first->written);
     if (!one_in(3)) {
         struct store_request request = renewing(key, token, any_length_ms());
-        request.session = one_in(2) ? seat_session(0) : random_next(&dice);
+        request.session = one_in(2) ? client_session(0) : random_next(&dice);
         request.bound = one_in(2);
         return request;
     }
@@ -165,7 +165,7 @@ static struct store_request any_request(const char *key, const struct store_answ
 /* Who deletes may be asked for more than the rules: that the record names no one else at all. */
 static bool says_no_more(void)
 {
-    return made.grant_count == 1 && made.place_count == 0 && made.cooling.length_ms == 0 &&
+    return made.grant_count == 1 && made.waiter_count == 0 && made.cooling.length_ms == 0 &&
            made.delay.length_ms == 0;
 }
 
@@ -174,27 +174,27 @@ static bool expect_as_the_rules(const char *key)
     static char bytes[RECORD_MAX + 1];
     now_ms = ask(0, reading(key))->now_ms;
     any_record(key);
-    const struct store_answer *first = ask(0, swapping(key, if_absent, value_encode(&made)));
-    EXPECT(first->result == ANSWER_OK);
+    const struct store_reply *first = ask(0, swapping(key, if_absent, value_encode(&made)));
+    EXPECT(first->result == REPLY_OK);
     struct store_request request = any_request(key, first);
-    const struct store_answer *answer = ask((unsigned)random_below(&dice, seats_count()), request);
-    struct standing standing = {.bytes = first->bytes,
-                                .length = first->length,
-                                .written = first->written,
-                                .now_ms = answer->now_ms};
-    bool holds = condition_holds(&request, &standing, &scratch), done = answer->result == ANSWER_OK;
+    const struct store_reply *reply = ask((unsigned)random_below(&dice, clients_count()), request);
+    struct stored_record stored = {.bytes = first->bytes,
+                                   .length = first->length,
+                                   .written = first->written,
+                                   .now_ms = reply->now_ms};
+    bool holds = condition_holds(&request, &stored, &scratch), done = reply->result == REPLY_OK;
     bool renews = request.verb == VERB_STORE_SWAP;
     bool strict = renews || request.condition.kind == IF_REVISION || says_no_more();
-    EXPECT(done ? holds : answer->result == ANSWER_CONFLICT && !(holds && strict));
+    EXPECT(done ? holds : reply->result == REPLY_CONFLICT && !(holds && strict));
     struct value value = {.bytes = first->bytes, .length = first->length};
     if (done && renews) {
         value.bytes = bytes;
-        value.length = condition_renewal(&request, &standing, &scratch, bytes, sizeof bytes);
-        EXPECT(answer->written.revision > first->written.revision);
+        value.length = condition_renewal(&request, &stored, &scratch, bytes, sizeof bytes);
+        EXPECT(reply->written.revision > first->written.revision);
     }
-    EXPECT(done && !renews ? !answer->present : has_value(answer, value));
-    if (answer->present)
-        expect_stands(key, value, answer->written.revision);
+    EXPECT(done && !renews ? !reply->present : has_value(reply, value));
+    if (reply->present)
+        expect_stands(key, value, reply->written.revision);
     return done;
 }
 
@@ -211,9 +211,9 @@ static void a_grant_is_tested_as_the_rules_say(void)
     EXPECT(done > ROUNDS / 5 && done < ROUNDS - ROUNDS / 5); /* both were seen */
 }
 
-static const struct trial trials[] = {
+static const struct test_case test_cases[] = {
     {"renew: at random, byte for byte as the rules say", a_grant_is_tested_as_the_rules_say,
      STORE_TESTS_GRANT | STORE_TIME | STORE_DELETES, false},
 };
 
-const struct chapter rules_chapter = {trials, sizeof trials / sizeof trials[0]};
+const struct test_group rules_tests = {test_cases, sizeof test_cases / sizeof test_cases[0]};

@@ -10,48 +10,49 @@
 
 enum { QUIET_MS = 60 };
 
-static void watch(unsigned seat, const char *prefix)
+static void watch(unsigned client, const char *prefix)
 {
-    const struct store_answer *answer =
-        ask(seat, (struct store_request){.verb = VERB_STORE_WATCH, .key = prefix});
-    EXPECT(answer->result == ANSWER_OK && answer->more);
+    const struct store_reply *reply =
+        ask(client, (struct store_request){.verb = VERB_STORE_WATCH, .key = prefix});
+    EXPECT(reply->result == REPLY_OK && reply->more);
 }
 
 /* What came of this case's keys: watches of other cases are still open. */
-static struct tidings changes(unsigned seat, size_t wanted, int64_t wait_ms)
+static struct client_replies changes(unsigned client, size_t wanted, int64_t wait_ms)
 {
-    struct tiding *ours = NULL;
-    struct tidings all = {0};
+    struct client_reply *ours = NULL;
+    struct client_replies all = {0};
     int64_t until_ms = suite_now_ms() + wait_ms;
     do {
-        struct tidings came = seat_changes(seat, /* wanted= */ 1, until_ms - suite_now_ms());
+        struct client_replies came =
+            client_changes(client, /* wanted= */ 1, until_ms - suite_now_ms());
         ours = suite_keep(NULL, (all.count + came.count) * sizeof *ours);
         if (all.count > 0)
             memcpy(ours, all.list, all.count * sizeof *ours);
         all.list = ours;
         for (size_t i = 0; i < came.count; i++) {
-            EXPECT(came.list[i].answer.result == ANSWER_OK && came.list[i].answer.key != NULL);
-            if (strncmp(came.list[i].answer.key, key_named(""), strlen(key_named(""))) == 0)
+            EXPECT(came.list[i].reply.result == REPLY_OK && came.list[i].reply.key != NULL);
+            if (strncmp(came.list[i].reply.key, key_named(""), strlen(key_named(""))) == 0)
                 ours[all.count++] = came.list[i];
         }
     } while (all.count < wanted && suite_now_ms() < until_ms);
     return all;
 }
 
-static bool is_news_of(const struct store_answer *news, const char *key, uint64_t revision)
+static bool is_news_of(const struct store_reply *news, const char *key, uint64_t revision)
 {
     return strcmp(news->key, key) == 0 && news->present && news->written.revision == revision;
 }
 
 /* Waits for that change; whatever comes before it must be about a key of ours. */
-static const struct store_answer *expect_news(unsigned seat, const char *key, uint64_t revision)
+static const struct store_reply *expect_news(unsigned client, const char *key, uint64_t revision)
 {
     for (unsigned looks = 0; looks < 8; looks++) {
-        struct tidings tidings = changes(seat, /* wanted= */ 1, suite_soon_ms());
-        EXPECT(tidings.count > 0); /* within the time */
-        for (size_t i = 0; i < tidings.count; i++)
-            if (is_news_of(&tidings.list[i].answer, key, revision))
-                return &tidings.list[i].answer;
+        struct client_replies client_replies = changes(client, /* wanted= */ 1, suite_soon_ms());
+        EXPECT(client_replies.count > 0); /* within the time */
+        for (size_t i = 0; i < client_replies.count; i++)
+            if (is_news_of(&client_replies.list[i].reply, key, revision))
+                return &client_replies.list[i].reply;
     }
     suite_fail("the change was not told");
 }
@@ -62,8 +63,8 @@ static void a_change_is_told_to_others(void)
     struct value one = value_of(key, "one"), two = value_of(key, "two");
     watch(1, key);
     uint64_t revision = put(0, key, if_absent, one);
-    const struct store_answer *news = expect_news(1, key, revision);
-    EXPECT(news->result == ANSWER_OK && news->more && has_value(news, one));
+    const struct store_reply *news = expect_news(1, key, revision);
+    EXPECT(news->result == REPLY_OK && news->more && has_value(news, one));
     revision = put(2, key, if_revision(revision), two);
     EXPECT(has_value(expect_news(1, key, revision), two));
 }
@@ -84,23 +85,24 @@ static void a_watch_keeps_to_its_prefix(void)
     for (unsigned i = 0; i < sizeof outside / sizeof outside[0]; i++)
         (void)put(i, key_named(outside[i]), if_absent, value_of(key_named(outside[i]), "h"));
     uint64_t revision = put(0, inside, if_absent, value_of(inside, "h"));
-    struct tidings tidings = changes(1, /* wanted= */ 1, suite_soon_ms());
-    EXPECT(tidings.count == 1 && is_news_of(&tidings.list[0].answer, inside, revision));
+    struct client_replies client_replies = changes(1, /* wanted= */ 1, suite_soon_ms());
+    EXPECT(client_replies.count == 1 &&
+           is_news_of(&client_replies.list[0].reply, inside, revision));
     EXPECT(changes(1, /* wanted= */ 1, QUIET_MS).count == 0);
 }
 
-static void what_was_refused_is_not_told(void)
+static void a_refused_write_is_not_reported(void)
 {
     const char *key = key_named("k");
     struct value one = value_of(key, "one");
     uint64_t revision = put(0, key, if_absent, one);
     watch(1, key);
-    EXPECT(ask(0, swapping(key, if_absent, one))->result == ANSWER_CONFLICT);
-    EXPECT(ask(0, swapping(key, if_revision(revision + 1), one))->result == ANSWER_CONFLICT);
-    EXPECT(ask(0, reading(key))->result == ANSWER_OK);
-    struct tidings tidings = changes(1, /* wanted= */ 1, QUIET_MS);
-    for (size_t i = 0; i < tidings.count; i++) /* what stood before may be told again */
-        EXPECT(is_news_of(&tidings.list[i].answer, key, revision));
+    EXPECT(ask(0, swapping(key, if_absent, one))->result == REPLY_CONFLICT);
+    EXPECT(ask(0, swapping(key, if_revision(revision + 1), one))->result == REPLY_CONFLICT);
+    EXPECT(ask(0, reading(key))->result == REPLY_OK);
+    struct client_replies client_replies = changes(1, /* wanted= */ 1, QUIET_MS);
+    for (size_t i = 0; i < client_replies.count; i++) /* what stood before may be told again */
+        EXPECT(is_news_of(&client_replies.list[i].reply, key, revision));
 }
 
 static void a_delete_is_told_as_absent(void)
@@ -108,11 +110,11 @@ static void a_delete_is_told_as_absent(void)
     const char *key = key_named("k");
     uint64_t revision = put(0, key, if_absent, value_of(key, "one"));
     watch(1, key);
-    EXPECT(ask(0, deleting(key, if_revision(revision)))->result == ANSWER_OK);
+    EXPECT(ask(0, deleting(key, if_revision(revision)))->result == REPLY_OK);
     for (unsigned looks = 0; looks < 8; looks++) {
-        struct tidings tidings = changes(1, /* wanted= */ 1, suite_soon_ms());
-        EXPECT(tidings.count > 0);
-        const struct store_answer *last = &tidings.list[tidings.count - 1].answer;
+        struct client_replies client_replies = changes(1, /* wanted= */ 1, suite_soon_ms());
+        EXPECT(client_replies.count > 0);
+        const struct store_reply *last = &client_replies.list[client_replies.count - 1].reply;
         EXPECT(strcmp(last->key, key) == 0);
         if (!last->present)
             return;
@@ -124,21 +126,21 @@ static void revisions_are_told_in_order(void)
 {
     enum { WRITES = 30 };
     const char *keys[2] = {key_named("a"), key_named("b")};
-    uint64_t revisions[2] = {0, 0}, told[2] = {0, 0};
+    uint64_t revisions[2] = {0, 0}, notify[2] = {0, 0};
     watch(1, key_named(""));
     for (unsigned i = 0; i < WRITES; i++) {
         struct condition condition = i < 2 ? if_absent : if_revision(revisions[i % 2]);
         revisions[i % 2] = put(i / 2, keys[i % 2], condition, value_of(keys[i % 2], "h"));
     }
-    while (told[0] != revisions[0] || told[1] != revisions[1]) {
-        struct tidings tidings = changes(1, /* wanted= */ 1, suite_soon_ms());
-        EXPECT(tidings.count > 0);
-        for (size_t i = 0; i < tidings.count; i++) {
-            const struct store_answer *news = &tidings.list[i].answer;
+    while (notify[0] != revisions[0] || notify[1] != revisions[1]) {
+        struct client_replies client_replies = changes(1, /* wanted= */ 1, suite_soon_ms());
+        EXPECT(client_replies.count > 0);
+        for (size_t i = 0; i < client_replies.count; i++) {
+            const struct store_reply *news = &client_replies.list[i].reply;
             size_t which = strcmp(news->key, keys[0]) == 0 ? 0 : 1;
             EXPECT(strcmp(news->key, keys[which]) == 0 && news->present);
-            EXPECT(news->written.revision > told[which]);
-            told[which] = news->written.revision;
+            EXPECT(news->written.revision > notify[which]);
+            notify[which] = news->written.revision;
         }
     }
 }
@@ -152,32 +154,32 @@ static void nothing_is_lost_between_watch_and_look(void)
         const char *key = key_named(name);
         struct store_request requests[2] = {{.verb = VERB_STORE_WATCH, .key = key},
                                             swapping(key, if_absent, value_of(key, "h"))};
-        struct tidings got[2];
+        struct client_replies got[2];
         for (unsigned turn = 0; turn < 2; turn++) /* now the one goes first, now the other */
-            seat_send(1 + (i + turn) % 2, &requests[(i + turn) % 2], 1);
+            client_send(1 + (i + turn) % 2, &requests[(i + turn) % 2], 1);
         for (unsigned turn = 0; turn < 2; turn++)
-            got[(i + turn) % 2] = seat_receive(1 + (i + turn) % 2);
-        EXPECT(got[0].count == 1 && got[0].list[0].answer.result == ANSWER_OK);
-        EXPECT(got[1].count == 1 && got[1].list[0].answer.result == ANSWER_OK);
-        uint64_t revision = got[1].list[0].answer.written.revision;
+            got[(i + turn) % 2] = client_receive(1 + (i + turn) % 2);
+        EXPECT(got[0].count == 1 && got[0].list[0].reply.result == REPLY_OK);
+        EXPECT(got[1].count == 1 && got[1].list[0].reply.result == REPLY_OK);
+        uint64_t revision = got[1].list[0].reply.written.revision;
         if (!ask(1, reading(key))->present)
             (void)expect_news(1, key, revision);
     }
 }
 
 /* The watch was there first, so what follows it is told, also what travels with it. */
-static void what_follows_in_the_batch_is_told(void)
+static void later_writes_of_the_batch_are_reported(void)
 {
     const char *key = key_named("k");
     struct store_request requests[2] = {{.verb = VERB_STORE_WATCH, .key = key},
                                         swapping(key, if_absent, value_of(key, "one"))};
-    seat_send(1, requests, 2);
-    struct tidings tidings = seat_receive(1);
-    EXPECT(tidings.count == 2);
-    size_t swap = tidings.list[0].of == 1 ? 0 : 1;
-    EXPECT(tidings.list[0].answer.result == ANSWER_OK);
-    EXPECT(tidings.list[1].answer.result == ANSWER_OK);
-    (void)expect_news(1, key, tidings.list[swap].answer.written.revision);
+    client_send(1, requests, 2);
+    struct client_replies client_replies = client_receive(1);
+    EXPECT(client_replies.count == 2);
+    size_t swap = client_replies.list[0].of == 1 ? 0 : 1;
+    EXPECT(client_replies.list[0].reply.result == REPLY_OK);
+    EXPECT(client_replies.list[1].reply.result == REPLY_OK);
+    (void)expect_news(1, key, client_replies.list[swap].reply.written.revision);
 }
 
 /* However much that is: a store that tidies up does not forget who watches. */
@@ -201,34 +203,34 @@ static void several_watch_and_all_hear(void)
 {
     enum { WATCHES = 3 };
     const char *key = key_named("k");
-    size_t each = seats_count() == 1 ? WATCHES : 1;
-    for (unsigned seat = 0; seat < WATCHES; seat++)
-        watch(seat, key);
+    size_t each = clients_count() == 1 ? WATCHES : 1;
+    for (unsigned client = 0; client < WATCHES; client++)
+        watch(client, key);
     uint64_t revision = put(0, key, if_absent, value_of(key, "one"));
-    for (unsigned seat = 0; seat < WATCHES / each; seat++) {
-        struct tidings tidings = changes(seat, each, suite_soon_ms());
-        EXPECT(tidings.count == each);
+    for (unsigned client = 0; client < WATCHES / each; client++) {
+        struct client_replies client_replies = changes(client, each, suite_soon_ms());
+        EXPECT(client_replies.count == each);
         for (size_t i = 0; i < each; i++)
-            EXPECT(is_news_of(&tidings.list[i].answer, key, revision));
+            EXPECT(is_news_of(&client_replies.list[i].reply, key, revision));
     }
 }
 
-static const struct trial trials[] = {
+static const struct test_case test_cases[] = {
     {"watch: a change is told to others", a_change_is_told_to_others, STORE_WATCHES, false},
     {"watch: a change of one's own is told too", a_change_of_ones_own_is_told_too, STORE_WATCHES,
      false},
     {"watch: it keeps to its prefix", a_watch_keeps_to_its_prefix, STORE_WATCHES, false},
-    {"watch: what was refused is not told", what_was_refused_is_not_told, STORE_WATCHES, false},
+    {"watch: what was refused is not told", a_refused_write_is_not_reported, STORE_WATCHES, false},
     {"watch: a delete is told as absent", a_delete_is_told_as_absent, STORE_WATCHES | STORE_DELETES,
      false},
     {"watch: revisions are told in order", revisions_are_told_in_order, STORE_WATCHES, false},
     {"watch: nothing is lost between watch and look", nothing_is_lost_between_watch_and_look,
      STORE_WATCHES, false},
-    {"watch: what follows in its batch is told", what_follows_in_the_batch_is_told, STORE_WATCHES,
-     false},
+    {"watch: what follows in its batch is told", later_writes_of_the_batch_are_reported,
+     STORE_WATCHES, false},
     {"watch: it goes on while much is written", a_watch_goes_on_while_much_is_written,
      STORE_WATCHES, false},
     {"watch: several watch and all hear", several_watch_and_all_hear, STORE_WATCHES, false},
 };
 
-const struct chapter watch_chapter = {trials, sizeof trials / sizeof trials[0]};
+const struct test_group watch_tests = {test_cases, sizeof test_cases / sizeof test_cases[0]};

@@ -12,9 +12,9 @@
  */
 #include "conformance.h"
 
-#include "aside.h"
-#include "live.h"
-#include "plant.h"
+#include "threaded_driver.h"
+#include "parties.h"
+#include "fault_injector.h"
 
 #include "base/check.h"
 
@@ -28,9 +28,9 @@
 #include <unistd.h>
 
 /* The quick ones first: a planted fault is caught by the first that can. */
-static const struct chapter *const chapters[] = {
-    &record_chapter,  &key_chapter,   &batch_chapter, &model_chapter, &watch_chapter, &past_chapter,
-    &session_chapter, &grant_chapter, &rules_chapter, &lease_chapter, &once_chapter,
+static const struct test_group *const chapters[] = {
+    &record_tests,  &key_tests,   &batch_tests, &model_tests, &watch_tests, &durability_tests,
+    &session_tests, &grant_tests, &rules_tests, &lease_tests, &once_tests,
 };
 
 /* What was promised for each store: the only place that knows them by name. */
@@ -62,7 +62,7 @@ static const struct {
 };
 
 static const char *const bit_names[] = {
-#define BIT_NAME(name, words) #name,
+#define BIT_NAME(name, message) #name,
     STORE_CAPABILITY_LIST(BIT_NAME)
 #undef BIT_NAME
 };
@@ -113,19 +113,19 @@ const char *case_prefix(void)
     return suite.prefix;
 }
 
-void suite_note(unsigned seat, const struct store_answer *answer)
+void suite_note(unsigned client, const struct store_reply *reply)
 {
-    static const char *const results[] = {[ANSWER_OK] = "ok",
-                                          [ANSWER_CONFLICT] = "conflict",
-                                          [ANSWER_TROUBLE] = "trouble",
-                                          [ANSWER_DENIED] = "denied",
-                                          [ANSWER_FULL] = "full"};
+    static const char *const results[] = {[REPLY_OK] = "ok",
+                                          [REPLY_CONFLICT] = "conflict",
+                                          [REPLY_TROUBLE] = "trouble",
+                                          [REPLY_DENIED] = "denied",
+                                          [REPLY_FULL] = "full"};
     (void)snprintf(suite.note, sizeof suite.note,
                    "the last answer, to seat %u: %s, %s, revision %" PRIu64 ", time %" PRId64
                    ", now %" PRId64 "%s%.300s",
-                   seat, results[answer->result], answer->present ? "present" : "absent",
-                   answer->written.revision, answer->written.time_ms, answer->now_ms,
-                   answer->why != NULL ? ": " : "", answer->why != NULL ? answer->why : "");
+                   client, results[reply->result], reply->present ? "present" : "absent",
+                   reply->written.revision, reply->written.time_ms, reply->now_ms,
+                   reply->why != NULL ? ": " : "", reply->why != NULL ? reply->why : "");
 }
 
 void suite_fail(const char *what)
@@ -153,10 +153,10 @@ static void clean_up(void)
 {
     if ((suite_bits() & STORE_DELETES) == 0)
         return;
-    struct tidings tidings = list_keys(0, suite.prefix);
-    for (size_t i = 0; i < tidings.count; i++) {
-        const struct store_answer *answer = &tidings.list[i].answer;
-        (void)ask(0, deleting(answer->key, if_revision(answer->written.revision)));
+    struct client_replies client_replies = list_keys(0, suite.prefix);
+    for (size_t i = 0; i < client_replies.count; i++) {
+        const struct store_reply *reply = &client_replies.list[i].reply;
+        (void)ask(0, deleting(reply->key, if_revision(reply->written.revision)));
     }
 }
 
@@ -168,9 +168,9 @@ static bool attempt(void (*run)(void))
     return suite.failure[0] == '\0';
 }
 
-static void open_seats(void)
+static void open_clients(void)
 {
-    seats_open(suite.driver, suite.url, suite.processes);
+    clients_open(suite.driver, suite.url, suite.processes);
 }
 
 static void print_failure(void)
@@ -181,20 +181,20 @@ static void print_failure(void)
 }
 
 /* "durable, tests grant": for people. */
-static const char *words_for(unsigned bits)
+static const char *text_for(unsigned bits)
 {
-    static char words[256];
+    static char message[256];
     struct text text;
-    text_init(&text, words, sizeof words);
+    text_init(&text, message, sizeof message);
     for (unsigned i = 0; i < BITS; i++) {
         if ((bits & 1U << i) == 0)
             continue;
         text_add(&text, text.length > 0 ? ", " : "");
         text_add(&text, bit_names[i]);
     }
-    for (char *letter = words; *letter != '\0'; letter++)
+    for (char *letter = message; *letter != '\0'; letter++)
         *letter = (char)(*letter == '_' ? ' ' : tolower((unsigned char)*letter));
-    return words;
+    return message;
 }
 
 static void claims_what_was_promised(void)
@@ -204,7 +204,7 @@ static void claims_what_was_promised(void)
             continue;
         unsigned missing = promises[i].least & ~suite_bits();
         if (missing != 0)
-            suite_fail(words_for(missing));
+            suite_fail(text_for(missing));
         if (suite.driver->ttl_least_ms != promises[i].ttl_least_ms)
             suite_fail("the shortest TTL is another one than was promised");
         return;
@@ -212,69 +212,69 @@ static void claims_what_was_promised(void)
     suite_fail("nothing was promised for this store");
 }
 
-static const struct trial promise = {"capabilities: the store claims what was promised for it",
-                                     claims_what_was_promised, 0, false};
+static const struct test_case promise = {"capabilities: the store claims what was promised for it",
+                                         claims_what_was_promised, 0, false};
 
 /* Why the case cannot be run here, or NULL. */
-static const char *reason_to_skip(const struct trial *trial)
+static const char *reason_to_skip(const struct test_case *test_case)
 {
-    static char words[300];
-    unsigned missing = trial->needs & ~suite_bits();
+    static char message[300];
+    unsigned missing = test_case->needs & ~suite_bits();
     if (missing == 0)
         return NULL;
-    (void)snprintf(words, sizeof words, "store has no %s", words_for(missing));
-    return words;
+    (void)snprintf(message, sizeof message, "store has no %s", text_for(missing));
+    return message;
 }
 
-static const struct trial *trial_at(size_t number)
+static const struct test_case *case_at(size_t number)
 {
     if (number == 0)
         return &promise;
     number--;
     for (size_t i = 0; i < sizeof chapters / sizeof chapters[0]; i++) {
         if (number < chapters[i]->count)
-            return &chapters[i]->trials[number];
+            return &chapters[i]->test_cases[number];
         number -= chapters[i]->count;
     }
     return NULL;
 }
 
 /* Whether it passed; if not, suite.failure says why. */
-static bool run_trial(const struct trial *trial, size_t number)
+static bool run_case(const struct test_case *test_case, size_t number)
 {
     (void)snprintf(suite.prefix, sizeof suite.prefix, "%s%zu/", run_prefix(), number);
     suite.lacking = NULL;
-    bool passed = attempt(trial->run) && attempt(clean_up);
-    live_forget();
+    bool passed = attempt(test_case->run) && attempt(clean_up);
+    parties_forget();
     suite_forget();
     return passed;
 }
 
 /* Nobody can be killed where the suite would die with him: then it is no case of this run. */
-static bool is_of_this_run(const struct trial *trial)
+static bool is_of_this_run(const struct test_case *test_case)
 {
-    bool asked_for = suite.only == NULL || strstr(trial->name, suite.only) != NULL;
-    return asked_for && (seats_are_processes() || !trial->needs_processes);
+    bool asked_for = suite.only == NULL || strstr(test_case->name, suite.only) != NULL;
+    return asked_for && (clients_are_processes() || !test_case->needs_processes);
 }
 
-static void report_trial(const struct trial *trial)
+static void report_case(const struct test_case *test_case)
 {
-    if (!is_of_this_run(trial))
+    if (!is_of_this_run(test_case))
         return;
-    const char *skip = reason_to_skip(trial);
+    const char *skip = reason_to_skip(test_case);
     size_t number = ++suite.number;
-    bool passed = skip != NULL || run_trial(trial, number);
+    bool passed = skip != NULL || run_case(test_case, number);
     if (skip != NULL) {
-        printf("ok %zu - %s # skip: %s\n", number, trial->name, skip);
+        printf("ok %zu - %s # skip: %s\n", number, test_case->name, skip);
     } else if (passed && suite.lacking != NULL) {
-        printf("ok %zu - %s # skip: store has no %s\n", number, trial->name, suite.lacking);
+        printf("ok %zu - %s # skip: store has no %s\n", number, test_case->name, suite.lacking);
     } else if (passed) {
-        printf("ok %zu - %s\n", number, trial->name);
+        printf("ok %zu - %s\n", number, test_case->name);
     } else {
-        printf("not ok %zu - %s\n", number, trial->name);
+        printf("not ok %zu - %s\n", number, test_case->name);
         print_failure();
         suite.failed++;
-        if (!attempt(seats_renew))
+        if (!attempt(clients_restart))
             print_failure();
     }
     (void)fflush(stdout);
@@ -282,16 +282,16 @@ static void report_trial(const struct trial *trial)
 
 static int run_all(void)
 {
-    if (!attempt(open_seats)) {
+    if (!attempt(open_clients)) {
         printf("not ok 1 - the store can be opened\n");
         print_failure();
         return EXIT_FAILURE;
     }
-    printf("# %s: %u seats%s; %s\n", suite.driver->scheme, seats_count(),
-           seats_are_processes() ? " in processes of their own" : "", words_for(suite_bits()));
-    for (size_t i = 0; trial_at(i) != NULL; i++)
-        report_trial(trial_at(i));
-    if (!attempt(seats_close)) {
+    printf("# %s: %u seats%s; %s\n", suite.driver->scheme, clients_count(),
+           clients_are_processes() ? " in processes of their own" : "", text_for(suite_bits()));
+    for (size_t i = 0; case_at(i) != NULL; i++)
+        report_case(case_at(i));
+    if (!attempt(clients_close)) {
         printf("not ok %zu - the seats end well\n", ++suite.number);
         print_failure();
         suite.failed++;
@@ -308,13 +308,13 @@ enum { CAUGHT = 3, HUNT_S = 600 };
 /* Runs the cases that are meant, or all others, up to the first that fails. */
 static void beat(const char *where, bool meant)
 {
-    for (size_t i = 0; trial_at(i) != NULL; i++) {
-        const struct trial *trial = trial_at(i);
-        bool here = strncmp(trial->name, where, strlen(where)) == 0;
-        bool runs = here == meant && is_of_this_run(trial) && reason_to_skip(trial) == NULL;
-        if (!runs || run_trial(trial, i))
+    for (size_t i = 0; case_at(i) != NULL; i++) {
+        const struct test_case *test_case = case_at(i);
+        bool here = strncmp(test_case->name, where, strlen(where)) == 0;
+        bool runs = here == meant && is_of_this_run(test_case) && reason_to_skip(test_case) == NULL;
+        if (!runs || run_case(test_case, i))
             continue;
-        printf("#   by %s\n#   %s\n", trial->name, suite.failure);
+        printf("#   by %s\n#   %s\n", test_case->name, suite.failure);
         (void)fflush(stdout);
         _exit(CAUGHT);
     }
@@ -326,8 +326,8 @@ _Noreturn static void hunt(enum fault fault)
     (void)alarm(HUNT_S);
     suite.hunting = true;
     suite.run = suite_random();
-    suite.driver = plant_fault(suite.driver, fault);
-    if (!attempt(open_seats))
+    suite.driver = inject_fault(suite.driver, fault);
+    if (!attempt(open_clients))
         _exit(EXIT_FAILURE);
     beat(fault_where(fault), /* meant= */ true);
     beat(fault_where(fault), /* meant= */ false);
@@ -356,16 +356,16 @@ static int run_mutants(void)
         if ((unsigned)fault % suite.turns != suite.turn % suite.turns)
             continue;
         unsigned missing = fault_needs(fault) & ~suite_bits();
-        const char *words = fault_words(fault);
+        const char *message = fault_text(fault);
         suite.number++;
         if (missing != 0) {
             printf("ok %zu - %s: %s # skip: store has no %s\n", suite.number, fault_name(fault),
-                   words, words_for(missing));
+                   message, text_for(missing));
             continue;
         }
         bool caught = status_of_hunt(fault) == CAUGHT;
         printf("%sok %zu - %s is caught: %s\n", caught ? "" : "not ", suite.number,
-               fault_name(fault), words);
+               fault_name(fault), message);
         all = all && caught;
     }
     printf("1..%zu\n", suite.number);
@@ -379,7 +379,7 @@ static int run_mutant(const char *name)
         (void)fprintf(stderr, "conformance: no mutant is called %s\n", name);
         return EXIT_FAILURE;
     }
-    suite.driver = plant_fault(suite.driver, fault);
+    suite.driver = inject_fault(suite.driver, fault);
     return run_all();
 }
 
@@ -405,9 +405,9 @@ static bool read_turn(const char *text)
 
 static bool find_store(const char *clock)
 {
-    char words[256];
+    char message[256];
     struct text text;
-    text_init(&text, words, sizeof words);
+    text_init(&text, message, sizeof message);
     suite.driver = store_find(suite.url);
     if (suite.driver == NULL)
         store_describe_unknown(suite.url, &text);
@@ -418,7 +418,7 @@ static bool find_store(const char *clock)
     else if (clock != NULL && !suite_set_clock(clock))
         text_add(&text, "--clock: not a position; say zero, largest or today");
     if (text.length > 0)
-        (void)fprintf(stderr, "conformance: %s\n", words);
+        (void)fprintf(stderr, "conformance: %s\n", message);
     return text.length == 0;
 }
 
@@ -448,14 +448,14 @@ int main(int argc, char **argv)
         else
             return usage();
     }
-    if (suite.url == NULL || suite.processes < 1 || suite.processes > SEATS_MAX ||
-        (suite.processes > 2 && suite.processes < SEATS_MIN))
+    if (suite.url == NULL || suite.processes < 1 || suite.processes > CLIENTS_MAX ||
+        (suite.processes > 2 && suite.processes < CLIENTS_MIN))
         return usage();
     if (!find_store(clock))
         return EXIT_FAILURE;
     suite.run = suite_random();
     if (beside)
-        suite.driver = aside_driver(suite.driver);
+        suite.driver = threaded_driver(suite.driver);
     if (mutants)
         return run_mutants();
     return mutant != NULL ? run_mutant(mutant) : run_all();

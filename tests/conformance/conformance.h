@@ -8,6 +8,6 @@
 /* What all keys of this case begin with, whichever run it is. */
 const char *case_prefix(void);
 /* Remembered, to be shown should the case fail. */
-void suite_note(unsigned seat, const struct store_answer *answer);
+void suite_note(unsigned client, const struct store_reply *reply);
 
 #endif

@@ -60,9 +60,9 @@ void packet_put_bytes(struct packet *packet, const void *bytes, size_t length)
     memcpy(at, bytes, length);
 }
 
-void packet_put_words(struct packet *packet, const char *words)
+void packet_put_text(struct packet *packet, const char *text)
 {
-    packet_put_bytes(packet, words, words != NULL ? strlen(words) : 0);
+    packet_put_bytes(packet, text, text != NULL ? strlen(text) : 0);
 }
 
 void packet_put_packet(struct packet *packet, const struct packet *added)
@@ -93,7 +93,7 @@ const void *packet_next_bytes(struct packet *packet, size_t *out_length)
     return length > 0 ? advance(packet, padded(length)) : NULL;
 }
 
-const char *packet_next_words(struct packet *packet)
+const char *packet_next_text(struct packet *packet)
 {
     size_t length = 0;
     return packet_next_bytes(packet, &length);
@@ -114,12 +114,12 @@ static bool send_all(int file, const void *bytes, size_t length)
     return true;
 }
 
-static bool receive_all(int file, void *bytes, size_t length, int patience_ms)
+static bool receive_all(int file, void *bytes, size_t length, int timeout_ms)
 {
     char *at = bytes;
     while (length > 0) {
         struct pollfd wait = {.fd = file, .events = POLLIN};
-        int ready = poll(&wait, 1, patience_ms);
+        int ready = poll(&wait, 1, timeout_ms);
         if (ready < 0 && errno == EINTR)
             continue;
         ssize_t received = ready > 0 ? recv(file, at, length, 0) : 0;
@@ -137,12 +137,12 @@ bool packet_send(const struct packet *packet, int file)
     return send_all(file, &length, sizeof length) && send_all(file, packet->bytes, packet->length);
 }
 
-bool packet_receive(struct packet *packet, int file, int patience_ms)
+bool packet_receive(struct packet *packet, int file, int timeout_ms)
 {
     uint64_t length = 0;
     packet_clear(packet);
-    if (!receive_all(file, &length, sizeof length, patience_ms) || length > PACKET_MAX)
+    if (!receive_all(file, &length, sizeof length, timeout_ms) || length > PACKET_MAX)
         return false;
     char *bytes = reserve(packet, (size_t)length);
-    return receive_all(file, bytes, (size_t)length, patience_ms);
+    return receive_all(file, bytes, (size_t)length, timeout_ms);
 }

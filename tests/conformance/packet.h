@@ -22,15 +22,15 @@ void packet_done(struct packet *packet);
 void packet_put(struct packet *packet, uint64_t number);
 /* NULL is put, too, and is read as NULL. */
 void packet_put_bytes(struct packet *packet, const void *bytes, size_t length);
-void packet_put_words(struct packet *packet, const char *words);
+void packet_put_text(struct packet *packet, const char *text);
 void packet_put_packet(struct packet *packet, const struct packet *added);
 
 uint64_t packet_next(struct packet *packet);
 const void *packet_next_bytes(struct packet *packet, size_t *out_length);
-const char *packet_next_words(struct packet *packet);
+const char *packet_next_text(struct packet *packet);
 
 /* False when the other side is gone, or, given a time, when it stays silent for so long. */
 bool packet_send(const struct packet *packet, int file);
-bool packet_receive(struct packet *packet, int file, int patience_ms);
+bool packet_receive(struct packet *packet, int file, int timeout_ms);
 
 #endif

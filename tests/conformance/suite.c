@@ -4,7 +4,7 @@
 
 #include "conformance.h"
 
-#include "store/exchange.h"
+#include "store/translate.h"
 #include "wire/record_codec.h"
 
 #include <inttypes.h>
@@ -70,7 +70,7 @@ struct record *value_record(const char *key, const char *holder)
     struct grant *grant = record_add_grant(&made);
     (void)snprintf(grant->holder, sizeof grant->holder, "%s", holder);
     (void)snprintf(grant->request, sizeof grant->request, "request of %.32s", holder);
-    grant->session = seat_session(0);
+    grant->session = client_session(0);
     grant->ttl_ms = HOUR_MS;
     return &made;
 }
@@ -93,21 +93,21 @@ struct value value_of_size(const char *key, size_t size)
     enum { NAME = 60, PLACE = 512 };
     struct record *record = value_record(key, "holder");
     size_t length = value_encode(record).length;
-    while (length + PLACE < size && record->place_count < PLACES_MAX) {
-        struct place *place = record_add_place(record);
-        (void)snprintf(place->request, sizeof place->request,
-                       "one of many requests that fill the record, %u", record->place_count);
-        memset(place->holder, 'h', NAME);
-        place->holder[NAME] = '\0';
-        place->session = seat_session(0);
-        place->ttl_ms = HOUR_MS;
+    while (length + PLACE < size && record->waiter_count < WAITERS_MAX) {
+        struct waiter *waiter = record_add_waiter(record);
+        (void)snprintf(waiter->request, sizeof waiter->request,
+                       "one of many requests that fill the record, %u", record->waiter_count);
+        memset(waiter->holder, 'h', NAME);
+        waiter->holder[NAME] = '\0';
+        waiter->session = client_session(0);
+        waiter->ttl_ms = HOUR_MS;
         length = value_encode(record).length;
     }
     for (size_t i = 0; length < size; i++) {
-        EXPECT(i < record->place_count);
+        EXPECT(i < record->waiter_count);
         size_t more = size - length < HOLDER_MAX - NAME ? size - length : HOLDER_MAX - NAME;
-        memset(record->places[i].holder + NAME, 'x', more);
-        record->places[i].holder[NAME + more] = '\0';
+        memset(record->waiters[i].holder + NAME, 'x', more);
+        record->waiters[i].holder[NAME + more] = '\0';
         length += more;
     }
     return value_encode(record);
@@ -148,49 +148,49 @@ struct store_request renewing(const char *key, uint64_t token, int64_t ttl_ms)
                                   .key = key,
                                   .condition = if_grant(token),
                                   .ttl_ms = ttl_ms,
-                                  .session = seat_session(0)};
+                                  .session = client_session(0)};
 }
 
-const struct store_answer *ask(unsigned seat, struct store_request request)
+const struct store_reply *ask(unsigned client, struct store_request request)
 {
-    seat_send(seat, &request, 1);
-    struct tidings tidings = seat_receive(seat);
-    EXPECT(tidings.count == 1);
-    suite_note(seat, &tidings.list[0].answer);
-    return &tidings.list[0].answer;
+    client_send(client, &request, 1);
+    struct client_replies client_replies = client_receive(client);
+    EXPECT(client_replies.count == 1);
+    suite_note(client, &client_replies.list[0].reply);
+    return &client_replies.list[0].reply;
 }
 
-uint64_t put(unsigned seat, const char *key, struct condition condition, struct value value)
+uint64_t put(unsigned client, const char *key, struct condition condition, struct value value)
 {
-    const struct store_answer *answer = ask(seat, swapping(key, condition, value));
-    EXPECT(answer->result == ANSWER_OK);
-    EXPECT(answer->written.revision > 0);
-    return answer->written.revision;
+    const struct store_reply *reply = ask(client, swapping(key, condition, value));
+    EXPECT(reply->result == REPLY_OK);
+    EXPECT(reply->written.revision > 0);
+    return reply->written.revision;
 }
 
-struct tidings list_keys(unsigned seat, const char *prefix)
+struct client_replies list_keys(unsigned client, const char *prefix)
 {
     struct store_request request = {.verb = VERB_STORE_LIST, .key = prefix};
-    seat_send(seat, &request, 1);
-    struct tidings tidings = seat_receive(seat);
-    EXPECT(tidings.count > 0);
-    const struct store_answer *end = &tidings.list[--tidings.count].answer;
-    suite_note(seat, end);
-    EXPECT(end->result == ANSWER_OK && !end->more && !end->present);
-    for (size_t i = 0; i < tidings.count; i++) {
-        const struct store_answer *answer = &tidings.list[i].answer;
-        EXPECT(answer->result == ANSWER_OK && answer->more && answer->present);
-        EXPECT(answer->key != NULL && strncmp(answer->key, prefix, strlen(prefix)) == 0);
-        EXPECT(answer->written.revision > 0);
+    client_send(client, &request, 1);
+    struct client_replies client_replies = client_receive(client);
+    EXPECT(client_replies.count > 0);
+    const struct store_reply *end = &client_replies.list[--client_replies.count].reply;
+    suite_note(client, end);
+    EXPECT(end->result == REPLY_OK && !end->more && !end->present);
+    for (size_t i = 0; i < client_replies.count; i++) {
+        const struct store_reply *reply = &client_replies.list[i].reply;
+        EXPECT(reply->result == REPLY_OK && reply->more && reply->present);
+        EXPECT(reply->key != NULL && strncmp(reply->key, prefix, strlen(prefix)) == 0);
+        EXPECT(reply->written.revision > 0);
     }
-    return tidings;
+    return client_replies;
 }
 
-struct record *record_in(const struct store_answer *answer, const char *key)
+struct record *record_in(const struct store_reply *reply, const char *key)
 {
     struct event event = {0};
     const char *why = NULL;
-    exchange_event(answer, key, &seen, &event, &why);
+    translate_reply(reply, key, &seen, &event, &why);
     if (why != NULL)
         suite_fail(why);
     EXPECT(event.known);
@@ -198,44 +198,44 @@ struct record *record_in(const struct store_answer *answer, const char *key)
     return &seen;
 }
 
-uint64_t token_in(const struct store_answer *answer, const char *key)
+uint64_t token_in(const struct store_reply *reply, const char *key)
 {
-    const struct record *record = record_in(answer, key);
+    const struct record *record = record_in(reply, key);
     EXPECT(record->grant_count > 0);
     return grant_token(&record->grants[0]);
 }
 
-bool has_value(const struct store_answer *answer, struct value value)
+bool has_value(const struct store_reply *reply, struct value value)
 {
-    return answer->present && answer->bytes != NULL && answer->length == value.length &&
-           memcmp(answer->bytes, value.bytes, value.length) == 0;
+    return reply->present && reply->bytes != NULL && reply->length == value.length &&
+           memcmp(reply->bytes, value.bytes, value.length) == 0;
 }
 
-void expect_conflict(const struct store_answer *answer, struct value standing, uint64_t revision)
+void expect_conflict(const struct store_reply *reply, struct value standing, uint64_t revision)
 {
-    EXPECT(answer->result == ANSWER_CONFLICT);
-    EXPECT(answer->present == (standing.bytes != NULL));
+    EXPECT(reply->result == REPLY_CONFLICT);
+    EXPECT(reply->present == (standing.bytes != NULL));
     if (standing.bytes == NULL)
         return;
-    EXPECT(has_value(answer, standing));
-    EXPECT(answer->written.revision == revision);
+    EXPECT(has_value(reply, standing));
+    EXPECT(reply->written.revision == revision);
 }
 
 void expect_stands(const char *key, struct value value, uint64_t revision)
 {
-    for (unsigned seat = 0; seat < seats_count(); seat++) {
-        const struct store_answer *answer = ask(seat, reading(key));
-        EXPECT(answer->result == ANSWER_OK);
-        EXPECT(has_value(answer, value));
-        EXPECT(answer->written.revision == revision);
+    for (unsigned client = 0; client < clients_count(); client++) {
+        const struct store_reply *reply = ask(client, reading(key));
+        EXPECT(reply->result == REPLY_OK);
+        EXPECT(has_value(reply, value));
+        EXPECT(reply->written.revision == revision);
     }
 }
 
 void expect_absent(const char *key)
 {
-    for (unsigned seat = 0; seat < seats_count(); seat++) {
-        const struct store_answer *answer = ask(seat, reading(key));
-        EXPECT(answer->result == ANSWER_OK);
-        EXPECT(!answer->present);
+    for (unsigned client = 0; client < clients_count(); client++) {
+        const struct store_reply *reply = ask(client, reading(key));
+        EXPECT(reply->result == REPLY_OK);
+        EXPECT(!reply->present);
     }
 }

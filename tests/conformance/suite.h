@@ -7,24 +7,23 @@
 #ifndef LEASEHOLD_TESTS_SUITE_H
 #define LEASEHOLD_TESTS_SUITE_H
 
-#include "nature.h"
-#include "seat.h"
+#include "suite_clock.h"
+#include "client.h"
 
-struct trial {
+struct test_case {
     const char *name;
     void (*run)(void);
     unsigned needs;       /* capability bits */
     bool needs_processes; /* somebody is killed */
 };
 
-struct chapter {
-    const struct trial *trials;
+struct test_group {
+    const struct test_case *test_cases;
     size_t count;
 };
 
-extern const struct chapter record_chapter, model_chapter, grant_chapter, key_chapter,
-    batch_chapter, watch_chapter, past_chapter, session_chapter, lease_chapter, once_chapter,
-    rules_chapter;
+extern const struct test_group record_tests, model_tests, grant_tests, key_tests, batch_tests,
+    watch_tests, durability_tests, session_tests, lease_tests, once_tests, rules_tests;
 
 #define EXPECT(condition)                                  \
     do {                                                   \
@@ -76,17 +75,17 @@ struct store_request deleting(const char *key, struct condition condition);
 struct store_request renewing(const char *key, uint64_t token, int64_t ttl_ms);
 
 /* One request of one seat, and its only answer. */
-const struct store_answer *ask(unsigned seat, struct store_request request);
+const struct store_reply *ask(unsigned client, struct store_request request);
 /* A write that has to succeed: its revision. */
-uint64_t put(unsigned seat, const char *key, struct condition condition, struct value value);
+uint64_t put(unsigned client, const char *key, struct condition condition, struct value value);
 /* All keys under the prefix, the end of the list looked at and left out. */
-struct tidings list_keys(unsigned seat, const char *prefix);
+struct client_replies list_keys(unsigned client, const char *prefix);
 
 /* The record of an answer, its marks resolved, what the store said beside it filled in. */
-struct record *record_in(const struct store_answer *answer, const char *key);
-uint64_t token_in(const struct store_answer *answer, const char *key);
-bool has_value(const struct store_answer *answer, struct value value);
-void expect_conflict(const struct store_answer *answer, struct value standing, uint64_t revision);
+struct record *record_in(const struct store_reply *reply, const char *key);
+uint64_t token_in(const struct store_reply *reply, const char *key);
+bool has_value(const struct store_reply *reply, struct value value);
+void expect_conflict(const struct store_reply *reply, struct value standing, uint64_t revision);
 /* Read by every seat. */
 void expect_stands(const char *key, struct value value, uint64_t revision);
 void expect_absent(const char *key);

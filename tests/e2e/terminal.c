@@ -34,7 +34,7 @@ static struct {
     char screen[SCREEN]; /* what came since the last key */
     size_t length;
     unsigned cases, failed;
-} stage = {.folder = "/tmp/leasehold-XXXXXX"};
+} fixture = {.folder = "/tmp/leasehold-XXXXXX"};
 
 static int64_t now_ms(void)
 {
@@ -47,9 +47,9 @@ static int64_t now_ms(void)
 
 static void press(const char *keys)
 {
-    stage.length = 0;
-    stage.screen[0] = '\0';
-    if (write(stage.terminal, keys, strlen(keys)) != (ssize_t)strlen(keys))
+    fixture.length = 0;
+    fixture.screen[0] = '\0';
+    if (write(fixture.terminal, keys, strlen(keys)) != (ssize_t)strlen(keys))
         abort();
 }
 
@@ -71,45 +71,45 @@ static void type(const char *format, ...)
     press(line);
 }
 
-static void hear(int64_t wait_ms)
+static void read_screen(int64_t wait_ms)
 {
-    struct pollfd source = {.fd = stage.terminal, .events = POLLIN};
+    struct pollfd source = {.fd = fixture.terminal, .events = POLLIN};
     if (poll(&source, 1, (int)wait_ms) <= 0)
         return;
-    ssize_t got =
-        read(stage.terminal, stage.screen + stage.length, sizeof stage.screen - 1 - stage.length);
+    ssize_t got = read(fixture.terminal, fixture.screen + fixture.length,
+                       sizeof fixture.screen - 1 - fixture.length);
     if (got > 0)
-        stage.length += (size_t)got;
-    stage.screen[stage.length] = '\0';
+        fixture.length += (size_t)got;
+    fixture.screen[fixture.length] = '\0';
 }
 
 /* Does the screen show it in time? Words that were typed are not shown: echo is off. */
-static bool sees_within(const char *words, int64_t limit_ms)
+static bool sees_within(const char *text, int64_t limit_ms)
 {
     int64_t end_ms = now_ms() + limit_ms;
-    while (strstr(stage.screen, words) == NULL) {
+    while (strstr(fixture.screen, text) == NULL) {
         int64_t left_ms = end_ms - now_ms();
-        if (left_ms <= 0 || stage.length >= sizeof stage.screen - 1)
+        if (left_ms <= 0 || fixture.length >= sizeof fixture.screen - 1)
             return false;
-        hear(left_ms);
+        read_screen(left_ms);
     }
     return true;
 }
 
-static bool sees(const char *words)
+static bool sees(const char *text)
 {
-    return sees_within(words, LIMIT_MS);
+    return sees_within(text, LIMIT_MS);
 }
 
 static void check(bool ok, const char *name)
 {
-    stage.failed += ok ? 0 : 1;
-    (void)printf("%s %u - %s\n", ok ? "ok" : "not ok", ++stage.cases, name);
+    fixture.failed += ok ? 0 : 1;
+    (void)printf("%s %u - %s\n", ok ? "ok" : "not ok", ++fixture.cases, name);
     if (!ok) {
-        for (char *at = stage.screen; *at != '\0'; at++)
+        for (char *at = fixture.screen; *at != '\0'; at++)
             if ((unsigned char)*at < ' ' && *at != '\n')
                 *at = '?';
-        (void)printf("# screen: %s\n", stage.screen);
+        (void)printf("# screen: %s\n", fixture.screen);
     }
     (void)fflush(stdout);
 }
@@ -117,10 +117,10 @@ static void check(bool ok, const char *name)
 /* The shell is at its prompt, and the last status was this. */
 static bool status_is(int status)
 {
-    char words[32];
-    (void)snprintf(words, sizeof words, "st<%d>", status);
+    char text[32];
+    (void)snprintf(text, sizeof text, "st<%d>", status);
     type("echo \"st<$?>\"");
-    return sees(words);
+    return sees(text);
 }
 
 static bool key_is(bool is_free)
@@ -131,25 +131,25 @@ static bool key_is(bool is_free)
 
 /* ---- the stage ---- */
 
-static void raise_curtain(void)
+static void set_up(void)
 {
     const struct winsize size = {.ws_row = 24, .ws_col = 80};
-    if (mkdtemp(stage.folder) == NULL)
+    if (mkdtemp(fixture.folder) == NULL)
         abort();
-    stage.shell = forkpty(&stage.terminal, NULL, NULL, &size);
-    if (stage.shell < 0)
+    fixture.shell = forkpty(&fixture.terminal, NULL, NULL, &size);
+    if (fixture.shell < 0)
         abort();
-    if (stage.shell == 0) {
+    if (fixture.shell == 0) {
         char store[LINE];
-        (void)snprintf(store, sizeof store, "file:%s/l.log", stage.folder);
+        (void)snprintf(store, sizeof store, "file:%s/l.log", fixture.folder);
         (void)setenv("LEASEHOLD_STORE", store, 1);
-        (void)setenv("HOME", stage.folder, 1);
-        (void)setenv("L", stage.program, 1);
+        (void)setenv("HOME", fixture.folder, 1);
+        (void)setenv("L", fixture.program, 1);
         (void)setenv("LC_ALL", "C", 1); /* the shell says "Stopped" in every language */
         (void)execlp("bash", "bash", "--norc", "--noprofile", "--noediting", "-i", (char *)NULL);
         _exit(127);
     }
-    (void)fcntl(stage.terminal, F_SETFD, FD_CLOEXEC);
+    (void)fcntl(fixture.terminal, F_SETFD, FD_CLOEXEC);
     type("PS1= PS2=; stty -echo; cd \"$HOME\"; echo be''gin");
     if (!sees("begin")) {
         (void)printf("not ok 1 - no shell\n");
@@ -163,23 +163,23 @@ static int remove_one(const char *path, const struct stat *what, int kind, struc
     return remove(path);
 }
 
-static int drop_curtain(void)
+static int tear_down(void)
 {
     int status;
     type("exit");
     int64_t end_ms = now_ms() + LIMIT_MS;
-    while (waitpid(stage.shell, &status, WNOHANG) == 0) {
-        hear(/* wait_ms= */ 10);
+    while (waitpid(fixture.shell, &status, WNOHANG) == 0) {
+        read_screen(/* wait_ms= */ 10);
         if (now_ms() < end_ms)
             continue;
-        (void)kill(stage.shell, SIGKILL);
-        (void)waitpid(stage.shell, &status, 0);
+        (void)kill(fixture.shell, SIGKILL);
+        (void)waitpid(fixture.shell, &status, 0);
         break;
     }
-    (void)close(stage.terminal);
-    (void)nftw(stage.folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-    (void)printf("1..%u\n", stage.cases);
-    return stage.failed > 0;
+    (void)close(fixture.terminal);
+    (void)nftw(fixture.folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    (void)printf("1..%u\n", fixture.cases);
+    return fixture.failed > 0;
 }
 
 /* ---- scenes ---- */
@@ -213,7 +213,7 @@ static void ctrl_c_ends_a_script(void)
     type("sh -c '$L run k -- sh -c \"echo here; exec sleep 100\"; echo af''ter'");
     bool fine = sees("here");
     press(CTRL_C);
-    check(fine && status_is(130) && strstr(stage.screen, "after") == NULL,
+    check(fine && status_is(130) && strstr(fixture.screen, "after") == NULL,
           "Ctrl-C ends the script around it, too");
 }
 
@@ -267,7 +267,7 @@ static void window_size_is_told(void)
     type("$L run k -- sh -c 'trap \"stty size\" WINCH; echo here; "
          "while :; do sleep 0.05; done'");
     bool fine = sees("here");
-    (void)ioctl(stage.terminal, TIOCSWINSZ, &size);
+    (void)ioctl(fixture.terminal, TIOCSWINSZ, &size);
     check(fine && sees("50 132"), "a new window size is told");
     press(CTRL_C);
     (void)status_is(130);
@@ -321,7 +321,7 @@ static bool stop_in_line(void)
 
 static void ctrl_z_waits_in_line(void)
 {
-    check(stop_in_line() && strstr(stage.screen, "mine") == NULL,
+    check(stop_in_line() && strstr(fixture.screen, "mine") == NULL,
           "a job that was stopped in line gets the lock and does not begin");
     type("fg");
     check(sees("mine") && status_is(0) && key_is(true), "before it goes on");
@@ -334,12 +334,12 @@ static void ctrl_z_waits_in_line(void)
 
 int main(int argc, char **argv)
 {
-    if (argc != 2 || realpath(argv[1], stage.program) == NULL) {
+    if (argc != 2 || realpath(argv[1], fixture.program) == NULL) {
         (void)fprintf(stderr, "usage: terminal PROGRAM\n");
         return 64;
     }
     (void)signal(SIGPIPE, SIG_IGN);
-    raise_curtain();
+    set_up();
     stdin_is_passed_on();
     ctrl_c_ends_the_command();
     ctrl_c_ends_a_script();
@@ -350,5 +350,5 @@ int main(int argc, char **argv)
     pipelines_work();
     ctrl_c_leaves_the_line();
     ctrl_z_waits_in_line();
-    return drop_curtain();
+    return tear_down();
 }

@@ -24,32 +24,32 @@
 enum {
     HELPER, /* the seat of whatever the program runs */
     CONTENDERS = 5,
-    SEATS,
+    CHILDREN,
     HOUR_S = 3600,
     TTL_MS = 3000,
     MARGIN_MS = 3000, /* two clocks of whole seconds, and the second that is not over */
-    LOOK_MS = 6500,   /* the longest that a waiter sleeps when nobody wakes it */
+    POLL_MS = 6500,   /* the longest that a waiter sleeps when nobody wakes it */
     STAY_MS = 60,
-    IN_AGAIN_MS = TTL_MS + MARGIN_MS + LOOK_MS,
+    IN_AGAIN_MS = TTL_MS + MARGIN_MS + POLL_MS,
     ALL_IN_MS = IN_AGAIN_MS + (CONTENDERS - 1) * (TTL_MS + STAY_MS),
     STUCK_MS = 3 * ALL_IN_MS,
     FAULT_US = 2500000, /* how long the front makes trouble, at least … */
     STRIKES = 3,        /* … and how often */
 };
 
-static const struct contest contest = {.ttl_ms = TTL_MS,
-                                       .wait_ms = 8000,
-                                       .patience_ms = 4000,
-                                       .stay_most_ms = STAY_MS,
-                                       .long_stays = 24};
+static const struct contender_options contender_options = {.ttl_ms = TTL_MS,
+                                                           .wait_ms = 8000,
+                                                           .timeout_ms = 4000,
+                                                           .stay_most_ms = STAY_MS,
+                                                           .long_stays = 24};
 
 struct shared {
     struct contenders all;
-    _Atomic int64_t clock_off_s[CONTENDER_SEATS];
+    _Atomic int64_t clock_off_s[CONTENDERS_MAX];
 };
 
 struct play {
-    struct rig *rig;
+    struct fixture *fixture;
     struct shared *shared;
     struct proxy_run front;
     const char *act; /* what the helper does */
@@ -73,38 +73,38 @@ int clock_gettime(clockid_t clock_id, struct timespec *tp)
     return result;
 }
 
-static void draw_clock(struct play *play, size_t seat)
+static void draw_clock(struct play *play, size_t child)
 {
-    int64_t way = (int64_t)random_below(&play->rig->random, 2) * 2 - 1;
-    atomic_store(&play->shared->clock_off_s[seat], way * HOUR_S);
+    int64_t way = (int64_t)random_below(&play->fixture->random, 2) * 2 - 1;
+    atomic_store(&play->shared->clock_off_s[child], way * HOUR_S);
 }
 
 /* ---- processes ---- */
 
-static bool goes_through_front(size_t seat)
+static bool goes_through_front(size_t child)
 {
-    return seat % 2 == 1;
+    return child % 2 == 1;
 }
 
-static void play_contender(struct rig *rig, size_t seat)
+static void play_contender(struct fixture *fixture, size_t child)
 {
-    struct shared *shared = rig->shared;
-    char path[sizeof rig->folder + 8];
-    (void)snprintf(path, sizeof path, "%s/%s", rig->folder,
-                   goes_through_front(seat) ? "front" : "direct");
-    off_here = &shared->clock_off_s[seat];
+    struct shared *shared = fixture->shared;
+    char path[sizeof fixture->folder + 8];
+    (void)snprintf(path, sizeof path, "%s/%s", fixture->folder,
+                   goes_through_front(child) ? "front" : "direct");
+    off_here = &shared->clock_off_s[child];
     if (setenv("KUBECONFIG", path, /* overwrite= */ 1) == 0)
-        contender_play(&shared->all, rig, seat);
+        contender_play(&shared->all, fixture, child);
 }
 
 static struct play *helped; /* the words are not those of a seat */
 
-static void play_helper(struct rig *rig, size_t seat)
+static void play_helper(struct fixture *fixture, size_t child)
 {
     char port[8];
-    (void)seat;
+    (void)child;
     (void)snprintf(port, sizeof port, "%u", (unsigned)helped->front.port);
-    (void)execlp("tests/peers/api_act.sh", "api_act.sh", rig->folder, helped->act, port, NULL);
+    (void)execlp("tests/peers/api_act.sh", "api_act.sh", fixture->folder, helped->act, port, NULL);
     _exit(127);
 }
 
@@ -112,10 +112,10 @@ static bool act(struct play *play, const char *what)
 {
     play->act = what;
     helped = play;
-    rig_start(play->rig, HELPER, play_helper);
-    bool done = rig_join(play->rig, HELPER);
+    fixture_start(play->fixture, HELPER, play_helper);
+    bool done = fixture_join(play->fixture, HELPER);
     if (!done)
-        rig_say("%s did not succeed", what);
+        fixture_print("%s did not succeed", what);
     return done;
 }
 
@@ -131,8 +131,8 @@ static bool start_front(struct play *play)
     (void)snprintf(authority, sizeof authority, "%s", place);
     (void)snprintf(certificate, sizeof certificate, "%.*ssrv.crt", length, place);
     (void)snprintf(key, sizeof key, "%.*ssrv.key", length, place);
-    char *words[] = {python, program, server, authority, certificate, key, NULL};
-    return proxy_start_program(&play->front, words);
+    char *args[] = {python, program, server, authority, certificate, key, NULL};
+    return proxy_start_program(&play->front, args);
 }
 
 /* ---- faults ---- */
@@ -143,31 +143,31 @@ static bool strike_holder(struct play *play, bool kills)
     struct contenders *all = &play->shared->all;
     struct entries before;
     size_t key = 0, victim = contender_inside(all, STUCK_MS, &key);
-    if (victim == SEATS_MAX)
+    if (victim == CHILDREN_MAX)
         return false;
     if (kills)
-        contender_doom(all, play->rig, victim);
-    else if (!contender_stop(all, play->rig, victim))
+        contender_kill(all, play->fixture, victim);
+    else if (!contender_stop(all, play->fixture, victim))
         return false;
     entries_count(all, &before);
     bool came = entries_await_key(all, key, &before, IN_AGAIN_MS);
     if (kills)
-        contender_seat(all, play->rig, victim, play_contender);
+        contender_start(all, play->fixture, victim, play_contender);
     else
-        rig_continue(play->rig, victim);
+        fixture_continue(play->fixture, victim);
     return came;
 }
 
 /* Until one wrote what it should not: a victim may have been on its way out. */
 static bool stop_holder(struct play *play)
 {
-    const struct witness_counts *counts = &play->shared->all.witness.counts;
+    const struct checker_counts *counts = &play->shared->all.overlap_checker.counts;
     uint64_t before = atomic_load(&counts->stale_refused);
     int64_t end_ms = live_now_ms() + STUCK_MS;
     bool came = true;
     while (came && atomic_load(&counts->stale_refused) == before && live_now_ms() < end_ms) {
         came = strike_holder(play, /* kills= */ false);
-        rig_pause_us(200000);
+        fixture_pause_us(200000);
     }
     return came;
 }
@@ -181,9 +181,9 @@ static bool kill_holder(struct play *play)
 static bool step_clock(struct play *play)
 {
     size_t key = 0, victim = contender_inside(&play->shared->all, STUCK_MS, &key);
-    if (victim == SEATS_MAX)
+    if (victim == CHILDREN_MAX)
         return false;
-    for (size_t i = HELPER + 1; i < SEATS; i++)
+    for (size_t i = HELPER + 1; i < CHILDREN; i++)
         atomic_store(&play->shared->clock_off_s[i], 0);
     draw_clock(play, victim);
     draw_clock(play, HELPER + 1 + play->round % CONTENDERS);
@@ -223,9 +223,9 @@ static bool trouble(struct play *play, const char *command, const char *name)
     int64_t end_ms = live_now_ms() + STUCK_MS;
     uint64_t enough = front_count(play, name) + STRIKES;
     bool made = proxy_say(&play->front, command);
-    rig_pause_us(FAULT_US);
+    fixture_pause_us(FAULT_US);
     while (made && front_count(play, name) < enough && live_now_ms() < end_ms)
-        rig_pause_us(20000);
+        fixture_pause_us(20000);
     return proxy_say(&play->front, "pass") && front_count(play, name) >= enough;
 }
 
@@ -234,7 +234,7 @@ static bool cut(struct play *play)
     for (unsigned i = 0; i < 5; i++) {
         if (!proxy_say(&play->front, i % 2 == 0 ? "cut watches" : "cut"))
             return false;
-        rig_pause_us((int64_t)random_below(&play->rig->random, 400000));
+        fixture_pause_us((int64_t)random_below(&play->fixture->random, 400000));
     }
     return true;
 }
@@ -248,7 +248,7 @@ static bool tell_gone(struct play *play)
     bool made = proxy_say(&play->front, play->round % 2 == 0 ? "answer 410 70" : "gone 70");
     while (made && front_count(play, name) < enough && live_now_ms() < end_ms) {
         made = proxy_say(&play->front, "cut watches");
-        rig_pause_us(FAULT_US / STRIKES);
+        fixture_pause_us(FAULT_US / STRIKES);
     }
     return proxy_say(&play->front, "pass") && front_count(play, name) >= enough;
 }
@@ -278,16 +278,16 @@ static bool compact(struct play *play)
     struct contenders *all = &play->shared->all;
     struct entries before;
     size_t victim = HELPER + 1; /* behind the front */
-    uint64_t told = front_count(play, "told-gone");
-    if (!contender_stop(all, play->rig, victim) || !proxy_say(&play->front, "cut"))
+    uint64_t notify = front_count(play, "told-gone");
+    if (!contender_stop(all, play->fixture, victim) || !proxy_say(&play->front, "cut"))
         return false;
     entries_count(all, &before);
-    bool went_on = entries_await_key(all, WITNESS_KEYS, &before, STUCK_MS) && act(play, "compact");
+    bool went_on = entries_await_key(all, CHECKER_KEYS, &before, STUCK_MS) && act(play, "compact");
     went_on = went_on && act(play, "kill-api");
-    rig_continue(play->rig, victim);
+    fixture_continue(play->fixture, victim);
     int64_t end_ms = live_now_ms() + STUCK_MS;
-    while (went_on && live_now_ms() < end_ms && front_count(play, "told-gone") == told)
-        rig_pause_us(20000);
+    while (went_on && live_now_ms() < end_ms && front_count(play, "told-gone") == notify)
+        fixture_pause_us(20000);
     return went_on && live_now_ms() < end_ms;
 }
 
@@ -314,24 +314,25 @@ enum { FAULTS = sizeof faults / sizeof faults[0] };
 
 /* ---- rounds ---- */
 
-static void report_fault(struct rig *rig, const char *name, const struct figures *figures)
+static void report_fault(struct fixture *fixture, const char *name, const struct figures *figures)
 {
-    rig_say("%s: %" PRIu64 " rounds; all in again after %" PRId64 " ms at most", name,
-            figures->rounds, figures->longest_ms);
-    rig_case(rig, figures->rounds == rig->rounds && figures->stuck == 0,
-             "%s: %" PRIu64 " of %" PRIu64 " rounds", name, figures->rounds - figures->stuck,
-             rig->rounds);
-    rig_case(rig, figures->late == 0, "each time all were in within %d ms (%" PRIu64 ")", ALL_IN_MS,
-             figures->late);
+    fixture_print("%s: %" PRIu64 " rounds; all in again after %" PRId64 " ms at most", name,
+                  figures->rounds, figures->longest_ms);
+    fixture_case(fixture, figures->rounds == fixture->rounds && figures->stuck == 0,
+                 "%s: %" PRIu64 " of %" PRIu64 " rounds", name, figures->rounds - figures->stuck,
+                 fixture->rounds);
+    fixture_case(fixture, figures->late == 0, "each time all were in within %d ms (%" PRIu64 ")",
+                 ALL_IN_MS, figures->late);
 }
 
 static void play_fault(struct play *play, size_t fault)
 {
     struct contenders *all = &play->shared->all;
     struct figures figures = {0};
-    while (figures.rounds < play->rig->rounds && figures.stuck == 0 && !rig_late(play->rig)) {
+    while (figures.rounds < play->fixture->rounds && figures.stuck == 0 &&
+           !fixture_late(play->fixture)) {
         struct entries before;
-        rig_pause_us((int64_t)random_below(&play->rig->random, 300000));
+        fixture_pause_us((int64_t)random_below(&play->fixture->random, 300000));
         play->round = figures.rounds++;
         bool done = faults[fault].strike(play);
         int64_t back_ms = live_now_ms();
@@ -343,37 +344,39 @@ static void play_fault(struct play *play, size_t fault)
         if (took_ms > figures.longest_ms)
             figures.longest_ms = took_ms;
     }
-    report_fault(play->rig, faults[fault].name, &figures);
+    report_fault(play->fixture, faults[fault].name, &figures);
 }
 
 int main(int argc, char **argv)
 {
-    struct rig rig;
+    struct fixture fixture;
     if (argc < 2)
         return 64;
-    rig_open(&rig, argc - 1, argv + 1, /* rounds= */ 1, /* limit_s= */ 300,
-             /* round_ms= */ (int64_t)FAULTS * 60000, sizeof(struct shared));
-    struct play play = {.rig = &rig, .shared = rig.shared};
+    fixture_open(&fixture, argc - 1, argv + 1, /* rounds= */ 1, /* limit_s= */ 300,
+                 /* round_ms= */ (int64_t)FAULTS * 60000, sizeof(struct shared));
+    struct play play = {.fixture = &fixture, .shared = fixture.shared};
     struct contenders *all = &play.shared->all;
-    (void)snprintf(rig.url, sizeof rig.url, "%s", argv[1]);
-    contenders_init(all, &contest, HELPER + 1, SEATS);
+    (void)snprintf(fixture.url, sizeof fixture.url, "%s", argv[1]);
+    contenders_init(all, &contender_options, HELPER + 1, CHILDREN);
     bool up = start_front(&play) && act(&play, "begin");
-    rig_case(&rig, up, "the front stands, and there is a token");
-    for (size_t i = HELPER + 1; up && i < SEATS; i++) {
+    fixture_case(&fixture, up, "the front stands, and there is a token");
+    for (size_t i = HELPER + 1; up && i < CHILDREN; i++) {
         if (i <= 2)
             atomic_store(&play.shared->clock_off_s[i], i == 1 ? HOUR_S : -HOUR_S);
-        contender_seat(all, &rig, i, play_contender);
+        contender_start(all, &fixture, i, play_contender);
     }
     for (size_t i = 0; up && i < FAULTS; i++)
         play_fault(&play, i);
     if (up) {
         (void)proxy_say(&play.front, "counts");
-        rig_say("the front: %.*s", (int)strcspn(play.front.last_word, "\n"), play.front.last_word);
-        contenders_report(all, &rig);
-        rig_case(&rig, all->outcomes[LH_FAILED] == 0, "nothing was called a failure of ours");
+        fixture_print("the front: %.*s", (int)strcspn(play.front.last_word, "\n"),
+                      play.front.last_word);
+        contenders_report(all, &fixture);
+        fixture_case(&fixture, all->outcomes[LH_FAILED] == 0,
+                     "nothing was called a failure of ours");
     }
-    for (size_t i = HELPER + 1; i < SEATS; i++)
-        (void)rig_kill(&rig, i); /* they hold the way to the front open */
+    for (size_t i = HELPER + 1; i < CHILDREN; i++)
+        (void)fixture_kill(&fixture, i); /* they hold the way to the front open */
     (void)proxy_stop(&play.front);
-    return rig_close(&rig);
+    return fixture_close(&fixture);
 }

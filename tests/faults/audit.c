@@ -29,10 +29,10 @@ long audit_length(void)
 }
 
 /* "2026-01-31T12:00:00.123456Z"; −1: it is something else. */
-static int64_t moment_us(const char *words)
+static int64_t moment_us(const char *text)
 {
     struct tm parts = {0};
-    const char *rest = words != NULL ? strptime(words, "%Y-%m-%dT%H:%M:%S.", &parts) : NULL;
+    const char *rest = text != NULL ? strptime(text, "%Y-%m-%dT%H:%M:%S.", &parts) : NULL;
     char *end = NULL;
     long fraction = rest != NULL ? strtol(rest, &end, 10) : 0;
     if (rest == NULL || end - rest != 6)
@@ -42,9 +42,9 @@ static int64_t moment_us(const char *words)
 
 static const char *member(const json_t *line, const char *object, const char *name)
 {
-    const char *words = json_string_value(
+    const char *text = json_string_value(
         json_object_get(object != NULL ? json_object_get(line, object) : line, name));
-    return words != NULL ? words : "";
+    return text != NULL ? text : "";
 }
 
 static bool is_write(const json_t *line)
@@ -56,9 +56,9 @@ static bool is_write(const json_t *line)
 }
 
 /* False: it is not understood. */
-static bool take_line(const char *words, struct write *writes, size_t *count)
+static bool take_line(const char *text, struct write *writes, size_t *count)
 {
-    json_t *line = json_loads(words, 0, NULL);
+    json_t *line = json_loads(text, 0, NULL);
     bool good = line != NULL;
     if (good && is_write(line)) {
         struct write *write = &writes[*count];
@@ -112,17 +112,17 @@ bool audit_read(long from, int64_t apart_us, struct audit_writes *out)
     const char *path = getenv("K8S_AUDIT");
     struct write *writes = calloc(WRITES_MOST, sizeof *writes);
     FILE *log = path != NULL ? fopen(path, "re") : NULL;
-    char *words = NULL;
+    char *text = NULL;
     size_t size = 0, count = 0;
     bool good = log != NULL && writes != NULL && fseek(log, from, SEEK_SET) == 0;
-    while (good && count < WRITES_MOST && getline(&words, &size, log) > 0)
-        good = take_line(words, writes, &count);
+    while (good && count < WRITES_MOST && getline(&text, &size, log) > 0)
+        good = take_line(text, writes, &count);
     good = good && count < WRITES_MOST;
     if (good)
         judge(writes, count, apart_us, out);
     if (log != NULL)
         (void)fclose(log);
-    free(words);
+    free(text);
     free(writes);
     return good;
 }

@@ -58,7 +58,7 @@ static uint64_t end_of(const struct log *log)
     struct log_reader reader;
     struct log_record record;
     uint64_t end = LOG_START;
-    if (!log_read_all(log, &reader))
+    if (!log_reader_open(log, &reader))
         abort();
     while (log_reader_next(&reader, &record) == LOG_READ_OK)
         end = record.offset + log_record_size(record.key_length, record.length);
@@ -121,9 +121,9 @@ static void write_log(enum ending ending)
     states[0].values[1] = NULL;
     change(log, 0, "before the compaction");
     change(log, 1, "first");
-    must(kit_litter(table, log));
+    must(kit_make_garbage(table, log));
     must(kit_tend(log));
-    must(log_wants_tending(log) ? LOG_IO : LOG_OK);
+    must(log_needs_maintenance(log) ? LOG_IO : LOG_OK);
     states[0] = states[1];
     states[0].end = safe = safe_later = end_of(log);
     state_count = 1;
@@ -157,11 +157,11 @@ static bool count_refusal(enum log_result result, struct counts *counts)
 }
 
 /* Which of the states it tells, from the last one; −1: none. */
-static int told(struct log *log)
+static int notify(struct log *log)
 {
     for (unsigned i = state_count; i-- > 0;)
-        if (kit_stands(&disk.table, log, "a", states[i].values[0]) &&
-            kit_stands(&disk.table, log, "b", states[i].values[1]))
+        if (kit_has(&disk.table, log, "a", states[i].values[0]) &&
+            kit_has(&disk.table, log, "b", states[i].values[1]))
             return (int)i;
     return -1;
 }
@@ -179,7 +179,7 @@ static unsigned state_at(size_t offset)
 static bool is_cut_well(struct log *log, size_t offset)
 {
     struct stamp written;
-    int state = told(log);
+    int state = notify(log);
     bool fine = state >= 0 && (unsigned)state + 1 == state_at(offset);
     fine &= kit_agrees(&disk.table, log);
     fine &= kit_put(&disk.table, log, "a", "new", &written) == LOG_OK;
@@ -187,7 +187,7 @@ static bool is_cut_well(struct log *log, size_t offset)
     log_close(&log);
     enum log_result result;
     log = kit_open(&disk.table, BOOT + 1, &result, NULL);
-    fine &= log != NULL && kit_stands(&disk.table, log, "a", "new") && log_cuts(log) == 0;
+    fine &= log != NULL && kit_has(&disk.table, log, "a", "new") && log_cuts(log) == 0;
     log_close(&log);
     return fine;
 }
@@ -217,20 +217,20 @@ static bool open_next_boot(size_t offset, unsigned how, const unsigned char *exp
  * nobody ever has to; after the index was removed, all of it is read. */
 static bool open_same_boot(size_t offset, unsigned how, bool index, struct counts *counts)
 {
-    struct kit_sight sight = {.result = LOG_OK};
+    struct kit_value seen_value = {.result = LOG_OK};
     enum log_result result;
     if (!index)
         fake_disk_remove(&disk, ".index");
     struct log *log = kit_open(&disk.table, /* boot= */ 1, &result, NULL);
     if (log == NULL)
         return count_refusal(result, counts) || blame("refused for no reason", offset, how);
-    for (unsigned i = 0; i < 2 && sight.result == LOG_OK; i++)
-        kit_look(&disk.table, log, keys[i], &sight);
-    int state = sight.result == LOG_OK ? told(log) : -1;
+    for (unsigned i = 0; i < 2 && seen_value.result == LOG_OK; i++)
+        kit_read(&disk.table, log, keys[i], &seen_value);
+    int state = seen_value.result == LOG_OK ? notify(log) : -1;
     unsigned cuts = log_cuts(log);
     log_close(&log);
-    counts->found_later += sight.result == LOG_DAMAGED;
-    if (sight.result == LOG_DAMAGED && index)
+    counts->found_later += seen_value.result == LOG_DAMAGED;
+    if (seen_value.result == LOG_DAMAGED && index)
         return true;
     counts->cut += cuts;
     counts->unseen += cuts == 0;
@@ -312,17 +312,17 @@ static void cut_lengths(void)
 
 static void refuse_newer(void)
 {
-    char words[256];
+    char text[256];
     struct text why;
     enum log_result result;
     unsigned char version = LOG_VERSION + 1;
-    text_init(&why, words, sizeof words);
+    text_init(&why, text, sizeof text);
     copy_whole();
     fake_file_put(fake_disk_file(&disk, ""), &version, 1, /* offset= */ 8);
     struct log *log = kit_open(&disk.table, BOOT, &result, &why);
-    if (log != NULL || result != LOG_NEWER || strstr(words, "version 2") == NULL ||
-        strstr(words, "we know 1") == NULL)
-        (void)snprintf(wrong, sizeof wrong, "%.200s", words);
+    if (log != NULL || result != LOG_NEWER || strstr(text, "version 2") == NULL ||
+        strstr(text, "we know 1") == NULL)
+        (void)snprintf(wrong, sizeof wrong, "%.200s", text);
     log_close(&log);
     fake_disk_done(&disk);
     report("a newer version is refused, and both are named");

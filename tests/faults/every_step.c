@@ -5,7 +5,7 @@
  * beginning to end, and goes on itself. Nothing that is certain may be missing then, nothing be
  * there twice, and nobody be stuck; also after a boot, and after a power loss. Speaks TAP.
  */
-#include "actors.h"
+#include "log_world.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,85 +22,85 @@ enum setting {
     SET_GROWN,    /* the same, after a growth that failed half way */
 };
 
-struct scene {
+struct scenario {
     enum setting setting;
-    deed *first;
+    log_operation *first;
     const char *name;
 };
 
-static const struct scene scenes[] = {
-    {SET_EMPTY, deed_open, "makes a log"},
-    {SET_OPEN, deed_open, "opens"},
-    {SET_OPEN, deed_find_index, "opens a log without an index"},
-    {SET_OPEN, deed_put, "puts"},
-    {SET_OPEN, deed_put_told, "puts and syncs"},
-    {SET_OPEN, deed_put_large, "puts what makes the file grow"},
-    {SET_OPEN, deed_turn, "changes a key twice in a turn"},
-    {SET_OPEN, deed_erase, "erases"},
-    {SET_OPEN, deed_ask, "reads and syncs"},
-    {SET_OPEN, deed_tend, "compacts"},
-    {SET_BOOTED, deed_open, "opens after a boot"},
-    {SET_POISONED, deed_put_told, "puts after a failed sync"},
-    {SET_POISONED, deed_tend, "compacts after a failed sync"},
-    {SET_GROWN, deed_put_large, "grows after a growth that failed"},
+static const struct scenario scenarios[] = {
+    {SET_EMPTY, op_open, "makes a log"},
+    {SET_OPEN, op_open, "opens"},
+    {SET_OPEN, op_find_index, "opens a log without an index"},
+    {SET_OPEN, op_put, "puts"},
+    {SET_OPEN, op_put_told, "puts and syncs"},
+    {SET_OPEN, op_put_large, "puts what makes the file grow"},
+    {SET_OPEN, op_turn, "changes a key twice in a turn"},
+    {SET_OPEN, op_erase, "erases"},
+    {SET_OPEN, op_ask, "reads and syncs"},
+    {SET_OPEN, op_tend, "compacts"},
+    {SET_BOOTED, op_open, "opens after a boot"},
+    {SET_POISONED, op_put_told, "puts after a failed sync"},
+    {SET_POISONED, op_tend, "compacts after a failed sync"},
+    {SET_GROWN, op_put_large, "grows after a growth that failed"},
 };
 
-static const struct scene others[] = {
-    {SET_OPEN, deed_put_told, "puts and syncs"},
-    {SET_OPEN, deed_put_large, "makes the file grow"},
-    {SET_OPEN, deed_turn, "changes a key twice"},
-    {SET_OPEN, deed_ask, "reads and syncs"},
-    {SET_OPEN, deed_tend, "compacts"},
-    {SET_OPEN, deed_open, "opens"},
-    {SET_OPEN, deed_find_index, "opens without an index"},
-    {SET_OPEN, deed_index_put, "opens without an index and puts"},
-    {SET_OPEN, deed_bad_sync, "puts, and a third dies in a sync that failed"},
-    {SET_OPEN, deed_bad_sync_told, "puts, a third dies in a sync that failed, it syncs"},
-    {SET_OPEN, deed_bad_sync_alone, "syncs, after a third died in a sync that failed"},
+static const struct scenario others[] = {
+    {SET_OPEN, op_put_told, "puts and syncs"},
+    {SET_OPEN, op_put_large, "makes the file grow"},
+    {SET_OPEN, op_turn, "changes a key twice"},
+    {SET_OPEN, op_ask, "reads and syncs"},
+    {SET_OPEN, op_tend, "compacts"},
+    {SET_OPEN, op_open, "opens"},
+    {SET_OPEN, op_find_index, "opens without an index"},
+    {SET_OPEN, op_index_put, "opens without an index and puts"},
+    {SET_OPEN, op_bad_sync, "puts, and a third dies in a sync that failed"},
+    {SET_OPEN, op_bad_sync_told, "puts, a third dies in a sync that failed, it syncs"},
+    {SET_OPEN, op_bad_sync_alone, "syncs, after a third died in a sync that failed"},
 };
 
-static struct stage stage; /* large */
-static struct actor *const first = &stage.actors[0], *const other = &stage.actors[1],
-                           *const third = &stage.actors[2];
+static struct world world; /* large */
+static struct actor *const first = &world.actors[0], *const other = &world.actors[1],
+                           *const third = &world.actors[2];
 static unsigned images;
 
 static bool must(enum log_result result)
 {
-    if (result != LOG_OK && stage.wrong == NULL)
-        stage.wrong = "something failed, and nobody had done any harm";
+    if (result != LOG_OK && world.wrong == NULL)
+        world.wrong = "something failed, and nobody had done any harm";
     return result == LOG_OK;
 }
 
 static void set(enum setting setting)
 {
-    stage_begin(&stage);
+    log_world_begin(&world);
     if (setting == SET_EMPTY)
         return;
-    deed_put_told(&stage, other);
-    deed_put(&stage, other);
+    op_put_told(&world, other);
+    op_put(&world, other);
     (void)must(other->result);
     (void)must(kit_sync(&other->process.table, other->log));
-    deed_litter(&stage, other);
+    op_make_garbage(&world, other);
     (void)must(other->result);
-    deed_ask(&stage, other);
-    deed_put(&stage, other);
+    op_ask(&world, other);
+    op_put(&world, other);
     (void)must(other->result);
-    deed_look(&stage, third);
+    op_read(&world, third);
     (void)must(third->result);
     if (setting == SET_BOOTED)
-        stage_boot(&stage);
+        log_world_boot(&world);
     else
-        deed_open(&stage, first);
+        op_open(&world, first);
     if (setting == SET_POISONED) {
-        stage.disk.fail_at = stage.disk.calls + 2;
-        stage.disk.error = EIO;
-        deed_ask(&stage, other);
-        stage_doubt(&stage);
+        world.disk.fail_at = world.disk.calls + 2;
+        world.disk.error = EIO;
+        op_ask(&world, other);
+        log_world_doubt(&world);
     }
     if (setting == SET_GROWN) {
-        stage.disk.size_limit = fake_disk_file(&stage.disk, "")->size + DISK_PAGE;
-        deed_put_large(&stage, other);
-        stage.disk.size_limit = 0;
+        world.disk.size_limit = fake_disk_file(&world.disk, "")->size + DISK_PAGE;
+        op_put_large(&world, other);
+        world.disk.size_limit = 0;
     }
 }
 
@@ -109,14 +109,14 @@ static void lose_power(bool clean)
 {
     static struct fake_disk image;
     int pending[FAKE_PENDING];
-    size_t moment = stage.disk.event_count, count = fake_disk_pending(&stage.disk, moment, pending);
+    size_t moment = world.disk.event_count, count = fake_disk_pending(&world.disk, moment, pending);
     uint64_t all = ((uint64_t)1 << count) - 1;
-    for (size_t i = 0; i < 2 * count + 2 && stage.wrong == NULL; i++) {
+    for (size_t i = 0; i < 2 * count + 2 && world.wrong == NULL; i++) {
         uint64_t bit = i < 2 * count ? (uint64_t)1 << i / 2 : 0;
         struct fake_choice choice = {
-            .kept = i % 2 == 0 ? bit : all & ~bit, .torn = -1, .fleeting = i % FLEETING_COUNT};
-        fake_disk_image(&stage.disk, &stage.base, moment, &choice, &image);
-        (void)stage_survives(&stage, &image, clean && choice.kept == all);
+            .kept = i % 2 == 0 ? bit : all & ~bit, .torn = -1, .unsynced = i % UNSYNCED_COUNT};
+        fake_disk_image(&world.disk, &world.base, moment, &choice, &image);
+        (void)log_world_survives(&world, &image, clean && choice.kept == all);
         fake_disk_done(&image);
         images++;
     }
@@ -126,38 +126,38 @@ static void lose_power(bool clean)
 static void go_on(void)
 {
     lose_power(/* clean= */ false);
-    deed_put_told(&stage, other);
+    op_put_told(&world, other);
     (void)must(other->result);
     lose_power(/* clean= */ true);
-    deed_ask(&stage, third);
+    op_ask(&world, third);
     (void)must(third->result);
-    (void)stage_agrees(&stage, third);
-    deed_tend(&stage, third);
+    (void)log_world_agrees(&world, third);
+    op_tend(&world, third);
     (void)must(third->result);
-    (void)stage_agrees(&stage, other);
-    deed_turn(&stage, other);
+    (void)log_world_agrees(&world, other);
+    op_turn(&world, other);
     (void)must(other->result);
-    (void)stage_agrees(&stage, third);
-    stage.disk.recording = false;
-    stage_boot(&stage);
-    (void)stage_agrees(&stage, third);
-    if (must(third->result) && log_cuts(third->log) > 0 && stage.wrong == NULL)
-        stage.wrong = "something is left to be cut";
+    (void)log_world_agrees(&world, third);
+    world.disk.recording = false;
+    log_world_boot(&world);
+    (void)log_world_agrees(&world, third);
+    if (must(third->result) && log_cuts(third->log) > 0 && world.wrong == NULL)
+        world.wrong = "something is left to be cut";
 }
 
 static void begin(enum setting setting)
 {
     set(setting);
-    fake_disk_copy(&stage.base, &stage.disk);
-    stage.disk.recording = true;
+    fake_disk_copy(&world.base, &world.disk);
+    world.disk.recording = true;
     first->process.steps = 0;
 }
 
 static void end(void)
 {
-    stage.disk.recording = false;
-    fake_disk_done(&stage.base);
-    stage_end(&stage);
+    world.disk.recording = false;
+    fake_disk_done(&world.base);
+    log_world_end(&world);
 }
 
 /* What goes wrong besides; the number of a sync fails. */
@@ -166,63 +166,64 @@ static struct {
     unsigned fail_sync;
 } besides;
 
-static bool kill_at(const struct scene *scene, unsigned step)
+static bool kill_at(const struct scenario *scenario, unsigned step)
 {
-    begin(scene->setting);
+    begin(scenario->setting);
     first->process.stop_at = step;
     first->process.halves = besides.halves;
-    stage.disk.syncs = 0;
-    stage.disk.fail_sync_at = besides.fail_sync;
-    scene->first(&stage, first);
+    world.disk.syncs = 0;
+    world.disk.fail_sync_at = besides.fail_sync;
+    scenario->first(&world, first);
     bool reached = first->process.dead, failed = besides.fail_sync != 0;
-    stage.disk.fail_sync_at = 0;
+    world.disk.fail_sync_at = 0;
     first->process.halves = false;
     if (reached)
-        stage_bury(&stage, first);
+        log_world_discard(&world, first);
     else if (!failed)
         (void)must(first->result);
     if (failed)
-        stage_doubt(&stage);
+        log_world_doubt(&world);
     go_on();
     return reached;
 }
 
 static struct {
-    deed *deed;
+    log_operation *log_operation;
     bool ran;
 } meanwhile;
 
 /* A sync failed, and whoever was just writing cannot know whether that was about it. */
 static bool is_excused(enum log_result result)
 {
-    bool excused = result == LOG_POISONED && meanwhile.deed == deed_bad_sync_alone;
+    bool excused = result == LOG_POISONED && meanwhile.log_operation == op_bad_sync_alone;
     if (excused)
-        stage_doubt(&stage);
+        log_world_doubt(&world);
     return excused;
 }
 
 static void act_meanwhile(void *owner)
 {
     (void)owner;
-    meanwhile.deed(&stage, other);
+    meanwhile.log_operation(&world, other);
     meanwhile.ran = true;
     if (other->result != LOG_LOCKED)
         (void)must(is_excused(other->result) ? LOG_OK : other->result);
 }
 
-static bool pause_at(const struct scene *scene, deed *others_deed, unsigned step)
+static bool pause_at(const struct scenario *scenario, log_operation *others_operation,
+                     unsigned step)
 {
-    begin(scene->setting);
-    meanwhile.deed = others_deed;
+    begin(scenario->setting);
+    meanwhile.log_operation = others_operation;
     meanwhile.ran = false;
     first->process.stop_at = step;
     first->process.meanwhile = act_meanwhile;
-    scene->first(&stage, first);
+    scenario->first(&world, first);
     bool reached = meanwhile.ran;
-    bool gave_up = scene->first == deed_tend && first->result == LOG_LOCKED; /* and says so */
+    bool gave_up = scenario->first == op_tend && first->result == LOG_LOCKED; /* and says so */
     (void)must(gave_up || is_excused(first->result) ? LOG_OK : first->result);
     (void)is_excused(other->result); /* what was done since then is in doubt, too */
-    (void)stage_agrees(&stage, first);
+    (void)log_world_agrees(&world, first);
     go_on();
     return reached;
 }
@@ -232,57 +233,58 @@ static int status;
 
 static void report(const char *what, const char *more, unsigned steps)
 {
-    bool good = stage.wrong == NULL && steps > 0 && steps < STEPS_MOST;
+    bool good = world.wrong == NULL && steps > 0 && steps < STEPS_MOST;
     printf("%s %u - %s%s: %u steps, %u images\n", good ? "ok" : "not ok", ++number, what, more,
            steps, images);
     if (!good) {
-        printf("# at step %u: %s\n", steps + 1, stage.wrong != NULL ? stage.wrong : "no end");
+        printf("# at step %u: %s\n", steps + 1, world.wrong != NULL ? world.wrong : "no end");
         status = 1;
     }
     images = 0;
-    stage.wrong = NULL;
+    world.wrong = NULL;
 }
 
-static void kill_everywhere(const struct scene *scene, const char *more)
+static void kill_everywhere(const struct scenario *scenario, const char *more)
 {
     char what[128];
     unsigned step = 0;
-    while (step < STEPS_MOST && kill_at(scene, step + 1) && stage.wrong == NULL) {
+    while (step < STEPS_MOST && kill_at(scenario, step + 1) && world.wrong == NULL) {
         end();
         step++;
     }
     end();
-    (void)snprintf(what, sizeof what, "killed while it %s", scene->name);
+    (void)snprintf(what, sizeof what, "killed while it %s", scenario->name);
     report(what, more, step);
 }
 
-static void pause_everywhere(const struct scene *scene, const struct scene *meanwhile_scene)
+static void pause_everywhere(const struct scenario *scenario,
+                             const struct scenario *meanwhile_scene)
 {
     char what[128];
     unsigned step = 0;
-    while (step < STEPS_MOST && pause_at(scene, meanwhile_scene->first, step + 1) &&
-           stage.wrong == NULL) {
+    while (step < STEPS_MOST && pause_at(scenario, meanwhile_scene->first, step + 1) &&
+           world.wrong == NULL) {
         end();
         step++;
     }
     end();
-    (void)snprintf(what, sizeof what, "%s, and meanwhile another ", scene->name);
+    (void)snprintf(what, sizeof what, "%s, and meanwhile another ", scenario->name);
     report(what, meanwhile_scene->name, step);
 }
 
 int main(void)
 {
-    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
-        kill_everywhere(&scenes[i], "");
+    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
+        kill_everywhere(&scenarios[i], "");
         besides.halves = true;
-        kill_everywhere(&scenes[i], " in small parts");
+        kill_everywhere(&scenarios[i], " in small parts");
         besides.halves = false;
         for (besides.fail_sync = 1; besides.fail_sync <= 2; besides.fail_sync++)
-            kill_everywhere(&scenes[i], besides.fail_sync == 1 ? ", its first sync failing"
-                                                               : ", its second sync failing");
+            kill_everywhere(&scenarios[i], besides.fail_sync == 1 ? ", its first sync failing"
+                                                                  : ", its second sync failing");
         besides.fail_sync = 0;
         for (size_t j = 0; j < sizeof others / sizeof *others; j++)
-            pause_everywhere(&scenes[i], &others[j]);
+            pause_everywhere(&scenarios[i], &others[j]);
     }
     printf("1..%u\n", number);
     return status;

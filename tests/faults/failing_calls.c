@@ -5,7 +5,7 @@
  * Wanted: a defined result, no answer about what is not there, nothing left open, and the same
  * processes go on as soon as the disk works again. Speaks TAP; run it with AddressSanitizer.
  */
-#include "actors.h"
+#include "log_world.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,19 +17,19 @@ enum { CALLS_MOST = 20000 };
 /* Who does what, in this order. */
 static const struct {
     unsigned actor;
-    deed *deed;
+    log_operation *log_operation;
 } plan[] = {
-    {0, deed_open},       {1, deed_put_told}, {0, deed_put},   {1, deed_turn},
-    {1, deed_put_large},  {0, deed_ask},      {0, deed_erase}, {1, deed_litter},
-    {0, deed_tend},       {1, deed_put_told}, {2, deed_open},  {2, deed_put_large},
-    {0, deed_find_index}, {1, deed_put_told}, {2, deed_turn},  {0, deed_litter},
-    {0, deed_tend},       {1, deed_ask},
+    {0, op_open},       {1, op_put_told}, {0, op_put},   {1, op_turn},
+    {1, op_put_large},  {0, op_ask},      {0, op_erase}, {1, op_make_garbage},
+    {0, op_tend},       {1, op_put_told}, {2, op_open},  {2, op_put_large},
+    {0, op_find_index}, {1, op_put_told}, {2, op_turn},  {0, op_make_garbage},
+    {0, op_tend},       {1, op_ask},
 };
 
-static struct stage stage; /* large */
+static struct world world; /* large */
 static unsigned failures, results[LOG_IO + 1];
 static const char *const result_names[] = {
-#define RESULT_NAME(name, words) #name,
+#define RESULT_NAME(name, text) #name,
     LOG_RESULTS(RESULT_NAME)
 #undef RESULT_NAME
 };
@@ -47,48 +47,48 @@ static bool is_refused(void)
                                       (memory.for_good && memory.requests > memory.refused_at));
 }
 
-void *scarce_malloc(size_t size);
-void *scarce_calloc(size_t count, size_t size);
-void *scarce_realloc(void *before, size_t size);
+void *failing_malloc(size_t size);
+void *failing_calloc(size_t count, size_t size);
+void *failing_realloc(void *before, size_t size);
 
-void *scarce_malloc(size_t size)
+void *failing_malloc(size_t size)
 {
     return is_refused() ? NULL : malloc(size);
 }
 
-void *scarce_calloc(size_t count, size_t size)
+void *failing_calloc(size_t count, size_t size)
 {
     return is_refused() ? NULL : calloc(count, size);
 }
 
-void *scarce_realloc(void *before, size_t size)
+void *failing_realloc(void *before, size_t size)
 {
     return is_refused() ? NULL : realloc(before, size);
 }
 
 static void wrong(const char *what)
 {
-    if (stage.wrong == NULL)
-        stage.wrong = what;
+    if (world.wrong == NULL)
+        world.wrong = what;
 }
 
 /* So many faults have been met. */
 static bool is_met(void)
 {
-    return (stage.disk.fail_at != 0 && stage.disk.calls >= stage.disk.fail_at) ||
+    return (world.disk.fail_at != 0 && world.disk.calls >= world.disk.fail_at) ||
            (memory.refused_at != 0 && memory.requests >= memory.refused_at);
 }
 
-static void act(struct actor *actor, deed *what)
+static void act(struct actor *actor, log_operation *what)
 {
     bool before = is_met();
-    what(&stage, actor);
+    what(&world, actor);
     results[actor->result]++;
     if (actor->result == LOG_OK)
         return;
     failures++;
-    stage_doubt(&stage);
-    if (before && !stage.disk.for_good && !memory.for_good)
+    log_world_doubt(&world);
+    if (before && !world.disk.for_good && !memory.for_good)
         wrong("one call failed, and later something else did not work");
     if (!is_met())
         wrong("something failed, and no call had");
@@ -97,39 +97,39 @@ static void act(struct actor *actor, deed *what)
 /* The disk works again: all of them go on, and see the same, also after a boot. */
 static void judge(void)
 {
-    stage.disk.fail_at = memory.refused_at = 0;
-    stage.disk.for_good = memory.for_good = false;
-    for (unsigned i = 0; i < ACTORS && stage.wrong == NULL; i++) {
-        deed_put_told(&stage, &stage.actors[i]);
-        if (stage.actors[i].result != LOG_OK)
+    world.disk.fail_at = memory.refused_at = 0;
+    world.disk.for_good = memory.for_good = false;
+    for (unsigned i = 0; i < ACTORS && world.wrong == NULL; i++) {
+        op_put_told(&world, &world.actors[i]);
+        if (world.actors[i].result != LOG_OK)
             wrong("it does not go on");
-        (void)stage_agrees(&stage, &stage.actors[(i + 1) % ACTORS]);
+        (void)log_world_agrees(&world, &world.actors[(i + 1) % ACTORS]);
     }
-    for (unsigned boots = 0; boots < 2 && stage.wrong == NULL; boots++) {
-        stage_boot(&stage);
-        if (fake_disk_open_files(&stage.disk) != 0)
+    for (unsigned boots = 0; boots < 2 && world.wrong == NULL; boots++) {
+        log_world_boot(&world);
+        if (fake_disk_open_files(&world.disk) != 0)
             wrong("a file was left open");
-        (void)stage_agrees(&stage, &stage.actors[boots]);
+        (void)log_world_agrees(&world, &world.actors[boots]);
     }
 }
 
 /* False when there are no so many calls. */
 static bool play(unsigned call, int error, bool for_good, bool refused)
 {
-    stage_begin(&stage);
+    log_world_begin(&world);
     memory.requests = 0;
     if (refused)
         memory.refused_at = call;
     else
-        stage.disk.fail_at = call;
-    stage.disk.error = error;
-    stage.disk.for_good = for_good && !refused;
+        world.disk.fail_at = call;
+    world.disk.error = error;
+    world.disk.for_good = for_good && !refused;
     memory.for_good = for_good && refused;
-    for (size_t i = 0; i < sizeof plan / sizeof *plan && stage.wrong == NULL; i++)
-        act(&stage.actors[plan[i].actor], plan[i].deed);
+    for (size_t i = 0; i < sizeof plan / sizeof *plan && world.wrong == NULL; i++)
+        act(&world.actors[plan[i].actor], plan[i].log_operation);
     bool reached = is_met();
     judge();
-    stage_end(&stage);
+    log_world_end(&world);
     return reached;
 }
 
@@ -141,10 +141,10 @@ static void report(const char *what, bool good, unsigned call)
     printf("%s %u - %s\n", good ? "ok" : "not ok", ++number, what);
     if (!good) {
         printf("# call %u: %s\n", call,
-               stage.wrong != NULL ? stage.wrong : "no end, or no failure");
+               world.wrong != NULL ? world.wrong : "no end, or no failure");
         status = 1;
     }
-    stage.wrong = NULL;
+    world.wrong = NULL;
     (void)fflush(stdout);
 }
 
@@ -153,9 +153,9 @@ static void fail_every_call(const char *name, int error, bool for_good, bool ref
     char what[128];
     unsigned call = 1;
     failures = 0;
-    while (play(call, error, for_good, refused) && stage.wrong == NULL && call < CALLS_MOST)
+    while (play(call, error, for_good, refused) && world.wrong == NULL && call < CALLS_MOST)
         call++;
-    bool good = stage.wrong == NULL && call > 1 && call < CALLS_MOST &&
+    bool good = world.wrong == NULL && call > 1 && call < CALLS_MOST &&
                 (failures > 0) == (error != 0 || refused);
     (void)snprintf(what, sizeof what, "%s%s at each of %u calls: %u deeds failed", name,
                    for_good ? ", for good," : "", call - 1, failures);
@@ -166,37 +166,37 @@ static void fail_every_call(const char *name, int error, bool for_good, bool ref
 static void fill_disk(void)
 {
     char what[128];
-    struct actor *one = &stage.actors[0], *two = &stage.actors[1], *late = &stage.actors[2];
-    stage_begin(&stage);
-    deed_open(&stage, one);
-    deed_put_told(&stage, two);
-    stage.disk.full = true;
+    struct actor *one = &world.actors[0], *two = &world.actors[1], *late = &world.actors[2];
+    log_world_begin(&world);
+    op_open(&world, one);
+    op_put_told(&world, two);
+    world.disk.full = true;
     unsigned puts = 0, releases = 0;
     while (puts < 60 && one->result == LOG_OK) {
-        deed_put_told(&stage, one);
+        op_put_told(&world, one);
         puts++;
     }
     if (one->result != LOG_FULL)
         wrong("a full disk is not noticed");
-    for (; releases < KIT_RESERVE / 80 && stage.wrong == NULL; releases++) {
+    for (; releases < KIT_RESERVE / 80 && world.wrong == NULL; releases++) {
         struct actor *actor = releases % 2 == 0 ? two : late;
-        deed_release(&stage, actor);
+        op_release(&world, actor);
         if (actor->result != LOG_OK)
             wrong("what is urgent does not get through");
-        deed_put_told(&stage, one);
+        op_put_told(&world, one);
         if (one->result != LOG_FULL)
             wrong("what is not urgent takes the reserve");
-        deed_ask(&stage, late);
+        op_ask(&world, late);
         if (late->result != LOG_OK)
             wrong("it cannot be read");
     }
-    deed_tend(&stage, two);
-    stage.disk.full = false;
+    op_tend(&world, two);
+    world.disk.full = false;
     judge();
-    stage_end(&stage);
+    log_world_end(&world);
     (void)snprintf(what, sizeof what, "full disk after %u puts: %u releases get through", puts,
                    releases);
-    report(what, stage.wrong == NULL, 0);
+    report(what, world.wrong == NULL, 0);
 }
 
 int main(void)

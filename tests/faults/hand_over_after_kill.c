@@ -5,26 +5,26 @@
  * descriptor, when that has ended too; an unbound one when its TTL is over. Each round kills one
  * holder; the waiter that follows is the next to be killed.
  */
-#include "rig.h"
+#include "fixture.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
 enum {
-    PATIENCE_MS = 10000,
+    TIMEOUT_MS = 10000,
     BOUND_TTL_MS = 30000,
     UNBOUND_TTL_MS = 1000,
     UNBOUND_EVERY = 16, /* rounds */
     COMMAND_EVERY = 8,
     COMMAND_MS = 400,
-    LOOK_MS = 250,   /* nobody tells a waiter of a death: it looks */
+    POLL_MS = 250,   /* nobody tells a waiter of a death: it looks */
     MARGIN_MS = 500, /* for a busy machine */
 };
 
 enum kind { BOUND, UNBOUND, WITH_COMMAND, KINDS };
 
-struct seat {
+struct child {
     uint64_t session;
     enum kind kind;
     _Atomic bool to_start;         /* the command */
@@ -35,21 +35,21 @@ struct seat {
 };
 
 struct shared {
-    struct seat seats[2];
+    struct child children[2];
 };
 
 static void watch(void *owner, const struct live_step *step)
 {
-    struct seat *seat = owner;
+    struct child *child = owner;
     const struct lease *lease = step->after;
     if (lease->state == LEASE_HELD)
-        atomic_store(&seat->ends_ms, lease->start_ms + lease->ttl_ms);
-    if (step->output->told == TOLD_WAITING)
-        atomic_store(&seat->in_line, true);
+        atomic_store(&child->ends_ms, lease->start_ms + lease->ttl_ms);
+    if (step->output->notify == NOTIFY_WAITING)
+        atomic_store(&child->in_line, true);
 }
 
 /* A command that goes on when we are killed, as `run` starts it. */
-static void start_command(struct live *live, struct seat *seat)
+static void start_command(struct live *live, struct child *child)
 {
     int inherited = dup(live_liveness(live));
     pid_t pid = fork();
@@ -60,48 +60,48 @@ static void start_command(struct live *live, struct seat *seat)
         _exit(1);
     }
     (void)close(inherited);
-    atomic_store(&seat->command_at_ms, live_now_ms());
+    atomic_store(&child->command_at_ms, live_now_ms());
 }
 
-static void play(struct rig *rig, size_t number)
+static void play(struct fixture *fixture, size_t number)
 {
-    struct shared *shared = rig->shared;
-    struct seat *seat = &shared->seats[number];
-    struct live *live = rig_live(rig, seat->session, PATIENCE_MS);
-    struct live_wish wish = {.key = "key",
-                             .bound = seat->kind != UNBOUND,
-                             .ttl_ms = seat->kind != UNBOUND ? BOUND_TTL_MS : UNBOUND_TTL_MS,
-                             .wait_ms = WAIT_WITHOUT_LIMIT,
-                             .look_ms = LOOK_MS};
-    live_watch(live, watch, seat);
-    if (live_acquire(live, &wish) != OUTCOME_OK)
+    struct shared *shared = fixture->shared;
+    struct child *child = &shared->children[number];
+    struct live *live = fixture_live(fixture, child->session, TIMEOUT_MS);
+    struct live_request wanted = {.key = "key",
+                                  .bound = child->kind != UNBOUND,
+                                  .ttl_ms = child->kind != UNBOUND ? BOUND_TTL_MS : UNBOUND_TTL_MS,
+                                  .wait_ms = WAIT_WITHOUT_LIMIT,
+                                  .poll_ms = POLL_MS};
+    live_watch(live, watch, child);
+    if (live_acquire(live, &wanted) != OUTCOME_OK)
         _exit(1);
-    atomic_store(&seat->token, live_lease(live)->token);
-    atomic_store(&seat->served_at_ms, live_now_ms());
+    atomic_store(&child->token, live_lease(live)->token);
+    atomic_store(&child->served_at_ms, live_now_ms());
     bool held = true;
     while (held) {
         held = live_work(live, /* length_ms= */ 2);
-        if (atomic_exchange(&seat->to_start, false))
-            start_command(live, seat);
+        if (atomic_exchange(&child->to_start, false))
+            start_command(live, child);
     }
     _exit(2); /* lost, though nobody took it away */
 }
 
-static bool await_word(const struct rig *rig, _Atomic int64_t *word)
+static bool await_word(const struct fixture *fixture, _Atomic int64_t *word)
 {
     while (atomic_load(word) == 0) {
-        if (rig_late(rig))
+        if (fixture_late(fixture))
             return false;
-        rig_pause_us(200);
+        fixture_pause_us(200);
     }
     return true;
 }
 
-static void start(struct rig *rig, size_t number, enum kind kind)
+static void start(struct fixture *fixture, size_t number, enum kind kind)
 {
-    struct shared *shared = rig->shared;
-    shared->seats[number] = (struct seat){.session = rig_session(rig), .kind = kind};
-    rig_start(rig, number, play);
+    struct shared *shared = fixture->shared;
+    shared->children[number] = (struct child){.session = fixture_session(fixture), .kind = kind};
+    fixture_start(fixture, number, play);
 }
 
 struct figures {
@@ -110,7 +110,7 @@ struct figures {
 };
 
 /* From this moment on the next one may be in: not before, and not long after. */
-static int64_t free_from_ms(const struct seat *old, int64_t killed_at_ms)
+static int64_t free_from_ms(const struct child *old, int64_t killed_at_ms)
 {
     if (old->kind == UNBOUND)
         return old->ends_ms;
@@ -118,19 +118,20 @@ static int64_t free_from_ms(const struct seat *old, int64_t killed_at_ms)
 }
 
 /* Kills who holds; false when something went wrong that ends the run. */
-static bool play_round(struct rig *rig, size_t holder, enum kind next_kind, struct figures *figures)
+static bool play_round(struct fixture *fixture, size_t holder, enum kind next_kind,
+                       struct figures *figures)
 {
-    struct shared *shared = rig->shared;
-    struct seat *old = &shared->seats[holder], *next = &shared->seats[1 - holder];
-    start(rig, 1 - holder, next_kind);
-    while (!atomic_load(&next->in_line) && !rig_late(rig))
-        rig_pause_us(200);
-    rig_pause_us((int64_t)random_below(&rig->random, 20000));
+    struct shared *shared = fixture->shared;
+    struct child *old = &shared->children[holder], *next = &shared->children[1 - holder];
+    start(fixture, 1 - holder, next_kind);
+    while (!atomic_load(&next->in_line) && !fixture_late(fixture))
+        fixture_pause_us(200);
+    fixture_pause_us((int64_t)random_below(&fixture->random, 20000));
     atomic_store(&old->to_start, old->kind == WITH_COMMAND);
-    if (old->kind == WITH_COMMAND && !await_word(rig, &old->command_at_ms))
+    if (old->kind == WITH_COMMAND && !await_word(fixture, &old->command_at_ms))
         return false;
     int64_t killed_at_ms = live_now_ms();
-    if (!rig_kill(rig, holder) || !await_word(rig, &next->served_at_ms))
+    if (!fixture_kill(fixture, holder) || !await_word(fixture, &next->served_at_ms))
         return false;
     int64_t took_ms = next->served_at_ms - free_from_ms(old, killed_at_ms);
     figures->kills[old->kind]++;
@@ -149,45 +150,49 @@ static enum kind kind_of(uint64_t round)
     return round % COMMAND_EVERY == 1 ? WITH_COMMAND : BOUND;
 }
 
-static void report(struct rig *rig, const struct figures *figures)
+static void report(struct fixture *fixture, const struct figures *figures)
 {
-    static const char *const words[KINDS] = {
+    static const char *const texts[KINDS] = {
         [BOUND] = "bound: after the kill",
         [UNBOUND] = "unbound: after the lease's end",
         [WITH_COMMAND] = "with a command: after that one's end",
     };
-    int64_t by_look_ms = LOOK_MS + LOOK_MS / 4 + MARGIN_MS;
+    int64_t by_look_ms = POLL_MS + POLL_MS / 4 + MARGIN_MS;
     for (size_t i = 0; i < KINDS; i++) {
         int64_t count = figures->kills[i] > 0 ? (int64_t)figures->kills[i] : 1;
-        rig_say("%s the next one is in %" PRId64 " ms later on average, %" PRId64
-                " ms at most (%" PRIu64 " kills)",
-                words[i], figures->sum_ms[i] / count, figures->longest_ms[i], figures->kills[i]);
+        fixture_print("%s the next one is in %" PRId64 " ms later on average, %" PRId64
+                      " ms at most (%" PRIu64 " kills)",
+                      texts[i], figures->sum_ms[i] / count, figures->longest_ms[i],
+                      figures->kills[i]);
     }
-    rig_say("TTL %d ms, unbound %d ms; a waiter looks every %d ms", BOUND_TTL_MS, UNBOUND_TTL_MS,
-            LOOK_MS);
-    rig_case(rig, figures->longest_ms[BOUND] <= by_look_ms,
-             "a bound grant ends with its process, within %" PRId64 " ms", by_look_ms);
-    rig_case(rig, figures->longest_ms[WITH_COMMAND] <= by_look_ms && figures->kills[WITH_COMMAND],
-             "or with the last one that has its descriptor");
-    rig_case(rig, figures->longest_ms[UNBOUND] <= MARGIN_MS && figures->kills[UNBOUND],
-             "an unbound one at its end, within %d ms", MARGIN_MS);
-    rig_case(rig, figures->early == 0, "and none before (%" PRIu64 ")", figures->early);
-    rig_case(rig, figures->old_tokens == 0, "tokens grew (%" PRIu64 ")", figures->old_tokens);
+    fixture_print("TTL %d ms, unbound %d ms; a waiter looks every %d ms", BOUND_TTL_MS,
+                  UNBOUND_TTL_MS, POLL_MS);
+    fixture_case(fixture, figures->longest_ms[BOUND] <= by_look_ms,
+                 "a bound grant ends with its process, within %" PRId64 " ms", by_look_ms);
+    fixture_case(fixture,
+                 figures->longest_ms[WITH_COMMAND] <= by_look_ms && figures->kills[WITH_COMMAND],
+                 "or with the last one that has its descriptor");
+    fixture_case(fixture, figures->longest_ms[UNBOUND] <= MARGIN_MS && figures->kills[UNBOUND],
+                 "an unbound one at its end, within %d ms", MARGIN_MS);
+    fixture_case(fixture, figures->early == 0, "and none before (%" PRIu64 ")", figures->early);
+    fixture_case(fixture, figures->old_tokens == 0, "tokens grew (%" PRIu64 ")",
+                 figures->old_tokens);
 }
 
 int main(int argc, char **argv)
 {
-    struct rig rig;
+    struct fixture fixture;
     struct figures figures = {0};
-    rig_open(&rig, argc, argv, /* rounds= */ 48, /* limit_s= */ 30, /* round_ms= */ 2000,
-             sizeof(struct shared));
-    struct shared *shared = rig.shared;
-    start(&rig, 0, BOUND);
-    bool goes_on = await_word(&rig, &shared->seats[0].served_at_ms);
+    fixture_open(&fixture, argc, argv, /* rounds= */ 48, /* limit_s= */ 30, /* round_ms= */ 2000,
+                 sizeof(struct shared));
+    struct shared *shared = fixture.shared;
+    start(&fixture, 0, BOUND);
+    bool goes_on = await_word(&fixture, &shared->children[0].served_at_ms);
     uint64_t round = 0;
-    for (; round < rig.rounds && goes_on; round++)
-        goes_on = play_round(&rig, round % 2, kind_of(round), &figures);
-    rig_case(&rig, goes_on && round == rig.rounds, "%" PRIu64 " holders were killed", round);
-    report(&rig, &figures);
-    return rig_close(&rig);
+    for (; round < fixture.rounds && goes_on; round++)
+        goes_on = play_round(&fixture, round % 2, kind_of(round), &figures);
+    fixture_case(&fixture, goes_on && round == fixture.rounds, "%" PRIu64 " holders were killed",
+                 round);
+    report(&fixture, &figures);
+    return fixture_close(&fixture);
 }

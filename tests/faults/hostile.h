@@ -102,7 +102,7 @@ extern const size_t hostile_verb_count;
 /* What happens to the nth reply. `text` and `more` are as the deed wants them. */
 struct variant {
     const char *name;
-    int deed;
+    int action;
     const char *text, *more;
     int64_t number;
     enum ending ending;
@@ -162,7 +162,7 @@ struct worker {
 };
 
 /* One of suite's cases; `depth` counts from 0. */
-struct deed_case {
+struct hostile_case {
     size_t variant, verb, mode;
     unsigned nth;
     bool always, json;
@@ -173,12 +173,12 @@ bool worker_open(struct worker *worker, const struct suite *suite, const char *p
                  const char *self, size_t number, int64_t usual_ms);
 void worker_close(struct worker *worker);
 /* `variant` of the case is not looked at with `good`. */
-void worker_run(struct worker *worker, const struct deed_case *one, bool good, struct run *out);
+void worker_run(struct worker *worker, const struct hostile_case *one, bool good, struct run *out);
 
 /* ---- the suite ---- */
 
 int hostile_main(const struct suite *suite, int argc, char **argv);
 /* --client VERB URL TIMEOUT_MS: stand-ins that use the library, or that are wrong on purpose. */
-int hostile_client(char **words);
+int hostile_client(char **args);
 
 #endif

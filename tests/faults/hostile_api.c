@@ -61,10 +61,10 @@ void api_each(const char *collection, api_changed *each)
     }
 }
 
-static const char *words_of(const json_t *object, const char *name)
+static const char *text_of(const json_t *object, const char *name)
 {
-    const char *words = json_string_value(json_object_get(object, name));
-    return words != NULL ? words : "";
+    const char *text = json_string_value(json_object_get(object, name));
+    return text != NULL ? text : "";
 }
 
 /* ---- answers ---- */
@@ -110,9 +110,9 @@ static void name_new(json_t *object, const char *manager)
     now_text(moment);
     api.count++;
     (void)snprintf(uid, sizeof uid, "00000000-0000-4000-8000-%012" PRIx64, api.count);
-    (void)snprintf(name, sizeof name, "%.60s%05" PRIu64, words_of(metadata, "generateName"),
+    (void)snprintf(name, sizeof name, "%.60s%05" PRIu64, text_of(metadata, "generateName"),
                    api.count);
-    if (words_of(metadata, "name")[0] == '\0')
+    if (text_of(metadata, "name")[0] == '\0')
         (void)json_object_set_new(metadata, "name", json_string(name));
     (void)json_object_set_new(metadata, "uid", json_string(uid));
     (void)json_object_set_new(metadata, "namespace", json_string("blue"));
@@ -131,7 +131,7 @@ static void create(const char *collection, const char *kind, const json_t *body,
         refuse(out, 400, "BadRequest", kind);
         return;
     }
-    const char *given = words_of(json_object_get(object, "metadata"), "name");
+    const char *given = text_of(json_object_get(object, "metadata"), "name");
     if (given[0] != '\0' && json_object_get(collection_of(collection), given) != NULL) {
         json_decref(object);
         refuse(out, 409, "AlreadyExists", kind);
@@ -141,7 +141,7 @@ static void create(const char *collection, const char *kind, const json_t *body,
     if (strcmp(collection, pods) == 0)
         (void)json_object_set_new(object, "status", json_pack("{s:s}", "phase", "Running"));
     if (!dry) {
-        const char *name = words_of(json_object_get(object, "metadata"), "name");
+        const char *name = text_of(json_object_get(object, "metadata"), "name");
         (void)json_object_set(collection_of(collection), name, object);
         api.changed(collection, "ADDED", object);
     }
@@ -151,8 +151,8 @@ static void create(const char *collection, const char *kind, const json_t *body,
 static bool is_current(const json_t *object, const char *uid, const char *revision)
 {
     const json_t *metadata = json_object_get(object, "metadata");
-    return (uid[0] == '\0' || strcmp(uid, words_of(metadata, "uid")) == 0) &&
-           (revision[0] == '\0' || strcmp(revision, words_of(metadata, "resourceVersion")) == 0);
+    return (uid[0] == '\0' || strcmp(uid, text_of(metadata, "uid")) == 0) &&
+           (revision[0] == '\0' || strcmp(revision, text_of(metadata, "resourceVersion")) == 0);
 }
 
 static void replace(const char *collection, const char *kind, const char *name, const json_t *body,
@@ -162,8 +162,7 @@ static void replace(const char *collection, const char *kind, const char *name, 
     const json_t *metadata = json_object_get(body, "metadata");
     if (known == NULL) {
         refuse(out, 404, "NotFound", kind);
-    } else if (!is_current(known, words_of(metadata, "uid"),
-                           words_of(metadata, "resourceVersion"))) {
+    } else if (!is_current(known, text_of(metadata, "uid"), text_of(metadata, "resourceVersion"))) {
         refuse(out, 409, "Conflict", kind);
     } else {
         json_t *object = json_deep_copy(body);
@@ -181,7 +180,7 @@ static void delete (const char *collection, const char *kind, const char *name, 
     const json_t *wanted = json_object_get(body, "preconditions");
     if (known == NULL) {
         refuse(out, 404, "NotFound", kind);
-    } else if (!is_current(known, words_of(wanted, "uid"), words_of(wanted, "resourceVersion"))) {
+    } else if (!is_current(known, text_of(wanted, "uid"), text_of(wanted, "resourceVersion"))) {
         refuse(out, 409, "Conflict", kind);
     } else {
         json_t *object = json_incref(known);
@@ -201,7 +200,7 @@ static void let_pods_succeed(void)
     now_text(moment);
     json_object_foreach(collection_of(pods), name, object)
     {
-        if (strcmp(words_of(json_object_get(object, "status"), "phase"), "Running") != 0)
+        if (strcmp(text_of(json_object_get(object, "status"), "phase"), "Running") != 0)
             continue;
         json_t *ended =
             json_pack("{s:{s:i, s:s}}", "terminated", "exitCode", 0, "finishedAt", moment);

@@ -61,7 +61,7 @@ static int use_library(const char *url, int64_t timeout_ms)
     struct lh_report report, ignored;
     unsigned changes = 0;
     int64_t cached_ms = 0;
-    options.patience_ms = timeout_ms;
+    options.timeout_ms = timeout_ms;
     wish.ttl_ms = 1500;
     enum lh_outcome outcome = lh_open(url, &options, &client, &report);
     if (outcome != LH_OK)
@@ -104,8 +104,8 @@ static int ask(const char *url)
     static const char ping[] = "PING\r\n", get[] = "GET /version HTTP/1.1\r\nHost: x\r\n\r\n";
     bool redis = strncmp(url, "redis", 5) == 0;
     int file = wire_connect(port_of(url));
-    const char *words = redis ? ping : get;
-    if (file >= 0 && send(file, words, strlen(words), MSG_NOSIGNAL) > 0)
+    const char *args = redis ? ping : get;
+    if (file >= 0 && send(file, args, strlen(args), MSG_NOSIGNAL) > 0)
         return file;
     exit(69);
 }
@@ -139,12 +139,12 @@ static int be_greedy(int file)
     return 0;
 }
 
-int hostile_client(char **words)
+int hostile_client(char **args)
 {
     static char reply[REPLY_MAX];
-    const char *what = words[0], *url = words[1];
+    const char *what = args[0], *url = args[1];
     if (strcmp(what, "library") == 0)
-        return use_library(url, strtoll(words[2], NULL, 10));
+        return use_library(url, strtoll(args[2], NULL, 10));
     int file = ask(url);
     if (strcmp(what, "greed") == 0)
         return be_greedy(file);

@@ -20,8 +20,8 @@ static struct {
     const struct variant *variant;
     unsigned nth, replies;
     bool always, hit;
-    struct bytes last; /* the good body before this one */
-    struct conn *told; /* who gets what stands when a watch begins */
+    struct bytes last;   /* the good body before this one */
+    struct conn *notify; /* who gets what stands when a watch begins */
 } server;
 
 /* ---- changing JSON ---- */
@@ -62,7 +62,7 @@ static void change_objects(json_t *json, const struct variant *variant)
 {
     size_t index;
     json_t *item, *items = json_object_get(json, "items"), *one = json_object_get(json, "object");
-    const char *value = variant->deed == API_SET ? variant->more : NULL;
+    const char *value = variant->action == API_SET ? variant->more : NULL;
     json_array_foreach(items, index, item)
     {
         set_member(item, variant->text, value);
@@ -71,30 +71,30 @@ static void change_objects(json_t *json, const struct variant *variant)
         set_member(one != NULL ? one : json, variant->text, value);
 }
 
-static void change_json(struct api_answer *answer, const struct variant *variant)
+static void change_json(struct api_answer *reply, const struct variant *variant)
 {
     char more[32];
-    json_t *items = json_object_get(answer->json, "items");
-    switch ((enum k8s_deed)variant->deed) {
+    json_t *items = json_object_get(reply->json, "items");
+    switch ((enum k8s_action)variant->action) {
     case API_SET:
     case API_REMOVE:
-        change_objects(answer->json, variant);
+        change_objects(reply->json, variant);
         break;
     case API_ROOT:
-        set_member(answer->json, variant->text, variant->more);
+        set_member(reply->json, variant->text, variant->more);
         break;
     case API_STATUS:
-        answer->status = (int)variant->number;
+        reply->status = (int)variant->number;
         if (variant->text != NULL) {
-            json_decref(answer->json);
-            answer->json =
+            json_decref(reply->json);
+            reply->json =
                 json_pack("{s:s, s:s, s:s, s:s, s:i}", "kind", "Status", "status", "Failure",
-                          "reason", "Hostile", "message", variant->text, "code", answer->status);
+                          "reason", "Hostile", "message", variant->text, "code", reply->status);
         }
         break;
     case API_PAGES:
         (void)snprintf(more, sizeof more, "\"page-%u\"", server.replies);
-        set_member(answer->json, "metadata.continue", more);
+        set_member(reply->json, "metadata.continue", more);
         add_items(items, (size_t)variant->number);
         break;
     case API_ITEMS:
@@ -124,7 +124,7 @@ static size_t length_of(const struct variant *variant)
 /* The body that goes out for this good one; false: it stays as it is. */
 static bool change_body(const struct variant *variant, struct bytes *out)
 {
-    switch ((enum k8s_deed)variant->deed) {
+    switch ((enum k8s_action)variant->action) {
     case API_BODY:
         bytes_add(out, variant->text, length_of(variant));
         return true;
@@ -170,8 +170,8 @@ static void add_head(struct bytes *out, const struct variant *variant, int statu
     char head[HEAD_SIZE], date[DATE_SIZE];
     time_t now = time(NULL);
     struct tm parts;
-    bool dated = variant != NULL && variant->deed == API_DATE;
-    int64_t off = variant != NULL && variant->deed == API_LENGTH ? variant->number : 0;
+    bool dated = variant != NULL && variant->action == API_DATE;
+    int64_t off = variant != NULL && variant->action == API_LENGTH ? variant->number : 0;
     (void)strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &parts));
     (void)snprintf(head, sizeof head, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\n",
                    status, status < 300 ? "OK" : "No");
@@ -181,7 +181,7 @@ static void add_head(struct bytes *out, const struct variant *variant, int statu
         bytes_add_text(out, dated ? variant->text : date);
         bytes_add_text(out, "\r\n");
     }
-    if (variant != NULL && variant->deed == API_HEADER)
+    if (variant != NULL && variant->action == API_HEADER)
         bytes_add_text(out, variant->text);
     if (chunked)
         (void)snprintf(head, sizeof head, "Transfer-Encoding: chunked\r\n\r\n");
@@ -194,9 +194,9 @@ static void add_head(struct bytes *out, const struct variant *variant, int statu
 static void add_answer(struct conn *conn, const struct variant *variant, int status, bool watch,
                        const struct bytes *body, struct bytes *out)
 {
-    bool endless = variant != NULL && variant->deed == API_ENDLESS;
-    bool chunked = variant != NULL && variant->deed == API_CHUNKED;
-    if (variant != NULL && variant->deed == API_RAW) {
+    bool endless = variant != NULL && variant->action == API_ENDLESS;
+    bool chunked = variant != NULL && variant->action == API_CHUNKED;
+    if (variant != NULL && variant->action == API_RAW) {
         bytes_add(out, variant->text, length_of(variant));
         return;
     }
@@ -224,9 +224,9 @@ static void send_out(struct conn *conn, const struct variant *variant, struct by
     if (variant != NULL) {
         int64_t length = (int64_t)out->length;
         int64_t at = variant->number < 0 ? length + variant->number : variant->number;
-        if (variant->deed == API_CUT && at < length)
+        if (variant->action == API_CUT && at < length)
             out->length = at < 0 ? 0 : (size_t)at;
-        if (variant->deed == API_DRIP)
+        if (variant->action == API_DRIP)
             conn_drip(conn);
         conn->ending = variant->ending;
         conn->deaf = conn->deaf || variant->ending != END_NOT || conn->endless != NULL;
@@ -250,28 +250,28 @@ static void dump(const json_t *json, struct bytes *out)
     free(text);
 }
 
-static void send_answer(struct conn *conn, struct api_answer *answer)
+static void send_answer(struct conn *conn, struct api_answer *reply)
 {
     struct bytes good = {0}, body = {0}, out = {0};
-    bool watch = answer->watched[0] != '\0';
+    bool watch = reply->watched[0] != '\0';
     const struct variant *variant = is_now() ? server.variant : NULL;
-    dump(answer->json, &good);
-    if (variant != NULL && answer->json != NULL) {
-        json_t *own = json_deep_copy(answer->json);
-        json_decref(answer->json);
-        answer->json = own;
+    dump(reply->json, &good);
+    if (variant != NULL && reply->json != NULL) {
+        json_t *own = json_deep_copy(reply->json);
+        json_decref(reply->json);
+        reply->json = own;
     }
     if (variant != NULL)
-        change_json(answer, variant);
+        change_json(reply, variant);
     if (variant == NULL || !change_body(variant, &body))
-        dump(answer->json, &body);
+        dump(reply->json, &body);
     bytes_add(&body, "", 0);
-    add_answer(conn, variant, answer->status, watch, &body, &out);
+    add_answer(conn, variant, reply->status, watch, &body, &out);
     send_out(conn, variant, &out);
     keep_body(&good);
     bytes_free(&good);
     bytes_free(&body);
-    json_decref(answer->json);
+    json_decref(reply->json);
 }
 
 /* ---- watches ---- */
@@ -289,19 +289,19 @@ static void send_event(struct conn *conn, const char *type, const json_t *object
     if (event.status != 200) {
         (void)json_object_set_new(event.json, "type", json_string("ERROR"));
     }
-    if (variant != NULL && variant->deed == API_EVENT) {
+    if (variant != NULL && variant->action == API_EVENT) {
         repeat(&body, variant->text, variant->number);
-    } else if (variant != NULL && variant->deed == API_ENDLESS) {
+    } else if (variant != NULL && variant->action == API_ENDLESS) {
         conn->endless = variant->more;
         conn->endless_length = strlen(variant->more);
     } else if (variant == NULL || !change_body(variant, &body)) {
-        times = variant != NULL && variant->deed == API_ITEMS ? variant->number : 1;
+        times = variant != NULL && variant->action == API_ITEMS ? variant->number : 1;
         dump(event.json, &body);
     }
     bytes_add_text(&body, "\n");
     for (int64_t i = 0; i < times; i++)
         add_chunk(&out, body.at, body.length,
-                  variant != NULL && variant->deed == API_CHUNKED ? variant->text : "");
+                  variant != NULL && variant->action == API_CHUNKED ? variant->text : "");
     send_out(conn, variant, &out);
     bytes_free(&body);
     json_decref(event.json);
@@ -321,8 +321,8 @@ static void on_change(const char *collection, const char *type, const json_t *ob
 static void tell_standing(const char *collection, const char *type, const json_t *object)
 {
     (void)collection;
-    if (!server.told->deaf)
-        send_event(server.told, type, object);
+    if (!server.notify->deaf)
+        send_event(server.notify, type, object);
 }
 
 /* ---- requests ---- */
@@ -330,21 +330,21 @@ static void tell_standing(const char *collection, const char *type, const json_t
 static void serve_request(struct conn *conn, const char *head, const char *body, size_t length)
 {
     char method[16] = "", target[4096] = "";
-    struct api_answer answer;
+    struct api_answer reply;
     if (sscanf(head, "%15s %4095s", method, target) != 2) {
         conn->ending = END_CLOSE;
         return;
     }
     json_t *json = length > 0 ? json_loadb(body, length, 0, NULL) : NULL;
-    api_answer(method, target, json, &answer);
+    api_answer(method, target, json, &reply);
     json_decref(json);
-    (void)snprintf(conn->watched, sizeof conn->watched, "%s", answer.watched);
+    (void)snprintf(conn->watched, sizeof conn->watched, "%s", reply.watched);
     conn->watches = false;
-    send_answer(conn, &answer);
+    send_answer(conn, &reply);
     if (conn->watched[0] == '\0' || conn->deaf)
         return;
     conn->watches = true;
-    server.told = conn;
+    server.notify = conn;
     api_each(conn->watched, tell_standing);
 }
 

@@ -33,7 +33,7 @@ void api_set(const json_t *objects);
 
 /* ---- the hostile one ---- */
 
-enum k8s_deed {
+enum k8s_action {
     API_STATUS,  /* that status; with the text as the message of a Status, or the body as it is */
     API_BODY,    /* the text as the body */
     API_SET,     /* in each object: the member at the path `text` becomes the JSON `more` */

@@ -2,57 +2,57 @@
 /* See hostile_k8s.h: what a hostile API server answers. */
 #include "hostile_k8s.h"
 
-#define STATUS(title, code, words)                                             \
-    {                                                                          \
-        .name = (title), .deed = API_STATUS, .number = (code), .text = (words) \
+#define STATUS(title, code, words)                                               \
+    {                                                                            \
+        .name = (title), .action = API_STATUS, .number = (code), .text = (words) \
     }
-#define BODY(title, words)                                 \
-    {                                                      \
-        .name = (title), .deed = API_BODY, .text = (words) \
-    }
-#define SET(title, path, json)                                           \
-    {                                                                    \
-        .name = (title), .deed = API_SET, .text = (path), .more = (json) \
-    }
-#define REMOVE(title, path)                                 \
-    {                                                       \
-        .name = (title), .deed = API_REMOVE, .text = (path) \
-    }
-#define ROOT(title, path, json)                                           \
-    {                                                                     \
-        .name = (title), .deed = API_ROOT, .text = (path), .more = (json) \
-    }
-#define HEADER(title, lines)                                 \
+#define BODY(title, words)                                   \
     {                                                        \
-        .name = (title), .deed = API_HEADER, .text = (lines) \
+        .name = (title), .action = API_BODY, .text = (words) \
     }
-#define DATE(title, words)                                 \
-    {                                                      \
-        .name = (title), .deed = API_DATE, .text = (words) \
-    }
-#define RAW(title, words, how)                                             \
+#define SET(title, path, json)                                             \
     {                                                                      \
-        .name = (title), .deed = API_RAW, .text = (words), .ending = (how) \
+        .name = (title), .action = API_SET, .text = (path), .more = (json) \
     }
-#define LENGTH(title, off, how)                                               \
-    {                                                                         \
-        .name = (title), .deed = API_LENGTH, .number = (off), .ending = (how) \
+#define REMOVE(title, path)                                   \
+    {                                                         \
+        .name = (title), .action = API_REMOVE, .text = (path) \
     }
-#define CHUNKS(title, end, last)                                            \
+#define ROOT(title, path, json)                                             \
     {                                                                       \
-        .name = (title), .deed = API_CHUNKED, .text = (end), .more = (last) \
+        .name = (title), .action = API_ROOT, .text = (path), .more = (json) \
     }
-#define CUT(title, count, how)                                               \
+#define HEADER(title, lines)                                   \
+    {                                                          \
+        .name = (title), .action = API_HEADER, .text = (lines) \
+    }
+#define DATE(title, words)                                   \
+    {                                                        \
+        .name = (title), .action = API_DATE, .text = (words) \
+    }
+#define RAW(title, words, how)                                               \
     {                                                                        \
-        .name = (title), .deed = API_CUT, .number = (count), .ending = (how) \
+        .name = (title), .action = API_RAW, .text = (words), .ending = (how) \
     }
-#define ENDLESS(title, first, rest)                                           \
-    {                                                                         \
-        .name = (title), .deed = API_ENDLESS, .text = (first), .more = (rest) \
+#define LENGTH(title, off, how)                                                 \
+    {                                                                           \
+        .name = (title), .action = API_LENGTH, .number = (off), .ending = (how) \
     }
-#define EVENT(title, line, times)                                             \
+#define CHUNKS(title, end, last)                                              \
     {                                                                         \
-        .name = (title), .deed = API_EVENT, .text = (line), .number = (times) \
+        .name = (title), .action = API_CHUNKED, .text = (end), .more = (last) \
+    }
+#define CUT(title, count, how)                                                 \
+    {                                                                          \
+        .name = (title), .action = API_CUT, .number = (count), .ending = (how) \
+    }
+#define ENDLESS(title, first, rest)                                             \
+    {                                                                           \
+        .name = (title), .action = API_ENDLESS, .text = (first), .more = (rest) \
+    }
+#define EVENT(title, line, times)                                               \
+    {                                                                           \
+        .name = (title), .action = API_EVENT, .text = (line), .number = (times) \
     }
 
 #define RECORD "metadata.annotations.leasehold/record"
@@ -95,9 +95,12 @@ const struct variant k8s_variants[] = {
            "\xc2\x9b"
            "31m"),
     STATUS("answers with lines", 500, "a\nb\r\nc\td"),
-    {.name = "answers with a long message", .deed = API_LONG, .text = "message ", .number = 100000},
+    {.name = "answers with a long message",
+     .action = API_LONG,
+     .text = "message ",
+     .number = 100000},
     {.name = "answers with a message of 8 MB",
-     .deed = API_LONG,
+     .action = API_LONG,
      .text = "messages",
      .number = 8000000},
     /* bodies */
@@ -115,7 +118,7 @@ const struct variant k8s_variants[] = {
          "{\"message\":\"\xff\xfe\xc0\x80\",\"metadata\":{\"name\":\"\xed\xa0\x80\"}}"),
     BODY("has a lone surrogate", "{\"message\":\"\\ud800\",\"metadata\":{\"name\":\"\\udfff\"}}"),
     BODY("has control characters", "{\"message\":\"\\u001b[2J\\u0007\\u0000x\",\"code\":500}"),
-    {.name = "has NUL bytes", .deed = API_BODY, .text = "{\"message\":\"\0\"}\0\0", .length = 16},
+    {.name = "has NUL bytes", .action = API_BODY, .text = "{\"message\":\"\0\"}\0\0", .length = 16},
     BODY("has wrong types",
          "{\"metadata\":[],\"spec\":\"x\",\"items\":{},\"status\":7,\"kind\":[]}"),
     BODY("has metadata of numbers", "{\"metadata\":{\"name\":1,\"uid\":2,\"resourceVersion\":3,"
@@ -124,10 +127,10 @@ const struct variant k8s_variants[] = {
          "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[null,1,[],\"x\",{}]}"),
     BODY("has items of null", "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":null}"),
     BODY("is a Table", "{\"kind\":\"Table\",\"rows\":[{\"cells\":[1]}]}"),
-    {.name = "nests lists", .deed = API_NEST, .text = "[", .number = 1000},
-    {.name = "nests a million lists", .deed = API_NEST, .text = "[", .number = 1000000},
-    {.name = "nests objects", .deed = API_NEST, .text = "{\"metadata\":", .number = 3000},
-    {.name = "answers what it answered before", .deed = API_REPLAY},
+    {.name = "nests lists", .action = API_NEST, .text = "[", .number = 1000},
+    {.name = "nests a million lists", .action = API_NEST, .text = "[", .number = 1000000},
+    {.name = "nests objects", .action = API_NEST, .text = "{\"metadata\":", .number = 3000},
+    {.name = "answers what it answered before", .action = API_REPLAY},
     /* objects that come back changed */
     SET("has another name", "metadata.name", "\"another\""),
     SET("has an empty name", "metadata.name", "\"\""),
@@ -204,8 +207,8 @@ const struct variant k8s_variants[] = {
         "\"message\":\"\\u0007\"}"),
     /* lists and other answers */
     ROOT("lists on for ever", "metadata.continue", "\"again\""),
-    {.name = "lists on for ever, elsewhere", .deed = API_PAGES, .number = 0},
-    {.name = "lists on for ever, with many items", .deed = API_PAGES, .number = 3000},
+    {.name = "lists on for ever, elsewhere", .action = API_PAGES, .number = 0},
+    {.name = "lists on for ever, with many items", .action = API_PAGES, .number = 3000},
     ROOT("lists on with spaces", "metadata.continue", "\"a b&limit=0\\r\\nX: y\""),
     ROOT("lists on with a number", "metadata.continue", "7"),
     ROOT("lists no revision", "metadata.resourceVersion", "\"\""),
@@ -218,8 +221,8 @@ const struct variant k8s_variants[] = {
     ROOT("has resources that are none", "resources", "[null,7,{\"kind\":\"Pod\",\"name\":7}]"),
     ROOT("has resources with a path", "resources",
          "[{\"kind\":\"Pod\",\"name\":\"../../x?y=\\r\\nZ: z\",\"namespaced\":true}]"),
-    {.name = "lists every item a thousand times", .deed = API_ITEMS, .number = 1000},
-    {.name = "lists every item 8000 times", .deed = API_ITEMS, .number = 8000},
+    {.name = "lists every item a thousand times", .action = API_ITEMS, .number = 1000},
+    {.name = "lists every item 8000 times", .action = API_ITEMS, .number = 8000},
     /* headers */
     DATE("has no Date", NULL),
     DATE("has an empty Date", ""),
@@ -299,7 +302,7 @@ const struct variant k8s_variants[] = {
     CUT("stalls before the last byte", -1, END_STALL),
     CUT("resets behind the answer", 1 << 30, END_RESET),
     CUT("closes behind the answer", 1 << 30, END_CLOSE),
-    {.name = "drips", .deed = API_DRIP},
+    {.name = "drips", .action = API_DRIP},
     ENDLESS("sends a string for ever", "{\"message\":\"",
             "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"),
     ENDLESS("sends items for ever", "{\"items\":[", "{\"metadata\":{\"name\":\"a\"}},"),
@@ -322,7 +325,7 @@ const struct variant k8s_variants[] = {
           "{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"name\":\"k\",\"uid\":\"u\","
           "\"resourceVersion\":\"9\"}}}\n",
           10000),
-    {.name = "repeats each event a thousand times", .deed = API_ITEMS, .number = 1001},
+    {.name = "repeats each event a thousand times", .action = API_ITEMS, .number = 1001},
 };
 
 const size_t k8s_variant_count = sizeof k8s_variants / sizeof k8s_variants[0];

@@ -7,7 +7,7 @@
 #include "hostile_redis.h"
 
 #include "base/text.h"
-#include "store/redis/redis_inside.h"
+#include "store/redis/redis_internal.h"
 #include "wire/resp.h"
 
 #include <fcntl.h>
@@ -66,18 +66,18 @@ static void play_server(const char *folder)
 }
 
 /* A command with its words, and the whole reply to it. */
-static bool command(const char *const *words, struct bytes *out)
+static bool command(const char *const *args, struct bytes *out)
 {
     struct bytes said = {0};
     struct resp resp = {.bulk_max = BULK_MOST, .items_max = BULK_MOST};
     char head[RESP_HEAD_MAX], piece[65536];
     size_t count = 0, size = 0;
-    while (words[count] != NULL)
+    while (args[count] != NULL)
         count++;
     bytes_add(&said, head, resp_head('*', count, head));
     for (size_t i = 0; i < count; i++) {
-        bytes_add(&said, head, resp_head('$', strlen(words[i]), head));
-        bytes_add_text(&said, words[i]);
+        bytes_add(&said, head, resp_head('$', strlen(args[i]), head));
+        bytes_add_text(&said, args[i]);
         bytes_add_text(&said, "\r\n");
     }
     bool good = send(server.control, said.at, said.length, MSG_NOSIGNAL) == (ssize_t)said.length;
@@ -91,7 +91,7 @@ static bool command(const char *const *words, struct bytes *out)
     }
     good = good && out->at[0] != '-';
     if (!good)
-        fprintf(stderr, "# %s: %s\n", words[0], out->at != NULL ? out->at : "no reply");
+        fprintf(stderr, "# %s: %s\n", args[0], out->at != NULL ? out->at : "no reply");
     bytes_free(out);
     return good;
 }
@@ -114,11 +114,11 @@ static void restore(size_t verb)
         " redis.call('SELECT', 0) redis.call('FLUSHDB') redis.call('SELECT', ARGV[1])"
         " for _, key in ipairs(keys) do redis.call('COPY', key, key, 'DB', 0) end return 1";
     char db[16];
-    struct bytes answer = {0};
+    struct bytes reply = {0};
     (void)snprintf(db, sizeof db, "%zu", verb + 1);
-    const char *const words[] = {"EVAL", script, "0", db, NULL};
+    const char *const args[] = {"EVAL", script, "0", db, NULL};
     server.verb = verb;
-    (void)command(words, &answer);
+    (void)command(args, &reply);
 }
 
 static void keep(size_t verb)
@@ -131,12 +131,12 @@ static void set_script(const char *mode)
 {
     static char text[SCRIPT_SIZE];
     struct text script;
-    struct bytes answer = {0};
+    struct bytes reply = {0};
     text_init(&script, text, sizeof text);
     redis_script(&script);
     const char *const forgets[] = {"SCRIPT", "FLUSH", NULL};
     const char *const loads[] = {"SCRIPT", "LOAD", text, NULL};
-    (void)command(strcmp(mode, FORGETS) == 0 ? forgets : loads, &answer);
+    (void)command(strcmp(mode, FORGETS) == 0 ? forgets : loads, &reply);
 }
 
 static void store_of(char out[STORE_SIZE], const char *mode, bool direct)
@@ -232,19 +232,19 @@ static void change_long(const struct variant *variant, const char *message, size
 {
     char head[RESP_HEAD_MAX];
     size_t each = length_of(variant), size = (size_t)variant->number;
-    switch ((enum redis_deed)variant->deed) {
-    case DEED_LONG:
+    switch ((enum redis_action)variant->action) {
+    case HOSTILE_LONG:
         bytes_add(out, head, resp_head('$', size / each * each, head));
         for (size_t i = 0; i < size / each; i++)
             bytes_add(out, variant->text, each);
         bytes_add_text(out, "\r\n");
         return;
-    case DEED_NEST:
+    case HOSTILE_NEST:
         for (size_t i = 0; i < size; i++)
             bytes_add(out, variant->text, each);
         bytes_add(out, message, length);
         return;
-    default: /* DEED_BEFORE */
+    default: /* HOSTILE_BEFORE */
         for (size_t i = 0; i < (size > 0 ? size : 1); i++)
             bytes_add(out, variant->text, each);
         bytes_add(out, message, length);
@@ -257,54 +257,54 @@ static void change(struct conn *conn, const struct variant *variant, const char 
                    size_t length, struct bytes *out)
 {
     int64_t at = variant->number < 0 ? (int64_t)length + variant->number : variant->number;
-    switch ((enum redis_deed)variant->deed) {
-    case DEED_SAY:
+    switch ((enum redis_action)variant->action) {
+    case HOSTILE_SAY:
         bytes_add(out, variant->text, length_of(variant));
         break;
-    case DEED_BEFORE:
-    case DEED_LONG:
-    case DEED_NEST:
+    case HOSTILE_BEFORE:
+    case HOSTILE_LONG:
+    case HOSTILE_NEST:
         change_long(variant, message, length, out);
         break;
-    case DEED_AFTER:
+    case HOSTILE_AFTER:
         bytes_add(out, message, length);
         bytes_add(out, variant->text, length_of(variant));
         break;
-    case DEED_CUT:
+    case HOSTILE_CUT:
         bytes_add(out, message, at < 0 ? 0 : (size_t)at < length ? (size_t)at : length);
         break;
-    case DEED_DRIP:
+    case HOSTILE_DRIP:
         conn_drip(conn);
         if (variant->text != NULL)
             bytes_add(out, variant->text, length_of(variant));
         else
             bytes_add(out, message, length);
         break;
-    case DEED_ENDLESS:
+    case HOSTILE_ENDLESS:
         bytes_add(out, variant->text, length_of(variant));
         conn->endless = variant->more;
         conn->endless_length = strlen(variant->more);
         if (variant->number > 0)
             conn_drip(conn);
         break;
-    case DEED_ITEM:
-    case DEED_BULK:
+    case HOSTILE_ITEM:
+    case HOSTILE_BULK:
         change_item(message, length, begins(message, variant->more) ? variant->number : -1,
-                    variant->text, length_of(variant), variant->deed == DEED_BULK, out);
+                    variant->text, length_of(variant), variant->action == HOSTILE_BULK, out);
         break;
-    case DEED_SWAP:
+    case HOSTILE_SWAP:
         change_texts(message, length, variant->text, variant->more, out);
         break;
-    case DEED_DOUBLE:
+    case HOSTILE_DOUBLE:
         bytes_add(out, message, length);
         bytes_add(out, message, length);
         break;
-    case DEED_DROP:
+    case HOSTILE_DROP:
         break;
-    case DEED_REPLAY:
+    case HOSTILE_REPLAY:
         bytes_add(out, server.last.at, server.last.length);
         break;
-    case DEED_FLIP:
+    case HOSTILE_FLIP:
         bytes_add(out, message, length);
         out->at[at >= 0 && (size_t)at < length ? (size_t)at : length - 1] ^= 0x15;
         break;
@@ -331,7 +331,7 @@ static bool play_others(const char *message, size_t length, struct bytes *out)
     return true;
 }
 
-static void reply(struct conn *conn, const char *message, size_t length)
+static void send_reply(struct conn *conn, const char *message, size_t length)
 {
     struct bytes played = {0}, changed = {0};
     const struct variant *variant = server.variant;
@@ -376,14 +376,14 @@ static void came(struct conn *conn)
         bytes_take(&conn->in, conn->in.length);
     while (!conn->deaf && conn->up_in.length > 0 &&
            resp_feed(&resp, conn->up_in.at, conn->up_in.length, &size) == RESP_WHOLE) {
-        reply(conn, conn->up_in.at, size);
+        send_reply(conn, conn->up_in.at, size);
         bytes_take(&conn->up_in, size);
     }
 }
 
 static bool start(struct wire *wire, const char *folder, size_t number)
 {
-    struct bytes answer = {0};
+    struct bytes reply = {0};
     const char *const ping[] = {"PING", NULL};
     (void)number;
     wire->opened = opened;
@@ -399,7 +399,7 @@ static bool start(struct wire *wire, const char *folder, size_t number)
         (void)poll(NULL, 0, /* timeout= */ 10);
         server.control = wire_connect(server.port);
     }
-    return server.control >= 0 && command(ping, &answer);
+    return server.control >= 0 && command(ping, &reply);
 }
 
 int main(int argc, char **argv)

@@ -6,45 +6,46 @@
  */
 #include "hostile_redis.h"
 
-#define SAYS(title, words)                                 \
-    {                                                      \
-        .name = (title), .deed = DEED_SAY, .text = (words) \
+#define SAYS(title, words)                                      \
+    {                                                           \
+        .name = (title), .action = HOSTILE_SAY, .text = (words) \
     }
-#define ENDS(title, words, how)                                             \
-    {                                                                       \
-        .name = (title), .deed = DEED_SAY, .text = (words), .ending = (how) \
-    }
-#define ITEM(title, which, words)                                              \
-    {                                                                          \
-        .name = (title), .deed = DEED_ITEM, .number = (which), .text = (words) \
-    }
-#define BULK(title, which, words)                                              \
-    {                                                                          \
-        .name = (title), .deed = DEED_BULK, .number = (which), .text = (words) \
-    }
-#define SCAN(title, which, words)                                                                \
-    {                                                                                            \
-        .name = (title), .deed = DEED_ITEM, .number = (which), .text = (words), .more = "*2\r\n" \
-    }
-#define SWAP(title, from, to)                                            \
-    {                                                                    \
-        .name = (title), .deed = DEED_SWAP, .text = (from), .more = (to) \
-    }
-#define CUT(title, count, how)                                                \
-    {                                                                         \
-        .name = (title), .deed = DEED_CUT, .number = (count), .ending = (how) \
-    }
-#define BEFORE(title, words, count)                                              \
+#define ENDS(title, words, how)                                                  \
     {                                                                            \
-        .name = (title), .deed = DEED_BEFORE, .text = (words), .number = (count) \
+        .name = (title), .action = HOSTILE_SAY, .text = (words), .ending = (how) \
     }
-#define AFTER(title, words)                                  \
-    {                                                        \
-        .name = (title), .deed = DEED_AFTER, .text = (words) \
+#define ITEM(title, which, words)                                                   \
+    {                                                                               \
+        .name = (title), .action = HOSTILE_ITEM, .number = (which), .text = (words) \
     }
-#define FLIP(title, at)                                    \
-    {                                                      \
-        .name = (title), .deed = DEED_FLIP, .number = (at) \
+#define BULK(title, which, words)                                                   \
+    {                                                                               \
+        .name = (title), .action = HOSTILE_BULK, .number = (which), .text = (words) \
+    }
+#define SCAN(title, which, words)                                                    \
+    {                                                                                \
+        .name = (title), .action = HOSTILE_ITEM, .number = (which), .text = (words), \
+        .more = "*2\r\n"                                                             \
+    }
+#define SWAP(title, from, to)                                                 \
+    {                                                                         \
+        .name = (title), .action = HOSTILE_SWAP, .text = (from), .more = (to) \
+    }
+#define CUT(title, count, how)                                                     \
+    {                                                                              \
+        .name = (title), .action = HOSTILE_CUT, .number = (count), .ending = (how) \
+    }
+#define BEFORE(title, words, count)                                                   \
+    {                                                                                 \
+        .name = (title), .action = HOSTILE_BEFORE, .text = (words), .number = (count) \
+    }
+#define AFTER(title, words)                                       \
+    {                                                             \
+        .name = (title), .action = HOSTILE_AFTER, .text = (words) \
+    }
+#define FLIP(title, at)                                         \
+    {                                                           \
+        .name = (title), .action = HOSTILE_FLIP, .number = (at) \
     }
 #define RECORD(title, words) BULK(title, 3, "1794804815384 1794804815384 " words)
 
@@ -56,7 +57,7 @@ const struct variant redis_variants[] = {
     /* the first two find most of what is planted */
     SAYS("refuses with an escape sequence", "-ERR \x1b[31mred\x1b[0m \x07\r\n"),
     {.name = "sends a line without end",
-     .deed = DEED_ENDLESS,
+     .action = HOSTILE_ENDLESS,
      .text = "+",
      .more = "xxxxxxxxxxxxxxxx"},
     /* wrong types */
@@ -122,21 +123,27 @@ const struct variant redis_variants[] = {
     ENDS("announces a length with a plus", "$+5\r\nabcde\r\n", END_NOT),
     SAYS("says a text longer than announced", "$3\r\nabcdef\r\n"),
     ENDS("says a text shorter than announced", "$30\r\nabcdef\r\n", END_STALL),
-    {.name = "says a text of 900 KB", .deed = DEED_LONG, .text = "x", .number = 900000},
-    {.name = "says a text of 8 MB", .deed = DEED_LONG, .text = "xxxxxxxx", .number = 8000000},
-    {.name = "nests seven lists", .deed = DEED_NEST, .text = "*1\r\n", .number = 7},
-    {.name = "nests a thousand lists", .deed = DEED_NEST, .text = "*1\r\n", .number = 1000},
-    {.name = "nests a million lists", .deed = DEED_NEST, .text = "*1\r\n", .number = 1000000},
-    {.name = "nests attributes", .deed = DEED_NEST, .text = "|1\r\n:1\r\n:2\r\n", .number = 5},
-    {.name = "nests attributes in attributes", .deed = DEED_NEST, .text = "|1\r\n", .number = 50},
+    {.name = "says a text of 900 KB", .action = HOSTILE_LONG, .text = "x", .number = 900000},
+    {.name = "says a text of 8 MB", .action = HOSTILE_LONG, .text = "xxxxxxxx", .number = 8000000},
+    {.name = "nests seven lists", .action = HOSTILE_NEST, .text = "*1\r\n", .number = 7},
+    {.name = "nests a thousand lists", .action = HOSTILE_NEST, .text = "*1\r\n", .number = 1000},
+    {.name = "nests a million lists", .action = HOSTILE_NEST, .text = "*1\r\n", .number = 1000000},
+    {.name = "nests attributes", .action = HOSTILE_NEST, .text = "|1\r\n:1\r\n:2\r\n", .number = 5},
+    {.name = "nests attributes in attributes",
+     .action = HOSTILE_NEST,
+     .text = "|1\r\n",
+     .number = 50},
     /* not RESP at all */
     SAYS("speaks HTTP", "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"),
     SAYS("speaks TLS", "\x15\x03\x01\x02\x02\x0a"),
     SAYS("says an unknown kind", "@5\r\nhello\r\n"),
     SAYS("ends lines without a carriage return", ":1\n"),
     ENDS("says bytes without a line", "aaaaaaaaaaaaaaaaaaaaaaaa", END_STALL),
-    {.name = "says NUL bytes", .deed = DEED_SAY, .text = "\0\0\0\0\r\n\0", .length = 7},
-    {.name = "says NUL bytes in a text", .deed = DEED_SAY, .text = "$3\r\n\0\0\0\r\n", .length = 9},
+    {.name = "says NUL bytes", .action = HOSTILE_SAY, .text = "\0\0\0\0\r\n\0", .length = 7},
+    {.name = "says NUL bytes in a text",
+     .action = HOSTILE_SAY,
+     .text = "$3\r\n\0\0\0\r\n",
+     .length = 9},
     /* truncated */
     CUT("closes instead", 0, END_CLOSE),
     CUT("resets instead", 0, END_RESET),
@@ -151,29 +158,33 @@ const struct variant redis_variants[] = {
     CUT("stalls before the last byte", -1, END_STALL),
     CUT("stalls behind the reply", 1 << 30, END_STALL),
     /* slow and endless */
-    {.name = "drips", .deed = DEED_DRIP},
+    {.name = "drips", .action = HOSTILE_DRIP},
     {.name = "drips a long line",
-     .deed = DEED_DRIP,
+     .action = HOSTILE_DRIP,
      .text =
          "+xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
          "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
          "x"},
-    {.name = "drips pushes", .deed = DEED_ENDLESS, .text = "", .more = ">1\r\n+x\r\n", .number = 1},
+    {.name = "drips pushes",
+     .action = HOSTILE_ENDLESS,
+     .text = "",
+     .more = ">1\r\n+x\r\n",
+     .number = 1},
     {.name = "sends a list without end",
-     .deed = DEED_ENDLESS,
+     .action = HOSTILE_ENDLESS,
      .text = "*2000000000\r\n",
      .more = ":1\r\n"},
-    {.name = "sends replies without end", .deed = DEED_ENDLESS, .text = "", .more = "+OK\r\n"},
+    {.name = "sends replies without end", .action = HOSTILE_ENDLESS, .text = "", .more = "+OK\r\n"},
     {.name = "sends pushes without end",
-     .deed = DEED_ENDLESS,
+     .action = HOSTILE_ENDLESS,
      .text = "",
      .more = ">3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n"},
     {.name = "sends lists in lists without end",
-     .deed = DEED_ENDLESS,
+     .action = HOSTILE_ENDLESS,
      .text = "",
      .more = "*1\r\n"},
     {.name = "sends a text without end",
-     .deed = DEED_ENDLESS,
+     .action = HOSTILE_ENDLESS,
      .text = "$500000000\r\n",
      .more = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"},
     /* unasked */
@@ -201,9 +212,9 @@ const struct variant redis_variants[] = {
     BEFORE("sets an attribute before it", "|1\r\n+ttl\r\n:3600\r\n", 0),
     AFTER("replies once more", "*6\r\n:1\r\n:2\r\n$0\r\n\r\n_\r\n:-1\r\n:0\r\n"),
     AFTER("pushes behind it", ">3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n"),
-    {.name = "replies twice", .deed = DEED_DOUBLE},
-    {.name = "replies nothing, then goes on", .deed = DEED_DROP},
-    {.name = "replies what it replied before", .deed = DEED_REPLAY},
+    {.name = "replies twice", .action = HOSTILE_DOUBLE},
+    {.name = "replies nothing, then goes on", .action = HOSTILE_DROP},
+    {.name = "replies what it replied before", .action = HOSTILE_REPLAY},
     FLIP("flips a bit of the kind", 0),
     FLIP("flips a bit of the length", 1),
     FLIP("flips a bit of the body", 12),

@@ -30,7 +30,7 @@ enum {
     HANG_MS = 5000, /* later than late: killed */
     TRIES = 3,
     SETUP_CALLS = 4,
-    WORDS_SIZE = 16384,
+    ARGS_SIZE = 16384,
     SAID_MAX = 64 * 1024,
     SHORT_TIMEOUT_MS = 1000,
 };
@@ -53,7 +53,7 @@ struct process {
     int64_t began_ms;
 };
 
-static void enter(const struct worker *worker, char *const *words, int said)
+static void enter(const struct worker *worker, char *const *args, int said)
 {
     char path[FOLDER_SIZE + 16];
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -66,11 +66,11 @@ static void enter(const struct worker *worker, char *const *words, int said)
                  setenv("UBSAN_OPTIONS", "halt_on_error=1:exitcode=99:print_stacktrace=1", 1) == 0;
     (void)signal(SIGPIPE, SIG_DFL);
     if (ready)
-        (void)execv(words[0], words);
+        (void)execv(args[0], args);
     _exit(127);
 }
 
-static bool process_start(const struct worker *worker, char *const *words, struct process *out)
+static bool process_start(const struct worker *worker, char *const *args, struct process *out)
 {
     int pipes[2];
     *out = (struct process){.file = -1, .said = -1, .began_ms = wire_now_ms()};
@@ -79,7 +79,7 @@ static bool process_start(const struct worker *worker, char *const *words, struc
     (void)malloc_trim(0); /* what we have in memory would be counted as the program's */
     out->pid = fork();
     if (out->pid == 0)
-        enter(worker, words, pipes[1]);
+        enter(worker, args, pipes[1]);
     (void)close(pipes[1]);
     out->said = pipes[0];
     (void)fcntl(out->said, F_SETFL, O_NONBLOCK);
@@ -100,7 +100,7 @@ static bool has_control(const char *bytes, size_t length)
     return false;
 }
 
-static void hear(struct process *process, struct run *run)
+static void read_output(struct process *process, struct run *run)
 {
     char piece[16384];
     ssize_t got;
@@ -150,23 +150,23 @@ static void follow(struct worker *worker, struct process *process, int64_t stop_
         }
         wire_serve(&worker->wire, files, 2, stop_at_ms < kill_at_ms ? stop_at_ms : kill_at_ms);
         if (files[1].revents != 0)
-            hear(process, run);
+            read_output(process, run);
         if (files[0].revents != 0)
             process->ended = wait4(process->pid, &process->status, 0, &process->used) > 0;
     }
     run->took_ms = wire_now_ms() - process->began_ms;
-    hear(process, run);
+    read_output(process, run);
     (void)kill(-process->pid, SIGKILL); /* what it left behind */
     (void)close(process->file);
     (void)close(process->said);
 }
 
-static void run_words(struct worker *worker, const struct hostile_verb *verb, char *const *words,
-                      struct run *run)
+static void run_args(struct worker *worker, const struct hostile_verb *verb, char *const *args,
+                     struct run *run)
 {
     struct process process;
     int64_t most_ms = verb->calls * worker->timeout_ms + verb->takes_ms + LATE_MS + START_MS;
-    if (!process_start(worker, words, &process)) {
+    if (!process_start(worker, args, &process)) {
         run->faults |= FAULT_CRASH;
         return;
     }
@@ -189,40 +189,40 @@ static void run_words(struct worker *worker, const struct hostile_verb *verb, ch
 }
 
 /* What the program is called with; the words stand in `text`. */
-struct words {
-    char text[WORDS_SIZE];
+struct args {
+    char text[ARGS_SIZE];
     size_t used, count;
     char *list[ARGS_MAX + 8]; /* ends with NULL */
 };
 
-static void add_word(struct words *words, const char *word)
+static void add_arg(struct args *args, const char *word)
 {
     size_t size = strlen(word) + 1;
-    if (size > sizeof words->text - words->used || words->count + 1 == ARGS_MAX + 8)
+    if (size > sizeof args->text - args->used || args->count + 1 == ARGS_MAX + 8)
         abort();
-    words->list[words->count++] = memcpy(words->text + words->used, word, size);
-    words->list[words->count] = NULL;
-    words->used += size;
+    args->list[args->count++] = memcpy(args->text + args->used, word, size);
+    args->list[args->count] = NULL;
+    args->used += size;
 }
 
-static void fill_words(const struct worker *worker, const char *const *list, size_t verb_number,
-                       const char *store, bool json, bool ours, struct words *out)
+static void fill_args(const struct worker *worker, const char *const *list, size_t verb_number,
+                      const char *store, bool json, bool ours, struct args *out)
 {
     char timeout[48];
     long long timeout_ms = (long long)worker->timeout_ms;
     out->used = out->count = 0;
-    add_word(out, ours ? worker->self : worker->program);
-    add_word(out, ours ? "--client" : "--store");
+    add_arg(out, ours ? worker->self : worker->program);
+    add_arg(out, ours ? "--client" : "--store");
     if (ours)
-        add_word(out, list[0]);
-    add_word(out, store);
+        add_arg(out, list[0]);
+    add_arg(out, store);
     (void)snprintf(timeout, sizeof timeout, ours ? "%lld" : "--store-timeout=%lldms", timeout_ms);
     if (ours || worker->has_timeout_option)
-        add_word(out, timeout);
+        add_arg(out, timeout);
     if (json)
-        add_word(out, "--json");
+        add_arg(out, "--json");
     for (size_t i = 0; !ours && list[i] != NULL; i++)
-        add_word(out, strcmp(list[i], "$T") == 0 ? worker->tokens[verb_number] : list[i]);
+        add_arg(out, strcmp(list[i], "$T") == 0 ? worker->tokens[verb_number] : list[i]);
 }
 
 /* The last number that was printed. */
@@ -244,13 +244,13 @@ static bool prepare(struct worker *worker, size_t number)
     const struct suite *suite = worker->suite;
     const struct hostile_verb *verb = &hostile_verbs[number];
     char store[STORE_SIZE];
-    static struct words words;
+    static struct args args;
     suite->store_of(store, "", /* direct= */ true);
     for (size_t i = 0; i < SETUP_MAX && verb->setup[i][0] != NULL; i++) {
         struct run run = {0};
         struct hostile_verb plain = {.calls = SETUP_CALLS};
-        fill_words(worker, verb->setup[i], number, store, false, false, &words);
-        run_words(worker, &plain, words.list, &run);
+        fill_args(worker, verb->setup[i], number, store, false, false, &args);
+        run_args(worker, &plain, args.list, &run);
         if (run.status != 0)
             fprintf(stderr, "# setup of %s: status %d: %s\n", verb->name, run.status,
                     run.said.at != NULL ? run.said.at : "");
@@ -265,27 +265,28 @@ static bool prepare(struct worker *worker, size_t number)
 }
 
 /* As it is armed; `good` by itself. */
-static void run_once(struct worker *worker, const struct deed_case *one, bool good, struct run *out)
+static void run_once(struct worker *worker, const struct hostile_case *one, bool good,
+                     struct run *out)
 {
     const struct suite *suite = worker->suite;
     const struct hostile_verb *verb = &hostile_verbs[one->verb];
     char store[STORE_SIZE];
-    static struct words words;
+    static struct args args;
     *out = (struct run){0};
     wire_drop(&worker->wire);
     suite->arm(NULL, 0, false);
     suite->restore(one->verb);
     suite->store_of(store, suite->modes[one->mode], /* direct= */ false);
     suite->arm(good ? NULL : &suite->variants[one->variant], one->nth, one->always);
-    fill_words(worker, verb->args, one->verb, store, one->json && !verb->no_json, verb->is_ours,
-               &words);
-    run_words(worker, verb, words.list, out);
+    fill_args(worker, verb->args, one->verb, store, one->json && !verb->no_json, verb->is_ours,
+              &args);
+    run_args(worker, verb, args.list, out);
     out->replies = suite->replies(&out->hit);
     wire_drop(&worker->wire);
 }
 
 /* How long the same takes with a good server now. */
-static int64_t good_ms(struct worker *worker, const struct deed_case *one)
+static int64_t good_ms(struct worker *worker, const struct hostile_case *one)
 {
     struct run run;
     run_once(worker, one, /* good= */ true, &run);
@@ -303,7 +304,7 @@ static bool is_ready(struct worker *worker, size_t verb)
     return worker->is_ready[verb];
 }
 
-void worker_run(struct worker *worker, const struct deed_case *one, bool good, struct run *out)
+void worker_run(struct worker *worker, const struct hostile_case *one, bool good, struct run *out)
 {
     if (!is_ready(worker, one->verb)) {
         *out = (struct run){.faults = FAULT_STATUS};

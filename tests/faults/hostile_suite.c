@@ -49,7 +49,7 @@ struct plan {
     size_t jobs;
     int64_t usual_ms; /* the timeout of a program without --store-timeout */
     unsigned replies[VERBS_MAX][MODES_MAX];
-    struct deed_case *cases;
+    struct hostile_case *cases;
     size_t case_count;
     unsigned tap, failed;
 };
@@ -66,12 +66,12 @@ static void tap(struct plan *plan, bool ok, const char *format, ...)
 static void tap(struct plan *plan, bool ok, const char *format, ...)
 {
     va_list arguments;
-    char words[512];
+    char buffer[512];
     va_start(arguments, format);
     /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is, above */
-    (void)vsnprintf(words, sizeof words, format, arguments);
+    (void)vsnprintf(buffer, sizeof buffer, format, arguments);
     va_end(arguments);
-    printf("%sok %u - %s\n", ok ? "" : "not ", ++plan->tap, words);
+    printf("%sok %u - %s\n", ok ? "" : "not ", ++plan->tap, buffer);
     (void)fflush(stdout);
     plan->failed += ok ? 0 : 1;
 }
@@ -86,14 +86,14 @@ static const char *name_faults(unsigned faults)
                  {FAULT_STATUS, " status"},
                  {FAULT_CONTROL, " control character"},
                  {FAULT_MEMORY, " memory"}};
-    static char words[64];
+    static char buffer[64];
     struct text text;
-    text_init(&text, words, sizeof words);
+    text_init(&text, buffer, sizeof buffer);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if ((faults & names[i].fault) != 0)
             text_add(&text, names[i].name);
     }
-    return words;
+    return buffer;
 }
 
 static bool is_of(const struct hostile_verb *verb, const struct suite *suite)
@@ -104,7 +104,7 @@ static bool is_of(const struct hostile_verb *verb, const struct suite *suite)
 /* ---- showing one ---- */
 
 /* In one piece, for workers show at the same time. */
-static void show(const struct plan *plan, const struct deed_case *one, const struct run *run)
+static void show(const struct plan *plan, const struct hostile_case *one, const struct run *run)
 {
     const struct suite *suite = plan->suite;
     struct bytes text = {0};
@@ -139,7 +139,7 @@ static void try_good(struct plan *plan, struct worker *worker)
         const struct hostile_verb *verb = &hostile_verbs[i];
         bool good = true;
         for (size_t mode = 0; is_of(verb, plan->suite) && mode < plan->suite->mode_count; mode++) {
-            struct deed_case one = {.verb = i, .mode = mode};
+            struct hostile_case one = {.verb = i, .mode = mode};
             struct run run;
             worker_run(worker, &one, /* good= */ true, &run);
             plan->replies[i][mode] = run.replies;
@@ -162,7 +162,7 @@ static void find_planted(struct plan *plan, struct worker *worker, size_t number
     bool found = false;
     size_t variant = 0;
     for (; variant < plan->suite->variant_count && !found; variant++) {
-        struct deed_case one = {.verb = number, .variant = variant, .nth = 1};
+        struct hostile_case one = {.verb = number, .variant = variant, .nth = 1};
         struct run run;
         worker_run(worker, &one, /* good= */ false, &run);
         found = (run.faults & verb->plants) != 0;
@@ -182,12 +182,12 @@ static void add_case(struct plan *plan, size_t variant, size_t verb, unsigned nt
     if (plan->replies[verb][mode] < nth)
         return;
     if (plan->cases != NULL)
-        plan->cases[plan->case_count] = (struct deed_case){.variant = variant,
-                                                           .verb = verb,
-                                                           .mode = mode,
-                                                           .nth = nth,
-                                                           .always = always,
-                                                           .json = (variant + nth) % 2 == 0};
+        plan->cases[plan->case_count] = (struct hostile_case){.variant = variant,
+                                                              .verb = verb,
+                                                              .mode = mode,
+                                                              .nth = nth,
+                                                              .always = always,
+                                                              .json = (variant + nth) % 2 == 0};
     plan->case_count++;
 }
 
@@ -206,9 +206,9 @@ static void add_all(struct plan *plan)
     }
 }
 
-static void swap_cases(struct deed_case *one, struct deed_case *other)
+static void swap_cases(struct hostile_case *one, struct hostile_case *other)
 {
-    struct deed_case kept = *one;
+    struct hostile_case kept = *one;
     *one = *other;
     *other = kept;
 }
@@ -248,7 +248,7 @@ static void work(const struct plan *plan, struct board *board, size_t number)
         return;
     while ((index = atomic_fetch_add(&board->next, 1)) < plan->case_count) {
         struct run run;
-        const struct deed_case *one = &plan->cases[index];
+        const struct hostile_case *one = &plan->cases[index];
         worker_run(&worker, one, /* good= */ false, &run);
         if (run.faults != 0 && atomic_fetch_add(&board->shown, 1) < SHOWN_FAULTS)
             show(plan, one, &run);
@@ -323,16 +323,16 @@ static size_t find_name(const struct plan *plan, const char *name, bool variant)
     exit(64);
 }
 
-static int run_one(const struct plan *plan, char **words)
+static int run_one(const struct plan *plan, char **buffer)
 {
     struct worker worker;
     struct run run;
-    struct deed_case one = {.variant = find_name(plan, words[0], true),
-                            .verb = find_name(plan, words[1], false),
-                            .nth = (unsigned)strtoul(words[2], NULL, 10),
-                            .always = strchr(words[2], '+') != NULL,
-                            .json = strchr(words[2], 'j') != NULL,
-                            .mode = words[3] != NULL ? strtoul(words[3], NULL, 10) : 0};
+    struct hostile_case one = {.variant = find_name(plan, buffer[0], true),
+                               .verb = find_name(plan, buffer[1], false),
+                               .nth = (unsigned)strtoul(buffer[2], NULL, 10),
+                               .always = strchr(buffer[2], '+') != NULL,
+                               .json = strchr(buffer[2], 'j') != NULL,
+                               .mode = buffer[3] != NULL ? strtoul(buffer[3], NULL, 10) : 0};
     if (!worker_open(&worker, plan->suite, plan->program, plan->self, 0, plan->usual_ms))
         return 1;
     worker_run(&worker, &one, /* good= */ one.nth == 0, &run);

@@ -3,28 +3,28 @@
  * Takes the lock of a file store, and stops in it: keep_lock PATH. Ends without a trace when it is
  * told to go on. For tests that need a process in that state for sure.
  */
-#include "io/disk.h"
+#include "disk/disk.h"
 #include "store/log/log.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 10000 };
+enum { TIMEOUT_MS = 10000 };
 
 int main(int argc, char **argv)
 {
-    char words[512] = "usage: keep_lock PATH";
+    char text[512] = "usage: keep_lock PATH";
     struct text why;
     struct disk disk;
     struct log *log = NULL;
     struct log_options options = LOG_OPTIONS_DEFAULT;
     options.disk = &disk;
     if (argc == 2) {
-        text_init(&why, words, sizeof words);
+        text_init(&why, text, sizeof text);
         if (host_read(&options.ids, &why) && disk_open(&disk, argv[1], &why) &&
-            log_open(&options, host_boot_ms() + PATIENCE_MS, &log, &why) == LOG_OK &&
-            log_begin(log, /* need= */ 0, host_boot_ms() + PATIENCE_MS) == LOG_OK) {
+            log_open(&options, host_boot_ms() + TIMEOUT_MS, &log, &why) == LOG_OK &&
+            log_begin(log, /* need= */ 0, host_boot_ms() + TIMEOUT_MS) == LOG_OK) {
             (void)kill(getpid(), SIGSTOP);
             (void)log_end(log);
             log_close(&log);
@@ -32,6 +32,6 @@ int main(int argc, char **argv)
             return 0;
         }
     }
-    fprintf(stderr, "keep_lock: %s\n", words);
+    fprintf(stderr, "keep_lock: %s\n", text);
     return 1;
 }

@@ -5,10 +5,10 @@
  * that a correct lock could have given. A round is a history. At the end the store is made to lie,
  * and the checker has to notice.
  */
-#include "diary.h"
-#include "liar.h"
+#include "oplog.h"
+#include "faulty_driver.h"
 #include "linear_text.h"
-#include "rig.h"
+#include "fixture.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,11 +18,11 @@ enum {
     CLIENTS_MOST = 5,
     CLIENTS_LEAST = 3,
     KEYS = 2,
-    PATIENCE_MS = 10000,
+    TIMEOUT_MS = 10000,
     SLACK_US = 2000, /* the store counts whole milliseconds */
     LONG_TTL_MS = 20000,
-    LIED_TO = 40, /* histories for each lie */
-    BRINKS = 4,   /* renewals at the last moment, in a history of such */
+    DEFECT_ROUNDS = 40, /* histories for each lie */
+    BRINKS = 4,         /* renewals at the last moment, in a history of such */
     NEAR_US = 800,
     SHOWN = 1, /* history without an order, word for word */
 };
@@ -40,7 +40,7 @@ struct setting {
 struct client {
     uint64_t session, seed;
     _Atomic uint64_t done; /* the last history it has played */
-    struct diary diary;
+    struct oplog oplog;
 };
 
 struct shared {
@@ -56,7 +56,7 @@ struct figures {
 };
 
 /* Who died in a history. */
-struct toll {
+struct deaths {
     bool dead[CLIENTS_MOST];
     uint64_t kills, stray;
 };
@@ -78,10 +78,11 @@ static int64_t up_to(struct player *player, int64_t most)
 static void acquire(struct player *player, size_t key)
 {
     const struct setting *setting = &player->shared->setting;
-    struct live_wish wish = {.key = setting->names[key], .ttl_ms = setting->ttl_ms, .look_ms = 50};
+    struct live_request wanted = {
+        .key = setting->names[key], .ttl_ms = setting->ttl_ms, .poll_ms = 50};
     if (up_to(player, 2) == 0)
-        wish.wait_ms = 1 + up_to(player, 8);
-    if (live_acquire(player->live, &wish) != OUTCOME_OK)
+        wanted.wait_ms = 1 + up_to(player, 8);
+    if (live_acquire(player->live, &wanted) != OUTCOME_OK)
         return;
     player->tokens[key] = live_lease(player->live)->token;
     bool stays = up_to(player, 1) == 0;
@@ -100,17 +101,17 @@ static void play_operation(struct player *player)
     const char *name = setting->names[key];
     uint64_t token = player->tokens[key];
     int64_t what = up_to(player, 99);
-    player->client->diary.key = name;
+    player->client->oplog.key = name;
     if (setting->short_ttl && up_to(player, 2) == 0)
-        rig_pause_us(up_to(player, setting->ttl_ms * 1000));
+        fixture_pause_us(up_to(player, setting->ttl_ms * 1000));
     if (what < 25)
-        (void)live_errand(player->live, VERB_LOOK, name, /* token= */ 0, setting->ttl_ms);
+        (void)live_verb(player->live, VERB_QUERY, name, /* token= */ 0, setting->ttl_ms);
     else if (what < 30)
-        (void)live_errand(player->live, VERB_BREAK, name, /* token= */ 0, setting->ttl_ms);
+        (void)live_verb(player->live, VERB_BREAK, name, /* token= */ 0, setting->ttl_ms);
     else if (what < 50 && token != 0)
-        (void)live_errand(player->live, VERB_RENEW, name, token, setting->ttl_ms);
+        (void)live_verb(player->live, VERB_RENEW, name, token, setting->ttl_ms);
     else if (what < 70 && token != 0)
-        (void)live_errand(player->live, VERB_RELEASE, name, token, setting->ttl_ms);
+        (void)live_verb(player->live, VERB_RELEASE, name, token, setting->ttl_ms);
     else
         acquire(player, key);
 }
@@ -119,20 +120,20 @@ static void play_operation(struct player *player)
 static void renew_at_brink(struct player *player)
 {
     struct setting *setting = &player->shared->setting;
-    struct live_wish wish = {.key = setting->names[0], .ttl_ms = setting->ttl_ms};
-    player->client->diary.key = wish.key;
-    bool held = live_acquire(player->live, &wish) == OUTCOME_OK;
+    struct live_request wanted = {.key = setting->names[0], .ttl_ms = setting->ttl_ms};
+    player->client->oplog.key = wanted.key;
+    bool held = live_acquire(player->live, &wanted) == OUTCOME_OK;
     const struct lease *lease = live_lease(player->live);
     uint64_t token = lease->token;
     int64_t ends_us = (lease->start_ms + setting->ttl_ms) * 1000;
     live_forget(player->live);
     for (int i = 0; i < BRINKS && held; i++) {
         atomic_store(&setting->ends_us, ends_us);
-        rig_pause_us(ends_us - NEAR_US - rig_now_us());
-        rig_spin_us(up_to(player, NEAR_US));
-        ends_us = rig_now_us() + setting->ttl_ms * 1000;
+        fixture_pause_us(ends_us - NEAR_US - fixture_now_us());
+        fixture_spin_us(up_to(player, NEAR_US));
+        ends_us = fixture_now_us() + setting->ttl_ms * 1000;
         held =
-            live_errand(player->live, VERB_RENEW, wish.key, token, setting->ttl_ms) == OUTCOME_OK;
+            live_verb(player->live, VERB_RENEW, wanted.key, token, setting->ttl_ms) == OUTCOME_OK;
     }
     atomic_store(&setting->ends_us, -1);
 }
@@ -140,73 +141,73 @@ static void renew_at_brink(struct player *player)
 /* Looks at it around those moments; the last one keeps the store busy with another key. */
 static void look_at_brink(struct player *player, bool writes)
 {
-    enum { LOOKS = DIARY_MAX / BRINKS };
+    enum { LOOKS = OPLOG_MAX / BRINKS };
     struct setting *setting = &player->shared->setting;
     int64_t seen_us = 0;
     for (int left = 0; seen_us >= 0;) {
         int64_t ends_us = atomic_load(&setting->ends_us);
         left = ends_us != seen_us ? LOOKS / 2 : left;
         seen_us = ends_us;
-        int64_t away_us = ends_us - rig_now_us();
+        int64_t away_us = ends_us - fixture_now_us();
         if (left == 0 || away_us > NEAR_US) {
-            rig_pause_us(50);
+            fixture_pause_us(50);
             continue;
         }
         left--;
-        player->client->diary.key = setting->names[writes ? 1 : 0];
+        player->client->oplog.key = setting->names[writes ? 1 : 0];
         if (writes)
             acquire(player, 1);
         else
-            (void)live_errand(player->live, VERB_LOOK, setting->names[0], 0, setting->ttl_ms);
+            (void)live_verb(player->live, VERB_QUERY, setting->names[0], 0, setting->ttl_ms);
     }
 }
 
-static void play_brinks(struct player *player, size_t seat)
+static void play_brinks(struct player *player, size_t child)
 {
-    if (seat == 0)
+    if (child == 0)
         renew_at_brink(player);
     else
-        look_at_brink(player, /* writes= */ seat + 1 == player->shared->setting.clients);
+        look_at_brink(player, /* writes= */ child + 1 == player->shared->setting.clients);
 }
 
-static void play_client(struct rig *rig, size_t seat)
+static void play_client(struct fixture *fixture, size_t child)
 {
-    struct shared *shared = rig->shared;
-    struct player player = {.shared = shared, .client = &shared->clients[seat]};
+    struct shared *shared = fixture->shared;
+    struct player player = {.shared = shared, .client = &shared->clients[child]};
     uint64_t played = atomic_load(&player.client->done);
-    player.live = rig_live(rig, player.client->session, PATIENCE_MS);
-    live_watch(player.live, diary_write, &player.client->diary);
+    player.live = fixture_live(fixture, player.client->session, TIMEOUT_MS);
+    live_watch(player.live, oplog_write, &player.client->oplog);
     for (;;) {
         uint64_t number = atomic_load(&shared->number);
         if (number == played) {
-            rig_pause_us(50);
+            fixture_pause_us(50);
             continue;
         }
         played = number;
         player.random.state = player.client->seed;
         player.tokens[0] = player.tokens[1] = 0;
-        if (shared->setting.brinks && seat < shared->setting.clients)
-            play_brinks(&player, seat);
-        int64_t operations = seat < shared->setting.clients ? 2 + up_to(&player, 4) : 0;
+        if (shared->setting.brinks && child < shared->setting.clients)
+            play_brinks(&player, child);
+        int64_t operations = child < shared->setting.clients ? 2 + up_to(&player, 4) : 0;
         for (int64_t i = 0; i < operations && !shared->setting.brinks; i++)
             play_operation(&player);
         atomic_store(&player.client->done, number);
     }
 }
 
-static void seat_client(struct rig *rig, size_t seat)
+static void start_client(struct fixture *fixture, size_t child)
 {
-    struct shared *shared = rig->shared;
-    shared->clients[seat].session = rig_session(rig);
-    atomic_store(&shared->clients[seat].done, atomic_load(&shared->number));
-    rig_start(rig, seat, play_client);
+    struct shared *shared = fixture->shared;
+    shared->clients[child].session = fixture_session(fixture);
+    atomic_store(&shared->clients[child].done, atomic_load(&shared->number));
+    fixture_start(fixture, child, play_client);
 }
 
-static void set_up(struct rig *rig, uint64_t number)
+static void set_up(struct fixture *fixture, uint64_t number)
 {
-    struct shared *shared = rig->shared;
+    struct shared *shared = fixture->shared;
     struct setting *setting = &shared->setting;
-    struct random *random = &rig->random;
+    struct random *random = &fixture->random;
     setting->clients = CLIENTS_LEAST + random_below(random, CLIENTS_MOST - CLIENTS_LEAST + 1);
     setting->keys = 1 + random_below(random, KEYS);
     setting->short_ttl = random_below(random, 3) == 0;
@@ -218,56 +219,57 @@ static void set_up(struct rig *rig, uint64_t number)
         (void)snprintf(setting->names[i], sizeof setting->names[i], "%" PRIu64 "/%zu", number, i);
     for (size_t i = 0; i < CLIENTS_MOST; i++) {
         shared->clients[i].seed = random_next(random);
-        diary_init(&shared->clients[i].diary, (int)i);
+        oplog_init(&shared->clients[i].oplog, (int)i);
     }
 }
 
 /* Kills the victim when its time has come, and finds those that ended by themselves. */
-static void watch_over(struct rig *rig, size_t victim, int64_t kill_at_us, struct toll *toll)
+static void watch_over(struct fixture *fixture, size_t victim, int64_t kill_at_us,
+                       struct deaths *deaths)
 {
-    struct shared *shared = rig->shared;
-    if (victim < CLIENTS_MOST && !toll->dead[victim] && rig_now_us() >= kill_at_us) {
-        toll->kills += rig_kill(rig, victim) ? 1 : 0;
-        toll->dead[victim] = true;
+    struct shared *shared = fixture->shared;
+    if (victim < CLIENTS_MOST && !deaths->dead[victim] && fixture_now_us() >= kill_at_us) {
+        deaths->kills += fixture_kill(fixture, victim) ? 1 : 0;
+        deaths->dead[victim] = true;
     }
     for (size_t i = 0; i < CLIENTS_MOST; i++) {
-        if (toll->dead[i] || rig_lives(rig, i))
+        if (deaths->dead[i] || fixture_lives(fixture, i))
             continue;
-        toll->stray++;
-        toll->dead[i] = true;
+        deaths->stray++;
+        deaths->dead[i] = true;
         atomic_store(&shared->setting.ends_us, -1);
     }
 }
 
 /* Until everybody has played, or is dead. */
-static void let_play(struct rig *rig, uint64_t number, bool kills, struct toll *toll)
+static void let_play(struct fixture *fixture, uint64_t number, bool kills, struct deaths *deaths)
 {
-    struct shared *shared = rig->shared;
-    size_t victim = kills ? random_below(&rig->random, shared->setting.clients) : CLIENTS_MOST;
-    int64_t kill_at_us = rig_now_us() + (int64_t)random_below(&rig->random, 6000);
+    struct shared *shared = fixture->shared;
+    size_t victim = kills ? random_below(&fixture->random, shared->setting.clients) : CLIENTS_MOST;
+    int64_t kill_at_us = fixture_now_us() + (int64_t)random_below(&fixture->random, 6000);
     atomic_store(&shared->number, number);
-    for (size_t i = 0; i < CLIENTS_MOST && !rig_late(rig);) {
-        if (toll->dead[i] || atomic_load(&shared->clients[i].done) == number)
+    for (size_t i = 0; i < CLIENTS_MOST && !fixture_late(fixture);) {
+        if (deaths->dead[i] || atomic_load(&shared->clients[i].done) == number)
             i++;
         else
-            rig_pause_us(50);
-        watch_over(rig, victim, kill_at_us, toll);
+            fixture_pause_us(50);
+        watch_over(fixture, victim, kill_at_us, deaths);
     }
 }
 
-static size_t gather(struct rig *rig, const struct toll *toll, struct linear_op *ops,
+static size_t gather(struct fixture *fixture, const struct deaths *deaths, struct linear_op *ops,
                      struct figures *figures)
 {
-    struct shared *shared = rig->shared;
+    struct shared *shared = fixture->shared;
     size_t count = 0;
     bool spoiled = false;
     for (size_t i = 0; i < CLIENTS_MOST; i++) {
-        const struct diary *diary = &shared->clients[i].diary;
-        spoiled = spoiled || diary->spoiled || (toll->dead[i] && diary->leaving);
-        for (size_t j = 0; j < diary->count; j++) {
-            ops[count++] = diary->ops[j];
-            figures->kinds[diary->ops[j].kind]++;
-            figures->unknown += diary->ops[j].result == LINEAR_UNKNOWN ? 1 : 0;
+        const struct oplog *oplog = &shared->clients[i].oplog;
+        spoiled = spoiled || oplog->spoiled || (deaths->dead[i] && oplog->leaving);
+        for (size_t j = 0; j < oplog->count; j++) {
+            ops[count++] = oplog->ops[j];
+            figures->kinds[oplog->ops[j].kind]++;
+            figures->unknown += oplog->ops[j].result == LINEAR_UNKNOWN ? 1 : 0;
         }
     }
     figures->operations += count;
@@ -289,99 +291,101 @@ static bool judge(const struct linear_op *ops, size_t count, bool quiet, struct 
     figures->refused++;
     if (quiet || figures->refused > SHOWN)
         return false;
-    rig_say("no order (times in us): %s", finding.text);
+    fixture_print("no order (times in us): %s", finding.text);
     for (size_t i = 0; i < count; i++) {
         char line[200];
         if (strcmp(ops[i].key, finding.key) != 0)
             continue;
         linear_text_op(&ops[i], i, line, sizeof line);
-        rig_say("  %s", line);
+        fixture_print("  %s", line);
     }
     return false;
 }
 
-static void play_history(struct rig *rig, bool lied_to, struct figures *figures)
+static void play_history(struct fixture *fixture, bool lied_to, struct figures *figures)
 {
-    static struct linear_op ops[CLIENTS_MOST * DIARY_MAX];
-    struct shared *shared = rig->shared;
+    static struct linear_op ops[CLIENTS_MOST * OPLOG_MAX];
+    struct shared *shared = fixture->shared;
     uint64_t number = atomic_load(&shared->number) + 1;
-    set_up(rig, number);
-    bool kills = !lied_to && !shared->setting.brinks && random_below(&rig->random, 3) == 0;
-    struct toll toll = {0};
-    let_play(rig, number, kills, &toll);
+    set_up(fixture, number);
+    bool kills = !lied_to && !shared->setting.brinks && random_below(&fixture->random, 3) == 0;
+    struct deaths deaths = {0};
+    let_play(fixture, number, kills, &deaths);
     figures->histories++;
     figures->expiries += shared->setting.short_ttl ? 1 : 0;
-    figures->kills += toll.kills;
-    figures->stray += toll.stray;
-    size_t count = gather(rig, &toll, ops, figures);
+    figures->kills += deaths.kills;
+    figures->stray += deaths.stray;
+    size_t count = gather(fixture, &deaths, ops, figures);
     if (count > 0)
         (void)judge(ops, count, lied_to, figures);
     for (size_t i = 0; i < CLIENTS_MOST; i++) {
-        if (!toll.dead[i])
+        if (!deaths.dead[i])
             continue;
-        (void)rig_kill(rig, i);
-        seat_client(rig, i);
+        (void)fixture_kill(fixture, i);
+        start_client(fixture, i);
     }
 }
 
-static void play_lies(struct rig *rig)
+static void run_defects(struct fixture *fixture)
 {
-    static const char *const names[LIES] = {
-        [LIE_SWAPPED] = "a swap that never was", [LIE_OLD_READ] = "an old record as a new one"};
-    const struct store_driver *honest = rig->driver;
-    for (int lie = 0; lie < LIES; lie++) {
+    static const char *const names[DEFECTS] = {[DEFECT_SWAPPED] = "a swap that never was",
+                                               [DEFECT_OLD_READ] = "an old record as a new one"};
+    const struct store_driver *honest = fixture->driver;
+    for (int defect = 0; defect < DEFECTS; defect++) {
         struct figures figures = {0};
-        rig_name_store(rig, names[lie]);
-        rig->driver = liar_prepare((enum lie)lie, honest);
-        for (size_t seat = 0; seat < CLIENTS_MOST; seat++) {
-            (void)rig_kill(rig, seat);
-            seat_client(rig, seat);
+        fixture_name_store(fixture, names[defect]);
+        fixture->driver = faulty_driver_prepare((enum defect)defect, honest);
+        for (size_t child = 0; child < CLIENTS_MOST; child++) {
+            (void)fixture_kill(fixture, child);
+            start_client(fixture, child);
         }
-        for (int i = 0; i < LIED_TO && !rig_late(rig); i++)
-            play_history(rig, /* lied_to= */ true, &figures);
-        rig_case(rig, figures.refused > 0, "noticed: %s (in %" PRIu64 " of %d histories)",
-                 names[lie], figures.refused, LIED_TO);
+        for (int i = 0; i < DEFECT_ROUNDS && !fixture_late(fixture); i++)
+            play_history(fixture, /* lied_to= */ true, &figures);
+        fixture_case(fixture, figures.refused > 0, "noticed: %s (in %" PRIu64 " of %d histories)",
+                     names[defect], figures.refused, DEFECT_ROUNDS);
     }
-    rig->driver = honest;
+    fixture->driver = honest;
 }
 
-static void report(struct rig *rig, const struct figures *figures)
+static void report(struct fixture *fixture, const struct figures *figures)
 {
-    int64_t took_us = rig_now_us() - figures->began_us;
-    rig_say("histories %" PRIu64 ", judged %" PRIu64 ", left out %" PRIu64 ", undecided %" PRIu64
-            ", %" PRId64 " us each",
-            figures->histories, figures->judged, figures->spoiled, figures->undecided,
-            took_us / (int64_t)rig->rounds);
-    rig_say("operations %" PRIu64 ", without an answer %" PRIu64 ", kills %" PRIu64
-            ", histories with leases that run out %" PRIu64,
-            figures->operations, figures->unknown, figures->kills, figures->expiries);
-    rig_say("acquire %" PRIu64 ", renew %" PRIu64 ", release %" PRIu64 ", look %" PRIu64
-            ", break %" PRIu64,
-            figures->kinds[LINEAR_ACQUIRE], figures->kinds[LINEAR_RENEW],
-            figures->kinds[LINEAR_RELEASE], figures->kinds[LINEAR_STATUS],
-            figures->kinds[LINEAR_BREAK_NOW]);
-    rig_case(rig, figures->histories == rig->rounds, "%" PRIu64 " histories in time",
-             figures->histories);
-    rig_case(rig, figures->stray == 0, "nobody ended by itself (%" PRIu64 ")", figures->stray);
-    rig_case(rig, figures->refused == 0, "each has an order (%" PRIu64 " have none)",
-             figures->refused);
-    rig_case(rig, figures->judged > rig->rounds * 3 / 4, "most of them could be judged");
-    rig_case(rig, figures->undecided <= rig->rounds / 100, "and were decided");
-    rig_case(rig, figures->kills > 0 && figures->expiries > 0 && figures->unknown > 0,
-             "with kills, lost answers and leases that run out");
+    int64_t took_us = fixture_now_us() - figures->began_us;
+    fixture_print("histories %" PRIu64 ", judged %" PRIu64 ", left out %" PRIu64
+                  ", undecided %" PRIu64 ", %" PRId64 " us each",
+                  figures->histories, figures->judged, figures->spoiled, figures->undecided,
+                  took_us / (int64_t)fixture->rounds);
+    fixture_print("operations %" PRIu64 ", without an answer %" PRIu64 ", kills %" PRIu64
+                  ", histories with leases that run out %" PRIu64,
+                  figures->operations, figures->unknown, figures->kills, figures->expiries);
+    fixture_print("acquire %" PRIu64 ", renew %" PRIu64 ", release %" PRIu64 ", look %" PRIu64
+                  ", break %" PRIu64,
+                  figures->kinds[LINEAR_ACQUIRE], figures->kinds[LINEAR_RENEW],
+                  figures->kinds[LINEAR_RELEASE], figures->kinds[LINEAR_STATUS],
+                  figures->kinds[LINEAR_BREAK_NOW]);
+    fixture_case(fixture, figures->histories == fixture->rounds, "%" PRIu64 " histories in time",
+                 figures->histories);
+    fixture_case(fixture, figures->stray == 0, "nobody ended by itself (%" PRIu64 ")",
+                 figures->stray);
+    fixture_case(fixture, figures->refused == 0, "each has an order (%" PRIu64 " have none)",
+                 figures->refused);
+    fixture_case(fixture, figures->judged > fixture->rounds * 3 / 4,
+                 "most of them could be judged");
+    fixture_case(fixture, figures->undecided <= fixture->rounds / 100, "and were decided");
+    fixture_case(fixture, figures->kills > 0 && figures->expiries > 0 && figures->unknown > 0,
+                 "with kills, lost answers and leases that run out");
 }
 
 int main(int argc, char **argv)
 {
-    struct rig rig;
-    struct figures figures = {.began_us = rig_now_us()};
-    rig_open(&rig, argc, argv, /* rounds= */ 100, /* limit_s= */ 60, /* round_ms= */ 200,
-             sizeof(struct shared));
-    for (size_t seat = 0; seat < CLIENTS_MOST; seat++)
-        seat_client(&rig, seat);
-    for (uint64_t round = 0; round < rig.rounds && !rig_late(&rig); round++)
-        play_history(&rig, /* lied_to= */ false, &figures);
-    report(&rig, &figures);
-    play_lies(&rig);
-    return rig_close(&rig);
+    struct fixture fixture;
+    struct figures figures = {.began_us = fixture_now_us()};
+    fixture_open(&fixture, argc, argv, /* rounds= */ 100, /* limit_s= */ 60, /* round_ms= */ 200,
+                 sizeof(struct shared));
+    for (size_t child = 0; child < CLIENTS_MOST; child++)
+        start_client(&fixture, child);
+    for (uint64_t round = 0; round < fixture.rounds && !fixture_late(&fixture); round++)
+        play_history(&fixture, /* lied_to= */ false, &figures);
+    report(&fixture, &figures);
+    run_defects(&fixture);
+    return fixture_close(&fixture);
 }

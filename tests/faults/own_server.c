@@ -34,26 +34,26 @@ static int loopback(bool connects)
 
 /* Below the range that the system takes ports for connections from: it must be there again when
  * the server starts again. */
-static void choose_port(struct rig *rig)
+static void choose_port(struct fixture *fixture)
 {
     int file = -1;
     for (unsigned i = 0; file < 0 && i < 1000; i++) {
-        server_port = (uint16_t)(10000 + random_below(&rig->random, 10000));
+        server_port = (uint16_t)(10000 + random_below(&fixture->random, 10000));
         file = loopback(/* connects= */ false);
     }
     if (file < 0)
         abort();
     (void)close(file);
-    (void)snprintf(rig->url, sizeof rig->url, "redis://127.0.0.1:%u", server_port);
+    (void)snprintf(fixture->url, sizeof fixture->url, "redis://127.0.0.1:%u", server_port);
 }
 
-static void play_server(struct rig *rig, size_t seat)
+static void play_server(struct fixture *fixture, size_t child)
 {
     char port[16];
-    (void)seat;
+    (void)child;
     (void)snprintf(port, sizeof port, "%u", server_port);
     int log = open("/dev/null", O_RDWR);
-    if (chdir(rig->folder) != 0 || dup2(log, STDOUT_FILENO) < 0)
+    if (chdir(fixture->folder) != 0 || dup2(log, STDOUT_FILENO) < 0)
         _exit(1);
     (void)execlp("redis-server", "redis-server", "--bind", "127.0.0.1", "--port", port, "--save",
                  "", "--appendonly", "yes", "--appendfsync", "always", NULL);
@@ -74,16 +74,16 @@ static bool server_answers(void)
     return answered;
 }
 
-bool own_server_start(struct rig *rig, size_t seat)
+bool own_server_start(struct fixture *fixture, size_t child)
 {
     int64_t end_ms = live_now_ms() + UP_MS;
     if (server_port == 0)
-        choose_port(rig);
-    rig_start(rig, seat, play_server);
+        choose_port(fixture);
+    fixture_start(fixture, child, play_server);
     while (!server_answers()) {
-        if (live_now_ms() >= end_ms || !rig_lives(rig, seat))
+        if (live_now_ms() >= end_ms || !fixture_lives(fixture, child))
             return false;
-        rig_pause_us(2000);
+        fixture_pause_us(2000);
     }
     return true;
 }

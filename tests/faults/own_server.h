@@ -6,11 +6,11 @@
 #ifndef LEASEHOLD_TESTS_OWN_SERVER_H
 #define LEASEHOLD_TESTS_OWN_SERVER_H
 
-#include "rig.h"
+#include "fixture.h"
 
 /* Starts it, also again after it was killed; back when it answers. The rig's URL is its own then.
  */
-bool own_server_start(struct rig *rig, size_t seat);
+bool own_server_start(struct fixture *fixture, size_t child);
 uint16_t own_server_port(void);
 
 #endif

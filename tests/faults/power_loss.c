@@ -2,9 +2,9 @@
 /*
  * Power loss, by replay: power_loss [--every N]. Plays every N-th workload, and some of them with
  * each of their file calls failing once, and judges every image that a loss at any moment could
- * leave (loss.h). At its end it plants bugs, and wants to see each of them. Speaks TAP.
+ * leave (power_loss.h). At its end it plants bugs, and wants to see each of them. Speaks TAP.
  */
-#include "loss.h"
+#include "power_loss.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -43,9 +43,9 @@ static bool is_fine(void)
 
 static void play_all(unsigned every)
 {
-    (void)loss_play_first(/* fails= */ 0);
+    (void)loss_run_first(/* fails= */ 0);
     for (unsigned i = 0; i < loss_workloads() && is_fine(); i += every)
-        (void)loss_play(i, /* fails= */ 0);
+        (void)loss_run(i, /* fails= */ 0);
     report("nothing told is lost, nothing invented, no revision or time goes back",
            is_fine() && loss_figures.compactions > 0 && loss_figures.segments > 0 &&
                loss_figures.cuts > 0 && loss_figures.interrupted > 0);
@@ -53,10 +53,10 @@ static void play_all(unsigned every)
 
 static void play_failing(unsigned every)
 {
-    for (unsigned fails = 1; is_fine() && loss_play_first(fails);)
+    for (unsigned fails = 1; is_fine() && loss_run_first(fails);)
         fails++;
     for (unsigned i = 7; i < loss_workloads() && is_fine(); i += FAILING_EVERY * every)
-        for (unsigned fails = 1; is_fine() && loss_play(i, fails);)
+        for (unsigned fails = 1; is_fine() && loss_run(i, fails);)
             fails++;
     report("also when any one call, such as a sync, failed before",
            is_fine() && loss_figures.failures > 0);
@@ -65,23 +65,23 @@ static void play_failing(unsigned every)
 static void play_planted(void)
 {
     char what[128];
-    for (loss_plant = PLANT_NONE + 1; loss_plant < PLANT_COUNT; loss_plant++) {
-        bool failing = loss_plant == PLANT_SYNC_AGAIN;
+    for (loss_bug = BUG_NONE + 1; loss_bug < BUG_COUNT; loss_bug++) {
+        bool failing = loss_bug == BUG_SYNC_AGAIN;
         for (unsigned i = 0; i < loss_workloads() && is_fine(); i += PLANTED_EVERY)
-            for (unsigned fails = failing ? 1 : 0; is_fine() && loss_play(i, fails) && failing;)
+            for (unsigned fails = failing ? 1 : 0; is_fine() && loss_run(i, fails) && failing;)
                 fails++;
-        (void)snprintf(what, sizeof what, "planted and seen: %s", loss_plant_texts[loss_plant]);
+        (void)snprintf(what, sizeof what, "planted and seen: %s", loss_bug_texts[loss_bug]);
         uint64_t before = images;
         report(what, !is_fine());
         images = before;
     }
 }
 
-int main(int count, char **words)
+int main(int count, char **argv)
 {
     unsigned every = 1;
-    if (count == 3 && strcmp(words[1], "--every") == 0)
-        every = (unsigned)strtoul(words[2], NULL, 10);
+    if (count == 3 && strcmp(argv[1], "--every") == 0)
+        every = (unsigned)strtoul(argv[2], NULL, 10);
     if ((count != 1 && count != 3) || every == 0) {
         (void)fprintf(stderr, "usage: power_loss [--every N]\n");
         return 64;

@@ -16,7 +16,7 @@
  */
 #include "proxy.h"
 
-#include "io/host.h"
+#include "process/host.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -251,7 +251,7 @@ static bool obey(const char *line)
     return true;
 }
 
-static void answer(const struct control *control, const char *line)
+static void reply(const struct control *control, const char *line)
 {
     char words[512], counts[400] = "";
     bool obeyed = obey(line);
@@ -288,7 +288,7 @@ static void listen_to(struct control *control)
     control->line[control->length] = '\0';
     for (char *end; (end = strchr(control->line, '\n')) != NULL;) {
         *end = '\0';
-        answer(control, control->line);
+        reply(control, control->line);
         control->length -= (size_t)(end + 1 - control->line);
         memmove(control->line, end + 1, control->length + 1);
     }

@@ -20,24 +20,24 @@ static bool find_program(char *path, size_t size)
     return slash != NULL && (size_t)snprintf(slash, size - (size_t)(slash - path), "/proxy") > 0;
 }
 
-static bool spawn(struct proxy_run *run, char **words, const int *in, const int *out)
+static bool spawn(struct proxy_run *run, char **args, const int *in, const int *out)
 {
     posix_spawn_file_actions_t actions;
     (void)posix_spawn_file_actions_init(&actions);
     (void)posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
     (void)posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-    bool runs = posix_spawnp(&run->pid, words[0], &actions, NULL, words, environ) == 0;
+    bool runs = posix_spawnp(&run->pid, args[0], &actions, NULL, args, environ) == 0;
     (void)posix_spawn_file_actions_destroy(&actions);
     return runs;
 }
 
-bool proxy_start_program(struct proxy_run *run, char **words)
+bool proxy_start_program(struct proxy_run *run, char **args)
 {
     int in[2], out[2];
     memset(run, 0, sizeof *run);
     if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0)
         return false;
-    bool runs = spawn(run, words, in, out);
+    bool runs = spawn(run, args, in, out);
     (void)close(in[0]);
     (void)close(out[1]);
     run->commands = fdopen(in[1], "w");
@@ -51,16 +51,16 @@ bool proxy_start_program(struct proxy_run *run, char **words)
 
 bool proxy_start(struct proxy_run *run, uint16_t to, uint64_t seed, const char *control)
 {
-    char path[PATH_MAX], to_words[8], seed_words[24], place[100];
+    char path[PATH_MAX], to_text[8], seed_text[24], place[100];
     char to_name[] = "--to", seed_name[] = "--seed", control_name[] = "--control";
-    char *words[] = {path, to_name, to_words, seed_name, seed_words, control_name, place, NULL};
+    char *args[] = {path, to_name, to_text, seed_name, seed_text, control_name, place, NULL};
     memset(run, 0, sizeof *run);
-    (void)snprintf(to_words, sizeof to_words, "%u", (unsigned)to);
-    (void)snprintf(seed_words, sizeof seed_words, "%llu", (unsigned long long)seed);
+    (void)snprintf(to_text, sizeof to_text, "%u", (unsigned)to);
+    (void)snprintf(seed_text, sizeof seed_text, "%llu", (unsigned long long)seed);
     (void)snprintf(place, sizeof place, "%s", control != NULL ? control : "");
     if (control == NULL)
-        words[5] = NULL;
-    return find_program(path, sizeof path) && proxy_start_program(run, words);
+        args[5] = NULL;
+    return find_program(path, sizeof path) && proxy_start_program(run, args);
 }
 
 bool proxy_say(struct proxy_run *run, const char *command)
@@ -78,10 +78,10 @@ bool proxy_say(struct proxy_run *run, const char *command)
 
 uint64_t proxy_count(struct proxy_run *run, const char *name)
 {
-    char words[32];
-    (void)snprintf(words, sizeof words, " %s=", name);
-    const char *at = proxy_say(run, "counts") ? strstr(run->last_word, words) : NULL;
-    return at != NULL ? strtoull(at + strlen(words), NULL, 10) : UINT64_MAX;
+    char args[32];
+    (void)snprintf(args, sizeof args, " %s=", name);
+    const char *at = proxy_say(run, "counts") ? strstr(run->last_word, args) : NULL;
+    return at != NULL ? strtoull(at + strlen(args), NULL, 10) : UINT64_MAX;
 }
 
 bool proxy_stop(struct proxy_run *run)

@@ -20,7 +20,7 @@ struct proxy_run {
 bool proxy_start(struct proxy_run *run, uint16_t to, uint64_t seed, const char *control);
 /* Any program that says "port N" and takes commands as the proxy does; words[0] is found as a shell
  * would. */
-bool proxy_start_program(struct proxy_run *run, char **words);
+bool proxy_start_program(struct proxy_run *run, char **args);
 /* Comes back when the command is in force; false when it is none. */
 bool proxy_say(struct proxy_run *run, const char *command);
 /* One of its counts by its name, such as "cuts". */

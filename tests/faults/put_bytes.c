@@ -3,20 +3,20 @@
  * Writes anything as the record of a key of a file store: put_bytes PATH KEY BYTES. For tests of
  * what happens when a newer version, or a mistake, has written what cannot be read.
  */
-#include "io/disk.h"
+#include "disk/disk.h"
 #include "store/log/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATIENCE_MS = 10000 };
+enum { TIMEOUT_MS = 10000 };
 
 static enum log_result put(struct log *log, const char *key, const char *bytes)
 {
     struct log_record before;
     struct stamp written;
-    int64_t deadline_ms = host_boot_ms() + PATIENCE_MS;
+    int64_t deadline_ms = host_boot_ms() + TIMEOUT_MS;
     size_t length = strlen(bytes), size = log_record_size(strlen(key), length);
     enum log_result result = log_begin(log, size, deadline_ms);
     if (result != LOG_OK)
@@ -32,18 +32,18 @@ static enum log_result put(struct log *log, const char *key, const char *bytes)
 
 int main(int argc, char **argv)
 {
-    char words[512];
+    char text[512];
     struct text why;
     struct disk disk;
     struct log *log = NULL;
     struct log_options options = LOG_OPTIONS_DEFAULT;
     options.disk = &disk;
     long times = argc == 5 ? strtol(argv[4], NULL, /* base= */ 10) : 1;
-    text_init(&why, words, sizeof words);
+    text_init(&why, text, sizeof text);
     if (argc < 4 || argc > 5)
         text_add(&why, "usage: put_bytes PATH KEY BYTES [TIMES]");
     else if (host_read(&options.ids, &why) && disk_open(&disk, argv[1], &why)) {
-        enum log_result result = log_open(&options, host_boot_ms() + PATIENCE_MS, &log, &why);
+        enum log_result result = log_open(&options, host_boot_ms() + TIMEOUT_MS, &log, &why);
         for (; times > 0 && result == LOG_OK; times--)
             result = put(log, argv[2], argv[3]);
         if (log != NULL && result != LOG_OK)
@@ -53,6 +53,6 @@ int main(int argc, char **argv)
         if (result == LOG_OK)
             return 0;
     }
-    fprintf(stderr, "put_bytes: %s\n", words);
+    fprintf(stderr, "put_bytes: %s\n", text);
     return 1;
 }

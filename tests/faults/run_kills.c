@@ -8,7 +8,7 @@
  * That is so on every store, for whoever is left tidies up. When nobody is, it depends on whether
  * the store knows who lives: if not, the next one comes when the lease has ended.
  */
-#include "run_act.h"
+#include "run_instance.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -25,58 +25,59 @@ enum {
     SLOWER = 10,     /* and so many times what a start and a sync take on this machine, … */
     WOKEN_MS = 4500, /* … unless a waiter that nobody woke could be as fast: it is too busy */
     LEFT_MS = 5000,  /* all of a killed run must be gone by then */
-    LOOK_MS = 6500,  /* the longest that a waiter sleeps when nobody wakes it */
+    POLL_MS = 6500,  /* the longest that a waiter sleeps when nobody wakes it */
 };
 
 static const char usual_ttl[] = "30s", short_ttl[] = "6s";
 enum { SHORT_TTL_MS = 6000 };
 
-enum target { FRONT, GUARDIAN, COMMAND, BOTH };
-static const char *const target_names[] = {[FRONT] = "leasehold run",
-                                           [GUARDIAN] = "its guardian",
+enum target { FOREGROUND, SUPERVISOR, COMMAND, BOTH };
+static const char *const target_names[] = {[FOREGROUND] = "leasehold run",
+                                           [SUPERVISOR] = "its guardian",
                                            [COMMAND] = "the command",
                                            [BOTH] = "both at once"};
 
 /* ---- the play ---- */
 
 struct play {
-    struct rig *rig;
+    struct fixture *fixture;
     struct board *board;
     const char *program, *own, *ttl;
-    size_t acts;      /* begun so far */
-    pid_t front;      /* of the last one that holds … */
-    pid_t next_front; /* … and of the one in line */
+    size_t instances;      /* begun so far */
+    pid_t foreground;      /* of the last one that holds … */
+    pid_t next_foreground; /* … and of the one in line */
     int64_t longest_ms;
     int64_t start_ms; /* from the start of the one in line to its place */
     unsigned busy;    /* rounds, which say nothing about time */
-    unsigned late, beside, left, old_tokens, statuses, rounds;
+    unsigned late, overlapping, left, old_tokens, statuses, rounds;
 };
 
 static void line_up(struct play *play)
 {
-    play->next_front = act_start(play->program, play->own, play->acts++, play->ttl);
+    play->next_foreground = instance_start(play->program, play->own, play->instances++, play->ttl);
 }
 
-static void strike(enum target target, pid_t front, pid_t guardian, const struct act *act)
+static void strike(enum target target, pid_t foreground, pid_t supervisor,
+                   const struct instance *instance)
 {
-    if (front <= 0 || guardian <= 0 || atomic_load(&act->processes[0].pid) <= 0)
+    if (foreground <= 0 || supervisor <= 0 || atomic_load(&instance->processes[0].pid) <= 0)
         return; /* a round that began badly; 0 would be our own group */
     if (target == BOTH)
-        (void)kill(guardian, SIGSTOP); /* or it would still have time to see the front's end */
-    if (target == FRONT || target == BOTH)
-        (void)kill(front, SIGKILL);
-    if (target == GUARDIAN || target == BOTH)
-        (void)kill(guardian, SIGKILL);
+        (void)kill(supervisor, SIGSTOP); /* or it would still have time to see the front's end */
+    if (target == FOREGROUND || target == BOTH)
+        (void)kill(foreground, SIGKILL);
+    if (target == SUPERVISOR || target == BOTH)
+        (void)kill(supervisor, SIGKILL);
     if (target == COMMAND)
-        (void)kill(atomic_load(&act->processes[0].pid), SIGKILL);
+        (void)kill(atomic_load(&instance->processes[0].pid), SIGKILL);
 }
 
 /* A write that comes to the disk, as a takeover has two of them. */
-static int64_t sync_ms(const struct rig *rig)
+static int64_t sync_ms(const struct fixture *fixture)
 {
     char path[256];
     int64_t began_ms = live_now_ms();
-    (void)snprintf(path, sizeof path, "%.127s/probe", rig->folder);
+    (void)snprintf(path, sizeof path, "%.127s/probe", fixture->folder);
     int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     bool synced = file >= 0 && pwrite(file, path, sizeof path, 0) > 0 && fdatasync(file) == 0;
     if (file >= 0)
@@ -88,21 +89,22 @@ static bool line_up_in_time(struct play *play)
 {
     int64_t began_ms = live_now_ms();
     line_up(play);
-    bool in_line = act_is_in_line(play->next_front);
+    bool in_line = instance_is_queued(play->next_foreground);
     play->start_ms = live_now_ms() - began_ms;
     return in_line;
 }
 
-static void judge(struct play *play, struct act *before, struct act *after, int64_t struck_us)
+static void judge(struct play *play, struct instance *before, struct instance *after,
+                  int64_t struck_us)
 {
     int64_t after_ms = (atomic_load(&after->began_us) - struck_us) / 1000;
     play->longest_ms = after_ms > play->longest_ms ? after_ms : play->longest_ms;
     if (after_ms > TAKEOVER_MS) {
-        int64_t most_ms = TAKEOVER_MS + SLOWER * (play->start_ms + sync_ms(play->rig));
+        int64_t most_ms = TAKEOVER_MS + SLOWER * (play->start_ms + sync_ms(play->fixture));
         play->busy += most_ms > WOKEN_MS ? 1 : 0;
         play->late += most_ms <= WOKEN_MS && after_ms > most_ms ? 1 : 0;
     }
-    play->beside += atomic_load(&after->beside) > 0 ? 1 : 0;
+    play->overlapping += atomic_load(&after->overlapping) > 0 ? 1 : 0;
     play->old_tokens += atomic_load(&after->token) <= atomic_load(&before->token) ? 1 : 0;
 }
 
@@ -110,26 +112,26 @@ static void judge(struct play *play, struct act *before, struct act *after, int6
 static bool play_round(struct play *play, enum target target)
 {
     static const int statuses[] = {
-        [FRONT] = 128 + SIGKILL, [GUARDIAN] = 70, [COMMAND] = 128 + SIGKILL};
-    struct act *before = &play->board->acts[play->acts - 1], *after = before + 1;
-    struct known guardian;
-    if (!act_begins_within(before, ACT_PATIENCE_MS))
+        [FOREGROUND] = 128 + SIGKILL, [SUPERVISOR] = 70, [COMMAND] = 128 + SIGKILL};
+    struct instance *before = &play->board->instances[play->instances - 1], *after = before + 1;
+    struct process_ref supervisor;
+    if (!instance_starts_within(before, INSTANCE_TIMEOUT_MS))
         return false;
     if (!line_up_in_time(play))
         return false;
-    known_note(&guardian, kit_guardian(play->front));
-    rig_pause_us((int64_t)random_below(&play->rig->random, 20000));
-    int64_t struck_us = rig_now_us();
-    strike(target, play->front, guardian.pid, before);
-    if (!act_begins_within(after, ACT_PATIENCE_MS))
+    process_ref_set(&supervisor, kit_supervisor(play->foreground));
+    fixture_pause_us((int64_t)random_below(&play->fixture->random, 20000));
+    int64_t struck_us = fixture_now_us();
+    strike(target, play->foreground, supervisor.pid, before);
+    if (!instance_starts_within(after, INSTANCE_TIMEOUT_MS))
         return false;
     judge(play, before, after, struck_us);
-    play->statuses += kit_join(play->front, LEFT_MS) == statuses[target] ? 0 : 1;
-    bool gone = known_ends_within(&guardian, LEFT_MS);
-    for (size_t i = 0; i < ACT_PROCESSES; i++)
-        gone = known_ends_within(&before->processes[i], LEFT_MS) && gone;
+    play->statuses += kit_join(play->foreground, LEFT_MS) == statuses[target] ? 0 : 1;
+    bool gone = process_ref_ends_within(&supervisor, LEFT_MS);
+    for (size_t i = 0; i < INSTANCE_PROCESSES; i++)
+        gone = process_ref_ends_within(&before->processes[i], LEFT_MS) && gone;
     play->left += gone ? 0 : 1;
-    play->front = play->next_front;
+    play->foreground = play->next_foreground;
     play->rounds++;
     kit_collect();
     return true;
@@ -137,19 +139,20 @@ static bool play_round(struct play *play, enum target target)
 
 static void report(struct play *play, enum target target)
 {
-    struct rig *rig = play->rig;
+    struct fixture *fixture = play->fixture;
     const char *name = target_names[target];
-    rig_say("killed %s: %u rounds; the next command came in at most %" PRId64 " ms later", name,
-            play->rounds, play->longest_ms);
-    rig_case(rig, play->rounds == rig->rounds, "killed %s: %u of %" PRIu64 " rounds", name,
-             play->rounds, rig->rounds);
-    rig_case(rig, play->beside == 0, "no command began beside the killed one's (%u)", play->beside);
-    rig_case(rig, play->late == 0,
-             "each within %d ms and the machine's delay (%u later, %u not judged)", TAKEOVER_MS,
-             play->late, play->busy);
-    rig_case(rig, play->left == 0, "no process was left (%u)", play->left);
-    rig_case(rig, play->old_tokens == 0, "tokens grew (%u)", play->old_tokens);
-    rig_case(rig, play->statuses == 0, "the exit status told it (%u)", play->statuses);
+    fixture_print("killed %s: %u rounds; the next command came in at most %" PRId64 " ms later",
+                  name, play->rounds, play->longest_ms);
+    fixture_case(fixture, play->rounds == fixture->rounds, "killed %s: %u of %" PRIu64 " rounds",
+                 name, play->rounds, fixture->rounds);
+    fixture_case(fixture, play->overlapping == 0, "no command began beside the killed one's (%u)",
+                 play->overlapping);
+    fixture_case(fixture, play->late == 0,
+                 "each within %d ms and the machine's delay (%u later, %u not judged)", TAKEOVER_MS,
+                 play->late, play->busy);
+    fixture_case(fixture, play->left == 0, "no process was left (%u)", play->left);
+    fixture_case(fixture, play->old_tokens == 0, "tokens grew (%u)", play->old_tokens);
+    fixture_case(fixture, play->statuses == 0, "the exit status told it (%u)", play->statuses);
 }
 
 /* ---- when nobody is left to tidy up ---- */
@@ -158,108 +161,112 @@ static void report(struct play *play, enum target target)
  * and keeps the lock until it has ended, because it has inherited what keeps the lease alive. */
 static void kill_both(struct play *play)
 {
-    struct rig *rig = play->rig;
-    struct act *before = &play->board->acts[play->acts - 1], *after = before + 1;
-    bool fine = act_begins_within(before, ACT_PATIENCE_MS);
+    struct fixture *fixture = play->fixture;
+    struct instance *before = &play->board->instances[play->instances - 1], *after = before + 1;
+    bool fine = instance_starts_within(before, INSTANCE_TIMEOUT_MS);
     line_up(play);
-    fine = act_is_in_line(play->next_front) && fine;
-    strike(BOTH, play->front, kit_guardian(play->front), before);
-    fine = known_ends_within(&before->processes[0], LEFT_MS) && fine;
-    bool kept = !act_begins_within(after, LOOK_MS) && known_lives(&before->processes[1]);
-    rig_case(rig, fine && kept, "killed both: what the command started keeps the lock");
-    act_end(before, 1);
-    rig_case(rig, act_begins_within(after, ACT_PATIENCE_MS) && atomic_load(&after->beside) == 0,
-             "and gives it up with its end");
-    play->front = play->next_front;
+    fine = instance_is_queued(play->next_foreground) && fine;
+    strike(BOTH, play->foreground, kit_supervisor(play->foreground), before);
+    fine = process_ref_ends_within(&before->processes[0], LEFT_MS) && fine;
+    bool kept = !instance_starts_within(after, POLL_MS) && process_ref_alive(&before->processes[1]);
+    fixture_case(fixture, fine && kept, "killed both: what the command started keeps the lock");
+    instance_kill(before, 1);
+    fixture_case(fixture,
+                 instance_starts_within(after, INSTANCE_TIMEOUT_MS) &&
+                     atomic_load(&after->overlapping) == 0,
+                 "and gives it up with its end");
+    play->foreground = play->next_foreground;
     kit_collect();
 }
 
 /* The same with a command that drops what it inherited: the limit that the documents name, and the
  * proof that a command which begins beside another would be seen. */
-static void see_a_beside(struct play *play)
+static void see_overlap(struct play *play)
 {
-    struct act *before = &play->board->acts[play->acts - 1], *after = before + 1;
-    act_end(before, 0); /* the next one is to drop it */
-    (void)kit_join(play->front, LEFT_MS);
+    struct instance *before = &play->board->instances[play->instances - 1], *after = before + 1;
+    instance_kill(before, 0); /* the next one is to drop it */
+    (void)kit_join(play->foreground, LEFT_MS);
     atomic_store(&play->board->closes, true);
     line_up(play);
-    play->front = play->next_front;
+    play->foreground = play->next_foreground;
     before = after++;
-    bool fine = act_begins_within(before, ACT_PATIENCE_MS);
+    bool fine = instance_starts_within(before, INSTANCE_TIMEOUT_MS);
     line_up(play);
-    fine = act_is_in_line(play->next_front) && fine;
-    strike(BOTH, play->front, kit_guardian(play->front), before);
-    fine = act_begins_within(after, ACT_PATIENCE_MS) && fine;
-    rig_case(play->rig, fine && atomic_load(&after->beside) > 0,
-             "one that closes everything does not keep it, which is seen");
-    act_end(before, 0);
-    act_end(after, 0);
-    (void)kit_join(play->next_front, LEFT_MS);
+    fine = instance_is_queued(play->next_foreground) && fine;
+    strike(BOTH, play->foreground, kit_supervisor(play->foreground), before);
+    fine = instance_starts_within(after, INSTANCE_TIMEOUT_MS) && fine;
+    fixture_case(play->fixture, fine && atomic_load(&after->overlapping) > 0,
+                 "one that closes everything does not keep it, which is seen");
+    instance_kill(before, 0);
+    instance_kill(after, 0);
+    (void)kit_join(play->next_foreground, LEFT_MS);
     kit_collect();
 }
 
 /* Where nobody knows who lives: not before the end of the lease, and then soon. */
 static void outlive_both(struct play *play)
 {
-    struct rig *rig = play->rig;
-    struct act *before = &play->board->acts[play->acts - 1], *after = before + 1;
-    act_end(before, 0); /* the next one has a lease that can be waited for */
-    (void)kit_join(play->front, LEFT_MS);
+    struct fixture *fixture = play->fixture;
+    struct instance *before = &play->board->instances[play->instances - 1], *after = before + 1;
+    instance_kill(before, 0); /* the next one has a lease that can be waited for */
+    (void)kit_join(play->foreground, LEFT_MS);
     play->ttl = short_ttl;
     line_up(play);
-    play->front = play->next_front;
+    play->foreground = play->next_foreground;
     before = after++;
-    bool fine = act_begins_within(before, ACT_PATIENCE_MS);
+    bool fine = instance_starts_within(before, INSTANCE_TIMEOUT_MS);
     fine = line_up_in_time(play) && fine;
-    int64_t struck_us = rig_now_us();
-    strike(BOTH, play->front, kit_guardian(play->front), before);
-    fine = known_ends_within(&before->processes[0], LEFT_MS) && fine;
-    rig_case(rig, fine, "killed both: the command dies with them");
-    fine = act_begins_within(after, ACT_PATIENCE_MS);
+    int64_t struck_us = fixture_now_us();
+    strike(BOTH, play->foreground, kit_supervisor(play->foreground), before);
+    fine = process_ref_ends_within(&before->processes[0], LEFT_MS) && fine;
+    fixture_case(fixture, fine, "killed both: the command dies with them");
+    fine = instance_starts_within(after, INSTANCE_TIMEOUT_MS);
     int64_t after_ms = (atomic_load(&after->began_us) - struck_us) / 1000;
-    rig_say("killed both: the next command came in %" PRId64 " ms later, TTL %d ms", after_ms,
-            SHORT_TTL_MS);
+    fixture_print("killed both: the next command came in %" PRId64 " ms later, TTL %d ms", after_ms,
+                  SHORT_TTL_MS);
     /* It was renewed a third of the TTL before, at most. */
-    rig_case(rig, fine && after_ms >= SHORT_TTL_MS / 2, "nobody comes before the lease has ended");
-    rig_case(rig, fine && after_ms <= SHORT_TTL_MS + TAKEOVER_MS + SLOWER * play->start_ms,
-             "and then somebody does");
-    act_end(before, 0);
-    act_end(after, 0);
-    (void)kit_join(play->next_front, LEFT_MS);
+    fixture_case(fixture, fine && after_ms >= SHORT_TTL_MS / 2,
+                 "nobody comes before the lease has ended");
+    fixture_case(fixture, fine && after_ms <= SHORT_TTL_MS + TAKEOVER_MS + SLOWER * play->start_ms,
+                 "and then somebody does");
+    instance_kill(before, 0);
+    instance_kill(after, 0);
+    (void)kit_join(play->next_foreground, LEFT_MS);
     kit_collect();
 }
 
 int main(int argc, char **argv)
 {
-    struct rig rig;
+    struct fixture fixture;
     if (argc == 3 && strcmp(argv[1], "--command") == 0)
-        return act_play(strtoul(argv[2], NULL, 10));
-    rig_open(&rig, argc, argv, /* rounds= */ 50, /* limit_s= */ 120, /* round_ms= */ 10000,
-             /* shared_size= */ 1);
-    if (rig.rounds > ROUNDS_MAX)
-        rig.rounds = ROUNDS_MAX;
-    struct play play = {.rig = &rig,
-                        .board = kit_board(&rig, sizeof(struct board)),
+        return instance_main(strtoul(argv[2], NULL, 10));
+    fixture_open(&fixture, argc, argv, /* rounds= */ 50, /* limit_s= */ 120, /* round_ms= */ 10000,
+                 /* shared_size= */ 1);
+    if (fixture.rounds > ROUNDS_MAX)
+        fixture.rounds = ROUNDS_MAX;
+    struct play play = {.fixture = &fixture,
+                        .board = kit_board(&fixture, sizeof(struct board)),
                         .program = kit_program(argv[0]),
                         .own = argv[0],
                         .ttl = usual_ttl};
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
         return 1;
     line_up(&play);
-    play.front = play.next_front;
-    for (enum target target = FRONT; target <= COMMAND; target++) {
-        play.rounds = play.busy = play.late = play.beside = play.left = play.old_tokens =
+    play.foreground = play.next_foreground;
+    for (enum target target = FOREGROUND; target <= COMMAND; target++) {
+        play.rounds = play.busy = play.late = play.overlapping = play.left = play.old_tokens =
             play.statuses = 0;
         play.longest_ms = 0;
-        while (play.rounds < rig.rounds && !rig_late(&rig) && play_round(&play, target)) {
+        while (play.rounds < fixture.rounds && !fixture_late(&fixture) &&
+               play_round(&play, target)) {
         }
         report(&play, target);
     }
-    if (rig_knows_dead(&rig)) {
+    if (fixture_knows_dead(&fixture)) {
         kill_both(&play);
-        see_a_beside(&play);
+        see_overlap(&play);
     } else {
         outlive_both(&play);
     }
-    return rig_close(&rig);
+    return fixture_close(&fixture);
 }

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 512, LINE = 1024, WORDS_MOST = 16 };
+enum { PATH_SIZE = 512, LINE = 1024, ARGS_MOST = 16 };
 enum { STATE = 1, START = 20 }; /* in /proc/PID/stat, after the name */
 
 static const char board_variable[] = "LEASEHOLD_TEST_BOARD";
@@ -40,34 +40,34 @@ static bool read_stat(pid_t pid, unsigned n, char *out, size_t size)
     return true;
 }
 
-static uint64_t born(pid_t pid)
+static uint64_t start_time(pid_t pid)
 {
-    char words[32];
-    return read_stat(pid, START, words, sizeof words) ? strtoull(words, NULL, 10) : 0;
+    char args[32];
+    return read_stat(pid, START, args, sizeof args) ? strtoull(args, NULL, 10) : 0;
 }
 
-void known_note(struct known *known, pid_t pid)
+void process_ref_set(struct process_ref *process_ref, pid_t pid)
 {
-    atomic_store(&known->born, born(pid));
-    atomic_store(&known->pid, pid);
+    atomic_store(&process_ref->start_time, start_time(pid));
+    atomic_store(&process_ref->pid, pid);
 }
 
-bool known_lives(const struct known *known)
+bool process_ref_alive(const struct process_ref *process_ref)
 {
     char state[8];
-    pid_t pid = atomic_load(&known->pid);
+    pid_t pid = atomic_load(&process_ref->pid);
     return pid != 0 && read_stat(pid, STATE, state, sizeof state) && state[0] != 'Z' &&
-           state[0] != 'X' && born(pid) == atomic_load(&known->born);
+           state[0] != 'X' && start_time(pid) == atomic_load(&process_ref->start_time);
 }
 
-bool known_ends_within(const struct known *known, int64_t limit_ms)
+bool process_ref_ends_within(const struct process_ref *process_ref, int64_t limit_ms)
 {
     int64_t end_ms = live_now_ms() + limit_ms;
-    while (known_lives(known)) {
+    while (process_ref_alive(process_ref)) {
         if (live_now_ms() >= end_ms)
             return false;
         kit_collect();
-        rig_pause_us(500);
+        fixture_pause_us(500);
     }
     return true;
 }
@@ -92,13 +92,13 @@ static void *map_board(int file, size_t size)
     return board;
 }
 
-void *kit_board(const struct rig *rig, size_t size)
+void *kit_board(const struct fixture *fixture, size_t size)
 {
     char path[PATH_SIZE];
-    (void)snprintf(path, sizeof path, "%s/board", rig->folder);
+    (void)snprintf(path, sizeof path, "%s/board", fixture->folder);
     int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (file < 0 || ftruncate(file, (off_t)size) != 0 || setenv(board_variable, path, 1) != 0 ||
-        setenv("LEASEHOLD_STORE", rig->url, 1) != 0)
+        setenv("LEASEHOLD_STORE", fixture->url, 1) != 0)
         abort();
     return map_board(file, size);
 }
@@ -109,7 +109,7 @@ void *kit_find_board(size_t size)
     return map_board(path != NULL ? open(path, O_RDWR | O_CLOEXEC) : -1, size);
 }
 
-pid_t kit_start(const char *program, const char *const *words)
+pid_t kit_start(const char *program, const char *const *args)
 {
     pid_t pid = fork();
     if (pid != 0)
@@ -119,17 +119,18 @@ pid_t kit_start(const char *program, const char *const *words)
     (void)dup2(nothing, STDOUT_FILENO);
     if (getenv("LEASEHOLD_TEST_LOUD") == NULL)
         (void)dup2(nothing, STDERR_FILENO);
-    char *copies[WORDS_MOST + 1] = {NULL};
-    for (size_t i = 0; i < WORDS_MOST && words[i] != NULL; i++)
-        copies[i] = strdup(words[i]);
+    char *copies[ARGS_MOST + 1] = {NULL};
+    for (size_t i = 0; i < ARGS_MOST && args[i] != NULL; i++)
+        copies[i] = strdup(args[i]);
     (void)execv(program, copies);
     _exit(127);
 }
 
-pid_t kit_guardian(pid_t front)
+pid_t kit_supervisor(pid_t foreground)
 {
     char path[80], line[LINE];
-    (void)snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", (long)front, (long)front);
+    (void)snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", (long)foreground,
+                   (long)foreground);
     int file = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t length = file < 0 ? -1 : read(file, line, sizeof line - 1);
     if (file >= 0)
@@ -149,24 +150,23 @@ static const char *server(void)
 
 static bool somebody_waits(const char *key)
 {
-    char command[2 * PATH_SIZE], answer[LINE] = "";
+    char command[2 * PATH_SIZE], reply[LINE] = "";
     (void)snprintf(command, sizeof command, "'%s' status '%s' --json", program_path, key);
     FILE *said = popen(command, "re"); /* NOLINT(cert-env33-c): both are the test's own words */
     if (said == NULL)
         return false;
-    bool read = fgets(answer, sizeof answer, said) != NULL;
+    bool read = fgets(reply, sizeof reply, said) != NULL;
     (void)pclose(said);
-    return read && strstr(answer, "\"waiters\":") != NULL &&
-           strstr(answer, "\"waiters\":0") == NULL;
+    return read && strstr(reply, "\"waiters\":") != NULL && strstr(reply, "\"waiters\":0") == NULL;
 }
 
-bool kit_is_in_line(pid_t guardian, const char *key)
+bool kit_is_queued(pid_t supervisor, const char *key)
 {
     char path[64], target[PATH_SIZE];
     if (server() != NULL)
         return somebody_waits(key);
-    for (int file = 3; guardian > 0 && file < 40; file++) {
-        (void)snprintf(path, sizeof path, "/proc/%ld/fd/%d", (long)guardian, file);
+    for (int file = 3; supervisor > 0 && file < 40; file++) {
+        (void)snprintf(path, sizeof path, "/proc/%ld/fd/%d", (long)supervisor, file);
         ssize_t length = readlink(path, target, sizeof target - 1);
         if (length <= 0)
             continue;
@@ -211,7 +211,7 @@ int kit_join(pid_t pid, int64_t limit_ms)
     while (waitpid(pid, &status, WNOHANG) == 0) {
         if (live_now_ms() >= end_ms)
             return -1;
-        rig_pause_us(500);
+        fixture_pause_us(500);
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

@@ -8,33 +8,33 @@
 #ifndef LEASEHOLD_TESTS_RUN_KIT_H
 #define LEASEHOLD_TESTS_RUN_KIT_H
 
-#include "rig.h"
+#include "fixture.h"
 
 #include <stdatomic.h>
 
-struct known {
+struct process_ref {
     _Atomic pid_t pid; /* 0: nobody */
-    _Atomic uint64_t born;
+    _Atomic uint64_t start_time;
 };
 
-void known_note(struct known *known, pid_t pid);
+void process_ref_set(struct process_ref *process_ref, pid_t pid);
 /* At work, or stopped: dead ones that nobody collected do not count. */
-bool known_lives(const struct known *known);
-bool known_ends_within(const struct known *known, int64_t limit_ms);
+bool process_ref_alive(const struct process_ref *process_ref);
+bool process_ref_ends_within(const struct process_ref *process_ref, int64_t limit_ms);
 
 /* The program under test, which is built beside this one. */
 const char *kit_program(const char *own_name);
 /* Makes a board of this size in the rig's folder; or maps that of the environment. */
-void *kit_board(const struct rig *rig, size_t size);
+void *kit_board(const struct fixture *fixture, size_t size);
 void *kit_find_board(size_t size);
 
 /* Starts the program with these words, which end with NULL; its output is lost. */
-pid_t kit_start(const char *program, const char *const *words);
+pid_t kit_start(const char *program, const char *const *args);
 /* The process that holds the lease; 0: there is none (yet). */
-pid_t kit_guardian(pid_t front);
+pid_t kit_supervisor(pid_t foreground);
 /* Has it a place in line? It has a wake-up open then; a store of the network is asked how many have
  * one for this key. */
-bool kit_is_in_line(pid_t guardian, const char *key);
+bool kit_is_queued(pid_t supervisor, const char *key);
 /* Does strace, or whoever this is, have every thread of the process by now? */
 bool kit_is_traced(pid_t pid, pid_t tracer);
 /* 128 and the signal, as a shell; −1 when it does not end in time. */

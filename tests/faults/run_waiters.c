@@ -19,7 +19,7 @@
 
 enum {
     WAITERS = 100,
-    PATIENCE_MS = 120000,
+    TIMEOUT_MS = 120000,
     SHORT_WAIT_MS = 4000,
     BUSY_STATUS = 75,
     /* One look and a hand-over of its own, each a few sleeps of two threads. */
@@ -44,7 +44,7 @@ static int play_command(size_t number)
     if (number < WAITERS)
         atomic_store(&board->turn[number], turn);
     while (atomic_load(&board->gate) < turn)
-        rig_pause_us(1000);
+        fixture_pause_us(1000);
     return 0;
 }
 
@@ -57,12 +57,12 @@ static pid_t start(uint64_t round, const char *program, const char *own, size_t 
                    bool gives_up)
 {
     char digits[24], wait[24], holder[48];
-    const char *words[] = {"leasehold", "run", "key", "-w",        wait,   "--holder",
-                           holder,      "--",  own,   "--command", digits, NULL};
+    const char *args[] = {"leasehold", "run", "key", "-w",        wait,   "--holder",
+                          holder,      "--",  own,   "--command", digits, NULL};
     (void)snprintf(digits, sizeof digits, "%zu", number);
     name_holder(holder, sizeof holder, round, number);
     (void)snprintf(wait, sizeof wait, gives_up ? "%dms" : "forever", SHORT_WAIT_MS);
-    return kit_start(program, words);
+    return kit_start(program, args);
 }
 
 /* ---- waiting without work ---- */
@@ -108,50 +108,51 @@ static void read_trace(const char *path, unsigned *out_bursts, int64_t *out_sile
 
 /* Both processes of a run that waits. Not counted is what these and strace waited for a processor:
  * by so much a look, or the note that is taken of it, may have come late. */
-static void watch_idle(struct rig *rig, pid_t front)
+static void watch_idle(struct fixture *fixture, pid_t foreground)
 {
     char path[256], first[16], second[16];
-    const char *words[] = {"strace", "-f",  "-qq", "-ttt", "-o", path,
-                           "-p",     first, "-p",  second, NULL};
+    const char *args[] = {"strace", "-f",  "-qq", "-ttt", "-o", path,
+                          "-p",     first, "-p",  second, NULL};
     unsigned bursts;
     int64_t silence_ms;
-    pid_t guardian = kit_guardian(front);
-    (void)snprintf(path, sizeof path, "%s/trace", rig->folder);
-    (void)snprintf(first, sizeof first, "%ld", (long)front);
-    (void)snprintf(second, sizeof second, "%ld", (long)guardian);
-    int64_t before_us = rig_unscheduled_us(front) + rig_unscheduled_us(guardian);
-    pid_t tracer = kit_start("/usr/bin/strace", words);
-    rig_pause_us((int64_t)WATCH_S * 1000000);
-    int64_t after_us = rig_unscheduled_us(front) + rig_unscheduled_us(guardian);
-    int64_t delayed_ms = (after_us - before_us + rig_unscheduled_us(tracer)) / 1000;
+    pid_t supervisor = kit_supervisor(foreground);
+    (void)snprintf(path, sizeof path, "%s/trace", fixture->folder);
+    (void)snprintf(first, sizeof first, "%ld", (long)foreground);
+    (void)snprintf(second, sizeof second, "%ld", (long)supervisor);
+    int64_t before_us = fixture_unscheduled_us(foreground) + fixture_unscheduled_us(supervisor);
+    pid_t tracer = kit_start("/usr/bin/strace", args);
+    fixture_pause_us((int64_t)WATCH_S * 1000000);
+    int64_t after_us = fixture_unscheduled_us(foreground) + fixture_unscheduled_us(supervisor);
+    int64_t delayed_ms = (after_us - before_us + fixture_unscheduled_us(tracer)) / 1000;
     (void)kill(tracer, SIGTERM);
-    (void)kit_join(tracer, PATIENCE_MS);
+    (void)kit_join(tracer, TIMEOUT_MS);
     read_trace(path, &bursts, &silence_ms);
-    rig_say("one that waits did something %u times in %d s; the shortest pause was %" PRId64
-            " ms, delayed by up to %" PRId64 " ms",
-            bursts, WATCH_S, bursts > 1 ? silence_ms : -1, delayed_ms);
-    rig_case(rig, bursts > 1 && bursts <= BURSTS_MOST && silence_ms >= SILENCE_MS - delayed_ms,
-             "between two looks it makes no system call");
+    fixture_print("one that waits did something %u times in %d s; the shortest pause was %" PRId64
+                  " ms, delayed by up to %" PRId64 " ms",
+                  bursts, WATCH_S, bursts > 1 ? silence_ms : -1, delayed_ms);
+    fixture_case(fixture,
+                 bursts > 1 && bursts <= BURSTS_MOST && silence_ms >= SILENCE_MS - delayed_ms,
+                 "between two looks it makes no system call");
 }
 
 /* ---- the line ---- */
 
 struct line {
-    struct rig *rig;
+    struct fixture *fixture;
     uint64_t round;
     struct board *board;
-    pid_t holder, fronts[WAITERS];
+    pid_t holder, foregrounds[WAITERS];
     bool gives_up[WAITERS], killed[WAITERS];
     unsigned stuck, early, out_of_order, statuses;
 };
 
 /* Does the log name it? A log has no other end than the last record, so all of it is read. */
-static bool is_written(const struct rig *rig, uint64_t round, size_t number)
+static bool is_written(const struct fixture *fixture, uint64_t round, size_t number)
 {
     char path[256], holder[48], *bytes = NULL;
     struct stat log;
     bool found = false;
-    (void)snprintf(path, sizeof path, "%.127s/store", rig->folder);
+    (void)snprintf(path, sizeof path, "%.127s/store", fixture->folder);
     name_holder(holder, sizeof holder, round, number);
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file >= 0 && fstat(file, &log) == 0) {
@@ -168,15 +169,15 @@ static bool is_written(const struct rig *rig, uint64_t round, size_t number)
 /* The last one stays: it is the one that is watched. */
 static bool line_up(struct line *line, const char *program, const char *own)
 {
-    int64_t end_ms = live_now_ms() + PATIENCE_MS;
+    int64_t end_ms = live_now_ms() + TIMEOUT_MS;
     line->holder = start(line->round, program, own, WAITERS, /* gives_up= */ false);
     while (atomic_load(&line->board->begun) == 0 && live_now_ms() < end_ms)
-        rig_pause_us(1000);
+        fixture_pause_us(1000);
     for (size_t i = 0; i < WAITERS; i++) {
-        line->gives_up[i] = i + 1 < WAITERS && random_below(&line->rig->random, 8) == 0;
-        line->fronts[i] = start(line->round, program, own, i, line->gives_up[i]);
-        while (!is_written(line->rig, line->round, i) && live_now_ms() < end_ms)
-            rig_pause_us(2000);
+        line->gives_up[i] = i + 1 < WAITERS && random_below(&line->fixture->random, 8) == 0;
+        line->foregrounds[i] = start(line->round, program, own, i, line->gives_up[i]);
+        while (!is_written(line->fixture, line->round, i) && live_now_ms() < end_ms)
+            fixture_pause_us(2000);
     }
     return live_now_ms() < end_ms;
 }
@@ -184,11 +185,11 @@ static bool line_up(struct line *line, const char *program, const char *own)
 static void kill_some(struct line *line)
 {
     for (size_t i = 0; i < WAITERS; i++) {
-        pid_t guardian = kit_guardian(line->fronts[i]);
+        pid_t supervisor = kit_supervisor(line->foregrounds[i]);
         line->killed[i] =
-            !line->gives_up[i] && guardian > 0 && random_below(&line->rig->random, 5) == 0;
+            !line->gives_up[i] && supervisor > 0 && random_below(&line->fixture->random, 5) == 0;
         if (line->killed[i])
-            (void)kill(i % 2 == 0 ? line->fronts[i] : guardian, SIGKILL);
+            (void)kill(i % 2 == 0 ? line->foregrounds[i] : supervisor, SIGKILL);
     }
 }
 
@@ -200,30 +201,30 @@ static void count_wakeups(struct line *line)
     pid_t guardians[WAITERS];
     for (size_t i = 0; i < WAITERS; i++) {
         bool late = i >= 2 * WAITERS / 3 && !line->killed[i] && !line->gives_up[i];
-        guardians[i] = late ? kit_guardian(line->fronts[i]) : 0;
+        guardians[i] = late ? kit_supervisor(line->foregrounds[i]) : 0;
         before += guardians[i] > 0 ? switches_of(guardians[i]) : 0;
         asleep += guardians[i] > 0 ? 1 : 0;
     }
-    int64_t end_ms = live_now_ms() + PATIENCE_MS;
+    int64_t end_ms = live_now_ms() + TIMEOUT_MS;
     atomic_store(&line->board->gate, half);
     while (atomic_load(&line->board->begun) <= half && live_now_ms() < end_ms)
-        rig_pause_us(1000);
+        fixture_pause_us(1000);
     for (size_t i = 0; i < WAITERS; i++)
         after += guardians[i] > 0 ? switches_of(guardians[i]) : 0;
-    rig_say("%u releases; %u others further back woke %" PRIu64 " times together", half, asleep,
-            after - before);
-    rig_case(line->rig,
-             asleep > 0 && before > 0 && after - before <= (uint64_t)SWITCHES_EACH * asleep,
-             "a release does not wake the line");
+    fixture_print("%u releases; %u others further back woke %" PRIu64 " times together", half,
+                  asleep, after - before);
+    fixture_case(line->fixture,
+                 asleep > 0 && before > 0 && after - before <= (uint64_t)SWITCHES_EACH * asleep,
+                 "a release does not wake the line");
 }
 
 static void let_all_in(struct line *line)
 {
     unsigned last = 0;
     atomic_store(&line->board->gate, UINT32_MAX);
-    (void)kit_join(line->holder, PATIENCE_MS);
+    (void)kit_join(line->holder, TIMEOUT_MS);
     for (size_t i = 0; i < WAITERS; i++) {
-        int status = kit_join(line->fronts[i], PATIENCE_MS);
+        int status = kit_join(line->foregrounds[i], TIMEOUT_MS);
         unsigned turn = atomic_load(&line->board->turn[i]);
         if (line->killed[i])
             continue;
@@ -239,29 +240,31 @@ static void let_all_in(struct line *line)
 
 int main(int argc, char **argv)
 {
-    struct rig rig;
+    struct fixture fixture;
     if (argc == 3 && strcmp(argv[1], "--command") == 0)
         return play_command(strtoul(argv[2], NULL, 10));
-    rig_open(&rig, argc, argv, /* rounds= */ 1, /* limit_s= */ 120, /* round_ms= */ 240000,
-             /* shared_size= */ 1);
+    fixture_open(&fixture, argc, argv, /* rounds= */ 1, /* limit_s= */ 120, /* round_ms= */ 240000,
+                 /* shared_size= */ 1);
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
         return 1;
-    for (uint64_t round = 0; round < rig.rounds; round++) {
-        struct line line = {
-            .rig = &rig, .round = round, .board = kit_board(&rig, sizeof(struct board))};
+    for (uint64_t round = 0; round < fixture.rounds; round++) {
+        struct line line = {.fixture = &fixture,
+                            .round = round,
+                            .board = kit_board(&fixture, sizeof(struct board))};
         memset(line.board, 0, sizeof *line.board);
-        rig_case(&rig, line_up(&line, kit_program(argv[0]), argv[0]), "%d are in line", WAITERS);
+        fixture_case(&fixture, line_up(&line, kit_program(argv[0]), argv[0]), "%d are in line",
+                     WAITERS);
         if (round == 0)
-            watch_idle(&rig, line.fronts[WAITERS - 1]);
+            watch_idle(&fixture, line.foregrounds[WAITERS - 1]);
         kill_some(&line);
-        rig_pause_us((int64_t)SHORT_WAIT_MS * 1000);
+        fixture_pause_us((int64_t)SHORT_WAIT_MS * 1000);
         count_wakeups(&line);
         let_all_in(&line);
-        rig_case(&rig, line.stuck == 0, "nobody is stuck (%u)", line.stuck);
-        rig_case(&rig, line.statuses == 0 && line.early == 0, "each was told what happened (%u)",
-                 line.statuses + line.early);
-        rig_case(&rig, line.out_of_order == 0, "they came in as they had lined up (%u)",
-                 line.out_of_order);
+        fixture_case(&fixture, line.stuck == 0, "nobody is stuck (%u)", line.stuck);
+        fixture_case(&fixture, line.statuses == 0 && line.early == 0,
+                     "each was told what happened (%u)", line.statuses + line.early);
+        fixture_case(&fixture, line.out_of_order == 0, "they came in as they had lined up (%u)",
+                     line.out_of_order);
     }
-    return rig_close(&rig);
+    return fixture_close(&fixture);
 }

@@ -15,14 +15,14 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-enum act { ACQUIRE, RENEW, RELEASE, WAIT, ACTS };
+enum cut_call { ACQUIRE, RENEW, RELEASE, WAIT, CUT_CALLS };
 enum way { UP, DOWN, WAYS };
 enum {
     SERVER,
     TTL_MS = 6000,
     LONGER_MS = 2 * TTL_MS,
-    PATIENCE_MS = 3000,
-    TWICE_MS = 2 * PATIENCE_MS,
+    TIMEOUT_MS = 3000,
+    TWICE_MS = 2 * TIMEOUT_MS,
     BUSY_MS = 1000, /* what a loaded machine may add to a call */
     IN_MS = 8000,   /* who waits comes in by then: a slow look and what is due to it */
     GHOST_MS = TTL_MS + IN_MS,
@@ -32,7 +32,7 @@ enum {
 static const char *const way_names[WAYS] = {"up", "down"};
 
 struct play {
-    struct rig *rig;
+    struct fixture *fixture;
     struct proxy_run proxy;
     struct lh_client *cut, *direct; /* the one behind the proxy, and the one that looks */
     uint64_t number, token;         /* of the key: its own, and its highest */
@@ -46,15 +46,15 @@ static void complain(struct play *play, unsigned *count, const char *what,
                      const struct lh_report *report)
 {
     ++*count;
-    rig_say("%s: %s: %s", play->key, what, report->text);
+    fixture_print("%s: %s: %s", play->key, what, report->text);
 }
 
-static struct lh_client *sit_down(uint16_t port)
+static struct lh_client *open_client(uint16_t port)
 {
     char url[64];
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
     struct lh_client *client = NULL;
-    options.patience_ms = PATIENCE_MS;
+    options.timeout_ms = TIMEOUT_MS;
     (void)snprintf(url, sizeof url, "redis://127.0.0.1:%u", port);
     return lh_open(url, &options, &client, NULL) == LH_OK ? client : NULL;
 }
@@ -65,7 +65,7 @@ static void note_token(struct play *play, const struct lh_lease *lease)
     uint64_t token = lh_token(lease);
     if (token <= play->token) {
         play->shrunk++;
-        rig_say("%s: token %" PRIu64 " after %" PRIu64, play->key, token, play->token);
+        fixture_print("%s: token %" PRIu64 " after %" PRIu64, play->key, token, play->token);
     }
     play->token = token > play->token ? token : play->token;
 }
@@ -155,10 +155,10 @@ static enum lh_outcome do_wait(struct play *play, struct lh_lease **held, struct
     options.wait_ms = IN_MS;
     if (lh_acquire_start(play->cut, play->key, &options, land, &landing, report) == NULL)
         return report->outcome;
-    rig_pause_us(IN_LINE_US);
+    fixture_pause_us(IN_LINE_US);
     (void)lh_release(held, NULL);
     while (!atomic_load(&landing.done))
-        rig_pause_us(500);
+        fixture_pause_us(500);
     *report = landing.report;
     *held = landing.lease;
     if (*held != NULL) {
@@ -173,25 +173,26 @@ static const struct {
     enum lh_outcome (*run)(struct play *play, struct lh_lease **held, struct lh_report *report);
     bool needs_held, by_other; /* a lease, of the other client */
     int64_t limit_ms;
-} acts[ACTS] = {
+} cut_calls[CUT_CALLS] = {
     [ACQUIRE] = {"acquire", do_acquire, false, false, TWICE_MS},
     [RENEW] = {"renew", do_renew, true, false, TWICE_MS},
-    [RELEASE] = {"release", do_release, true, false, PATIENCE_MS},
+    [RELEASE] = {"release", do_release, true, false, TIMEOUT_MS},
     [WAIT] = {"wait in line", do_wait, true, true, IN_MS + TWICE_MS},
 };
 
 /* ---- rounds ---- */
 
 /* One verb on a key of its own; `command` is said to the proxy just before. */
-static void play_once(struct play *play, enum act act, const char *command)
+static void play_once(struct play *play, enum cut_call cut_call, const char *command)
 {
     struct lh_report report = {.text = ""};
     struct lh_lease *held = NULL;
     (void)snprintf(play->key, sizeof play->key, "key-%" PRIu64, play->number++);
     play->token = 0;
-    if (acts[act].needs_held)
-        held = take(play, acts[act].by_other ? play->direct : play->cut, PATIENCE_MS, &report);
-    if (acts[act].needs_held && held == NULL) {
+    if (cut_calls[cut_call].needs_held)
+        held = take(play, cut_calls[cut_call].by_other ? play->direct : play->cut, TIMEOUT_MS,
+                    &report);
+    if (cut_calls[cut_call].needs_held && held == NULL) {
         complain(play, &play->untrue, "a free key is not to be had", &report);
         return;
     }
@@ -199,12 +200,12 @@ static void play_once(struct play *play, enum act act, const char *command)
     for (enum way way = 0; way < WAYS; way++)
         play->carried[way] = 0 - proxy_count(&play->proxy, way_names[way]);
     int64_t began_ms = live_now_ms();
-    enum lh_outcome outcome = acts[act].run(play, &held, &report);
+    enum lh_outcome outcome = cut_calls[cut_call].run(play, &held, &report);
     int64_t took_ms = live_now_ms() - began_ms;
     play->outcomes[outcome]++;
     if (took_ms > play->longest_ms)
         play->longest_ms = took_ms;
-    if (took_ms > acts[act].limit_ms + BUSY_MS)
+    if (took_ms > cut_calls[cut_call].limit_ms + BUSY_MS)
         complain(play, &play->late, "it lasted too long", &report);
     if (outcome != LH_OK && outcome != LH_UNAVAILABLE)
         complain(play, &play->untrue, "nothing of that kind has happened", &report);
@@ -221,61 +222,65 @@ static uint64_t place_of(struct play *play, uint64_t round, uint64_t length)
     const uint64_t first[] = {1, length, length - 1, length / 2, 2, 3};
     if (round < sizeof first / sizeof first[0] && first[round] > 0)
         return first[round];
-    return 1 + random_below(&play->rig->random, length);
+    return 1 + random_below(&play->fixture->random, length);
 }
 
-static void play_way(struct play *play, enum act act, enum way way)
+static void play_way(struct play *play, enum cut_call cut_call, enum way way)
 {
-    struct rig *rig = play->rig;
+    struct fixture *fixture = play->fixture;
     char command[64];
-    play_once(play, act, "pass"); /* tells how long it is */
+    play_once(play, cut_call, "pass"); /* tells how long it is */
     uint64_t length = play->carried[way], rounds = 0;
     unsigned cut_before = play->proxy.did_cut;
-    for (; rounds < rig->rounds && !rig_late(rig); rounds++) {
+    for (; rounds < fixture->rounds && !fixture_late(fixture); rounds++) {
         uint64_t at = place_of(play, rounds, length);
         (void)snprintf(command, sizeof command, "cut %s %" PRIu64, way_names[way], at);
-        play_once(play, act, command);
+        play_once(play, cut_call, command);
         (void)proxy_say(&play->proxy, "pass");
     }
     play->cuts += play->proxy.did_cut - cut_before;
-    rig_case(rig, rounds == rig->rounds && play->proxy.did_cut > cut_before,
-             "%s, cut %s at %" PRIu64 " places of %" PRIu64 " bytes (%u cuts)", acts[act].name,
-             way_names[way], rounds, length, play->proxy.did_cut - cut_before);
+    fixture_case(fixture, rounds == fixture->rounds && play->proxy.did_cut > cut_before,
+                 "%s, cut %s at %" PRIu64 " places of %" PRIu64 " bytes (%u cuts)",
+                 cut_calls[cut_call].name, way_names[way], rounds, length,
+                 play->proxy.did_cut - cut_before);
 }
 
-static void tell(struct play *play)
+static void print_results(struct play *play)
 {
-    struct rig *rig = play->rig;
+    struct fixture *fixture = play->fixture;
     for (size_t i = 0; i <= LH_FAILED; i++)
         if (play->outcomes[i] > 0)
-            rig_say("heard %s %" PRIu64, lh_outcome_name((enum lh_outcome)i), play->outcomes[i]);
-    rig_say("cuts %u, the longest call %" PRId64 " ms", play->cuts, play->longest_ms);
-    rig_case(rig, play->untrue == 0, "what was said is what the other one sees (%u)", play->untrue);
-    rig_case(rig, play->late == 0, "no call lasted beyond its time (%u)", play->late);
-    rig_case(rig, play->shrunk == 0, "tokens grew (%u)", play->shrunk);
+            fixture_print("heard %s %" PRIu64, lh_outcome_name((enum lh_outcome)i),
+                          play->outcomes[i]);
+    fixture_print("cuts %u, the longest call %" PRId64 " ms", play->cuts, play->longest_ms);
+    fixture_case(fixture, play->untrue == 0, "what was said is what the other one sees (%u)",
+                 play->untrue);
+    fixture_case(fixture, play->late == 0, "no call lasted beyond its time (%u)", play->late);
+    fixture_case(fixture, play->shrunk == 0, "tokens grew (%u)", play->shrunk);
 }
 
 int main(int argc, char **argv)
 {
-    struct rig rig;
-    struct play play = {.rig = &rig};
-    rig_open(&rig, argc, argv, /* rounds= */ 4, /* limit_s= */ 60, /* round_ms= */ 30000,
-             /* shared_size= */ 1);
-    bool up = own_server_start(&rig, SERVER) &&
-              proxy_start(&play.proxy, own_server_port(), rig.seed, /* control= */ NULL);
-    play.cut = up ? sit_down(play.proxy.port) : NULL;
-    play.direct = up ? sit_down(own_server_port()) : NULL;
-    rig_case(&rig, play.cut != NULL && play.direct != NULL, "server, proxy and clients are there");
+    struct fixture fixture;
+    struct play play = {.fixture = &fixture};
+    fixture_open(&fixture, argc, argv, /* rounds= */ 4, /* limit_s= */ 60, /* round_ms= */ 30000,
+                 /* shared_size= */ 1);
+    bool up = own_server_start(&fixture, SERVER) &&
+              proxy_start(&play.proxy, own_server_port(), fixture.seed, /* control= */ NULL);
+    play.cut = up ? open_client(play.proxy.port) : NULL;
+    play.direct = up ? open_client(own_server_port()) : NULL;
+    fixture_case(&fixture, play.cut != NULL && play.direct != NULL,
+                 "server, proxy and clients are there");
     if (play.cut != NULL && play.direct != NULL) {
         play_once(&play, ACQUIRE,
                   "pass"); /* makes the connections, and loads what is loaded once */
-        for (enum act act = 0; act < ACTS; act++)
+        for (enum cut_call cut_call = 0; cut_call < CUT_CALLS; cut_call++)
             for (enum way way = 0; way < WAYS; way++)
-                play_way(&play, act, way);
-        tell(&play);
+                play_way(&play, cut_call, way);
+        print_results(&play);
     }
     lh_close(&play.cut);
     lh_close(&play.direct);
-    rig_case(&rig, proxy_stop(&play.proxy), "the proxy ends in order");
-    return rig_close(&rig);
+    fixture_case(&fixture, proxy_stop(&play.proxy), "the proxy ends in order");
+    return fixture_close(&fixture);
 }

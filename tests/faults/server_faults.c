@@ -16,16 +16,16 @@ enum fault { HOLDER_STOPPED, HOLDER_KILLED, SERVER_KILLED, SERVER_STOPPED, FAULT
 enum {
     SERVER, /* its seat; contenders sit behind it */
     WORKERS = 5,
-    SEATS,
+    CHILDREN,
     TTL_MS = 2000,
-    LOOK_MS = 6500, /* the longest that a waiter sleeps when nobody wakes it */
-    IN_AGAIN_MS = TTL_MS + LOOK_MS,
+    POLL_MS = 6500, /* the longest that a waiter sleeps when nobody wakes it */
+    IN_AGAIN_MS = TTL_MS + POLL_MS,
     STUCK_MS = 3 * IN_AGAIN_MS,
     STOPPED_MOST_US = 2 * TTL_MS * 1000,
 };
 
-static const struct contest contest = {
-    .ttl_ms = TTL_MS, .wait_ms = 3000, .patience_ms = 3000, .stay_most_ms = 8, .long_stays = 48};
+static const struct contender_options contender_options = {
+    .ttl_ms = TTL_MS, .wait_ms = 3000, .timeout_ms = 3000, .stay_most_ms = 8, .long_stays = 48};
 
 static const char *const fault_names[FAULTS] = {
     "a holder was stopped past its TTL", "a holder was killed",
@@ -36,101 +36,102 @@ struct figures {
     int64_t longest_ms; /* until somebody came in again */
 };
 
-static void play_worker(struct rig *rig, size_t seat)
+static void play_worker(struct fixture *fixture, size_t child)
 {
-    contender_play(rig->shared, rig, seat);
+    contender_play(fixture->shared, fixture, child);
 }
 
-static bool strike_holder(struct rig *rig, enum fault fault, int64_t *out_ms)
+static bool strike_holder(struct fixture *fixture, enum fault fault, int64_t *out_ms)
 {
-    struct contenders *all = rig->shared;
+    struct contenders *all = fixture->shared;
     struct entries before;
     size_t key = 0, victim = contender_inside(all, IN_AGAIN_MS, &key);
-    if (victim == SEATS_MAX)
+    if (victim == CHILDREN_MAX)
         return false;
     int64_t struck_ms = live_now_ms();
     if (fault == HOLDER_KILLED)
-        contender_doom(all, rig, victim);
-    else if (!contender_stop(all, rig, victim))
+        contender_kill(all, fixture, victim);
+    else if (!contender_stop(all, fixture, victim))
         return false;
     entries_count(all, &before);
     bool came = entries_await_key(all, key, &before, STUCK_MS);
     *out_ms = live_now_ms() - struck_ms;
     if (fault == HOLDER_KILLED)
-        contender_seat(all, rig, victim, play_worker);
+        contender_start(all, fixture, victim, play_worker);
     else
-        rig_continue(rig, victim);
+        fixture_continue(fixture, victim);
     return came;
 }
 
-static bool strike_server(struct rig *rig, enum fault fault, int64_t *out_ms)
+static bool strike_server(struct fixture *fixture, enum fault fault, int64_t *out_ms)
 {
-    struct contenders *all = rig->shared;
+    struct contenders *all = fixture->shared;
     struct entries before;
     if (fault == SERVER_KILLED) {
-        (void)rig_kill(rig, SERVER);
-        rig_pause_us((int64_t)random_below(&rig->random, 1500000));
-        if (!own_server_start(rig, SERVER))
+        (void)fixture_kill(fixture, SERVER);
+        fixture_pause_us((int64_t)random_below(&fixture->random, 1500000));
+        if (!own_server_start(fixture, SERVER))
             return false;
     } else {
-        if (!rig_stop(rig, SERVER))
+        if (!fixture_stop(fixture, SERVER))
             return false;
-        rig_pause_us(200000 + (int64_t)random_below(&rig->random, STOPPED_MOST_US));
-        rig_continue(rig, SERVER);
+        fixture_pause_us(200000 + (int64_t)random_below(&fixture->random, STOPPED_MOST_US));
+        fixture_continue(fixture, SERVER);
     }
     int64_t back_ms = live_now_ms();
     entries_count(all, &before);
-    bool came = entries_await_key(all, WITNESS_KEYS, &before, STUCK_MS);
+    bool came = entries_await_key(all, CHECKER_KEYS, &before, STUCK_MS);
     *out_ms = live_now_ms() - back_ms;
     return came;
 }
 
-static void report_fault(struct rig *rig, enum fault fault, const struct figures *figures)
+static void report_fault(struct fixture *fixture, enum fault fault, const struct figures *figures)
 {
-    rig_say("%s: %" PRIu64 " rounds; in again after %" PRId64 " ms at most", fault_names[fault],
-            figures->rounds, figures->longest_ms);
-    rig_case(rig, figures->rounds == rig->rounds && figures->stuck == 0,
-             "%s: %" PRIu64 " of %" PRIu64 " rounds", fault_names[fault], figures->rounds,
-             rig->rounds);
-    rig_case(rig, figures->late == 0, "each time somebody was in within %d ms (%" PRIu64 ")",
-             IN_AGAIN_MS, figures->late);
+    fixture_print("%s: %" PRIu64 " rounds; in again after %" PRId64 " ms at most",
+                  fault_names[fault], figures->rounds, figures->longest_ms);
+    fixture_case(fixture, figures->rounds == fixture->rounds && figures->stuck == 0,
+                 "%s: %" PRIu64 " of %" PRIu64 " rounds", fault_names[fault], figures->rounds,
+                 fixture->rounds);
+    fixture_case(fixture, figures->late == 0,
+                 "each time somebody was in within %d ms (%" PRIu64 ")", IN_AGAIN_MS,
+                 figures->late);
 }
 
-static void play(struct rig *rig)
+static void play(struct fixture *fixture)
 {
     for (enum fault fault = 0; fault < FAULTS; fault++) {
         struct figures figures = {0};
-        while (figures.rounds < rig->rounds && figures.stuck == 0 && !rig_late(rig)) {
+        while (figures.rounds < fixture->rounds && figures.stuck == 0 && !fixture_late(fixture)) {
             int64_t took_ms = 0;
-            rig_pause_us((int64_t)random_below(&rig->random, 300000));
-            bool came = fault <= HOLDER_KILLED ? strike_holder(rig, fault, &took_ms)
-                                               : strike_server(rig, fault, &took_ms);
+            fixture_pause_us((int64_t)random_below(&fixture->random, 300000));
+            bool came = fault <= HOLDER_KILLED ? strike_holder(fixture, fault, &took_ms)
+                                               : strike_server(fixture, fault, &took_ms);
             figures.rounds++;
             figures.stuck += came ? 0 : 1;
             figures.late += took_ms > IN_AGAIN_MS ? 1 : 0;
             if (took_ms > figures.longest_ms)
                 figures.longest_ms = took_ms;
         }
-        report_fault(rig, fault, &figures);
+        report_fault(fixture, fault, &figures);
     }
 }
 
 int main(int argc, char **argv)
 {
-    struct rig rig;
-    rig_open(&rig, argc, argv, /* rounds= */ 2, /* limit_s= */ 60, /* round_ms= */ 60000,
-             sizeof(struct contenders));
-    struct contenders *all = rig.shared;
-    contenders_init(all, &contest, SERVER + 1, SEATS);
-    bool up = own_server_start(&rig, SERVER);
-    rig_case(&rig, up, "the server starts");
-    for (size_t i = SERVER + 1; up && i < SEATS; i++)
-        contender_seat(all, &rig, i, play_worker);
+    struct fixture fixture;
+    fixture_open(&fixture, argc, argv, /* rounds= */ 2, /* limit_s= */ 60, /* round_ms= */ 60000,
+                 sizeof(struct contenders));
+    struct contenders *all = fixture.shared;
+    contenders_init(all, &contender_options, SERVER + 1, CHILDREN);
+    bool up = own_server_start(&fixture, SERVER);
+    fixture_case(&fixture, up, "the server starts");
+    for (size_t i = SERVER + 1; up && i < CHILDREN; i++)
+        contender_start(all, &fixture, i, play_worker);
     if (up) {
-        play(&rig);
-        contenders_report(all, &rig);
-        rig_case(&rig, all->outcomes[LH_FAILED] + all->outcomes[LH_DENIED] == 0,
-                 "trouble was called unavailable, and nothing else");
+        play(&fixture);
+        contenders_report(all, &fixture);
+        fixture_case(&fixture, all->outcomes[LH_FAILED] + all->outcomes[LH_DENIED] == 0,
+                     "trouble was called unavailable, and nothing else");
     }
-    return rig_close(&rig);
+    return fixture_close(&fixture);
 }

@@ -7,8 +7,8 @@
  * and when the stopped one goes on, so do all. A round is a hit. On a busy machine requests time
  * out without one: nothing is judged by a single question, or by time that nobody could use.
  */
-#include "rig.h"
-#include "witness.h"
+#include "fixture.h"
+#include "overlap_checker.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,12 +20,12 @@ enum {
     ASKERS = 3,
     KEEPER = WRITERS + ASKERS,
     NEWCOMER = KEEPER + 1,
-    SEATS = NEWCOMER + 1,
-    PATIENCE_MS = 300,
+    CHILDREN = NEWCOMER + 1,
+    TIMEOUT_MS = 300,
     MARGIN_MS = 200,
     GO_ON_MS = 30000,
     KEEPER_TTL_MS = 6000,
-    SHORT_MS = KEEPER_TTL_MS / 3 - PATIENCE_MS, /* a holder that renews has longer than that left */
+    SHORT_MS = KEEPER_TTL_MS / 3 - TIMEOUT_MS, /* a holder that renews has longer than that left */
     IN_A_ROW = 3,         /* questions that all are refused: then it is no slow disk */
     QUESTIONS = 30,       /* until the answers agree */
     LONG_EVERY = 3,       /* hits: every third one lasts until the holder must have lost */
@@ -41,7 +41,7 @@ struct asker {
 };
 
 struct shared {
-    struct asker seats[SEATS];
+    struct asker children[CHILDREN];
     _Atomic uint64_t question, written;
     _Atomic bool stop;
     /* of the keeper */
@@ -56,13 +56,14 @@ struct figures {
     int64_t longest_ms, longest_again_ms;
 };
 
-static void play_writer(struct rig *rig, size_t seat)
+static void play_writer(struct fixture *fixture, size_t child)
 {
-    struct shared *shared = rig->shared;
-    struct live *live = rig_live(rig, shared->seats[seat].session, /* patience_ms= */ 10000);
-    struct live_wish wish = {.key = seat == 0 ? "this" : "that"};
+    struct shared *shared = fixture->shared;
+    struct live *live =
+        fixture_live(fixture, shared->children[child].session, /* timeout_ms= */ 10000);
+    struct live_request wanted = {.key = child == 0 ? "this" : "that"};
     while (!atomic_load(&shared->stop)) {
-        if (live_acquire(live, &wish) != OUTCOME_OK || live_release(live) != OUTCOME_OK)
+        if (live_acquire(live, &wanted) != OUTCOME_OK || live_release(live) != OUTCOME_OK)
             _exit(1);
         atomic_fetch_add(&shared->written, 1);
     }
@@ -71,7 +72,8 @@ static void play_writer(struct rig *rig, size_t seat)
 
 static int64_t used_ms(int64_t since_ms, int64_t unscheduled_us)
 {
-    return live_now_ms() - since_ms - (rig_unscheduled_us(/* pid= */ 0) - unscheduled_us) / 1000;
+    return live_now_ms() - since_ms -
+           (fixture_unscheduled_us(/* pid= */ 0) - unscheduled_us) / 1000;
 }
 
 /* Asks the store once: granted and given back, or what else it says. */
@@ -80,24 +82,24 @@ static void ask(struct live *live, struct asker *asker, int64_t began_ms)
     char key[48];
     /* A new one each time: what was answered with `unavailable` may still have been granted. */
     (void)snprintf(key, sizeof key, "%016" PRIx64 "-%" PRId64, asker->session, began_ms);
-    struct live_wish wish = {.key = key};
-    int64_t unscheduled_us = rig_unscheduled_us(/* pid= */ 0);
-    asker->outcome = live_acquire(live, &wish);
+    struct live_request wanted = {.key = key};
+    int64_t unscheduled_us = fixture_unscheduled_us(/* pid= */ 0);
+    asker->outcome = live_acquire(live, &wanted);
     asker->took_ms = used_ms(began_ms, unscheduled_us);
     (void)snprintf(asker->why, sizeof asker->why, "%s", live_trouble(live));
     if (asker->outcome == OUTCOME_OK)
         asker->outcome = live_release(live);
 }
 
-static void play_asker(struct rig *rig, size_t seat)
+static void play_asker(struct fixture *fixture, size_t child)
 {
-    struct shared *shared = rig->shared;
-    struct asker *asker = &shared->seats[seat];
-    struct live *live = rig_live(rig, asker->session, PATIENCE_MS);
+    struct shared *shared = fixture->shared;
+    struct asker *asker = &shared->children[child];
+    struct live *live = fixture_live(fixture, asker->session, TIMEOUT_MS);
     while (!atomic_load(&shared->stop)) {
         uint64_t question = atomic_load(&shared->question);
         if (atomic_load(&asker->done) == question) {
-            rig_pause_us(200);
+            fixture_pause_us(200);
             continue;
         }
         ask(live, asker, live_now_ms());
@@ -107,34 +109,34 @@ static void play_asker(struct rig *rig, size_t seat)
 }
 
 /* To open the store takes its lock too, perhaps. */
-static void play_newcomer(struct rig *rig, size_t seat)
+static void play_newcomer(struct fixture *fixture, size_t child)
 {
-    struct shared *shared = rig->shared;
-    struct asker *asker = &shared->seats[seat];
+    struct shared *shared = fixture->shared;
+    struct asker *asker = &shared->children[child];
     struct text why;
-    int64_t began_ms = live_now_ms(), unscheduled_us = rig_unscheduled_us(/* pid= */ 0);
+    int64_t began_ms = live_now_ms(), unscheduled_us = fixture_unscheduled_us(/* pid= */ 0);
     text_init(&why, asker->why, sizeof asker->why);
     asker->outcome = OUTCOME_UNAVAILABLE;
-    struct live *live = live_open(rig->driver, rig->url, asker->session, PATIENCE_MS, &why);
+    struct live *live = live_open(fixture->driver, fixture->url, asker->session, TIMEOUT_MS, &why);
     asker->took_ms = used_ms(began_ms, unscheduled_us);
     if (live != NULL)
         ask(live, asker, live_now_ms());
     live_close(&live);
 }
 
-static void play_keeper(struct rig *rig, size_t seat)
+static void play_keeper(struct fixture *fixture, size_t child)
 {
-    struct shared *shared = rig->shared;
-    struct live *live = rig_live(rig, shared->seats[seat].session, PATIENCE_MS);
-    struct live_wish wish = {
-        .key = "kept", .ttl_ms = KEEPER_TTL_MS, .wait_ms = KEEPER_TTL_MS, .look_ms = 100};
+    struct shared *shared = fixture->shared;
+    struct live *live = fixture_live(fixture, shared->children[child].session, TIMEOUT_MS);
+    struct live_request wanted = {
+        .key = "kept", .ttl_ms = KEEPER_TTL_MS, .wait_ms = KEEPER_TTL_MS, .poll_ms = 100};
     while (!atomic_load(&shared->stop)) {
-        if (live_acquire(live, &wish) != OUTCOME_OK)
+        if (live_acquire(live, &wanted) != OUTCOME_OK)
             continue;
         bool held = true;
         int64_t unscheduled_us = 0;
         while (held && !atomic_load(&shared->stop)) {
-            unscheduled_us = rig_unscheduled_us(/* pid= */ 0);
+            unscheduled_us = fixture_unscheduled_us(/* pid= */ 0);
             atomic_store(&shared->deadline_ms, live_lease(live)->deadline_ms);
             held = live_work(live, /* length_ms= */ 5);
         }
@@ -150,15 +152,15 @@ static void play_keeper(struct rig *rig, size_t seat)
 }
 
 /* Puts the question to all askers and waits for the last answer. */
-static bool question_all(struct rig *rig)
+static bool question_all(struct fixture *fixture)
 {
-    struct shared *shared = rig->shared;
+    struct shared *shared = fixture->shared;
     uint64_t question = atomic_fetch_add(&shared->question, 1) + 1;
     for (size_t i = 0; i < ASKERS; i++)
-        while (atomic_load(&shared->seats[WRITERS + i].done) != question) {
-            if (rig_late(rig))
+        while (atomic_load(&shared->children[WRITERS + i].done) != question) {
+            if (fixture_late(fixture))
                 return false;
-            rig_pause_us(200);
+            fixture_pause_us(200);
         }
     return true;
 }
@@ -167,7 +169,7 @@ static size_t count_outcome(const struct shared *shared, enum outcome outcome)
 {
     size_t count = 0;
     for (size_t i = 0; i < ASKERS; i++)
-        count += shared->seats[WRITERS + i].outcome == outcome ? 1 : 0;
+        count += shared->children[WRITERS + i].outcome == outcome ? 1 : 0;
     return count;
 }
 
@@ -179,10 +181,10 @@ static bool names(const struct asker *asker, pid_t pid)
     return at != NULL && 1 + strspn(at + 1, "0123456789") == strlen(number);
 }
 
-static bool misnames(const struct rig *rig, const struct asker *asker, pid_t pid)
+static bool misnames(const struct fixture *fixture, const struct asker *asker, pid_t pid)
 {
-    for (size_t seat = 0; seat < SEATS; seat++) {
-        pid_t other = rig->pids[seat];
+    for (size_t child = 0; child < CHILDREN; child++) {
+        pid_t other = fixture->pids[child];
         if (other != 0 && other != pid && names(asker, other))
             return true;
     }
@@ -191,15 +193,15 @@ static bool misnames(const struct rig *rig, const struct asker *asker, pid_t pid
 
 /* All were refused: in time, and with the pid of the one that stands still, or with none when the
  * store cannot know; never with another one. */
-static bool judge_refusals(const struct rig *rig, pid_t pid, struct figures *figures)
+static bool judge_refusals(const struct fixture *fixture, pid_t pid, struct figures *figures)
 {
-    struct shared *shared = rig->shared;
+    struct shared *shared = fixture->shared;
     bool misnamed = false;
     for (size_t i = 0; i < ASKERS; i++) {
-        const struct asker *asker = &shared->seats[WRITERS + i];
+        const struct asker *asker = &shared->children[WRITERS + i];
         figures->answers++;
         figures->named += names(asker, pid) ? 1 : 0;
-        misnamed = misnamed || misnames(rig, asker, pid);
+        misnamed = misnamed || misnames(fixture, asker, pid);
         if (asker->took_ms > figures->longest_ms)
             figures->longest_ms = asker->took_ms;
     }
@@ -208,81 +210,81 @@ static bool judge_refusals(const struct rig *rig, pid_t pid, struct figures *fig
 
 /* Does the stopped one keep the lock? Asks until all are through, or all were refused so often that
  * nobody else can have kept it for so long; what was granted or misnamed before counts then. */
-static bool is_inside(struct rig *rig, pid_t pid, struct figures *figures)
+static bool is_inside(struct fixture *fixture, pid_t pid, struct figures *figures)
 {
-    struct shared *shared = rig->shared;
+    struct shared *shared = fixture->shared;
     uint64_t granted = 0, misnamed = 0;
     unsigned in_a_row = 0;
-    for (unsigned i = 0; i < QUESTIONS && in_a_row < IN_A_ROW && question_all(rig); i++) {
+    for (unsigned i = 0; i < QUESTIONS && in_a_row < IN_A_ROW && question_all(fixture); i++) {
         size_t through = count_outcome(shared, OUTCOME_OK);
         if (through == ASKERS)
             return false;
         bool refused = count_outcome(shared, OUTCOME_UNAVAILABLE) == ASKERS;
         granted += through > 0 ? 1 : 0;
-        misnamed += refused && !judge_refusals(rig, pid, figures) ? 1 : 0;
+        misnamed += refused && !judge_refusals(fixture, pid, figures) ? 1 : 0;
         in_a_row = refused ? in_a_row + 1 : 0;
     }
     if (in_a_row < IN_A_ROW)
         return false;
     figures->granted += granted;
     if (misnamed > 0 && figures->misnamed == 0)
-        rig_say("%d stands still, but: %s", (int)pid, shared->seats[WRITERS].why);
+        fixture_print("%d stands still, but: %s", (int)pid, shared->children[WRITERS].why);
     figures->misnamed += misnamed;
     return true;
 }
 
 /* A process that has to open the store first; what it was granted counts if the lock was kept
  * before and after. */
-static bool judge_newcomer(struct rig *rig, pid_t pid, struct figures *figures)
+static bool judge_newcomer(struct fixture *fixture, pid_t pid, struct figures *figures)
 {
-    struct shared *shared = rig->shared;
-    struct asker *newcomer = &shared->seats[NEWCOMER];
-    *newcomer = (struct asker){.session = rig_session(rig)};
-    rig_start(rig, NEWCOMER, play_newcomer);
-    figures->stuck += rig_join(rig, NEWCOMER) ? 0 : 1;
+    struct shared *shared = fixture->shared;
+    struct asker *newcomer = &shared->children[NEWCOMER];
+    *newcomer = (struct asker){.session = fixture_session(fixture)};
+    fixture_start(fixture, NEWCOMER, play_newcomer);
+    figures->stuck += fixture_join(fixture, NEWCOMER) ? 0 : 1;
     if (newcomer->outcome != OUTCOME_UNAVAILABLE) {
-        if (!is_inside(rig, pid, figures))
+        if (!is_inside(fixture, pid, figures))
             return false;
         figures->granted++;
     }
     figures->answers++;
     figures->named += names(newcomer, pid) ? 1 : 0;
-    figures->misnamed += misnames(rig, newcomer, pid) ? 1 : 0;
+    figures->misnamed += misnames(fixture, newcomer, pid) ? 1 : 0;
     if (newcomer->took_ms > figures->longest_ms)
         figures->longest_ms = newcomer->took_ms;
     return true;
 }
 
 /* A short stop costs the holder nothing; in a long one it is told. */
-static void judge_keeper(struct rig *rig, uint64_t lost, int64_t since_ms, bool is_long,
+static void judge_keeper(struct fixture *fixture, uint64_t lost, int64_t since_ms, bool is_long,
                          struct figures *figures)
 {
-    struct shared *shared = rig->shared;
+    struct shared *shared = fixture->shared;
     bool was_lost = atomic_load(&shared->lost) > lost;
     figures->keeper_lost_short += was_lost && live_now_ms() - since_ms < SHORT_MS ? 1 : 0;
     int64_t until_ms = live_now_ms() + GO_ON_MS;
     while (is_long && atomic_load(&shared->lost) == lost && live_now_ms() < until_ms)
-        rig_pause_us(1000);
+        fixture_pause_us(1000);
     figures->keeper_kept_long += is_long && atomic_load(&shared->lost) == lost ? 1 : 0;
 }
 
 /* It holds, and for long enough: what it could not do in the last stop is made up for. */
-static bool await_keeper(const struct rig *rig)
+static bool await_keeper(const struct fixture *fixture)
 {
-    struct shared *shared = rig->shared;
-    while (atomic_load(&shared->deadline_ms) < live_now_ms() + SHORT_MS + PATIENCE_MS &&
-           !rig_late(rig))
-        rig_pause_us(1000);
-    return !rig_late(rig);
+    struct shared *shared = fixture->shared;
+    while (atomic_load(&shared->deadline_ms) < live_now_ms() + SHORT_MS + TIMEOUT_MS &&
+           !fixture_late(fixture))
+        fixture_pause_us(1000);
+    return !fixture_late(fixture);
 }
 
 /* The stopped one goes on: so do all, as soon as a busy machine lets them. */
-static bool await_all(struct rig *rig, struct figures *figures)
+static bool await_all(struct fixture *fixture, struct figures *figures)
 {
-    struct shared *shared = rig->shared;
+    struct shared *shared = fixture->shared;
     int64_t began_ms = live_now_ms();
     do {
-        if (!question_all(rig) || live_now_ms() - began_ms > GO_ON_MS)
+        if (!question_all(fixture) || live_now_ms() - began_ms > GO_ON_MS)
             return false;
     } while (count_outcome(shared, OUTCOME_OK) < ASKERS);
     int64_t took_ms = live_now_ms() - began_ms;
@@ -291,88 +293,93 @@ static bool await_all(struct rig *rig, struct figures *figures)
     return true;
 }
 
-static bool try_once(struct rig *rig, struct figures *figures)
+static bool try_once(struct fixture *fixture, struct figures *figures)
 {
-    struct shared *shared = rig->shared;
-    size_t writer = random_below(&rig->random, WRITERS);
-    pid_t pid = rig->pids[writer];
+    struct shared *shared = fixture->shared;
+    size_t writer = random_below(&fixture->random, WRITERS);
+    pid_t pid = fixture->pids[writer];
     figures->tries++;
-    rig_spin_us((int64_t)random_below(&rig->random, 3000));
-    if (!await_keeper(rig))
+    fixture_spin_us((int64_t)random_below(&fixture->random, 3000));
+    if (!await_keeper(fixture))
         return false;
     uint64_t lost = atomic_load(&shared->lost);
     int64_t since_ms = live_now_ms();
-    if (!rig_stop(rig, writer))
+    if (!fixture_stop(fixture, writer))
         return false;
-    if (is_inside(rig, pid, figures) && judge_newcomer(rig, pid, figures)) {
+    if (is_inside(fixture, pid, figures) && judge_newcomer(fixture, pid, figures)) {
         bool is_long = figures->hits % LONG_EVERY == LONG_EVERY - 1;
-        judge_keeper(rig, lost, since_ms, is_long, figures);
+        judge_keeper(fixture, lost, since_ms, is_long, figures);
         figures->hits++;
     }
-    rig_continue(rig, writer);
-    return count_outcome(shared, OUTCOME_OK) == ASKERS || await_all(rig, figures);
+    fixture_continue(fixture, writer);
+    return count_outcome(shared, OUTCOME_OK) == ASKERS || await_all(fixture, figures);
 }
 
-static void report(struct rig *rig, const struct figures *figures)
+static void report(struct fixture *fixture, const struct figures *figures)
 {
-    struct shared *shared = rig->shared;
-    rig_say("stopped %" PRIu64 " times, inside the lock %" PRIu64 " times", figures->tries,
-            figures->hits);
-    rig_say("the longest wait for `unavailable` %" PRId64 " ms, patience %d ms; going on took "
-            "%" PRId64 " ms at most",
-            figures->longest_ms, PATIENCE_MS, figures->longest_again_ms);
-    rig_say("answers %" PRIu64 ", with the pid of the stopped one %" PRIu64, figures->answers,
-            figures->named);
-    rig_say("the holder lost %" PRIu64 " times, told at most %" PRId64 " ms after its deadline",
-            shared->lost, shared->latest_ms);
-    rig_case(rig, figures->hits >= rig->rounds, "%" PRIu64 " hits", figures->hits);
-    rig_case(rig, figures->granted == 0, "nothing was granted meanwhile (%" PRIu64 ")",
-             figures->granted);
-    rig_case(rig, figures->longest_ms <= PATIENCE_MS + MARGIN_MS,
-             "`unavailable` came within the patience and %d ms", MARGIN_MS);
-    rig_case(rig, figures->named > 0 && figures->misnamed == 0,
-             "and named the one that stands still, never another (%" PRIu64 ")", figures->misnamed);
-    rig_case(rig, figures->stuck == 0, "so did a process that had to open the store first");
-    rig_case(rig, figures->keeper_lost_short == 0, "a short stop cost the holder nothing");
-    rig_case(rig, figures->keeper_kept_long == 0 && shared->lost >= figures->hits / LONG_EVERY,
-             "in a long one it was told that it lost");
-    rig_case(rig, shared->latest_ms <= PATIENCE_MS + MARGIN_MS, "in time (%" PRId64 " ms)",
-             shared->latest_ms);
+    struct shared *shared = fixture->shared;
+    fixture_print("stopped %" PRIu64 " times, inside the lock %" PRIu64 " times", figures->tries,
+                  figures->hits);
+    fixture_print("the longest wait for `unavailable` %" PRId64
+                  " ms, patience %d ms; going on took "
+                  "%" PRId64 " ms at most",
+                  figures->longest_ms, TIMEOUT_MS, figures->longest_again_ms);
+    fixture_print("answers %" PRIu64 ", with the pid of the stopped one %" PRIu64, figures->answers,
+                  figures->named);
+    fixture_print("the holder lost %" PRIu64 " times, told at most %" PRId64
+                  " ms after its deadline",
+                  shared->lost, shared->latest_ms);
+    fixture_case(fixture, figures->hits >= fixture->rounds, "%" PRIu64 " hits", figures->hits);
+    fixture_case(fixture, figures->granted == 0, "nothing was granted meanwhile (%" PRIu64 ")",
+                 figures->granted);
+    fixture_case(fixture, figures->longest_ms <= TIMEOUT_MS + MARGIN_MS,
+                 "`unavailable` came within the patience and %d ms", MARGIN_MS);
+    fixture_case(fixture, figures->named > 0 && figures->misnamed == 0,
+                 "and named the one that stands still, never another (%" PRIu64 ")",
+                 figures->misnamed);
+    fixture_case(fixture, figures->stuck == 0, "so did a process that had to open the store first");
+    fixture_case(fixture, figures->keeper_lost_short == 0, "a short stop cost the holder nothing");
+    fixture_case(fixture,
+                 figures->keeper_kept_long == 0 && shared->lost >= figures->hits / LONG_EVERY,
+                 "in a long one it was told that it lost");
+    fixture_case(fixture, shared->latest_ms <= TIMEOUT_MS + MARGIN_MS, "in time (%" PRId64 " ms)",
+                 shared->latest_ms);
 }
 
-static bool await_writer(const struct rig *rig)
+static bool await_writer(const struct fixture *fixture)
 {
-    const struct shared *shared = rig->shared;
+    const struct shared *shared = fixture->shared;
     uint64_t written = atomic_load(&shared->written);
     int64_t until_ms = live_now_ms() + GO_ON_MS;
     while (atomic_load(&shared->written) == written && live_now_ms() < until_ms)
-        rig_pause_us(1000);
+        fixture_pause_us(1000);
     return atomic_load(&shared->written) > written;
 }
 
 int main(int argc, char **argv)
 {
-    static rig_work *const plays[SEATS] = {play_writer, play_writer, play_asker,
-                                           play_asker,  play_asker,  play_keeper};
-    struct rig rig;
+    static fixture_work *const plays[CHILDREN] = {play_writer, play_writer, play_asker,
+                                                  play_asker,  play_asker,  play_keeper};
+    struct fixture fixture;
     struct figures figures = {0};
-    rig_open(&rig, argc, argv, /* rounds= */ 3, /* limit_s= */ 60, /* round_ms= */ 20000,
-             sizeof(struct shared));
-    struct shared *shared = rig.shared;
-    for (size_t seat = 0; seat < NEWCOMER; seat++) {
-        shared->seats[seat].session = rig_session(&rig);
-        rig_start(&rig, seat, plays[seat]);
+    fixture_open(&fixture, argc, argv, /* rounds= */ 3, /* limit_s= */ 60, /* round_ms= */ 20000,
+                 sizeof(struct shared));
+    struct shared *shared = fixture.shared;
+    for (size_t child = 0; child < NEWCOMER; child++) {
+        shared->children[child].session = fixture_session(&fixture);
+        fixture_start(&fixture, child, plays[child]);
     }
-    bool goes_on = question_all(&rig);
-    while (goes_on && figures.hits < rig.rounds && figures.tries < rig.rounds * TRIES_PER_HIT &&
-           !rig_late(&rig))
-        goes_on = try_once(&rig, &figures);
-    rig_case(&rig, goes_on && await_writer(&rig), "whenever the stopped one went on, so did all");
+    bool goes_on = question_all(&fixture);
+    while (goes_on && figures.hits < fixture.rounds &&
+           figures.tries < fixture.rounds * TRIES_PER_HIT && !fixture_late(&fixture))
+        goes_on = try_once(&fixture, &figures);
+    fixture_case(&fixture, goes_on && await_writer(&fixture),
+                 "whenever the stopped one went on, so did all");
     atomic_store(&shared->stop, true);
     bool all = true;
-    for (size_t seat = 0; seat < NEWCOMER; seat++)
-        all = rig_join(&rig, seat) && all;
-    rig_case(&rig, all, "every process ended well");
-    report(&rig, &figures);
-    return rig_close(&rig);
+    for (size_t child = 0; child < NEWCOMER; child++)
+        all = fixture_join(&fixture, child) && all;
+    fixture_case(&fixture, all, "every process ended well");
+    report(&fixture, &figures);
+    return fixture_close(&fixture);
 }

@@ -4,7 +4,7 @@
  * what happens to the others when one record cannot be read. The key must have no record yet.
  */
 #include "base/check.h"
-#include "io/host.h"
+#include "process/host.h"
 #include "store/store.h"
 
 #include <poll.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 10000, NAP_MS = 100 };
+enum { TIMEOUT_MS = 10000, NAP_MS = 100 };
 
 static int64_t now_ms(void *owner)
 {
@@ -21,29 +21,29 @@ static int64_t now_ms(void *owner)
     return host_boot_ms();
 }
 
-static void on_done(void *caller, const struct store_answer *answer)
+static void on_done(void *caller, const struct store_reply *reply)
 {
-    *(int *)caller = answer->result == ANSWER_OK ? EXIT_SUCCESS : EXIT_FAILURE;
-    if (answer->result != ANSWER_OK)
-        fprintf(stderr, "not written: %s\n", answer->why != NULL ? answer->why : "a conflict");
+    *(int *)caller = reply->result == REPLY_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    if (reply->result != REPLY_OK)
+        fprintf(stderr, "not written: %s\n", reply->why != NULL ? reply->why : "a conflict");
 }
 
 int main(int argc, char **argv)
 {
-    char words[512];
+    char text[512];
     struct text why;
     int status = -1;
-    struct store_site site = {
-        .clock = {.now_ms = now_ms}, .session = (uint64_t)getpid(), .patience_ms = PATIENCE_MS};
+    struct store_callbacks site = {
+        .clock = {.now_ms = now_ms}, .session = (uint64_t)getpid(), .timeout_ms = TIMEOUT_MS};
     const struct store_driver *driver = argc == 4 ? store_find(argv[1]) : NULL;
     if (driver == NULL) {
         fprintf(stderr, "usage: write_bytes URL KEY BYTES\n");
         return EXIT_FAILURE;
     }
     void *state = malloc(driver->state_size);
-    text_init(&why, words, sizeof words);
+    text_init(&why, text, sizeof text);
     if (state == NULL || !driver->open(state, argv[1], &site, &why)) {
-        fprintf(stderr, "%s\n", words);
+        fprintf(stderr, "%s\n", text);
         free(state);
         return EXIT_FAILURE;
     }

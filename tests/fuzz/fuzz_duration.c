@@ -12,23 +12,23 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { WORDS_MAX = 256 };
+enum { TEXT_MAX = 256 };
 
 /* NOLINTNEXTLINE(readability-identifier-naming): the name is libFuzzer's */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char words[WORDS_MAX + 2];
+    char text[TEXT_MAX + 2];
     int64_t length_ms = -1, other_ms = -1;
-    if (size > WORDS_MAX)
+    if (size > TEXT_MAX)
         return 0;
-    words[0] = '-';
+    text[0] = '-';
     if (size > 0)
-        memcpy(words + 1, data, size);
-    words[size + 1] = 'x';
-    enum duration_result result = duration_read(words + 1, size, &length_ms);
-    enum duration_result negative = duration_read(words, size + 1, &other_ms);
+        memcpy(text + 1, data, size);
+    text[size + 1] = 'x';
+    enum duration_result result = duration_read(text + 1, size, &length_ms);
+    enum duration_result negative = duration_read(text, size + 1, &other_ms);
     if (result == DURATION_OK) {
         char shown[DURATION_SHOWN];
         ASSERT(length_ms >= 0 && length_ms <= DURATION_MAX_MS);
@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     bool good = result == DURATION_OK || result == DURATION_TOO_LONG;
     ASSERT((negative == DURATION_NEGATIVE) == good);
-    ASSERT(duration_read(words + 1, size + 1, &other_ms) == DURATION_BROKEN ||
+    ASSERT(duration_read(text + 1, size + 1, &other_ms) == DURATION_BROKEN ||
            result == DURATION_NEGATIVE);
     ASSERT(other_ms == -1);
     return 0;

@@ -6,9 +6,9 @@
  * judged. Built with LH_FUZZ_PLANT the reader has a bug that this must find.
  */
 #include "base/check.h"
-#include "io/yaml_json.h"
-#include "store/k8s/object.h"
-#include "store/k8s/workload_object.h"
+#include "store/k8s/yaml_json.h"
+#include "store/k8s/k8s_lease.h"
+#include "workload/workload_object.h"
 #include "wire/record_codec.h"
 
 #include <stddef.h>
@@ -21,18 +21,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static struct record record, scratch;
 static char bytes[RECORD_MAX + 1], again[RECORD_MAX + 1];
 
-static void check_foreign(const struct object *object)
+static void check_foreign(const struct k8s_lease *lease)
 {
     struct codec_error error;
-    size_t length = object_foreign_record(object, "k", NULL, &scratch, again, sizeof again);
+    size_t length = k8s_lease_foreign_record(lease, "k", NULL, &scratch, again, sizeof again);
     ASSERT(length > 0);
     ASSERT(record_decode(again, length, &scratch, &error) == DECODE_OK);
-    ASSERT(object_foreign_grant(object, &scratch) != NULL);
+    ASSERT(k8s_lease_foreign_grant(lease, &scratch) != NULL);
 }
 
 static void check_written(const json_t *before)
 {
-    struct object object;
+    struct k8s_lease lease;
     record_init(&record, "k");
     struct grant *grant = record_add_grant(&record);
     text_copy(grant->holder, sizeof grant->holder, "h");
@@ -41,15 +41,15 @@ static void check_written(const json_t *before)
     grant->ttl_ms = 1500;
     grant->granted = grant->renewed = (struct stamp){.revision = THIS_WRITE};
     size_t length = record_encode(&record, bytes, sizeof bytes);
-    struct object_write write = {
+    struct k8s_lease_write write = {
         .name = "k", .key = "k", .bytes = bytes, .length = length, .record = &record};
-    json_t *json = object_make(before, &write);
+    json_t *json = k8s_lease_make(before, &write);
     if (json == NULL)
         return; /* its annotations, or its spec, are none */
-    ASSERT(object_read(json, &object) == NULL && object.state == OBJECT_OURS);
-    ASSERT(strcmp(object.record, bytes) == 0 && object.print != 0);
-    json_t *left = object_vacate(json);
-    ASSERT(object_read(left, &object) == NULL && object.state == OBJECT_VACANT);
+    ASSERT(k8s_lease_parse(json, &lease) == NULL && lease.state == K8S_LEASE_OURS);
+    ASSERT(strcmp(lease.record, bytes) == 0 && lease.write_hash != 0);
+    json_t *left = k8s_lease_vacate(json);
+    ASSERT(k8s_lease_parse(left, &lease) == NULL && lease.state == K8S_LEASE_VACANT);
     json_decref(left);
     json_decref(json);
 }
@@ -64,24 +64,24 @@ static void check_workload(const json_t *json)
     enum workload_verdict verdict = workload_judge(&view, 1000, 1700000000000, &left_ms);
     ASSERT(view.ours || verdict == WORKLOAD_BUSY || verdict == WORKLOAD_COOLING);
     ASSERT(left_ms >= -1);
-    json_decref(workload_unfinalized(json));
-    json_decref(workload_deletion(&view));
+    json_decref(workload_finalizer_patch(json));
+    json_decref(workload_delete_options(&view));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct object object;
-    char words[160];
+    struct k8s_lease lease;
+    char text[160];
     struct text why;
-    text_init(&why, words, sizeof words);
+    text_init(&why, text, sizeof text);
     json_t *json = json_loadb((const char *)data, size, JSON_ALLOW_NUL, NULL);
     if (json == NULL)
         json = yaml_to_json((const char *)data, size, YAML_TYPED, &why);
-    ASSERT(json != NULL || words[0] != '\0');
-    if (json != NULL && object_read(json, &object) == NULL) {
-        ASSERT(object.revision > 0 && object.revision <= REVISION_MAX);
-        if (object.state == OBJECT_FOREIGN)
-            check_foreign(&object);
+    ASSERT(json != NULL || text[0] != '\0');
+    if (json != NULL && k8s_lease_parse(json, &lease) == NULL) {
+        ASSERT(lease.revision > 0 && lease.revision <= REVISION_MAX);
+        if (lease.state == K8S_LEASE_FOREIGN)
+            check_foreign(&lease);
         check_written(json);
     }
     check_workload(json);

@@ -7,7 +7,7 @@
  */
 #include "base/check.h"
 #include "base/checksum.h"
-#include "wire/log_format.h"
+#include "store/log/log_format.h"
 
 #include <stdint.h>
 #include <stdlib.h>

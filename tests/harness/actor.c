@@ -4,7 +4,7 @@
  * runtime does, with everything between them in the hands of the network. Decides nothing.
  */
 #include "history.h"
-#include "inside.h"
+#include "world_internal.h"
 
 #include "core/mutant.h"
 
@@ -53,82 +53,82 @@ bool world_has_name(const struct world *world, size_t key, const char *name)
 }
 
 /* What a store with sessions says beside the record: which leases and spans are over. */
-static void say_what_is_over(struct world *world, struct store_answer *told)
+static void fill_ended(struct world *world, struct store_reply *notify)
 {
     struct record *record = &world->record;
     struct span *spans[] = {&record->cooling, &record->delay};
     bool over[2] = {false, false};
-    told->ended_tokens = world->ended;
+    notify->ended_tokens = world->ended;
     for (size_t i = 0; i < record->grant_count; i++) {
         const struct grant *grant = &record->grants[i];
-        if (grant->renewed.time_ms + grant->ttl_ms <= told->now_ms)
-            world->ended[told->ended_count++] = grant_token(grant);
+        if (grant->renewed.time_ms + grant->ttl_ms <= notify->now_ms)
+            world->ended[notify->ended_count++] = grant_token(grant);
     }
     for (size_t i = 0; i < 2; i++)
         over[i] = spans[i]->length_ms > 0 &&
-                  spans[i]->since.time_ms + spans[i]->length_ms <= told->now_ms;
-    told->cooling_over = over[0];
-    told->delay_over = over[1];
+                  spans[i]->since.time_ms + spans[i]->length_ms <= notify->now_ms;
+    notify->cooling_over = over[0];
+    notify->delay_over = over[1];
 }
 
 /* What the actor is told of an answer: a coarser time, and what the store knows beside it. */
-void actor_shape_answer(struct world *world, const struct actor *actor, struct store_answer *told)
+void actor_shape_answer(struct world *world, const struct actor *actor, struct store_reply *notify)
 {
     const char *why = NULL;
     struct event ignored = {0};
     int64_t tick_ms = world->rules.tick_ms;
-    told->written.time_ms = told->written.time_ms / tick_ms * tick_ms;
+    notify->written.time_ms = notify->written.time_ms / tick_ms * tick_ms;
     if (world->rules.knows_sessions) {
-        told->dead_sessions = world->dead;
-        told->dead_count = world->dead_count;
+        notify->dead_sessions = world->dead;
+        notify->dead_count = world->dead_count;
     }
     if (world->rules.facts.judge == JUDGE_SESSION) {
-        exchange_event(told, actor->options.request.key, &world->record, &ignored, &why);
+        translate_reply(notify, actor->options.request.key, &world->record, &ignored, &why);
         if (ignored.known)
-            say_what_is_over(world, told);
+            fill_ended(world, notify);
     }
-    told->now_ms = told->now_ms / tick_ms * tick_ms;
+    notify->now_ms = notify->now_ms / tick_ms * tick_ms;
     if (MUTANT(EXPIRY_BY_LOCAL_CLOCK))
-        told->now_ms = actor_clock(world, actor);
+        notify->now_ms = actor_clock(world, actor);
 }
 
 /* Fills the scratch record and the event from an answer, or from what the actor last heard. */
 static void recall(struct world *world, const struct actor *actor, struct event *event,
-                   const struct store_answer *answer)
+                   const struct store_reply *reply)
 {
     const char *why = NULL;
-    struct store_answer told = answer != NULL ? *answer : actor->heard;
+    struct store_reply notify = reply != NULL ? *reply : actor->heard;
     struct event filled = *event;
-    if (answer == NULL && !actor->known)
+    if (reply == NULL && !actor->known)
         return;
-    actor_shape_answer(world, actor, &told);
-    exchange_event(&told, actor->options.request.key, &world->record, &filled, &why);
+    actor_shape_answer(world, actor, &notify);
+    translate_reply(&notify, actor->options.request.key, &world->record, &filled, &why);
     event->known = filled.known;
     event->at = filled.at;
-    if (event->kind == EVENT_ANSWER)
-        event->answer = filled.answer;
+    if (event->kind == EVENT_REPLY)
+        event->reply = filled.reply;
 }
 
-static void remember(struct actor *actor, const struct store_answer *answer)
+static void remember(struct actor *actor, const struct store_reply *reply)
 {
-    actor->known = answer->result == ANSWER_OK || answer->result == ANSWER_CONFLICT;
+    actor->known = reply->result == REPLY_OK || reply->result == REPLY_CONFLICT;
     actor->known_key = actor->key;
-    actor->heard = *answer;
-    if (!actor->known || !answer->present)
+    actor->heard = *reply;
+    if (!actor->known || !reply->present)
         return;
-    actor->bytes = realloc(actor->bytes, answer->length);
+    actor->bytes = realloc(actor->bytes, reply->length);
     if (actor->bytes == NULL)
         abort();
-    memcpy(actor->bytes, answer->bytes, answer->length);
+    memcpy(actor->bytes, reply->bytes, reply->length);
     actor->heard.bytes = actor->bytes;
 }
 
 /* Than what was last heard; of nothing it is not known when that was. */
-static bool is_newer(const struct actor *actor, const struct store_answer *answer)
+static bool is_newer(const struct actor *actor, const struct store_reply *reply)
 {
-    const struct store_answer *heard = &actor->heard;
-    return answer->present && (!actor->known || (heard->present && heard->written.revision <
-                                                                       answer->written.revision));
+    const struct store_reply *heard = &actor->heard;
+    return reply->present &&
+           (!actor->known || (heard->present && heard->written.revision < reply->written.revision));
 }
 
 void actor_transmit(struct world *world, struct actor *actor, const struct store_request *request,
@@ -148,51 +148,51 @@ void actor_transmit(struct world *world, struct actor *actor, const struct store
     message->request.key = store_name(world, actor->key);
     if (request->length > 0)
         memcpy(message->bytes, request->bytes, request->length);
-    for (size_t i = 0; i < request->poke_count && i < ACTORS_MAX; i++)
-        message->poke[message->poke_count++] = request->poke[i];
+    for (size_t i = 0; i < request->wake_count && i < ACTORS_MAX; i++)
+        message->wake[message->wake_count++] = request->wake[i];
     world->acquisitions[actor->number].writes_in_flight += message->counted ? 1 : 0;
-    world_transmit(world, message, HAPPENS_REQUEST, world->faults.lose_request,
+    world_transmit(world, message, WORLD_REQUEST, world->faults.lose_request,
                    &world->counts->lost_requests);
 }
 
 static void send_request(struct world *world, struct actor *actor)
 {
     struct store_request request;
-    exchange_request(&actor->lease, &world->output, &world->record, world->encoded,
-                     sizeof world->encoded, &request);
+    translate_request(&actor->lease, &world->output, &world->record, world->encoded,
+                      sizeof world->encoded, &request);
     actor_transmit(world, actor, &request, world->output.serial);
 }
 
-void actor_tell(struct world *world, struct actor *actor)
+void actor_report(struct world *world, struct actor *actor)
 {
     const struct lease_output *out = &world->output;
     actor->grant = actor->number;
     oracle_told(world, actor, out);
-    if (out->told == TOLD_ENDED)
+    if (out->notify == NOTIFY_ENDED)
         oracle_once_ended(world, actor, out->outcome);
-    if (out->told == TOLD_HELD) {
+    if (out->notify == NOTIFY_HELD) {
         oracle_once_held(world, actor);
         actor->inside = true;
         actor->lost = false;
         actor->token = actor->lease.token;
         actor->order = oracle_order(&world->acquisitions[actor->number], actor->token);
-    } else if (out->told == TOLD_LOST) {
+    } else if (out->notify == NOTIFY_LOST) {
         actor->lost = true;
-    } else if (out->told == TOLD_ENDED) {
+    } else if (out->notify == NOTIFY_ENDED) {
         actor->inside = actor->busy = false;
     }
-    world->told(world, actor, out);
+    world->notify(world, actor, out);
 }
 
 void actor_step(struct world *world, struct actor *actor, struct event *event,
-                const struct store_answer *answer)
+                const struct store_reply *reply)
 {
     char line[256];
     struct text trace = {0};
     struct text *wanted = world->trace != NULL ? &trace : NULL;
     text_init(&trace, line, sizeof line);
     event->now_ms = actor_clock(world, actor);
-    recall(world, actor, event, answer);
+    recall(world, actor, event, reply);
     struct lease before = actor->lease;
     lease_step(&actor->lease, event, &world->record, &world->output, wanted);
     if (trace.length > 0)
@@ -204,17 +204,17 @@ void actor_step(struct world *world, struct actor *actor, struct event *event,
         send_request(world, actor);
     actor->timer++;
     if (world->output.wake_at_ms != NEVER)
-        world_schedule(
-            world, (struct happening){.at_ms = actor_moment(world, actor, world->output.wake_at_ms),
-                                      .kind = HAPPENS_TIMER,
-                                      .actor = actor->index,
-                                      .value = actor->timer});
-    if (world->output.told != TOLD_NOTHING)
-        actor_tell(world, actor);
+        world_schedule(world, (struct world_event){
+                                  .at_ms = actor_moment(world, actor, world->output.wake_at_ms),
+                                  .kind = WORLD_TIMER,
+                                  .actor = actor->index,
+                                  .value = actor->timer});
+    if (world->output.notify != NOTIFY_NONE)
+        actor_report(world, actor);
 }
 
 void actor_receives(struct world *world, struct actor *actor, const struct message *message,
-                    enum happening_kind kind)
+                    enum world_event_kind kind)
 {
     if (world->on_executor) {
         runner_receives(world, actor, message, kind);
@@ -222,63 +222,64 @@ void actor_receives(struct world *world, struct actor *actor, const struct messa
     }
     if (!actor->alive || !actor->busy || message->number != actor->number)
         return;
-    struct store_answer answer = message->answer;
-    answer.bytes = message->bytes;
-    answer.length = message->length;
-    struct event event = {.kind = kind == HAPPENS_ANSWER ? EVENT_ANSWER : EVENT_NOTICE,
+    struct store_reply reply = message->reply;
+    reply.bytes = message->bytes;
+    reply.length = message->length;
+    struct event event = {.kind = kind == WORLD_REPLY ? EVENT_REPLY : EVENT_NOTICE,
                           .serial = message->serial};
-    if (kind == HAPPENS_ANSWER) {
-        actor->answered = actor->answered || answer.result != ANSWER_TROUBLE;
-        remember(actor, &answer);
+    if (kind == WORLD_REPLY) {
+        actor->answered = actor->answered || reply.result != REPLY_TROUBLE;
+        remember(actor, &reply);
     }
-    bool tells = world->rules.watches || world->rules.facts.tells;
-    bool has_record = kind == HAPPENS_ANSWER || tells;
+    bool wakes_with_record = world->rules.watches || world->rules.facts.wakes_with_record;
+    bool has_record = kind == WORLD_REPLY || wakes_with_record;
     if (!has_record)
         actor->known = false;
-    else if (kind == HAPPENS_NOTICE && is_newer(actor, &answer))
-        remember(actor, &answer);
-    actor_step(world, actor, &event, has_record ? &answer : NULL);
+    else if (kind == WORLD_NOTICE && is_newer(actor, &reply))
+        remember(actor, &reply);
+    actor_step(world, actor, &event, has_record ? &reply : NULL);
 }
 
-static struct message *copy_answer(const struct message *to, const struct store_answer *answer)
+static struct message *copy_answer(const struct message *to, const struct store_reply *reply)
 {
-    struct message *message = malloc(sizeof *message + answer->length);
+    struct message *message = malloc(sizeof *message + reply->length);
     if (message == NULL)
         abort();
     *message = (struct message){.actor = to->actor,
                                 .number = to->number,
                                 .serial = to->serial,
-                                .answer = *answer,
-                                .length = answer->length};
-    if (answer->length > 0)
-        memcpy(message->bytes, answer->bytes, answer->length);
+                                .reply = *reply,
+                                .length = reply->length};
+    if (reply->length > 0)
+        memcpy(message->bytes, reply->bytes, reply->length);
     return message;
 }
 
-static void notify(struct world *world, const struct message *write, struct actor *actor,
-                   const struct store_answer *answer)
+static void send_notice(struct world *world, const struct message *write, struct actor *actor,
+                        const struct store_reply *reply)
 {
-    struct message *notice = copy_answer(write, answer);
+    struct message *notice = copy_answer(write, reply);
     notice->actor = actor->index;
     notice->number = actor->number;
     notice->request.key = write->request.key;
-    world_transmit(world, notice, HAPPENS_NOTICE, world->faults.lose_notice,
+    world_transmit(world, notice, WORLD_NOTICE, world->faults.lose_notice,
                    &world->counts->lost_notices);
 }
 
 /* Those who watch hear of every change; otherwise only those whom the write named are woken. */
 static void notify_all(struct world *world, const struct message *write,
-                       const struct store_answer *answer)
+                       const struct store_reply *reply)
 {
     for (size_t i = 0; i < world->actor_count; i++) {
         struct actor *actor = &world->actors[i];
         bool named = false;
-        for (size_t j = 0; j < write->poke_count; j++)
-            named = named || write->poke[j] == actor->session;
-        bool listens = actor->is_house || (actor->busy && actor->house == NULL &&
-                                           world_has_name(world, actor->key, write->request.key));
+        for (size_t j = 0; j < write->wake_count; j++)
+            named = named || write->wake[j] == actor->session;
+        bool listens =
+            actor->has_callers || (actor->busy && actor->process == NULL &&
+                                   world_has_name(world, actor->key, write->request.key));
         if (actor->alive && listens && (named || world->rules.watches))
-            notify(world, write, actor, answer);
+            send_notice(world, write, actor, reply);
     }
 }
 
@@ -288,41 +289,41 @@ struct delivery {
 };
 
 static void load_after(struct world *world, const struct message *message,
-                       const struct store_answer *answer)
+                       const struct store_reply *reply)
 {
     struct event ignored = {0};
     const char *why = NULL;
-    exchange_event(answer, message->request.key, &world->after, &ignored, &why);
+    translate_reply(reply, message->request.key, &world->after, &ignored, &why);
     if (why != NULL)
         oracle_fail(world, &world->actors[message->actor], "codec", why);
 }
 
-static void store_answers(void *caller, const struct store_answer *answer)
+static void store_answers(void *caller, const struct store_reply *reply)
 {
     const struct delivery *delivery = caller;
     struct world *world = delivery->world;
     const struct message *message = delivery->message;
-    world_transmit(world, copy_answer(message, answer), HAPPENS_ANSWER, world->faults.lose_answer,
+    world_transmit(world, copy_answer(message, reply), WORLD_REPLY, world->faults.lose_answer,
                    &world->counts->lost_answers);
-    if (message->request.verb == VERB_STORE_READ || answer->result != ANSWER_OK)
+    if (message->request.verb == VERB_STORE_READ || reply->result != REPLY_OK)
         return;
-    load_after(world, message, answer);
+    load_after(world, message, reply);
     oracle_changed(world,
                    &(struct change){.writer = &world->actors[message->actor],
                                     .number = message->number,
                                     .verb = message->verb,
                                     .now = message->now,
-                                    .revision = answer->present ? answer->written.revision : 0});
-    notify_all(world, message, answer);
+                                    .revision = reply->present ? reply->written.revision : 0});
+    notify_all(world, message, reply);
 }
 
-static void load_before(void *caller, const struct store_answer *answer)
+static void load_before(void *caller, const struct store_reply *reply)
 {
     struct delivery *delivery = caller;
     struct event ignored = {0};
     const char *why = NULL;
-    exchange_event(answer, delivery->message->request.key, &delivery->world->before, &ignored,
-                   &why);
+    translate_reply(reply, delivery->message->request.key, &delivery->world->before, &ignored,
+                    &why);
 }
 
 void store_receives(struct world *world, const struct message *message)
@@ -357,12 +358,12 @@ struct acquisition acquisition_of(size_t key, const struct lease_options *option
                                .bound = request->bound,
                                .ttl_ms = request->ttl_ms,
                                .lock_delay_ms = request->lock_delay_ms,
-                               .errand_token = request->token,
+                               .operation_token = request->token,
                                .mode = request->mode,
                                .limit = request->limit,
                                .cooldown_ms = options->cooldown_ms};
-    if (request->deed != NULL && request->deed->result != NULL)
-        made.word = (uint32_t)strtoul(request->deed->result, NULL, 10);
+    if (request->completion != NULL && request->completion->result != NULL)
+        made.word = (uint32_t)strtoul(request->completion->result, NULL, 10);
     made.expected = request->expected != NULL && request->expected[0] != '\0'
                         ? strtoll(request->expected, NULL, 10)
                         : -1;
@@ -391,7 +392,7 @@ void actor_start(struct world *world, struct actor *actor)
         actor->known = false;
     actor->began_ms = world->now_ms;
     world->counts->operations++;
-    if (actor->house != NULL) {
+    if (actor->process != NULL) {
         caller_start(world, actor);
         return;
     }
@@ -410,18 +411,18 @@ void actor_let_go(struct world *world, struct actor *actor)
         return;
     world->counts->operations++;
     actor->inside = false;
-    if (actor->house != NULL)
+    if (actor->process != NULL)
         caller_let_go(actor);
     else if (world->on_executor)
         runner_let_go(actor);
     else
-        actor_step(world, actor, &(struct event){.kind = EVENT_LET_GO}, NULL);
+        actor_step(world, actor, &(struct event){.kind = EVENT_RELEASE}, NULL);
 }
 
 void actor_forget(struct world *world, struct actor *actor)
 {
     world_say(world, actor->name, "leaves it behind");
-    if (actor->house != NULL) {
+    if (actor->process != NULL) {
         caller_forget(world, actor);
         return;
     }
@@ -431,8 +432,8 @@ void actor_forget(struct world *world, struct actor *actor)
 }
 
 /* All actors of its process, one after the other; NULL after the last. */
-static struct actor *next_mate(struct world *world, const struct actor *actor,
-                               const struct actor *after)
+static struct actor *next_in_process(struct world *world, const struct actor *actor,
+                                     const struct actor *after)
 {
     for (size_t i = after != NULL ? after->index + 1 : 0; i < world->actor_count; i++)
         if (actor_same_process(&world->actors[i], actor))
@@ -446,7 +447,7 @@ void actor_crash(struct world *world, struct actor *actor)
     history_crash(world, actor);
     world->dead_session[actor->session] = true;
     world->dead[world->dead_count++] = actor->session;
-    for (struct actor *mate = NULL; (mate = next_mate(world, actor, mate)) != NULL;) {
+    for (struct actor *mate = NULL; (mate = next_in_process(world, actor, mate)) != NULL;) {
         runner_free(mate);
         mate->alive = mate->busy = mate->inside = mate->paused = mate->known = false;
         mate->caller = (struct caller){0};
@@ -461,7 +462,7 @@ void actor_revive(struct world *world, struct actor *actor)
     world_say(world, actor->name, "starts anew");
     if (session >= NUMBERS_MAX)
         abort();
-    for (struct actor *mate = NULL; (mate = next_mate(world, actor, mate)) != NULL;) {
+    for (struct actor *mate = NULL; (mate = next_in_process(world, actor, mate)) != NULL;) {
         mate->alive = true;
         mate->session = session;
         memset(mate->sightings, 0, sizeof mate->sightings);
@@ -471,7 +472,7 @@ void actor_revive(struct world *world, struct actor *actor)
 void actor_pause(struct world *world, struct actor *actor, int64_t until_ms)
 {
     world_say(world, actor->name, "stands still");
-    for (struct actor *mate = NULL; (mate = next_mate(world, actor, mate)) != NULL;) {
+    for (struct actor *mate = NULL; (mate = next_in_process(world, actor, mate)) != NULL;) {
         mate->paused = true;
         mate->resumes_at_ms = until_ms;
         mate->asleep_ms -= world->now_ms;
@@ -481,7 +482,7 @@ void actor_pause(struct world *world, struct actor *actor, int64_t until_ms)
 
 void actor_wake(struct world *world, struct actor *actor)
 {
-    if (!actor->alive || !(actor->busy || actor->is_house))
+    if (!actor->alive || !(actor->busy || actor->has_callers))
         return;
     if (world->on_executor)
         runner_tick(actor);
@@ -495,14 +496,14 @@ void actor_resume(struct world *world, struct actor *actor)
     if (!actor->paused)
         return;
     world_say(world, actor->name, "goes on");
-    for (struct actor *mate = NULL; (mate = next_mate(world, actor, mate)) != NULL;) {
+    for (struct actor *mate = NULL; (mate = next_in_process(world, actor, mate)) != NULL;) {
         mate->paused = false;
         mate->asleep_ms += world->now_ms;
         if (mate->alive && mate->inside)
             actor_write(world, mate, /* delay_ms= */ 0);
     }
-    actor_wake(world, actor->house != NULL ? actor->house : actor);
-    for (struct actor *mate = NULL; (mate = next_mate(world, actor, mate)) != NULL;)
+    actor_wake(world, actor->process != NULL ? actor->process : actor);
+    for (struct actor *mate = NULL; (mate = next_in_process(world, actor, mate)) != NULL;)
         if (mate->inside && !mate->lost)
             oracle_alone(world, mate);
 }
@@ -510,17 +511,17 @@ void actor_resume(struct world *world, struct actor *actor)
 void actor_write(struct world *world, struct actor *actor, int64_t delay_ms)
 {
     world_schedule(world,
-                   (struct happening){.at_ms = world->now_ms + delay_ms,
-                                      .kind = HAPPENS_GUARDED,
-                                      .actor = actor->index,
-                                      .what = (int)((size_t)actor->order * KEYS_MAX + actor->key),
-                                      .value = actor->token});
+                   (struct world_event){.at_ms = world->now_ms + delay_ms,
+                                        .kind = WORLD_GUARDED,
+                                        .actor = actor->index,
+                                        .what = (int)((size_t)actor->order * KEYS_MAX + actor->key),
+                                        .value = actor->token});
 }
 
 void guard_receives(struct world *world, const struct actor *actor,
-                    const struct happening *happening)
+                    const struct world_event *world_event)
 {
     (void)actor;
-    uint32_t what = (uint32_t)happening->what;
-    oracle_guarded_write(world, &world->keys[what % KEYS_MAX], happening->value, what / KEYS_MAX);
+    uint32_t what = (uint32_t)world_event->what;
+    oracle_guarded_write(world, &world->keys[what % KEYS_MAX], world_event->value, what / KEYS_MAX);
 }

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Several callers in one process, at the shipped front desk (runner.c). What one of them is told,
- * and what it wants next. Decides nothing; what must hold is in oracle_desk.c.
+ * and what it wants next. Decides nothing; what must hold is in oracle_local_queue.c.
  */
-#include "inside.h"
+#include "world_internal.h"
 
-#include "runtime/front_desk.h"
+#include "runtime/local_queue.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct actor *world_add_caller(struct world *world, struct actor *house, const char *name)
+struct actor *world_add_caller(struct world *world, struct actor *process, const char *name)
 {
     struct actor *actor = world_add_actor(world, name);
-    house->is_house = true;
-    actor->house = house;
-    actor->session = house->session;
-    actor->rate = house->rate;
-    actor->offset_ms = house->offset_ms;
-    memcpy(actor->holder, house->holder, sizeof actor->holder);
+    process->has_callers = true;
+    actor->process = process;
+    actor->session = process->session;
+    actor->rate = process->rate;
+    actor->offset_ms = process->offset_ms;
+    memcpy(actor->holder, process->holder, sizeof actor->holder);
     return actor;
 }
 
 static const struct actor *process_of(const struct actor *actor)
 {
-    return actor->house != NULL ? actor->house : actor;
+    return actor->process != NULL ? actor->process : actor;
 }
 
 bool actor_same_process(const struct actor *a, const struct actor *b)
@@ -35,28 +35,28 @@ bool actor_same_process(const struct actor *a, const struct actor *b)
 
 static void say(struct world *world, const struct actor *actor, const struct task_news *news)
 {
-    static const char *const words[] = {[TASK_WAITING] = "is told to wait",
+    static const char *const texts[] = {[TASK_WAITING] = "is told to wait",
                                         [TASK_HELD] = "is told held",
                                         [TASK_RENEWED] = "is told renewed",
                                         [TASK_LOST] = "is told lost",
                                         [TASK_ENDED] = "is told the end"};
     char line[128];
-    const char *outcome = news->event == TASK_ENDED ? outcome_word(news->outcome) : "";
+    const char *outcome = news->event == TASK_ENDED ? outcome_name(news->outcome) : "";
     (void)snprintf(line, sizeof line, "%s %s: %s %s (token %" PRIu64 ")",
-                   world->keys[actor->key].key, words[news->event], outcome,
+                   world->keys[actor->key].key, texts[news->event], outcome,
                    news->why != NULL ? news->why : "", news->token);
     world_say(world, actor->name, line);
 }
 
-static void tell_script(struct world *world, struct actor *actor, enum told told,
+static void tell_script(struct world *world, struct actor *actor, enum lease_notify notify,
                         const struct task_news *news)
 {
-    struct lease_output out = {.told = told, .outcome = news->outcome, .why = news->why};
+    struct lease_output out = {.notify = notify, .outcome = news->outcome, .why = news->why};
     if (news->record != NULL) {
         record_copy(&world->record, news->record);
         actor->heard.now_ms = news->at.time_ms;
     }
-    world->told(world, actor, &out);
+    world->notify(world, actor, &out);
 }
 
 static void hold(struct world *world, struct actor *actor, const struct task_news *news)
@@ -66,10 +66,10 @@ static void hold(struct world *world, struct actor *actor, const struct task_new
     oracle_once_held(world, actor);
     actor->inside = true;
     actor->lost = actor->caller.waiting = false;
-    tell_script(world, actor, TOLD_HELD, news);
+    tell_script(world, actor, NOTIFY_HELD, news);
 }
 
-static void told(void *owner, struct claim *claim, const struct task_news *news)
+static void notify(void *owner, struct local_waiter *claim, const struct task_news *news)
 {
     struct actor *actor = owner;
     struct world *world = actor->caller.world;
@@ -82,7 +82,7 @@ static void told(void *owner, struct claim *claim, const struct task_news *news)
     switch (news->event) {
     case TASK_WAITING:
         world->counts->local_waits++;
-        tell_script(world, actor, TOLD_WAITING, news);
+        tell_script(world, actor, NOTIFY_WAITING, news);
         return;
     case TASK_HELD:
         hold(world, actor, news);
@@ -92,19 +92,19 @@ static void told(void *owner, struct claim *claim, const struct task_news *news)
         return;
     case TASK_LOST:
         actor->lost = true;
-        tell_script(world, actor, TOLD_LOST, news);
+        tell_script(world, actor, NOTIFY_LOST, news);
         return;
     case TASK_ENDED:
         oracle_caller_ended(world, actor, news);
         oracle_once_ended(world, actor, news->outcome);
         actor->caller.claim = NULL;
         actor->inside = actor->busy = actor->caller.waiting = false;
-        tell_script(world, actor, TOLD_ENDED, news);
+        tell_script(world, actor, NOTIFY_ENDED, news);
         return;
     }
 }
 
-static void errand_told(void *owner, struct task *task, const struct task_news *news)
+static void operation_told(void *owner, struct task *task, const struct task_news *news)
 {
     struct actor *actor = owner;
     (void)task;
@@ -112,10 +112,10 @@ static void errand_told(void *owner, struct task *task, const struct task_news *
         return;
     actor->busy = false;
     oracle_once_ended(actor->caller.world, actor, news->outcome);
-    tell_script(actor->caller.world, actor, TOLD_ENDED, news);
+    tell_script(actor->caller.world, actor, NOTIFY_ENDED, news);
 }
 
-static void say_wish(struct world *world, const struct actor *actor)
+static void trace_request(struct world *world, const struct actor *actor)
 {
     static const char *const modes[] = {
         [MODE_EXCLUSIVE] = "alone", [MODE_SHARED] = "shared", [MODE_SLOT] = "a slot"};
@@ -128,7 +128,7 @@ static void say_wish(struct world *world, const struct actor *actor)
 }
 
 /* Most claims leave their request id to the desk: only these may share a grant. */
-static void ask(struct world *world, struct actor *actor, struct front_desk *desk)
+static void ask(struct world *world, struct actor *actor, struct local_queue *queue)
 {
     struct lease_options options = actor->options;
     if (!actor->caller.named)
@@ -137,25 +137,26 @@ static void ask(struct world *world, struct actor *actor, struct front_desk *des
     actor->caller.gave_up = false;
     actor->caller.passed = 0;
     actor->caller.arrived = ++world->arrivals;
-    say_wish(world, actor);
+    trace_request(world, actor);
     oracle_caller_asks(world, actor);
-    actor->caller.claim =
-        front_desk_ask(desk, &options, &(struct claim_caller){.told = told, .owner = actor});
+    actor->caller.claim = local_queue_acquire(
+        queue, &options, &(struct local_waiter_caller){.notify = notify, .owner = actor});
     if (actor->caller.claim == NULL)
         abort();
 }
 
 void caller_start(struct world *world, struct actor *actor)
 {
-    struct actor *house = actor->house;
-    struct runner *runner = runner_of(world, house);
+    struct actor *process = actor->process;
+    struct runner *runner = runner_of(world, process);
     actor->caller.world = world;
-    if (actor->options.request.verb == VERB_ASK)
-        ask(world, actor, runner_desk(runner));
-    else if (executor_start(front_desk_executor(runner_desk(runner)), &actor->options,
-                            &(struct executor_caller){.told = errand_told, .owner = actor}) == NULL)
+    if (actor->options.request.verb == VERB_ACQUIRE)
+        ask(world, actor, runner_local_queue(runner));
+    else if (executor_start(local_queue_executor(runner_local_queue(runner)), &actor->options,
+                            &(struct executor_caller){.notify = operation_told, .owner = actor}) ==
+             NULL)
         abort();
-    runner_tick(house);
+    runner_tick(process);
     actor->caller.entering = false;
 }
 
@@ -164,29 +165,29 @@ void caller_let_go(struct actor *actor)
     if (actor->caller.claim == NULL) /* an errand runs to its end */
         return;
     actor->caller.gave_up = true;
-    front_desk_let_go(actor->caller.claim);
-    runner_tick(actor->house);
+    local_queue_release(actor->caller.claim);
+    runner_tick(actor->process);
 }
 
-static void go_away(struct world *world, struct actor *actor, void go(struct claim *gone))
+static void go_away(struct world *world, struct actor *actor, void go(struct local_waiter *gone))
 {
-    struct claim *claim = actor->caller.claim;
+    struct local_waiter *claim = actor->caller.claim;
     if (claim == NULL)
         return;
     world->counts->cancels++;
     actor->caller.claim = NULL;
     actor->busy = actor->inside = actor->caller.waiting = false;
     go(claim);
-    runner_tick(actor->house);
+    runner_tick(actor->process);
 }
 
 void actor_cancel(struct world *world, struct actor *actor)
 {
     world_say(world, actor->name, "goes away");
-    go_away(world, actor, front_desk_cancel);
+    go_away(world, actor, local_queue_cancel);
 }
 
 void caller_forget(struct world *world, struct actor *actor)
 {
-    go_away(world, actor, front_desk_forget);
+    go_away(world, actor, local_queue_forget);
 }

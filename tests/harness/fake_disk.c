@@ -98,7 +98,7 @@ static int make_file(struct fake_disk *disk, const char *suffix)
     ASSERT(disk->file_count < FAKE_FILES);
     int file = (int)disk->file_count++;
     disk->files[file] = fake_file_new();
-    disk->files[file].fleeting = disk->is_fleeting(suffix);
+    disk->files[file].unsynced = disk->is_unsynced(suffix);
     set_name(disk, suffix, file);
     text_copy(record(disk, FAKE_NAMED, file)->name, FAKE_NAME, suffix);
     return file;
@@ -216,7 +216,7 @@ static int rename_file(void *owner, const char *from_suffix, const char *to_suff
         return -disk->error;
     if (file < 0)
         return -ENOENT;
-    ASSERT(disk->files[file].fleeting == disk->is_fleeting(to_suffix));
+    ASSERT(disk->files[file].unsynced == disk->is_unsynced(to_suffix));
     set_name(disk, to_suffix, file);
     text_copy(record(disk, FAKE_NAMED, file)->name, FAKE_NAME, to_suffix);
     return 0;
@@ -337,7 +337,7 @@ static bool is_never_synced(const char *suffix)
 void fake_disk_init(struct fake_disk *disk)
 {
     memset(disk, 0, offsetof(struct fake_disk, events));
-    disk->is_fleeting = is_never_synced;
+    disk->is_unsynced = is_never_synced;
     disk->table = (struct disk){
         .owner = disk,
         .open = open_file,
@@ -391,13 +391,13 @@ void fake_disk_copy(struct fake_disk *to, const struct fake_disk *from)
     fake_disk_init(to);
     to->boot_ms = from->boot_ms;
     to->wall_ms = from->wall_ms;
-    to->is_fleeting = from->is_fleeting;
+    to->is_unsynced = from->is_unsynced;
     to->file_count = from->file_count;
     to->name_count = from->name_count;
     memcpy(to->names, from->names, sizeof to->names);
     for (size_t i = 0; i < from->file_count; i++) {
         to->files[i] = fake_file_new();
-        to->files[i].fleeting = from->files[i].fleeting;
+        to->files[i].unsynced = from->files[i].unsynced;
         fake_file_copy(&to->files[i], &from->files[i]);
     }
 }
@@ -427,7 +427,7 @@ size_t fake_disk_pending(const struct fake_disk *disk, size_t moment, int *out)
         const struct fake_event *event = &disk->events[i];
         bool changes =
             event->kind == FAKE_WRITE || event->kind == FAKE_NAMED || event->kind == FAKE_UNNAMED;
-        if (changes && !disk->files[event->file].fleeting && !is_safe(disk, i, moment))
+        if (changes && !disk->files[event->file].unsynced && !is_safe(disk, i, moment))
             out[count++] = (int)i;
     }
     for (size_t i = 0; i < count / 2; i++) {
@@ -461,19 +461,19 @@ static void replay(struct fake_disk *out, const struct fake_event *event,
         remove_name(out, event->name);
 }
 
-static void lose_fleeting(struct fake_disk *out, const struct fake_disk *disk,
-                          enum fake_fleeting fleeting)
+static void lose_unsynced(struct fake_disk *out, const struct fake_disk *disk,
+                          enum fake_unsynced unsynced)
 {
     for (size_t i = out->name_count; i-- > 0;) {
         int index = out->names[i].file;
         struct fake_file *file = &out->files[index];
-        if (!file->fleeting)
+        if (!file->unsynced)
             continue;
-        if (fleeting == FLEETING_ABSENT)
+        if (unsynced == UNSYNCED_ABSENT)
             out->names[i] = out->names[--out->name_count];
-        else if (fleeting == FLEETING_LATEST)
+        else if (unsynced == UNSYNCED_LATEST)
             fake_file_copy(file, &disk->files[index]);
-        else if (fleeting == FLEETING_ZEROS) {
+        else if (unsynced == UNSYNCED_ZEROS) {
             memset(file->page, 0, DISK_PAGE);
             if (file->room > 0)
                 memset(file->rest, 0, file->room);
@@ -492,7 +492,7 @@ void fake_disk_image(const struct fake_disk *disk, const struct fake_disk *base,
     out->wall_ms = disk->wall_ms;
     for (size_t i = out->file_count; i < disk->file_count; i++) {
         out->files[i] = fake_file_new();
-        out->files[i].fleeting = disk->files[i].fleeting;
+        out->files[i].unsynced = disk->files[i].unsynced;
     }
     out->file_count = disk->file_count;
     for (size_t i = 0; i < moment; i++) {
@@ -505,5 +505,5 @@ void fake_disk_image(const struct fake_disk *disk, const struct fake_disk *base,
         if (kept)
             replay(out, &disk->events[i], choice, torn);
     }
-    lose_fleeting(out, disk, choice->fleeting);
+    lose_unsynced(out, disk, choice->unsynced);
 }

@@ -9,7 +9,7 @@
 #ifndef LEASEHOLD_TESTS_FAKE_DISK_H
 #define LEASEHOLD_TESTS_FAKE_DISK_H
 
-#include "io/disk.h"
+#include "disk/disk.h"
 
 enum {
     FAKE_FILES = 32,
@@ -45,7 +45,7 @@ struct fake_file {
     unsigned char *page;
     unsigned char *rest; /* what lies behind it */
     size_t size, room;
-    bool fleeting; /* never synced: after a power loss it holds anything */
+    bool unsynced; /* never synced: after a power loss it holds anything */
 };
 
 struct fake_disk {
@@ -64,7 +64,7 @@ struct fake_disk {
     } locks[FAKE_LOCKS];
     int open[FAKE_OPEN]; /* file + 1 */
     /* Which suffixes are fleeting; at first the lock and every index. */
-    bool (*is_fleeting)(const char *suffix);
+    bool (*is_unsynced)(const char *suffix);
     /* Calls that can fail are counted; the fail_at-th does, and all after it while `for_good`.
      * With error 0 nothing fails, but a read or write is short. */
     unsigned calls, fail_at;
@@ -77,12 +77,12 @@ struct fake_disk {
     struct fake_event events[FAKE_EVENTS];
 };
 
-enum fake_fleeting {
-    FLEETING_WRITTEN, /* as it was written until the moment */
-    FLEETING_LATEST,  /* as it is now on the recorded disk, the shared page included */
-    FLEETING_ZEROS,
-    FLEETING_ABSENT,
-    FLEETING_COUNT,
+enum fake_unsynced {
+    UNSYNCED_WRITTEN, /* as it was written until the moment */
+    UNSYNCED_LATEST,  /* as it is now on the recorded disk, the shared page included */
+    UNSYNCED_ZEROS,
+    UNSYNCED_ABSENT,
+    UNSYNCED_COUNT,
 };
 
 /* What survives of the events that no sync covers, in their order. */
@@ -91,7 +91,7 @@ struct fake_choice {
     int torn;         /* this one only in part, or −1 */
     uint64_t torn_at; /* … where, as an offset of the file */
     bool torn_behind; /* … the part from there on, instead of the one before */
-    enum fake_fleeting fleeting;
+    enum fake_unsynced unsynced;
 };
 
 /* Content, past all events and failures: to look at, or to damage it. */

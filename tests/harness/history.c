@@ -62,9 +62,9 @@ static enum linear_result status_of(const struct world *world, const struct even
                                                  [KEY_COOLING] = LINEAR_COOLING,
                                                  [KEY_DELAYED] = LINEAR_UNKNOWN};
     struct view view = {.at = event->at, .judge = JUDGE_STORE_TIME};
-    struct look look = record_look(&world->record, &view);
-    *out_token = look.token;
-    return results[look.state];
+    struct key_info key_info = record_key_info(&world->record, &view);
+    *out_token = key_info.token;
+    return results[key_info.state];
 }
 
 /* Told ok because an earlier attempt may have done it: that may have been somebody else. */
@@ -138,9 +138,9 @@ static void close_ask(struct world *world, const struct actor *actor, enum linea
 static void start(struct world *world, const struct actor *actor)
 {
     static const enum linear_kind kinds[] = {
-        [VERB_ASK] = LINEAR_ACQUIRE,     [VERB_RENEW] = LINEAR_RENEW,
+        [VERB_ACQUIRE] = LINEAR_ACQUIRE, [VERB_RENEW] = LINEAR_RENEW,
         [VERB_RELEASE] = LINEAR_RELEASE, [VERB_BREAK] = LINEAR_BREAK_NOW,
-        [VERB_CLEAR] = LINEAR_CLEAR,     [VERB_LOOK] = LINEAR_STATUS,
+        [VERB_CLEAR] = LINEAR_CLEAR,     [VERB_QUERY] = LINEAR_STATUS,
         [VERB_LEAVE] = LINEAR_STATUS};
     world->history->unheard[actor->index] = 0;
     world->history->open[actor->index] =
@@ -164,7 +164,7 @@ static enum linear_result ask_result(const struct world *world, const struct act
 {
     enum outcome outcome = world->output.outcome;
     bool refused = outcome == OUTCOME_BUSY || outcome == OUTCOME_COOLING;
-    if (refused && actor->lease.told_waiting)
+    if (refused && actor->lease.notified_waiting)
         return LINEAR_BUSY;
     if (outcome == OUTCOME_BUSY && actor->lease.final_why == NULL) /* not cancelled by itself */
         return LINEAR_BUSY;
@@ -175,7 +175,7 @@ static void step_end(struct world *world, const struct actor *actor, enum lease_
                      const struct event *event)
 {
     bool ok = world->output.outcome == OUTCOME_OK && !only_presumed(world);
-    if (from == LEASE_ERRAND)
+    if (from == LEASE_OPERATION)
         close_errand(world, actor, event);
     else if (from == LEASE_RELEASING)
         close_operation(world, &world->history->open[actor->index],
@@ -191,12 +191,12 @@ static void note_abandoned(struct world *world, const struct actor *actor,
     struct history *history = world->history;
     bool holds = before->state == LEASE_RENEWING;
     int open = holds ? history->renewing[actor->index] : history->open[actor->index];
-    bool asks = before->sent_verb == VERB_ASK;
+    bool asks = before->sent_verb == VERB_ACQUIRE;
     bool wrote = before->in_flight && before->sent != ACTION_READ;
     bool abandoned = wrote && actor->lease.attempts > before->attempts;
     bool too_late = wrote && asks && before->pending == VERDICT_GRANTED &&
-                    event->kind == EVENT_ANSWER && event->serial == before->serial &&
-                    event->answer == ANSWER_OK && world->output.told != TOLD_HELD;
+                    event->kind == EVENT_REPLY && event->serial == before->serial &&
+                    event->reply == REPLY_OK && world->output.notify != NOTIFY_HELD;
     bool counts = asks || before->sent_verb == VERB_RENEW;
     if (!(abandoned || too_late) || open == NO_OPERATION || !counts)
         return;
@@ -236,14 +236,14 @@ void history_step(struct world *world, const struct actor *actor, const struct l
         start(world, actor);
     note_abandoned(world, actor, before, event);
     step_renewal(world, actor, from);
-    if (to == LEASE_LEAVING && from != LEASE_LEAVING && actor->lease.asks_again)
+    if (to == LEASE_LEAVING && from != LEASE_LEAVING && actor->lease.reacquires)
         note_silent_release(world, actor);
-    if (world->output.told == TOLD_HELD)
+    if (world->output.notify == NOTIFY_HELD)
         told_held(world, actor, event);
     if (to == LEASE_RELEASING && from != LEASE_RELEASING) {
         int open = open_operation(world, actor, LINEAR_RELEASE);
         world->history->open[actor->index] = open;
-        bool lost = from == LEASE_LOST || world->output.told == TOLD_LOST;
+        bool lost = from == LEASE_LOST || world->output.notify == NOTIFY_LOST;
         if (lost && open != NO_OPERATION) /* what was lost does not cool down */
             world->history->ops[open].cooldown_ms = 0;
     }

@@ -101,7 +101,7 @@ static void report_undecided(const char *key, const char *why, struct linear_rep
     (void)snprintf(out->text, sizeof(out->text), "%.64s: undecided: %s", key, why);
 }
 
-static bool shows_a_stranger(const struct linear_op *const *sorted, size_t count)
+static bool shows_foreign_token(const struct linear_op *const *sorted, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         bool given = sorted[i]->result != LINEAR_HELD;
@@ -140,7 +140,7 @@ static size_t add_ghosts(const struct linear_op *const *sorted, size_t count,
 static void search_with_ghosts(const struct linear_op *const *sorted, size_t count,
                                const struct linear_options *options, struct linear_finding *out)
 {
-    if (!shows_a_stranger(sorted, count)) {
+    if (!shows_foreign_token(sorted, count)) {
         linear_search(sorted, count, options, out);
         return;
     }

@@ -35,7 +35,7 @@ static bool find_grant(struct linear_step *step, struct linear_state *state, boo
     while (index < state->grant_count && state->grants[index].token != token) {
         index++;
     }
-    step->wants_token = step->stranger && index == state->grant_count;
+    step->wants_token = step->foreign && index == state->grant_count;
     if (step->wants_token && state->grant_count > 0) {
         step->choices = state->grant_count;
         index = step->choice;

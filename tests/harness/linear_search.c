@@ -24,9 +24,9 @@
 struct entry {
     const struct linear_op *op;
     bool unknown;
-    bool unheard;  /* the grant of somebody who waited, and was not told */
-    bool stranger; /* has a token that no answered acquire of the key was given */
-    size_t after;  /* an operation that must be placed before it, or NO_INDEX */
+    bool unheard; /* the grant of somebody who waited, and was not told */
+    bool foreign; /* has a token that no answered acquire of the key was given */
+    size_t after; /* an operation that must be placed before it, or NO_INDEX */
 };
 
 /* One level of the search: the lock after the operations placed so far, and what was tried. */
@@ -123,7 +123,7 @@ static bool try_step(struct search *search, const struct frame *frame, size_t in
             entry->unheard && op->return_ms < frame->latest_ms ? op->return_ms : frame->latest_ms,
         .queue_from_ms =
             op->result == LINEAR_BUSY ? queue_from(search, index, now_ms) : LINEAR_FOREVER_MS,
-        .stranger = entry->stranger,
+        .foreign = entry->foreign,
         .unanswered = frame->unanswered,
         .choice = choice,
     };
@@ -214,7 +214,7 @@ static bool is_wanted(const struct search *search, const struct frame *frame,
                                   : frame->wants_writer && entry->op->mode != LINEAR_SHARED;
     }
     return !excuses || entry->op->result == LINEAR_BUSY ||
-           (entry->stranger && entry->op->token != 0);
+           (entry->foreign && entry->op->token != 0);
 }
 
 /*
@@ -372,11 +372,11 @@ static enum linear_verdict run_search(struct search *search)
         if (next_child(search, frame)) {
             struct frame *child = frame + 1;
             flip_placed(search, child->placed);
-            enum linear_memo_answer answer = remember(search, &child->state);
-            if (answer == LINEAR_MEMO_FULL) {
+            enum linear_memo_answer reply = remember(search, &child->state);
+            if (reply == LINEAR_MEMO_FULL) {
                 return LINEAR_UNDECIDED;
             }
-            if (answer == LINEAR_MEMO_SEEN) {
+            if (reply == LINEAR_MEMO_SEEN) {
                 flip_placed(search, child->placed);
                 continue;
             }
@@ -426,12 +426,12 @@ static void fill_entry(struct search *search, size_t index)
     struct entry *entry = &search->entries[index];
     entry->unheard = entry->op->result == LINEAR_UNHEARD;
     entry->unknown = entry->op->result == LINEAR_UNKNOWN || entry->unheard;
-    entry->stranger = true;
+    entry->foreign = true;
     entry->after = NO_INDEX;
     for (size_t i = 0; i < search->count; i++) {
         const struct linear_op *other = search->entries[i].op;
         if (is_granted(other) && other->token == entry->op->token) {
-            entry->stranger = false;
+            entry->foreign = false;
         }
         if (comes_before(search, index, i) &&
             (entry->after == NO_INDEX || comes_before(search, i, entry->after))) {
@@ -463,7 +463,7 @@ static bool search_init(struct search *search, const struct linear_op *const *op
         fill_entry(search, i);
         search->strange_cooldown =
             search->strange_cooldown ||
-            (search->entries[i].unknown && search->entries[i].stranger && ops[i]->cooldown_ms > 0);
+            (search->entries[i].unknown && search->entries[i].foreign && ops[i]->cooldown_ms > 0);
     }
     search->left = search->answered;
     search->best_left = search->answered + 1;

@@ -61,7 +61,7 @@ struct linear_step {
     const struct linear_op *op;
     int64_t latest_ms;     /* the operation takes effect at or before this */
     int64_t queue_from_ms; /* from here on somebody else is in line; LINEAR_FOREVER_MS: nobody */
-    bool stranger;         /* no answered acquire of the history was given this token */
+    bool foreign;          /* no answered acquire of the history was given this token */
     bool unanswered;       /* unanswered acquires are left that may be placed later */
     size_t choice;         /* which grant the step is about, where that is open; else 0 */
 

@@ -3,7 +3,7 @@
 #include "live.h"
 
 #include "base/check.h"
-#include "io/host.h"
+#include "process/host.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -20,7 +20,7 @@ struct sent {
     uint32_t number, serial;
     struct store_request request;
     char key[KEY_MAX + 1];
-    uint64_t poke[PLACES_MAX];
+    uint64_t wake[WAITERS_MAX];
     char bytes[RECORD_MAX];
 };
 
@@ -28,7 +28,7 @@ struct live {
     const struct store_driver *driver;
     void *store;
     uint64_t session;
-    int64_t patience_ms;
+    int64_t timeout_ms;
     struct live_counts counts;
     live_watcher *watcher;
     void *owner;
@@ -39,10 +39,10 @@ struct live {
     bool busy;
     struct lease lease;
     struct lease_options options;
-    struct sighting sighting;
+    struct observations observations;
     char key[KEY_MAX + 1], holder[24], request[48];
     int64_t wake_at_ms;
-    enum told told;
+    enum lease_notify notify;
     enum outcome outcome;
     /* news that wait to be handled */
     bool answered, noticed;
@@ -50,7 +50,7 @@ struct live {
     uint32_t answered_serial;
     /* what was last heard of the key */
     bool known;
-    struct store_answer heard;
+    struct store_reply heard;
     uint64_t dead[NAMED_MAX], ended[NAMED_MAX];
     char trouble[TROUBLE_MAX];
     char bytes[RECORD_MAX];
@@ -78,29 +78,29 @@ static size_t copy_named(uint64_t *to, const uint64_t *from, size_t count)
     return copied;
 }
 
-static void remember(struct live *live, const struct store_answer *answer)
+static void remember(struct live *live, const struct store_reply *reply)
 {
-    live->known = answer->result == ANSWER_OK || answer->result == ANSWER_CONFLICT;
-    live->heard = *answer;
-    live->counts.conflicts += answer->result == ANSWER_CONFLICT ? 1 : 0;
-    live->counts.troubles += answer->result == ANSWER_TROUBLE ? 1 : 0;
-    if (answer->result == ANSWER_TROUBLE)
+    live->known = reply->result == REPLY_OK || reply->result == REPLY_CONFLICT;
+    live->heard = *reply;
+    live->counts.conflicts += reply->result == REPLY_CONFLICT ? 1 : 0;
+    live->counts.troubles += reply->result == REPLY_TROUBLE ? 1 : 0;
+    if (reply->result == REPLY_TROUBLE)
         (void)snprintf(live->trouble, sizeof live->trouble, "%s",
-                       answer->why != NULL ? answer->why : "");
+                       reply->why != NULL ? reply->why : "");
     live->heard.why = live->trouble;
     live->heard.dead_sessions = live->dead;
-    live->heard.dead_count = copy_named(live->dead, answer->dead_sessions, answer->dead_count);
+    live->heard.dead_count = copy_named(live->dead, reply->dead_sessions, reply->dead_count);
     live->heard.ended_tokens = live->ended;
-    live->heard.ended_count = copy_named(live->ended, answer->ended_tokens, answer->ended_count);
-    if (!live->known || !answer->present)
+    live->heard.ended_count = copy_named(live->ended, reply->ended_tokens, reply->ended_count);
+    if (!live->known || !reply->present)
         return;
-    ASSERT(answer->length <= sizeof live->bytes);
-    memcpy(live->bytes, answer->bytes, answer->length);
+    ASSERT(reply->length <= sizeof live->bytes);
+    memcpy(live->bytes, reply->bytes, reply->length);
     live->heard.bytes = live->bytes;
 }
 
 /* What it brings along counts unless an answer waits to be handled, or comes before it is. */
-static void take_notice(void *owner, const char *key, const struct store_answer *stands)
+static void take_notice(void *owner, const char *key, const struct store_reply *stands)
 {
     struct live *live = owner;
     bool ours = live->busy && strcmp(key, live->key) == 0;
@@ -114,7 +114,7 @@ static void take_notice(void *owner, const char *key, const struct store_answer 
 }
 
 /* An answer to what was given up meanwhile is dropped: the core would not listen either. */
-static void receive(void *caller, const struct store_answer *answer)
+static void receive(void *caller, const struct store_reply *reply)
 {
     struct sent *sent = caller;
     struct live *live = sent->live;
@@ -123,7 +123,7 @@ static void receive(void *caller, const struct store_answer *answer)
         at = &(*at)->next;
     *at = sent->next;
     if (live->busy && sent->number == live->number && sent->serial == live->lease.serial) {
-        remember(live, answer);
+        remember(live, reply);
         live->answered = true;
         live->tells = false;
         live->answered_serial = sent->serial;
@@ -136,16 +136,16 @@ static void send_request(struct live *live)
     struct sent *sent = malloc(sizeof *sent);
     if (sent == NULL)
         abort();
-    exchange_request(&live->lease, &live->output, &live->record, sent->bytes, sizeof sent->bytes,
-                     &sent->request);
+    translate_request(&live->lease, &live->output, &live->record, sent->bytes, sizeof sent->bytes,
+                      &sent->request);
     sent->live = live;
     sent->number = live->number;
     sent->serial = live->output.serial;
     memcpy(sent->key, live->key, sizeof sent->key);
     sent->request.key = sent->key;
-    if (sent->request.poke_count > 0)
-        memcpy(sent->poke, live->output.poke, sent->request.poke_count * sizeof sent->poke[0]);
-    sent->request.poke = sent->poke;
+    if (sent->request.wake_count > 0)
+        memcpy(sent->wake, live->output.wake, sent->request.wake_count * sizeof sent->wake[0]);
+    sent->request.wake = sent->wake;
     sent->next = live->sent;
     live->sent = sent;
     live->counts.requests++;
@@ -157,13 +157,13 @@ static void recall(struct live *live, struct event *event)
 {
     const char *why = NULL;
     struct event filled = *event;
-    if (!live->known && event->kind != EVENT_ANSWER)
+    if (!live->known && event->kind != EVENT_REPLY)
         return;
-    exchange_event(&live->heard, live->key, &live->record, &filled, &why);
+    translate_reply(&live->heard, live->key, &live->record, &filled, &why);
     event->known = filled.known;
     event->at = filled.at;
-    if (event->kind == EVENT_ANSWER)
-        event->answer = filled.answer;
+    if (event->kind == EVENT_REPLY)
+        event->reply = filled.reply;
     if (why != NULL)
         (void)snprintf(live->trouble, sizeof live->trouble, "%s", why);
 }
@@ -178,8 +178,8 @@ static void step(struct live *live, enum event_kind kind)
     live->wake_at_ms = out->wake_at_ms;
     if (kind == EVENT_TIMER && before.state == LEASE_WAITING && out->action == ACTION_READ)
         live->counts.looks++;
-    if (out->told != TOLD_NOTHING) {
-        live->told = out->told;
+    if (out->notify != NOTIFY_NONE) {
+        live->notify = out->notify;
         live->outcome = out->outcome;
     }
     if (live->lease.state == LEASE_ENDED)
@@ -220,7 +220,7 @@ static void turn(struct live *live, int64_t until_ms)
 {
     if (live->busy && live->answered) {
         live->answered = false;
-        step(live, EVENT_ANSWER);
+        step(live, EVENT_REPLY);
     } else if (live->busy && live->noticed) {
         live->known = live->known && live->tells;
         live->noticed = live->tells = false;
@@ -234,16 +234,16 @@ static void turn(struct live *live, int64_t until_ms)
 }
 
 /* Until the caller is told something; a wait that begins is nothing to come back for. */
-static enum told await(struct live *live, int64_t until_ms)
+static enum lease_notify await(struct live *live, int64_t until_ms)
 {
-    while (live->told == TOLD_NOTHING || live->told == TOLD_WAITING) {
+    while (live->notify == NOTIFY_NONE || live->notify == NOTIFY_WAITING) {
         if (live_now_ms() >= until_ms)
-            return TOLD_NOTHING;
+            return NOTIFY_NONE;
         turn(live, until_ms);
     }
-    enum told told = live->told;
-    live->told = TOLD_NOTHING;
-    return told;
+    enum lease_notify notify = live->notify;
+    live->notify = NOTIFY_NONE;
+    return notify;
 }
 
 static void begin(struct live *live, const char *key)
@@ -252,7 +252,7 @@ static void begin(struct live *live, const char *key)
     ASSERT(!live->busy);
     if (strcmp(key, live->key) != 0) {
         live->known = false;
-        memset(&live->sighting, 0, sizeof live->sighting);
+        memset(&live->observations, 0, sizeof live->observations);
         text_copy(live->key, sizeof live->key, key);
     }
     live->number++;
@@ -263,12 +263,12 @@ static void begin(struct live *live, const char *key)
     request->request = live->request;
     request->session = live->session;
     live->options.store = store_facts_of(live->driver);
-    live->options.patience_ms = live->patience_ms;
+    live->options.timeout_ms = live->timeout_ms;
     live->options.kill_grace_ms = 5000;
     live->busy = true;
     live->answered = live->noticed = false;
-    live->told = TOLD_NOTHING;
-    lease_init(&live->lease, &live->options, &live->sighting, live->session + live->number);
+    live->notify = NOTIFY_NONE;
+    lease_init(&live->lease, &live->options, &live->observations, live->session + live->number);
     step(live, EVENT_START);
 }
 
@@ -277,19 +277,19 @@ static int64_t or_usual(int64_t wished, int64_t usual)
     return wished != 0 ? wished : usual;
 }
 
-enum outcome live_acquire(struct live *live, const struct live_wish *wish)
+enum outcome live_acquire(struct live *live, const struct live_request *wanted)
 {
-    live->options = (struct lease_options){.request = {.verb = VERB_ASK,
-                                                       .ttl_ms = or_usual(wish->ttl_ms, 30000),
-                                                       .waits = wish->wait_ms != 0,
-                                                       .bound = wish->bound},
-                                           .wait_ms = wish->wait_ms,
-                                           .cooldown_ms = wish->cooldown_ms,
-                                           .look_ms = or_usual(wish->look_ms, 5000)};
-    begin(live, wish->key);
-    enum told told = await(live, NEVER);
-    ASSERT(told == TOLD_HELD || told == TOLD_ENDED);
-    return told == TOLD_HELD ? OUTCOME_OK : live->outcome;
+    live->options = (struct lease_options){.request = {.verb = VERB_ACQUIRE,
+                                                       .ttl_ms = or_usual(wanted->ttl_ms, 30000),
+                                                       .waits = wanted->wait_ms != 0,
+                                                       .bound = wanted->bound},
+                                           .wait_ms = wanted->wait_ms,
+                                           .cooldown_ms = wanted->cooldown_ms,
+                                           .poll_ms = or_usual(wanted->poll_ms, 5000)};
+    begin(live, wanted->key);
+    enum lease_notify notify = await(live, NEVER);
+    ASSERT(notify == NOTIFY_HELD || notify == NOTIFY_ENDED);
+    return notify == NOTIFY_HELD ? OUTCOME_OK : live->outcome;
 }
 
 bool live_work(struct live *live, int64_t length_ms)
@@ -297,19 +297,19 @@ bool live_work(struct live *live, int64_t length_ms)
     int64_t until_ms = live_now_ms() + length_ms;
     if (live->lease.state == LEASE_LOST)
         return false;
-    enum told told = await(live, until_ms);
-    ASSERT(told == TOLD_NOTHING || told == TOLD_LOST);
-    return told == TOLD_NOTHING && lease_held(&live->lease, live_now_ms());
+    enum lease_notify notify = await(live, until_ms);
+    ASSERT(notify == NOTIFY_NONE || notify == NOTIFY_LOST);
+    return notify == NOTIFY_NONE && lease_held(&live->lease, live_now_ms());
 }
 
 enum outcome live_release(struct live *live)
 {
-    live->told = TOLD_NOTHING;
-    step(live, EVENT_LET_GO);
-    enum told told = await(live, NEVER);
-    if (told == TOLD_LOST) /* at the last moment; it is let go already */
-        told = await(live, NEVER);
-    ASSERT(told == TOLD_ENDED);
+    live->notify = NOTIFY_NONE;
+    step(live, EVENT_RELEASE);
+    enum lease_notify notify = await(live, NEVER);
+    if (notify == NOTIFY_LOST) /* at the last moment; it is let go already */
+        notify = await(live, NEVER);
+    ASSERT(notify == NOTIFY_ENDED);
     return live->outcome;
 }
 
@@ -319,35 +319,35 @@ void live_forget(struct live *live)
     live->known = false;
 }
 
-enum outcome live_errand(struct live *live, enum verb verb, const char *key, uint64_t token,
-                         int64_t ttl_ms)
+enum outcome live_verb(struct live *live, enum verb verb, const char *key, uint64_t token,
+                       int64_t ttl_ms)
 {
     live->options = (struct lease_options){.request = {.verb = verb,
                                                        .token = token,
                                                        .ttl_ms = or_usual(ttl_ms, 30000),
                                                        .now = verb == VERB_BREAK,
                                                        .reason = "a test"},
-                                           .look_ms = 5000};
+                                           .poll_ms = 5000};
     begin(live, key);
     (void)await(live, NEVER);
     return live->outcome;
 }
 
 struct live *live_open(const struct store_driver *driver, const char *url, uint64_t session,
-                       int64_t patience_ms, struct text *why)
+                       int64_t timeout_ms, struct text *why)
 {
     struct live *live = calloc(1, sizeof *live);
     void *store = calloc(1, driver->state_size);
     if (live == NULL || store == NULL)
         abort();
     *live = (struct live){
-        .driver = driver, .store = store, .session = session, .patience_ms = patience_ms};
+        .driver = driver, .store = store, .session = session, .timeout_ms = timeout_ms};
     (void)snprintf(live->holder, sizeof live->holder, "%016" PRIx64, session);
-    struct store_site site = {.clock = {.now_ms = now_of},
-                              .session = session,
-                              .patience_ms = patience_ms,
-                              .notice = take_notice,
-                              .owner = live};
+    struct store_callbacks site = {.clock = {.now_ms = now_of},
+                                   .session = session,
+                                   .timeout_ms = timeout_ms,
+                                   .notice = take_notice,
+                                   .owner = live};
     if (driver->open(store, url, &site, why))
         return live;
     free(store);

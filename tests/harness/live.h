@@ -7,7 +7,7 @@
 #ifndef LEASEHOLD_TESTS_LIVE_H
 #define LEASEHOLD_TESTS_LIVE_H
 
-#include "store/exchange.h"
+#include "store/translate.h"
 
 struct live;
 
@@ -22,12 +22,12 @@ struct live_counts {
 };
 
 /* What a caller wants of a lease; all that is 0 is as by default. */
-struct live_wish {
+struct live_request {
     const char *key;
     int64_t ttl_ms;      /* 30 s */
     int64_t wait_ms;     /* not at all */
     int64_t cooldown_ms; /* none */
-    int64_t look_ms;     /* 5 s */
+    int64_t poll_ms;     /* 5 s */
     bool bound;
 };
 
@@ -36,28 +36,28 @@ struct live_step {
     const struct lease *before, *after;
     const struct event *event;
     const struct lease_output *output;
-    const struct record *record;      /* after the step */
-    const struct store_answer *heard; /* what was last heard of the key; NULL: nothing */
+    const struct record *record;     /* after the step */
+    const struct store_reply *heard; /* what was last heard of the key; NULL: nothing */
 };
 
 typedef void live_watcher(void *owner, const struct live_step *step);
 
-/* NULL, with words, when the store does not open. `patience_ms` is the driver's and the lease's. */
+/* NULL, with words, when the store does not open. `timeout_ms` is the driver's and the lease's. */
 struct live *live_open(const struct store_driver *driver, const char *url, uint64_t session,
-                       int64_t patience_ms, struct text *why);
+                       int64_t timeout_ms, struct text *why);
 void live_close(struct live **live);
 void live_watch(struct live *live, live_watcher *watcher, void *owner);
 
 /* OUTCOME_OK: held, and renewed for as long as the caller stays in live_work(). */
-enum outcome live_acquire(struct live *live, const struct live_wish *wish);
+enum outcome live_acquire(struct live *live, const struct live_request *wanted);
 /* Works so long; false when the lease was lost before or meanwhile. */
 bool live_work(struct live *live, int64_t length_ms);
 enum outcome live_release(struct live *live);
 /* Ends without a word to the store, as a command does that leaves an unbound grant behind. */
 void live_forget(struct live *live);
 /* A single verb: renew, release, look, break at once. Nothing may be held or asked for. */
-enum outcome live_errand(struct live *live, enum verb verb, const char *key, uint64_t token,
-                         int64_t ttl_ms);
+enum outcome live_verb(struct live *live, enum verb verb, const char *key, uint64_t token,
+                       int64_t ttl_ms);
 
 /* A descriptor that keeps the session alive, for a command to inherit; −1: there is none. */
 int live_liveness(const struct live *live);

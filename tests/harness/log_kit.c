@@ -19,7 +19,7 @@ struct log_options kit_options(const struct disk *disk, unsigned boot)
 
 int64_t kit_deadline(const struct disk *disk)
 {
-    return disk->boot_ms(disk->owner) + KIT_PATIENCE_MS;
+    return disk->boot_ms(disk->owner) + KIT_TIMEOUT_MS;
 }
 
 struct log *kit_open(const struct disk *disk, unsigned boot, enum log_result *out_result,
@@ -64,10 +64,10 @@ enum log_result kit_sync(const struct disk *disk, struct log *log)
 
 enum log_result kit_tend(struct log *log)
 {
-    return log_tend(log, KIT_PATIENCE_MS);
+    return log_maintain(log, KIT_TIMEOUT_MS);
 }
 
-enum log_result kit_litter(const struct disk *disk, struct log *log)
+enum log_result kit_make_garbage(const struct disk *disk, struct log *log)
 {
     struct stamp written;
     struct log_record before;
@@ -85,10 +85,10 @@ enum log_result kit_litter(const struct disk *disk, struct log *log)
     return result != LOG_OK ? result : ended;
 }
 
-void kit_look(const struct disk *disk, struct log *log, const char *key, struct kit_sight *out)
+void kit_read(const struct disk *disk, struct log *log, const char *key, struct kit_value *out)
 {
     struct log_record record;
-    *out = (struct kit_sight){.result = log_begin(log, /* need= */ 0, kit_deadline(disk))};
+    *out = (struct kit_value){.result = log_begin(log, /* need= */ 0, kit_deadline(disk))};
     if (out->result != LOG_OK)
         return;
     out->result = log_find(log, key, strlen(key), &record);
@@ -103,13 +103,13 @@ void kit_look(const struct disk *disk, struct log *log, const char *key, struct 
         out->result = ended;
 }
 
-bool kit_stands(const struct disk *disk, struct log *log, const char *key, const char *value)
+bool kit_has(const struct disk *disk, struct log *log, const char *key, const char *value)
 {
-    struct kit_sight sight;
-    kit_look(disk, log, key, &sight);
-    if (sight.result != LOG_OK || value == NULL || sight.revision == 0)
-        return sight.result == LOG_OK && value == NULL && sight.revision == 0;
-    return sight.length == strlen(value) && strcmp(sight.value, value) == 0;
+    struct kit_value seen_value;
+    kit_read(disk, log, key, &seen_value);
+    if (seen_value.result != LOG_OK || value == NULL || seen_value.revision == 0)
+        return seen_value.result == LOG_OK && value == NULL && seen_value.revision == 0;
+    return seen_value.length == strlen(value) && strcmp(seen_value.value, value) == 0;
 }
 
 /* The record at a listed offset is the one that its key leads to. */
@@ -117,7 +117,7 @@ static bool is_found(struct log *log, uint64_t offset)
 {
     char key[KEY_MAX];
     struct log_record record;
-    if (log_look_back(log, offset, &record) != LOG_OK || record.type != LOG_PUT)
+    if (log_read_at(log, offset, &record) != LOG_OK || record.type != LOG_PUT)
         return false;
     size_t length = record.key_length;
     memcpy(key, record.key, length);

@@ -14,7 +14,7 @@ enum {
     KIT_RESERVE = 1024,
     KIT_WINDOW = 512,
     KIT_SLOTS = 32,
-    KIT_PATIENCE_MS = 1000,
+    KIT_TIMEOUT_MS = 1000,
     KIT_MACHINE = 7,
     /* So many keys, once erased each, make a compaction due. */
     KIT_DEAD_KEYS = 25,
@@ -35,19 +35,19 @@ enum log_result kit_append(struct log *log, const char *key, const char *value, 
 enum log_result kit_sync(const struct disk *disk, struct log *log);
 enum log_result kit_tend(struct log *log);
 /* Makes a compaction due, by keys that nobody else uses. */
-enum log_result kit_litter(const struct disk *disk, struct log *log);
+enum log_result kit_make_garbage(const struct disk *disk, struct log *log);
 
 /* The revision that stands under the key, 0 for nothing, with its value; in a turn of its own. */
-struct kit_sight {
+struct kit_value {
     enum log_result result;
     uint64_t revision;
     size_t length;
     char value[8192]; /* the first of it, with a NUL */
 };
 
-void kit_look(const struct disk *disk, struct log *log, const char *key, struct kit_sight *out);
+void kit_read(const struct disk *disk, struct log *log, const char *key, struct kit_value *out);
 /* Is this what stands? No value: nothing. */
-bool kit_stands(const struct disk *disk, struct log *log, const char *key, const char *value);
+bool kit_has(const struct disk *disk, struct log *log, const char *key, const char *value);
 /* Does the index list each key that stands once, and is that what is found under the key? */
 bool kit_agrees(const struct disk *disk, struct log *log);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See oracle.h. */
-#include "inside.h"
+#include "world_internal.h"
 
 #include "wire/record_codec.h"
 
@@ -49,10 +49,10 @@ static bool may_have_passed(const struct world *world, const struct stamp *since
     return passed_ms * world->rules.fastest / 1000 + 2 >= length_ms;
 }
 
-static bool offer_may_have_lapsed(const struct world *world, const struct place *place)
+static bool offer_may_have_lapsed(const struct world *world, const struct waiter *waiter)
 {
-    int64_t passed_ms = world->now_ms - place->offer.time_ms;
-    return place->offered && passed_ms * world->rules.fastest / 1000 + 2 >= OFFER_GRACE_MS;
+    int64_t passed_ms = world->now_ms - waiter->offer.time_ms;
+    return waiter->offered && passed_ms * world->rules.fastest / 1000 + 2 >= OFFER_GRACE_MS;
 }
 
 static bool is_dead(const struct world *world, uint64_t session)
@@ -69,7 +69,7 @@ static bool has_token_of(const struct world *world, const struct change *change,
                          const struct grant *grant)
 {
     const struct acquisition *writer = &world->acquisitions[change->number];
-    return writer->errand_token != 0 && writer->errand_token == grant_token(grant);
+    return writer->operation_token != 0 && writer->operation_token == grant_token(grant);
 }
 
 /* Why is this grant gone? */
@@ -119,27 +119,27 @@ static void check_old_grants(struct world *world, const struct change *change, b
     }
 }
 
-static int64_t rank_of(const struct place *place)
+static int64_t rank_of(const struct waiter *waiter)
 {
-    return (int64_t)place->priority + place->passed;
+    return (int64_t)waiter->priority + waiter->passed;
 }
 
 /* First come, first served within a priority: was anybody better placed, and still is there? */
 static void check_order(struct world *world, const struct change *change, const struct grant *grant)
 {
-    const struct place *own = record_place_by_session(&world->before, grant->session);
+    const struct waiter *own = record_waiter_by_session(&world->before, grant->session);
     int64_t rank = world->acquisitions[oracle_number(world, grant->request)].priority +
                    (own != NULL ? (int64_t)own->passed : 0);
     if (own != NULL && own->offered)
         return;
     rank += (int64_t)(grant->n / GRANT_STEP); /* those granted before it in this write passed it */
-    for (size_t i = 0; i < world->before.place_count; i++) {
-        const struct place *other = &world->before.places[i];
-        if (other == own || record_place_by_request(&world->after, other->request) == NULL)
+    for (size_t i = 0; i < world->before.waiter_count; i++) {
+        const struct waiter *other = &world->before.waiters[i];
+        if (other == own || record_waiter_by_request(&world->after, other->request) == NULL)
             continue;
         bool earlier = own == NULL || other->ticket < own->ticket;
         bool ahead = other->offered || rank_of(other) > rank || (rank_of(other) == rank && earlier);
-        const struct place *is = record_place_by_request(&world->after, other->request);
+        const struct waiter *is = record_waiter_by_request(&world->after, other->request);
         bool alike = is->mode != MODE_EXCLUSIVE && is->offered;
         if (ahead && !alike)
             oracle_fail(world, change->writer, "rule 4", "a grant overtook a better place");
@@ -169,7 +169,7 @@ static void check_new_grant(struct world *world, const struct change *change,
     bool delayed = delay->length_ms > 0 && !may_have_passed(world, &delay->since, delay->length_ms);
     if (delayed && !(change->verb == VERB_BREAK && change->now))
         oracle_fail(world, change->writer, "lock-delay", "granted in a lock-delay");
-    if (!world->rules.facts.one_clock || change->verb == VERB_ASK)
+    if (!world->rules.facts.one_clock || change->verb == VERB_ACQUIRE)
         check_order(world, change, grant);
     world->counts->takeovers += crash ? 1 : 0;
 }
@@ -178,9 +178,9 @@ static void check_places(struct world *world, const struct change *change)
 {
     const struct span *cooling = &world->after.cooling;
     bool sent_home = cooling->length_ms > 0 && cooling->since.revision == change->revision;
-    for (size_t i = 0; i < world->before.place_count; i++) {
-        const struct place *was = &world->before.places[i];
-        const struct place *is = record_place_by_session(&world->after, was->session);
+    for (size_t i = 0; i < world->before.waiter_count; i++) {
+        const struct waiter *was = &world->before.waiters[i];
+        const struct waiter *is = record_waiter_by_session(&world->after, was->session);
         if (is != NULL) {
             if (is->passed < was->passed || is->ticket != was->ticket)
                 oracle_fail(world, change->writer, "rule 4", "a place lost what it had");
@@ -236,7 +236,7 @@ static void check_named(struct world *world, const struct change *change)
 {
     const struct record *after = &world->after;
     bool blocked = after->cooling.length_ms > 0 || after->delay.length_ms > 0;
-    if (after->grant_count == 0 && after->place_count > 0 && record_offers(after) == 0 && !blocked)
+    if (after->grant_count == 0 && after->waiter_count > 0 && record_offers(after) == 0 && !blocked)
         oracle_fail(world, change->writer, "rule 4", "a free key, waiters, and nobody named");
 }
 
@@ -281,12 +281,12 @@ void oracle_changed(struct world *world, const struct change *change)
     world->counts->breaks += change->verb == VERB_BREAK ? 1 : 0;
 }
 
-static void keep_truth(void *caller, const struct store_answer *answer)
+static void keep_truth(void *caller, const struct store_reply *reply)
 {
     struct world *world = caller;
     struct event ignored = {0};
     const char *why = NULL;
-    exchange_event(answer, "", &world->before, &ignored, &why);
+    translate_reply(reply, "", &world->before, &ignored, &why);
 }
 
 /* The store's present record of the actor's key, in world->before. */
@@ -358,26 +358,26 @@ static void check_held(struct world *world, const struct actor *actor)
 
 void oracle_told(struct world *world, struct actor *actor, const struct lease_output *out)
 {
-    switch (out->told) {
-    case TOLD_HELD:
+    switch (out->notify) {
+    case NOTIFY_HELD:
         world->counts->grants++;
         check_held(world, actor);
         return;
-    case TOLD_LOST:
+    case NOTIFY_LOST:
         world->counts->told_lost++;
         check_lost(world, actor);
         return;
-    case TOLD_WAITING:
+    case NOTIFY_WAITING:
         world->counts->waits++;
         return;
-    case TOLD_ENDED:
+    case NOTIFY_ENDED:
         world->counts->unavailable += out->outcome == OUTCOME_UNAVAILABLE ? 1 : 0;
         if (out->outcome == OUTCOME_BUSY || out->outcome == OUTCOME_COOLING)
             check_refused(world, actor);
         if (out->outcome == OUTCOME_OK)
             oracle_once_told(world, actor);
         return;
-    case TOLD_NOTHING:
+    case NOTIFY_NONE:
         return;
     }
 }

@@ -6,7 +6,7 @@
  * handled. It keeps its own books. Where a deed's result is the number of whoever says it, it
  * must be remembered as that.
  */
-#include "inside.h"
+#include "world_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -113,8 +113,8 @@ void oracle_once_changed(struct world *world, const struct change *change, struc
 void oracle_once_told(struct world *world, const struct actor *actor)
 {
     const struct request *request = &actor->options.request;
-    bool finished =
-        request->verb == VERB_ASK && request->kind == KIND_ONCE && actor->options.cooldown_ms > 0;
+    bool finished = request->verb == VERB_ACQUIRE && request->kind == KIND_ONCE &&
+                    actor->options.cooldown_ms > 0;
     if ((finished || request->verb == VERB_MARK) && !world->acquisitions[actor->number].did)
         oracle_fail(world, actor, "rule 6", "told that it did what another did");
 }
@@ -185,7 +185,7 @@ void oracle_once_ended(struct world *world, const struct actor *actor, enum outc
     } else if (request->kind == KIND_ONCE && request->verb == VERB_RELEASE) {
         finish_ended(world, actor, outcome);
     } else if (request->kind == KIND_ONCE &&
-               (request->verb == VERB_ASK || request->verb == VERB_MARK)) {
+               (request->verb == VERB_ACQUIRE || request->verb == VERB_MARK)) {
         id_ended(world, actor, outcome);
     }
 }

@@ -6,10 +6,10 @@
  * the first one counts.
  */
 #include "history.h"
-#include "inside.h"
+#include "world_internal.h"
 
-#include "runtime/executor_inside.h"
-#include "runtime/front_desk.h"
+#include "runtime/executor_internal.h"
+#include "runtime/local_queue.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ enum { PENDING_MAX = 1024 };
 struct runner {
     struct world *world;
     struct actor *actor;
-    struct front_desk *desk; /* NULL: the actor has the executor for itself */
+    struct local_queue *queue; /* NULL: the actor has the executor for itself */
     struct executor *executor;
     struct task *task; /* without a desk */
     bool ticking;
@@ -51,7 +51,7 @@ static void turn_to(const struct runner *runner, const struct lease *lease)
     struct world *world = runner->world;
     struct actor *actor = runner->actor;
     actor->lease = *lease;
-    if (runner->desk == NULL)
+    if (runner->queue == NULL)
         return;
     actor->options = *lease->options;
     actor->key = key_of(world, lease->options->request.key);
@@ -84,10 +84,10 @@ static void wake_at(void *owner, int64_t at_ms)
     struct actor *actor = runner->actor;
     actor->timer++;
     if (at_ms != NEVER)
-        world_schedule(world, (struct happening){.at_ms = actor_moment(world, actor, at_ms),
-                                                 .kind = HAPPENS_TIMER,
-                                                 .actor = actor->index,
-                                                 .value = actor->timer});
+        world_schedule(world, (struct world_event){.at_ms = actor_moment(world, actor, at_ms),
+                                                   .kind = WORLD_TIMER,
+                                                   .actor = actor->index,
+                                                   .value = actor->timer});
 }
 
 /* A task that the desk made: it has a number of its own. */
@@ -108,31 +108,31 @@ static void stepped(void *owner, const struct executor_step *step)
     const struct runner *runner = owner;
     struct world *world = runner->world;
     struct actor *actor = runner->actor;
-    if (runner->desk != NULL && step->event->kind == EVENT_START)
+    if (runner->queue != NULL && step->event->kind == EVENT_START)
         name_task(world, actor, step->after->options);
     turn_to(runner, step->after);
     world->output = *step->output;
     record_copy(&world->record, step->record);
     if (step->trace[0] != '\0')
         world_say(world, actor->name, step->trace);
-    if (runner->desk == NULL)
+    if (runner->queue == NULL)
         history_step(world, actor, step->before, step->event);
     if (actor->lease.state == LEASE_HELD && step->before->state != LEASE_HELD)
         oracle_deadline(world, actor);
-    if (runner->desk == NULL)
+    if (runner->queue == NULL)
         return;
     oracle_lined_up(world, actor);
     oracle_told(world, actor, step->output);
 }
 
-static void told(void *owner, struct task *task, const struct task_news *news)
+static void notify(void *owner, struct task *task, const struct task_news *news)
 {
     struct runner *runner = owner;
     (void)task;
     if (news->event == TASK_ENDED)
         runner->task = NULL;
     if (news->event != TASK_RENEWED)
-        actor_tell(runner->world, runner->actor);
+        actor_report(runner->world, runner->actor);
 }
 
 struct runner *runner_of(struct world *world, struct actor *actor)
@@ -145,26 +145,27 @@ struct runner *runner_of(struct world *world, struct actor *actor)
         abort();
     runner->world = world;
     runner->actor = actor;
-    struct executor_site site = {.now_ms = read_clock,
-                                 .submit = submit,
-                                 .wake_at = wake_at,
-                                 .owner = runner,
-                                 .facts = world->rules.facts,
-                                 .session = actor->session,
-                                 .seed = random_next(&world->random),
-                                 .watcher = stepped};
-    if (actor->is_house)
-        runner->desk = front_desk_new(&site);
-    runner->executor = actor->is_house ? front_desk_executor(runner->desk) : executor_new(&site);
+    struct executor_callbacks site = {.now_ms = read_clock,
+                                      .submit = submit,
+                                      .wake_at = wake_at,
+                                      .owner = runner,
+                                      .facts = world->rules.facts,
+                                      .session = actor->session,
+                                      .seed = random_next(&world->random),
+                                      .watcher = stepped};
+    if (actor->has_callers)
+        runner->queue = local_queue_new(&site);
+    runner->executor =
+        actor->has_callers ? local_queue_executor(runner->queue) : executor_new(&site);
     if (runner->executor == NULL)
         abort();
     actor->runner = runner;
     return runner;
 }
 
-struct front_desk *runner_desk(const struct runner *runner)
+struct local_queue *runner_local_queue(const struct runner *runner)
 {
-    return runner->desk;
+    return runner->queue;
 }
 
 void runner_tick(struct actor *actor)
@@ -174,20 +175,20 @@ void runner_tick(struct actor *actor)
         runner->ticking) /* told something, it wants something: in the same tick */
         return;
     runner->ticking = true;
-    if (runner->desk != NULL)
-        front_desk_tick(runner->desk);
+    if (runner->queue != NULL)
+        local_queue_tick(runner->queue);
     else
         executor_tick(runner->executor);
     runner->ticking = false;
-    if (runner->desk != NULL)
-        oracle_house(runner->world, actor);
+    if (runner->queue != NULL)
+        oracle_process(runner->world, actor);
 }
 
 void runner_start(struct world *world, struct actor *actor)
 {
     struct runner *runner = runner_of(world, actor);
     runner->task = executor_start(runner->executor, &actor->options,
-                                  &(struct executor_caller){.told = told, .owner = runner});
+                                  &(struct executor_caller){.notify = notify, .owner = runner});
     if (runner->task == NULL)
         abort();
     runner_tick(actor);
@@ -195,7 +196,7 @@ void runner_start(struct world *world, struct actor *actor)
 
 void runner_let_go(struct actor *actor)
 {
-    executor_let_go(actor->runner->task);
+    executor_release(actor->runner->task);
     runner_tick(actor);
 }
 
@@ -206,28 +207,28 @@ void runner_forget(struct actor *actor)
     runner_tick(actor);
 }
 
-static void hear(struct world *world, struct actor *actor, const struct message *message)
+static void on_reply(struct world *world, struct actor *actor, const struct message *message)
 {
     struct runner *runner = actor->runner;
     size_t at = message->serial % PENDING_MAX;
     store_done *done = runner->pending[at].done;
-    struct store_answer answer = message->answer;
+    struct store_reply reply = message->reply;
     if (runner->pending[at].ticket != message->serial || done == NULL)
         return;
-    answer.bytes = message->bytes;
-    answer.length = message->length;
-    if (runner->desk != NULL) {
+    reply.bytes = message->bytes;
+    reply.length = message->length;
+    if (runner->queue != NULL) {
         world->acquisitions[message->number].answered = true;
-        world->acquisitions[message->number].heard_ms = answer.now_ms;
-        oracle_heard(world, actor, runner->pending[at].key, &answer);
+        world->acquisitions[message->number].heard_ms = reply.now_ms;
+        oracle_heard(world, actor, runner->pending[at].key, &reply);
         actor->options.request.key = world->keys[runner->pending[at].key].key;
     } else if (message->number == actor->number) {
-        actor->answered = actor->answered || answer.result != ANSWER_TROUBLE;
-        actor->heard.now_ms = answer.now_ms;
+        actor->answered = actor->answered || reply.result != REPLY_TROUBLE;
+        actor->heard.now_ms = reply.now_ms;
     }
-    actor_shape_answer(world, actor, &answer);
+    actor_shape_answer(world, actor, &reply);
     runner->pending[at].done = NULL;
-    done(runner->pending[at].caller, &answer);
+    done(runner->pending[at].caller, &reply);
 }
 
 /* A watch brings the record along; a poke says that there is something to see, or brings it too. */
@@ -235,37 +236,38 @@ static void notice_key(struct world *world, struct actor *actor, const struct me
                        const char *key)
 {
     struct executor *executor = actor->runner->executor;
-    struct store_answer answer = message->answer;
-    if (!world->rules.watches && !world->rules.facts.tells) {
-        executor_notice(executor, key, /* stands= */ NULL);
+    struct store_reply reply = message->reply;
+    if (!world->rules.watches && !world->rules.facts.wakes_with_record) {
+        executor_on_notify(executor, key, /* stands= */ NULL);
         return;
     }
-    answer.key = actor->options.request.key = key;
-    answer.bytes = message->bytes;
-    answer.length = message->length;
-    if (actor->is_house)
-        oracle_heard(world, actor, key_of(world, key), &answer);
-    actor_shape_answer(world, actor, &answer);
+    reply.key = actor->options.request.key = key;
+    reply.bytes = message->bytes;
+    reply.length = message->length;
+    if (actor->has_callers)
+        oracle_heard(world, actor, key_of(world, key), &reply);
+    actor_shape_answer(world, actor, &reply);
     if (world->rules.watches)
-        executor_hear(executor, &answer);
+        executor_on_change(executor, &reply);
     else
-        executor_notice(executor, key, &answer);
+        executor_on_notify(executor, key, &reply);
 }
 
 static void notice(struct world *world, struct actor *actor, const struct message *message)
 {
     for (size_t key = 0; key < world->key_count; key++)
-        if (actor->is_house ? world_has_name(world, key, message->request.key) : key == actor->key)
+        if (actor->has_callers ? world_has_name(world, key, message->request.key)
+                               : key == actor->key)
             notice_key(world, actor, message, world->keys[key].key);
 }
 
 void runner_receives(struct world *world, struct actor *actor, const struct message *message,
-                     enum happening_kind kind)
+                     enum world_event_kind kind)
 {
     if (!actor->alive || actor->runner == NULL)
         return;
-    if (kind == HAPPENS_ANSWER)
-        hear(world, actor, message);
+    if (kind == WORLD_REPLY)
+        on_reply(world, actor, message);
     else
         notice(world, actor, message);
     runner_tick(actor);
@@ -276,8 +278,8 @@ void runner_free(struct actor *actor)
     struct runner *runner = actor->runner;
     if (runner == NULL)
         return;
-    if (runner->desk != NULL)
-        front_desk_free(&runner->desk);
+    if (runner->queue != NULL)
+        local_queue_free(&runner->queue);
     else
         executor_free(&runner->executor);
     free(runner);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Time, the event heap and the network of world.h. The actors' steps are in actor.c. */
-#include "inside.h"
+#include "world_internal.h"
 
 #include "core/mutant.h"
 
@@ -12,7 +12,7 @@ enum { HEAP_FIRST = 256, STEPS_AT_ONCE = 10000 };
 struct heap {
     size_t count, size;
     uint64_t sequence;
-    struct happening *items;
+    struct world_event *items;
 };
 
 bool chance(struct world *world, unsigned in_ten_thousand)
@@ -26,12 +26,12 @@ void world_say(struct world *world, const char *who, const char *what)
         (void)fprintf(world->trace, "%7lld %-5s %s\n", (long long)world->now_ms, who, what);
 }
 
-static bool before(const struct happening *a, const struct happening *b)
+static bool before(const struct world_event *a, const struct world_event *b)
 {
     return a->at_ms < b->at_ms || (a->at_ms == b->at_ms && a->sequence < b->sequence);
 }
 
-void world_schedule(struct world *world, struct happening happening)
+void world_schedule(struct world *world, struct world_event world_event)
 {
     struct heap *heap = world->heap;
     if (heap->count == heap->size) {
@@ -40,16 +40,16 @@ void world_schedule(struct world *world, struct happening happening)
         if (heap->items == NULL)
             abort();
     }
-    happening.sequence = heap->sequence++;
+    world_event.sequence = heap->sequence++;
     size_t at = heap->count++;
-    for (; at > 0 && before(&happening, &heap->items[(at - 1) / 2]); at = (at - 1) / 2)
+    for (; at > 0 && before(&world_event, &heap->items[(at - 1) / 2]); at = (at - 1) / 2)
         heap->items[at] = heap->items[(at - 1) / 2];
-    heap->items[at] = happening;
+    heap->items[at] = world_event;
 }
 
-static struct happening take_first(struct heap *heap)
+static struct world_event take_first(struct heap *heap)
 {
-    struct happening first = heap->items[0], last = heap->items[--heap->count];
+    struct world_event first = heap->items[0], last = heap->items[--heap->count];
     size_t at = 0;
     for (;;) {
         size_t child = 2 * at + 1;
@@ -73,7 +73,7 @@ static int64_t store_now(void *owner)
 
 void world_open_store(struct world *world, const char *url)
 {
-    struct store_site site = {.clock = {.now_ms = store_now, .owner = world}};
+    struct store_callbacks site = {.clock = {.now_ms = store_now, .owner = world}};
     struct text no_text = {0};
     if (!memory_driver.open(world->store, url, &site, &no_text))
         abort();
@@ -125,11 +125,11 @@ bool world_idle(const struct world *world)
 
 void world_plan(struct world *world, struct actor *actor, int64_t at_ms, int what, uint64_t value)
 {
-    world_schedule(world, (struct happening){.at_ms = at_ms,
-                                             .kind = HAPPENS_SCRIPT,
-                                             .actor = actor->index,
-                                             .what = what,
-                                             .value = value});
+    world_schedule(world, (struct world_event){.at_ms = at_ms,
+                                               .kind = WORLD_SCRIPT,
+                                               .actor = actor->index,
+                                               .what = what,
+                                               .value = value});
 }
 
 static struct message *copy_message(struct world *world, const struct message *message)
@@ -144,7 +144,7 @@ static struct message *copy_message(struct world *world, const struct message *m
     return copy;
 }
 
-static void transmit_one(struct world *world, struct message *message, enum happening_kind kind,
+static void transmit_one(struct world *world, struct message *message, enum world_event_kind kind,
                          int64_t held_ms)
 {
     const struct faults *faults = &world->faults;
@@ -154,27 +154,27 @@ static void transmit_one(struct world *world, struct message *message, enum happ
         delay += (int64_t)random_below(&world->random, (uint64_t)faults->slow_ms + 1);
         world->counts->slow++;
     }
-    world_schedule(world, (struct happening){.at_ms = world->now_ms + delay + held_ms,
-                                             .kind = kind,
-                                             .actor = message->actor,
-                                             .message = message});
+    world_schedule(world, (struct world_event){.at_ms = world->now_ms + delay + held_ms,
+                                               .kind = kind,
+                                               .actor = message->actor,
+                                               .message = message});
 }
 
 /* What a story wants to happen to this message; taken once. */
-static struct mischief take_mischief(struct actor *actor, enum happening_kind kind)
+static struct next_faults take_next_faults(struct actor *actor, enum world_event_kind kind)
 {
-    struct mischief *all = &actor->mischief;
-    struct mischief now = {0};
-    if (kind == HAPPENS_REQUEST) {
-        now = (struct mischief){.lose_request = all->lose_request,
-                                .double_request = all->double_request,
-                                .hold_request_ms = all->hold_request_ms};
+    struct next_faults *all = &actor->next_faults;
+    struct next_faults now = {0};
+    if (kind == WORLD_REQUEST) {
+        now = (struct next_faults){.lose_request = all->lose_request,
+                                   .double_request = all->double_request,
+                                   .hold_request_ms = all->hold_request_ms};
         all->lose_request = all->double_request = false;
         all->hold_request_ms = 0;
-    } else if (kind == HAPPENS_ANSWER) {
-        now = (struct mischief){.lose_answer = all->lose_answer,
-                                .double_answer = all->double_answer,
-                                .hold_answer_ms = all->hold_answer_ms};
+    } else if (kind == WORLD_REPLY) {
+        now = (struct next_faults){.lose_answer = all->lose_answer,
+                                   .double_answer = all->double_answer,
+                                   .hold_answer_ms = all->hold_answer_ms};
         all->lose_answer = all->double_answer = false;
         all->hold_answer_ms = 0;
     } else {
@@ -186,10 +186,10 @@ static struct mischief take_mischief(struct actor *actor, enum happening_kind ki
 }
 
 /* Sends a message, perhaps twice, perhaps never; ownership passes on. */
-void world_transmit(struct world *world, struct message *message, enum happening_kind kind,
+void world_transmit(struct world *world, struct message *message, enum world_event_kind kind,
                     unsigned lose, uint64_t *lost)
 {
-    struct mischief now = take_mischief(&world->actors[message->actor], kind);
+    struct next_faults now = take_next_faults(&world->actors[message->actor], kind);
     bool twice = chance(world, world->faults.doubled);
     if (now.lose_request || now.lose_answer || now.lose_notices || chance(world, lose)) {
         (*lost)++;
@@ -203,40 +203,40 @@ void world_transmit(struct world *world, struct message *message, enum happening
 }
 
 /* A paused process hears and does nothing; it all happens when it wakes up. */
-static bool put_off(struct world *world, struct happening *happening)
+static bool put_off(struct world *world, struct world_event *world_event)
 {
-    const struct actor *actor = &world->actors[happening->actor];
-    bool to_actor = happening->kind != HAPPENS_REQUEST && happening->kind != HAPPENS_GUARDED;
-    bool wakes = happening->kind == HAPPENS_SCRIPT && happening->what < 0;
+    const struct actor *actor = &world->actors[world_event->actor];
+    bool to_actor = world_event->kind != WORLD_REQUEST && world_event->kind != WORLD_GUARDED;
+    bool wakes = world_event->kind == WORLD_SCRIPT && world_event->what < 0;
     if (!actor->paused || !to_actor || wakes)
         return false;
-    happening->at_ms = actor->resumes_at_ms;
-    world_schedule(world, *happening);
+    world_event->at_ms = actor->resumes_at_ms;
+    world_schedule(world, *world_event);
     return true;
 }
 
-static void happen(struct world *world, struct happening *happening)
+static void dispatch(struct world *world, struct world_event *world_event)
 {
-    struct actor *actor = &world->actors[happening->actor];
-    struct message *message = happening->message;
-    switch (happening->kind) {
-    case HAPPENS_REQUEST:
+    struct actor *actor = &world->actors[world_event->actor];
+    struct message *message = world_event->message;
+    switch (world_event->kind) {
+    case WORLD_REQUEST:
         /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): each message is in the heap once */
         store_receives(world, message);
         break;
-    case HAPPENS_ANSWER:
-    case HAPPENS_NOTICE:
-        actor_receives(world, actor, message, happening->kind);
+    case WORLD_REPLY:
+    case WORLD_NOTICE:
+        actor_receives(world, actor, message, world_event->kind);
         break;
-    case HAPPENS_TIMER:
-        if (happening->value == actor->timer)
+    case WORLD_TIMER:
+        if (world_event->value == actor->timer)
             actor_wake(world, actor);
         break;
-    case HAPPENS_SCRIPT:
-        world->event(world, actor, happening->what, happening->value);
+    case WORLD_SCRIPT:
+        world->event(world, actor, world_event->what, world_event->value);
         break;
-    case HAPPENS_GUARDED:
-        guard_receives(world, actor, happening);
+    case WORLD_GUARDED:
+        guard_receives(world, actor, world_event);
         break;
     }
     /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): each message is in the heap once */
@@ -247,16 +247,16 @@ void world_run(struct world *world, int64_t until_ms)
 {
     struct heap *heap = world->heap;
     while (heap->count > 0 && heap->items[0].at_ms <= until_ms && world->violation[0] == '\0') {
-        struct happening happening = take_first(heap);
-        if (happening.at_ms == world->now_ms && ++world->steps_here > STEPS_AT_ONCE)
-            oracle_fail(world, &world->actors[happening.actor], "liveness",
+        struct world_event world_event = take_first(heap);
+        if (world_event.at_ms == world->now_ms && ++world->steps_here > STEPS_AT_ONCE)
+            oracle_fail(world, &world->actors[world_event.actor], "liveness",
                         "goes round in circles");
-        if (happening.at_ms != world->now_ms)
+        if (world_event.at_ms != world->now_ms)
             world->steps_here = 0;
-        world->now_ms = happening.at_ms;
+        world->now_ms = world_event.at_ms;
         world->counts->steps++;
-        if (!put_off(world, &happening))
-            happen(world, &happening);
+        if (!put_off(world, &world_event))
+            dispatch(world, &world_event);
     }
     if (world->violation[0] == '\0' && world->now_ms < until_ms && heap->count > 0)
         world->now_ms = until_ms;

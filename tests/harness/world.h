@@ -9,7 +9,7 @@
 #define LEASEHOLD_TESTS_WORLD_H
 
 #include "base/random.h"
-#include "store/exchange.h"
+#include "store/translate.h"
 
 #include <stdio.h>
 
@@ -50,7 +50,7 @@ struct counts {
 };
 
 /* Told by a story to happen to the next message, once. */
-struct mischief {
+struct next_faults {
     bool lose_request, lose_answer, double_request, double_answer;
     int64_t hold_request_ms, hold_answer_ms, hold_notice_ms;
     bool lose_notices; /* all, from then on */
@@ -59,7 +59,7 @@ struct mischief {
 /* What is known of an actor that is one of several in a process, at its front desk. */
 struct caller {
     struct world *world;
-    struct claim *claim;
+    struct local_waiter *claim;
     bool named;              /* with a request id of its own: shares no grant */
     bool entering;           /* its call has not returned */
     bool waiting;            /* neither held nor refused yet … */
@@ -87,8 +87,8 @@ struct actor {
     bool busy;    /* has a lease that has not ended */
     struct lease lease;
     struct lease_options options;
-    struct sighting sightings[KEYS_MAX];
-    struct mischief mischief;
+    struct observations sightings[KEYS_MAX];
+    struct next_faults next_faults;
     char holder[16], request[24];
     uint32_t number; /* of the lease; old messages carry an older one */
     size_t key;
@@ -98,7 +98,7 @@ struct actor {
     /* the last record heard of */
     bool known;
     size_t known_key;
-    struct store_answer heard; /* its bytes are the actor's own */
+    struct store_reply heard; /* its bytes are the actor's own */
     char *bytes;
     /* its work */
     bool inside, lost;
@@ -107,8 +107,8 @@ struct actor {
     uint32_t grant;        /* the acquisition that it holds by */
     struct runner *runner; /* with world.on_executor */
     uint32_t ticket;       /* of its last request there */
-    struct actor *house;   /* a local caller's process; NULL: it is one itself … */
-    bool is_house;         /* … with callers */
+    struct actor *process; /* a local caller's process; NULL: it is one itself … */
+    bool has_callers;      /* … with callers */
     struct caller caller;
     struct heard_of heard_of[KEYS_MAX]; /* by a process with a front desk */
 };
@@ -124,7 +124,7 @@ struct acquisition {
     int32_t priority;
     bool bound;
     int64_t ttl_ms, lock_delay_ms;
-    uint64_t errand_token; /* renewed or released by an errand */
+    uint64_t operation_token; /* renewed or released by an errand */
     /* What the store granted to it, the newest last: a ghost may follow what it was told. */
     size_t grant_count;
     uint64_t tokens[TOKENS_MAX];
@@ -177,7 +177,7 @@ struct world {
     struct key_truth keys[KEYS_MAX];
     void *store;
     struct counts *counts;
-    script_told *told;
+    script_told *notify;
     script_event *event;
     void *script;      /* the script's own */
     int64_t watermark; /* the highest that was stored */
@@ -219,7 +219,7 @@ int64_t actor_moment(const struct world *world, const struct actor *actor, int64
 struct actor *world_add_actor(struct world *world, const char *name);
 /* One of several callers in the process of `house`, which must be on the executor, and which then
  * asks for nothing itself. What happens to one of them happens to the whole process. */
-struct actor *world_add_caller(struct world *world, struct actor *house, const char *name);
+struct actor *world_add_caller(struct world *world, struct actor *process, const char *name);
 bool actor_same_process(const struct actor *a, const struct actor *b);
 /* The caller has filled options (but holder, request, session) and key. */
 void actor_start(struct world *world, struct actor *actor);

@@ -8,7 +8,7 @@
  * itself goes through a client of its own. check_then_create URL [--rounds N]
  */
 #include "leasehold.h"
-#include "rig.h"
+#include "fixture.h"
 
 #include <curl/curl.h>
 #include <inttypes.h>
@@ -43,7 +43,7 @@ static struct lh_client *client;
 struct service {
     CURL *curl;
     struct curl_slist *headers;
-    char answer[ANSWER_MOST];
+    char reply[ANSWER_MOST];
     size_t length;
 };
 
@@ -52,7 +52,7 @@ static size_t take_bytes(char *bytes, size_t size, size_t count, void *owner)
     struct service *service = owner;
     if (service->length + size * count >= ANSWER_MOST)
         return 0;
-    memcpy(service->answer + service->length, bytes, size * count);
+    memcpy(service->reply + service->length, bytes, size * count);
     service->length += size * count;
     return size * count;
 }
@@ -128,7 +128,7 @@ static int count_objects(struct service *service)
     (void)snprintf(path, sizeof path, MAPS "?labelSelector=fingerprint%%3D%s", shared->fingerprint);
     if (ask(service, path, NULL) != 200)
         return -1;
-    json_t *list = json_loadb(service->answer, service->length, 0, NULL);
+    json_t *list = json_loadb(service->reply, service->length, 0, NULL);
     int count = list != NULL ? (int)json_array_size(json_object_get(list, "items")) : -1;
     json_decref(list);
     return count;
@@ -143,8 +143,8 @@ static bool process(struct service *service, atomic_uint **out_answer)
     if (there != 0)
         return there > 0;
     /* What it takes to find out what to create: the gap that others slip through. */
-    struct random random = {(uint64_t)rig_now_us()};
-    rig_pause_us((int64_t)random_below(&random, GAP_US));
+    struct random random = {(uint64_t)fixture_now_us()};
+    fixture_pause_us((int64_t)random_below(&random, GAP_US));
     (void)snprintf(body, sizeof body,
                    "{\"metadata\":{\"name\":\"rr-%s-%lld\",\"labels\":{\"fingerprint\":\"%s\"}}}",
                    shared->fingerprint, (long long)time(NULL), shared->fingerprint);
@@ -163,7 +163,7 @@ static bool request_by_lock(struct service *service, atomic_uint **out_answer)
     struct lh_lease *lease = NULL;
     options.wait_ms = LH_WAIT_FOREVER;
     if (lh_acquire(client, shared->fingerprint, &options, &lease, &report) != LH_OK) {
-        rig_say("%s", report.text);
+        fixture_print("%s", report.text);
         return false;
     }
     bool answered = process(service, out_answer);
@@ -186,40 +186,40 @@ static bool request_by_once(struct service *service, atomic_uint **out_answer)
                lh_once_finish(client, shared->fingerprint, once.token, &done, NULL) == LH_OK;
     if (outcome == LH_COOLING && strcmp(once.result, done.result) == 0)
         return true;
-    rig_say("%s: %s", lh_outcome_name(outcome), report.text);
+    fixture_print("%s: %s", lh_outcome_name(outcome), report.text);
     return false;
 }
 
 static void *request(void *unused)
 {
     struct service *service = service_new();
-    atomic_uint *answer = NULL;
+    atomic_uint *reply = NULL;
     bool answered = false;
     (void)unused;
     if (service != NULL)
         (void)count_objects(service); /* its connection stands before all begin */
     atomic_fetch_add(&shared->ready, 1);
     while (atomic_load(&shared->begin_at_us) == 0 ||
-           rig_now_us() < atomic_load(&shared->begin_at_us))
-        rig_pause_us(1000);
+           fixture_now_us() < atomic_load(&shared->begin_at_us))
+        fixture_pause_us(1000);
     if (service != NULL)
-        answered = shared->way == BY_LOCK   ? request_by_lock(service, &answer)
-                   : shared->way == BY_ONCE ? request_by_once(service, &answer)
-                                            : process(service, &answer);
-    atomic_fetch_add(answered ? answer : &shared->failed, 1);
+        answered = shared->way == BY_LOCK   ? request_by_lock(service, &reply)
+                   : shared->way == BY_ONCE ? request_by_once(service, &reply)
+                                            : process(service, &reply);
+    atomic_fetch_add(answered ? reply : &shared->failed, 1);
     service_free(service);
     return NULL;
 }
 
-static void replica(struct rig *rig, size_t seat)
+static void replica(struct fixture *fixture, size_t child)
 {
     pthread_t threads[REQUESTS];
     struct lh_report report;
-    (void)rig;
-    (void)seat;
+    (void)fixture;
+    (void)child;
     (void)curl_global_init(CURL_GLOBAL_DEFAULT);
     if (lh_open(url, NULL, &client, &report) != LH_OK) {
-        rig_say("%s", report.text);
+        fixture_print("%s", report.text);
         atomic_fetch_add(&shared->failed, REQUESTS);
         atomic_fetch_add(&shared->ready, REQUESTS);
         return;
@@ -244,59 +244,61 @@ static void begin(unsigned round)
     int64_t left_us = 1000000 - now.tv_nsec / 1000 - 20000 - 50000 * (int64_t)(round % 10);
     if (left_us < 50000)
         left_us += 1000000;
-    atomic_store(&shared->begin_at_us, rig_now_us() + left_us);
+    atomic_store(&shared->begin_at_us, fixture_now_us() + left_us);
 }
 
 /* The number of objects; −1 when not everybody was answered. */
-static int play(struct rig *rig, struct service *service, enum way way, unsigned round)
+static int play(struct fixture *fixture, struct service *service, enum way way, unsigned round)
 {
     memset(shared, 0, sizeof *shared);
     shared->way = way;
     (void)snprintf(shared->fingerprint, sizeof shared->fingerprint, "fp-%" PRIx64 "-%d-%u",
-                   rig->seed & 0xffffff, (int)way, round);
-    for (size_t seat = 0; seat < PROCESSES; seat++)
-        rig_start(rig, seat, replica);
-    while (atomic_load(&shared->ready) < PROCESSES * REQUESTS && !rig_late(rig))
-        rig_pause_us(1000);
-    int64_t began_us = rig_now_us();
+                   fixture->seed & 0xffffff, (int)way, round);
+    for (size_t child = 0; child < PROCESSES; child++)
+        fixture_start(fixture, child, replica);
+    while (atomic_load(&shared->ready) < PROCESSES * REQUESTS && !fixture_late(fixture))
+        fixture_pause_us(1000);
+    int64_t began_us = fixture_now_us();
     begin(round);
     bool joined = true;
-    for (size_t seat = 0; seat < PROCESSES; seat++)
-        joined = rig_join(rig, seat) && joined;
+    for (size_t child = 0; child < PROCESSES; child++)
+        joined = fixture_join(fixture, child) && joined;
     int objects = count_objects(service);
     unsigned answered = shared->created + shared->duplicates;
     if (!joined || answered != PROCESSES * REQUESTS || (int)shared->created != objects) {
-        rig_say("round %u: %u answered, %u failed, %u created, %d objects", round, answered,
-                shared->failed, shared->created, objects);
+        fixture_print("round %u: %u answered, %u failed, %u created, %d objects", round, answered,
+                      shared->failed, shared->created, objects);
         return -1;
     }
-    rig_say("%s, round %u: %d created, %u told of it, %" PRId64 " ms", way_words[way], round,
-            objects, shared->duplicates, (rig_now_us() - began_us) / 1000);
+    fixture_print("%s, round %u: %d created, %u told of it, %" PRId64 " ms", way_words[way], round,
+                  objects, shared->duplicates, (fixture_now_us() - began_us) / 1000);
     return objects;
 }
 
 int main(int argc, char **argv)
 {
-    struct rig rig;
-    rig_open(&rig, argc, argv, /* rounds= */ 2, /* limit_s= */ 300, /* round_ms= */ 30000,
-             sizeof *shared);
-    shared = rig.shared;
-    url = rig.url;
+    struct fixture fixture;
+    fixture_open(&fixture, argc, argv, /* rounds= */ 2, /* limit_s= */ 300, /* round_ms= */ 30000,
+                 sizeof *shared);
+    shared = fixture.shared;
+    url = fixture.url;
     (void)curl_global_init(CURL_GLOBAL_DEFAULT);
     struct service *service = service_new();
     int most = 0;
     unsigned good[2] = {0};
-    for (unsigned round = 0; service != NULL && round < rig.rounds && !rig_late(&rig); round++) {
-        good[BY_LOCK] += play(&rig, service, BY_LOCK, round) == 1;
-        good[BY_ONCE] += play(&rig, service, BY_ONCE, round) == 1;
+    for (unsigned round = 0; service != NULL && round < fixture.rounds && !fixture_late(&fixture);
+         round++) {
+        good[BY_LOCK] += play(&fixture, service, BY_LOCK, round) == 1;
+        good[BY_ONCE] += play(&fixture, service, BY_ONCE, round) == 1;
     }
     for (unsigned round = 0; service != NULL && round < 30 && most < 2; round++)
-        most = play(&rig, service, UNPROTECTED, round);
-    rig_case(&rig, good[BY_LOCK] == rig.rounds, "under a lock: one object in %u of %" PRIu64,
-             good[BY_LOCK], rig.rounds);
-    rig_case(&rig, good[BY_ONCE] == rig.rounds, "done once: one object in %u of %" PRIu64,
-             good[BY_ONCE], rig.rounds);
-    rig_case(&rig, most > 1, "unprotected: %d objects, so there was something to prevent", most);
+        most = play(&fixture, service, UNPROTECTED, round);
+    fixture_case(&fixture, good[BY_LOCK] == fixture.rounds,
+                 "under a lock: one object in %u of %" PRIu64, good[BY_LOCK], fixture.rounds);
+    fixture_case(&fixture, good[BY_ONCE] == fixture.rounds,
+                 "done once: one object in %u of %" PRIu64, good[BY_ONCE], fixture.rounds);
+    fixture_case(&fixture, most > 1, "unprotected: %d objects, so there was something to prevent",
+                 most);
     service_free(service);
-    return rig_close(&rig);
+    return fixture_close(&fixture);
 }

@@ -9,7 +9,7 @@
  * A round is one fork and one exec. The library is used through its public header alone.
  */
 #include "leasehold.h"
-#include "rig.h"
+#include "fixture.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -126,7 +126,7 @@ static void enter_section(atomic_int *inside)
 {
     if (atomic_fetch_add(inside, 1) != 0)
         atomic_fetch_add(&shared->overlaps, 1);
-    rig_spin_us(20);
+    fixture_spin_us(20);
     atomic_fetch_sub(inside, 1);
 }
 
@@ -171,9 +171,9 @@ static void be_child(void)
     _exit(wrong != 0 ? 1 : 0);
 }
 
-static void play_child(struct rig *rig, size_t seat)
+static void play_child(struct fixture *fixture, size_t child)
 {
-    (void)rig, (void)seat;
+    (void)fixture, (void)child;
     be_child();
 }
 
@@ -279,10 +279,10 @@ static void *keep_cancelling(void *argument)
         struct lh_request *request =
             lh_acquire_start(side->client, "held", &patient, count_done, &done, NULL);
         expect(side, request != NULL);
-        rig_pause_us(200);
+        fixture_pause_us(200);
         lh_cancel(request);
         while (request != NULL && atomic_load(&done) == 0)
-            rig_pause_us(100);
+            fixture_pause_us(100);
         atomic_fetch_add(&side->cancels, 1);
     }
     return NULL;
@@ -317,26 +317,26 @@ static void close_side(struct side *side)
 }
 
 /* The next event of either client forks. */
-static bool fork_called_back(struct rig *rig)
+static bool fork_called_back(struct fixture *fixture)
 {
     atomic_store(&forked, 0);
     atomic_store(&fork_asked, true);
-    while (atomic_load(&forked) == 0 && !rig_late(rig))
-        rig_pause_us(50);
-    rig->pids[0] = atomic_load(&forked);
-    return rig->pids[0] > 0;
+    while (atomic_load(&forked) == 0 && !fixture_late(fixture))
+        fixture_pause_us(50);
+    fixture->pids[0] = atomic_load(&forked);
+    return fixture->pids[0] > 0;
 }
 
-static bool fork_once(struct rig *rig, uint64_t round)
+static bool fork_once(struct fixture *fixture, uint64_t round)
 {
-    rig_spin_us((int64_t)random_below(&rig->random, 2000));
+    fixture_spin_us((int64_t)random_below(&fixture->random, 2000));
     if (round % CALLED_BACK_EVERY == 0) {
-        if (!fork_called_back(rig))
+        if (!fork_called_back(fixture))
             return false;
     } else {
-        rig_start(rig, 0, play_child);
+        fixture_start(fixture, 0, play_child);
     }
-    return rig_join(rig, 0);
+    return fixture_join(fixture, 0);
 }
 
 /* ---- what a program finds open ---- */
@@ -384,22 +384,23 @@ static bool exec_once(int before)
 
 /* ---- all together ---- */
 
-static void judge(struct rig *rig, const struct side *side)
+static void judge(struct fixture *fixture, const struct side *side)
 {
-    rig_say("%s meanwhile %llu sections, %llu refusals, %llu looks, %llu cancels, %u changes told, "
-            "%llu renewals",
-            side->name, side->sections, side->refusals, side->looks, side->cancels, side->changes,
-            side->renewals);
-    rig_case(rig, side->lost == 0 && side->unexpected == 0,
-             "%s the parent did not notice (%u lost, %u unexpected)", side->name, side->lost,
-             side->unexpected);
-    rig_case(rig,
-             side->sections > 0 && side->refusals > 0 && side->looks > 0 && side->cancels > 0 &&
-                 side->changes > 0,
-             "%s everything went on meanwhile", side->name);
+    fixture_print(
+        "%s meanwhile %llu sections, %llu refusals, %llu looks, %llu cancels, %u changes told, "
+        "%llu renewals",
+        side->name, side->sections, side->refusals, side->looks, side->cancels, side->changes,
+        side->renewals);
+    fixture_case(fixture, side->lost == 0 && side->unexpected == 0,
+                 "%s the parent did not notice (%u lost, %u unexpected)", side->name, side->lost,
+                 side->unexpected);
+    fixture_case(fixture,
+                 side->sections > 0 && side->refusals > 0 && side->looks > 0 && side->cancels > 0 &&
+                     side->changes > 0,
+                 "%s everything went on meanwhile", side->name);
 }
 
-static void run(struct rig *rig, int before)
+static void run(struct fixture *fixture, int before)
 {
     static void *(*const kinds[KINDS])(void *) = {keep_entering, keep_being_refused, keep_looking,
                                                   keep_cancelling};
@@ -410,8 +411,8 @@ static void run(struct rig *rig, int before)
         if (pthread_create(&threads[running], NULL, kinds[running / SIDES],
                            &sides[running % SIDES]) != 0)
             break;
-    rig_case(rig, running == BUSY_THREADS, "%zu threads are busy", running);
-    while (rounds < rig->rounds && fork_once(rig, rounds)) {
+    fixture_case(fixture, running == BUSY_THREADS, "%zu threads are busy", running);
+    while (rounds < fixture->rounds && fork_once(fixture, rounds)) {
         rounds++;
         programs += exec_once(before) ? 1 : 0;
         if (!lh_held(sides[0].held) || !lh_held(sides[1].held))
@@ -420,39 +421,40 @@ static void run(struct rig *rig, int before)
     atomic_store(&stop, true);
     for (size_t i = 0; i < running; i++)
         (void)pthread_join(threads[i], NULL);
-    rig_case(rig, rounds == rig->rounds, "%" PRIu64 " children held nothing, and lived (check %d)",
-             rounds, atomic_load(&shared->wrong));
-    rig_case(rig, programs == rig->rounds, "%" PRIu64 " programs found what was meant for them",
-             programs);
-    rig_case(rig, shared->overlaps == 0 && shared->own_sections == rig->rounds,
-             "%" PRIu64 " sections of children, each alone (%u)",
-             atomic_load(&shared->own_sections), atomic_load(&shared->overlaps));
+    fixture_case(fixture, rounds == fixture->rounds,
+                 "%" PRIu64 " children held nothing, and lived (check %d)", rounds,
+                 atomic_load(&shared->wrong));
+    fixture_case(fixture, programs == fixture->rounds,
+                 "%" PRIu64 " programs found what was meant for them", programs);
+    fixture_case(fixture, shared->overlaps == 0 && shared->own_sections == fixture->rounds,
+                 "%" PRIu64 " sections of children, each alone (%u)",
+                 atomic_load(&shared->own_sections), atomic_load(&shared->overlaps));
 }
 
 int main(int argc, char **argv)
 {
-    struct rig rig;
+    struct fixture fixture;
     if (argc == 3 && strcmp(argv[1], "--descriptors") == 0)
         return list_descriptors(argv[2]);
-    rig_open(&rig, argc, argv, /* rounds= */ 20, /* limit_s= */ 60, /* round_ms= */ 500,
-             sizeof(struct shared));
-    shared = rig.shared;
-    char file[sizeof rig.url];
-    (void)snprintf(file, sizeof file, "file:%s/store.log", rig.folder);
+    fixture_open(&fixture, argc, argv, /* rounds= */ 20, /* limit_s= */ 60, /* round_ms= */ 500,
+                 sizeof(struct shared));
+    shared = fixture.shared;
+    char file[sizeof fixture.url];
+    (void)snprintf(file, sizeof file, "file:%s/store.log", fixture.folder);
     sides[0].name = sides[0].url = "memory:";
-    sides[1].name = rig.given ? rig.driver->scheme : "file:";
-    sides[1].url = rig.given ? rig.url : file;
-    lives_in_file = !rig.given;
+    sides[1].name = fixture.given ? fixture.driver->scheme : "file:";
+    sides[1].url = fixture.given ? fixture.url : file;
+    lives_in_file = !fixture.given;
     int before = count_in_exec(-1);
     bool open = before >= 3 && before < LISTED_WRONG;
     for (int i = 0; i < SIDES; i++)
         open = open && open_side(&sides[i]);
-    rig_case(&rig, open, "the stores open, and a program finds %d descriptors", before);
+    fixture_case(&fixture, open, "the stores open, and a program finds %d descriptors", before);
     if (open)
-        run(&rig, before);
+        run(&fixture, before);
     for (int i = 0; open && i < SIDES; i++) {
         close_side(&sides[i]);
-        judge(&rig, &sides[i]);
+        judge(&fixture, &sides[i]);
     }
-    return rig_close(&rig);
+    return fixture_close(&fixture);
 }

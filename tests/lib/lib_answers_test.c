@@ -131,7 +131,7 @@ static void on_done(void *user, struct lh_lease *lease, const struct lh_report *
     *(struct lh_report *)user = *report;
 }
 
-static void who_gives_up_is_told_so(void **state)
+static void a_cancelled_waiter_is_notified(void **state)
 {
     (void)state;
     struct lh_report report = {.outcome = LH_OK};
@@ -188,7 +188,7 @@ int main(void)
         ON_FILE(a_release_if_held_can_be_repeated),
         ON_MEMORY(a_refusal_has_one_word),
         ON_FILE(a_refusal_has_one_word),
-        ON_FILE(who_gives_up_is_told_so),
+        ON_FILE(a_cancelled_waiter_is_notified),
         cmocka_unit_test(every_outcome_of_every_call_has_its_word),
     };
     return cmocka_run_group_tests_name("lib_answers", tests, NULL, NULL);

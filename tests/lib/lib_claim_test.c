@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* One start and what came of it. */
-struct wish {
+struct pending {
     struct lh_lease *lease;
     struct lh_report report;
     atomic_int done;
@@ -21,20 +21,20 @@ struct wish {
 
 static void on_done(void *user, struct lh_lease *lease, const struct lh_report *report)
 {
-    struct wish *wish = user;
-    wish->lease = lease;
-    wish->report = *report;
-    atomic_fetch_add(&wish->done, 1);
+    struct pending *pending = user;
+    pending->lease = lease;
+    pending->report = *report;
+    atomic_fetch_add(&pending->done, 1);
 }
 
-static void await(struct wish *wish, enum lh_outcome expected)
+static void await(struct pending *pending, enum lh_outcome expected)
 {
-    for (int i = 0; i < 20000 && atomic_load(&wish->done) == 0; i++)
+    for (int i = 0; i < 20000 && atomic_load(&pending->done) == 0; i++)
         kit_sleep_ms(1);
-    assert_int_equal(atomic_exchange(&wish->done, 0), 1);
-    if (wish->report.outcome != expected)
-        print_message("%s\n", wish->report.text);
-    assert_string_equal(lh_outcome_name(wish->report.outcome), lh_outcome_name(expected));
+    assert_int_equal(atomic_exchange(&pending->done, 0), 1);
+    if (pending->report.outcome != expected)
+        print_message("%s\n", pending->report.text);
+    assert_string_equal(lh_outcome_name(pending->report.outcome), lh_outcome_name(expected));
 }
 
 static struct lh_lease *claim(struct lh_client *client, const char *id,
@@ -140,7 +140,7 @@ static void the_next_of_the_process_can_finish_it(void **state)
     (void)state;
     struct lh_client *client = kit_open(NULL);
     struct lh_once_options patient = LH_ONCE_OPTIONS_INIT;
-    struct wish second = {0}, third = {0};
+    struct pending second = {0}, third = {0};
     struct lh_once once = {0};
     patient.wait_ms = 20000;
     struct lh_lease *lease = claim(client, "a", NULL);
@@ -159,7 +159,7 @@ static void the_next_of_the_process_can_finish_it(void **state)
     lh_close(&client);
 }
 
-static void what_is_no_claim_is_not_finished(void **state)
+static void only_a_claim_is_finished(void **state)
 {
     (void)state;
     struct lh_client *client = kit_open(NULL);
@@ -194,52 +194,54 @@ static void every_call_about_ids_can_be_started(void **state)
 {
     (void)state;
     struct lh_client *client = kit_open(NULL);
-    struct wish wish = {0};
+    struct pending pending = {0};
     struct lh_once once = {0};
     struct lh_done done = LH_DONE_INIT;
     char result[] = "well done", id[] = "a"; /* the words are copied */
     struct lh_once_options options = LH_ONCE_OPTIONS_INIT;
     char payload[] = "9f";
     options.payload = payload;
-    assert_non_null(lh_once_begin_start(client, id, &options, &once, on_done, &wish, NULL));
+    assert_non_null(lh_once_begin_start(client, id, &options, &once, on_done, &pending, NULL));
     memset(payload, '0', 2);
     memset(id, 'x', 1);
-    await(&wish, LH_OK);
-    assert_null(wish.lease);
+    await(&pending, LH_OK);
+    assert_null(pending.lease);
     uint64_t token = once.token;
     assert_true(token > 0);
     options.payload = "1c";
-    assert_non_null(lh_once_begin_start(client, "a", &options, &once, on_done, &wish, NULL));
-    await(&wish, LH_MISMATCH);
-    assert_int_equal(lh_once_renew_start(client, "a", token, 0, on_done, &wish, NULL), LH_OK);
-    await(&wish, LH_OK);
-    assert_int_equal(lh_once_status_start(client, "a", &once, on_done, &wish, NULL), LH_OK);
-    await(&wish, LH_BUSY);
-    assert_true(wish.report.holder[0] != '\0');
+    assert_non_null(lh_once_begin_start(client, "a", &options, &once, on_done, &pending, NULL));
+    await(&pending, LH_MISMATCH);
+    assert_int_equal(lh_once_renew_start(client, "a", token, 0, on_done, &pending, NULL), LH_OK);
+    await(&pending, LH_OK);
+    assert_int_equal(lh_once_status_start(client, "a", &once, on_done, &pending, NULL), LH_OK);
+    await(&pending, LH_BUSY);
+    assert_true(pending.report.holder[0] != '\0');
     done.result = result;
     done.watermark = result;
     done.until = result;
-    assert_int_equal(lh_once_finish_start(client, "a", token, &done, on_done, &wish, NULL), LH_OK);
+    assert_int_equal(lh_once_finish_start(client, "a", token, &done, on_done, &pending, NULL),
+                     LH_OK);
     memset(result, 'x', sizeof result - 1);
-    await(&wish, LH_OK);
-    assert_int_equal(lh_once_status_start(client, "a", &once, on_done, &wish, NULL), LH_OK);
-    await(&wish, LH_COOLING);
+    await(&pending, LH_OK);
+    assert_int_equal(lh_once_status_start(client, "a", &once, on_done, &pending, NULL), LH_OK);
+    await(&pending, LH_COOLING);
     assert_string_equal(once.result, "well done");
-    assert_int_equal(lh_seen_start(client, "a", on_done, &wish, NULL), LH_OK);
-    await(&wish, LH_COOLING);
-    assert_int_equal(lh_mark_start(client, "a", NULL, on_done, &wish, NULL), LH_OK);
-    await(&wish, LH_COOLING);
-    assert_int_equal(lh_mark_start(client, "b", NULL, on_done, &wish, NULL), LH_OK);
-    await(&wish, LH_OK);
+    assert_int_equal(lh_seen_start(client, "a", on_done, &pending, NULL), LH_OK);
+    await(&pending, LH_COOLING);
+    assert_int_equal(lh_mark_start(client, "a", NULL, on_done, &pending, NULL), LH_OK);
+    await(&pending, LH_COOLING);
+    assert_int_equal(lh_mark_start(client, "b", NULL, on_done, &pending, NULL), LH_OK);
+    await(&pending, LH_OK);
     assert_int_equal(lh_once_begin(client, "c", NULL, &once, NULL), LH_OK);
-    assert_int_equal(lh_once_abandon_start(client, "c", once.token, on_done, &wish, NULL), LH_OK);
-    await(&wish, LH_OK);
-    assert_non_null(lh_once_claim_start(client, "c", NULL, NULL, on_done, &wish, NULL));
-    await(&wish, LH_OK);
-    assert_true(lh_held(wish.lease));
-    assert_int_equal(lh_finish_start(&wish.lease, NULL, on_done, &wish, NULL), LH_OK);
-    assert_null(wish.lease);
-    await(&wish, LH_OK);
+    assert_int_equal(lh_once_abandon_start(client, "c", once.token, on_done, &pending, NULL),
+                     LH_OK);
+    await(&pending, LH_OK);
+    assert_non_null(lh_once_claim_start(client, "c", NULL, NULL, on_done, &pending, NULL));
+    await(&pending, LH_OK);
+    assert_true(lh_held(pending.lease));
+    assert_int_equal(lh_finish_start(&pending.lease, NULL, on_done, &pending, NULL), LH_OK);
+    assert_null(pending.lease);
+    await(&pending, LH_OK);
     assert_int_equal(lh_seen(client, "c", NULL), LH_COOLING);
     lh_close(&client);
 }
@@ -248,23 +250,23 @@ static void every_call_about_watermarks_can_be_started(void **state)
 {
     (void)state;
     struct lh_client *client = kit_open(NULL);
-    struct wish wish = {0};
+    struct pending pending = {0};
     struct lh_watermark mark;
     char from[] = "9", to[] = "10";
-    assert_int_equal(lh_watermark_set_start(client, "w", "9", "begin", on_done, &wish, NULL),
+    assert_int_equal(lh_watermark_set_start(client, "w", "9", "begin", on_done, &pending, NULL),
                      LH_OK);
-    await(&wish, LH_OK);
-    assert_int_equal(lh_watermark_advance_start(client, "w", from, to, on_done, &wish, NULL),
+    await(&pending, LH_OK);
+    assert_int_equal(lh_watermark_advance_start(client, "w", from, to, on_done, &pending, NULL),
                      LH_OK);
     memset(from, 'x', 1);
     memset(to, 'x', 2);
-    await(&wish, LH_OK);
-    assert_int_equal(lh_watermark_advance_start(client, "w", "9", "11", on_done, &wish, NULL),
+    await(&pending, LH_OK);
+    assert_int_equal(lh_watermark_advance_start(client, "w", "9", "11", on_done, &pending, NULL),
                      LH_OK);
-    await(&wish, LH_STALE);
-    assert_int_equal(lh_watermark_begin_start(client, "w", 1000, &mark, on_done, &wish, NULL),
+    await(&pending, LH_STALE);
+    assert_int_equal(lh_watermark_begin_start(client, "w", 1000, &mark, on_done, &pending, NULL),
                      LH_OK);
-    await(&wish, LH_OK);
+    await(&pending, LH_OK);
     assert_string_equal(mark.value, "10");
     lh_close(&client);
 }
@@ -273,22 +275,23 @@ static void a_wrong_start_calls_nobody(void **state)
 {
     (void)state;
     struct lh_client *client = kit_open(NULL);
-    struct wish wish = {0};
+    struct pending pending = {0};
     struct lh_once once;
     struct lh_watermark mark;
-    assert_null(lh_once_begin_start(client, "a", NULL, NULL, on_done, &wish, NULL));
-    assert_null(lh_once_begin_start(client, "", NULL, &once, on_done, &wish, NULL));
-    assert_null(lh_once_claim_start(client, "a", NULL, NULL, NULL, &wish, NULL));
-    assert_int_equal(lh_once_renew_start(client, "a", 0, 0, on_done, &wish, NULL), LH_USAGE);
-    assert_int_equal(lh_once_finish_start(client, "a", 5, NULL, NULL, &wish, NULL), LH_USAGE);
-    assert_int_equal(lh_once_abandon_start(client, "a", 0, on_done, &wish, NULL), LH_USAGE);
-    assert_int_equal(lh_seen_start(client, "", on_done, &wish, NULL), LH_USAGE);
-    assert_int_equal(lh_mark_start(client, "a", NULL, NULL, &wish, NULL), LH_USAGE);
-    assert_int_equal(lh_watermark_begin_start(client, "w", 0, &mark, on_done, &wish, NULL),
+    assert_null(lh_once_begin_start(client, "a", NULL, NULL, on_done, &pending, NULL));
+    assert_null(lh_once_begin_start(client, "", NULL, &once, on_done, &pending, NULL));
+    assert_null(lh_once_claim_start(client, "a", NULL, NULL, NULL, &pending, NULL));
+    assert_int_equal(lh_once_renew_start(client, "a", 0, 0, on_done, &pending, NULL), LH_USAGE);
+    assert_int_equal(lh_once_finish_start(client, "a", 5, NULL, NULL, &pending, NULL), LH_USAGE);
+    assert_int_equal(lh_once_abandon_start(client, "a", 0, on_done, &pending, NULL), LH_USAGE);
+    assert_int_equal(lh_seen_start(client, "", on_done, &pending, NULL), LH_USAGE);
+    assert_int_equal(lh_mark_start(client, "a", NULL, NULL, &pending, NULL), LH_USAGE);
+    assert_int_equal(lh_watermark_begin_start(client, "w", 0, &mark, on_done, &pending, NULL),
                      LH_USAGE);
-    assert_int_equal(lh_watermark_set_start(client, "w", "", "", on_done, &wish, NULL), LH_USAGE);
+    assert_int_equal(lh_watermark_set_start(client, "w", "", "", on_done, &pending, NULL),
+                     LH_USAGE);
     kit_sleep_ms(20);
-    assert_int_equal(atomic_load(&wish.done), 0);
+    assert_int_equal(atomic_load(&pending.done), 0);
     assert_int_equal(lh_seen(client, "a", NULL), LH_OK);
     lh_close(&client);
 }
@@ -297,11 +300,11 @@ static void a_close_waits_for_a_started_finish(void **state)
 {
     (void)state;
     struct lh_client *client = kit_open(NULL), *other = NULL;
-    struct wish wish = {0};
+    struct pending pending = {0};
     struct lh_lease *lease = claim(client, "a", NULL);
-    assert_int_equal(lh_finish_start(&lease, NULL, on_done, &wish, NULL), LH_OK);
+    assert_int_equal(lh_finish_start(&lease, NULL, on_done, &pending, NULL), LH_OK);
     lh_close(&client);
-    await(&wish, LH_OK);
+    await(&pending, LH_OK);
     other = kit_open(NULL);
     if (strcmp(kit_url(), "memory:") != 0)
         assert_int_equal(lh_seen(other, "a", NULL), LH_COOLING);
@@ -353,7 +356,7 @@ int main(void)
         ON_BOTH(a_lost_claim_is_told_and_not_remembered),
         ON_BOTH(a_finish_after_a_break_is_lost),
         ON_BOTH(the_next_of_the_process_can_finish_it),
-        ON_BOTH(what_is_no_claim_is_not_finished),
+        ON_BOTH(only_a_claim_is_finished),
         ON_BOTH(every_call_about_ids_can_be_started),
         ON_BOTH(every_call_about_watermarks_can_be_started),
         ON_BOTH(a_wrong_start_calls_nobody),

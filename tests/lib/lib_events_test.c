@@ -131,12 +131,12 @@ static void on_event(void *user, const struct lh_event *event)
     }
 }
 
-static struct lh_client *open_counted(int64_t patience_ms)
+static struct lh_client *open_counted(int64_t timeout_ms)
 {
     struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
     memset(&metrics, 0, sizeof metrics);
     open.on_event = on_event;
-    open.patience_ms = patience_ms;
+    open.timeout_ms = timeout_ms;
     return kit_open(&open);
 }
 
@@ -152,7 +152,7 @@ static void await_count(atomic_int *count, int least)
 static void acquisitions_are_counted(void **state)
 {
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
-    struct lh_client *client = open_counted(/* patience_ms= */ 0);
+    struct lh_client *client = open_counted(/* timeout_ms= */ 0);
     struct lh_lease *second = NULL;
     (void)state;
     options.cooldown_ms = 60000;
@@ -187,7 +187,7 @@ static void ignore_done(void *user, struct lh_lease *lease, const struct lh_repo
 static void waiters_are_a_gauge(void **state)
 {
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
-    struct lh_client *client = open_counted(/* patience_ms= */ 0);
+    struct lh_client *client = open_counted(/* timeout_ms= */ 0);
     (void)state;
     options.wait_ms = LH_WAIT_FOREVER;
     struct lh_lease *lease = kit_acquire(client, "k", NULL);
@@ -206,7 +206,7 @@ static void waiters_are_a_gauge(void **state)
 static void held_locks_are_a_gauge(void **state)
 {
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
-    struct lh_client *client = open_counted(/* patience_ms= */ 0);
+    struct lh_client *client = open_counted(/* timeout_ms= */ 0);
     (void)state;
     options.unbound = true;
     options.ttl_ms = 1000;
@@ -233,7 +233,7 @@ static void ids_and_watermarks_are_counted(void **state)
 {
     struct lh_once once;
     struct lh_lease *claim = NULL, *second = NULL;
-    struct lh_client *client = open_counted(/* patience_ms= */ 0);
+    struct lh_client *client = open_counted(/* timeout_ms= */ 0);
     (void)state;
     assert_int_equal(lh_once_claim(client, "a", NULL, &claim, &once, NULL), LH_OK);
     assert_int_equal(lh_once_claim(client, "a", NULL, &second, &once, NULL), LH_BUSY);
@@ -265,7 +265,7 @@ static void ids_and_watermarks_are_counted(void **state)
 static void trouble_is_counted(void **state)
 {
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
-    struct lh_client *client = open_counted(/* patience_ms= */ 600);
+    struct lh_client *client = open_counted(/* timeout_ms= */ 600);
     struct lh_lease *second = NULL;
     (void)state;
     options.ttl_ms = 3000;
@@ -297,7 +297,7 @@ static void trouble_is_counted(void **state)
 
 static void times_are_in_microseconds(void **state)
 {
-    struct lh_client *client = open_counted(/* patience_ms= */ 0);
+    struct lh_client *client = open_counted(/* timeout_ms= */ 0);
     (void)state;
     for (int i = 0; i < 20; i++) {
         struct lh_lease *lease = kit_acquire(client, "k", NULL);

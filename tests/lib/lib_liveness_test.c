@@ -88,19 +88,19 @@ static void a_forked_child_gets_none(void **state)
     lh_close(&client);
 }
 
-struct family {
+struct holder_and_command {
     pid_t holder, command;
 };
 
 /* Before this process has threads of its own: a holder, and a command of its that inherits the
  * liveness, or does not. */
-static struct family start_family(int64_t ttl_ms, bool hands_on)
+static struct holder_and_command start_holder(int64_t ttl_ms, bool hands_on)
 {
-    struct family family = {0};
+    struct holder_and_command holder_and_command = {0};
     int pipes[2];
     assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
-    family.holder = fork();
-    if (family.holder == 0) {
+    holder_and_command.holder = fork();
+    if (holder_and_command.holder == 0) {
         struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
         struct lh_client *client = NULL;
         struct lh_lease *lease = NULL;
@@ -121,16 +121,16 @@ static struct family start_family(int64_t ttl_ms, bool hands_on)
             (void)pause();
     }
     (void)close(pipes[1]);
-    ssize_t got = read(pipes[0], &family.command, sizeof family.command);
-    assert_int_equal(got, sizeof family.command);
+    ssize_t got = read(pipes[0], &holder_and_command.command, sizeof holder_and_command.command);
+    assert_int_equal(got, sizeof holder_and_command.command);
     (void)close(pipes[0]);
-    return family;
+    return holder_and_command;
 }
 
-static void kill_holder(const struct family *family)
+static void kill_holder(const struct holder_and_command *holder_and_command)
 {
-    assert_int_equal(kill(family->holder, SIGKILL), 0);
-    assert_int_equal(waitpid(family->holder, NULL, 0), family->holder);
+    assert_int_equal(kill(holder_and_command->holder, SIGKILL), 0);
+    assert_int_equal(waitpid(holder_and_command->holder, NULL, 0), holder_and_command->holder);
 }
 
 /* A process that has not ended, or not begun its program yet, still has what it inherited. */
@@ -149,15 +149,16 @@ static struct lh_lease *acquire_soon(struct lh_client *client)
 static void a_killed_holders_command_keeps_the_lease(void **state)
 {
     (void)state;
-    struct family family = start_family(/* ttl_ms= */ 60000, /* hands_on= */ true);
+    struct holder_and_command holder_and_command =
+        start_holder(/* ttl_ms= */ 60000, /* hands_on= */ true);
     struct lh_client *client = kit_open(NULL);
     struct lh_lease *lease = NULL;
-    kill_holder(&family);
+    kill_holder(&holder_and_command);
     for (int i = 0; i < 20; i++) {
         assert_int_equal(lh_acquire(client, "k", NULL, &lease, NULL), LH_BUSY);
         kit_sleep_ms(5);
     }
-    assert_int_equal(kill(family.command, SIGKILL), 0);
+    assert_int_equal(kill(holder_and_command.command, SIGKILL), 0);
     lease = acquire_soon(client);
     kit_release(&lease, LH_OK);
     lh_close(&client);
@@ -166,11 +167,12 @@ static void a_killed_holders_command_keeps_the_lease(void **state)
 static void without_it_the_lease_ends_with_the_holder(void **state)
 {
     (void)state;
-    struct family family = start_family(/* ttl_ms= */ 60000, /* hands_on= */ false);
+    struct holder_and_command holder_and_command =
+        start_holder(/* ttl_ms= */ 60000, /* hands_on= */ false);
     struct lh_client *client = kit_open(NULL);
-    kill_holder(&family);
+    kill_holder(&holder_and_command);
     struct lh_lease *lease = acquire_soon(client);
-    assert_int_equal(kill(family.command, SIGKILL), 0);
+    assert_int_equal(kill(holder_and_command.command, SIGKILL), 0);
     kit_release(&lease, LH_OK);
     lh_close(&client);
 }
@@ -179,13 +181,14 @@ static void with_it_the_lease_still_ends_with_its_ttl(void **state)
 {
     (void)state;
     struct lh_acquire_options patient = LH_ACQUIRE_OPTIONS_INIT;
-    struct family family = start_family(/* ttl_ms= */ 1000, /* hands_on= */ true);
+    struct holder_and_command holder_and_command =
+        start_holder(/* ttl_ms= */ 1000, /* hands_on= */ true);
     struct lh_client *client = kit_open(NULL);
-    kill_holder(&family);
+    kill_holder(&holder_and_command);
     patient.wait_ms = 30000;
     struct lh_lease *lease = kit_acquire(client, "k", &patient);
-    assert_int_equal(kill(family.command, 0), 0);
-    assert_int_equal(kill(family.command, SIGKILL), 0);
+    assert_int_equal(kill(holder_and_command.command, 0), 0);
+    assert_int_equal(kill(holder_and_command.command, SIGKILL), 0);
     kit_release(&lease, LH_OK);
     lh_close(&client);
 }

@@ -28,7 +28,7 @@ static void a_lock_is_taken_and_given_back(void **state)
     lh_close(&client);
 }
 
-static void who_holds_is_told_to_who_does_not(void **state)
+static void a_busy_report_names_the_holder(void **state)
 {
     (void)state;
     struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
@@ -51,7 +51,7 @@ static void who_holds_is_told_to_who_does_not(void **state)
 }
 
 /* Another client is another process to the store. */
-static void who_holds_elsewhere_is_told_with_times(void **state)
+static void a_holder_elsewhere_is_shown_with_times(void **state)
 {
     (void)state;
     struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
@@ -258,7 +258,7 @@ static void take_turn(void *user, struct lh_lease *lease, const struct lh_report
     (void)sem_post(&turn->came);
 }
 
-static void who_comes_next_cools_though_another_abandoned(void **state)
+static void the_next_one_cools_though_another_abandoned(void **state)
 {
     (void)state;
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
@@ -409,7 +409,7 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         ON_BOTH(a_lock_is_taken_and_given_back),
-        ON_BOTH(who_holds_is_told_to_who_does_not),
+        ON_BOTH(a_busy_report_names_the_holder),
         ON_BOTH(a_cooldown_is_not_busy_and_can_be_cleared),
         ON_BOTH(a_stale_token_changes_nothing),
         ON_BOTH(an_unbound_lease_lives_on_without_its_handle),
@@ -418,13 +418,13 @@ int main(void)
         ON_BOTH(a_repeated_request_gets_the_same_grant),
         ON_BOTH(a_break_frees_the_key),
         ON_BOTH(an_abandoned_lock_does_not_cool),
-        cmocka_unit_test_setup_teardown(who_comes_next_cools_though_another_abandoned, kit_on_file,
+        cmocka_unit_test_setup_teardown(the_next_one_cools_though_another_abandoned, kit_on_file,
                                         kit_done),
         ON_BOTH(a_renewal_without_a_ttl_keeps_its_own),
         ON_BOTH(a_ttl_below_the_stores_minimum_is_named),
         ON_BOTH(a_wrong_call_is_told_what_is_wrong),
         ON_BOTH(reports_are_optional_and_handles_outlive_the_client),
-        cmocka_unit_test_setup_teardown(who_holds_elsewhere_is_told_with_times, kit_on_file,
+        cmocka_unit_test_setup_teardown(a_holder_elsewhere_is_shown_with_times, kit_on_file,
                                         kit_done),
         cmocka_unit_test(a_store_that_cannot_be_is_unavailable),
         cmocka_unit_test(names_are_told),

@@ -423,7 +423,7 @@ static void a_breaker_that_opens_is_told(void **state)
     memset(&events, 0, sizeof events);
     open.on_event = on_event;
     open.user = &events;
-    open.patience_ms = 200;
+    open.timeout_ms = 200;
     /* Whoever makes the store has all the time that the disk takes. */
     struct lh_client *maker = kit_open(NULL), *client = kit_open(&open);
     struct lh_lease *lease = NULL;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* One start and what came of it. */
-struct wish {
+struct pending {
     struct lh_lease *lease;
     struct lh_report report;
     atomic_int done;
@@ -19,14 +19,14 @@ struct wish {
 
 static void on_done(void *user, struct lh_lease *lease, const struct lh_report *report)
 {
-    struct wish *wish = user;
+    struct pending *pending = user;
     struct lh_view status;
     struct lh_report ignored;
-    wish->lease = lease;
-    wish->report = *report;
-    if (wish->client != NULL)
-        wish->within = lh_status(wish->client, "k", &status, &ignored);
-    atomic_fetch_add(&wish->done, 1);
+    pending->lease = lease;
+    pending->report = *report;
+    if (pending->client != NULL)
+        pending->within = lh_status(pending->client, "k", &status, &ignored);
+    atomic_fetch_add(&pending->done, 1);
 }
 
 static struct lh_client *open_own(void)
@@ -39,20 +39,20 @@ static struct lh_client *open_own(void)
 }
 
 /* As a program with a poll loop of its own does. */
-static void turn_until(struct lh_client *client, struct wish *wish, int count)
+static void turn_until(struct lh_client *client, struct pending *pending, int count)
 {
     struct pollfd wait = {.fd = lh_fd(client), .events = POLLIN};
-    for (int i = 0; i < 1000 && atomic_load(&wish->done) < count; i++) {
+    for (int i = 0; i < 1000 && atomic_load(&pending->done) < count; i++) {
         (void)poll(&wait, 1, /* timeout= */ 20);
         assert_int_equal(lh_step(client), LH_OK);
     }
-    assert_int_equal(atomic_load(&wish->done), count);
+    assert_int_equal(atomic_load(&pending->done), count);
 }
 
 static void a_foreign_loop_carries_everything(void **state)
 {
     (void)state;
-    struct wish first = {0}, second = {0}, third = {0};
+    struct pending first = {0}, second = {0}, third = {0};
     struct lh_acquire_options patient = LH_ACQUIRE_OPTIONS_INIT;
     struct lh_client *client = open_own();
     patient.wait_ms = 20000;
@@ -78,31 +78,31 @@ static void a_foreign_loop_carries_everything(void **state)
     lh_close(&client);
 }
 
-static void who_waits_can_give_up(void **state)
+static void a_waiter_can_give_up(void **state)
 {
     (void)state;
     struct lh_acquire_options patient = LH_ACQUIRE_OPTIONS_INIT;
     patient.wait_ms = LH_WAIT_FOREVER;
     for (int own = 0; own < 2; own++) {
-        struct wish wish = {0};
+        struct pending pending = {0};
         struct lh_client *client = own ? open_own() : kit_open(NULL);
         struct lh_lease *lease = kit_acquire(client, "k", NULL);
         struct lh_request *request =
-            lh_acquire_start(client, "k", &patient, on_done, &wish, &wish.report);
+            lh_acquire_start(client, "k", &patient, on_done, &pending, &pending.report);
         assert_non_null(request);
         for (int i = 0; i < 10; i++) {
             kit_sleep_ms(3);
             (void)lh_step(client);
         }
-        assert_int_equal(atomic_load(&wish.done), 0);
+        assert_int_equal(atomic_load(&pending.done), 0);
         lh_cancel(request);
-        for (int i = 0; i < 500 && atomic_load(&wish.done) == 0; i++) {
+        for (int i = 0; i < 500 && atomic_load(&pending.done) == 0; i++) {
             kit_sleep_ms(5);
             (void)lh_step(client);
         }
-        assert_int_equal(atomic_load(&wish.done), 1);
-        assert_int_equal(wish.report.outcome, LH_BUSY);
-        assert_null(wish.lease);
+        assert_int_equal(atomic_load(&pending.done), 1);
+        assert_int_equal(pending.report.outcome, LH_BUSY);
+        assert_null(pending.lease);
         assert_true(lh_held(lease));
         kit_release(&lease, LH_OK);
         assert_int_equal(kit_state(client, "k"), LH_FREE);
@@ -134,20 +134,20 @@ static void the_longest_wait_is_one(void **state)
     const int64_t waits[] = {INT64_MAX, INT64_MAX - 1, INT64_MAX / 1000};
     for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
         struct lh_acquire_options patient = LH_ACQUIRE_OPTIONS_INIT;
-        struct wish wish = {0};
+        struct pending pending = {0};
         struct lh_client *client = open_own();
         struct lh_lease *lease = kit_acquire(client, "k", NULL);
         patient.wait_ms = waits[i];
-        assert_non_null(lh_acquire_start(client, "k", &patient, on_done, &wish, NULL));
+        assert_non_null(lh_acquire_start(client, "k", &patient, on_done, &pending, NULL));
         for (int turn = 0; turn < 20; turn++) {
             kit_sleep_ms(2);
             assert_int_equal(lh_step(client), LH_OK);
         }
-        assert_int_equal(atomic_load(&wish.done), 0);
+        assert_int_equal(atomic_load(&pending.done), 0);
         kit_release(&lease, LH_OK);
-        turn_until(client, &wish, 1);
-        assert_int_equal(wish.report.outcome, LH_OK);
-        kit_release(&wish.lease, LH_OK);
+        turn_until(client, &pending, 1);
+        assert_int_equal(pending.report.outcome, LH_OK);
+        kit_release(&pending.lease, LH_OK);
         lh_close(&client);
     }
 }
@@ -156,17 +156,17 @@ static void a_blocking_call_within_a_function_is_refused(void **state)
 {
     (void)state;
     for (int own = 0; own < 2; own++) {
-        struct wish wish = {0};
-        wish.client = own ? open_own() : kit_open(NULL);
-        assert_non_null(lh_acquire_start(wish.client, "k", NULL, on_done, &wish, NULL));
-        for (int i = 0; i < 500 && atomic_load(&wish.done) == 0; i++) {
+        struct pending pending = {0};
+        pending.client = own ? open_own() : kit_open(NULL);
+        assert_non_null(lh_acquire_start(pending.client, "k", NULL, on_done, &pending, NULL));
+        for (int i = 0; i < 500 && atomic_load(&pending.done) == 0; i++) {
             kit_sleep_ms(2);
-            (void)lh_step(wish.client);
+            (void)lh_step(pending.client);
         }
-        assert_int_equal(wish.within, LH_USAGE);
-        assert_int_equal(wish.report.outcome, LH_OK);
-        kit_release(&wish.lease, LH_OK);
-        lh_close(&wish.client);
+        assert_int_equal(pending.within, LH_USAGE);
+        assert_int_equal(pending.report.outcome, LH_OK);
+        kit_release(&pending.lease, LH_OK);
+        lh_close(&pending.client);
     }
 }
 
@@ -176,7 +176,7 @@ static void a_close_ends_what_is_on_its_way(void **state)
     struct lh_acquire_options patient = LH_ACQUIRE_OPTIONS_INIT;
     patient.wait_ms = LH_WAIT_FOREVER;
     for (int own = 0; own < 2; own++) {
-        struct wish wishes[3] = {0};
+        struct pending wishes[3] = {0};
         struct lh_client *client = own ? open_own() : kit_open(NULL);
         struct lh_lease *lease = kit_acquire(client, "k", NULL);
         for (int i = 0; i < 3; i++)
@@ -205,16 +205,17 @@ static bool count_view(void *user, const struct lh_view *view)
 /* Started within a function that the close itself calls: nothing new begins, what is held ends. */
 static void give_all_back(void *user, struct lh_lease *lease, const struct lh_report *report)
 {
-    struct wish *wish = user;
+    struct pending *pending = user;
     struct lh_report refusal;
     assert_null(lease);
     assert_int_equal(report->outcome, LH_BUSY);
-    assert_int_equal(lh_release_start(&wish->lease, on_done, wish), LH_OK);
-    assert_null(lh_acquire_start(wish->client, "new", NULL, on_done, wish, &refusal));
+    assert_int_equal(lh_release_start(&pending->lease, on_done, pending), LH_OK);
+    assert_null(lh_acquire_start(pending->client, "new", NULL, on_done, pending, &refusal));
     assert_int_equal(refusal.outcome, LH_BUSY);
-    assert_int_equal(lh_clear_start(wish->client, "k", on_done, wish, NULL), LH_BUSY);
-    assert_int_equal(lh_list_start(wish->client, "", count_view, on_done, wish, NULL), LH_BUSY);
-    wish->client = NULL;
+    assert_int_equal(lh_clear_start(pending->client, "k", on_done, pending, NULL), LH_BUSY);
+    assert_int_equal(lh_list_start(pending->client, "", count_view, on_done, pending, NULL),
+                     LH_BUSY);
+    pending->client = NULL;
 }
 
 static void a_close_lets_nothing_new_begin(void **state)
@@ -223,14 +224,14 @@ static void a_close_lets_nothing_new_begin(void **state)
     struct lh_acquire_options patient = LH_ACQUIRE_OPTIONS_INIT;
     patient.wait_ms = LH_WAIT_FOREVER;
     for (int own = 0; own < 2; own++) {
-        struct wish wish = {0};
+        struct pending pending = {0};
         struct lh_client *client = own ? open_own() : kit_open(NULL);
-        wish.client = client;
-        wish.lease = kit_acquire(client, "k", NULL);
-        assert_non_null(lh_acquire_start(client, "k", &patient, give_all_back, &wish, NULL));
+        pending.client = client;
+        pending.lease = kit_acquire(client, "k", NULL);
+        assert_non_null(lh_acquire_start(client, "k", &patient, give_all_back, &pending, NULL));
         lh_close(&client);
-        assert_int_equal(atomic_load(&wish.done), 1);
-        assert_null(wish.lease);
+        assert_int_equal(atomic_load(&pending.done), 1);
+        assert_null(pending.lease);
     }
 }
 
@@ -272,25 +273,25 @@ static void a_close_waits_for_a_chain_of_releases(void **state)
 
 static void try_again(void *user, struct lh_lease *lease, const struct lh_report *report)
 {
-    struct wish *wish = user;
+    struct pending *pending = user;
     (void)report;
     assert_null(lease);
-    atomic_fetch_sub(&wish->done, 1);
-    if (lh_acquire_start(wish->client, "k", NULL, try_again, wish, NULL) != NULL)
-        atomic_fetch_add(&wish->done, 1);
+    atomic_fetch_sub(&pending->done, 1);
+    if (lh_acquire_start(pending->client, "k", NULL, try_again, pending, NULL) != NULL)
+        atomic_fetch_add(&pending->done, 1);
 }
 
 static void a_close_ends_who_never_gives_up(void **state)
 {
     (void)state;
     for (int own = 0; own < 2; own++) {
-        struct wish wish = {.done = 1};
+        struct pending pending = {.done = 1};
         struct lh_client *client = own ? open_own() : kit_open(NULL);
         struct lh_lease *lease = kit_acquire(client, "k", NULL);
-        wish.client = client;
-        assert_non_null(lh_acquire_start(client, "k", NULL, try_again, &wish, NULL));
+        pending.client = client;
+        assert_non_null(lh_acquire_start(client, "k", NULL, try_again, &pending, NULL));
         lh_close(&client);
-        assert_int_equal(atomic_load(&wish.done), 0); /* all that was started was told */
+        assert_int_equal(atomic_load(&pending.done), 0); /* all that was started was told */
         assert_int_equal(lh_release(&lease, NULL), LH_LOST);
     }
 }
@@ -299,7 +300,7 @@ static void a_close_ends_who_never_gives_up(void **state)
 static void every_verb_can_be_started(void **state)
 {
     (void)state;
-    struct wish wish = {0};
+    struct pending pending = {0};
     struct lh_acquire_options unbound = LH_ACQUIRE_OPTIONS_INIT;
     struct lh_client *client = open_own();
     bool keeps_history = strncmp(kit_url(), "file:", 5) == 0;
@@ -309,49 +310,49 @@ static void every_verb_can_be_started(void **state)
     uint64_t token = lh_token(lease);
     assert_int_equal(lh_detach(&lease, NULL), LH_OK);
     views = 0;
-    assert_int_equal(lh_look_start(client, key, count_view, on_done, &wish, NULL), LH_OK);
-    assert_int_equal(lh_list_start(client, key, count_view, on_done, &wish, NULL), LH_OK);
-    assert_int_equal(lh_renew_start(client, key, token, 0, on_done, &wish, NULL), LH_OK);
+    assert_int_equal(lh_look_start(client, key, count_view, on_done, &pending, NULL), LH_OK);
+    assert_int_equal(lh_list_start(client, key, count_view, on_done, &pending, NULL), LH_OK);
+    assert_int_equal(lh_renew_start(client, key, token, 0, on_done, &pending, NULL), LH_OK);
     memset(key, '?', 1);
-    assert_int_equal(atomic_load(&wish.done), 0); /* never from within */
-    turn_until(client, &wish, 3);
+    assert_int_equal(atomic_load(&pending.done), 0); /* never from within */
+    turn_until(client, &pending, 3);
     assert_int_equal(views, 2);
     assert_int_equal(last_state, LH_HELD);
-    assert_int_equal(wish.report.outcome, LH_OK);
+    assert_int_equal(pending.report.outcome, LH_OK);
     memset(key, 'k', 1);
-    assert_int_equal(lh_give_back_start(client, key, token, 60000, on_done, &wish, NULL), LH_OK);
-    turn_until(client, &wish, 4);
+    assert_int_equal(lh_give_back_start(client, key, token, 60000, on_done, &pending, NULL), LH_OK);
+    turn_until(client, &pending, 4);
     assert_int_equal(kit_state(client, "k"), LH_COOLING_DOWN);
-    assert_int_equal(lh_renew_start(client, key, token, 0, on_done, &wish, NULL), LH_OK);
-    turn_until(client, &wish, 5);
-    assert_int_equal(wish.report.outcome, LH_STALE);
-    assert_int_equal(lh_clear_start(client, key, on_done, &wish, NULL), LH_OK);
-    turn_until(client, &wish, 6);
+    assert_int_equal(lh_renew_start(client, key, token, 0, on_done, &pending, NULL), LH_OK);
+    turn_until(client, &pending, 5);
+    assert_int_equal(pending.report.outcome, LH_STALE);
+    assert_int_equal(lh_clear_start(client, key, on_done, &pending, NULL), LH_OK);
+    turn_until(client, &pending, 6);
     assert_int_equal(kit_state(client, "k"), LH_FREE);
     lease = kit_acquire(client, "k", NULL);
-    assert_int_equal(lh_break_start(client, key, "why", true, on_done, &wish, NULL), LH_OK);
-    turn_until(client, &wish, 7);
+    assert_int_equal(lh_break_start(client, key, "why", true, on_done, &pending, NULL), LH_OK);
+    turn_until(client, &pending, 7);
     assert_int_equal(kit_state(client, "k"), LH_FREE);
     kit_release(&lease, LH_LOST);
     views = 0;
-    assert_int_equal(lh_history_start(client, "k", count_view, on_done, &wish, NULL),
+    assert_int_equal(lh_history_start(client, "k", count_view, on_done, &pending, NULL),
                      keeps_history ? LH_OK : LH_USAGE);
     if (keeps_history)
-        turn_until(client, &wish, 8);
+        turn_until(client, &pending, 8);
     assert_true(keeps_history ? views > 3 : views == 0);
-    assert_int_equal(lh_clear_start(client, "k", NULL, &wish, NULL), LH_USAGE);
-    assert_int_equal(lh_list_start(client, "k", count_view, NULL, &wish, NULL), LH_USAGE);
-    assert_int_equal(lh_look_start(client, "", count_view, on_done, &wish, NULL), LH_USAGE);
+    assert_int_equal(lh_clear_start(client, "k", NULL, &pending, NULL), LH_USAGE);
+    assert_int_equal(lh_list_start(client, "k", count_view, NULL, &pending, NULL), LH_USAGE);
+    assert_int_equal(lh_look_start(client, "", count_view, on_done, &pending, NULL), LH_USAGE);
     lh_close(&client);
 }
 
 /* Until the client is being closed. */
 static void start_more(void *user, struct lh_lease *lease, const struct lh_report *report)
 {
-    struct wish *wish = user;
+    struct pending *pending = user;
     on_done(user, lease, report);
-    enum lh_outcome first = lh_clear_start(wish->client, "k", start_more, wish, NULL);
-    enum lh_outcome second = lh_list_start(wish->client, "", count_view, on_done, wish, NULL);
+    enum lh_outcome first = lh_clear_start(pending->client, "k", start_more, pending, NULL);
+    enum lh_outcome second = lh_list_start(pending->client, "", count_view, on_done, pending, NULL);
     assert_true(first == LH_OK || first == LH_BUSY);
     assert_int_equal(first, second);
 }
@@ -361,27 +362,28 @@ static void a_close_waits_for_what_was_started(void **state)
     (void)state;
     for (int own = 0; own < 2; own++) {
         struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
-        struct wish wish = {0};
+        struct pending pending = {0};
         open.own_loop = own == 1;
-        struct lh_client *client = wish.client = kit_open(&open);
-        assert_int_equal(lh_clear_start(client, "k", start_more, &wish, NULL), LH_OK);
+        struct lh_client *client = pending.client = kit_open(&open);
+        assert_int_equal(lh_clear_start(client, "k", start_more, &pending, NULL), LH_OK);
         lh_close(&client);
-        assert_true(atomic_load(&wish.done) >= 1);
-        assert_int_equal(atomic_load(&wish.done) % 2, 1); /* each brought two more, and all ended */
+        assert_true(atomic_load(&pending.done) >= 1);
+        assert_int_equal(atomic_load(&pending.done) % 2,
+                         1); /* each brought two more, and all ended */
     }
 }
 
 static void a_wrong_start_calls_nobody(void **state)
 {
     (void)state;
-    struct wish wish = {0};
+    struct pending pending = {0};
     struct lh_client *client = kit_open(NULL);
-    assert_null(lh_acquire_start(client, "", NULL, on_done, &wish, &wish.report));
-    assert_int_equal(wish.report.outcome, LH_USAGE);
-    assert_null(lh_acquire_start(client, "k", NULL, NULL, &wish, &wish.report));
+    assert_null(lh_acquire_start(client, "", NULL, on_done, &pending, &pending.report));
+    assert_int_equal(pending.report.outcome, LH_USAGE);
+    assert_null(lh_acquire_start(client, "k", NULL, NULL, &pending, &pending.report));
     lh_cancel(NULL);
     lh_close(&client);
-    assert_int_equal(atomic_load(&wish.done), 0);
+    assert_int_equal(atomic_load(&pending.done), 0);
 }
 
 int main(void)
@@ -393,7 +395,7 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         ON_BOTH(a_foreign_loop_carries_everything),
-        ON_BOTH(who_waits_can_give_up),
+        ON_BOTH(a_waiter_can_give_up),
         ON_BOTH(a_wait_ends_when_it_said),
         ON_BOTH(the_longest_wait_is_one),
         ON_BOTH(a_blocking_call_within_a_function_is_refused),

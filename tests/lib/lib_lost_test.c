@@ -31,10 +31,10 @@ static int on_file(void **state)
     return kit_on_file(state);
 }
 
-static struct lh_client *open_impatient(int64_t patience_ms)
+static struct lh_client *open_impatient(int64_t timeout_ms)
 {
     struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
-    open.patience_ms = patience_ms;
+    open.timeout_ms = timeout_ms;
     return kit_open(&open);
 }
 
@@ -130,7 +130,7 @@ static void renewals_keep_it(void **state)
 }
 
 /* As a process that was stopped or suspended: its loop does not turn until the lease is over. */
-static void who_sleeps_past_its_lease_is_told_how_long(void **state)
+static void a_holder_asleep_past_its_lease_is_told_how_long(void **state)
 {
     (void)state;
     struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
@@ -194,7 +194,7 @@ int main(void)
         CASE(a_holder_knows_before_another_is_granted),
         CASE(a_break_is_told_to_the_holder),
         CASE(renewals_keep_it),
-        CASE(who_sleeps_past_its_lease_is_told_how_long),
+        CASE(a_holder_asleep_past_its_lease_is_told_how_long),
         CASE(a_killed_process_holds_nothing),
     };
 #undef CASE

@@ -92,7 +92,7 @@ static void another_payload_is_a_mismatch(void **state)
     assert_int_equal(lh_once_begin(client, "a", &options, &mine, NULL), LH_MISMATCH);
 }
 
-static void what_is_wrong_is_said(void **state)
+static void an_error_names_its_reason(void **state)
 {
     (void)state;
     char long_name[600];
@@ -222,7 +222,7 @@ enum { THREADS = 30, PROCESSES = 3, ROUNDS = 5 };
 struct crowd {
     struct lh_client *client;
     const char *id;
-    unsigned claimed, told, wrong;
+    unsigned claimed, notify, wrong;
     pthread_mutex_t lock;
 };
 
@@ -235,12 +235,12 @@ static void *claim(void *user)
     enum lh_outcome outcome = lh_once_begin(crowd->client, crowd->id, NULL, &mine, NULL);
     bool finished = outcome != LH_OK ||
                     lh_once_finish(crowd->client, crowd->id, mine.token, &done, NULL) == LH_OK;
-    bool told =
+    bool notify =
         outcome == LH_BUSY || (outcome == LH_COOLING && strcmp(mine.result, "the result") == 0);
     (void)pthread_mutex_lock(&crowd->lock);
     crowd->claimed += outcome == LH_OK ? 1 : 0;
-    crowd->told += told ? 1 : 0;
-    crowd->wrong += finished && (outcome == LH_OK || told) ? 0 : 1;
+    crowd->notify += notify ? 1 : 0;
+    crowd->wrong += finished && (outcome == LH_OK || notify) ? 0 : 1;
     (void)pthread_mutex_unlock(&crowd->lock);
     return NULL;
 }
@@ -330,7 +330,7 @@ int main(void)
         CASE(an_abandoned_one_is_new_again),
         CASE(a_lock_of_that_name_is_another_thing),
         CASE(another_payload_is_a_mismatch),
-        CASE(what_is_wrong_is_said),
+        CASE(an_error_names_its_reason),
         CASE(a_watermark_moves_forward),
         CASE(racing_increments_are_all_counted),
         CASE(memory_has_a_cap_and_says_so),

@@ -109,10 +109,10 @@ static struct other start_other(const char *key)
 
 static void order(const struct other *other, char what)
 {
-    char answer = '?';
+    char reply = '?';
     assert_int_equal(write(other->orders, &what, 1), 1);
-    assert_int_equal(read(other->answers, &answer, 1), 1);
-    assert_int_equal(answer, 'y');
+    assert_int_equal(read(other->answers, &reply, 1), 1);
+    assert_int_equal(reply, 'y');
 }
 
 static void end_other(struct other *other)
@@ -247,7 +247,7 @@ static void a_store_in_trouble_is_neither_free_nor_busy(void **state)
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
     int64_t cached_ms = 0;
     (void)state;
-    options.patience_ms = 300;
+    options.timeout_ms = 300;
     struct lh_client *client = kit_open(&options);
     int stopped = kit_stop_store();
     ASSERT_OUTCOME(lh_peek(client, "k", &cached_ms, &report), LH_UNAVAILABLE, &report);
@@ -265,7 +265,7 @@ static void a_store_that_is_gone_is_not_free_for_ever(void **state)
     int64_t cached_ms = -1, end_ms = kit_now_ms() + SOON_MS;
     enum lh_outcome outcome = LH_OK;
     (void)state;
-    options.patience_ms = 300;
+    options.timeout_ms = 300;
     struct lh_client *client = kit_open(&options);
     ASSERT_OUTCOME(peek_cached(client, "k", &report), LH_OK, &report);
     assert_int_equal(unlink(kit_url() + strlen("file:")), 0);

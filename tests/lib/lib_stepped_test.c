@@ -29,24 +29,24 @@ const struct store_driver *__wrap_store_find(const char *url)
 }
 
 static struct lh_client *client;
-static atomic_uint told, granted;
+static atomic_uint notify, granted;
 static struct lh_lease *leases[STARTS];
 
-static void open_client(bool own_loop, int64_t patience_ms)
+static void open_client(bool own_loop, int64_t timeout_ms)
 {
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
     struct lh_report report;
     options.own_loop = own_loop;
-    options.patience_ms = patience_ms;
+    options.timeout_ms = timeout_ms;
     stepped_forget();
-    atomic_store(&told, 0);
+    atomic_store(&notify, 0);
     atomic_store(&granted, 0);
     assert_int_equal(lh_open("stepped:", &options, &client, &report), LH_OK);
 }
 
 static void assert_in_the_loop_only(void)
 {
-    assert_int_equal(atomic_load(&stepped_notes.strangers), 0);
+    assert_int_equal(atomic_load(&stepped_notes.other_threads), 0);
     assert_int_equal(atomic_load(&stepped_notes.collisions), 0);
     assert_true(atomic_load(&stepped_notes.requests) > 0);
 }
@@ -74,7 +74,7 @@ static void threads_block_and_the_loop_steps(void **state)
     pthread_t threads[THREADS];
     unsigned inside = 0;
     (void)state;
-    open_client(/* own_loop= */ false, /* patience_ms= */ 0);
+    open_client(/* own_loop= */ false, /* timeout_ms= */ 0);
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, contend, &inside), 0);
     for (int i = 0; i < THREADS; i++)
@@ -89,24 +89,24 @@ static void on_done(void *user, struct lh_lease *lease, const struct lh_report *
     struct lh_lease **place = user;
     *place = lease;
     atomic_fetch_add(&granted, report->outcome == LH_OK ? 1 : 0);
-    atomic_fetch_add(&told, 1);
+    atomic_fetch_add(&notify, 1);
 }
 
 static void turn_until(unsigned count)
 {
     struct pollfd wait = {.fd = lh_fd(client), .events = POLLIN};
-    for (int i = 0; i < 1000 && atomic_load(&told) < count; i++) {
+    for (int i = 0; i < 1000 && atomic_load(&notify) < count; i++) {
         (void)poll(&wait, 1, /* timeout= */ 20);
         assert_int_equal(lh_step(client), LH_OK);
     }
-    assert_int_equal(atomic_load(&told), count);
+    assert_int_equal(atomic_load(&notify), count);
 }
 
-static void what_is_started_in_one_turn_travels_together(void **state)
+static void requests_started_in_one_turn_are_sent_together(void **state)
 {
     char key[16];
     (void)state;
-    open_client(/* own_loop= */ true, /* patience_ms= */ 0);
+    open_client(/* own_loop= */ true, /* timeout_ms= */ 0);
     for (size_t i = 0; i < STARTS; i++) {
         (void)snprintf(key, sizeof key, "k%zu", i);
         assert_non_null(lh_acquire_start(client, key, NULL, on_done, &leases[i], NULL));
@@ -114,7 +114,7 @@ static void what_is_started_in_one_turn_travels_together(void **state)
     turn_until(STARTS);
     assert_int_equal(atomic_load(&granted), STARTS);
     assert_int_equal(atomic_load(&stepped_notes.requests), STARTS);
-    assert_int_equal(atomic_load(&stepped_notes.journeys), 1);
+    assert_int_equal(atomic_load(&stepped_notes.round_trips), 1);
     assert_int_equal(atomic_load(&stepped_notes.most_together), STARTS);
     for (size_t i = 0; i < STARTS; i++)
         assert_int_equal(lh_release(&leases[i], NULL), LH_OK); /* turns the loop itself */
@@ -135,7 +135,7 @@ static void lists_travel_without_a_lease(void **state)
     struct lh_lease *lease = NULL;
     unsigned seen = 0;
     (void)state;
-    open_client(/* own_loop= */ false, /* patience_ms= */ 0);
+    open_client(/* own_loop= */ false, /* timeout_ms= */ 0);
     assert_int_equal(lh_list(client, "", count_view, &seen, &report), LH_OK);
     assert_int_equal(seen, 0);
     assert_int_equal(lh_acquire(client, "k", NULL, &lease, &report), LH_OK);
@@ -180,7 +180,7 @@ static void an_unreadable_record_does_not_hide_the_others(void **state)
     struct lh_view view;
     struct listed listed = {0};
     (void)state;
-    open_client(/* own_loop= */ true, /* patience_ms= */ 0);
+    open_client(/* own_loop= */ true, /* timeout_ms= */ 0);
     assert_int_equal(lh_acquire(client, "a", NULL, &first, &report), LH_OK);
     stepped_write("b", "{\"leasehold\":99,");
     stepped_write("c", "no record at all");
@@ -206,7 +206,7 @@ static void a_watch_tells_of_an_unreadable_record_and_goes_on(void **state)
     struct lh_watcher *watcher = NULL;
     struct listed listed = {0};
     (void)state;
-    open_client(/* own_loop= */ true, /* patience_ms= */ 0);
+    open_client(/* own_loop= */ true, /* timeout_ms= */ 0);
     assert_int_equal(lh_watch(client, "", note_change, &listed, &watcher, &report), LH_OK);
     stepped_write("b", "no record at all");
     assert_int_equal(listed.unreadable, 1);
@@ -225,7 +225,7 @@ static void a_store_that_falls_silent_is_unavailable_in_time(void **state)
     struct lh_lease *lease = NULL;
     struct timespec began, ended;
     (void)state;
-    open_client(/* own_loop= */ false, /* patience_ms= */ 300);
+    open_client(/* own_loop= */ false, /* timeout_ms= */ 300);
     atomic_store(&stepped_notes.silent, true);
     (void)clock_gettime(CLOCK_BOOTTIME, &began);
     assert_int_equal(lh_acquire(client, "k", NULL, &lease, &report), LH_UNAVAILABLE);
@@ -240,7 +240,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_block_and_the_loop_steps),
-        cmocka_unit_test(what_is_started_in_one_turn_travels_together),
+        cmocka_unit_test(requests_started_in_one_turn_are_sent_together),
         cmocka_unit_test(lists_travel_without_a_lease),
         cmocka_unit_test(an_unreadable_record_does_not_hide_the_others),
         cmocka_unit_test(a_watch_tells_of_an_unreadable_record_and_goes_on),

@@ -11,7 +11,7 @@ static struct lh_client *open_refused(void)
     struct lh_client *client = NULL;
     struct lh_report report;
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
-    options.patience_ms = TIMEOUT_MS;
+    options.timeout_ms = TIMEOUT_MS;
     ASSERT_OUTCOME(lh_open("redis://127.0.0.1:1", &options, &client, &report), LH_OK, &report);
     return client;
 }

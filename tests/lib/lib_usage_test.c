@@ -159,7 +159,7 @@ static void keys_and_their_count_are_checked(void **state)
     assert_null(lease);
 }
 
-static void what_must_be_there_is_asked_for(void **state)
+static void required_arguments_are_checked(void **state)
 {
     (void)state;
     struct lh_lease *lease = NULL;
@@ -213,7 +213,7 @@ static void numbers_have_limits(void **state)
     struct lh_client *none = NULL;
     struct lh_once once;
     struct lh_watermark mark;
-    open.patience_ms = -1;
+    open.timeout_ms = -1;
     REFUSED(lh_open("memory:", &open, &none, &report));
     open = (struct lh_open_options)LH_OPEN_OPTIONS_INIT;
     open.size = 1;
@@ -309,9 +309,9 @@ int main(void)
 #test " on file", test, on_file, close_client, NULL    \
     }
     const struct CMUnitTest tests[] = {
-        ON_BOTH(wrong_options_are_refused),       ON_BOTH(keys_and_their_count_are_checked),
-        ON_BOTH(what_must_be_there_is_asked_for), ON_BOTH(numbers_have_limits),
-        cmocka_unit_test(enums_are_checked),      cmocka_unit_test(workloads_are_checked),
+        ON_BOTH(wrong_options_are_refused),      ON_BOTH(keys_and_their_count_are_checked),
+        ON_BOTH(required_arguments_are_checked), ON_BOTH(numbers_have_limits),
+        cmocka_unit_test(enums_are_checked),     cmocka_unit_test(workloads_are_checked),
     };
 #undef ON_BOTH
     return cmocka_run_group_tests_name("lib_usage", tests, NULL, NULL);

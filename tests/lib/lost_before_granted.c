@@ -18,7 +18,7 @@
  */
 #include "leasehold.h"
 #include "proxy_kit.h"
-#include "rig.h"
+#include "fixture.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -77,7 +77,7 @@ static bool blocks(enum kind kind, enum role role)
 static void note_once(_Atomic int64_t *at_us)
 {
     int64_t none = 0;
-    (void)atomic_compare_exchange_strong(at_us, &none, rig_now_us());
+    (void)atomic_compare_exchange_strong(at_us, &none, fixture_now_us());
 }
 
 static _Noreturn void hang(void)
@@ -107,25 +107,26 @@ int fdatasync(int fildes)
 
 /* ---- processes ---- */
 
-static struct lh_client *sit_down(const struct rig *rig, size_t seat, lh_event_fn *on_event)
+static struct lh_client *open_client(const struct fixture *fixture, size_t child,
+                                     lh_event_fn *on_event)
 {
-    struct shared *shared = rig->shared;
-    char url[sizeof rig->url];
+    struct shared *shared = fixture->shared;
+    char url[sizeof fixture->url];
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
     struct lh_client *client = NULL;
     struct lh_report report;
-    lane_here = &shared->lanes[seat / ROLES];
-    role_here = (enum role)(seat % ROLES);
+    lane_here = &shared->lanes[child / ROLES];
+    role_here = (enum role)(child % ROLES);
     options.on_event = on_event;
-    if (!rig->given)
-        (void)snprintf(url, sizeof url, "file:%s/lane-%zu.log", rig->folder, seat / ROLES);
+    if (!fixture->given)
+        (void)snprintf(url, sizeof url, "file:%s/lane-%zu.log", fixture->folder, child / ROLES);
     else if (role_here == HOLDER)
-        (void)snprintf(url, sizeof url, "%s://127.0.0.1:%u", rig->driver->scheme,
+        (void)snprintf(url, sizeof url, "%s://127.0.0.1:%u", fixture->driver->scheme,
                        lane_here->proxy.port);
     else
-        (void)snprintf(url, sizeof url, "%s", rig->url);
+        (void)snprintf(url, sizeof url, "%s", fixture->url);
     if (lh_open(url, &options, &client, &report) != LH_OK) {
-        rig_say("%s", report.text);
+        fixture_print("%s", report.text);
         _exit(1);
     }
     return client;
@@ -144,10 +145,10 @@ static void on_lost(void *user, struct lh_lease *lease, const struct lh_report *
         note_once(&lane_here->lost_us);
 }
 
-static void play_holder(struct rig *rig, size_t seat)
+static void play_holder(struct fixture *fixture, size_t child)
 {
     char key[32];
-    struct lh_client *client = sit_down(rig, seat, NULL);
+    struct lh_client *client = open_client(fixture, child, NULL);
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
     struct lh_lease *lease = NULL;
     options.ttl_ms = lane_here->ttl_ms;
@@ -158,10 +159,10 @@ static void play_holder(struct rig *rig, size_t seat)
     atomic_store(&lane_here->held_token, lh_token(lease));
     atomic_store(&lane_here->held, true);
     for (;;) {
-        int64_t now_us = rig_now_us();
+        int64_t now_us = fixture_now_us();
         if (lh_held(lease))
             atomic_store(&lane_here->last_held_us, now_us);
-        rig_pause_us(500);
+        fixture_pause_us(500);
     }
 }
 
@@ -175,19 +176,19 @@ static void note_grant(void *user, const struct lh_event *event)
         note_once(&lane_here->granted_us);
 }
 
-static void play_challenger(struct rig *rig, size_t seat)
+static void play_challenger(struct fixture *fixture, size_t child)
 {
     char key[32];
-    struct lh_client *client = sit_down(rig, seat, note_grant);
+    struct lh_client *client = open_client(fixture, child, note_grant);
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
     struct lh_lease *lease = NULL;
     options.wait_ms = LH_WAIT_FOREVER;
     atomic_store(&lane_here->ready, lane_here->asks_later);
     while (atomic_load(lane_here->asks_later ? &lane_here->armed : &lane_here->held) == 0)
-        rig_pause_us(1000);
+        fixture_pause_us(1000);
     (void)key_of_round(key, sizeof key);
     while (lh_acquire(client, key, &options, &lease, NULL) == LH_UNAVAILABLE)
-        rig_pause_us(1000);
+        fixture_pause_us(1000);
     if (lease == NULL)
         _exit(1);
     atomic_store(&lane_here->granted_token, lh_token(lease));
@@ -195,39 +196,40 @@ static void play_challenger(struct rig *rig, size_t seat)
         (void)pause();
 }
 
-static void play_blocker(struct rig *rig, size_t seat)
+static void play_blocker(struct fixture *fixture, size_t child)
 {
-    struct lh_client *client = sit_down(rig, seat, NULL);
+    struct lh_client *client = open_client(fixture, child, NULL);
     for (;;) {
         struct lh_lease *lease = NULL;
         if (lh_acquire(client, "other", NULL, &lease, NULL) == LH_OK)
             (void)lh_release(&lease, NULL);
-        rig_pause_us(1000);
+        fixture_pause_us(1000);
     }
 }
 
 /* ---- rounds ---- */
 
-static size_t seat_of(const struct rig *rig, const struct lane *lane, enum role role)
+static size_t child_of(const struct fixture *fixture, const struct lane *lane, enum role role)
 {
-    const struct shared *shared = rig->shared;
+    const struct shared *shared = fixture->shared;
     return (size_t)(lane - shared->lanes) * ROLES + role;
 }
 
-static void begin_round(struct rig *rig, struct lane *lane, uint64_t round)
+static void begin_round(struct fixture *fixture, struct lane *lane, uint64_t round)
 {
-    uint64_t ttl_ms = TTL_LEAST_MS + random_below(&rig->random, TTL_MOST_MS - TTL_LEAST_MS + 1);
-    *lane = (struct lane){.kind = (enum kind)(rig->given ? HELD_ANSWERS + round % 2 : round % 3),
-                          .proxy = lane->proxy,
-                          .round = round,
-                          .ttl_ms = (int64_t)ttl_ms,
-                          .asks_later = random_below(&rig->random, 2) == 0,
-                          .stage = STARTING,
-                          .began_us = rig_now_us()};
-    rig_start(rig, seat_of(rig, lane, HOLDER), play_holder);
-    rig_start(rig, seat_of(rig, lane, CHALLENGER), play_challenger);
+    uint64_t ttl_ms = TTL_LEAST_MS + random_below(&fixture->random, TTL_MOST_MS - TTL_LEAST_MS + 1);
+    *lane =
+        (struct lane){.kind = (enum kind)(fixture->given ? HELD_ANSWERS + round % 2 : round % 3),
+                      .proxy = lane->proxy,
+                      .round = round,
+                      .ttl_ms = (int64_t)ttl_ms,
+                      .asks_later = random_below(&fixture->random, 2) == 0,
+                      .stage = STARTING,
+                      .began_us = fixture_now_us()};
+    fixture_start(fixture, child_of(fixture, lane, HOLDER), play_holder);
+    fixture_start(fixture, child_of(fixture, lane, CHALLENGER), play_challenger);
     if (lane->kind == STOPPED)
-        rig_start(rig, seat_of(rig, lane, BLOCKER), play_blocker);
+        fixture_start(fixture, child_of(fixture, lane, BLOCKER), play_blocker);
 }
 
 /* Renewals of a file are blocked by its processes themselves, once they see it. */
@@ -242,30 +244,31 @@ static void block(struct lane *lane)
 }
 
 /* A part of the TTL, in hundredths, drawn from a range. */
-static int64_t part_us(struct rig *rig, const struct lane *lane, uint64_t least, uint64_t most)
+static int64_t part_us(struct fixture *fixture, const struct lane *lane, uint64_t least,
+                       uint64_t most)
 {
-    uint64_t part = least + random_below(&rig->random, most - least + 1);
+    uint64_t part = least + random_below(&fixture->random, most - least + 1);
     return lane->ttl_ms * 10 * (int64_t)part;
 }
 
 /* Renewals are blocked: when does somebody else get through? 0: not yet decided. */
-static int64_t choose_freeing(struct rig *rig, const struct lane *lane)
+static int64_t choose_freeing(struct fixture *fixture, const struct lane *lane)
 {
     int64_t blocked_us = atomic_load(&lane->blocked_us), lost_us = atomic_load(&lane->lost_us);
     if (lane->kind >= HELD_ANSWERS) /* it is alone that cannot get through */
-        return rig_now_us();
+        return fixture_now_us();
     if (lane->kind == STOPPED) /* from when it must know until after its lease has ended */
-        return blocked_us + part_us(rig, lane, 67, 110);
-    if (lost_us == 0 && rig_now_us() < blocked_us + lane->ttl_ms * 1000)
+        return blocked_us + part_us(fixture, lane, 67, 110);
+    if (lost_us == 0 && fixture_now_us() < blocked_us + lane->ttl_ms * 1000)
         return 0; /* the dead are told nothing */
-    return rig_now_us() + part_us(rig, lane, 0, 50);
+    return fixture_now_us() + part_us(fixture, lane, 0, 50);
 }
 
-static void free_store(struct rig *rig, const struct lane *lane)
+static void free_store(struct fixture *fixture, const struct lane *lane)
 {
     if (lane->kind >= HELD_ANSWERS)
         return;
-    (void)rig_kill(rig, seat_of(rig, lane, lane->kind == STOPPED ? BLOCKER : HOLDER));
+    (void)fixture_kill(fixture, child_of(fixture, lane, lane->kind == STOPPED ? BLOCKER : HOLDER));
 }
 
 static void judge(const struct lane *lane, struct figures *figures)
@@ -283,55 +286,56 @@ static void judge(const struct lane *lane, struct figures *figures)
     if (told_us > figures->longest_us)
         figures->longest_us = told_us;
     if (lost_us == 0 || known_us >= granted_us)
-        rig_say("round %" PRIu64 " (%s, TTL %" PRId64 " ms): blocked at 0, held until %" PRId64
-                ", told at %" PRId64 ", another granted at %" PRId64 " us",
-                lane->round, kind_names[lane->kind], lane->ttl_ms,
-                held_us - atomic_load(&lane->blocked_us), told_us,
-                granted_us - atomic_load(&lane->blocked_us));
+        fixture_print("round %" PRIu64 " (%s, TTL %" PRId64
+                      " ms): blocked at 0, held until %" PRId64 ", told at %" PRId64
+                      ", another granted at %" PRId64 " us",
+                      lane->round, kind_names[lane->kind], lane->ttl_ms,
+                      held_us - atomic_load(&lane->blocked_us), told_us,
+                      granted_us - atomic_load(&lane->blocked_us));
 }
 
-static void end_round(struct rig *rig, struct lane *lane)
+static void end_round(struct fixture *fixture, struct lane *lane)
 {
     for (int role = 0; role < ROLES; role++)
-        (void)rig_kill(rig, seat_of(rig, lane, (enum role)role));
-    if (rig->given)
+        (void)fixture_kill(fixture, child_of(fixture, lane, (enum role)role));
+    if (fixture->given)
         (void)proxy_say(&lane->proxy, "pass");
     lane->stage = IDLE;
 }
 
-static void advance(struct rig *rig, struct lane *lane, struct figures *figures)
+static void advance(struct fixture *fixture, struct lane *lane, struct figures *figures)
 {
-    int64_t now_us = rig_now_us();
+    int64_t now_us = fixture_now_us();
     if (lane->stage == STARTING && lane->held && lane->ready) {
         block(lane);
     } else if (lane->stage == BLOCKING && lane->blocked_us != 0) {
-        lane->free_us = lane->free_us != 0 ? lane->free_us : choose_freeing(rig, lane);
+        lane->free_us = lane->free_us != 0 ? lane->free_us : choose_freeing(fixture, lane);
         if (lane->free_us != 0 && now_us >= lane->free_us) {
-            free_store(rig, lane);
+            free_store(fixture, lane);
             lane->stage = ENDING;
         }
     } else if (lane->stage == ENDING && lane->granted_token != 0) {
         judge(lane, figures);
-        end_round(rig, lane);
+        end_round(fixture, lane);
     } else if (lane->stage != IDLE && now_us - lane->began_us > STUCK_MS * (int64_t)1000) {
-        rig_say("round %" PRIu64 " (%s) stands still at stage %d", lane->round,
-                kind_names[lane->kind], (int)lane->stage);
+        fixture_print("round %" PRIu64 " (%s) stands still at stage %d", lane->round,
+                      kind_names[lane->kind], (int)lane->stage);
         figures->stuck++;
-        end_round(rig, lane);
+        end_round(fixture, lane);
     }
 }
 
-static void run(struct rig *rig, struct figures *figures)
+static void run(struct fixture *fixture, struct figures *figures)
 {
-    struct shared *shared = rig->shared;
-    while (figures->ended + figures->stuck < rig->rounds && !rig_late(rig)) {
-        for (size_t i = 0; i < (rig->given ? WIRE_LANES : LANES); i++) {
+    struct shared *shared = fixture->shared;
+    while (figures->ended + figures->stuck < fixture->rounds && !fixture_late(fixture)) {
+        for (size_t i = 0; i < (fixture->given ? WIRE_LANES : LANES); i++) {
             struct lane *lane = &shared->lanes[i];
-            if (lane->stage == IDLE && figures->started < rig->rounds)
-                begin_round(rig, lane, figures->started++);
-            advance(rig, lane, figures);
+            if (lane->stage == IDLE && figures->started < fixture->rounds)
+                begin_round(fixture, lane, figures->started++);
+            advance(fixture, lane, figures);
         }
-        rig_pause_us(1000);
+        fixture_pause_us(1000);
     }
 }
 
@@ -341,46 +345,49 @@ static int by_length(const void *one, const void *other)
     return a < b ? -1 : a > b ? 1 : 0;
 }
 
-static void tell(struct rig *rig, const struct figures *figures)
+static void print_results(struct fixture *fixture, const struct figures *figures)
 {
     uint64_t ended = figures->ended;
     qsort(figures->margins_us, ended, sizeof *figures->margins_us, by_length);
-    rig_say(
+    fixture_print(
         "blocked by a stopped process %" PRIu64 ", hung syncs %" PRIu64 ", a hung write %" PRIu64
         ", answers held back %" PRIu64 ", requests held back %" PRIu64 " times; TTL %d to %d ms",
         figures->of_kind[STOPPED], figures->of_kind[HUNG_SYNC], figures->of_kind[HUNG_WRITE],
         figures->of_kind[HELD_ANSWERS], figures->of_kind[HELD_REQUESTS], TTL_LEAST_MS, TTL_MOST_MS);
     if (ended > 0) {
         int64_t middle_us = figures->margins_us[ended / 2];
-        rig_say("known before another was granted by %.1f ms at least, %.1f ms in the middle",
-                (double)figures->margins_us[0] / 1000, (double)middle_us / 1000);
+        fixture_print("known before another was granted by %.1f ms at least, %.1f ms in the middle",
+                      (double)figures->margins_us[0] / 1000, (double)middle_us / 1000);
     }
-    rig_say("told at most %.1f ms after renewals were blocked", (double)figures->longest_us / 1000);
-    rig_case(rig, ended == rig->rounds && figures->stuck == 0,
-             "%" PRIu64 " rounds: each ends with somebody else's grant (%" PRIu64 ")", ended,
-             figures->stuck);
-    rig_case(rig, figures->untold == 0, "every holder was told (%" PRIu64 ")", figures->untold);
-    rig_case(rig, figures->early == 0,
-             "and lh_held() was false, before another was granted (%" PRIu64 ")", figures->early);
-    rig_case(rig, figures->late == 0, "and before the lease could end (%" PRIu64 ")",
-             figures->late);
-    rig_case(rig, figures->shrunk == 0, "tokens grew (%" PRIu64 ")", figures->shrunk);
+    fixture_print("told at most %.1f ms after renewals were blocked",
+                  (double)figures->longest_us / 1000);
+    fixture_case(fixture, ended == fixture->rounds && figures->stuck == 0,
+                 "%" PRIu64 " rounds: each ends with somebody else's grant (%" PRIu64 ")", ended,
+                 figures->stuck);
+    fixture_case(fixture, figures->untold == 0, "every holder was told (%" PRIu64 ")",
+                 figures->untold);
+    fixture_case(fixture, figures->early == 0,
+                 "and lh_held() was false, before another was granted (%" PRIu64 ")",
+                 figures->early);
+    fixture_case(fixture, figures->late == 0, "and before the lease could end (%" PRIu64 ")",
+                 figures->late);
+    fixture_case(fixture, figures->shrunk == 0, "tokens grew (%" PRIu64 ")", figures->shrunk);
 }
 
 /* A proxy for each lane, in front of the port that the URL ends with. */
-static bool start_proxies(const struct rig *rig)
+static bool start_proxies(const struct fixture *fixture)
 {
-    struct shared *shared = rig->shared;
-    const char *port = strrchr(rig->url, ':');
+    struct shared *shared = fixture->shared;
+    const char *port = strrchr(fixture->url, ':');
     for (size_t i = 0; i < WIRE_LANES; i++)
         if (!proxy_start(&shared->lanes[i].proxy, (uint16_t)strtoul(port + 1, NULL, 10), i, NULL))
             return false;
     return true;
 }
 
-static bool stop_proxies(const struct rig *rig)
+static bool stop_proxies(const struct fixture *fixture)
 {
-    struct shared *shared = rig->shared;
+    struct shared *shared = fixture->shared;
     bool all = true;
     for (size_t i = 0; i < WIRE_LANES; i++)
         all = proxy_stop(&shared->lanes[i].proxy) && all;
@@ -389,19 +396,19 @@ static bool stop_proxies(const struct rig *rig)
 
 int main(int argc, char **argv)
 {
-    struct rig rig;
+    struct fixture fixture;
     struct figures figures = {0};
-    rig_open(&rig, argc, argv, /* rounds= */ 24, /* limit_s= */ 60, /* round_ms= */ 2000,
-             sizeof(struct shared));
-    figures.margins_us = calloc(rig.rounds, sizeof *figures.margins_us);
+    fixture_open(&fixture, argc, argv, /* rounds= */ 24, /* limit_s= */ 60, /* round_ms= */ 2000,
+                 sizeof(struct shared));
+    figures.margins_us = calloc(fixture.rounds, sizeof *figures.margins_us);
     if (figures.margins_us == NULL)
         return 1;
-    bool fine = !rig.given || start_proxies(&rig);
+    bool fine = !fixture.given || start_proxies(&fixture);
     if (fine)
-        run(&rig, &figures);
-    tell(&rig, &figures);
-    if (rig.given)
-        rig_case(&rig, fine && stop_proxies(&rig), "the proxies did their part");
+        run(&fixture, &figures);
+    print_results(&fixture, &figures);
+    if (fixture.given)
+        fixture_case(&fixture, fine && stop_proxies(&fixture), "the proxies did their part");
     free(figures.margins_us);
-    return rig_close(&rig);
+    return fixture_close(&fixture);
 }

@@ -18,7 +18,7 @@
  * The library is used through its public header; some of its calls go through this program's.
  */
 #include "leasehold.h"
-#include "rig.h"
+#include "fixture.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -32,8 +32,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum seat { POLLER, PRODUCER };
-enum plant { NONE, TO_NOW, TO_STORE_TIME, NO_WATERMARK };
+enum child { POLLER, PRODUCER };
+enum planted_bug { NONE, TO_NOW, TO_STORE_TIME, NO_WATERMARK };
 enum {
     EVENTS_MAX = 1000000,
     OVERLAP_MS = 2000, /* the poller's */
@@ -50,9 +50,9 @@ enum {
 enum { MOVES_WITHIN_US = 30000000, PLANTED_MOVES_WITHIN_US = 5000000 };
 
 struct shared {
-    enum plant plant;    /* set before processes start */
-    _Atomic bool calm;   /* polls are not slow any more */
-    _Atomic bool mortal; /* this life may end at any call */
+    enum planted_bug planted_bug; /* set before processes start */
+    _Atomic bool calm;            /* polls are not slow any more */
+    _Atomic bool mortal;          /* this life may end at any call */
     _Atomic int64_t clock_ms, hour_left_ms, reached_ms;
     _Atomic unsigned made, made_at_move, finished, deaths, stale, hours, slow_polls;
 };
@@ -61,13 +61,13 @@ struct figures {
     unsigned made, by_webhook, unmade, missing, repeats, again;
 };
 
-static struct rig *rig_here; /* of the poller's process */
+static struct fixture *fixture_here; /* of the poller's process */
 static int webhooks = -1;
 static unsigned scene; /* each has a folder of its own */
 
-static const char *path_of(const struct rig *rig, const char *file, char *path, size_t size)
+static const char *path_of(const struct fixture *fixture, const char *file, char *path, size_t size)
 {
-    (void)snprintf(path, size, "%s/scene-%u/%s", rig->folder, scene, file);
+    (void)snprintf(path, size, "%s/scene-%u/%s", fixture->folder, scene, file);
     return path;
 }
 
@@ -77,12 +77,12 @@ int poller_main(int argc, char **argv); /* the example's */
 
 static struct shared *here(void)
 {
-    return rig_here->shared;
+    return fixture_here->shared;
 }
 
 static bool sometimes(uint64_t one_in)
 {
-    return random_below(&rig_here->random, one_in) == 0;
+    return random_below(&fixture_here->random, one_in) == 0;
 }
 
 static void maybe_die(uint64_t one_in)
@@ -123,7 +123,7 @@ enum lh_outcome lh_once_finish(struct lh_client *client, const char *id, uint64_
                             struct lh_report *);
     struct lh_done shorter = *done;
     shorter.keep_ms = 1;
-    if (here()->plant == NO_WATERMARK)
+    if (here()->planted_bug == NO_WATERMARK)
         shorter.watermark = shorter.until = NULL;
     find("lh_once_finish", &call);
     maybe_die(/* one_in= */ 50);
@@ -150,7 +150,7 @@ static bool dawdle(void)
         !atomic_compare_exchange_strong(&here()->hour_left_ms, &none, HOUR_MS))
         return false;
     while (atomic_load(&here()->hour_left_ms) > 0)
-        rig_pause_us(1000);
+        fixture_pause_us(1000);
     return true;
 }
 
@@ -164,9 +164,9 @@ enum lh_outcome lh_watermark_advance(struct lh_client *client, const char *name,
     int64_t to_ms = strtoll(value, NULL, 10);
     find("lh_watermark_advance", &call);
     bool slow = dawdle();
-    if (here()->plant == TO_NOW)
+    if (here()->planted_bug == TO_NOW)
         to_ms = atomic_load(&here()->clock_ms);
-    if (here()->plant == TO_STORE_TIME)
+    if (here()->planted_bug == TO_STORE_TIME)
         to_ms = store_now_ms();
     (void)snprintf(other, sizeof other, "%" PRId64, to_ms);
     maybe_die(/* one_in= */ 20);
@@ -183,49 +183,49 @@ enum lh_outcome lh_watermark_advance(struct lh_client *client, const char *name,
 
 /* ---- processes ---- */
 
-static void play_poller(struct rig *rig, size_t seat)
+static void play_poller(struct fixture *fixture, size_t child)
 {
-    char url[256], path[192], source[192], told[192], turns[] = "0", name[] = "poller";
-    char *words[] = {name, url, source, turns, NULL};
-    (void)seat;
-    rig_here = rig;
-    (void)snprintf(url, sizeof url, "file:%s", path_of(rig, "store", path, sizeof path));
-    (void)path_of(rig, "", source, sizeof source);
-    int lines = open(path_of(rig, "told", told, sizeof told),
+    char url[256], path[192], source[192], notify[192], turns[] = "0", name[] = "poller";
+    char *args[] = {name, url, source, turns, NULL};
+    (void)child;
+    fixture_here = fixture;
+    (void)snprintf(url, sizeof url, "file:%s", path_of(fixture, "store", path, sizeof path));
+    (void)path_of(fixture, "", source, sizeof source);
+    int lines = open(path_of(fixture, "told", notify, sizeof notify),
                      O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
     if (lines < 0 || dup2(lines, STDOUT_FILENO) < 0 || dup2(webhooks, STDIN_FILENO) < 0)
         _exit(1);
-    _exit(poller_main(4, words));
+    _exit(poller_main(4, args));
 }
 
-static void show_clock(const struct rig *rig, int64_t clock_ms)
+static void show_clock(const struct fixture *fixture, int64_t clock_ms)
 {
     char path[192], next[192];
-    struct shared *shared = rig->shared;
+    struct shared *shared = fixture->shared;
     atomic_store(&shared->clock_ms, clock_ms);
-    FILE *file = fopen(path_of(rig, "clock-next", next, sizeof next), "we");
+    FILE *file = fopen(path_of(fixture, "clock-next", next, sizeof next), "we");
     if (file == NULL || fprintf(file, "%" PRId64 "\n", clock_ms) < 0 || fclose(file) != 0 ||
-        rename(next, path_of(rig, "clock", path, sizeof path)) != 0)
+        rename(next, path_of(fixture, "clock", path, sizeof path)) != 0)
         abort();
 }
 
 /* Most are of this very moment, others as late as may be, or somewhere between. */
-static void make_event(struct rig *rig, int events, bool sends)
+static void make_event(struct fixture *fixture, int events, bool sends)
 {
     char line[64];
-    struct shared *shared = rig->shared;
+    struct shared *shared = fixture->shared;
     int64_t moment_ms = atomic_load(&shared->clock_ms);
-    uint64_t late = random_below(&rig->random, 4);
+    uint64_t late = random_below(&fixture->random, 4);
     if (late == 0)
         moment_ms -= OVERLAP_MS;
     if (late == 1)
-        moment_ms -= (int64_t)random_below(&rig->random, OVERLAP_MS);
+        moment_ms -= (int64_t)random_below(&fixture->random, OVERLAP_MS);
     int length = snprintf(line, sizeof line, "%" PRId64 " %u\n", moment_ms,
                           atomic_fetch_add(&shared->made, 1));
     if (write(events, line, (size_t)length) != length)
         abort();
     /* Every second is sent, some of them twice, and lost when nobody takes them for long. */
-    for (uint64_t i = random_below(&rig->random, 4); sends && i >= 2; i--) {
+    for (uint64_t i = random_below(&fixture->random, 4); sends && i >= 2; i--) {
         if (write(webhooks, line, (size_t)length) != length)
             return;
     }
@@ -238,84 +238,84 @@ static bool is_far_ahead(struct shared *shared)
     return ahead >= BACKLOG_MAX && atomic_load(&shared->hour_left_ms) == 0;
 }
 
-static void play_producer(struct rig *rig, size_t seat)
+static void play_producer(struct fixture *fixture, size_t child)
 {
     char path[192];
-    struct shared *shared = rig->shared;
-    int events = open(path_of(rig, "events", path, sizeof path),
+    struct shared *shared = fixture->shared;
+    int events = open(path_of(fixture, "events", path, sizeof path),
                       O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-    (void)seat;
+    (void)child;
     while (events >= 0 && atomic_load(&shared->made) < EVENTS_MAX) {
         int64_t clock_ms = atomic_load(&shared->clock_ms);
         int64_t left_ms = atomic_load(&shared->hour_left_ms);
         if (is_far_ahead(shared)) {
-            rig_pause_us(1000);
+            fixture_pause_us(1000);
             continue;
         }
-        make_event(rig, events, /* sends= */ left_ms == 0);
+        make_event(fixture, events, /* sends= */ left_ms == 0);
         if (left_ms > 0) {
-            show_clock(rig, clock_ms + HOUR_MS / HOUR_STEPS);
+            show_clock(fixture, clock_ms + HOUR_MS / HOUR_STEPS);
             atomic_store(&shared->hour_left_ms, left_ms - HOUR_MS / HOUR_STEPS);
-            rig_pause_us(500);
-        } else if (random_below(&rig->random, 2) == 0) {
-            show_clock(rig, clock_ms + (int64_t)random_below(&rig->random, 400));
-            rig_pause_us((int64_t)random_below(&rig->random, 40000));
+            fixture_pause_us(500);
+        } else if (random_below(&fixture->random, 2) == 0) {
+            show_clock(fixture, clock_ms + (int64_t)random_below(&fixture->random, 400));
+            fixture_pause_us((int64_t)random_below(&fixture->random, 40000));
         }
     }
 }
 
 /* ---- scenes ---- */
 
-static void prepare(struct rig *rig, enum plant plant, int64_t ahead_ms)
+static void prepare(struct fixture *fixture, enum planted_bug planted_bug, int64_t ahead_ms)
 {
     char path[192];
-    struct shared *shared = rig->shared;
-    *shared = (struct shared){.plant = plant};
+    struct shared *shared = fixture->shared;
+    *shared = (struct shared){.planted_bug = planted_bug};
     scene++;
-    if (mkdir(path_of(rig, "", path, sizeof path), 0700) != 0 ||
-        mkfifo(path_of(rig, "webhooks", path, sizeof path), 0600) != 0)
+    if (mkdir(path_of(fixture, "", path, sizeof path), 0700) != 0 ||
+        mkfifo(path_of(fixture, "webhooks", path, sizeof path), 0600) != 0)
         abort();
     webhooks = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    show_clock(rig, store_now_ms() + ahead_ms);
+    show_clock(fixture, store_now_ms() + ahead_ms);
 }
 
-static void kill_seat(struct rig *rig, enum seat seat)
+static void kill_child(struct fixture *fixture, enum child child)
 {
-    struct shared *shared = rig->shared;
-    bool lived = rig_lives(rig, seat);
-    (void)rig_kill(rig, seat);
-    if (seat == POLLER && lived)
+    struct shared *shared = fixture->shared;
+    bool lived = fixture_lives(fixture, child);
+    (void)fixture_kill(fixture, child);
+    if (child == POLLER && lived)
         (void)atomic_fetch_add(&shared->deaths, 1);
 }
 
-static void pass_hour(struct rig *rig)
+static void pass_hour(struct fixture *fixture)
 {
-    struct shared *shared = rig->shared;
+    struct shared *shared = fixture->shared;
     (void)atomic_fetch_add(&shared->hours, 1);
     atomic_store(&shared->hour_left_ms, HOUR_MS);
-    while (atomic_load(&shared->hour_left_ms) > 0 && !rig_late(rig))
-        rig_pause_us(1000);
+    while (atomic_load(&shared->hour_left_ms) > 0 && !fixture_late(fixture))
+        fixture_pause_us(1000);
 }
 
 /* One life in four lasts until the watermark has moved, or nothing would ever be forgotten. Not for
  * ever: one that was moved too far by a planted fault has nowhere to go. */
-static void live_and_die(struct rig *rig)
+static void live_and_die(struct fixture *fixture)
 {
-    struct shared *shared = rig->shared;
-    int64_t end_us = rig_now_us() + (int64_t)random_below(&rig->random, 400000);
-    int64_t last_us =
-        rig_now_us() + (shared->plant == NONE ? MOVES_WITHIN_US : PLANTED_MOVES_WITHIN_US);
-    bool moves = random_below(&rig->random, 4) == 0;
+    struct shared *shared = fixture->shared;
+    int64_t end_us = fixture_now_us() + (int64_t)random_below(&fixture->random, 400000);
+    int64_t last_us = fixture_now_us() +
+                      (shared->planted_bug == NONE ? MOVES_WITHIN_US : PLANTED_MOVES_WITHIN_US);
+    bool moves = random_below(&fixture->random, 4) == 0;
     atomic_store(&shared->mortal, !moves);
     atomic_store(&shared->reached_ms, 0);
-    rig_start(rig, POLLER, play_poller);
-    while (rig_lives(rig, POLLER) && !rig_late(rig) &&
-           (moves ? atomic_load(&shared->reached_ms) == 0 && rig_now_us() < last_us
-                  : rig_now_us() < end_us))
-        rig_pause_us(500);
-    kill_seat(rig, POLLER);
-    if (random_below(&rig->random, 10) == 0)
-        pass_hour(rig);
+    fixture_start(fixture, POLLER, play_poller);
+    while (fixture_lives(fixture, POLLER) && !fixture_late(fixture) &&
+           (moves ? atomic_load(&shared->reached_ms) == 0 && fixture_now_us() < last_us
+                  : fixture_now_us() < end_us))
+        fixture_pause_us(500);
+    kill_child(fixture, POLLER);
+    if (random_below(&fixture->random, 10) == 0)
+        pass_hour(fixture);
 }
 
 /* Is everything there that must have been? A planted fault needs no more than what shows it. */
@@ -323,7 +323,7 @@ static bool saw_all(const struct shared *shared)
 {
     unsigned made = atomic_load(&shared->made), moved_at = atomic_load(&shared->made_at_move);
     unsigned slow_polls = atomic_load(&shared->slow_polls);
-    switch (shared->plant) {
+    switch (shared->planted_bug) {
     case NONE:
         return atomic_load(&shared->hours) > 0 && slow_polls >= SLOW_POLLS;
     case TO_NOW:
@@ -337,30 +337,31 @@ static bool saw_all(const struct shared *shared)
 }
 
 /* Lives and deaths, for so long, and until everything was there. */
-static void rage(struct rig *rig, int64_t length_ms)
+static void rage(struct fixture *fixture, int64_t length_ms)
 {
     int64_t end_ms = live_now_ms() + length_ms;
-    while (!rig_late(rig) && (live_now_ms() < end_ms || !saw_all(rig->shared))) {
-        rig_start(rig, PRODUCER, play_producer);
-        for (uint64_t lives = 1 + random_below(&rig->random, 5); lives > 0; lives--)
-            live_and_die(rig);
-        kill_seat(rig, PRODUCER);
+    while (!fixture_late(fixture) && (live_now_ms() < end_ms || !saw_all(fixture->shared))) {
+        fixture_start(fixture, PRODUCER, play_producer);
+        for (uint64_t lives = 1 + random_below(&fixture->random, 5); lives > 0; lives--)
+            live_and_die(fixture);
+        kill_child(fixture, PRODUCER);
     }
 }
 
 /* Nobody dies any more; true when the watermark comes to stand above every event. */
-static bool settle(struct rig *rig)
+static bool settle(struct fixture *fixture)
 {
-    struct shared *shared = rig->shared;
+    struct shared *shared = fixture->shared;
     int64_t end_ms = atomic_load(&shared->clock_ms) + BEYOND_MS;
     atomic_store(&shared->calm, true);
     atomic_store(&shared->mortal, false);
     atomic_store(&shared->reached_ms, 0);
-    show_clock(rig, end_ms);
-    rig_start(rig, POLLER, play_poller);
-    while (atomic_load(&shared->reached_ms) < end_ms && !rig_late(rig) && rig_lives(rig, POLLER))
-        rig_pause_us(1000);
-    (void)rig_kill(rig, POLLER);
+    show_clock(fixture, end_ms);
+    fixture_start(fixture, POLLER, play_poller);
+    while (atomic_load(&shared->reached_ms) < end_ms && !fixture_late(fixture) &&
+           fixture_lives(fixture, POLLER))
+        fixture_pause_us(1000);
+    (void)fixture_kill(fixture, POLLER);
     return atomic_load(&shared->reached_ms) >= end_ms;
 }
 
@@ -381,15 +382,15 @@ static void judge_told(const char *what, unsigned char *state, struct figures *f
     *state |= HANDLED;
 }
 
-static struct figures judge(const struct rig *rig)
+static struct figures judge(const struct fixture *fixture)
 {
     struct figures figures = {0};
     char line[128], path[192], *end;
     unsigned char *states = calloc(EVENTS_MAX, 1);
-    FILE *events = fopen(path_of(rig, "events", path, sizeof path), "re");
-    FILE *told = fopen(path_of(rig, "told", path, sizeof path), "re");
-    if (states == NULL || events == NULL || told == NULL) {
-        rig_say("nothing to judge in %s", path);
+    FILE *events = fopen(path_of(fixture, "events", path, sizeof path), "re");
+    FILE *notify = fopen(path_of(fixture, "told", path, sizeof path), "re");
+    if (states == NULL || events == NULL || notify == NULL) {
+        fixture_print("nothing to judge in %s", path);
         goto out;
     }
     while (fgets(line, sizeof line, events) != NULL) {
@@ -397,72 +398,74 @@ static struct figures judge(const struct rig *rig)
         states[strtoul(end, NULL, 10) % EVENTS_MAX] = MADE;
         figures.made++;
     }
-    while (fgets(line, sizeof line, told) != NULL) {
+    while (fgets(line, sizeof line, notify) != NULL) {
         unsigned long number = strtoul(line, &end, 10) % EVENTS_MAX;
         judge_told(end, &states[number], &figures);
     }
     for (size_t i = 0; i < EVENTS_MAX; i++)
         figures.missing += states[i] == MADE ? 1 : 0;
 out:
-    if (told != NULL)
-        (void)fclose(told);
+    if (notify != NULL)
+        (void)fclose(notify);
     if (events != NULL)
         (void)fclose(events);
     free(states);
     return figures;
 }
 
-static struct figures play(struct rig *rig, enum plant plant, int64_t ahead_ms, int64_t length_ms,
-                           bool *out_settled)
+static struct figures play(struct fixture *fixture, enum planted_bug planted_bug, int64_t ahead_ms,
+                           int64_t length_ms, bool *out_settled)
 {
-    const struct shared *shared = rig->shared;
-    prepare(rig, plant, ahead_ms);
-    rage(rig, length_ms);
+    const struct shared *shared = fixture->shared;
+    prepare(fixture, planted_bug, ahead_ms);
+    rage(fixture, length_ms);
     /* A repeat is one at once; what is missing shows when the watermark stands above it. */
-    *out_settled = plant == NO_WATERMARK || settle(rig);
+    *out_settled = planted_bug == NO_WATERMARK || settle(fixture);
     (void)close(webhooks);
-    struct figures figures = judge(rig);
-    rig_say("%u events, %u of them by webhook; poller killed %u times, %u claims ended too early, "
-            "%u hours without it, %u within a poll; missing %u, repeats %u, handled again %u",
-            figures.made, figures.by_webhook, shared->deaths, shared->stale, shared->hours,
-            shared->slow_polls, figures.missing, figures.repeats, figures.again);
+    struct figures figures = judge(fixture);
+    fixture_print(
+        "%u events, %u of them by webhook; poller killed %u times, %u claims ended too early, "
+        "%u hours without it, %u within a poll; missing %u, repeats %u, handled again %u",
+        figures.made, figures.by_webhook, shared->deaths, shared->stale, shared->hours,
+        shared->slow_polls, figures.missing, figures.repeats, figures.again);
     return figures;
 }
 
-static void play_true(struct rig *rig, const char *where, int64_t ahead_ms, int64_t length_ms)
+static void play_true(struct fixture *fixture, const char *where, int64_t ahead_ms,
+                      int64_t length_ms)
 {
     bool settled;
-    const struct shared *shared = rig->shared;
-    rig_say("source %s", where);
-    struct figures figures = play(rig, NONE, ahead_ms, length_ms, &settled);
+    const struct shared *shared = fixture->shared;
+    fixture_print("source %s", where);
+    struct figures figures = play(fixture, NONE, ahead_ms, length_ms, &settled);
     unsigned excused = shared->deaths + shared->stale;
-    rig_case(rig, settled && shared->deaths > 0 && figures.unmade == 0,
-             "source %s: the watermark comes to stand above all events", where);
-    rig_case(rig, figures.missing == 0, "missing events: %u", figures.missing);
-    rig_case(rig, figures.repeats == 0, "repeats after a finish: %u", figures.repeats);
-    rig_case(rig, figures.again <= excused, "handled again %u times, for %u reasons", figures.again,
-             excused);
+    fixture_case(fixture, settled && shared->deaths > 0 && figures.unmade == 0,
+                 "source %s: the watermark comes to stand above all events", where);
+    fixture_case(fixture, figures.missing == 0, "missing events: %u", figures.missing);
+    fixture_case(fixture, figures.repeats == 0, "repeats after a finish: %u", figures.repeats);
+    fixture_case(fixture, figures.again <= excused, "handled again %u times, for %u reasons",
+                 figures.again, excused);
 }
 
-static void play_planted(struct rig *rig, enum plant plant, const char *name)
+static void run_planted(struct fixture *fixture, enum planted_bug planted_bug, const char *name)
 {
     bool settled;
-    rig_say("planted: %s", name);
-    struct figures figures = play(rig, plant, -DAY_MS, PLANTED_MS, &settled);
-    unsigned found = plant == NO_WATERMARK ? figures.repeats : figures.missing;
-    rig_case(rig, settled && found > 0, "%s: is seen (%u)", name, found);
+    fixture_print("planted: %s", name);
+    struct figures figures = play(fixture, planted_bug, -DAY_MS, PLANTED_MS, &settled);
+    unsigned found = planted_bug == NO_WATERMARK ? figures.repeats : figures.missing;
+    fixture_case(fixture, settled && found > 0, "%s: is seen (%u)", name, found);
 }
 
 int main(int argc, char **argv)
 {
-    struct rig rig;
-    rig_open(&rig, argc, argv, /* rounds= */ 6, LIMIT_S, /* round_ms= */ 1000,
-             sizeof(struct shared));
-    int64_t half_ms = (int64_t)rig.rounds * 500;
-    play_true(&rig, "a day ahead", DAY_MS, half_ms);
-    play_true(&rig, "a day behind", -DAY_MS, half_ms);
-    play_planted(&rig, TO_NOW, "a watermark moved to where the source stands after the poll");
-    play_planted(&rig, TO_STORE_TIME, "a watermark moved to the store's time");
-    play_planted(&rig, NO_WATERMARK, "ids that no watermark keeps");
-    return rig_close(&rig);
+    struct fixture fixture;
+    fixture_open(&fixture, argc, argv, /* rounds= */ 6, LIMIT_S, /* round_ms= */ 1000,
+                 sizeof(struct shared));
+    int64_t half_ms = (int64_t)fixture.rounds * 500;
+    play_true(&fixture, "a day ahead", DAY_MS, half_ms);
+    play_true(&fixture, "a day behind", -DAY_MS, half_ms);
+    run_planted(&fixture, TO_NOW, "a watermark moved to where the source stands after the poll");
+    run_planted(&fixture, TO_STORE_TIME, "a watermark moved to the store's time");
+    run_planted(&fixture, NO_WATERMARK, "ids that no watermark keeps");
+    return fixture_close(&fixture);
 }

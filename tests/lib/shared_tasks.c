@@ -13,8 +13,8 @@
 #include "audit.h"
 #include "guarded.h"
 #include "proxy_kit.h"
-#include "rig.h"
-#include "witness.h"
+#include "fixture.h"
+#include "overlap_checker.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -74,7 +74,7 @@ struct shared {
 };
 
 struct worker {
-    struct rig *rig;
+    struct fixture *fixture;
     struct lh_client *client;
     size_t number;
     struct random random;
@@ -86,20 +86,20 @@ static struct proxy_run proxy; /* in front of the API server */
 
 /* ---- the way to the store ---- */
 
-static bool on_k8s(const struct rig *rig)
+static bool on_k8s(const struct fixture *fixture)
 {
-    return strcmp(rig->driver->scheme, "k8s") == 0;
+    return strcmp(fixture->driver->scheme, "k8s") == 0;
 }
 
 /* This process is that replica. The API server knows each by a token of its own. */
-static void become_pod(const struct rig *rig, size_t pod)
+static void become_pod(const struct fixture *fixture, size_t pod)
 {
     char path[PATH_MAX], server[128];
     pod_here = pod;
-    if (!on_k8s(rig))
+    if (!on_k8s(fixture))
         return;
     (void)snprintf(server, sizeof server, "https://127.0.0.1:%u", proxy.port);
-    (void)snprintf(path, sizeof path, "%s/pod.%d", rig->folder, (int)getpid());
+    (void)snprintf(path, sizeof path, "%s/pod.%d", fixture->folder, (int)getpid());
     FILE *file = fopen(path, "we");
     if (file == NULL)
         abort();
@@ -115,7 +115,7 @@ static void become_pod(const struct rig *rig, size_t pod)
         abort();
 }
 
-static struct lh_client *open_client(const struct rig *rig, lh_event_fn *on_event)
+static struct lh_client *open_client(const struct fixture *fixture, lh_event_fn *on_event)
 {
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
     struct lh_client *client = NULL;
@@ -124,8 +124,8 @@ static struct lh_client *open_client(const struct rig *rig, lh_event_fn *on_even
     (void)snprintf(name, sizeof name, "pod-%zu", pod_here + 1);
     options.holder = name;
     options.on_event = on_event;
-    if (lh_open(rig->url, &options, &client, &report) != LH_OK) {
-        rig_say("%s", report.text);
+    if (lh_open(fixture->url, &options, &client, &report) != LH_OK) {
+        fixture_print("%s", report.text);
         _exit(1);
     }
     return client;
@@ -146,7 +146,7 @@ static struct lh_lease *take(struct lh_client *client, size_t task, int64_t ttl_
     options.ttl_ms = ttl_ms;
     options.wait_ms = LH_WAIT_FOREVER;
     if (lh_acquire(client, name_task(key, sizeof key, task), &options, &lease, &report) != LH_OK)
-        rig_say("%s: %s", lh_outcome_name(report.outcome), report.text);
+        fixture_print("%s: %s", lh_outcome_name(report.outcome), report.text);
     return lease;
 }
 
@@ -185,8 +185,8 @@ static double percentile(size_t hundredth)
 static void say_samples(const char *what)
 {
     qsort(shared->samples_us, shared->sample_count, sizeof *shared->samples_us, compare_lengths);
-    rig_say("%s: %zu times, p50 %.1f ms, p90 %.1f ms, most %.1f ms", what, shared->sample_count,
-            percentile(50), percentile(90), percentile(100));
+    fixture_print("%s: %zu times, p50 %.1f ms, p90 %.1f ms, most %.1f ms", what,
+                  shared->sample_count, percentile(50), percentile(90), percentile(100));
 }
 
 /* ---- sections ---- */
@@ -196,7 +196,7 @@ static void do_section(struct worker *worker, size_t task, const struct lh_lease
 {
     atomic_fetch_add(&shared->entries[task], 1);
     guarded_enter(&shared->tasks[task], lease, &shared->seen);
-    rig_pause_us(length_us + (int64_t)random_below(&worker->random, 1000));
+    fixture_pause_us(length_us + (int64_t)random_below(&worker->random, 1000));
     guarded_leave(&shared->tasks[task], lease, &shared->seen);
     atomic_fetch_add(&shared->sections, 1);
 }
@@ -208,13 +208,13 @@ static void work_on(struct worker *worker, size_t task, int64_t length_us)
         return;
     }
     int64_t before = atomic_load(&shared->entries[task]);
-    int64_t began_us = rig_now_us();
+    int64_t began_us = fixture_now_us();
     struct lh_lease *lease = take(worker->client, task, TTL_MS);
     if (lease == NULL) {
         atomic_fetch_add(&shared->refused, 1);
         return;
     }
-    keep_longest(&shared->longest_wait_us, rig_now_us() - began_us);
+    keep_longest(&shared->longest_wait_us, fixture_now_us() - began_us);
     keep_longest(&shared->most_passed, atomic_load(&shared->entries[task]) - before);
     do_section(worker, task, lease, length_us);
     if (lh_release(&lease, NULL) != LH_OK)
@@ -226,10 +226,10 @@ static void *play_worker(void *argument)
     struct worker *worker = argument;
     bool own = shared->way == CLIENT_EACH;
     if (own)
-        worker->client = open_client(worker->rig, NULL);
+        worker->client = open_client(worker->fixture, NULL);
     atomic_fetch_add(&shared->ready, 1);
     while (!atomic_load(&shared->begun))
-        rig_pause_us(1000);
+        fixture_pause_us(1000);
     for (uint64_t round = 0; round < shared->rounds; round++) {
         bool lasts = shared->way == BY_LOCK && worker->number == 0 && round == 0;
         work_on(worker, random_below(&worker->random, TASKS), lasts ? LONG_US : 0);
@@ -246,86 +246,91 @@ static void count_renewals(void *user, const struct lh_event *event)
         atomic_fetch_add(&shared->renewed, 1);
 }
 
-static void play_pod(struct rig *rig, size_t seat)
+static void play_pod(struct fixture *fixture, size_t child)
 {
     struct worker workers[THREADS];
     struct lh_client *client = NULL;
-    become_pod(rig, seat);
+    become_pod(fixture, child);
     if (shared->way == BY_LOCK)
-        client = open_client(rig, count_renewals);
+        client = open_client(fixture, count_renewals);
     for (size_t i = 0; i < THREADS; i++)
-        workers[i] = (struct worker){
-            .rig = rig, .client = client, .number = i, .random = {rig->seed + seat * THREADS + i}};
+        workers[i] = (struct worker){.fixture = fixture,
+                                     .client = client,
+                                     .number = i,
+                                     .random = {fixture->seed + child * THREADS + i}};
     run_threads(workers, THREADS, play_worker);
     lh_close(&client);
 }
 
-static bool all_live(const struct rig *rig)
+static bool all_live(const struct fixture *fixture)
 {
-    bool live = !rig_late(rig);
-    for (size_t seat = 0; seat < PODS; seat++)
-        live = live && rig_lives(rig, seat);
+    bool live = !fixture_late(fixture);
+    for (size_t child = 0; child < PODS; child++)
+        live = live && fixture_lives(fixture, child);
     return live;
 }
 
 /* True when all replicas ended well. */
-static bool play_sections(struct rig *rig, enum way way, uint64_t rounds)
+static bool play_sections(struct fixture *fixture, enum way way, uint64_t rounds)
 {
     bool joined = true;
     memset(shared, 0, sizeof *shared);
     shared->way = way;
     shared->rounds = rounds;
-    shared->slow = on_k8s(rig);
-    for (size_t seat = 0; seat < PODS; seat++)
-        rig_start(rig, seat, play_pod);
-    while (atomic_load(&shared->ready) < PODS * THREADS && all_live(rig))
-        rig_pause_us(1000);
-    int64_t began_us = rig_now_us();
+    shared->slow = on_k8s(fixture);
+    for (size_t child = 0; child < PODS; child++)
+        fixture_start(fixture, child, play_pod);
+    while (atomic_load(&shared->ready) < PODS * THREADS && all_live(fixture))
+        fixture_pause_us(1000);
+    int64_t began_us = fixture_now_us();
     atomic_store(&shared->begun, true);
-    for (size_t seat = 0; seat < PODS; seat++)
-        joined = rig_join(rig, seat) && joined;
-    rig_say("%u sections in %" PRId64 " ms, the longest wait %" PRId64 " ms and %" PRId64
-            " sections of others, %u renewals",
-            shared->sections, (rig_now_us() - began_us) / 1000, shared->longest_wait_us / 1000,
-            shared->most_passed, shared->renewed);
+    for (size_t child = 0; child < PODS; child++)
+        joined = fixture_join(fixture, child) && joined;
+    fixture_print("%u sections in %" PRId64 " ms, the longest wait %" PRId64 " ms and %" PRId64
+                  " sections of others, %u renewals",
+                  shared->sections, (fixture_now_us() - began_us) / 1000,
+                  shared->longest_wait_us / 1000, shared->most_passed, shared->renewed);
     return joined;
 }
 
-static void judge_sections(struct rig *rig)
+static void judge_sections(struct fixture *fixture)
 {
     const struct guarded_counts *seen = &shared->seen;
-    uint64_t expected = rig->rounds * PODS * THREADS;
-    bool joined = play_sections(rig, BY_LOCK, rig->rounds);
-    rig_case(rig, joined && shared->sections == expected && shared->refused == 0,
-             "%u sections of %d replicas with %d threads (%u refused)", shared->sections, PODS,
-             THREADS, shared->refused);
-    rig_case(rig, seen->overlaps == 0 && seen->torn == 0, "every section alone (%u, %u)",
-             seen->overlaps, seen->torn);
-    rig_case(rig, seen->shrunk == 0 && seen->unheld == 0, "tokens grow, and it is held (%u, %u)",
-             seen->shrunk, seen->unheld);
-    rig_case(rig, shared->most_passed <= PASSED_MOST,
-             "nobody let more than %d sections of others pass (%" PRId64 ")", PASSED_MOST,
-             shared->most_passed);
-    rig_case(rig, shared->renewed > 0, "long sections were renewed (%u)", shared->renewed);
+    uint64_t expected = fixture->rounds * PODS * THREADS;
+    bool joined = play_sections(fixture, BY_LOCK, fixture->rounds);
+    fixture_case(fixture, joined && shared->sections == expected && shared->refused == 0,
+                 "%u sections of %d replicas with %d threads (%u refused)", shared->sections, PODS,
+                 THREADS, shared->refused);
+    fixture_case(fixture, seen->overlaps == 0 && seen->torn == 0, "every section alone (%u, %u)",
+                 seen->overlaps, seen->torn);
+    fixture_case(fixture, seen->shrunk == 0 && seen->unheld == 0,
+                 "tokens grow, and it is held (%u, %u)", seen->shrunk, seen->unheld);
+    fixture_case(fixture, shared->most_passed <= PASSED_MOST,
+                 "nobody let more than %d sections of others pass (%" PRId64 ")", PASSED_MOST,
+                 shared->most_passed);
+    fixture_case(fixture, shared->renewed > 0, "long sections were renewed (%u)", shared->renewed);
 }
 
-static void judge_writes(struct rig *rig)
+static void judge_writes(struct fixture *fixture)
 {
     struct audit_writes writes = {0};
     long from = audit_length();
-    judge_sections(rig);
+    judge_sections(fixture);
     bool read = audit_read(from, APART_US, &writes);
-    rig_say("%zu writes, %.1f for each section; the next one of a replica to a Lease at least "
-            "%" PRId64 " us after the answer to the one before",
-            writes.count, (double)writes.count / shared->sections, writes.least_gap_us);
-    rig_case(rig, read && writes.pairs == PAIRS && writes.together == 0,
-             "no replica had two writes to a Lease on their way (%zu)", writes.together);
+    fixture_print(
+        "%zu writes, %.1f for each section; the next one of a replica to a Lease at least "
+        "%" PRId64 " us after the answer to the one before",
+        writes.count, (double)writes.count / shared->sections, writes.least_gap_us);
+    fixture_case(fixture, read && writes.pairs == PAIRS && writes.together == 0,
+                 "no replica had two writes to a Lease on their way (%zu)", writes.together);
     from = audit_length();
-    bool joined = play_sections(rig, CLIENT_EACH, WRONG_ROUNDS);
+    bool joined = play_sections(fixture, CLIENT_EACH, WRONG_ROUNDS);
     read = audit_read(from, APART_US, &writes);
-    rig_case(rig, joined && shared->seen.overlaps == 0, "a client for each thread: alone as well");
-    rig_case(rig, read && writes.together > 0, "and %zu of %zu writes at once, so it would be seen",
-             writes.together, writes.count);
+    fixture_case(fixture, joined && shared->seen.overlaps == 0,
+                 "a client for each thread: alone as well");
+    fixture_case(fixture, read && writes.together > 0,
+                 "and %zu of %zu writes at once, so it would be seen", writes.together,
+                 writes.count);
 }
 
 /* ---- killed replicas ---- */
@@ -353,21 +358,21 @@ static void *keep_task(void *argument)
             _exit(1);
         if (atomic_load(&shared->round) == round) {
             atomic_store(&hold->pod, (int)pod_here);
-            atomic_store(&hold->since_us, rig_now_us());
+            atomic_store(&hold->since_us, fixture_now_us());
         }
         while (atomic_load(&shared->round) == round)
-            rig_pause_us(5000);
+            fixture_pause_us(5000);
         (void)lh_release(&lease, NULL);
     }
 }
 
-static void play_keeper(struct rig *rig, size_t seat)
+static void play_keeper(struct fixture *fixture, size_t child)
 {
     struct worker workers[TASKS];
-    become_pod(rig, seat);
-    struct lh_client *client = open_client(rig, note_asked);
+    become_pod(fixture, child);
+    struct lh_client *client = open_client(fixture, note_asked);
     for (size_t i = 0; i < TASKS; i++)
-        workers[i] = (struct worker){.rig = rig, .client = client, .number = i};
+        workers[i] = (struct worker){.fixture = fixture, .client = client, .number = i};
     run_threads(workers, TASKS, keep_task);
 }
 
@@ -380,29 +385,29 @@ static void begin_round(void)
     atomic_fetch_add(&shared->round, 1);
 }
 
-static bool await_holds(const struct rig *rig)
+static bool await_holds(const struct fixture *fixture)
 {
     for (size_t i = 0; i < TASKS; i++) {
         while (atomic_load(&shared->holds[i].since_us) == 0) {
-            if (rig_late(rig))
+            if (fixture_late(fixture))
                 return false;
-            rig_pause_us(500);
+            fixture_pause_us(500);
         }
     }
     return true;
 }
 
 /* Everybody has asked for everything: what one holds the others wait for. */
-static bool await_asked(const struct rig *rig)
+static bool await_asked(const struct fixture *fixture)
 {
     for (size_t i = 0; i < PODS; i++) {
         while (atomic_load(&shared->asked[i]) != (1U << TASKS) - 1) {
-            if (rig_late(rig))
+            if (fixture_late(fixture))
                 return false;
-            rig_pause_us(500);
+            fixture_pause_us(500);
         }
     }
-    return await_holds(rig);
+    return await_holds(fixture);
 }
 
 static int find_busiest(void)
@@ -416,122 +421,122 @@ static int find_busiest(void)
 }
 
 /* Kills the replica that holds the most; one sample for each task that it held. */
-static bool strike(struct rig *rig)
+static bool strike(struct fixture *fixture)
 {
     bool struck[TASKS];
     int victim = find_busiest();
-    rig_pause_us((int64_t)random_below(&rig->random, (uint64_t)CRASH_TTL_MS * 1000));
+    fixture_pause_us((int64_t)random_below(&fixture->random, (uint64_t)CRASH_TTL_MS * 1000));
     for (size_t i = 0; i < TASKS; i++) {
         struck[i] = atomic_load(&shared->holds[i].pod) == victim;
         if (struck[i])
             atomic_store(&shared->holds[i].since_us, 0);
     }
-    int64_t killed_us = rig_now_us();
-    if (!rig_kill(rig, (size_t)victim) || !await_holds(rig))
+    int64_t killed_us = fixture_now_us();
+    if (!fixture_kill(fixture, (size_t)victim) || !await_holds(fixture))
         return false;
     for (size_t i = 0; i < TASKS; i++) {
         if (struck[i])
             keep_sample(atomic_load(&shared->holds[i].since_us) - killed_us);
     }
     begin_round();
-    rig_start(rig, (size_t)victim, play_keeper);
+    fixture_start(fixture, (size_t)victim, play_keeper);
     return true;
 }
 
-static void judge_kills(struct rig *rig)
+static void judge_kills(struct fixture *fixture)
 {
     bool good = true;
-    int64_t (*margin)(const char *) = rig->driver->margin_ms;
-    int64_t margin_ms = margin != NULL ? margin(rig->url) + WHOLE_SECOND_MS : 0;
+    int64_t (*margin)(const char *) = fixture->driver->margin_ms;
+    int64_t margin_ms = margin != NULL ? margin(fixture->url) + WHOLE_SECOND_MS : 0;
     double most_ms = (double)(CRASH_TTL_MS + margin_ms);
     memset(shared, 0, sizeof *shared);
-    for (size_t seat = 0; seat < PODS; seat++)
-        rig_start(rig, seat, play_keeper);
-    for (uint64_t kills = 0; kills * 5 < rig->rounds && good; kills++)
-        good = await_asked(rig) && strike(rig);
-    for (size_t seat = 0; seat < PODS; seat++)
-        (void)rig_kill(rig, seat);
+    for (size_t child = 0; child < PODS; child++)
+        fixture_start(fixture, child, play_keeper);
+    for (uint64_t kills = 0; kills * 5 < fixture->rounds && good; kills++)
+        good = await_asked(fixture) && strike(fixture);
+    for (size_t child = 0; child < PODS; child++)
+        (void)fixture_kill(fixture, child);
     say_samples("taken over from a killed replica");
-    rig_case(rig, good, "tasks of killed replicas were taken over");
-    rig_case(rig, percentile(50) <= most_ms && percentile(100) <= most_ms + BUSY_MS,
-             "within the lease (%d ms) and the stated margin (%" PRId64 " ms)", CRASH_TTL_MS,
-             margin_ms);
+    fixture_case(fixture, good, "tasks of killed replicas were taken over");
+    fixture_case(fixture, percentile(50) <= most_ms && percentile(100) <= most_ms + BUSY_MS,
+                 "within the lease (%d ms) and the stated margin (%" PRId64 " ms)", CRASH_TTL_MS,
+                 margin_ms);
 }
 
 /* ---- hand-overs ---- */
 
-static void play_relay(struct rig *rig, size_t seat)
+static void play_relay(struct fixture *fixture, size_t child)
 {
-    struct random random = {rig->seed + seat};
-    size_t wanted = 10 * rig->rounds;
-    become_pod(rig, seat);
-    struct lh_client *client = open_client(rig, NULL);
+    struct random random = {fixture->seed + child};
+    size_t wanted = 10 * fixture->rounds;
+    become_pod(fixture, child);
+    struct lh_client *client = open_client(fixture, NULL);
     bool over = false;
     while (!over) {
-        int64_t called_us = rig_now_us();
+        int64_t called_us = fixture_now_us();
         struct lh_lease *lease = take(client, 0, TTL_MS);
-        int64_t held_us = rig_now_us();
+        int64_t held_us = fixture_now_us();
         if (lease == NULL)
             _exit(1);
         /* Only what somebody waited for was handed over. */
-        if (shared->released_by != seat && called_us < shared->released_us &&
+        if (shared->released_by != child && called_us < shared->released_us &&
             shared->sample_count < wanted)
             keep_sample(held_us - shared->released_us);
         over = shared->sample_count >= wanted;
-        rig_pause_us(20000 + (int64_t)random_below(&random, 20000));
-        shared->released_by = seat;
-        shared->released_us = rig_now_us();
+        fixture_pause_us(20000 + (int64_t)random_below(&random, 20000));
+        shared->released_by = child;
+        shared->released_us = fixture_now_us();
         if (lh_release(&lease, NULL) != LH_OK)
             _exit(1);
     }
     lh_close(&client);
 }
 
-static void judge_hand_overs(struct rig *rig)
+static void judge_hand_overs(struct fixture *fixture)
 {
     bool joined = true;
     memset(shared, 0, sizeof *shared);
-    for (size_t seat = 0; seat < PODS; seat++)
-        rig_start(rig, seat, play_relay);
-    for (size_t seat = 0; seat < PODS; seat++)
-        joined = rig_join(rig, seat) && joined;
+    for (size_t child = 0; child < PODS; child++)
+        fixture_start(fixture, child, play_relay);
+    for (size_t child = 0; child < PODS; child++)
+        joined = fixture_join(fixture, child) && joined;
     say_samples("from a release to the next replica's grant");
-    rig_case(rig, joined && shared->sample_count == 10 * rig->rounds,
-             "releases handed over to other replicas");
-    rig_case(rig, percentile(90) < HAND_OVER_MS, "in less than %d ms", HAND_OVER_MS);
-    rig_case(rig, percentile(100) < STUCK_MS, "and nobody was left to look by itself");
+    fixture_case(fixture, joined && shared->sample_count == 10 * fixture->rounds,
+                 "releases handed over to other replicas");
+    fixture_case(fixture, percentile(90) < HAND_OVER_MS, "in less than %d ms", HAND_OVER_MS);
+    fixture_case(fixture, percentile(100) < STUCK_MS, "and nobody was left to look by itself");
 }
 
-static bool start_proxy(const struct rig *rig)
+static bool start_proxy(const struct fixture *fixture)
 {
     char words[32];
     const char *server = getenv("K8S_SERVER"), *port = server != NULL ? strrchr(server, ':') : NULL;
     (void)snprintf(words, sizeof words, "delay %d %d", DELAY_MS, DELAY_MS);
     return port != NULL &&
-           proxy_start(&proxy, (uint16_t)strtoul(port + 1, NULL, 10), rig->seed, NULL) &&
+           proxy_start(&proxy, (uint16_t)strtoul(port + 1, NULL, 10), fixture->seed, NULL) &&
            proxy_say(&proxy, words);
 }
 
 int main(int argc, char **argv)
 {
-    struct rig rig;
-    rig_open(&rig, argc, argv, /* rounds= */ 10, /* limit_s= */ 300, /* round_ms= */ 30000,
-             sizeof *shared);
-    shared = rig.shared;
-    if (!on_k8s(&rig)) {
-        judge_sections(&rig);
-    } else if (start_proxy(&rig)) {
-        judge_writes(&rig);
-        rig_case(&rig, proxy_stop(&proxy), "the proxy ends");
+    struct fixture fixture;
+    fixture_open(&fixture, argc, argv, /* rounds= */ 10, /* limit_s= */ 300, /* round_ms= */ 30000,
+                 sizeof *shared);
+    shared = fixture.shared;
+    if (!on_k8s(&fixture)) {
+        judge_sections(&fixture);
+    } else if (start_proxy(&fixture)) {
+        judge_writes(&fixture);
+        fixture_case(&fixture, proxy_stop(&proxy), "the proxy ends");
     } else {
-        rig_case(&rig, false, "the proxy runs, in front of the server of on-k8s.sh");
-        return rig_close(&rig);
+        fixture_case(&fixture, false, "the proxy runs, in front of the server of on-k8s.sh");
+        return fixture_close(&fixture);
     }
-    (void)play_sections(&rig, NO_LOCK, WRONG_ROUNDS);
-    rig_case(&rig, shared->seen.overlaps > 0,
-             "without a lock %u sections were not alone, so there was something to prevent",
-             shared->seen.overlaps);
-    judge_kills(&rig);
-    judge_hand_overs(&rig);
-    return rig_close(&rig);
+    (void)play_sections(&fixture, NO_LOCK, WRONG_ROUNDS);
+    fixture_case(&fixture, shared->seen.overlaps > 0,
+                 "without a lock %u sections were not alone, so there was something to prevent",
+                 shared->seen.overlaps);
+    judge_kills(&fixture);
+    judge_hand_overs(&fixture);
+    return fixture_close(&fixture);
 }

@@ -11,17 +11,17 @@
 
 enum { ROOM = 1024 };
 
-struct travelling {
+struct in_flight {
     struct store_request request;
     store_done *done;
     void *caller;
 };
 
 struct stepped {
-    int bell;
+    int event_fd;
     atomic_bool busy;
     void *records;
-    struct travelling queued[ROOM], sent[ROOM];
+    struct in_flight queued[ROOM], sent[ROOM];
     size_t queued_count, sent_count;
 };
 
@@ -41,18 +41,18 @@ static void note_thread(void)
 {
     const void *nobody = NULL;
     if (!atomic_compare_exchange_strong(&stepper, &nobody, &this_thread) && nobody != &this_thread)
-        atomic_fetch_add(&stepped_notes.strangers, 1);
+        atomic_fetch_add(&stepped_notes.other_threads, 1);
 }
 
-static bool stepped_open(void *state, const char *url, const struct store_site *site,
+static bool stepped_open(void *state, const char *url, const struct store_callbacks *site,
                          struct text *why)
 {
     struct stepped *stepped = state;
     memset(stepped, 0, sizeof *stepped);
     (void)url;
-    stepped->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    stepped->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     stepped->records = malloc(memory_driver.state_size);
-    if (stepped->bell >= 0 && stepped->records != NULL &&
+    if (stepped->event_fd >= 0 && stepped->records != NULL &&
         memory_driver.open(stepped->records, "memory:", site, why)) {
         last_opened = stepped;
         return true;
@@ -66,7 +66,7 @@ static void stepped_close(void *state)
     struct stepped *stepped = state;
     memory_driver.close(stepped->records);
     free(stepped->records);
-    (void)close(stepped->bell);
+    (void)close(stepped->event_fd);
 }
 
 static void stepped_submit(void *state, const struct store_request *request, store_done *done,
@@ -76,13 +76,13 @@ static void stepped_submit(void *state, const struct store_request *request, sto
     note_thread();
     ASSERT(stepped->queued_count < ROOM);
     stepped->queued[stepped->queued_count++] =
-        (struct travelling){.request = *request, .done = done, .caller = caller};
+        (struct in_flight){.request = *request, .done = done, .caller = caller};
     atomic_fetch_add(&stepped_notes.requests, 1);
 }
 
-static void on_write(void *caller, const struct store_answer *answer)
+static void on_write(void *caller, const struct store_reply *reply)
 {
-    *(bool *)caller = answer->result == ANSWER_OK;
+    *(bool *)caller = reply->result == REPLY_OK;
 }
 
 void stepped_write(const char *key, const char *bytes)
@@ -99,7 +99,7 @@ void stepped_write(const char *key, const char *bytes)
 
 static void answer_all(struct stepped *stepped)
 {
-    static struct travelling arrived[ROOM];
+    static struct in_flight arrived[ROOM];
     size_t count = stepped->sent_count;
     memcpy(arrived, stepped->sent, count * sizeof arrived[0]);
     stepped->sent_count = 0;
@@ -119,9 +119,9 @@ static void send_all(struct stepped *stepped)
     stepped->sent_count += stepped->queued_count;
     if (stepped->queued_count > atomic_load(&stepped_notes.most_together))
         atomic_store(&stepped_notes.most_together, (unsigned)stepped->queued_count);
-    atomic_fetch_add(&stepped_notes.journeys, 1);
+    atomic_fetch_add(&stepped_notes.round_trips, 1);
     stepped->queued_count = 0;
-    ssize_t rung = write(stepped->bell, &one, sizeof one);
+    ssize_t rung = write(stepped->event_fd, &one, sizeof one);
     ASSERT(rung == sizeof one);
 }
 
@@ -132,7 +132,7 @@ static void stepped_step(void *state)
     note_thread();
     if (atomic_exchange(&stepped->busy, true))
         atomic_fetch_add(&stepped_notes.collisions, 1);
-    bool rung = read(stepped->bell, &count, sizeof count) > 0;
+    bool rung = read(stepped->event_fd, &count, sizeof count) > 0;
     if (rung && !atomic_load(&stepped_notes.silent))
         answer_all(stepped);
     send_all(stepped);
@@ -141,7 +141,7 @@ static void stepped_step(void *state)
 
 static int stepped_fd(void *state)
 {
-    return ((struct stepped *)state)->bell;
+    return ((struct stepped *)state)->event_fd;
 }
 
 const struct store_driver stepped_driver = {

@@ -14,11 +14,11 @@
 extern const struct store_driver stepped_driver; /* "stepped:" */
 
 struct stepped_notes {
-    atomic_uint requests, journeys; /* steps that something travelled in */
+    atomic_uint requests, round_trips; /* steps that something travelled in */
     atomic_uint most_together;
-    atomic_uint strangers;  /* calls from another thread than the first step's */
-    atomic_uint collisions; /* calls while another one was on its way */
-    atomic_bool silent;     /* answers nothing from now on */
+    atomic_uint other_threads; /* calls from another thread than the first step's */
+    atomic_uint collisions;    /* calls while another one was on its way */
+    atomic_bool silent;        /* answers nothing from now on */
 };
 
 extern struct stepped_notes stepped_notes;

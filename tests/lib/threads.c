@@ -9,7 +9,7 @@
  * A round is one section of each thread. The library is used through its public header alone.
  */
 #include "guarded.h"
-#include "rig.h"
+#include "fixture.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -56,7 +56,7 @@ static bool open_client(const char *url, bool listens)
     options.on_event = listens ? count_event : NULL;
     if (lh_open(url, &options, &ring.client, &report) == LH_OK)
         return true;
-    rig_say("%s", report.text);
+    fixture_print("%s", report.text);
     return false;
 }
 
@@ -118,19 +118,21 @@ static bool nothing_lost(void)
     return entered == THREADS * ring.rounds;
 }
 
-static void judge_sections(struct rig *rig, const char *where, size_t running)
+static void judge_sections(struct fixture *fixture, const char *where, size_t running)
 {
-    rig_case(rig, running == THREADS && ring.refused == 0 && nothing_lost(),
-             "%s: %" PRIu64 " sections, nothing lost (%u refused)", where, THREADS * ring.rounds,
-             ring.refused);
-    rig_case(rig, ring.seen.overlaps == 0 && ring.seen.torn == 0,
-             "%s: every section alone (%u, %u)", where, ring.seen.overlaps, ring.seen.torn);
-    rig_case(rig, ring.seen.shrunk == 0 && ring.seen.unheld == 0,
-             "%s: tokens grow, and it is held (%u, %u)", where, ring.seen.shrunk, ring.seen.unheld);
+    fixture_case(fixture, running == THREADS && ring.refused == 0 && nothing_lost(),
+                 "%s: %" PRIu64 " sections, nothing lost (%u refused)", where,
+                 THREADS * ring.rounds, ring.refused);
+    fixture_case(fixture, ring.seen.overlaps == 0 && ring.seen.torn == 0,
+                 "%s: every section alone (%u, %u)", where, ring.seen.overlaps, ring.seen.torn);
+    fixture_case(fixture, ring.seen.shrunk == 0 && ring.seen.unheld == 0,
+                 "%s: tokens grow, and it is held (%u, %u)", where, ring.seen.shrunk,
+                 ring.seen.unheld);
 }
 
 /* How many requests the store had for each section; 0 where nobody counts. */
-static double contend(struct rig *rig, const struct store *store, uint64_t keys, bool listens)
+static double contend(struct fixture *fixture, const struct store *store, uint64_t keys,
+                      bool listens)
 {
     pthread_t threads[THREADS];
     uint64_t numbers[THREADS];
@@ -138,37 +140,38 @@ static double contend(struct rig *rig, const struct store *store, uint64_t keys,
     (void)snprintf(where, sizeof where, "%s %" PRIu64 " key%s%s", store->name, keys,
                    keys > 1 ? "s" : "", listens ? ", events" : "");
     if (!open_client(store->url, listens)) {
-        rig_case(rig, false, "%s: the client opens", where);
+        fixture_case(fixture, false, "%s: the client opens", where);
         return 0;
     }
-    ring.rounds = rig->rounds;
-    ring.seed = rig->seed;
+    ring.rounds = fixture->rounds;
+    ring.seed = fixture->seed;
     ring.keys = keys;
     size_t running = run_threads(work, threads, numbers, THREADS);
-    int64_t began_us = rig_now_us();
+    int64_t began_us = fixture_now_us();
     atomic_store(&ring.begun, true); /* slow to start, some would be done before others came */
     join_threads(threads, running);
-    int64_t took_us = rig_now_us() - began_us;
+    int64_t took_us = fixture_now_us() - began_us;
     lh_close(&ring.client);
-    judge_sections(rig, where, running);
+    judge_sections(fixture, where, running);
     double rounds = (double)(THREADS * ring.rounds);
-    rig_say("%s: %.0f sections, %.1f us each", where, rounds, (double)took_us / rounds);
+    fixture_print("%s: %.0f sections, %.1f us each", where, rounds, (double)took_us / rounds);
     if (!listens)
         return 0;
     double each = (double)heard(LH_EVENT_STORE) / rounds;
-    rig_say("%s: %.3f store requests for each section", where, each);
+    fixture_print("%s: %.3f store requests for each section", where, each);
     return each;
 }
 
 /* To take and to give back are two; less than one is only possible by handing over. On a busy
  * machine threads may run one after the other, and none of them contends: then once more. */
-static void share_grants(struct rig *rig, const struct store *store)
+static void share_grants(struct fixture *fixture, const struct store *store)
 {
     enum { ATTEMPTS = 10 };
     double each = 2;
     for (unsigned i = 0; i < ATTEMPTS && each >= 1; i++)
-        each = contend(rig, store, /* keys= */ 1, /* listens= */ true);
-    rig_case(rig, each > 0 && each < 1, "%s contenders share the grants of the store", store->name);
+        each = contend(fixture, store, /* keys= */ 1, /* listens= */ true);
+    fixture_case(fixture, each > 0 && each < 1, "%s contenders share the grants of the store",
+                 store->name);
 }
 
 /* ---- nobody asks while it is held here ---- */
@@ -192,7 +195,7 @@ static unsigned long long settled(enum lh_event_kind kind)
     unsigned long long before, now = heard(kind);
     do {
         before = now;
-        rig_pause_us(100000);
+        fixture_pause_us(100000);
         now = heard(kind);
     } while (now != before);
     return now;
@@ -208,7 +211,7 @@ static void ask_at_once(size_t times)
     }
 }
 
-static void hold_against(struct rig *rig, const struct store *store, size_t contenders)
+static void hold_against(struct fixture *fixture, const struct store *store, size_t contenders)
 {
     pthread_t threads[CONTENDERS];
     uint64_t numbers[CONTENDERS];
@@ -217,14 +220,14 @@ static void hold_against(struct rig *rig, const struct store *store, size_t cont
     options.ttl_ms = TTL_MS;
     if (!open_client(store->url, /* listens= */ true) ||
         lh_acquire(ring.client, "held", &options, &lease, NULL) != LH_OK) {
-        rig_case(rig, false, "%s a key is held", store->name);
+        fixture_case(fixture, false, "%s a key is held", store->name);
         lh_close(&ring.client);
         return;
     }
     unsigned long long before = settled(LH_EVENT_STORE);
     size_t running = run_threads(wait_in_line, threads, numbers, contenders);
-    while (heard(LH_EVENT_WAITING) < running && !rig_late(rig))
-        rig_pause_us(1000);
+    while (heard(LH_EVENT_WAITING) < running && !fixture_late(fixture))
+        fixture_pause_us(1000);
     ask_at_once(contenders);
     unsigned long long asked = settled(LH_EVENT_STORE) - before;
     bool held = lh_held(lease);
@@ -232,31 +235,31 @@ static void hold_against(struct rig *rig, const struct store *store, size_t cont
     join_threads(threads, running);
     unsigned long long after = settled(LH_EVENT_STORE) - before;
     lh_close(&ring.client);
-    rig_say("%s held against %zu: %llu store requests meanwhile, %llu for all %zu after",
-            store->name, contenders, asked, after, contenders);
-    rig_case(rig, running == contenders && held && before > 0 && ring.refused == 0,
-             "%s %zu waited for what another held", store->name, contenders);
-    rig_case(rig, asked == 0, "%s and asked the store nothing (%llu)", store->name, asked);
+    fixture_print("%s held against %zu: %llu store requests meanwhile, %llu for all %zu after",
+                  store->name, contenders, asked, after, contenders);
+    fixture_case(fixture, running == contenders && held && before > 0 && ring.refused == 0,
+                 "%s %zu waited for what another held", store->name, contenders);
+    fixture_case(fixture, asked == 0, "%s and asked the store nothing (%llu)", store->name, asked);
 }
 
 int main(int argc, char **argv)
 {
-    struct rig rig;
-    rig_open(&rig, argc, argv, /* rounds= */ 10, /* limit_s= */ 120, /* round_ms= */ 2000,
-             /* shared_size= */ 1);
-    char file[sizeof rig.url];
-    (void)snprintf(file, sizeof file, "file:%s/store.log", rig.folder);
+    struct fixture fixture;
+    fixture_open(&fixture, argc, argv, /* rounds= */ 10, /* limit_s= */ 120, /* round_ms= */ 2000,
+                 /* shared_size= */ 1);
+    char file[sizeof fixture.url];
+    (void)snprintf(file, sizeof file, "file:%s/store.log", fixture.folder);
     const struct store here[] = {{"memory:", "memory:"}, {"file:", file}};
-    const struct store given = {rig.driver->scheme, rig.url};
-    const struct store *stores = rig.given ? &given : here;
-    size_t count = rig.given ? 1 : 2;
+    const struct store given = {fixture.driver->scheme, fixture.url};
+    const struct store *stores = fixture.given ? &given : here;
+    size_t count = fixture.given ? 1 : 2;
     for (size_t i = 0; i < count; i++) {
-        hold_against(&rig, &stores[i], /* contenders= */ 1);
-        hold_against(&rig, &stores[i], CONTENDERS);
-        (void)contend(&rig, &stores[i], /* keys= */ 1, /* listens= */ false);
-        (void)contend(&rig, &stores[i], KEYS_MOST, /* listens= */ false);
-        share_grants(&rig, &stores[i]);
-        (void)contend(&rig, &stores[i], KEYS_MOST, /* listens= */ true);
+        hold_against(&fixture, &stores[i], /* contenders= */ 1);
+        hold_against(&fixture, &stores[i], CONTENDERS);
+        (void)contend(&fixture, &stores[i], /* keys= */ 1, /* listens= */ false);
+        (void)contend(&fixture, &stores[i], KEYS_MOST, /* listens= */ false);
+        share_grants(&fixture, &stores[i]);
+        (void)contend(&fixture, &stores[i], KEYS_MOST, /* listens= */ true);
     }
-    return rig_close(&rig);
+    return fixture_close(&fixture);
 }

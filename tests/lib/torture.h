@@ -10,16 +10,16 @@
 
 #include <stdatomic.h>
 
-enum { STAGE_LEASES = 4, SCENES = 30 };
+enum { CONTEXT_LEASES = 4, SCENARIOS = 30 };
 
 #define SEEN(outcome) (1U << (outcome))
 
-struct stage {
+struct context {
     const char *url, *new_url; /* of the store, and of one that does not exist yet */
     bool is_file, listens;
     struct lh_client *client;
     struct lh_client *other; /* another one on the same file, or NULL */
-    struct lh_lease *leases[STAGE_LEASES];
+    struct lh_lease *leases[CONTEXT_LEASES];
     struct lh_lease *of_other;
     struct lh_request *request;
     struct lh_watcher *watch;
@@ -31,10 +31,10 @@ struct stage {
     atomic_uint views;
 };
 
-struct scene {
+struct scenario {
     const char *name;
-    void (*prepare)(struct stage *stage); /* NULL: opens the client, no more */
-    void (*act)(struct stage *stage);
+    void (*prepare)(struct context *context); /* NULL: opens the client, no more */
+    void (*act)(struct context *context);
     unsigned also;  /* outcomes beside ok, failed and unavailable */
     bool file_only; /* needs another client, or a history */
     bool own_loop;
@@ -42,9 +42,9 @@ struct scene {
     bool unbegun; /* the scene opens its client itself */
 };
 
-extern const struct scene scenes[SCENES];
+extern const struct scenario scenarios[SCENARIOS];
 
 /* As the scenes open it: with or without events. */
-enum lh_outcome stage_open(struct stage *stage, const char *url, bool own_loop);
+enum lh_outcome context_open(struct context *context, const char *url, bool own_loop);
 
 #endif

@@ -267,14 +267,14 @@ static void print_bound(const struct scenario *scenario, const struct bound *bou
 {
     printf("%u clients, %u acquisitions each", scenario->clients, bound->lives);
     const struct {
-        const char *words;
+        const char *summary;
         uint8_t count;
     } rest[] = {{"lost", bound->lost},          {"doubled", bound->doubled},
                 {"time steps", bound->ticks},   {"crashes", bound->crashes},
-                {"called off", bound->cancels}, {"errands", bound->errands}};
+                {"called off", bound->cancels}, {"errands", bound->operations}};
     for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++)
         if (rest[i].count > 0)
-            printf(", %u %s", rest[i].count, rest[i].words);
+            printf(", %u %s", rest[i].count, rest[i].summary);
 }
 
 static void print_scenario(const struct scenario *scenario, size_t number, double took_s)
@@ -285,7 +285,7 @@ static void print_scenario(const struct scenario *scenario, size_t number, doubl
            (unsigned long long)search.transitions, violation == NULL ? 0 : 1);
     printf("# %s; deepest path %zu; leaves: %llu all ended, %llu waiting, %llu other; "
            "fair runs %llu, %zu records, %.1f s\n",
-           scenario->words, search.deepest, (unsigned long long)search.leaves[LEAF_ENDED],
+           scenario->summary, search.deepest, (unsigned long long)search.leaves[LEAF_ENDED],
            (unsigned long long)search.leaves[LEAF_WAITING],
            (unsigned long long)search.leaves[LEAF_OTHER], (unsigned long long)search.fair_runs,
            pages_kept(), took_s);
@@ -301,14 +301,14 @@ static double seconds(void)
 /* No check passes because nothing came up. */
 static bool print_seen(size_t number)
 {
-    static const char *const words[] = {
+    static const char *const summary[] = {
 #define SEEN_WORDS(name, text) text,
         SEEN_LIST(SEEN_WORDS)
 #undef SEEN_WORDS
     };
     bool all = true;
     for (size_t i = 0; i < SEEN_COUNT; i++) {
-        printf("# seen: %llu %s\n", (unsigned long long)seen[i], words[i]);
+        printf("# seen: %llu %s\n", (unsigned long long)seen[i], summary[i]);
         all = all && seen[i] > 0;
     }
     printf("%sok %zu - everything that is checked also happened\n", all ? "" : "not ", number);
@@ -345,7 +345,7 @@ static int run_all(const char *only, bool proof)
 static enum mutant mutant_named(const char *name)
 {
     static const char *const names[] = {"NONE",
-#define MUTANT_WORD(word, words) #word,
+#define MUTANT_WORD(word, summary) #word,
                                         MUTANT_LIST(MUTANT_WORD)
 #undef MUTANT_WORD
     };

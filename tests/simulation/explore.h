@@ -22,7 +22,7 @@ enum {
     OPERATOR = CLIENTS_MAX, /* the actor that runs errands */
     ACTORS_MAX = CLIENTS_MAX + 1,
     LIVES_MAX = 4,
-    ERRANDS_MAX = 4,
+    OPERATIONS_MAX = 4,
     MESSAGES_MAX = 12,
     REVISIONS_MAX = 128, /* of one path; a rank among them is a count of bits in two words */
     CHOICES_MAX = 64,
@@ -34,7 +34,13 @@ enum {
 
 /* Scenarios */
 
-enum errand_kind { ERRAND_BREAK, ERRAND_BREAK_NOW, ERRAND_CLEAR, ERRAND_RELEASE, ERRAND_RENEW };
+enum operation_kind {
+    OPERATION_BREAK,
+    OPERATION_BREAK_NOW,
+    OPERATION_CLEAR,
+    OPERATION_RELEASE,
+    OPERATION_RENEW
+};
 
 /* What the world may still spend; what is not listed here is free. */
 struct bound {
@@ -43,8 +49,8 @@ struct bound {
     uint8_t doubled; /* writes that arrive twice */
     uint8_t ticks;   /* times that the clock moves on */
     uint8_t crashes;
-    uint8_t cancels; /* waiters that give up */
-    uint8_t errands; /* of the operator */
+    uint8_t cancels;    /* waiters that give up */
+    uint8_t operations; /* of the operator */
 };
 
 struct part {
@@ -59,21 +65,21 @@ struct part {
 
 struct scenario {
     const char *name;
-    const char *words;
+    const char *summary;
     uint8_t clients;
     struct part parts[CLIENTS_MAX];
     uint32_t limit;
     struct store_facts facts;
     int64_t lock_delay_ms;
-    bool tells_dead; /* the store knows which sessions are over */
-    bool remembers;  /* clients act on what they last heard instead of reading first */
-    bool mute;       /* every notice is lost */
-    bool blind;      /* notices do not carry the record */
-    bool same_name;  /* all holders have one name */
-    bool pauses;     /* the clock moves on although somebody is due: processes stand still */
-    bool troubles;   /* a lost message may also be told to its sender as trouble */
-    uint8_t errand_count;
-    enum errand_kind errands[ERRANDS_MAX];
+    bool tells_dead;    /* the store knows which sessions are over */
+    bool remembers;     /* clients act on what they last heard instead of reading first */
+    bool loses_notices; /* every notice is lost */
+    bool bare_notices;  /* notices do not carry the record */
+    bool same_name;     /* all holders have one name */
+    bool pauses;        /* the clock moves on although somebody is due: processes stand still */
+    bool troubles;      /* a lost message may also be told to its sender as trouble */
+    uint8_t operation_count;
+    enum operation_kind operations[OPERATIONS_MAX];
     struct bound test, proof;
 };
 
@@ -110,11 +116,11 @@ struct brief_span {
 };
 
 struct brief {
-    uint8_t grant_count, place_count, limit;
+    uint8_t grant_count, waiter_count, limit;
     char key[4];
     uint16_t next_ticket;
     struct brief_grant grants[BRIEF_MAX];
-    struct brief_place places[BRIEF_MAX];
+    struct brief_place waiters[BRIEF_MAX];
     struct brief_span cooling, delay;
 };
 
@@ -135,7 +141,7 @@ struct brief brief_of(const struct page *page, uint64_t revision, int64_t time_m
 /* The world */
 
 /* What the store said, and when. */
-struct glimpse {
+struct store_view {
     const struct page *page; /* NULL: absent */
     struct stamp written;
     int64_t now_ms;
@@ -162,8 +168,8 @@ struct message {
     bool bound, cools, breaks_now;
     uint8_t pokes; /* actors, a bit each */
     /* of an answer or a notice */
-    enum answer result;
-    struct glimpse glimpse;
+    enum reply_status result;
+    struct store_view store_view;
 };
 
 /* The lease's sighting, without the room that nobody needs here. */
@@ -171,22 +177,22 @@ struct brief_sighting {
     uint64_t offer;
     int64_t offer_since_ms;
     uint8_t count;
-    struct sight sights[BRIEF_MAX + 2];
+    struct observation observed[BRIEF_MAX + 2];
 };
 
 struct actor {
     struct lease lease;
     bool alive, started, cancelled;
-    bool excused;   /* broken `now`: works on until it hears of it, and fencing must help */
-    uint8_t life;   /* which acquisition, or which errand has been run */
-    uint8_t errand; /* of the operator: which */
+    bool excused;      /* broken `now`: works on until it hears of it, and fencing must help */
+    uint8_t life;      /* which acquisition, or which errand has been run */
+    uint8_t operation; /* of the operator: which */
     uint8_t incarnation;
     uint64_t token;   /* that an errand is about */
     uint64_t granted; /* the token that the store gave this life, or 0 */
     int64_t wake_at_ms;
-    struct glimpse heard; /* the last answer */
+    struct store_view heard; /* the last answer */
     bool has_heard;
-    struct brief_sighting sighting;
+    struct brief_sighting observations;
     bool has_old;
     struct message old; /* an answer that came, or came too late; not part of the state */
 };
@@ -215,7 +221,7 @@ enum choice_kind {
     CHOICE_TICK,
     CHOICE_LET_GO,
     CHOICE_CRASH,
-    CHOICE_ERRAND,
+    CHOICE_OPERATION,
 };
 
 struct choice {
@@ -275,7 +281,7 @@ extern const char *violation;
     X(REFUSED, "stale tokens refused")
 
 enum seen {
-#define SEEN_NAME(name, words) SEEN_##name,
+#define SEEN_NAME(name, summary) SEEN_##name,
     SEEN_LIST(SEEN_NAME)
 #undef SEEN_NAME
         SEEN_COUNT
@@ -286,9 +292,9 @@ extern uint64_t seen[SEEN_COUNT];
 void check_write(struct world *world, const struct brief *before, const struct brief *after,
                  const struct message *message);
 void check_told(const struct world *world, const struct actor *before, const struct actor *after,
-                const struct lease_output *out, const struct glimpse *glimpse);
+                const struct lease_output *out, const struct store_view *store_view);
 void check_unmoved(const struct actor *before, const struct lease *lease,
-                   const struct sighting *sighting, const struct lease_output *out);
+                   const struct observations *observations, const struct lease_output *out);
 void check_state(const struct world *world);
 void check_that(bool holds, const char *what);
 struct brief world_truth(const struct world *world);

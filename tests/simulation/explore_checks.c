@@ -74,25 +74,25 @@ static const struct brief_grant *grant_by_request(const struct brief *brief, uin
 
 static const struct brief_place *place_by_request(const struct brief *brief, uint8_t request)
 {
-    for (size_t i = 0; i < brief->place_count; i++)
-        if (brief->places[i].request == request)
-            return &brief->places[i];
+    for (size_t i = 0; i < brief->waiter_count; i++)
+        if (brief->waiters[i].request == request)
+            return &brief->waiters[i];
     return NULL;
 }
 
 static const struct brief_place *place_by_session(const struct brief *brief, uint8_t session)
 {
-    for (size_t i = 0; i < brief->place_count; i++)
-        if (brief->places[i].session == session)
-            return &brief->places[i];
+    for (size_t i = 0; i < brief->waiter_count; i++)
+        if (brief->waiters[i].session == session)
+            return &brief->waiters[i];
     return NULL;
 }
 
 static const struct brief_place *place_by_ticket(const struct brief *brief, uint16_t ticket)
 {
-    for (size_t i = 0; i < brief->place_count; i++)
-        if (brief->places[i].ticket == ticket)
-            return &brief->places[i];
+    for (size_t i = 0; i < brief->waiter_count; i++)
+        if (brief->waiters[i].ticket == ticket)
+            return &brief->waiters[i];
     return NULL;
 }
 
@@ -112,7 +112,7 @@ static void check_grant_kept(const struct brief_grant *before, const struct brie
                              const struct message *message)
 {
     bool by_token = message->verb == VERB_RENEW && message->token == brief_token(before);
-    bool by_request = message->verb == VERB_ASK && sender(message) == before->request;
+    bool by_request = message->verb == VERB_ACQUIRE && sender(message) == before->request;
     bool by_owner = by_token || by_request;
     bool same = before->request == after->request && before->mode == after->mode &&
                 before->lock_delay_ms == after->lock_delay_ms &&
@@ -153,7 +153,7 @@ static void check_grant_new(struct world *world, const struct brief *before,
                             const struct brief_grant *grant, const struct message *message)
 {
     uint64_t token = brief_token(grant);
-    const struct brief_place *place = place_by_request(before, grant->request);
+    const struct brief_place *waiter = place_by_request(before, grant->request);
     check_that(token > world->last_token, "a token did not grow (rule 2)");
     check_that(sender(message) == grant->request || playing->facts.one_clock,
                "a grant that the granted one did not write (rule 4)");
@@ -162,7 +162,7 @@ static void check_grant_new(struct world *world, const struct brief *before,
     if (world->first_token == 0)
         world->first_token = token;
     seen[SEEN_GRANTS]++;
-    seen[SEEN_ACCEPTED] += place != NULL && place->offered ? 1 : 0;
+    seen[SEEN_ACCEPTED] += waiter != NULL && waiter->offered ? 1 : 0;
     seen[SEEN_HANDED] += sender(message) != grant->request ? 1 : 0;
     uint8_t who = grant->request / 16, life = grant->request % 16;
     if (world->actors[who].life == life)
@@ -197,15 +197,15 @@ static void check_grants(struct world *world, const struct brief *before, const 
 
 /* Places */
 
-static void check_place_gone(const struct world *world, const struct brief_place *place,
+static void check_place_gone(const struct world *world, const struct brief_place *waiter,
                              const struct brief *after, const struct message *message)
 {
-    bool entered = grant_by_request(after, place->request) != NULL;
-    bool own = (message->verb == VERB_ASK || message->verb == VERB_LEAVE) &&
-               message->session == place->session;
-    bool lapsed = place->offered && elapsed_ms(world, &place->offer) >= OFFER_GRACE_MS;
+    bool entered = grant_by_request(after, waiter->request) != NULL;
+    bool own = (message->verb == VERB_ACQUIRE || message->verb == VERB_LEAVE) &&
+               message->session == waiter->session;
+    bool lapsed = waiter->offered && elapsed_ms(world, &waiter->offer) >= OFFER_GRACE_MS;
     bool sent_home = message->verb == VERB_RELEASE && message->cools;
-    check_that(entered || own || lapsed || sent_home || session_over(world, place->session),
+    check_that(entered || own || lapsed || sent_home || session_over(world, waiter->session),
                "a place disappeared by no act of its own (rule 4)");
     seen[SEEN_LAPSED] += !entered && !own && lapsed ? 1 : 0;
 }
@@ -227,25 +227,25 @@ static void check_place_kept(const struct brief_place *before, const struct brie
 static void check_order(const struct brief *before, const struct brief *after, int rank,
                         unsigned ticket)
 {
-    for (size_t i = 0; i < before->place_count; i++) {
-        const struct brief_place *place = &before->places[i];
-        const struct brief_place *kept = place_by_ticket(after, place->ticket);
-        if (place->offered || kept == NULL || kept->offered || place->ticket == ticket)
+    for (size_t i = 0; i < before->waiter_count; i++) {
+        const struct brief_place *waiter = &before->waiters[i];
+        const struct brief_place *kept = place_by_ticket(after, waiter->ticket);
+        if (waiter->offered || kept == NULL || kept->offered || waiter->ticket == ticket)
             continue;
-        bool ahead = place->rank > rank || (place->rank == rank && place->ticket < ticket);
+        bool ahead = waiter->rank > rank || (waiter->rank == rank && waiter->ticket < ticket);
         check_that(!ahead, "somebody was overtaken (rule 4)");
     }
 }
 
 static void check_turns(const struct brief *before, const struct brief *after)
 {
-    for (size_t i = 0; i < before->place_count; i++) {
-        const struct brief_place *place = &before->places[i];
-        const struct brief_place *kept = place_by_ticket(after, place->ticket);
+    for (size_t i = 0; i < before->waiter_count; i++) {
+        const struct brief_place *waiter = &before->waiters[i];
+        const struct brief_place *kept = place_by_ticket(after, waiter->ticket);
         bool chosen =
-            kept != NULL ? kept->offered : grant_by_request(after, place->request) != NULL;
-        if (!place->offered && chosen)
-            check_order(before, after, place->rank, place->ticket);
+            kept != NULL ? kept->offered : grant_by_request(after, waiter->request) != NULL;
+        if (!waiter->offered && chosen)
+            check_order(before, after, waiter->rank, waiter->ticket);
     }
     for (size_t i = 0; i < after->grant_count; i++) {
         const struct brief_grant *grant = &after->grants[i];
@@ -260,22 +260,22 @@ static void check_turns(const struct brief *before, const struct brief *after)
 static void check_places(const struct world *world, const struct brief *before,
                          const struct brief *after, const struct message *message)
 {
-    for (size_t i = 0; i < before->place_count; i++) {
-        const struct brief_place *place = &before->places[i];
-        const struct brief_place *kept = place_by_ticket(after, place->ticket);
+    for (size_t i = 0; i < before->waiter_count; i++) {
+        const struct brief_place *waiter = &before->waiters[i];
+        const struct brief_place *kept = place_by_ticket(after, waiter->ticket);
         if (kept != NULL)
-            check_place_kept(place, kept, brief_blocks(world, &after->delay));
+            check_place_kept(waiter, kept, brief_blocks(world, &after->delay));
         else
-            check_place_gone(world, place, after, message);
+            check_place_gone(world, waiter, after, message);
     }
-    for (size_t i = 0; i < after->place_count; i++) {
-        const struct brief_place *place = &after->places[i];
-        if (place_by_ticket(before, place->ticket) != NULL)
+    for (size_t i = 0; i < after->waiter_count; i++) {
+        const struct brief_place *waiter = &after->waiters[i];
+        if (place_by_ticket(before, waiter->ticket) != NULL)
             continue;
         check_that(!brief_blocks(world, &after->cooling), "somebody waits in a cooldown (rule 5)");
-        check_that(message->verb == VERB_ASK && sender(message) == place->request,
+        check_that(message->verb == VERB_ACQUIRE && sender(message) == waiter->request,
                    "a place that nobody asked for (rule 4)");
-        check_that(place->ticket >= before->next_ticket, "a ticket was given out twice (rule 4)");
+        check_that(waiter->ticket >= before->next_ticket, "a ticket was given out twice (rule 4)");
     }
     check_turns(before, after);
 }
@@ -332,8 +332,8 @@ static void check_times(const struct world *world, const struct brief *after)
         marks[count++] = after->grants[i].granted;
         marks[count++] = after->grants[i].renewed;
     }
-    for (size_t i = 0; i < after->place_count; i++)
-        marks[count++] = after->places[i].offer;
+    for (size_t i = 0; i < after->waiter_count; i++)
+        marks[count++] = after->waiters[i].offer;
     for (size_t i = 0; i < count; i++)
         if (marks[i].revision != 0 && marks[i].at_ms != UNTIMED)
             check_that(marks[i].at_ms == world->written_at_ms[marks[i].revision],
@@ -367,31 +367,32 @@ static bool on_its_way(const struct world *world, uint8_t who)
 
 static bool breaks_happen(void)
 {
-    for (size_t i = 0; i < playing->errand_count; i++)
-        if (playing->errands[i] <= ERRAND_BREAK_NOW)
+    for (size_t i = 0; i < playing->operation_count; i++)
+        if (playing->operations[i] <= OPERATION_BREAK_NOW)
             return true;
     return false;
 }
 
 /* Busy and cooling: the store has nothing of us, unless it is about to hear of us again. */
-static void check_refused(const struct world *world, uint8_t who, const struct glimpse *glimpse)
+static void check_refused(const struct world *world, uint8_t who,
+                          const struct store_view *store_view)
 {
     struct brief truth = world_truth(world);
     uint8_t request = request_id(who, world->actors[who].life);
     const struct brief_grant *grant = grant_by_request(&truth, request);
-    if (glimpse->outdated || on_its_way(world, who))
+    if (store_view->outdated || on_its_way(world, who))
         return;
     check_that(grant == NULL || brief_ended(world, grant), "told no, and granted in the store");
     check_that(place_by_request(&truth, request) == NULL, "told no, and still in line");
 }
 
-static void check_busy(const struct world *world, uint8_t who, const struct glimpse *glimpse)
+static void check_busy(const struct world *world, uint8_t who, const struct store_view *store_view)
 {
     const struct part *part = &playing->parts[who];
     bool limited = part->wait_ms != WAIT_WITHOUT_LIMIT;
     check_that(!part->waits || limited || world->actors[who].cancelled || breaks_happen(),
                "told busy although it waits without limit");
-    check_refused(world, who, glimpse);
+    check_refused(world, who, store_view);
 }
 
 static void check_given_back(const struct world *world, const struct actor *before,
@@ -407,16 +408,16 @@ static void check_given_back(const struct world *world, const struct actor *befo
                    "told lost without a cause");
 }
 
-static void check_errand(const struct actor *before, enum outcome outcome)
+static void check_operation(const struct actor *before, enum outcome outcome)
 {
-    bool by_token = before->errand >= ERRAND_RELEASE;
+    bool by_token = before->operation >= OPERATION_RELEASE;
     seen[SEEN_REFUSED] += by_token && outcome == OUTCOME_STALE ? 1 : 0;
     check_that(!by_token || outcome != OUTCOME_OK || before->lease.unsure,
                "a stale token was accepted (rule 2)");
 }
 
 static void check_ended(const struct world *world, const struct actor *before, uint8_t who,
-                        const struct lease_output *out, const struct glimpse *glimpse)
+                        const struct lease_output *out, const struct store_view *store_view)
 {
     static const enum seen counted[] = {
         [OUTCOME_BUSY] = SEEN_BUSY + 1,
@@ -427,7 +428,7 @@ static void check_ended(const struct world *world, const struct actor *before, u
     if (counted[out->outcome] > 0)
         seen[counted[out->outcome] - 1]++;
     if (who == OPERATOR) {
-        check_errand(before, out->outcome);
+        check_operation(before, out->outcome);
         return;
     }
     switch (out->outcome) {
@@ -436,10 +437,10 @@ static void check_ended(const struct world *world, const struct actor *before, u
         check_given_back(world, before, out->outcome);
         return;
     case OUTCOME_BUSY:
-        check_busy(world, who, glimpse);
+        check_busy(world, who, store_view);
         return;
     case OUTCOME_COOLING:
-        check_refused(world, who, glimpse);
+        check_refused(world, who, store_view);
         return;
     case OUTCOME_UNAVAILABLE:
         check_that(before->lease.trouble_since_ms != NEVER || before->lease.in_flight,
@@ -457,15 +458,15 @@ static void check_ended(const struct world *world, const struct actor *before, u
 }
 
 void check_told(const struct world *world, const struct actor *before, const struct actor *after,
-                const struct lease_output *out, const struct glimpse *glimpse)
+                const struct lease_output *out, const struct store_view *store_view)
 {
     uint8_t who = (uint8_t)(after - world->actors);
-    if (out->told == TOLD_ENDED)
-        check_ended(world, before, who, out, glimpse);
-    if (out->told == TOLD_HELD)
+    if (out->notify == NOTIFY_ENDED)
+        check_ended(world, before, who, out, store_view);
+    if (out->notify == NOTIFY_HELD)
         check_that(after->lease.token == after->granted || after->excused,
                    "told held by a token not given to it");
-    if (out->told != TOLD_LOST)
+    if (out->notify != NOTIFY_LOST)
         return;
     struct brief truth = world_truth(world);
     const struct brief_grant *grant = grant_by_token(&truth, before->lease.token);
@@ -485,17 +486,17 @@ static bool same_lease(const struct lease *a, const struct lease *b)
                         a->conflicts == b->conflicts && a->up_to == b->up_to;
     bool same_times = a->start_ms == b->start_ms && a->deadline_ms == b->deadline_ms &&
                       a->kill_at_ms == b->kill_at_ms && a->sent_at_ms == b->sent_at_ms &&
-                      a->answer_by_ms == b->answer_by_ms && a->next_at_ms == b->next_at_ms &&
+                      a->reply_by_ms == b->reply_by_ms && a->next_at_ms == b->next_at_ms &&
                       a->give_up_at_ms == b->give_up_at_ms &&
                       a->trouble_since_ms == b->trouble_since_ms;
     return same_request && same_times && a->state == b->state && a->token == b->token &&
-           a->final == b->final && a->told_waiting == b->told_waiting;
+           a->final == b->final && a->notified_waiting == b->notified_waiting;
 }
 
-static bool same_sighting(const struct sighting *a, const struct brief_sighting *b)
+static bool same_sighting(const struct observations *a, const struct brief_sighting *b)
 {
     for (size_t i = 0; i < a->count && i < b->count; i++) {
-        const struct sight *one = &a->sights[i], *other = &b->sights[i];
+        const struct observation *one = &a->observed[i], *other = &b->observed[i];
         if (one->token != other->token || one->revision != other->revision ||
             one->since_ms != other->since_ms)
             return false;
@@ -504,10 +505,11 @@ static bool same_sighting(const struct sighting *a, const struct brief_sighting 
 }
 
 void check_unmoved(const struct actor *before, const struct lease *lease,
-                   const struct sighting *sighting, const struct lease_output *out)
+                   const struct observations *observations, const struct lease_output *out)
 {
-    check_that(out->action == ACTION_NONE && out->told == TOLD_NOTHING &&
-                   same_lease(lease, &before->lease) && same_sighting(sighting, &before->sighting),
+    check_that(out->action == ACTION_NONE && out->notify == NOTIFY_NONE &&
+                   same_lease(lease, &before->lease) &&
+                   same_sighting(observations, &before->observations),
                "an answer that nobody waited for changed something");
 }
 

@@ -57,14 +57,14 @@ static struct choice *actor_choices(const struct world *world, uint8_t who, stru
     return at;
 }
 
-static struct choice *errand_choices(const struct world *world, struct choice *at)
+static struct choice *operation_choices(const struct world *world, struct choice *at)
 {
-    if (world->left.errands == 0 || actor_at_work(&world->actors[OPERATOR]))
+    if (world->left.operations == 0 || actor_at_work(&world->actors[OPERATOR]))
         return at;
-    for (uint8_t i = 0; i < playing->errand_count; i++) {
-        bool by_token = playing->errands[i] >= ERRAND_RELEASE;
+    for (uint8_t i = 0; i < playing->operation_count; i++) {
+        bool by_token = playing->operations[i] >= OPERATION_RELEASE;
         if (!by_token || world->first_token != 0)
-            at = choose(at, CHOICE_ERRAND, i);
+            at = choose(at, CHOICE_OPERATION, i);
     }
     return at;
 }
@@ -113,7 +113,7 @@ size_t world_choices(const struct world *world, struct choice *out)
     for (uint8_t i = 0; i < playing->clients; i++)
         at = actor_choices(world, i, at);
     at = actor_choices(world, OPERATOR, at);
-    at = errand_choices(world, at);
+    at = operation_choices(world, at);
     at = tick_choices(world, at);
     ASSERT(at - out <= CHOICES_MAX);
     return (size_t)(at - out);
@@ -152,7 +152,7 @@ void choice_describe(const struct world *world, const struct choice *choice, str
         [CHOICE_LOSE] = "loss of ",    [CHOICE_FAIL] = "failure of ",
         [CHOICE_DOUBLE] = "doubled: ", [CHOICE_TIMER] = "timer of ",
         [CHOICE_TICK] = "clock at ",   [CHOICE_LET_GO] = "let go by ",
-        [CHOICE_CRASH] = "crash of ",  [CHOICE_ERRAND] = "errand of ",
+        [CHOICE_CRASH] = "crash of ",  [CHOICE_OPERATION] = "errand of ",
     };
     static const char *const kinds[] = {"a request", "an answer", "a notice"};
     static const char *const verbs[] = {" to read", " to swap", " to delete"};
@@ -168,6 +168,6 @@ void choice_describe(const struct world *world, const struct choice *choice, str
         text_add(out, message->kind == MESSAGE_REQUEST ? " from " : " for ");
         text_add(out, actor_name(message->actor));
     } else {
-        text_add(out, actor_name(choice->kind == CHOICE_ERRAND ? OPERATOR : choice->which));
+        text_add(out, actor_name(choice->kind == CHOICE_OPERATION ? OPERATOR : choice->which));
     }
 }

@@ -56,29 +56,29 @@ static void brief_grants(const struct record *record, struct brief *out)
 
 static void brief_places(const struct record *record, struct brief *out)
 {
-    for (size_t i = 0; i < record->place_count; i++) {
-        const struct place *place = &record->places[i];
-        out->places[i] =
-            (struct brief_place){.ticket = (uint16_t)place->ticket,
-                                 .rank = (int16_t)(place->priority + (int32_t)place->passed),
-                                 .request = request_number(place->request),
-                                 .session = (uint8_t)place->session,
-                                 .mode = (uint8_t)place->mode,
-                                 .bound = place->bound,
-                                 .offered = place->offered};
-        if (place->offered)
-            out->places[i].offer = mark_of(&place->offer);
+    for (size_t i = 0; i < record->waiter_count; i++) {
+        const struct waiter *waiter = &record->waiters[i];
+        out->waiters[i] =
+            (struct brief_place){.ticket = (uint16_t)waiter->ticket,
+                                 .rank = (int16_t)(waiter->priority + (int32_t)waiter->passed),
+                                 .request = request_number(waiter->request),
+                                 .session = (uint8_t)waiter->session,
+                                 .mode = (uint8_t)waiter->mode,
+                                 .bound = waiter->bound,
+                                 .offered = waiter->offered};
+        if (waiter->offered)
+            out->waiters[i].offer = mark_of(&waiter->offer);
     }
 }
 
 static void brief_record(const struct record *record, struct brief *out)
 {
     memset(out, 0, sizeof *out);
-    ASSERT(record->grant_count <= BRIEF_MAX && record->place_count <= BRIEF_MAX);
+    ASSERT(record->grant_count <= BRIEF_MAX && record->waiter_count <= BRIEF_MAX);
     ASSERT(strlen(record->key) < sizeof out->key);
     memcpy(out->key, record->key, strlen(record->key));
     out->grant_count = (uint8_t)record->grant_count;
-    out->place_count = (uint8_t)record->place_count;
+    out->waiter_count = (uint8_t)record->waiter_count;
     out->limit = (uint8_t)record->limit;
     out->next_ticket = (uint16_t)record->next_ticket;
     brief_grants(record, out);
@@ -182,9 +182,9 @@ struct brief brief_of(const struct page *page, uint64_t revision, int64_t time_m
         resolve(&brief.grants[i].granted, &written);
         resolve(&brief.grants[i].renewed, &written);
     }
-    for (size_t i = 0; i < brief.place_count; i++)
-        if (brief.places[i].offered)
-            resolve(&brief.places[i].offer, &written);
+    for (size_t i = 0; i < brief.waiter_count; i++)
+        if (brief.waiters[i].offered)
+            resolve(&brief.waiters[i].offer, &written);
     if (brief.cooling.length_ms > 0)
         resolve(&brief.cooling.since, &written);
     if (brief.delay.length_ms > 0)
@@ -222,8 +222,8 @@ static void name_page(struct ranks *ranks, const struct page *page, uint64_t wri
         name_revision(ranks, brief->grants[i].granted.revision);
         name_revision(ranks, brief->grants[i].renewed.revision);
     }
-    for (size_t i = 0; i < brief->place_count; i++)
-        name_revision(ranks, brief->places[i].offer.revision);
+    for (size_t i = 0; i < brief->waiter_count; i++)
+        name_revision(ranks, brief->waiters[i].offer.revision);
     name_revision(ranks, brief->cooling.since.revision);
     name_revision(ranks, brief->delay.since.revision);
 }
@@ -256,14 +256,14 @@ static struct ranks ranks_of(const struct world *world)
         name_token(&ranks, actor->lease.token);
         name_token(&ranks, actor->granted);
         name_token(&ranks, actor->token);
-        if (actor->lease.state == LEASE_ERRAND)
+        if (actor->lease.state == LEASE_OPERATION)
             name_revision(&ranks, actor->lease.up_to);
-        name_revision(&ranks, actor->sighting.offer);
+        name_revision(&ranks, actor->observations.offer);
         if (playing->remembers)
             name_page(&ranks, actor->heard.page, actor->heard.written.revision);
-        for (size_t j = 0; observed && j < actor->sighting.count; j++) {
-            name_token(&ranks, actor->sighting.sights[j].token);
-            name_revision(&ranks, actor->sighting.sights[j].revision);
+        for (size_t j = 0; observed && j < actor->observations.count; j++) {
+            name_token(&ranks, actor->observations.observed[j].token);
+            name_revision(&ranks, actor->observations.observed[j].revision);
         }
     }
     for (size_t i = 0; i < world->message_count; i++) {
@@ -272,7 +272,7 @@ static struct ranks ranks_of(const struct world *world)
         name_token(&ranks, message->condition.token);
         name_revision(&ranks, message->condition.revision);
         name_page(&ranks, message->page, 0);
-        name_page(&ranks, message->glimpse.page, message->glimpse.written.revision);
+        name_page(&ranks, message->store_view.page, message->store_view.written.revision);
     }
     return ranks;
 }
@@ -341,8 +341,8 @@ static void add_mark(struct digest *digest, const struct world *world, const str
     int64_t at_ms = mark->at_ms;
     if (at_ms == UNTIMED && truth && mark->revision != 0)
         at_ms = world->written_at_ms[mark->revision];
-    int64_t seen_ms = at_ms == UNTIMED ? TIME_UNKNOWN : at_ms + BEGIN_MS;
-    add(digest, pair(rank_of(ranks, mark->revision), since_now(world, seen_ms)));
+    int64_t observed_ms = at_ms == UNTIMED ? TIME_UNKNOWN : at_ms + BEGIN_MS;
+    add(digest, pair(rank_of(ranks, mark->revision), since_now(world, observed_ms)));
 }
 
 /* `truth`: the store's own copy, whose times are known even when it tells nobody. */
@@ -352,7 +352,7 @@ static void add_brief(struct digest *digest, const struct world *world, const st
     uint64_t key = 0;
     memcpy(&key, brief->key, 4);
     add(digest, pair(key, brief->limit) + ((uint64_t)brief->grant_count << 40) +
-                    ((uint64_t)brief->place_count << 48));
+                    ((uint64_t)brief->waiter_count << 48));
     for (size_t i = 0; i < brief->grant_count; i++) {
         const struct brief_grant *grant = &brief->grants[i];
         add_mark(digest, world, ranks, &grant->granted, truth);
@@ -362,13 +362,14 @@ static void add_brief(struct digest *digest, const struct world *world, const st
                              (uint64_t)grant->bound << 2 | (uint64_t)grant->broken << 3,
                          grant->n));
     }
-    for (size_t i = 0; i < brief->place_count; i++) {
-        const struct brief_place *place = &brief->places[i];
-        if (place->offered)
-            add_mark(digest, world, ranks, &place->offer, truth);
-        add(digest, pair(name_who(ranks, place->request, place->session) | (uint64_t)place->mode |
-                             (uint64_t)place->bound << 2 | (uint64_t)place->offered << 3,
-                         place->rank));
+    for (size_t i = 0; i < brief->waiter_count; i++) {
+        const struct brief_place *waiter = &brief->waiters[i];
+        if (waiter->offered)
+            add_mark(digest, world, ranks, &waiter->offer, truth);
+        add(digest,
+            pair(name_who(ranks, waiter->request, waiter->session) | (uint64_t)waiter->mode |
+                     (uint64_t)waiter->bound << 2 | (uint64_t)waiter->offered << 3,
+                 waiter->rank));
     }
     add_mark(digest, world, ranks, &brief->cooling.since, truth);
     add_mark(digest, world, ranks, &brief->delay.since, truth);
@@ -386,13 +387,13 @@ static void add_page(struct digest *digest, const struct world *world, const str
     add_brief(digest, world, ranks, &brief, truth);
 }
 
-static void add_glimpse(struct digest *digest, const struct world *world, const struct ranks *ranks,
-                        const struct glimpse *glimpse)
+static void add_store_view(struct digest *digest, const struct world *world,
+                           const struct ranks *ranks, const struct store_view *store_view)
 {
-    add_page(digest, world, ranks, glimpse->page, &glimpse->written, false);
-    add(digest, pair(name_sessions(ranks, glimpse->dead) + ((uint64_t)glimpse->over << 16) +
-                         ((uint64_t)glimpse->outdated << 24),
-                     since_now(world, glimpse->now_ms)));
+    add_page(digest, world, ranks, store_view->page, &store_view->written, false);
+    add(digest, pair(name_sessions(ranks, store_view->dead) + ((uint64_t)store_view->over << 16) +
+                         ((uint64_t)store_view->outdated << 24),
+                     since_now(world, store_view->now_ms)));
 }
 
 static void add_lease(struct digest *digest, const struct world *world, const struct ranks *ranks,
@@ -404,18 +405,18 @@ static void add_lease(struct digest *digest, const struct world *world, const st
     uint64_t late = lease->late < MANY ? lease->late : MANY;
     add(digest, (uint64_t)lease->state | (uint64_t)lease->in_flight << 8 |
                     (uint64_t)lease->unsure << 9 | (uint64_t)lease->noticed << 10 |
-                    (uint64_t)lease->told_waiting << 11 | (uint64_t)(lease->serial == 0) << 12 |
-                    (uint64_t)lease->asks_again << 13 | (uint64_t)lease->sent << 16 |
+                    (uint64_t)lease->notified_waiting << 11 | (uint64_t)(lease->serial == 0) << 12 |
+                    (uint64_t)lease->reacquires << 13 | (uint64_t)lease->sent << 16 |
                     (uint64_t)lease->sent_verb << 20 | (uint64_t)lease->pending << 24 |
                     (uint64_t)lease->final << 28 | attempts << 32 | conflicts << 36 | late << 40);
-    add(digest, pair((uint64_t)until(world, lease->answer_by_ms), until(world, lease->next_at_ms)));
+    add(digest, pair((uint64_t)until(world, lease->reply_by_ms), until(world, lease->next_at_ms)));
     add(digest, pair((uint64_t)until(world, lease->give_up_at_ms),
                      since_now(world, lease->trouble_since_ms)));
-    if (lease->asks_again)
+    if (lease->reacquires)
         add(digest, (uint64_t)until(world, lease->wait_until_ms));
     if (lease->in_flight)
         add(digest, (uint64_t)since_now(world, lease->sent_at_ms));
-    if (lease->state == LEASE_ERRAND)
+    if (lease->state == LEASE_OPERATION)
         add(digest, rank_of(ranks, lease->up_to));
     if (lease->token != 0) {
         add(digest, token_rank(ranks, lease->token));
@@ -431,20 +432,22 @@ static struct digest actor_digest(const struct world *world, const struct ranks 
     struct digest digest = {5, 6};
     add(&digest, (uint64_t)actor->alive | (uint64_t)actor->started << 1 |
                      (uint64_t)actor->cancelled << 2 | (uint64_t)actor->excused << 3 |
-                     (uint64_t)actor->life << 8 | (uint64_t)actor->errand << 16 |
+                     (uint64_t)actor->life << 8 | (uint64_t)actor->operation << 16 |
                      (uint64_t)actor->incarnation << 24);
     if (!actor->alive || !actor->started)
         return digest;
     add(&digest, (uint64_t)until(world, actor->wake_at_ms));
     add(&digest, token_rank(ranks, actor->granted));
     add(&digest, token_rank(ranks, actor->token));
-    if (actor->sighting.offer != 0)
-        add(&digest, pair(rank_of(ranks, actor->sighting.offer),
-                          since_now(world, actor->sighting.offer_since_ms)));
-    for (size_t i = 0; playing->facts.judge == JUDGE_OBSERVED && i < actor->sighting.count; i++) {
-        const struct sight *sight = &actor->sighting.sights[i];
-        add(&digest, token_rank(ranks, sight->token));
-        add(&digest, pair(rank_of(ranks, sight->revision), since_now(world, sight->since_ms)));
+    if (actor->observations.offer != 0)
+        add(&digest, pair(rank_of(ranks, actor->observations.offer),
+                          since_now(world, actor->observations.offer_since_ms)));
+    for (size_t i = 0; playing->facts.judge == JUDGE_OBSERVED && i < actor->observations.count;
+         i++) {
+        const struct observation *observation = &actor->observations.observed[i];
+        add(&digest, token_rank(ranks, observation->token));
+        add(&digest,
+            pair(rank_of(ranks, observation->revision), since_now(world, observation->since_ms)));
     }
     if (actor->lease.state != LEASE_ENDED)
         add_lease(&digest, world, ranks, &actor->lease);
@@ -487,7 +490,7 @@ static void add_actors(struct digest *digest, const struct world *world, struct 
     for (size_t i = 0; i < ACTORS_MAX; i++) {
         const struct actor *actor = &world->actors[i];
         if (actor->alive && actor->started && playing->remembers && actor->has_heard)
-            add_glimpse(&digests[i], world, ranks, &actor->heard);
+            add_store_view(&digests[i], world, ranks, &actor->heard);
     }
     for (size_t name = 0; name < ACTORS_MAX; name++)
         for (size_t i = 0; i < ACTORS_MAX; i++)
@@ -517,7 +520,7 @@ static struct digest message_digest(const struct world *world, const struct rank
         add_page(&digest, world, ranks, message->page, &(struct stamp){0}, false);
     } else {
         add(&digest, message->result);
-        add_glimpse(&digest, world, ranks, &message->glimpse);
+        add_store_view(&digest, world, ranks, &message->store_view);
     }
     return digest;
 }
@@ -530,7 +533,7 @@ struct digest world_digest(const struct world *world, bool with_bound)
     if (with_bound)
         add(&digest, (uint64_t)left->lost | (uint64_t)left->doubled << 8 |
                          (uint64_t)left->ticks << 16 | (uint64_t)left->crashes << 24 |
-                         (uint64_t)left->cancels << 32 | (uint64_t)left->errands << 40);
+                         (uint64_t)left->cancels << 32 | (uint64_t)left->operations << 40);
     add_actors(&digest, world, &ranks);
     add(&digest, name_sessions(&ranks, world->dead));
     add(&digest, token_rank(&ranks, world->first_token));

@@ -8,15 +8,15 @@
 
 #include "base/check.h"
 #include "store/condition.h"
-#include "store/exchange.h"
+#include "store/translate.h"
 
 #include <string.h>
 
 enum {
     TTL_MS = 3000,
-    PATIENCE_MS = 10000,
+    TIMEOUT_MS = 10000,
     KILL_GRACE_MS = 5000,
-    LOOK_MS = 5000,
+    POLL_MS = 5000,
     ANSWER_MS = 250,
 };
 
@@ -26,16 +26,16 @@ struct text *story;
 static struct record scratch;
 /* Of the actor that is just stepping: */
 static struct lease_options options;
-static struct sighting sighting;
+static struct observations observations;
 
-static void tell(const char *words)
+static void trace_text(const char *text)
 {
-    text_add(story, words);
+    text_add(story, text);
 }
 
-static void tell_number(const char *words, int64_t number)
+static void trace_number(const char *text, int64_t number)
 {
-    text_add(story, words);
+    text_add(story, text);
     text_add_i64(story, number);
 }
 
@@ -64,15 +64,15 @@ static const char *request_name(uint8_t actor, uint8_t life)
     return name;
 }
 
-static void set_errand(const struct actor *clerk, struct request *request)
+static void set_operation(const struct actor *clerk, struct request *request)
 {
-    static const enum verb verbs[] = {[ERRAND_BREAK] = VERB_BREAK,
-                                      [ERRAND_BREAK_NOW] = VERB_BREAK,
-                                      [ERRAND_CLEAR] = VERB_CLEAR,
-                                      [ERRAND_RELEASE] = VERB_RELEASE,
-                                      [ERRAND_RENEW] = VERB_RENEW};
-    request->verb = verbs[clerk->errand];
-    request->now = clerk->errand == ERRAND_BREAK_NOW;
+    static const enum verb verbs[] = {[OPERATION_BREAK] = VERB_BREAK,
+                                      [OPERATION_BREAK_NOW] = VERB_BREAK,
+                                      [OPERATION_CLEAR] = VERB_CLEAR,
+                                      [OPERATION_RELEASE] = VERB_RELEASE,
+                                      [OPERATION_RENEW] = VERB_RENEW};
+    request->verb = verbs[clerk->operation];
+    request->now = clerk->operation == OPERATION_BREAK_NOW;
     request->reason = "stuck";
     request->token = clerk->token;
 }
@@ -87,10 +87,10 @@ static void set_options(const struct world *world, uint8_t who)
     options = (struct lease_options){.store = playing->facts,
                                      .wait_ms = part->wait_ms,
                                      .cooldown_ms = who == OPERATOR ? 0 : part->cooldown_ms,
-                                     .patience_ms = PATIENCE_MS,
+                                     .timeout_ms = TIMEOUT_MS,
                                      .kill_grace_ms = KILL_GRACE_MS,
-                                     .look_ms = LOOK_MS};
-    options.request = (struct request){.verb = VERB_ASK,
+                                     .poll_ms = POLL_MS};
+    options.request = (struct request){.verb = VERB_ACQUIRE,
                                        .key = part->key,
                                        .holder = playing->same_name ? "pod" : holders[who],
                                        .request = request_name(who, actor->life),
@@ -102,9 +102,9 @@ static void set_options(const struct world *world, uint8_t who)
                                        .lock_delay_ms = playing->lock_delay_ms,
                                        .bound = true,
                                        .waits = waits};
-    options.store.answer_ms = ANSWER_MS;
+    options.store.reply_timeout_ms = ANSWER_MS;
     if (who == OPERATOR)
-        set_errand(actor, &options.request);
+        set_operation(actor, &options.request);
 }
 
 /* Messages */
@@ -140,7 +140,7 @@ bool actor_holds(const struct actor *actor)
 bool actor_waits(const struct actor *actor)
 {
     enum lease_state state = actor->lease.state;
-    return state == LEASE_ASKING || state == LEASE_WAITING || state == LEASE_OFFERED;
+    return state == LEASE_ACQUIRING || state == LEASE_WAITING || state == LEASE_OFFERED;
 }
 
 static bool is_awaited(const struct actor *actor, const struct message *message)
@@ -160,11 +160,11 @@ static void drop_dead_letters(struct world *world)
         struct actor *actor = &world->actors[message->actor];
         if (message->kind == MESSAGE_REQUEST)
             continue;
-        bool answer = message->kind == MESSAGE_ANSWER;
-        if (actor_at_work(actor) && !(answer && !is_awaited(actor, message)))
+        bool reply = message->kind == MESSAGE_ANSWER;
+        if (actor_at_work(actor) && !(reply && !is_awaited(actor, message)))
             continue;
         struct message dropped = take(world, i);
-        if (answer && actor->life == dropped.life) {
+        if (reply && actor->life == dropped.life) {
             actor->old = dropped;
             actor->has_old = true;
         }
@@ -172,54 +172,55 @@ static void drop_dead_letters(struct world *world)
 }
 
 /* What the store tells about the slot at this moment. */
-static struct glimpse glimpse_of(const struct world *world)
+static struct store_view view_of_store(const struct world *world)
 {
-    struct glimpse glimpse = {.page = world->page,
-                              .written = world->written,
-                              .now_ms = has_clock() ? world->now_ms : TIME_UNKNOWN};
+    struct store_view store_view = {.page = world->page,
+                                    .written = world->written,
+                                    .now_ms = has_clock() ? world->now_ms : TIME_UNKNOWN};
     if (playing->tells_dead)
-        glimpse.dead = world->dead;
+        store_view.dead = world->dead;
     if (playing->facts.judge != JUDGE_SESSION || world->page == NULL)
-        return glimpse;
+        return store_view;
     struct brief brief = world_truth(world);
     for (size_t i = 0; i < brief.grant_count; i++)
         if (brief_ended(world, &brief.grants[i]))
-            glimpse.over = (uint8_t)(glimpse.over | 1U << i);
+            store_view.over = (uint8_t)(store_view.over | 1U << i);
     if (brief.cooling.length_ms > 0 && !brief_blocks(world, &brief.cooling))
-        glimpse.over |= OVER_COOLING;
+        store_view.over |= OVER_COOLING;
     if (brief.delay.length_ms > 0 && !brief_blocks(world, &brief.delay))
-        glimpse.over |= OVER_DELAY;
-    return glimpse;
+        store_view.over |= OVER_DELAY;
+    return store_view;
 }
 
-static void mark_dead_and_over(const struct glimpse *glimpse, struct record *record)
+static void mark_dead_and_over(const struct store_view *store_view, struct record *record)
 {
     for (size_t i = 0; i < record->grant_count; i++) {
-        record->grants[i].dead = (glimpse->dead >> record->grants[i].session & 1) != 0;
-        record->grants[i].over = (glimpse->over >> i & 1) != 0;
+        record->grants[i].dead = (store_view->dead >> record->grants[i].session & 1) != 0;
+        record->grants[i].over = (store_view->over >> i & 1) != 0;
     }
-    for (size_t i = 0; i < record->place_count; i++)
-        record->places[i].dead = (glimpse->dead >> record->places[i].session & 1) != 0;
-    record->cooling.over = (glimpse->over & OVER_COOLING) != 0;
-    record->delay.over = (glimpse->over & OVER_DELAY) != 0;
+    for (size_t i = 0; i < record->waiter_count; i++)
+        record->waiters[i].dead = (store_view->dead >> record->waiters[i].session & 1) != 0;
+    record->cooling.over = (store_view->over & OVER_COOLING) != 0;
+    record->delay.over = (store_view->over & OVER_DELAY) != 0;
 }
 
 /* The glimpse as the core's event, by way of the shipped exchange. */
-static void event_of_glimpse(const struct glimpse *glimpse, enum answer result, struct event *event)
+static void event_of_view(const struct store_view *store_view, enum reply_status result,
+                          struct event *event)
 {
-    struct store_answer answer = {.result = result,
-                                  .present = glimpse->page != NULL,
-                                  .written = glimpse->written,
-                                  .now_ms = glimpse->now_ms};
+    struct store_reply reply = {.result = result,
+                                .present = store_view->page != NULL,
+                                .written = store_view->written,
+                                .now_ms = store_view->now_ms};
     const char *why = NULL;
-    if (glimpse->page != NULL) {
-        answer.bytes = glimpse->page->bytes;
-        answer.length = glimpse->page->length;
+    if (store_view->page != NULL) {
+        reply.bytes = store_view->page->bytes;
+        reply.length = store_view->page->length;
     }
-    exchange_event(&answer, options.request.key, &scratch, event, &why);
+    translate_reply(&reply, options.request.key, &scratch, event, &why);
     check_that(why == NULL, "the store holds a record that nobody can read");
     if (event->known)
-        mark_dead_and_over(glimpse, &scratch);
+        mark_dead_and_over(store_view, &scratch);
 }
 
 /* A step of an actor, and what follows from it */
@@ -229,7 +230,7 @@ static void send(struct world *world, uint8_t who, const struct lease_output *ou
     static char bytes[RECORD_MAX + 1];
     struct actor *actor = &world->actors[who];
     struct store_request request;
-    exchange_request(&actor->lease, out, &scratch, bytes, sizeof bytes, &request);
+    translate_request(&actor->lease, out, &scratch, bytes, sizeof bytes, &request);
     struct message message = {.kind = MESSAGE_REQUEST,
                               .actor = who,
                               .life = actor->life,
@@ -246,9 +247,9 @@ static void send(struct world *world, uint8_t who, const struct lease_output *ou
         message.page = page_of(request.bytes, request.length);
         check_that(message.page != NULL, "a record was sent that nobody can read");
     }
-    for (size_t i = 0; i < out->poke_count; i++) {
-        uint8_t poked = (uint8_t)((out->poke[i] - 1) % ACTORS_MAX);
-        if (out->poke[i] == session_of(world, poked))
+    for (size_t i = 0; i < out->wake_count; i++) {
+        uint8_t poked = (uint8_t)((out->wake[i] - 1) % ACTORS_MAX);
+        if (out->wake[i] == session_of(world, poked))
             message.pokes = (uint8_t)(message.pokes | 1U << poked);
     }
     push(world, &message);
@@ -256,43 +257,43 @@ static void send(struct world *world, uint8_t who, const struct lease_output *ou
 
 static void unfold_sighting(const struct brief_sighting *from)
 {
-    sighting.offer = from->offer;
-    sighting.offer_since_ms = from->offer_since_ms;
-    sighting.count = from->count;
-    memcpy(sighting.sights, from->sights, sizeof from->sights);
+    observations.offer = from->offer;
+    observations.offer_since_ms = from->offer_since_ms;
+    observations.count = from->count;
+    memcpy(observations.observed, from->observed, sizeof from->observed);
 }
 
 static void fold_sighting(struct brief_sighting *to)
 {
-    ASSERT(sighting.count <= BRIEF_MAX + 2);
-    to->offer = sighting.offer;
-    to->offer_since_ms = sighting.offer_since_ms;
-    to->count = (uint8_t)sighting.count;
-    memcpy(to->sights, sighting.sights, sizeof to->sights);
+    ASSERT(observations.count <= BRIEF_MAX + 2);
+    to->offer = observations.offer;
+    to->offer_since_ms = observations.offer_since_ms;
+    to->count = (uint8_t)observations.count;
+    memcpy(to->observed, observations.observed, sizeof to->observed);
 }
 
 /* Jitter is the same in every step, so that worlds meet again. */
 static void step(struct world *world, uint8_t who, struct event *event,
-                 const struct glimpse *glimpse)
+                 const struct store_view *store_view)
 {
     static struct lease_output out;
     struct actor *actor = &world->actors[who];
     struct actor before = *actor;
     event->now_ms = world->now_ms;
     actor->lease.options = &options;
-    unfold_sighting(&actor->sighting);
-    actor->lease.sighting = &sighting;
+    unfold_sighting(&actor->observations);
+    actor->lease.observations = &observations;
     actor->lease.random.state = 17;
-    tell_number("\n        ", world->now_ms - BEGIN_MS);
-    tell(" ms ");
-    tell(actor_name(who));
-    tell(": ");
+    trace_number("\n        ", world->now_ms - BEGIN_MS);
+    trace_text(" ms ");
+    trace_text(actor_name(who));
+    trace_text(": ");
     lease_step(&actor->lease, event, &scratch, &out, story);
     actor->wake_at_ms = out.wake_at_ms;
-    fold_sighting(&actor->sighting);
+    fold_sighting(&actor->observations);
     if (out.action != ACTION_NONE)
         send(world, who, &out);
-    check_told(world, &before, actor, &out, glimpse);
+    check_told(world, &before, actor, &out, store_view);
 }
 
 /* An event that no message brings: the actor may know what it last heard. */
@@ -300,13 +301,13 @@ static void step_alone(struct world *world, uint8_t who, enum event_kind kind)
 {
     struct event event = {.kind = kind};
     struct actor *actor = &world->actors[who];
-    struct glimpse glimpse = {.page = NULL};
+    struct store_view store_view = {.page = NULL};
     set_options(world, who);
     if (playing->remembers && actor->has_heard) {
-        glimpse = actor->heard;
-        event_of_glimpse(&glimpse, ANSWER_OK, &event);
+        store_view = actor->heard;
+        event_of_view(&store_view, REPLY_OK, &event);
     }
-    step(world, who, &event, &glimpse);
+    step(world, who, &event, &store_view);
 }
 
 static void start(struct world *world, uint8_t who)
@@ -316,7 +317,7 @@ static void start(struct world *world, uint8_t who)
         actor->incarnation++;
         actor->alive = true;
         actor->has_heard = false;
-        actor->sighting = (struct brief_sighting){0};
+        actor->observations = (struct brief_sighting){0};
     }
     actor->life++;
     actor->started = true;
@@ -324,7 +325,7 @@ static void start(struct world *world, uint8_t who)
     actor->granted = 0;
     actor->has_old = false;
     set_options(world, who);
-    lease_init(&actor->lease, &options, &sighting, /* seed= */ 0);
+    lease_init(&actor->lease, &options, &observations, /* seed= */ 0);
     step_alone(world, who, EVENT_START);
 }
 
@@ -348,10 +349,10 @@ static void replace(struct world *world, const struct page *page, const struct m
 }
 
 static const struct page *renewed_page(const struct store_request *request,
-                                       const struct standing *standing)
+                                       const struct stored_record *stored)
 {
     static char bytes[RECORD_MAX + 1];
-    size_t length = condition_renewal(request, standing, &scratch, bytes, sizeof bytes);
+    size_t length = condition_renewal(request, stored, &scratch, bytes, sizeof bytes);
     const struct page *page = page_of(bytes, length);
     check_that(page != NULL, "the store made a record that nobody can read");
     return page;
@@ -367,19 +368,19 @@ static bool carry_out(struct world *world, const struct message *message)
                                     .ttl_ms = TTL_MS,
                                     .session = message->session,
                                     .bound = message->bound};
-    struct standing standing = {.written = world->written,
-                                .now_ms = has_clock() ? world->now_ms : TIME_UNKNOWN};
+    struct stored_record stored = {.written = world->written,
+                                   .now_ms = has_clock() ? world->now_ms : TIME_UNKNOWN};
     if (world->page != NULL) {
-        standing.bytes = world->page->bytes;
-        standing.length = world->page->length;
+        stored.bytes = world->page->bytes;
+        stored.length = world->page->length;
     }
     if (!playing->facts.tests_grant)
         request.condition.token = 0;
-    if (!condition_holds(&request, &standing, &scratch))
+    if (!condition_holds(&request, &stored, &scratch))
         return false;
     const struct page *page = message->page;
     if (request.verb == VERB_STORE_SWAP && request.condition.kind == IF_GRANT)
-        page = renewed_page(&request, &standing);
+        page = renewed_page(&request, &stored);
     if (request.verb == VERB_STORE_DELETE)
         page = NULL;
     if (page != NULL || world->page != NULL)
@@ -399,7 +400,7 @@ static void note_late_arrival(struct world *world, const struct message *message
     actor->heard.outdated = true;
     for (size_t i = 0; i < world->message_count; i++)
         if (world->messages[i].kind == MESSAGE_ANSWER && world->messages[i].actor == message->actor)
-            world->messages[i].glimpse.outdated = true;
+            world->messages[i].store_view.outdated = true;
 }
 
 static void serve(struct world *world, const struct message *message)
@@ -407,19 +408,19 @@ static void serve(struct world *world, const struct message *message)
     bool done = carry_out(world, message);
     if (done)
         note_late_arrival(world, message);
-    tell(done ? ": done" : ": conflict");
-    tell_number(", revision ", (int64_t)world->written.revision);
+    trace_text(done ? ": done" : ": conflict");
+    trace_number(", revision ", (int64_t)world->written.revision);
     seen[SEEN_CONFLICTS] += done ? 0 : 1;
-    struct message answer = {.kind = MESSAGE_ANSWER,
-                             .actor = message->actor,
-                             .life = message->life,
-                             .serial = message->serial,
-                             .result = done ? ANSWER_OK : ANSWER_CONFLICT,
-                             .glimpse = glimpse_of(world)};
-    push(world, &answer);
-    for (size_t i = 0; done && !playing->mute && i < ACTORS_MAX; i++) {
+    struct message reply = {.kind = MESSAGE_ANSWER,
+                            .actor = message->actor,
+                            .life = message->life,
+                            .serial = message->serial,
+                            .result = done ? REPLY_OK : REPLY_CONFLICT,
+                            .store_view = view_of_store(world)};
+    push(world, &reply);
+    for (size_t i = 0; done && !playing->loses_notices && i < ACTORS_MAX; i++) {
         struct message notice = {
-            .kind = MESSAGE_NOTICE, .actor = (uint8_t)i, .glimpse = answer.glimpse};
+            .kind = MESSAGE_NOTICE, .actor = (uint8_t)i, .store_view = reply.store_view};
         if ((message->pokes >> i & 1) != 0)
             push(world, &notice);
     }
@@ -436,18 +437,18 @@ static void deliver(struct world *world, uint8_t which)
     set_options(world, message.actor);
     struct event event = {.kind = EVENT_NOTICE, .serial = message.serial};
     if (message.kind == MESSAGE_ANSWER) {
-        event.kind = EVENT_ANSWER;
-        if (message.result <= ANSWER_CONFLICT) {
-            actor->heard = message.glimpse;
+        event.kind = EVENT_REPLY;
+        if (message.result <= REPLY_CONFLICT) {
+            actor->heard = message.store_view;
             actor->has_heard = true;
         }
         actor->old = message;
         actor->has_old = true;
-        event_of_glimpse(&message.glimpse, message.result, &event);
-    } else if (!playing->blind) {
-        event_of_glimpse(&message.glimpse, ANSWER_OK, &event);
+        event_of_view(&message.store_view, message.result, &event);
+    } else if (!playing->bare_notices) {
+        event_of_view(&message.store_view, REPLY_OK, &event);
     }
-    step(world, message.actor, &event, &message.glimpse);
+    step(world, message.actor, &event, &message.store_view);
 }
 
 void world_probe(const struct world *world)
@@ -460,30 +461,30 @@ void world_probe(const struct world *world)
             continue;
         set_options(world, (uint8_t)i);
         struct event event = {
-            .kind = EVENT_ANSWER, .now_ms = lease.now_ms, .serial = before->old.serial};
-        event_of_glimpse(&before->old.glimpse, before->old.result, &event);
-        unfold_sighting(&before->sighting);
-        lease.sighting = &sighting;
-        tell("    an old answer comes again for ");
-        tell(actor_name((uint8_t)i));
-        tell(": ");
+            .kind = EVENT_REPLY, .now_ms = lease.now_ms, .serial = before->old.serial};
+        event_of_view(&before->old.store_view, before->old.result, &event);
+        unfold_sighting(&before->observations);
+        lease.observations = &observations;
+        trace_text("    an old answer comes again for ");
+        trace_text(actor_name((uint8_t)i));
+        trace_text(": ");
         lease_step(&lease, &event, &scratch, &out, story);
-        tell("\n");
-        check_unmoved(before, &lease, &sighting, &out);
+        trace_text("\n");
+        check_unmoved(before, &lease, &observations, &out);
         seen[SEEN_STALE_ANSWERS] += before->lease.in_flight ? 1 : 0;
     }
 }
 
 /* Doing it */
 
-static void run_errand(struct world *world, uint8_t which)
+static void run_operation(struct world *world, uint8_t which)
 {
     struct actor *clerk = &world->actors[OPERATOR];
     struct brief truth = world_truth(world);
-    world->left.errands--;
-    clerk->errand = (uint8_t)playing->errands[which];
+    world->left.operations--;
+    clerk->operation = (uint8_t)playing->operations[which];
     clerk->token = 0;
-    if (clerk->errand >= ERRAND_RELEASE) {
+    if (clerk->operation >= OPERATION_RELEASE) {
         clerk->token = world->first_token;
         for (size_t i = 0; i < truth.grant_count; i++)
             if (brief_token(&truth.grants[i]) == clerk->token)
@@ -504,8 +505,8 @@ static void fail(struct world *world, uint8_t which)
     struct message message = take(world, which);
     world->left.lost--;
     message.kind = MESSAGE_ANSWER;
-    message.result = ANSWER_TROUBLE;
-    message.glimpse = (struct glimpse){.now_ms = TIME_UNKNOWN};
+    message.result = REPLY_TROUBLE;
+    message.store_view = (struct store_view){.now_ms = TIME_UNKNOWN};
     push(world, &message);
 }
 
@@ -516,7 +517,7 @@ static void let_go(struct world *world, uint8_t who)
         world->left.cancels--;
         actor->cancelled = true;
     }
-    step_alone(world, who, EVENT_LET_GO);
+    step_alone(world, who, EVENT_RELEASE);
 }
 
 static void act(struct world *world, const struct choice *choice)
@@ -552,8 +553,8 @@ static void act(struct world *world, const struct choice *choice)
     case CHOICE_CRASH:
         crash(world, choice->which);
         return;
-    case CHOICE_ERRAND:
-        run_errand(world, choice->which);
+    case CHOICE_OPERATION:
+        run_operation(world, choice->which);
         return;
     }
     UNREACHABLE("every choice is listed");
@@ -565,7 +566,7 @@ void world_apply(struct world *world, const struct choice *choice)
     act(world, choice);
     drop_dead_letters(world);
     check_state(world);
-    tell("\n");
+    trace_text("\n");
 }
 
 void world_begin(struct world *world, const struct bound *bound)

@@ -15,13 +15,13 @@ enum {
     WRITE,
     GIVE_UP,
     DIE,
-    BE_BORN,
+    RESTART,
     STAND_STILL,
     STORE_GOES,
     STORE_COMES,
 };
 
-bool script_on_executor, script_with_desk;
+bool script_on_executor, script_with_local_queue;
 
 struct life {
     uint64_t first_operation; /* count at the seed's start */
@@ -80,7 +80,7 @@ static void ask(struct world *world, struct actor *actor, const struct life *lif
 {
     struct request *request = &actor->options.request;
     bool slot = life->limit[actor->key] > 0;
-    request->verb = VERB_ASK;
+    request->verb = VERB_ACQUIRE;
     request->limit = life->limit[actor->key];
     request->mode = slot ? MODE_SLOT : chance(world, 3500) ? MODE_SHARED : MODE_EXCLUSIVE;
     request->waits = chance(world, 7000);
@@ -94,15 +94,15 @@ static void ask(struct world *world, struct actor *actor, const struct life *lif
     /* Two cooldowns at once end within a round trip of the later one: too loose for a history. */
     bool may_cool = !life->plain || request->mode == MODE_EXCLUSIVE;
     actor->options.cooldown_ms = may_cool && chance(world, 1200) ? between(world, 50, 1500) : 0;
-    if (actor->house != NULL && chance(world, 8000))
+    if (actor->process != NULL && chance(world, 8000))
         ask_as_usual(actor, life);
     plan_faults(world, actor, life);
     actor_start(world, actor);
 }
 
-static void run_errand(struct world *world, struct actor *actor, const struct life *life)
+static void run_operation(struct world *world, struct actor *actor, const struct life *life)
 {
-    static const enum verb verbs[] = {VERB_LOOK,  VERB_LOOK,    VERB_BREAK,  VERB_CLEAR,
+    static const enum verb verbs[] = {VERB_QUERY, VERB_QUERY,   VERB_BREAK,  VERB_CLEAR,
                                       VERB_RENEW, VERB_RELEASE, VERB_RELEASE};
     struct request *request = &actor->options.request;
     request->verb = verbs[below(world, sizeof verbs / sizeof verbs[0])];
@@ -113,14 +113,14 @@ static void run_errand(struct world *world, struct actor *actor, const struct li
     request->token = life->old_token[actor->key];
     actor->options.cooldown_ms = 0;
     if (request->token == 0 && (request->verb == VERB_RENEW || request->verb == VERB_RELEASE))
-        request->verb = VERB_LOOK;
+        request->verb = VERB_QUERY;
     actor_start(world, actor);
 }
 
 static void do_next(struct world *world, struct actor *actor)
 {
     struct life *life = world->script;
-    if (actor->busy || actor->is_house || !actor->alive || life->quiet)
+    if (actor->busy || actor->has_callers || !actor->alive || life->quiet)
         return;
     if (world->counts->operations - life->first_operation >= OPERATIONS_PER_SEED) {
         life->quiet = true;
@@ -135,21 +135,21 @@ static void do_next(struct world *world, struct actor *actor)
     struct request *request = &actor->options.request;
     memset(request, 0, sizeof *request);
     request->ttl_ms = new_ttl(world, life);
-    actor->options.patience_ms = between(world, 2000, 10000) + 20 * world->faults.least_ms;
+    actor->options.timeout_ms = between(world, 2000, 10000) + 20 * world->faults.least_ms;
     actor->options.kill_grace_ms = 5000;
-    actor->options.look_ms = between(world, 1000, 5000);
+    actor->options.poll_ms = between(world, 1000, 5000);
     if (chance(world, 8500))
         ask(world, actor, life);
     else
-        run_errand(world, actor, life);
+        run_operation(world, actor, life);
 }
 
-static void told(struct world *world, struct actor *actor, const struct lease_output *out)
+static void notify(struct world *world, struct actor *actor, const struct lease_output *out)
 {
     struct life *life = world->script;
     int64_t ttl_ms = actor->options.request.ttl_ms, kill_in_ms = 0, longest_ms = 0;
-    switch (out->told) {
-    case TOLD_HELD:
+    switch (out->notify) {
+    case NOTIFY_HELD:
         life->old_token[actor->key] = actor->lease.token;
         longest_ms = chance(world, 3000) ? ttl_ms * 2 : ttl_ms / 3;
         if (life->brisk && chance(world, 9000))
@@ -157,20 +157,20 @@ static void told(struct world *world, struct actor *actor, const struct lease_ou
         plan(world, actor, between(world, 0, longest_ms), STOP_WORK);
         plan(world, actor, between(world, 0, 200), WRITE);
         return;
-    case TOLD_LOST: /* the work may go on until it is killed, and often does */
+    case NOTIFY_LOST: /* the work may go on until it is killed, and often does */
         kill_in_ms = actor_moment(world, actor, actor->lease.kill_at_ms) - world->now_ms;
         actor->inside = actor->inside && kill_in_ms > 0;
         plan(world, actor, chance(world, 5000) ? kill_in_ms : between(world, 0, kill_in_ms),
              STOP_WORK);
         return;
-    case TOLD_WAITING:
+    case NOTIFY_WAITING:
         if (!life->quiet && chance(world, 2000))
             plan(world, actor, between(world, 0, 3000), GIVE_UP);
         return;
-    case TOLD_ENDED:
+    case NOTIFY_ENDED:
         plan(world, actor, between(world, 0, life->brisk ? 20 : 300), NEXT);
         return;
-    case TOLD_NOTHING:
+    case NOTIFY_NONE:
         return;
     }
 }
@@ -185,8 +185,8 @@ static void stand_still(struct world *world, struct actor *actor, const struct l
 /* A local caller may also go away without listening any more. */
 static void stop(struct world *world, struct actor *actor)
 {
-    bool errand = actor->options.request.verb != VERB_ASK;
-    if (actor->house == NULL || errand || !chance(world, 1000)) {
+    bool errand = actor->options.request.verb != VERB_ACQUIRE;
+    if (actor->process == NULL || errand || !chance(world, 1000)) {
         actor_let_go(world, actor);
         return;
     }
@@ -220,10 +220,10 @@ static void happens(struct world *world, struct actor *actor, int what, uint64_t
     case DIE:
         if (actor->alive && !actor->paused && !life->quiet) {
             actor_crash(world, actor);
-            plan(world, actor, between(world, 0, 3000), BE_BORN);
+            plan(world, actor, between(world, 0, 3000), RESTART);
         }
         return;
-    case BE_BORN:
+    case RESTART:
         actor_revive(world, actor);
         for (size_t i = 0; i < world->actor_count; i++)
             if (actor_same_process(actor, &world->actors[i]))
@@ -280,9 +280,9 @@ static void choose_plain_store(struct world *world, struct life *life)
 {
     world->rules.tick_ms = 1;
     world->rules.watches = chance(world, 5000);
-    world->rules.facts.tells = chance(world, 5000);
+    world->rules.facts.wakes_with_record = chance(world, 5000);
     world->rules.facts.tests_grant = chance(world, 5000);
-    world->rules.facts.answer_ms = between(world, 100, 600);
+    world->rules.facts.reply_timeout_ms = between(world, 100, 600);
     world->rules.names_collide = false;
     world->faults.doubled = 0; /* a doubled release hears of itself as stale */
     life->ttl_most_ms = life->ttl_least_ms;
@@ -294,9 +294,9 @@ static void choose_store(struct world *world, bool wild)
     struct world_rules *rules = &world->rules;
     rules->tick_ms = 1;
     rules->watches = chance(world, 5000);
-    rules->facts.tells = chance(world, 5000);
+    rules->facts.wakes_with_record = chance(world, 5000);
     rules->facts.tests_grant = chance(world, 5000);
-    rules->facts.answer_ms = between(world, 100, 600);
+    rules->facts.reply_timeout_ms = between(world, 100, 600);
     rules->keeps_copies = chance(world, 5000);
     rules->overlaps_allowed = wild;
     if (wild) /* a fast clock would lose its patience with a store that is far away */
@@ -336,7 +336,7 @@ static void add_actors(struct world *world, bool wild, const struct life *life)
             fastest = wild       ? 4000
                       : observed ? 1072
                                  : 1150;
-    size_t count = script_with_desk ? 1 + below(world, 4) : ACTORS_LEAST + below(world, 4);
+    size_t count = script_with_local_queue ? 1 + below(world, 4) : ACTORS_LEAST + below(world, 4);
     world->rules.fastest = world->rules.facts.one_clock ? 1000 : fastest;
     for (size_t i = 0; i < count; i++) {
         struct actor *actor = world_add_actor(world, names[i]);
@@ -357,11 +357,11 @@ static void add_callers(struct world *world)
     for (size_t i = 0; i < houses; i++)
         for (uint64_t left = (uint64_t)between(world, (int64_t)least, 5); left > 0; left--) {
             char name[20];
-            struct actor *house = &world->actors[i];
-            (void)snprintf(name, sizeof name, "%s%u", house->name, (unsigned)left);
-            if (house->holder[0] == '\0')
-                memcpy(house->holder, house->name, sizeof house->name);
-            plan(world, world_add_caller(world, house, name), between(world, 0, 300), NEXT);
+            struct actor *process = &world->actors[i];
+            (void)snprintf(name, sizeof name, "%s%u", process->name, (unsigned)left);
+            if (process->holder[0] == '\0')
+                memcpy(process->holder, process->name, sizeof process->name);
+            plan(world, world_add_caller(world, process, name), between(world, 0, 300), NEXT);
         }
 }
 
@@ -374,9 +374,9 @@ static void plan_outages(struct world *world)
     }
 }
 
-static void final_read(void *caller, const struct store_answer *answer)
+static void final_read(void *caller, const struct store_reply *reply)
 {
-    *(bool *)caller = answer->present;
+    *(bool *)caller = reply->present;
 }
 
 /* Asks for the key and gives it back; false when it was not granted. */
@@ -436,8 +436,8 @@ void script_play(struct world *world, uint64_t seed, struct counts *counts, FILE
     bool wild = script_is_wild(seed);
     world_init(world, seed, counts);
     world->trace = trace;
-    world->on_executor = script_on_executor || script_with_desk;
-    world->told = told;
+    world->on_executor = script_on_executor || script_with_local_queue;
+    world->notify = notify;
     world->event = happens;
     world->script = &life;
     world->key_count = 1 + below(world, 2);
@@ -448,8 +448,8 @@ void script_play(struct world *world, uint64_t seed, struct counts *counts, FILE
         life.limit[key] = chance(world, 2500) ? (uint32_t)between(world, 1, 3) : 0;
     life.one_holder_name = chance(world, 3000);
     choose_faults(world, &life);
-    life.brisk = script_with_desk && chance(world, 5000);
-    if (is_plain(seed) && !script_with_desk) {
+    life.brisk = script_with_local_queue && chance(world, 5000);
+    if (is_plain(seed) && !script_with_local_queue) {
         choose_plain_store(world, &life);
         history_init(&history);
         world->history = &history;
@@ -457,7 +457,7 @@ void script_play(struct world *world, uint64_t seed, struct counts *counts, FILE
         choose_store(world, wild);
     }
     add_actors(world, wild, &life);
-    if (script_with_desk)
+    if (script_with_local_queue)
         add_callers(world);
     plan_outages(world);
     while (!life.quiet && world->violation[0] == '\0' && world->now_ms < LONGEST_MS &&

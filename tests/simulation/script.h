@@ -19,7 +19,7 @@ bool script_is_wild(uint64_t seed);
 extern bool script_on_executor;
 /* … and several of them share a process and its front desk. No history is kept then: a hand-over is
  * no grant of the store, and its lease began before it. */
-extern bool script_with_desk;
+extern bool script_with_local_queue;
 
 /* Plays the whole seed; world->violation says what went wrong, if anything did. */
 void script_play(struct world *world, uint64_t seed, struct counts *counts, FILE *trace);

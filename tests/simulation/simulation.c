@@ -4,7 +4,7 @@
  * [--first N] [--jobs N] [--executor 0|1] [--desk 0|1] [--replay SEED] [--mutant NAME]. Output is
  * TAP. A violation prints its seed; `make replay SEED=…` shows every decision that led to it.
  */
-#include "deeds.h"
+#include "pollers.h"
 #include "script.h"
 
 #include "core/mutant.h"
@@ -35,8 +35,8 @@ static struct world world; /* large: kept off the stack */
 /* Every fifth seed is about ids and watermarks. */
 static void play_seed(uint64_t seed, struct counts *counts, FILE *trace)
 {
-    if (deeds_has(seed))
-        deeds_play(&world, seed, counts, trace);
+    if (pollers_has(seed))
+        pollers_play(&world, seed, counts, trace);
     else
         script_play(&world, seed, counts, trace);
 }
@@ -142,25 +142,25 @@ static int replay(uint64_t seed)
     X(overlaps)
 
 /* Of seeds about ids and watermarks. */
-#define DEED_LIST(X)    \
-    X(events)           \
-    X(claims)           \
-    X(running)          \
-    X(told_done)        \
-    X(retaken)          \
-    X(deeds)            \
-    X(abandoned)        \
-    X(mismatches)       \
-    X(refused_tokens)   \
-    X(polls)            \
-    X(advances)         \
-    X(refused_advances) \
+#define ID_COUNT_LIST(X) \
+    X(events)            \
+    X(claims)            \
+    X(running)           \
+    X(told_done)         \
+    X(retaken)           \
+    X(deeds)             \
+    X(abandoned)         \
+    X(mismatches)        \
+    X(refused_tokens)    \
+    X(polls)             \
+    X(advances)          \
+    X(refused_advances)  \
     X(full)
 
-#define DESK_COUNT_LIST(X) \
-    X(hand_overs)          \
-    X(local_waits)         \
-    X(known_busy)          \
+#define LOCAL_QUEUE_COUNT_LIST(X) \
+    X(hand_overs)                 \
+    X(local_waits)                \
+    X(known_busy)                 \
     X(cancels)
 
 static int report(const struct plan *plan, const struct result *sum, double seconds)
@@ -174,17 +174,17 @@ static int report(const struct plan *plan, const struct result *sum, double seco
     if (!safe)
         (void)printf("# seed %" PRIu64 ": %s\n# see it with: %s%" PRIu64 "\n", sum->bad_seed,
                      sum->violation,
-                     script_with_desk     ? "build/sim/tests/simulation --desk 1 --replay "
-                     : script_on_executor ? "build/sim/tests/simulation --executor 1 --replay "
-                                          : "make replay SEED=",
+                     script_with_local_queue ? "build/sim/tests/simulation --desk 1 --replay "
+                     : script_on_executor    ? "build/sim/tests/simulation --executor 1 --replay "
+                                             : "make replay SEED=",
                      sum->bad_seed);
 #define PRINT_COUNT(name)                                             \
     (void)printf("#   %-16s %" PRIu64 "\n", #name, sum->counts.name); \
     zeros += sum->counts.name == 0 ? 1 : 0;
     COUNT_LIST(PRINT_COUNT)
-    DEED_LIST(PRINT_COUNT)
-    if (script_with_desk) {
-        DESK_COUNT_LIST(PRINT_COUNT)
+    ID_COUNT_LIST(PRINT_COUNT)
+    if (script_with_local_queue) {
+        LOCAL_QUEUE_COUNT_LIST(PRINT_COUNT)
     } else {
         PRINT_COUNT(histories)
     }
@@ -201,7 +201,7 @@ static void choose_mutant(const char *name)
 {
 #ifdef LH_MUTANTS
     static const char *const names[] = {"NONE",
-#define MUTANT_WORD(mutant, words) #mutant,
+#define MUTANT_WORD(mutant, text) #mutant,
                                         MUTANT_LIST(MUTANT_WORD)
 #undef MUTANT_WORD
     };
@@ -250,7 +250,7 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--executor") == 0)
             script_on_executor = number != 0;
         else if (strcmp(argv[i], "--desk") == 0)
-            script_with_desk = number != 0;
+            script_with_local_queue = number != 0;
         else if (strcmp(argv[i], "--replay") == 0)
             replayed = number;
         else if (strcmp(argv[i], "--mutant") == 0)

@@ -16,7 +16,7 @@
 
 static struct story story; /* large: kept off the stack */
 
-static void told(struct world *world, struct actor *actor, const struct lease_output *out)
+static void notify(struct world *world, struct actor *actor, const struct lease_output *out)
 {
     story_told(world->script, actor, out);
 }
@@ -83,12 +83,12 @@ static char *play(struct story *s)
         abort();
     world_init(&s->world, /* seed= */ 1, &counts);
     s->world.trace = trace;
-    s->world.told = told;
+    s->world.notify = notify;
     s->world.event = happens;
     s->world.script = s;
     s->world.faults.least_ms = 1;
     s->world.rules.tick_ms = 1;
-    s->world.rules.facts.answer_ms = 250;
+    s->world.rules.facts.reply_timeout_ms = 250;
     s->world.rules.fastest = 4000;
     s->group_count = 0;
     (void)story_actor(s, "store");

@@ -3,22 +3,22 @@
 #ifndef LEASEHOLD_TESTS_STORY_H
 #define LEASEHOLD_TESTS_STORY_H
 
-#include "core/several.h"
+#include "core/multi.h"
 #include "world.h"
 
 enum { STORY_TEXT = 64 * 1024, STORY_LINES = 128, GROUPS_MAX = 4, WORD_MAX = 64 };
 
 /* What an actor says of ids and watermarks, for as long as it is at it. */
-struct saying {
+struct story_args {
     char payload[WORD_MAX], result[WORD_MAX], watermark[WORD_MAX], until[WORD_MAX];
     char value[WORD_MAX], expected[WORD_MAX];
-    struct deed deed;
+    struct completion completion;
 };
 
 /* Several keys taken by one caller: one actor for each key. */
 struct group {
-    struct several several;
-    struct actor *members[SEVERAL_MAX];
+    struct multi multi;
+    struct actor *members[MULTI_MAX];
 };
 
 struct story {
@@ -30,7 +30,7 @@ struct story {
     size_t line_count;
     int64_t ends_ms;
     char key_names[KEYS_MAX][64];
-    struct saying sayings[ACTORS_MAX];
+    struct story_args args[ACTORS_MAX];
     struct group groups[GROUPS_MAX];
     size_t group_count;
     struct world world;
@@ -39,8 +39,8 @@ struct story {
 /* The actor of that name, made when it is first heard of. */
 struct actor *story_actor(struct story *story, const char *name);
 /* Fills what is said of ids and watermarks into the actor's options. */
-void story_say(struct story *story, struct actor *actor, const char *line);
-void story_set_store(struct story *story, const char *words);
+void story_set_args(struct story *story, struct actor *actor, const char *line);
+void story_set_store(struct story *story, const char *options);
 /* Carries out "WHO VERB …". */
 void story_do(struct story *story, const char *line);
 void story_told(struct story *story, struct actor *actor, const struct lease_output *out);

@@ -56,21 +56,20 @@ static size_t key_of(struct story *story, const char *name)
     return world->key_count++;
 }
 
-void story_set_store(struct story *story, const char *words)
+void story_set_store(struct story *story, const char *text)
 {
     struct world_rules *rules = &story->world.rules;
-    rules->facts.judge = strstr(words, "no-clock") != NULL   ? JUDGE_OBSERVED
-                         : strstr(words, "sessions") != NULL ? JUDGE_SESSION
-                                                             : JUDGE_STORE_TIME;
-    rules->facts.one_clock = strstr(words, "one-clock") != NULL;
-    rules->facts.tests_grant = strstr(words, "tests-grant") != NULL;
-    rules->watches = strstr(words, "watches") != NULL;
-    rules->facts.tells = strstr(words, "tells") != NULL;
-    rules->knows_sessions =
-        rules->facts.judge == JUDGE_SESSION || strstr(words, "liveness") != NULL;
-    rules->names_collide = strstr(words, "one-name") != NULL;
-    rules->overlaps_allowed = strstr(words, "overlaps") != NULL;
-    if (strstr(words, "whole-seconds") != NULL) {
+    rules->facts.judge = strstr(text, "no-clock") != NULL   ? JUDGE_OBSERVED
+                         : strstr(text, "sessions") != NULL ? JUDGE_SESSION
+                                                            : JUDGE_STORE_TIME;
+    rules->facts.one_clock = strstr(text, "one-clock") != NULL;
+    rules->facts.tests_grant = strstr(text, "tests-grant") != NULL;
+    rules->watches = strstr(text, "watches") != NULL;
+    rules->facts.wakes_with_record = strstr(text, "tells") != NULL;
+    rules->knows_sessions = rules->facts.judge == JUDGE_SESSION || strstr(text, "liveness") != NULL;
+    rules->names_collide = strstr(text, "one-name") != NULL;
+    rules->overlaps_allowed = strstr(text, "overlaps") != NULL;
+    if (strstr(text, "whole-seconds") != NULL) {
         rules->tick_ms = 1000;
         rules->facts.margin_ms = 2000;
     }
@@ -98,7 +97,7 @@ static void set_options(struct actor *actor, const char *line)
     struct lease_options *options = &actor->options;
     uint32_t slots = (uint32_t)option(line, "slots", 0);
     options->request = (struct request){
-        .verb = VERB_ASK,
+        .verb = VERB_ACQUIRE,
         .ttl_ms = option(line, "ttl", DEFAULT_TTL_MS),
         .mode = slots > 0             ? MODE_SLOT
                 : has(line, "shared") ? MODE_SHARED
@@ -113,9 +112,9 @@ static void set_options(struct actor *actor, const char *line)
     };
     options->wait_ms = has(line, "nowait") ? 0 : option(line, "wait", WAIT_WITHOUT_LIMIT);
     options->cooldown_ms = option(line, "cooldown", 0);
-    options->patience_ms = option(line, "patience", 10000);
+    options->timeout_ms = option(line, "patience", 10000);
     options->kill_grace_ms = 5000;
-    options->look_ms = option(line, "look", 5000);
+    options->poll_ms = option(line, "look", 5000);
     const char *as = strstr(line, " as=");
     (void)snprintf(actor->holder, sizeof actor->holder, "%.*s",
                    as != NULL ? (int)strcspn(as + 4, " ") : (int)strlen(actor->name),
@@ -126,7 +125,7 @@ static void start(struct story *story, struct actor *actor, const char *key, con
                   enum verb verb)
 {
     set_options(actor, line);
-    story_say(story, actor, line);
+    story_set_args(story, actor, line);
     actor->options.request.verb = verb;
     actor->key = key_of(story, key);
     bool by_token = verb == VERB_RENEW || verb == VERB_RELEASE;
@@ -136,15 +135,15 @@ static void start(struct story *story, struct actor *actor, const char *key, con
     actor_start(&story->world, actor);
 }
 
-static void act_on(struct story *story, struct group *group, struct several_output output)
+static void act_on(struct story *story, struct group *group, struct multi_output output)
 {
     struct actor *member = group->members[output.key];
-    if (output.told != TOLD_NOTHING) {
+    if (output.notify != NOTIFY_NONE) {
         char line[LINE_MAX_BYTES];
         (void)snprintf(line, sizeof line, "all keys: told %s",
-                       output.told == TOLD_HELD   ? "held"
-                       : output.told == TOLD_LOST ? "lost"
-                                                  : outcome_word(output.outcome));
+                       output.notify == NOTIFY_HELD   ? "held"
+                       : output.notify == NOTIFY_LOST ? "lost"
+                                                      : outcome_name(output.outcome));
         world_say(&story->world, group->members[0]->name, line);
     }
     if (output.act == DO_START)
@@ -156,7 +155,7 @@ static void act_on(struct story *story, struct group *group, struct several_outp
 /* ann takes db,cache: the members are named ann-1, ann-2 in the order of the keys. */
 static void take_several(struct story *story, const char *who, const char *keys, const char *line)
 {
-    const char *names[SEVERAL_MAX];
+    const char *names[MULTI_MAX];
     static char list[LINE_MAX_BYTES * GROUPS_MAX]; /* the names live as long as the program */
     char *rest = list + story->group_count * LINE_MAX_BYTES;
     (void)snprintf(rest, LINE_MAX_BYTES, "%s", keys);
@@ -164,9 +163,9 @@ static void take_several(struct story *story, const char *who, const char *keys,
     struct group *group = &story->groups[story->group_count++];
     for (char *name = strtok_r(rest, ",", &rest); name != NULL; name = strtok_r(rest, ",", &rest))
         names[count++] = name;
-    if (!several_sort(names, count))
+    if (!multi_sort(names, count))
         exit(64);
-    several_init(&group->several, count);
+    multi_init(&group->multi, count);
     for (size_t i = 0; i < count; i++) {
         char name[40];
         (void)snprintf(name, sizeof name, "%s-%zu", who, i + 1);
@@ -174,13 +173,13 @@ static void take_several(struct story *story, const char *who, const char *keys,
         set_options(group->members[i], line);
         group->members[i]->key = key_of(story, names[i]);
     }
-    act_on(story, group, several_start(&group->several));
+    act_on(story, group, multi_start(&group->multi));
 }
 
 static struct group *group_of(struct story *story, const struct actor *actor, size_t *out_key)
 {
     for (size_t i = 0; i < story->group_count; i++)
-        for (size_t key = 0; key < story->groups[i].several.count; key++)
+        for (size_t key = 0; key < story->groups[i].multi.count; key++)
             if (story->groups[i].members[key] == actor) {
                 *out_key = key;
                 return &story->groups[i];
@@ -193,15 +192,15 @@ void story_told(struct story *story, struct actor *actor, const struct lease_out
     size_t key = 0;
     struct group *group = group_of(story, actor, &key);
     if (group != NULL)
-        act_on(story, group, several_told(&group->several, key, out->told, out->outcome));
+        act_on(story, group, multi_notify(&group->multi, key, out->notify, out->outcome));
 }
 
-static void keep_bytes(void *caller, const struct store_answer *answer)
+static void keep_bytes(void *caller, const struct store_reply *reply)
 {
     struct world *world = caller;
     (void)snprintf(world->encoded, sizeof world->encoded, "%.*s",
-                   answer->present ? (int)answer->length : 6,
-                   answer->present ? answer->bytes : "absent");
+                   reply->present ? (int)reply->length : 6,
+                   reply->present ? reply->bytes : "absent");
 }
 
 static void do_store(struct story *story, const char *verb, const char *key)
@@ -216,22 +215,23 @@ static void do_store(struct story *story, const char *verb, const char *key)
     world_say(world, "store", world->encoded);
 }
 
-static bool do_mischief(struct actor *actor, const char *verb, const char *what, const char *line)
+static bool do_next_faults(struct actor *actor, const char *verb, const char *what,
+                           const char *line)
 {
-    struct mischief *mischief = &actor->mischief;
-    bool request = strcmp(what, "request") == 0, answer = strcmp(what, "answer") == 0;
+    struct next_faults *next_faults = &actor->next_faults;
+    bool request = strcmp(what, "request") == 0, reply = strcmp(what, "answer") == 0;
     bool notice = strcmp(what, "notice") == 0;
     int64_t ms = strtoll(strrchr(line, ' ') + 1, NULL, 10);
     if (strcmp(verb, "loses") == 0 && strcmp(what, "notices") == 0)
-        mischief->lose_notices = true;
+        next_faults->lose_notices = true;
     else if (strcmp(verb, "loses") == 0)
-        *(request ? &mischief->lose_request : &mischief->lose_answer) = true;
+        *(request ? &next_faults->lose_request : &next_faults->lose_answer) = true;
     else if (strcmp(verb, "doubles") == 0)
-        *(request ? &mischief->double_request : &mischief->double_answer) = true;
+        *(request ? &next_faults->double_request : &next_faults->double_answer) = true;
     else if (strcmp(verb, "holds") == 0 && notice)
-        mischief->hold_notice_ms = ms;
-    else if (strcmp(verb, "holds") == 0 && (request || answer))
-        *(request ? &mischief->hold_request_ms : &mischief->hold_answer_ms) = ms;
+        next_faults->hold_notice_ms = ms;
+    else if (strcmp(verb, "holds") == 0 && (request || reply))
+        *(request ? &next_faults->hold_request_ms : &next_faults->hold_answer_ms) = ms;
     else
         return false;
     return true;
@@ -250,7 +250,7 @@ static bool do_life(struct story *story, struct actor *actor, const char *verb, 
         char name[40];
         (void)snprintf(name, sizeof name, "%s-1", actor->name);
         struct group *group = group_of(story, story_actor(story, name), &key);
-        act_on(story, group, several_release(&group->several));
+        act_on(story, group, multi_release(&group->multi));
     } else if (strcmp(verb, "dies") == 0) {
         actor_crash(world, actor);
     } else if (strcmp(verb, "starts") == 0) {
@@ -272,9 +272,9 @@ void story_do(struct story *story, const char *line)
     static const struct {
         const char *word;
         enum verb verb;
-    } verbs[] = {{"asks", VERB_ASK},         {"breaks", VERB_BREAK}, {"clears", VERB_CLEAR},
-                 {"looks", VERB_LOOK},       {"renews", VERB_RENEW}, {"releases", VERB_RELEASE},
-                 {"claims", VERB_ASK},       {"marks", VERB_MARK},   {"finishes", VERB_RELEASE},
+    } verbs[] = {{"asks", VERB_ACQUIRE},     {"breaks", VERB_BREAK}, {"clears", VERB_CLEAR},
+                 {"looks", VERB_QUERY},      {"renews", VERB_RENEW}, {"releases", VERB_RELEASE},
+                 {"claims", VERB_ACQUIRE},   {"marks", VERB_MARK},   {"finishes", VERB_RELEASE},
                  {"advances", VERB_ADVANCE}, {"sets", VERB_SET}};
     char who[16], verb[32], key[64], said[LINE_MAX_BYTES];
     key[0] = '\0';
@@ -296,7 +296,7 @@ void story_do(struct story *story, const char *line)
             start(story, actor, key, line, verbs[i].verb);
             return;
         }
-    if (!do_life(story, actor, verb, line) && !do_mischief(actor, verb, key, line)) {
+    if (!do_life(story, actor, verb, line) && !do_next_faults(actor, verb, key, line)) {
         (void)fprintf(stderr, "story: unknown verb in: %s\n", line);
         exit(64);
     }

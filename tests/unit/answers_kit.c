@@ -23,14 +23,14 @@ static size_t heard_count;
 static const char *const *script;
 static http_kit_answer *other; /* answers instead of the script */
 
-static bool say_one(int file, const char *words)
+static bool say_one(int file, const char *text)
 {
     char head[256];
-    bool stalls = strncmp(words, "stall", 5) == 0;
-    bool watch = stalls || strncmp(words, "watch", 5) == 0;
-    const char *body = 1 + (watch ? strchr(words, '\n') : strrchr(words, '\n'));
+    bool stalls = strncmp(text, "stall", 5) == 0;
+    bool watch = stalls || strncmp(text, "watch", 5) == 0;
+    const char *body = 1 + (watch ? strchr(text, '\n') : strrchr(text, '\n'));
     int length = snprintf(head, sizeof head, "HTTP/1.1 %.*s\r\nDate: %s\r\n",
-                          watch ? 6 : (int)(body - words - 1), watch ? "200 OK" : words,
+                          watch ? 6 : (int)(body - text - 1), watch ? "200 OK" : text,
                           "Thu, 01 Jan 2026 00:00:00 GMT");
     if (!watch)
         length += snprintf(head + length, sizeof head - (size_t)length, "Content-Length: %zu\r\n",
@@ -44,14 +44,14 @@ static bool say_one(int file, const char *words)
 }
 
 /* "echo REVISION\nCHANGE": as an API server that keeps the object, and what a webhook changed. */
-static bool say_echo(int file, const char *words, const char *request)
+static bool say_echo(int file, const char *text, const char *request)
 {
     char head[256], revision[24];
-    const char *sent = strstr(request, "\r\n\r\n"), *change = strchr(words, '\n') + 1;
+    const char *sent = strstr(request, "\r\n\r\n"), *change = strchr(text, '\n') + 1;
     json_t *object = json_loads(sent != NULL ? sent + 4 : "", 0, NULL);
     json_t *changes = json_loads(change, 0, NULL);
     json_t *metadata = json_object_get(object, "metadata");
-    (void)snprintf(revision, sizeof revision, "%lu", strtoul(words + 5, NULL, 10));
+    (void)snprintf(revision, sizeof revision, "%lu", strtoul(text + 5, NULL, 10));
     (void)json_object_set_new(metadata, "uid", json_string("u"));
     (void)json_object_set_new(metadata, "resourceVersion", json_string(revision));
     (void)json_object_update_recursive(object, changes);
@@ -68,23 +68,23 @@ static bool say_echo(int file, const char *words, const char *request)
     return true;
 }
 
-static bool answer(int file, const char *request)
+static bool reply(int file, const char *request)
 {
     (void)pthread_mutex_lock(&lock);
     http_kit_answer *own = other;
-    const char *words = own == NULL ? *script : NULL;
-    if (words != NULL)
+    const char *text = own == NULL ? *script : NULL;
+    if (text != NULL)
         script++;
     if (heard_count < HEARD_MAX)
         (void)snprintf(heard[heard_count++], sizeof heard[0], "%s", request);
     (void)pthread_mutex_unlock(&lock);
     if (own != NULL)
         return own(file, request);
-    if (words == NULL)
+    if (text == NULL)
         http_kit_be_silent(file);
-    if (words != NULL && strncmp(words, "echo ", 5) == 0)
-        return say_echo(file, words, request);
-    return words != NULL && *words != '\0' && say_one(file, words);
+    if (text != NULL && strncmp(text, "echo ", 5) == 0)
+        return say_echo(file, text, request);
+    return text != NULL && *text != '\0' && say_one(file, text);
 }
 
 size_t answers_heard(void)
@@ -95,11 +95,11 @@ size_t answers_heard(void)
     return count;
 }
 
-void answers_expect(size_t number, const char *words)
+void answers_expect(size_t number, const char *text)
 {
     assert_true(number < answers_heard());
-    if (strstr(heard[number], words) == NULL)
-        fail_msg("request %zu has no \"%s\": %s", number, words, heard[number]);
+    if (strstr(heard[number], text) == NULL)
+        fail_msg("request %zu has no \"%s\": %s", number, text, heard[number]);
 }
 
 void answers_say(const char *const *answers)
@@ -125,7 +125,7 @@ uint16_t answers_port(void)
 
 bool answers_open(void)
 {
-    port = http_kit_start(answer);
+    port = http_kit_start(reply);
     return port != 0;
 }
 

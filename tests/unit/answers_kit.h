@@ -27,6 +27,6 @@ void answers_say(const char *const *answers);
 /* From now on this function answers. */
 void answers_say_by(http_kit_answer *answers);
 size_t answers_heard(void);
-void answers_expect(size_t number, const char *words); /* in that request */
+void answers_expect(size_t number, const char *text); /* in that request */
 
 #endif

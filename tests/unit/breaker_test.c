@@ -12,7 +12,7 @@ static struct breaker opened_at(int64_t now_ms)
 {
     struct breaker breaker = {0};
     for (int i = 0; i < BREAKER_FAILURES; i++)
-        breaker_missed(&breaker, now_ms);
+        breaker_failure(&breaker, now_ms);
     return breaker;
 }
 
@@ -21,11 +21,11 @@ static void four_failures_are_not_enough(void **state)
     (void)state;
     struct breaker breaker = {0};
     for (int i = 0; i < BREAKER_FAILURES - 1; i++)
-        breaker_missed(&breaker, i);
+        breaker_failure(&breaker, i);
     assert_false(breaker_is_open(&breaker));
     assert_true(breaker_admits(&breaker, 10));
-    breaker_heard(&breaker);
-    breaker_missed(&breaker, 11);
+    breaker_success(&breaker);
+    breaker_failure(&breaker, 11);
     assert_false(breaker_is_open(&breaker));
 }
 
@@ -47,7 +47,7 @@ static void after_the_pause_one_may_try(void **state)
     assert_false(breaker_admits(&breaker, 1000));
     assert_false(breaker_admits(&breaker, 1999));
     assert_true(breaker_admits(&breaker, 2000)); /* the first one was never heard of again */
-    breaker_heard(&breaker);
+    breaker_success(&breaker);
     assert_false(breaker_is_open(&breaker));
     assert_true(breaker_admits(&breaker, 2001));
     assert_true(breaker_admits(&breaker, 2001));
@@ -64,9 +64,9 @@ static void each_failed_try_doubles_the_pause_up_to_thirty_seconds(void **state)
         now_ms += pauses_ms[i];
         assert_true(breaker_admits(&breaker, now_ms));
         now_ms += 100;
-        breaker_missed(&breaker, now_ms);
+        breaker_failure(&breaker, now_ms);
     }
-    breaker_heard(&breaker);
+    breaker_success(&breaker);
     breaker = opened_at(now_ms);
     assert_true(breaker_admits(&breaker, now_ms + 1000));
 }
@@ -76,7 +76,7 @@ static void renewals_that_fail_within_the_pause_do_not_lengthen_it(void **state)
     (void)state;
     struct breaker breaker = opened_at(0);
     for (int64_t at_ms = 1; at_ms < 1000; at_ms += 100)
-        breaker_missed(&breaker, at_ms);
+        breaker_failure(&breaker, at_ms);
     assert_true(breaker_admits(&breaker, 1000));
 }
 
@@ -84,7 +84,7 @@ static void a_renewal_that_succeeds_closes_it(void **state)
 {
     (void)state;
     struct breaker breaker = opened_at(0);
-    breaker_heard(&breaker);
+    breaker_success(&breaker);
     assert_true(breaker_admits(&breaker, 1));
 }
 

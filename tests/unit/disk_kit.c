@@ -49,14 +49,14 @@ const char *kit_path(const char *name)
 
 void kit_open(struct disk *out)
 {
-    char words[512];
+    char text[512];
     struct text why;
-    text_init(&why, words, sizeof words);
+    text_init(&why, text, sizeof text);
     if (!disk_open(out, kit_path("f"), &why))
-        fail_msg("%s", words);
+        fail_msg("%s", text);
 }
 
-bool kit_refuses(const char *path, const char *words)
+bool kit_refuses(const char *path, const char *text)
 {
     char said[512];
     struct text why;
@@ -66,9 +66,9 @@ bool kit_refuses(const char *path, const char *words)
         disk_done(&disk);
         return false;
     }
-    if (strstr(said, words) == NULL)
+    if (strstr(said, text) == NULL)
         print_message("# said: %s\n", said);
-    return strstr(said, words) != NULL;
+    return strstr(said, text) != NULL;
 }
 
 static bool become(int user, int group)

@@ -3,7 +3,7 @@
 #ifndef LEASEHOLD_TESTS_DISK_KIT_H
 #define LEASEHOLD_TESTS_DISK_KIT_H
 
-#include "io/disk.h"
+#include "disk/disk.h"
 
 #include <sys/types.h>
 
@@ -17,7 +17,7 @@ const char *kit_path(const char *name);
 /* The disk of "f" in the folder; fails the test when it is refused. */
 void kit_open(struct disk *out);
 /* Is the path refused, and do the words say so? */
-bool kit_refuses(const char *path, const char *words);
+bool kit_refuses(const char *path, const char *text);
 
 /*
  * Runs the act in a child process, as that user and group (−1: as we are), and waits for it.

@@ -5,8 +5,8 @@
  */
 #include "disk_kit.h"
 
-#include "io/folder.h"
-#include "io/route.h"
+#include "disk/folder.h"
+#include "disk/resolve_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -103,11 +103,11 @@ static void a_link_of_another_user_is_not_followed(void **state)
     assert_true(kit_refuses(kit_path("ours/f"), "theirs: a symbolic link of another user"));
 }
 
-static void what_is_swapped_after_the_look_is_not_opened(void **state)
+static void a_file_swapped_after_the_check_is_not_opened(void **state)
 {
     char said[512];
     struct text why;
-    struct route route;
+    struct resolved_path resolved_path;
     struct folder folder;
     struct descriptors set;
     (void)state;
@@ -116,11 +116,11 @@ static void what_is_swapped_after_the_look_is_not_opened(void **state)
     make_folder("real/deep", 0700);
     make_folder("bait", 0700);
     make_folder("bait/deep", 0700);
-    assert_true(route_find(&route, kit_path("bait/deep/f"), &why));
+    assert_true(resolve_path(&resolved_path, kit_path("bait/deep/f"), &why));
     assert_int_equal(rename(kit_path("bait"), kit_path("away")), 0);
     assert_int_equal(symlink("real", kit_path("bait")), 0);
     assert_true(descriptors_init(&set));
-    bool opened = folder_open(&folder, &set, route.folder, &why);
+    bool opened = folder_open(&folder, &set, resolved_path.folder, &why);
     descriptors_done(&set);
     assert_false(opened);
     assert_non_null(strstr(said, "Too many levels of symbolic links"));
@@ -128,7 +128,7 @@ static void what_is_swapped_after_the_look_is_not_opened(void **state)
 
 static void paths_that_name_no_file(void **state)
 {
-    char name[ROUTE_NAME + 2], path[5000];
+    char name[RESOLVED_NAME_MAX + 2], path[5000];
     (void)state;
     assert_true(kit_refuses("", "names no file"));
     assert_true(kit_refuses(kit_path(""), "names no file"));
@@ -323,7 +323,7 @@ int main(void)
         TRUST_TEST(our_own_links_lead_to_a_folder),
         TRUST_TEST(a_path_may_begin_where_we_are),
         TRUST_TEST(links_in_a_circle_have_an_end),
-        TRUST_TEST(what_is_swapped_after_the_look_is_not_opened),
+        TRUST_TEST(a_file_swapped_after_the_check_is_not_opened),
         TRUST_TEST(paths_that_name_no_file),
         TRUST_TEST(the_file_itself_is_no_link),
         TRUST_TEST(a_second_name_is_refused),

@@ -13,25 +13,25 @@ static struct process *const them = &processes[0], *const us = &processes[1];
 
 /* What stood there when it was kept, as a notice brings it. */
 struct kept {
-    struct store_answer answer;
+    struct store_reply reply;
     char bytes[1024];
 };
 
 static void acquire(struct process *process, struct caller *caller, bool waits)
 {
-    struct lease_options options = wish_for("k", waits);
+    struct lease_options options = options_for("k", waits);
     start(process, caller, "a", &options);
     tick(process);
 }
 
-static void keep_answer(void *caller, const struct store_answer *answer)
+static void keep_answer(void *caller, const struct store_reply *reply)
 {
     struct kept *kept = caller;
-    assert_true(answer->length <= sizeof kept->bytes);
-    kept->answer = *answer;
-    if (answer->present)
-        memcpy(kept->bytes, answer->bytes, answer->length);
-    kept->answer.bytes = kept->bytes;
+    assert_true(reply->length <= sizeof kept->bytes);
+    kept->reply = *reply;
+    if (reply->present)
+        memcpy(kept->bytes, reply->bytes, reply->length);
+    kept->reply.bytes = kept->bytes;
 }
 
 static void keep_what_stands(struct kept *out)
@@ -43,7 +43,7 @@ static void keep_what_stands(struct kept *out)
 static void notice(const struct kept *kept)
 {
     us->submitted = us->reads = 0;
-    executor_notice(us->executor, "k", &kept->answer);
+    executor_on_notify(us->executor, "k", &kept->reply);
     tick(us);
 }
 
@@ -63,11 +63,11 @@ static void offer_to_us(struct caller *a, struct caller *b, struct kept *out)
 static uint64_t known_revision(void)
 {
     struct stamp at = {0};
-    (void)executor_recall(us->executor, "k", &at);
+    (void)executor_cached_record(us->executor, "k", &at);
     return at.revision;
 }
 
-static void who_is_told_the_record_accepts_by_one_request(void **state)
+static void a_notice_with_the_record_saves_a_read(void **state)
 {
     (void)state;
     struct caller a = {0}, b = {0};
@@ -88,7 +88,7 @@ static void the_deadline_begins_with_the_acceptance(void **state)
     struct kept kept;
     offer_to_us(&a, &b, &kept);
     now_ms += 300;
-    us->manner = ANSWERS_LATER;
+    us->reply_mode = ANSWERS_LATER;
     notice(&kept);
     now_ms += 40;
     assert_true(answer_kept(us));
@@ -103,12 +103,12 @@ static void a_notice_that_comes_twice_is_taken_once(void **state)
     struct caller a = {0}, b = {0};
     struct kept kept;
     offer_to_us(&a, &b, &kept);
-    us->manner = ANSWERS_LATER;
+    us->reply_mode = ANSWERS_LATER;
     notice(&kept);
     assert_int_equal(us->submitted, 1);
     notice(&kept);
     assert_int_equal(us->submitted, 0);
-    us->manner = ANSWERS_AT_ONCE;
+    us->reply_mode = ANSWERS_AT_ONCE;
     assert_true(answer_kept(us));
     tick(us);
     assert_told(&b, TASK_HELD);
@@ -141,7 +141,7 @@ static void an_old_offer_is_a_conflict_and_no_grant(void **state)
 }
 
 /* The copy says that nothing stands; what has no revision cannot be compared, so we look. */
-static void what_comes_behind_the_end_is_looked_at(void **state)
+static void a_notice_after_the_end_causes_a_read(void **state)
 {
     (void)state;
     struct caller a = {0}, b = {0};
@@ -151,18 +151,18 @@ static void what_comes_behind_the_end_is_looked_at(void **state)
     let_go(&b);
     tick(us);
     assert_ended(&b, OUTCOME_OK);
-    us->manner = ANSWERS_LATER;
+    us->reply_mode = ANSWERS_LATER;
     acquire(us, &b, /* waits= */ true);
     notice(&kept);
     assert_int_equal(us->submitted, 0);
-    us->manner = ANSWERS_AT_ONCE;
+    us->reply_mode = ANSWERS_AT_ONCE;
     assert_true(answer_kept(us));
     run_until(now_ms + 10);
     assert_told(&b, TASK_HELD);
     assert_true(b.token == token_in_store("k") && b.token > a.token);
 }
 
-static void what_cannot_be_read_is_looked_at(void **state)
+static void an_unreadable_notice_causes_a_read(void **state)
 {
     (void)state;
     struct caller a = {0}, b = {0};
@@ -178,12 +178,12 @@ static void what_cannot_be_read_is_looked_at(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FAR_TEST(who_is_told_the_record_accepts_by_one_request),
+        FAR_TEST(a_notice_with_the_record_saves_a_read),
         FAR_TEST(the_deadline_begins_with_the_acceptance),
         FAR_TEST(a_notice_that_comes_twice_is_taken_once),
         FAR_TEST(an_old_offer_is_a_conflict_and_no_grant),
-        FAR_TEST(what_comes_behind_the_end_is_looked_at),
-        FAR_TEST(what_cannot_be_read_is_looked_at),
+        FAR_TEST(a_notice_after_the_end_causes_a_read),
+        FAR_TEST(an_unreadable_notice_causes_a_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static char keys[MANY][16];
 
 static void acquire(struct process *process, struct caller *caller, const char *key, bool waits)
 {
-    struct lease_options options = wish_for(key, waits);
+    struct lease_options options = options_for(key, waits);
     start(process, caller, key, &options);
     tick(process);
 }
@@ -46,12 +46,12 @@ static void nothing_is_told_but_in_a_tick(void **state)
 {
     (void)state;
     struct caller a = {0};
-    struct lease_options options = wish_for("k", /* waits= */ false);
+    struct lease_options options = options_for("k", /* waits= */ false);
     start(us, &a, "a", &options);
     assert_int_equal(us->wake_at_ms, now_ms); /* it asks for one */
     assert_told(&a, -1);
     assert_int_equal(us->submitted, 0);
-    us->manner = ANSWERS_LATER;
+    us->reply_mode = ANSWERS_LATER;
     tick(us);
     assert_int_equal(us->submitted, 1);
     assert_true(answer_kept(us));
@@ -61,7 +61,7 @@ static void nothing_is_told_but_in_a_tick(void **state)
     assert_told(&a, TASK_HELD);
 }
 
-static void who_does_not_wait_hears_who_holds(void **state)
+static void a_try_reports_the_holder(void **state)
 {
     (void)state;
     struct caller a = {0}, b = {0};
@@ -71,7 +71,7 @@ static void who_does_not_wait_hears_who_holds(void **state)
     assert_string_equal(b.holder, "us");
 }
 
-static void who_waits_is_woken(void **state)
+static void a_waiter_is_woken(void **state)
 {
     (void)state;
     struct caller a = {0}, b = {0};
@@ -87,7 +87,7 @@ static void who_waits_is_woken(void **state)
 }
 
 /* No store tells a process of its own writes: whom they are about is woken by their answer. */
-static void what_we_write_ourselves_wakes_us(void **state)
+static void our_own_write_wakes_us(void **state)
 {
     (void)state;
     struct caller a = {0}, b = {0};
@@ -133,17 +133,17 @@ static void a_lease_begins_with_what_was_last_heard(void **state)
     assert_told(&b, TASK_WAITING);
     assert_int_equal(us->submitted, 1);
     struct stamp at;
-    const struct record *known = executor_recall(us->executor, "k", &at);
+    const struct record *known = executor_cached_record(us->executor, "k", &at);
     assert_non_null(known);
-    assert_int_equal(known->place_count, 1);
-    assert_null(executor_recall(us->executor, "other", &at));
+    assert_int_equal(known->waiter_count, 1);
+    assert_null(executor_cached_record(us->executor, "other", &at));
 }
 
 static void start_many(struct process *process, int64_t ttl_ms)
 {
     for (size_t i = 0; i < MANY; i++) {
         (void)snprintf(keys[i], sizeof keys[i], "k%zu", i);
-        struct lease_options options = wish_for(keys[i], /* waits= */ false);
+        struct lease_options options = options_for(keys[i], /* waits= */ false);
         options.request.ttl_ms = ttl_ms;
         callers[i] = (struct caller){0};
         start(process, &callers[i], keys[i], &options);
@@ -153,7 +153,7 @@ static void start_many(struct process *process, int64_t ttl_ms)
 static void requests_of_one_turn_travel_together(void **state)
 {
     (void)state;
-    us->manner = ANSWERS_LATER;
+    us->reply_mode = ANSWERS_LATER;
     start_many(us, /* ttl_ms= */ 30000);
     tick(us);
     assert_int_equal(us->submitted, MANY);
@@ -188,7 +188,7 @@ static void many_short_leases_live_on(void **state)
     tick(us);
     run_until(START_MS + 10000);
     for (size_t i = 0; i < MANY; i++)
-        assert_true(callers[i].told == TASK_HELD && executor_holds(callers[i].task));
+        assert_true(callers[i].notify == TASK_HELD && executor_holds(callers[i].task));
     assert_int_equal(executor_counts(us->executor).lost, 0);
     for (size_t i = 0; i < MANY; i++)
         let_go(&callers[i]);
@@ -202,20 +202,20 @@ static void errands_are_tasks_too(void **state)
     (void)state;
     struct caller a = {0}, b = {0};
     acquire(them, &a, "k", /* waits= */ false);
-    struct lease_options look = errand(VERB_LOOK, "k", /* token= */ 0);
+    struct lease_options look = operation_options(VERB_QUERY, "k", /* token= */ 0);
     start(us, &b, "look", &look);
     tick(us);
     assert_ended(&b, OUTCOME_OK);
     assert_string_equal(b.holder, "us");
-    struct lease_options renew = errand(VERB_RENEW, "k", a.token);
+    struct lease_options renew = operation_options(VERB_RENEW, "k", a.token);
     start(us, &b, "renew", &renew);
     tick(us);
     assert_ended(&b, OUTCOME_OK);
-    struct lease_options stale = errand(VERB_RELEASE, "k", a.token + GRANT_STEP);
+    struct lease_options stale = operation_options(VERB_RELEASE, "k", a.token + GRANT_STEP);
     start(us, &b, "stale", &stale);
     tick(us);
     assert_ended(&b, OUTCOME_STALE);
-    struct lease_options release = errand(VERB_RELEASE, "k", a.token);
+    struct lease_options release = operation_options(VERB_RELEASE, "k", a.token);
     start(us, &b, "release", &release);
     tick(us);
     assert_ended(&b, OUTCOME_OK);
@@ -227,7 +227,7 @@ static void a_break_reaches_the_holder(void **state)
     (void)state;
     struct caller a = {0}, b = {0};
     acquire(us, &a, "k", /* waits= */ false);
-    struct lease_options options = errand(VERB_BREAK, "k", /* token= */ 0);
+    struct lease_options options = operation_options(VERB_BREAK, "k", /* token= */ 0);
     start(them, &b, "break", &options);
     tick(them);
     assert_ended(&b, OUTCOME_OK);
@@ -242,23 +242,23 @@ static void a_break_reaches_the_holder(void **state)
 }
 
 struct watched {
-    struct store_answer answer;
+    struct store_reply reply;
     char bytes[1024];
 };
 
-static void keep_answer(void *caller, const struct store_answer *answer)
+static void keep_answer(void *caller, const struct store_reply *reply)
 {
     struct watched *watched = caller;
-    assert_true(answer->length <= sizeof watched->bytes);
-    watched->answer = *answer;
-    if (answer->present)
-        memcpy(watched->bytes, answer->bytes, answer->length);
-    watched->answer.bytes = watched->bytes;
-    watched->answer.key = "k";
+    assert_true(reply->length <= sizeof watched->bytes);
+    watched->reply = *reply;
+    if (reply->present)
+        memcpy(watched->bytes, reply->bytes, reply->length);
+    watched->reply.bytes = watched->bytes;
+    watched->reply.key = "k";
 }
 
 /* A watch also tells our own writes: they must not make us write again. */
-static void what_a_watch_tells_costs_nothing_by_itself(void **state)
+static void a_watch_event_alone_costs_nothing(void **state)
 {
     (void)state;
     struct caller a = {0}, b = {0};
@@ -269,22 +269,22 @@ static void what_a_watch_tells_costs_nothing_by_itself(void **state)
     acquire(them, &b, "k", /* waits= */ true);
     us->submitted = them->submitted = 0;
     us->site.submit(us, &read, keep_answer, &watched);
-    executor_hear(us->executor, &watched.answer);
-    executor_hear(them->executor, &watched.answer);
+    executor_on_change(us->executor, &watched.reply);
+    executor_on_change(them->executor, &watched.reply);
     run_until(now_ms + 10);
     assert_int_equal(us->submitted, 1); /* our own read */
     assert_int_equal(them->submitted, 0);
     let_go(&a);
     tick(us);
     us->site.submit(us, &read, keep_answer, &watched);
-    executor_hear(them->executor, &watched.answer);
+    executor_on_change(them->executor, &watched.reply);
     run_until(now_ms + 10);
     assert_told(&b, TASK_HELD);
 }
 
 static void start_again(struct caller *caller, const struct task_news *news)
 {
-    struct lease_options options = wish_for("k", /* waits= */ false);
+    struct lease_options options = options_for("k", /* waits= */ false);
     if (news->event != TASK_ENDED)
         return;
     caller->then = NULL;
@@ -311,7 +311,7 @@ static void forget_oneself(struct caller *caller, const struct task_news *news)
     caller->task = NULL;
 }
 
-static void what_is_forgotten_stays_in_the_store(void **state)
+static void a_forgotten_lease_stays_in_the_store(void **state)
 {
     (void)state;
     struct caller a = {.then = forget_oneself};
@@ -328,7 +328,7 @@ static void meta_and_words_are_copied(void **state)
     char holder[] = "somebody";
     struct meta meta = {0};
     assert_true(meta_add(&meta, "job", "42"));
-    struct lease_options options = wish_for("k", /* waits= */ false);
+    struct lease_options options = options_for("k", /* waits= */ false);
     options.request.holder = holder;
     options.request.meta = &meta;
     start(us, &a, "a", &options);
@@ -336,12 +336,12 @@ static void meta_and_words_are_copied(void **state)
     memset(holder, 'x', sizeof holder);
     tick(us);
     assert_told(&a, TASK_HELD);
-    struct lease_options look = errand(VERB_LOOK, "k", /* token= */ 0);
+    struct lease_options look = operation_options(VERB_QUERY, "k", /* token= */ 0);
     start(them, &b, "look", &look);
     tick(them);
     assert_string_equal(b.holder, "somebody");
     struct stamp at;
-    const struct record *known = executor_recall(us->executor, "k", &at);
+    const struct record *known = executor_cached_record(us->executor, "k", &at);
     assert_memory_equal(known->grants[0].meta.text,
                         "job\0"
                         "42",
@@ -371,9 +371,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         EXECUTOR_TEST(a_lease_from_start_to_end),
         EXECUTOR_TEST(nothing_is_told_but_in_a_tick),
-        EXECUTOR_TEST(who_does_not_wait_hears_who_holds),
-        EXECUTOR_TEST(who_waits_is_woken),
-        EXECUTOR_TEST(what_we_write_ourselves_wakes_us),
+        EXECUTOR_TEST(a_try_reports_the_holder),
+        EXECUTOR_TEST(a_waiter_is_woken),
+        EXECUTOR_TEST(our_own_write_wakes_us),
         EXECUTOR_TEST(a_lost_notice_costs_a_look),
         EXECUTOR_TEST(a_lease_begins_with_what_was_last_heard),
         EXECUTOR_TEST(requests_of_one_turn_travel_together),
@@ -381,9 +381,9 @@ int main(void)
         EXECUTOR_TEST(many_short_leases_live_on),
         EXECUTOR_TEST(errands_are_tasks_too),
         EXECUTOR_TEST(a_break_reaches_the_holder),
-        EXECUTOR_TEST(what_a_watch_tells_costs_nothing_by_itself),
+        EXECUTOR_TEST(a_watch_event_alone_costs_nothing),
         EXECUTOR_TEST(callers_may_ask_anew_while_they_are_told),
-        EXECUTOR_TEST(what_is_forgotten_stays_in_the_store),
+        EXECUTOR_TEST(a_forgotten_lease_stays_in_the_store),
         EXECUTOR_TEST(meta_and_words_are_copied),
         EXECUTOR_TEST(copies_are_bounded),
     };

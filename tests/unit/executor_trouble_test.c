@@ -14,7 +14,7 @@ static struct caller callers[MANY];
 
 static void acquire(struct process *process, struct caller *caller, const char *key, bool waits)
 {
-    struct lease_options options = wish_for(key, waits);
+    struct lease_options options = options_for(key, waits);
     start(process, caller, key, &options);
     tick(process);
 }
@@ -24,7 +24,7 @@ static void acquire_many(struct process *process)
     char key[16];
     for (size_t i = 0; i < MANY; i++) {
         (void)snprintf(key, sizeof key, "k%zu", i);
-        struct lease_options options = wish_for(key, /* waits= */ false);
+        struct lease_options options = options_for(key, /* waits= */ false);
         callers[i] = (struct caller){0};
         start(process, &callers[i], "many", &options);
     }
@@ -35,10 +35,10 @@ static void lost_is_told_in_time_when_the_store_never_answers(void **state)
 {
     (void)state;
     acquire_many(us);
-    us->manner = ANSWERS_NEVER;
+    us->reply_mode = ANSWERS_NEVER;
     run_until(START_MS + 5999);
     for (size_t i = 0; i < MANY; i++)
-        assert_true(callers[i].told == TASK_HELD && executor_holds(callers[i].task));
+        assert_true(callers[i].notify == TASK_HELD && executor_holds(callers[i].task));
     run_until(START_MS + 6000);
     for (size_t i = 0; i < MANY; i++) {
         assert_told(&callers[i], TASK_LOST);
@@ -54,9 +54,9 @@ static void deadlines_come_first(void **state)
     (void)state;
     struct caller a = {0}, b = {0};
     acquire(us, &a, "a", /* waits= */ false);
-    us->manner = ANSWERS_LATER;
+    us->reply_mode = ANSWERS_LATER;
     run_until(START_MS + 3000); /* the renewal is on its way */
-    struct lease_options options = wish_for("b", /* waits= */ false);
+    struct lease_options options = options_for("b", /* waits= */ false);
     start(us, &b, "b", &options);
     now_ms = START_MS + 6000;
     assert_true(answer_kept(us));
@@ -72,12 +72,12 @@ static void a_loss_is_told_before_anything_else(void **state)
     (void)state;
     struct caller a = {0}, b = {0}, c = {0};
     acquire(us, &a, "a", /* waits= */ false);
-    us->manner = ANSWERS_LATER;
+    us->reply_mode = ANSWERS_LATER;
     run_until(START_MS + 3500);
     drop_kept(us);
     acquire(us, &b, "b", /* waits= */ false);
     assert_true(answer_kept(us));
-    struct lease_options options = wish_for("c", /* waits= */ false);
+    struct lease_options options = options_for("c", /* waits= */ false);
     start(us, &c, "c", &options);
     let_go(&c);
     now_ms = START_MS + 6000;
@@ -93,7 +93,7 @@ static void a_renewal_in_time_is_believed_after_a_stop(void **state)
     (void)state;
     struct caller a = {0};
     acquire(us, &a, "a", /* waits= */ false);
-    us->manner = ANSWERS_LATER;
+    us->reply_mode = ANSWERS_LATER;
     run_until(START_MS + 3000);
     assert_true(answer_kept(us));
     now_ms = START_MS + 5999; /* late, but not too late: the answer counts, not its timer */
@@ -102,11 +102,11 @@ static void a_renewal_in_time_is_believed_after_a_stop(void **state)
     assert_int_equal(a.renewed, 1);
 }
 
-static void who_asks_a_dead_store_hears_unavailable(void **state)
+static void a_dead_store_is_unavailable(void **state)
 {
     (void)state;
     struct caller a = {0}, b = {0};
-    us->manner = ANSWERS_NEVER;
+    us->reply_mode = ANSWERS_NEVER;
     acquire(us, &a, "k", /* waits= */ false);
     acquire(us, &b, "k", /* waits= */ true);
     run_until(START_MS + 10000);
@@ -118,11 +118,11 @@ static void trouble_is_retried_and_its_words_are_told(void **state)
 {
     (void)state;
     struct caller a = {0};
-    us->manner = ANSWERS_TROUBLE;
+    us->reply_mode = ANSWERS_TROUBLE;
     acquire(us, &a, "k", /* waits= */ false);
     run_until(START_MS + 120);
     assert_in_range(us->submitted, 2, 3);
-    us->manner = ANSWERS_AT_ONCE;
+    us->reply_mode = ANSWERS_AT_ONCE;
     run_until(START_MS + 1000);
     assert_told(&a, TASK_HELD);
 }
@@ -130,11 +130,11 @@ static void trouble_is_retried_and_its_words_are_told(void **state)
 static void open_breaker(void)
 {
     for (size_t i = 0; i < 5; i++) {
-        struct lease_options options = wish_for("b", /* waits= */ false);
+        struct lease_options options = options_for("b", /* waits= */ false);
         callers[i] = (struct caller){0};
         start(us, &callers[i], "b", &options);
     }
-    us->manner = ANSWERS_TROUBLE;
+    us->reply_mode = ANSWERS_TROUBLE;
     tick(us);
     assert_true(executor_counts(us->executor).breaker_open);
 }
@@ -163,7 +163,7 @@ static void an_open_breaker_answers_at_once_who_does_not_wait(void **state)
     us->submitted = 0;
     acquire(us, &a, "k", /* waits= */ false);
     assert_ended(&a, OUTCOME_UNAVAILABLE);
-    struct lease_options look = errand(VERB_LOOK, "k", /* token= */ 0);
+    struct lease_options look = operation_options(VERB_QUERY, "k", /* token= */ 0);
     start(us, &b, "k", &look);
     tick(us);
     assert_ended(&b, OUTCOME_UNAVAILABLE);
@@ -171,7 +171,7 @@ static void an_open_breaker_answers_at_once_who_does_not_wait(void **state)
     assert_told(&c, -1);
     assert_int_equal(us->submitted, 0);
     assert_int_equal(executor_retry_after(us->executor), 1000);
-    us->manner = ANSWERS_AT_ONCE;
+    us->reply_mode = ANSWERS_AT_ONCE;
     run_until(now_ms + 4000);
     assert_told(&c, TASK_HELD);
     assert_int_equal(executor_retry_after(us->executor), -1);
@@ -187,7 +187,7 @@ static void a_long_pause_answers_who_waits_too(void **state)
         struct caller probe = {0};
         acquire(us, &probe, "k", /* waits= */ false);
         run_until(now_ms + 100);
-        if (probe.told != TASK_ENDED)
+        if (probe.notify != TASK_ENDED)
             cancel(&probe);
         run_until(now_ms + 100);
     }
@@ -209,14 +209,14 @@ static void an_open_breaker_lets_renewals_and_releases_pass(void **state)
     run_until(START_MS + 900); /* its retries pass as well */
     assert_true(us->submitted > 2);
     run_until(START_MS + 3100); /* the renewal of a is the probe that finds the store well */
-    us->manner = ANSWERS_AT_ONCE;
+    us->reply_mode = ANSWERS_AT_ONCE;
     run_until(START_MS + 3600);
     assert_false(executor_counts(us->executor).breaker_open);
     assert_true(a.renewed > 0);
     run_until(START_MS + 6500);
     assert_ended(&b, OUTCOME_OK);
     for (size_t i = 0; i < 5; i++)
-        assert_true(callers[i].told == TASK_HELD || callers[i].outcome == OUTCOME_BUSY);
+        assert_true(callers[i].notify == TASK_HELD || callers[i].outcome == OUTCOME_BUSY);
 }
 
 static void a_waiter_behind_an_open_breaker_is_never_told_busy(void **state)
@@ -224,7 +224,7 @@ static void a_waiter_behind_an_open_breaker_is_never_told_busy(void **state)
     (void)state;
     struct caller a = {0};
     open_breaker();
-    struct lease_options options = wish_for("k", /* waits= */ true);
+    struct lease_options options = options_for("k", /* waits= */ true);
     options.wait_ms = 2000;
     start(us, &a, "a", &options);
     run_until(START_MS + 20000);
@@ -237,10 +237,10 @@ static void too_many_requests_wait_their_turn(void **state)
     (void)state;
     static struct caller crowd[1500];
     char key[16];
-    us->manner = ANSWERS_LATER;
+    us->reply_mode = ANSWERS_LATER;
     for (size_t i = 0; i < 1500; i++) {
         (void)snprintf(key, sizeof key, "k%zu", i);
-        struct lease_options options = wish_for(key, /* waits= */ false);
+        struct lease_options options = options_for(key, /* waits= */ false);
         crowd[i] = (struct caller){0};
         start(us, &crowd[i], "crowd", &options);
     }
@@ -253,15 +253,15 @@ static void too_many_requests_wait_their_turn(void **state)
     assert_int_equal(us->submitted, 1500);
 }
 
-static void what_nobody_waits_for_is_not_sent(void **state)
+static void a_request_without_a_waiter_is_not_sent(void **state)
 {
     (void)state;
     static struct caller crowd[600];
     char key[16];
-    us->manner = ANSWERS_LATER;
+    us->reply_mode = ANSWERS_LATER;
     for (size_t i = 0; i < 600; i++) {
         (void)snprintf(key, sizeof key, "k%zu", i);
-        struct lease_options options = wish_for(key, /* waits= */ false);
+        struct lease_options options = options_for(key, /* waits= */ false);
         crowd[i] = (struct caller){0};
         start(us, &crowd[i], "crowd", &options);
     }
@@ -281,7 +281,7 @@ static void cancel_when(void (*reach)(struct caller *caller))
     struct caller a = {0};
     reach(&a);
     cancel(&a);
-    us->manner = ANSWERS_AT_ONCE;
+    us->reply_mode = ANSWERS_AT_ONCE;
     (void)answer_kept(us);
     run_until(now_ms + 20000);
     assert_int_equal(executor_counts(us->executor).tasks, 0);
@@ -289,13 +289,13 @@ static void cancel_when(void (*reach)(struct caller *caller))
 
 static void reach_unstarted(struct caller *caller)
 {
-    struct lease_options options = wish_for("k", /* waits= */ true);
+    struct lease_options options = options_for("k", /* waits= */ true);
     start(us, caller, "a", &options);
 }
 
 static void reach_asking(struct caller *caller)
 {
-    us->manner = ANSWERS_LATER;
+    us->reply_mode = ANSWERS_LATER;
     acquire(us, caller, "k", /* waits= */ true);
 }
 
@@ -308,14 +308,14 @@ static void reach_held(struct caller *caller)
 static void reach_renewing(struct caller *caller)
 {
     reach_held(caller);
-    us->manner = ANSWERS_LATER;
+    us->reply_mode = ANSWERS_LATER;
     run_until(now_ms + 3000);
 }
 
 static void reach_lost(struct caller *caller)
 {
     reach_held(caller);
-    us->manner = ANSWERS_LATER;
+    us->reply_mode = ANSWERS_LATER;
     run_until(now_ms + 6000);
     assert_told(caller, TASK_LOST);
     drop_kept(us);
@@ -324,15 +324,15 @@ static void reach_lost(struct caller *caller)
 static void reach_releasing(struct caller *caller)
 {
     reach_held(caller);
-    us->manner = ANSWERS_LATER;
+    us->reply_mode = ANSWERS_LATER;
     let_go(caller);
     tick(us);
 }
 
 static void reach_errand(struct caller *caller)
 {
-    struct lease_options options = errand(VERB_LOOK, "k", /* token= */ 0);
-    us->manner = ANSWERS_LATER;
+    struct lease_options options = operation_options(VERB_QUERY, "k", /* token= */ 0);
+    us->reply_mode = ANSWERS_LATER;
     start(us, caller, "a", &options);
     tick(us);
 }
@@ -346,7 +346,7 @@ static void cancelled_in_any_state_nothing_is_left(void **state)
     for (size_t i = 0; i < sizeof reaches / sizeof *reaches; i++) {
         cancel_when(reaches[i]);
         assert_true(token_in_store("k") == 0);
-        assert_int_equal(places_in_store("k"), 0);
+        assert_int_equal(waiters_in_store("k"), 0);
     }
 }
 
@@ -356,11 +356,11 @@ static void a_cancelled_waiter_leaves_the_line(void **state)
     struct caller a = {0}, b = {0};
     acquire(them, &a, "k", /* waits= */ false);
     acquire(us, &b, "k", /* waits= */ true);
-    assert_int_equal(places_in_store("k"), 1);
+    assert_int_equal(waiters_in_store("k"), 1);
     cancel(&b);
     run_until(now_ms + 10);
     assert_told(&b, TASK_WAITING);
-    assert_int_equal(places_in_store("k"), 0);
+    assert_int_equal(waiters_in_store("k"), 0);
     assert_int_equal(executor_counts(us->executor).tasks, 0);
 }
 
@@ -383,7 +383,7 @@ int main(void)
         EXECUTOR_TEST(deadlines_come_first),
         EXECUTOR_TEST(a_loss_is_told_before_anything_else),
         EXECUTOR_TEST(a_renewal_in_time_is_believed_after_a_stop),
-        EXECUTOR_TEST(who_asks_a_dead_store_hears_unavailable),
+        EXECUTOR_TEST(a_dead_store_is_unavailable),
         EXECUTOR_TEST(trouble_is_retried_and_its_words_are_told),
         EXECUTOR_TEST(an_open_breaker_leaves_the_store_alone),
         EXECUTOR_TEST(an_open_breaker_answers_at_once_who_does_not_wait),
@@ -391,7 +391,7 @@ int main(void)
         EXECUTOR_TEST(an_open_breaker_lets_renewals_and_releases_pass),
         EXECUTOR_TEST(a_waiter_behind_an_open_breaker_is_never_told_busy),
         EXECUTOR_TEST(too_many_requests_wait_their_turn),
-        EXECUTOR_TEST(what_nobody_waits_for_is_not_sent),
+        EXECUTOR_TEST(a_request_without_a_waiter_is_not_sent),
         EXECUTOR_TEST(cancelled_in_any_state_nothing_is_left),
         EXECUTOR_TEST(a_cancelled_waiter_leaves_the_line),
         EXECUTOR_TEST(let_go_before_the_first_tick_costs_nothing),

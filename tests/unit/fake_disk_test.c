@@ -72,7 +72,7 @@ static const char *after_loss(struct fake_choice choice, const char *suffix)
     return there ? said : NULL;
 }
 
-static void what_is_not_synced_may_be_lost(void **state)
+static void unsynced_writes_may_be_lost(void **state)
 {
     (void)state;
     int file = make("");
@@ -176,7 +176,7 @@ static void an_emptied_file_may_be_old_gone_or_new(void **state)
     assert_string_equal(after_loss(keeping(2), ""), "");
 }
 
-static void a_fleeting_file_holds_anything(void **state)
+static void an_unsynced_file_holds_anything(void **state)
 {
     static const char zeros[DISK_PAGE];
     struct fake_choice choice = keeping(0);
@@ -189,11 +189,11 @@ static void a_fleeting_file_holds_anything(void **state)
     page[0] = 'x';
     assert_int_equal(count_pending(), 0);
     assert_memory_equal(after_loss(choice, ".lock"), "abc.", 4);
-    choice.fleeting = FLEETING_LATEST;
+    choice.unsynced = UNSYNCED_LATEST;
     assert_memory_equal(after_loss(choice, ".lock"), "xbc.", 4);
-    choice.fleeting = FLEETING_ZEROS;
+    choice.unsynced = UNSYNCED_ZEROS;
     assert_memory_equal(after_loss(choice, ".lock"), "....", 4);
-    choice.fleeting = FLEETING_ABSENT;
+    choice.unsynced = UNSYNCED_ABSENT;
     assert_null(after_loss(choice, ".lock"));
 }
 
@@ -302,13 +302,13 @@ int main(void)
 {
 #define FAKE_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        FAKE_TEST(what_is_not_synced_may_be_lost),
+        FAKE_TEST(unsynced_writes_may_be_lost),
         FAKE_TEST(a_write_may_be_torn),
         FAKE_TEST(a_failed_sync_covers_nothing_ever),
         FAKE_TEST(names_change_with_the_folders_sync),
         FAKE_TEST(a_name_that_a_failed_sync_was_about_stays_unsure),
         FAKE_TEST(an_emptied_file_may_be_old_gone_or_new),
-        FAKE_TEST(a_fleeting_file_holds_anything),
+        FAKE_TEST(an_unsynced_file_holds_anything),
         FAKE_TEST(a_loss_comes_upon_what_was_there_before),
         FAKE_TEST(a_page_and_its_file_are_one),
         FAKE_TEST(locks_are_per_open_file),

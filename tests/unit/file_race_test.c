@@ -4,7 +4,7 @@
  * has no descriptors left, and writes that name somebody who has died since they were decided. All
  * through the driver and on a real disk; what the log itself does then is in log_race_test.c.
  */
-#include "store/exchange.h"
+#include "store/translate.h"
 #include "wire/record_codec.h"
 
 #include <poll.h>
@@ -22,7 +22,7 @@
 
 enum {
     TTL_MS = 60000,
-    PATIENCE_MS = 60000,
+    TIMEOUT_MS = 60000,
     LOOKS = 2000, /* until a thread of ours is done, on a slow machine */
     FILL = 30,    /* so many large records make a compaction due, and leave no history */
     FILL_BYTES = 40000,
@@ -33,27 +33,27 @@ static struct record record; /* what stands under "k", as it was last heard */
 static char encoded[RECORD_MAX];
 
 static struct {
-    enum answer result;
+    enum reply_status result;
     struct stamp written;
     size_t dead_count;
     uint64_t dead;
 } heard;
 
-static void hear(void *caller, const struct store_answer *answer)
+static void hear(void *caller, const struct store_reply *reply)
 {
     (void)caller;
-    heard.result = answer->result;
-    heard.written = answer->written;
-    heard.dead_count = answer->dead_count;
-    heard.dead = answer->dead_count > 0 ? answer->dead_sessions[0] : 0;
+    heard.result = reply->result;
+    heard.written = reply->written;
+    heard.dead_count = reply->dead_count;
+    heard.dead = reply->dead_count > 0 ? reply->dead_sessions[0] : 0;
     struct event event;
     const char *why;
-    exchange_event(answer, "k", &record, &event, &why);
+    translate_reply(reply, "k", &record, &event, &why);
 }
 
 static unsigned notices;
 
-static void notice(void *owner, const char *key, const struct store_answer *stands)
+static void notice(void *owner, const char *key, const struct store_reply *stands)
 {
     (void)owner;
     (void)stands;
@@ -63,7 +63,7 @@ static void notice(void *owner, const char *key, const struct store_answer *stan
 static void *try_open(uint64_t session)
 {
     struct text why;
-    struct store_site site = {.session = session, .patience_ms = PATIENCE_MS, .notice = notice};
+    struct store_callbacks site = {.session = session, .timeout_ms = TIMEOUT_MS, .notice = notice};
     void *store = malloc(file_driver.state_size);
     text_init(&why, words, sizeof words);
     if (store != NULL && !file_driver.open(store, url, &site, &why)) {
@@ -88,9 +88,9 @@ static void close_store(void *store)
     free(store);
 }
 
-static enum answer ask(void *store, struct store_request request)
+static enum reply_status ask(void *store, struct store_request request)
 {
-    heard.result = ANSWER_DENIED;
+    heard.result = REPLY_DENIED;
     file_driver.submit(store, &request, hear, NULL);
     file_driver.step(store);
     return heard.result;
@@ -108,7 +108,7 @@ static struct store_request putting(const char *key, const char *bytes, size_t l
 
 static uint64_t put(void *store, const char *key)
 {
-    assert_int_equal(ask(store, putting(key, "{}", 2)), ANSWER_OK);
+    assert_int_equal(ask(store, putting(key, "{}", 2)), REPLY_OK);
     return heard.written.revision;
 }
 
@@ -117,7 +117,7 @@ static void erase(void *store, const char *key, uint64_t revision)
     struct store_request request = {.verb = VERB_STORE_DELETE,
                                     .key = key,
                                     .condition = {.kind = IF_REVISION, .revision = revision}};
-    assert_int_equal(ask(store, request), ANSWER_OK);
+    assert_int_equal(ask(store, request), REPLY_OK);
 }
 
 static ino_t inode_of(const char *suffix)
@@ -136,13 +136,13 @@ static struct {
     bool ended; /* told that something may have been missed */
 } seen;
 
-static void see(void *caller, const struct store_answer *answer)
+static void see(void *caller, const struct store_reply *reply)
 {
     (void)caller;
-    bool is_change = answer->result == ANSWER_OK && answer->key != NULL;
-    seen.puts += is_change && answer->present;
-    seen.erasures += is_change && !answer->present;
-    seen.ended = seen.ended || answer->result != ANSWER_OK;
+    bool is_change = reply->result == REPLY_OK && reply->key != NULL;
+    seen.puts += is_change && reply->present;
+    seen.erasures += is_change && !reply->present;
+    seen.ended = seen.ended || reply->result != REPLY_OK;
 }
 
 static void watch(void *store, const char *key)
@@ -168,7 +168,7 @@ static void compact(void *store)
         file_driver.submit(store, &request, hear, NULL);
     }
     file_driver.step(store);
-    assert_int_equal(heard.result, ANSWER_OK);
+    assert_int_equal(heard.result, REPLY_OK);
     for (int i = 0; i < LOOKS && inode_of("") == before; i++) {
         (void)poll(NULL, 0, /* timeout= */ 10);
         file_driver.step(store);
@@ -176,7 +176,7 @@ static void compact(void *store)
     assert_true(inode_of("") != before);
 }
 
-static void who_slept_over_a_compaction_is_told_of_erasures(void **state)
+static void a_watch_over_a_compaction_reports_erasures(void **state)
 {
     (void)state;
     void *watcher = open_store(1), *busy = open_store(2);
@@ -191,7 +191,7 @@ static void who_slept_over_a_compaction_is_told_of_erasures(void **state)
 }
 
 /* The file in which it was erased is gone. */
-static void who_slept_over_two_compactions_is_told_so(void **state)
+static void a_watch_over_two_compactions_reports_it(void **state)
 {
     (void)state;
     void *watcher = open_store(1), *busy = open_store(2);
@@ -252,7 +252,7 @@ static bool opens_with(unsigned descriptors)
     return WEXITSTATUS(status) == 0;
 }
 
-static void who_has_few_descriptors_takes_nothing_from_others(void **state)
+static void few_descriptors_harm_no_other_process(void **state)
 {
     (void)state;
     void *store = open_store(1);
@@ -274,10 +274,10 @@ static void who_has_few_descriptors_takes_nothing_from_others(void **state)
 /* Who is named by a write. */
 
 /* Decides on the record as it was last heard; what is to be written then, waking that one. */
-static struct store_request deciding(const struct request *request, const uint64_t *poke)
+static struct store_request deciding(const struct request *request, const uint64_t *wake)
 {
     struct view view = {.at = heard.written, .judge = JUDGE_STORE_TIME, .one_clock = true};
-    assert_true(decide(&record, request, &view).write);
+    assert_true(rules_decide(&record, request, &view).write);
     bool needed = record_needed(&record);
     return (struct store_request){
         .verb = needed ? VERB_STORE_SWAP : VERB_STORE_DELETE,
@@ -287,8 +287,8 @@ static struct store_request deciding(const struct request *request, const uint64
         .bytes = encoded,
         .length = needed ? record_encode(&record, encoded, sizeof encoded) : 0,
         .session = request->session,
-        .poke = poke,
-        .poke_count = poke != NULL ? 1 : 0};
+        .wake = wake,
+        .wake_count = wake != NULL ? 1 : 0};
 }
 
 static struct request verb_of(enum verb verb, uint64_t session)
@@ -314,8 +314,8 @@ static void begin_record(void)
 /* Takes the key, or a place behind its holder. */
 static void enter(void *store, uint64_t session)
 {
-    struct request request = verb_of(VERB_ASK, session);
-    assert_int_equal(ask(store, deciding(&request, /* poke= */ NULL)), ANSWER_OK);
+    struct request request = verb_of(VERB_ACQUIRE, session);
+    assert_int_equal(ask(store, deciding(&request, /* wake= */ NULL)), REPLY_OK);
 }
 
 static const uint64_t another = 77; /* session */
@@ -329,7 +329,7 @@ static void a_release_lets_in_who_lives(void **state)
     enter(store, 1);
     enter(next, another);
     struct request request = verb_of(VERB_RELEASE, 1);
-    assert_int_equal(ask(store, deciding(&request, &another)), ANSWER_OK);
+    assert_int_equal(ask(store, deciding(&request, &another)), REPLY_OK);
     assert_true(is_readable(next, /* timeout_ms= */ 5000));
     file_driver.step(next);
     assert_int_equal(notices, 1);
@@ -348,14 +348,14 @@ static void a_release_lets_in_nobody_who_died(void **state)
     struct request request = verb_of(VERB_RELEASE, 1);
     struct store_request release = deciding(&request, &another);
     close_store(next);
-    assert_int_equal(ask(store, release), ANSWER_CONFLICT);
+    assert_int_equal(ask(store, release), REPLY_CONFLICT);
     assert_true(heard.written.revision == known);
     assert_int_equal(heard.dead_count, 1);
     assert_true(heard.dead == another);
     /* It decides again, by what it was told, and is done. */
-    release = deciding(&request, /* poke= */ NULL);
+    release = deciding(&request, /* wake= */ NULL);
     assert_int_equal(release.verb, VERB_STORE_DELETE);
-    assert_int_equal(ask(store, release), ANSWER_OK);
+    assert_int_equal(ask(store, release), REPLY_OK);
     close_store(store);
 }
 
@@ -369,7 +369,7 @@ static void a_break_may_wake_the_dead(void **state)
     struct request request = verb_of(VERB_BREAK, 1);
     struct store_request breaking = deciding(&request, &another);
     close_store(holder);
-    assert_int_equal(ask(store, breaking), ANSWER_OK);
+    assert_int_equal(ask(store, breaking), REPLY_OK);
     close_store(store);
 }
 
@@ -385,7 +385,7 @@ static void a_cooldown_may_wake_the_dead(void **state)
     struct store_request release = deciding(&request, &another);
     close_store(next);
     assert_int_equal(release.verb, VERB_STORE_SWAP);
-    assert_int_equal(ask(store, release), ANSWER_OK);
+    assert_int_equal(ask(store, release), REPLY_OK);
     close_store(store);
 }
 
@@ -416,10 +416,10 @@ int main(void)
 {
 #define FILE_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        FILE_TEST(who_slept_over_a_compaction_is_told_of_erasures),
-        FILE_TEST(who_slept_over_two_compactions_is_told_so),
+        FILE_TEST(a_watch_over_a_compaction_reports_erasures),
+        FILE_TEST(a_watch_over_two_compactions_reports_it),
         FILE_TEST(a_watch_wakes_for_a_change_in_the_next_file),
-        FILE_TEST(who_has_few_descriptors_takes_nothing_from_others),
+        FILE_TEST(few_descriptors_harm_no_other_process),
         FILE_TEST(a_release_lets_in_who_lives),
         FILE_TEST(a_release_lets_in_nobody_who_died),
         FILE_TEST(a_break_may_wake_the_dead),

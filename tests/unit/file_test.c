@@ -2,7 +2,7 @@
 /* The file store as its users meet it: what it refuses and how, a full disk, forks, and who is
  * alive. What all drivers share is in tests/conformance, the log itself in log_test.c. */
 #include "store/store.h"
-#include "wire/log_format.h"
+#include "store/log/log_format.h"
 #include "wire/record_codec.h"
 
 #include <errno.h>
@@ -27,27 +27,27 @@ static struct record record;
 static char encoded[RECORD_MAX];
 
 static struct {
-    enum answer result;
+    enum reply_status result;
     struct stamp written;
     bool present;
     size_t dead_count;
     char why[512];
 } heard;
 
-static void hear(void *caller, const struct store_answer *answer)
+static void hear(void *caller, const struct store_reply *reply)
 {
     (void)caller;
-    heard.result = answer->result;
-    heard.written = answer->written;
-    heard.present = answer->present;
-    heard.dead_count = answer->dead_count;
-    (void)snprintf(heard.why, sizeof heard.why, "%s", answer->why != NULL ? answer->why : "");
+    heard.result = reply->result;
+    heard.written = reply->written;
+    heard.present = reply->present;
+    heard.dead_count = reply->dead_count;
+    (void)snprintf(heard.why, sizeof heard.why, "%s", reply->why != NULL ? reply->why : "");
 }
 
 static void *try_open(uint64_t session)
 {
     struct text why;
-    struct store_site site = {.session = session, .patience_ms = 1000};
+    struct store_callbacks site = {.session = session, .timeout_ms = 1000};
     void *store = malloc(file_driver.state_size);
     text_init(&why, words, sizeof words);
     if (store != NULL && !file_driver.open(store, url, &site, &why)) {
@@ -74,7 +74,7 @@ static void close_store(void *store)
 
 static void ask(void *store, struct store_request request)
 {
-    heard.result = ANSWER_DENIED;
+    heard.result = REPLY_DENIED;
     file_driver.submit(store, &request, hear, NULL);
     file_driver.step(store);
 }
@@ -83,7 +83,7 @@ static void ask(void *store, struct store_request request)
 static struct store_request granting(const char *key, uint64_t session)
 {
     record_init(&record, key);
-    struct request request = {.verb = VERB_ASK,
+    struct request request = {.verb = VERB_ACQUIRE,
                               .key = key,
                               .holder = "h",
                               .request = "r",
@@ -91,7 +91,7 @@ static struct store_request granting(const char *key, uint64_t session)
                               .bound = true,
                               .ttl_ms = TTL_MS};
     struct view view = {.at = {.time_ms = 1}, .judge = JUDGE_STORE_TIME, .one_clock = true};
-    struct verdict verdict = decide(&record, &request, &view);
+    struct verdict verdict = rules_decide(&record, &request, &view);
     assert_int_equal(verdict.kind, VERDICT_GRANTED);
     return (struct store_request){.verb = VERB_STORE_SWAP,
                                   .key = key,
@@ -135,7 +135,7 @@ static void flip(uint64_t offset)
     assert_int_equal(close(file), 0);
 }
 
-static void what_is_not_ours_is_refused_and_left_alone(void **state)
+static void a_foreign_file_is_refused_and_left_alone(void **state)
 {
     (void)state;
     char bytes[64] = {0};
@@ -232,23 +232,23 @@ static void a_full_disk_refuses_only_what_is_new(void **state)
     do {
         (void)snprintf(key, sizeof key, "key-%u", granted);
         ask(store, granting(key, 1));
-        granted += heard.result == ANSWER_OK;
-    } while (heard.result == ANSWER_OK && granted < 100000);
-    assert_int_equal(heard.result, ANSWER_TROUBLE);
+        granted += heard.result == REPLY_OK;
+    } while (heard.result == REPLY_OK && granted < 100000);
+    assert_int_equal(heard.result, REPLY_TROUBLE);
     assert_non_null(strstr(heard.why, path));
     assert_non_null(strstr(heard.why, "no room on the disk"));
     for (int i = 0; i < 100; i++) {
         ask(store, by_token(VERB_STORE_SWAP, "held", token));
-        assert_int_equal(heard.result, ANSWER_OK);
+        assert_int_equal(heard.result, REPLY_OK);
     }
     ask(store, by_token(VERB_STORE_DELETE, "held", token));
-    assert_int_equal(heard.result, ANSWER_OK);
+    assert_int_equal(heard.result, REPLY_OK);
     ask(store, granting("one-more", 1));
-    assert_int_equal(heard.result, ANSWER_TROUBLE);
+    assert_int_equal(heard.result, REPLY_TROUBLE);
 
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     ask(store, granting("one-more", 1));
-    assert_int_equal(heard.result, ANSWER_OK);
+    assert_int_equal(heard.result, REPLY_OK);
     close_store(store);
 }
 
@@ -260,15 +260,15 @@ static void a_forked_child_holds_nothing(void **state)
     pid_t child = fork();
     if (child == 0) {
         ask(store, (struct store_request){.verb = VERB_STORE_READ, .key = "k"});
-        bool told = heard.result == ANSWER_TROUBLE && strstr(heard.why, "forked") != NULL;
+        bool notify = heard.result == REPLY_TROUBLE && strstr(heard.why, "forked") != NULL;
         file_driver.close(store);
-        _exit(told ? 0 : 1);
+        _exit(notify ? 0 : 1);
     }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     ask(store, (struct store_request){.verb = VERB_STORE_READ, .key = "k"});
-    assert_int_equal(heard.result, ANSWER_OK);
+    assert_int_equal(heard.result, REPLY_OK);
     close_store(store);
 }
 
@@ -304,7 +304,7 @@ static pid_t start_holder(int *out_command)
 static bool holder_is_dead(void *store)
 {
     ask(store, (struct store_request){.verb = VERB_STORE_READ, .key = "k"});
-    assert_int_equal(heard.result, ANSWER_OK);
+    assert_int_equal(heard.result, REPLY_OK);
     assert_true(heard.present);
     return heard.dead_count == 1;
 }
@@ -345,7 +345,7 @@ static void a_removed_lock_file_stops_those_who_knew_it(void **state)
     assert_int_equal(unlink(beside(".lock")), 0);
     void *other = open_store(2);
     ask(store, granting("l", 1));
-    assert_int_equal(heard.result, ANSWER_TROUBLE);
+    assert_int_equal(heard.result, REPLY_TROUBLE);
     assert_non_null(strstr(heard.why, "replaced or removed"));
     /* Whether the holder lives, nobody can see any more: so it does, until its lease ends. */
     ask(other, (struct store_request){.verb = VERB_STORE_READ, .key = "k"});
@@ -378,7 +378,7 @@ int main(void)
 {
 #define FILE_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        FILE_TEST(what_is_not_ours_is_refused_and_left_alone),
+        FILE_TEST(a_foreign_file_is_refused_and_left_alone),
         FILE_TEST(a_newer_version_is_refused_with_both),
         FILE_TEST(damage_is_refused_with_its_offset),
         FILE_TEST(a_torn_tail_is_cut_with_a_warning),

@@ -3,7 +3,7 @@
  * The ids of host and boot, and a clock that is the same in every time namespace; refused where it
  * cannot be: between two namespaces, and without /proc.
  */
-#include "io/host.h"
+#include "process/host.h"
 
 #include "disk_kit.h"
 

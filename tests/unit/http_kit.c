@@ -14,19 +14,19 @@
 static struct {
     int listening;
     pthread_t thread;
-    http_kit_answer *answer;
+    http_kit_answer *reply;
     atomic_uint connections;
     atomic_uint starts; /* a connection that outlives its server gets no answer from the next one */
 } server;
 
-void http_kit_say(int file, const char *words)
+void http_kit_say(int file, const char *text)
 {
-    size_t length = strlen(words);
+    size_t length = strlen(text);
     while (length > 0) {
-        ssize_t sent = send(file, words, length, MSG_NOSIGNAL);
+        ssize_t sent = send(file, text, length, MSG_NOSIGNAL);
         if (sent <= 0)
             return;
-        words += sent;
+        text += sent;
         length -= (size_t)sent;
     }
 }
@@ -62,7 +62,7 @@ static void *serve_one(void *argument)
     unsigned start = atomic_load(&server.starts);
     free(argument);
     while (hear(file, request) && start == atomic_load(&server.starts) &&
-           server.answer(file, request))
+           server.reply(file, request))
         ;
     (void)close(file);
     return NULL;
@@ -86,11 +86,11 @@ static void *serve(void *argument)
     }
 }
 
-uint16_t http_kit_start(http_kit_answer *answer)
+uint16_t http_kit_start(http_kit_answer *reply)
 {
     uint16_t port = 0;
     server.listening = kit_listen(AF_INET, &port);
-    server.answer = answer;
+    server.reply = reply;
     atomic_store(&server.connections, 0);
     atomic_fetch_add(&server.starts, 1);
     return pthread_create(&server.thread, NULL, serve, NULL) == 0 ? port : 0;

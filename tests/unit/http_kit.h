@@ -15,13 +15,13 @@ enum { HTTP_REQUEST_SIZE = 8192 };
 typedef bool http_kit_answer(int file, const char *request);
 
 /* On a free port of the loopback; 0: it did not start. */
-uint16_t http_kit_start(http_kit_answer *answer);
+uint16_t http_kit_start(http_kit_answer *reply);
 void http_kit_stop(void);
 /* Connections since it started. */
 unsigned http_kit_connections(void);
 
 /* For answers: these bytes; silence until the client gives up. */
-void http_kit_say(int file, const char *words);
+void http_kit_say(int file, const char *text);
 void http_kit_be_silent(int file);
 
 #endif

@@ -3,10 +3,10 @@
  * HTTP requests against a small real server in a thread of its own, which answers by the path: in
  * order, cut, slowly, endlessly. And against a TLS server of OpenSSL's.
  */
-#include "io/http.h"
+#include "http/http.h"
 
 #include "http_kit.h"
-#include "io/host.h"
+#include "process/host.h"
 #include "stream_kit.h"
 #include "tls_kit.h"
 
@@ -29,7 +29,7 @@
 
 #define SECRET "swordfish-9"
 
-enum { MOST = 64 * 1024, PATIENCE_MS = 5000 };
+enum { MOST = 64 * 1024, TIMEOUT_MS = 5000 };
 
 static struct http *http;
 static uint16_t port;
@@ -66,7 +66,7 @@ static void say_lines(int file)
 }
 
 /* False when the connection is to be closed. */
-static bool answer(int file, const char *request)
+static bool reply(int file, const char *request)
 {
     const char *path = strchr(request, ' ') + 1;
     (void)pthread_mutex_lock(&request_lock);
@@ -118,7 +118,7 @@ int getaddrinfo(const char *name, const char *service, const struct addrinfo *re
 
 struct caller {
     unsigned done, pieces;
-    struct http_answer answer;
+    struct http_response reply;
     char body[MOST + 1], why[512], got[256];
     struct http_request *request;
     bool cancels_in_piece;
@@ -128,15 +128,15 @@ struct caller {
 
 static void start(struct caller *caller, const char *method, const char *path, const char *body);
 
-static void on_done(void *owner, const struct http_answer *answer)
+static void on_done(void *owner, const struct http_response *reply)
 {
     struct caller *caller = owner;
     caller->done++;
-    caller->answer = *answer;
-    assert_true(answer->body_length <= MOST);
-    memcpy(caller->body, answer->body, answer->body_length + 1);
-    assert_int_equal(caller->body[answer->body_length], '\0');
-    (void)snprintf(caller->why, sizeof caller->why, "%s", answer->why != NULL ? answer->why : "");
+    caller->reply = *reply;
+    assert_true(reply->body_length <= MOST);
+    memcpy(caller->body, reply->body, reply->body_length + 1);
+    assert_int_equal(caller->body[reply->body_length], '\0');
+    (void)snprintf(caller->why, sizeof caller->why, "%s", reply->why != NULL ? reply->why : "");
     assert_null(strstr(caller->why, SECRET));
     if (caller->then != NULL)
         start(caller->next, "GET", caller->then, NULL);
@@ -162,37 +162,38 @@ static size_t on_piece(void *owner, const char *bytes, size_t length)
     return used;
 }
 
-static struct http_ask ask_for(char *url, size_t size, const char *method, const char *path)
+static struct http_options ask_for(char *url, size_t size, const char *method, const char *path)
 {
     (void)snprintf(url, size, "http://user:%s@127.0.0.1:%u%s", SECRET, port, path);
-    return (struct http_ask){
-        .method = method, .url = url, .bearer = SECRET, .patience_ms = PATIENCE_MS, .most = MOST};
+    return (struct http_options){
+        .method = method, .url = url, .bearer = SECRET, .timeout_ms = TIMEOUT_MS, .most = MOST};
 }
 
 static void start(struct caller *caller, const char *method, const char *path, const char *body)
 {
     char url[256];
-    struct http_ask ask = ask_for(url, sizeof url, method, path);
+    struct http_options ask = ask_for(url, sizeof url, method, path);
     ask.body = body;
     ask.body_length = body != NULL ? strlen(body) : 0;
-    caller->request = http_start(http, &ask, &(struct http_site){.done = on_done, .owner = caller});
+    caller->request =
+        http_start(http, &ask, &(struct http_callbacks){.done = on_done, .owner = caller});
     assert_non_null(caller->request);
 }
 
-static void start_pieces(struct caller *caller, const char *path, int64_t patience_ms)
+static void start_pieces(struct caller *caller, const char *path, int64_t timeout_ms)
 {
     char url[256];
-    struct http_ask ask = ask_for(url, sizeof url, "GET", path);
-    ask.patience_ms = patience_ms;
+    struct http_options ask = ask_for(url, sizeof url, "GET", path);
+    ask.timeout_ms = timeout_ms;
     caller->request = http_start(
-        http, &ask, &(struct http_site){.piece = on_piece, .done = on_done, .owner = caller});
+        http, &ask, &(struct http_callbacks){.piece = on_piece, .done = on_done, .owner = caller});
     assert_non_null(caller->request);
 }
 
 static int open_all(void **state)
 {
     http = NULL;
-    port = http_kit_start(answer);
+    port = http_kit_start(reply);
     if (kit_open(state) != 0 || port == 0)
         return -1;
     http = http_new(kit_net);
@@ -216,10 +217,10 @@ static void an_answer_comes_whole(void **state)
     start(&caller, "GET", "/ok", NULL);
     assert_int_equal(caller.done, 0); /* only from a step */
     assert_true(kit_until(&caller.done));
-    assert_int_equal(caller.answer.status, 200);
+    assert_int_equal(caller.reply.status, 200);
     assert_string_equal(caller.body, "hello");
-    assert_int_equal(caller.answer.date_s, 784111777);
-    assert_int_equal(caller.answer.retry_after_ms, -1);
+    assert_int_equal(caller.reply.date_s, 784111777);
+    assert_int_equal(caller.reply.retry_after_ms, -1);
 }
 
 static void what_was_asked_arrives(void **state)
@@ -228,13 +229,14 @@ static void what_was_asked_arrives(void **state)
     char url[256];
     static const char *const headers[] = {"Content-Type: application/json", NULL};
     (void)state;
-    struct http_ask ask = ask_for(url, sizeof url, "PUT", "/ok?x=1");
+    struct http_options ask = ask_for(url, sizeof url, "PUT", "/ok?x=1");
     ask.headers = headers;
     ask.body = "{\"a\":1}";
     ask.body_length = 7;
-    assert_non_null(http_start(http, &ask, &(struct http_site){.done = on_done, .owner = &caller}));
+    assert_non_null(
+        http_start(http, &ask, &(struct http_callbacks){.done = on_done, .owner = &caller}));
     assert_true(kit_until(&caller.done));
-    assert_int_equal(caller.answer.status, 200);
+    assert_int_equal(caller.reply.status, 200);
     (void)pthread_mutex_lock(&request_lock);
     assert_non_null(strstr(last_request, "PUT /ok?x=1 HTTP/1.1\r\n"));
     assert_non_null(strstr(last_request, "\r\nContent-Type: application/json\r\n"));
@@ -251,11 +253,11 @@ static void retry_after_is_seconds_or_a_date(void **state)
     start(&busy, "GET", "/busy", NULL);
     start(&later, "GET", "/later", NULL);
     assert_true(kit_until(&busy.done) && kit_until(&later.done));
-    assert_int_equal(busy.answer.status, 429);
-    assert_int_equal(busy.answer.retry_after_ms, 3000);
+    assert_int_equal(busy.reply.status, 429);
+    assert_int_equal(busy.reply.retry_after_ms, 3000);
     assert_string_equal(busy.body, "no");
-    assert_int_equal(later.answer.status, 503);
-    assert_int_equal(later.answer.retry_after_ms, 7000);
+    assert_int_equal(later.reply.status, 503);
+    assert_int_equal(later.reply.retry_after_ms, 7000);
 }
 
 static void a_cut_answer_is_none(void **state)
@@ -264,8 +266,8 @@ static void a_cut_answer_is_none(void **state)
     (void)state;
     start(&caller, "GET", "/cut", NULL);
     assert_true(kit_until(&caller.done));
-    assert_int_equal(caller.answer.status, 0);
-    assert_true(caller.answer.sent && !caller.answer.untrusted);
+    assert_int_equal(caller.reply.status, 0);
+    assert_true(caller.reply.sent && !caller.reply.untrusted);
     assert_non_null(strstr(caller.why, "127.0.0.1"));
 }
 
@@ -274,14 +276,15 @@ static void a_slow_answer_ends_with_patience(void **state)
     static struct caller caller;
     char url[256];
     (void)state;
-    struct http_ask ask = ask_for(url, sizeof url, "POST", "/slow");
+    struct http_options ask = ask_for(url, sizeof url, "POST", "/slow");
     ask.body = "x";
     ask.body_length = 1;
-    ask.patience_ms = 200;
-    assert_non_null(http_start(http, &ask, &(struct http_site){.done = on_done, .owner = &caller}));
+    ask.timeout_ms = 200;
+    assert_non_null(
+        http_start(http, &ask, &(struct http_callbacks){.done = on_done, .owner = &caller}));
     assert_true(kit_until(&caller.done));
-    assert_int_equal(caller.answer.status, 0);
-    assert_true(caller.answer.sent);
+    assert_int_equal(caller.reply.status, 0);
+    assert_true(caller.reply.sent);
     assert_non_null(strstr(caller.why, "200 ms"));
 }
 
@@ -290,12 +293,13 @@ static void a_name_that_is_not_found_ends_with_patience(void **state)
 {
     static struct caller caller;
     (void)state;
-    struct http_ask ask = {
-        .method = "GET", .url = "http://hangs.example/", .patience_ms = 200, .most = MOST};
+    struct http_options ask = {
+        .method = "GET", .url = "http://hangs.example/", .timeout_ms = 200, .most = MOST};
     int64_t began_ms = host_boot_ms();
-    assert_non_null(http_start(http, &ask, &(struct http_site){.done = on_done, .owner = &caller}));
+    assert_non_null(
+        http_start(http, &ask, &(struct http_callbacks){.done = on_done, .owner = &caller}));
     assert_true(kit_until(&caller.done));
-    assert_false(caller.answer.sent);
+    assert_false(caller.reply.sent);
     assert_int_equal(atomic_load(&lookups), 1);
     assert_true(host_boot_ms() - began_ms < 2500);
 }
@@ -310,8 +314,8 @@ static void a_refused_connection_was_not_sent(void **state)
     start(&caller, "POST", "/ok", "x");
     port = right;
     assert_true(kit_until(&caller.done));
-    assert_int_equal(caller.answer.status, 0);
-    assert_false(caller.answer.sent);
+    assert_int_equal(caller.reply.status, 0);
+    assert_false(caller.reply.sent);
 }
 
 static void a_huge_answer_is_refused(void **state)
@@ -320,7 +324,7 @@ static void a_huge_answer_is_refused(void **state)
     (void)state;
     start(&caller, "GET", "/endless", NULL);
     assert_true(kit_until(&caller.done));
-    assert_int_equal(caller.answer.status, 0);
+    assert_int_equal(caller.reply.status, 0);
     assert_non_null(strstr(caller.why, "too long"));
 }
 
@@ -328,9 +332,9 @@ static void a_piece_that_nobody_uses_is_refused(void **state)
 {
     static struct caller caller;
     (void)state;
-    start_pieces(&caller, "/endless", PATIENCE_MS); /* it has no line end */
+    start_pieces(&caller, "/endless", TIMEOUT_MS); /* it has no line end */
     assert_true(kit_until(&caller.done));
-    assert_int_equal(caller.answer.status, 0);
+    assert_int_equal(caller.reply.status, 0);
     assert_non_null(strstr(caller.why, "too long"));
 }
 
@@ -340,28 +344,28 @@ static void a_piece_that_nobody_uses_is_refused(void **state)
 static void pieces_come_as_they_arrive(void **state)
 {
     static struct caller caller;
-    int64_t patience_ms = 50;
+    int64_t timeout_ms = 50;
     (void)state;
     do {
         caller = (struct caller){0};
-        atomic_store(&line_gap_ms, (int)(patience_ms * 3 / 5));
-        start_pieces(&caller, "/lines", patience_ms);
+        atomic_store(&line_gap_ms, (int)(timeout_ms * 3 / 5));
+        start_pieces(&caller, "/lines", timeout_ms);
         assert_true(kit_until(&caller.done));
-        patience_ms *= 4;
-    } while (caller.answer.status == 0 && patience_ms < 5000);
+        timeout_ms *= 4;
+    } while (caller.reply.status == 0 && timeout_ms < 5000);
     assert_string_equal(caller.got, "one\ntwo\nthree\n");
     assert_true(caller.pieces >= 2);
-    assert_int_equal(caller.answer.status, 200);
-    assert_int_equal(caller.answer.body_length, 0);
+    assert_int_equal(caller.reply.status, 200);
+    assert_int_equal(caller.reply.body_length, 0);
 }
 
 static void an_answer_that_is_no_200_has_no_pieces(void **state)
 {
     static struct caller caller;
     (void)state;
-    start_pieces(&caller, "/busy", PATIENCE_MS);
+    start_pieces(&caller, "/busy", TIMEOUT_MS);
     assert_true(kit_until(&caller.done));
-    assert_int_equal(caller.answer.status, 429);
+    assert_int_equal(caller.reply.status, 429);
     assert_int_equal(caller.pieces, 0);
     assert_string_equal(caller.body, "no");
 }
@@ -374,9 +378,9 @@ static void a_callback_may_ask_and_cancel(void **state)
     first.next = &second;
     third.cancels_in_piece = true;
     start(&first, "GET", "/ok", NULL);
-    start_pieces(&third, "/lines", PATIENCE_MS);
+    start_pieces(&third, "/lines", TIMEOUT_MS);
     assert_true(kit_until(&second.done) && kit_until(&third.done));
-    assert_int_equal(second.answer.status, 200);
+    assert_int_equal(second.reply.status, 200);
     kit_turn(100);
     assert_int_equal(third.pieces, 1);
     assert_int_equal(third.done, 1); /* its own count: nothing more was said */
@@ -391,7 +395,7 @@ static void many_share_few_connections(void **state)
         start(&callers[i], "GET", "/ok", NULL);
     for (size_t i = 0; i < MANY; i++) {
         assert_true(kit_until(&callers[i].done));
-        assert_int_equal(callers[i].answer.status, 200);
+        assert_int_equal(callers[i].reply.status, 200);
     }
     assert_true(http_kit_connections() <= 32);
 }
@@ -405,8 +409,8 @@ static void a_change_is_never_sent_twice(void **state)
     assert_true(kit_until(&first.done));
     start(&second, "POST", "/drop", "{}");
     assert_true(kit_until(&second.done));
-    assert_int_equal(second.answer.status, 0);
-    assert_true(second.answer.sent);
+    assert_int_equal(second.reply.status, 0);
+    assert_true(second.reply.sent);
     assert_int_equal(atomic_load(&posts_seen), 1);
 }
 
@@ -444,10 +448,11 @@ static pid_t start_tls_server(uint16_t tls_port)
 
 static void try_tls(struct caller *caller, const char *url, struct stream_tls tls)
 {
-    struct http_ask ask = {
-        .method = "GET", .url = url, .tls = tls, .patience_ms = PATIENCE_MS, .most = MOST};
+    struct http_options ask = {
+        .method = "GET", .url = url, .tls = tls, .timeout_ms = TIMEOUT_MS, .most = MOST};
     memset(caller, 0, sizeof *caller);
-    assert_non_null(http_start(http, &ask, &(struct http_site){.done = on_done, .owner = caller}));
+    assert_non_null(
+        http_start(http, &ask, &(struct http_callbacks){.done = on_done, .owner = caller}));
     assert_true(kit_until(&caller->done));
 }
 
@@ -456,34 +461,34 @@ static void wait_for_tls(struct caller *caller, const char *url, struct stream_t
 {
     for (unsigned tries = 0; tries < 50; tries++) {
         try_tls(caller, url, good);
-        if (caller->answer.status != 0)
+        if (caller->reply.status != 0)
             break;
         nap(100);
     }
-    assert_int_equal(caller->answer.status, 200);
+    assert_int_equal(caller->reply.status, 200);
 }
 
 static void expect_untrusted(struct caller *caller, const char *url, struct stream_tls tls)
 {
     try_tls(caller, url, tls);
-    assert_int_equal(caller->answer.status, 0);
-    assert_true(caller->answer.untrusted);
+    assert_int_equal(caller->reply.status, 0);
+    assert_true(caller->reply.untrusted);
 }
 
 static void certificates_are_checked(void **state)
 {
     static const char names[] = "DNS:api.example,IP:127.0.0.1";
     static struct caller caller;
-    struct paper ca, other, srv, me;
+    struct test_cert ca, other, srv, me;
     char url[64], log[128];
     uint16_t tls_port = 0;
     (void)state;
     (void)snprintf(folder, sizeof folder, "/tmp/leasehold-http-XXXXXX");
     assert_non_null(mkdtemp(folder));
-    paper_make(&ca, folder, "ca.pem", NULL, PAPER_CA, NULL);
-    paper_make(&other, folder, "other.pem", NULL, PAPER_CA, NULL);
-    paper_make(&srv, folder, "srv.pem", names, PAPER_FINE, &ca);
-    paper_make(&me, folder, "me.pem", "DNS:me", PAPER_FINE, &ca);
+    test_cert_make(&ca, folder, "ca.pem", NULL, CERT_CA, NULL);
+    test_cert_make(&other, folder, "other.pem", NULL, CERT_CA, NULL);
+    test_cert_make(&srv, folder, "srv.pem", names, CERT_FINE, &ca);
+    test_cert_make(&me, folder, "me.pem", "DNS:me", CERT_FINE, &ca);
     (void)close(kit_listen(AF_INET, &tls_port));
     pid_t child = start_tls_server(tls_port);
     (void)snprintf(url, sizeof url, "https://127.0.0.1:%u/", tls_port);
@@ -492,7 +497,7 @@ static void certificates_are_checked(void **state)
 
     changed.name = "api.example";
     try_tls(&caller, url, changed);
-    assert_int_equal(caller.answer.status, 200);
+    assert_int_equal(caller.reply.status, 200);
     changed.name = "other.example";
     expect_untrusted(&caller, url, changed);
     changed = good;
@@ -508,10 +513,10 @@ static void certificates_are_checked(void **state)
     assert_int_equal(waitpid(child, NULL, 0), child);
     (void)snprintf(log, sizeof log, "%s/server.log", folder);
     assert_int_equal(unlink(log), 0);
-    struct paper *const papers[] = {&ca, &other, &srv, &me};
+    struct test_cert *const papers[] = {&ca, &other, &srv, &me};
     for (size_t i = 0; i < 4; i++) {
         (void)unlink(papers[i]->path);
-        paper_done(papers[i]);
+        test_cert_done(papers[i]);
     }
     assert_int_equal(rmdir(folder), 0);
 }

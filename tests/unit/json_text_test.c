@@ -22,14 +22,14 @@ static int begin(void **state)
 static void members_are_parted_by_commas(void **state)
 {
     (void)state;
-    json_add_words(&text, "a", "b");
+    json_add_string(&text, "a", "b");
     json_add_object(&text, "in");
     json_add_number(&text, "n", -5);
     json_add_bool(&text, "yes", true);
     json_end(&text);
     json_add_list(&text, "l");
-    json_item_words(&text, "x");
-    json_item_words(&text, "y");
+    json_item_string(&text, "x");
+    json_item_string(&text, "y");
     json_end_list(&text);
     json_add_object(&text, "none");
     json_end(&text);
@@ -39,10 +39,10 @@ static void members_are_parted_by_commas(void **state)
                                "\"none\":{},\"no\":false}");
 }
 
-static void what_is_not_known_is_null(void **state)
+static void an_unknown_value_is_null(void **state)
 {
     (void)state;
-    json_add_words(&text, "w", NULL);
+    json_add_string(&text, "w", NULL);
     json_add_length(&text, "l", -1);
     json_add_token(&text, "t", 0);
     json_add_length(&text, "z", 0);
@@ -58,24 +58,24 @@ static void a_token_is_text_and_keeps_its_digits(void **state)
     assert_string_equal(bytes, "{\"t\":\"18446744073709551615\"}");
 }
 
-static void what_json_reserves_is_escaped(void **state)
+static void reserved_characters_are_escaped(void **state)
 {
     (void)state;
-    json_add_words(&text, "\"n\\",
-                   "q\"b\\t\tn\nr\r1\x01"
-                   "e\x1f"
-                   "d\x7f\b\f");
+    json_add_string(&text, "\"n\\",
+                    "q\"b\\t\tn\nr\r1\x01"
+                    "e\x1f"
+                    "d\x7f\b\f");
     json_end(&text);
     assert_string_equal(bytes, "{\"\\\"n\\\\\":\"q\\\"b\\\\t\\tn\\nr\\r1\\u0001e\\u001f"
                                "d\\u007f\\b\\f\"}");
 }
 
-static void what_is_no_utf8_becomes_the_mark_for_it(void **state)
+static void invalid_utf8_becomes_the_replacement_mark(void **state)
 {
     (void)state;
-    json_add_words(&text, "k", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
-    json_add_words(&text, "b", "a\xffz\xc3");
-    json_add_words(&text, "cut", "\xe2\x82");
+    json_add_string(&text, "k", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
+    json_add_string(&text, "b", "a\xffz\xc3");
+    json_add_string(&text, "cut", "\xe2\x82");
     json_end(&text);
     assert_string_equal(bytes, "{\"k\":\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\","
                                "\"b\":\"a\\ufffdz\\ufffd\",\"cut\":\"\\ufffd\\ufffd\"}");
@@ -85,10 +85,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(members_are_parted_by_commas, begin),
-        cmocka_unit_test_setup(what_is_not_known_is_null, begin),
+        cmocka_unit_test_setup(an_unknown_value_is_null, begin),
         cmocka_unit_test_setup(a_token_is_text_and_keeps_its_digits, begin),
-        cmocka_unit_test_setup(what_json_reserves_is_escaped, begin),
-        cmocka_unit_test_setup(what_is_no_utf8_becomes_the_mark_for_it, begin),
+        cmocka_unit_test_setup(reserved_characters_are_escaped, begin),
+        cmocka_unit_test_setup(invalid_utf8_becomes_the_replacement_mark, begin),
     };
     return cmocka_run_group_tests_name("json_text", tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static void a_lease_that_came_back_changed_is_removed_again(void **state)
         k8s_kit_begin(answers);
         k8s_kit_grant_key(&asked, /* revision= */ 0);
         assert_true(k8s_kit_until(&asked.done, 1));
-        assert_int_equal(asked.last.result, ANSWER_TROUBLE);
+        assert_int_equal(asked.last.result, REPLY_TROUBLE);
         assert_non_null(strstr(asked.why, "came back changed"));
         assert_non_null(strstr(asked.why, cases[i].named));
         assert_non_null(strstr(asked.why, "it was removed"));
@@ -67,7 +67,7 @@ static void expect_undone(const char *const *answers, bool grants, const char *w
     else
         k8s_driver.submit(k8s_kit_store, &request, k8s_kit_answered, &asked);
     assert_true(k8s_kit_until(&asked.done, 1));
-    assert_int_equal(asked.last.result, ANSWER_TROUBLE);
+    assert_int_equal(asked.last.result, REPLY_TROUBLE);
     assert_non_null(strstr(asked.why, why));
     assert_int_equal(answers_heard(), removal != NULL ? 3 : 2);
     if (removal != NULL) {
@@ -126,14 +126,14 @@ static void an_endless_list_ends(void **state)
     struct asked asked = {0};
     k8s_driver.submit(k8s_kit_store, &request, k8s_kit_answered, &asked);
     assert_true(k8s_kit_until(&asked.done, 1));
-    assert_int_equal(asked.last.result, ANSWER_TROUBLE);
+    assert_int_equal(asked.last.result, REPLY_TROUBLE);
     assert_int_equal(answers_heard(), 1);
     answers_say_by(say_page);
     for (unsigned i = 0; i < 2; i++) {
         is_endless = i > 0;
         k8s_driver.submit(k8s_kit_store, &request, k8s_kit_answered, &asked);
         assert_true(k8s_kit_until(&asked.done, 2 + i));
-        assert_int_equal(asked.last.result, ANSWER_TROUBLE);
+        assert_int_equal(asked.last.result, REPLY_TROUBLE);
         assert_non_null(strstr(asked.why, is_endless ? "too long" : "does not go on"));
     }
     assert_int_equal(pages_asked, PAGES_MAX);

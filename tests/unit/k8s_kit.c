@@ -2,7 +2,7 @@
 /* See k8s_kit.h. */
 #include "k8s_kit.h"
 
-#include "io/host.h"
+#include "process/host.h"
 #include "wire/record_codec.h"
 
 #include <poll.h>
@@ -18,15 +18,15 @@
 static char folder[64];
 void *k8s_kit_store;
 
-void k8s_kit_answered(void *caller, const struct store_answer *answer)
+void k8s_kit_answered(void *caller, const struct store_reply *reply)
 {
     struct asked *asked = caller;
     asked->done++;
-    asked->last = *answer;
-    (void)snprintf(asked->why, sizeof asked->why, "%s", answer->why != NULL ? answer->why : "");
-    (void)snprintf(asked->key, sizeof asked->key, "%s", answer->key != NULL ? answer->key : "");
-    (void)snprintf(asked->bytes, sizeof asked->bytes, "%.*s", (int)answer->length,
-                   answer->bytes != NULL ? answer->bytes : "");
+    asked->last = *reply;
+    (void)snprintf(asked->why, sizeof asked->why, "%s", reply->why != NULL ? reply->why : "");
+    (void)snprintf(asked->key, sizeof asked->key, "%s", reply->key != NULL ? reply->key : "");
+    (void)snprintf(asked->bytes, sizeof asked->bytes, "%.*s", (int)reply->length,
+                   reply->bytes != NULL ? reply->bytes : "");
     assert_null(strstr(asked->why, "t-secret"));
 }
 
@@ -44,13 +44,13 @@ bool k8s_kit_until(const unsigned *count, unsigned wanted)
     return *count >= wanted;
 }
 
-void k8s_kit_write_file(const char *name, const char *words)
+void k8s_kit_write_file(const char *name, const char *text)
 {
     char path[128];
     (void)snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *file = fopen(path, "we");
     assert_non_null(file);
-    assert_true(fputs(words, file) >= 0);
+    assert_true(fputs(text, file) >= 0);
     assert_int_equal(fclose(file), 0);
 }
 
@@ -63,7 +63,7 @@ static int64_t no_time(void *owner)
 unsigned k8s_kit_notices;
 char k8s_kit_noticed[1024]; /* the last record that came with one */
 
-static void on_notice(void *owner, const char *key, const struct store_answer *stands)
+static void on_notice(void *owner, const char *key, const struct store_reply *stands)
 {
     (void)owner;
     assert_string_equal(key, "k");
@@ -77,10 +77,10 @@ const char *k8s_kit_by_proxy = ""; /* what the cluster says beside its server */
 
 void k8s_kit_begin_at(const char *url, const char *const *answers)
 {
-    char path[128], words[256], config[512];
+    char path[128], text[256], config[512];
     struct text why;
-    struct store_site site = {
-        .clock = {.now_ms = no_time}, .session = 7, .patience_ms = 3000, .notice = on_notice};
+    struct store_callbacks site = {
+        .clock = {.now_ms = no_time}, .session = 7, .timeout_ms = 3000, .notice = on_notice};
     answers_say(answers);
     k8s_kit_write_file("token", "t-secret-1\n");
     (void)snprintf(config, sizeof config,
@@ -91,7 +91,7 @@ void k8s_kit_begin_at(const char *url, const char *const *answers)
     k8s_kit_write_file("config", config);
     (void)snprintf(path, sizeof path, "%s/config", folder);
     (void)setenv("KUBECONFIG", path, 1);
-    text_init(&why, words, sizeof words);
+    text_init(&why, text, sizeof text);
     k8s_kit_store = malloc(k8s_driver.state_size);
     assert_non_null(k8s_kit_store);
     assert_true(k8s_driver.open(k8s_kit_store, url, &site, &why));

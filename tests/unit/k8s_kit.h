@@ -9,7 +9,7 @@
 
 #include "answers_kit.h"
 
-#include "store/k8s/k8s_inside.h"
+#include "store/k8s/k8s_internal.h"
 
 #define NOT_FOUND "404 Not Found\n{\"details\":{\"kind\":\"leases\"}}"
 #define OURS(revision)                                                                  \
@@ -27,7 +27,7 @@
 /* What came of a request; zeros before. */
 struct asked {
     unsigned done;
-    struct store_answer last;
+    struct store_reply last;
     char why[512], key[64], bytes[1024];
 };
 
@@ -42,12 +42,12 @@ void k8s_kit_begin_at(const char *url, const char *const *answers);
 void k8s_kit_begin(const char *const *answers); /* at k8s://blue */
 void k8s_kit_end(void);
 /* A file of the configuration's folder. */
-void k8s_kit_write_file(const char *name, const char *words);
+void k8s_kit_write_file(const char *name, const char *text);
 
 void k8s_kit_turn(int64_t ms);
 bool k8s_kit_until(const unsigned *count, unsigned wanted); /* 10 s at most */
 
-void k8s_kit_answered(void *caller, const struct store_answer *answer);
+void k8s_kit_answered(void *caller, const struct store_reply *reply);
 void k8s_kit_read_key(struct asked *asked);
 void k8s_kit_create_key(struct asked *asked);
 /* A grant of ours, over what stands there with that revision; 0: over nothing. */

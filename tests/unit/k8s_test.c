@@ -6,7 +6,7 @@
  */
 #include "k8s_kit.h"
 
-#include "io/host.h"
+#include "process/host.h"
 #include "wire/record_codec.h"
 
 #include <poll.h>
@@ -39,13 +39,13 @@ static void too_many_requests_are_repeated_when_the_server_says(void **state)
     assert_int_equal(answers_heard(), 1);
     assert_true(k8s_kit_until(&first.done, 1) && k8s_kit_until(&second.done, 1));
     assert_true(host_boot_ms() - began_ms >= 1000);
-    assert_int_equal(first.last.result, ANSWER_OK);
+    assert_int_equal(first.last.result, REPLY_OK);
     assert_false(first.last.present);
     assert_int_equal(first.last.now_ms, 1767225600000);
     assert_int_equal(answers_heard(), 3);
 }
 
-static void who_must_wait_too_long_is_told(void **state)
+static void a_wait_beyond_the_timeout_is_reported(void **state)
 {
     static const char *const answers[] = {
         "429 Too Many Requests\r\nRetry-After: 60\n{\"message\":\"slow down\"}", NULL};
@@ -54,7 +54,7 @@ static void who_must_wait_too_long_is_told(void **state)
     k8s_kit_begin(answers);
     k8s_kit_read_key(&asked);
     assert_true(k8s_kit_until(&asked.done, 1));
-    assert_int_equal(asked.last.result, ANSWER_TROUBLE);
+    assert_int_equal(asked.last.result, REPLY_TROUBLE);
     assert_non_null(strstr(asked.why, "slow down"));
 }
 
@@ -69,11 +69,11 @@ static void a_refused_token_is_read_anew_once(void **state)
     k8s_kit_turn(/* ms= */ 0);
     k8s_kit_write_file("token", "t-secret-2\n");
     assert_true(k8s_kit_until(&asked.done, 1));
-    assert_int_equal(asked.last.result, ANSWER_OK);
+    assert_int_equal(asked.last.result, REPLY_OK);
     answers_expect(1, "Bearer t-secret-2\r\n");
     k8s_kit_read_key(&again);
     assert_true(k8s_kit_until(&again.done, 1));
-    assert_int_equal(again.last.result, ANSWER_DENIED);
+    assert_int_equal(again.last.result, REPLY_DENIED);
     assert_int_equal(answers_heard(), 4);
 }
 
@@ -85,12 +85,12 @@ static void a_forbidden_request_is_told_at_once(void **state)
     k8s_kit_begin(answers);
     k8s_kit_read_key(&asked);
     assert_true(k8s_kit_until(&asked.done, 1));
-    assert_int_equal(asked.last.result, ANSWER_DENIED);
+    assert_int_equal(asked.last.result, REPLY_DENIED);
     assert_non_null(strstr(asked.why, "no rights"));
 }
 
 /* It may have happened: nobody knows, and it is not sent again. */
-static void what_got_no_answer_is_trouble(void **state)
+static void a_request_without_a_reply_is_trouble(void **state)
 {
     static const char *const cut[] = {"", NULL}, *const silent[] = {NULL};
     static const char *const broken[] = {"500 Oops\n{}", "200 OK\nnot json", "200 OK\n{}", NULL};
@@ -101,7 +101,7 @@ static void what_got_no_answer_is_trouble(void **state)
         k8s_kit_begin(scripts[i]);
         k8s_kit_create_key(&asked);
         assert_true(k8s_kit_until(&asked.done, 1));
-        assert_int_equal(asked.last.result, ANSWER_TROUBLE);
+        assert_int_equal(asked.last.result, REPLY_TROUBLE);
         assert_true(asked.why[0] != '\0');
         assert_int_equal(answers_heard(), 1);
         k8s_kit_end();
@@ -126,7 +126,7 @@ static void a_key_has_one_request_on_its_way(void **state)
                 k8s_kit_until(&read.done, 1));
 }
 
-static void what_is_no_list_is_no_empty_one(void **state)
+static void a_bad_list_is_not_an_empty_one(void **state)
 {
     static const char *const answers[] = {"200 OK\n{\"items\":null}", "200 OK\n{}",
                                           "200 OK\n<html>", NULL};
@@ -137,7 +137,7 @@ static void what_is_no_list_is_no_empty_one(void **state)
         struct asked asked = {0};
         k8s_driver.submit(k8s_kit_store, &request, k8s_kit_answered, &asked);
         assert_true(k8s_kit_until(&asked.done, 1));
-        assert_int_equal(asked.last.result, i == 0 ? ANSWER_OK : ANSWER_TROUBLE);
+        assert_int_equal(asked.last.result, i == 0 ? REPLY_OK : REPLY_TROUBLE);
     }
 }
 
@@ -155,7 +155,7 @@ static void a_replacement_names_what_it_replaces(void **state)
     k8s_kit_begin(answers);
     k8s_kit_create_key(&asked);
     assert_true(k8s_kit_until(&asked.done, 1));
-    assert_int_equal(asked.last.result, ANSWER_CONFLICT);
+    assert_int_equal(asked.last.result, REPLY_CONFLICT);
     assert_int_equal(asked.last.written.revision, 5);
     k8s_driver.submit(k8s_kit_store, &request, k8s_kit_answered, &swapped);
     assert_true(k8s_kit_until(&swapped.done, 1));
@@ -193,7 +193,7 @@ static void a_cut_watch_goes_on_where_it_was(void **state)
     assert_true(k8s_kit_until(&asked.done, 4));
     assert_false(asked.last.present);
     assert_true(k8s_kit_until(&asked.done, 5));
-    assert_int_equal(asked.last.result, ANSWER_TROUBLE);
+    assert_int_equal(asked.last.result, REPLY_TROUBLE);
     answers_expect(1, "resourceVersion=5 ");
     answers_expect(2, "resourceVersion=6 ");
     answers_expect(3, "resourceVersion=11 ");
@@ -220,11 +220,11 @@ static void a_strangers_renewal_is_told_to_who_waits(void **state)
     k8s_kit_read_key(&asked);
     assert_true(k8s_kit_until(&asked.done, 1));
     assert_int_equal(record_decode(asked.bytes, strlen(asked.bytes), &record, &error), DECODE_OK);
-    struct place *place = record_add_place(&record);
-    text_copy(place->holder, sizeof place->holder, "waiter");
-    text_copy(place->request, sizeof place->request, "wish");
-    place->session = 7;
-    place->ttl_ms = 1000;
+    struct waiter *waiter = record_add_waiter(&record);
+    text_copy(waiter->holder, sizeof waiter->holder, "waiter");
+    text_copy(waiter->request, sizeof waiter->request, "wish");
+    waiter->session = 7;
+    waiter->ttl_ms = 1000;
     char bytes[1024];
     struct store_request request = {.verb = VERB_STORE_SWAP,
                                     .key = "k",
@@ -238,7 +238,7 @@ static void a_strangers_renewal_is_told_to_who_waits(void **state)
     assert_int_equal(record_decode(k8s_kit_noticed, strlen(k8s_kit_noticed), &record, &error),
                      DECODE_OK);
     assert_int_equal(record.grants[0].renewed.revision, 7);
-    assert_non_null(record_place_by_session(&record, 7));
+    assert_non_null(record_waiter_by_session(&record, 7));
 }
 
 /* A Lease whose record says nothing any more, a day before the server's time. */
@@ -261,7 +261,7 @@ static bool until_heard(size_t wanted)
     return true;
 }
 
-static void what_nobody_needs_is_removed_page_by_page(void **state)
+static void unused_leases_are_removed_page_by_page(void **state)
 {
     static const char *const answers[] = {
         "200 OK\n{\"metadata\":{\"continue\":\"next\"},\"items\":[" LEFT("a") "," LEASE("6") "]}",
@@ -324,7 +324,7 @@ static void a_watch_that_goes_silent_or_mad_is_begun_anew(void **state)
     k8s_driver.submit(k8s_kit_store, &request, k8s_kit_answered, &asked);
     assert_true(
         k8s_kit_until(&asked.done, 3)); /* it stands, a change, and what nobody understands */
-    assert_int_equal(asked.last.result, ANSWER_TROUBLE);
+    assert_int_equal(asked.last.result, REPLY_TROUBLE);
     answers_expect(2, "resourceVersion=6 ");
     k8s_driver.submit(k8s_kit_store, &request, k8s_kit_answered, &asked);
     assert_true(k8s_kit_until(&asked.done, 5));
@@ -343,13 +343,13 @@ static void a_proxy_of_the_kubeconfig_is_gone_through(void **state)
     k8s_kit_by_proxy = "";
     k8s_kit_read_key(&asked);
     assert_true(k8s_kit_until(&asked.done, 1));
-    assert_int_equal(asked.last.result, ANSWER_OK);
+    assert_int_equal(asked.last.result, REPLY_OK);
     answers_expect(0,
                    "GET http://api.example/apis/coordination.k8s.io/v1/namespaces/blue/leases/k ");
     (void)unsetenv("no_proxy");
 }
 
-static void what_is_on_its_way_ends_with_the_store(void **state)
+static void a_request_in_flight_ends_with_the_store(void **state)
 {
     static const char *const answers[] = {NULL};
     struct asked asked = {0};
@@ -368,21 +368,21 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORY(too_many_requests_are_repeated_when_the_server_says),
-        STORY(who_must_wait_too_long_is_told),
+        STORY(a_wait_beyond_the_timeout_is_reported),
         STORY(a_refused_token_is_read_anew_once),
         STORY(a_forbidden_request_is_told_at_once),
-        STORY(what_got_no_answer_is_trouble),
+        STORY(a_request_without_a_reply_is_trouble),
         STORY(a_key_has_one_request_on_its_way),
-        STORY(what_is_no_list_is_no_empty_one),
+        STORY(a_bad_list_is_not_an_empty_one),
         STORY(a_replacement_names_what_it_replaces),
         STORY(a_cut_watch_goes_on_where_it_was),
         STORY(a_strangers_renewal_is_told_to_who_waits),
-        STORY(what_nobody_needs_is_removed_page_by_page),
+        STORY(unused_leases_are_removed_page_by_page),
         STORY(a_collector_obeys_the_server),
         STORY(nobody_collects_who_should_not),
         STORY(a_watch_that_goes_silent_or_mad_is_begun_anew),
         STORY(a_proxy_of_the_kubeconfig_is_gone_through),
-        STORY(what_is_on_its_way_ends_with_the_store),
+        STORY(a_request_in_flight_ends_with_the_store),
     };
     (void)unsetenv("http_proxy");
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,7 +53,7 @@ static void a_url_says_where(void **state)
     assert_true(parse("k8s://a?collect=60000", &url) && url.collect == 60000);
 }
 
-static void what_it_is_not_is_refused(void **state)
+static void a_bad_url_is_refused(void **state)
 {
     static const char *const urls[] = {
         "k8s:",
@@ -169,7 +169,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_url_says_where),
-        cmocka_unit_test(what_it_is_not_is_refused),
+        cmocka_unit_test(a_bad_url_is_refused),
         cmocka_unit_test(valid_names_stay_readable),
         cmocka_unit_test(others_are_hashed),
         cmocka_unit_test(the_longest_prefix_leaves_room),

@@ -3,7 +3,7 @@
  * Kubeconfigs as people have them, several at once, and the ways to log in: a token, one in a file
  * that changes, certificates inside the kubeconfig, a credential plugin that is a real program.
  */
-#include "io/kube_login.h"
+#include "store/k8s/kube_login.h"
 
 #include "stream_kit.h"
 
@@ -113,7 +113,7 @@ static void a_kubeconfig_says_where_and_who(void **state)
     assert_string_equal(config.namespace, "default");
 }
 
-static void what_cannot_be_is_said(void **state)
+static void a_bad_kubeconfig_is_reported(void **state)
 {
     (void)state;
     use(CLUSTER "users: []\n");
@@ -234,7 +234,7 @@ static void a_plugin_is_asked_and_asked_again_when_refused(void **state)
     assert_string_equal(bearer(), "me-2-two words-2");
 }
 
-static void what_expires_is_asked_for_anew(void **state)
+static void an_expired_token_is_requested_again(void **state)
 {
     (void)state;
     use_plugin("#!/bin/sh\nprintf '{\"status\":{\"token\":\"t\",\"expirationTimestamp\":\"%s\"}}' "
@@ -256,7 +256,7 @@ static void an_expiry_may_be_told_in_another_time_zone(void **state)
 }
 
 /* By our clock, which may be wrong; the server may think otherwise. */
-static void what_has_expired_already_is_tried_for_a_moment(void **state)
+static void an_expired_token_is_tried_for_a_moment(void **state)
 {
     (void)state;
     use_plugin("#!/bin/sh\nprintf '{\"status\":{\"token\":\"t\",\"expirationTimestamp\":"
@@ -267,7 +267,7 @@ static void what_has_expired_already_is_tried_for_a_moment(void **state)
     assert_false(kube_login_ready(login));
 }
 
-static void who_asks_while_a_plugin_runs_gets_nothing(void **state)
+static void a_request_while_a_plugin_runs_gets_nothing(void **state)
 {
     (void)state;
     use_plugin("#!/bin/sh\nexec sleep 1000\n");
@@ -276,7 +276,7 @@ static void who_asks_while_a_plugin_runs_gets_nothing(void **state)
     assert_non_null(strstr(words, "has not answered yet"));
 }
 
-static void what_the_kubeconfig_says_counts_before_our_environment(void **state)
+static void the_kubeconfig_counts_before_our_environment(void **state)
 {
     (void)state;
     (void)setenv("WHO", "somebody else", 1);
@@ -344,16 +344,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORY(a_kubeconfig_says_where_and_who),
-        STORY(what_cannot_be_is_said),
+        STORY(a_bad_kubeconfig_is_reported),
         STORY(of_several_files_the_first_counts),
         STORY(certificates_inside_never_touch_a_disk),
         STORY(a_token_file_is_read_anew_when_refused),
         STORY(a_plugin_is_asked_and_asked_again_when_refused),
-        STORY(what_expires_is_asked_for_anew),
+        STORY(an_expired_token_is_requested_again),
         STORY(an_expiry_may_be_told_in_another_time_zone),
-        STORY(what_has_expired_already_is_tried_for_a_moment),
-        STORY(who_asks_while_a_plugin_runs_gets_nothing),
-        STORY(what_the_kubeconfig_says_counts_before_our_environment),
+        STORY(an_expired_token_is_tried_for_a_moment),
+        STORY(a_request_while_a_plugin_runs_gets_nothing),
+        STORY(the_kubeconfig_counts_before_our_environment),
         STORY(a_plugin_with_a_slash_lies_beside_the_kubeconfig),
         STORY(a_plugin_gives_certificates_too),
         STORY(a_plugin_that_fails_is_named_without_its_words),

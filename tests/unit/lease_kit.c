@@ -27,13 +27,13 @@ static struct {
 
 /* An answer of the store, its bytes copied. */
 struct kept {
-    struct store_answer answer;
+    struct store_reply reply;
     uint32_t serial;
     char bytes[RECORD_MAX];
 };
 static struct kept kept, looked;
 
-static struct sighting sighting;
+static struct observations observations;
 
 static int64_t store_now(void *owner)
 {
@@ -43,10 +43,10 @@ static int64_t store_now(void *owner)
 int open_lease(void **state)
 {
     (void)state;
-    struct store_site site = {.clock = {.now_ms = store_now, .owner = &now_ms}};
+    struct store_callbacks site = {.clock = {.now_ms = store_now, .owner = &now_ms}};
     struct text no_text = {0};
     now_ms = START_MS;
-    options = (struct lease_options){.request = {.verb = VERB_ASK,
+    options = (struct lease_options){.request = {.verb = VERB_ACQUIRE,
                                                  .key = "k",
                                                  .holder = "a",
                                                  .request = "a",
@@ -54,11 +54,11 @@ int open_lease(void **state)
                                                  .ttl_ms = 9000,
                                                  .waits = true},
                                      .wait_ms = WAIT_WITHOUT_LIMIT,
-                                     .store = {.answer_ms = 250},
-                                     .patience_ms = 10000,
+                                     .store = {.reply_timeout_ms = 250},
+                                     .timeout_ms = 10000,
                                      .kill_grace_ms = 5000,
-                                     .look_ms = 5000};
-    memset(&sighting, 0, sizeof sighting);
+                                     .poll_ms = 5000};
+    memset(&observations, 0, sizeof observations);
     memset(&out, 0, sizeof out);
     memset(&lease, 0, sizeof lease);
     store = malloc(memory_driver.state_size);
@@ -81,14 +81,14 @@ void use_verb(enum verb verb, uint64_t token)
     options.request.reason = "stuck";
 }
 
-static void keep(void *caller, const struct store_answer *answer)
+static void keep(void *caller, const struct store_reply *reply)
 {
     struct kept *where = caller;
-    where->answer = *answer;
-    if (!answer->present)
+    where->reply = *reply;
+    if (!reply->present)
         return;
-    memcpy(where->bytes, answer->bytes, answer->length);
-    where->answer.bytes = where->bytes;
+    memcpy(where->bytes, reply->bytes, reply->length);
+    where->reply.bytes = where->bytes;
 }
 
 static void look(void)
@@ -106,7 +106,7 @@ static void step(struct event *event)
     assert_false(trace.cut);
     if (out.action == ACTION_NONE)
         return;
-    exchange_request(&lease, &out, &record, bytes, sizeof bytes, &sent.request);
+    translate_request(&lease, &out, &record, bytes, sizeof bytes, &sent.request);
     sent.serial = out.serial;
     memcpy(sent.bytes, bytes, sent.request.length);
     sent.request.bytes = sent.bytes;
@@ -115,7 +115,7 @@ static void step(struct event *event)
 static void know(const struct kept *what, struct event *event)
 {
     const char *why = NULL;
-    exchange_event(&what->answer, options.request.key, &record, event, &why);
+    translate_reply(&what->reply, options.request.key, &record, event, &why);
 }
 
 void happens(enum event_kind kind)
@@ -134,13 +134,13 @@ void happens_knowing(enum event_kind kind)
 
 void begin(void)
 {
-    lease_init(&lease, &options, &sighting, /* seed= */ 7);
+    lease_init(&lease, &options, &observations, /* seed= */ 7);
     happens(EVENT_START);
 }
 
 void begin_knowing(void)
 {
-    lease_init(&lease, &options, &sighting, /* seed= */ 7);
+    lease_init(&lease, &options, &observations, /* seed= */ 7);
     happens_knowing(EVENT_START);
 }
 
@@ -158,38 +158,38 @@ void wake_between(int64_t least_ms, int64_t most_ms)
     wake();
 }
 
-void carry_out_unheard(void)
+void carry_out_unanswered(void)
 {
     assert_true(lease.in_flight);
     kept.serial = sent.serial;
     memory_driver.submit(store, &sent.request, keep, &kept);
 }
 
-void hear_kept(void)
+void deliver_kept(void)
 {
-    struct event event = {.kind = EVENT_ANSWER, .serial = kept.serial};
+    struct event event = {.kind = EVENT_REPLY, .serial = kept.serial};
     know(&kept, &event);
     step(&event);
 }
 
 void carry_out(void)
 {
-    carry_out_unheard();
-    hear_kept();
+    carry_out_unanswered();
+    deliver_kept();
 }
 
-void answer(enum answer result)
+void reply(enum reply_status result)
 {
-    struct event event = {.kind = EVENT_ANSWER, .serial = sent.serial, .answer = result};
+    struct event event = {.kind = EVENT_REPLY, .serial = sent.serial, .reply = result};
     assert_true(lease.in_flight);
     step(&event);
 }
 
 void answer_refused(int64_t retry_at_ms)
 {
-    struct event event = {.kind = EVENT_ANSWER,
+    struct event event = {.kind = EVENT_REPLY,
                           .serial = sent.serial,
-                          .answer = ANSWER_TROUBLE,
+                          .reply = REPLY_TROUBLE,
                           .refused = true,
                           .retry_at_ms = retry_at_ms};
     assert_true(lease.in_flight);
@@ -201,7 +201,7 @@ uint64_t token_in_store(const char *who)
     struct event event;
     const char *why = NULL;
     look();
-    exchange_event(&looked.answer, options.request.key, &standing, &event, &why);
+    translate_reply(&looked.reply, options.request.key, &standing, &event, &why);
     assert_true(event.known);
     const struct grant *grant = record_grant_by_request(&standing, who);
     return grant != NULL ? grant_token(grant) : 0;
@@ -226,10 +226,10 @@ static bool try_as_neighbour(const struct request *request, struct verdict *out_
     struct event event;
     const char *why = NULL;
     look();
-    exchange_event(&looked.answer, options.request.key, &standing, &event, &why);
+    translate_reply(&looked.reply, options.request.key, &standing, &event, &why);
     struct view view = {.at = event.at, .judge = JUDGE_STORE_TIME};
     view.one_clock = options.store.one_clock;
-    *out_verdict = decide(&standing, request, &view);
+    *out_verdict = rules_decide(&standing, request, &view);
     if (!out_verdict->write)
         return true;
     struct store_request write = {.verb = VERB_STORE_DELETE, .key = options.request.key};
@@ -241,7 +241,7 @@ static bool try_as_neighbour(const struct request *request, struct verdict *out_
         write.length = record_encode(&standing, bytes, sizeof bytes);
     }
     memory_driver.submit(store, &write, keep, &looked);
-    return looked.answer.result != ANSWER_CONFLICT || looked.answer.present;
+    return looked.reply.result != REPLY_CONFLICT || looked.reply.present;
 }
 
 struct verdict neighbour_does(struct request request)
@@ -250,7 +250,7 @@ struct verdict neighbour_does(struct request request)
     while (!try_as_neighbour(&request, &verdict)) {
     }
     if (verdict.write)
-        assert_int_equal(looked.answer.result, ANSWER_OK);
+        assert_int_equal(looked.reply.result, REPLY_OK);
     return verdict;
 }
 
@@ -267,7 +267,7 @@ void assert_line(const char *expected)
 void assert_ended(enum outcome outcome, const char *why)
 {
     assert_int_equal(lease.state, LEASE_ENDED);
-    assert_int_equal(out.told, TOLD_ENDED);
+    assert_int_equal(out.notify, NOTIFY_ENDED);
     assert_int_equal(out.outcome, outcome);
     if (why == NULL || out.why == NULL)
         assert_ptr_equal(out.why, why);
@@ -276,9 +276,9 @@ void assert_ended(enum outcome outcome, const char *why)
     assert_true(out.wake_at_ms == NEVER);
 }
 
-void assert_pokes(const char *letters)
+void assert_wakes(const char *letters)
 {
-    assert_int_equal(out.poke_count, strlen(letters));
-    for (size_t i = 0; i < out.poke_count; i++)
-        assert_int_equal(out.poke[i], letters[i]);
+    assert_int_equal(out.wake_count, strlen(letters));
+    for (size_t i = 0; i < out.wake_count; i++)
+        assert_int_equal(out.wake[i], letters[i]);
 }

@@ -10,7 +10,7 @@
 #ifndef LEASEHOLD_TESTS_LEASE_KIT_H
 #define LEASEHOLD_TESTS_LEASE_KIT_H
 
-#include "store/exchange.h"
+#include "store/translate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,10 +44,10 @@ void wake(void);
 /* The request on its way reaches the store, and its answer the lease. */
 void carry_out(void);
 /* It reaches the store; the answer is kept, to be heard later or never. */
-void carry_out_unheard(void);
-void hear_kept(void);
+void carry_out_unanswered(void);
+void deliver_kept(void);
 /* It does not reach the store. */
-void answer(enum answer result);
+void reply(enum reply_status result);
 /* It was never sent, and is not worth another try before that time. */
 void answer_refused(int64_t retry_at_ms);
 
@@ -59,6 +59,6 @@ uint64_t token_in_store(const char *who);
 
 void assert_line(const char *expected);
 void assert_ended(enum outcome outcome, const char *why);
-void assert_pokes(const char *letters); /* sessions, each the first letter of a name */
+void assert_wakes(const char *letters); /* sessions, each the first letter of a name */
 
 #endif

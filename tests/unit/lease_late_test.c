@@ -16,15 +16,15 @@ static void carry_on(void)
 static void a_grant_that_is_over_is_given_back(void **state)
 {
     (void)state;
-    options.patience_ms = 100000;
+    options.timeout_ms = 100000;
     begin();
-    carry_out_unheard();
+    carry_out_unanswered();
     now_ms += 9000;
-    hear_kept();
+    deliver_kept();
     assert_line("asking + answer ok -> leaving");
     happens_knowing(EVENT_TIMER);
     carry_on();
-    assert_int_equal(lease.state, LEASE_ASKING);
+    assert_int_equal(lease.state, LEASE_ACQUIRING);
     assert_true(token_in_store("a") == 0);
     assert_false(lease.in_flight);
     wake_between(now_ms + 50, now_ms + 75);
@@ -35,12 +35,12 @@ static void a_grant_that_is_over_is_given_back(void **state)
 /* A store that is always slower than the lease is asked ever more rarely, and that has an end. */
 static void grants_that_are_always_late_do_not_spin(void **state)
 {
-    enum { PATIENCE_MS = 300000 };
+    enum { TIMEOUT_MS = 300000 };
     (void)state;
     unsigned writes = 0;
     options.request.waits = false;
-    options.patience_ms = PATIENCE_MS;
-    options.store.answer_ms = 20000;
+    options.timeout_ms = TIMEOUT_MS;
+    options.store.reply_timeout_ms = 20000;
     begin();
     while (lease.state != LEASE_ENDED && writes < 1000) {
         if (!lease.in_flight) {
@@ -49,15 +49,15 @@ static void grants_that_are_always_late_do_not_spin(void **state)
         } else if (lease.sent == ACTION_READ || lease.state == LEASE_LEAVING) {
             carry_out();
         } else {
-            carry_out_unheard();
+            carry_out_unanswered();
             now_ms += options.request.ttl_ms;
-            hear_kept();
+            deliver_kept();
             writes++;
         }
     }
     assert_ended(OUTCOME_UNAVAILABLE, "grants come later than the lease lasts; use a longer TTL");
     assert_true(token_in_store("a") == 0);
-    assert_true(writes > 10 && writes <= PATIENCE_MS / options.request.ttl_ms + 1);
+    assert_true(writes > 10 && writes <= TIMEOUT_MS / options.request.ttl_ms + 1);
 }
 
 /* It stands in the store, and a store in trouble cannot be asked to take it back. */
@@ -65,14 +65,14 @@ static void a_late_grant_in_a_silent_store_is_not_called_late(void **state)
 {
     (void)state;
     options.request.waits = false;
-    options.patience_ms = 20000;
+    options.timeout_ms = 20000;
     begin();
-    carry_out_unheard();
+    carry_out_unanswered();
     now_ms += 6000;
-    hear_kept();
+    deliver_kept();
     while (lease.state != LEASE_ENDED) {
         if (lease.in_flight)
-            answer(ANSWER_TROUBLE);
+            reply(REPLY_TROUBLE);
         else
             wake();
     }
@@ -84,14 +84,14 @@ static void a_late_grant_is_not_asked_for_again_after_the_wait(void **state)
 {
     (void)state;
     options.request.waits = false;
-    options.patience_ms = 20000;
+    options.timeout_ms = 20000;
     begin();
-    carry_out_unheard();
+    carry_out_unanswered();
     now_ms += options.request.ttl_ms;
-    hear_kept();
+    deliver_kept();
     assert_int_equal(lease.state, LEASE_LEAVING);
     happens_knowing(EVENT_TIMER);
-    now_ms += options.patience_ms;
+    now_ms += options.timeout_ms;
     carry_on();
     assert_ended(OUTCOME_UNAVAILABLE, "grants come later than the lease lasts; use a longer TTL");
     assert_true(token_in_store("a") == 0);
@@ -102,7 +102,7 @@ static void grants_of_an_instant_do_not_spin(void **state)
     (void)state;
     unsigned writes = 0;
     options.request.waits = false;
-    options.patience_ms = 10000;
+    options.timeout_ms = 10000;
     options.request.ttl_ms = 1;
     begin();
     while (lease.state != LEASE_ENDED && writes < 1000) {
@@ -119,16 +119,16 @@ static void grants_of_an_instant_do_not_spin(void **state)
     assert_true(writes < 60);
 }
 
-static void who_gives_up_while_it_gives_back_does_not_ask_again(void **state)
+static void a_cancel_during_a_release_does_not_ask_again(void **state)
 {
     (void)state;
-    options.patience_ms = 100000;
+    options.timeout_ms = 100000;
     begin();
-    carry_out_unheard();
+    carry_out_unanswered();
     now_ms += 9000;
-    hear_kept();
+    deliver_kept();
     assert_int_equal(lease.state, LEASE_LEAVING);
-    happens_knowing(EVENT_LET_GO);
+    happens_knowing(EVENT_RELEASE);
     happens_knowing(EVENT_TIMER);
     carry_on();
     assert_ended(OUTCOME_BUSY, "cancelled");
@@ -143,7 +143,7 @@ int main(void)
         LEASE_TEST(a_late_grant_in_a_silent_store_is_not_called_late),
         LEASE_TEST(a_late_grant_is_not_asked_for_again_after_the_wait),
         LEASE_TEST(grants_of_an_instant_do_not_spin),
-        LEASE_TEST(who_gives_up_while_it_gives_back_does_not_ask_again),
+        LEASE_TEST(a_cancel_during_a_release_does_not_ask_again),
     };
     return cmocka_run_group_tests_name("lease_late", tests, NULL, NULL);
 }

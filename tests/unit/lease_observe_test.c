@@ -8,7 +8,7 @@
 /* "b" holds, the lease waits behind it. */
 static void wait_behind_b(void)
 {
-    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ACQUIRE, "b");
     begin();
     carry_out();
     assert_line("asking + answer conflict -> asking; verdict waiting; swap if revision 1");
@@ -18,7 +18,7 @@ static void wait_behind_b(void)
 
 static struct request slot_of(const char *who, int32_t priority)
 {
-    struct request request = neighbours_request(VERB_ASK, who);
+    struct request request = neighbours_request(VERB_ACQUIRE, who);
     request.mode = MODE_SLOT;
     request.limit = 2;
     request.priority = priority;
@@ -28,7 +28,7 @@ static struct request slot_of(const char *who, int32_t priority)
 static void the_next_in_line_looks_when_the_lease_ends(void **state)
 {
     (void)state;
-    options.look_ms = 100000;
+    options.poll_ms = 100000;
     wait_behind_b();
     wake_between(START_MS + 9000, START_MS + 9000);
     assert_line("waiting + timer -> waiting; read");
@@ -41,8 +41,8 @@ static void the_next_in_line_looks_when_the_lease_ends(void **state)
 static void the_next_in_line_looks_when_the_delay_ends(void **state)
 {
     (void)state;
-    options.look_ms = 100000;
-    struct request request = neighbours_request(VERB_ASK, "b");
+    options.poll_ms = 100000;
+    struct request request = neighbours_request(VERB_ACQUIRE, "b");
     request.lock_delay_ms = 3000;
     (void)neighbour_does(request);
     begin();
@@ -55,11 +55,11 @@ static void the_next_in_line_looks_when_the_delay_ends(void **state)
     wake_between(START_MS + 12000, START_MS + 12000);
 }
 
-static void who_is_further_back_looks_now_and_then(void **state)
+static void a_later_waiter_polls_now_and_then(void **state)
 {
     (void)state;
-    (void)neighbour(VERB_ASK, "b");
-    (void)neighbour(VERB_ASK, "c");
+    (void)neighbour(VERB_ACQUIRE, "b");
+    (void)neighbour(VERB_ACQUIRE, "c");
     begin();
     carry_out();
     carry_out();
@@ -71,7 +71,7 @@ static void without_a_time_it_looks_now_and_then(void **state)
 {
     (void)state;
     options.store.judge = JUDGE_SESSION;
-    options.look_ms = 20000;
+    options.poll_ms = 20000;
     wait_behind_b();
     wake_between(START_MS + 20400, START_MS + 25400);
 }
@@ -80,9 +80,9 @@ static void without_a_clock_it_looks_when_it_has_seen_enough(void **state)
 {
     (void)state;
     options.store.judge = JUDGE_OBSERVED;
-    options.look_ms = 100000;
+    options.poll_ms = 100000;
     now_ms += 5000;
-    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ACQUIRE, "b");
     begin();
     carry_out();
     now_ms += 200;
@@ -110,8 +110,8 @@ static void a_lease_of_unknown_age_is_looked_at_now_and_then(void **state)
 static void a_lapsed_offer_is_passed_on_to_us(void **state)
 {
     (void)state;
-    (void)neighbour(VERB_ASK, "b");
-    (void)neighbour(VERB_ASK, "c");
+    (void)neighbour(VERB_ACQUIRE, "b");
+    (void)neighbour(VERB_ACQUIRE, "c");
     begin();
     carry_out();
     carry_out();
@@ -124,12 +124,12 @@ static void a_lapsed_offer_is_passed_on_to_us(void **state)
     assert_line("waiting + answer ok -> asking; verdict granted, passed on 1; swap if revision 4");
 }
 
-static void who_is_further_back_leaves_a_lapsed_offer_to_others(void **state)
+static void a_later_waiter_leaves_a_lapsed_offer_to_others(void **state)
 {
     (void)state;
-    (void)neighbour(VERB_ASK, "b");
-    (void)neighbour(VERB_ASK, "c");
-    (void)neighbour(VERB_ASK, "d");
+    (void)neighbour(VERB_ACQUIRE, "b");
+    (void)neighbour(VERB_ACQUIRE, "c");
+    (void)neighbour(VERB_ACQUIRE, "d");
     begin();
     carry_out();
     carry_out();
@@ -165,8 +165,8 @@ static void the_oldest_offer_lapses_first(void **state)
     happens(EVENT_NOTICE);
     carry_out();
     assert_line("waiting + answer ok -> asking; verdict granted, passed on 1; swap if revision 7");
-    assert_pokes(""); /* "c" was named before, and knows */
-    assert_true(record_place_by_request(&record, "c")->offered);
+    assert_wakes(""); /* "c" was named before, and knows */
+    assert_true(record_waiter_by_request(&record, "c")->offered);
 }
 
 /* How long it has watched another offer says nothing about this one. */
@@ -174,9 +174,9 @@ static void an_offer_that_was_never_seen_has_not_lapsed(void **state)
 {
     (void)state;
     options.store.judge = JUDGE_SESSION;
-    (void)neighbour(VERB_ASK, "b");
-    (void)neighbour(VERB_ASK, "c");
-    (void)neighbour(VERB_ASK, "d");
+    (void)neighbour(VERB_ACQUIRE, "b");
+    (void)neighbour(VERB_ACQUIRE, "c");
+    (void)neighbour(VERB_ACQUIRE, "d");
     begin();
     carry_out();
     carry_out();
@@ -184,19 +184,19 @@ static void an_offer_that_was_never_seen_has_not_lapsed(void **state)
     happens(EVENT_NOTICE);
     carry_out(); /* sees the offer to "c" */
     now_ms += 1000;
-    (void)neighbour(VERB_ASK, "c");
+    (void)neighbour(VERB_ACQUIRE, "c");
     (void)neighbour(VERB_RELEASE, "c");
-    happens_knowing(EVENT_LET_GO);
+    happens_knowing(EVENT_RELEASE);
     assert_line("waiting + let go -> leaving; verdict done; swap if revision 7");
-    assert_true(record_place_by_request(&record, "d")->offered);
+    assert_true(record_waiter_by_request(&record, "d")->offered);
 }
 
 static void offers_of_one_write_lapse_together(void **state)
 {
     (void)state;
-    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ACQUIRE, "b");
     for (char who[] = "c"; who[0] <= 'd'; who[0]++) {
-        struct request reader = neighbours_request(VERB_ASK, who);
+        struct request reader = neighbours_request(VERB_ACQUIRE, who);
         reader.mode = MODE_SHARED;
         (void)neighbour_does(reader);
     }
@@ -212,12 +212,12 @@ static void offers_of_one_write_lapse_together(void **state)
 }
 
 /* Our request was repeated by another process, which now waits under it. */
-static void who_has_lost_its_place_to_a_twin_still_looks(void **state)
+static void a_waiter_replaced_by_a_twin_still_polls(void **state)
 {
     (void)state;
-    options.look_ms = 100000;
+    options.poll_ms = 100000;
     wait_behind_b();
-    struct request twin = neighbours_request(VERB_ASK, "a");
+    struct request twin = neighbours_request(VERB_ACQUIRE, "a");
     twin.session = 'z';
     (void)neighbour_does(twin);
     happens_knowing(EVENT_NOTICE);
@@ -242,7 +242,7 @@ static void a_look_is_never_at_once(void **state)
 static void a_clock_set_back_is_not_waited_for(void **state)
 {
     (void)state;
-    options.look_ms = 100000;
+    options.poll_ms = 100000;
     wait_behind_b();
     now_ms += 1000;
     happens_knowing(EVENT_NOTICE);
@@ -258,7 +258,7 @@ static void an_observer_takes_over_what_it_saw_unchanged(void **state)
 {
     (void)state;
     options.store.judge = JUDGE_OBSERVED;
-    options.look_ms = 100000;
+    options.poll_ms = 100000;
     wait_behind_b();
     wake();
     carry_out();
@@ -269,7 +269,7 @@ static void an_observer_sees_renewals(void **state)
 {
     (void)state;
     options.store.judge = JUDGE_OBSERVED;
-    options.look_ms = 100000;
+    options.poll_ms = 100000;
     wait_behind_b();
     now_ms += 5000;
     (void)neighbour(VERB_RENEW, "b");
@@ -289,7 +289,7 @@ static void a_renewal_that_was_never_seen_has_not_run_out(void **state)
     now_ms += 8900;
     (void)neighbour(VERB_RENEW, "b");
     now_ms += 1000;
-    happens_knowing(EVENT_LET_GO);
+    happens_knowing(EVENT_RELEASE);
     assert_line("waiting + let go -> leaving; verdict done; swap if revision 3");
     assert_int_equal(record.grant_count, 1);
 }
@@ -297,10 +297,10 @@ static void a_renewal_that_was_never_seen_has_not_run_out(void **state)
 static void waiters_look_at_different_times(void **state)
 {
     (void)state;
-    struct sighting sightings[2] = {0};
+    struct observations sightings[2] = {0};
     int64_t looks_ms[2];
-    (void)neighbour(VERB_ASK, "b");
-    (void)neighbour(VERB_ASK, "c");
+    (void)neighbour(VERB_ACQUIRE, "b");
+    (void)neighbour(VERB_ACQUIRE, "c");
     for (uint64_t i = 0; i < 2; i++) {
         options.request.request = options.request.holder = i == 0 ? "x" : "y";
         options.request.session = 'x' + i;
@@ -318,16 +318,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LEASE_TEST(the_next_in_line_looks_when_the_lease_ends),
         LEASE_TEST(the_next_in_line_looks_when_the_delay_ends),
-        LEASE_TEST(who_is_further_back_looks_now_and_then),
+        LEASE_TEST(a_later_waiter_polls_now_and_then),
         LEASE_TEST(without_a_time_it_looks_now_and_then),
         LEASE_TEST(without_a_clock_it_looks_when_it_has_seen_enough),
         LEASE_TEST(a_lease_of_unknown_age_is_looked_at_now_and_then),
         LEASE_TEST(a_lapsed_offer_is_passed_on_to_us),
-        LEASE_TEST(who_is_further_back_leaves_a_lapsed_offer_to_others),
+        LEASE_TEST(a_later_waiter_leaves_a_lapsed_offer_to_others),
         LEASE_TEST(the_oldest_offer_lapses_first),
         LEASE_TEST(an_offer_that_was_never_seen_has_not_lapsed),
         LEASE_TEST(offers_of_one_write_lapse_together),
-        LEASE_TEST(who_has_lost_its_place_to_a_twin_still_looks),
+        LEASE_TEST(a_waiter_replaced_by_a_twin_still_polls),
         LEASE_TEST(a_look_is_never_at_once),
         LEASE_TEST(a_clock_set_back_is_not_waited_for),
         LEASE_TEST(an_observer_takes_over_what_it_saw_unchanged),

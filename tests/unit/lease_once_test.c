@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static const struct deed deed = {.result = "created #17"};
+static const struct completion completion = {.result = "created #17"};
 
 static void carry_on(void)
 {
@@ -21,7 +21,7 @@ static void claim(void)
     options.request.kind = KIND_ONCE;
     options.request.waits = false;
     options.cooldown_ms = 60000;
-    options.request.deed = &deed;
+    options.request.completion = &completion;
 }
 
 static void mark(void)
@@ -32,7 +32,7 @@ static void mark(void)
 
 static struct request neighbours_claim(const char *who)
 {
-    struct request request = neighbours_request(VERB_ASK, who);
+    struct request request = neighbours_request(VERB_ACQUIRE, who);
     request.kind = KIND_ONCE;
     return request;
 }
@@ -51,8 +51,8 @@ static void a_claim_is_finished_when_it_is_let_go(void **state)
     begin();
     assert_line("idle + start -> asking; verdict granted; swap if absent");
     carry_out();
-    assert_int_equal(out.told, TOLD_HELD);
-    happens_knowing(EVENT_LET_GO);
+    assert_int_equal(out.notify, NOTIFY_HELD);
+    happens_knowing(EVENT_RELEASE);
     assert_line("held + let go -> releasing; verdict done; swap if revision 1");
     carry_out();
     assert_ended(OUTCOME_OK, NULL);
@@ -61,7 +61,7 @@ static void a_claim_is_finished_when_it_is_let_go(void **state)
     assert_int_equal(record.once.done.token, 1024);
 }
 
-static void who_comes_later_hears_cooling_and_the_result(void **state)
+static void a_later_claimer_gets_cooling_and_the_result(void **state)
 {
     (void)state;
     claim();
@@ -79,9 +79,9 @@ static void a_lost_answer_to_a_finish_is_no_loss(void **state)
     claim();
     begin();
     carry_out();
-    happens_knowing(EVENT_LET_GO);
-    carry_out_unheard();
-    answer(ANSWER_TROUBLE);
+    happens_knowing(EVENT_RELEASE);
+    carry_out_unanswered();
+    reply(REPLY_TROUBLE);
     wake();
     carry_on();
     assert_ended(OUTCOME_OK, NULL);
@@ -94,8 +94,8 @@ static void another_ones_finish_is_not_taken_for_ours(void **state)
     claim();
     begin();
     carry_out();
-    happens_knowing(EVENT_LET_GO);
-    answer(ANSWER_TROUBLE);
+    happens_knowing(EVENT_RELEASE);
+    reply(REPLY_TROUBLE);
     now_ms += 9000;
     (void)neighbour_does(neighbours_claim("b"));
     neighbour_finishes("b");
@@ -138,8 +138,8 @@ static void a_mark_whose_answer_was_lost_is_still_new(void **state)
     (void)state;
     mark();
     begin();
-    carry_out_unheard();
-    answer(ANSWER_TROUBLE);
+    carry_out_unanswered();
+    reply(REPLY_TROUBLE);
     wake();
     carry_on();
     assert_ended(OUTCOME_OK, NULL);
@@ -154,7 +154,7 @@ static void a_mark_wakes_those_it_sends_home(void **state)
     (void)neighbour(VERB_RELEASE, "b");
     begin_knowing();
     assert_line("idle + start -> errand; verdict done; swap if revision 3, wakes 1");
-    assert_pokes("c");
+    assert_wakes("c");
 }
 
 static void a_full_store_refuses_at_once(void **state)
@@ -162,7 +162,7 @@ static void a_full_store_refuses_at_once(void **state)
     (void)state;
     mark();
     begin();
-    answer(ANSWER_FULL);
+    reply(REPLY_FULL);
     assert_ended(OUTCOME_UNAVAILABLE, "the store is full");
 }
 
@@ -174,7 +174,7 @@ static void a_full_store_does_not_cost_a_holder_its_claim(void **state)
     begin();
     carry_out();
     wake();
-    answer(ANSWER_FULL);
+    reply(REPLY_FULL);
     assert_true(lease_held(&lease, now_ms));
     wake();
     carry_on();
@@ -192,8 +192,8 @@ static void a_watermark_is_looked_at_and_moved(void **state)
     assert_line("idle + start -> errand; read");
     carry_out();
     assert_line("errand + answer ok -> errand; verdict done; swap if absent");
-    carry_out_unheard();
-    answer(ANSWER_TROUBLE);
+    carry_out_unanswered();
+    reply(REPLY_TROUBLE);
     wake();
     carry_on();
     assert_ended(OUTCOME_OK, "this request has moved it already");
@@ -225,8 +225,8 @@ static void a_first_set_that_is_repeated_undoes_nothing(void **state)
     options.request.reason = "begin here";
     begin();
     carry_out(); /* it looks */
-    carry_out_unheard();
-    answer(ANSWER_TROUBLE);
+    carry_out_unanswered();
+    reply(REPLY_TROUBLE);
     struct request request = neighbours_request(VERB_ADVANCE, "b");
     request.expected = "17";
     request.value = "20";
@@ -241,7 +241,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         LEASE_TEST(a_claim_is_finished_when_it_is_let_go),
-        LEASE_TEST(who_comes_later_hears_cooling_and_the_result),
+        LEASE_TEST(a_later_claimer_gets_cooling_and_the_result),
         LEASE_TEST(a_lost_answer_to_a_finish_is_no_loss),
         LEASE_TEST(another_ones_finish_is_not_taken_for_ours),
         LEASE_TEST(a_mark_takes_one_request),

@@ -37,10 +37,10 @@ static void an_unsure_ask_outlasts_a_refusal(void **state)
     (void)state;
     options.request.waits = false;
     begin();
-    answer(ANSWER_TROUBLE);
+    reply(REPLY_TROUBLE);
     wake();
     answer_refused(now_ms);
-    assert_int_equal(lease.state, LEASE_ASKING);
+    assert_int_equal(lease.state, LEASE_ACQUIRING);
     assert_true(lease.unsure);
 }
 
@@ -64,7 +64,7 @@ static void a_wait_ends_when_no_retry_is_in_time(void **state)
     (void)state;
     begin();
     answer_refused(START_MS + 9999);
-    assert_int_equal(lease.state, LEASE_ASKING);
+    assert_int_equal(lease.state, LEASE_ACQUIRING);
     wake();
     answer_refused(START_MS + 10000);
     assert_ended(OUTCOME_UNAVAILABLE, no_answer);
@@ -73,7 +73,7 @@ static void a_wait_ends_when_no_retry_is_in_time(void **state)
 static void a_place_in_line_outlasts_a_refusal(void **state)
 {
     (void)state;
-    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ACQUIRE, "b");
     begin();
     carry_on();
     assert_int_equal(lease.state, LEASE_WAITING);
@@ -84,7 +84,7 @@ static void a_place_in_line_outlasts_a_refusal(void **state)
 
 static void a_refused_errand_ends_unless_it_renews_or_gives_back(void **state)
 {
-    static const enum verb all[] = {VERB_LOOK, VERB_BREAK, VERB_RENEW, VERB_RELEASE};
+    static const enum verb all[] = {VERB_QUERY, VERB_BREAK, VERB_RENEW, VERB_RELEASE};
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         bool holders = all[i] == VERB_RENEW || all[i] == VERB_RELEASE;
@@ -92,7 +92,7 @@ static void a_refused_errand_ends_unless_it_renews_or_gives_back(void **state)
         begin();
         answer_refused(now_ms + 60000);
         if (holders)
-            assert_int_equal(lease.state, LEASE_ERRAND);
+            assert_int_equal(lease.state, LEASE_OPERATION);
         else
             assert_ended(OUTCOME_UNAVAILABLE, no_answer);
     }

@@ -26,11 +26,11 @@ static void a_free_key_takes_one_write(void **state)
     assert_true(lease.token == token_in_store("a"));
 }
 
-static void what_is_known_saves_a_round_trip(void **state)
+static void a_known_record_saves_a_round_trip(void **state)
 {
     (void)state;
     struct request cooling = neighbours_request(VERB_RELEASE, "b");
-    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ACQUIRE, "b");
     cooling.token = token_in_store("b");
     cooling.cooldown_ms = 100;
     (void)neighbour_does(cooling);
@@ -45,7 +45,7 @@ static void an_old_copy_tells_nobody_anything(void **state)
 {
     (void)state;
     options.request.waits = false;
-    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ACQUIRE, "b");
     begin_knowing();
     assert_line("idle + start -> asking; verdict busy; read");
     carry_out();
@@ -56,7 +56,7 @@ static void a_wrong_bet_is_answered_by_the_conflict(void **state)
 {
     (void)state;
     options.request.waits = false;
-    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ACQUIRE, "b");
     begin();
     carry_out();
     assert_line("asking + answer conflict -> ended; verdict busy; told busy");
@@ -67,7 +67,7 @@ static void a_cooling_key_ends_the_ask(void **state)
 {
     (void)state;
     struct request request = neighbours_request(VERB_RELEASE, "b");
-    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ACQUIRE, "b");
     request.token = token_in_store("b");
     request.cooldown_ms = 5000;
     (void)neighbour_does(request);
@@ -79,7 +79,7 @@ static void a_cooling_key_ends_the_ask(void **state)
 static void another_limit_ends_the_ask(void **state)
 {
     (void)state;
-    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ACQUIRE, "b");
     options.request.mode = MODE_SLOT;
     options.request.limit = 2;
     begin();
@@ -95,7 +95,7 @@ static void held_ends_at_the_deadline_without_being_told(void **state)
     carry_out();
     assert_true(lease_held(&lease, START_MS + 5999));
     assert_false(lease_held(&lease, START_MS + 6000));
-    happens(EVENT_LET_GO);
+    happens(EVENT_RELEASE);
     assert_false(lease_held(&lease, now_ms));
 }
 
@@ -151,7 +151,7 @@ static void it_renews_by_token_where_the_store_can(void **state)
     (void)state;
     options.store.tests_grant = true;
     hold();
-    (void)neighbour(VERB_ASK, "b"); /* moves the revision, not the token */
+    (void)neighbour(VERB_ACQUIRE, "b"); /* moves the revision, not the token */
     wake();
     assert_line("held + timer -> renewing; swap if token stands 1024");
     carry_out();
@@ -163,7 +163,7 @@ static void a_notice_of_others_is_no_reason_to_renew(void **state)
 {
     (void)state;
     hold();
-    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ACQUIRE, "b");
     happens_knowing(EVENT_NOTICE);
     assert_int_equal(lease.state, LEASE_HELD);
     assert_int_equal(out.action, ACTION_NONE);
@@ -188,7 +188,7 @@ static void a_break_is_noticed_and_told(void **state)
     carry_out();
     assert_line("renewing + answer ok -> lost; verdict broken; told lost (broken by an operator), "
                 "kill 12500");
-    happens(EVENT_LET_GO);
+    happens(EVENT_RELEASE);
     carry_out();
     carry_out();
     assert_ended(OUTCOME_LOST, NULL);
@@ -204,7 +204,7 @@ static void a_grant_that_is_gone_is_lost(void **state)
     (void)neighbour_does(request);
     wake();
     carry_out();
-    assert_int_equal(out.told, TOLD_LOST);
+    assert_int_equal(out.notify, NOTIFY_LOST);
     assert_string_equal(out.why, "the grant is gone");
 }
 
@@ -214,9 +214,9 @@ static void letting_go_at_the_deadline_is_heard(void **state)
     (void)state;
     hold();
     now_ms = START_MS + 6000;
-    happens(EVENT_LET_GO);
+    happens(EVENT_RELEASE);
     assert_int_equal(lease.state, LEASE_RELEASING);
-    assert_int_equal(out.told, TOLD_LOST);
+    assert_int_equal(out.notify, NOTIFY_LOST);
     carry_out();
     while (lease.state != LEASE_ENDED)
         carry_out();
@@ -232,7 +232,7 @@ static void the_deadline_comes_before_every_event(void **state)
         now_ms = START_MS + 6000;
         happens(kinds[i]);
         assert_int_equal(lease.state, LEASE_LOST);
-        assert_int_equal(out.told, TOLD_LOST);
+        assert_int_equal(out.notify, NOTIFY_LOST);
         assert_string_equal(out.why, "deadline");
         assert_int_equal(lease.kill_at_ms, START_MS + 7500);
         assert_true(out.wake_at_ms == NEVER);
@@ -246,12 +246,12 @@ static void a_lost_lease_is_given_back_once_its_work_stopped(void **state)
     (void)state;
     options.cooldown_ms = 5000;
     hold();
-    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ACQUIRE, "b");
     now_ms = START_MS + 6000;
     happens(EVENT_TIMER);
-    happens_knowing(EVENT_LET_GO);
+    happens_knowing(EVENT_RELEASE);
     assert_line("lost + let go -> releasing; verdict done, named 1; swap if revision 2, wakes 1");
-    assert_pokes("b");
+    assert_wakes("b");
     carry_out();
     assert_ended(OUTCOME_LOST, NULL); /* no cooldown: the work was not done */
     assert_int_equal(record.cooling.length_ms, 0);
@@ -263,7 +263,7 @@ static void a_lost_lease_that_cannot_be_given_back_is_lost(void **state)
     hold();
     now_ms = START_MS + 6000;
     happens(EVENT_TIMER);
-    happens(EVENT_LET_GO);
+    happens(EVENT_RELEASE);
     while (lease.state == LEASE_RELEASING)
         wake();
     assert_ended(OUTCOME_LOST, NULL);
@@ -289,7 +289,7 @@ static void a_release_takes_one_write_when_it_knows(void **state)
 {
     (void)state;
     hold();
-    happens_knowing(EVENT_LET_GO);
+    happens_knowing(EVENT_RELEASE);
     assert_line("held + let go -> releasing; verdict done; delete if revision 1");
     assert_int_equal(out.condition.token, 1024);
     carry_out();
@@ -300,7 +300,7 @@ static void a_release_reads_when_it_does_not_know(void **state)
 {
     (void)state;
     hold();
-    happens(EVENT_LET_GO);
+    happens(EVENT_RELEASE);
     assert_line("held + let go -> releasing; read");
     carry_out();
     assert_line("releasing + answer ok -> releasing; verdict done; delete if revision 1");
@@ -313,7 +313,7 @@ static void a_release_goes_by_token_where_the_store_can(void **state)
     (void)state;
     options.store.tests_grant = true;
     hold();
-    happens(EVENT_LET_GO);
+    happens(EVENT_RELEASE);
     assert_line("held + let go -> releasing; delete if token stands 1024");
     carry_out();
     assert_ended(OUTCOME_OK, NULL);
@@ -324,8 +324,8 @@ static void a_release_by_token_finds_somebody_behind_it(void **state)
     (void)state;
     options.store.tests_grant = true;
     hold();
-    (void)neighbour(VERB_ASK, "b");
-    happens(EVENT_LET_GO);
+    (void)neighbour(VERB_ACQUIRE, "b");
+    happens(EVENT_RELEASE);
     carry_out();
     assert_line("releasing + answer conflict -> releasing; verdict done, named 1; swap if revision "
                 "2, wakes 1");
@@ -339,7 +339,7 @@ static void a_cooldown_cannot_go_by_token(void **state)
     options.store.tests_grant = true;
     options.cooldown_ms = 5000;
     hold();
-    happens(EVENT_LET_GO);
+    happens(EVENT_RELEASE);
     assert_line("held + let go -> releasing; read");
 }
 
@@ -348,11 +348,11 @@ static void a_cooldown_wakes_all_whom_it_sends_home(void **state)
     (void)state;
     options.cooldown_ms = 5000;
     hold();
-    (void)neighbour(VERB_ASK, "b");
-    (void)neighbour(VERB_ASK, "c");
-    happens_knowing(EVENT_LET_GO);
+    (void)neighbour(VERB_ACQUIRE, "b");
+    (void)neighbour(VERB_ACQUIRE, "c");
+    happens_knowing(EVENT_RELEASE);
     assert_line("held + let go -> releasing; verdict done; swap if revision 3, wakes 2");
-    assert_pokes("bc");
+    assert_wakes("bc");
     carry_out();
     assert_ended(OUTCOME_OK, NULL);
     assert_int_equal(record.cooling.length_ms, 5000);
@@ -366,7 +366,7 @@ static void a_cooldown_beside_another_is_begun_by_fresh_time(void **state)
     options.request.limit = 2;
     options.cooldown_ms = 5000;
     hold();
-    struct request slot = neighbours_request(VERB_ASK, "b");
+    struct request slot = neighbours_request(VERB_ACQUIRE, "b");
     slot.mode = MODE_SLOT;
     slot.limit = 2;
     (void)neighbour_does(slot);
@@ -374,7 +374,7 @@ static void a_cooldown_beside_another_is_begun_by_fresh_time(void **state)
     cooling.cooldown_ms = 8000;
     (void)neighbour_does(cooling);
     now_ms += 1000;
-    happens_knowing(EVENT_LET_GO);
+    happens_knowing(EVENT_RELEASE);
     assert_line("held + let go -> releasing; read");
     carry_out();
     carry_out();
@@ -389,40 +389,40 @@ static void a_release_that_finds_its_grant_gone_has_lost_it(void **state)
     struct request request = neighbours_request(VERB_BREAK, "op");
     request.now = true;
     (void)neighbour_does(request);
-    happens(EVENT_LET_GO);
+    happens(EVENT_RELEASE);
     carry_out();
     assert_ended(OUTCOME_LOST, "the grant is gone");
 }
 
-static void who_wrote_nothing_wakes_nobody(void **state)
+static void a_request_without_a_write_wakes_nobody(void **state)
 {
     (void)state;
     options.cooldown_ms = 5000;
     hold();
-    (void)neighbour(VERB_ASK, "b");
-    (void)neighbour(VERB_ASK, "c");
+    (void)neighbour(VERB_ACQUIRE, "b");
+    (void)neighbour(VERB_ACQUIRE, "c");
     struct request request = neighbours_request(VERB_BREAK, "op");
     request.now = true;
     (void)neighbour_does(request);
-    happens(EVENT_LET_GO);
+    happens(EVENT_RELEASE);
     carry_out();
     assert_ended(OUTCOME_LOST, "the grant is gone");
-    assert_pokes("");
+    assert_wakes("");
 }
 
 static void nothing_moves_after_the_end(void **state)
 {
     (void)state;
     hold();
-    happens_knowing(EVENT_LET_GO);
+    happens_knowing(EVENT_RELEASE);
     carry_out();
-    static const enum event_kind kinds[] = {EVENT_TIMER, EVENT_NOTICE, EVENT_LET_GO, EVENT_ANSWER};
+    static const enum event_kind kinds[] = {EVENT_TIMER, EVENT_NOTICE, EVENT_RELEASE, EVENT_REPLY};
     for (size_t i = 0; i < 4; i++) {
         now_ms += 1000000;
         happens(kinds[i]);
         assert_int_equal(lease.state, LEASE_ENDED);
         assert_int_equal(out.action, ACTION_NONE);
-        assert_int_equal(out.told, TOLD_NOTHING);
+        assert_int_equal(out.notify, NOTIFY_NONE);
     }
 }
 
@@ -430,8 +430,8 @@ static void a_second_let_go_changes_nothing(void **state)
 {
     (void)state;
     hold();
-    happens_knowing(EVENT_LET_GO);
-    happens(EVENT_LET_GO);
+    happens_knowing(EVENT_RELEASE);
+    happens(EVENT_RELEASE);
     assert_line("releasing + let go -> releasing");
     carry_out();
     assert_ended(OUTCOME_OK, NULL);
@@ -441,11 +441,11 @@ static void on_one_clock_the_release_granted_already(void **state)
 {
     (void)state;
     options.store.one_clock = true;
-    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ACQUIRE, "b");
     begin();
     carry_out();
     carry_out();
-    assert_int_equal(out.told, TOLD_WAITING);
+    assert_int_equal(out.notify, NOTIFY_WAITING);
     now_ms += 700;
     (void)neighbour(VERB_RELEASE, "b");
     now_ms += 200;
@@ -466,13 +466,13 @@ static void on_one_clock_a_release_wakes_one_more_than_it_grants(void **state)
         options.store.one_clock = true;
         hold();
         for (char who[] = "b"; who[0] <= last; who[0]++) {
-            struct request reader = neighbours_request(VERB_ASK, who);
+            struct request reader = neighbours_request(VERB_ACQUIRE, who);
             reader.mode = MODE_SHARED;
             (void)neighbour_does(reader);
         }
-        happens_knowing(EVENT_LET_GO);
+        happens_knowing(EVENT_RELEASE);
         assert_int_equal(out.verdict.offered, OFFERS_MAX);
-        assert_pokes(last == 'i' ? "bcdefghi" : "jbcdefghi");
+        assert_wakes(last == 'i' ? "bcdefghi" : "jbcdefghi");
     }
 }
 
@@ -482,15 +482,15 @@ static void names_of_all_states_and_outcomes_are_words(void **state)
     for (enum lease_state at = LEASE_IDLE; at <= LEASE_ENDED; at++)
         assert_true(strlen(lease_state_name(at)) > 3);
     for (enum outcome outcome = OUTCOME_OK; outcome <= OUTCOME_MISMATCH; outcome++)
-        assert_true(strlen(outcome_word(outcome)) > 1);
-    assert_string_equal(outcome_word(OUTCOME_UNAVAILABLE), "unavailable");
+        assert_true(strlen(outcome_name(outcome)) > 1);
+    assert_string_equal(outcome_name(OUTCOME_UNAVAILABLE), "unavailable");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         LEASE_TEST(a_free_key_takes_one_write),
-        LEASE_TEST(what_is_known_saves_a_round_trip),
+        LEASE_TEST(a_known_record_saves_a_round_trip),
         LEASE_TEST(an_old_copy_tells_nobody_anything),
         LEASE_TEST(a_wrong_bet_is_answered_by_the_conflict),
         LEASE_TEST(a_cooling_key_ends_the_ask),
@@ -518,7 +518,7 @@ int main(void)
         LEASE_TEST(a_cooldown_wakes_all_whom_it_sends_home),
         LEASE_TEST(a_cooldown_beside_another_is_begun_by_fresh_time),
         LEASE_TEST(a_release_that_finds_its_grant_gone_has_lost_it),
-        LEASE_TEST(who_wrote_nothing_wakes_nobody),
+        LEASE_TEST(a_request_without_a_write_wakes_nobody),
         LEASE_TEST(nothing_moves_after_the_end),
         LEASE_TEST(a_second_let_go_changes_nothing),
         LEASE_TEST(on_one_clock_the_release_granted_already),

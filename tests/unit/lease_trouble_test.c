@@ -48,7 +48,7 @@ static void patience_ends_at_an_answer_too(void **state)
     (void)state;
     begin();
     now_ms += 10000;
-    answer(ANSWER_TROUBLE);
+    reply(REPLY_TROUBLE);
     assert_ended(OUTCOME_UNAVAILABLE, no_answer);
 }
 
@@ -58,7 +58,7 @@ static void a_wait_that_ends_in_trouble_is_not_busy(void **state)
     options.wait_ms = 1000;
     begin();
     now_ms += 600;
-    answer(ANSWER_TROUBLE);
+    reply(REPLY_TROUBLE);
     while (lease.state != LEASE_ENDED)
         wake();
     assert_ended(OUTCOME_UNAVAILABLE, no_answer);
@@ -70,10 +70,10 @@ static void on_a_slow_store_the_last_try_takes_all_patience(void **state)
 {
     (void)state;
     options.wait_ms = 1000;
-    options.store.answer_ms = 6000;
+    options.store.reply_timeout_ms = 6000;
     begin();
     now_ms += 900;
-    answer(ANSWER_TROUBLE);
+    reply(REPLY_TROUBLE);
     now_ms = START_MS + 1000;
     happens(EVENT_TIMER);
     assert_int_equal(lease.state, LEASE_LEAVING);
@@ -94,7 +94,7 @@ static void a_store_that_only_reads_exhausts_patience(void **state)
         else if (lease.sent == ACTION_READ)
             carry_out();
         else
-            answer(ANSWER_TROUBLE);
+            reply(REPLY_TROUBLE);
     }
     assert_ended(OUTCOME_UNAVAILABLE, no_answer);
     assert_in_range(now_ms, START_MS + 8000, START_MS + 10000);
@@ -103,10 +103,10 @@ static void a_store_that_only_reads_exhausts_patience(void **state)
 static void one_answer_restores_patience(void **state)
 {
     (void)state;
-    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ACQUIRE, "b");
     begin();
     now_ms += 5000;
-    answer(ANSWER_TROUBLE);
+    reply(REPLY_TROUBLE);
     wake();
     carry_on();
     assert_int_equal(lease.state, LEASE_WAITING);
@@ -120,11 +120,11 @@ static void one_answer_restores_patience(void **state)
 static void retries_grow_and_end_at_two_seconds(void **state)
 {
     (void)state;
-    options.patience_ms = 100000;
+    options.timeout_ms = 100000;
     begin();
     int64_t first_ms = 0, last_ms = 0;
     for (int i = 0; i < 14; i++) {
-        answer(ANSWER_TROUBLE);
+        reply(REPLY_TROUBLE);
         last_ms = out.wake_at_ms - now_ms;
         first_ms = i == 0 ? last_ms : first_ms;
         wake();
@@ -168,21 +168,21 @@ static void retries_begin_anew(void **state)
     hold();
     wake();
     for (int i = 0; i < 8; i++) {
-        answer(ANSWER_TROUBLE);
+        reply(REPLY_TROUBLE);
         wake();
     }
     carry_on();
     assert_int_equal(lease.state, LEASE_HELD);
     wake();
-    answer(ANSWER_TROUBLE);
+    reply(REPLY_TROUBLE);
     assert_in_range(out.wake_at_ms - now_ms, 50, 75);
     for (int i = 0; i < 8; i++) {
         wake();
-        answer(ANSWER_TROUBLE);
+        reply(REPLY_TROUBLE);
     }
-    happens(EVENT_LET_GO);
-    int64_t answer_ms = options.store.answer_ms;
-    assert_in_range(out.wake_at_ms - now_ms, answer_ms, answer_ms * 3 / 2);
+    happens(EVENT_RELEASE);
+    int64_t reply_timeout_ms = options.store.reply_timeout_ms;
+    assert_in_range(out.wake_at_ms - now_ms, reply_timeout_ms, reply_timeout_ms * 3 / 2);
 }
 
 static void a_long_lease_is_not_retried_more_often_than_needed(void **state)
@@ -192,10 +192,10 @@ static void a_long_lease_is_not_retried_more_often_than_needed(void **state)
     hold();
     wake();
     for (int i = 0; i < 8; i++) {
-        answer(ANSWER_TROUBLE);
+        reply(REPLY_TROUBLE);
         wake();
     }
-    answer(ANSWER_TROUBLE);
+    reply(REPLY_TROUBLE);
     assert_in_range(out.wake_at_ms - now_ms, 2000, 3000);
 }
 
@@ -203,13 +203,13 @@ static void a_lost_answer_is_found_by_the_request(void **state)
 {
     (void)state;
     begin();
-    carry_out_unheard();
-    answer(ANSWER_TROUBLE);
+    carry_out_unanswered();
+    reply(REPLY_TROUBLE);
     wake();
     carry_out();
     assert_line("asking + answer ok -> asking; verdict granted; swap if revision 1");
     carry_out();
-    assert_int_equal(out.told, TOLD_HELD);
+    assert_int_equal(out.notify, NOTIFY_HELD);
     assert_true(lease.token == 1024);
 }
 
@@ -217,12 +217,12 @@ static void an_answer_to_an_earlier_attempt_is_not_believed(void **state)
 {
     (void)state;
     begin();
-    carry_out_unheard();
-    answer(ANSWER_TROUBLE);
-    hear_kept();
+    carry_out_unanswered();
+    reply(REPLY_TROUBLE);
+    deliver_kept();
     assert_line("asking + answer ok -> asking");
     wake();
-    hear_kept();
+    deliver_kept();
     assert_line("asking + answer ok -> asking");
     assert_true(lease.in_flight);
     carry_on();
@@ -232,14 +232,14 @@ static void an_answer_to_an_earlier_attempt_is_not_believed(void **state)
 static void a_grant_heard_too_late_is_asked_for_again(void **state)
 {
     (void)state;
-    options.patience_ms = 100000;
+    options.timeout_ms = 100000;
     begin();
-    carry_out_unheard();
+    carry_out_unanswered();
     now_ms += 6000;
-    hear_kept();
+    deliver_kept();
     assert_line("asking + answer ok -> asking; read");
     assert_true(lease.unsure); /* it stands in the store: a refused connection must not end it */
-    assert_int_equal(out.told, TOLD_NOTHING);
+    assert_int_equal(out.notify, NOTIFY_NONE);
     carry_out();
     assert_line("asking + answer ok -> asking; verdict granted; swap if revision 1");
     carry_out();
@@ -249,17 +249,17 @@ static void a_grant_heard_too_late_is_asked_for_again(void **state)
 static void an_acceptance_heard_too_late_is_asked_for_again(void **state)
 {
     (void)state;
-    options.patience_ms = 100000;
-    (void)neighbour(VERB_ASK, "b");
+    options.timeout_ms = 100000;
+    (void)neighbour(VERB_ACQUIRE, "b");
     begin();
     carry_out();
     carry_out();
     (void)neighbour(VERB_RELEASE, "b");
     happens_knowing(EVENT_NOTICE);
     assert_int_equal(lease.state, LEASE_OFFERED);
-    carry_out_unheard();
+    carry_out_unanswered();
     now_ms += 6000;
-    hear_kept();
+    deliver_kept();
     assert_line("offered + answer ok -> asking; read");
     carry_on();
     assert_int_equal(lease.state, LEASE_HELD);
@@ -273,9 +273,9 @@ static void a_renewal_heard_too_late_is_lost(void **state)
     hold();
     now_ms = out.wake_at_ms;
     happens_knowing(EVENT_TIMER);
-    carry_out_unheard();
+    carry_out_unanswered();
     now_ms = START_MS + 6000;
-    hear_kept();
+    deliver_kept();
     assert_line("renewing + answer ok -> lost; told lost (deadline), kill 17500");
 }
 
@@ -283,18 +283,18 @@ static void a_denied_ask_ends_at_once(void **state)
 {
     (void)state;
     begin();
-    answer(ANSWER_DENIED);
+    reply(REPLY_DENIED);
     assert_line("asking + answer denied -> ended; told denied (the store does not permit it)");
 }
 
 static void a_denied_waiter_ends_at_once(void **state)
 {
     (void)state;
-    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ACQUIRE, "b");
     begin();
     carry_on();
     wake();
-    answer(ANSWER_DENIED);
+    reply(REPLY_DENIED);
     assert_ended(OUTCOME_DENIED, "the store does not permit it");
 }
 
@@ -303,7 +303,7 @@ static void a_denied_holder_tries_until_its_deadline(void **state)
     (void)state;
     hold();
     wake();
-    answer(ANSWER_DENIED);
+    reply(REPLY_DENIED);
     assert_line("renewing + answer denied -> renewing");
     wake();
     carry_on();
@@ -312,7 +312,7 @@ static void a_denied_holder_tries_until_its_deadline(void **state)
     while (lease.state != LEASE_LOST) {
         wake();
         if (lease.in_flight)
-            answer(ANSWER_DENIED);
+            reply(REPLY_DENIED);
     }
     assert_int_equal(now_ms, deadline_ms);
 }
@@ -321,8 +321,8 @@ static void a_denied_release_says_so(void **state)
 {
     (void)state;
     hold();
-    happens(EVENT_LET_GO);
-    answer(ANSWER_DENIED);
+    happens(EVENT_RELEASE);
+    reply(REPLY_DENIED);
     assert_ended(OUTCOME_DENIED, "the store does not permit it");
 }
 
@@ -330,9 +330,9 @@ static void an_unheard_release_was_ours(void **state)
 {
     (void)state;
     hold();
-    happens_knowing(EVENT_LET_GO);
-    carry_out_unheard();
-    answer(ANSWER_TROUBLE);
+    happens_knowing(EVENT_RELEASE);
+    carry_out_unanswered();
+    reply(REPLY_TROUBLE);
     wake();
     carry_out();
     assert_line("releasing + answer ok -> ended; verdict stale; told ok");
@@ -343,9 +343,9 @@ static void an_unheard_release_with_cooldown_shows_in_the_record(void **state)
     (void)state;
     options.cooldown_ms = 5000;
     hold();
-    happens_knowing(EVENT_LET_GO);
-    carry_out_unheard();
-    answer(ANSWER_TROUBLE);
+    happens_knowing(EVENT_RELEASE);
+    carry_out_unanswered();
+    reply(REPLY_TROUBLE);
     wake();
     carry_out();
     assert_ended(OUTCOME_OK, NULL);
@@ -357,8 +357,8 @@ static void a_release_that_began_no_cooldown_was_not_ours(void **state)
     (void)state;
     options.cooldown_ms = 5000;
     hold();
-    happens_knowing(EVENT_LET_GO);
-    answer(ANSWER_TROUBLE);
+    happens_knowing(EVENT_RELEASE);
+    reply(REPLY_TROUBLE);
     struct request request = neighbours_request(VERB_BREAK, "op");
     request.now = true;
     (void)neighbour_does(request);
@@ -371,7 +371,7 @@ static void a_release_on_a_dead_store_is_unavailable(void **state)
 {
     (void)state;
     hold();
-    happens(EVENT_LET_GO);
+    happens(EVENT_RELEASE);
     while (lease.state != LEASE_ENDED)
         wake();
     assert_ended(OUTCOME_UNAVAILABLE, no_answer);
@@ -383,10 +383,10 @@ static void a_renewal_on_its_way_does_not_hold_up_the_release(void **state)
     (void)state;
     hold();
     wake();
-    carry_out_unheard();
-    happens(EVENT_LET_GO);
+    carry_out_unanswered();
+    happens(EVENT_RELEASE);
     assert_line("renewing + let go -> releasing; read");
-    hear_kept(); /* the renewal's read */
+    deliver_kept(); /* the renewal's read */
     assert_line("releasing + answer ok -> releasing");
     carry_on();
     assert_ended(OUTCOME_OK, NULL);
@@ -397,8 +397,8 @@ static void a_grant_broken_before_it_was_heard_is_given_back(void **state)
 {
     (void)state;
     begin();
-    carry_out_unheard();
-    answer(ANSWER_TROUBLE);
+    carry_out_unanswered();
+    reply(REPLY_TROUBLE);
     (void)neighbour(VERB_BREAK, "op");
     wake();
     carry_out();
@@ -416,7 +416,7 @@ static void conflicts_without_end_end_with_patience(void **state)
     options.request.waits = false;
     begin();
     for (int i = 0; i < 3; i++) {
-        (void)neighbour(VERB_ASK, "b");
+        (void)neighbour(VERB_ACQUIRE, "b");
         struct request request = neighbours_request(VERB_RELEASE, "b");
         request.cooldown_ms = 1;
         (void)neighbour_does(request);
@@ -430,12 +430,12 @@ static void conflicts_without_end_end_with_patience(void **state)
 }
 
 /* A copy does not show what the unheard write did. */
-static void who_is_unsure_looks_before_it_leaves(void **state)
+static void an_unsure_waiter_reads_before_it_leaves(void **state)
 {
     (void)state;
     begin();
-    answer(ANSWER_TROUBLE);
-    happens_knowing(EVENT_LET_GO);
+    reply(REPLY_TROUBLE);
+    happens_knowing(EVENT_RELEASE);
     assert_line("asking + let go -> leaving; read");
 }
 
@@ -448,7 +448,7 @@ static void a_lost_lease_whose_grant_is_gone_is_lost(void **state)
     (void)neighbour_does(request);
     now_ms = START_MS + 6000;
     happens(EVENT_TIMER);
-    happens(EVENT_LET_GO);
+    happens(EVENT_RELEASE);
     carry_out();
     assert_line("releasing + answer ok -> ended; verdict stale; told lost");
 }
@@ -484,7 +484,7 @@ int main(void)
         LEASE_TEST(a_renewal_on_its_way_does_not_hold_up_the_release),
         LEASE_TEST(a_grant_broken_before_it_was_heard_is_given_back),
         LEASE_TEST(conflicts_without_end_end_with_patience),
-        LEASE_TEST(who_is_unsure_looks_before_it_leaves),
+        LEASE_TEST(an_unsure_waiter_reads_before_it_leaves),
         LEASE_TEST(a_lost_lease_whose_grant_is_gone_is_lost),
     };
     return cmocka_run_group_tests_name("lease_trouble", tests, NULL, NULL);

@@ -10,7 +10,7 @@
 /* "b" holds, the lease waits behind it. */
 static void wait_behind_b(void)
 {
-    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ACQUIRE, "b");
     begin();
     carry_out();
     assert_line("asking + answer conflict -> asking; verdict waiting; swap if revision 1");
@@ -32,42 +32,43 @@ static void an_offer_is_accepted_at_once(void **state)
 }
 
 /* Where a notice brings the record, the release need not find out who waits. */
-static void who_takes_a_place_tells_the_holder(void **state)
+static void a_queued_waiter_wakes_the_holder(void **state)
 {
     (void)state;
-    options.store.tells = true;
-    (void)neighbour(VERB_ASK, "b");
+    options.store.wakes_with_record = true;
+    (void)neighbour(VERB_ACQUIRE, "b");
     begin();
     carry_out();
     assert_line("asking + answer conflict -> asking; verdict waiting; swap if revision 1, wakes 1");
-    assert_pokes("b");
+    assert_wakes("b");
 }
 
 static void a_long_line_is_not_told(void **state)
 {
     (void)state;
-    options.store.tells = true;
-    (void)neighbour(VERB_ASK, "b");
+    options.store.wakes_with_record = true;
+    (void)neighbour(VERB_ACQUIRE, "b");
     for (int i = 0; i < 32; i++)
-        (void)neighbour(VERB_ASK, (char[]){(char)('A' + i), '\0'});
+        (void)neighbour(VERB_ACQUIRE, (char[]){(char)('A' + i), '\0'});
     begin();
     carry_out();
     assert_int_equal(out.action, ACTION_SWAP);
-    assert_int_equal(out.poke_count, 0);
+    assert_int_equal(out.wake_count, 0);
 }
 
 static void several_holders_are_not_told(void **state)
 {
     (void)state;
-    struct request b = neighbours_request(VERB_ASK, "b"), c = neighbours_request(VERB_ASK, "c");
-    options.store.tells = true;
+    struct request b = neighbours_request(VERB_ACQUIRE, "b"),
+                   c = neighbours_request(VERB_ACQUIRE, "c");
+    options.store.wakes_with_record = true;
     b.mode = c.mode = MODE_SHARED;
     (void)neighbour_does(b);
     (void)neighbour_does(c);
     begin();
     carry_out();
     assert_int_equal(out.action, ACTION_SWAP);
-    assert_int_equal(out.poke_count, 0);
+    assert_int_equal(out.wake_count, 0);
 }
 
 static void a_notice_without_a_record_is_read(void **state)
@@ -97,14 +98,14 @@ static void a_notice_that_misses_us_is_read(void **state)
 static void a_notice_of_a_record_that_nobody_holds_is_read(void **state)
 {
     (void)state;
-    struct request request = neighbours_request(VERB_ASK, "b");
+    struct request request = neighbours_request(VERB_ACQUIRE, "b");
     request.lock_delay_ms = 3000;
     (void)neighbour_does(request);
     begin();
     carry_out();
     carry_out();
     now_ms += 9000;
-    (void)neighbour(VERB_ASK, "c");
+    (void)neighbour(VERB_ACQUIRE, "c");
     happens_knowing(EVENT_NOTICE);
     assert_line("waiting + notice -> waiting; read");
 }
@@ -113,24 +114,24 @@ static void a_notice_never_puts_the_look_off(void **state)
 {
     (void)state;
     wait_behind_b();
-    int64_t look_ms = out.wake_at_ms;
+    int64_t poll_ms = out.wake_at_ms;
     now_ms += 1000;
     happens_knowing(EVENT_NOTICE);
     assert_int_equal(out.action, ACTION_NONE);
-    assert_true(out.wake_at_ms <= look_ms);
+    assert_true(out.wake_at_ms <= poll_ms);
 }
 
 static void a_notice_during_a_request_is_not_forgotten(void **state)
 {
     (void)state;
-    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ACQUIRE, "b");
     begin();
     carry_out();
-    carry_out_unheard();
+    carry_out_unanswered();
     (void)neighbour(VERB_RELEASE, "b");
     happens(EVENT_NOTICE);
     assert_line("asking + notice -> asking");
-    hear_kept();
+    deliver_kept();
     assert_line("asking + answer ok -> waiting; read; told waiting");
     carry_out();
     assert_int_equal(lease.state, LEASE_OFFERED);
@@ -139,7 +140,7 @@ static void a_notice_during_a_request_is_not_forgotten(void **state)
 static void one_notice_is_one_look(void **state)
 {
     (void)state;
-    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ACQUIRE, "b");
     begin();
     carry_out();
     happens(EVENT_NOTICE);
@@ -160,7 +161,7 @@ static void the_end_of_the_wait_writes_itself_out(void **state)
     assert_line("leaving + answer ok -> leaving; verdict done; swap if revision 2");
     carry_out();
     assert_ended(OUTCOME_BUSY, "not granted within the wait");
-    assert_int_equal(record.place_count, 0);
+    assert_int_equal(record.waiter_count, 0);
 }
 
 static void the_end_of_the_wait_takes_one_write_when_it_knows(void **state)
@@ -182,21 +183,21 @@ static void a_grant_on_its_way_is_heard_out(void **state)
     now_ms += 900;
     happens_knowing(EVENT_NOTICE);
     assert_int_equal(lease.state, LEASE_OFFERED);
-    carry_out_unheard();
+    carry_out_unanswered();
     now_ms += 100;
     happens(EVENT_TIMER);
     assert_line("offered + timer -> offered");
     assert_true(out.wake_at_ms > now_ms);
     now_ms += 50;
-    hear_kept();
-    assert_int_equal(out.told, TOLD_HELD);
+    deliver_kept();
+    assert_int_equal(out.notify, NOTIFY_HELD);
 }
 
 static void a_cancelled_wait_writes_itself_out(void **state)
 {
     (void)state;
     wait_behind_b();
-    happens_knowing(EVENT_LET_GO);
+    happens_knowing(EVENT_RELEASE);
     assert_line("waiting + let go -> leaving; verdict done; swap if revision 2");
     carry_out();
     assert_ended(OUTCOME_BUSY, "cancelled");
@@ -206,44 +207,44 @@ static void a_cancelled_ask_gives_an_unheard_grant_back(void **state)
 {
     (void)state;
     begin();
-    carry_out_unheard();
-    happens(EVENT_LET_GO);
+    carry_out_unanswered();
+    happens(EVENT_RELEASE);
     assert_line("asking + let go -> leaving");
-    hear_kept();
+    deliver_kept();
     assert_line("leaving + answer ok -> leaving; verdict done; delete if revision 1");
     carry_out();
     assert_ended(OUTCOME_BUSY, "cancelled");
     assert_true(token_in_store("a") == 0);
 }
 
-static void who_leaves_with_an_offer_passes_it_on(void **state)
+static void a_leaving_waiter_passes_its_offer_on(void **state)
 {
     (void)state;
     wait_behind_b();
-    (void)neighbour(VERB_ASK, "c");
+    (void)neighbour(VERB_ACQUIRE, "c");
     (void)neighbour(VERB_RELEASE, "b");
-    happens_knowing(EVENT_LET_GO);
+    happens_knowing(EVENT_RELEASE);
     assert_line("waiting + let go -> leaving; verdict done, named 1; swap if revision 4, wakes 1");
-    assert_pokes("c");
+    assert_wakes("c");
 }
 
-static void who_was_never_in_the_store_just_leaves(void **state)
+static void a_waiter_never_stored_just_leaves(void **state)
 {
     (void)state;
     begin();
-    happens(EVENT_LET_GO);
-    answer(ANSWER_TROUBLE);
+    happens(EVENT_RELEASE);
+    reply(REPLY_TROUBLE);
     wake();
     assert_line("leaving + timer -> leaving; read");
     carry_out();
     assert_line("leaving + answer ok -> ended; verdict done; told busy (cancelled)");
 }
 
-static void who_cannot_reach_the_store_to_leave_says_so(void **state)
+static void a_waiter_that_cannot_leave_says_so(void **state)
 {
     (void)state;
     wait_behind_b();
-    happens(EVENT_LET_GO);
+    happens(EVENT_RELEASE);
     while (lease.state == LEASE_LEAVING)
         wake();
     assert_ended(OUTCOME_UNAVAILABLE, "the store does not answer");
@@ -253,13 +254,13 @@ static void who_cannot_reach_the_store_to_leave_says_so(void **state)
 /* Twice at once, then a little later each time, by the store's pace, and not without end. */
 static void step_back(int64_t round_trip_ms, int64_t first_ms)
 {
-    (void)neighbour(VERB_ASK, "b");
+    (void)neighbour(VERB_ACQUIRE, "b");
     begin();
     char who[] = "c";
     for (int i = 0; i < 2; i++, who[0]++) {
         carry_out();
         assert_int_equal(out.action, ACTION_SWAP);
-        (void)neighbour(VERB_ASK, who);
+        (void)neighbour(VERB_ACQUIRE, who);
     }
     int64_t most_ms = 0;
     for (int i = 0; i < 12; i++, who[0]++) {
@@ -271,7 +272,7 @@ static void step_back(int64_t round_trip_ms, int64_t first_ms)
         assert_in_range(out.wake_at_ms - now_ms, 1, first_ms << 5);
         wake();
         carry_out();
-        (void)neighbour(VERB_ASK, who);
+        (void)neighbour(VERB_ACQUIRE, who);
     }
     assert_true(most_ms > first_ms << 3);
     carry_out();
@@ -282,7 +283,7 @@ static void step_back(int64_t round_trip_ms, int64_t first_ms)
     (void)neighbour(VERB_LEAVE, "a");
     happens(EVENT_NOTICE);
     carry_out();
-    (void)neighbour(VERB_ASK, who);
+    (void)neighbour(VERB_ACQUIRE, who);
     carry_out();
     assert_int_equal(out.action, ACTION_SWAP); /* that was another time */
 }
@@ -293,7 +294,7 @@ static void conflicts_make_an_asker_step_back(void **state)
     step_back(/* round_trip_ms= */ 0, /* first_ms= */ 2);
 }
 
-static void who_asks_far_away_steps_back_further(void **state)
+static void a_distant_client_backs_off_further(void **state)
 {
     (void)state;
     step_back(/* round_trip_ms= */ 30, /* first_ms= */ 20);
@@ -308,7 +309,7 @@ static void conflicts_do_not_make_a_holder_step_back(void **state)
     carry_out();
     char who[] = "c";
     for (int i = 0; i < 10; i++, who[0]++) {
-        (void)neighbour(VERB_ASK, who);
+        (void)neighbour(VERB_ACQUIRE, who);
         carry_out();
         assert_int_equal(out.action, ACTION_SWAP);
         assert_int_equal(lease.state, LEASE_RENEWING);
@@ -321,10 +322,10 @@ static void a_full_queue_is_told(void **state)
 {
     (void)state;
     char who[8];
-    struct request request = neighbours_request(VERB_ASK, "b");
+    struct request request = neighbours_request(VERB_ACQUIRE, "b");
     (void)neighbour_does(request);
     request.request = who;
-    for (unsigned i = 0; i < PLACES_MAX; i++) {
+    for (unsigned i = 0; i < WAITERS_MAX; i++) {
         request.session = 1000 + i;
         (void)snprintf(who, sizeof who, "w%u", i);
         (void)neighbour_does(request);
@@ -334,14 +335,14 @@ static void a_full_queue_is_told(void **state)
     assert_ended(OUTCOME_BUSY, "queue full");
 }
 
-static void who_is_refused_hears_why_though_it_wrote(void **state)
+static void a_refusal_after_a_write_names_its_reason(void **state)
 {
     (void)state;
     char who[8];
-    struct request request = neighbours_request(VERB_ASK, "b");
+    struct request request = neighbours_request(VERB_ACQUIRE, "b");
     (void)neighbour_does(request);
     request.request = who;
-    for (unsigned i = 0; i < PLACES_MAX; i++) {
+    for (unsigned i = 0; i < WAITERS_MAX; i++) {
         request.session = 1000 + i;
         (void)snprintf(who, sizeof who, "w%u", i);
         (void)neighbour_does(request);
@@ -355,18 +356,18 @@ static void who_is_refused_hears_why_though_it_wrote(void **state)
     assert_ended(OUTCOME_BUSY, "queue full");
 }
 
-static void who_does_not_wait_names_the_next_in_passing(void **state)
+static void a_try_names_the_next_in_passing(void **state)
 {
     (void)state;
     options.request.waits = false;
-    (void)neighbour(VERB_ASK, "b");
-    (void)neighbour(VERB_ASK, "c");
+    (void)neighbour(VERB_ACQUIRE, "b");
+    (void)neighbour(VERB_ACQUIRE, "c");
     now_ms += 9000;
     begin();
     carry_out();
     assert_line("asking + answer conflict -> asking; verdict busy, expired 1, named 1; swap if "
                 "revision 2, wakes 1");
-    assert_pokes("c");
+    assert_wakes("c");
     carry_out();
     assert_ended(OUTCOME_BUSY, NULL);
 }
@@ -375,7 +376,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         LEASE_TEST(an_offer_is_accepted_at_once),
-        LEASE_TEST(who_takes_a_place_tells_the_holder),
+        LEASE_TEST(a_queued_waiter_wakes_the_holder),
         LEASE_TEST(a_long_line_is_not_told),
         LEASE_TEST(several_holders_are_not_told),
         LEASE_TEST(a_notice_without_a_record_is_read),
@@ -389,15 +390,15 @@ int main(void)
         LEASE_TEST(a_grant_on_its_way_is_heard_out),
         LEASE_TEST(a_cancelled_wait_writes_itself_out),
         LEASE_TEST(a_cancelled_ask_gives_an_unheard_grant_back),
-        LEASE_TEST(who_leaves_with_an_offer_passes_it_on),
-        LEASE_TEST(who_was_never_in_the_store_just_leaves),
-        LEASE_TEST(who_cannot_reach_the_store_to_leave_says_so),
+        LEASE_TEST(a_leaving_waiter_passes_its_offer_on),
+        LEASE_TEST(a_waiter_never_stored_just_leaves),
+        LEASE_TEST(a_waiter_that_cannot_leave_says_so),
         LEASE_TEST(conflicts_make_an_asker_step_back),
-        LEASE_TEST(who_asks_far_away_steps_back_further),
+        LEASE_TEST(a_distant_client_backs_off_further),
         LEASE_TEST(conflicts_do_not_make_a_holder_step_back),
         LEASE_TEST(a_full_queue_is_told),
-        LEASE_TEST(who_is_refused_hears_why_though_it_wrote),
-        LEASE_TEST(who_does_not_wait_names_the_next_in_passing),
+        LEASE_TEST(a_refusal_after_a_write_names_its_reason),
+        LEASE_TEST(a_try_names_the_next_in_passing),
     };
     return cmocka_run_group_tests_name("lease_wait", tests, NULL, NULL);
 }

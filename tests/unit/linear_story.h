@@ -21,8 +21,8 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* All on one key; every lease is 100 ms long. */
-#define OP(who, what, answer, from, to)                                             \
-    .key = "db", .client = (who), .kind = LINEAR_##what, .result = LINEAR_##answer, \
+#define OP(who, what, reply, from, to)                                             \
+    .key = "db", .client = (who), .kind = LINEAR_##what, .result = LINEAR_##reply, \
     .call_ms = (from), .return_ms = (to), .ttl_ms = 100
 #define GRANTED(who, number, from, to)                    \
     {                                                     \
@@ -36,29 +36,29 @@
     {                                                                                           \
         OP(who, ACQUIRE, OK, from, to), .token = (number), .mode = LINEAR_SEMAPHORE, .limit = 2 \
     }
-#define TRIED(who, answer, from, to)       \
-    {                                      \
-        OP(who, ACQUIRE, answer, from, to) \
-    }
-#define WAITED(who, answer, number, from, to)                                \
-    {                                                                        \
-        OP(who, ACQUIRE, answer, from, to), .token = (number), .waits = true \
-    }
-#define RENEW(who, number, answer, from, to)                \
-    {                                                       \
-        OP(who, RENEW, answer, from, to), .token = (number) \
-    }
-#define RELEASE(who, number, answer, from, to)                \
-    {                                                         \
-        OP(who, RELEASE, answer, from, to), .token = (number) \
-    }
-#define COOL_50(who, number, answer, from, to)                                   \
-    {                                                                            \
-        OP(who, RELEASE, answer, from, to), .token = (number), .cooldown_ms = 50 \
-    }
-#define LOOK(who, answer, from, to)       \
+#define TRIED(who, reply, from, to)       \
     {                                     \
-        OP(who, STATUS, answer, from, to) \
+        OP(who, ACQUIRE, reply, from, to) \
+    }
+#define WAITED(who, reply, number, from, to)                                \
+    {                                                                       \
+        OP(who, ACQUIRE, reply, from, to), .token = (number), .waits = true \
+    }
+#define RENEW(who, number, reply, from, to)                \
+    {                                                      \
+        OP(who, RENEW, reply, from, to), .token = (number) \
+    }
+#define RELEASE(who, number, reply, from, to)                \
+    {                                                        \
+        OP(who, RELEASE, reply, from, to), .token = (number) \
+    }
+#define COOL_50(who, number, reply, from, to)                                   \
+    {                                                                           \
+        OP(who, RELEASE, reply, from, to), .token = (number), .cooldown_ms = 50 \
+    }
+#define LOOK(who, reply, from, to)       \
+    {                                    \
+        OP(who, STATUS, reply, from, to) \
     }
 #define BREAK(who, from, to)             \
     {                                    \

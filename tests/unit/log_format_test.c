@@ -3,7 +3,7 @@
  * The written form of the log: what is encoded is decoded, at its own place and in its own
  * generation only; any changed bit, any cut, and whatever we would not write is refused.
  */
-#include "wire/log_format.h"
+#include "store/log/log_format.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -148,7 +148,7 @@ static void an_unknown_type_is_known_as_such(void **state)
     assert_true(back.chain == record.chain && back.synced == record.synced);
 }
 
-static void what_nobody_writes_is_refused(void **state)
+static void a_record_nobody_writes_is_refused(void **state)
 {
     (void)state;
     struct log_record record = put_record();
@@ -174,7 +174,7 @@ static void what_nobody_writes_is_refused(void **state)
     assert_int_equal(decode_as(&record), LOG_READ_BAD);
     record.type = LOG_ERASE;
     assert_int_equal(decode_as(&record), LOG_READ_OK);
-    record.type = LOG_HOME;
+    record.type = LOG_HOST;
     assert_int_equal(decode_as(&record), LOG_READ_BAD);
 }
 
@@ -257,30 +257,30 @@ static void a_header_that_nobody_writes_is_refused(void **state)
 static void a_home_is_read_as_it_was_written(void **state)
 {
     (void)state;
-    unsigned char written[LOG_HOME_BYTES];
-    struct log_home home = {.base_ms = -5, .foreign_before = 1234567, .epoch = 7}, read;
-    memset(home.machine, 1, LOG_ID);
-    memset(home.boot, 2, LOG_ID);
-    log_home_encode(&home, written);
-    assert_true(log_home_decode(written, &read));
+    unsigned char written[LOG_HOST_BYTES];
+    struct log_host host = {.base_ms = -5, .foreign_before = 1234567, .epoch = 7}, read;
+    memset(host.machine, 1, LOG_ID);
+    memset(host.boot, 2, LOG_ID);
+    log_host_encode(&host, written);
+    assert_true(log_host_decode(written, &read));
     assert_true(read.base_ms == -5 && read.foreign_before == 1234567 && read.epoch == 7);
-    assert_memory_equal(read.machine, home.machine, LOG_ID);
-    assert_memory_equal(read.boot, home.boot, LOG_ID);
+    assert_memory_equal(read.machine, host.machine, LOG_ID);
+    assert_memory_equal(read.boot, host.boot, LOG_ID);
 }
 
 /* A time to be added to, a part of tokens: out of bounds they would overflow later. */
 static void a_home_that_nobody_writes_is_refused(void **state)
 {
     (void)state;
-    static const struct log_home homes[] = {{.base_ms = TIME_MAX_MS + 1},
+    static const struct log_host homes[] = {{.base_ms = TIME_MAX_MS + 1},
                                             {.base_ms = INT64_MIN},
                                             {.foreign_before = REVISION_MAX + 2},
                                             {.epoch = EPOCH_MAX + 1}};
-    unsigned char written[LOG_HOME_BYTES];
-    struct log_home read;
+    unsigned char written[LOG_HOST_BYTES];
+    struct log_host read;
     for (size_t i = 0; i < sizeof homes / sizeof *homes; i++) {
-        log_home_encode(&homes[i], written);
-        assert_false(log_home_decode(written, &read));
+        log_host_encode(&homes[i], written);
+        assert_false(log_host_decode(written, &read));
     }
 }
 
@@ -293,7 +293,7 @@ int main(void)
         cmocka_unit_test(any_changed_bit_is_refused),
         cmocka_unit_test(half_a_record_is_short_and_zeros_are_nothing),
         cmocka_unit_test(an_unknown_type_is_known_as_such),
-        cmocka_unit_test(what_nobody_writes_is_refused),
+        cmocka_unit_test(a_record_nobody_writes_is_refused),
         cmocka_unit_test(a_header_is_read_as_it_was_written),
         cmocka_unit_test(any_changed_bit_of_a_header_is_refused),
         cmocka_unit_test(a_header_that_nobody_writes_is_refused),

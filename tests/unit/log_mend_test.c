@@ -35,7 +35,7 @@ static struct stamp put(struct log *log, const char *key, const char *value)
 
 static bool stands(struct log *log, const char *key, const char *value)
 {
-    return kit_stands(disk, log, key, value);
+    return kit_has(disk, log, key, value);
 }
 
 static int begin(void **state)
@@ -86,13 +86,13 @@ static bool stop_in_a_turn(unsigned call)
 }
 
 /* What stands under both keys is what stood, and the index says the same. */
-static void check_same(struct log *log, const struct kit_sight *a, const struct kit_sight *b)
+static void check_same(struct log *log, const struct kit_value *a, const struct kit_value *b)
 {
-    struct kit_sight sight;
-    kit_look(disk, log, "a", &sight);
-    assert_true(sight.result == LOG_OK && sight.revision == a->revision);
-    kit_look(disk, log, "b", &sight);
-    assert_true(sight.result == LOG_OK && sight.revision == b->revision);
+    struct kit_value seen_value;
+    kit_read(disk, log, "a", &seen_value);
+    assert_true(seen_value.result == LOG_OK && seen_value.revision == a->revision);
+    kit_read(disk, log, "b", &seen_value);
+    assert_true(seen_value.result == LOG_OK && seen_value.revision == b->revision);
     assert_true(kit_agrees(disk, log));
 }
 
@@ -101,18 +101,18 @@ static void a_stopped_turn_is_mended_by_the_next(void **state)
     (void)state;
     bool reached = true;
     for (unsigned call = 1; reached; call++) {
-        struct kit_sight a, b;
+        struct kit_value a, b;
         (void)begin(state);
         uint64_t before = put(two, "a", "0").revision;
         reached = stop_in_a_turn(call);
-        kit_look(disk, two, "a", &a);
-        kit_look(disk, two, "b", &b);
+        kit_read(disk, two, "a", &a);
+        kit_read(disk, two, "b", &b);
         assert_true(a.result == LOG_OK && b.result == LOG_OK);
         assert_true(a.revision == 0 || a.revision == before || a.revision == before + 1);
         assert_true(b.revision == 0 || (b.revision == before + 3 && a.revision == 0));
         assert_true(reached || b.revision != 0);
         check_same(two, &a, &b);
-        assert_int_equal(kit_litter(disk, one), LOG_OK);
+        assert_int_equal(kit_make_garbage(disk, one), LOG_OK);
         assert_int_equal(kit_tend(two), LOG_OK);
         check_same(one, &a, &b);
         log_close(&one);
@@ -289,10 +289,10 @@ static void damage_of_what_was_copied_is_refused(void **state)
 {
     (void)state;
     put(one, "a", "kept");
-    assert_int_equal(kit_litter(disk, one), LOG_OK);
+    assert_int_equal(kit_make_garbage(disk, one), LOG_OK);
     put(one, "b", "kept, too");
     assert_int_equal(kit_tend(one), LOG_OK);
-    assert_false(log_wants_tending(one));
+    assert_false(log_needs_maintenance(one));
     damage("kept, too");
     assert_null(kit_open(disk, 2, &result, NULL));
     assert_int_equal(result, LOG_DAMAGED);

@@ -50,7 +50,7 @@ static void sync_log(struct log *log)
 
 static bool stands(struct log *log, const char *key, const char *value)
 {
-    return kit_stands(disk, log, key, value);
+    return kit_has(disk, log, key, value);
 }
 
 static size_t size_of(const char *suffix)
@@ -134,7 +134,7 @@ static void a_compaction_takes_no_file_of_a_replacement(void **state)
     replacing.rename = rename_late;
     two = open_on(&replacing, 1);
     put(one, "k", "answered");
-    assert_int_equal(kit_litter(disk, one), LOG_OK);
+    assert_int_equal(kit_make_garbage(disk, one), LOG_OK);
     sync_log(one);
     opened_early = -1;
     own.open = open_meanwhile_replaced;
@@ -210,7 +210,7 @@ static void prepare_compaction(void)
     put(one, "l", "held");
     for (int i = 0; i < 2 * KIT_WINDOW / LARGE_RECORD + 1; i++)
         put(one, "filler", large);
-    assert_int_equal(kit_litter(disk, one), LOG_OK);
+    assert_int_equal(kit_make_garbage(disk, one), LOG_OK);
     sync_log(one);
 }
 
@@ -238,7 +238,7 @@ static void check_what_stands(void)
     expect("l", "held");
     expect("filler", large);
     assert_int_equal(kit_tend(two), LOG_OK);
-    assert_false(log_wants_tending(two));
+    assert_false(log_needs_maintenance(two));
     expect("k", NULL);
     boot();
     expect("k", NULL);
@@ -303,7 +303,7 @@ static void a_compaction_catches_up_with_those_who_append(void **state)
     (void)state;
     for (unsigned most = 1; most <= 2; most++) {
         put(one, "k", "held");
-        assert_int_equal(kit_litter(disk, one), LOG_OK);
+        assert_int_equal(kit_make_garbage(disk, one), LOG_OK);
         uint64_t before = log_generation(one);
         assert_int_equal(tend_under_load(most), LOG_OK);
         assert_int_equal(loads, most);
@@ -317,15 +317,15 @@ static void a_compaction_that_gives_up_says_so(void **state)
 {
     (void)state;
     put(one, "k", "held");
-    assert_int_equal(kit_litter(disk, one), LOG_OK);
+    assert_int_equal(kit_make_garbage(disk, one), LOG_OK);
     uint64_t before = log_generation(one);
     assert_int_equal(tend_under_load(/* most= */ 3), LOG_LOCKED);
     assert_int_equal(loads, 3);
-    assert_true(log_generation(one) == before && log_wants_tending(one));
+    assert_true(log_generation(one) == before && log_needs_maintenance(one));
     check_room();
     expect("busy", large);
     assert_int_equal(kit_tend(one), LOG_OK);
-    assert_true(log_generation(one) == before + 1 && !log_wants_tending(one));
+    assert_true(log_generation(one) == before + 1 && !log_needs_maintenance(one));
     expect("k", "held");
     expect("busy", large);
 }
@@ -351,7 +351,7 @@ static void expect_next(uint64_t *last)
     assert_true(put(two, "k", "held").revision == ++*last);
 }
 
-static void who_has_no_descriptor_left_takes_nothing_from_others(void **state)
+static void no_descriptor_left_harms_no_other_process(void **state)
 {
     (void)state;
     struct disk poor = fake.table;
@@ -448,11 +448,11 @@ static void check_after_power_loss(const struct fake_disk *base)
     size_t count = fake_disk_pending(&fake, fake.event_count, pending);
     assert_in_range(count, 1, 12);
     for (uint64_t kept = 0; kept < (uint64_t)1 << count; kept++) {
-        struct fake_choice choice = {.kept = kept, .torn = -1, .fleeting = FLEETING_ABSENT};
+        struct fake_choice choice = {.kept = kept, .torn = -1, .unsynced = UNSYNCED_ABSENT};
         fake_disk_image(&fake, base, fake.event_count, &choice, &other);
         struct log *log = open_on(&other.table, 2);
-        assert_true(kit_stands(&other.table, log, "a", "1"));
-        assert_true(kit_stands(&other.table, log, "b", "2"));
+        assert_true(kit_has(&other.table, log, "a", "1"));
+        assert_true(kit_has(&other.table, log, "b", "2"));
         log_close(&log);
         fake_disk_done(&other);
     }
@@ -463,7 +463,7 @@ static void a_name_that_was_not_synced_is_not_built_upon(void **state)
     (void)state;
     static struct fake_disk base;
     put(one, "a", "1");
-    assert_int_equal(kit_litter(disk, one), LOG_OK);
+    assert_int_equal(kit_make_garbage(disk, one), LOG_OK);
     sync_log(one);
     fake_disk_copy(&base, &fake);
     fake.recording = true;
@@ -489,7 +489,7 @@ int main(void)
         cmocka_unit_test(a_compaction_that_fails_leaves_no_room_taken),
         CASE(a_compaction_catches_up_with_those_who_append),
         CASE(a_compaction_that_gives_up_says_so),
-        CASE(who_has_no_descriptor_left_takes_nothing_from_others),
+        CASE(no_descriptor_left_harms_no_other_process),
         CASE(an_older_copy_in_its_place_is_refused),
         CASE(a_copy_that_went_another_way_is_refused),
         CASE(a_name_that_was_not_synced_is_not_built_upon),

@@ -36,7 +36,7 @@ static struct stamp put(struct log *log, const char *key, const char *value)
 
 static bool stands(struct log *log, const char *key, const char *value)
 {
-    return kit_stands(disk, log, key, value);
+    return kit_has(disk, log, key, value);
 }
 
 static int begin(void **state)
@@ -60,7 +60,7 @@ static int end(void **state)
     return open != 0;
 }
 
-static void what_is_put_is_found_until_it_is_erased(void **state)
+static void a_put_key_is_found_until_it_is_erased(void **state)
 {
     (void)state;
     assert_true(stands(one, "a", NULL));
@@ -83,7 +83,7 @@ static void what_is_put_is_found_until_it_is_erased(void **state)
     assert_int_equal(log_cuts(one), 0);
 }
 
-static void what_a_turn_has_put_it_finds(void **state)
+static void a_turn_finds_its_own_puts(void **state)
 {
     (void)state;
     struct stamp first, second;
@@ -104,7 +104,7 @@ static void what_a_turn_has_put_it_finds(void **state)
     assert_int_equal(record.type, LOG_ERASE);
     assert_int_equal(log_live(one, &live, &count), LOG_OK);
     assert_int_equal(count, 1);
-    assert_int_equal(log_look_back(one, live[0], &record), LOG_OK);
+    assert_int_equal(log_read_at(one, live[0], &record), LOG_OK);
     assert_memory_equal(record.bytes, "22", 2);
     free(live);
     assert_int_equal(log_end(one), LOG_OK);
@@ -145,7 +145,7 @@ static void the_past_can_be_read(void **state)
         assert_int_equal(record.length, i + 1);
         assert_memory_equal(record.bytes, values[i], record.length);
         if (i > 0)
-            assert_int_equal(log_look_back(two, record.previous, &record), LOG_OK);
+            assert_int_equal(log_read_at(two, record.previous, &record), LOG_OK);
     }
     assert_true(record.previous == 0);
 }
@@ -157,7 +157,7 @@ static unsigned read_all(const struct log *log, uint64_t *out_last)
     struct log_record record;
     unsigned count = 0;
     enum log_reading reading;
-    assert_true(log_read_all(log, &reader));
+    assert_true(log_reader_open(log, &reader));
     *out_last = 0;
     while ((reading = log_reader_next(&reader, &record)) == LOG_READ_OK) {
         if (record.key_length == 0)
@@ -257,7 +257,7 @@ static void five_thousand_keys(void **state)
     for (int i = 0; i < KEYS; i++) {
         (void)snprintf(key, sizeof key, "key-%d", i);
         put(i % 2 == 0 ? one : two, key, key);
-        if (log_wants_tending(one))
+        if (log_needs_maintenance(one))
             assert_int_equal(kit_tend(one), LOG_OK);
     }
     for (int boot = 1; boot <= 2; boot++) {
@@ -310,13 +310,13 @@ static void a_compaction_keeps_what_stands(void **state)
     uint64_t last;
     for (int i = 0; i < 3; i++)
         put(one, i == 1 ? "b" : "a", i < 2 ? "old" : "new");
-    assert_false(log_wants_tending(one));
-    assert_int_equal(kit_litter(disk, two), LOG_OK);
-    assert_true(log_wants_tending(one));
+    assert_false(log_needs_maintenance(one));
+    assert_int_equal(kit_make_garbage(disk, two), LOG_OK);
+    assert_true(log_needs_maintenance(one));
     int before = log_descriptor(one);
     size_t size = fake_disk_file(&fake, "")->size;
     assert_int_equal(kit_tend(one), LOG_OK);
-    assert_false(log_wants_tending(one));
+    assert_false(log_needs_maintenance(one));
     assert_int_not_equal(log_descriptor(one), before);
     assert_true(fake_disk_file(&fake, "")->size <= size);
     assert_true(stands(two, "a", "new") && stands(one, "b", "old"));
@@ -394,8 +394,8 @@ static void sessions_live_while_somebody_keeps_them(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(what_is_put_is_found_until_it_is_erased),
-        CASE(what_a_turn_has_put_it_finds),
+        CASE(a_put_key_is_found_until_it_is_erased),
+        CASE(a_turn_finds_its_own_puts),
         CASE(revisions_and_times_grow),
         CASE(the_past_can_be_read),
         CASE(all_is_read_up_to_what_was_seen),

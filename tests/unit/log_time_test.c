@@ -184,7 +184,7 @@ static void a_live_session_proves_that_there_was_no_reboot(void **state)
     open_at(OTHER_MACHINE, 3);
     assert_int_equal(log_now_ms(one), 100 * hour_ms + 7);
     assert_true(log_foreign_before(one) == 0);
-    assert_int_equal(kit_litter(disk, one), LOG_OK);
+    assert_int_equal(kit_make_garbage(disk, one), LOG_OK);
     assert_int_equal(kit_tend(one), LOG_OK);
     assert_true(log_generation(one) == 2);
     fake_disk_remove(&fake, ".index");
@@ -208,7 +208,7 @@ static void a_handle_without_a_session_finds_the_new_files(void **state)
     open_at(KIT_MACHINE, 2);
     put("2");
     assert_int_equal(kit_sync(disk, one), LOG_OK);
-    assert_true(kit_stands(disk, before, "a", "2"));
+    assert_true(kit_has(disk, before, "a", "2"));
     log_close(&before);
 }
 
@@ -223,7 +223,7 @@ static void a_failed_sync_is_known_under_another_boot_id(void **state)
     fake.fail_sync_at = fake.syncs + 1;
     assert_int_equal(kit_sync(disk, one), LOG_POISONED);
     open_at(KIT_MACHINE, 2);
-    assert_true(kit_stands(disk, one, "a", "1"));
+    assert_true(kit_has(disk, one, "a", "1"));
     disk->close(disk->owner, session);
 }
 
@@ -239,9 +239,9 @@ static void a_compaction_does_not_forget_the_time(void **state)
     log_close(&one);
     assert_int_equal(log_open(&options, kit_deadline(disk), &one, &why), LOG_OK);
     fake.boot_ms += hour_ms;
-    assert_int_equal(kit_litter(disk, one), LOG_OK);
+    assert_int_equal(kit_make_garbage(disk, one), LOG_OK);
     assert_int_equal(kit_tend(one), LOG_OK);
-    assert_false(log_wants_tending(one));
+    assert_false(log_needs_maintenance(one));
     int64_t now_ms = log_now_ms(one);
     boot(KIT_MACHINE, 2, 99 * hour_ms);
     assert_true(log_now_ms(one) >= now_ms);
@@ -259,7 +259,7 @@ static void nor_does_a_file_made_after_a_failed_sync(void **state)
     fake.fail_at = fake.calls + 2;
     fake.error = EIO;
     assert_int_equal(kit_sync(disk, one), LOG_POISONED);
-    assert_true(kit_stands(disk, one, "a", NULL) || kit_stands(disk, one, "a", "1"));
+    assert_true(kit_has(disk, one, "a", NULL) || kit_has(disk, one, "a", "1"));
     boot(KIT_MACHINE, 3, 99 * hour_ms);
     assert_true(log_now_ms(one) >= 105 * hour_ms);
 }

@@ -5,8 +5,8 @@
  */
 #include "stream_kit.h"
 
-#include "io/host.h"
-#include "io/lookup.h"
+#include "process/host.h"
+#include "net/lookup.h"
 
 #include <arpa/inet.h>
 #include <semaphore.h>
@@ -123,18 +123,18 @@ static int finish(void **state)
     return kit_close(state);
 }
 
-static void open_name(const char *name, int64_t patience_ms)
+static void open_name(const char *name, int64_t timeout_ms)
 {
     struct stream_target target = kit_target(port);
     target.host = name;
-    target.patience_ms = patience_ms;
+    target.timeout_ms = timeout_ms;
     party_open(&party, &target);
 }
 
 static void the_next_address_is_tried(void **state)
 {
     (void)state;
-    open_name("second.example", /* patience_ms= */ 5000);
+    open_name("second.example", /* timeout_ms= */ 5000);
     assert_true(kit_until(&party.opened));
     (void)close(kit_accept(listening));
 }
@@ -154,7 +154,7 @@ static void a_silent_address_uses_up_its_share_only(void **state)
         kit_turn(/* ms= */ 20);
     }
     int64_t began_ms = host_boot_ms();
-    open_name("silent.example", /* patience_ms= */ 1000);
+    open_name("silent.example", /* timeout_ms= */ 1000);
     assert_true(kit_until(&party.opened));
     assert_true(host_boot_ms() - began_ms >= 499);
     for (size_t i = 0; i < 2; i++)
@@ -164,7 +164,7 @@ static void a_silent_address_uses_up_its_share_only(void **state)
 static void a_name_that_is_none_is_said(void **state)
 {
     (void)state;
-    open_name("none.example", /* patience_ms= */ 5000);
+    open_name("none.example", /* timeout_ms= */ 5000);
     assert_true(kit_until(&party.ended));
     assert_int_equal(party.end, STREAM_CUT);
     assert_non_null(strstr(party.why, "none.example:"));
@@ -172,7 +172,7 @@ static void a_name_that_is_none_is_said(void **state)
     stream_free(&party.stream);
     memset(&party, 0, sizeof party);
     party.frees_on_end = true; /* and reads the words after that */
-    open_name("tired.example", /* patience_ms= */ 5000);
+    open_name("tired.example", /* timeout_ms= */ 5000);
     assert_true(kit_until(&party.ended));
     assert_non_null(strstr(party.why, gai_strerror(EAI_AGAIN)));
 }
@@ -181,7 +181,7 @@ static void a_hanging_look_up_holds_up_nobody(void **state)
 {
     (void)state;
     int64_t began_ms = host_boot_ms();
-    open_name("hangs.example", /* patience_ms= */ 100);
+    open_name("hangs.example", /* timeout_ms= */ 100);
     assert_true(kit_until(&party.ended));
     assert_true(host_boot_ms() - began_ms >= 100);
     assert_int_equal(party.end, STREAM_CUT);
@@ -191,11 +191,11 @@ static void a_hanging_look_up_holds_up_nobody(void **state)
     assert_int_equal(party.ended, 1);
 }
 
-static void who_lets_go_hears_nothing(void **state)
+static void a_cancelled_lookup_reports_nothing(void **state)
 {
     (void)state;
     for (int i = 0; i < LOOKUPS_MOST; i++) {
-        open_name("hangs.example", /* patience_ms= */ 5000);
+        open_name("hangs.example", /* timeout_ms= */ 5000);
         stream_free(&party.stream);
     }
     settle(&begun, LOOKUPS_MOST);
@@ -210,7 +210,7 @@ static void letting_go_races_with_the_answer(void **state)
 {
     (void)state;
     for (int i = 0; i < 300; i++) {
-        open_name(i % 2 == 0 ? "second.example" : "none.example", /* patience_ms= */ 5000);
+        open_name(i % 2 == 0 ? "second.example" : "none.example", /* timeout_ms= */ 5000);
         if (i % 3 != 0)
             kit_turn(/* ms= */ i % 2);
         stream_free(&party.stream);
@@ -227,7 +227,7 @@ static void too_many_are_refused_and_not_queued(void **state)
     target.host = "hangs.example";
     for (int i = 0; i < LOOKUPS_MOST; i++)
         party_open(&crowd[i], &target);
-    open_name("second.example", /* patience_ms= */ 5000);
+    open_name("second.example", /* timeout_ms= */ 5000);
     assert_true(kit_until(&party.ended));
     assert_int_equal(party.end, STREAM_CUT);
     assert_non_null(strstr(party.why, "too many look-ups"));
@@ -239,7 +239,7 @@ static void too_many_are_refused_and_not_queued(void **state)
     }
     stream_free(&party.stream);
     memset(&party, 0, sizeof party);
-    open_name("second.example", /* patience_ms= */ 5000);
+    open_name("second.example", /* timeout_ms= */ 5000);
     assert_true(kit_until(&party.opened));
 }
 
@@ -248,7 +248,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         /* First those that count: a thread may live on for a moment after its look-up. */
         cmocka_unit_test_setup_teardown(too_many_are_refused_and_not_queued, begin, finish),
-        cmocka_unit_test_setup_teardown(who_lets_go_hears_nothing, begin, finish),
+        cmocka_unit_test_setup_teardown(a_cancelled_lookup_reports_nothing, begin, finish),
         cmocka_unit_test_setup_teardown(the_next_address_is_tried, begin, finish),
         cmocka_unit_test_setup_teardown(a_silent_address_uses_up_its_share_only, begin, finish),
         cmocka_unit_test_setup_teardown(a_name_that_is_none_is_said, begin, finish),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The loop: deadlines first, tasks from other threads, and a descriptor for foreign loops. */
-#include "io/loop.h"
+#include "net/loop.h"
 
-#include "io/host.h"
+#include "process/host.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -24,18 +24,18 @@ static struct {
     char order[64];
     unsigned due, ran;
     int pipe[2];
-} desk;
+} fixture;
 
 static void note(const char *word)
 {
-    size_t length = strlen(desk.order);
-    (void)snprintf(desk.order + length, sizeof desk.order - length, "%s", word);
+    size_t length = strlen(fixture.order);
+    (void)snprintf(fixture.order + length, sizeof fixture.order - length, "%s", word);
 }
 
 static void due(void *owner)
 {
     (void)owner;
-    desk.due++;
+    fixture.due++;
     note("D");
 }
 
@@ -44,37 +44,37 @@ static void readable(void *owner)
     char byte;
     (void)owner;
     note("R");
-    assert_int_equal(read(desk.pipe[0], &byte, 1), 1);
+    assert_int_equal(read(fixture.pipe[0], &byte, 1), 1);
 }
 
 static void count_run(struct loop_task *task)
 {
     (void)task;
-    desk.ran++;
+    fixture.ran++;
     note("T");
 }
 
 static int open_loop(void **state)
 {
     (void)state;
-    memset(&desk, 0, sizeof desk);
-    desk.loop = loop_new(&(struct loop_site){.due = due});
-    return desk.loop != NULL && pipe(desk.pipe) == 0 ? 0 : -1;
+    memset(&fixture, 0, sizeof fixture);
+    fixture.loop = loop_new(&(struct loop_callbacks){.due = due});
+    return fixture.loop != NULL && pipe(fixture.pipe) == 0 ? 0 : -1;
 }
 
 static int close_loop(void **state)
 {
     (void)state;
-    loop_free(&desk.loop);
-    loop_free(&desk.loop); /* NULL is fine */
-    (void)close(desk.pipe[0]);
-    (void)close(desk.pipe[1]);
+    loop_free(&fixture.loop);
+    loop_free(&fixture.loop); /* NULL is fine */
+    (void)close(fixture.pipe[0]);
+    (void)close(fixture.pipe[1]);
     return 0;
 }
 
 static bool is_readable(int timeout_ms)
 {
-    struct pollfd wait = {.fd = loop_fd(desk.loop), .events = POLLIN};
+    struct pollfd wait = {.fd = loop_fd(fixture.loop), .events = POLLIN};
     return poll(&wait, 1, timeout_ms) == 1;
 }
 
@@ -82,27 +82,27 @@ static void test_wakes_at_the_time_asked_for(void **state)
 {
     (void)state;
     int64_t at_ms = host_boot_ms() + 30;
-    loop_wake_at(desk.loop, at_ms);
-    while (desk.due == 0)
-        loop_step(desk.loop, /* wait= */ true);
+    loop_wake_at(fixture.loop, at_ms);
+    while (fixture.due == 0)
+        loop_step(fixture.loop, /* wait= */ true);
     int64_t late_ms = host_boot_ms() - at_ms;
     assert_true(late_ms >= 0);
     assert_true(late_ms < 2000);
-    loop_step(desk.loop, /* wait= */ false);
-    assert_int_equal(desk.due, 1);
+    loop_step(fixture.loop, /* wait= */ false);
+    assert_int_equal(fixture.due, 1);
 }
 
 static void test_a_later_time_replaces_the_earlier_one(void **state)
 {
     (void)state;
-    loop_wake_at(desk.loop, host_boot_ms() - 5);
-    loop_wake_at(desk.loop, LOOP_NEVER);
-    loop_step(desk.loop, /* wait= */ false);
+    loop_wake_at(fixture.loop, host_boot_ms() - 5);
+    loop_wake_at(fixture.loop, LOOP_NEVER);
+    loop_step(fixture.loop, /* wait= */ false);
     assert_false(is_readable(20));
-    assert_int_equal(desk.due, 0);
-    loop_wake_at(desk.loop, host_boot_ms() - 5);
-    loop_step(desk.loop, /* wait= */ true);
-    assert_int_equal(desk.due, 1);
+    assert_int_equal(fixture.due, 0);
+    loop_wake_at(fixture.loop, host_boot_ms() - 5);
+    loop_step(fixture.loop, /* wait= */ true);
+    assert_int_equal(fixture.due, 1);
 }
 
 /* Descriptor, task and deadline are ready together: the deadline is looked at before the others. */
@@ -110,16 +110,16 @@ static void test_the_deadline_comes_first(void **state)
 {
     (void)state;
     struct loop_task task = {.run = count_run};
-    assert_true(loop_listen(desk.loop, desk.pipe[0], readable, NULL));
+    assert_true(loop_listen(fixture.loop, fixture.pipe[0], readable, NULL));
     for (int round = 0; round < 20; round++) {
-        desk.order[0] = '\0';
-        loop_wake_at(desk.loop, host_boot_ms() + 1);
-        loop_post(desk.loop, &task);
-        assert_int_equal(write(desk.pipe[1], "x", 1), 1);
+        fixture.order[0] = '\0';
+        loop_wake_at(fixture.loop, host_boot_ms() + 1);
+        loop_post(fixture.loop, &task);
+        assert_int_equal(write(fixture.pipe[1], "x", 1), 1);
         (void)nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL);
-        while (strlen(desk.order) < 3)
-            loop_step(desk.loop, /* wait= */ true);
-        assert_int_equal(desk.order[0], 'D');
+        while (strlen(fixture.order) < 3)
+            loop_step(fixture.loop, /* wait= */ true);
+        assert_int_equal(fixture.order[0], 'D');
     }
 }
 
@@ -128,30 +128,30 @@ static void test_a_foreign_loop_can_poll(void **state)
     (void)state;
     struct loop_task task = {.run = count_run};
     assert_false(is_readable(0));
-    loop_post(desk.loop, &task);
+    loop_post(fixture.loop, &task);
     assert_true(is_readable(1000));
-    loop_step(desk.loop, /* wait= */ false);
-    assert_int_equal(desk.ran, 1);
+    loop_step(fixture.loop, /* wait= */ false);
+    assert_int_equal(fixture.ran, 1);
     assert_false(is_readable(0));
-    loop_wake_at(desk.loop, host_boot_ms() + 10);
+    loop_wake_at(fixture.loop, host_boot_ms() + 10);
     assert_true(is_readable(1000));
-    loop_step(desk.loop, /* wait= */ false);
-    assert_int_equal(desk.due, 1);
+    loop_step(fixture.loop, /* wait= */ false);
+    assert_int_equal(fixture.due, 1);
     assert_false(is_readable(0));
 }
 
 static void test_listens_are_bounded(void **state)
 {
     (void)state;
-    int copies[LOOP_LISTENS_MAX];
+    int copies[LOOP_LISTENERS_MAX];
     int count = 0;
-    for (; count < LOOP_LISTENS_MAX; count++) {
-        copies[count] = dup(desk.pipe[0]);
-        if (!loop_listen(desk.loop, copies[count], readable, NULL))
+    for (; count < LOOP_LISTENERS_MAX; count++) {
+        copies[count] = dup(fixture.pipe[0]);
+        if (!loop_listen(fixture.loop, copies[count], readable, NULL))
             break;
     }
-    assert_int_equal(count, LOOP_LISTENS_MAX - 1); /* the bell is one of them */
-    assert_false(loop_listen(desk.loop, -1, readable, NULL));
+    assert_int_equal(count, LOOP_LISTENERS_MAX - 1); /* the bell is one of them */
+    assert_false(loop_listen(fixture.loop, -1, readable, NULL));
     close_loop(NULL); /* before the copies, as a user would */
     for (int i = 0; i <= count; i++)
         (void)close(copies[i]);
@@ -169,7 +169,7 @@ struct posted {
 static void run_posted(struct loop_task *task)
 {
     struct posted *posted = (struct posted *)task;
-    desk.ran++;
+    fixture.ran++;
     (void)pthread_mutex_lock(&posted->mutex);
     posted->done = true;
     (void)pthread_cond_signal(&posted->ran);
@@ -184,7 +184,7 @@ static void *post_many(void *argument)
     (void)pthread_cond_init(&posted.ran, NULL);
     for (int i = 0; i < EACH; i++) {
         posted.done = false;
-        loop_post(desk.loop, &posted.task);
+        loop_post(fixture.loop, &posted.task);
         (void)pthread_mutex_lock(&posted.mutex);
         while (!posted.done)
             (void)pthread_cond_wait(&posted.ran, &posted.mutex);
@@ -198,7 +198,7 @@ static void *post_many(void *argument)
 static void *run_loop(void *argument)
 {
     (void)argument;
-    loop_run(desk.loop);
+    loop_run(fixture.loop);
     return NULL;
 }
 
@@ -211,31 +211,31 @@ static void test_many_threads_post(void **state)
         assert_int_equal(pthread_create(&posters[i], NULL, post_many, NULL), 0);
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_join(posters[i], NULL), 0);
-    loop_stop(desk.loop);
+    loop_stop(fixture.loop);
     assert_int_equal(pthread_join(runner, NULL), 0);
-    assert_int_equal(desk.ran, THREADS * EACH);
+    assert_int_equal(fixture.ran, THREADS * EACH);
 }
 
 /* A task may post itself again without keeping the loop from everything else. */
 static void post_again(struct loop_task *task)
 {
-    desk.ran++;
-    loop_post(desk.loop, task);
+    fixture.ran++;
+    loop_post(fixture.loop, task);
 }
 
 static void test_a_task_that_posts_itself_starves_nobody(void **state)
 {
     (void)state;
     struct loop_task task = {.run = post_again};
-    loop_post(desk.loop, &task);
-    loop_wake_at(desk.loop, host_boot_ms() + 5);
-    for (int i = 0; i < 1000000 && desk.due == 0; i++)
-        loop_step(desk.loop, /* wait= */ false);
-    assert_int_equal(desk.due, 1);
-    assert_true(desk.ran > 1);
+    loop_post(fixture.loop, &task);
+    loop_wake_at(fixture.loop, host_boot_ms() + 5);
+    for (int i = 0; i < 1000000 && fixture.due == 0; i++)
+        loop_step(fixture.loop, /* wait= */ false);
+    assert_int_equal(fixture.due, 1);
+    assert_true(fixture.ran > 1);
 }
 
-static void turned(void *owner)
+static void after_step(void *owner)
 {
     (void)owner;
     note("E");
@@ -245,7 +245,7 @@ static void ask_for_now(struct loop_task *task)
 {
     (void)task;
     note("T");
-    loop_wake_at(desk.loop, host_boot_ms());
+    loop_wake_at(fixture.loop, host_boot_ms());
 }
 
 /* All tasks of a step, what they ask for, and then its end: that is where work is sent off. */
@@ -253,15 +253,15 @@ static void test_the_end_of_a_step_is_told_last(void **state)
 {
     struct loop_task tasks[2] = {{.run = count_run}, {.run = ask_for_now}};
     (void)state;
-    loop_free(&desk.loop);
-    desk.loop = loop_new(&(struct loop_site){.due = due, .turned = turned});
-    assert_non_null(desk.loop);
-    loop_post(desk.loop, &tasks[0]);
-    loop_post(desk.loop, &tasks[1]);
-    loop_step(desk.loop, /* wait= */ true);
-    assert_string_equal(desk.order, "TTDE");
+    loop_free(&fixture.loop);
+    fixture.loop = loop_new(&(struct loop_callbacks){.due = due, .after_step = after_step});
+    assert_non_null(fixture.loop);
+    loop_post(fixture.loop, &tasks[0]);
+    loop_post(fixture.loop, &tasks[1]);
+    loop_step(fixture.loop, /* wait= */ true);
+    assert_string_equal(fixture.order, "TTDE");
     assert_false(is_readable(0)); /* nothing is left of the time that was asked for */
-    loop_wake_at(desk.loop, host_boot_ms() + 5);
+    loop_wake_at(fixture.loop, host_boot_ms() + 5);
     assert_true(is_readable(1000));
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When a waiter looks again, on its own clock, where the store's clock is of no use. */
-#include "core/lease_inside.h"
+#include "core/lease_internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,28 +9,28 @@
 #include <cmocka.h>
 
 static struct record record;
-static struct sighting sighting;
+static struct observations observations;
 static struct lease lease;
-static const struct lease_options options = {.request = {.verb = VERB_ASK,
+static const struct lease_options options = {.request = {.verb = VERB_ACQUIRE,
                                                          .key = "k",
                                                          .holder = "h",
                                                          .request = "r",
                                                          .session = 9,
                                                          .ttl_ms = 1000,
                                                          .waits = true},
-                                             .store = {.answer_ms = 250},
-                                             .patience_ms = 10000,
-                                             .look_ms = 60000};
+                                             .store = {.reply_timeout_ms = 250},
+                                             .timeout_ms = 10000,
+                                             .poll_ms = 60000};
 
 static int begin(void **state)
 {
     (void)state;
-    memset(&sighting, 0, sizeof sighting);
+    memset(&observations, 0, sizeof observations);
     record_init(&record, "k");
     struct grant *grant = record_add_grant(&record);
     grant->granted = grant->renewed = (struct stamp){.revision = 3, .time_ms = 5000};
     grant->ttl_ms = 2000;
-    lease_init(&lease, &options, &sighting, /* seed= */ 1);
+    lease_init(&lease, &options, &observations, /* seed= */ 1);
     lease.now_ms = 100;
     return 0;
 }
@@ -39,7 +39,7 @@ static int64_t look_at(int64_t store_ms)
 {
     struct stamp at = {.revision = 3, .time_ms = store_ms};
     struct view view = lease_observe(&lease, &record, &at, /* seen= */ true);
-    return lease_next_look(&lease, &record, &view);
+    return lease_next_poll(&lease, &record, &view);
 }
 
 static void the_stores_clock_tells_the_end(void **state)
@@ -56,7 +56,7 @@ static void a_clock_that_was_set_back_is_not_waited_for(void **state)
     assert_int_equal(look_at(1000), 100 + 2000);
     lease.now_ms = 600;
     assert_int_equal(look_at(1000), 100 + 2000);
-    assert_int_equal(record.grants[0].seen_ms, 500);
+    assert_int_equal(record.grants[0].observed_ms, 500);
 }
 
 static void a_time_that_is_not_told_is_not_waited_for(void **state)
@@ -64,9 +64,9 @@ static void a_time_that_is_not_told_is_not_waited_for(void **state)
     (void)state;
     assert_int_equal(look_at(TIME_UNKNOWN), 100 + 2000);
     struct view view = {.at = {.revision = 3, .time_ms = TIME_UNKNOWN}};
-    record.grants[0].seen_ms = 1999;
+    record.grants[0].observed_ms = 1999;
     assert_false(grant_ended(&record.grants[0], &view));
-    record.grants[0].seen_ms = 2000;
+    record.grants[0].observed_ms = 2000;
     assert_true(grant_ended(&record.grants[0], &view));
 }
 
@@ -81,8 +81,8 @@ static void each_grant_is_seen_for_itself(void **state)
     lease.now_ms = 1100;
     other->renewed.revision = 7;
     (void)look_at(TIME_UNKNOWN);
-    assert_int_equal(record.grants[0].seen_ms, 1000);
-    assert_int_equal(other->seen_ms, 0);
+    assert_int_equal(record.grants[0].observed_ms, 1000);
+    assert_int_equal(other->observed_ms, 0);
 }
 
 int main(void)

@@ -3,7 +3,7 @@
 #include "proxy_kit.h"
 #include "stream_kit.h"
 
-#include "io/host.h"
+#include "process/host.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

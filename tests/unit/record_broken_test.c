@@ -23,12 +23,12 @@ static struct grant *add_grant(enum mode mode, uint64_t revision, uint16_t n)
     return grant;
 }
 
-static struct place *add_place(enum mode mode, bool offered)
+static struct waiter *add_waiter(enum mode mode, bool offered)
 {
-    struct place *place = record_add_place(&record);
-    place->mode = mode;
-    place->offered = offered;
-    return place;
+    struct waiter *waiter = record_add_waiter(&record);
+    waiter->mode = mode;
+    waiter->offered = offered;
+    return waiter;
 }
 
 /* Two readers inside, a reader offered, a writer behind it. */
@@ -38,8 +38,8 @@ static int with_readers(void **state)
     record_init(&record, "k");
     (void)add_grant(MODE_SHARED, 5, 0);
     (void)add_grant(MODE_SHARED, 5, GRANT_STEP);
-    (void)add_place(MODE_SHARED, /* offered= */ true);
-    (void)add_place(MODE_EXCLUSIVE, /* offered= */ false);
+    (void)add_waiter(MODE_SHARED, /* offered= */ true);
+    (void)add_waiter(MODE_EXCLUSIVE, /* offered= */ false);
     assert_null(record_broken(&record));
     return 0;
 }
@@ -51,8 +51,8 @@ static int with_slots(void **state)
     record_init(&record, "k");
     record.limit = 3;
     (void)add_grant(MODE_SLOT, 5, 0);
-    (void)add_place(MODE_SLOT, /* offered= */ true);
-    (void)add_place(MODE_SLOT, /* offered= */ false);
+    (void)add_waiter(MODE_SLOT, /* offered= */ true);
+    (void)add_waiter(MODE_SLOT, /* offered= */ false);
     assert_null(record_broken(&record));
     return 0;
 }
@@ -67,7 +67,7 @@ static void assert_broken(const char *words)
 static void a_slot_needs_a_limit(void **state)
 {
     (void)state;
-    record.place_count = 0;
+    record.waiter_count = 0;
     record.limit = 0;
     assert_broken("a slot without a limit");
 }
@@ -75,7 +75,7 @@ static void a_slot_needs_a_limit(void **state)
 static void a_lock_has_no_limit(void **state)
 {
     (void)state;
-    record.place_count = 0;
+    record.waiter_count = 0;
     record.limit = 5;
     assert_broken("or a lock with one");
 }
@@ -99,7 +99,7 @@ static void a_place_of_a_lock_has_no_limit(void **state)
 static void an_exclusive_grant_is_alone(void **state)
 {
     (void)state;
-    record.place_count = 0;
+    record.waiter_count = 0;
     record.grants[1].mode = MODE_EXCLUSIVE;
     assert_broken("rule 1");
     record.grant_count = 1;
@@ -124,7 +124,7 @@ static void slots_and_offers_keep_the_limit(void **state)
     (void)state;
     record.limit = 2;
     assert_null(record_broken(&record));
-    record.places[1].offered = true;
+    record.waiters[1].offered = true;
     assert_broken("more slots given or offered");
     record.limit = 3;
     assert_null(record_broken(&record));
@@ -140,9 +140,9 @@ static void a_ticket_was_given_out(void **state)
 static void tickets_are_in_order(void **state)
 {
     (void)state;
-    record.places[1].ticket = record.places[0].ticket;
+    record.waiters[1].ticket = record.waiters[0].ticket;
     assert_broken("order of their tickets");
-    record.places[0].ticket = 0;
+    record.waiters[0].ticket = 0;
     assert_null(record_broken(&record));
 }
 
@@ -152,32 +152,32 @@ static void nobody_is_offered_a_key_that_a_writer_holds(void **state)
     record.grant_count = 1;
     record.grants[0].mode = MODE_EXCLUSIVE;
     assert_broken("while a writer holds");
-    record.places[0].offered = false;
+    record.waiters[0].offered = false;
     assert_null(record_broken(&record));
 }
 
 static void an_exclusive_offer_is_alone(void **state)
 {
     (void)state;
-    record.places[0].offered = false;
-    record.places[1].offered = true;
+    record.waiters[0].offered = false;
+    record.waiters[1].offered = true;
     assert_broken("an exclusive offer is not alone");
     record.grant_count = 1;
     assert_broken("an exclusive offer is not alone");
     record.grant_count = 0;
     assert_null(record_broken(&record));
-    record.places[0].offered = true;
+    record.waiters[0].offered = true;
     assert_broken("an exclusive offer is not alone");
 }
 
 static void offers_come_in_steps(void **state)
 {
     (void)state;
-    record.place_count = 0;
+    record.waiter_count = 0;
     for (size_t i = 0; i < OFFERS_MAX; i++)
-        (void)add_place(MODE_SHARED, /* offered= */ true);
+        (void)add_waiter(MODE_SHARED, /* offered= */ true);
     assert_null(record_broken(&record));
-    (void)add_place(MODE_SHARED, /* offered= */ true);
+    (void)add_waiter(MODE_SHARED, /* offered= */ true);
     assert_broken("too many offers");
 }
 
@@ -189,7 +189,7 @@ static void nothing_is_offered_in_a_cooldown_or_delay(void **state)
     record.cooling.length_ms = 0;
     record.delay.length_ms = 1;
     assert_broken("rule 5");
-    record.places[0].offered = false;
+    record.waiters[0].offered = false;
     assert_null(record_broken(&record));
 }
 

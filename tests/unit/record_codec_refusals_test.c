@@ -324,7 +324,7 @@ static void test_counts(void **state)
          "\",\"session\":\"1\",\"mode\":\"shared\",\"n\":", ",\"granted\":\"this\",\"ttl_ms\":1}",
          "]}", GRANTS_MAX},
         {HEAD ",\"next\":999,\"places\":[", "{\"holder\":\"h\",\"request\":\"r\",\"session\":\"",
-         "\",\"mode\":\"shared\",\"ticket\":", ",\"ttl_ms\":1}", "]}", PLACES_MAX},
+         "\",\"mode\":\"shared\",\"ticket\":", ",\"ttl_ms\":1}", "]}", WAITERS_MAX},
         {TIMED ",\"ttl_ms\":1,\"meta\":{", "\"", "\":\"", "\"", "}}]}", META_PAIRS_MAX},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

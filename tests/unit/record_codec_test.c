@@ -60,7 +60,7 @@ static void assert_same_grant(const struct grant *a, const struct grant *b)
     assert_memory_equal(a->meta.text, b->meta.text, a->meta.used);
 }
 
-static void assert_same_place(const struct place *a, const struct place *b)
+static void assert_same_place(const struct waiter *a, const struct waiter *b)
 {
     assert_string_equal(a->holder, b->holder);
     assert_string_equal(a->request, b->request);
@@ -95,11 +95,11 @@ static void assert_same_record(const struct record *a, const struct record *b)
     assert_same_span(&a->delay, &b->delay);
     assert_string_equal(a->reason, b->reason);
     assert_int_equal(a->grant_count, b->grant_count);
-    assert_int_equal(a->place_count, b->place_count);
+    assert_int_equal(a->waiter_count, b->waiter_count);
     for (size_t i = 0; i < a->grant_count; i++)
         assert_same_grant(&a->grants[i], &b->grants[i]);
-    for (size_t i = 0; i < a->place_count; i++)
-        assert_same_place(&a->places[i], &b->places[i]);
+    for (size_t i = 0; i < a->waiter_count; i++)
+        assert_same_place(&a->waiters[i], &b->waiters[i]);
 }
 
 /* Encodes and decodes `original`; false when it is too long for the format. */
@@ -109,7 +109,7 @@ static bool round_trip(void)
     size_t length = record_encode(&original, bytes, sizeof bytes);
     if (length == 0)
         return false;
-    assert_true(length <= record_weight(&original));
+    assert_true(length <= record_size_bound(&original));
     assert_int_equal(strlen(bytes), length);
     assert_int_equal(record_decode(bytes, length, &decoded, &error), DECODE_OK);
     assert_same_record(&original, &decoded);
@@ -128,14 +128,14 @@ static struct grant *add_grant(const char *holder, const char *request, enum mod
     return grant;
 }
 
-static struct place *add_place(const char *holder, const char *request, uint64_t session)
+static struct waiter *add_waiter(const char *holder, const char *request, uint64_t session)
 {
-    struct place *place = record_add_place(&original);
-    text_copy(place->holder, sizeof place->holder, holder);
-    text_copy(place->request, sizeof place->request, request);
-    place->session = session;
-    place->ttl_ms = 30000;
-    return place;
+    struct waiter *waiter = record_add_waiter(&original);
+    text_copy(waiter->holder, sizeof waiter->holder, holder);
+    text_copy(waiter->request, sizeof waiter->request, request);
+    waiter->session = session;
+    waiter->ttl_ms = 30000;
+    return waiter;
 }
 
 static void set_stamp(struct stamp *stamp, uint16_t epoch, uint64_t revision, int64_t time_ms)
@@ -172,13 +172,13 @@ static void build_full_sample(void)
     assert_true(meta_add(&grant->meta, "é", ""));
     add_grant("b", "r2", MODE_SLOT)->ttl_ms = 1;
     original.next_ticket = 7;
-    struct place *place = add_place("c", "r3", /* session= */ 2);
-    place->mode = MODE_SLOT;
-    place->bound = place->offered = true;
-    place->priority = -5;
-    place->passed = 2;
-    place->lock_delay_ms = 1;
-    add_place("c", "r4", /* session= */ 3)->mode = MODE_SLOT;
+    struct waiter *waiter = add_waiter("c", "r3", /* session= */ 2);
+    waiter->mode = MODE_SLOT;
+    waiter->bound = waiter->offered = true;
+    waiter->priority = -5;
+    waiter->passed = 2;
+    waiter->lock_delay_ms = 1;
+    add_waiter("c", "r4", /* session= */ 3)->mode = MODE_SLOT;
     text_copy(original.reason, sizeof original.reason, "stuck");
 }
 
@@ -192,7 +192,7 @@ static const char blocked_sample[] =
 static void build_blocked_sample(void)
 {
     record_init(&original, "k");
-    (void)add_place("c", "r3", /* session= */ 2);
+    (void)add_waiter("c", "r3", /* session= */ 2);
     original.cooling.length_ms = 300000;
     text_copy(original.cooling.by, sizeof original.cooling.by, "y");
     set_stamp(&original.delay.since, /* epoch= */ 0, /* revision= */ 9, /* time_ms= */ 5);
@@ -226,10 +226,10 @@ static void test_what_the_store_says_is_not_written(void **state)
 {
     (void)state;
     build_full_sample();
-    original.grants[0].dead = original.grants[0].over = original.places[0].dead = true;
+    original.grants[0].dead = original.grants[0].over = original.waiters[0].dead = true;
     assert_true(round_trip());
     assert_string_equal(bytes, full_sample);
-    assert_false(decoded.grants[0].dead || decoded.grants[0].over || decoded.places[0].dead);
+    assert_false(decoded.grants[0].dead || decoded.grants[0].over || decoded.waiters[0].dead);
 
     build_blocked_sample();
     original.cooling.over = original.delay.over = true;
@@ -240,7 +240,7 @@ static void test_what_the_store_says_is_not_written(void **state)
 
 /* Random records */
 
-static void random_words(struct random *random, size_t least, size_t most, char *out)
+static void random_text(struct random *random, size_t least, size_t most, char *out)
 {
     static const char *const letters[] = {"a", "Z", "0", "/", " ",    "\"", "\\",
                                           "ä", "€", "😀", "{", "\\\"", "u",  ":"};
@@ -263,7 +263,7 @@ static void random_request(struct random *random, size_t index, char *out)
 {
     out[0] = (char)('a' + index / 26);
     out[1] = (char)('a' + index % 26);
-    random_words(random, /* least= */ 0, REQUEST_MAX - 2, out + 2);
+    random_text(random, /* least= */ 0, REQUEST_MAX - 2, out + 2);
 }
 
 static uint64_t random_up_to(struct random *random, uint64_t least, uint64_t most)
@@ -292,7 +292,7 @@ static void random_stamp(struct random *random, struct stamp *out)
 static void random_grant(struct random *random, size_t index, enum mode mode)
 {
     struct grant *grant = record_add_grant(&original);
-    random_words(random, /* least= */ 1, HOLDER_MAX, grant->holder);
+    random_text(random, /* least= */ 1, HOLDER_MAX, grant->holder);
     random_request(random, index, grant->request);
     grant->session = random_up_to(random, 0, UINT64_MAX - 1);
     grant->mode = mode;
@@ -307,63 +307,63 @@ static void random_grant(struct random *random, size_t index, enum mode mode)
     grant->lock_delay_ms = (int64_t)random_up_to(random, 0, (uint64_t)TTL_MAX_MS);
     char name[65], value[257];
     for (uint64_t i = random_below(random, (uint64_t)2 * META_PAIRS_MAX); i < META_PAIRS_MAX; i++) {
-        random_words(random, /* least= */ 1, /* most= */ 64, name);
-        random_words(random, /* least= */ 0, /* most= */ 256, value);
+        random_text(random, /* least= */ 1, /* most= */ 64, name);
+        random_text(random, /* least= */ 0, /* most= */ 256, value);
         (void)meta_add(&grant->meta, name, value);
     }
 }
 
-static void random_place(struct random *random, size_t index)
+static void random_waiter(struct random *random, size_t index)
 {
     original.next_ticket += random_below(random, 3);
-    struct place *place = record_add_place(&original);
-    random_words(random, /* least= */ 1, HOLDER_MAX, place->holder);
-    random_request(random, index, place->request);
-    place->session = (random_next(random) << 8) + index;
-    place->mode = original.limit > 0             ? MODE_SLOT
-                  : random_below(random, 2) == 0 ? MODE_SHARED
-                                                 : MODE_EXCLUSIVE;
-    place->priority = (int32_t)random_up_to(random, 0, (uint64_t)2 * PRIORITY_MAX) - PRIORITY_MAX;
-    place->passed = (uint32_t)random_up_to(random, 0, PASSED_MAX);
-    place->bound = random_below(random, 2) == 0;
-    place->ttl_ms = (int64_t)random_up_to(random, 1, (uint64_t)TTL_MAX_MS);
-    place->lock_delay_ms = (int64_t)random_up_to(random, 0, (uint64_t)TTL_MAX_MS);
-    place->offered = random_below(random, 4) == 0;
+    struct waiter *waiter = record_add_waiter(&original);
+    random_text(random, /* least= */ 1, HOLDER_MAX, waiter->holder);
+    random_request(random, index, waiter->request);
+    waiter->session = (random_next(random) << 8) + index;
+    waiter->mode = original.limit > 0             ? MODE_SLOT
+                   : random_below(random, 2) == 0 ? MODE_SHARED
+                                                  : MODE_EXCLUSIVE;
+    waiter->priority = (int32_t)random_up_to(random, 0, (uint64_t)2 * PRIORITY_MAX) - PRIORITY_MAX;
+    waiter->passed = (uint32_t)random_up_to(random, 0, PASSED_MAX);
+    waiter->bound = random_below(random, 2) == 0;
+    waiter->ttl_ms = (int64_t)random_up_to(random, 1, (uint64_t)TTL_MAX_MS);
+    waiter->lock_delay_ms = (int64_t)random_up_to(random, 0, (uint64_t)TTL_MAX_MS);
+    waiter->offered = random_below(random, 4) == 0;
     if (record_broken(&original) != NULL)
-        place->offered = false;
-    if (place->offered)
-        random_stamp(random, &place->offer);
+        waiter->offered = false;
+    if (waiter->offered)
+        random_stamp(random, &waiter->offer);
 }
 
 static void random_span(struct random *random, struct span *out)
 {
     out->length_ms = (int64_t)random_up_to(random, 0, (uint64_t)SPAN_MAX_MS);
     random_stamp(random, &out->since);
-    random_words(random, /* least= */ 0, HOLDER_MAX, out->by);
+    random_text(random, /* least= */ 0, HOLDER_MAX, out->by);
 }
 
 static void random_record(struct random *random)
 {
     char key[KEY_MAX + 1];
-    random_words(random, /* least= */ 1, KEY_MAX, key);
+    random_text(random, /* least= */ 1, KEY_MAX, key);
     record_init(&original, key);
     enum mode mode = (enum mode)random_below(random, 3);
     size_t grants = random_below(random, mode == MODE_EXCLUSIVE         ? 2
                                          : random_below(random, 8) == 0 ? GRANTS_MAX + 1
                                                                         : 4);
-    size_t places = random_below(random, random_below(random, 8) == 0 ? PLACES_MAX + 1 : 5);
+    size_t waiters = random_below(random, random_below(random, 8) == 0 ? WAITERS_MAX + 1 : 5);
     if (mode == MODE_SLOT)
         original.limit = (uint32_t)random_up_to(random, GRANTS_MAX, UINT32_MAX);
     if (random_below(random, 4) == 0)
         random_span(random, &original.cooling);
     if (random_below(random, 4) == 0)
         random_span(random, &original.delay);
-    random_words(random, /* least= */ 0, REASON_MAX, original.reason);
-    original.next_ticket = random_up_to(random, 1, RECORD_NUMBER_MAX - (uint64_t)4 * PLACES_MAX);
+    random_text(random, /* least= */ 0, REASON_MAX, original.reason);
+    original.next_ticket = random_up_to(random, 1, RECORD_NUMBER_MAX - (uint64_t)4 * WAITERS_MAX);
     for (size_t i = 0; i < grants; i++)
         random_grant(random, i, mode);
-    for (size_t i = 0; i < places; i++)
-        random_place(random, i);
+    for (size_t i = 0; i < waiters; i++)
+        random_waiter(random, i);
     assert_null(record_broken(&original));
 }
 
@@ -377,7 +377,7 @@ static void test_random_records(void **state)
         if (round_trip())
             fitted++;
         else
-            assert_true(record_weight(&original) > RECORD_MAX);
+            assert_true(record_size_bound(&original) > RECORD_MAX);
     }
     assert_true(fitted > tried * 9 / 10 && fitted < tried);
 }
@@ -417,20 +417,20 @@ static void test_widest_fields_keep_the_weight(void **state)
         fill(name, '"', i);
         assert_true(meta_add(&grant->meta, name, "\\"));
     }
-    struct place *place = add_place("?", "?", UINT64_MAX);
-    fill(place->holder, '"', HOLDER_MAX);
-    fill(place->request, '"', REQUEST_MAX);
-    place->mode = MODE_SLOT;
-    place->priority = -PRIORITY_MAX;
-    place->passed = PASSED_MAX;
-    place->bound = true;
-    place->ttl_ms = place->lock_delay_ms = TTL_MAX_MS;
+    struct waiter *waiter = add_waiter("?", "?", UINT64_MAX);
+    fill(waiter->holder, '"', HOLDER_MAX);
+    fill(waiter->request, '"', REQUEST_MAX);
+    waiter->mode = MODE_SLOT;
+    waiter->priority = -PRIORITY_MAX;
+    waiter->passed = PASSED_MAX;
+    waiter->bound = true;
+    waiter->ttl_ms = waiter->lock_delay_ms = TTL_MAX_MS;
     original.cooling = original.delay;
     assert_true(round_trip());
 
     original.cooling.length_ms = original.delay.length_ms = 0;
-    place->offered = true;
-    place->offer = widest;
+    waiter->offered = true;
+    waiter->offer = widest;
     assert_true(round_trip());
 }
 
@@ -485,8 +485,8 @@ static void test_fullest_record(void **state)
             request[1] = 'z';
         add_grant("host-17:4711", request, MODE_SHARED)->n = (uint16_t)i;
     }
-    for (size_t i = 0; i < PLACES_MAX; i++)
-        add_place("host-17:4711", "request", /* session= */ (i << 48) + 1)->bound = true;
+    for (size_t i = 0; i < WAITERS_MAX; i++)
+        add_waiter("host-17:4711", "request", /* session= */ (i << 48) + 1)->bound = true;
     assert_true(round_trip());
 }
 
@@ -520,8 +520,8 @@ static void test_marks_become_the_write(void **state)
     (void)state;
     record_init(&original, "k");
     add_grant("a", "r1", MODE_SHARED)->n = 64;
-    add_place("b", "r2", /* session= */ 7)->mode = MODE_SHARED;
-    original.places[0].offered = true;
+    add_waiter("b", "r2", /* session= */ 7)->mode = MODE_SHARED;
+    original.waiters[0].offered = true;
     assert_true(round_trip());
     assert_int_equal(grant_token(&decoded.grants[0]), 0);
 
@@ -529,7 +529,7 @@ static void test_marks_become_the_write(void **state)
     struct stamp written = {41, 1000, 2};
     assert_int_equal(grant_token(&original.grants[0]), token_of(&written, 64));
     assert_same_stamp(&original.grants[0].renewed, &written);
-    assert_same_stamp(&original.places[0].offer, &written);
+    assert_same_stamp(&original.waiters[0].offer, &written);
 
     record_init(&original, "k");
     original.cooling.length_ms = original.delay.length_ms = 5000;
@@ -550,14 +550,14 @@ static void test_other_writers_move_nothing(void **state)
     uint64_t token = grant_token(grant);
     assert_int_equal(token, ((uint64_t)2 << 55) + (41 << 10) + 3);
 
-    add_place("b", "r2", /* session= */ 7);
+    add_waiter("b", "r2", /* session= */ 7);
     write_and_read(/* revision= */ 42, /* time_ms= */ 2000);
     assert_int_equal(grant_token(grant), token);
     assert_int_equal(grant->renewed.time_ms + grant->ttl_ms, 31000);
 
     memset(&grant->renewed, 0, sizeof grant->renewed);
     write_and_read(/* revision= */ 43, /* time_ms= */ 11000);
-    add_place("c", "r3", /* session= */ 8);
+    add_waiter("c", "r3", /* session= */ 8);
     write_and_read(/* revision= */ 44, TIME_UNKNOWN);
     assert_int_equal(grant_token(grant), token);
     assert_int_equal(grant->granted.time_ms, 1000);

@@ -54,7 +54,7 @@ static void there_and_back(void **state)
     };
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
         assert_int_equal(decode(samples[i]), DECODE_OK);
-        assert_true(strlen(samples[i]) <= record_weight(&record));
+        assert_true(strlen(samples[i]) <= record_size_bound(&record));
         record_copy(&copy, &record);
         size_t length = record_encode(&copy, again, sizeof again);
         assert_int_equal(length, strlen(samples[i]));
@@ -159,7 +159,7 @@ static void a_watermark_without_a_value_is_broken(void **state)
 {
     (void)state;
     record_init(&record, "watermark:a");
-    record_become(&record, KIND_WATERMARK);
+    record_set_kind(&record, KIND_WATERMARK);
     record.watermark.order = ORDER_TEXT;
     assert_non_null(strstr(record_broken(&record), "not of its order"));
 }
@@ -184,7 +184,7 @@ static void an_older_watermark_stays_readable(void **state)
     assert_string_equal(record.watermark.request, "");
     assert_int_equal(record_encode(&record, again, sizeof again), strlen(old));
     assert_string_equal(again, old);
-    assert_int_equal(decide(&record, &request, &view).kind, VERDICT_DONE);
+    assert_int_equal(rules_decide(&record, &request, &view).kind, VERDICT_DONE);
     assert_true(record_encode(&record, again, sizeof again) > 0);
     /* A program that knows version 2 refuses this by its first number, and says both versions. */
     assert_non_null(strstr(again, "{\"leasehold\":3,"));
@@ -204,7 +204,7 @@ static void the_longest_stay_below_their_weight(void **state)
     struct done *done = &record.once.done;
     fill(key, KEY_MAX);
     record_init(&record, key);
-    record_become(&record, KIND_ONCE);
+    record_set_kind(&record, KIND_ONCE);
     record.cooling =
         (struct span){.length_ms = SPAN_MAX_MS,
                       .since = {.revision = REVISION_MAX, .time_ms = TIME_MAX_MS, .epoch = 511}};
@@ -217,11 +217,11 @@ static void the_longest_stay_below_their_weight(void **state)
     done->token = UINT64_MAX;
     done->status = STATUS_MAX;
     size_t length = record_encode(&record, bytes, sizeof bytes);
-    assert_true(length > 0 && length <= record_weight(&record) && length < RECORD_MAX / 4);
+    assert_true(length > 0 && length <= record_size_bound(&record) && length < RECORD_MAX / 4);
     assert_int_equal(decode(bytes), DECODE_OK);
 
     record_init(&record, key);
-    record_become(&record, KIND_WATERMARK);
+    record_set_kind(&record, KIND_WATERMARK);
     fill(record.watermark.value, POSITION_MAX);
     fill(record.watermark.by, HOLDER_MAX);
     fill(record.watermark.request, REQUEST_MAX);
@@ -231,7 +231,7 @@ static void the_longest_stay_below_their_weight(void **state)
         (struct stamp){.revision = REVISION_MAX, .time_ms = TIME_MAX_MS, .epoch = 511};
     fill(record.reason, REASON_MAX);
     length = record_encode(&record, bytes, sizeof bytes);
-    assert_true(length > 0 && length <= record_weight(&record));
+    assert_true(length > 0 && length <= record_size_bound(&record));
     assert_int_equal(decode(bytes), DECODE_OK);
 }
 

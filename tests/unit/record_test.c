@@ -35,13 +35,13 @@ static struct grant *add_grant(const char *request, uint64_t revision, uint16_t 
     return grant;
 }
 
-static struct place *add_place(const char *request, uint64_t session)
+static struct waiter *add_waiter(const char *request, uint64_t session)
 {
-    struct place *place = record_add_place(&record);
-    text_copy(place->holder, sizeof place->holder, "h");
-    text_copy(place->request, sizeof place->request, request);
-    place->session = session;
-    return place;
+    struct waiter *waiter = record_add_waiter(&record);
+    text_copy(waiter->holder, sizeof waiter->holder, "h");
+    text_copy(waiter->request, sizeof waiter->request, request);
+    waiter->session = session;
+    return waiter;
 }
 
 static void a_fresh_record_says_nothing(void **state)
@@ -72,9 +72,9 @@ static void a_record_is_needed_by_whatever_it_says(void **state)
     (void)add_grant("a", 1, 0);
     assert_true(record_needed(&record));
     record_remove_grant(&record, &record.grants[0]);
-    (void)add_place("a", 1);
+    (void)add_waiter("a", 1);
     assert_true(record_needed(&record));
-    record_remove_place(&record, &record.places[0]);
+    record_remove_waiter(&record, &record.waiters[0]);
     record.cooling.length_ms = 1;
     assert_true(record_needed(&record));
     record.cooling.length_ms = 0;
@@ -133,10 +133,10 @@ static void marks_become_the_write_and_nothing_else_moves(void **state)
     struct grant *grant = add_grant("a", THIS_WRITE, 0);
     grant->granted = old;
     (void)add_grant("b", THIS_WRITE, 1);
-    add_place("c", 1)->offered = true;
-    struct place *place = add_place("d", 2);
-    place->offered = true;
-    place->offer = old;
+    add_waiter("c", 1)->offered = true;
+    struct waiter *waiter = add_waiter("d", 2);
+    waiter->offered = true;
+    waiter->offer = old;
     record.cooling.length_ms = 5;
     record.delay.length_ms = 5;
     record.delay.since = old;
@@ -144,19 +144,19 @@ static void marks_become_the_write_and_nothing_else_moves(void **state)
     assert_memory_equal(&record.grants[0].granted, &old, sizeof old);
     assert_memory_equal(&record.grants[0].renewed, &written, sizeof written);
     assert_memory_equal(&record.grants[1].granted, &written, sizeof written);
-    assert_memory_equal(&record.places[0].offer, &written, sizeof written);
-    assert_memory_equal(&record.places[1].offer, &old, sizeof old);
+    assert_memory_equal(&record.waiters[0].offer, &written, sizeof written);
+    assert_memory_equal(&record.waiters[1].offer, &old, sizeof old);
     assert_memory_equal(&record.cooling.since, &written, sizeof written);
     assert_memory_equal(&record.delay.since, &old, sizeof old);
 }
 
-static void what_is_not_there_has_no_mark(void **state)
+static void an_absent_item_has_no_mark(void **state)
 {
     (void)state;
     struct stamp written = {.revision = 9, .time_ms = TIME_UNKNOWN};
-    (void)add_place("c", 1);
+    (void)add_waiter("c", 1);
     record_resolve(&record, &written);
-    assert_int_equal(record.places[0].offer.revision, THIS_WRITE);
+    assert_int_equal(record.waiters[0].offer.revision, THIS_WRITE);
     assert_int_equal(record.cooling.since.revision, THIS_WRITE);
     assert_int_equal(record.delay.since.revision, THIS_WRITE);
     record.delay.length_ms = 1;
@@ -180,21 +180,21 @@ static void grants_are_found_by_token_and_by_request(void **state)
 static void places_are_found_by_request_and_by_session(void **state)
 {
     (void)state;
-    (void)add_place("a", 1);
-    (void)add_place("b", 2);
-    assert_ptr_equal(record_place_by_request(&record, "b"), &record.places[1]);
-    assert_null(record_place_by_request(&record, "c"));
-    assert_ptr_equal(record_place_by_session(&record, 2), &record.places[1]);
-    assert_null(record_place_by_session(&record, 3));
+    (void)add_waiter("a", 1);
+    (void)add_waiter("b", 2);
+    assert_ptr_equal(record_waiter_by_request(&record, "b"), &record.waiters[1]);
+    assert_null(record_waiter_by_request(&record, "c"));
+    assert_ptr_equal(record_waiter_by_session(&record, 2), &record.waiters[1]);
+    assert_null(record_waiter_by_session(&record, 3));
 }
 
 static void tickets_are_given_out_once(void **state)
 {
     (void)state;
-    assert_int_equal(add_place("a", 1)->ticket, 1);
-    assert_int_equal(add_place("b", 2)->ticket, 2);
-    record_remove_place(&record, &record.places[1]);
-    assert_int_equal(add_place("c", 3)->ticket, 3);
+    assert_int_equal(add_waiter("a", 1)->ticket, 1);
+    assert_int_equal(add_waiter("b", 2)->ticket, 2);
+    record_remove_waiter(&record, &record.waiters[1]);
+    assert_int_equal(add_waiter("c", 3)->ticket, 3);
     assert_int_equal(record.next_ticket, 4);
     assert_null(record_broken(&record));
 }
@@ -207,9 +207,9 @@ static void what_is_added_begins_empty(void **state)
     assert_false(grant->bound || grant->broken || grant->dead || grant->over);
     assert_int_equal(grant->meta.count, 0);
     assert_int_equal(grant->meta.used, 0);
-    const struct place *place = record_add_place(&record);
-    assert_string_equal(place->request, "");
-    assert_false(place->bound || place->dead || place->offered);
+    const struct waiter *waiter = record_add_waiter(&record);
+    assert_string_equal(waiter->request, "");
+    assert_false(waiter->bound || waiter->dead || waiter->offered);
 }
 
 static void removal_closes_the_gap(void **state)
@@ -222,13 +222,13 @@ static void removal_closes_the_gap(void **state)
     assert_int_equal(record.grant_count, 2);
     assert_string_equal(record.grants[0].request, "a");
     assert_string_equal(record.grants[1].request, "c");
-    (void)add_place("a", 1);
-    (void)add_place("b", 2);
-    (void)add_place("c", 3);
-    record_remove_place(&record, &record.places[0]);
-    assert_int_equal(record.place_count, 2);
-    assert_string_equal(record.places[0].request, "b");
-    assert_string_equal(record.places[1].request, "c");
+    (void)add_waiter("a", 1);
+    (void)add_waiter("b", 2);
+    (void)add_waiter("c", 3);
+    record_remove_waiter(&record, &record.waiters[0]);
+    assert_int_equal(record.waiter_count, 2);
+    assert_string_equal(record.waiters[0].request, "b");
+    assert_string_equal(record.waiters[1].request, "c");
 }
 
 static void a_copy_has_all_that_is_used(void **state)
@@ -236,7 +236,7 @@ static void a_copy_has_all_that_is_used(void **state)
     (void)state;
     (void)add_grant("a", 1, 0);
     (void)add_grant("b", 2, 0);
-    (void)add_place("c", 3);
+    (void)add_waiter("c", 3);
     record.limit = 4;
     text_copy(record.reason, sizeof record.reason, "stuck");
     record_copy(&copy, &record);
@@ -244,9 +244,9 @@ static void a_copy_has_all_that_is_used(void **state)
     assert_string_equal(copy.reason, "stuck");
     assert_int_equal(copy.limit, 4);
     assert_int_equal(copy.grant_count, 2);
-    assert_int_equal(copy.place_count, 1);
+    assert_int_equal(copy.waiter_count, 1);
     assert_memory_equal(copy.grants, record.grants, 2 * sizeof record.grants[0]);
-    assert_memory_equal(copy.places, record.places, sizeof record.places[0]);
+    assert_memory_equal(copy.waiters, record.waiters, sizeof record.waiters[0]);
 }
 
 static void meta_keeps_pairs_in_order(void **state)
@@ -311,41 +311,41 @@ static void meta_ends_at_its_pairs(void **state)
 static void words_weigh_as_they_are_written(void **state)
 {
     (void)state;
-    size_t plain, before = record_weight(&record);
+    size_t plain, before = record_size_bound(&record);
     text_copy(record.reason, sizeof record.reason, "abc");
-    plain = record_weight(&record);
+    plain = record_size_bound(&record);
     assert_int_equal(plain, before + 3);
     text_copy(record.reason, sizeof record.reason, "a\"\\");
-    assert_int_equal(record_weight(&record), plain + 2);
+    assert_int_equal(record_size_bound(&record), plain + 2);
 }
 
 static void everything_in_a_record_weighs(void **state)
 {
     (void)state;
-    size_t weight = record_weight(&record), more;
+    size_t weight = record_size_bound(&record), more;
     struct grant *grant = add_grant("a", 1, 0);
-    assert_true((more = record_weight(&record)) > weight);
+    assert_true((more = record_size_bound(&record)) > weight);
     text_copy(grant->request, sizeof grant->request, "a+");
     text_copy(grant->holder, sizeof grant->holder, "h++");
-    assert_int_equal(record_weight(&record), more + 3);
+    assert_int_equal(record_size_bound(&record), more + 3);
     more += 3;
     assert_true(meta_add(&grant->meta, "n", "v"));
-    assert_int_equal(record_weight(&record), more + strlen("\"n\":\"v\","));
-    weight = record_weight(&record);
-    struct place *place = add_place("b", 2);
-    assert_true((more = record_weight(&record)) > weight);
-    text_copy(place->request, sizeof place->request, "b+");
-    text_copy(place->holder, sizeof place->holder, "h++");
-    assert_int_equal(record_weight(&record), more + 3);
+    assert_int_equal(record_size_bound(&record), more + strlen("\"n\":\"v\","));
+    weight = record_size_bound(&record);
+    struct waiter *waiter = add_waiter("b", 2);
+    assert_true((more = record_size_bound(&record)) > weight);
+    text_copy(waiter->request, sizeof waiter->request, "b+");
+    text_copy(waiter->holder, sizeof waiter->holder, "h++");
+    assert_int_equal(record_size_bound(&record), more + 3);
     more += 3;
-    place->offered = true;
-    assert_true(record_weight(&record) > more);
-    weight = record_weight(&record);
+    waiter->offered = true;
+    assert_true(record_size_bound(&record) > more);
+    weight = record_size_bound(&record);
     text_copy(record.cooling.by, sizeof record.cooling.by, "xy");
     text_copy(record.delay.by, sizeof record.delay.by, "z");
-    assert_int_equal(record_weight(&record), weight + 3);
+    assert_int_equal(record_size_bound(&record), weight + 3);
     text_copy(record.key, sizeof record.key, "key");
-    assert_int_equal(record_weight(&record), weight + 5);
+    assert_int_equal(record_size_bound(&record), weight + 5);
 }
 
 int main(void)
@@ -357,7 +357,7 @@ int main(void)
         cmocka_unit_test_setup(tokens_are_epoch_revision_and_n, fresh),
         cmocka_unit_test_setup(tokens_grow, fresh),
         cmocka_unit_test_setup(marks_become_the_write_and_nothing_else_moves, fresh),
-        cmocka_unit_test_setup(what_is_not_there_has_no_mark, fresh),
+        cmocka_unit_test_setup(an_absent_item_has_no_mark, fresh),
         cmocka_unit_test_setup(grants_are_found_by_token_and_by_request, fresh),
         cmocka_unit_test_setup(places_are_found_by_request_and_by_session, fresh),
         cmocka_unit_test_setup(tickets_are_given_out_once, fresh),

@@ -13,9 +13,9 @@
 
 /* ---- what is said ---- */
 
-static const char *unknown_with_words(size_t guest, const char *command)
+static const char *unknown_with_words(size_t connection, const char *command)
 {
-    (void)guest, (void)command;
+    (void)connection, (void)command;
     return "-ERR unknown command 'HELLO', with args beginning with: '3' 'AUTH' 'default' "
            "'the-password'\r\n";
 }
@@ -27,16 +27,16 @@ static void a_refusal_shows_no_password(void **state)
     open_store("?protocol=3");
     submit(VERB_STORE_READ, "k", 0, NULL);
     until_heard(1);
-    assert_int_equal(heard.answer.result, ANSWER_TROUBLE);
+    assert_int_equal(heard.reply.result, REPLY_TROUBLE);
     assert_non_null(strstr(heard.why, "unknown command 'HELLO'"));
     assert_null(strstr(heard.why, "the-p"));
 }
 
 static const char *script_says;
 
-static const char *as_if_written(size_t guest, const char *command)
+static const char *as_if_written(size_t connection, const char *command)
 {
-    (void)guest;
+    (void)connection;
     if (begins(command, "SCAN"))
         return "*2\r\n$1\r\n0\r\n*1\r\n$23\r\nleasehold:{@AML}:lock:k\r\n";
     return begins(command, "EVALSHA") ? script_says : usual(command);
@@ -53,20 +53,20 @@ static void only_what_the_script_says_is_believed(void **state)
         script_says = wrong[count];
         submit(VERB_STORE_DELETE, "k", 5, NULL);
         until_heard(count + 1);
-        assert_int_equal(heard.answer.result, ANSWER_TROUBLE);
+        assert_int_equal(heard.reply.result, REPLY_TROUBLE);
     }
     script_says = "$16\r\n5 1700000000000 \r\n"; /* of a write, to those who only look */
     submit(VERB_STORE_READ, "k", 0, NULL);
     until_heard(count + 1);
-    assert_int_equal(heard.answer.result, ANSWER_TROUBLE);
+    assert_int_equal(heard.reply.result, REPLY_TROUBLE);
     submit(VERB_STORE_LIST, "", 0, NULL);
     until_heard(count + 2);
-    assert_int_equal(heard.answer.result, ANSWER_TROUBLE);
+    assert_int_equal(heard.reply.result, REPLY_TROUBLE);
 }
 
-static const char *nearly_over(size_t guest, const char *command)
+static const char *nearly_over(size_t connection, const char *command)
 {
-    (void)guest;
+    (void)connection;
     return begins(command, "EVALSHA") ? "*6\r\n:1\r\n:1700000000000\r\n$0\r\n\r\n"
                                         "$3\r\nhim\r\n:0\r\n:9\r\n"
                                       : usual(command);
@@ -80,18 +80,18 @@ static void a_stranger_of_the_last_millisecond_is_not_shown_for_ever(void **stat
     open_store("");
     submit(VERB_STORE_READ, "k", 0, NULL);
     until_heard(1);
-    assert_int_equal(heard.answer.result, ANSWER_OK);
-    assert_int_equal(record_decode(heard.bytes, heard.answer.length, &record, &error), DECODE_OK);
+    assert_int_equal(heard.reply.result, REPLY_OK);
+    assert_int_equal(record_decode(heard.bytes, heard.reply.length, &record, &error), DECODE_OK);
     assert_int_equal(record.grant_count, 1);
     assert_int_equal(record.grants[0].ttl_ms, 1);
 }
 
 /* Ours stands at revision 9, the first of that write, and somebody else's value has taken its
  * place. */
-static const char *overwritten(size_t guest, const char *command)
+static const char *overwritten(size_t connection, const char *command)
 {
     static char words[2 * RECORD_MAX], bytes[RECORD_MAX];
-    (void)guest;
+    (void)connection;
     if (!begins(command, "EVALSHA"))
         return usual(command);
     record_init(&record, "k");
@@ -119,14 +119,14 @@ static void nobody_renews_a_stranger(void **state)
     open_store("");
     submit(VERB_STORE_READ, "k", 0, NULL);
     until_heard(1);
-    assert_int_equal(record_decode(heard.bytes, heard.answer.length, &record, &error), DECODE_OK);
+    assert_int_equal(record_decode(heard.bytes, heard.reply.length, &record, &error), DECODE_OK);
     assert_string_equal(record.grants[0].holder, "him");
     assert_null(record_grant_by_token(&record, token_of(&ours, /* n= */ 0)));
     record.grants[0].session = 7; /* as who renews by a token takes it home */
     bytes[record_encode(&record, bytes, sizeof bytes)] = '\0';
     submit(VERB_STORE_SWAP, "k", 9, bytes);
     until_heard(2);
-    assert_int_equal(heard.answer.result, ANSWER_DENIED);
+    assert_int_equal(heard.reply.result, REPLY_DENIED);
 }
 
 /* ---- the ear ---- */
@@ -134,9 +134,9 @@ static void nobody_renews_a_stranger(void **state)
 static bool mute;
 
 /* RESP2: the ear is the second connection. */
-static const char *old_server(size_t guest, const char *command)
+static const char *old_server(size_t connection, const char *command)
 {
-    (void)guest;
+    (void)connection;
     if (begins(command, "HELLO"))
         return "-ERR unknown command\r\n";
     if (begins(command, "AUTH"))
@@ -152,7 +152,7 @@ static void a_lost_ear_comes_back_by_itself(void **state)
     mute = false;
     server.reply = old_server;
     open_store("");
-    submit(VERB_STORE_SWAP, "k", 4, with_a_place());
+    submit(VERB_STORE_SWAP, "k", 4, with_a_waiter());
     until_heard(1);
     assert_int_equal(times_said("SUBSCRIBE"), 1);
     hang_up(1);
@@ -166,21 +166,21 @@ static void an_ear_that_hangs_is_given_up(void **state)
     mute = true;
     server.reply = old_server;
     open_store("");
-    submit(VERB_STORE_SWAP, "k", 4, with_a_place());
+    submit(VERB_STORE_SWAP, "k", 4, with_a_waiter());
     until_heard(1);
-    assert_int_equal(heard.answer.result, ANSWER_TROUBLE);
+    assert_int_equal(heard.reply.result, REPLY_TROUBLE);
     mute = false;
-    submit(VERB_STORE_SWAP, "k", 4, with_a_place());
+    submit(VERB_STORE_SWAP, "k", 4, with_a_waiter());
     until_heard(2);
-    assert_int_equal(heard.answer.result, ANSWER_OK);
+    assert_int_equal(heard.reply.result, REPLY_OK);
 }
 
 static int revision_seen;
 
-static const char *with_changes(size_t guest, const char *command)
+static const char *with_changes(size_t connection, const char *command)
 {
     static char words[200];
-    (void)guest;
+    (void)connection;
     if (!begins(command, "EVALSHA"))
         return usual(command);
     (void)snprintf(words, sizeof words,
@@ -189,18 +189,18 @@ static const char *with_changes(size_t guest, const char *command)
     return words;
 }
 
-static void tell_change(size_t guest)
+static void tell_change(size_t connection)
 {
     char words[200], message[100];
     (void)snprintf(message, sizeof message, "%d leasehold:{@AML}:lock:k", revision_seen);
     (void)snprintf(words, sizeof words,
                    ">3\r\n$7\r\nmessage\r\n$19\r\nleasehold:0:changed\r\n$%zu\r\n%s\r\n",
                    strlen(message), message);
-    send_to(guest, words);
+    send_to(connection, words);
 }
 
 /* A server that came back without its last writes counts from further back. */
-static void what_was_told_before_a_loss_hides_nothing_after_it(void **state)
+static void a_message_before_a_loss_hides_nothing_after_it(void **state)
 {
     (void)state;
     server.reply = with_changes;
@@ -210,30 +210,30 @@ static void what_was_told_before_a_loss_hides_nothing_after_it(void **state)
     revision_seen = 100;
     tell_change(0);
     until_heard(2);
-    assert_int_equal(heard.answer.written.revision, 100);
+    assert_int_equal(heard.reply.written.revision, 100);
     hang_up(0);
     until_heard(3);
-    assert_int_equal(heard.answer.result, ANSWER_TROUBLE);
+    assert_int_equal(heard.reply.result, REPLY_TROUBLE);
     submit(VERB_STORE_WATCH, "", 0, NULL);
     until_heard(4);
     revision_seen = 90;
-    tell_change(server.guest_count - 1);
+    tell_change(server.connection_count - 1);
     until_heard(5);
-    assert_int_equal(heard.answer.written.revision, 90);
+    assert_int_equal(heard.reply.written.revision, 90);
 }
 
 /* ---- clusters ---- */
 
-static const char *clustered(size_t guest, const char *command)
+static const char *clustered(size_t connection, const char *command)
 {
-    (void)guest;
+    (void)connection;
     if (begins(command, "HELLO"))
         return "%1\r\n$4\r\nmode\r\n$7\r\ncluster\r\n";
     if (begins(command, "CLUSTER"))
         return "-NOPERM this user has no permissions to run the 'cluster|slots' command\r\n";
     if (begins(command, "SCAN"))
         return "*2\r\n$1\r\n0\r\n*0\r\n";
-    return begins(command, "SUBSCRIBE") && mute ? NULL : as_if_written(guest, command);
+    return begins(command, "SUBSCRIBE") && mute ? NULL : as_if_written(connection, command);
 }
 
 static void half_a_cluster_is_not_listed_as_all(void **state)
@@ -243,7 +243,7 @@ static void half_a_cluster_is_not_listed_as_all(void **state)
     open_store("");
     submit(VERB_STORE_LIST, "", 0, NULL);
     until_heard(1);
-    assert_int_equal(heard.answer.result, ANSWER_DENIED);
+    assert_int_equal(heard.reply.result, REPLY_DENIED);
 }
 
 static void in_a_cluster_it_listens_before_it_waits(void **state)
@@ -252,13 +252,13 @@ static void in_a_cluster_it_listens_before_it_waits(void **state)
     mute = true;
     server.reply = clustered;
     open_store("");
-    submit(VERB_STORE_SWAP, "k", 4, with_a_place());
+    submit(VERB_STORE_SWAP, "k", 4, with_a_waiter());
     assert_true(until_said("SUBSCRIBE"));
     turn_for(100);
     assert_int_equal(times_said("EVALSHA"), 0);
     send_to(0, ">3\r\n$9\r\nsubscribe\r\n$1\r\nw\r\n:1\r\n");
     until_heard(1);
-    assert_int_equal(heard.answer.result, ANSWER_OK);
+    assert_int_equal(heard.reply.result, REPLY_OK);
 }
 
 /* Each would grant the same lock. */
@@ -269,14 +269,14 @@ static void two_servers_that_know_nothing_of_each_other_are_refused(void **state
     open_store(",localhost");
     submit(VERB_STORE_DELETE, "k", 4, NULL);
     until_heard(1);
-    assert_int_equal(heard.answer.result, ANSWER_DENIED);
+    assert_int_equal(heard.reply.result, REPLY_DENIED);
     assert_non_null(strstr(heard.why, "cluster"));
     assert_int_equal(times_said("EVALSHA"), 0);
 }
 
-static const char *demoted(size_t guest, const char *command)
+static const char *demoted(size_t connection, const char *command)
 {
-    (void)guest;
+    (void)connection;
     if (begins(command, "SET"))
         return "-READONLY You can't write against a read only replica.\r\n";
     if (begins(command, "GET"))
@@ -293,15 +293,15 @@ static void a_replica_is_left_also_without_scripts(void **state)
     open_store("?scripts=no");
     submit(VERB_STORE_DELETE, "k", 4, NULL);
     until_heard(1);
-    assert_int_equal(heard.answer.result, ANSWER_TROUBLE);
-    assert_int_equal(redis->main.link.state, LINK_RESTING);
+    assert_int_equal(heard.reply.result, REPLY_TROUBLE);
+    assert_int_equal(redis->main.conn.state, CONN_IDLE);
 }
 
 /* ---- deadlines ---- */
 
-static const char *in_silence(size_t guest, const char *command)
+static const char *in_silence(size_t connection, const char *command)
 {
-    (void)guest;
+    (void)connection;
     return usual(command);
 }
 
@@ -312,18 +312,18 @@ static void a_list_has_time_for_each_of_its_steps(void **state)
     open_store("");
     submit(VERB_STORE_LIST, "", 0, NULL);
     assert_true(until_said("SCAN"));
-    turn_for(PATIENCE * 3 / 5);
+    turn_for(TIMEOUT * 3 / 5);
     send_to(0, "*2\r\n$1\r\n0\r\n*1\r\n$23\r\nleasehold:{@AML}:lock:k\r\n");
     assert_true(until_said("EVALSHA"));
-    turn_for(PATIENCE * 3 / 5);
+    turn_for(TIMEOUT * 3 / 5);
     send_to(0, "*6\r\n:1\r\n:1700000000000\r\n$0\r\n\r\n_\r\n:-1\r\n:0\r\n");
     until_heard(1);
-    assert_int_equal(heard.answer.result, ANSWER_OK);
+    assert_int_equal(heard.reply.result, REPLY_OK);
 }
 
-static const char *sentinel(size_t guest, const char *command)
+static const char *sentinel(size_t connection, const char *command)
 {
-    (void)guest;
+    (void)connection;
     return begins(command, "SENTINEL") ? "*2\r\n$9\r\n127.0.0.1\r\n$1\r\n1\r\n" : usual(command);
 }
 
@@ -335,9 +335,9 @@ static void a_late_sentinel_is_no_surprise(void **state)
     open_store("?sentinel=m");
     submit(VERB_STORE_READ, "k", 0, NULL);
     redis_flush(redis);
-    assert_int_equal(redis->guide.state, LINK_OPENING);
-    assert_null(redis->guide.first);
-    link_cut(&redis->main.link, ANSWER_TROUBLE, "as its deadline would");
+    assert_int_equal(redis->sentinel.state, CONN_OPENING);
+    assert_null(redis->sentinel.first);
+    conn_abort(&redis->main.conn, REPLY_TROUBLE, "as its deadline would");
     assert_int_equal(heard.count, 1);
     turn_for(200);
     submit(VERB_STORE_READ, "k", 0, NULL);
@@ -354,7 +354,7 @@ int main(void)
         CASE(nobody_renews_a_stranger),
         CASE(a_lost_ear_comes_back_by_itself),
         CASE(an_ear_that_hangs_is_given_up),
-        CASE(what_was_told_before_a_loss_hides_nothing_after_it),
+        CASE(a_message_before_a_loss_hides_nothing_after_it),
         CASE(half_a_cluster_is_not_listed_as_all),
         CASE(in_a_cluster_it_listens_before_it_waits),
         CASE(two_servers_that_know_nothing_of_each_other_are_refused),

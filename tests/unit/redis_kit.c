@@ -2,7 +2,7 @@
 /* See redis_kit.h. */
 #include "redis_kit.h"
 
-#include "io/host.h"
+#include "process/host.h"
 #include "wire/record_codec.h"
 
 #include <arpa/inet.h>
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 struct redis *redis;
-int64_t patience_ms;
+int64_t timeout_ms;
 struct record record;
 
 /* ---- the server ---- */
@@ -29,24 +29,24 @@ static void open_server(void)
     memset(&server, 0, sizeof server);
     server.listening = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(server.listening, (struct sockaddr *)&address, sizeof address), 0);
-    assert_int_equal(listen(server.listening, GUESTS_MAX), 0);
+    assert_int_equal(listen(server.listening, CONNECTIONS_MAX), 0);
     assert_int_equal(getsockname(server.listening, (struct sockaddr *)&address, &length), 0);
     server.port = ntohs(address.sin_port);
 }
 
-void send_to(size_t guest, const char *words)
+void send_to(size_t connection, const char *words)
 {
-    ssize_t sent = send(server.guests[guest].file, words, strlen(words), MSG_NOSIGNAL);
+    ssize_t sent = send(server.connections[connection].file, words, strlen(words), MSG_NOSIGNAL);
     assert_int_equal(sent, strlen(words));
 }
 
-void hang_up(size_t guest)
+void hang_up(size_t connection)
 {
-    (void)close(server.guests[guest].file);
-    server.guests[guest].file = -1;
+    (void)close(server.connections[connection].file);
+    server.connections[connection].file = -1;
 }
 
-static void obey(size_t guest, const char *bytes, size_t length)
+static void obey(size_t connection, const char *bytes, size_t length)
 {
     char command[COMMAND_MAX];
     struct resp_walk walk = {.bytes = bytes, .length = length};
@@ -60,28 +60,29 @@ static void obey(size_t guest, const char *bytes, size_t length)
     }
     (void)strncat(server.said, command, sizeof server.said - strlen(server.said) - 1);
     (void)strncat(server.said, "\n", sizeof server.said - strlen(server.said) - 1);
-    const char *reply = server.reply(guest, command);
-    if (reply != NULL && server.guests[guest].file >= 0)
-        send_to(guest, reply);
+    const char *reply = server.reply(connection, command);
+    if (reply != NULL && server.connections[connection].file >= 0)
+        send_to(connection, reply);
 }
 
-static void serve_guest(size_t index)
+static void serve_connection(size_t index)
 {
-    struct guest *guest = &server.guests[index];
-    ssize_t got = guest->file >= 0 ? recv(guest->file, guest->bytes + guest->length,
-                                          sizeof guest->bytes - guest->length, MSG_DONTWAIT)
-                                   : -1;
+    struct connection *connection = &server.connections[index];
+    ssize_t got = connection->file >= 0
+                      ? recv(connection->file, connection->bytes + connection->length,
+                             sizeof connection->bytes - connection->length, MSG_DONTWAIT)
+                      : -1;
     size_t length = 0, used = 0;
     if (got <= 0)
         return;
-    guest->length += (size_t)got;
-    while (guest->file >= 0 && resp_feed(&guest->resp, guest->bytes + used, guest->length - used,
-                                         &length) == RESP_WHOLE) {
-        obey(index, guest->bytes + used, length);
+    connection->length += (size_t)got;
+    while (connection->file >= 0 && resp_feed(&connection->resp, connection->bytes + used,
+                                              connection->length - used, &length) == RESP_WHOLE) {
+        obey(index, connection->bytes + used, length);
         used += length;
     }
-    memmove(guest->bytes, guest->bytes + used, guest->length - used);
-    guest->length -= used;
+    memmove(connection->bytes, connection->bytes + used, connection->length - used);
+    connection->length -= used;
 }
 
 static void turn(void)
@@ -90,12 +91,12 @@ static void turn(void)
     redis_driver.step(redis);
     int file = accept4(server.listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (file >= 0) {
-        assert_true(server.guest_count < GUESTS_MAX);
-        server.guests[server.guest_count++] =
-            (struct guest){.file = file, .resp = {.bulk_max = SAID_MAX, .items_max = 100}};
+        assert_true(server.connection_count < CONNECTIONS_MAX);
+        server.connections[server.connection_count++] =
+            (struct connection){.file = file, .resp = {.bulk_max = SAID_MAX, .items_max = 100}};
     }
-    for (size_t i = 0; i < server.guest_count; i++)
-        serve_guest(i);
+    for (size_t i = 0; i < server.connection_count; i++)
+        serve_connection(i);
     (void)nanosleep(&pause, NULL);
 }
 
@@ -142,21 +143,21 @@ const char *usual(const char *command)
 
 struct fake_client heard;
 
-static void hear(void *caller, const struct store_answer *answer)
+static void on_reply(void *caller, const struct store_reply *reply)
 {
     (void)caller;
-    heard.answer = *answer;
+    heard.reply = *reply;
     heard.count++;
-    (void)snprintf(heard.why, sizeof heard.why, "%s", answer->why != NULL ? answer->why : "");
-    if (answer->present && answer->length > 0 && answer->length < sizeof heard.bytes)
-        memcpy(heard.bytes, answer->bytes, answer->length);
+    (void)snprintf(heard.why, sizeof heard.why, "%s", reply->why != NULL ? reply->why : "");
+    if (reply->present && reply->length > 0 && reply->length < sizeof heard.bytes)
+        memcpy(heard.bytes, reply->bytes, reply->length);
 }
 
 void open_store(const char *options)
 {
     char url[256], why[256];
     struct text text;
-    struct store_site site = {.session = 7, .patience_ms = patience_ms};
+    struct store_callbacks site = {.session = 7, .timeout_ms = timeout_ms};
     (void)snprintf(url, sizeof url, "redis://:the-password@127.0.0.1:%u%s", (unsigned)server.port,
                    options);
     text_init(&text, why, sizeof why);
@@ -166,16 +167,16 @@ void open_store(const char *options)
 void close_store(void)
 {
     redis_driver.close(redis);
-    for (size_t i = 0; i < server.guest_count; i++)
-        if (server.guests[i].file >= 0)
+    for (size_t i = 0; i < server.connection_count; i++)
+        if (server.connections[i].file >= 0)
             hang_up(i);
-    server.guest_count = 0;
+    server.connection_count = 0;
     server.said[0] = '\0';
 }
 
 void submit_request(const struct store_request *request)
 {
-    redis_driver.submit(redis, request, hear, NULL);
+    redis_driver.submit(redis, request, on_reply, NULL);
 }
 
 void submit(enum store_verb verb, const char *key, uint64_t revision, const char *bytes)
@@ -194,16 +195,16 @@ void until_heard(unsigned count)
     }
 }
 
-const char *with_a_place(void)
+const char *with_a_waiter(void)
 {
     static char bytes[RECORD_MAX + 1];
     record_init(&record, "k");
-    struct place *place = record_add_place(&record);
-    (void)snprintf(place->holder, sizeof place->holder, "me");
-    (void)snprintf(place->request, sizeof place->request, "r");
-    place->session = 7;
-    place->ttl_ms = 1000;
-    place->ticket = record.next_ticket++;
+    struct waiter *waiter = record_add_waiter(&record);
+    (void)snprintf(waiter->holder, sizeof waiter->holder, "me");
+    (void)snprintf(waiter->request, sizeof waiter->request, "r");
+    waiter->session = 7;
+    waiter->ttl_ms = 1000;
+    waiter->ticket = record.next_ticket++;
     bytes[record_encode(&record, bytes, sizeof bytes)] = '\0';
     return bytes;
 }
@@ -212,7 +213,7 @@ int set_up(void **state)
 {
     (void)state;
     memset(&heard, 0, sizeof heard);
-    patience_ms = PATIENCE;
+    timeout_ms = TIMEOUT;
     redis = malloc(redis_driver.state_size);
     open_server();
     return redis == NULL;

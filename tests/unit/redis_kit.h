@@ -6,20 +6,26 @@
 #ifndef LEASEHOLD_TESTS_REDIS_KIT_H
 #define LEASEHOLD_TESTS_REDIS_KIT_H
 
-#include "store/redis/redis_inside.h"
+#include "store/redis/redis_internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 
 #include <cmocka.h>
 
-enum { GUESTS_MAX = 16, SAID_MAX = 64 * 1024, COMMAND_MAX = 2048, PATIENCE = 400, WAIT = 30000 };
+enum {
+    CONNECTIONS_MAX = 16,
+    SAID_MAX = 64 * 1024,
+    COMMAND_MAX = 2048,
+    TIMEOUT = 400,
+    WAIT = 30000
+};
 
 extern struct redis *redis;
 extern struct record record;
-extern int64_t patience_ms; /* PATIENCE at the beginning of every test */
+extern int64_t timeout_ms; /* PATIENCE at the beginning of every test */
 
-struct guest {
+struct connection {
     int file;
     struct resp resp;
     size_t length;
@@ -29,16 +35,16 @@ struct guest {
 struct fake_server {
     int listening;
     uint16_t port;
-    struct guest guests[GUESTS_MAX];
-    size_t guest_count;
+    struct connection connections[CONNECTIONS_MAX];
+    size_t connection_count;
     char said[SAID_MAX]; /* all commands, one in each line, their words separated by blanks */
     /* The reply to a command; NULL: none. */
-    const char *(*reply)(size_t guest, const char *command);
+    const char *(*reply)(size_t connection, const char *command);
 };
 
 /* The answers that the store gave: the last one, and how many. */
 struct fake_client {
-    struct store_answer answer;
+    struct store_reply reply;
     char why[512], bytes[RECORD_MAX + 1];
     unsigned count;
 };
@@ -56,10 +62,10 @@ void submit_request(const struct store_request *request);
 void submit(enum store_verb verb, const char *key, uint64_t revision, const char *bytes);
 void until_heard(unsigned count);
 /* A record of "k" with one waiter. */
-const char *with_a_place(void);
+const char *with_a_waiter(void);
 
-void send_to(size_t guest, const char *words);
-void hang_up(size_t guest);
+void send_to(size_t connection, const char *words);
+void hang_up(size_t connection);
 void turn_for(int64_t ms);
 bool until_said(const char *words);
 unsigned times_said(const char *words);

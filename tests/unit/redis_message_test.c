@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-static struct redis_told read_told(const char *words)
+static struct redis_notice read_told(const char *words)
 {
-    return redis_told_read(words, strlen(words));
+    return redis_notice_read(words, strlen(words));
 }
 
 static void a_change_has_its_revision_and_name(void **state)
@@ -25,7 +25,7 @@ static void a_change_has_its_revision_and_name(void **state)
     assert_true(revision == 0 && name == 2);
 }
 
-static void what_is_no_change_is_refused(void **state)
+static void a_message_that_is_no_change_is_refused(void **state)
 {
     (void)state;
     static const char *const wrong[] = {"",     " n",   "n",     "12",
@@ -39,25 +39,25 @@ static void what_is_no_change_is_refused(void **state)
 static void a_name_may_be_alone(void **state)
 {
     (void)state;
-    struct redis_told told = read_told("leasehold:{x}:lock:a b");
-    assert_int_equal(told.name_length, 22);
-    assert_false(told.tells);
-    told = redis_told_read(NULL, 0);
-    assert_true(told.name_length == 0 && !told.tells);
+    struct redis_notice notify = read_told("leasehold:{x}:lock:a b");
+    assert_int_equal(notify.name_length, 22);
+    assert_false(notify.has_record);
+    notify = redis_notice_read(NULL, 0);
+    assert_true(notify.name_length == 0 && !notify.has_record);
 }
 
 static void a_name_may_bring_what_stands(void **state)
 {
     (void)state;
-    struct redis_told told = read_told("name\n17 1700000000123 {\"a\":\"b c\n\"}");
-    assert_int_equal(told.name_length, 4);
-    assert_true(told.tells && told.revision == 17 && told.time_ms == 1700000000123);
-    assert_int_equal(told.length, 12);
-    assert_memory_equal(told.bytes, "{\"a\":\"b c\n\"}", told.length);
+    struct redis_notice notify = read_told("name\n17 1700000000123 {\"a\":\"b c\n\"}");
+    assert_int_equal(notify.name_length, 4);
+    assert_true(notify.has_record && notify.revision == 17 && notify.time_ms == 1700000000123);
+    assert_int_equal(notify.length, 12);
+    assert_memory_equal(notify.bytes, "{\"a\":\"b c\n\"}", notify.length);
 }
 
 /* Then the name is all that counts: who hears it looks. */
-static void what_is_wrong_behind_a_name_is_nothing(void **state)
+static void a_bad_value_after_a_name_is_ignored(void **state)
 {
     (void)state;
     static const char *const wrong[] = {"name\n",
@@ -73,9 +73,9 @@ static void what_is_wrong_behind_a_name_is_nothing(void **state)
                                         "name\n99999999999999999999 5 {}",
                                         "name\n17 99999999999999999999 {}"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        struct redis_told told = read_told(wrong[i]);
-        assert_int_equal(told.name_length, 4);
-        assert_true(!told.tells && told.bytes == NULL && told.length == 0);
+        struct redis_notice notify = read_told(wrong[i]);
+        assert_int_equal(notify.name_length, 4);
+        assert_true(!notify.has_record && notify.bytes == NULL && notify.length == 0);
     }
 }
 
@@ -83,10 +83,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_change_has_its_revision_and_name),
-        cmocka_unit_test(what_is_no_change_is_refused),
+        cmocka_unit_test(a_message_that_is_no_change_is_refused),
         cmocka_unit_test(a_name_may_be_alone),
         cmocka_unit_test(a_name_may_bring_what_stands),
-        cmocka_unit_test(what_is_wrong_behind_a_name_is_nothing),
+        cmocka_unit_test(a_bad_value_after_a_name_is_ignored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

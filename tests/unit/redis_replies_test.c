@@ -5,7 +5,7 @@
  */
 #include "redis_kit.h"
 
-#include "store/exchange.h"
+#include "store/translate.h"
 #include "wire/record_codec.h"
 
 #include <stdio.h>
@@ -67,9 +67,9 @@ static const char *plausible(const char *command)
     return usual(command) != NULL ? usual(command) : "+OK\r\n";
 }
 
-static const char *reply_oddly(size_t guest, const char *command)
+static const char *reply_oddly(size_t connection, const char *command)
 {
-    (void)guest;
+    (void)connection;
     if (begins(command, odd.command))
         return odd.reply;
     if (old_server && begins(command, "HELLO"))
@@ -80,15 +80,15 @@ static const char *reply_oddly(size_t guest, const char *command)
 }
 
 /* What the core makes of the last answer. */
-static enum answer judged(void)
+static enum reply_status judged(void)
 {
     const char *why = "";
     struct event event = {0};
-    struct store_answer answer = heard.answer;
-    if (answer.present)
-        answer.bytes = heard.bytes;
-    exchange_event(&answer, "k", &record, &event, &why);
-    return event.answer;
+    struct store_reply reply = heard.reply;
+    if (reply.present)
+        reply.bytes = heard.bytes;
+    translate_reply(&reply, "k", &record, &event, &why);
+    return event.reply;
 }
 
 static void ask(enum store_verb verb)
@@ -103,9 +103,9 @@ static void ask(enum store_verb verb)
 
 /* ---- foreign locks ---- */
 
-static const char *with_foreign_lock(size_t guest, const char *command)
+static const char *with_foreign_lock(size_t connection, const char *command)
 {
-    (void)guest;
+    (void)connection;
     return begins(command, "EVALSHA") ? odd.reply : usual(command);
 }
 
@@ -127,7 +127,7 @@ static void a_foreign_lock_beside_a_wrong_count_is_trouble(void **state)
                        counts[i]);
         submit(VERB_STORE_READ, "k", 0, NULL);
         until_heard(++count);
-        assert_int_equal(judged(), ANSWER_TROUBLE);
+        assert_int_equal(judged(), REPLY_TROUBLE);
         assert_non_null(strstr(heard.why, "leasehold:{@AML}"));
     }
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
@@ -135,7 +135,7 @@ static void a_foreign_lock_beside_a_wrong_count_is_trouble(void **state)
                        "*6\r\n:1\r\n:%s\r\n$0\r\n\r\n$1\r\nx\r\n:600000\r\n:9\r\n", times[i]);
         submit(VERB_STORE_READ, "k", 0, NULL);
         until_heard(++count);
-        assert_int_equal(judged(), ANSWER_TROUBLE);
+        assert_int_equal(judged(), REPLY_TROUBLE);
     }
 }
 
@@ -154,11 +154,11 @@ static void a_foreign_lock_that_comes_again_is_a_conflict(void **state)
     odd.reply = foreign;
     submit(VERB_STORE_READ, "k", 0, NULL);
     until_heard(1);
-    assert_int_equal(heard.answer.written.revision, 9);
+    assert_int_equal(heard.reply.written.revision, 9);
     odd.reply = refused;
     submit(VERB_STORE_DELETE, "k", 9, NULL);
     until_heard(2);
-    assert_int_equal(heard.answer.result, ANSWER_DENIED);
+    assert_int_equal(heard.reply.result, REPLY_DENIED);
     odd.reply = foreign;
     submit(VERB_STORE_READ, "k", 0, NULL);
     until_heard(3);
@@ -168,7 +168,7 @@ static void a_foreign_lock_that_comes_again_is_a_conflict(void **state)
     odd.reply = refused;
     submit(VERB_STORE_DELETE, "k", 9, NULL);
     until_heard(5);
-    assert_int_equal(heard.answer.result, ANSWER_CONFLICT);
+    assert_int_equal(heard.reply.result, REPLY_CONFLICT);
 }
 
 static void a_foreign_lock_beside_a_record_out_of_bounds_is_trouble(void **state)
@@ -190,7 +190,7 @@ static void a_foreign_lock_beside_a_record_out_of_bounds_is_trouble(void **state
         submit(VERB_STORE_READ, "k", 0, NULL);
         until_heard(++count);
         if (strcmp(stamps[i], "9 999999999999999") != 0) /* that is a time */
-            assert_int_equal(judged(), ANSWER_TROUBLE);
+            assert_int_equal(judged(), REPLY_TROUBLE);
     }
 }
 
@@ -212,7 +212,7 @@ static void an_unasked_subscription_is_trouble(void **state)
             ask(verbs[j]);
             until_heard(1);
             if (used)
-                assert_int_equal(heard.answer.result, ANSWER_TROUBLE);
+                assert_int_equal(heard.reply.result, REPLY_TROUBLE);
             close_store();
         }
     open_store("");
@@ -252,9 +252,9 @@ static void numbers_out_of_bounds_are_trouble_without_scripts(void **state)
         open_store("?scripts=no");
         ask(VERB_STORE_DELETE);
         until_heard(1);
-        if (heard.answer.result != ANSWER_TROUBLE)
+        if (heard.reply.result != REPLY_TROUBLE)
             print_error("%s: %s", odd.command, odd.reply);
-        assert_int_equal(heard.answer.result, ANSWER_TROUBLE);
+        assert_int_equal(heard.reply.result, REPLY_TROUBLE);
         close_store();
     }
     open_store("");
@@ -269,20 +269,20 @@ static void a_write_is_not_answered_with_what_somebody_else_wrote(void **state)
     server.reply = with_foreign_lock;
     odd.reply = "*6\r\n:1\r\n:1700000000000\r\n$0\r\n\r\n_\r\n:-1\r\n:0\r\n";
     open_store("");
-    submit(VERB_STORE_SWAP, "k", 4, with_a_place());
+    submit(VERB_STORE_SWAP, "k", 4, with_a_waiter());
     until_heard(1);
-    assert_int_equal(heard.answer.result, ANSWER_TROUBLE);
+    assert_int_equal(heard.reply.result, REPLY_TROUBLE);
     submit(VERB_STORE_DELETE, "k", 4, NULL);
     until_heard(2);
-    assert_int_equal(heard.answer.result, ANSWER_TROUBLE);
+    assert_int_equal(heard.reply.result, REPLY_TROUBLE);
     odd.reply = "*6\r\n:0\r\n:1700000000000\r\n$0\r\n\r\n_\r\n:-1\r\n:0\r\n";
     submit(VERB_STORE_READ, "k", 0, NULL); /* which has no condition */
     until_heard(3);
-    assert_int_equal(heard.answer.result, ANSWER_TROUBLE);
+    assert_int_equal(heard.reply.result, REPLY_TROUBLE);
     odd.reply = "$16\r\n5 1700000000000 \r\n";
     ask(VERB_STORE_SWAP); /* a renewal shows the record */
     until_heard(4);
-    assert_int_equal(heard.answer.result, ANSWER_TROUBLE);
+    assert_int_equal(heard.reply.result, REPLY_TROUBLE);
 }
 
 static void an_error_is_shown_without_control_characters(void **state)
@@ -293,17 +293,17 @@ static void an_error_is_shown_without_control_characters(void **state)
     open_store("");
     submit(VERB_STORE_READ, "k", 0, NULL);
     until_heard(1);
-    assert_int_equal(heard.answer.result, ANSWER_TROUBLE);
+    assert_int_equal(heard.reply.result, REPLY_TROUBLE);
     assert_non_null(strstr(heard.why, "ERR red ?[31m and ?"));
 }
 
 /* ---- lists ---- */
 
-static const char *scans_without_end(size_t guest, const char *command)
+static const char *scans_without_end(size_t connection, const char *command)
 {
     static char words[64];
     static unsigned cursor;
-    (void)guest;
+    (void)connection;
     if (!begins(command, "SCAN"))
         return plausible(command);
     (void)snprintf(words, sizeof words, "*2\r\n$8\r\n%08u\r\n*0\r\n", ++cursor);
@@ -313,12 +313,12 @@ static const char *scans_without_end(size_t guest, const char *command)
 static void a_list_without_end_is_trouble(void **state)
 {
     (void)state;
-    patience_ms = 100;
+    timeout_ms = 100;
     server.reply = scans_without_end;
     open_store("");
     submit(VERB_STORE_LIST, "", 0, NULL);
     until_heard(1);
-    assert_int_equal(heard.answer.result, ANSWER_TROUBLE);
+    assert_int_equal(heard.reply.result, REPLY_TROUBLE);
     assert_non_null(strstr(heard.why, "SCAN"));
     assert_true(until_said("COUNT 16000"));
 }
@@ -328,9 +328,9 @@ static void a_list_without_end_is_trouble(void **state)
 static unsigned hellos;
 
 /* RESP2 at first, RESP3 from then on. */
-static const char *renewed_server(size_t guest, const char *command)
+static const char *renewed_server(size_t connection, const char *command)
 {
-    (void)guest;
+    (void)connection;
     if (begins(command, "HELLO") && hellos++ == 0)
         return "-ERR unknown command\r\n";
     if (begins(command, "SUBSCRIBE"))
@@ -345,18 +345,18 @@ static void a_server_that_becomes_newer_is_heard_on_one_connection(void **state)
     hellos = 0;
     server.reply = renewed_server;
     open_store("");
-    submit(VERB_STORE_SWAP, "k", 4, with_a_place());
+    submit(VERB_STORE_SWAP, "k", 4, with_a_waiter());
     assert_true(until_said("SUBSCRIBE"));
     for (size_t i = 0; i < 3; i++) { /* each time the newest connection but the first ear */
-        size_t newest = server.guest_count - 1;
+        size_t newest = server.connection_count - 1;
         hang_up(i == 0 ? 0 : newest);
         heard.count = 0;
-        submit(VERB_STORE_SWAP, "k", 4, with_a_place());
+        submit(VERB_STORE_SWAP, "k", 4, with_a_waiter());
         until_heard(1);
         turn_for(100);
     }
-    assert_ptr_equal(redis->ear.first, NULL);
-    assert_int_equal(redis->ear.state, LINK_RESTING);
+    assert_ptr_equal(redis->pubsub.first, NULL);
+    assert_int_equal(redis->pubsub.state, CONN_IDLE);
 }
 
 /* ---- everything ---- */
@@ -427,7 +427,7 @@ static void try_all(const char *options, const char *const *commands, size_t cou
                                           VERB_STORE_DELETE};
     size_t verbs = options[0] != '\0' ? 1 : sizeof all / sizeof all[0];
     server.reply = reply_oddly;
-    patience_ms = 20;
+    timeout_ms = 20;
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < sizeof odd_replies / sizeof odd_replies[0]; j++)
             for (size_t k = 0; k < verbs; k++) {

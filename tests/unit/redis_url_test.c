@@ -81,7 +81,7 @@ static void several_hosts_are_sentinels_or_nodes(void **state)
     assert_string_equal(url.sentinel, "main");
 }
 
-static void what_is_wrong_is_said_without_secrets(void **state)
+static void an_error_shows_no_secrets(void **state)
 {
     (void)state;
     static const char *const wrong[] = {
@@ -115,7 +115,7 @@ int main(void)
         cmocka_unit_test(passwords_need_no_user_and_no_escapes),
         cmocka_unit_test(addresses_may_have_colons),
         cmocka_unit_test(several_hosts_are_sentinels_or_nodes),
-        cmocka_unit_test(what_is_wrong_is_said_without_secrets),
+        cmocka_unit_test(an_error_shows_no_secrets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ static void refused(struct request request, const char *word)
 static void every_verb_may_enter(void **state)
 {
     (void)state;
-    for (enum verb verb = VERB_ASK; verb <= VERB_LOOK; verb++) {
+    for (enum verb verb = VERB_ACQUIRE; verb <= VERB_QUERY; verb++) {
         struct request request = good(verb);
         assert_null(request_broken(&request));
     }
@@ -52,7 +52,7 @@ static void every_verb_may_enter(void **state)
 static void the_edges_may_enter(void **state)
 {
     (void)state;
-    struct request request = good(VERB_ASK);
+    struct request request = good(VERB_ACQUIRE);
     request.ttl_ms = TTL_MAX_MS;
     request.lock_delay_ms = TTL_MAX_MS;
     request.priority = PRIORITY_MAX;
@@ -69,13 +69,13 @@ static void the_edges_may_enter(void **state)
 static void words_are_checked(void **state)
 {
     (void)state;
-    REFUSED(VERB_LOOK, key, "", "key");
-    REFUSED(VERB_LOOK, key, NULL, "key");
-    REFUSED(VERB_LOOK, key, too_long, "key");
-    REFUSED(VERB_LOOK, key, "a\nb", "key");
-    REFUSED(VERB_ASK, holder, "", "holder");
-    REFUSED(VERB_ASK, holder, too_long + KEY_MAX - HOLDER_MAX, "holder");
-    REFUSED(VERB_ASK, request, "\xff", "request id");
+    REFUSED(VERB_QUERY, key, "", "key");
+    REFUSED(VERB_QUERY, key, NULL, "key");
+    REFUSED(VERB_QUERY, key, too_long, "key");
+    REFUSED(VERB_QUERY, key, "a\nb", "key");
+    REFUSED(VERB_ACQUIRE, holder, "", "holder");
+    REFUSED(VERB_ACQUIRE, holder, too_long + KEY_MAX - HOLDER_MAX, "holder");
+    REFUSED(VERB_ACQUIRE, request, "\xff", "request id");
     REFUSED(VERB_BREAK, reason, NULL, "reason");
     REFUSED(VERB_BREAK, reason, too_long, "reason");
 }
@@ -83,17 +83,17 @@ static void words_are_checked(void **state)
 static void numbers_are_checked(void **state)
 {
     (void)state;
-    REFUSED(VERB_ASK, ttl_ms, 0, "TTL");
-    REFUSED(VERB_ASK, ttl_ms, TTL_MAX_MS + 1, "TTL");
-    REFUSED(VERB_ASK, session, 0, "session");
+    REFUSED(VERB_ACQUIRE, ttl_ms, 0, "TTL");
+    REFUSED(VERB_ACQUIRE, ttl_ms, TTL_MAX_MS + 1, "TTL");
+    REFUSED(VERB_ACQUIRE, session, 0, "session");
     REFUSED(VERB_RENEW, token, 0, "token");
     REFUSED(VERB_RELEASE, token, 0, "token");
-    REFUSED(VERB_ASK, priority, PRIORITY_MAX + 1, "priority");
-    REFUSED(VERB_ASK, priority, -PRIORITY_MAX - 1, "priority");
-    REFUSED(VERB_ASK, lock_delay_ms, -1, "lock-delay");
-    REFUSED(VERB_ASK, lock_delay_ms, TTL_MAX_MS + 1, "lock-delay");
-    REFUSED(VERB_ASK, limit, 3, "semaphore");
-    REFUSED(VERB_ASK, mode, MODE_SLOT, "semaphore");
+    REFUSED(VERB_ACQUIRE, priority, PRIORITY_MAX + 1, "priority");
+    REFUSED(VERB_ACQUIRE, priority, -PRIORITY_MAX - 1, "priority");
+    REFUSED(VERB_ACQUIRE, lock_delay_ms, -1, "lock-delay");
+    REFUSED(VERB_ACQUIRE, lock_delay_ms, TTL_MAX_MS + 1, "lock-delay");
+    REFUSED(VERB_ACQUIRE, limit, 3, "semaphore");
+    REFUSED(VERB_ACQUIRE, mode, MODE_SLOT, "semaphore");
 }
 
 static struct request good_once(enum verb verb)
@@ -123,12 +123,12 @@ static struct request good_watermark(enum verb verb)
 static void ids_and_watermarks_may_enter(void **state)
 {
     (void)state;
-    struct request request = good_once(VERB_ASK);
+    struct request request = good_once(VERB_ACQUIRE);
     assert_null(request_broken(&request));
     request.payload = "9f";
     assert_null(request_broken(&request));
     request.verb = VERB_MARK;
-    request.deed = &(struct deed){.result = "", .watermark = "w", .until = "1"};
+    request.completion = &(struct completion){.result = "", .watermark = "w", .until = "1"};
     assert_null(request_broken(&request));
     request = good_watermark(VERB_ADVANCE);
     assert_null(request_broken(&request));
@@ -141,19 +141,19 @@ static void ids_and_watermarks_may_enter(void **state)
 static void ids_are_checked(void **state)
 {
     (void)state;
-    struct deed no_until = {.watermark = "w"}, empty = {.watermark = "", .until = "1"};
-    struct deed no_position = {.watermark = "w", .until = ""};
-    struct deed unclean = {.result = "a\nb"};
-    REFUSED(VERB_ASK, kind, KIND_WATERMARK, "watermark");
-    REFUSED(VERB_ASK, kind, KIND_ONCE, "begin with");
+    struct completion no_until = {.watermark = "w"}, empty = {.watermark = "", .until = "1"};
+    struct completion no_position = {.watermark = "w", .until = ""};
+    struct completion unclean = {.result = "a\nb"};
+    REFUSED(VERB_ACQUIRE, kind, KIND_WATERMARK, "watermark");
+    REFUSED(VERB_ACQUIRE, kind, KIND_ONCE, "begin with");
     REFUSED(VERB_MARK, holder, "", "holder");
     REFUSED(VERB_MARK, key, "once:", "begin with");
-    REFUSED_OF(good_once, VERB_ASK, mode, MODE_SHARED, "alone");
+    REFUSED_OF(good_once, VERB_ACQUIRE, mode, MODE_SHARED, "alone");
     REFUSED_OF(good_once, VERB_MARK, payload, "", "fingerprint");
-    REFUSED_OF(good_once, VERB_MARK, deed, &unclean, "result");
-    REFUSED_OF(good_once, VERB_MARK, deed, &no_until, "both");
-    REFUSED_OF(good_once, VERB_RELEASE, deed, &empty, "position");
-    REFUSED_OF(good_once, VERB_RELEASE, deed, &no_position, "position");
+    REFUSED_OF(good_once, VERB_MARK, completion, &unclean, "result");
+    REFUSED_OF(good_once, VERB_MARK, completion, &no_until, "both");
+    REFUSED_OF(good_once, VERB_RELEASE, completion, &empty, "position");
+    REFUSED_OF(good_once, VERB_RELEASE, completion, &no_position, "position");
 }
 
 static void watermarks_are_checked(void **state)

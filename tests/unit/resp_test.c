@@ -114,7 +114,7 @@ static void messages_are_found_byte_by_byte(void **state)
     }
 }
 
-static void what_is_behind_a_message_stays(void **state)
+static void bytes_after_a_message_stay(void **state)
 {
     (void)state;
     struct resp resp = {.bulk_max = BULK_MAX, .items_max = ITEMS_MAX};
@@ -126,7 +126,7 @@ static void what_is_behind_a_message_stays(void **state)
     assert_int_equal(length, 7);
 }
 
-static void what_is_none_is_refused(void **state)
+static void a_malformed_message_is_refused(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
@@ -192,8 +192,8 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_are_found_byte_by_byte),
-        cmocka_unit_test(what_is_behind_a_message_stays),
-        cmocka_unit_test(what_is_none_is_refused),
+        cmocka_unit_test(bytes_after_a_message_stay),
+        cmocka_unit_test(a_malformed_message_is_refused),
         cmocka_unit_test(a_line_without_an_end_is_refused),
         cmocka_unit_test(a_value_is_skipped_with_all_that_is_inside),
         cmocka_unit_test(heads_are_written),

@@ -323,14 +323,14 @@ static void a_repeated_break_spares_a_later_delay(void **state)
 static void assert_look(enum key_state key_state, const char *holder, int64_t since_ms,
                         int64_t ends_in_ms)
 {
-    struct look look = record_look(&record, &view);
-    assert_int_equal(look.state, key_state);
+    struct key_info key_info = record_key_info(&record, &view);
+    assert_int_equal(key_info.state, key_state);
     if (holder == NULL)
-        assert_null(look.holder);
+        assert_null(key_info.holder);
     else
-        assert_string_equal(look.holder, holder);
-    assert_int_equal(look.since_ms, since_ms);
-    assert_int_equal(look.ends_in_ms, ends_in_ms);
+        assert_string_equal(key_info.holder, holder);
+    assert_int_equal(key_info.since_ms, since_ms);
+    assert_int_equal(key_info.ends_in_ms, ends_in_ms);
 }
 
 static void a_free_key_looks_free(void **state)
@@ -348,11 +348,11 @@ static void a_held_key_shows_holder_token_and_rest(void **state)
     pass(2000);
     view.margin_ms = 50;
     assert_look(KEY_HELD, "a", 1000000, TTL_MS - 2000);
-    assert_int_equal(record_look(&record, &view).takeover_in_ms, TTL_MS - 2000 + 50);
+    assert_int_equal(record_key_info(&record, &view).takeover_in_ms, TTL_MS - 2000 + 50);
     pass(TTL_MS - 2000 + 20); /* the lease is over, but nobody may take it yet */
     assert_look(KEY_HELD, "a", 1000000, 0);
-    assert_int_equal(record_look(&record, &view).takeover_in_ms, 30);
-    assert_true(record_look(&record, &view).token == token_of_holder("a"));
+    assert_int_equal(record_key_info(&record, &view).takeover_in_ms, 30);
+    assert_true(record_key_info(&record, &view).token == token_of_holder("a"));
 }
 
 static void an_ended_grant_is_not_shown(void **state)
@@ -382,7 +382,7 @@ static void an_offered_key_shows_to_whom(void **state)
     assert_look(KEY_OFFERED, "d", 1000000, OFFER_GRACE_MS - 400);
 }
 
-static void who_only_waits_does_not_hold(void **state)
+static void a_waiter_does_not_hold(void **state)
 {
     (void)state;
     (void)ask("a");
@@ -466,7 +466,7 @@ int main(void)
         cmocka_unit_test_setup(a_held_key_shows_holder_token_and_rest, fresh),
         cmocka_unit_test_setup(an_ended_grant_is_not_shown, fresh),
         cmocka_unit_test_setup(an_offered_key_shows_to_whom, fresh),
-        cmocka_unit_test_setup(who_only_waits_does_not_hold, fresh),
+        cmocka_unit_test_setup(a_waiter_does_not_hold, fresh),
         cmocka_unit_test_setup(a_cooling_key_shows_by_whom_and_how_long, fresh),
         cmocka_unit_test_setup(a_delayed_key_shows_after_whom, fresh),
         cmocka_unit_test_setup(without_a_clock_no_end_is_shown, fresh),

@@ -60,16 +60,16 @@ static void a_held_key_gives_a_place_to_who_waits(void **state)
     request.lock_delay_ms = 7;
     assert_kind(act(request), VERDICT_WAITING, /* write= */ true);
     assert_standing("a | b");
-    const struct place *place = place_of("b");
-    assert_int_equal(place->session, 'b');
-    assert_int_equal(place->mode, MODE_SHARED);
-    assert_int_equal(place->priority, -3);
-    assert_true(place->bound);
-    assert_int_equal(place->ttl_ms, TTL_MS);
-    assert_int_equal(place->lock_delay_ms, 7);
+    const struct waiter *waiter = waiter_of("b");
+    assert_int_equal(waiter->session, 'b');
+    assert_int_equal(waiter->mode, MODE_SHARED);
+    assert_int_equal(waiter->priority, -3);
+    assert_true(waiter->bound);
+    assert_int_equal(waiter->ttl_ms, TTL_MS);
+    assert_int_equal(waiter->lock_delay_ms, 7);
 }
 
-static void who_has_a_place_need_not_write_again(void **state)
+static void a_queued_waiter_need_not_write_again(void **state)
 {
     (void)state;
     (void)ask("a");
@@ -185,7 +185,7 @@ static void a_mismatch_writes_nothing(void **state)
     assert_standing("a+b | -");
 }
 
-static void who_waits_keeps_the_limit_too(void **state)
+static void a_waiter_keeps_the_limit_too(void **state)
 {
     (void)state;
     (void)act(asking_slot("a", 1));
@@ -306,13 +306,13 @@ static void a_place_left_behind_is_taken_up(void **state)
     (void)ask("a");
     (void)ask("b");
     (void)ask("c");
-    uint64_t ticket = place_of("b")->ticket;
+    uint64_t ticket = waiter_of("b")->ticket;
     struct request request = asking("b2");
     request.priority = 5;
     assert_kind(act(request), VERDICT_WAITING, /* write= */ true);
     assert_standing("a | b2 c");
-    assert_int_equal(place_of("b2")->ticket, ticket);
-    assert_int_equal(place_of("b2")->priority, 5);
+    assert_int_equal(waiter_of("b2")->ticket, ticket);
+    assert_int_equal(waiter_of("b2")->priority, 5);
 }
 
 static void an_offer_left_behind_is_accepted(void **state)
@@ -338,7 +338,7 @@ static void an_offer_does_not_change_its_mode(void **state)
     assert_standing("a | c!");
     assert_kind(ask("c2"), VERDICT_WAITING, /* write= */ true);
     assert_standing("a | c2");
-    assert_int_equal(place_of("c2")->mode, MODE_EXCLUSIVE);
+    assert_int_equal(waiter_of("c2")->mode, MODE_EXCLUSIVE);
 }
 
 static void a_request_from_another_process_takes_its_place_along(void **state)
@@ -351,13 +351,13 @@ static void a_request_from_another_process_takes_its_place_along(void **state)
     request.session = 'c';
     assert_kind(act(request), VERDICT_WAITING, /* write= */ true);
     assert_standing("a | b");
-    assert_int_equal(place_of("b")->session, 'c');
+    assert_int_equal(waiter_of("b")->session, 'c');
     request.session = 'd';
     assert_kind(act(request), VERDICT_WAITING, /* write= */ true);
-    assert_int_equal(place_of("b")->session, 'd');
+    assert_int_equal(waiter_of("b")->session, 'd');
 }
 
-static void who_does_not_wait_leaves_no_place_behind(void **state)
+static void a_try_leaves_no_waiter_behind(void **state)
 {
     (void)state;
     (void)ask("a");
@@ -372,7 +372,7 @@ static void who_does_not_wait_leaves_no_place_behind(void **state)
     assert_standing("a | -");
 }
 
-static void who_waits_no_longer_gives_up_its_place(void **state)
+static void a_request_without_a_wait_leaves_the_queue(void **state)
 {
     (void)state;
     (void)ask("a");
@@ -434,7 +434,7 @@ static void looking_changes_nothing(void **state)
     (void)state;
     (void)ask("a");
     pass(TTL_MS);
-    assert_kind(act(doing(VERB_LOOK, "b")), VERDICT_DONE, /* write= */ false);
+    assert_kind(act(doing(VERB_QUERY, "b")), VERDICT_DONE, /* write= */ false);
     assert_standing("a | -");
 }
 
@@ -444,7 +444,7 @@ int main(void)
         cmocka_unit_test_setup(a_free_key_is_granted_in_one_write, fresh),
         cmocka_unit_test_setup(a_held_key_is_busy_for_who_does_not_wait, fresh),
         cmocka_unit_test_setup(a_held_key_gives_a_place_to_who_waits, fresh),
-        cmocka_unit_test_setup(who_has_a_place_need_not_write_again, fresh),
+        cmocka_unit_test_setup(a_queued_waiter_need_not_write_again, fresh),
         cmocka_unit_test_setup(the_same_name_is_not_the_same_holder, fresh),
         cmocka_unit_test_setup(readers_enter_together, fresh),
         cmocka_unit_test_setup(a_reader_does_not_enter_beside_a_writer, fresh),
@@ -456,7 +456,7 @@ int main(void)
         cmocka_unit_test_setup(a_semaphore_of_one_excludes, fresh),
         cmocka_unit_test_setup(another_limit_is_a_mismatch, fresh),
         cmocka_unit_test_setup(a_mismatch_writes_nothing, fresh),
-        cmocka_unit_test_setup(who_waits_keeps_the_limit_too, fresh),
+        cmocka_unit_test_setup(a_waiter_keeps_the_limit_too, fresh),
         cmocka_unit_test_setup(a_key_that_nobody_uses_takes_another_limit, fresh),
         cmocka_unit_test_setup(a_dead_holders_limit_is_gone_with_it, fresh),
         cmocka_unit_test_setup(another_key_of_the_same_name_is_a_mismatch, fresh),
@@ -470,8 +470,8 @@ int main(void)
         cmocka_unit_test_setup(an_offer_left_behind_is_accepted, fresh),
         cmocka_unit_test_setup(an_offer_does_not_change_its_mode, fresh),
         cmocka_unit_test_setup(a_request_from_another_process_takes_its_place_along, fresh),
-        cmocka_unit_test_setup(who_does_not_wait_leaves_no_place_behind, fresh),
-        cmocka_unit_test_setup(who_waits_no_longer_gives_up_its_place, fresh),
+        cmocka_unit_test_setup(a_try_leaves_no_waiter_behind, fresh),
+        cmocka_unit_test_setup(a_request_without_a_wait_leaves_the_queue, fresh),
         cmocka_unit_test_setup(leaving_gives_up_the_place, fresh),
         cmocka_unit_test_setup(leaving_passes_an_offer_on, fresh),
         cmocka_unit_test_setup(leaving_clears_the_dead_away, fresh),

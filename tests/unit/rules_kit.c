@@ -26,14 +26,14 @@ int fresh(void **state)
 void seen_for(int64_t ms)
 {
     for (size_t i = 0; i < record.grant_count; i++)
-        record.grants[i].seen_ms = ms;
-    record.cooling.seen_ms = record.delay.seen_ms = ms;
+        record.grants[i].observed_ms = ms;
+    record.cooling.observed_ms = record.delay.observed_ms = ms;
 }
 
 void pass(int64_t ms)
 {
     view.at.time_ms += ms;
-    view.offer_seen_ms += ms;
+    view.offer_observed_ms += ms;
 }
 
 struct request doing(enum verb verb, const char *who)
@@ -49,7 +49,7 @@ struct request doing(enum verb verb, const char *who)
 
 struct request asking(const char *who)
 {
-    struct request request = doing(VERB_ASK, who);
+    struct request request = doing(VERB_ACQUIRE, who);
     request.waits = true;
     return request;
 }
@@ -86,7 +86,7 @@ static void check_tokens(void)
 struct verdict act(struct request request)
 {
     record_copy(&before, &record);
-    struct verdict verdict = decide(&record, &request, &view);
+    struct verdict verdict = rules_decide(&record, &request, &view);
     if (!verdict.write) { /* must not be written, so the store keeps what it had */
         record_copy(&record, &before);
         return verdict;
@@ -94,7 +94,7 @@ struct verdict act(struct request request)
     view.at.revision = ++revision;
     record_resolve(&record, &view.at);
     assert_null(record_broken(&record));
-    assert_true(record_weight(&record) <= RECORD_MAX && record.next_ticket <= TICKET_MAX);
+    assert_true(record_size_bound(&record) <= RECORD_MAX && record.next_ticket <= TICKET_MAX);
     check_tokens();
     if (!record_needed(&record)) {
         record_init(&record, "k");
@@ -135,12 +135,12 @@ const char *standing(void)
         text_add(&text, record.grants[i].broken ? "~" : "");
     }
     text_add(&text, record.grant_count == 0 ? "- |" : " |");
-    for (size_t i = 0; i < record.place_count; i++) {
+    for (size_t i = 0; i < record.waiter_count; i++) {
         text_add(&text, " ");
-        text_add(&text, record.places[i].request);
-        text_add(&text, record.places[i].offered ? "!" : "");
+        text_add(&text, record.waiters[i].request);
+        text_add(&text, record.waiters[i].offered ? "!" : "");
     }
-    text_add(&text, record.place_count == 0 ? " -" : "");
+    text_add(&text, record.waiter_count == 0 ? " -" : "");
     text_add(&text, record.cooling.length_ms > 0 ? " cooling" : "");
     text_add(&text, record.delay.length_ms > 0 ? " delayed" : "");
     return line;
@@ -158,11 +158,11 @@ struct grant *grant_of(const char *who)
     return grant;
 }
 
-struct place *place_of(const char *who)
+struct waiter *waiter_of(const char *who)
 {
-    struct place *place = record_place_by_request(&record, who);
-    assert_non_null(place);
-    return place;
+    struct waiter *waiter = record_waiter_by_request(&record, who);
+    assert_non_null(waiter);
+    return waiter;
 }
 
 uint64_t token_of_holder(const char *who)

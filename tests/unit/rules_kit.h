@@ -44,7 +44,7 @@ void assert_kind(struct verdict verdict, enum verdict_kind kind, bool write);
 const char *standing(void);
 void assert_standing(const char *line);
 struct grant *grant_of(const char *who);
-struct place *place_of(const char *who);
+struct waiter *waiter_of(const char *who);
 uint64_t token_of_holder(const char *who);
 
 #endif

@@ -21,11 +21,11 @@ static struct verdict claim(const char *who)
     return act(claiming(who));
 }
 
-static struct request finishing(const char *who, const struct deed *deed)
+static struct request finishing(const char *who, const struct completion *completion)
 {
     struct request request = doing(VERB_RELEASE, who);
     request.cooldown_ms = KEEP_MS;
-    request.deed = deed;
+    request.completion = completion;
     return request;
 }
 
@@ -45,21 +45,21 @@ static void one_claim_is_new_the_others_hear_running(void **state)
     assert_standing("a | -");
 }
 
-static void what_is_done_is_told_with_its_result(void **state)
+static void a_done_id_is_reported_with_its_result(void **state)
 {
     (void)state;
-    struct deed deed = {.status = 3, .result = "created #17"};
+    struct completion completion = {.status = 3, .result = "created #17"};
     (void)claim("a");
     uint64_t token = token_of_holder("a");
-    assert_kind(act(finishing("a", &deed)), VERDICT_DONE, /* write= */ true);
+    assert_kind(act(finishing("a", &completion)), VERDICT_DONE, /* write= */ true);
     assert_kind(claim("b"), VERDICT_COOLING, /* write= */ false);
     assert_string_equal(record.once.done.result, "created #17");
     assert_string_equal(record.once.done.request, "a");
     assert_int_equal(record.once.done.status, 3);
     assert_int_equal(record.once.done.token, token);
-    struct look look = record_look(&record, &view);
-    assert_int_equal(look.state, KEY_COOLING);
-    assert_string_equal(look.holder, "a");
+    struct key_info key_info = record_key_info(&record, &view);
+    assert_int_equal(key_info.state, KEY_COOLING);
+    assert_string_equal(key_info.holder, "a");
 }
 
 static void it_is_remembered_until_its_retention_ends(void **state)
@@ -118,7 +118,7 @@ static void a_finish_of_a_lock_is_a_release_with_a_cooldown(void **state)
     assert_kind(act(request), VERDICT_STALE, /* write= */ false);
 }
 
-static void who_waits_for_a_claim_is_sent_home_when_it_is_done(void **state)
+static void waiters_for_a_claim_end_when_it_is_done(void **state)
 {
     (void)state;
     struct request waiting = claiming("b");
@@ -161,7 +161,7 @@ static void an_id_without_a_payload_takes_any(void **state)
 }
 
 /* Waiting behind a claim that said nothing, it must not be taken for another one later. */
-static void who_waits_says_what_it_is_about(void **state)
+static void a_waiter_carries_its_payload(void **state)
 {
     (void)state;
     struct request waiting = claiming("b"), other = claiming("c");
@@ -177,7 +177,7 @@ static void who_waits_says_what_it_is_about(void **state)
     assert_kind(act(other), VERDICT_MISMATCH, /* write= */ false);
 }
 
-static void who_marks_says_what_it_is_about(void **state)
+static void a_mark_carries_its_payload(void **state)
 {
     (void)state;
     struct request silent = claiming("b"), mark = marking("c"), other = claiming("d");
@@ -208,9 +208,9 @@ static void a_lock_and_an_id_are_not_mixed(void **state)
 static void a_mark_is_done_in_one_write(void **state)
 {
     (void)state;
-    struct deed deed = {.result = "seen"};
+    struct completion completion = {.result = "seen"};
     struct request request = marking("a");
-    request.deed = &deed;
+    request.completion = &completion;
     assert_kind(act(request), VERDICT_DONE, /* write= */ true);
     assert_standing("- | - cooling");
     assert_string_equal(record.cooling.by, "a");
@@ -233,7 +233,7 @@ static void a_mark_does_not_disturb_who_is_at_it(void **state)
     assert_kind(act(marking("b")), VERDICT_DONE, /* write= */ true);
 }
 
-static void what_was_done_can_be_cleared(void **state)
+static void a_done_id_can_be_cleared(void **state)
 {
     (void)state;
     (void)act(marking("a"));
@@ -244,15 +244,15 @@ static void what_was_done_can_be_cleared(void **state)
 static void it_is_kept_until_a_watermark_has_passed(void **state)
 {
     (void)state;
-    struct deed deed = {.watermark = "watermark:w", .until = "100"};
+    struct completion completion = {.watermark = "watermark:w", .until = "100"};
     struct request request = marking("a");
-    request.deed = &deed;
+    request.completion = &completion;
     (void)act(request);
     pass(2 * KEEP_MS);
     assert_kind(claim("b"), VERDICT_COOLING, /* write= */ false);
-    assert_int_equal(record_look(&record, &view).state, KEY_COOLING);
-    assert_int_equal(record_lives_ms(&record), KEEP_MS);
-    assert_true(record_awaits(&record));
+    assert_int_equal(record_key_info(&record, &view).state, KEY_COOLING);
+    assert_int_equal(record_retention_ms(&record), KEEP_MS);
+    assert_true(record_awaits_watermark(&record));
     assert_string_equal(record.once.done.until, "100");
 }
 
@@ -260,29 +260,29 @@ static void a_store_knows_when_it_may_forget(void **state)
 {
     (void)state;
     struct request request = claiming("a");
-    assert_int_equal(record_lives_ms(&record), 0);
+    assert_int_equal(record_retention_ms(&record), 0);
     request.lock_delay_ms = 500;
     (void)act(request);
-    assert_int_equal(record_lives_ms(&record), TTL_MS + 500);
+    assert_int_equal(record_retention_ms(&record), TTL_MS + 500);
     request = claiming("b");
     request.waits = true;
     (void)act(request); /* whoever waits and lives takes it over long before */
-    assert_int_equal(record_lives_ms(&record), TTL_MS + 500 + TTL_MAX_MS);
+    assert_int_equal(record_retention_ms(&record), TTL_MS + 500 + TTL_MAX_MS);
     (void)act(finishing("a", NULL));
-    assert_int_equal(record_lives_ms(&record), KEEP_MS);
-    assert_false(record_awaits(&record));
+    assert_int_equal(record_retention_ms(&record), KEEP_MS);
+    assert_false(record_awaits_watermark(&record));
 }
 
 static void a_held_lock_is_not_forgotten(void **state)
 {
     (void)state;
     (void)ask("a");
-    assert_int_equal(record_lives_ms(&record), 0);
+    assert_int_equal(record_retention_ms(&record), 0);
     assert_int_equal(record_blocks_ms(&record), TTL_MS);
     struct request request = finishing("a", NULL);
     (void)act(request);
-    assert_int_equal(record_lives_ms(&record), KEEP_MS);
-    assert_false(record_awaits(&record));
+    assert_int_equal(record_retention_ms(&record), KEEP_MS);
+    assert_false(record_awaits_watermark(&record));
 }
 
 #define CASE(name) cmocka_unit_test_setup(name, fresh)
@@ -291,21 +291,21 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(one_claim_is_new_the_others_hear_running),
-        CASE(what_is_done_is_told_with_its_result),
+        CASE(a_done_id_is_reported_with_its_result),
         CASE(it_is_remembered_until_its_retention_ends),
         CASE(an_abandoned_id_can_be_claimed_at_once),
         CASE(a_dead_claimers_claim_is_taken_again),
         CASE(a_repeated_finish_is_the_same_finish),
         CASE(a_finish_of_a_lock_is_a_release_with_a_cooldown),
-        CASE(who_waits_for_a_claim_is_sent_home_when_it_is_done),
+        CASE(waiters_for_a_claim_end_when_it_is_done),
         CASE(another_payload_is_told_apart),
         CASE(an_id_without_a_payload_takes_any),
-        CASE(who_waits_says_what_it_is_about),
-        CASE(who_marks_says_what_it_is_about),
+        CASE(a_waiter_carries_its_payload),
+        CASE(a_mark_carries_its_payload),
         CASE(a_lock_and_an_id_are_not_mixed),
         CASE(a_mark_is_done_in_one_write),
         CASE(a_mark_does_not_disturb_who_is_at_it),
-        CASE(what_was_done_can_be_cleared),
+        CASE(a_done_id_can_be_cleared),
         CASE(it_is_kept_until_a_watermark_has_passed),
         CASE(a_store_knows_when_it_may_forget),
         CASE(a_held_lock_is_not_forgotten),

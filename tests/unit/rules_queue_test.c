@@ -34,7 +34,7 @@ static void a_release_names_the_next_in_line(void **state)
     assert_kind(verdict, VERDICT_DONE, /* write= */ true);
     assert_int_equal(verdict.offered, 1);
     assert_standing("- | B! C");
-    assert_int_equal(place_of("B")->offer.time_ms, view.at.time_ms);
+    assert_int_equal(waiter_of("B")->offer.time_ms, view.at.time_ms);
 }
 
 static void only_the_one_named_enters(void **state)
@@ -87,13 +87,13 @@ static void being_passed_over_counts_one_step(void **state)
     (void)ask_with_priority("F", 2);
     (void)release("a");
     assert_standing("- | B C! D E F");
-    assert_int_equal(place_of("B")->passed, 1);
-    assert_int_equal(place_of("D")->passed, 0);
+    assert_int_equal(waiter_of("B")->passed, 1);
+    assert_int_equal(waiter_of("D")->passed, 0);
     (void)ask("C");
-    assert_int_equal(place_of("B")->passed, 1); /* the offer counted, its acceptance does not */
+    assert_int_equal(waiter_of("B")->passed, 1); /* the offer counted, its acceptance does not */
     (void)release("C");
     assert_standing("- | B D! E F");
-    assert_int_equal(place_of("B")->passed, 2);
+    assert_int_equal(waiter_of("B")->passed, 2);
     (void)ask("D");
     (void)release("D");
     assert_standing("- | B! E F"); /* as high as the others, and the first of them */
@@ -104,32 +104,32 @@ static void age_has_an_end(void **state)
     (void)state;
     queue_up("B");
     (void)ask_with_priority("C", 1);
-    place_of("B")->passed = PASSED_MAX;
-    place_of("B")->priority = -PRIORITY_MAX;
-    place_of("C")->passed = PASSED_MAX;
+    waiter_of("B")->passed = PASSED_MAX;
+    waiter_of("B")->priority = -PRIORITY_MAX;
+    waiter_of("C")->passed = PASSED_MAX;
     (void)release("a");
     assert_standing("- | B C!");
-    assert_int_equal(place_of("B")->passed, PASSED_MAX);
+    assert_int_equal(waiter_of("B")->passed, PASSED_MAX);
 }
 
-static void who_enters_at_once_passes_others_over_too(void **state)
+static void an_immediate_entry_passes_others_over_too(void **state)
 {
     (void)state;
     queue_up("B");
     pass(TTL_MS);
     assert_granted(ask_with_priority("C", 5));
     assert_standing("C | B");
-    assert_int_equal(place_of("B")->passed, 1);
+    assert_int_equal(waiter_of("B")->passed, 1);
 }
 
-static void who_is_offered_is_not_passed_over(void **state)
+static void an_offered_waiter_is_not_passed_over(void **state)
 {
     (void)state;
     queue_up("bc");
     (void)release("a");
     assert_standing("- | b! c!");
     assert_granted(act(asking_shared("c")));
-    assert_int_equal(place_of("b")->passed, 0);
+    assert_int_equal(waiter_of("b")->passed, 0);
 }
 
 static void offers_come_in_steps_of_eight(void **state)
@@ -204,7 +204,7 @@ static void readers_and_offers_end_at_the_limit_of_grants(void **state)
     (void)act(asking_shared("y"));
     assert_int_equal(release("0").offered, 1);
     assert_int_equal(record_offers(&record), 1);
-    assert_true(place_of("x")->offered);
+    assert_true(waiter_of("x")->offered);
     assert_kind(act(asking_shared("z")), VERDICT_WAITING, /* write= */ true);
 }
 
@@ -243,10 +243,10 @@ static void an_offer_lapses_by_observation(void **state)
     (void)release("a");
     view.judge = JUDGE_SESSION;
     view.at.time_ms = TIME_UNKNOWN;
-    view.offer_revision = place_of("B")->offer.revision;
-    view.offer_seen_ms = OFFER_GRACE_MS - 1;
+    view.offer_revision = waiter_of("B")->offer.revision;
+    view.offer_observed_ms = OFFER_GRACE_MS - 1;
     assert_kind(ask("C"), VERDICT_WAITING, /* write= */ false);
-    view.offer_seen_ms = OFFER_GRACE_MS;
+    view.offer_observed_ms = OFFER_GRACE_MS;
     assert_granted(ask("C"));
     assert_standing("C | -");
 }
@@ -257,8 +257,8 @@ static void a_younger_offer_was_not_observed(void **state)
     queue_up("BC");
     (void)release("a");
     view.judge = JUDGE_OBSERVED;
-    view.offer_revision = place_of("B")->offer.revision - 1;
-    view.offer_seen_ms = 10 * OFFER_GRACE_MS;
+    view.offer_revision = waiter_of("B")->offer.revision - 1;
+    view.offer_observed_ms = 10 * OFFER_GRACE_MS;
     assert_kind(ask("C"), VERDICT_WAITING, /* write= */ false);
     assert_standing("- | B! C");
 }
@@ -294,11 +294,11 @@ static void a_dead_waiter_is_passed_over(void **state)
 {
     (void)state;
     queue_up("BCD");
-    place_of("B")->dead = true;
+    waiter_of("B")->dead = true;
     struct verdict verdict = release("a");
     assert_int_equal(verdict.passed_on, 0); /* it had no offer */
     assert_standing("- | C! D");
-    place_of("C")->dead = true;
+    waiter_of("C")->dead = true;
     verdict = ask("D");
     assert_granted(verdict);
     assert_int_equal(verdict.passed_on, 1);
@@ -308,7 +308,7 @@ static void the_asker_is_not_dead(void **state)
 {
     (void)state;
     queue_up("B");
-    place_of("B")->dead = true;
+    waiter_of("B")->dead = true;
     assert_kind(ask("B"), VERDICT_WAITING, /* write= */ false);
     assert_standing("a | B");
 }
@@ -317,7 +317,7 @@ static void a_dead_waiter_is_cleared_away_by_any_asker(void **state)
 {
     (void)state;
     queue_up("BC");
-    place_of("B")->dead = true;
+    waiter_of("B")->dead = true;
     assert_kind(ask("C"), VERDICT_WAITING, /* write= */ true);
     assert_standing("a | C");
 }
@@ -332,7 +332,7 @@ static void on_one_clock_a_release_grants(void **state)
     assert_int_equal(verdict.offered, 1);
     assert_standing("B | C");
     assert_int_equal(grant_of("B")->granted.time_ms, view.at.time_ms);
-    assert_int_equal(place_of("C")->passed, 0);
+    assert_int_equal(waiter_of("C")->passed, 0);
 }
 
 /* It reads the clock that its lease is counted on, so it need not write. */
@@ -401,7 +401,7 @@ static void grants_of_one_write_are_a_step_apart(void **state)
     assert_int_equal(verdict.n, 2 * GRANT_STEP);
 }
 
-static void who_enters_comes_before_who_is_let_in_behind_it(void **state)
+static void an_entrant_comes_before_those_behind_it(void **state)
 {
     (void)state;
     queue_up("bcd");
@@ -417,7 +417,7 @@ static void who_enters_comes_before_who_is_let_in_behind_it(void **state)
 }
 
 /* It is not the first in line, but who lets the first in lets itself in behind it. */
-static void who_lets_others_in_may_be_among_them(void **state)
+static void an_admitting_request_may_enter_too(void **state)
 {
     (void)state;
     queue_up("bc");
@@ -449,8 +449,8 @@ int main(void)
         cmocka_unit_test_setup(a_higher_priority_goes_first, fresh),
         cmocka_unit_test_setup(being_passed_over_counts_one_step, fresh),
         cmocka_unit_test_setup(age_has_an_end, fresh),
-        cmocka_unit_test_setup(who_enters_at_once_passes_others_over_too, fresh),
-        cmocka_unit_test_setup(who_is_offered_is_not_passed_over, fresh),
+        cmocka_unit_test_setup(an_immediate_entry_passes_others_over_too, fresh),
+        cmocka_unit_test_setup(an_offered_waiter_is_not_passed_over, fresh),
         cmocka_unit_test_setup(offers_come_in_steps_of_eight, fresh),
         cmocka_unit_test_setup(a_writer_in_line_ends_the_readers_offers, fresh),
         cmocka_unit_test_setup(readers_wait_for_a_writers_offer, fresh),
@@ -471,8 +471,8 @@ int main(void)
         cmocka_unit_test_setup(on_one_clock_an_old_grant_is_renewed, fresh),
         cmocka_unit_test_setup(on_one_clock_meta_is_written_by_its_owner, fresh),
         cmocka_unit_test_setup(grants_of_one_write_are_a_step_apart, fresh),
-        cmocka_unit_test_setup(who_enters_comes_before_who_is_let_in_behind_it, fresh),
-        cmocka_unit_test_setup(who_lets_others_in_may_be_among_them, fresh),
+        cmocka_unit_test_setup(an_entrant_comes_before_those_behind_it, fresh),
+        cmocka_unit_test_setup(an_admitting_request_may_enter_too, fresh),
         cmocka_unit_test_setup(a_later_write_counts_n_anew, fresh),
     };
     return cmocka_run_group_tests_name("rules_queue", tests, NULL, NULL);

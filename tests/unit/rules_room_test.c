@@ -41,37 +41,37 @@ static void a_full_queue_is_busy_and_says_so(void **state)
 {
     (void)state;
     (void)ask("a");
-    for (size_t i = 0; i < PLACES_MAX; i++)
+    for (size_t i = 0; i < WAITERS_MAX; i++)
         assert_kind(act(asking_number(i)), VERDICT_WAITING, /* write= */ true);
     assert_full(ask("z"));
-    assert_int_equal(record.place_count, PLACES_MAX);
+    assert_int_equal(record.waiter_count, WAITERS_MAX);
     assert_kind(act(asking_number(7)), VERDICT_WAITING, /* write= */ false);
 }
 
 /* Refused, it still writes down what it saw: the holder is gone, the next one is named. */
-static void who_is_refused_clears_the_dead_away(void **state)
+static void a_refused_request_removes_the_dead(void **state)
 {
     (void)state;
     (void)ask("a");
-    for (size_t i = 0; i < PLACES_MAX; i++)
+    for (size_t i = 0; i < WAITERS_MAX; i++)
         (void)act(asking_number(i));
     pass(TTL_MS);
     struct verdict verdict = ask("z");
     assert_kind(verdict, VERDICT_BUSY, /* write= */ true);
     assert_string_equal(verdict.why, "queue full");
     assert_int_equal(verdict.expired, 1);
-    assert_true(place_of("w0")->offered);
+    assert_true(waiter_of("w0")->offered);
 }
 
 static void the_dead_make_room_in_a_full_queue(void **state)
 {
     (void)state;
     (void)ask("a");
-    for (size_t i = 0; i < PLACES_MAX; i++)
+    for (size_t i = 0; i < WAITERS_MAX; i++)
         (void)act(asking_number(i));
-    record.places[9].dead = true;
+    record.waiters[9].dead = true;
     assert_kind(ask("z"), VERDICT_WAITING, /* write= */ true);
-    assert_int_equal(record.place_count, PLACES_MAX);
+    assert_int_equal(record.waiter_count, WAITERS_MAX);
 }
 
 /* Readers with the longest names behind the writer "a", until one is refused. */
@@ -81,7 +81,7 @@ static size_t fill_with_heavy_readers(void)
     struct verdict verdict;
     assert_granted(ask("a"));
     do {
-        assert_true(number <= PLACES_MAX);
+        assert_true(number <= WAITERS_MAX);
         struct request request = asking_heavy(number++);
         request.mode = MODE_SHARED;
         request.lock_delay_ms = 1000;
@@ -95,10 +95,10 @@ static void a_full_record_is_busy_and_says_so(void **state)
 {
     (void)state;
     size_t count = fill_with_heavy_readers();
-    assert_int_equal(record.place_count, count);
-    assert_true(count > 90 && count < PLACES_MAX);
-    assert_true(record_weight(&record) + RECORD_RESERVE <= RECORD_MAX);
-    assert_true(record_weight(&record) + RECORD_RESERVE > RECORD_MAX - 1000);
+    assert_int_equal(record.waiter_count, count);
+    assert_true(count > 90 && count < WAITERS_MAX);
+    assert_true(record_size_bound(&record) + RECORD_RESERVE <= RECORD_MAX);
+    assert_true(record_size_bound(&record) + RECORD_RESERVE > RECORD_MAX - 1000);
 }
 
 static void a_full_record_has_room_for_all_its_readers(void **state)
@@ -146,7 +146,7 @@ static void meta_is_left_out_of_a_full_record(void **state)
         request.meta = &meta;
         assert_kind(act(request), VERDICT_GRANTED, /* write= */ true);
         with_meta += record.grants[i].meta.count;
-        assert_true(record_weight(&record) <= RECORD_MAX);
+        assert_true(record_size_bound(&record) <= RECORD_MAX);
     }
     assert_int_equal(record.grants[0].meta.count, 1);
     assert_true(with_meta > 10 && with_meta < GRANTS_MAX);
@@ -158,12 +158,12 @@ static void a_place_does_not_outgrow_the_record(void **state)
     (void)state;
     (void)ask("a");
     size_t refused = 0;
-    for (size_t i = 0; i < PLACES_MAX; i++)
+    for (size_t i = 0; i < WAITERS_MAX; i++)
         assert_kind(act(asking_number(i)), VERDICT_WAITING, /* write= */ true);
-    for (size_t i = 0; i < PLACES_MAX; i++)
+    for (size_t i = 0; i < WAITERS_MAX; i++)
         refused += act(asking_heavy(i)).kind == VERDICT_BUSY ? 1 : 0;
     assert_true(refused > 0);
-    assert_int_equal(record.place_count, PLACES_MAX - refused);
+    assert_int_equal(record.waiter_count, WAITERS_MAX - refused);
 }
 
 /* Only a made-up record has come that far; it must not bring us down. */
@@ -184,7 +184,7 @@ static void tickets_begin_again_when_nobody_waits(void **state)
     (void)ask("a");
     record.next_ticket = TICKET_MAX;
     assert_kind(ask("b"), VERDICT_WAITING, /* write= */ true);
-    assert_int_equal(place_of("b")->ticket, 1);
+    assert_int_equal(waiter_of("b")->ticket, 1);
 }
 
 /* Readers whose meta fills the record to the last byte that the decoder takes, and beyond. */
@@ -205,7 +205,7 @@ static void make_up_a_full_record(void)
         grant->granted.revision = grant->renewed.revision = 7;
         assert_true(meta_add(&grant->meta, "m", value));
     }
-    assert_true(record_weight(&record) > RECORD_MAX);
+    assert_true(record_size_bound(&record) > RECORD_MAX);
 }
 
 static void a_record_too_full_to_be_changed_is_left_alone(void **state)
@@ -232,7 +232,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_full_queue_is_busy_and_says_so, fresh),
-        cmocka_unit_test_setup(who_is_refused_clears_the_dead_away, fresh),
+        cmocka_unit_test_setup(a_refused_request_removes_the_dead, fresh),
         cmocka_unit_test_setup(the_dead_make_room_in_a_full_queue, fresh),
         cmocka_unit_test_setup(a_full_record_is_busy_and_says_so, fresh),
         cmocka_unit_test_setup(a_full_record_has_room_for_all_its_readers, fresh),

@@ -207,7 +207,7 @@ static void a_delay_of_the_last_moment_can_be_written(void **state)
     (void)state;
     (void)act(asking_with_delay("a", 3000));
     grant_of("a")->renewed.time_ms = TIME_MAX_MS;
-    grant_of("a")->seen_ms = TTL_MS;
+    grant_of("a")->observed_ms = TTL_MS;
     assert_kind(try_once("b"), VERDICT_BUSY, /* write= */ true);
     assert_true(record.delay.since.time_ms == TIME_MAX_MS);
 }
@@ -230,7 +230,7 @@ static void a_clean_release_starts_no_delay(void **state)
     assert_standing("- | b!");
 }
 
-static void who_waits_is_named_only_after_the_delay(void **state)
+static void a_waiter_is_named_only_after_the_delay(void **state)
 {
     (void)state;
     (void)act(asking_with_delay("a", 3000));
@@ -274,7 +274,7 @@ static void a_crash_withdraws_open_offers(void **state)
     pass(TTL_MS + 3000);
     assert_kind(ask("d"), VERDICT_WAITING, /* write= */ true);
     assert_standing("- | c! d");
-    assert_int_equal(place_of("c")->offer.time_ms, view.at.time_ms); /* an offer like any other */
+    assert_int_equal(waiter_of("c")->offer.time_ms, view.at.time_ms); /* an offer like any other */
     assert_granted(act(asking_shared("c"))); /* it waited all the time and lost nothing */
 }
 
@@ -367,7 +367,7 @@ int main(void)
         cmocka_unit_test_setup(a_delay_of_the_last_moment_can_be_written, fresh),
         cmocka_unit_test_setup(a_delay_that_is_over_already_does_not_start, fresh),
         cmocka_unit_test_setup(a_clean_release_starts_no_delay, fresh),
-        cmocka_unit_test_setup(who_waits_is_named_only_after_the_delay, fresh),
+        cmocka_unit_test_setup(a_waiter_is_named_only_after_the_delay, fresh),
         cmocka_unit_test_setup(after_the_delay_anybody_names_the_first, fresh),
         cmocka_unit_test_setup(a_crash_withdraws_open_offers, fresh),
         cmocka_unit_test_setup(of_two_delays_the_one_that_ends_later_stays, fresh),

@@ -107,7 +107,7 @@ static void a_move_is_not_found_again_after_a_set(void **state)
     assert_kind(act(moving_as("r1", "", "8")), VERDICT_STALE, /* write= */ false);
 }
 
-static void what_is_expected_compares_by_its_order(void **state)
+static void the_expected_value_compares_by_order(void **state)
 {
     (void)state;
     (void)advance("", "8");
@@ -197,8 +197,8 @@ static void a_poll_begins_at_the_stored_value(void **state)
     assert_int_equal(poll.start_ms, 4000);
     (void)advance("", "8");
     assert_string_equal(watermark_begin(&record, 5000, 1000).from, "8");
-    assert_int_equal(record_lives_ms(&record), 0);
-    assert_int_equal(record_look(&record, &view).state, KEY_FREE);
+    assert_int_equal(record_retention_ms(&record), 0);
+    assert_int_equal(record_key_info(&record, &view).state, KEY_FREE);
 }
 
 /* An answer of Kubernetes may have no Date. */
@@ -232,7 +232,7 @@ int main(void)
         CASE(another_move_with_the_same_id_is_stale),
         CASE(a_move_from_another_order_is_nobodys),
         CASE(a_move_is_not_found_again_after_a_set),
-        CASE(what_is_expected_compares_by_its_order),
+        CASE(the_expected_value_compares_by_order),
         CASE(a_move_to_the_same_place_writes_nothing),
         CASE(its_order_stays),
         CASE(its_order_can_be_said),

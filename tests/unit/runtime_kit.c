@@ -2,7 +2,7 @@
 /* See runtime_kit.h. */
 #include "runtime_kit.h"
 
-#include "store/exchange.h"
+#include "store/translate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,11 +40,11 @@ struct carried {
     void *caller;
 };
 
-static void pass_on(void *caller, const struct store_answer *answer)
+static void pass_on(void *caller, const struct store_reply *reply)
 {
     struct carried *carried = caller;
-    carried->written = answer->result == ANSWER_OK;
-    carried->done(carried->caller, answer);
+    carried->written = reply->result == REPLY_OK;
+    carried->done(carried->caller, reply);
 }
 
 static void wake_named(const uint64_t *named, size_t count, const char *key)
@@ -52,17 +52,17 @@ static void wake_named(const uint64_t *named, size_t count, const char *key)
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < PROCESSES; j++)
             if (processes[j].site.session == named[i] && processes[j].takes_notices)
-                executor_notice(processes[j].executor, key, /* stands= */ NULL);
+                executor_on_notify(processes[j].executor, key, /* stands= */ NULL);
 }
 
 static void carry(const struct store_request *request, store_done *done, void *caller)
 {
-    uint64_t named[PLACES_MAX];
+    uint64_t named[WAITERS_MAX];
     char key[KEY_MAX + 1];
-    size_t count = request->poke_count;
+    size_t count = request->wake_count;
     struct carried carried = {.done = done, .caller = caller};
     if (count > 0)
-        memcpy(named, request->poke, count * sizeof *named);
+        memcpy(named, request->wake, count * sizeof *named);
     (void)snprintf(key, sizeof key, "%s", request->key);
     memory_driver.submit(store, request, pass_on, &carried);
     if (carried.written)
@@ -71,8 +71,8 @@ static void carry(const struct store_request *request, store_done *done, void *c
 
 static void say_trouble(store_done *done, void *caller)
 {
-    done(caller, &(struct store_answer){
-                     .result = ANSWER_TROUBLE, .now_ms = TIME_UNKNOWN, .why = "the disk is full"});
+    done(caller, &(struct store_reply){
+                     .result = REPLY_TROUBLE, .now_ms = TIME_UNKNOWN, .why = "the disk is full"});
 }
 
 static void submit(void *owner, const struct store_request *request, store_done *done, void *caller)
@@ -80,11 +80,11 @@ static void submit(void *owner, const struct store_request *request, store_done 
     struct process *process = owner;
     process->submitted++;
     process->reads += request->verb == VERB_STORE_READ ? 1 : 0;
-    if (process->manner == ANSWERS_AT_ONCE) {
+    if (process->reply_mode == ANSWERS_AT_ONCE) {
         carry(request, done, caller);
-    } else if (process->manner == ANSWERS_TROUBLE) {
+    } else if (process->reply_mode == ANSWERS_TROUBLE) {
         say_trouble(done, caller);
-    } else if (process->manner == ANSWERS_LATER) {
+    } else if (process->reply_mode == ANSWERS_LATER) {
         struct waiting_request *kept = malloc(sizeof *kept);
         assert_non_null(kept);
         *kept = (struct waiting_request){.request = request, .done = done, .caller = caller};
@@ -130,7 +130,7 @@ static struct store_facts facts_of_memory(bool far)
 
 static int open_processes(bool desks, bool far)
 {
-    struct store_site site = {.clock = {.now_ms = read_clock}};
+    struct store_callbacks site = {.clock = {.now_ms = read_clock}};
     struct text no_text = {0};
     now_ms = START_MS;
     store = malloc(memory_driver.state_size);
@@ -139,20 +139,20 @@ static int open_processes(bool desks, bool far)
     memset(processes, 0, sizeof processes);
     for (size_t i = 0; i < PROCESSES; i++) {
         struct process *process = &processes[i];
-        process->site = (struct executor_site){.now_ms = read_clock,
-                                               .submit = submit,
-                                               .wake_at = set_wake,
-                                               .owner = process,
-                                               .facts = facts_of_memory(far),
-                                               .session = 100 + i,
-                                               .seed = i};
+        process->site = (struct executor_callbacks){.now_ms = read_clock,
+                                                    .submit = submit,
+                                                    .wake_at = set_wake,
+                                                    .owner = process,
+                                                    .facts = facts_of_memory(far),
+                                                    .session = 100 + i,
+                                                    .seed = i};
         process->wake_at_ms = NEVER;
         process->last = &process->first;
         process->takes_notices = true;
         if (desks)
-            process->desk = front_desk_new(&process->site);
+            process->queue = local_queue_new(&process->site);
         process->executor =
-            desks ? front_desk_executor(process->desk) : executor_new(&process->site);
+            desks ? local_queue_executor(process->queue) : executor_new(&process->site);
         if (process->executor == NULL)
             return -1;
     }
@@ -171,7 +171,7 @@ int open_far(void **state)
     return open_processes(/* desks= */ false, /* far= */ true);
 }
 
-int open_desks(void **state)
+int open_local_queues(void **state)
 {
     (void)state;
     return open_processes(/* desks= */ true, /* far= */ false);
@@ -184,8 +184,8 @@ int close_processes(void **state)
         struct process *process = &processes[i];
         for (struct waiting_request *kept; (kept = take_kept(process)) != NULL;)
             free(kept);
-        if (process->desk != NULL)
-            front_desk_free(&process->desk);
+        if (process->queue != NULL)
+            local_queue_free(&process->queue);
         else
             executor_free(&process->executor);
     }
@@ -194,23 +194,23 @@ int close_processes(void **state)
     return 0;
 }
 
-struct lease_options wish_for(const char *key, bool waits)
+struct lease_options options_for(const char *key, bool waits)
 {
-    return (struct lease_options){.request = {.verb = VERB_ASK,
+    return (struct lease_options){.request = {.verb = VERB_ACQUIRE,
                                               .key = key,
                                               .holder = "us",
                                               .ttl_ms = 9000,
                                               .bound = true,
                                               .waits = waits},
                                   .wait_ms = waits ? WAIT_WITHOUT_LIMIT : 0,
-                                  .patience_ms = 10000,
+                                  .timeout_ms = 10000,
                                   .kill_grace_ms = 5000,
-                                  .look_ms = 5000};
+                                  .poll_ms = 5000};
 }
 
-struct lease_options errand(enum verb verb, const char *key, uint64_t token)
+struct lease_options operation_options(enum verb verb, const char *key, uint64_t token)
 {
-    struct lease_options options = wish_for(key, /* waits= */ false);
+    struct lease_options options = options_for(key, /* waits= */ false);
     options.request.verb = verb;
     options.request.token = token;
     options.request.reason = "stuck";
@@ -222,14 +222,14 @@ static void note(struct caller *caller, const struct task_news *news)
     if (news->event == TASK_RENEWED) {
         caller->renewed++;
     } else {
-        caller->told = (int)news->event;
+        caller->notify = (int)news->event;
         caller->told_at_ms = now_ms;
         caller->told_as = ++told_count;
     }
     caller->outcome = news->outcome;
     (void)snprintf(caller->why, sizeof caller->why, "%s", news->why != NULL ? news->why : "");
     (void)snprintf(caller->holder, sizeof caller->holder, "%s",
-                   news->look.holder != NULL ? news->look.holder : "");
+                   news->key_info.holder != NULL ? news->key_info.holder : "");
     caller->token = news->token;
     caller->deadline_ms = news->deadline_ms;
     caller->kill_at_ms = news->kill_at_ms;
@@ -248,7 +248,7 @@ static void task_told(void *owner, struct task *task, const struct task_news *ne
     note(caller, news);
 }
 
-static void claim_told(void *owner, struct claim *claim, const struct task_news *news)
+static void claim_told(void *owner, struct local_waiter *claim, const struct task_news *news)
 {
     struct caller *caller = owner;
     assert_ptr_equal(claim, caller->claim);
@@ -260,15 +260,16 @@ bool try_to_start(struct process *process, struct caller *caller, const char *na
 {
     caller->name = name;
     caller->process = process;
-    caller->told = -1;
+    caller->notify = -1;
     caller->renewed = 0;
-    if (process->desk != NULL && options->request.verb == VERB_ASK)
-        caller->claim = front_desk_ask(process->desk, options,
-                                       &(struct claim_caller){.told = claim_told, .owner = caller});
+    if (process->queue != NULL && options->request.verb == VERB_ACQUIRE)
+        caller->claim = local_queue_acquire(
+            process->queue, options,
+            &(struct local_waiter_caller){.notify = claim_told, .owner = caller});
     else
         caller->task =
             executor_start(process->executor, options,
-                           &(struct executor_caller){.told = task_told, .owner = caller});
+                           &(struct executor_caller){.notify = task_told, .owner = caller});
     return caller->claim != NULL || caller->task != NULL;
 }
 
@@ -281,15 +282,15 @@ void start(struct process *process, struct caller *caller, const char *name,
 void let_go(struct caller *caller)
 {
     if (caller->claim != NULL)
-        front_desk_let_go(caller->claim);
+        local_queue_release(caller->claim);
     else
-        executor_let_go(caller->task);
+        executor_release(caller->task);
 }
 
 void cancel(struct caller *caller)
 {
     if (caller->claim != NULL)
-        front_desk_cancel(caller->claim);
+        local_queue_cancel(caller->claim);
     else
         executor_cancel(caller->task);
     caller->claim = NULL;
@@ -299,8 +300,8 @@ void cancel(struct caller *caller)
 void tick(struct process *process)
 {
     process->ticks++;
-    if (process->desk != NULL)
-        front_desk_tick(process->desk);
+    if (process->queue != NULL)
+        local_queue_tick(process->queue);
     else
         executor_tick(process->executor);
 }
@@ -324,20 +325,20 @@ void run_until(int64_t until_ms)
 
 void assert_told(const struct caller *caller, int event)
 {
-    assert_int_equal(caller->told, event);
+    assert_int_equal(caller->notify, event);
 }
 
 void assert_ended(const struct caller *caller, enum outcome outcome)
 {
-    assert_int_equal(caller->told, TASK_ENDED);
-    assert_string_equal(outcome_word(caller->outcome), outcome_word(outcome));
+    assert_int_equal(caller->notify, TASK_ENDED);
+    assert_string_equal(outcome_name(caller->outcome), outcome_name(outcome));
 }
 
-static void load(void *caller, const struct store_answer *answer)
+static void load(void *caller, const struct store_reply *reply)
 {
     struct event event;
     const char *why = NULL;
-    exchange_event(answer, caller, &record, &event, &why);
+    translate_reply(reply, caller, &record, &event, &why);
     assert_true(event.known);
 }
 
@@ -355,14 +356,14 @@ uint64_t token_in_store(const char *key)
     return record.grant_count > 0 ? grant_token(&record.grants[0]) : 0;
 }
 
-const struct place *first_place(const char *key)
+const struct waiter *first_waiter(const char *key)
 {
     look_up(key);
-    return record.place_count > 0 ? &record.places[0] : NULL;
+    return record.waiter_count > 0 ? &record.waiters[0] : NULL;
 }
 
-size_t places_in_store(const char *key)
+size_t waiters_in_store(const char *key)
 {
     look_up(key);
-    return record.place_count;
+    return record.waiter_count;
 }

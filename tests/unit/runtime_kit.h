@@ -7,22 +7,22 @@
 #ifndef LEASEHOLD_TESTS_RUNTIME_KIT_H
 #define LEASEHOLD_TESTS_RUNTIME_KIT_H
 
-#include "runtime/front_desk.h"
+#include "runtime/local_queue.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 
 #include <cmocka.h>
 
-enum manner { ANSWERS_AT_ONCE, ANSWERS_LATER, ANSWERS_TROUBLE, ANSWERS_NEVER };
+enum reply_mode { ANSWERS_AT_ONCE, ANSWERS_LATER, ANSWERS_TROUBLE, ANSWERS_NEVER };
 
 /* A client with an executor, or a front desk on one. */
 struct process {
-    struct executor_site site;
+    struct executor_callbacks site;
     struct executor *executor;
-    struct front_desk *desk;
+    struct local_queue *queue;
     int64_t wake_at_ms;
-    enum manner manner;
+    enum reply_mode reply_mode;
     unsigned submitted, reads; /* since it was last set to 0 */
     unsigned ticks;
     struct waiting_request *first, **last; /* ANSWERS_LATER */
@@ -34,8 +34,8 @@ struct caller {
     const char *name;
     struct process *process;
     struct task *task;
-    struct claim *claim;
-    int told;
+    struct local_waiter *claim;
+    int notify;
     unsigned renewed;
     enum outcome outcome;
     char why[64], holder[HOLDER_MAX + 1];
@@ -52,15 +52,16 @@ extern struct process processes[PROCESSES];
 
 int open_executors(void **state);
 int open_far(void **state); /* on a store with a clock of its own, as over a network */
-int open_desks(void **state);
+int open_local_queues(void **state);
 int close_processes(void **state);
 #define EXECUTOR_TEST(name) cmocka_unit_test_setup_teardown(name, open_executors, close_processes)
 #define FAR_TEST(name)      cmocka_unit_test_setup_teardown(name, open_far, close_processes)
-#define DESK_TEST(name)     cmocka_unit_test_setup_teardown(name, open_desks, close_processes)
+#define LOCAL_QUEUE_TEST(name) \
+    cmocka_unit_test_setup_teardown(name, open_local_queues, close_processes)
 
 /* Options of a lease of 9 s: deadline after 6 s. Waits without limit, or not at all. */
-struct lease_options wish_for(const char *key, bool waits);
-struct lease_options errand(enum verb verb, const char *key, uint64_t token);
+struct lease_options options_for(const char *key, bool waits);
+struct lease_options operation_options(enum verb verb, const char *key, uint64_t token);
 
 /* Starts a task or a claim; false when memory is short. */
 bool try_to_start(struct process *process, struct caller *caller, const char *name,
@@ -81,8 +82,8 @@ void drop_kept(struct process *process);
 void assert_told(const struct caller *caller, int event);
 void assert_ended(const struct caller *caller, enum outcome outcome);
 uint64_t token_in_store(const char *key);
-size_t places_in_store(const char *key);
+size_t waiters_in_store(const char *key);
 /* Until the next look into the store; NULL: nobody waits. */
-const struct place *first_place(const char *key);
+const struct waiter *first_waiter(const char *key);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Secrets in files that others replace, and pauses between tries. */
-#include "io/backoff.h"
-#include "io/secret.h"
+#include "net/backoff.h"
+#include "disk/secret.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -123,7 +123,7 @@ static void one_that_cannot_be_read_leaves_the_old_one_good(void **state)
     assert_string_equal(now(3), "better");
 }
 
-static void what_is_no_secret_is_refused_with_words(void **state)
+static void a_bad_secret_is_refused_with_a_reason(void **state)
 {
     static char large[SECRET_MAX + 2];
     (void)state;
@@ -179,7 +179,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(it_is_read_at_least_once_a_minute, begin, finish),
         cmocka_unit_test_setup_teardown(one_that_cannot_be_read_leaves_the_old_one_good, begin,
                                         finish),
-        cmocka_unit_test_setup_teardown(what_is_no_secret_is_refused_with_words, begin, finish),
+        cmocka_unit_test_setup_teardown(a_bad_secret_is_refused_with_a_reason, begin, finish),
         cmocka_unit_test(pauses_double_up_to_a_limit_with_jitter),
     };
     return cmocka_run_group_tests_name("secret", tests, NULL, NULL);

@@ -24,7 +24,7 @@ static void nothing_but_the_whole_scheme_does(void **state)
         assert_null(store_find(urls[i]));
 }
 
-static void whoever_finds_none_hears_which_there_are(void **state)
+static void an_unknown_scheme_lists_the_known_ones(void **state)
 {
     (void)state;
     char words[128];
@@ -69,7 +69,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_scheme_names_its_driver),
         cmocka_unit_test(nothing_but_the_whole_scheme_does),
-        cmocka_unit_test(whoever_finds_none_hears_which_there_are),
+        cmocka_unit_test(an_unknown_scheme_lists_the_known_ones),
         cmocka_unit_test(a_known_scheme_without_a_driver_is_told_apart),
         cmocka_unit_test(the_schemes_can_be_listed),
     };

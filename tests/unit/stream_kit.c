@@ -2,7 +2,7 @@
 /* See stream_kit.h. */
 #include "stream_kit.h"
 
-#include "io/host.h"
+#include "process/host.h"
 
 #include <arpa/inet.h>
 #include <poll.h>
@@ -15,34 +15,34 @@
 
 #include <cmocka.h>
 
-enum { PATIENCE_MS = 5000, KEEPS = 64 * 1024, OWES = 1024 * 1024 };
+enum { TIMEOUT_MS = 5000, KEEPS = 64 * 1024, OWES = 1024 * 1024 };
 
-struct net *kit_net;
+struct poller *kit_net;
 
 int kit_open(void **state)
 {
     (void)state;
-    kit_net = net_new();
+    kit_net = poller_new();
     return kit_net != NULL ? 0 : -1;
 }
 
 int kit_close(void **state)
 {
     (void)state;
-    net_free(&kit_net);
+    poller_free(&kit_net);
     return 0;
 }
 
 static void turn_once(int64_t most_ms)
 {
-    struct pollfd wait = {.fd = net_fd(kit_net), .events = POLLIN};
+    struct pollfd wait = {.fd = poller_fd(kit_net), .events = POLLIN};
     if (poll(&wait, 1, (int)most_ms) > 0)
-        net_step(kit_net);
+        poller_step(kit_net);
 }
 
 bool kit_until(const unsigned *flag)
 {
-    int64_t ends_ms = host_boot_ms() + (int64_t)6 * PATIENCE_MS;
+    int64_t ends_ms = host_boot_ms() + (int64_t)6 * TIMEOUT_MS;
     while (*flag == 0 && host_boot_ms() < ends_ms)
         turn_once(/* most_ms= */ 100);
     return *flag != 0;
@@ -91,19 +91,19 @@ void party_open(struct party *party, const struct stream_target *target)
 {
     party->stream =
         stream_new(kit_net, target,
-                   &(struct stream_site){.opened = on_opened,
-                                         .bytes = on_bytes,
-                                         .ended = on_ended,
-                                         .owner = party,
-                                         .keeps = party->keeps > 0 ? party->keeps : KEEPS,
-                                         .owes = OWES});
+                   &(struct stream_callbacks){.opened = on_opened,
+                                              .bytes = on_bytes,
+                                              .ended = on_ended,
+                                              .owner = party,
+                                              .in_max = party->in_max > 0 ? party->in_max : KEEPS,
+                                              .out_max = OWES});
     assert_non_null(party->stream);
     assert_int_equal(party->opened + party->ended, 0); /* only from a step */
 }
 
 struct stream_target kit_target(uint16_t port)
 {
-    return (struct stream_target){.host = "127.0.0.1", .port = port, .patience_ms = PATIENCE_MS};
+    return (struct stream_target){.host = "127.0.0.1", .port = port, .timeout_ms = TIMEOUT_MS};
 }
 
 int kit_listen(int family, uint16_t *out_port)

@@ -6,7 +6,7 @@
 #ifndef LEASEHOLD_TESTS_STREAM_KIT_H
 #define LEASEHOLD_TESTS_STREAM_KIT_H
 
-#include "io/stream.h"
+#include "net/stream.h"
 
 struct party {
     struct stream *stream;
@@ -16,13 +16,13 @@ struct party {
     char got[256 * 1024];
     size_t got_length;
     size_t spares;      /* bytes that it never uses up */
-    size_t keeps;       /* limit of what is left over; 0: the usual one */
+    size_t in_max;      /* limit of what is left over; 0: the usual one */
     bool frees_on_open; /* itself, within the callback */
     bool frees_on_bytes;
     bool frees_on_end;
 };
 
-extern struct net *kit_net;
+extern struct poller *kit_net;
 
 int kit_open(void **state);
 int kit_close(void **state);

@@ -2,7 +2,7 @@
 /* Streams over TCP and unix sockets: opening, bytes both ways, limits, and every way to end. */
 #include "stream_kit.h"
 
-#include "io/host.h"
+#include "process/host.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -69,7 +69,7 @@ static void bytes_go_both_ways(void **state)
     assert_int_equal(party.ended, 0);
 }
 
-static void what_is_written_in_one_step_travels_together(void **state)
+static void writes_of_one_step_are_sent_together(void **state)
 {
     char words[16] = "";
     (void)state;
@@ -78,7 +78,7 @@ static void what_is_written_in_one_step_travels_together(void **state)
     stream_write(party.stream, "two", 3);
     assert_int_equal(recv(server, words, sizeof words, MSG_DONTWAIT), -1);
     assert_int_equal(errno, EAGAIN);
-    net_step(kit_net);
+    poller_step(kit_net);
     assert_int_equal(recv(server, words, sizeof words, 0), 6);
     assert_memory_equal(words, "onetwo", 6);
     stream_write(party.stream, "three", 5);
@@ -86,7 +86,7 @@ static void what_is_written_in_one_step_travels_together(void **state)
     assert_int_equal(recv(server, words, sizeof words, MSG_DONTWAIT), 5);
 }
 
-static void what_was_not_used_comes_again(void **state)
+static void unused_bytes_come_again(void **state)
 {
     (void)state;
     open_both();
@@ -101,7 +101,7 @@ static void what_was_not_used_comes_again(void **state)
     assert_memory_equal(party.got, "abc", 3);
 }
 
-static void who_sends_more_than_is_kept_is_cut(void **state)
+static void a_peer_that_sends_too_much_is_cut(void **state)
 {
     static const char flood[128 * 1024];
     (void)state;
@@ -124,7 +124,7 @@ static void a_reader_that_does_not_read_costs_no_more_than_owed(void **state)
     open_both();
     for (int i = 0; i < 1000 && party.ended == 0; i++) {
         stream_write(party.stream, block, sizeof block);
-        net_step(kit_net);
+        poller_step(kit_net);
     }
     assert_true(kit_until(&party.ended));
     assert_int_equal(party.end, STREAM_OVERFLOWED);
@@ -214,7 +214,7 @@ static void a_refused_connection_names_the_address(void **state)
     assert_int_equal(party.opened, 0);
 }
 
-static void who_does_not_answer_is_given_up_in_time(void **state)
+static void a_silent_peer_is_given_up_in_time(void **state)
 {
     (void)state;
     /* A full backlog drops what comes: nobody refuses, nobody answers. */
@@ -226,7 +226,7 @@ static void who_does_not_answer_is_given_up_in_time(void **state)
         kit_turn(/* ms= */ 20);
     }
     struct stream_target target = kit_target(port);
-    target.patience_ms = 150;
+    target.timeout_ms = 150;
     int64_t began_ms = host_boot_ms();
     party_open(&party, &target);
     assert_true(kit_until(&party.ended));
@@ -245,7 +245,7 @@ static void unix_sockets_are_streams_too(void **state)
     (void)state;
     assert_non_null(mkdtemp(folder));
     (void)snprintf(address.sun_path, sizeof address.sun_path, "%s/socket", folder);
-    struct stream_target target = {.path = address.sun_path, .patience_ms = 5000};
+    struct stream_target target = {.path = address.sun_path, .timeout_ms = 5000};
 
     party_open(&party, &target); /* nobody there */
     assert_true(kit_until(&party.ended));
@@ -323,10 +323,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(bytes_go_both_ways, begin, finish),
-        cmocka_unit_test_setup_teardown(what_is_written_in_one_step_travels_together, begin,
-                                        finish),
-        cmocka_unit_test_setup_teardown(what_was_not_used_comes_again, begin, finish),
-        cmocka_unit_test_setup_teardown(who_sends_more_than_is_kept_is_cut, begin, finish),
+        cmocka_unit_test_setup_teardown(writes_of_one_step_are_sent_together, begin, finish),
+        cmocka_unit_test_setup_teardown(unused_bytes_come_again, begin, finish),
+        cmocka_unit_test_setup_teardown(a_peer_that_sends_too_much_is_cut, begin, finish),
         cmocka_unit_test_setup_teardown(a_reader_that_does_not_read_costs_no_more_than_owed, begin,
                                         finish),
         cmocka_unit_test_setup_teardown(a_large_answer_and_a_large_request_arrive_whole, begin,
@@ -334,7 +333,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_close_and_a_reset_are_told_apart, begin, finish),
         cmocka_unit_test_setup_teardown(a_broken_pipe_raises_no_signal, begin, finish),
         cmocka_unit_test_setup_teardown(a_refused_connection_names_the_address, begin, finish),
-        cmocka_unit_test_setup_teardown(who_does_not_answer_is_given_up_in_time, begin, finish),
+        cmocka_unit_test_setup_teardown(a_silent_peer_is_given_up_in_time, begin, finish),
         cmocka_unit_test_setup_teardown(unix_sockets_are_streams_too, begin, finish),
         cmocka_unit_test_setup_teardown(a_forked_child_does_not_keep_it_open, begin, finish),
         cmocka_unit_test_setup_teardown(a_stream_may_be_freed_in_every_callback, begin, finish),

@@ -3,7 +3,7 @@
 #include "stream_kit.h"
 #include "tls_kit.h"
 
-#include "io/host.h"
+#include "process/host.h"
 
 #include <poll.h>
 #include <setjmp.h>
@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 static char folder[64], lax[96];
-static struct paper ca, other_ca, fine, expired, elsewhere, of_other_ca, client, foreign_client;
+static struct test_cert ca, other_ca, fine, expired, elsewhere, of_other_ca, client, foreign_client;
 static struct party party;
 static struct tls_server server;
 static int listening = -1;
@@ -36,7 +36,7 @@ static void allow_everything(void)
     (void)setenv("OPENSSL_CONF", lax, /* overwrite= */ 1);
 }
 
-static int make_papers(void **state)
+static int make_certs(void **state)
 {
     (void)state;
     (void)snprintf(folder, sizeof folder, "/tmp/leasehold-tls-XXXXXX");
@@ -44,26 +44,26 @@ static int make_papers(void **state)
         return -1;
     (void)snprintf(lax, sizeof lax, "%s/lax.cnf", folder);
     allow_everything();
-    paper_make(&ca, folder, "ca", NULL, PAPER_CA, NULL);
-    paper_make(&other_ca, folder, "other-ca", NULL, PAPER_CA, NULL);
-    paper_make(&fine, folder, "fine", "DNS:store.example,DNS:localhost,IP:127.0.0.1", PAPER_FINE,
-               &ca);
-    paper_make(&expired, folder, "expired", "IP:127.0.0.1", PAPER_EXPIRED, &ca);
-    paper_make(&elsewhere, folder, "elsewhere", "DNS:elsewhere.example,IP:127.0.0.2", PAPER_FINE,
-               &ca);
-    paper_make(&of_other_ca, folder, "of-other-ca", "IP:127.0.0.1", PAPER_FINE, &other_ca);
-    paper_make(&client, folder, "client", "DNS:client", PAPER_FINE, &ca);
-    paper_make(&foreign_client, folder, "foreign-client", "DNS:client", PAPER_FINE, &other_ca);
+    test_cert_make(&ca, folder, "ca", NULL, CERT_CA, NULL);
+    test_cert_make(&other_ca, folder, "other-ca", NULL, CERT_CA, NULL);
+    test_cert_make(&fine, folder, "fine", "DNS:store.example,DNS:localhost,IP:127.0.0.1", CERT_FINE,
+                   &ca);
+    test_cert_make(&expired, folder, "expired", "IP:127.0.0.1", CERT_EXPIRED, &ca);
+    test_cert_make(&elsewhere, folder, "elsewhere", "DNS:elsewhere.example,IP:127.0.0.2", CERT_FINE,
+                   &ca);
+    test_cert_make(&of_other_ca, folder, "of-other-ca", "IP:127.0.0.1", CERT_FINE, &other_ca);
+    test_cert_make(&client, folder, "client", "DNS:client", CERT_FINE, &ca);
+    test_cert_make(&foreign_client, folder, "foreign-client", "DNS:client", CERT_FINE, &other_ca);
     return 0;
 }
 
-static int remove_papers(void **state)
+static int remove_certs(void **state)
 {
-    struct paper *papers[] = {&ca,        &other_ca,    &fine,   &expired,
-                              &elsewhere, &of_other_ca, &client, &foreign_client};
+    struct test_cert *papers[] = {&ca,        &other_ca,    &fine,   &expired,
+                                  &elsewhere, &of_other_ca, &client, &foreign_client};
     (void)state;
     for (size_t i = 0; i < sizeof papers / sizeof papers[0]; i++)
-        paper_done(papers[i]);
+        test_cert_done(papers[i]);
     (void)unlink(lax);
     return rmdir(folder);
 }
@@ -72,7 +72,7 @@ static int begin(void **state)
 {
     memset(&party, 0, sizeof party);
     memset(&server, 0, sizeof server);
-    server.paper = &fine;
+    server.test_cert = &fine;
     listening = kit_listen(AF_INET, &port);
     return kit_open(state);
 }
@@ -171,7 +171,7 @@ static void a_record_larger_than_all_reads_of_a_step_is_read(void **state)
     static const char record[16384];
     struct stream_target target = trusting();
     (void)state;
-    party.keeps = 1000;
+    party.in_max = 1000;
     open_with(&target);
     assert_true(until(&party.opened));
     stream_write(party.stream, record, sizeof record);
@@ -217,7 +217,7 @@ static void a_wrong_address_is_refused(void **state)
 {
     struct stream_target target = trusting();
     (void)state;
-    server.paper = &elsewhere;
+    server.test_cert = &elsewhere;
     assert_refused(&target, "IP address mismatch");
 }
 
@@ -225,7 +225,7 @@ static void a_foreign_ca_is_refused(void **state)
 {
     struct stream_target target = trusting();
     (void)state;
-    server.paper = &of_other_ca;
+    server.test_cert = &of_other_ca;
     assert_refused(&target, "certificate");
 }
 
@@ -241,7 +241,7 @@ static void an_expired_certificate_is_refused(void **state)
 {
     struct stream_target target = trusting();
     (void)state;
-    server.paper = &expired;
+    server.test_cert = &expired;
     assert_refused(&target, "expired");
 }
 
@@ -332,7 +332,7 @@ static void a_silent_server_is_given_up_in_time(void **state)
 {
     struct stream_target target = trusting();
     (void)state;
-    target.patience_ms = 150;
+    target.timeout_ms = 150;
     int64_t began_ms = host_boot_ms();
     party_open(&party, &target);
     int silent = kit_accept(listening);
@@ -388,5 +388,5 @@ int main(void)
         CASE(a_broken_connection_raises_no_signal),
     };
 #undef CASE
-    return cmocka_run_group_tests_name("stream_tls", tests, make_papers, remove_papers);
+    return cmocka_run_group_tests_name("stream_tls", tests, make_certs, remove_certs);
 }

@@ -28,7 +28,7 @@ static void words_are_joined_and_ended(void **state)
     assert_int_equal(text.length, 0);
 }
 
-static void what_does_not_fit_is_cut_and_remembered(void **state)
+static void text_that_does_not_fit_is_cut_and_flagged(void **state)
 {
     (void)state;
     char bytes[8] = {0};
@@ -62,7 +62,7 @@ static void no_bytes_may_be_nowhere(void **state)
     assert_false(text.cut);
 }
 
-static void what_a_terminal_obeys_is_replaced(void **state)
+static void terminal_controls_are_replaced(void **state)
 {
     (void)state;
     static const struct {
@@ -259,9 +259,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_are_joined_and_ended),
-        cmocka_unit_test(what_does_not_fit_is_cut_and_remembered),
+        cmocka_unit_test(text_that_does_not_fit_is_cut_and_flagged),
         cmocka_unit_test(no_bytes_may_be_nowhere),
-        cmocka_unit_test(what_a_terminal_obeys_is_replaced),
+        cmocka_unit_test(terminal_controls_are_replaced),
         cmocka_unit_test(a_text_of_one_byte_holds_nothing),
         cmocka_unit_test(no_text_swallows_everything),
         cmocka_unit_test(numbers_reach_their_ends),

@@ -28,48 +28,48 @@ static void extend(X509 *certificate, int what, const char *value)
     X509_EXTENSION_free(extension);
 }
 
-static void save(const struct paper *paper)
+static void save(const struct test_cert *test_cert)
 {
-    FILE *file = fopen(paper->path, "w");
+    FILE *file = fopen(test_cert->path, "w");
     assert_non_null(file);
-    assert_int_equal(PEM_write_X509(file, paper->certificate), 1);
-    assert_int_equal(PEM_write_PrivateKey(file, paper->key, NULL, NULL, 0, NULL, NULL), 1);
+    assert_int_equal(PEM_write_X509(file, test_cert->certificate), 1);
+    assert_int_equal(PEM_write_PrivateKey(file, test_cert->key, NULL, NULL, 0, NULL, NULL), 1);
     assert_int_equal(fclose(file), 0);
 }
 
-void paper_make(struct paper *paper, const char *folder, const char *file, const char *names,
-                enum paper_kind kind, const struct paper *issuer)
+void test_cert_make(struct test_cert *test_cert, const char *folder, const char *file,
+                    const char *names, enum test_cert_kind kind, const struct test_cert *issuer)
 {
     static long serial = 1;
-    X509 *certificate = paper->certificate = X509_new();
-    paper->key = EVP_EC_gen("P-256");
-    (void)snprintf(paper->path, sizeof paper->path, "%s/%s", folder, file);
+    X509 *certificate = test_cert->certificate = X509_new();
+    test_cert->key = EVP_EC_gen("P-256");
+    (void)snprintf(test_cert->path, sizeof test_cert->path, "%s/%s", folder, file);
     assert_non_null(certificate);
-    assert_non_null(paper->key);
+    assert_non_null(test_cert->key);
     (void)X509_set_version(certificate, 2);
     (void)ASN1_INTEGER_set(X509_get_serialNumber(certificate), serial++);
     (void)X509_gmtime_adj(X509_getm_notBefore(certificate), -2 * DAY_S);
     (void)X509_gmtime_adj(X509_getm_notAfter(certificate),
-                          kind == PAPER_EXPIRED ? -DAY_S : 2 * DAY_S);
-    (void)X509_set_pubkey(certificate, paper->key);
+                          kind == CERT_EXPIRED ? -DAY_S : 2 * DAY_S);
+    (void)X509_set_pubkey(certificate, test_cert->key);
     X509_NAME *subject = X509_get_subject_name(certificate);
     (void)X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const unsigned char *)file, -1,
                                      -1, 0);
-    const struct paper *by = issuer != NULL ? issuer : paper;
+    const struct test_cert *by = issuer != NULL ? issuer : test_cert;
     (void)X509_set_issuer_name(certificate, X509_get_subject_name(by->certificate));
     extend(certificate, NID_basic_constraints,
-           kind == PAPER_CA ? "critical,CA:TRUE" : "critical,CA:FALSE");
+           kind == CERT_CA ? "critical,CA:TRUE" : "critical,CA:FALSE");
     if (names != NULL)
         extend(certificate, NID_subject_alt_name, names);
     assert_true(X509_sign(certificate, by->key, EVP_sha256()) > 0);
-    save(paper);
+    save(test_cert);
 }
 
-void paper_done(struct paper *paper)
+void test_cert_done(struct test_cert *test_cert)
 {
-    X509_free(paper->certificate);
-    EVP_PKEY_free(paper->key);
-    (void)unlink(paper->path);
+    X509_free(test_cert->certificate);
+    EVP_PKEY_free(test_cert->key);
+    (void)unlink(test_cert->path);
 }
 
 static int note_name(SSL *ssl, int *alert, void *owner)
@@ -85,8 +85,8 @@ void tls_server_begin(struct tls_server *server, int file)
 {
     SSL_CTX *context = server->context = SSL_CTX_new(TLS_server_method());
     assert_non_null(context);
-    assert_int_equal(SSL_CTX_use_certificate(context, server->paper->certificate), 1);
-    assert_int_equal(SSL_CTX_use_PrivateKey(context, server->paper->key), 1);
+    assert_int_equal(SSL_CTX_use_certificate(context, server->test_cert->certificate), 1);
+    assert_int_equal(SSL_CTX_use_PrivateKey(context, server->test_cert->key), 1);
     if (server->most_version != 0)
         (void)SSL_CTX_set_max_proto_version(context, server->most_version);
     (void)SSL_CTX_set_min_proto_version(context, 0);

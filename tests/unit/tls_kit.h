@@ -7,23 +7,23 @@
 #include <stdbool.h>
 
 /* A certificate with its key, and where both stand in one PEM file. */
-struct paper {
+struct test_cert {
     X509 *certificate;
     EVP_PKEY *key;
     char path[128];
 };
 
-enum paper_kind { PAPER_CA, PAPER_FINE, PAPER_EXPIRED };
+enum test_cert_kind { CERT_CA, CERT_FINE, CERT_EXPIRED };
 
 /* `names` as OpenSSL writes them ("DNS:a,IP:127.0.0.1"); NULL for a CA. */
-void paper_make(struct paper *paper, const char *folder, const char *file, const char *names,
-                enum paper_kind kind, const struct paper *issuer);
-void paper_done(struct paper *paper);
+void test_cert_make(struct test_cert *test_cert, const char *folder, const char *file,
+                    const char *names, enum test_cert_kind kind, const struct test_cert *issuer);
+void test_cert_done(struct test_cert *test_cert);
 
 struct tls_server {
-    const struct paper *paper;
-    const struct paper *client_ca; /* NULL: asks nobody for a certificate */
-    int most_version;              /* 0: whatever there is */
+    const struct test_cert *test_cert;
+    const struct test_cert *client_ca; /* NULL: asks nobody for a certificate */
+    int most_version;                  /* 0: whatever there is */
     SSL_CTX *context;
     SSL *ssl;
     int file;

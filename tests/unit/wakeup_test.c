@@ -3,11 +3,11 @@
  * Wake-ups between two disks of one folder: words come whole and in order, a full FIFO loses and
  * never blocks, what nobody reads is removed, and neither garbage nor a fork does any harm.
  */
-#include "io/wakeup.h"
+#include "disk/wakeup.h"
 
 #include "disk_kit.h"
 #include "fake_disk.h"
-#include "io/hush.h"
+#include "process/block_signal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ enum { OURS = 0xabc, THEIRS = 0xdef };
 
 static struct disk disk, other;
 static struct wakeup ours, theirs;
-static char words[WAKEUP_WORDS + 1];
+static char words[WAKEUP_PAYLOAD + 1];
 
 static int begin(void **state)
 {
@@ -90,11 +90,11 @@ static void words_arrive_in_order(void **state)
 
 static void a_full_fifo_loses_what_comes(void **state)
 {
-    char long_words[WAKEUP_WORDS + 1];
+    char long_words[WAKEUP_PAYLOAD + 1];
     int count = 0;
     (void)state;
-    memset(long_words, 'w', WAKEUP_WORDS);
-    long_words[WAKEUP_WORDS] = '\0';
+    memset(long_words, 'w', WAKEUP_PAYLOAD);
+    long_words[WAKEUP_PAYLOAD] = '\0';
     for (int i = 0; i < 1000; i++)
         wakeup_send(&other, OURS, long_words);
     while (wakeup_next(&ours, words, sizeof words)) {
@@ -120,7 +120,7 @@ static void the_end_removes_it(void **state)
     wakeup_done(&ours);
 }
 
-static void what_nobody_reads_is_removed(void **state)
+static void an_unread_wakeup_is_removed(void **state)
 {
     (void)state;
     assert_int_equal(mkfifo(kit_path("f.wake-77"), 0600), 0);
@@ -189,13 +189,13 @@ static void garbage_is_passed_over(void **state)
 
 static bool write_to_nobody(void)
 {
-    struct hush hush;
+    struct block_signal block_signal;
     int ends[2];
     sigset_t pending;
     KIT_EXPECT(pipe(ends) == 0 && close(ends[0]) == 0);
-    hush_begin(&hush, SIGPIPE);
+    block_signal_begin(&block_signal, SIGPIPE);
     ssize_t count = write(ends[1], "x", 1);
-    hush_end(&hush, count < 0 && errno == EPIPE);
+    block_signal_end(&block_signal, count < 0 && errno == EPIPE);
     KIT_EXPECT(count == -1 && errno == EPIPE);
     KIT_EXPECT(sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 0);
     return true;
@@ -328,7 +328,7 @@ static bool is_ours(void *owner, uint64_t session)
     return session == OURS;
 }
 
-static void what_the_dead_left_is_swept_up(void **state)
+static void files_of_dead_processes_are_removed(void **state)
 {
     (void)state;
     assert_int_equal(mkfifo(kit_path("f.wake-dead"), 0600), 0);
@@ -351,7 +351,7 @@ int main(void)
         WAKEUP_TEST(words_arrive_in_order),
         WAKEUP_TEST(a_full_fifo_loses_what_comes),
         WAKEUP_TEST(the_end_removes_it),
-        WAKEUP_TEST(what_nobody_reads_is_removed),
+        WAKEUP_TEST(an_unread_wakeup_is_removed),
         WAKEUP_TEST(a_leftover_of_the_same_name_is_replaced),
         WAKEUP_TEST(only_a_fifo_is_written_to),
         WAKEUP_TEST(garbage_is_passed_over),
@@ -359,7 +359,7 @@ int main(void)
         WAKEUP_TEST(a_forked_child_leaves_it_alone),
         WAKEUP_TEST(without_a_real_disk_nobody_is_woken),
         WAKEUP_TEST(without_a_fifo_one_can_still_wake),
-        WAKEUP_TEST(what_the_dead_left_is_swept_up),
+        WAKEUP_TEST(files_of_dead_processes_are_removed),
         WAKEUP_TEST(a_sender_never_removes_a_new_fifo),
     };
     const struct CMUnitTest as_root[] = {

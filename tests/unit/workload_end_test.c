@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How the end of an object is told: Jobs, Pods, Tekton's runs, custom resources, settings. */
-#include "store/k8s/workload_end.h"
+#include "workload/workload_end.h"
 
-#include "io/kube_ask.h"
+#include "store/k8s/kube_api.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -167,11 +167,11 @@ static void a_pod_tells_its_exit_status(void **state)
 static void moments(void **state)
 {
     (void)state;
-    assert_int_equal(kube_moment_ms("1970-01-02T00:00:00Z"), 86400000);
-    assert_int_equal(kube_moment_ms("2026-11-15T17:00:00.123456Z"), 1794762000000);
-    assert_int_equal(kube_moment_ms(""), -1);
-    assert_int_equal(kube_moment_ms("yesterday"), -1);
-    assert_int_equal(kube_moment_ms("2026-11-15"), -1);
+    assert_int_equal(kube_time_ms("1970-01-02T00:00:00Z"), 86400000);
+    assert_int_equal(kube_time_ms("2026-11-15T17:00:00.123456Z"), 1794762000000);
+    assert_int_equal(kube_time_ms(""), -1);
+    assert_int_equal(kube_time_ms("yesterday"), -1);
+    assert_int_equal(kube_time_ms("2026-11-15"), -1);
 }
 
 int main(void)

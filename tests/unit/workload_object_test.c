@@ -3,9 +3,9 @@
  * What is written into an object that is a lock, what it says, and what follows from it. The names
  * of four tests are the rows of the test table that the workload lock was asked for with.
  */
-#include "store/k8s/workload_object.h"
+#include "workload/workload_object.h"
 
-#include "io/kube_ask.h"
+#include "store/k8s/kube_api.h"
 #include "wire/k8s_url.h"
 
 #include <setjmp.h>
@@ -130,7 +130,7 @@ static void an_object_that_runs_too_long_is_overdue(void **state)
     assert_int_equal(workload_judge(&view, 0, 111000, &left_ms), WORKLOAD_OVERDUE);
 }
 
-static void what_others_made_is_never_removed(void **state)
+static void a_foreign_object_is_never_removed(void **state)
 {
     static const char foreign[] =
         "{\"metadata\":{\"uid\":\"u\",\"resourceVersion\":\"1\",\"labels\":{\"team/owner\":\"x\"},"
@@ -168,7 +168,7 @@ static void deleted_by_hand_it_cools_while_the_finalizer_keeps_it(void **state)
     assert_int_equal(view.state, END_FAILED);
     assert_int_equal(workload_judge(&view, 0, 310000, &left_ms), WORKLOAD_COOLING);
     assert_int_equal(workload_judge(&view, 0, 361000, &left_ms), WORKLOAD_OVER);
-    json_t *json = read(text), *patch = workload_unfinalized(json);
+    json_t *json = read(text), *patch = workload_finalizer_patch(json);
     const json_t *rest = json_object_get(json_object_get(patch, "metadata"), "finalizers");
     assert_int_equal(json_array_size(rest), 1);
     assert_string_equal(json_string_value(json_array_get(rest, 0)), "a/b");
@@ -179,7 +179,7 @@ static void deleted_by_hand_it_cools_while_the_finalizer_keeps_it(void **state)
 
 static void the_object_says_all_that_is_known(void **state)
 {
-    struct workload_wish wish = {.name = "wfe-1",
+    struct workload_spec wish = {.name = "wfe-1",
                                  .namespace = "ns",
                                  .target = "a/b",
                                  .holder = "ns/pod:é 1-",
@@ -204,7 +204,7 @@ static void the_object_says_all_that_is_known(void **state)
     (void)json_object_set_new(json_object_get(object, "metadata"), "uid", json_string("u"));
     struct workload_view view;
     assert_true(workload_read(object, &usual, "a/b", NULL, &view));
-    assert_true(view.ours && view.finalizer && !view.leaving);
+    assert_true(view.ours && view.finalizer && !view.terminating);
     assert_string_equal(view.request, "r1");
     assert_int_equal(view.cooldown_ms, 300000);
     assert_int_equal(view.limit_ms, 7000);
@@ -228,7 +228,7 @@ static void lengths_beyond_all_time_end_nothing_early(void **state)
         struct workload_view view = view_of(kept[i], "t");
         int64_t left_ms = 0;
         enum workload_verdict verdict =
-            workload_judge(&view, 0, kube_moment_ms("2027-01-01T00:00:00Z"), &left_ms);
+            workload_judge(&view, 0, kube_time_ms("2027-01-01T00:00:00Z"), &left_ms);
         assert_int_equal(verdict, i == 0 ? WORKLOAD_BUSY : WORKLOAD_COOLING);
         assert_true(left_ms > 0);
     }
@@ -238,7 +238,7 @@ static void only_what_was_judged_is_deleted(void **state)
 {
     (void)state;
     struct workload_view view = view_of(ENDED, "t");
-    json_t *body = workload_deletion(&view);
+    json_t *body = workload_delete_options(&view);
     const json_t *only = json_object_get(body, "preconditions");
     assert_string_equal(json_string_value(json_object_get(only, "uid")), "u1");
     assert_string_equal(json_string_value(json_object_get(only, "resourceVersion")), "7");
@@ -250,7 +250,7 @@ static void manifests_for_elsewhere_are_refused(void **state)
     static const char *const broken[] = {
         "{}", "{\"kind\":\"Job\"}", "{\"apiVersion\":\"v1\"}",
         "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"namespace\":\"other\"}}"};
-    struct workload_wish wish = {
+    struct workload_spec wish = {
         .name = "n", .namespace = "ns", .target = "t", .holder = "h", .request = "r"};
     (void)state;
     for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
@@ -275,7 +275,7 @@ int main(void)
          NULL, NULL},
         cmocka_unit_test(without_a_cooldown_the_end_is_the_end),
         cmocka_unit_test(an_object_that_runs_too_long_is_overdue),
-        cmocka_unit_test(what_others_made_is_never_removed),
+        cmocka_unit_test(a_foreign_object_is_never_removed),
         cmocka_unit_test(another_target_under_the_name_collides),
         cmocka_unit_test(deleted_by_hand_it_cools_while_the_finalizer_keeps_it),
         cmocka_unit_test(the_object_says_all_that_is_known),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* YAML as JSON: what plain words mean, and what is refused, with its line. */
-#include "io/yaml_json.h"
+#include "store/k8s/yaml_json.h"
 
 #include <locale.h>
 #include <setjmp.h>
@@ -64,7 +64,7 @@ static void words_only(void **state)
 {
     static const char yaml[] = "{a: true, b: 12, c: , d: null}";
     (void)state;
-    json_t *json = yaml_to_json(yaml, sizeof yaml - 1, YAML_WORDS, NULL);
+    json_t *json = yaml_to_json(yaml, sizeof yaml - 1, YAML_STRINGS, NULL);
     char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
     assert_string_equal(text, "{\"a\":\"true\",\"b\":\"12\",\"c\":\"\",\"d\":\"null\"}");
     free(text);

@@ -7,11 +7,12 @@
  *   1. a file of its own with `const struct command command_NAME`: its words, options and function;
  *   2. one line in COMMAND_LIST below, its file in src/meson.build, its page in dist/meson.build;
  *   3. options that only it has are tables in its file, with their values in struct settings;
- *      shared ones are in options.c. Help, man page, completion and config keys follow from them;
+ *      shared ones are in cli_options.c. Help, man page, completion and config keys follow from
+ * them;
  *   4. its rows in tests/e2e/exits.sh.
  * The function gets a struct visit and returns an exit status. It opens the store with
- * visit_open(), tells refusals with say_report(), which also gives the status, and need not free
- * anything.
+ * context_open_store(), tells refusals with output_report(), which also gives the status, and need
+ * not free anything.
  */
 #ifndef LEASEHOLD_FACE_CLI_CLI_H
 #define LEASEHOLD_FACE_CLI_CLI_H
@@ -60,7 +61,7 @@ struct settings {
     const char *holder;
     int64_t ttl_ms, renewal_ms, wait_ms, cooldown_ms, lock_delay_ms;
     int64_t limit, priority, retries, conflict_status;
-    int64_t backoff_first_ms, backoff_most_ms;
+    int64_t backoff_first_ms, backoff_max_ms;
     int64_t on_conflict; /* enum on_conflict */
     bool shared, cached;
     const char *request_id, *status_file;
@@ -70,7 +71,7 @@ struct settings {
     size_t meta_count;
     uint64_t token;
     const char *reason;
-    const char *key, *guard;                               /* check */
+    const char *key, *fence;                               /* check */
     const char *payload_hash, *result, *watermark, *until; /* once, mark */
     int64_t keep_ms;
     bool keep_failures;
@@ -92,7 +93,7 @@ enum value_kind {
     VALUE_FLAG,     /* none: a bool becomes true */
     VALUE_FIXED,    /* none: an int64_t becomes `least` */
     VALUE_TEXT,     /* const char * */
-    VALUE_DURATION, /* int64_t, in milliseconds, from `least` to `most`; or a word's `stands_for` */
+    VALUE_DURATION, /* int64_t, in milliseconds, from `least` to `most`; or a word's `word_value` */
     VALUE_COUNT,    /* int64_t from `least` to `most` */
     VALUE_CHOICE,   /* int64_t: the number of the word in `choices` */
     VALUE_TOKEN,    /* uint64_t above 0 */
@@ -105,32 +106,33 @@ struct option {
     char letter;      /* 'w': -w; 0: none */
     enum value_kind kind;
     const char *value;          /* how help calls it: "DUR"; NULL for a flag */
-    const char *does;           /* one line */
+    const char *help;           /* one line */
     size_t at;                  /* offsetof(struct settings, …) */
-    int64_t least, most;        /* durations in milliseconds */
+    int64_t min, max;           /* durations in milliseconds */
     const char *const *choices; /* ends with NULL */
     const char *word;           /* a word that stands for a duration … */
-    int64_t stands_for;         /* … and for which */
-    const char *usual;       /* the default, as it would be typed; NULL: zero, or said in `does` */
+    int64_t word_value;         /* … and for which */
+    const char
+        *default_value;      /* the default, as it would be typed; NULL: zero, or said in `does` */
     const char *environment; /* a variable that gives it too; NULL: none */
     bool flag_only;          /* no key in the config file: it makes sense in one call only */
 };
 
 /* Where a setting comes from, in the order of authority. */
-enum source { FROM_DEFAULT, FROM_CONFIG, FROM_ENVIRONMENT, FROM_FLAG };
+enum setting_source { FROM_DEFAULT, FROM_CONFIG, FROM_ENVIRONMENT, FROM_FLAG };
 
-struct visit;
+struct context;
 
 struct command {
     const char *name;
-    const char *words;   /* what follows: "KEY..." */
+    const char *args;    /* what follows: "KEY..." */
     const char *summary; /* one line */
     const char *about;   /* for help and the man page: paragraphs, parted by an empty line */
     const char *example; /* for both, lines; NULL: none */
     const struct option *const *options; /* its own; ends with NULL; may be NULL */
-    size_t least_words, most_words;
+    size_t min_args, max_args;
     bool takes_program; /* words behind "--" are a program to run, not more words */
-    int (*run)(struct visit *visit);
+    int (*run)(struct context *context);
 };
 
 /* One line makes a command known. */
@@ -163,19 +165,19 @@ COMMAND_LIST(COMMAND_DECLARE)
 #undef COMMAND_DECLARE
 
 /* One call of the program. */
-struct visit {
+struct context {
     const struct command *command;
     struct settings settings;
-    const char **words; /* without the command and the options */
-    size_t word_count;
-    enum source store_from;
+    const char **args; /* without the command and the options */
+    size_t arg_count;
+    enum setting_source store_from;
     char **program;       /* behind "--", ends with NULL; NULL: there was no "--" */
-    char url[URL_SIZE];   /* of the store, once visit_url() was called … */
+    char url[URL_SIZE];   /* of the store, once context_prepare_store() was called … */
     char shown[URL_SIZE]; /* … and as it may be shown */
     struct lh_client *client;
     const char *effect;            /* what break or release did, for JSON; NULL: neither */
-    bool watched;                  /* a person sees our stderr, and wants to … */
-    char waiting_for[LH_KEY_SIZE]; /* … know for which key we stand in line */
+    bool interactive;              /* a person sees our stderr, and wants to … */
+    char awaited_key[LH_KEY_SIZE]; /* … know for which key we stand in line */
 };
 
 /* ---- commands.c ---- */
@@ -184,7 +186,7 @@ struct visit {
 const struct command *command_at(size_t index);
 const struct command *command_find(const char *name);
 
-/* ---- options.c, parse.c, config.c ---- */
+/* ---- cli_options.c, parse.c, config.c ---- */
 
 /* How an object of a cluster tells its end: k8s-run and collect. */
 extern const struct option option_done_when, option_failed_when, option_ended_at;
@@ -201,7 +203,7 @@ extern const struct option option_token;
 extern const struct option option_reason;
 
 /* For a command's table of options: those of taking, which `run` and `acquire` share. */
-#define TAKING_OPTIONS                                                                           \
+#define ACQUIRE_OPTIONS                                                                          \
     &option_ttl, &option_wait, &option_no_wait, &option_shared, &option_limit, &option_priority, \
         &option_cooldown, &option_on_conflict, &option_retries, &option_backoff, &option_holder, \
         &option_meta, &option_lock_delay, &option_conflict_status, &option_request_id,           \
@@ -217,21 +219,21 @@ bool option_takes_value(const struct option *option);
 
 /* Finds command, options and words, and puts together what flags, environment, config file and
  * defaults say. EXIT_DONE, or what to end with: then it was said why. */
-int parse_call(int argc, char **argv, struct visit *visit);
+int parse_command_line(int argc, char **argv, struct context *context);
 
 /* Applies the file's keys. False when it is no good, and then `why` says file, line and reason. */
 bool config_apply(const char *path, struct settings *settings, struct text *why);
 
-/* ---- door.c ---- */
+/* ---- open_store.c ---- */
 
-/* Finds out which store is meant; visit_url() also makes its folder if it is the default. EXIT_DONE
- * or not. */
-int visit_name(struct visit *visit);
-int visit_url(struct visit *visit);
+/* Finds out which store is meant; context_prepare_store() also makes its folder if it is the
+ * default. EXIT_DONE or not. */
+int context_find_store(struct context *context);
+int context_prepare_store(struct context *context);
 /* The same, and opens it: visit->client, without a thread of its own. It is closed by main(). */
-int visit_open(struct visit *visit);
+int context_open_store(struct context *context);
 /* Who we are to others; NULL: the library has a name for that. */
-const char *visit_holder(const struct visit *visit);
+const char *context_holder(const struct context *context);
 /* Where the store is when nobody says: of root, or of everybody else. False: no home is known. */
 bool default_store_path(bool root, char *out, size_t size);
 /* The default stores that there are, or may be: root's, that of users, and that of the user who
@@ -245,77 +247,79 @@ struct default_store {
 size_t default_stores(struct default_store out[DEFAULT_STORES]);
 /* Tells on a terminal, or with --verbose, that there is another one than the default that is used.
  */
-void visit_warn_of_defaults(const struct visit *visit);
+void context_warn_other_stores(const struct context *context);
 /* "there is another default store, …": one line without its end. */
-void say_other_default(const struct default_store *other, struct text *out);
-/* The path that a file: URL names, once visit_url() was called; NULL: it is of another kind. */
-const char *visit_file(const struct visit *visit);
+void default_store_describe(const struct default_store *other, struct text *out);
+/* The path that a file: URL names, once context_prepare_store() was called; NULL: it is of another
+ * kind. */
+const char *context_store_path(const struct context *context);
 /* Where the program is that was given behind "--"; otherwise says why it cannot be run, and `so`
  * what that means: EXIT_NOT_FOUND or EXIT_NOT_EXECUTABLE. */
-int visit_find_program(const struct visit *visit, char *path, size_t size, const char *so);
+int context_find_program(const struct context *context, char *path, size_t size, const char *so);
 
-/* ---- take.c ---- */
+/* ---- acquire_keys.c ---- */
 
 /* What the options of taking say. The caller adds bound or not, and whom to tell of a loss. */
-void take_options(const struct visit *visit, struct lh_acquire_options *out);
+void acquire_fill_options(const struct context *context, struct lh_acquire_options *out);
 /*
  * Takes the words' keys, all or none, as --wait and --on-conflict say, and shows on a terminal what
  * is waited for. 0: *out_lease is held. Otherwise the exit status, and it was said why; a signal
  * gives the place up and ends with 128 plus its number.
  */
-int take_keys(struct visit *visit, const char *const *keys, size_t count,
-              const struct lh_acquire_options *options, struct lh_lease **out_lease);
+int acquire_keys(struct context *context, const char *const *keys, size_t count,
+                 const struct lh_acquire_options *options, struct lh_lease **out_lease);
 /* The same for the claim of an id. EXIT_DONE: it was answered; without a lease the report says how,
  * and nothing was said. Otherwise the status of a signal. */
-int take_claim(struct visit *visit, const char *id, const struct lh_once_options *options,
-               struct lh_lease **out_lease, struct lh_once *out_once, struct lh_report *out_report);
+int acquire_claim(struct context *context, const char *id, const struct lh_once_options *options,
+                  struct lh_lease **out_lease, struct lh_once *out_once,
+                  struct lh_report *out_report);
 /* 1 to 16 good keys, none of them twice? Otherwise says why not: EXIT_USAGE. */
-int take_check_keys(const struct visit *visit, const char *const *keys, size_t count);
+int check_keys(const struct context *context, const char *const *keys, size_t count);
 
-/* ---- say.c ---- */
+/* ---- output.c ---- */
 
 /* The status that belongs to an outcome: the one table. */
-int say_status(enum lh_outcome outcome);
+int outcome_exit_status(enum lh_outcome outcome);
 /* A refusal or an error, on stderr, for people or as JSON, and in the status file. `key` may be
  * NULL. Returns the status, which --conflict-exit-code may have changed. */
-int say_report(const struct visit *visit, const char *key, const struct lh_report *report);
+int output_report(const struct context *context, const char *key, const struct lh_report *report);
 /* The same for mistakes on the command line; EXIT_USAGE. */
-int say_usage(const struct visit *visit, const char *format, ...)
+int usage_error(const struct context *context, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Trouble of the program or its surroundings, with its status. */
-int say_trouble(const struct visit *visit, enum lh_outcome outcome, const char *format, ...)
+int output_error(const struct context *context, enum lh_outcome outcome, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* For --verbose only, on stderr. */
-void say_detail(const struct visit *visit, const char *format, ...)
+void output_detail(const struct context *context, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 enum { LINE_SIZE = 16384 };
 
 /* A key as JSON, and as a line for people. `outcome` goes before it, unless NULL. In a history the
  * view is as old as its record (`past`). */
-void say_view_json(const struct visit *visit, const struct lh_view *view, const char *outcome,
-                   bool past, struct text *out);
+void view_to_json(const struct context *context, const struct lh_view *view, const char *outcome,
+                  bool past, struct text *out);
 /* Prints a line, its control characters replaced: whatever is in it may be from outside. */
-void say_line(struct text *line, FILE *to);
-void say_view_line(const struct lh_view *view, struct text *out);
+void output_line(struct text *line, FILE *to);
+void view_to_line(const struct lh_view *view, struct text *out);
 /* A refusal as JSON. `key` may be NULL. */
-void say_report_json(const struct visit *visit, const char *key, const struct lh_report *report,
-                     struct text *out);
+void report_to_json(const struct context *context, const char *key, const struct lh_report *report,
+                    struct text *out);
 /* Prints either of them on stdout. */
-void say_view(const struct visit *visit, const struct lh_view *view);
+void output_view(const struct context *context, const struct lh_view *view);
 /* "renewed: KEY" on stdout, unless --quiet; with --json the key as it stands now. The status. */
-int say_done(struct visit *visit, const char *what, const char *key);
+int output_done(struct context *context, const char *what, const char *key);
 /* What a call did that has more than one way to succeed: the key's state, the report's text and the
  * hint on stdout; with --json the effect and the key as it stands now. The status. */
-int say_effect(struct visit *visit, const char *key, const struct lh_report *report,
-               const char *hint);
+int output_effect(struct context *context, const char *key, const struct lh_report *report,
+                  const char *hint);
 /* The one word of a refusal; NULL for none. */
-const char *say_refusal_word(const struct lh_report *report);
+const char *report_refusal_word(const struct lh_report *report);
 /* Lines of JSON into --status-file, if there is one; a file is replaced, never half written.
  * EXIT_DONE or the status, and it was said why. */
-int say_to_status_file(const struct visit *visit, const char *lines);
+int write_status_file(const struct context *context, const char *lines);
 /* Milliseconds ago as "2026-01-02T03:04:05.678Z"; empty when unknown. */
-const char *say_time(int64_t ago_ms, char out[32]);
+const char *format_time_ago(int64_t ago_ms, char out[32]);
 /* When the record was written, likewise, by the store's own clock if that is known. */
-const char *say_written(const struct lh_view *view, char out[32]);
+const char *format_written_time(const struct lh_view *view, char out[32]);
 
 #endif

@@ -45,19 +45,19 @@ static void put_choices(FILE *out)
 
 static bool takes_keys(const struct command *command)
 {
-    return command->words != NULL &&
-           (strncmp(command->words, "KEY", 3) == 0 || strncmp(command->words, "[PREFIX", 7) == 0);
+    return command->args != NULL &&
+           (strncmp(command->args, "KEY", 3) == 0 || strncmp(command->args, "[PREFIX", 7) == 0);
 }
 
 /* "begin|finish ID": the first word is one of these. */
 static bool takes_step(const struct command *command)
 {
-    return command->words != NULL && command->words[strcspn(command->words, " |")] == '|';
+    return command->args != NULL && command->args[strcspn(command->args, " |")] == '|';
 }
 
 static void put_steps(FILE *out, const struct command *command)
 {
-    for (const char *at = command->words; *at != '\0' && *at != ' '; at++)
+    for (const char *at = command->args; *at != '\0' && *at != ' '; at++)
         fputc(*at == '|' ? ' ' : *at, out);
 }
 
@@ -107,15 +107,15 @@ void completion_bash(FILE *out)
 }
 
 /* Within single quotes of zsh's _arguments. */
-static void put_zsh(FILE *out, const char *words)
+static void put_zsh(FILE *out, const char *text)
 {
-    for (; *words != '\0'; words++) {
-        if (*words == '\'')
+    for (; *text != '\0'; text++) {
+        if (*text == '\'')
             fputs("'\\''", out);
-        else if (strchr("[]:\\", *words) != NULL)
-            fprintf(out, "\\%c", *words);
+        else if (strchr("[]:\\", *text) != NULL)
+            fprintf(out, "\\%c", *text);
         else
-            fputc(*words, out);
+            fputc(*text, out);
     }
 }
 
@@ -131,7 +131,7 @@ static void put_zsh_options(FILE *out, const struct option *const *options)
                 fprintf(out, "-%c[", option->letter);
             else
                 fprintf(out, "--%s[", option->name);
-            put_zsh(out, option->does);
+            put_zsh(out, option->help);
             fputc(']', out);
             if (option_takes_value(option)) {
                 fputc(':', out);

@@ -15,7 +15,7 @@
 
 enum { KEYS_MAX = 96 };
 
-struct reader {
+struct config_reader {
     const char *path;
     struct settings *settings;
     struct text *why;
@@ -23,7 +23,7 @@ struct reader {
     size_t known_count;
 };
 
-static void know(struct reader *reader, const struct option *const *options)
+static void config_add_known(struct config_reader *reader, const struct option *const *options)
 {
     for (; options != NULL && *options != NULL; options++) {
         bool news = !(*options)->flag_only && reader->known_count < KEYS_MAX;
@@ -34,7 +34,8 @@ static void know(struct reader *reader, const struct option *const *options)
     }
 }
 
-static bool refuse(const struct reader *reader, size_t line, const char *what, const char *more)
+static bool config_refuse(const struct config_reader *reader, size_t line, const char *what,
+                          const char *more)
 {
     char number[24];
     (void)snprintf(number, sizeof number, "%zu", line);
@@ -48,37 +49,38 @@ static bool refuse(const struct reader *reader, size_t line, const char *what, c
     return false;
 }
 
-static bool refuse_key(const struct reader *reader, size_t line, const char *key)
+static bool config_refuse_key(const struct config_reader *reader, size_t line, const char *key)
 {
     const char *names[KEYS_MAX];
-    char words[256];
+    char message[256];
     for (size_t i = 0; i < reader->known_count; i++)
         names[i] = reader->known[i]->name;
-    (void)snprintf(words, sizeof words, "'%.64s'; the closest is '%s'", key,
+    (void)snprintf(message, sizeof message, "'%.64s'; the closest is '%s'", key,
                    nearest_word(key, names, reader->known_count));
-    return refuse(reader, line, "unknown key ", words);
+    return config_refuse(reader, line, "unknown key ", message);
 }
 
-static bool set_value(struct reader *reader, const struct option *option, const yaml_node_t *node)
+static bool set_value(struct config_reader *reader, const struct option *option,
+                      const yaml_node_t *node)
 {
     size_t line = node->start_mark.line + 1;
-    char words[512], wrong[640];
+    char message[512], wrong[640];
     struct text why;
     if (node->type != YAML_SCALAR_NODE)
-        return refuse(reader, line, option->name, ": give one value");
+        return config_refuse(reader, line, option->name, ": give one value");
     const char *value = (const char *)node->data.scalar.value;
     if (strlen(value) != node->data.scalar.length)
-        return refuse(reader, line, option->name, ": a value must not contain NUL");
+        return config_refuse(reader, line, option->name, ": a value must not contain NUL");
     if (!option_takes_value(option) && strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
-        return refuse(reader, line, option->name, ": must be true or false");
-    text_init(&why, words, sizeof words);
+        return config_refuse(reader, line, option->name, ": must be true or false");
+    text_init(&why, message, sizeof message);
     if (option_set(option, value, reader->settings, &why))
         return true;
-    (void)snprintf(wrong, sizeof wrong, "%s: %s", option->name, words);
-    return refuse(reader, line, wrong, "");
+    (void)snprintf(wrong, sizeof wrong, "%s: %s", option->name, message);
+    return config_refuse(reader, line, wrong, "");
 }
 
-static bool apply_pair(struct reader *reader, yaml_document_t *document,
+static bool apply_pair(struct config_reader *reader, yaml_document_t *document,
                        const yaml_node_pair_t *pair)
 {
     const yaml_node_t *key = yaml_document_get_node(document, pair->key);
@@ -86,12 +88,12 @@ static bool apply_pair(struct reader *reader, yaml_document_t *document,
     const struct option *option = NULL;
     size_t line = key->start_mark.line + 1;
     if (key->type != YAML_SCALAR_NODE)
-        return refuse(reader, line, "a key must be a long flag, such as ttl", "");
+        return config_refuse(reader, line, "a key must be a long flag, such as ttl", "");
     const char *name = (const char *)key->data.scalar.value;
     for (size_t i = 0; i < reader->known_count && option == NULL; i++)
         option = strcmp(reader->known[i]->name, name) == 0 ? reader->known[i] : NULL;
     if (option == NULL)
-        return refuse_key(reader, line, name);
+        return config_refuse_key(reader, line, name);
     if (option->kind != VALUE_PAIR || value->type != YAML_SEQUENCE_NODE)
         return set_value(reader, option, value);
     for (const yaml_node_item_t *item = value->data.sequence.items.start;
@@ -102,13 +104,13 @@ static bool apply_pair(struct reader *reader, yaml_document_t *document,
     return true;
 }
 
-static bool apply_document(struct reader *reader, yaml_document_t *document)
+static bool apply_document(struct config_reader *reader, yaml_document_t *document)
 {
     const yaml_node_t *root = yaml_document_get_root_node(document);
     if (root == NULL) /* empty, or comments only */
         return true;
     if (root->type != YAML_MAPPING_NODE)
-        return refuse(reader, root->start_mark.line + 1, "expected lines of KEY: VALUE", "");
+        return config_refuse(reader, root->start_mark.line + 1, "expected lines of KEY: VALUE", "");
     for (const yaml_node_pair_t *pair = root->data.mapping.pairs.start;
          pair < root->data.mapping.pairs.top; pair++) {
         if (!apply_pair(reader, document, pair))
@@ -117,26 +119,26 @@ static bool apply_document(struct reader *reader, yaml_document_t *document)
     return true;
 }
 
-static bool read_file(struct reader *reader, FILE *file)
+static bool config_read_file(struct config_reader *reader, FILE *file)
 {
     static yaml_document_t document; /* settings point into it until the program ends */
     yaml_parser_t parser;
     if (yaml_parser_initialize(&parser) == 0)
-        return refuse(reader, 0, "memory is short", "");
+        return config_refuse(reader, 0, "memory is short", "");
     yaml_parser_set_input_file(&parser, file);
     bool good = yaml_parser_load(&parser, &document) != 0;
     if (good)
         good = apply_document(reader, &document);
     else
-        (void)refuse(reader, parser.problem_mark.line + 1, "this is no YAML: ",
-                     parser.problem != NULL ? parser.problem : "it cannot be read");
+        (void)config_refuse(reader, parser.problem_mark.line + 1, "this is no YAML: ",
+                            parser.problem != NULL ? parser.problem : "it cannot be read");
     yaml_parser_delete(&parser);
     return good;
 }
 
 bool config_apply(const char *path, struct settings *settings, struct text *why)
 {
-    struct reader reader = {.path = path, .settings = settings, .why = why};
+    struct config_reader reader = {.path = path, .settings = settings, .why = why};
     FILE *file = fopen(path, "re");
     if (file == NULL) {
         text_clear(why);
@@ -145,10 +147,10 @@ bool config_apply(const char *path, struct settings *settings, struct text *why)
         text_add(why, strerror(errno));
         return false;
     }
-    know(&reader, global_options);
+    config_add_known(&reader, global_options);
     for (size_t i = 0; command_at(i) != NULL; i++)
-        know(&reader, command_at(i)->options);
-    bool good = read_file(&reader, file);
+        config_add_known(&reader, command_at(i)->options);
+    bool good = config_read_file(&reader, file);
     (void)fclose(file);
     return good;
 }

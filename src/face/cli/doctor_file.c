@@ -5,8 +5,8 @@
  */
 #include "face/cli/doctor.h"
 
-#include "io/disk.h"
-#include "io/survey.h"
+#include "disk/disk.h"
+#include "disk/disk_probe.h"
 #include "store/log/log.h"
 #include "wire/duration.h"
 #include "wire/record_codec.h"
@@ -19,94 +19,96 @@
 #include <unistd.h>
 
 enum {
-    PATIENCE_MS = 2000,
+    TIMEOUT_MS = 2000,
     MIB = 1 << 20,
-    ROOM_FINE = 16 * MIB,
+    ROOM_ENOUGH = 16 * MIB,
     RECORD = 512, /* about the size of a grant's */
 };
 
 /* ---- where it is ---- */
 
 /* The default store's folder is made by the first lock, if it can be. */
-static void look_at_default_folder(struct doctor *doctor, const struct survey *survey)
+static void file_check_default_folder(struct doctor *doctor, const struct disk_probe *disk_probe)
 {
-    if (survey->can_be_made)
-        doctor_say(doctor, FINDING_OK, "folder", NULL,
-                   "%s is not there yet; the first lock makes it", survey->folder);
+    if (disk_probe->can_be_made)
+        doctor_report(doctor, FINDING_OK, "folder", NULL,
+                      "%s is not there yet; the first lock makes it", disk_probe->folder);
     else
-        doctor_say(doctor, FINDING_PROBLEM, "folder", "name another with --store",
-                   "%s is not there and cannot be made: %s: %s", survey->folder, survey->above,
-                   strerror(survey->above_error));
+        doctor_report(doctor, FINDING_PROBLEM, "folder", "name another with --store",
+                      "%s is not there and cannot be made: %s: %s", disk_probe->folder,
+                      disk_probe->above, strerror(disk_probe->above_error));
 }
 
 /* True when there is a folder to go on with, or there will be. */
-static bool look_at_folder(struct doctor *doctor, const struct survey *survey)
+static bool file_check_folder(struct doctor *doctor, const struct disk_probe *disk_probe)
 {
-    bool makes = survey->folder_error == ENOENT && doctor->visit->store_from == FROM_DEFAULT;
+    bool makes = disk_probe->folder_error == ENOENT && doctor->context->store_from == FROM_DEFAULT;
     if (makes)
-        look_at_default_folder(doctor, survey);
-    else if (survey->folder_error == ENOENT)
-        doctor_say(doctor, FINDING_PROBLEM, "folder", "make it with mkdir -p, or name another",
-                   "%s is not there", survey->folder);
-    else if (survey->folder_error != 0)
-        doctor_say(doctor, FINDING_PROBLEM, "folder", "name another with --store",
-                   "%s cannot be used: %s", survey->folder, strerror(survey->folder_error));
-    return makes ? survey->can_be_made : survey->folder_error == 0;
+        file_check_default_folder(doctor, disk_probe);
+    else if (disk_probe->folder_error == ENOENT)
+        doctor_report(doctor, FINDING_PROBLEM, "folder", "make it with mkdir -p, or name another",
+                      "%s is not there", disk_probe->folder);
+    else if (disk_probe->folder_error != 0)
+        doctor_report(doctor, FINDING_PROBLEM, "folder", "name another with --store",
+                      "%s cannot be used: %s", disk_probe->folder,
+                      strerror(disk_probe->folder_error));
+    return makes ? disk_probe->can_be_made : disk_probe->folder_error == 0;
 }
 
-static bool look_at_file_system(struct doctor *doctor, const struct survey *survey)
+static bool file_check_file_system(struct doctor *doctor, const struct disk_probe *disk_probe)
 {
-    if (survey->file_system_trusted)
-        doctor_say(doctor, FINDING_OK, "file-system", NULL, "%s is on %s", survey->folder,
-                   survey->file_system);
-    else if (survey->file_system != NULL)
-        doctor_say(doctor, FINDING_PROBLEM, "file-system", "use a local disk",
-                   "%s is on %s, whose locks and syncs are not known to hold", survey->folder,
-                   survey->file_system);
+    if (disk_probe->file_system_trusted)
+        doctor_report(doctor, FINDING_OK, "file-system", NULL, "%s is on %s", disk_probe->folder,
+                      disk_probe->file_system);
+    else if (disk_probe->file_system != NULL)
+        doctor_report(doctor, FINDING_PROBLEM, "file-system", "use a local disk",
+                      "%s is on %s, whose locks and syncs are not known to hold",
+                      disk_probe->folder, disk_probe->file_system);
     else
-        doctor_say(doctor, FINDING_PROBLEM, "file-system", "use a local disk",
-                   "%s is on a file system of type 0x%" PRIx64
-                   ", whose locks and syncs are not known to hold",
-                   survey->folder, survey->file_system_type);
-    return survey->file_system_trusted;
+        doctor_report(doctor, FINDING_PROBLEM, "file-system", "use a local disk",
+                      "%s is on a file system of type 0x%" PRIx64
+                      ", whose locks and syncs are not known to hold",
+                      disk_probe->folder, disk_probe->file_system_type);
+    return disk_probe->file_system_trusted;
 }
 
-static void look_at_room(struct doctor *doctor, const struct survey *survey)
+static void file_check_room(struct doctor *doctor, const struct disk_probe *disk_probe)
 {
     static const char remedy[] = "free some, or name a store elsewhere";
     const struct log_options options = LOG_OPTIONS_DEFAULT;
-    uint64_t mib = survey->room / MIB, least = log_room_least(&options);
-    if (survey->room >= ROOM_FINE)
-        doctor_say(doctor, FINDING_OK, "room", NULL, "%" PRIu64 " MiB are free", mib);
-    else if (survey->room < least && !survey->file_is_there)
-        doctor_say(doctor, FINDING_PROBLEM, "room", remedy,
-                   "only %" PRIu64 " KiB are free; a new store needs %" PRIu64 " KiB",
-                   survey->room / 1024, (least + 1023) / 1024);
+    uint64_t mib = disk_probe->room / MIB, min = log_min_size(&options);
+    if (disk_probe->room >= ROOM_ENOUGH)
+        doctor_report(doctor, FINDING_OK, "room", NULL, "%" PRIu64 " MiB are free", mib);
+    else if (disk_probe->room < min && !disk_probe->file_is_there)
+        doctor_report(doctor, FINDING_PROBLEM, "room", remedy,
+                      "only %" PRIu64 " KiB are free; a new store needs %" PRIu64 " KiB",
+                      disk_probe->room / 1024, (min + 1023) / 1024);
     else
-        doctor_say(doctor, FINDING_WARNING, "room", remedy,
-                   "only %" PRIu64 " KiB are free; on a full disk held locks can still be renewed "
-                   "and released, but none be taken",
-                   survey->room / 1024);
+        doctor_report(doctor, FINDING_WARNING, "room", remedy,
+                      "only %" PRIu64
+                      " KiB are free; on a full disk held locks can still be renewed "
+                      "and released, but none be taken",
+                      disk_probe->room / 1024);
 }
 
 /* ---- what is in it ---- */
 
-static void look_at_owner(struct doctor *doctor, const struct disk *disk, const char *words)
+static void file_check_owner(struct doctor *doctor, const struct disk *disk, const char *message)
 {
     char name[64], remedy[128];
     uint32_t pid = log_lock_owner(disk);
-    char state = survey_process(pid, name, sizeof name);
+    char state = process_state(pid, name, sizeof name);
     if (state == 0) {
-        doctor_say(doctor, FINDING_PROBLEM, "lock", NULL, "%s", words);
+        doctor_report(doctor, FINDING_PROBLEM, "lock", NULL, "%s", message);
         return;
     }
     bool stopped = state == 'T' || state == 't';
     (void)snprintf(remedy, sizeof remedy, "let it go on with kill -CONT %u, or end it",
                    (unsigned)pid);
-    doctor_say(doctor, FINDING_PROBLEM, "lock",
-               stopped ? remedy : "look what it does; a disk may hang",
-               "process %u (%s), which is %s, has kept the store's lock for %d s", (unsigned)pid,
-               name, stopped ? "stopped" : "not stopped", PATIENCE_MS / 1000);
+    doctor_report(doctor, FINDING_PROBLEM, "lock",
+                  stopped ? remedy : "look what it does; a disk may hang",
+                  "process %u (%s), which is %s, has kept the store's lock for %d s", (unsigned)pid,
+                  name, stopped ? "stopped" : "not stopped", TIMEOUT_MS / 1000);
 }
 
 /* Every record up to where we have seen it, with its checksum and its chain. */
@@ -116,7 +118,7 @@ static bool read_through(struct doctor *doctor, const struct log *log, int64_t *
     struct log_reader reader;
     struct log_record record;
     uint64_t records = 0, chain = log_generation(log);
-    bool whole = log_read_all(log, &reader);
+    bool whole = log_reader_open(log, &reader);
     *out_made_ms = TIME_UNKNOWN;
     while (whole && log_reader_next(&reader, &record) == LOG_READ_OK) {
         if (record.chain != chain)
@@ -131,20 +133,20 @@ static bool read_through(struct doctor *doctor, const struct log *log, int64_t *
     *out_records = records;
     if (whole && error == 0 && end == limit)
         return true;
-    doctor_say(doctor, FINDING_PROBLEM, "log",
-               "end all users of the store, restore a backup, and check the disk",
-               "the log is damaged at offset %" PRIu64 "%s%s", end, error != 0 ? ": " : "",
-               error != 0 ? strerror(-error) : "");
+    doctor_report(doctor, FINDING_PROBLEM, "log",
+                  "end all users of the store, restore a backup, and check the disk",
+                  "the log is damaged at offset %" PRIu64 "%s%s", end, error != 0 ? ": " : "",
+                  error != 0 ? strerror(-error) : "");
     return false;
 }
 
-static void say_result(struct doctor *doctor, const struct log *log, enum log_result result)
+static void file_report_result(struct doctor *doctor, const struct log *log, enum log_result result)
 {
-    char words[LH_TEXT_SIZE];
+    char message[LH_TEXT_SIZE];
     struct text why;
-    text_init(&why, words, sizeof words);
+    text_init(&why, message, sizeof message);
     log_explain(log, result, &why);
-    doctor_say(doctor, FINDING_PROBLEM, "log", NULL, "%s", words);
+    doctor_report(doctor, FINDING_PROBLEM, "log", NULL, "%s", message);
 }
 
 /* Each key's last record is where the index says, and can be understood. */
@@ -156,7 +158,7 @@ static bool read_records(struct doctor *doctor, struct log *log, const uint64_t 
     for (size_t i = 0; i < count && result == LOG_OK; i++) {
         struct codec_error error;
         struct log_record record;
-        result = log_look_back(log, live[i], &record);
+        result = log_read_at(log, live[i], &record);
         if (result == LOG_DAMAGED || (result == LOG_OK && record.type != LOG_PUT))
             result = LOG_INDEX; /* the log itself is whole, as was seen before */
         if (result != LOG_OK)
@@ -164,22 +166,22 @@ static bool read_records(struct doctor *doctor, struct log *log, const uint64_t 
         enum decode_result decoded = record_decode(record.bytes, record.length, scratch, &error);
         if (decoded == DECODE_OK || unreadable++ > 0)
             continue;
-        doctor_say(doctor, FINDING_PROBLEM, "record",
-                   "use the version that wrote it, or another key",
-                   "the record of %.*s cannot be read: %s", (int)record.key_length, record.key,
-                   decode_result_text(decoded));
+        doctor_report(doctor, FINDING_PROBLEM, "record",
+                      "use the version that wrote it, or another key",
+                      "the record of %.*s cannot be read: %s", (int)record.key_length, record.key,
+                      decode_result_text(decoded));
     }
     free(scratch);
     if (unreadable > 1)
-        doctor_say(doctor, FINDING_PROBLEM, "record", NULL, "%u more records cannot be read",
-                   unreadable - 1);
+        doctor_report(doctor, FINDING_PROBLEM, "record", NULL, "%u more records cannot be read",
+                      unreadable - 1);
     if (result != LOG_OK)
-        say_result(doctor, log, result);
+        file_report_result(doctor, log, result);
     return result == LOG_OK;
 }
 
-static void look_at_records(struct doctor *doctor, struct log *log, const uint64_t *live,
-                            size_t count)
+static void file_check_records(struct doctor *doctor, struct log *log, const uint64_t *live,
+                               size_t count)
 {
     uint64_t records;
     int64_t made_ms;
@@ -187,20 +189,20 @@ static void look_at_records(struct doctor *doctor, struct log *log, const uint64
     if (!read_through(doctor, log, &made_ms, &records) || !read_records(doctor, log, live, count))
         return;
     int64_t age_ms = made_ms == TIME_UNKNOWN ? 0 : log_now_ms(log) - made_ms;
-    doctor_say(doctor, FINDING_OK, "log", NULL,
-               "the log is whole; keys: %zu, records: %" PRIu64 ", revision %" PRIu64
-               ", generation %" PRIu64 ", %s %s ago",
-               count, records, log_revision(log), log_generation(log),
-               log_generation(log) > 1 ? "compacted" : "made",
-               duration_show(age_ms < 0 ? 0 : age_ms, ago));
+    doctor_report(doctor, FINDING_OK, "log", NULL,
+                  "the log is whole; keys: %zu, records: %" PRIu64 ", revision %" PRIu64
+                  ", generation %" PRIu64 ", %s %s ago",
+                  count, records, log_revision(log), log_generation(log),
+                  log_generation(log) > 1 ? "compacted" : "made",
+                  duration_show(age_ms < 0 ? 0 : age_ms, ago));
 }
 
-static void look_inside(struct doctor *doctor, struct log *log)
+static void file_check_contents(struct doctor *doctor, struct log *log)
 {
     uint64_t *live = NULL;
     size_t count = 0;
     /* As a command that takes a lock: the file grows if it has to. */
-    enum log_result result = log_begin(log, RECORD, host_boot_ms() + PATIENCE_MS);
+    enum log_result result = log_begin(log, RECORD, host_boot_ms() + TIMEOUT_MS);
     enum log_result admits = LOG_OK;
     if (result == LOG_OK) {
         admits = log_admits(log, RECORD);
@@ -209,57 +211,58 @@ static void look_inside(struct doctor *doctor, struct log *log)
         result = result != LOG_OK ? result : ended;
     }
     if (result != LOG_OK || admits != LOG_OK)
-        say_result(doctor, log, result != LOG_OK ? result : admits);
+        file_report_result(doctor, log, result != LOG_OK ? result : admits);
     if (log_cuts(log) > 0)
-        doctor_say(doctor, FINDING_WARNING, "log", NULL,
-                   "a torn tail was cut, of a crash or power loss; nothing answered is lost");
+        doctor_report(doctor, FINDING_WARNING, "log", NULL,
+                      "a torn tail was cut, of a crash or power loss; nothing answered is lost");
     if (result == LOG_OK)
-        look_at_records(doctor, log, live, count);
+        file_check_records(doctor, log, live, count);
     free(live);
 }
 
-static void look_at_log(struct doctor *doctor, const struct disk *disk, bool is_there)
+static void file_check_log(struct doctor *doctor, const struct disk *disk, bool is_there)
 {
-    char words[LH_TEXT_SIZE];
+    char message[LH_TEXT_SIZE];
     struct text why;
     struct log *log;
     struct log_options options = LOG_OPTIONS_DEFAULT;
-    text_init(&why, words, sizeof words);
+    text_init(&why, message, sizeof message);
     options.disk = disk;
     if (!host_read(&options.ids, &why))
         return; /* said before */
-    enum log_result result = is_there ? log_open(&options, host_boot_ms() + PATIENCE_MS, &log, &why)
+    enum log_result result = is_there ? log_open(&options, host_boot_ms() + TIMEOUT_MS, &log, &why)
                                       : log_probe(&options, &why);
     if (result == LOG_LOCKED)
-        look_at_owner(doctor, disk, words);
+        file_check_owner(doctor, disk, message);
     else if (result != LOG_OK)
-        doctor_say(doctor, FINDING_PROBLEM, "log", NULL, "%s", words);
+        doctor_report(doctor, FINDING_PROBLEM, "log", NULL, "%s", message);
     else if (!is_there)
-        doctor_say(doctor, FINDING_OK, "log", NULL, "there is no log yet; the first lock makes it");
+        doctor_report(doctor, FINDING_OK, "log", NULL,
+                      "there is no log yet; the first lock makes it");
     if (result != LOG_OK || !is_there)
         return;
-    look_inside(doctor, log);
+    file_check_contents(doctor, log);
     log_close(&log);
 }
 
-void doctor_look_at_file(struct doctor *doctor, const char *path)
+void doctor_check_file(struct doctor *doctor, const char *path)
 {
-    char words[LH_TEXT_SIZE];
+    char message[LH_TEXT_SIZE];
     struct text why;
     struct disk disk;
-    struct survey survey;
-    survey_look(&survey, path);
-    if (!look_at_folder(doctor, &survey) || !look_at_file_system(doctor, &survey))
+    struct disk_probe disk_probe;
+    disk_probe_read(&disk_probe, path);
+    if (!file_check_folder(doctor, &disk_probe) || !file_check_file_system(doctor, &disk_probe))
         return;
-    look_at_room(doctor, &survey);
-    if (survey.folder_error != 0)
+    file_check_room(doctor, &disk_probe);
+    if (disk_probe.folder_error != 0)
         return; /* it is not there yet */
-    text_init(&why, words, sizeof words);
+    text_init(&why, message, sizeof message);
     if (!disk_open(&disk, path, &why)) {
-        doctor_say(doctor, FINDING_PROBLEM, "rights", NULL, "%s", words);
+        doctor_report(doctor, FINDING_PROBLEM, "rights", NULL, "%s", message);
         return;
     }
-    doctor_say(doctor, FINDING_OK, "rights", NULL, "the rights of folder and file are fine");
-    look_at_log(doctor, &disk, survey.file_is_there);
+    doctor_report(doctor, FINDING_OK, "rights", NULL, "the rights of folder and file are fine");
+    file_check_log(doctor, &disk, disk_probe.file_is_there);
     disk_done(&disk);
 }

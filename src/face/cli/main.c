@@ -16,7 +16,7 @@
  * written into the store. It is filled with one that cannot be used that way, and that a program
  * which we start does not get.
  */
-static bool fill_gaps(void)
+static bool fill_standard_files(void)
 {
     for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++) {
         if (fcntl(file, F_GETFD) >= 0)
@@ -30,18 +30,19 @@ static bool fill_gaps(void)
 
 int main(int argc, char **argv)
 {
-    static struct visit visit = {.settings = {.conflict_status = EXIT_BUSY}};
-    if (!fill_gaps())
+    static struct context context = {.settings = {.conflict_status = EXIT_BUSY}};
+    if (!fill_standard_files())
         return EXIT_INTERNAL;
-    int status = parse_call(argc, argv, &visit);
-    if (status == EXIT_DONE && visit.command != NULL)
-        status = visit.settings.help ? command_help.run(&visit) : visit.command->run(&visit);
-    lh_close(&visit.client);
+    int status = parse_command_line(argc, argv, &context);
+    if (status == EXIT_DONE && context.command != NULL)
+        status =
+            context.settings.help ? command_help.run(&context) : context.command->run(&context);
+    lh_close(&context.client);
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
     if (status != EXIT_DONE)
         return status;
-    return say_trouble(&visit, LH_FAILED, "the answer could not be written: %s",
-                       errno != 0 ? strerror(errno) : "stdout is in trouble");
+    return output_error(&context, LH_FAILED, "the answer could not be written: %s",
+                        errno != 0 ? strerror(errno) : "stdout is in trouble");
 }

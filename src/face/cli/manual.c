@@ -8,43 +8,43 @@
 #include <string.h>
 
 /* Text as roff wants it: no leading dot, dashes that can be copied. */
-static void put(FILE *out, const char *words)
+static void put_roff(FILE *out, const char *text)
 {
     bool fresh = true;
-    for (; *words != '\0'; words++) {
-        if (fresh && (*words == '.' || *words == '\''))
+    for (; *text != '\0'; text++) {
+        if (fresh && (*text == '.' || *text == '\''))
             fputs("\\&", out);
-        fresh = *words == '\n';
-        if (*words == '-')
+        fresh = *text == '\n';
+        if (*text == '-')
             fputs("\\-", out);
-        else if (*words == '\\')
+        else if (*text == '\\')
             fputs("\\e", out);
-        else if (*words == '"')
+        else if (*text == '"')
             fputs("\\(dq", out);
         else
-            fputc(*words, out);
+            fputc(*text, out);
     }
 }
 
 /* Paragraphs are parted by an empty line. */
-static void put_paragraphs(FILE *out, const char *words)
+static void put_paragraphs(FILE *out, const char *text)
 {
     const char *end;
-    while ((end = strstr(words, "\n\n")) != NULL) {
+    while ((end = strstr(text, "\n\n")) != NULL) {
         char part[4096];
-        (void)snprintf(part, sizeof part, "%.*s", (int)(end - words), words);
-        put(out, part);
+        (void)snprintf(part, sizeof part, "%.*s", (int)(end - text), text);
+        put_roff(out, part);
         fputs("\n.PP\n", out);
-        words = end + 2;
+        text = end + 2;
     }
-    put(out, words);
+    put_roff(out, text);
     fputc('\n', out);
 }
 
-static void put_upper(FILE *out, const char *words)
+static void put_upper(FILE *out, const char *text)
 {
-    for (; *words != '\0'; words++)
-        fputc(toupper((unsigned char)*words), out);
+    for (; *text != '\0'; text++)
+        fputc(toupper((unsigned char)*text), out);
 }
 
 static void put_options(FILE *out, const struct option *const *options)
@@ -55,19 +55,19 @@ static void put_options(FILE *out, const struct option *const *options)
         if (option->letter != 0)
             fprintf(out, "\\-%c\\fR, \\fB", option->letter);
         fputs("\\-\\-", out);
-        put(out, option->name);
+        put_roff(out, option->name);
         fputs("\\fR", out);
         if (option->value != NULL) {
             fputs(" \\fI", out);
-            put(out, option->value);
+            put_roff(out, option->value);
             fputs("\\fR", out);
         }
         fputc('\n', out);
-        put(out, option->does);
+        put_roff(out, option->help);
         fputc('\n', out);
-        if (option->usual != NULL) {
+        if (option->default_value != NULL) {
             fputs("(default: ", out);
-            put(out, option->usual);
+            put_roff(out, option->default_value);
             fputs(")\n", out);
         }
         if (option->environment != NULL)
@@ -85,9 +85,9 @@ static void put_heading(FILE *out, const struct command *command)
     fprintf(out, " 1 \"\" \"leasehold %s\" \"User Commands\"\n.SH NAME\nleasehold", lh_version());
     if (command != NULL) {
         fputs("\\-", out);
-        put(out, command->name);
+        put_roff(out, command->name);
         fputs(" \\- ", out);
-        put(out, command->summary);
+        put_roff(out, command->summary);
     } else {
         fputs(" \\- locks that are leases, with fencing tokens", out);
     }
@@ -116,7 +116,7 @@ static void put_statuses(FILE *out)
     fputs(".SH EXIT STATUS\n", out);
     for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
         fprintf(out, ".TP\n.B %d\n", statuses[i].status);
-        put(out, statuses[i].means);
+        put_roff(out, statuses[i].means);
         fputc('\n', out);
     }
     fputs(".TP\n.B 126, 127\nThe program to run is not executable, not found.\n"
@@ -137,9 +137,9 @@ static void put_program(FILE *out)
     fputs(".SH COMMANDS\n", out);
     for (size_t i = 0; command_at(i) != NULL; i++) {
         fputs(".TP\n.BR leasehold\\-", out);
-        put(out, command_at(i)->name);
+        put_roff(out, command_at(i)->name);
         fputs(" (1)\n", out);
-        put(out, command_at(i)->summary);
+        put_roff(out, command_at(i)->summary);
         fputc('\n', out);
     }
     fputs(".SH OPTIONS\nBefore or after the command:\n", out);
@@ -178,9 +178,9 @@ static void put_stores(FILE *out)
         out);
     for (size_t i = 0; i < sizeof stores / sizeof stores[0]; i++) {
         fputs(".TP\n.B ", out);
-        put(out, stores[i].url);
+        put_roff(out, stores[i].url);
         fputc('\n', out);
-        put(out, stores[i].means);
+        put_roff(out, stores[i].means);
         fputc('\n', out);
     }
 }
@@ -202,12 +202,12 @@ void manual_page(const struct command *command, FILE *out)
         put_program(out);
     } else {
         fputs(".B leasehold ", out);
-        put(out, command->name);
+        put_roff(out, command->name);
         fputc('\n', out);
         if (command->options != NULL)
             fputs("[\\fIOPTION\\fR...]\n", out);
-        if (command->words != NULL) {
-            put(out, command->words);
+        if (command->args != NULL) {
+            put_roff(out, command->args);
             fputc('\n', out);
         }
         fputs(".SH DESCRIPTION\n", out);
@@ -217,7 +217,7 @@ void manual_page(const struct command *command, FILE *out)
         put_options(out, global_options);
         if (command->example != NULL) {
             fputs(".SH EXAMPLES\n.nf\n", out);
-            put(out, command->example);
+            put_roff(out, command->example);
             fputs("\n.fi\n", out);
         }
     }

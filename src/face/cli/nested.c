@@ -4,7 +4,7 @@
  * above it hold: a checksum of store and key, and the token. The store has the last word, because
  * variables outlive the lock in whatever was started under it.
  */
-#include "face/cli/run.h"
+#include "face/cli/run_command.h"
 
 #include "base/checksum.h"
 
@@ -16,9 +16,9 @@ enum { OUTER_SIZE = 8192 }; /* what does not fit any more is so far above that i
 
 static const char outer[] = "LEASEHOLD_OUTER";
 
-static uint64_t name_of(const struct visit *visit, const char *key)
+static uint64_t nested_key_hash(const struct context *context, const char *key)
 {
-    uint64_t store = checksum(/* before= */ 0, visit->url, strlen(visit->url));
+    uint64_t store = checksum(/* before= */ 0, context->url, strlen(context->url));
     return checksum(store, key, strlen(key));
 }
 
@@ -36,49 +36,49 @@ static bool next_pair(const char **at, uint64_t *out_name, uint64_t *out_token)
     return good;
 }
 
-static bool is_held_above(struct visit *visit, const char *key)
+static bool is_held_above(struct context *context, const char *key)
 {
     const char *at = getenv(outer);
-    uint64_t wanted = at != NULL ? name_of(visit, key) : 0, name, token;
+    uint64_t wanted = at != NULL ? nested_key_hash(context, key) : 0, name, token;
     while (at != NULL && next_pair(&at, &name, &token)) {
         struct lh_view view;
-        if (name == wanted && lh_status(visit->client, key, &view, NULL) == LH_OK &&
+        if (name == wanted && lh_status(context->client, key, &view, NULL) == LH_OK &&
             view.state == LH_HELD && (view.token == token || view.limit > 0 || view.shared))
             return true;
     }
     return false;
 }
 
-int nested_refuse(struct visit *visit)
+int nested_check(struct context *context)
 {
-    for (size_t i = 0; i < visit->word_count; i++) {
+    for (size_t i = 0; i < context->arg_count; i++) {
         struct lh_report report = {.outcome = LH_BUSY, .since_ms = -1, .ends_in_ms = -1};
-        if (!is_held_above(visit, visit->words[i]))
+        if (!is_held_above(context, context->args[i]))
             continue;
         (void)snprintf(report.text, sizeof report.text,
                        "busy: %.120s is held by the command that asks for it: a nested run would "
                        "wait for itself",
-                       visit->words[i]);
-        return say_report(visit, visit->words[i], &report);
+                       context->args[i]);
+        return output_report(context, context->args[i], &report);
     }
     return EXIT_DONE;
 }
 
-bool nested_tell(const struct visit *visit, const struct lh_lease *lease)
+bool nested_export(const struct context *context, const struct lh_lease *lease)
 {
-    char words[OUTER_SIZE];
+    char value[OUTER_SIZE];
     const char *before = getenv(outer);
     struct text text;
-    text_init(&text, words, sizeof words);
+    text_init(&text, value, sizeof value);
     for (size_t i = 0; lh_key_at(lease, i) != NULL; i++) {
         text_add(&text, i > 0 ? " " : "");
-        text_add_hex(&text, name_of(visit, lh_key_at(lease, i)));
+        text_add_hex(&text, nested_key_hash(context, lh_key_at(lease, i)));
         text_add(&text, ":");
         text_add_u64(&text, lh_token_at(lease, i));
     }
-    if (before != NULL && text.length + strlen(before) + 2 <= sizeof words) {
+    if (before != NULL && text.length + strlen(before) + 2 <= sizeof value) {
         text_add(&text, " ");
         text_add(&text, before);
     }
-    return setenv(outer, words, /* overwrite= */ 1) == 0;
+    return setenv(outer, value, /* overwrite= */ 1) == 0;
 }

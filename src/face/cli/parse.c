@@ -6,7 +6,7 @@
 #include "face/cli/cli.h"
 
 #include "base/nearest.h"
-#include "wire/url_shown.h"
+#include "wire/url_redact.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct flag {
 };
 
 struct parse {
-    struct visit *visit;
+    struct context *context;
     char **argv;
     int argc, at;
     struct flag *flags;
@@ -43,12 +43,12 @@ static const struct option *find_in(const struct option *const *options, const c
     return NULL;
 }
 
-static const struct option *find_option(const struct visit *visit, const char *name, size_t length,
-                                        char letter)
+static const struct option *find_option(const struct context *context, const char *name,
+                                        size_t length, char letter)
 {
     const struct option *found = find_in(global_options, name, length, letter);
-    if (found == NULL && visit->command != NULL)
-        found = find_in(visit->command->options, name, length, letter);
+    if (found == NULL && context->command != NULL)
+        found = find_in(context->command->options, name, length, letter);
     return found;
 }
 
@@ -59,137 +59,139 @@ static size_t add_names(const struct option *const *options, const char **names,
     return count;
 }
 
-static int refuse_flag(const struct visit *visit, const char *name, size_t length)
+static int refuse_flag(const struct context *context, const char *name, size_t length)
 {
     const char *names[NAMES_MAX];
-    char word[NEAREST_WORD_MAX + 1];
+    char arg[NEAREST_WORD_MAX + 1];
     size_t count = add_names(global_options, names, 0);
-    (void)snprintf(word, sizeof word, "%.*s", (int)length, name);
-    if (visit->command == NULL)
-        return say_usage(visit, "unknown option '--%s' before the command; the closest is '--%s'",
-                         word, nearest_word(word, names, count));
-    count = add_names(visit->command->options, names, count);
-    return say_usage(visit, "%s has no option '--%s'; the closest is '--%s'", visit->command->name,
-                     word, nearest_word(word, names, count));
+    (void)snprintf(arg, sizeof arg, "%.*s", (int)length, name);
+    if (context->command == NULL)
+        return usage_error(context,
+                           "unknown option '--%s' before the command; the closest is '--%s'", arg,
+                           nearest_word(arg, names, count));
+    count = add_names(context->command->options, names, count);
+    return usage_error(context, "%s has no option '--%s'; the closest is '--%s'",
+                       context->command->name, arg, nearest_word(arg, names, count));
 }
 
-static int refuse_command(const struct visit *visit, const char *word)
+static int refuse_command(const struct context *context, const char *arg)
 {
     const char *names[NAMES_MAX];
     size_t count = 0;
     for (const struct command *command; (command = command_at(count)) != NULL; count++)
         names[count] = command->name;
-    return say_usage(visit, "unknown command '%s'; the closest is '%s'", word,
-                     nearest_word(word, names, count));
+    return usage_error(context, "unknown command '%s'; the closest is '%s'", arg,
+                       nearest_word(arg, names, count));
 }
 
 /* ---- reading the command line ---- */
 
-static void keep_flag(struct parse *parse, const struct option *option, const char *value,
-                      char spelled)
+static void add_flag(struct parse *parse, const struct option *option, const char *value,
+                     char spelled)
 {
     if (option == &option_help)
-        parse->visit->settings.help = true; /* at once: the words need not be right then */
+        parse->context->settings.help = true; /* at once: the words need not be right then */
     else
         parse->flags[parse->flag_count++] = (struct flag){option, value, spelled};
 }
 
-static int read_long(struct parse *parse, const char *word)
+static int parse_long_option(struct parse *parse, const char *arg)
 {
-    const char *name = word + 2;
+    const char *name = arg + 2;
     size_t length = strcspn(name, "=");
     const char *value = name[length] == '=' ? name + length + 1 : NULL;
-    const struct option *option = find_option(parse->visit, name, length, 0);
-    if (option == NULL && parse->visit->command == NULL && strcmp(name, "version") == 0) {
-        parse->visit->command = command_find(name);
+    const struct option *option = find_option(parse->context, name, length, 0);
+    if (option == NULL && parse->context->command == NULL && strcmp(name, "version") == 0) {
+        parse->context->command = command_find(name);
         return EXIT_DONE;
     }
     if (option == NULL)
-        return refuse_flag(parse->visit, name, length);
+        return refuse_flag(parse->context, name, length);
     if (!option_takes_value(option) && value != NULL)
-        return say_usage(parse->visit, "--%s takes no value", option->name);
+        return usage_error(parse->context, "--%s takes no value", option->name);
     if (option_takes_value(option) && value == NULL) {
         if (parse->at == parse->argc)
-            return say_usage(parse->visit, "--%s needs a value: --%s %s", option->name,
-                             option->name, option->value);
+            return usage_error(parse->context, "--%s needs a value: --%s %s", option->name,
+                               option->name, option->value);
         value = parse->argv[parse->at++];
     }
-    keep_flag(parse, option, value, 0);
+    add_flag(parse, option, value, 0);
     return EXIT_DONE;
 }
 
 /* "-nq", "-w5", "-w 5" */
-static int read_letters(struct parse *parse, const char *word)
+static int parse_short_options(struct parse *parse, const char *arg)
 {
-    for (const char *letter = word + 1; *letter != '\0'; letter++) {
-        const struct option *option = find_option(parse->visit, NULL, 0, *letter);
+    for (const char *letter = arg + 1; *letter != '\0'; letter++) {
+        const struct option *option = find_option(parse->context, NULL, 0, *letter);
         if (option == NULL)
-            return say_usage(parse->visit, "unknown option '-%c' in '%s'; see 'leasehold help%s%s'",
-                             *letter, word, parse->visit->command != NULL ? " " : "",
-                             parse->visit->command != NULL ? parse->visit->command->name : "");
+            return usage_error(
+                parse->context, "unknown option '-%c' in '%s'; see 'leasehold help%s%s'", *letter,
+                arg, parse->context->command != NULL ? " " : "",
+                parse->context->command != NULL ? parse->context->command->name : "");
         if (!option_takes_value(option)) {
-            keep_flag(parse, option, NULL, *letter);
+            add_flag(parse, option, NULL, *letter);
             continue;
         }
         const char *value = letter[1] != '\0' ? letter + 1 : NULL;
         if (value == NULL && parse->at == parse->argc)
-            return say_usage(parse->visit, "-%c needs a value: -%c %s", *letter, *letter,
-                             option->value);
-        keep_flag(parse, option, value != NULL ? value : parse->argv[parse->at++], *letter);
+            return usage_error(parse->context, "-%c needs a value: -%c %s", *letter, *letter,
+                               option->value);
+        add_flag(parse, option, value != NULL ? value : parse->argv[parse->at++], *letter);
         return EXIT_DONE;
     }
     return EXIT_DONE;
 }
 
-static int read_word(struct parse *parse, const char *word)
+static int parse_argument(struct parse *parse, const char *arg)
 {
-    struct visit *visit = parse->visit;
-    if (word[0] == '-' && word[1] == '-')
-        return read_long(parse, word);
-    if (word[0] == '-' && word[1] != '\0')
-        return read_letters(parse, word);
-    if (visit->command != NULL) {
-        visit->words[visit->word_count++] = word;
+    struct context *context = parse->context;
+    if (arg[0] == '-' && arg[1] == '-')
+        return parse_long_option(parse, arg);
+    if (arg[0] == '-' && arg[1] != '\0')
+        return parse_short_options(parse, arg);
+    if (context->command != NULL) {
+        context->args[context->arg_count++] = arg;
         return EXIT_DONE;
     }
-    visit->command = command_find(word);
-    return visit->command != NULL ? EXIT_DONE : refuse_command(visit, word);
+    context->command = command_find(arg);
+    return context->command != NULL ? EXIT_DONE : refuse_command(context, arg);
 }
 
-static int read_line(struct parse *parse)
+static int parse_arguments(struct parse *parse)
 {
-    struct visit *visit = parse->visit;
+    struct context *context = parse->context;
     while (parse->at < parse->argc) {
-        const char *word = parse->argv[parse->at++];
-        bool ends = strcmp(word, "--") == 0;
-        int status = ends ? EXIT_DONE : read_word(parse, word);
+        const char *arg = parse->argv[parse->at++];
+        bool ends = strcmp(arg, "--") == 0;
+        int status = ends ? EXIT_DONE : parse_argument(parse, arg);
         if (status != EXIT_DONE)
             return status;
         if (!ends)
             continue;
-        if (visit->command != NULL && visit->command->takes_program) {
-            visit->program = parse->argv + parse->at;
+        if (context->command != NULL && context->command->takes_program) {
+            context->program = parse->argv + parse->at;
             return EXIT_DONE;
         }
-        while (visit->command != NULL && parse->at < parse->argc)
-            visit->words[visit->word_count++] = parse->argv[parse->at++];
+        while (context->command != NULL && parse->at < parse->argc)
+            context->args[context->arg_count++] = parse->argv[parse->at++];
     }
     return EXIT_DONE;
 }
 
-static int check_words(const struct visit *visit)
+static int check_arg_count(const struct context *context)
 {
-    const struct command *command = visit->command;
-    if (visit->word_count < command->least_words)
-        return say_usage(visit, "%s needs more: leasehold %s %s", command->name, command->name,
-                         command->words);
-    if (visit->word_count <= command->most_words)
+    const struct command *command = context->command;
+    if (context->arg_count < command->min_args)
+        return usage_error(context, "%s needs more: leasehold %s %s", command->name, command->name,
+                           command->args);
+    if (context->arg_count <= command->max_args)
         return EXIT_DONE;
-    const char *extra = visit->words[command->most_words];
-    if (command->most_words == 0)
-        return say_usage(visit, "%s takes no argument, but got '%s'", command->name, extra);
-    return say_usage(visit, "%s takes at most %zu, but got '%s' too", command->name,
-                     command->most_words, extra);
+    const char *extra = context->args[command->max_args];
+    if (command->max_args == 0)
+        return usage_error(context, "%s takes no argument, but got '%s'", command->name, extra);
+    return usage_error(context, "%s takes at most %zu, but got '%s' too", command->name,
+                       command->max_args, extra);
 }
 
 /* ---- order of authority ---- */
@@ -211,7 +213,8 @@ static bool each_option(const struct command *command,
 
 static bool apply_default(const struct option *option, struct settings *settings, struct text *why)
 {
-    return option->usual == NULL || option_set(option, option->usual, settings, why);
+    return option->default_value == NULL ||
+           option_set(option, option->default_value, settings, why);
 }
 
 static bool apply_environment(const struct option *option, struct settings *settings,
@@ -230,16 +233,16 @@ static bool apply_environment(const struct option *option, struct settings *sett
 
 static int apply_flags(struct parse *parse)
 {
-    char words[512];
+    char message[512];
     struct text why;
-    text_init(&why, words, sizeof words);
+    text_init(&why, message, sizeof message);
     for (size_t i = 0; i < parse->flag_count; i++) {
         const struct flag *flag = &parse->flags[i];
-        if (option_set(flag->option, flag->value, &parse->visit->settings, &why))
+        if (option_set(flag->option, flag->value, &parse->context->settings, &why))
             continue;
         if (flag->spelled != 0)
-            return say_usage(parse->visit, "-%c: %s", flag->spelled, words);
-        return say_usage(parse->visit, "--%s: %s", flag->option->name, words);
+            return usage_error(parse->context, "-%c: %s", flag->spelled, message);
+        return usage_error(parse->context, "--%s: %s", flag->option->name, message);
     }
     return EXIT_DONE;
 }
@@ -266,18 +269,18 @@ static const char *config_path(const struct parse *parse, char *path, size_t siz
 }
 
 /* The store is the one setting of which people must be told who said so. */
-static void note_source(struct visit *visit, const char *before, enum source source)
+static void note_source(struct context *context, const char *before, enum setting_source source)
 {
-    if (visit->settings.store != before)
-        visit->store_from = source;
+    if (context->settings.store != before)
+        context->store_from = source;
 }
 
 /* Everybody on this host can read the words that a program was called with: a password does not
  * stay there longer than it must. */
-static void hide_store(const struct parse *parse)
+static void hide_store_url(const struct parse *parse)
 {
     static char kept[URL_SIZE];
-    const char **store = &parse->visit->settings.store;
+    const char **store = &parse->context->settings.store;
     for (int i = 0; i < parse->argc; i++) {
         size_t length = strlen(parse->argv[i]);
         if (*store < parse->argv[i] || *store > parse->argv[i] + length || length >= sizeof kept)
@@ -285,70 +288,70 @@ static void hide_store(const struct parse *parse)
         char *url = parse->argv[i] + (*store - parse->argv[i]);
         text_copy(kept, sizeof kept, url);
         *store = kept;
-        url_hide(url);
+        url_redact_in_place(url);
         return;
     }
 }
 
-static int settle(struct parse *parse)
+static int resolve_settings(struct parse *parse)
 {
-    struct visit *visit = parse->visit;
-    const char *const *store = &visit->settings.store, *before = *store;
+    struct context *context = parse->context;
+    const char *const *store = &context->settings.store, *before = *store;
     static char path[PATH_SIZE];
-    char words[768];
+    char message[768];
     struct text why;
-    text_init(&why, words, sizeof words);
-    (void)each_option(visit->command, apply_default, &visit->settings, &why);
-    visit->settings.config = config_path(parse, path, sizeof path);
-    if (visit->settings.config != NULL &&
-        !config_apply(visit->settings.config, &visit->settings, &why))
-        return say_usage(visit, "%s", words);
-    note_source(visit, before, FROM_CONFIG);
+    text_init(&why, message, sizeof message);
+    (void)each_option(context->command, apply_default, &context->settings, &why);
+    context->settings.config = config_path(parse, path, sizeof path);
+    if (context->settings.config != NULL &&
+        !config_apply(context->settings.config, &context->settings, &why))
+        return usage_error(context, "%s", message);
+    note_source(context, before, FROM_CONFIG);
     before = *store;
-    if (!each_option(visit->command, apply_environment, &visit->settings, &why))
-        return say_usage(visit, "%s", words);
-    note_source(visit, before, FROM_ENVIRONMENT);
+    if (!each_option(context->command, apply_environment, &context->settings, &why))
+        return usage_error(context, "%s", message);
+    note_source(context, before, FROM_ENVIRONMENT);
     before = *store;
     int status = apply_flags(parse);
-    note_source(visit, before, FROM_FLAG);
-    if (visit->store_from == FROM_FLAG)
-        hide_store(parse);
+    note_source(context, before, FROM_FLAG);
+    if (context->store_from == FROM_FLAG)
+        hide_store_url(parse);
     return status;
 }
 
 /* No command was named: --help alone is the command of that name. */
-static int choose_help(struct visit *visit)
+static int choose_help(struct context *context)
 {
-    if (!visit->settings.help)
-        return say_usage(visit, "say what to do; 'leasehold help' lists the commands");
-    visit->command = &command_help;
-    visit->settings.help = false;
+    if (!context->settings.help)
+        return usage_error(context, "say what to do; 'leasehold help' lists the commands");
+    context->command = &command_help;
+    context->settings.help = false;
     return EXIT_DONE;
 }
 
-int parse_call(int argc, char **argv, struct visit *visit)
+int parse_command_line(int argc, char **argv, struct context *context)
 {
-    struct parse parse = {.visit = visit, .argv = argv, .argc = argc, .at = 1};
+    struct parse parse = {.context = context, .argv = argv, .argc = argc, .at = 1};
     /* A word of letters can hold as many flags as it has bytes. */
-    size_t most = 1;
+    size_t max = 1;
     for (int i = 1; i < argc; i++)
-        most += strlen(argv[i]) + 1;
-    parse.flags = calloc(most, sizeof *parse.flags);
-    visit->words = calloc((size_t)argc + 1, sizeof *visit->words);
-    if (parse.flags == NULL || visit->words == NULL) {
+        max += strlen(argv[i]) + 1;
+    parse.flags = calloc(max, sizeof *parse.flags);
+    context->args = calloc((size_t)argc + 1, sizeof *context->args);
+    if (parse.flags == NULL || context->args == NULL) {
         free(parse.flags);
-        return say_trouble(visit, LH_FAILED, "memory is short");
+        return output_error(context, LH_FAILED, "memory is short");
     }
     /* Whoever wants JSON wants it for the mistakes before it, too. */
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        visit->settings.json = visit->settings.json || strcmp(argv[i], "--json") == 0;
-    int status = read_line(&parse);
-    if (status == EXIT_DONE && visit->command == NULL)
-        status = choose_help(visit);
-    if (status == EXIT_DONE && visit->command != NULL && !visit->settings.help) {
-        status = check_words(visit);
+        context->settings.json = context->settings.json || strcmp(argv[i], "--json") == 0;
+    int status = parse_arguments(&parse);
+    if (status == EXIT_DONE && context->command == NULL)
+        status = choose_help(context);
+    if (status == EXIT_DONE && context->command != NULL && !context->settings.help) {
+        status = check_arg_count(context);
         if (status == EXIT_DONE)
-            status = settle(&parse);
+            status = resolve_settings(&parse);
     }
     free(parse.flags);
     return status;

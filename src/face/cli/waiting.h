@@ -9,16 +9,16 @@
 #include "face/cli/cli.h"
 
 struct waiting {
-    struct visit *visit;
+    struct context *context;
     bool wanted; /* somebody looks */
     bool shown;  /* something stands in the terminal's line */
     char key[LH_KEY_SIZE];
-    struct lh_view view; /* as last heard … */
-    int64_t heard_at_ms; /* … and when; 0: never */
+    struct lh_view view;    /* as last heard … */
+    int64_t received_at_ms; /* … and when; 0: never */
     struct lh_watcher *watcher;
 };
 
-void waiting_begin(struct waiting *waiting, struct visit *visit);
+void waiting_begin(struct waiting *waiting, struct context *context);
 /* After how long waiting_show() wants to be called again; −1: never. */
 int64_t waiting_pause_ms(const struct waiting *waiting);
 /* The key is waited for at this time; shows it. */
@@ -26,6 +26,6 @@ void waiting_show(struct waiting *waiting, const char *key, int64_t at_ms);
 void waiting_end(struct waiting *waiting);
 
 /* One line of a terminal, over the one before it, as far as it fits; "" wipes it. */
-void waiting_put(const char *line);
+void waiting_write_line(const char *line);
 
 #endif

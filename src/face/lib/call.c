@@ -5,7 +5,7 @@
  * the caller is the loop's thread, and turns it meanwhile. There, and where the store answers at
  * once, the caller does it itself, in the loop's stead: no other thread need be woken for it.
  */
-#include "face/lib/lib_inside.h"
+#include "face/lib/lib_internal.h"
 
 #include <stdlib.h>
 
@@ -24,12 +24,12 @@ void call_end(struct call *call)
         (void)sem_post(&call->ended);
         return;
     }
-    client_enter(client);
+    client_enter_callback(client);
     call->done(call->user, NULL, &call->report);
-    client_leave(client);
+    client_leave_callback(client);
     free(call->memory);
     atomic_fetch_sub(&client->started, 1);
-    client_settle(client);
+    client_stop_if_idle(client);
 }
 
 enum lh_outcome call_start(struct call *call, struct loop_task *task, void *memory,
@@ -41,16 +41,16 @@ enum lh_outcome call_start(struct call *call, struct loop_task *task, void *memo
     call->memory = memory;
     atomic_fetch_add(&client->started, 1);
     loop_post(client->loop, task);
-    return report_say(report, LH_OK, "ok: on its way");
+    return report_set(report, LH_OK, "ok: on its way");
 }
 
-static void await(struct call *call)
+static void call_wait(struct call *call)
 {
     struct lh_client *client = call->client;
     if (client->own_loop) {
         while (sem_trywait(&call->ended) != 0) {
-            if (client_rest(client))
-                client_do(client, NULL);
+            if (client_poll_store(client))
+                client_run_task(client, NULL);
             else
                 loop_step(client->loop, /* wait= */ true);
         }
@@ -64,10 +64,10 @@ enum lh_outcome call_make(struct call *call, struct loop_task *task, struct lh_r
 {
     struct lh_client *client = call->client;
     if (client->own_loop || client->driver->step == NULL)
-        client_do(client, task);
+        client_run_task(client, task);
     else
         loop_post(client->loop, task);
-    await(call);
+    call_wait(call);
     (void)sem_destroy(&call->ended);
     report_copy(report, &call->report);
     return call->report.outcome;

@@ -3,12 +3,12 @@
  * A client: one store, one front desk, one loop, and, unless the user has a loop of its own, one
  * thread with all signals blocked. Wires them together; decides nothing about locks.
  */
-#include "face/lib/lib_inside.h"
+#include "face/lib/lib_internal.h"
 
 #include "base/check.h"
-#include "io/host.h"
-#include "io/net.h"
-#include "wire/url_shown.h"
+#include "process/host.h"
+#include "net/poller.h"
+#include "wire/url_redact.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ enum { PAGE = 4096, HOST_SHOWN = 100 };
 /* Its address is a name of the thread. */
 static _Thread_local char this_thread;
 
-static int64_t now_of(void *owner)
+static int64_t client_now(void *owner)
 {
     (void)owner;
     return host_boot_ms();
@@ -40,16 +40,16 @@ bool client_is_forked(const struct lh_client *client)
 enum lh_outcome client_admits(const struct lh_client *client, bool blocks, struct lh_report *report)
 {
     if (client == NULL)
-        return report_say(report, LH_USAGE, "usage: there is no client; open one first");
+        return report_set(report, LH_USAGE, "usage: there is no client; open one first");
     if (client_is_forked(client))
-        return report_say(report, LH_LOST,
+        return report_set(report, LH_LOST,
                           "lost: this process was forked from the one that opened the client; "
                           "nothing is held here; open a client of its own");
     ASSERT(client->magic == CLIENT_MAGIC);
     const void *calling = atomic_load(&client->calling_thread);
     bool within = calling != NULL && calling == &this_thread;
     if (blocks && (within || client->closing))
-        return report_say(report, LH_USAGE,
+        return report_set(report, LH_USAGE,
                           "usage: a blocking call within a function that the client calls would "
                           "wait for itself; start it instead, or use another thread");
     return LH_OK;
@@ -58,17 +58,17 @@ enum lh_outcome client_admits(const struct lh_client *client, bool blocks, struc
 enum lh_outcome client_admits_start(const struct lh_client *client, struct lh_report *report)
 {
     enum lh_outcome outcome = client_admits(client, /* blocks= */ false, report);
-    return outcome == LH_OK && client->closing ? report_say(report, LH_BUSY, CLOSING_WORDS)
+    return outcome == LH_OK && client->closing ? report_set(report, LH_BUSY, CLOSING_TEXT)
                                                : outcome;
 }
 
-void client_enter(struct lh_client *client)
+void client_enter_callback(struct lh_client *client)
 {
     client->calling++;
     atomic_store(&client->calling_thread, &this_thread);
 }
 
-void client_leave(struct lh_client *client)
+void client_leave_callback(struct lh_client *client)
 {
     if (--client->calling == 0)
         atomic_store(&client->calling_thread, NULL);
@@ -78,66 +78,66 @@ void client_leave(struct lh_client *client)
 
 static int64_t wakes_at_ms(struct lh_client *client)
 {
-    int64_t gaze_ms = gaze_next_ms(client);
-    return gaze_ms < client->desk_wakes_at_ms ? gaze_ms : client->desk_wakes_at_ms;
+    int64_t query_ms = query_next_ms(client);
+    return query_ms < client->queue_wakes_at_ms ? query_ms : client->queue_wakes_at_ms;
 }
 
-void client_wake(struct lh_client *client)
+void client_arm_timer(struct lh_client *client)
 {
     loop_wake_at(client->loop, wakes_at_ms(client));
 }
 
 int64_t client_retry_after(const struct lh_client *client)
 {
-    return executor_retry_after(front_desk_executor(client->desk));
+    return executor_retry_after(local_queue_executor(client->local_queue));
 }
 
-static void tell_breaker(struct lh_client *client)
+static void emit_breaker_event(struct lh_client *client)
 {
-    bool open = executor_counts(front_desk_executor(client->desk)).breaker_open;
+    bool open = executor_counts(local_queue_executor(client->local_queue)).breaker_open;
     if (client->breaker_open == open)
         return;
     client->breaker_open = open;
-    client_tell(client, &(struct lh_event){.kind = LH_EVENT_BREAKER,
+    client_emit(client, &(struct lh_event){.kind = LH_EVENT_BREAKER,
                                            .outcome = open ? LH_UNAVAILABLE : LH_OK,
                                            .key = ""});
 }
 
-static void on_due(void *owner)
+static void client_on_timer(void *owner)
 {
     struct lh_client *client = owner;
     int64_t now_ms = host_boot_ms();
     client->turning = true;
-    if (now_ms >= client->desk_wakes_at_ms) {
-        client->desk_wakes_at_ms = NEVER;
-        front_desk_tick(client->desk);
-        tell_breaker(client);
+    if (now_ms >= client->queue_wakes_at_ms) {
+        client->queue_wakes_at_ms = NEVER;
+        local_queue_tick(client->local_queue);
+        emit_breaker_event(client);
     }
-    gaze_due(client, now_ms);
-    light_rest(client);
+    query_on_timer(client, now_ms);
+    fast_lease_settle(client);
     client->turning = false;
-    client_wake(client);
+    client_arm_timer(client);
 }
 
 static bool is_due(const struct lh_client *client)
 {
-    return host_boot_ms() >= client->desk_wakes_at_ms;
+    return host_boot_ms() >= client->queue_wakes_at_ms;
 }
 
-static void wake_desk_at(void *owner, int64_t at_ms)
+static void local_queue_wake_at(void *owner, int64_t at_ms)
 {
     struct lh_client *client = owner;
-    if (client->desk_wakes_at_ms == at_ms)
+    if (client->queue_wakes_at_ms == at_ms)
         return;
-    client->desk_wakes_at_ms = at_ms;
+    client->queue_wakes_at_ms = at_ms;
     if (!client->turning)
-        client_wake(client);
+        client_arm_timer(client);
 }
 
-static void on_notice(void *owner, const char *key, const struct store_answer *stands)
+static void client_on_notify(void *owner, const char *key, const struct store_reply *stands)
 {
     struct lh_client *client = owner;
-    executor_notice(front_desk_executor(client->desk), key, stands);
+    executor_on_notify(local_queue_executor(client->local_queue), key, stands);
 }
 
 static void step_store(struct lh_client *client)
@@ -146,33 +146,33 @@ static void step_store(struct lh_client *client)
     client->turning = true;
     client->driver->step(client->state);
     client->turning = false;
-    client_wake(client);
+    client_arm_timer(client);
 }
 
-static void on_news(void *owner)
+static void on_store_readable(void *owner)
 {
     struct lh_client *client = owner;
-    if (client->beside != NULL)
-        beside_step(client->beside);
+    if (client->store_thread != NULL)
+        store_thread_step(client->store_thread);
     else
         step_store(client);
 }
 
 /* All that was submitted in this turn of the loop travels together. */
-static void on_turned(void *owner)
+static void on_turn_end(void *owner)
 {
     struct lh_client *client = owner;
     if (client->submitted)
         step_store(client);
 }
 
-void client_do(struct lh_client *client, struct loop_task *task)
+void client_run_task(struct lh_client *client, struct loop_task *task)
 {
     loop_enter(client->loop);
     /* As in the loop: what was started before comes first, with all that it brings about. */
-    loop_catch_up(client->loop);
+    loop_run_posted(client->loop);
     if (is_due(client))
-        on_due(client);
+        client_on_timer(client);
     client->turning = true;
     if (task != NULL)
         task->run(task);
@@ -180,74 +180,74 @@ void client_do(struct lh_client *client, struct loop_task *task)
         client->driver->step(client->state);
     client->turning = false;
     if (is_due(client))
-        on_due(client);
+        client_on_timer(client);
     else
-        client_wake(client);
-    on_turned(client);
+        client_arm_timer(client);
+    on_turn_end(client);
     loop_leave(client->loop);
 }
 
 /* Most answers come at once. Nothing else wakes us here, and no clock that runs in suspend: for
  * what takes longer, the loop sleeps. */
-bool client_rest(struct lh_client *client)
+bool client_poll_store(struct lh_client *client)
 {
     enum { REST_MS = 10 };
     int64_t left_ms = wakes_at_ms(client) - host_boot_ms();
-    return client->beside == NULL && client->driver->step != NULL && left_ms >= REST_MS &&
-           net_rest(client->driver->fd(client->state), REST_MS);
+    return client->store_thread == NULL && client->driver->step != NULL && left_ms >= REST_MS &&
+           poller_wait_fd(client->driver->fd(client->state), REST_MS);
 }
 
-static void submit_for_desk(void *owner, const struct store_request *request, store_done *done,
-                            void *caller)
+static void submit_for_local_queue(void *owner, const struct store_request *request,
+                                   store_done *done, void *caller)
 {
     client_submit(owner, request, done, caller);
 }
 
 /* ---- opening ---- */
 
-const char *client_default_holder(char *words, size_t size)
+const char *client_default_holder(char *out, size_t size)
 {
     char host[HOST_SHOWN + 1] = "";
     if (gethostname(host, HOST_SHOWN) != 0 || host[0] == '\0')
         (void)snprintf(host, sizeof host, "host");
     host[HOST_SHOWN] = '\0';
-    (void)snprintf(words, size, "%s:%ld", host, (long)getpid());
-    return words;
+    (void)snprintf(out, size, "%s:%ld", host, (long)getpid());
+    return out;
 }
 
-bool client_is_holder(const char *words)
+bool client_is_holder(const char *name)
 {
-    size_t length = strnlen(words, HOLDER_MAX + 1);
-    return length > 0 && length <= HOLDER_MAX && text_is_clean(words, length);
+    size_t length = strnlen(name, HOLDER_MAX + 1);
+    return length > 0 && length <= HOLDER_MAX && text_is_clean(name, length);
 }
 
 static const char *apply_options(struct lh_client *client, const char *url,
                                  const struct lh_open_options *options)
 {
     static const struct lh_open_options usual = LH_OPEN_OPTIONS_INIT;
-    char words[HOLDER_MAX + 1];
+    char message[HOLDER_MAX + 1];
     if (options == NULL)
         options = &usual;
     if (options->size != sizeof *options)
         return "usage: the options are of another size; set them with LH_OPEN_OPTIONS_INIT";
     const char *holder =
-        options->holder != NULL ? options->holder : client_default_holder(words, sizeof words);
+        options->holder != NULL ? options->holder : client_default_holder(message, sizeof message);
     if (!client_is_holder(holder))
         return "usage: the holder must be 1 to 128 bytes of UTF-8 without control characters";
-    if (options->patience_ms < 0 || options->patience_ms > TTL_MAX_MS)
+    if (options->timeout_ms < 0 || options->timeout_ms > TTL_MAX_MS)
         return "usage: the patience must be from 0 (the default, 10 s) to 24 h";
     struct text shown;
     text_init(&shown, client->url, sizeof client->url);
-    url_show(url, &shown);
+    url_redact(url, &shown);
     (void)snprintf(client->holder, sizeof client->holder, "%s", holder);
-    client->patience_ms = options->patience_ms > 0 ? options->patience_ms : PATIENCE_USUAL_MS;
+    client->timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : STORE_TIMEOUT_MS;
     client->own_loop = options->own_loop;
     client->on_event = options->on_event;
     client->event_user = options->user;
     return NULL;
 }
 
-static uint64_t draw_number(void)
+static uint64_t draw_session(void)
 {
     uint64_t number = 0;
     while (number == 0) {
@@ -257,7 +257,7 @@ static uint64_t draw_number(void)
     return number;
 }
 
-static bool mark_page(struct lh_client *client)
+static bool map_fork_page(struct lh_client *client)
 {
     void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, 0, 0);
     if (page == MAP_FAILED)
@@ -271,81 +271,82 @@ static bool mark_page(struct lh_client *client)
 static const char *open_store(struct lh_client *client, const char *url, uint64_t session,
                               struct text *why)
 {
-    struct store_site site = {.clock = {.now_ms = now_of},
-                              .session = session,
-                              .patience_ms = client->patience_ms,
-                              .notice = on_notice,
-                              .owner = client};
+    struct store_callbacks callbacks = {.clock = {.now_ms = client_now},
+                                        .session = session,
+                                        .timeout_ms = client->timeout_ms,
+                                        .notice = client_on_notify,
+                                        .owner = client};
     client->facts = store_facts_at(client->driver, url);
     if (client->driver->waits) {
-        client->beside = beside_new(client->driver, url, &site, why);
-        return client->beside != NULL ? NULL : why->bytes;
+        client->store_thread = store_thread_new(client->driver, url, &callbacks, why);
+        return client->store_thread != NULL ? NULL : why->bytes;
     }
     client->state = malloc(client->driver->state_size);
     if (client->state == NULL)
         return "memory is short";
-    if (client->driver->open(client->state, url, &site, why))
+    if (client->driver->open(client->state, url, &callbacks, why))
         return NULL;
     free(client->state);
     client->state = NULL;
     return why->bytes;
 }
 
-static bool build_rooms(struct lh_client *client, uint64_t session)
+static bool client_build_layers(struct lh_client *client, uint64_t session)
 {
-    struct executor_site site = {.now_ms = now_of,
-                                 .submit = submit_for_desk,
-                                 .wake_at = wake_desk_at,
-                                 .owner = client,
-                                 .facts = client->facts,
-                                 .session = session,
-                                 .seed = session,
-                                 .failed = client->on_event != NULL ? client_note_failure : NULL};
-    client->desk = front_desk_new(&site);
+    struct executor_callbacks callbacks = {.now_ms = client_now,
+                                           .submit = submit_for_local_queue,
+                                           .wake_at = local_queue_wake_at,
+                                           .owner = client,
+                                           .facts = client->facts,
+                                           .session = session,
+                                           .seed = session,
+                                           .failed =
+                                               client->on_event != NULL ? client_on_failure : NULL};
+    client->local_queue = local_queue_new(&callbacks);
     /* Who wants to hear of every event gets it from the desk. */
     if (client->driver == &memory_driver && client->on_event == NULL) {
-        client->light = light_new(session);
-        if (client->light == NULL)
+        client->fast_path = fast_path_new(session);
+        if (client->fast_path == NULL)
             return false;
     }
-    int file = client->beside != NULL       ? beside_fd(client->beside)
+    int file = client->store_thread != NULL ? store_thread_fd(client->store_thread)
                : client->driver->fd != NULL ? client->driver->fd(client->state)
                                             : -1;
-    return client->desk != NULL && watched_init(&client->watched) &&
-           (file < 0 || loop_listen(client->loop, file, on_news, client));
+    return client->local_queue != NULL && watch_cache_init(&client->watch_cache) &&
+           (file < 0 || loop_listen(client->loop, file, on_store_readable, client));
 }
 
-static void *run(void *argument)
+static void *client_thread_main(void *argument)
 {
     struct lh_client *client = argument;
     loop_run(client->loop);
     return NULL;
 }
 
-static bool start_thread(struct lh_client *client)
+static bool client_start_thread(struct lh_client *client)
 {
     sigset_t all, before;
     if (client->own_loop)
         return true;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool runs = pthread_create(&client->thread, NULL, run, client) == 0;
+    bool runs = pthread_create(&client->thread, NULL, client_thread_main, client) == 0;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return runs;
 }
 
 /* The store first: nothing must be answered any more when its callers go. */
-static void take_apart(struct lh_client *client)
+static void client_free(struct lh_client *client)
 {
-    beside_free(&client->beside);
+    store_thread_free(&client->store_thread);
     if (client->state != NULL) {
         client->driver->close(client->state);
         free(client->state);
     }
-    front_desk_free(&client->desk);
-    light_free(&client->light);
-    gaze_free_all(client);
-    watched_done(&client->watched);
+    local_queue_free(&client->local_queue);
+    fast_path_free(&client->fast_path);
+    query_free_all(client);
+    watch_cache_done(&client->watch_cache);
     events_free(client);
     loop_free(&client->loop);
     if (client->alive != NULL)
@@ -354,16 +355,16 @@ static void take_apart(struct lh_client *client)
     free(client);
 }
 
-static enum lh_outcome refuse_open(const struct lh_client *client, const char *why,
-                                   struct lh_report *report)
+static enum lh_outcome report_open_failed(const struct lh_client *client, const char *why,
+                                          struct lh_report *report)
 {
     static const char blame[] = "usage: ";
-    char words[LH_TEXT_SIZE];
+    char message[LH_TEXT_SIZE];
     bool wrong = strncmp(why, blame, sizeof blame - 1) == 0;
-    (void)snprintf(words, sizeof words, "%s%.100s: %s",
+    (void)snprintf(message, sizeof message, "%s%.100s: %s",
                    wrong ? blame : "unavailable: ", client->url,
                    wrong ? why + sizeof blame - 1 : why);
-    return report_say(report, wrong ? LH_USAGE : LH_UNAVAILABLE, words);
+    return report_set(report, wrong ? LH_USAGE : LH_UNAVAILABLE, message);
 }
 
 /* The store is not open, and what it had opened is closed again: was there too little room? */
@@ -385,68 +386,71 @@ static bool lacks_descriptors(const struct lh_client *client)
     return lacks;
 }
 
-static enum lh_outcome refuse_short(const struct lh_client *client, struct lh_report *report)
+static enum lh_outcome report_no_resources(const struct lh_client *client, struct lh_report *report)
 {
-    char words[LH_TEXT_SIZE];
-    (void)snprintf(words, sizeof words,
+    char message[LH_TEXT_SIZE];
+    (void)snprintf(message, sizeof message,
                    "failed: %.100s: no memory or too few file descriptors are free; close some, or "
                    "raise the limit (ulimit -n)",
                    client->url);
-    return report_say(report, LH_FAILED, words);
+    return report_set(report, LH_FAILED, message);
 }
 
-static enum lh_outcome refuse_scheme(const char *url, struct lh_report *report)
+static enum lh_outcome report_bad_scheme(const char *url, struct lh_report *report)
 {
-    char words[LH_TEXT_SIZE];
+    char message[LH_TEXT_SIZE];
     struct text text;
-    text_init(&text, words, sizeof words);
+    text_init(&text, message, sizeof message);
     bool planned = store_is_planned(url);
     text_add(&text, planned ? "unavailable: " : "usage: ");
     store_describe_unknown(url, &text);
-    return report_say(report, planned ? LH_UNAVAILABLE : LH_USAGE, words);
+    return report_set(report, planned ? LH_UNAVAILABLE : LH_USAGE, message);
 }
 
-static enum lh_outcome build(struct lh_client *client, const char *url, struct lh_report *report)
+static enum lh_outcome client_build(struct lh_client *client, const char *url,
+                                    struct lh_report *report)
 {
-    char words[512] = "";
+    char message[512] = "";
     struct text why;
     /* Where a request waits for a disk, a call of the system more is nothing beside it. */
-    struct loop_site site = {
-        .due = on_due, .turned = on_turned, .owner = client, .lazy = !client->driver->waits};
-    uint64_t session = client->session = draw_number();
-    text_init(&why, words, sizeof words);
-    client->loop = loop_new(&site);
-    if (client->loop == NULL || !mark_page(client))
-        return refuse_short(client, report);
+    struct loop_callbacks callbacks = {.due = client_on_timer,
+                                       .after_step = on_turn_end,
+                                       .owner = client,
+                                       .lazy = !client->driver->waits};
+    uint64_t session = client->session = draw_session();
+    text_init(&why, message, sizeof message);
+    client->loop = loop_new(&callbacks);
+    if (client->loop == NULL || !map_fork_page(client))
+        return report_no_resources(client, report);
     const char *trouble = open_store(client, url, session, &why);
     if (trouble != NULL)
-        return lacks_descriptors(client) ? refuse_short(client, report)
-                                         : refuse_open(client, trouble, report);
-    if (!build_rooms(client, session) || !start_thread(client))
-        return report_say(report, LH_FAILED, "failed: no memory or no thread is left");
-    return report_say(report, LH_OK, words[0] != '\0' ? words : "ok: open");
+        return lacks_descriptors(client) ? report_no_resources(client, report)
+                                         : report_open_failed(client, trouble, report);
+    if (!client_build_layers(client, session) || !client_start_thread(client))
+        return report_set(report, LH_FAILED, "failed: no memory or no thread is left");
+    return report_set(report, LH_OK, message[0] != '\0' ? message : "ok: open");
 }
 
 enum lh_outcome lh_open(const char *url, const struct lh_open_options *options,
                         struct lh_client **out, struct lh_report *report)
 {
     if (url == NULL || out == NULL)
-        return report_say(report, LH_USAGE,
+        return report_set(report, LH_USAGE,
                           "usage: lh_open() needs a URL and a place for the client");
     const struct store_driver *driver = store_find(url);
     if (driver == NULL)
-        return refuse_scheme(url, report);
+        return report_bad_scheme(url, report);
     struct lh_client *client = calloc(1, sizeof *client);
     if (client == NULL)
-        return report_say(report, LH_FAILED, "failed: memory is short");
+        return report_set(report, LH_FAILED, "failed: memory is short");
     client->magic = CLIENT_MAGIC;
     client->driver = driver;
-    client->desk_wakes_at_ms = NEVER;
+    client->queue_wakes_at_ms = NEVER;
     const char *wrong = apply_options(client, url, options);
     enum lh_outcome outcome =
-        wrong != NULL ? report_say(report, LH_USAGE, wrong) : build(client, url, report);
+        wrong != NULL ? report_set(report, LH_USAGE, wrong) : client_build(client, url, report);
     if (outcome != LH_OK) {
-        take_apart(client);
+        client_free(client);
         return outcome;
     }
     *out = client;
@@ -455,12 +459,12 @@ enum lh_outcome lh_open(const char *url, const struct lh_open_options *options,
 
 /* ---- closing ---- */
 
-void client_settle(struct lh_client *client)
+void client_stop_if_idle(struct lh_client *client)
 {
     if (!client->closing || atomic_load(&client->started) > 0)
         return;
     for (const struct lh_lease *lease = client->leases; lease != NULL; lease = lease->next) {
-        if (lease->several.state != SEVERAL_ENDED)
+        if (lease->multi.state != MULTI_ENDED)
             return;
     }
     loop_stop(client->loop);
@@ -476,7 +480,7 @@ static void begin_close(struct loop_task *task)
     struct lh_client *client = ((struct close_task *)task)->client;
     client->closing = true;
     lease_abandon_all(client);
-    client_settle(client);
+    client_stop_if_idle(client);
 }
 
 void lh_close(struct lh_client **client_pointer)
@@ -498,8 +502,8 @@ void lh_close(struct lh_client **client_pointer)
         (void)pthread_join(client->thread, NULL);
     loop_step(client->loop, /* wait= */ false); /* what was cancelled within the last functions */
     lease_orphan_all(client);
-    light_orphan_all(client);
-    take_apart(client);
+    fast_lease_orphan_all(client);
+    client_free(client);
     *client_pointer = NULL;
 }
 

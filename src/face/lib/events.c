@@ -3,9 +3,9 @@
  * Events: what the user's on_event receives, and what a store shows to people who look at it with
  * its own tools. Requests to the store are timed here. Decides nothing.
  */
-#include "face/lib/lib_inside.h"
+#include "face/lib/lib_internal.h"
 
-#include "io/host.h"
+#include "process/host.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,27 +22,27 @@ struct timed {
     int64_t sent_at_us;
 };
 
-void client_remark(struct lh_client *client, const char *key, const char *word, const char *more,
-                   bool warns)
+void client_store_event(struct lh_client *client, const char *key, const char *reason,
+                        const char *more, bool warns)
 {
-    struct store_remark remark = {
-        .key = key, .word = word, .holder = client->holder, .more = more, .warns = warns};
-    if (client->driver->remark == NULL || client->beside != NULL)
+    struct store_event event = {
+        .key = key, .reason = reason, .holder = client->holder, .more = more, .warns = warns};
+    if (client->driver->event == NULL || client->store_thread != NULL)
         return;
-    client->driver->remark(client->state, &remark);
+    client->driver->event(client->state, &event);
     client->submitted = client->driver->step != NULL;
 }
 
 /* What those who look at the store with its own tools should see. */
-static void remark_event(struct lh_client *client, const struct lh_event *event)
+static void emit_store_event(struct lh_client *client, const struct lh_event *event)
 {
     if (event->kind == LH_EVENT_GRANTED)
-        client_remark(client, event->key, "Acquired", "", /* warns= */ false);
+        client_store_event(client, event->key, "Acquired", "", /* warns= */ false);
     else if (event->kind == LH_EVENT_TAKEOVER)
-        client_remark(client, event->key, "TakenOver", "from a holder that was gone",
-                      /* warns= */ true);
+        client_store_event(client, event->key, "TakenOver", "from a holder that was gone",
+                           /* warns= */ true);
     else if (event->kind == LH_EVENT_LOST)
-        client_remark(client, event->key, "Lost", "", /* warns= */ true);
+        client_store_event(client, event->key, "Lost", "", /* warns= */ true);
 }
 
 static enum lh_kind kind_of(const char *key)
@@ -53,49 +53,49 @@ static enum lh_kind kind_of(const char *key)
                                                                             : LH_LOCK;
 }
 
-void client_tell(struct lh_client *client, const struct lh_event *event)
+void client_emit(struct lh_client *client, const struct lh_event *event)
 {
-    struct lh_event told = *event;
-    remark_event(client, event);
+    struct lh_event emitted = *event;
+    emit_store_event(client, event);
     if (client->on_event == NULL)
         return;
-    told.of = kind_of(event->key);
-    client_enter(client);
-    client->on_event(client->event_user, &told);
-    client_leave(client);
+    emitted.of = kind_of(event->key);
+    client_enter_callback(client);
+    client->on_event(client->event_user, &emitted);
+    client_leave_callback(client);
 }
 
-static const enum lh_outcome outcomes[] = {[ANSWER_OK] = LH_OK,
-                                           [ANSWER_CONFLICT] = LH_BUSY,
-                                           [ANSWER_TROUBLE] = LH_UNAVAILABLE,
-                                           [ANSWER_DENIED] = LH_DENIED,
-                                           [ANSWER_FULL] = LH_UNAVAILABLE};
+static const enum lh_outcome outcomes[] = {[REPLY_OK] = LH_OK,
+                                           [REPLY_CONFLICT] = LH_BUSY,
+                                           [REPLY_TROUBLE] = LH_UNAVAILABLE,
+                                           [REPLY_DENIED] = LH_DENIED,
+                                           [REPLY_FULL] = LH_UNAVAILABLE};
 
-void client_note_failure(void *owner, const struct executor_failure *failure)
+void client_on_failure(void *owner, const struct executor_failure *failure)
 {
     struct lh_event event = {.kind = LH_EVENT_RENEW_FAILED,
-                             .outcome = outcomes[failure->answer],
+                             .outcome = outcomes[failure->reply],
                              .key = failure->key,
                              .token = failure->token,
                              .after_us = failure->took_ms * US_PER_MS};
-    if (failure->renews && failure->answer != ANSWER_CONFLICT)
-        client_tell(owner, &event);
+    if (failure->renews && failure->reply != REPLY_CONFLICT)
+        client_emit(owner, &event);
     event.kind = LH_EVENT_RETRY;
-    client_tell(owner, &event);
+    client_emit(owner, &event);
 }
 
 static void submit_to_store(struct lh_client *client, const struct store_request *request,
                             store_done *done, void *caller)
 {
-    if (client->beside != NULL) {
-        beside_submit(client->beside, request, done, caller);
+    if (client->store_thread != NULL) {
+        store_thread_submit(client->store_thread, request, done, caller);
         return;
     }
     client->driver->submit(client->state, request, done, caller);
     client->submitted = client->driver->step != NULL;
 }
 
-static void forget_timed(struct timed *timed)
+static void timed_free(struct timed *timed)
 {
     if (timed->next != NULL)
         timed->next->before = timed->before;
@@ -106,20 +106,20 @@ static void forget_timed(struct timed *timed)
     free(timed);
 }
 
-static void timed_answer(void *caller, const struct store_answer *answer)
+static void on_timed_reply(void *caller, const struct store_reply *reply)
 {
     static const char *const verbs[] = {
         [VERB_STORE_READ] = "read", [VERB_STORE_SWAP] = "swap",   [VERB_STORE_DELETE] = "delete",
         [VERB_STORE_LIST] = "list", [VERB_STORE_WATCH] = "watch", [VERB_STORE_HISTORY] = "history"};
     struct timed *timed = caller;
-    timed->done(timed->caller, answer);
-    if (answer->more)
+    timed->done(timed->caller, reply);
+    if (reply->more)
         return;
-    client_tell(timed->client, &(struct lh_event){.kind = LH_EVENT_STORE,
-                                                  .outcome = outcomes[answer->result],
+    client_emit(timed->client, &(struct lh_event){.kind = LH_EVENT_STORE,
+                                                  .outcome = outcomes[reply->result],
                                                   .key = verbs[timed->verb],
                                                   .after_us = host_boot_us() - timed->sent_at_us});
-    forget_timed(timed);
+    timed_free(timed);
 }
 
 void client_submit(struct lh_client *client, const struct store_request *request, store_done *done,
@@ -141,7 +141,7 @@ void client_submit(struct lh_client *client, const struct store_request *request
     if (timed->next != NULL)
         timed->next->before = timed;
     client->timed = timed;
-    submit_to_store(client, request, timed_answer, timed);
+    submit_to_store(client, request, on_timed_reply, timed);
 }
 
 void events_free(struct lh_client *client)

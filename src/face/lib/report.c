@@ -3,7 +3,7 @@
  * Reports: who, since when, until when, and what to do about it, in one line for people. Nothing
  * here decides; the outcome comes from the core.
  */
-#include "face/lib/lib_inside.h"
+#include "face/lib/lib_internal.h"
 
 #include "base/check.h"
 #include "wire/duration.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY_SHOWN = 64, PLACE_MOST = 64, WORDS_SHOWN = 130, WORDS_BESIDE_URL = 90 };
+enum { KEY_SHOWN = 64, SERVER_MAX = 64, TEXT_SHOWN = 130, TEXT_AFTER_URL = 90 };
 
 #ifndef LH_VERSION
 #error "the build says which version this is"
@@ -32,7 +32,7 @@ const char *lh_outcome_name(enum lh_outcome outcome)
     default:
         if ((int)outcome < 0 || outcome > LH_FAILED)
             return "unknown";
-        return outcome_word((enum outcome)outcome);
+        return outcome_name((enum outcome)outcome);
     }
 }
 
@@ -48,14 +48,14 @@ void report_clear(struct lh_report *report)
     report->state = LH_FREE;
 }
 
-enum lh_outcome report_say(struct lh_report *report, enum lh_outcome outcome, const char *words)
+enum lh_outcome report_set(struct lh_report *report, enum lh_outcome outcome, const char *message)
 {
     if (report != NULL) {
-        size_t length = strnlen(words, sizeof report->text - 1);
+        size_t length = strnlen(message, sizeof report->text - 1);
         report_clear(report);
         report->outcome = outcome;
         report->refusal = lh_refusal_word(LH_VERB_ANY, outcome);
-        memcpy(report->text, words, length);
+        memcpy(report->text, message, length);
         report->text[length] = '\0';
         text_clean(report->text, length);
     }
@@ -75,7 +75,7 @@ int64_t age_of(int64_t since_ms, int64_t now_ms)
     return now_ms > since_ms ? now_ms - since_ms : 0;
 }
 
-static void say_busy(const char *key, const struct task_news *news, struct lh_report *out)
+static void report_busy(const char *key, const struct task_news *news, struct lh_report *out)
 {
     const char *why = news->why;
     char since[DURATION_SHOWN] = "a while", ends[DURATION_SHOWN] = "unknown";
@@ -103,7 +103,7 @@ static void say_busy(const char *key, const struct task_news *news, struct lh_re
                        why != NULL ? why : "");
 }
 
-static void say_cooling(const char *key, struct lh_report *out)
+static void report_cooling(const char *key, struct lh_report *out)
 {
     char since[DURATION_SHOWN] = "a while", ends[DURATION_SHOWN] = "an unknown time";
     if (out->since_ms >= 0)
@@ -115,35 +115,34 @@ static void say_cooling(const char *key, struct lh_report *out)
                    KEY_SHOWN, key, out->holder[0] != '\0' ? out->holder : "somebody", since, ends);
 }
 
-static void say_unavailable(const struct lh_client *client, const char *key,
-                            const struct task_news *news, struct lh_report *out)
+static void report_unavailable(const struct lh_client *client, const char *key,
+                               const struct task_news *news, struct lh_report *out)
 {
     const char *what = news->trouble != NULL && news->trouble[0] != '\0' ? news->trouble
                        : news->why != NULL                               ? news->why
                                                                          : "it did not answer";
     /* A store of several servers says itself which one it was: that need not be said twice. */
-    char place[PLACE_MOST] = "";
+    char server[SERVER_MAX] = "";
     const char *end = strstr(what, ": ");
-    if (end != NULL && end - what < PLACE_MOST)
-        memcpy(place, what, (size_t)(end - what));
-    bool named = place[0] != '\0' && strstr(client->url, place) != NULL;
+    if (end != NULL && end - what < SERVER_MAX)
+        memcpy(server, what, (size_t)(end - what));
+    bool named = server[0] != '\0' && strstr(client->url, server) != NULL;
     char when[DURATION_SHOWN] = "";
     if (out->retry_after_ms >= 0)
         (void)duration_show(out->retry_after_ms, when);
     (void)snprintf(out->text, sizeof out->text,
                    "unavailable: %.*s: %.40s%s%.*s; look after the store, then try again%s%s",
                    KEY_SHOWN, key, named ? "" : client->url, named ? "" : ": ",
-                   named ? WORDS_SHOWN : WORDS_BESIDE_URL, what, when[0] != '\0' ? " in " : "",
-                   when);
+                   named ? TEXT_SHOWN : TEXT_AFTER_URL, what, when[0] != '\0' ? " in " : "", when);
 }
 
-static void say_why(const char *key, const char *usual, const char *why, struct lh_report *out)
+static void report_why(const char *key, const char *usual, const char *why, struct lh_report *out)
 {
     (void)snprintf(out->text, sizeof out->text, "%s: %.*s: %s", lh_outcome_name(out->outcome),
                    KEY_SHOWN, key, why != NULL ? why : usual);
 }
 
-void report_over(struct lh_report *report, const char *key, int64_t over_ms)
+void report_expired(struct lh_report *report, const char *key, int64_t over_ms)
 {
     char ago[DURATION_SHOWN];
     (void)snprintf(report->text, sizeof report->text,
@@ -152,8 +151,8 @@ void report_over(struct lh_report *report, const char *key, int64_t over_ms)
                    KEY_SHOWN, key, duration_show(over_ms, ago));
 }
 
-static void say(const struct lh_client *client, const char *key, const struct task_news *news,
-                struct lh_report *out)
+static void report_describe(const struct lh_client *client, const char *key,
+                            const struct task_news *news, struct lh_report *out)
 {
     switch (out->outcome) {
     case LH_OK:
@@ -161,26 +160,26 @@ static void say(const struct lh_client *client, const char *key, const struct ta
                        news->why != NULL ? ": " : "", news->why != NULL ? news->why : "");
         return;
     case LH_BUSY:
-        say_busy(key, news, out);
+        report_busy(key, news, out);
         return;
     case LH_COOLING:
-        say_cooling(key, out);
+        report_cooling(key, out);
         return;
     case LH_UNAVAILABLE:
-        say_unavailable(client, key, news, out);
+        report_unavailable(client, key, news, out);
         return;
     case LH_DENIED:
-        say_why(key, "the store does not permit it",
-                news->trouble != NULL ? news->trouble : news->why, out);
+        report_why(key, "the store does not permit it",
+                   news->trouble != NULL ? news->trouble : news->why, out);
         return;
     case LH_LOST:
-        say_why(key, "the lease is not yours any more; stop what it guards", news->why, out);
+        report_why(key, "the lease is not yours any more; stop what it guards", news->why, out);
         return;
     case LH_STALE:
-        say_why(key, "another token holds, or none; nothing was changed", news->why, out);
+        report_why(key, "another token holds, or none; nothing was changed", news->why, out);
         return;
     default:
-        say_why(key, "the store refused", news->why, out);
+        report_why(key, "the store refused", news->why, out);
         return;
     }
 }
@@ -195,15 +194,15 @@ void report_news(const struct lh_client *client, const char *key, const struct t
     bool others = out->outcome == LH_BUSY || out->outcome == LH_COOLING;
     if (out->outcome == LH_UNAVAILABLE)
         out->retry_after_ms = client_retry_after(client);
-    out->token = out->outcome == LH_BUSY ? news->look.token : others ? 0 : news->token;
-    if (others && news->look.state != KEY_FREE && news->look.holder != NULL) {
-        (void)snprintf(out->holder, sizeof out->holder, "%s", news->look.holder);
+    out->token = out->outcome == LH_BUSY ? news->key_info.token : others ? 0 : news->token;
+    if (others && news->key_info.state != KEY_FREE && news->key_info.holder != NULL) {
+        (void)snprintf(out->holder, sizeof out->holder, "%s", news->key_info.holder);
         if (news->record != NULL) /* otherwise it is the desk that knows it, without a time */
-            out->since_ms = age_of(news->look.since_ms, news->at.time_ms);
-        out->ends_in_ms = news->look.ends_in_ms;
-        out->takeover_in_ms = news->look.takeover_in_ms;
+            out->since_ms = age_of(news->key_info.since_ms, news->at.time_ms);
+        out->ends_in_ms = news->key_info.ends_in_ms;
+        out->takeover_in_ms = news->key_info.takeover_in_ms;
     }
-    say(client, key, news, out);
+    report_describe(client, key, news, out);
     text_clean(out->text, strlen(out->text)); /* servers have their words in it */
 }
 
@@ -213,7 +212,7 @@ _Static_assert((int)KEY_DELAYED == (int)LH_DELAYED, "the states are in the same 
 
 static enum lh_state state_of(const struct task_news *news)
 {
-    return news->record != NULL ? (enum lh_state)news->look.state : LH_FREE;
+    return news->record != NULL ? (enum lh_state)news->key_info.state : LH_FREE;
 }
 
 void report_break(const char *key, bool at_once, const struct broken *broken,
@@ -237,8 +236,8 @@ void report_break(const char *key, bool at_once, const struct broken *broken,
         return;
     }
     bool held = out->state == LH_HELD;
-    out->ends_in_ms = held ? news->look.ends_in_ms : -1;
-    out->takeover_in_ms = held ? news->look.takeover_in_ms : -1;
+    out->ends_in_ms = held ? news->key_info.ends_in_ms : -1;
+    out->takeover_in_ms = held ? news->key_info.takeover_in_ms : -1;
     if (out->takeover_in_ms >= 0) {
         char span[DURATION_SHOWN];
         (void)snprintf(ends, sizeof ends, "until %s from now",
@@ -252,7 +251,7 @@ void report_break(const char *key, bool at_once, const struct broken *broken,
 void report_not_held(const char *key, uint64_t token, const struct task_news *news,
                      struct lh_report *out)
 {
-    bool taken = news->record != NULL && news->look.state == KEY_HELD;
+    bool taken = news->record != NULL && news->key_info.state == KEY_HELD;
     report_clear(out);
     (void)snprintf(out->key, sizeof out->key, "%s", key);
     out->state = state_of(news);
@@ -263,11 +262,11 @@ void report_not_held(const char *key, uint64_t token, const struct task_news *ne
                        key);
         return;
     }
-    (void)snprintf(out->holder, sizeof out->holder, "%s", news->look.holder);
-    out->token = news->look.token;
-    out->since_ms = age_of(news->look.since_ms, news->at.time_ms);
-    out->ends_in_ms = news->look.ends_in_ms;
-    out->takeover_in_ms = news->look.takeover_in_ms;
+    (void)snprintf(out->holder, sizeof out->holder, "%s", news->key_info.holder);
+    out->token = news->key_info.token;
+    out->since_ms = age_of(news->key_info.since_ms, news->at.time_ms);
+    out->ends_in_ms = news->key_info.ends_in_ms;
+    out->takeover_in_ms = news->key_info.takeover_in_ms;
     (void)snprintf(out->text, sizeof out->text,
                    "ok: %.*s: held by %.64s with token %llu, not with %llu; nothing was changed",
                    KEY_SHOWN, key, out->holder, (unsigned long long)out->token,

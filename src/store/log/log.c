@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening, locking, appending, syncing. What happens after somebody died is in recover.c, growing
- * and compacting in compact.c. Nothing here looks into what a record says.
+ * Opening, locking, appending, syncing. What happens after somebody died is in log_recover.c,
+ * growing and compacting in log_compact.c. Nothing here looks into what a record says.
  */
-#include "store/log/log_inside.h"
+#include "store/log/log_internal.h"
 
 #include "base/check.h"
-#include "io/session.h"
+#include "disk/session.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { LOOK_US = 10000 /* whether who syncs was killed */ };
+enum { POLL_US = 10000 /* whether who syncs was killed */ };
 
 static const char *const result_texts[] = {
-#define LOG_RESULT_TEXT(name, words) words,
+#define LOG_RESULT_TEXT(name, message) message,
     LOG_RESULTS(LOG_RESULT_TEXT)
 #undef LOG_RESULT_TEXT
 };
 
-static void explain(struct log *log, const char *words, uint64_t number, const char *after)
+static void log_set_why(struct log *log, const char *message, uint64_t number, const char *after)
 {
     struct text text;
     text_init(&text, log->why, sizeof log->why);
-    text_add(&text, words);
+    text_add(&text, message);
     text_add_u64(&text, number);
     text_add(&text, after);
 }
@@ -35,16 +35,16 @@ enum log_result log_failed(struct log *log, const char *what, int64_t error)
     if (error == 0)
         return LOG_OK;
     if (error == -EBADMSG)
-        return log_damaged_at(log, log->now.bad_at);
+        return log_damaged_at(log, log->current.bad_at);
     if (error == -EUCLEAN)
         return LOG_INDEX;
     struct text text;
-    const char *words = strerrordesc_np((int)-error);
+    const char *message = strerrordesc_np((int)-error);
     text_init(&text, log->why, sizeof log->why);
     text_add(&text, "cannot ");
     text_add(&text, what);
     text_add(&text, ": ");
-    text_add(&text, words != NULL ? words : "unknown error");
+    text_add(&text, message != NULL ? message : "unknown error");
     if (error == -ENOSPC || error == -EDQUOT || error == -EFBIG)
         return LOG_FULL;
     return error == -ENOMEM ? LOG_MEMORY : LOG_IO;
@@ -52,7 +52,7 @@ enum log_result log_failed(struct log *log, const char *what, int64_t error)
 
 enum log_result log_damaged_at(struct log *log, uint64_t offset)
 {
-    explain(log, "damage at offset ", offset, "");
+    log_set_why(log, "damage at offset ", offset, "");
     return LOG_DAMAGED;
 }
 
@@ -82,7 +82,7 @@ enum log_result log_lock(struct log *log, enum log_lock which, int64_t deadline_
         uint32_t owner = turn != NULL ? atomic_load(&log->shared->owner[which])
                                       : log_owner_in_file(log->options.disk, log->lock_file, which);
         if (owner != 0) /* else it has not said yet who it is */
-            explain(log, "it is process ", owner, "");
+            log_set_why(log, "it is process ", owner, "");
     }
     if (error == 0 && turn != NULL)
         atomic_store(&log->shared->owner[which], (uint32_t)getpid());
@@ -107,7 +107,7 @@ void log_unlock(struct log *log, enum log_lock which)
     disk->wake(disk->owner, turn, /* all= */ true);
 }
 
-uint64_t log_word(uint64_t generation, uint64_t offset)
+uint64_t log_pack_offset(uint64_t generation, uint64_t offset)
 {
     return generation << OFFSET_BITS | offset;
 }
@@ -122,7 +122,7 @@ void log_raise(_Atomic uint64_t *word, uint64_t value)
 uint64_t log_offset(const struct log *log, const _Atomic uint64_t *word)
 {
     uint64_t value = atomic_load(word);
-    return value >> OFFSET_BITS == log->now.header.generation ? value & LOG_OFFSET_MAX : 0;
+    return value >> OFFSET_BITS == log->current.header.generation ? value & LOG_OFFSET_MAX : 0;
 }
 
 bool log_is_poisoned(const struct log *log, uint64_t generation)
@@ -137,21 +137,22 @@ static bool write_again(struct log *log, uint64_t offset, uint64_t rest)
     struct log_reader reader;
     struct log_record record;
     uint64_t synced = log_offset(log, &log->shared->synced);
-    bool ours = atomic_load(&log->shared->generation) == log->now.header.generation;
+    bool ours = atomic_load(&log->shared->generation) == log->current.header.generation;
     uint64_t end = ours ? atomic_load(&log->shared->end) : 0;
-    bool fine = log_reader_init(&reader, &log->now, end > offset ? end : offset);
+    bool fine = log_reader_init(&reader, &log->current, end > offset ? end : offset);
     uint64_t at = reader.at = synced != 0 ? synced : LOG_START;
     while (fine && log_reader_next(&reader, &record) == LOG_READ_OK) {
-        fine = disk_write(log->options.disk, log->now.file, record.key - LOG_HEAD, reader.at - at,
-                          at) == 0;
+        fine = disk_write(log->options.disk, log->current.file, record.key - LOG_HEAD,
+                          reader.at - at, at) == 0;
         at = reader.at;
     }
     log_reader_done(&reader);
     const struct disk *disk = log->options.disk;
     if (rest == 0) /* somebody may be about to call it ready */
         rest = log_offset(log, &log->shared->ready);
-    int64_t size = rest != 0 ? disk->size(disk->owner, log->now.file) : 0;
-    return fine && at >= offset && size >= 0 && log_file_fill(&log->now, rest, (uint64_t)size) == 0;
+    int64_t size = rest != 0 ? disk->size(disk->owner, log->current.file) : 0;
+    return fine && at >= offset && size >= 0 &&
+           log_file_fill(&log->current, rest, (uint64_t)size) == 0;
 }
 
 /* Under the sync lock. After a failure the system forgets what it could not write and says so
@@ -159,7 +160,7 @@ static bool write_again(struct log *log, uint64_t offset, uint64_t rest)
 static void sync_once(struct log *log, uint64_t offset, uint64_t rest)
 {
     struct log_shared *shared = log->shared;
-    uint64_t number = log->now.header.generation;
+    uint64_t number = log->current.header.generation;
     uint64_t state = atomic_load(&shared->state); /* before the end */
     uint64_t revision = atomic_load(&shared->revision);
     uint64_t end = atomic_load(&shared->end);
@@ -174,15 +175,15 @@ static void sync_once(struct log *log, uint64_t offset, uint64_t rest)
         return;
     }
     atomic_store(&shared->syncing, number);
-    int error = log->options.disk->sync(log->options.disk->owner, log->now.file);
+    int error = log->options.disk->sync(log->options.disk->owner, log->current.file);
     if (error != 0) {
         (void)log_failed(log, "sync", error);
         log_raise(&shared->poisoned, number);
     } else {
-        log_raise(&shared->synced, log_word(number, end));
+        log_raise(&shared->synced, log_pack_offset(number, end));
         log_raise(&shared->ceiling, ours ? revision + LOG_AHEAD : 0);
         if (log->growing != 0) /* before anybody else can think that it is not */
-            log_raise(&shared->ready, log_word(number, log->growing));
+            log_raise(&shared->ready, log_pack_offset(number, log->growing));
     }
     atomic_store(&shared->syncing, 0);
 }
@@ -193,7 +194,7 @@ static bool await_turn(struct log *log, uint32_t turn, int64_t deadline_ms)
     const struct disk *disk = log->options.disk;
     if (disk->boot_ms(disk->owner) >= deadline_ms)
         return false;
-    disk->wait(disk->owner, &log->shared->turn[LOCK_SYNC], turn, LOOK_US);
+    disk->wait(disk->owner, &log->shared->turn[LOCK_SYNC], turn, POLL_US);
     return true;
 }
 
@@ -201,11 +202,11 @@ enum log_result log_sync_to(struct log *log, uint64_t offset, uint64_t rest, int
 {
     bool always = rest != 0;
     struct log_shared *shared = log->shared;
-    uint64_t number = log->now.header.generation;
+    uint64_t number = log->current.header.generation;
     for (;;) {
         /* The turn first: a sync that ends after our look changes it, and we do not sleep. */
         uint32_t turn = atomic_load(&shared->turn[LOCK_SYNC]);
-        bool covered = !always && atomic_load(&shared->synced) >= log_word(number, offset);
+        bool covered = !always && atomic_load(&shared->synced) >= log_pack_offset(number, offset);
         if (log_is_poisoned(log, number))
             return LOG_POISONED;
         if (covered)
@@ -215,7 +216,7 @@ enum log_result log_sync_to(struct log *log, uint64_t offset, uint64_t rest, int
             continue;
         if (result != LOG_OK)
             return result;
-        covered = atomic_load(&shared->synced) >= log_word(number, offset);
+        covered = atomic_load(&shared->synced) >= log_pack_offset(number, offset);
         if (!log_is_poisoned(log, number) && (always || !covered))
             sync_once(log, offset, rest);
         always = false;
@@ -231,15 +232,15 @@ int log_sync_folder(struct log *log, uint64_t generation)
     return error;
 }
 
-void log_see(struct log *log)
+void log_mark_seen(struct log *log)
 {
-    log->seen = log_word(log->now.header.generation, log->now.written);
+    log->seen = log_pack_offset(log->current.header.generation, log->current.written);
 }
 
 enum log_result log_sync(struct log *log, int64_t deadline_ms)
 {
     uint64_t number = log->seen >> OFFSET_BITS;
-    if (number == log->now.header.generation)
+    if (number == log->current.header.generation)
         return log_sync_to(log, log->seen & LOG_OFFSET_MAX, /* rest= */ 0, deadline_ms);
     /* Seen in an older file: a newer one that counts has all of it. */
     bool covered = atomic_load(&log->shared->synced) >= log->seen;
@@ -249,14 +250,14 @@ enum log_result log_sync(struct log *log, int64_t deadline_ms)
 /* Opening and closing. */
 
 /* What is not ours is refused before anything is made beside it. */
-static enum log_result look_first(struct log *log)
+static enum log_result log_check_existing(struct log *log)
 {
     enum log_reading reading;
-    int error = log_file_open(&log->now, &reading);
+    int error = log_file_open(&log->current, &reading);
     if (error == 0 && reading == LOG_READ_FOREIGN)
         return LOG_NOT_OURS;
     if (error == 0 && reading == LOG_READ_NEWER) {
-        explain(log, "it has version ", log->now.header.version, ", we know 1");
+        log_set_why(log, "it has version ", log->current.header.version, ", we know 1");
         return LOG_NEWER;
     }
     return error == -ENOENT ? LOG_OK : log_failed(log, "open", error);
@@ -265,7 +266,7 @@ static enum log_result look_first(struct log *log)
 static enum log_result open_files(struct log *log, int64_t deadline_ms)
 {
     const struct disk *disk = log->options.disk;
-    enum log_result result = look_first(log);
+    enum log_result result = log_check_existing(log);
     if (result != LOG_OK)
         return result;
     log->lock_file = disk->open(disk->owner, ".lock", DISK_CREATE);
@@ -274,10 +275,10 @@ static enum log_result open_files(struct log *log, int64_t deadline_ms)
     result = log_lock(log, LOCK_APPEND, deadline_ms);
     if (result != LOG_OK)
         return result;
-    result = log_share(log);
+    result = log_map_page(log);
     if (result == LOG_OK) {
         atomic_store(&log->shared->owner[LOCK_APPEND], (uint32_t)getpid());
-        result = log_settle(log, deadline_ms);
+        result = log_refresh(log, deadline_ms);
     }
     log_unlock(log, LOCK_APPEND);
     return result;
@@ -295,7 +296,7 @@ enum log_result log_open(const struct log_options *options, int64_t deadline_ms,
     log->options = *options;
     log->lock_file = -1;
     enum log_result result = LOG_MEMORY;
-    if (log_file_init(&log->now, options->disk))
+    if (log_file_init(&log->current, options->disk))
         result = open_files(log, deadline_ms);
     if (result != LOG_OK) {
         log_explain(log, result, why);
@@ -315,7 +316,7 @@ void log_close(struct log **log_pointer)
     const struct disk *disk = log->options.disk;
     if (log->shared != NULL)
         disk->unshare(disk->owner, log->shared);
-    log_file_done(&log->now);
+    log_file_done(&log->current);
     if (log->lock_file >= 0)
         disk->close(disk->owner, log->lock_file);
     log->magic = 0;
@@ -329,32 +330,32 @@ void log_publish(struct log *log)
 {
     struct log_shared *shared = log->shared;
     atomic_store(&shared->state, SHARED_VOID); /* chain and end only count together */
-    log->left_end = log->now.end;
-    log->left_chain = log->now.chain;
-    atomic_store(&shared->chain, log->now.chain);
-    atomic_store(&shared->last, log->now.last);
-    atomic_store(&shared->used, log->now.slots.used);
+    log->published_end = log->current.end;
+    log->published_chain = log->current.chain;
+    atomic_store(&shared->chain, log->current.chain);
+    atomic_store(&shared->last, log->current.last);
+    atomic_store(&shared->used, log->current.index.used);
     atomic_store(&shared->revision, log->revision);
-    atomic_store(&shared->end, log->now.end);
+    atomic_store(&shared->end, log->current.end);
     atomic_store(&shared->state, SHARED_VALID);
 }
 
-static enum log_result commit(struct log *log)
+static enum log_result log_commit(struct log *log)
 {
-    if (log->now.end == log->now.written)
+    if (log->current.end == log->current.written)
         return LOG_OK;
     atomic_store(&log->shared->state, SHARED_WRITING);
-    enum log_result result = log_failed(log, "write", log_file_write(&log->now));
+    enum log_result result = log_failed(log, "write", log_file_write(&log->current));
     if (result == LOG_OK)
         log_publish(log);
     return result;
 }
 
 /* Has the index room for a turn of new keys? log_append() refuses some later. */
-static bool has_slots(const struct log *log)
+static bool index_has_room(const struct log *log)
 {
-    uint32_t slots = log->now.header.slots;
-    return log->now.slots.used <= slots - slots / 8;
+    uint32_t slots = log->current.header.slots;
+    return log->current.index.used <= slots - slots / 8;
 }
 
 enum log_result log_begin(struct log *log, uint64_t need, int64_t deadline_ms)
@@ -364,15 +365,15 @@ enum log_result log_begin(struct log *log, uint64_t need, int64_t deadline_ms)
         enum log_result result = log_lock(log, LOCK_APPEND, deadline_ms);
         if (result != LOG_OK)
             return result;
-        result = log_settle(log, deadline_ms);
+        result = log_refresh(log, deadline_ms);
         uint64_t ready = log_offset(log, &log->shared->ready);
-        bool indexed = has_slots(log);
-        bool fits = indexed && log->now.end + need + log->options.reserve <= ready;
+        bool indexed = index_has_room(log);
+        bool fits = indexed && log->current.end + need + log->options.reserve <= ready;
         if (result == LOG_OK && (fits || need == 0 || grown == LOG_FULL))
             return LOG_OK;
         log_unlock(log, LOCK_APPEND);
         if (result == LOG_OK && !indexed)
-            result = grown = log_widen(log, deadline_ms);
+            result = grown = log_widen_index(log, deadline_ms);
         else if (result == LOG_OK)
             result = grown = log_grow(log, need, deadline_ms);
         if (result != LOG_OK && result != LOG_FULL)
@@ -382,10 +383,10 @@ enum log_result log_begin(struct log *log, uint64_t need, int64_t deadline_ms)
 
 enum log_result log_find(struct log *log, const char *key, size_t length, struct log_record *out)
 {
-    return log_failed(log, "find", log_file_find(&log->now, key, length, out));
+    return log_failed(log, "find", log_file_find(&log->current, key, length, out));
 }
 
-enum log_result log_peek(struct log *log, const char *key, struct log_record *out)
+enum log_result log_find_synced(struct log *log, const char *key, struct log_record *out)
 {
     enum log_result result = log_find(log, key, strlen(key), out);
     if (result == LOG_OK && out->offset >= log->safe)
@@ -393,17 +394,18 @@ enum log_result log_peek(struct log *log, const char *key, struct log_record *ou
     return result;
 }
 
-enum log_result log_look_back(struct log *log, uint64_t offset, struct log_record *out)
+enum log_result log_read_at(struct log *log, uint64_t offset, struct log_record *out)
 {
-    return log_failed(log, "read", log_file_read(&log->now, offset, out));
+    return log_failed(log, "read", log_file_read(&log->current, offset, out));
 }
 
 enum log_result log_live(struct log *log, uint64_t **out_offsets, size_t *out_count)
 {
-    enum log_result result = commit(log);
+    enum log_result result = log_commit(log);
     if (result != LOG_OK)
         return result;
-    return log_failed(log, "read the index", slots_live(&log->now.slots, out_offsets, out_count));
+    return log_failed(log, "read the index",
+                      hash_index_live(&log->current.index, out_offsets, out_count));
 }
 
 uint64_t log_revision(const struct log *log)
@@ -413,26 +415,27 @@ uint64_t log_revision(const struct log *log)
 
 uint64_t log_generation(const struct log *log)
 {
-    return log->now.header.generation;
+    return log->current.header.generation;
 }
 
 int log_descriptor(const struct log *log)
 {
-    return log->now.file;
+    return log->current.file;
 }
 
-static enum log_result admit(struct log *log, uint64_t previous, size_t size, bool urgent)
+static enum log_result check_room(struct log *log, uint64_t previous, size_t size, bool urgent)
 {
     const struct log_shared *shared = log->shared;
     uint64_t spare = urgent ? 0 : log->options.reserve;
-    uint32_t slots = log->now.header.slots;
-    if (log->now.end + size + spare > log_offset(log, &shared->ready) ||
-        (previous == 0 && log->now.slots.used + log->now.pending_count >= slots - slots / 16))
+    uint32_t slots = log->current.header.slots;
+    if (log->current.end + size + spare > log_offset(log, &shared->ready) ||
+        (previous == 0 &&
+         log->current.index.used + log->current.pending_count >= slots - slots / 16))
         return LOG_FULL;
     if (log->revision >= REVISION_MAX)
         return LOG_EXHAUSTED;
     if (log->revision >= atomic_load(&shared->ceiling)) {
-        explain(log, "a sync is awaited by ", LOG_AHEAD, " changes");
+        log_set_why(log, "a sync is awaited by ", LOG_AHEAD, " changes");
         return LOG_LOCKED;
     }
     return LOG_OK;
@@ -440,7 +443,7 @@ static enum log_result admit(struct log *log, uint64_t previous, size_t size, bo
 
 enum log_result log_admits(struct log *log, size_t size)
 {
-    return admit(log, /* previous= */ 0, size, /* urgent= */ false);
+    return check_room(log, /* previous= */ 0, size, /* urgent= */ false);
 }
 
 enum log_result log_append(struct log *log, const char *key, uint64_t previous, const char *bytes,
@@ -456,23 +459,23 @@ enum log_result log_append(struct log *log, const char *key, uint64_t previous, 
                                 .synced = log_offset(log, &shared->synced),
                                 .file_length = log_offset(log, &shared->ready)};
     size_t size = log_record_size(record.key_length, length);
-    enum log_result result = admit(log, previous, size, urgent);
-    if (result == LOG_OK && !log_file_fits(&log->now, size))
-        result = commit(log);
+    enum log_result result = check_room(log, previous, size, urgent);
+    if (result == LOG_OK && !log_file_fits(&log->current, size))
+        result = log_commit(log);
     if (result != LOG_OK)
         return result;
     record.written = (struct stamp){.revision = ++log->revision,
                                     .time_ms = log_now_ms(log),
                                     .epoch = (uint16_t)atomic_load(&shared->epoch)};
-    log_file_add(&log->now, &record);
+    log_file_add(&log->current, &record);
     *out_written = record.written;
     return LOG_OK;
 }
 
 enum log_result log_end(struct log *log)
 {
-    enum log_result result = commit(log);
-    log_see(log);
+    enum log_result result = log_commit(log);
+    log_mark_seen(log);
     log_unlock(log, LOCK_APPEND);
     return result;
 }
@@ -502,11 +505,11 @@ int log_session_keep(const struct log *log, uint64_t session)
 
 uint64_t log_seen(const struct log *log)
 {
-    bool ours = log->seen >> OFFSET_BITS == log->now.header.generation;
+    bool ours = log->seen >> OFFSET_BITS == log->current.header.generation;
     return ours ? log->seen & LOG_OFFSET_MAX : 0;
 }
 
-bool log_read_all(const struct log *log, struct log_reader *out)
+bool log_reader_open(const struct log *log, struct log_reader *out)
 {
-    return log_reader_init(out, &log->now, log_seen(log));
+    return log_reader_init(out, &log->current, log_seen(log));
 }

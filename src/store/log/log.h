@@ -8,7 +8,7 @@
  *     log_append()  one record, stamped
  *     log_end()     writes them and lets go; others can see them, nobody may speak of them yet
  *     log_sync()    all that this handle has seen is on the disk: now answer
- *     log_tend()    lets the file grow, and compacts it, when it is time
+ *     log_maintain()    lets the file grow, and compacts it, when it is time
  *
  * A handle belongs to one thread. Between begin and end nothing but reads and writes happens,
  * except when somebody died or a disk failed before.
@@ -16,8 +16,8 @@
 #ifndef LEASEHOLD_STORE_LOG_LOG_H
 #define LEASEHOLD_STORE_LOG_LOG_H
 
-#include "io/host.h"
-#include "io/log_file.h"
+#include "process/host.h"
+#include "store/log/log_file.h"
 
 /* name, what it means and what to do */
 #define LOG_RESULTS(X)                                                                          \
@@ -37,7 +37,7 @@
     X(LOG_IO, "a file call failed")
 
 enum log_result {
-#define LOG_RESULT_NAME(name, words) name,
+#define LOG_RESULT_NAME(name, message) name,
     LOG_RESULTS(LOG_RESULT_NAME)
 #undef LOG_RESULT_NAME
 };
@@ -46,17 +46,17 @@ struct log;
 struct log_record;
 
 /* May a compaction leave this record out, which stands? Asked beside all that others do. */
-typedef bool log_forget(void *owner, struct log *log, const struct log_record *record);
+typedef bool log_may_drop(void *owner, struct log *log, const struct log_record *record);
 
 struct log_options {
     const struct disk *disk;
     struct host_ids ids;
-    uint64_t segment;   /* the file grows by so much, written and synced before it is used */
-    uint64_t reserve;   /* kept free for records that must not fail, such as a release */
-    uint64_t window;    /* so much of the past outlives a compaction, as history */
-    uint32_t slots;     /* of the index, at least; a power of two */
-    log_forget *forget; /* NULL: nothing is left out */
-    void *forget_owner;
+    uint64_t segment;       /* the file grows by so much, written and synced before it is used */
+    uint64_t reserve;       /* kept free for records that must not fail, such as a release */
+    uint64_t window;        /* so much of the past outlives a compaction, as history */
+    uint32_t slots;         /* of the index, at least; a power of two */
+    log_may_drop *may_drop; /* NULL: nothing is left out */
+    void *drop_owner;
 };
 
 #define LOG_OPTIONS_DEFAULT                                                                      \
@@ -71,7 +71,7 @@ enum log_result log_open(const struct log_options *options, int64_t deadline_ms,
 /* Where there is no log yet: what log_open() would say, as far as that can be known without making
  * anything; and how many bytes a new store takes. */
 enum log_result log_probe(const struct log_options *options, struct text *why);
-uint64_t log_room_least(const struct log_options *options);
+uint64_t log_min_size(const struct log_options *options);
 /* Nothing is synced. Accepts NULL, and makes the caller's pointer NULL. */
 void log_close(struct log **log);
 
@@ -84,8 +84,8 @@ enum log_result log_append(struct log *log, const char *key, uint64_t previous, 
                            size_t length, bool urgent, struct stamp *out_written);
 /* Would a record of this size, under a key that is new, be appended? */
 enum log_result log_admits(struct log *log, size_t size);
-/* As log_find(), for a log_forget, without the lock: what is on the disk, or nothing. */
-enum log_result log_peek(struct log *log, const char *key, struct log_record *out);
+/* As log_find(), for a log_may_drop, without the lock: what is on the disk, or nothing. */
+enum log_result log_find_synced(struct log *log, const char *key, struct log_record *out);
 /* Where all that stands is; the caller frees it. */
 enum log_result log_live(struct log *log, uint64_t **out_offsets, size_t *out_count);
 /* After a failure what was appended may have happened or not. */
@@ -95,14 +95,14 @@ enum log_result log_sync(struct log *log, int64_t deadline_ms);
 /* Which process has the lock for appending, as far as it has said so; 0: none. Needs no handle. */
 uint32_t log_lock_owner(const struct disk *disk);
 
-bool log_wants_tending(const struct log *log);
+bool log_needs_maintenance(const struct log *log);
 /* May take as long as the live records take to be copied; waits for others no longer than that. */
-enum log_result log_tend(struct log *log, int64_t patience_ms);
+enum log_result log_maintain(struct log *log, int64_t timeout_ms);
 
 /* Until the next log_begin(), without the lock: a record that log_live() or another record's
  * `previous` named, and all records up to what we have seen. */
-enum log_result log_look_back(struct log *log, uint64_t offset, struct log_record *out);
-bool log_read_all(const struct log *log, struct log_reader *out);
+enum log_result log_read_at(struct log *log, uint64_t offset, struct log_record *out);
+bool log_reader_open(const struct log *log, struct log_reader *out);
 uint64_t log_seen(const struct log *log);
 
 /* The last revision that we know of; the file that we read, and whether it failed; the store's

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a verdict means for the lease, once it holds: told held, kept waiting, lost, ended. The
+ * deadline of rule 3 is set here and nowhere else. Sends nothing but a further look.
+ */
+#include "core/lease_internal.h"
+
+#include "base/check.h"
+#include "core/mutant.h"
+
+void lease_end(struct lease *l, enum outcome outcome, const char *why, struct lease_output *out)
+{
+    l->in_flight = false;
+    l->reply_by_ms = l->next_at_ms = l->give_up_at_ms = NEVER;
+    l->token = 0;
+    l->reacquires = false;
+    lease_move(l, LEASE_ENDED);
+    out->notify = NOTIFY_ENDED;
+    out->outcome = outcome;
+    out->why = why;
+}
+
+/* Holders and those who give back try until their deadline. Those in line keep their place. */
+bool lease_is_futile(const struct lease *l, const struct event *event)
+{
+    const struct request *request = &l->options->request;
+    if (!event->refused || l->unsure)
+        return false;
+    if (l->state == LEASE_OPERATION)
+        return request->verb != VERB_RENEW && request->verb != VERB_RELEASE;
+    int64_t timeout_ms = l->trouble_since_ms + l->options->timeout_ms;
+    return l->state == LEASE_ACQUIRING && (!request->waits || event->retry_at_ms >= timeout_ms);
+}
+
+/*
+ * The work has to stop; there is no way back. What the store has of us runs out by itself, or is
+ * given back early once the caller says that the work has stopped.
+ */
+void lease_lose(struct lease *l, const char *why, struct lease_output *out)
+{
+    int64_t grace_ms = l->kill_at_ms - l->deadline_ms;
+    if (l->now_ms < l->deadline_ms)
+        l->kill_at_ms = l->now_ms + grace_ms;
+    l->in_flight = false;
+    l->reply_by_ms = l->next_at_ms = NEVER;
+    lease_move(l, LEASE_LOST);
+    out->notify = NOTIFY_LOST;
+    out->why = why;
+}
+
+/* Sets the deadline from before the write was sent (rule 3): two thirds, then the kill grace. */
+static void set_deadlines(struct lease *l, int64_t start_ms)
+{
+    int64_t ttl_ms = l->ttl_ms, grace_ms = l->options->kill_grace_ms;
+    int64_t rest_ms = ttl_ms - ttl_ms * 2 / 3;
+    l->start_ms = MUTANT(DEADLINE_FROM_ANSWER) ? l->now_ms : start_ms;
+    l->deadline_ms = l->start_ms + ttl_ms * 2 / 3;
+    l->kill_at_ms = l->deadline_ms + (grace_ms < rest_ms / 2 ? grace_ms : rest_ms / 2);
+    int64_t jitter = (int64_t)random_below(&l->random, (uint64_t)ttl_ms / 30 + 1);
+    l->next_at_ms = l->start_ms + ttl_ms / 3 - jitter;
+}
+
+static const struct grant *lease_own_grant(const struct lease *l, struct record *record)
+{
+    const struct grant *grant = record_grant_by_request(record, l->options->request.request);
+    if (MUTANT(REENTRY_BY_HOLDER) && grant == NULL)
+        return &record->grants[0];
+    ASSERT(grant != NULL);
+    return grant;
+}
+
+const char lease_late_text[] = "grants come later than the lease lasts; use a longer TTL";
+
+/*
+ * The first grant that is heard of after its deadline, while its lease still stands, is found again
+ * by a look and renewed (rule 9). Any other is given back, and asked for after a pause that grows:
+ * a store that is slower than the TTL must not be asked without end.
+ */
+static void lease_late_grant(struct lease *l, struct lease_output *out)
+{
+    int64_t until_ms = l->give_up_at_ms;
+    bool over = l->now_ms >= l->start_ms + l->ttl_ms;
+    if (l->late++ == 0 && !over) {
+        l->unsure = true; /* it stands in the store */
+        lease_move(l, LEASE_ACQUIRING);
+        lease_send(l, ACTION_READ, out);
+        return;
+    }
+    l->unsure = false;
+    lease_leave(l, OUTCOME_UNAVAILABLE, lease_late_text);
+    l->reacquires = true;
+    l->wait_until_ms = until_ms;
+}
+
+/* What came too late is written out. */
+static void reacquire_after_pause(struct lease *l, struct lease_output *out)
+{
+    l->reacquires = false;
+    if (l->now_ms >= l->wait_until_ms) {
+        lease_end(l, l->final, l->final_why, out);
+        return;
+    }
+    l->give_up_at_ms = l->wait_until_ms;
+    l->final_why = NULL;
+    l->attempts = l->conflicts = 0;
+    l->next_at_ms = l->now_ms + lease_pause_ms(l, l->late - 1);
+    lease_move(l, LEASE_ACQUIRING);
+}
+
+static void lease_granted(struct lease *l, const struct grant *grant, int64_t start_ms,
+                          struct lease_output *out)
+{
+    l->ttl_ms = grant->ttl_ms;
+    set_deadlines(l, start_ms);
+    l->attempts = l->conflicts = 0;
+    if (l->now_ms >= l->deadline_ms) {
+        lease_late_grant(l, out);
+        return;
+    }
+    l->late = 0;
+    l->token = grant_token(grant);
+    l->unsure = false;
+    l->give_up_at_ms = NEVER;
+    lease_move(l, LEASE_HELD);
+    out->notify = NOTIFY_HELD;
+}
+
+static void keep_waiting(struct lease *l, struct record *record, const struct view *view,
+                         struct lease_output *out)
+{
+    lease_move(l, LEASE_WAITING);
+    l->attempts = l->conflicts = 0;
+    /* The place was taken by an old copy: what stood in our way may have ended since. */
+    if (l->noticed || (l->sent == ACTION_SWAP && lease_is_overdue(l, record, view))) {
+        lease_send(l, ACTION_READ, out);
+    } else {
+        l->next_at_ms = lease_next_poll(l, record, view);
+    }
+    if (!l->notified_waiting)
+        out->notify = NOTIFY_WAITING;
+    l->notified_waiting = true;
+}
+
+void lease_leave(struct lease *l, enum outcome final, const char *why)
+{
+    l->final = final;
+    l->final_why = why;
+    l->give_up_at_ms = l->now_ms + l->options->timeout_ms;
+    l->next_at_ms = l->in_flight ? NEVER : l->now_ms;
+    lease_move(l, LEASE_LEAVING);
+}
+
+static void apply_acquire(struct lease *l, enum verdict_kind kind, struct record *record,
+                          const struct view *view, struct lease_output *out)
+{
+    const char *why = out->decided ? out->verdict.why : l->pending_why;
+    switch (kind) {
+    case VERDICT_GRANTED:
+        lease_granted(l, lease_own_grant(l, record), l->sent_at_ms, out);
+        return;
+    case VERDICT_WAITING:
+        keep_waiting(l, record, view, out);
+        return;
+    case VERDICT_BUSY:
+        lease_end(l, OUTCOME_BUSY, why, out);
+        return;
+    case VERDICT_COOLING:
+        lease_end(l, OUTCOME_COOLING, NULL, out);
+        return;
+    case VERDICT_MISMATCH:
+        lease_end(l, OUTCOME_MISMATCH, why, out);
+        return;
+    case VERDICT_BROKEN: /* granted unheard, and broken by an operator since: give it back */
+        lease_leave(l, OUTCOME_BUSY, "broken by an operator");
+        return;
+    case VERDICT_DONE:
+    case VERDICT_STALE:
+        UNREACHABLE("an ask is never done or stale");
+    }
+    UNREACHABLE("every verdict is listed");
+}
+
+static void apply_renewal(struct lease *l, enum verdict_kind kind, struct lease_output *out)
+{
+    if (kind != VERDICT_DONE) {
+        lease_lose(l, kind == VERDICT_BROKEN ? "broken by an operator" : "the grant is gone", out);
+        return;
+    }
+    /* An answer too late to be of use does not come here: the old deadline was before this one. */
+    set_deadlines(l, l->sent_at_ms);
+    l->attempts = l->conflicts = 0;
+    lease_move(l, LEASE_HELD);
+}
+
+/*
+ * A release that finds nothing is a success when an earlier attempt may have done it; when that
+ * had to begin a cooldown, only if the key does cool. Of an id that was done it is known by whom:
+ * there, nothing is presumed.
+ */
+static bool presumed_done(const struct lease *l, const struct record *record)
+{
+    if (!l->unsure || l->options->cooldown_ms == 0)
+        return l->unsure;
+    return record->cooling.length_ms > 0 && record->kind != KIND_ONCE;
+}
+
+static void apply_release(struct lease *l, enum verdict_kind kind, const struct record *record,
+                          struct lease_output *out)
+{
+    bool ours = kind == VERDICT_DONE || presumed_done(l, record) || l->final == OUTCOME_LOST;
+    lease_end(l, ours ? l->final : OUTCOME_LOST, ours ? l->final_why : "the grant is gone", out);
+}
+
+static void apply_operation(struct lease *l, enum verdict_kind kind, const struct record *record,
+                            struct lease_output *out)
+{
+    const char *why = out->decided ? out->verdict.why : l->pending_why;
+    bool release = l->options->request.verb == VERB_RELEASE;
+    bool presumed = kind == VERDICT_STALE && release && presumed_done(l, record);
+    if (kind == VERDICT_DONE || presumed)
+        lease_end(l, OUTCOME_OK, why, out);
+    else if (kind == VERDICT_MISMATCH)
+        lease_end(l, OUTCOME_MISMATCH, why, out);
+    else if (kind == VERDICT_BUSY)
+        lease_end(l, OUTCOME_BUSY, why, out);
+    else if (kind == VERDICT_COOLING)
+        lease_end(l, OUTCOME_COOLING, why, out);
+    else
+        lease_end(l, OUTCOME_STALE, kind == VERDICT_BROKEN ? "broken by an operator" : why, out);
+}
+
+void lease_apply_verdict(struct lease *l, enum verdict_kind kind, struct record *record,
+                         const struct view *view, struct lease_output *out)
+{
+    switch (l->state) {
+    case LEASE_RENEWING:
+        apply_renewal(l, kind, out);
+        return;
+    case LEASE_RELEASING:
+        apply_release(l, kind, record, out);
+        return;
+    case LEASE_LEAVING:
+        if (l->reacquires)
+            reacquire_after_pause(l, out);
+        else
+            lease_end(l, l->final, l->final_why, out);
+        return;
+    case LEASE_OPERATION:
+        apply_operation(l, kind, record, out);
+        return;
+    default:
+        apply_acquire(l, kind, record, view, out);
+        return;
+    }
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an observer knows of time on its own clock: how long it has seen the grants unchanged, how
+ * long it has seen an offer open, and when it is worth looking again. It never compares another
+ * host's clock with its own.
+ */
+#include "core/lease_internal.h"
+
+#include "core/mutant.h"
+
+#include <string.h>
+
+/* Since when has this been seen as it is? A change, or the first look, starts anew. */
+static int64_t observed_since(const struct observation *before, size_t count,
+                              const struct observation *what, int64_t now_ms)
+{
+    for (size_t i = 0; i < count; i++)
+        if (before[i].token == what->token && before[i].revision == what->revision)
+            return before[i].since_ms;
+    return now_ms;
+}
+
+static int64_t observe_one(const struct lease *lease, struct observation *observation,
+                           uint64_t token, uint64_t revision)
+{
+    const struct observations *before = lease->observations;
+    *observation = (struct observation){.token = token, .revision = revision};
+    observation->since_ms =
+        observed_since(before->observed, before->count, observation, lease->now_ms);
+    return lease->now_ms - observation->since_ms;
+}
+
+/* Looks at every grant and both spans; a renewal of one says nothing about another. */
+static void observe_each(struct lease *lease, struct record *record, bool seen)
+{
+    enum { COOLING = 1, DELAY = 2 }; /* spans have no token; these are none */
+    struct observation observed[GRANTS_MAX + 2];
+    size_t count = 0;
+    for (; count < record->grant_count; count++) {
+        struct grant *grant = &record->grants[count];
+        grant->observed_ms =
+            observe_one(lease, &observed[count], grant_token(grant), grant->renewed.revision);
+    }
+    record->cooling.observed_ms =
+        observe_one(lease, &observed[count++], COOLING, record->cooling.since.revision);
+    record->delay.observed_ms =
+        observe_one(lease, &observed[count++], DELAY, record->delay.since.revision);
+    if (!seen)
+        return;
+    lease->observations->count = count;
+    memcpy(lease->observations->observed, observed, count * sizeof observed[0]);
+}
+
+static uint64_t oldest_offer(const struct record *record)
+{
+    uint64_t oldest = 0;
+    for (size_t i = 0; i < record->waiter_count; i++) {
+        const struct waiter *waiter = &record->waiters[i];
+        if (waiter->offered && (oldest == 0 || waiter->offer.revision < oldest))
+            oldest = waiter->offer.revision;
+    }
+    return oldest;
+}
+
+struct view lease_observe(struct lease *lease, struct record *record, const struct stamp *at,
+                          bool seen)
+{
+    const struct store_facts *store = &lease->options->store;
+    struct observations *observations = lease->observations;
+    uint64_t offer = oldest_offer(record);
+    observe_each(lease, record, seen);
+    if (seen && offer != observations->offer) {
+        observations->offer = offer;
+        observations->offer_since_ms = lease->now_ms;
+    }
+    bool same_offer = offer != 0 && offer == observations->offer;
+    return (struct view){.at = *at,
+                         .judge = store->judge,
+                         .one_clock = store->one_clock,
+                         .margin_ms = store->margin_ms,
+                         .offer_revision = offer,
+                         .offer_observed_ms =
+                             same_offer ? lease->now_ms - observations->offer_since_ms : 0};
+}
+
+static int64_t min_ms(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* When the length will have passed, on our clock; NEVER when only the store can say. */
+static int64_t ends_at(const struct lease *lease, const struct stamp *since, int64_t length_ms,
+                       int64_t observed_ms, const struct view *view)
+{
+    length_ms += view->margin_ms;
+    if (view->judge == JUDGE_SESSION)
+        return NEVER;
+    if (time_is_known(since, view) && view->at.time_ms >= since->time_ms)
+        return lease->now_ms + (since->time_ms + length_ms - view->at.time_ms);
+    return lease->now_ms + length_ms - observed_ms;
+}
+
+/* The first thing that blocks us and will end by itself. */
+static int64_t first_end(const struct lease *lease, const struct record *record,
+                         const struct view *view)
+{
+    const struct span *delay = &record->delay;
+    int64_t at = NEVER;
+    for (size_t i = 0; i < record->grant_count; i++) {
+        const struct grant *grant = &record->grants[i];
+        at = min_ms(at, ends_at(lease, &grant->renewed, grant->ttl_ms, grant->observed_ms, view));
+    }
+    if (delay->length_ms > 0)
+        at = min_ms(at, ends_at(lease, &delay->since, delay->length_ms, delay->observed_ms, view));
+    return at;
+}
+
+/* How many go before us: those behind look later, so that a lapsed offer is no herd. */
+static int64_t turn_of(const struct lease *lease, struct record *record)
+{
+    const struct waiter *own = record_waiter_by_session(record, lease->options->request.session);
+    return own == NULL || own == queue_next(record) ? 0 : 1 + (own - record->waiters);
+}
+
+bool lease_is_overdue(const struct lease *lease, struct record *record, const struct view *view)
+{
+    return turn_of(lease, record) == 0 && first_end(lease, record, view) <= lease->now_ms;
+}
+
+/*
+ * A notice wakes the waiter; this is for the day it gets lost, for holders that died and for
+ * offers that nobody accepts. Jitter keeps waiters apart; it only adds, and a little is always
+ * added, so that a waiter sleeps for as long as it was told to.
+ */
+int64_t lease_next_poll(struct lease *lease, struct record *record, const struct view *view)
+{
+    enum { TURN_MS = 100, TURNS_MAX = 30, LEAST_MS = 10 };
+    if (MUTANT(NO_FALLBACK_LOOK))
+        return NEVER;
+    int64_t poll_ms = lease->options->poll_ms, turn = turn_of(lease, record);
+    int64_t jitter = (int64_t)random_below(&lease->random, (uint64_t)poll_ms / 4 + 1);
+    int64_t at = lease->now_ms + poll_ms + poll_ms / 50 + jitter;
+    if (lease->observations->offer != 0)
+        at = min_ms(at, lease->observations->offer_since_ms + OFFER_GRACE_MS +
+                            TURN_MS * min_ms(turn, TURNS_MAX) + jitter % LEAST_MS);
+    if (turn == 0)
+        at = min_ms(at, first_end(lease, record, view));
+    return at > lease->now_ms + LEAST_MS ? at : lease->now_ms + LEAST_MS;
+}

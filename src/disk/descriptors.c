@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One list of all sets of this process, under one mutex that fork() takes too: no child is made
+ * between an open and its entry, or between a close and its removal.
+ */
+#include "disk/descriptors.h"
+
+#include "base/check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct descriptors *all;
+static bool registered;
+
+static void registry_lock(void)
+{
+    int result = pthread_mutex_lock(&mutex);
+    ASSERT(result == 0);
+}
+
+static void registry_unlock(void)
+{
+    int result = pthread_mutex_unlock(&mutex);
+    ASSERT(result == 0);
+}
+
+static void descriptors_close_all(struct descriptors *set)
+{
+    for (size_t i = 0; i < set->count; i++)
+        (void)close(set->files[i]);
+    set->count = 0;
+}
+
+static void close_in_child(void)
+{
+    for (struct descriptors *set = all; set != NULL; set = set->next) {
+        descriptors_close_all(set);
+        atomic_store(&set->forked, true);
+    }
+    registry_unlock();
+}
+
+bool descriptors_init(struct descriptors *set)
+{
+    *set = (struct descriptors){0};
+    registry_lock();
+    registered = registered || pthread_atfork(registry_lock, registry_unlock, close_in_child) == 0;
+    bool ready = registered;
+    if (ready) {
+        set->next = all;
+        all = set;
+    }
+    registry_unlock();
+    return ready;
+}
+
+void descriptors_done(struct descriptors *set)
+{
+    registry_lock();
+    struct descriptors **link = &all;
+    while (*link != set)
+        link = &(*link)->next;
+    *link = set->next;
+    descriptors_close_all(set);
+    registry_unlock();
+}
+
+bool descriptors_are_forked(const struct descriptors *set)
+{
+    return atomic_load(&set->forked);
+}
+
+/* No wrapper in glibc 2.36. */
+static int open_at(int folder, const char *name, int flags, mode_t mode)
+{
+    struct open_how how = {.flags = (unsigned)(flags | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY),
+                           .mode = mode,
+                           .resolve = RESOLVE_NO_SYMLINKS};
+    long file = syscall(SYS_openat2, folder, name, &how, sizeof how);
+    return file < 0 ? -errno : (int)file;
+}
+
+int descriptors_open(struct descriptors *set, int folder, const char *name, int flags, mode_t mode)
+{
+    int file;
+    registry_lock();
+    if (descriptors_are_forked(set))
+        file = -EOWNERDEAD;
+    else if (set->count == DESCRIPTORS_MOST)
+        file = -EMFILE;
+    else
+        file = open_at(folder, name, flags, mode);
+    if (file >= 0)
+        set->files[set->count++] = file;
+    registry_unlock();
+    return file;
+}
+
+void descriptors_close(struct descriptors *set, int file)
+{
+    registry_lock();
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->files[i] == file) {
+            (void)close(file);
+            set->files[i] = set->files[--set->count];
+            break;
+        }
+    }
+    registry_unlock();
+}

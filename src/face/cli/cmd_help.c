@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * leasehold help: what there is, and what a command does. The same tables give the text, the manual
+ * pages and the shells' completions.
+ */
+#include "face/cli/cli.h"
+#include "face/cli/manual.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { COLUMNS = 80, LEFT = 30 };
+
+enum format { FORMAT_TEXT, FORMAT_MAN, FORMAT_BASH, FORMAT_ZSH };
+
+static const char *const format_names[] = {"text", "man", "bash", "zsh", NULL};
+static const struct option option_format = {
+    .name = "format",
+    .kind = VALUE_CHOICE,
+    .at = offsetof(struct settings, format),
+    .value = "FORM",
+    .choices = format_names,
+    .default_value = "text",
+    .flag_only = true,
+    .help = "text, a manual page (man), or a shell's completion (bash, zsh)"};
+
+/* Words from column `at` on, in lines of 80 columns that begin at `indent`; an empty line stays. */
+static void wrap(const char *text, int at, int indent)
+{
+    while (*text != '\0') {
+        int length = (int)strcspn(text, " \n");
+        if (at > indent && at + 1 + length > COLUMNS) {
+            printf("\n%*s", indent, "");
+            at = indent;
+        } else if (at > indent) {
+            putchar(' ');
+            at++;
+        }
+        printf("%.*s", length, text);
+        at += length;
+        text += length;
+        if (*text == '\n') {
+            printf("\n\n%*s", indent, "");
+            at = indent;
+        }
+        text += strspn(text, " \n");
+    }
+    putchar('\n');
+}
+
+static void show_option(const struct option *option)
+{
+    char left[64], right[256];
+    struct text text;
+    (void)snprintf(left, sizeof left, "%c%c%c --%s%s%s", option->letter != 0 ? '-' : ' ',
+                   option->letter != 0 ? option->letter : ' ', option->letter != 0 ? ',' : ' ',
+                   option->name, option->value != NULL ? " " : "",
+                   option->value != NULL ? option->value : "");
+    text_init(&text, right, sizeof right);
+    text_add(&text, option->help);
+    if (option->default_value != NULL) {
+        text_add(&text, " [");
+        text_add(&text, option->default_value);
+        text_add(&text, "]");
+    }
+    if (option->environment != NULL) {
+        text_add(&text, " (");
+        text_add(&text, option->environment);
+        text_add(&text, ")");
+    }
+    printf("  %-*s ", LEFT - 3, left);
+    wrap(right, LEFT, LEFT);
+}
+
+static void show_options(const char *title, const struct option *const *options)
+{
+    if (options == NULL)
+        return;
+    printf("\n%s:\n", title);
+    for (; *options != NULL; options++)
+        show_option(*options);
+}
+
+static void help_show_command(const struct command *command)
+{
+    printf("usage: leasehold %s%s%s%s\n\n", command->name,
+           command->options != NULL ? " [OPTION...]" : "", command->args != NULL ? " " : "",
+           command->args != NULL ? command->args : "");
+    wrap(command->about, 0, 0);
+    show_options("options", command->options);
+    show_options("options of every command", global_options);
+    if (command->example != NULL)
+        printf("\nexamples:\n%s\n", command->example);
+}
+
+static void show_all(void)
+{
+    printf("usage: leasehold [OPTION...] COMMAND ...\n\n");
+    for (size_t i = 0; command_at(i) != NULL; i++)
+        printf("  %-9s %s\n", command_at(i)->name, command_at(i)->summary);
+    show_options("options of every command", global_options);
+    printf("\n'leasehold help COMMAND' explains one.\n");
+}
+
+static int cmd_help(struct context *context)
+{
+    const struct command *command = context->settings.help ? context->command : NULL;
+    if (command == NULL && context->arg_count > 0) {
+        command = command_find(context->args[0]);
+        if (command == NULL)
+            return usage_error(context, "there is no command '%s'; 'leasehold help' lists them",
+                               context->args[0]);
+    }
+    switch ((enum format)context->settings.format) {
+    case FORMAT_MAN:
+        manual_page(command, stdout);
+        return EXIT_DONE;
+    case FORMAT_BASH:
+        completion_bash(stdout);
+        return EXIT_DONE;
+    case FORMAT_ZSH:
+        completion_zsh(stdout);
+        return EXIT_DONE;
+    case FORMAT_TEXT:
+        break;
+    }
+    if (command != NULL)
+        help_show_command(command);
+    else
+        show_all();
+    return EXIT_DONE;
+}
+
+static const struct option *const help_options[] = {&option_format, NULL};
+
+const struct command command_help = {
+    .name = "help",
+    .args = "[COMMAND]",
+    .summary = "list the commands, or explain one",
+    .about = "Lists the commands, or explains one of them, as --help does behind a command.",
+    .options = help_options,
+    .max_args = 1,
+    .run = cmd_help,
+};

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * leasehold run: holds keys while a command works. Finds out whether that can be done at all, makes
+ * the guardian, and stays: the shell's job, and the last resort when the guardian dies. What `run`
+ * holds and tells in the guardian is here too.
+ */
+#include "face/cli/run_command.h"
+
+#include "process/host.h"
+#include "run/foreground.h"
+#include "wire/duration.h"
+#include "wire/json_text.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TTL_MIN_MS = 2000 };
+
+/* The pid that the user knows, and can send signals to, is ours and not the guardian's. */
+static void set_holder(struct context *context, char *buffer, size_t size)
+{
+    char host[HOST_NAME_MAX + 1] = "";
+    const char *known = context_holder(context);
+    if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0')
+        (void)snprintf(host, sizeof host, "host");
+    (void)snprintf(buffer, size, "%.100s:%ld", host, (long)getpid());
+    context->settings.holder = known != NULL ? known : buffer;
+}
+
+/* The guardian was killed: nothing of the command is left, and what it held is given back. */
+static int handle_supervisor_death(struct context *context, const struct foreground *foreground)
+{
+    const struct channel_page *page = foreground->channel.page;
+    int status = output_error(context, LH_FAILED, "the guardian process was killed; %s",
+                              atomic_load(&page->tokens[0]) != 0
+                                  ? "the command was killed and the lock is given back"
+                                  : "nothing was started");
+    if (atomic_load(&page->tokens[0]) == 0 || context_open_store(context) != EXIT_DONE)
+        return status;
+    for (size_t i = 0; i < context->arg_count; i++) {
+        uint64_t token = atomic_load(&page->tokens[i]);
+        if (token != 0)
+            (void)lh_give_back(context->client, context->args[i], token, /* cooldown_ms= */ 0,
+                               NULL);
+    }
+    return status;
+}
+
+/* The guardian hangs; or both of us were stopped, perhaps until the lease was over. */
+static int report_late(struct context *context, const struct foreground *foreground)
+{
+    int64_t over_ms = foreground->killed_ms - atomic_load(&foreground->channel.page->lease_ends_ms);
+    char ago[DURATION_SHOWN];
+    if (over_ms < 0)
+        return output_error(context, LH_LOST,
+                            "lost: the guardian did not end the command in time; it was killed "
+                            "before the lease ended");
+    return output_error(
+        context, LH_LOST,
+        "lost: the lease ended %s ago, before the command was killed; somebody else "
+        "may have held it since, and writes in between are refused only where "
+        "tokens are checked",
+        duration_show(over_ms, ago));
+}
+
+static int run_foreground(struct context *context, struct foreground *foreground)
+{
+    int status = EXIT_INTERNAL;
+    switch (foreground_wait(foreground, &status)) {
+    case FOREGROUND_ENDED:
+        break;
+    case FOREGROUND_ORPHANED:
+        status = handle_supervisor_death(context, foreground);
+        break;
+    case FOREGROUND_LATE:
+        status = report_late(context, foreground);
+        break;
+    }
+    foreground_done(foreground);
+    return status;
+}
+
+static int compare_args(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+int run_command(struct context *context, const struct run_mode *mode)
+{
+    char path[PATH_MAX], holder[LH_HOLDER_SIZE];
+    struct foreground foreground;
+    struct supervisor supervisor;
+    if (context->settings.ttl_ms < TTL_MIN_MS)
+        return usage_error(context,
+                           "--ttl: %s needs at least 2s, so that the command can be ended "
+                           "before the lease is",
+                           context->command->name);
+    int status = context_find_program(context, path, sizeof path, "no lock was taken");
+    if (status == EXIT_DONE)
+        status = context_prepare_store(context);
+    if (status != EXIT_DONE)
+        return status;
+    context_warn_other_stores(context);
+    set_holder(context, holder, sizeof holder);
+    int role = foreground_fork(&foreground, &supervisor);
+    if (role < 0)
+        return output_error(context, LH_FAILED, "no second process can be made: %s",
+                            strerror(-role));
+    return role == 0 ? run_foreground(context, &foreground)
+                     : run_supervised(context, &supervisor, path, mode);
+}
+
+/* ---- in the guardian ---- */
+
+static int run_acquire_keys(struct run_state *run)
+{
+    struct context *context = run->context;
+    struct lh_acquire_options options;
+    acquire_fill_options(context, &options);
+    options.on_lost = run_on_lost;
+    options.user = run;
+    return acquire_keys(context, context->args, context->arg_count, &options, &run->lease);
+}
+
+static void run_report(const struct run_state *run, const struct lh_report *released, int status)
+{
+    static char line[LIST_SIZE + LINE_SIZE];
+    const struct context *context = run->context;
+    struct text text;
+    bool lost = run->lost_running;
+    text_init(&text, line, sizeof line);
+    json_begin(&text);
+    json_add_string(&text, "outcome", lh_outcome_name(lost ? LH_LOST : LH_OK));
+    if (lost)
+        json_add_string(&text, "refusal", report_refusal_word(&run->loss));
+    json_add_string(&text, "key", run->keys);
+    json_add_string(&text, "token", run->tokens);
+    json_add_number(&text, "exit_status", status);
+    json_add_length(&text, "held_ms", host_boot_ms() - run->began_ms);
+    json_add_string(&text, "released", lh_outcome_name(released->outcome));
+    json_add_string(&text, "text", lost ? run->loss.text : released->text);
+    json_add_string(&text, "store", context->shown);
+    json_end(&text);
+    text_add(&text, "\n");
+    (void)write_status_file(context, line);
+    if (context->settings.json)
+        (void)fputs(line, stderr);
+}
+
+static int run_finish(struct run_state *run, int status)
+{
+    struct lh_report report;
+    const struct context *context = run->context;
+    if (status == 0 || context->settings.cooldown_on == COOLDOWN_ON_ANY)
+        (void)lh_release(&run->lease, &report);
+    else
+        (void)lh_abandon(&run->lease, &report);
+    if (report.outcome != LH_OK && !run->lost && !context->settings.json)
+        fprintf(stderr, "%s\n", report.text);
+    if (context->settings.json || context->settings.status_file != NULL)
+        run_report(run, &report, status);
+    return status;
+}
+
+static int cmd_run(struct context *context)
+{
+    static const struct run_mode mode = {.acquire = run_acquire_keys, .finish = run_finish};
+    if (context->program == NULL || context->program[0] == NULL)
+        return usage_error(context, "say what to run: leasehold run KEY... -- CMD...");
+    int status = check_keys(context, context->args, context->arg_count);
+    if (status != EXIT_DONE)
+        return status;
+    /* As they are taken, and as both of us number the tokens. */
+    qsort((void *)context->args, context->arg_count, sizeof context->args[0], compare_args);
+    return run_command(context, &mode);
+}
+
+static const char *const lost_names[] = {
+    [LOST_TERM] = "term", [LOST_KILL] = "kill", [LOST_WARN] = "warn", NULL};
+static const struct option option_on_lost = {
+    .name = "on-lost",
+    .kind = VALUE_CHOICE,
+    .at = offsetof(struct settings, on_lost),
+    .value = "HOW",
+    .choices = lost_names,
+    .default_value = "term",
+    .help = "when the lock is lost: term, and kill after the grace; kill at once; or only warn"};
+static const struct option option_kill_grace = {
+    .name = "kill-grace",
+    .kind = VALUE_DURATION,
+    .at = offsetof(struct settings, kill_grace_ms),
+    .value = "DUR",
+    .max = (int64_t)24 * 3600 * 1000,
+    .default_value = "5s",
+    .help = "how long a command may take to end once the lock is lost; at most a sixth of the TTL"};
+
+static const char *const cooldown_names[] = {
+    [COOLDOWN_ON_SUCCESS] = "success", [COOLDOWN_ON_ANY] = "any", NULL};
+static const struct option option_cooldown_on = {
+    .name = "cooldown-on",
+    .kind = VALUE_CHOICE,
+    .at = offsetof(struct settings, cooldown_on),
+    .value = "WHEN",
+    .choices = cooldown_names,
+    .default_value = "success",
+    .help = "the cooldown begins after a success only, or after any end of the command"};
+
+static const struct option *const run_options[] = {ACQUIRE_OPTIONS, &option_cooldown_on,
+                                                   &option_on_lost, &option_kill_grace, NULL};
+
+const struct command command_run = {
+    .name = "run",
+    .args = "KEY... -- CMD...",
+    .summary = "hold the key(s) while CMD runs; its exit status becomes ours",
+    .about =
+        "Takes KEY, runs CMD without a shell in between, and gives KEY back when CMD and its "
+        "process group have ended. CMD works as under a shell: it has the terminal, stdin and "
+        "signals; Ctrl-C and Ctrl-Z do what they always do. A job that is stopped keeps its lock, "
+        "which is renewed all the time.\n\n"
+        "CMD gets LEASEHOLD_KEY, LEASEHOLD_TOKEN, LEASEHOLD_HOLDER, LEASEHOLD_STORE and "
+        "LEASEHOLD_DEADLINE_FD, a pipe that closes when the lock is lost. With several keys, "
+        "which are taken in sorted order, all or none, the first two are lists parted by "
+        "spaces.\n\n"
+        "When the lock is lost, all that CMD started is ended before anybody else can get it: "
+        "TERM, and KILL after the grace; the exit status is 76. If leasehold itself is killed, "
+        "all of it is killed. What still runs in CMD's process group when CMD has ended gets "
+        "TERM, and KILL a quarter of a second later. A process in a session of its own (a "
+        "daemon) may stay when CMD ends by itself, but not when the lock is lost.\n\n"
+        "With --cooldown the key cools after CMD has succeeded. A CMD that fails, or is ended by a "
+        "signal, starts no cooldown, so that it can be tried again, unless --cooldown-on any says "
+        "that it does. A CMD that could not be started never starts one.\n\n"
+        "A run of the same key within CMD is refused: it would wait for itself. The "
+        "TTL is at least 2s, so that there is time to end CMD in.",
+    .example = "  leasehold run nightly -- ./backup.sh\n"
+               "  leasehold run -n deploy/api --cooldown 5m -- make deploy",
+    .options = run_options,
+    .min_args = 1,
+    .max_args = LH_KEYS_MAX,
+    .takes_program = true,
+    .run = cmd_run,
+};

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which store is meant, who we are to it, and opening it. The default store is a file in the folder
+ * of the user's state, which is made, for its owner only, when it is missing.
+ */
+#include "face/cli/doctor.h"
+
+#include "process/program.h"
+#include "wire/url_redact.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool default_store_path(bool root, char *out, size_t size)
+{
+    static const char name[] = "leasehold/locks.log";
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    int length;
+    if (root)
+        length = snprintf(out, size, "/var/lib/%s", name);
+    else if (state != NULL && state[0] == '/')
+        length = snprintf(out, size, "%s/%s", state, name);
+    else if (home != NULL && home[0] == '/')
+        length = snprintf(out, size, "%s/.local/state/%s", home, name);
+    else
+        return false;
+    return length > 0 && (size_t)length < size;
+}
+
+/* Of the user who became root by sudo, whose HOME may be root's by now. */
+static bool sudo_store_path(char *out, size_t size)
+{
+    const char *value = getenv("SUDO_UID");
+    char *end = NULL;
+    unsigned long user = value != NULL ? strtoul(value, &end, /* base= */ 10) : 0;
+    if (geteuid() != 0 || user == 0 || user > UINT32_MAX || *end != '\0')
+        return false;
+    char entry_buffer[4096];
+    struct passwd entry, *found = NULL;
+    if (getpwuid_r((uid_t)user, &entry, entry_buffer, sizeof entry_buffer, &found) != 0 ||
+        found == NULL || entry.pw_dir[0] != '/')
+        return false;
+    int length = snprintf(out, size, "%s/.local/state/leasehold/locks.log", entry.pw_dir);
+    return length > 0 && (size_t)length < size;
+}
+
+size_t default_stores(struct default_store out[DEFAULT_STORES])
+{
+    static const char *const users[] = {"others than root use", "root uses",
+                                        "the user who called sudo uses"};
+    size_t count = 0;
+    for (int i = 0; i < DEFAULT_STORES; i++) {
+        struct default_store *store = &out[count];
+        bool named = i < 2 ? default_store_path(i == 1, store->path, sizeof store->path)
+                           : sudo_store_path(store->path, sizeof store->path);
+        if (!named || (count > 0 && strcmp(out[0].path, store->path) == 0))
+            continue;
+        bool there = access(store->path, F_OK) == 0;
+        store->hidden = !there && (errno == EACCES || errno == EPERM);
+        store->users = users[i];
+        count += there || store->hidden;
+    }
+    return count;
+}
+
+void default_store_describe(const struct default_store *other, struct text *out)
+{
+    text_add(out, other->hidden ? "there may be another default store, "
+                                : "there is another default store, ");
+    text_add(out, other->path);
+    text_add(out, ", which ");
+    text_add(out, other->users);
+    text_add(out, " without --store; its locks are not seen here");
+    if (other->hidden)
+        text_add(out, " (not permitted to look)");
+}
+
+void context_warn_other_stores(const struct context *context)
+{
+    struct default_store stores[DEFAULT_STORES];
+    const struct settings *settings = &context->settings;
+    bool interactive = !settings->quiet && !settings->json && isatty(STDERR_FILENO) == 1;
+    if (context->store_from != FROM_DEFAULT || !(interactive || settings->verbose))
+        return;
+    size_t count = default_stores(stores);
+    for (size_t i = 0; i < count; i++) {
+        char line[LINE_SIZE];
+        struct text text;
+        if (strcmp(stores[i].path, context_store_path(context)) == 0)
+            continue;
+        text_init(&text, line, sizeof line);
+        default_store_describe(&stores[i], &text);
+        if (settings->verbose)
+            output_detail(context, "%s", line);
+        else
+            (void)fprintf(stderr, "leasehold: %s\n", line);
+        return;
+    }
+}
+
+/* Makes the folder of the file, and those above it; usually there is nothing to make. */
+static bool make_folder(const char *file)
+{
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s", file);
+    char *last = strrchr(path, '/');
+    *last = '\0';
+    if (mkdir(path, 0700) == 0 || errno == EEXIST)
+        return true;
+    if (errno != ENOENT)
+        return false;
+    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        bool made = mkdir(path, 0700) == 0 || errno == EEXIST;
+        *slash = '/';
+        if (!made)
+            return false;
+    }
+    return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+static const char *file_path(const char *url)
+{
+    static const char scheme[] = "file:";
+    if (strncmp(url, scheme, sizeof scheme - 1) != 0)
+        return NULL;
+    const char *path = url + sizeof scheme - 1;
+    return strncmp(path, "//", 2) == 0 ? path + 2 : path;
+}
+
+/* A relative path means another file in another folder, where the command may well go. False: it is
+ * too long. */
+static bool store_url_absolute(const char *store, char *out, size_t size)
+{
+    char folder[PATH_MAX];
+    const char *path = file_path(store);
+    bool relative = path != NULL && path[0] != '\0' && path[0] != '/';
+    int length;
+    if (path != NULL && path[0] == '/')
+        length = snprintf(out, size, "file:%s", path);
+    else if (relative && getcwd(folder, sizeof folder) != NULL)
+        length = snprintf(out, size, "file:%s/%s", folder, path);
+    else
+        length = snprintf(out, size, "%s", store);
+    return (size_t)length < size;
+}
+
+int context_find_store(struct context *context)
+{
+    const char *store = context->settings.store;
+    if (store == NULL) {
+        char path[PATH_MAX];
+        if (!default_store_path(geteuid() == 0, path, sizeof path))
+            return usage_error(context, "no store is named and no home is known; give --store "
+                                        "file:/path/to.log or set LEASEHOLD_STORE");
+        (void)snprintf(context->url, sizeof context->url, "file:%s", path);
+        (void)snprintf(context->shown, sizeof context->shown, "%s", context->url);
+        return EXIT_DONE;
+    }
+    if (!store_url_absolute(store, context->url, sizeof context->url))
+        return usage_error(context, "the store's URL is too long");
+    struct text shown;
+    text_init(&shown, context->shown, sizeof context->shown);
+    url_redact(context->url, &shown);
+    return EXIT_DONE;
+}
+
+int context_prepare_store(struct context *context)
+{
+    int status = context_find_store(context);
+    if (status != EXIT_DONE || context->settings.store != NULL ||
+        make_folder(context_store_path(context)))
+        return status;
+    return output_error(context, LH_UNAVAILABLE,
+                        "the folder of the default store %s cannot be "
+                        "made: %s; give another with --store",
+                        context_store_path(context), strerror(errno));
+}
+
+const char *context_store_path(const struct context *context)
+{
+    return file_path(context->url);
+}
+
+int context_find_program(const struct context *context, char *path, size_t size, const char *so)
+{
+    int error = program_find(context->program[0], path, size);
+    if (error == 0)
+        return EXIT_DONE;
+    bool missing = error == ENOENT || error == ENOTDIR;
+    (void)output_error(context, LH_USAGE, "%s: %s; %s", context->program[0],
+                       missing ? "not found" : strerror(error), so);
+    return missing ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+/* "namespace/pod" in a cluster. */
+const char *context_holder(const struct context *context)
+{
+    static char value[512];
+    if (context->settings.holder != NULL)
+        return context->settings.holder;
+    const char *pod = getenv("POD_NAME"), *space = getenv("POD_NAMESPACE");
+    if (pod == NULL || pod[0] == '\0')
+        return NULL;
+    bool named = space != NULL && space[0] != '\0';
+    (void)snprintf(value, sizeof value, "%s%s%s", named ? space : "", named ? "/" : "", pod);
+    return value;
+}
+
+static void context_on_event(void *user, const struct lh_event *event)
+{
+    struct context *context = user;
+    if (event->kind == LH_EVENT_WAITING)
+        (void)snprintf(context->awaited_key, sizeof context->awaited_key, "%s", event->key);
+}
+
+int context_open_store(struct context *context)
+{
+    struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
+    struct lh_report report;
+    int status = context_prepare_store(context);
+    if (status != EXIT_DONE)
+        return status;
+    options.own_loop = true;
+    options.holder = context_holder(context);
+    options.timeout_ms = context->settings.store_timeout_ms;
+    const struct settings *settings = &context->settings;
+    context->interactive = !settings->quiet && !settings->json && isatty(STDERR_FILENO) == 1;
+    if (context->interactive) {
+        options.on_event = context_on_event;
+        options.user = context;
+    }
+    output_detail(context, "store %s", context->shown);
+    if (context->settings.config != NULL)
+        output_detail(context, "config %s", context->settings.config);
+    if (lh_open(context->url, &options, &context->client, &report) != LH_OK)
+        return output_report(context, NULL, &report);
+    output_detail(context, "%s", report.text);
+#ifndef LH_WITHOUT_KUBERNETES
+    if (settings->verbose && strncmp(context->url, "k8s:", strlen("k8s:")) == 0)
+        doctor_warn_events(context);
+#endif
+    return EXIT_DONE;
+}

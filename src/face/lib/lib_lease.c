@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Leases of one key or several: what the desk tells about each claim goes through multi.h, and
+ * what comes out reaches the user: granted, refused, lost, given back. Decides nothing.
+ */
+#include "face/lib/lib_internal.h"
+
+#include "base/check.h"
+#include "process/host.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void on_waiter_event(void *owner, struct local_waiter *waiter, const struct task_news *news);
+
+/* ---- memory ---- */
+
+void lease_free(struct lh_lease *lease)
+{
+    if (lease == NULL)
+        return;
+    for (size_t i = 0; i < lease->count; i++)
+        free(lease->parts[i].key);
+    free(lease->meta);
+    free(lease->holder);
+    free(lease->request_id);
+    free(lease->payload);
+    if (lease->handle != lease)
+        fast_lease_free(lease->handle);
+    lease->magic = 0;
+    free(lease);
+}
+
+static void link_lease(struct lh_lease *lease)
+{
+    struct lh_client *client = lease->client;
+    lease->next = client->leases;
+    if (lease->next != NULL)
+        lease->next->before = lease;
+    client->leases = lease;
+}
+
+static void unlink_lease(struct lh_lease *lease)
+{
+    if (lease->next != NULL)
+        lease->next->before = lease->before;
+    if (lease->before != NULL)
+        lease->before->next = lease->next;
+    else
+        lease->client->leases = lease->next;
+}
+
+/* ---- what the user is told ---- */
+
+static void lease_emit(struct lh_lease *lease, enum lh_event_kind kind, enum lh_outcome outcome,
+                       int64_t after_us)
+{
+    client_emit(lease->client, &(struct lh_event){.kind = kind,
+                                                  .outcome = outcome,
+                                                  .waited = lease->waited,
+                                                  .key = lease->parts[0].key,
+                                                  .token = lh_token(lease),
+                                                  .after_us = after_us});
+}
+
+static int64_t held_us(const struct lh_lease *lease)
+{
+    return host_boot_us() - lease->held_since_us;
+}
+
+/* Once, and without a length when the holding had ended before. */
+static void lease_emit_released(struct lh_lease *lease, enum lh_outcome outcome)
+{
+    if (!lease->end_emitted)
+        lease_emit(lease, LH_EVENT_RELEASED, outcome, lease->was_lost ? -1 : held_us(lease));
+    lease->end_emitted = true;
+}
+
+static void part_emit(struct lease_part *part, enum lh_event_kind kind, enum lh_outcome outcome,
+                      int64_t after_us)
+{
+    client_emit(part->lease->client, &(struct lh_event){.kind = kind,
+                                                        .outcome = outcome,
+                                                        .key = part->key,
+                                                        .token = atomic_load(&part->token),
+                                                        .after_us = after_us});
+}
+
+/* Out of the line, whatever came of it. */
+static void part_emit_waited(struct lease_part *part, enum lh_outcome outcome)
+{
+    if (part->waits_since_us == 0)
+        return;
+    part_emit(part, LH_EVENT_WAITED, outcome, host_boot_us() - part->waits_since_us);
+    part->waits_since_us = 0;
+    part->lease->waited = true;
+}
+
+/* The request is gone afterwards; a cancel that is still on its way takes it along. A borrowed one
+ * is gone with the call to its owner. */
+void request_end(struct lh_request *request, struct lh_client *client, struct lh_lease *granted)
+{
+    bool borrowed = request->borrowed;
+    if (request->done != NULL) {
+        client_enter_callback(client);
+        request->done(request->user, granted, &request->report);
+        client_leave_callback(client);
+    }
+    if (borrowed)
+        return;
+    request->over = true;
+    if (!atomic_load(&request->cancel_posted))
+        free(request);
+    atomic_fetch_sub(&client->started, 1);
+    client_stop_if_idle(client);
+}
+
+static void lease_finish_request(struct lh_request *request, struct lh_lease *granted)
+{
+    struct lh_lease *lease = request->lease;
+    lease->request = NULL;
+    request_end(request, lease->client, granted);
+}
+
+void lease_forget(struct lh_lease *lease)
+{
+    lease->multi.state = MULTI_ENDED;
+    atomic_store(&lease->deadline_ms, 0);
+    for (size_t i = 0; i < lease->count; i++) {
+        struct lease_part *part = &lease->parts[i];
+        if (part->waiter != NULL)
+            local_queue_forget(part->waiter);
+        part->waiter = NULL;
+        fast_lease_unmark_key(lease->client, &part->mark);
+    }
+}
+
+/* It stands in the store, until its TTL; here it is gone, and the caller told. */
+static void lease_leave_to_ttl(struct lh_lease *lease)
+{
+    lease_forget(lease);
+    unlink_lease(lease);
+    lease_finish_request(lease->request, NULL);
+    lease_free(lease);
+}
+
+void lease_free_ended(struct lh_lease *lease, enum lh_outcome outcome)
+{
+    lease_emit_released(lease, outcome);
+    unlink_lease(lease);
+    lease_free(lease);
+}
+
+/* Of the key that ends first. */
+static int64_t first_deadline(const struct lh_lease *lease)
+{
+    int64_t deadline_ms = NEVER;
+    for (size_t i = 0; i < lease->count; i++) {
+        if (lease->parts[i].deadline_ms < deadline_ms)
+            deadline_ms = lease->parts[i].deadline_ms;
+    }
+    return deadline_ms;
+}
+
+static void request_granted(struct lh_lease *lease)
+{
+    struct lh_request *request = lease->request;
+    atomic_store(&lease->deadline_ms, first_deadline(lease));
+    if (request == NULL) /* it was adopted, and is known to be held */
+        return;
+    lease->held_since_us = host_boot_us();
+    report_clear(&request->report);
+    request->report.token = lh_token(lease);
+    (void)snprintf(request->report.text, sizeof request->report.text, "ok: granted");
+    lease_emit(lease, LH_EVENT_GRANTED, LH_OK, host_boot_us() - request->began_us);
+    if (lease->once != NULL)
+        lease->once->token = request->report.token;
+    lease->once = NULL; /* the caller's, only until it is told */
+    if (lease->left) {
+        lease_emit(lease, LH_EVENT_LEFT, LH_OK, held_us(lease));
+        lease_leave_to_ttl(lease);
+    } else {
+        lease_finish_request(request, lease);
+    }
+}
+
+/* A process that was stopped or suspended hears of its loss when others may have held since. */
+static int64_t over_for_ms(const struct lh_lease *lease)
+{
+    int64_t ttl_ms = lease->options.request.ttl_ms;
+    return host_boot_ms() - (first_deadline(lease) + ttl_ms - ttl_ms * 2 / 3);
+}
+
+static void lease_lost(struct lh_lease *lease, const char *key, const struct task_news *news)
+{
+    struct lh_report report;
+    int64_t over_ms = over_for_ms(lease);
+    atomic_store(&lease->deadline_ms, 0);
+    report_news(lease->client, key, news, OUTCOME_LOST, &report);
+    if (over_ms >= 0)
+        report_expired(&report, key, over_ms);
+    lease->was_lost = true;
+    lease_emit(lease, LH_EVENT_LOST, LH_LOST, held_us(lease));
+    if (lease->on_lost == NULL)
+        return;
+    client_enter_callback(lease->client);
+    lease->on_lost(lease->user, lease->handle, &report);
+    client_leave_callback(lease->client);
+}
+
+static enum lh_verb request_verb(const struct lh_lease *lease)
+{
+    if (lease->held_since_us != 0)
+        return LH_VERB_RELEASE;
+    if (lease->request->cancelled || lease->client->closing)
+        return LH_VERB_CANCEL;
+    if (lease->options.request.kind == KIND_ONCE)
+        return LH_VERB_ONCE;
+    return lease->options.request.waits ? LH_VERB_WAIT : LH_VERB_ACQUIRE;
+}
+
+static void lease_ended(struct lh_lease *lease, enum outcome outcome)
+{
+    struct lh_client *client = lease->client;
+    struct lh_request *request = lease->request;
+    atomic_store(&lease->deadline_ms, 0);
+    if (request == NULL) { /* the client is being closed */
+        lease_emit_released(lease, (enum lh_outcome)outcome);
+    } else {
+        if (request->cancelled && (outcome == OUTCOME_OK || outcome == OUTCOME_BUSY))
+            (void)report_set(&request->report, LH_BUSY, "busy: the caller gave up");
+        else if (outcome == OUTCOME_OK)
+            (void)report_set(&request->report, LH_OK, "ok: given back");
+        else if (request->report.outcome == LH_OK)
+            (void)report_set(&request->report, (enum lh_outcome)outcome, outcome_name(outcome));
+        request->report.refusal = lh_refusal_word(request_verb(lease), request->report.outcome);
+        if (lease->held_since_us != 0)
+            lease_emit_released(lease, request->report.outcome);
+        else
+            lease_emit(lease, LH_EVENT_REFUSED, request->report.outcome,
+                       host_boot_us() - request->began_us);
+        unlink_lease(lease);
+        lease_finish_request(request, NULL);
+        lease_free(lease);
+    }
+    client_stop_if_idle(client);
+}
+
+/* ---- keys, one after the other ---- */
+
+/* What the desk would have said, had there been memory to ask it. */
+static void report_no_memory(struct lh_lease *lease, size_t key)
+{
+    (void)report_set(&lease->request->report, LH_UNAVAILABLE,
+                     "unavailable: memory is short, or too much is on its way; try again");
+    lease->parts[key].waiter = NULL;
+}
+
+static struct local_waiter *lease_ask_key(struct lh_lease *lease, struct lease_part *part)
+{
+    struct lh_client *client = lease->client;
+    struct local_waiter_caller caller = {.notify = on_waiter_event, .owner = part};
+    lease->options.request.key = part->key;
+    if (!fast_lease_mark_key(client, part->key, &part->mark))
+        return NULL;
+    struct local_waiter *waiter =
+        local_queue_acquire(client->local_queue, &lease->options, &caller);
+    if (waiter == NULL)
+        fast_lease_unmark_key(client, &part->mark);
+    return waiter;
+}
+
+/* Carries out what multi.h wants, until something has to be waited for. */
+static void lease_apply(struct lh_lease *lease, struct multi_output wants,
+                        const struct task_news *news)
+{
+    while (wants.act == DO_START) {
+        struct lease_part *part = &lease->parts[wants.key];
+        part->waiter = lease_ask_key(lease, part);
+        if (part->waiter != NULL)
+            return;
+        report_no_memory(lease, wants.key);
+        wants = multi_notify(&lease->multi, wants.key, NOTIFY_ENDED, OUTCOME_UNAVAILABLE);
+    }
+    if (wants.act == DO_CANCEL) {
+        if (lease->held_since_us == 0) /* not all keys were granted, so nothing was done */
+            local_queue_drop_cooldown(lease->parts[wants.key].waiter);
+        local_queue_release(lease->parts[wants.key].waiter);
+    } else if (wants.notify == NOTIFY_HELD)
+        request_granted(lease);
+    else if (wants.notify == NOTIFY_LOST)
+        lease_lost(lease, lease->parts[wants.key].key, news);
+    else if (wants.notify == NOTIFY_ENDED)
+        lease_ended(lease, wants.outcome);
+}
+
+static void lease_renewed(struct lh_lease *lease)
+{
+    if (lease->multi.state != MULTI_HELD)
+        return;
+    atomic_store(&lease->deadline_ms, first_deadline(lease));
+    lease_emit(lease, LH_EVENT_RENEWED, LH_OK, held_us(lease));
+}
+
+/* An adopted grant could not be kept: memory is short, or it stands there no more. */
+static void adopted_lease_lost(struct lh_lease *lease, const char *key,
+                               const struct task_news *news)
+{
+    lease->multi.state = MULTI_ENDED;
+    lease->multi.outcome = OUTCOME_LOST;
+    lease_lost(lease, key, news);
+    client_stop_if_idle(lease->client);
+}
+
+static void on_waiter_event(void *owner, struct local_waiter *waiter, const struct task_news *news)
+{
+    static const enum lease_notify notices[] = {[TASK_WAITING] = NOTIFY_WAITING,
+                                                [TASK_HELD] = NOTIFY_HELD,
+                                                [TASK_RENEWED] = NOTIFY_NONE,
+                                                [TASK_LOST] = NOTIFY_LOST,
+                                                [TASK_ENDED] = NOTIFY_ENDED};
+    struct lease_part *part = owner;
+    struct lh_lease *lease = part->lease;
+    struct lh_request *request = lease->request;
+    enum outcome outcome = news->outcome;
+    (void)waiter;
+    ASSERT(lease->magic == LEASE_MAGIC && part->waiter != NULL);
+    bool adopts = lease->handle != lease && lease->multi.state == MULTI_ACQUIRING;
+    if (adopts && news->event == TASK_HELD && news->token != atomic_load(&part->token)) {
+        local_queue_release(part->waiter); /* another grant than the one that was to be adopted */
+        return;
+    }
+    if (news->event == TASK_HELD || news->event == TASK_RENEWED) {
+        part->deadline_ms = news->deadline_ms;
+        atomic_store(&part->token, news->token);
+    }
+    if (news->event == TASK_HELD || news->event == TASK_ENDED)
+        part_emit_waited(part, news->event == TASK_HELD ? LH_OK : (enum lh_outcome)outcome);
+    if (news->event == TASK_HELD && news->took_over)
+        part_emit(part, LH_EVENT_TAKEOVER, LH_OK, /* after_us= */ 0);
+    if (news->event == TASK_RENEWED) {
+        lease_renewed(lease);
+        return;
+    }
+    if (news->event == TASK_WAITING) {
+        part->waits_since_us = host_boot_us();
+        part_emit(part, LH_EVENT_WAITING, LH_OK, /* after_us= */ 0);
+        return;
+    }
+    if (news->event == TASK_ENDED) {
+        part->waiter = NULL;
+        fast_lease_unmark_key(lease->client, &part->mark);
+        once_fill(news, lease->once);
+        if (adopts) {
+            adopted_lease_lost(lease, part->key, news);
+            return;
+        }
+        if (lease->handle != lease && outcome == OUTCOME_BUSY)
+            outcome = OUTCOME_OK; /* given back while it was being adopted */
+        /* The first thing that went wrong is the one that is told. */
+        if (request != NULL && outcome != OUTCOME_OK && request->report.outcome == LH_OK)
+            report_news(lease->client, part->key, news, outcome, &request->report);
+    }
+    size_t key = (size_t)(part - lease->parts);
+    struct multi_output wants = multi_notify(&lease->multi, key, notices[news->event], outcome);
+    if (wants.notify == NOTIFY_LOST)
+        wants.key = key;
+    lease_apply(lease, wants, news);
+}
+
+/* ---- starting and giving up, in the loop ---- */
+
+void lease_start(struct loop_task *task)
+{
+    struct lh_request *request = (struct lh_request *)task;
+    struct lh_lease *lease = request->lease;
+    lease->request = request;
+    request->began_us = host_boot_us();
+    link_lease(lease);
+    lease_emit(lease, LH_EVENT_ATTEMPT, LH_OK, /* after_us= */ 0);
+    if (lease->client->closing) {
+        lease->multi.state = MULTI_ENDED;
+        (void)report_set(&request->report, LH_BUSY, CLOSING_TEXT);
+        lease_ended(lease, OUTCOME_BUSY);
+        return;
+    }
+    lease_apply(lease, multi_start(&lease->multi), NULL);
+}
+
+static void request_cancel(struct loop_task *task)
+{
+    struct lh_request *request =
+        (struct lh_request *)((char *)task - offsetof(struct lh_request, cancel_task));
+    if (request->over) {
+        free(request);
+        return;
+    }
+    atomic_store(&request->cancel_posted, false);
+    if (request->cancelled || request->lease->multi.state != MULTI_ACQUIRING)
+        return;
+    request->cancelled = true;
+    lease_apply(request->lease, multi_release(&request->lease->multi), NULL);
+}
+
+void lh_cancel(struct lh_request *request)
+{
+    if (request == NULL)
+        return;
+    struct lh_client *client = request->lease->client;
+    if (client_is_forked(client) || atomic_exchange(&request->cancel_posted, true))
+        return;
+    request->cancel_task.run = request_cancel;
+    loop_post(client->loop, &request->cancel_task);
+}
+
+void lease_release(struct loop_task *task)
+{
+    struct lh_request *request = (struct lh_request *)task;
+    struct lh_lease *lease = request->lease;
+    lease->request = request;
+    if (lease->multi.state == MULTI_LOST)
+        (void)report_set(&request->report, LH_LOST, "lost: it had been lost before");
+    atomic_store(&lease->deadline_ms, 0);
+    /* A client that is being closed gives it back already, or has. */
+    if (lease->multi.state == MULTI_ENDED)
+        lease_ended(lease, lease->multi.outcome);
+    else if (lease->multi.state != MULTI_RELEASING)
+        lease_apply(lease, multi_release(&lease->multi), NULL);
+}
+
+void lease_drop_cooldown(struct lh_lease *lease)
+{
+    lease->options.cooldown_ms = lease->options.request.cooldown_ms = 0;
+    for (size_t i = 0; i < lease->count; i++)
+        if (lease->parts[i].waiter != NULL)
+            local_queue_drop_cooldown(lease->parts[i].waiter);
+}
+
+void lease_detach(struct loop_task *task)
+{
+    struct lh_request *request = (struct lh_request *)task;
+    struct lh_lease *lease = request->lease;
+    bool held = lease->multi.state == MULTI_HELD;
+    lease->request = request;
+    request->report.token = lh_token(lease);
+    request->report.outcome = held ? LH_OK : LH_LOST;
+    (void)snprintf(request->report.text, sizeof request->report.text, "%s",
+                   held ? "ok: left to its TTL" : "lost: it had been lost before");
+    if (held)
+        lease_emit(lease, LH_EVENT_LEFT, LH_OK, held_us(lease));
+    lease_leave_to_ttl(lease);
+}
+
+void lease_abandon_all(struct lh_client *client)
+{
+    struct lh_lease *next;
+    for (struct lh_lease *lease = client->leases; lease != NULL; lease = next) {
+        enum multi_state state = lease->multi.state;
+        next = lease->next;
+        if (state == MULTI_RELEASING || state == MULTI_ENDED)
+            continue;
+        if (state != MULTI_ACQUIRING && !lease->options.request.bound) {
+            if (state == MULTI_HELD)
+                lease_emit(lease, LH_EVENT_LEFT, LH_OK, held_us(lease));
+            lease_forget(lease);
+            continue;
+        }
+        if (lease->request != NULL)
+            lease->request->cancelled = true;
+        lease_apply(lease, multi_release(&lease->multi), NULL);
+    }
+}
+
+void lease_orphan_all(struct lh_client *client)
+{
+    for (struct lh_lease *lease = client->leases; lease != NULL; lease = lease->next) {
+        lease->client = NULL;
+        atomic_store(&lease->deadline_ms, 0);
+    }
+}
+
+/* ---- grants that stand already ---- */
+
+struct lh_lease *lease_adopt(struct lh_client *client, const char *key,
+                             const struct lh_acquire_options *options, uint64_t token,
+                             int64_t since_ms, struct lh_lease *handle)
+{
+    struct lh_lease *lease = lease_new(client, &key, /* count= */ 1, options, NULL);
+    if (lease == NULL)
+        return NULL;
+    struct lease_part *part = &lease->parts[0];
+    (void)multi_start(&lease->multi);
+    lease->held_since_us = since_ms * 1000;
+    lease->options.request.key = part->key;
+    part->deadline_ms = host_boot_ms() + lease->options.request.ttl_ms * 2 / 3;
+    atomic_store(&part->token, token);
+    atomic_store(&lease->deadline_ms, part->deadline_ms);
+    part->waiter =
+        local_queue_adopt(client->local_queue, &lease->options,
+                          &(struct local_waiter_caller){.notify = on_waiter_event, .owner = part});
+    if (part->waiter == NULL) {
+        lease_free(lease);
+        return NULL;
+    }
+    lease->handle = handle;
+    link_lease(lease);
+    return lease;
+}

@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Looking at many records: lists, histories, and the one watch of the store that all watches of a
+ * client share. They go to the store past the core, since they change nothing. What the store does
+ * not answer within its patience is given up; its memory waits for the answer.
+ */
+#include "face/lib/lib_internal.h"
+
+#include "base/check.h"
+#include "process/host.h"
+#include "store/translate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct query {
+    struct query *next;
+    struct lh_client *client;
+    enum store_verb verb;
+    char key[KEY_MAX + 1];
+    struct call *call; /* who waits; NULL: nobody any more, or it is the watch */
+    lh_view_fn *fn;    /* NULL once it has heard enough */
+    void *user;
+    int64_t give_up_at_ms;
+    bool confirmed; /* the watch stands */
+};
+
+struct lh_watcher {
+    struct lh_watcher *next;
+    struct lh_client *client;
+    char prefix[KEY_MAX + 1];
+    lh_watch_fn *fn;
+    void *user;
+    struct call *call; /* until the watch stands */
+    bool ended;
+};
+
+/* ---- a record as people see it ---- */
+
+struct view view_of(const struct lh_client *client, const struct stamp *at)
+{
+    return (struct view){.at = *at,
+                         .judge = client->facts.judge,
+                         .one_clock = client->facts.one_clock,
+                         .margin_ms = client->facts.margin_ms};
+}
+
+/* The pairs of a holder; they point into the record. */
+static size_t list_meta(const struct meta *meta, struct lh_meta *pairs)
+{
+    const char *at = meta->text;
+    for (size_t pair = 0; pair < meta->count; pair++) {
+        pairs[pair].name = at;
+        pairs[pair].value = at + strlen(at) + 1;
+        at = pairs[pair].value + strlen(pairs[pair].value) + 1;
+    }
+    return meta->count;
+}
+
+/* Who would go before us if all went now, and ourselves; 0 when we do not wait. */
+static uint32_t queue_position(const struct record *record, uint64_t session)
+{
+    const struct waiter *own = NULL;
+    uint32_t before = 0;
+    for (size_t i = 0; i < record->waiter_count && own == NULL; i++)
+        own = record->waiters[i].session == session ? &record->waiters[i] : NULL;
+    if (own == NULL)
+        return 0;
+    for (const struct waiter *waiter = record->waiters;
+         waiter < record->waiters + record->waiter_count; waiter++) {
+        int64_t ahead = (int64_t)waiter->priority + waiter->passed - own->priority - own->passed;
+        before += waiter->offered || ahead > 0 || (ahead == 0 && waiter < own);
+    }
+    return own->offered ? 1 : before + 1;
+}
+
+static void fill_grants(const struct record *record, const struct view *view, struct lh_meta *pairs,
+                        struct lh_view *out)
+{
+    for (size_t i = 0; i < record->grant_count; i++) {
+        const struct grant *grant = &record->grants[i];
+        if (grant_ended(grant, view))
+            continue;
+        out->holders++;
+        out->shared = out->shared || grant->mode == MODE_SHARED;
+        if (grant_token(grant) != out->token || out->token == 0)
+            continue;
+        out->broken = grant->broken;
+        out->renewed_ago_ms = age_of(grant->renewed.time_ms, view->at.time_ms);
+        out->meta = pairs;
+        out->meta_count = pairs != NULL ? list_meta(&grant->meta, pairs) : 0;
+    }
+}
+
+/* What a key has that is no lock. */
+static void fill_kind(const struct record *record, const struct stamp *at, bool text,
+                      struct lh_view *out)
+{
+    const struct watermark *watermark = &record->watermark;
+    out->result = text ? "" : NULL;
+    if (record->kind == KIND_ONCE) {
+        bool done = out->state == LH_COOLING_DOWN;
+        out->kind = LH_ONCE;
+        out->status = done ? record->once.done.status : 0;
+        if (done && text)
+            out->result = record->once.done.result;
+    } else if (record->kind == KIND_WATERMARK) {
+        out->kind = LH_WATERMARK;
+        out->since_ms = age_of(watermark->moved.time_ms, at->time_ms);
+        (void)snprintf(out->holder, sizeof out->holder, "%s", watermark->by);
+        if (text)
+            out->result = watermark->value;
+    }
+}
+
+void status_fill(const struct lh_client *client, const struct record *record,
+                 const struct stamp *at, const char *key, struct lh_meta *pairs,
+                 struct lh_view *out)
+{
+    static const enum lh_state states[] = {[KEY_FREE] = LH_FREE,
+                                           [KEY_HELD] = LH_HELD,
+                                           [KEY_OFFERED] = LH_OFFERED,
+                                           [KEY_COOLING] = LH_COOLING_DOWN,
+                                           [KEY_DELAYED] = LH_DELAYED};
+    struct view view = view_of(client, at);
+    struct key_info key_info = record_key_info(record, &view);
+    memset(out, 0, sizeof *out);
+    (void)snprintf(out->key, sizeof out->key, "%s", key);
+    out->state = states[key_info.state];
+    out->since_ms = out->ends_in_ms = out->takeover_in_ms = -1;
+    out->renewed_ago_ms = out->written_ago_ms = out->written_at_ms = -1;
+    out->revision = at->revision;
+    out->limit = record->limit;
+    out->waiters = record->waiter_count;
+    out->place = queue_position(record, client->session);
+    out->reason = pairs != NULL ? record->reason : NULL;
+    fill_kind(record, at, /* text= */ pairs != NULL, out);
+    if (key_info.state == KEY_FREE)
+        return;
+    (void)snprintf(out->holder, sizeof out->holder, "%s",
+                   key_info.holder != NULL ? key_info.holder : "");
+    out->token = key_info.token;
+    out->since_ms = age_of(key_info.since_ms, at->time_ms);
+    out->ends_in_ms = key_info.ends_in_ms;
+    out->takeover_in_ms = key_info.takeover_in_ms;
+    fill_grants(record, &view, pairs, out);
+}
+
+static void fill_unreadable(const char *key, const char *why, struct lh_view *out)
+{
+    memset(out, 0, sizeof *out);
+    (void)snprintf(out->key, sizeof out->key, "%s", key);
+    out->state = LH_UNREADABLE;
+    out->since_ms = out->ends_in_ms = out->takeover_in_ms = -1;
+    out->renewed_ago_ms = out->written_ago_ms = out->written_at_ms = -1;
+    out->reason = out->result = "";
+    out->text = why;
+}
+
+/* A record that cannot be read is shown as such: it must not hide the others. */
+static void read_reply(const struct query *query, const struct store_reply *reply, const char *key,
+                       struct lh_meta *pairs, struct lh_view *out)
+{
+    struct lh_client *client = query->client;
+    struct event event = {0};
+    const char *why = reply->why != NULL ? reply->why : "the store does not say why";
+    translate_reply(reply, key, &client->scratch, &event, &why);
+    if (!event.known) {
+        fill_unreadable(key, why, out);
+        return;
+    }
+    if (query->verb == VERB_STORE_HISTORY) /* as it was when it was written */
+        event.at.time_ms = reply->written.time_ms;
+    event.at.revision = reply->written.revision;
+    status_fill(client, &client->scratch, &event.at, key, pairs, out);
+    if (reply->written.revision == 0)
+        return;
+    out->written_ago_ms = age_of(reply->written.time_ms, reply->now_ms);
+    if ((client->driver->capabilities & STORE_DURABLE) != 0 &&
+        reply->written.time_ms != TIME_UNKNOWN)
+        out->written_at_ms = reply->written.time_ms;
+}
+
+/* ---- on their way ---- */
+
+int64_t query_next_ms(const struct lh_client *client)
+{
+    int64_t next_ms = NEVER;
+    for (const struct query *query = client->queries; query != NULL; query = query->next) {
+        if (query->give_up_at_ms < next_ms)
+            next_ms = query->give_up_at_ms;
+    }
+    return next_ms;
+}
+
+static void query_unlink(const struct query *query)
+{
+    struct query **at = &query->client->queries;
+    while (*at != query)
+        at = &(*at)->next;
+    *at = query->next;
+}
+
+static void end_call(struct call **call, enum lh_outcome outcome, const char *key, const char *why)
+{
+    char text[LH_TEXT_SIZE];
+    struct call *ending = *call;
+    *call = NULL;
+    if (ending == NULL)
+        return;
+    (void)snprintf(text, sizeof text, "%s: %.64s%s%.150s", lh_outcome_name(outcome), key,
+                   key[0] != '\0' ? ": " : "", why);
+    (void)report_set(&ending->report, outcome, text);
+    if (outcome == LH_UNAVAILABLE)
+        ending->report.retry_after_ms = client_retry_after(ending->client);
+    call_end(ending);
+}
+
+static enum lh_outcome outcome_of(enum reply_status reply)
+{
+    return reply == REPLY_DENIED ? LH_DENIED : LH_UNAVAILABLE;
+}
+
+/* The watch has ended: who was to be told of changes is told of that, and no copy is kept. */
+static void watches_end(struct lh_client *client, enum lh_outcome outcome, const char *why)
+{
+    struct lh_report report;
+    char text[LH_TEXT_SIZE];
+    watch_cache_clear(&client->watch_cache);
+    (void)snprintf(text, sizeof text, "%s: the watch has ended: %.150s; watch anew",
+                   lh_outcome_name(outcome), why);
+    (void)report_set(&report, outcome, text);
+    for (struct lh_watcher *watch = client->watches; watch != NULL; watch = watch->next) {
+        if (watch->ended)
+            continue;
+        watch->ended = true;
+        if (watch->call != NULL) {
+            end_call(&watch->call, outcome, watch->prefix, why);
+            continue;
+        }
+        client_enter_callback(client);
+        watch->fn(watch->user, NULL, &report);
+        client_leave_callback(client);
+    }
+}
+
+void query_on_timer(struct lh_client *client, int64_t now_ms)
+{
+    for (struct query *query = client->queries; query != NULL; query = query->next) {
+        if (now_ms < query->give_up_at_ms)
+            continue;
+        query->give_up_at_ms = NEVER;
+        query->fn = NULL;
+        if (query->verb == VERB_STORE_WATCH)
+            watches_end(client, LH_UNAVAILABLE, "the store does not answer");
+        else
+            end_call(&query->call, LH_UNAVAILABLE, query->key, "the store does not answer");
+    }
+}
+
+void query_free_all(struct lh_client *client)
+{
+    while (client->queries != NULL) {
+        struct query *query = client->queries;
+        client->queries = query->next;
+        free(query);
+    }
+    while (client->watches != NULL) {
+        struct lh_watcher *watch = client->watches;
+        client->watches = watch->next;
+        free(watch);
+    }
+}
+
+static void query_send(struct query *query, store_done *done)
+{
+    struct store_request request = {.verb = query->verb, .key = query->key};
+    query->next = query->client->queries;
+    query->client->queries = query;
+    query->give_up_at_ms = host_boot_ms() + query->client->timeout_ms;
+    client_arm_timer(query->client);
+    client_submit(query->client, &request, done, query);
+}
+
+static struct query *query_new(struct lh_client *client, enum store_verb verb, const char *key)
+{
+    struct query *query = calloc(1, sizeof *query);
+    if (query == NULL)
+        return NULL;
+    query->client = client;
+    query->verb = verb;
+    (void)snprintf(query->key, sizeof query->key, "%s", key);
+    return query;
+}
+
+/* ---- lists and histories ---- */
+
+static void query_show(struct query *query, const struct store_reply *reply)
+{
+    struct lh_meta pairs[META_PAIRS_MAX];
+    struct lh_view status;
+    const char *key = reply->key != NULL ? reply->key : query->key;
+    if (query->fn == NULL || query->call == NULL)
+        return;
+    read_reply(query, reply, key, pairs, &status);
+    client_enter_callback(query->client);
+    if (!query->fn(query->user, &status))
+        query->fn = NULL;
+    client_leave_callback(query->client);
+}
+
+static void on_query_reply(void *caller, const struct store_reply *reply)
+{
+    struct query *query = caller;
+    bool of_one_key = reply->more && reply->key != NULL; /* the others are told all the same */
+    if (!of_one_key && (reply->result == REPLY_TROUBLE || reply->result == REPLY_DENIED))
+        end_call(&query->call, outcome_of(reply->result), query->key,
+                 reply->why != NULL ? reply->why : "the store is in trouble; try again");
+    if (reply->more) {
+        if (query->call != NULL)
+            query->give_up_at_ms = host_boot_ms() + query->client->timeout_ms;
+        query_show(query, reply);
+        return;
+    }
+    end_call(&query->call, LH_OK, query->key, "that is all");
+    query_unlink(query);
+    free(query);
+}
+
+struct query_call {
+    struct loop_task task; /* first */
+    struct call call;
+    struct query *query;
+};
+
+static void query_start(struct loop_task *task)
+{
+    struct query *query = ((struct query_call *)task)->query;
+    struct lh_client *client = query->client;
+    bool lists = query->verb == VERB_STORE_LIST, enough = false;
+    if (client->closing)
+        end_call(&query->call, LH_BUSY, query->key, "the client is being closed");
+    else if (client_retry_after(client) >= 0)
+        end_call(&query->call, LH_UNAVAILABLE, query->key,
+                 "the store failed repeatedly; try later");
+    else if (lists && !fast_lease_list(client, query->key, query->fn, query->user, &enough))
+        end_call(&query->call, LH_FAILED, query->key, "memory is short");
+    if (query->call == NULL) {
+        free(query);
+        return;
+    }
+    if (enough)
+        query->fn = NULL;
+    query_send(query, on_query_reply);
+}
+
+/* NULL with a report when it cannot be. */
+static struct query *query_prepare(struct lh_client *client, enum store_verb verb, const char *key,
+                                   lh_view_fn *fn, void *user, struct lh_report *report)
+{
+    const char *wrong = NULL;
+    if (key == NULL || fn == NULL || strlen(key) > KEY_MAX || !text_is_clean(key, strlen(key)))
+        wrong = "usage: give a function, and at most 512 bytes of clean UTF-8";
+    else if (verb == VERB_STORE_HISTORY && (client->driver->capabilities & STORE_HISTORY) == 0)
+        wrong = "usage: this store keeps no history";
+    struct query *query = wrong == NULL ? query_new(client, verb, key) : NULL;
+    if (query == NULL) {
+        (void)report_set(report, wrong != NULL ? LH_USAGE : LH_FAILED,
+                         wrong != NULL ? wrong : "failed: memory is short");
+        return NULL;
+    }
+    query->fn = fn;
+    query->user = user;
+    return query;
+}
+
+static enum lh_outcome query_run(struct lh_client *client, enum store_verb verb, const char *key,
+                                 lh_view_fn *fn, void *user, struct lh_report *report)
+{
+    struct query_call query_call = {.task = {.run = query_start}};
+    struct lh_report own = {0};
+    report = report != NULL ? report : &own;
+    enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
+    if (outcome != LH_OK)
+        return outcome;
+    query_call.query = query_prepare(client, verb, key, fn, user, report);
+    if (query_call.query == NULL)
+        return report->outcome;
+    query_call.query->call = &query_call.call;
+    call_begin(&query_call.call, client);
+    return call_make(&query_call.call, &query_call.task, report);
+}
+
+static enum lh_outcome query_run_start(struct lh_client *client, enum store_verb verb,
+                                       const char *key, lh_view_fn *fn, lh_done_fn *done,
+                                       void *user, struct lh_report *report)
+{
+    struct lh_report own = {0};
+    report = report != NULL ? report : &own;
+    enum lh_outcome outcome = client_admits_start(client, report);
+    if (outcome != LH_OK)
+        return outcome;
+    if (done == NULL)
+        return report_set(report, LH_USAGE, "usage: give a function to call when done");
+    struct query *query = query_prepare(client, verb, key, fn, user, report);
+    struct query_call *query_call = query != NULL ? calloc(1, sizeof *query_call) : NULL;
+    if (query_call == NULL) {
+        free(query);
+        return query != NULL ? report_set(report, LH_FAILED, "failed: memory is short")
+                             : report->outcome;
+    }
+    query_call->task.run = query_start;
+    query_call->query = query;
+    query->call = &query_call->call;
+    call_begin(&query_call->call, client);
+    return call_start(&query_call->call, &query_call->task, query_call, done, user, report);
+}
+
+enum lh_outcome lh_list(struct lh_client *client, const char *prefix, lh_view_fn *fn, void *user,
+                        struct lh_report *report)
+{
+    return query_run(client, VERB_STORE_LIST, prefix != NULL ? prefix : "", fn, user, report);
+}
+
+enum lh_outcome lh_history(struct lh_client *client, const char *key, lh_view_fn *fn, void *user,
+                           struct lh_report *report)
+{
+    return query_run(client, VERB_STORE_HISTORY, key, fn, user, report);
+}
+
+enum lh_outcome lh_list_start(struct lh_client *client, const char *prefix, lh_view_fn *fn,
+                              lh_done_fn *done, void *user, struct lh_report *report)
+{
+    return query_run_start(client, VERB_STORE_LIST, prefix != NULL ? prefix : "", fn, done, user,
+                           report);
+}
+
+enum lh_outcome lh_history_start(struct lh_client *client, const char *key, lh_view_fn *fn,
+                                 lh_done_fn *done, void *user, struct lh_report *report)
+{
+    return query_run_start(client, VERB_STORE_HISTORY, key, fn, done, user, report);
+}
+
+/* ---- watches ---- */
+
+static void watches_confirm(struct lh_client *client)
+{
+    for (struct lh_watcher *watch = client->watches; watch != NULL; watch = watch->next)
+        end_call(&watch->call, LH_OK, watch->prefix, "watching");
+}
+
+static void notify_watches(struct query *query, const struct store_reply *reply)
+{
+    struct lh_client *client = query->client;
+    struct lh_meta pairs[META_PAIRS_MAX];
+    struct lh_view status;
+    read_reply(query, reply, reply->key, pairs, &status);
+    for (struct lh_watcher *watch = client->watches; watch != NULL; watch = watch->next) {
+        if (watch->ended || watch->call != NULL ||
+            strncmp(reply->key, watch->prefix, strlen(watch->prefix)) != 0)
+            continue;
+        client_enter_callback(client);
+        watch->fn(watch->user, &status, NULL);
+        client_leave_callback(client);
+    }
+}
+
+static void on_store_change(void *caller, const struct store_reply *reply)
+{
+    struct query *query = caller;
+    if (!reply->more) {
+        watches_end(query->client, outcome_of(reply->result),
+                    reply->why != NULL ? reply->why : "the store is in trouble");
+        query_unlink(query);
+        free(query);
+        return;
+    }
+    query->give_up_at_ms = NEVER;
+    if (reply->result != REPLY_OK && reply->key == NULL) { /* it stands; a change was missed */
+        watches_end(query->client, outcome_of(reply->result),
+                    reply->why != NULL ? reply->why : "the store is in trouble");
+    } else if (reply->key != NULL) {
+        watch_cache_on_change(&query->client->watch_cache, reply, host_boot_ms());
+        notify_watches(query, reply);
+    }
+    if (!query->confirmed)
+        watches_confirm(query->client);
+    query->confirmed = true;
+}
+
+struct watch_call {
+    struct loop_task task; /* first */
+    struct call call;
+    struct lh_watcher *watch;
+};
+
+static struct query *store_watch(const struct lh_client *client)
+{
+    struct query *query = client->queries;
+    while (query != NULL && query->verb != VERB_STORE_WATCH)
+        query = query->next;
+    return query;
+}
+
+/* From now on every lock is written down, so that the watch tells of it. */
+bool query_start_watch(struct lh_client *client)
+{
+    struct query *query = store_watch(client);
+    if (client->fast_path != NULL)
+        fast_path_disable(client->fast_path);
+    if (query != NULL)
+        return query->confirmed;
+    query = query_new(client, VERB_STORE_WATCH, "");
+    if (query == NULL) {
+        watches_end(client, LH_FAILED, "memory is short");
+        return false;
+    }
+    query_send(query, on_store_change);
+    query = store_watch(client); /* gone by now when the store has refused it at once */
+    return query != NULL && query->confirmed;
+}
+
+/* The first one's confirmation is everybody's. */
+static void watch_start(struct loop_task *task)
+{
+    struct watch_call *watch_call = (struct watch_call *)task;
+    struct lh_watcher *watch = watch_call->watch;
+    struct lh_client *client = watch->client;
+    watch->next = client->watches;
+    client->watches = watch;
+    if (query_start_watch(client))
+        end_call(&watch->call, LH_OK, watch->prefix, "watching");
+}
+
+static void watch_stop(struct loop_task *task)
+{
+    struct watch_call *watch_call = (struct watch_call *)task;
+    struct lh_watcher **at = &watch_call->call.client->watches;
+    while (*at != watch_call->watch)
+        at = &(*at)->next;
+    *at = watch_call->watch->next;
+    free(watch_call->watch);
+    if (watch_call->call.report.text[0] == '\0')
+        (void)report_set(&watch_call->call.report, LH_OK, "ok: not watching any more");
+    call_end(&watch_call->call);
+}
+
+static enum lh_outcome watch_remove(struct lh_watcher *watch, const struct lh_report *said,
+                                    struct lh_report *report)
+{
+    struct watch_call watch_call = {.task = {.run = watch_stop}, .watch = watch};
+    call_begin(&watch_call.call, watch->client);
+    if (said != NULL)
+        watch_call.call.report = *said;
+    return call_make(&watch_call.call, &watch_call.task, report);
+}
+
+enum lh_outcome lh_watch(struct lh_client *client, const char *prefix, lh_watch_fn *fn, void *user,
+                         struct lh_watcher **out, struct lh_report *report)
+{
+    struct lh_report said;
+    enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
+    if (outcome != LH_OK)
+        return outcome;
+    prefix = prefix != NULL ? prefix : "";
+    if (fn == NULL || out == NULL || strlen(prefix) > KEY_MAX)
+        return report_set(report, LH_USAGE,
+                          "usage: give a function, a place for the watch, a prefix of at most 512");
+    struct lh_watcher *watch = calloc(1, sizeof *watch);
+    if (watch == NULL)
+        return report_set(report, LH_FAILED, "failed: memory is short");
+    struct watch_call watch_call = {.task = {.run = watch_start}, .watch = watch};
+    *watch =
+        (struct lh_watcher){.client = client, .fn = fn, .user = user, .call = &watch_call.call};
+    (void)snprintf(watch->prefix, sizeof watch->prefix, "%s", prefix);
+    call_begin(&watch_call.call, client);
+    outcome = call_make(&watch_call.call, &watch_call.task, &said);
+    if (outcome != LH_OK)
+        return watch_remove(watch, &said, report);
+    report_copy(report, &said);
+    *out = watch;
+    return LH_OK;
+}
+
+enum lh_outcome lh_unwatch(struct lh_watcher **watch, struct lh_report *report)
+{
+    if (watch == NULL || *watch == NULL)
+        return report_set(report, LH_USAGE, "usage: there is no watch");
+    enum lh_outcome outcome = client_admits((*watch)->client, /* blocks= */ true, report);
+    if (outcome != LH_OK)
+        return outcome;
+    outcome = watch_remove(*watch, NULL, report);
+    *watch = NULL;
+    return outcome;
+}

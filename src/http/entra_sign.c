@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See entra_sign.h. PS256: RSA with PSS padding and a salt as long as the digest. */
+#include "http/entra_sign.h"
+
+#include "process/host.h"
+
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/rand.h>
+#include <openssl/rsa.h>
+#include <openssl/x509.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { SIGNATURE_MAX = 1024, FILE_MAX = 256 * 1024 };
+
+struct pair {
+    X509 *certificate;
+    EVP_PKEY *key;
+};
+
+static void drop_pair(struct pair *pair)
+{
+    X509_free(pair->certificate);
+    EVP_PKEY_free(pair->key);
+}
+
+/* NULL, or what is wrong. */
+static const char *read_pair(const struct entra_certificate *from, struct pair *out)
+{
+    struct stat status;
+    char password[256] = "";
+    if (stat(from->path, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size > FILE_MAX)
+        return "it is no file that can be read";
+    if (from->password != NULL && strlen(from->password) >= sizeof password)
+        return "the password of its key is too long";
+    if (from->password != NULL)
+        text_copy(password, sizeof password, from->password);
+    BIO *file = BIO_new_file(from->path, "r");
+    if (file == NULL)
+        return "it cannot be read";
+    out->certificate = PEM_read_bio_X509(file, NULL, NULL, NULL);
+    /* An empty password, and not NULL: OpenSSL would ask at the terminal. */
+    if (BIO_seek(file, 0) == 0)
+        out->key = PEM_read_bio_PrivateKey(file, NULL, NULL, password);
+    (void)BIO_free(file);
+    explicit_bzero(password, sizeof password);
+    if (out->certificate == NULL)
+        return "there is no certificate in it; PEM is wanted";
+    if (out->key == NULL)
+        return "its private key cannot be read; is AZURE_CLIENT_CERTIFICATE_PASSWORD right?";
+    if (X509_check_private_key(out->certificate, out->key) != 1)
+        return "its key is not the one of its certificate";
+    return EVP_PKEY_is_a(out->key, "RSA") == 1 ? NULL : "its key must be an RSA key";
+}
+
+static bool add_signature(EVP_PKEY *key, const struct text *message, struct text *out)
+{
+    unsigned char signature[SIGNATURE_MAX];
+    size_t length = sizeof signature;
+    EVP_PKEY_CTX *how = NULL;
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    bool signed_it = context != NULL &&
+                     EVP_DigestSignInit(context, &how, EVP_sha256(), NULL, key) == 1 &&
+                     EVP_PKEY_CTX_set_rsa_padding(how, RSA_PKCS1_PSS_PADDING) == 1 &&
+                     EVP_PKEY_CTX_set_rsa_pss_saltlen(how, RSA_PSS_SALTLEN_DIGEST) == 1 &&
+                     EVP_DigestSign(context, signature, &length,
+                                    (const unsigned char *)message->bytes, message->length) == 1;
+    EVP_MD_CTX_free(context);
+    if (!signed_it)
+        return false;
+    text_add(out, ".");
+    entra_add_base64url(signature, length, out);
+    return !out->cut;
+}
+
+bool entra_sign(const struct entra_certificate *certificate, const char *audience,
+                const char *client_id, struct text *out, struct text *why)
+{
+    unsigned char thumbprint[EVP_MAX_MD_SIZE], random[16];
+    char id[64];
+    struct pair pair = {0};
+    struct text text;
+    unsigned length = 0;
+    const char *wrong = read_pair(certificate, &pair);
+    text_init(&text, id, sizeof id);
+    if (wrong == NULL && (X509_digest(pair.certificate, EVP_sha256(), thumbprint, &length) != 1 ||
+                          RAND_bytes(random, sizeof random) != 1))
+        wrong = "it cannot be used";
+    if (wrong == NULL) {
+        entra_add_base64url(random, sizeof random, &text);
+        struct entra_claims claims = {.audience = audience,
+                                      .client_id = client_id,
+                                      .id = id,
+                                      .now_s = host_wall_ms() / 1000,
+                                      .thumbprint = thumbprint};
+        entra_add_claims(&claims, out);
+        wrong = add_signature(pair.key, out, out) ? NULL : "it cannot sign";
+    }
+    drop_pair(&pair);
+    ERR_clear_error(); /* the connection's own errors are looked for there, too */
+    if (wrong == NULL)
+        return true;
+    text_add(why, "the client certificate in ");
+    text_add(why, certificate->path);
+    text_add(why, ": ");
+    text_add(why, wrong);
+    return false;
+}

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See http.h. libcurl's calls back never reach our callers directly, who may start and cancel
+ * whatever they like: what came is kept, and told once libcurl has returned. HTTP/1.1 over a few
+ * connections that stay open. A body is read once and cannot be had again, so libcurl, which likes
+ * to repeat what a dying connection swallowed, never sends a change twice.
+ */
+#include "http/http_internal.h"
+
+#include "base/check.h"
+#include "process/host.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum {
+    HTTP_MAGIC = 0x4177,
+    CONNECTIONS_MAX = 32, /* to one server; what is more waits */
+    BURST = 2 << 20,      /* that one call of libcurl can bring beyond what was not used up */
+    PIECE_FIRST = 4096,
+};
+
+/* A descriptor of libcurl's. */
+struct socket {
+    struct socket *next, *before;
+    struct poller_watch watch;
+    struct http *http;
+};
+
+/* ---- libcurl's view of the net ---- */
+
+static void http_deliver_all(struct http *http);
+
+static void http_socket_action(struct http *http, curl_socket_t file, int what)
+{
+    int running = 0;
+    (void)http->curl->multi_socket_action(http->multi, file, what, &running);
+    http_deliver_all(http);
+}
+
+static void http_on_socket(void *owner, unsigned what)
+{
+    struct socket *socket = owner;
+    http_socket_action(socket->http, socket->watch.file,
+                       ((what & POLLER_READ) != 0 ? CURL_CSELECT_IN : 0) |
+                           ((what & POLLER_WRITE) != 0 ? CURL_CSELECT_OUT : 0));
+}
+
+static void http_on_timer(void *owner)
+{
+    http_socket_action(owner, CURL_SOCKET_TIMEOUT, 0);
+}
+
+static int http_on_curl_timer(CURLM *multi, long after_ms, void *owner)
+{
+    struct http *http = owner;
+    (void)multi;
+    poller_call_at(http->poller, &http->timer,
+                   after_ms < 0 ? POLLER_NEVER : host_boot_ms() + after_ms);
+    return 0;
+}
+
+static void drop_socket(struct socket *socket)
+{
+    (void)poller_watch(socket->http->poller, &socket->watch, 0);
+    if (socket->next != NULL)
+        socket->next->before = socket->before;
+    if (socket->before != NULL)
+        socket->before->next = socket->next;
+    else
+        socket->http->sockets = socket->next;
+    free(socket);
+}
+
+static struct socket *add_socket(struct http *http, curl_socket_t file)
+{
+    struct socket *socket = calloc(1, sizeof *socket);
+    if (socket == NULL)
+        return NULL;
+    socket->http = http;
+    socket->watch.file = file;
+    socket->watch.ready = http_on_socket;
+    socket->watch.owner = socket;
+    socket->next = http->sockets;
+    if (socket->next != NULL)
+        socket->next->before = socket;
+    http->sockets = socket;
+    (void)http->curl->multi_assign(http->multi, file, socket);
+    return socket;
+}
+
+/* Without memory nobody watches, and the patience of whoever waits ends it. */
+static int http_on_curl_socket(CURL *easy, curl_socket_t file, int what, void *owner, void *known)
+{
+    struct http *http = owner;
+    struct socket *socket = known;
+    (void)easy;
+    if (what == CURL_POLL_REMOVE) {
+        if (socket != NULL)
+            drop_socket(socket);
+        return 0;
+    }
+    if (socket == NULL && (socket = add_socket(http, file)) == NULL)
+        return -1;
+    unsigned wants = ((what & CURL_POLL_IN) != 0 ? POLLER_READ : 0U) |
+                     ((what & CURL_POLL_OUT) != 0 ? POLLER_WRITE : 0U);
+    return poller_watch(http->poller, &socket->watch, wants) ? 0 : -1;
+}
+
+/* ---- what comes and goes ---- */
+
+static size_t most_of(const struct http_request *request)
+{
+    return request->most + (request->callbacks.piece != NULL ? (size_t)BURST : 0);
+}
+
+static bool request_reserve(struct http_request *request, size_t more)
+{
+    size_t room = request->room > 0 ? request->room : PIECE_FIRST;
+    size_t most = most_of(request) + 1;
+    while (room < request->length + more + 1)
+        room *= 2;
+    room = room < most ? room : most;
+    if (room == request->room)
+        return true;
+    char *bytes = realloc(request->bytes, room);
+    if (bytes == NULL)
+        return false;
+    request->bytes = bytes;
+    request->room = room;
+    return true;
+}
+
+/* Whatever is refused here ends the request. */
+size_t http_on_body(char *bytes, size_t size, size_t count, void *owner)
+{
+    struct http_request *request = owner;
+    size_t length = size * count;
+    request->too_long = request->length + length > most_of(request);
+    if (request->too_long || !request_reserve(request, length))
+        return 0;
+    memcpy(request->bytes + request->length, bytes, length);
+    request->length += length;
+    request->bytes[request->length] = '\0';
+    request->fresh = true;
+    return length;
+}
+
+/* The value behind "Name:", or NULL when the line is another one. */
+static const char *value_in(const char *line, const char *name)
+{
+    size_t length = strlen(name);
+    if (strncasecmp(line, name, length) != 0 || line[length] != ':')
+        return NULL;
+    line += length + 1;
+    return line + strspn(line, " \t");
+}
+
+static void read_retry(struct http_request *request, const char *value)
+{
+    enum { MOST_S = 24 * 3600 };
+    char *end = NULL;
+    long long seconds = strtoll(value, &end, 10);
+    if (end == value) {
+        time_t at = request->http->curl->getdate(value, NULL);
+        if (at < 0 || request->date_s < 0)
+            return;
+        seconds = at - request->date_s;
+    }
+    if (seconds < 0)
+        seconds = 0;
+    request->retry_after_ms = 1000 * (seconds < MOST_S ? seconds : MOST_S);
+}
+
+/* `299 - "text"`: of the text, as much as there is room for. Its bytes are the server's. */
+static void read_warning(struct http_request *request, const char *value, size_t length)
+{
+    const char *at = memchr(value, '"', length), *end = value + length;
+    struct text text;
+    if (at == NULL)
+        return;
+    if (request->warnings == NULL)
+        request->warnings = calloc(1, HTTP_WARNINGS);
+    if (request->warnings == NULL)
+        return;
+    size_t before = strlen(request->warnings);
+    text_init(&text, request->warnings + before, HTTP_WARNINGS - before);
+    for (at++; at < end && *at != '"'; at++) {
+        at += *at == '\\' && at + 1 < end ? 1 : 0;
+        text_add_bytes(&text, at, 1);
+    }
+    text_clean(text.bytes, text.length);
+    text_add(&text, "\n");
+    if (text.cut)
+        request->warnings[before] = '\0';
+}
+
+static bool is_good(const struct http_request *request)
+{
+    long status = 0;
+    (void)request->http->curl->easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status);
+    return status == 200;
+}
+
+size_t http_on_header(char *bytes, size_t size, size_t count, void *owner)
+{
+    struct http_request *request = owner;
+    size_t length = size * count;
+    char line[256];
+    const char *value;
+    if (request->callbacks.piece != NULL && is_good(request)) /* it is on its way */
+        poller_call_at(request->http->poller, &request->timeout, POLLER_NEVER);
+    static const char warning[] = "Warning:";
+    if (length > sizeof warning && strncasecmp(bytes, warning, sizeof warning - 1) == 0)
+        read_warning(request, bytes + sizeof warning - 1, length - sizeof warning + 1);
+    if (length >= sizeof line)
+        return length;
+    memcpy(line, bytes, length);
+    line[length] = '\0';
+    if ((value = value_in(line, "Date")) != NULL)
+        request->date_s = request->http->curl->getdate(value, NULL);
+    else if ((value = value_in(line, "Retry-After")) != NULL)
+        read_retry(request, value);
+    return length;
+}
+
+/* ---- telling ---- */
+
+static void request_drop(struct http_request *request)
+{
+    struct http *http = request->http;
+    const struct curl_calls *curl = http->curl;
+    if (request->next != NULL)
+        request->next->before = request->before;
+    if (request->before != NULL)
+        request->before->next = request->next;
+    else
+        http->requests = request->next;
+    if (http->delivering == request)
+        http->delivering = NULL;
+    poller_call_at(http->poller, &request->timeout, POLLER_NEVER);
+    if (curl != NULL) {
+        (void)curl->multi_remove_handle(http->multi, request->easy);
+        curl->easy_cleanup(request->easy);
+        for (struct curl_slist *header = request->headers; header != NULL; header = header->next)
+            explicit_bzero(header->data, strlen(header->data)); /* one has the bearer's secret */
+        curl->slist_free_all(request->headers);
+        curl->slist_free_all(request->connect_to);
+    }
+    if (request->body != NULL)
+        explicit_bzero(request->body, request->body_length);
+    if (request->bytes != NULL)
+        explicit_bzero(request->bytes, request->room); /* tokens come as answers, too */
+    free(request->warnings);
+    free(request->bytes);
+    free(request->body);
+    free(request->url);
+    free(request);
+}
+
+/* The last word; the request is gone afterwards. */
+static void request_finish(struct http_request *request, const struct http_response *response)
+{
+    struct http_callbacks callbacks = request->callbacks;
+    request->http->delivering = request;
+    callbacks.done(callbacks.owner, response);
+    /* Who cancels what ends has it already. */
+    if (request->http->delivering == request)
+        request_drop(request);
+}
+
+static void request_fail(struct http_request *request, bool untrusted, const char *what)
+{
+    char message[sizeof request->host_port + sizeof request->message + 8];
+    curl_off_t connected_us = 0;
+    const struct curl_calls *curl = request->http->curl;
+    if (curl != NULL)
+        (void)curl->easy_getinfo(request->easy, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
+    (void)snprintf(message, sizeof message, "%s: %s", request->host_port, what);
+    struct http_response response = {.sent = connected_us > 0,
+                                     .untrusted = untrusted,
+                                     .refused = request->refused,
+                                     .body = "",
+                                     .warnings = "",
+                                     .date_s = -1,
+                                     .retry_after_ms = -1,
+                                     .why = message};
+    request_finish(request, &response);
+}
+
+static void request_report(struct http_request *request, CURLcode code)
+{
+    const struct curl_calls *curl = request->http->curl;
+    long status = 0;
+    (void)curl->easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status);
+    bool untrusted = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CERTPROBLEM ||
+                     code == CURLE_SSL_CACERT_BADFILE || code == CURLE_SSL_ISSUER_ERROR;
+    const char *message =
+        request->message[0] != '\0' ? request->message : curl->easy_strerror(code);
+    long error = 0;
+    (void)curl->easy_getinfo(request->easy, CURLINFO_OS_ERRNO, &error);
+    request->refused = code == CURLE_COULDNT_CONNECT && error == ECONNREFUSED;
+    if (code != CURLE_OK || status == 0) {
+        request_fail(request, untrusted, request->too_long ? "the answer is too long" : message);
+        return;
+    }
+    struct http_response response = {.status = (int)status,
+                                     .body = request->bytes != NULL ? request->bytes : "",
+                                     .body_length = request->length,
+                                     .warnings = request->warnings != NULL ? request->warnings : "",
+                                     .date_s = request->date_s,
+                                     .retry_after_ms = request->retry_after_ms};
+    request_finish(request, &response);
+}
+
+/* False when it is gone: cancelled by its own callback, or too long. */
+static bool request_deliver(struct http_request *request)
+{
+    struct http *http = request->http;
+    request->fresh = false;
+    http->delivering = request;
+    size_t used =
+        request->callbacks.piece(request->callbacks.owner, request->bytes, request->length);
+    if (http->delivering != request)
+        return false;
+    ASSERT(used <= request->length);
+    http->delivering = NULL;
+    request->length -= used;
+    memmove(request->bytes, request->bytes + used, request->length + 1);
+    if (request->length < request->most)
+        return true;
+    request_fail(request, /* untrusted= */ false, "a part of the answer is too long");
+    return false;
+}
+
+/* Callbacks may start and cancel anything, so each look begins anew. */
+static void http_deliver_pieces(struct http *http)
+{
+    struct http_request *request = http->requests;
+    while (request != NULL) {
+        bool pending = request->callbacks.piece != NULL && request->fresh && is_good(request);
+        if (pending)
+            (void)request_deliver(request);
+        request = pending ? http->requests : request->next;
+    }
+}
+
+static void http_deliver_all(struct http *http)
+{
+    struct CURLMsg *message;
+    int left = 0;
+    http_deliver_pieces(http);
+    while ((message = http->curl->multi_info_read(http->multi, &left)) != NULL) {
+        char *owner = NULL;
+        if (message->msg != CURLMSG_DONE)
+            continue;
+        CURLcode code = message->data.result; /* gone with the handle */
+        (void)http->curl->easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &owner);
+        request_report((struct http_request *)(void *)owner, code);
+    }
+}
+
+static void request_on_timeout(void *owner)
+{
+    struct http_request *request = owner;
+    char message[64];
+    if (request->http->curl == NULL) {
+        request_fail(request, /* untrusted= */ false,
+                     "libcurl.so.4 is not there: install libcurl4");
+        return;
+    }
+    (void)snprintf(message, sizeof message, "no answer within %lld ms",
+                   (long long)request->timeout_ms);
+    request_fail(request, /* untrusted= */ false, message);
+}
+
+/* ---- the ends ---- */
+
+struct http_request *http_start(struct http *http, const struct http_options *options,
+                                const struct http_callbacks *callbacks)
+{
+    ASSERT(http->magic == HTTP_MAGIC && callbacks->done != NULL && options->timeout_ms > 0);
+    struct http_request *request = calloc(1, sizeof *request);
+    if (request == NULL)
+        return NULL;
+    request->http = http;
+    request->next = http->requests;
+    if (request->next != NULL)
+        request->next->before = request;
+    http->requests = request;
+    request->callbacks = *callbacks;
+    request->most = options->most;
+    request->date_s = request->retry_after_ms = -1;
+    request->timeout_ms = http->curl != NULL ? options->timeout_ms : 0;
+    request->timeout.due = request_on_timeout;
+    request->timeout.owner = request;
+    request->url = strdup(options->url);
+    request->body_length = options->body != NULL ? options->body_length : 0;
+    request->body = malloc(request->body_length + 1);
+    bool fits = request->url != NULL && request->body != NULL;
+    if (fits && request->body_length > 0)
+        memcpy(request->body, options->body, request->body_length);
+    poller_call_at(http->poller, &request->timeout, host_boot_ms() + request->timeout_ms);
+    if (!fits || (http->curl != NULL && !http_set_up(request, options))) {
+        request_drop(request);
+        return NULL;
+    }
+    return request;
+}
+
+void http_cancel(struct http_request *request)
+{
+    ASSERT(request->http->magic == HTTP_MAGIC);
+    request_drop(request);
+}
+
+/* ---- the whole ---- */
+
+struct http *http_new(struct poller *poller)
+{
+    struct http *http = calloc(1, sizeof *http);
+    if (http == NULL)
+        return NULL;
+    http->magic = HTTP_MAGIC;
+    http->poller = poller;
+    http->curl = curl_load();
+    http->timer.due = http_on_timer;
+    http->timer.owner = http;
+    if (http->curl == NULL)
+        return http; /* each request will say so */
+    http->multi = http->curl->multi_init();
+    if (http->multi == NULL) {
+        free(http);
+        return NULL;
+    }
+    (void)http->curl->multi_setopt(http->multi, CURLMOPT_SOCKETFUNCTION, http_on_curl_socket);
+    (void)http->curl->multi_setopt(http->multi, CURLMOPT_SOCKETDATA, http);
+    (void)http->curl->multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, http_on_curl_timer);
+    (void)http->curl->multi_setopt(http->multi, CURLMOPT_TIMERDATA, http);
+    (void)http->curl->multi_setopt(http->multi, CURLMOPT_MAX_HOST_CONNECTIONS,
+                                   (long)CONNECTIONS_MAX);
+    return http;
+}
+
+void http_free(struct http **http_pointer)
+{
+    struct http *http = *http_pointer;
+    if (http == NULL)
+        return;
+    ASSERT(http->magic == HTTP_MAGIC);
+    for (struct http_request *request = http->requests, *next; request != NULL; request = next) {
+        next = request->next;
+        request_drop(request);
+    }
+    if (http->curl != NULL)
+        (void)http->curl->multi_cleanup(http->multi);
+    for (struct socket *socket = http->sockets, *next; socket != NULL; socket = next) {
+        next = socket->next;
+        drop_socket(socket);
+    }
+    poller_call_at(http->poller, &http->timer, POLLER_NEVER);
+    http->magic = 0;
+    free(http);
+    *http_pointer = NULL;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See loop.h. A net for descriptors and the clock; on it an eventfd for tasks of other threads, and
+ * the mutex that makes its owner the loop's thread.
+ */
+#include "net/loop.h"
+
+#include "base/check.h"
+#include "process/host.h"
+#include "net/poller.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum { LOOP_MAGIC = 0x1009 };
+
+struct loop_listener {
+    struct loop *loop;
+    struct poller_watch watch;
+    void (*readable)(void *owner);
+    void *owner;
+};
+
+struct loop {
+    uint32_t magic;
+    struct loop_callbacks callbacks;
+    struct poller *poller;
+    struct poller_timer timer;
+    struct poller_deferred after_step;
+    int wake_fd;
+    atomic_bool stopped;
+    pthread_mutex_t thread_mutex; /* whose it is, that is the loop's thread */
+    size_t listener_count;
+    struct loop_listener loop_listener[LOOP_LISTENERS_MAX];
+    pthread_mutex_t mutex; /* of the tasks */
+    struct loop_task *first, **last;
+};
+
+static void loop_check_deadline(struct loop *loop)
+{
+    if (loop->timer.at_ms == LOOP_NEVER || host_boot_ms() < loop->timer.at_ms)
+        return;
+    poller_call_at(loop->poller, &loop->timer, POLLER_NEVER);
+    loop->callbacks.due(loop->callbacks.owner);
+}
+
+/* Only what was there at the beginning: who posts in a task does not keep the others waiting. */
+void loop_run_posted(struct loop *loop)
+{
+    (void)pthread_mutex_lock(&loop->mutex);
+    struct loop_task *task = loop->first;
+    loop->first = NULL;
+    loop->last = &loop->first;
+    (void)pthread_mutex_unlock(&loop->mutex);
+    while (task != NULL) {
+        struct loop_task *next = task->next; /* the task may be gone once it has run */
+        loop_check_deadline(loop);
+        task->run(task);
+        task = next;
+    }
+}
+
+static void loop_on_wake(void *owner)
+{
+    struct loop *loop = owner;
+    uint64_t count;
+    while (read(loop->wake_fd, &count, sizeof count) < 0 && errno == EINTR) {
+    }
+    loop_run_posted(loop);
+}
+
+/* Deadlines come before every descriptor; the net looks at its own times after them. */
+static void loop_on_ready(void *owner, unsigned what)
+{
+    const struct loop_listener *loop_listener = owner;
+    (void)what;
+    loop_check_deadline(loop_listener->loop);
+    loop_listener->readable(loop_listener->owner);
+}
+
+void loop_enter(struct loop *loop)
+{
+    (void)pthread_mutex_lock(&loop->thread_mutex);
+}
+
+void loop_leave(struct loop *loop)
+{
+    (void)pthread_mutex_unlock(&loop->thread_mutex);
+}
+
+static void loop_wake(const struct loop *loop)
+{
+    uint64_t one = 1;
+    while (write(loop->wake_fd, &one, sizeof one) < 0 && errno == EINTR) {
+    }
+}
+
+struct loop *loop_new(const struct loop_callbacks *callbacks)
+{
+    struct loop *loop = calloc(1, sizeof *loop);
+    if (loop == NULL)
+        return NULL;
+    loop->magic = LOOP_MAGIC;
+    loop->callbacks = *callbacks;
+    loop->timer = (struct poller_timer){
+        .at_ms = POLLER_NEVER, .due = callbacks->due, .owner = callbacks->owner};
+    loop->after_step =
+        (struct poller_deferred){.run = callbacks->after_step, .owner = callbacks->owner};
+    loop->last = &loop->first;
+    loop->poller = poller_new();
+    loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    (void)pthread_mutex_init(&loop->mutex, NULL);
+    (void)pthread_mutex_init(&loop->thread_mutex, NULL);
+    if (loop->poller == NULL || loop->wake_fd < 0 ||
+        !loop_listen(loop, loop->wake_fd, loop_on_wake, loop)) {
+        loop_free(&loop);
+        return NULL;
+    }
+    if (!callbacks->lazy)
+        poller_set_exact(loop->poller);
+    return loop;
+}
+
+void loop_free(struct loop **loop_pointer)
+{
+    struct loop *loop = *loop_pointer;
+    if (loop == NULL)
+        return;
+    ASSERT(loop->magic == LOOP_MAGIC);
+    for (size_t i = 0; i < loop->listener_count; i++)
+        (void)poller_watch(loop->poller, &loop->loop_listener[i].watch, 0);
+    if (loop->poller != NULL)
+        poller_call_at(loop->poller, &loop->timer, POLLER_NEVER);
+    poller_free(&loop->poller);
+    if (loop->wake_fd >= 0)
+        (void)close(loop->wake_fd);
+    (void)pthread_mutex_destroy(&loop->thread_mutex);
+    (void)pthread_mutex_destroy(&loop->mutex);
+    loop->magic = 0;
+    free(loop);
+    *loop_pointer = NULL;
+}
+
+void loop_wake_at(struct loop *loop, int64_t at_ms)
+{
+    ASSERT(loop->magic == LOOP_MAGIC);
+    poller_call_at(loop->poller, &loop->timer, at_ms);
+}
+
+bool loop_listen(struct loop *loop, int file, void (*readable)(void *owner), void *owner)
+{
+    ASSERT(loop->magic == LOOP_MAGIC);
+    if (loop->listener_count == LOOP_LISTENERS_MAX)
+        return false;
+    struct loop_listener *loop_listener = &loop->loop_listener[loop->listener_count];
+    *loop_listener = (struct loop_listener){
+        .loop = loop,
+        .watch = {.file = file, .ready = loop_on_ready, .owner = loop_listener},
+        .readable = readable,
+        .owner = owner};
+    if (!poller_watch(loop->poller, &loop_listener->watch, POLLER_READ))
+        return false;
+    loop->listener_count++;
+    return true;
+}
+
+void loop_post(struct loop *loop, struct loop_task *task)
+{
+    ASSERT(loop->magic == LOOP_MAGIC);
+    task->next = NULL;
+    (void)pthread_mutex_lock(&loop->mutex);
+    bool was_empty = loop->first == NULL;
+    *loop->last = task;
+    loop->last = &task->next;
+    /* Under the mutex: once the task has run, its poster may end the loop. */
+    if (was_empty)
+        loop_wake(loop);
+    (void)pthread_mutex_unlock(&loop->mutex);
+}
+
+void loop_run(struct loop *loop)
+{
+    ASSERT(loop->magic == LOOP_MAGIC);
+    while (!atomic_load(&loop->stopped))
+        loop_step(loop, /* wait= */ true);
+}
+
+void loop_stop(struct loop *loop)
+{
+    ASSERT(loop->magic == LOOP_MAGIC);
+    atomic_store(&loop->stopped, true);
+    loop_wake(loop);
+}
+
+void loop_step(struct loop *loop, bool wait)
+{
+    ASSERT(loop->magic == LOOP_MAGIC);
+    poller_wait(loop->poller, wait ? -1 : 0);
+    loop_enter(loop);
+    if (loop->callbacks.after_step != NULL)
+        poller_defer(loop->poller, &loop->after_step);
+    poller_step(loop->poller);
+    loop_leave(loop);
+}
+
+int loop_fd(const struct loop *loop)
+{
+    ASSERT(loop->magic == LOOP_MAGIC);
+    return poller_fd(loop->poller);
+}

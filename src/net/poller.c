@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See poller.h. An epoll, and a timerfd on the clock that runs in suspend, set to the earliest of
+ * all times. The epoll's own descriptor can be watched by another loop.
+ */
+#include "net/poller.h"
+
+#include "base/check.h"
+#include "process/host.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+enum { POLLER_MAGIC = 0x4e37, BATCH = 64 };
+
+struct poller {
+    uint32_t magic;
+    int epoll, timer;
+    size_t watching;
+    struct heap times;
+    int64_t armed_ms; /* what the timerfd is set to; may be earlier than the first time */
+    int64_t now_ms;   /* of the step that calls those whose time has come */
+    bool exact, stepping, calling;
+    struct poller_deferred *first, *last; /* what is put off */
+    /* What the kernel told and nobody has been called for yet. */
+    struct epoll_event batch[BATCH];
+    int batch_next, batch_count;
+    bool waited; /* the batch is of poller_wait(), for the next step */
+};
+
+static void poller_arm_timer(struct poller *poller)
+{
+    struct itimerspec when = {0};
+    int64_t first_ms = heap_first(&poller->times);
+    bool early_enough = !poller->exact && poller->armed_ms <= first_ms;
+    if (poller->stepping || poller->armed_ms == first_ms || early_enough)
+        return;
+    if (first_ms != POLLER_NEVER) {
+        /* A length, not a point in time: the clock of a time namespace may stand elsewhere. */
+        int64_t length_ms = first_ms - host_boot_ms();
+        when.it_value.tv_sec = length_ms > 0 ? length_ms / 1000 : 0;
+        when.it_value.tv_nsec = length_ms > 0 ? length_ms % 1000 * 1000000 : 1;
+    }
+    int result = timerfd_settime(poller->timer, /* flags= */ 0, &when, NULL);
+    ASSERT(result == 0);
+    poller->armed_ms = first_ms;
+}
+
+struct poller *poller_new(void)
+{
+    struct poller *poller = calloc(1, sizeof *poller);
+    struct epoll_event interest = {.events = EPOLLIN};
+    if (poller == NULL)
+        return NULL;
+    poller->magic = POLLER_MAGIC;
+    poller->armed_ms = POLLER_NEVER;
+    poller->epoll = epoll_create1(EPOLL_CLOEXEC);
+    poller->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (poller->epoll < 0 || poller->timer < 0 ||
+        epoll_ctl(poller->epoll, EPOLL_CTL_ADD, poller->timer, &interest) != 0)
+        poller_free(&poller);
+    return poller;
+}
+
+void poller_free(struct poller **poller_pointer)
+{
+    struct poller *poller = *poller_pointer;
+    if (poller == NULL)
+        return;
+    ASSERT(poller->magic == POLLER_MAGIC && !poller->stepping);
+    ASSERT(poller->watching == 0 && poller->times.top == NULL && poller->first == NULL);
+    if (poller->timer >= 0)
+        (void)close(poller->timer);
+    if (poller->epoll >= 0)
+        (void)close(poller->epoll);
+    poller->magic = 0;
+    free(poller);
+    *poller_pointer = NULL;
+}
+
+void poller_set_exact(struct poller *poller)
+{
+    poller->exact = true;
+}
+
+int poller_fd(const struct poller *poller)
+{
+    ASSERT(poller->magic == POLLER_MAGIC);
+    return poller->epoll;
+}
+
+bool poller_wait_fd(int file, int most_ms)
+{
+    struct epoll_event event; /* stays to be looked at by the step */
+    return epoll_wait(file, &event, /* maxevents= */ 1, most_ms) > 0;
+}
+
+/* ---- descriptors ---- */
+
+static void discard_events(struct poller *poller, const struct poller_watch *watch)
+{
+    for (int i = poller->batch_next; i < poller->batch_count; i++) {
+        if (poller->batch[i].data.ptr == watch)
+            poller->batch[i].events = 0;
+    }
+}
+
+bool poller_watch(struct poller *poller, struct poller_watch *watch, unsigned wants)
+{
+    struct epoll_event interest = {.data.ptr = watch};
+    ASSERT(poller->magic == POLLER_MAGIC && (watch->poller == NULL || watch->poller == poller));
+    watch->poller = poller;
+    if (watch->wants == wants)
+        return true;
+    interest.events = ((wants & POLLER_READ) != 0 ? EPOLLIN | EPOLLRDHUP : 0U) |
+                      ((wants & POLLER_WRITE) != 0 ? EPOLLOUT : 0U);
+    if (wants == 0) {
+        discard_events(poller, watch);
+        (void)epoll_ctl(poller->epoll, EPOLL_CTL_DEL, watch->file, &interest);
+        poller->watching--;
+    } else if (watch->wants == 0) {
+        if (epoll_ctl(poller->epoll, EPOLL_CTL_ADD, watch->file, &interest) != 0)
+            return false;
+        poller->watching++;
+    } else if (epoll_ctl(poller->epoll, EPOLL_CTL_MOD, watch->file, &interest) != 0) {
+        return false;
+    }
+    watch->wants = wants;
+    return true;
+}
+
+static void call_ready(const struct epoll_event *event)
+{
+    const struct poller_watch *watch = event->data.ptr;
+    unsigned what = ((event->events & EPOLLIN) != 0 ? POLLER_READ : 0U) |
+                    ((event->events & EPOLLOUT) != 0 ? POLLER_WRITE : 0U);
+    /* The next call of whoever wanted anything brings out what is wrong. */
+    if ((event->events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) != 0)
+        what = POLLER_READ | POLLER_WRITE;
+    what &= watch->wants;
+    if (what != 0)
+        watch->ready(watch->owner, what);
+}
+
+void poller_wait(struct poller *poller, int most_ms)
+{
+    poller->batch_next = 0;
+    poller->batch_count = epoll_wait(poller->epoll, poller->batch, BATCH, most_ms);
+    poller->waited = true;
+}
+
+static void poller_run_watches(struct poller *poller)
+{
+    uint64_t count;
+    if (!poller->waited)
+        poller_wait(poller, /* most_ms= */ 0);
+    poller->waited = false;
+    while (poller->batch_next < poller->batch_count) {
+        struct epoll_event event = poller->batch[poller->batch_next++];
+        if (event.data.ptr != NULL) {
+            if (event.events != 0)
+                call_ready(&event);
+        } else if (read(poller->timer, &count, sizeof count) > 0) {
+            poller->armed_ms = POLLER_NEVER;
+        }
+    }
+}
+
+/* ---- times ---- */
+
+void poller_call_at(struct poller *poller, struct poller_timer *timer, int64_t at_ms)
+{
+    ASSERT(poller->magic == POLLER_MAGIC && (timer->poller == NULL || timer->poller == poller));
+    if (timer->poller == NULL)
+        heap_node_init(&timer->node);
+    timer->poller = poller;
+    /* Who asks for now, whenever it is called, does not keep the others waiting. */
+    if (poller->calling && at_ms <= poller->now_ms)
+        at_ms = poller->now_ms + 1;
+    timer->at_ms = at_ms;
+    heap_set(&poller->times, &timer->node, at_ms);
+    poller_arm_timer(poller);
+}
+
+static void poller_run_timers(struct poller *poller)
+{
+    poller->now_ms = host_boot_ms();
+    poller->calling = true;
+    while (poller->times.top != NULL && poller->times.top->at <= poller->now_ms) {
+        struct poller_timer *timer = (struct poller_timer *)((char *)poller->times.top -
+                                                             offsetof(struct poller_timer, node));
+        timer->at_ms = POLLER_NEVER;
+        heap_set(&poller->times, &timer->node, POLLER_NEVER);
+        timer->due(timer->owner);
+    }
+    poller->calling = false;
+}
+
+/* ---- the end of a step ---- */
+
+void poller_defer(struct poller *poller, struct poller_deferred *deferred)
+{
+    ASSERT(poller->magic == POLLER_MAGIC &&
+           (deferred->poller == NULL || deferred->poller == poller));
+    if (deferred->queued)
+        return;
+    deferred->poller = poller;
+    deferred->queued = true;
+    deferred->next = NULL;
+    deferred->before = poller->last;
+    if (poller->last != NULL)
+        poller->last->next = deferred;
+    else
+        poller->first = deferred;
+    poller->last = deferred;
+}
+
+void poller_cancel_deferred(struct poller_deferred *deferred)
+{
+    if (!deferred->queued)
+        return;
+    if (deferred->next != NULL)
+        deferred->next->before = deferred->before;
+    else
+        deferred->poller->last = deferred->before;
+    if (deferred->before != NULL)
+        deferred->before->next = deferred->next;
+    else
+        deferred->poller->first = deferred->next;
+    deferred->queued = false;
+}
+
+void poller_run_deferred(struct poller *poller)
+{
+    while (poller->first != NULL) {
+        struct poller_deferred *deferred = poller->first;
+        poller_cancel_deferred(deferred);
+        deferred->run(deferred->owner);
+    }
+}
+
+void poller_step(struct poller *poller)
+{
+    ASSERT(poller->magic == POLLER_MAGIC && !poller->stepping);
+    poller->stepping = true;
+    poller_run_watches(poller);
+    poller_run_timers(poller);
+    poller_run_deferred(poller);
+    poller->stepping = false;
+    poller_arm_timer(poller);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The opening of a stream: from a name to its addresses, and from one address to the next until one
+ * answers. The patience is shared out among those that are left, so that a dead address does not
+ * use up the time of a living one.
+ */
+#include "net/stream_internal.h"
+
+#include "process/host.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum {
+    ADDRESSES_MOST = 16, /* of one name that are tried */
+    IDLE_S = 15,         /* a silent connection is asked whether it lives after this, … */
+    PROBE_S = 5,         /* … so often … */
+    PROBES = 3,          /* … and so many times; what was sent must arrive in the same time */
+};
+
+/* A failure here only makes a dead connection be noticed later. */
+static void set_socket_options(int file)
+{
+    const struct {
+        int level, name, value;
+    } options[] = {
+        {SOL_SOCKET, SO_KEEPALIVE, 1},
+        {IPPROTO_TCP, TCP_NODELAY, 1},
+        {IPPROTO_TCP, TCP_KEEPIDLE, IDLE_S},
+        {IPPROTO_TCP, TCP_KEEPINTVL, PROBE_S},
+        {IPPROTO_TCP, TCP_KEEPCNT, PROBES},
+        {IPPROTO_TCP, TCP_USER_TIMEOUT, (IDLE_S + PROBE_S * PROBES) * 1000},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        (void)setsockopt(file, options[i].level, options[i].name, &options[i].value,
+                         sizeof options[i].value);
+}
+
+static bool stream_open_fail(struct stream *stream, const char *what, int error)
+{
+    stream_close_file(stream);
+    stream_set_error(stream, STREAM_CUT, what, error != 0 ? strerror(error) : NULL);
+    return false;
+}
+
+static bool fail_connect(struct stream *stream, int error)
+{
+    bool refused = error == ECONNREFUSED || error == ENOENT;
+    (void)stream_open_fail(
+        stream, refused ? "no connection; is a server running there?" : "no connection", error);
+    stream->refusals += refused ? 1 : 0;
+    if (refused && stream->refusals >= stream->tried)
+        stream->end = STREAM_REFUSED;
+    return false;
+}
+
+static bool connect_to(struct stream *stream, const struct sockaddr *address, socklen_t length)
+{
+    int file = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (file < 0)
+        return stream_open_fail(stream, "no socket can be had", errno);
+    stream->watch.file = file;
+    stream->state = STREAM_CONNECTING;
+    if (address->sa_family != AF_UNIX)
+        set_socket_options(file);
+    if (connect(file, address, length) != 0 && errno != EINPROGRESS && errno != EINTR)
+        return fail_connect(stream, errno);
+    return poller_watch(stream->poller, &stream->watch, POLLER_WRITE) ||
+           stream_open_fail(stream, "the system watches no further socket", errno);
+}
+
+static bool connect_unix(struct stream *stream)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(stream->target.path) >= sizeof address.sun_path)
+        return stream_open_fail(stream, "the path is too long for a unix socket", /* error= */ 0);
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", stream->target.path);
+    return connect_to(stream, (const struct sockaddr *)&address, sizeof address);
+}
+
+/* The one that is tried next included. */
+static int64_t count_left(const struct stream *stream)
+{
+    int64_t count = 1, most = ADDRESSES_MOST - (int64_t)stream->tried;
+    const struct addrinfo *next = stream->address->ai_next;
+    for (; next != NULL && count < most; next = next->ai_next)
+        count++;
+    return count;
+}
+
+static bool fail_timeout(struct stream *stream)
+{
+    char message[64];
+    (void)snprintf(message, sizeof message, "not open within %lld ms; is the host reachable?",
+                   (long long)stream->target.timeout_ms);
+    return stream_open_fail(stream, message, /* error= */ 0);
+}
+
+/* False when there is none left. */
+static bool choose_next(struct stream *stream)
+{
+    if (stream->addresses == NULL || stream->tried == ADDRESSES_MOST)
+        return false;
+    struct addrinfo *next = stream->tried == 0 ? stream->addresses : stream->address->ai_next;
+    if (next == NULL)
+        return false;
+    stream->address = next;
+    return true;
+}
+
+bool stream_open_next(struct stream *stream)
+{
+    while (choose_next(stream)) {
+        int64_t now_ms = host_boot_ms();
+        if (now_ms >= stream->opens_by_ms)
+            return fail_timeout(stream);
+        poller_call_at(stream->poller, &stream->timer,
+                       now_ms + (stream->opens_by_ms - now_ms) / count_left(stream));
+        stream->tried++;
+        if (connect_to(stream, stream->address->ai_addr, stream->address->ai_addrlen))
+            return true;
+    }
+    return false;
+}
+
+static void on_resolved(void *owner, int error, int reason, struct addrinfo *addresses)
+{
+    struct stream *stream = owner;
+    stream->addresses = addresses;
+    lookup_free(&stream->lookup);
+    if (error == EAI_NONAME)
+        stream_set_error(stream, STREAM_CUT, "no such host; is its name right?", NULL);
+    else if (error != 0)
+        stream_set_error(stream, STREAM_CUT, "its name cannot be looked up",
+                         error == EAI_SYSTEM ? strerror(reason) : gai_strerror(error));
+    if (error != 0 || !stream_open_next(stream))
+        stream_finish(stream);
+}
+
+bool stream_open_begin(struct stream *stream)
+{
+    stream->opens_by_ms = host_boot_ms() + stream->target.timeout_ms;
+    poller_call_at(stream->poller, &stream->timer, stream->opens_by_ms);
+    if (stream->target.path != NULL)
+        return connect_unix(stream);
+    stream->addresses = lookup_address(stream->target.host, stream->target.port);
+    if (stream->addresses != NULL)
+        return stream_open_next(stream);
+    stream->lookup =
+        lookup_new(stream->poller, stream->target.host, stream->target.port, on_resolved, stream);
+    return stream->lookup != NULL ||
+           stream_open_fail(stream,
+                            "its name cannot be looked up: too many look-ups, or memory is short",
+                            /* error= */ 0);
+}
+
+/* Where nobody listens on a port of this host, the kernel may connect a socket with itself. */
+static bool is_self_connect(int file)
+{
+    struct sockaddr_storage ours = {0}, theirs = {0};
+    socklen_t our_length = sizeof ours, their_length = sizeof theirs;
+    return getsockname(file, (struct sockaddr *)&ours, &our_length) == 0 &&
+           getpeername(file, (struct sockaddr *)&theirs, &their_length) == 0 &&
+           ours.ss_family != AF_UNIX && our_length == their_length &&
+           memcmp(&ours, &theirs, our_length) == 0;
+}
+
+static void try_next(struct stream *stream)
+{
+    if (!stream_open_next(stream))
+        stream_finish(stream);
+}
+
+static void stream_handshake(struct stream *stream)
+{
+    ssize_t done = tls_handshake(stream->tls);
+    if (done > 0) {
+        stream_opened(stream);
+    } else if (done == 0) {
+        if (poller_watch(stream->poller, &stream->watch, tls_wants(stream->tls)))
+            return;
+        (void)stream_open_fail(stream, "the system watches no further socket", errno);
+        try_next(stream);
+    } else {
+        stream_set_tls_error(stream);
+        stream_close_file(stream);
+        /* Another address of the same name has the same certificates. */
+        if (stream->end == STREAM_UNTRUSTED)
+            stream_finish(stream);
+        else
+            try_next(stream);
+    }
+}
+
+static void begin_tls(struct stream *stream)
+{
+    char message[STREAM_ERROR_MAX];
+    struct text why;
+    text_init(&why, message, sizeof message);
+    const char *host = stream->target.path == NULL ? stream->target.host : NULL;
+    stream->tls = tls_new(&stream->target.tls, host, stream->watch.file, &why);
+    if (stream->tls == NULL) {
+        stream_set_error(stream, STREAM_UNTRUSTED, message, NULL);
+        stream_finish(stream);
+        return;
+    }
+    stream->state = STREAM_HANDSHAKING;
+    stream_handshake(stream);
+}
+
+static void on_connected(struct stream *stream)
+{
+    int error = 0;
+    socklen_t length = sizeof error;
+    if (getsockopt(stream->watch.file, SOL_SOCKET, SO_ERROR, &error, &length) != 0)
+        error = errno;
+    if (error == 0 && is_self_connect(stream->watch.file))
+        error = ECONNREFUSED;
+    if (error != 0) {
+        (void)fail_connect(stream, error);
+        try_next(stream);
+    } else if (stream->target.tls.on) {
+        begin_tls(stream);
+    } else {
+        stream_opened(stream);
+    }
+}
+
+void stream_open_ready(struct stream *stream)
+{
+    if (stream->state == STREAM_CONNECTING)
+        on_connected(stream);
+    else
+        stream_handshake(stream);
+}
+
+void stream_open_timeout(struct stream *stream)
+{
+    (void)fail_timeout(stream);
+    try_next(stream);
+}
+
+void stream_open_done(struct stream *stream)
+{
+    lookup_free(&stream->lookup);
+    if (stream->addresses != NULL)
+        freeaddrinfo(stream->addresses);
+    stream->addresses = stream->address = NULL;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See program.h. */
+#include "process/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int program_check(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) != 0)
+        return errno;
+    if (!S_ISREG(status.st_mode))
+        return S_ISDIR(status.st_mode) ? EISDIR : EACCES;
+    return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0 ? 0 : errno;
+}
+
+int program_find(const char *name, char *out_path, size_t size)
+{
+    char path[PATH_MAX];
+    const char *folders = getenv("PATH");
+    int found = ENOENT;
+    if (*name == '\0')
+        return ENOENT;
+    if (strchr(name, '/') != NULL) {
+        if (strlen(name) >= size)
+            return ENAMETOOLONG;
+        found = program_check(name);
+        if (found == 0)
+            (void)snprintf(out_path, size, "%s", name);
+        return found;
+    }
+    if (folders == NULL)
+        folders = "/bin:/usr/bin";
+    for (const char *end; folders != NULL; folders = *end != '\0' ? end + 1 : NULL) {
+        end = strchrnul(folders, ':');
+        int length = (int)(end - folders);
+        int written =
+            snprintf(path, sizeof path, "%.*s%s%s", length, folders, length > 0 ? "/" : "", name);
+        if (written < 0 || (size_t)written >= sizeof path || (size_t)written >= size)
+            continue;
+        int error = program_check(path);
+        if (error == 0) {
+            (void)snprintf(out_path, size, "%s", path);
+            return 0;
+        }
+        /* As shells do: what is there and cannot be run counts only if nothing better comes. */
+        if (error != ENOENT && error != ENOTDIR && error != EISDIR)
+            found = error;
+    }
+    return found;
+}
+
+struct child_start {
+    const struct program *program;
+    pid_t parent;
+    int error;
+};
+
+/*
+ * In the child, which has the parent's memory and a stack of its own: nothing but system calls, and
+ * two stores. It never comes back from here, which a sanitizer could not know.
+ */
+__attribute__((no_sanitize("address"))) static int program_exec(void *argument)
+{
+    struct child_start *child_start = argument;
+    const struct program *program = child_start->program;
+    pid_t self = getpid();
+    atomic_store(program->group, self);
+    child_start->error = EOWNERDEAD;
+    if (setpgid(/* pid= */ 0, /* pgid= */ 0) != 0)
+        return 1;
+    /* The parent may have died before the kernel knew that this is to be our end. */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != child_start->parent)
+        return 1;
+    if (program->out > 0 && dup2(program->out, STDOUT_FILENO) < 0)
+        return 1;
+    /* Last, for a Ctrl-Z between here and the exec would stop the parent, too. */
+    if (program->foreground_from > 0 && tcgetpgrp(program->terminal) == program->foreground_from)
+        (void)tcsetpgrp(program->terminal, self);
+    (void)sigprocmask(SIG_SETMASK, program->mask, NULL);
+    child_start->error = 0;
+    (void)execve(program->path, program->argv, program->environment);
+    child_start->error = errno;
+    return 1;
+}
+
+pid_t program_start(const struct program *program)
+{
+    enum { STACK = 16384 };
+    _Alignas(16) char stack[STACK];
+    struct child_start child_start = {.program = program, .parent = getpid()};
+    /* As vfork(): the parent sleeps until the exec, and has a store open, whose memory would be
+     * copied for nothing. */
+    pid_t child =
+        clone(program_exec, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &child_start);
+    if (child < 0)
+        return -errno;
+    if (child_start.error == 0)
+        return child;
+    (void)waitpid(child, NULL, /* options= */ 0);
+    return -child_start.error;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See foreground.h. */
+#include "run/foreground.h"
+
+#include "base/check.h"
+#include "process/process_tree.h"
+#include "process/host.h"
+#include "process/terminal.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What we are sent is meant for the command, but for the first and the last one: those are ours. */
+static const int forwarded_signals[] = {SIGCHLD, SIGHUP,  SIGINT,   SIGQUIT, SIGTERM, SIGUSR1,
+                                        SIGUSR2, SIGALRM, SIGWINCH, SIGTSTP, SIGCONT, SIGTTOU};
+
+static sigset_t foreground_signal_set(void)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    for (size_t i = 0; i < sizeof forwarded_signals / sizeof forwarded_signals[0]; i++)
+        (void)sigaddset(&set, forwarded_signals[i]);
+    return set;
+}
+
+/* ---- two processes of one ---- */
+
+static int become_supervisor(struct foreground *foreground, struct supervisor *supervisor,
+                             pid_t foreground_pid)
+{
+    channel_close(&foreground->channel);
+    supervisor->foreground = foreground_pid;
+    supervisor->foreground_group = foreground->group;
+    supervisor->terminal = foreground->shares_terminal ? -1 : foreground->terminal;
+    int error = supervisor_init(supervisor);
+    return error != 0 ? error : 1;
+}
+
+static int become_foreground(struct foreground *foreground, struct supervisor *supervisor,
+                             const sigset_t *set)
+{
+    channel_close(&supervisor->channel);
+    foreground->signals = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
+    foreground->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    return foreground->signals >= 0 && foreground->timer >= 0 && process_tree_adopt() ? 0 : -errno;
+}
+
+int foreground_fork(struct foreground *foreground, struct supervisor *supervisor)
+{
+    sigset_t set = foreground_signal_set();
+    pid_t self = getpid();
+    *foreground = (struct foreground){.alive = -1, .group = getpgrp()};
+    *supervisor = (struct supervisor){.terminal = -1};
+    /* Ignored by whoever started us, it would take our children's ends from us. */
+    (void)signal(SIGCHLD, SIG_DFL);
+    (void)sigprocmask(SIG_BLOCK, &set, &supervisor->mask);
+    foreground->has_children = process_tree_has_children();
+    foreground->terminal = terminal_open();
+    foreground->shares_terminal = foreground->terminal >= 0 && terminal_is_shared();
+    int error = channel_open(&foreground->channel, &supervisor->channel);
+    if (error != 0)
+        return error;
+    foreground->supervisor = fork();
+    if (foreground->supervisor == 0)
+        return become_supervisor(foreground, supervisor, self);
+    return foreground->supervisor > 0 ? become_foreground(foreground, supervisor, &set) : -errno;
+}
+
+/* ---- the terminal and the job ---- */
+
+/* By whoever started us, as nohup does it. The kernel queues it all the same: it is blocked. */
+static bool is_ignored(int signal)
+{
+    struct sigaction action;
+    return sigaction(signal, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+static void foreground_forward_signal(const struct foreground *foreground, int signal)
+{
+    bool waits = atomic_load(&foreground->channel.page->group) == 0;
+    /* A command can change its mind about what it ignores; who waits for its turn does not. */
+    if (waits && is_ignored(signal))
+        return;
+    (void)channel_send(&foreground->channel, CHANNEL_SIGNAL, signal, /* file= */ -1);
+    /* Who waits for its turn looks at the link only later. */
+    if (waits)
+        (void)kill(foreground->supervisor, signal == SIGQUIT ? SIGINT : signal);
+}
+
+static void foreground_give_terminal(struct foreground *foreground)
+{
+    if (foreground->command <= 0 ||
+        !terminal_is_foreground(foreground->terminal, foreground->group))
+        return;
+    terminal_set_foreground(foreground->terminal, foreground->command);
+    foreground->had_terminal = true;
+}
+
+static void foreground_take_terminal(const struct foreground *foreground)
+{
+    if (foreground->command > 0 &&
+        terminal_is_foreground(foreground->terminal, foreground->command))
+        terminal_set_foreground(foreground->terminal, foreground->group);
+}
+
+static void foreground_continue(struct foreground *foreground)
+{
+    if (!foreground->shares_terminal)
+        foreground_give_terminal(foreground);
+    atomic_store(&foreground->channel.page->paused, false);
+    foreground_forward_signal(foreground, SIGCONT);
+}
+
+/* Stops us with our whole job, as the user's shell expects it; without a terminal there is none,
+ * and others of our group are not ours to stop. Comes back when that goes on. */
+static void stop_job(struct foreground *foreground, int signal)
+{
+    sigset_t one, before, pending;
+    foreground_take_terminal(foreground);
+    (void)sigemptyset(&one);
+    (void)sigaddset(&one, signal);
+    (void)kill(foreground->terminal >= 0 ? 0 /* our group */ : getpid(), signal);
+    (void)sigprocmask(SIG_UNBLOCK, &one, &before); /* here */
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    /* Where no shell could make us go on, the kernel does not stop us. */
+    if (sigpending(&pending) == 0 && sigismember(&pending, SIGCONT) != 1)
+        foreground_continue(foreground);
+}
+
+static void on_command_stopped(struct foreground *foreground, int signal)
+{
+    bool wants_terminal = signal == SIGTTIN || signal == SIGTTOU;
+    if (foreground->terminal < 0)
+        return;
+    if (wants_terminal && terminal_is_foreground(foreground->terminal, foreground->group)) {
+        foreground_give_terminal(foreground);
+        foreground_forward_signal(foreground, SIGCONT);
+        return;
+    }
+    stop_job(foreground, signal == SIGSTOP ? SIGTSTP : signal);
+}
+
+/* ---- what happens ---- */
+
+static void foreground_set_timer(const struct foreground *foreground)
+{
+    struct itimerspec when = {0};
+    int64_t at_ms = atomic_load(&foreground->channel.page->kill_deadline_ms);
+    if (at_ms != CHANNEL_NEVER) {
+        int64_t length_ms = at_ms - host_boot_ms();
+        when.it_value.tv_sec = length_ms > 0 ? length_ms / 1000 : 0;
+        when.it_value.tv_nsec = length_ms > 0 ? length_ms % 1000 * 1000000 : 1;
+    }
+    int result = timerfd_settime(foreground->timer, /* flags= */ 0, &when, NULL);
+    ASSERT(result == 0);
+}
+
+static void receive_from_supervisor(struct foreground *foreground)
+{
+    struct channel_message message;
+    int file = -1, got;
+    while ((got = channel_receive(&foreground->channel, &message, &file)) > 0) {
+        if (message.kind == CHANNEL_STARTED) {
+            foreground->command = message.value;
+            foreground->alive = file;
+            foreground->had_terminal =
+                terminal_is_foreground(foreground->terminal, foreground->command);
+            foreground_set_timer(foreground);
+        } else if (message.kind == CHANNEL_STOPPED) {
+            on_command_stopped(foreground, message.value);
+        }
+    }
+    if (got == 0)
+        channel_close(&foreground->channel);
+}
+
+static void foreground_read_signals(struct foreground *foreground)
+{
+    struct signalfd_siginfo info;
+    while (read(foreground->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+        int signal = (int)info.ssi_signo;
+        if (signal == SIGCONT) {
+            foreground_continue(foreground);
+        } else if (signal == SIGTSTP && atomic_load(&foreground->channel.page->group) == 0) {
+            atomic_store(&foreground->channel.page->paused, true);
+            stop_job(foreground, SIGTSTP);
+        } else if (signal != SIGCHLD && signal != SIGTTOU) {
+            foreground_forward_signal(foreground, signal);
+        }
+    }
+}
+
+static bool is_late(const struct foreground *foreground)
+{
+    uint64_t count;
+    if (read(foreground->timer, &count, sizeof count) < 0)
+        return false;
+    bool late = host_boot_ms() >= atomic_load(&foreground->channel.page->kill_deadline_ms);
+    if (!late)
+        foreground_set_timer(foreground); /* it was renewed */
+    return late;
+}
+
+/* ---- the end ---- */
+
+/* All that we can find; when this process had children before, only the command's group. */
+static bool reap_rest(const struct foreground *foreground, pid_t group)
+{
+    pid_t whom = foreground->has_children ? -group : -1, pid;
+    while ((pid = waitpid(whom, NULL, WNOHANG)) > 0) {
+    }
+    return pid == 0 || (foreground->has_children && process_group_alive(group));
+}
+
+static void kill_rest(struct foreground *foreground)
+{
+    const struct timespec moment = {.tv_nsec = 20000000};
+    sigset_t child;
+    (void)sigemptyset(&child);
+    (void)sigaddset(&child, SIGCHLD);
+    for (;;) {
+        pid_t group =
+            atomic_load(&foreground->channel.page->group); /* it may just have been born */
+        if (group > 0)
+            (void)kill(-group, SIGKILL);
+        if (!foreground->has_children)
+            process_tree_kill();
+        if ((foreground->has_children && group <= 0) || !reap_rest(foreground, group))
+            return;
+        (void)sigtimedwait(&child, NULL, &moment);
+    }
+}
+
+enum foreground_end foreground_wait(struct foreground *foreground, int *out_status)
+{
+    struct pollfd waits[] = {{.fd = foreground->signals, .events = POLLIN},
+                             {.fd = foreground->timer, .events = POLLIN},
+                             {.fd = foreground->channel.file, .events = POLLIN}};
+    enum foreground_end end = FOREGROUND_ENDED;
+    int status = 0;
+    while (waitpid(foreground->supervisor, &status, WNOHANG) == 0) {
+        waits[2].fd = foreground->channel.file;
+        if (poll(waits, sizeof waits / sizeof waits[0], /* timeout= */ -1) < 0)
+            continue;
+        if (waits[1].revents != 0 && is_late(foreground)) {
+            end = FOREGROUND_LATE;
+            foreground->killed_ms = host_boot_ms();
+            (void)kill(foreground->supervisor, SIGKILL);
+            (void)waitpid(foreground->supervisor, &status, /* options= */ 0);
+            break;
+        }
+        receive_from_supervisor(foreground);
+        foreground_read_signals(foreground);
+    }
+    if (foreground->channel.file >= 0)
+        receive_from_supervisor(foreground); /* what it said last */
+    if (end == FOREGROUND_ENDED &&
+        (!WIFEXITED(status) || atomic_load(&foreground->channel.page->group) != 0))
+        end = FOREGROUND_ORPHANED;
+    if (end != FOREGROUND_ENDED)
+        kill_rest(foreground);
+    *out_status = WEXITSTATUS(status);
+    return end;
+}
+
+void foreground_done(struct foreground *foreground)
+{
+    int signal = atomic_load(&foreground->channel.page->killed_by);
+    foreground_take_terminal(foreground);
+    /* Others of our job, such as a script, would have got it, too. */
+    if (foreground->had_terminal && (signal == SIGINT || signal == SIGQUIT))
+        (void)kill(/* our group */ 0, signal);
+    if (foreground->alive >= 0)
+        (void)close(foreground->alive);
+    channel_close(&foreground->channel);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Between local_queue.c (what callers see, the tick, the claims) and local_queue_key.c (what goes
+ * on at one key: who is next, what is asked of the store, who is given what it grants).
+ */
+#ifndef LEASEHOLD_RUNTIME_LOCAL_QUEUE_INTERNAL_H
+#define LEASEHOLD_RUNTIME_LOCAL_QUEUE_INTERNAL_H
+
+#include "base/heap.h"
+#include "runtime/local_queue.h"
+#include "runtime/table.h"
+
+enum waiter_command { WAITER_ENTERS = 1, WAITER_LEAVES = 2, WAITER_FORGOTTEN = 4 };
+
+enum local_waiter_state {
+    WAITER_NEW,
+    WAITER_QUEUED, /* in the key's queue; a bid may be on its way for it and others */
+    WAITER_ASKING, /* has a bid of its own: it does not wait */
+    WAITER_HOLDING,
+    WAITER_LEAVING, /* told once its bid has ended */
+};
+
+struct local_waiter {
+    uint32_t magic;
+    enum local_waiter_state state;
+    unsigned commands;
+    bool silent, waiting_notified;
+    bool adopts;     /* a grant that stands already */
+    uint32_t passed; /* how often a later one went before: each is one step of priority */
+    struct local_queue *queue;
+    struct local_waiter_caller caller;
+    struct local_key *key;
+    struct store_lease *lease;
+    struct local_waiter *next, *before; /* in the key's queue, in order of arrival */
+    struct local_waiter *next_ready, *before_ready;
+    struct local_waiter *next_of_all, *before_of_all;
+    struct heap_node timeout;
+    int64_t entered_ms;
+    const char *why_left;
+    struct lease_options options;
+    char storage[]; /* of the options */
+};
+
+/* What the desk asks of the store: one task, for one claim after the other. */
+enum store_lease_state {
+    STORE_LEASE_ASKING,
+    STORE_LEASE_HELD,
+    STORE_LEASE_LOST,
+    STORE_LEASE_ENDING
+};
+
+struct store_lease {
+    enum store_lease_state state;
+    struct store_lease *next;
+    struct local_key *key;
+    struct task *task;
+    struct local_waiter
+        *waiter; /* whom it serves now; NULL: all in the queue that it fits, or nobody */
+    const struct local_waiter *starter; /* whose words it carries; NULL when that one has left */
+    bool shareable;                     /* it may serve others who want the same */
+    bool adopts;                        /* nobody is let in while it asks */
+    int64_t deadline_ms, kill_at_ms;
+    uint64_t token; /* as granted by the store */
+    unsigned hand_offs;
+};
+
+/* A key that somebody wants. */
+struct local_key {
+    struct table_node node;
+    struct local_queue *queue;
+    size_t users; /* claims and bids */
+    size_t queued;
+    struct local_waiter *first, *last; /* the queue */
+    struct store_lease *leases;
+    struct store_lease *asking; /* the one for the queue, while it is not granted */
+    char key[];
+};
+
+struct local_queue {
+    uint32_t magic;
+    bool ticking, closing;
+    struct executor_callbacks callbacks;
+    struct executor *executor;
+    int64_t executor_at_ms; /* its next tick */
+    struct table keys;
+    struct heap timeouts;
+    struct local_waiter *waiters;
+    struct local_waiter *first_ready, *last_ready;
+    size_t ready_count;
+    struct local_queue_counts counts;
+};
+
+/* local_queue.c */
+void waiter_notify(struct local_waiter *waiter, const struct task_news *news);
+/* Tells TASK_ENDED and frees the claim. */
+void waiter_end(struct local_waiter *waiter, const struct task_news *news);
+void waiter_end_with(struct local_waiter *waiter, enum outcome outcome, const char *why);
+void local_key_unref(struct local_key *key);
+
+/* local_queue_key.c */
+void waiter_enter(struct local_waiter *waiter);
+/* Comes in at once, with a bid of its own; false when memory is short. */
+bool waiter_adopt(struct local_waiter *waiter);
+/* The claim's caller is done, or gives up; `why` when it only waited. */
+void waiter_leave(struct local_waiter *waiter, const char *why);
+/* Its wait is over. */
+void waiter_time_out(struct local_waiter *waiter);
+/* Without a word to the store. */
+void waiter_forget(struct local_waiter *waiter);
+/* The key and all bids on it, when no claim is left. */
+void local_key_free(struct local_key *key);
+
+#endif

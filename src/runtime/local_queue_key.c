@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What goes on at one key of the front desk. The queue is ordered as the store's own (rule 4): the
+ * highest priority first, each step up for having been passed over, then first come. Bids are what
+ * the store is asked; a bid for the queue serves whoever is first when it is granted.
+ *
+ * Callers that are told something only queue their wishes, so nothing changes under these loops.
+ */
+#include "base/check.h"
+#include "core/mutant.h"
+#include "runtime/local_queue_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void local_key_ask_next(struct local_key *key);
+
+/* Whom a grant may serve. */
+
+static bool same_string(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+/* A grant that is known by its request id or its meta, or outlives the process, is one caller's;
+ * so is a claim: it is finished by the token that the store knows, and has a payload. */
+static bool is_shareable(const struct lease_options *options)
+{
+    const struct request *request = &options->request;
+    return request->bound && request->kind == KIND_LOCK && request->request == NULL &&
+           request->meta == NULL;
+}
+
+static bool lease_fits(const struct store_lease *lease, const struct local_waiter *waiter)
+{
+    const struct lease_options *mine = &waiter->options, *asked = executor_options(lease->task);
+    if (waiter == lease->starter)
+        return true;
+    bool both = (lease->shareable && is_shareable(mine)) ||
+                (MUTANT(CLAIM_SHARED) && mine->request.kind == KIND_ONCE);
+    return both && mine->request.mode == asked->request.mode &&
+           mine->request.limit == asked->request.limit &&
+           mine->request.ttl_ms == asked->request.ttl_ms &&
+           mine->request.lock_delay_ms == asked->request.lock_delay_ms &&
+           mine->cooldown_ms == asked->cooldown_ms && mine->kill_grace_ms == asked->kill_grace_ms &&
+           same_string(mine->request.holder, asked->request.holder);
+}
+
+/* The queue. */
+
+static int64_t waiter_rank(const struct local_waiter *waiter)
+{
+    return (int64_t)waiter->options.request.priority + waiter->passed;
+}
+
+/* The first in line, of those whom the bid fits when there is one. */
+static struct local_waiter *next_waiter(const struct local_key *key,
+                                        const struct store_lease *lease)
+{
+    struct local_waiter *next = NULL;
+    for (struct local_waiter *waiter = key->first; waiter != NULL; waiter = waiter->next)
+        if ((lease == NULL || lease_fits(lease, waiter)) &&
+            (next == NULL || waiter_rank(waiter) > waiter_rank(next) ||
+             MUTANT(HAND_OVER_TO_NEWEST)))
+            next = waiter;
+    return next;
+}
+
+static void enqueue(struct local_waiter *waiter)
+{
+    struct local_key *key = waiter->key;
+    waiter->state = WAITER_QUEUED;
+    waiter->before = key->last;
+    if (key->last != NULL)
+        key->last->next = waiter;
+    else
+        key->first = waiter;
+    key->last = waiter;
+    key->queued++;
+    waiter->queue->counts.waiting++;
+}
+
+static void dequeue(struct local_waiter *waiter)
+{
+    struct local_key *key = waiter->key;
+    if (waiter->next != NULL)
+        waiter->next->before = waiter->before;
+    else
+        key->last = waiter->before;
+    if (waiter->before != NULL)
+        waiter->before->next = waiter->next;
+    else
+        key->first = waiter->next;
+    waiter->next = waiter->before = NULL;
+    key->queued--;
+    waiter->queue->counts.waiting--;
+    heap_set(&waiter->queue->timeouts, &waiter->timeout, HEAP_NEVER);
+}
+
+/* Everybody who came before it and still waits was passed over once more. */
+static void age_waiters(const struct local_waiter *chosen)
+{
+    for (struct local_waiter *waiter = chosen->key->first; waiter != chosen; waiter = waiter->next)
+        if (waiter->passed < PASSED_MAX)
+            waiter->passed++;
+}
+
+static void notify_waiting(struct local_waiter *waiter, const struct task_news *news)
+{
+    if (!waiter->waiting_notified)
+        waiter_notify(waiter, news);
+    waiter->waiting_notified = true;
+}
+
+/* Bids. */
+
+static void store_lease_free(struct store_lease *lease)
+{
+    struct local_key *key = lease->key;
+    struct store_lease **at = &key->leases;
+    while (*at != lease)
+        at = &(*at)->next;
+    *at = lease->next;
+    if (key->asking == lease)
+        key->asking = NULL;
+    free(lease);
+    local_key_unref(key);
+}
+
+static void store_lease_release(struct store_lease *lease)
+{
+    lease->state = STORE_LEASE_ENDING;
+    if (lease->key->asking == lease)
+        lease->key->asking = NULL;
+    executor_release(lease->task);
+}
+
+static void assign_lease(struct store_lease *lease, struct local_waiter *waiter,
+                         struct task_news news)
+{
+    age_waiters(waiter);
+    dequeue(waiter);
+    waiter->state = WAITER_HOLDING;
+    waiter->lease = lease;
+    lease->waiter = waiter;
+    news.event = TASK_HELD;
+    news.token = lease->token + (MUTANT(HAND_OVER_KEEPS_TOKEN) ? 0 : lease->hand_offs);
+    news.deadline_ms = lease->deadline_ms;
+    news.kill_at_ms = lease->kill_at_ms;
+    waiter_notify(waiter, &news);
+}
+
+static void note_renewal(struct store_lease *lease, const struct task_news *news)
+{
+    lease->deadline_ms = news->deadline_ms;
+    lease->kill_at_ms = news->kill_at_ms;
+}
+
+static void on_lease_granted(struct store_lease *lease, const struct task_news *news)
+{
+    struct local_key *key = lease->key;
+    bool for_queue = key->asking == lease;
+    lease->token = news->token;
+    lease->state = STORE_LEASE_HELD;
+    note_renewal(lease, news);
+    if (for_queue) {
+        struct local_waiter *next = next_waiter(key, lease);
+        key->asking = NULL;
+        if (next != NULL)
+            assign_lease(lease, next, *news);
+        else if (!MUTANT(GRANT_FOR_NOBODY))
+            store_lease_release(lease);
+    } else {
+        lease->waiter->state = WAITER_HOLDING;
+        waiter_notify(lease->waiter, news);
+    }
+    lease->starter = NULL; /* from now on it is whoever holds it */
+    local_key_ask_next(key);
+}
+
+/* To the claim that has the bid: its own token, not the store's. */
+static void forward_to_waiter(const struct store_lease *lease, struct task_news news)
+{
+    news.token += news.token != 0 ? lease->hand_offs : 0;
+    if (lease->waiter != NULL)
+        waiter_notify(lease->waiter, &news);
+}
+
+/* Would the store tell both the same? Of an id with another payload it does not. */
+static bool means_same(const struct local_waiter *waiter, const struct store_lease *lease)
+{
+    const struct request *mine = &waiter->options.request;
+    const struct request *asked = &executor_options(lease->task)->request;
+    return mine->kind == asked->kind && same_string(mine->payload, asked->payload);
+}
+
+/* What keeps out one keeps out all; other refusals are for those who asked for the same, and what
+ * was done is told to those who meant it. */
+static void refuse_queue(const struct store_lease *lease, const struct task_news *news)
+{
+    bool cools = news->outcome == OUTCOME_COOLING;
+    bool all = news->outcome == OUTCOME_DENIED || news->outcome == OUTCOME_UNAVAILABLE;
+    for (struct local_waiter *waiter = lease->key->first, *next; waiter != NULL; waiter = next) {
+        next = waiter->next;
+        bool too = cools && (means_same(waiter, lease) || MUTANT(DONE_TOLD_TO_ALL));
+        if (!all && !too && !lease_fits(lease, waiter))
+            continue;
+        dequeue(waiter);
+        waiter_end(waiter, news);
+    }
+}
+
+static void on_lease_ended(struct store_lease *lease, const struct task_news *news)
+{
+    struct local_key *key = lease->key;
+    struct local_waiter *waiter = lease->waiter;
+    struct task_news final = *news;
+    key->users++; /* until the end of this function */
+    if (waiter != NULL) {
+        if (waiter->why_left != NULL && news->outcome == OUTCOME_BUSY)
+            final.why = waiter->why_left;
+        waiter_end(waiter, &final);
+    } else if (key->asking == lease) {
+        refuse_queue(lease, news);
+    }
+    store_lease_free(lease);
+    local_key_ask_next(key);
+    local_key_unref(key);
+}
+
+static void on_lease_event(void *owner, struct task *task, const struct task_news *news)
+{
+    struct store_lease *lease = owner;
+    (void)task;
+    switch (news->event) {
+    case TASK_WAITING:
+        for (struct local_waiter *waiter = lease->key->first; waiter != NULL; waiter = waiter->next)
+            notify_waiting(waiter, news);
+        return;
+    case TASK_HELD:
+        on_lease_granted(lease, news);
+        return;
+    case TASK_RENEWED:
+        note_renewal(lease, news);
+        forward_to_waiter(lease, *news);
+        return;
+    case TASK_LOST:
+        if (lease->state == STORE_LEASE_HELD)
+            lease->state = STORE_LEASE_LOST;
+        if (!MUTANT(LOSS_UNTOLD) || lease->hand_offs == 0)
+            forward_to_waiter(lease, *news);
+        local_key_ask_next(lease->key);
+        return;
+    case TASK_ENDED:
+        on_lease_ended(lease, news);
+        return;
+    }
+    UNREACHABLE("every event is listed");
+}
+
+/* NULL when memory is short. A bid for the queue waits without limit: claims have their own. */
+static struct store_lease *store_lease_new(struct local_waiter *waiter)
+{
+    struct local_key *key = waiter->key;
+    struct lease_options options = waiter->options;
+    struct store_lease *lease = calloc(1, sizeof *lease);
+    if (lease == NULL)
+        return NULL;
+    if (options.request.waits)
+        options.wait_ms = WAIT_WITHOUT_LIMIT;
+    lease->key = key;
+    lease->starter = waiter;
+    lease->adopts = waiter->adopts;
+    lease->shareable = waiter->adopts || is_shareable(&waiter->options);
+    lease->task =
+        executor_start(key->queue->executor, &options,
+                       &(struct executor_caller){.notify = on_lease_event, .owner = lease});
+    if (lease->task == NULL) {
+        free(lease);
+        return NULL;
+    }
+    lease->next = key->leases;
+    key->leases = lease;
+    key->users++;
+    return lease;
+}
+
+/* Does the process itself stand in the way, or is it just giving back? */
+static bool may_ask_store(const struct local_key *key)
+{
+    for (const struct store_lease *lease = key->leases; lease != NULL; lease = lease->next) {
+        enum mode mode = executor_options(lease->task)->request.mode;
+        if (lease->state == STORE_LEASE_ENDING ||
+            (lease->state == STORE_LEASE_HELD && mode == MODE_EXCLUSIVE) ||
+            (lease->state == STORE_LEASE_ASKING && lease->adopts))
+            return false;
+    }
+    return key->asking == NULL;
+}
+
+/* One request of the queue at a time goes to the store, when nothing of ours is before it. */
+static void local_key_ask_next(struct local_key *key)
+{
+    key->users++; /* until the end of this function */
+    while (may_ask_store(key) && !key->queue->closing) {
+        struct local_waiter *next = next_waiter(key, /* lease= */ NULL);
+        if (next == NULL)
+            break;
+        key->asking = store_lease_new(next);
+        if (key->asking != NULL)
+            break;
+        dequeue(next);
+        waiter_end_with(next, OUTCOME_UNAVAILABLE, "memory is short");
+    }
+    local_key_unref(key);
+}
+
+/*
+ * A higher priority raises the place outside, which is the process's and keeps its age (rule 4):
+ * who asks anew goes on there. The bid before gives back what it may have been granted meanwhile.
+ */
+static void raise_priority(struct local_waiter *waiter)
+{
+    struct local_key *key = waiter->key;
+    struct store_lease *before = key->asking;
+    if (before == NULL || next_waiter(key, /* lease= */ NULL) != waiter ||
+        waiter->options.request.priority <= executor_options(before->task)->request.priority ||
+        executor_grant_due(before->task) != NEVER)
+        return;
+    struct store_lease *lease = store_lease_new(waiter);
+    if (lease == NULL)
+        return; /* the one before serves as well, only later */
+    key->asking = lease;
+    store_lease_release(before);
+}
+
+/* Coming in. */
+
+/* A grant of this process that is held at this moment and leaves no room: no store need be asked.
+ */
+static const struct store_lease *blocking_lease(const struct local_waiter *waiter)
+{
+    for (const struct store_lease *lease = waiter->key->leases; lease != NULL;
+         lease = lease->next) {
+        bool alone = waiter->options.request.mode == MODE_EXCLUSIVE ||
+                     executor_options(lease->task)->request.mode == MODE_EXCLUSIVE;
+        bool held = lease->state == STORE_LEASE_HELD && executor_holds(lease->task);
+        if (alone && means_same(waiter, lease) && (held || MUTANT(BUSY_FROM_OLD_COPY)))
+            return lease;
+    }
+    return NULL;
+}
+
+static bool ask_for_waiter(struct local_waiter *waiter)
+{
+    struct store_lease *lease = store_lease_new(waiter);
+    if (lease == NULL)
+        return false;
+    waiter->state = WAITER_ASKING;
+    waiter->lease = lease;
+    lease->waiter = waiter;
+    return true;
+}
+
+bool waiter_adopt(struct local_waiter *waiter)
+{
+    ASSERT(waiter->key->leases == NULL && waiter->key->first == NULL);
+    return ask_for_waiter(waiter);
+}
+
+static bool was_done(const struct local_waiter *waiter)
+{
+    struct stamp at;
+    const struct record *copy =
+        executor_cached_record(waiter->queue->executor, waiter->key->key, &at);
+    return copy != NULL && copy->kind == KIND_ONCE && copy->cooling.length_ms > 0;
+}
+
+static void enter_without_wait(struct local_waiter *waiter)
+{
+    struct local_key *key = waiter->key;
+    const struct store_lease *holder = blocking_lease(waiter);
+    struct task_news busy = {.event = TASK_ENDED, .outcome = OUTCOME_BUSY};
+    if (MUTANT(DONE_FROM_OLD_COPY) && was_done(waiter)) {
+        waiter_end_with(waiter, OUTCOME_COOLING, /* why= */ NULL);
+        return;
+    }
+    if (holder != NULL) {
+        busy.key_info = (struct key_info){.state = KEY_HELD,
+                                          .holder = executor_options(holder->task)->request.holder,
+                                          .token = holder->token + holder->hand_offs,
+                                          .ends_in_ms = -1,
+                                          .takeover_in_ms = -1};
+    } else if (key->first == NULL || key->asking != NULL) {
+        if (!ask_for_waiter(waiter))
+            waiter_end_with(waiter, OUTCOME_UNAVAILABLE, "memory is short");
+        return;
+    } else {
+        busy.why = "others are in line";
+    }
+    waiter->queue->counts.known_busy++;
+    waiter_end(waiter, &busy);
+}
+
+void waiter_enter(struct local_waiter *waiter)
+{
+    struct local_key *key = waiter->key;
+    struct local_queue *queue = waiter->queue;
+    int64_t wait_ms = waiter->options.wait_ms;
+    if (!waiter->options.request.waits) {
+        enter_without_wait(waiter);
+        return;
+    }
+    if (key->queued >= WAITERS_MAX) {
+        waiter_end_with(waiter, OUTCOME_BUSY, "queue full");
+        return;
+    }
+    bool behind = key->first != NULL || !may_ask_store(key);
+    enqueue(waiter);
+    waiter->entered_ms = queue->callbacks.now_ms(queue->callbacks.owner);
+    if (wait_ms != WAIT_WITHOUT_LIMIT)
+        heap_set(&queue->timeouts, &waiter->timeout, waiter->entered_ms + wait_ms);
+    if (behind)
+        notify_waiting(waiter, &(struct task_news){.event = TASK_WAITING});
+    raise_priority(waiter);
+    local_key_ask_next(key);
+}
+
+/* Going out. */
+
+/* From one caller to the next without a write; the store sees one holder. */
+static bool hand_off(struct store_lease *lease)
+{
+    struct local_key *key = lease->key;
+    const struct lease_options *options = executor_options(lease->task);
+    struct local_waiter *next = next_waiter(key, /* lease= */ NULL);
+    bool held = lease->state == STORE_LEASE_HELD && executor_holds(lease->task);
+    bool few = lease->hand_offs < HAND_OFFS_MAX || MUTANT(HAND_OVER_WITHOUT_END);
+    bool alone = !executor_others_wait(lease->task) || MUTANT(HAND_OVER_PAST_OUTSIDERS);
+    bool may = (held || MUTANT(HAND_OVER_AFTER_LOSS)) && few && alone && key->asking == NULL &&
+               options->request.mode == MODE_EXCLUSIVE && options->cooldown_ms == 0;
+    if (!may || next == NULL || !lease_fits(lease, next))
+        return false;
+    waiter_end_with(lease->waiter, OUTCOME_OK, /* why= */ NULL);
+    lease->hand_offs++;
+    key->queue->counts.hand_offs++;
+    assign_lease(lease, next, (struct task_news){0});
+    return true;
+}
+
+/* The last one whom the bid would have served takes it along; else it stays for the others. */
+static void leave_queue(struct local_waiter *waiter, const char *why, bool in_trouble)
+{
+    struct local_key *key = waiter->key;
+    struct store_lease *lease = key->asking;
+    bool served = lease != NULL && lease_fits(lease, waiter);
+    dequeue(waiter);
+    if (lease != NULL && lease->starter == waiter)
+        lease->starter = NULL;
+    bool last = served && next_waiter(key, lease) == NULL;
+    last = last && !MUTANT(GRANT_FOR_NOBODY);
+    if (last)
+        store_lease_release(lease);
+    key->users++;
+    if (last && !in_trouble) { /* told once it is written out */
+        waiter->state = WAITER_LEAVING;
+        waiter->why_left = why;
+        waiter->lease = lease;
+        lease->waiter = waiter;
+    } else if (in_trouble) {
+        waiter_end_with(waiter, OUTCOME_UNAVAILABLE, "the store does not answer");
+    } else {
+        waiter_end_with(waiter, OUTCOME_BUSY, why);
+    }
+    local_key_ask_next(key);
+    local_key_unref(key);
+}
+
+/* Is it the store that keeps it waiting? What we give back there stands in its way too. */
+static bool store_delays(const struct local_waiter *waiter)
+{
+    const struct local_key *key = waiter->key;
+    if (MUTANT(SILENCE_IS_BUSY))
+        return false;
+    if (key->asking != NULL)
+        return executor_in_trouble(key->asking->task, waiter->entered_ms);
+    for (const struct store_lease *lease = key->leases; lease != NULL; lease = lease->next)
+        if (lease->state == STORE_LEASE_ENDING && executor_in_trouble(lease->task, INT64_MIN))
+            return true;
+    return false;
+}
+
+void waiter_time_out(struct local_waiter *waiter)
+{
+    struct local_key *key = waiter->key;
+    const struct store_lease *lease = key->asking;
+    bool served = lease != NULL && lease_fits(lease, waiter);
+    int64_t due_ms = served ? executor_grant_due(lease->task) : NEVER;
+    ASSERT(waiter->state == WAITER_QUEUED);
+    /* A write on its way that would be its grant is heard out; who is late looks again soon. */
+    if (due_ms != NEVER && next_waiter(key, lease) == waiter) {
+        int64_t now_ms = waiter->queue->callbacks.now_ms(waiter->queue->callbacks.owner);
+        heap_set(&waiter->queue->timeouts, &waiter->timeout,
+                 (due_ms > now_ms ? due_ms : now_ms) + 1);
+        return;
+    }
+    leave_queue(waiter, "not granted within the wait", store_delays(waiter));
+}
+
+void waiter_leave(struct local_waiter *waiter, const char *why)
+{
+    switch (waiter->state) {
+    case WAITER_QUEUED:
+        leave_queue(waiter, why, /* in_trouble= */ false);
+        return;
+    case WAITER_HOLDING:
+        if (hand_off(waiter->lease))
+            return;
+        why = NULL;
+        break;
+    case WAITER_ASKING:
+        break;
+    case WAITER_NEW:
+    case WAITER_LEAVING:
+        return;
+    }
+    waiter->state = WAITER_LEAVING;
+    waiter->why_left = why;
+    store_lease_release(waiter->lease);
+}
+
+void waiter_forget(struct local_waiter *waiter)
+{
+    struct local_key *key = waiter->key;
+    struct store_lease *lease = waiter->state == WAITER_QUEUED ? key->asking : waiter->lease;
+    bool takes_lease = lease != NULL;
+    if (waiter->state == WAITER_QUEUED) {
+        takes_lease = lease != NULL && lease_fits(lease, waiter);
+        dequeue(waiter);
+        if (lease != NULL && lease->starter == waiter)
+            lease->starter = NULL;
+        takes_lease = takes_lease && next_waiter(key, lease) == NULL;
+    }
+    key->users++;
+    if (takes_lease) {
+        executor_forget(lease->task);
+        store_lease_free(lease);
+    }
+    waiter_end_with(waiter, OUTCOME_BUSY, /* why= */ NULL); /* it is silent */
+    local_key_ask_next(key);
+    local_key_unref(key);
+}
+
+void local_key_free(struct local_key *key)
+{
+    key->users++;
+    for (struct store_lease *lease = key->leases, *next; lease != NULL; lease = next) {
+        next = lease->next;
+        executor_forget(lease->task);
+        store_lease_free(lease);
+    }
+    local_key_unref(key);
+}

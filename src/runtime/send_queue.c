@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests on their way. At most IN_FLIGHT_MAX are with the store at a time; the others wait here,
+ * holders' first, and those that nobody waits for any more are never sent. Answers are copied and
+ * handled in the tick.
+ */
+#include "base/check.h"
+#include "runtime/executor_internal.h"
+#include "store/translate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void sent_queue_init(struct sent_queue *queue)
+{
+    queue->first = NULL;
+    queue->last = &queue->first;
+}
+
+void send_queue_init(struct executor *executor)
+{
+    sent_queue_init(&executor->urgent);
+    sent_queue_init(&executor->ordinary);
+    sent_queue_init(&executor->answered);
+}
+
+static void sent_queue_append(struct sent_queue *queue, struct sent *sent)
+{
+    sent->next_in_queue = NULL;
+    *queue->last = sent;
+    queue->last = &sent->next_in_queue;
+}
+
+static struct sent *sent_queue_pop(struct sent_queue *queue)
+{
+    struct sent *sent = queue->first;
+    if (sent == NULL)
+        return NULL;
+    queue->first = sent->next_in_queue;
+    if (queue->first == NULL)
+        queue->last = &queue->first;
+    return sent;
+}
+
+/* Renewals and releases are what holders live by: they ask nobody, and go first. So does a grant
+ * that came too late and is given back: it keeps the key from everybody. */
+static bool is_holder_request(const struct lease *lease)
+{
+    return lease->sent_verb == VERB_RENEW || lease->sent_verb == VERB_RELEASE || lease->reacquires;
+}
+
+/* Those of our own process hear of the write with its answer. */
+static size_t copy_other_sessions(uint64_t *to, const struct store_request *request, uint64_t own)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < request->wake_count; i++)
+        if (request->wake[i] != own)
+            to[count++] = request->wake[i];
+    return count;
+}
+
+static struct sent *sent_new(struct executor *executor, struct task *task)
+{
+    struct store_request request;
+    const struct lease_output *out = &executor->output;
+    translate_request(&task->lease, out, &executor->record, executor->encoded,
+                      sizeof executor->encoded, &request);
+    size_t sessions_size = request.wake_count * sizeof *request.wake;
+    size_t key_size = strlen(request.key) + 1;
+    struct sent *sent = malloc(sizeof *sent + sessions_size + key_size + request.length);
+    if (sent == NULL)
+        return NULL;
+    char *key = (char *)sent->storage + sessions_size;
+    char *bytes = key + key_size;
+    request.wake_count = copy_other_sessions(sent->storage, &request, executor->callbacks.session);
+    memcpy(key, request.key, key_size);
+    if (request.length > 0)
+        memcpy(bytes, request.bytes, request.length);
+    *sent = (struct sent){.executor = executor,
+                          .task = task,
+                          .serial = out->serial,
+                          .urgent = is_holder_request(&task->lease),
+                          .request = request};
+    sent->request.wake = sent->storage;
+    sent->request.key = key;
+    sent->request.bytes = bytes;
+    return sent;
+}
+
+bool send_queue_add(struct executor *executor, struct task *task)
+{
+    bool may = is_holder_request(&task->lease) ||
+               breaker_admits(&executor->breaker, executor_now(executor));
+    struct sent *sent =
+        may && executor->sent_count < REQUESTS_MAX ? sent_new(executor, task) : NULL;
+    if (sent == NULL) {
+        executor->counts.refused++;
+        return false;
+    }
+    sent->next = executor->sents;
+    if (sent->next != NULL)
+        sent->next->before = sent;
+    executor->sents = sent;
+    executor->sent_count++;
+    sent->sibling = task->sent;
+    task->sent = sent;
+    sent_queue_append(sent->urgent ? &executor->urgent : &executor->ordinary, sent);
+    return true;
+}
+
+void send_queue_abandon(struct task *task)
+{
+    for (struct sent *sent = task->sent; sent != NULL; sent = sent->sibling)
+        sent->task = NULL;
+    task->sent = NULL;
+}
+
+/* It is answered, or was never sent. */
+void send_queue_free(struct executor *executor, struct sent *sent)
+{
+    if (sent->next != NULL)
+        sent->next->before = sent->before;
+    if (sent->before != NULL)
+        sent->before->next = sent->next;
+    else
+        executor->sents = sent->next;
+    executor->sent_count--;
+    if (sent->task != NULL) {
+        struct sent **at = &sent->task->sent;
+        while (*at != sent)
+            at = &(*at)->sibling;
+        *at = sent->sibling;
+    }
+    free(sent->saved_reply);
+    free(sent);
+}
+
+static void note_trouble(struct executor *executor, const char *why)
+{
+    struct text text;
+    text_init(&text, executor->trouble, sizeof executor->trouble);
+    text_add(&text, why);
+}
+
+static void send_queue_on_reply(void *caller, const struct store_reply *reply)
+{
+    struct sent *sent = caller;
+    struct executor *executor = sent->executor;
+    ASSERT(sent->saved_reply == NULL && executor->in_flight_count > 0);
+    executor->in_flight_count--;
+    sent->saved_reply = saved_reply_new(reply);
+    bool troubled = reply->result != REPLY_OK && reply->result != REPLY_CONFLICT;
+    if (troubled && reply->why != NULL)
+        note_trouble(executor, reply->why);
+    sent_queue_append(&executor->answered, sent);
+    executor_schedule(executor);
+}
+
+struct sent *send_queue_pop_answered(struct executor *executor)
+{
+    return sent_queue_pop(&executor->answered);
+}
+
+/* Has the task given this up since? */
+static bool is_wanted(const struct sent *sent)
+{
+    return sent->task != NULL && sent->task->lease.in_flight &&
+           sent->task->lease.serial == sent->serial;
+}
+
+void send_queue_submit(struct executor *executor)
+{
+    while (executor->in_flight_count < IN_FLIGHT_MAX) {
+        struct sent *sent = sent_queue_pop(&executor->urgent);
+        if (sent == NULL)
+            sent = sent_queue_pop(&executor->ordinary);
+        if (sent == NULL)
+            return;
+        if (!is_wanted(sent)) {
+            send_queue_free(executor, sent);
+            continue;
+        }
+        executor->in_flight_count++;
+        executor->counts.requests++;
+        executor->callbacks.submit(executor->callbacks.owner, &sent->request, send_queue_on_reply,
+                                   sent);
+    }
+}

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The embedded store: a log that all processes of a host share. A step takes the lock, looks,
+ * writes what may be written, lets go, syncs once for all of it, and only then answers and wakes
+ * those named. Decides nothing: conditions are looked at by condition.c, leases by the core.
+ */
+#include "base/check.h"
+#include "store/file/file_internal.h"
+#include "store/expiry.h"
+#include "wire/record_codec.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+static int64_t file_timeout_ms(const struct file *file)
+{
+    return file->callbacks.timeout_ms > 0 ? file->callbacks.timeout_ms : TIMEOUT_MS;
+}
+
+int64_t file_deadline_of(const struct file *file)
+{
+    return file->disk.boot_ms(file->disk.owner) + file_timeout_ms(file);
+}
+
+const char *file_explain(struct file *file, enum log_result result)
+{
+    struct text text;
+    text_init(&text, file->why, sizeof file->why);
+    text_add(&text, "file:");
+    text_add(&text, file->path);
+    text_add(&text, ": ");
+    log_explain(file->log, result, &text);
+    return file->why;
+}
+
+void file_epoll_add(const struct file *file, int source)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    if (file->events >= 0 && source >= 0)
+        (void)epoll_ctl(file->events, EPOLL_CTL_ADD, source, &event);
+}
+
+/* Answers. */
+
+/* Processes named in a record that are no more; a grant from where we cannot see lives on. */
+static size_t find_dead(struct file *file, const struct store_reply *reply, uint64_t *out)
+{
+    size_t count = 0;
+    struct codec_error error;
+    struct record *record = &file->scratch;
+    if (!reply->present || record_decode(reply->bytes, reply->length, record, &error) != DECODE_OK)
+        return 0;
+    record_resolve(record, &reply->written);
+    for (size_t i = 0; i < record->grant_count; i++) {
+        const struct grant *grant = &record->grants[i];
+        if (grant->renewed.revision >= log_foreign_before(file->log) &&
+            !log_session_lives(file->log, grant->session))
+            out[count++] = grant->session;
+    }
+    for (size_t i = 0; i < record->waiter_count; i++)
+        if (!log_session_lives(file->log, record->waiters[i].session))
+            out[count++] = record->waiters[i].session;
+    for (size_t i = 0; i < count; i++)
+        wakeup_remove(&file->disk, out[i]);
+    return count;
+}
+
+void file_reply(struct file *file, const struct file_job *job, struct store_reply *reply)
+{
+    uint64_t dead[GRANTS_MAX + WAITERS_MAX];
+    reply->now_ms = job->now_ms;
+    reply->dead_sessions = dead;
+    bool past = job->wrote || job->request.verb == VERB_STORE_HISTORY;
+    reply->dead_count = past ? 0 : find_dead(file, reply, dead);
+    job->done(job->caller, reply);
+}
+
+void file_reply_record(struct file *file, const struct file_job *job,
+                       const struct log_record *record, struct store_reply *reply)
+{
+    reply->present = record->type == LOG_PUT;
+    reply->written = record->written;
+    reply->bytes = record->bytes;
+    reply->length = record->length;
+    file_reply(file, job, reply);
+}
+
+void file_reply_trouble(const struct file_job *job, const char *why)
+{
+    struct store_reply reply = {.result = REPLY_TROUBLE, .now_ms = TIME_UNKNOWN, .why = why};
+    job->done(job->caller, &reply);
+}
+
+/* Under the lock: one request each. */
+
+static bool is_urgent(const struct store_request *request)
+{
+    return request->verb == VERB_STORE_DELETE || request->condition.kind == IF_GRANT ||
+           request->condition.token != 0;
+}
+
+/* Would this write let somebody in who is dead? Its writer knew an older copy. */
+static bool names_dead(struct file *file, const struct store_request *request)
+{
+    struct codec_error error;
+    struct record *record = &file->scratch;
+    if (request->wake_count == 0 || request->length == 0 ||
+        record_decode(request->bytes, request->length, record, &error) != DECODE_OK)
+        return false;
+    for (size_t i = 0; i < record->grant_count; i++) {
+        const struct grant *grant = &record->grants[i];
+        if (grant->granted.revision == THIS_WRITE && grant->session != request->session &&
+            !log_session_lives(file->log, grant->session))
+            return true;
+    }
+    for (size_t i = 0; i < record->waiter_count; i++) {
+        const struct waiter *waiter = &record->waiters[i];
+        if (waiter->offered && waiter->offer.revision == THIS_WRITE &&
+            !log_session_lives(file->log, waiter->session))
+            return true;
+    }
+    return false;
+}
+
+static enum log_result file_write_record(struct file *file, struct file_job *job,
+                                         const struct stored_record *stored)
+{
+    const struct store_request *request = &job->request;
+    const char *bytes = request->bytes;
+    size_t length = request->verb == VERB_STORE_SWAP ? request->length : 0;
+    if (request->verb == VERB_STORE_SWAP && request->condition.kind == IF_GRANT) {
+        length =
+            condition_renewal(request, stored, &file->scratch, file->encoded, sizeof file->encoded);
+        bytes = file->encoded;
+    }
+    struct stamp written;
+    enum log_result result = log_append(file->log, request->key, job->record.offset, bytes, length,
+                                        is_urgent(request), &written);
+    if (result != LOG_OK)
+        return result;
+    job->result = REPLY_OK;
+    job->now_ms = written.time_ms;
+    job->wrote = true;
+    job->record = (struct log_record){.type = length > 0 ? LOG_PUT : LOG_ERASE,
+                                      .bytes = bytes,
+                                      .length = length,
+                                      .written = written};
+    return LOG_OK;
+}
+
+static enum log_result check_and_write(struct file *file, struct file_job *job)
+{
+    const struct store_request *request = &job->request;
+    struct log_record *record = &job->record;
+    job->now_ms = log_now_ms(file->log);
+    job->after = log_revision(file->log);
+    if (request->verb == VERB_STORE_LIST)
+        return log_live(file->log, &job->live, &job->live_count);
+    enum log_result result = log_find(file->log, request->key, strlen(request->key), record);
+    if (result != LOG_OK)
+        return result;
+    struct stored_record stored = {.bytes = record->type == LOG_PUT ? record->bytes : NULL,
+                                   .length = record->length,
+                                   .written = record->written,
+                                   .now_ms = job->now_ms};
+    bool writes = request->verb == VERB_STORE_SWAP || request->verb == VERB_STORE_DELETE;
+    job->result = writes ? REPLY_CONFLICT : REPLY_OK;
+    if (writes && condition_holds(request, &stored, &file->scratch) && !names_dead(file, request))
+        result = file_write_record(file, job, &stored);
+    /* What the log gave stays only until its next call. */
+    if (result == LOG_OK && record->type == LOG_PUT && record->bytes != request->bytes) {
+        job->bytes = malloc(record->length);
+        if (job->bytes == NULL)
+            return LOG_MEMORY;
+        memcpy(job->bytes, record->bytes, record->length);
+        record->bytes = job->bytes;
+    }
+    return result;
+}
+
+/* After the sync. */
+
+static void reply_list(struct file *file, const struct file_job *job)
+{
+    char key[KEY_MAX + 1];
+    struct log_record record;
+    size_t prefix = strlen(job->request.key);
+    for (size_t i = 0; i < job->live_count; i++) {
+        enum log_result result = log_read_at(file->log, job->live[i], &record);
+        if (result != LOG_OK) {
+            file_reply_trouble(job, file_explain(file, result));
+            return;
+        }
+        if (record.key_length < prefix || memcmp(record.key, job->request.key, prefix) != 0)
+            continue;
+        memcpy(key, record.key, record.key_length);
+        key[record.key_length] = '\0';
+        struct store_reply reply = {.result = REPLY_OK, .more = true, .key = key};
+        file_reply_record(file, job, &record, &reply);
+    }
+    struct store_reply last = {.result = REPLY_OK};
+    file_reply(file, job, &last);
+}
+
+static void reply_history(struct file *file, const struct file_job *job)
+{
+    struct log_record record = job->record;
+    record.bytes = job->bytes;
+    enum log_result result = LOG_OK;
+    for (int i = 0; i < HISTORY_MOST && record.offset != 0 && result == LOG_OK; i++) {
+        struct store_reply reply = {.result = REPLY_OK, .more = true, .key = job->request.key};
+        uint64_t previous = record.previous;
+        file_reply_record(file, job, &record, &reply);
+        record.offset = previous;
+        if (previous != 0)
+            result = log_read_at(file->log, previous, &record);
+    }
+    if (result != LOG_OK) {
+        file_reply_trouble(job, file_explain(file, result));
+        return;
+    }
+    struct store_reply last = {.result = REPLY_OK};
+    file_reply(file, job, &last);
+}
+
+static void reply_job(struct file *file, const struct file_job *job)
+{
+    struct store_reply reply = {.result = job->result};
+    switch (job->request.verb) {
+    case VERB_STORE_LIST:
+        reply_list(file, job);
+        return;
+    case VERB_STORE_HISTORY:
+        reply_history(file, job);
+        return;
+    case VERB_STORE_WATCH:
+        file_watch(file, job);
+        return;
+    default: /* the request is gone with its answer */
+        for (size_t i = 0; i < job->request.wake_count && job->result == REPLY_OK; i++)
+            wakeup_send(&file->disk, job->request.wake[i], job->request.key);
+        file_reply_record(file, job, &job->record, &reply);
+    }
+}
+
+/*
+ * Who takes a place has to be woken, and that is such a write; and who holds for so long that it
+ * renews, should an operator break it. A short holder is spared the work: its first renewal, or its
+ * end, comes soon enough.
+ */
+static void prepare_wakeup(struct file *file, const struct file_job *job)
+{
+    enum condition_kind kind = job->request.condition.kind;
+    bool waits = kind == IF_REVISION, stays = kind == IF_GRANT && job->request.bound;
+    if (job->request.verb != VERB_STORE_SWAP || !(waits || stays) || file->wakeup.file >= 0)
+        return;
+    wakeup_init(&file->wakeup, &file->disk, file->callbacks.session);
+    file_epoll_add(file, file->wakeup.file);
+}
+
+/* One lock, one write, one sync, then the answers. */
+static void run_batch(struct file *file, struct file_job *jobs, size_t count, uint64_t need)
+{
+    int64_t deadline_ms = file_deadline_of(file);
+    enum log_result results[JOBS_MAX] = {LOG_OK};
+    for (size_t i = 0; i < count; i++)
+        prepare_wakeup(file, &jobs[i]);
+    enum log_result all = log_begin(file->log, need, deadline_ms);
+    file->began = log_seen(file->log);
+    for (size_t i = 0; i < count && all == LOG_OK; i++)
+        results[i] = check_and_write(file, &jobs[i]);
+    if (all == LOG_OK)
+        all = log_end(file->log);
+    if (all == LOG_OK)
+        all = log_sync(file->log, deadline_ms);
+    for (size_t i = 0; i < count; i++) {
+        enum log_result result = all != LOG_OK ? all : results[i];
+        if (result != LOG_OK)
+            file_reply_trouble(&jobs[i], file_explain(file, result));
+        else
+            reply_job(file, &jobs[i]);
+        free(jobs[i].bytes);
+        free(jobs[i].live);
+    }
+}
+
+static bool session_is_alive(void *owner, uint64_t session)
+{
+    return log_session_lives(owner, session);
+}
+
+static struct stored_record find_synced(void *owner, const char *key)
+{
+    struct log_record record;
+    if (log_find_synced(owner, key, &record) != LOG_OK || record.type != LOG_PUT)
+        return (struct stored_record){0};
+    return (struct stored_record){
+        .bytes = record.bytes, .length = record.length, .written = record.written};
+}
+
+/* What nobody needs any more does not go into the next generation. */
+static bool file_may_drop(void *owner, struct log *log, const struct log_record *record)
+{
+    struct stored_record stored = {.bytes = record->type == LOG_PUT ? record->bytes : NULL,
+                                   .length = record->length,
+                                   .written = record->written,
+                                   .now_ms = log_now_ms(log)};
+    return expiry_is_due(&stored, find_synced, log, owner);
+}
+
+/* Growing and compacting, beside everything else, with a handle of its own. */
+static void *file_maintain(void *state)
+{
+    struct file *file = state;
+    struct log *log;
+    char unsaid[WHY_MOST];
+    struct text why;
+    text_init(&why, unsaid, sizeof unsaid);
+    struct log_options options = file->options;
+    struct record *scratch = malloc(sizeof *scratch);
+    if (scratch != NULL) {
+        options.may_drop = file_may_drop;
+        options.drop_owner = scratch;
+    }
+    /* What fails here fails again, with words, for whoever needs the room. */
+    enum log_result result = log_open(&options, file_deadline_of(file), &log, &why);
+    if (result == LOG_OK) {
+        wakeup_sweep(&file->disk, session_is_alive, log);
+        result = log_maintain(log, file_timeout_ms(file));
+        log_close(&log);
+    }
+    free(scratch);
+    atomic_store(&file->maintenance, result == LOG_OK ? MAINTENANCE_DONE : MAINTENANCE_FAILED);
+    return NULL;
+}
+
+static void start_maintenance(struct file *file)
+{
+    sigset_t all, before;
+    int64_t now_ms = file->disk.boot_ms(file->disk.owner);
+    int maintenance = atomic_load(&file->maintenance);
+    if (file->maintaining && maintenance != MAINTENANCE_RUNNING) {
+        file->maintaining = pthread_join(file->maintenance_thread, NULL) != 0;
+        file->maintain_after_ms = maintenance == MAINTENANCE_DONE ? 0 : now_ms + MAINTAIN_RETRY_MS;
+    }
+    if (file->maintaining || now_ms < file->maintain_after_ms || !log_needs_maintenance(file->log))
+        return;
+    atomic_store(&file->maintenance, MAINTENANCE_RUNNING);
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    file->maintaining = pthread_create(&file->maintenance_thread, NULL, file_maintain, file) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* The seam. */
+
+static void file_submit(void *state, const struct store_request *request, store_done *done,
+                        void *caller)
+{
+    struct file *file = state;
+    ASSERT(file->magic == FILE_MAGIC);
+    struct file_job job = {.request = *request, .done = done, .caller = caller};
+    if (file->job_count == JOBS_MAX)
+        file_reply_trouble(&job, "too many requests at once");
+    else
+        file->jobs[file->job_count++] = job;
+}
+
+static uint64_t request_size(const struct store_request *request)
+{
+    bool writes = request->verb == VERB_STORE_SWAP || request->verb == VERB_STORE_DELETE;
+    size_t length = request->condition.kind == IF_GRANT ? RENEWAL : request->length;
+    return writes ? log_record_size(strlen(request->key), length) : 0;
+}
+
+static void run_jobs(struct file *file)
+{
+    /* Callbacks may submit: theirs are for the next step. */
+    size_t count = file->job_count, from = 0;
+    struct file_job *jobs = file->running;
+    memcpy(jobs, file->jobs, count * sizeof *jobs);
+    file->job_count = 0;
+    while (from < count) {
+        uint64_t need = request_size(&jobs[from].request);
+        size_t up_to = from + 1;
+        for (; up_to < count && need < BATCH_BYTES_MAX; up_to++)
+            need += request_size(&jobs[up_to].request);
+        run_batch(file, jobs + from, up_to - from, need);
+        from = up_to;
+    }
+}
+
+static void file_step(void *state)
+{
+    char buffer[4096];
+    struct file *file = state;
+    ASSERT(file->magic == FILE_MAGIC);
+    if (file->process != getpid()) {
+        for (size_t i = 0; i < file->job_count; i++)
+            file_reply_trouble(&file->jobs[i], "the process was forked; open the store again");
+        file->job_count = 0;
+        return;
+    }
+    while (wakeup_next(&file->wakeup, buffer, sizeof buffer))
+        if (file->callbacks.notice != NULL)
+            file->callbacks.notice(file->callbacks.owner, buffer, /* stands= */ NULL);
+    while (file->watch_count > 0 && read(file->changes, buffer, sizeof buffer) > 0) {
+    }
+    run_jobs(file);
+    file_notify_watchers(file);
+    start_maintenance(file);
+}
+
+static int file_fd(void *state)
+{
+    const struct file *file = state;
+    return file->events;
+}
+
+static int file_liveness(void *state)
+{
+    const struct file *file = state;
+    return file->alive < 0 ? -1 : fcntl(file->alive, F_DUPFD_CLOEXEC, 0);
+}
+
+static void file_close(void *state)
+{
+    struct file *file = state;
+    ASSERT(file->magic == FILE_MAGIC);
+    if (file->maintaining && file->process == getpid())
+        (void)pthread_join(file->maintenance_thread, NULL);
+    for (size_t i = 0; i < file->watch_count; i++)
+        free(file->watches[i].prefix);
+    if (file->alive >= 0)
+        file->disk.close(file->disk.owner, file->alive);
+    file_stop_following(file);
+    wakeup_done(&file->wakeup);
+    if (file->events >= 0)
+        (void)close(file->events);
+    log_close(&file->log);
+    disk_done(&file->disk);
+    free(file->path);
+    file->magic = 0;
+}
+
+static bool file_open(void *state, const char *url, const struct store_callbacks *callbacks,
+                      struct text *why)
+{
+    struct file *file = state;
+    const char *path = strchr(url, ':') + 1;
+    path += strncmp(path, "//", 2) == 0 ? 2 : 0;
+    memset(file, 0, offsetof(struct file, scratch));
+    if (*path == '\0') {
+        text_add(why, "file: needs a path, such as file:/var/lib/leasehold/locks.log");
+        return false;
+    }
+    file->options = (struct log_options)LOG_OPTIONS_DEFAULT;
+    file->options.disk = &file->disk;
+    file->process = getpid();
+    file->callbacks = *callbacks;
+    file->path = strdup(path);
+    if (file->path == NULL || !host_read(&file->options.ids, why) ||
+        !disk_open(&file->disk, path, why)) {
+        free(file->path);
+        return false;
+    }
+    enum log_result result = log_open(&file->options, file_deadline_of(file), &file->log, why);
+    if (result != LOG_OK) {
+        disk_done(&file->disk);
+        free(file->path);
+        return false;
+    }
+    file->magic = FILE_MAGIC;
+    file->alive = callbacks->session != 0 ? log_session_keep(file->log, callbacks->session) : -1;
+    file->events = epoll_create1(EPOLL_CLOEXEC);
+    file->changes = file->followed.file = file->wakeup.file = -1;
+    if (file->events < 0 || (file->alive < 0 && callbacks->session != 0)) {
+        text_add(why, "cannot keep the session alive, which another process has, or no descriptor");
+        file_close(file);
+        return false;
+    }
+    text_clear(why);
+    if (log_cuts(file->log) > 0) {
+        text_add(why, url);
+        text_add(why, ": a torn tail was cut, of a crash or power loss; nothing answered is lost");
+    }
+    return true;
+}
+
+const struct store_driver file_driver = {
+    .scheme = "file",
+    .capabilities = STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_ONE_CLOCK | STORE_SESSIONS |
+                    STORE_TESTS_GRANT | STORE_DELETES | STORE_HISTORY | STORE_TOKENS_RESTART,
+    .state_size = sizeof(struct file),
+    .descriptors = 6,
+    .ttl_least_ms = 100,
+    .open = file_open,
+    .close = file_close,
+    .submit = file_submit,
+    .step = file_step,
+    .waits = true,
+    .fd = file_fd,
+    .liveness = file_liveness,
+};

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Watches: every change of a key, told from the log itself once it is synced. inotify only says
+ * that there is something to read; without it the caller's fallback look does.
+ */
+#include "store/file/file_internal.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+/* The present file, from its beginning; each compaction makes another one. */
+static void file_follow(struct file *file)
+{
+    char path[64];
+    struct text text;
+    struct log_reader *reader = &file->followed;
+    int copy = fcntl(log_descriptor(file->log), F_DUPFD_CLOEXEC, 0);
+    if (reader->file >= 0)
+        (void)close(reader->file);
+    reader->file = copy;
+    reader->generation = log_generation(file->log);
+    reader->at = LOG_START;
+    reader->filled = 0;
+    text_init(&text, path, sizeof path);
+    text_add(&text, "/proc/self/fd/");
+    text_add_i64(&text, log_descriptor(file->log));
+    if (file->changes >= 0) /* when there are no watches left, the fallback look goes on */
+        (void)inotify_add_watch(file->changes, path, IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF);
+}
+
+static bool begin_following(struct file *file, uint64_t after)
+{
+    bool fine = log_reader_open(file->log, &file->followed);
+    file->followed.file = -1; /* the log's own is not ours to close, whether it worked or not */
+    if (!fine)
+        return false;
+    file->notified = after;
+    file->changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    file_epoll_add(file, file->changes);
+    file_follow(file);
+    file->followed.at = file->began;
+    return file->followed.file >= 0;
+}
+
+void file_stop_following(struct file *file)
+{
+    log_reader_done(&file->followed);
+    if (file->followed.file >= 0)
+        (void)close(file->followed.file);
+    if (file->changes >= 0)
+        (void)close(file->changes);
+    file->followed.file = file->changes = -1;
+}
+
+void file_watch(struct file *file, const struct file_job *job)
+{
+    bool fine = file->watch_count < WATCHES_MAX;
+    if (fine && file->watch_count == 0)
+        fine = begin_following(file, job->after);
+    char *prefix = fine ? strdup(job->request.key) : NULL;
+    if (prefix == NULL) {
+        if (file->watch_count == 0)
+            file_stop_following(file);
+        file_reply_trouble(job, "too many watches, or memory or descriptors are short");
+        return;
+    }
+    file->watches[file->watch_count++] = (struct file_watch){
+        .prefix = prefix, .after = job->after, .done = job->done, .caller = job->caller};
+    struct store_reply reply = {.result = REPLY_OK, .more = true};
+    file_reply(file, job, &reply);
+}
+
+static void notify_change(struct file *file, const struct log_record *record, int64_t now_ms)
+{
+    char key[KEY_MAX + 1];
+    memcpy(key, record->key, record->key_length);
+    key[record->key_length] = '\0';
+    for (size_t i = 0; i < file->watch_count; i++) {
+        const struct file_watch *watch = &file->watches[i];
+        struct file_job job = {.done = watch->done, .caller = watch->caller, .now_ms = now_ms};
+        struct store_reply reply = {.result = REPLY_OK, .more = true, .key = key};
+        if (record->written.revision > watch->after &&
+            strncmp(key, watch->prefix, strlen(watch->prefix)) == 0)
+            file_reply_record(file, &job, record, &reply);
+    }
+}
+
+static void notify_changes(struct file *file, uint64_t limit, int64_t now_ms)
+{
+    struct log_record record;
+    struct log_reader *reader = &file->followed;
+    reader->limit = limit;
+    while (log_reader_next(reader, &record) == LOG_READ_OK && record.type != LOG_SEAL) {
+        if (record.key_length == 0 || record.written.revision <= file->notified)
+            continue;
+        file->notified = record.written.revision;
+        notify_change(file, &record, now_ms);
+    }
+}
+
+static void file_end_watches(struct file *file, const char *why)
+{
+    while (file->watch_count > 0) {
+        struct file_watch watch = file->watches[--file->watch_count];
+        struct file_job job = {.done = watch.done, .caller = watch.caller};
+        free(watch.prefix);
+        file_reply_trouble(&job, why);
+    }
+    file_stop_following(file);
+}
+
+/* What was changed since the last time: first all that the file had which we followed, up to its
+ * seal, then the next one. */
+void file_notify_watchers(struct file *file)
+{
+    int64_t deadline_ms = file_deadline_of(file);
+    for (bool again = true; again && file->watch_count > 0;) {
+        enum log_result result = log_begin(file->log, /* need= */ 0, deadline_ms);
+        int64_t now_ms = log_now_ms(file->log);
+        if (result == LOG_OK)
+            result = log_end(file->log);
+        if (result == LOG_OK)
+            result = log_sync(file->log, deadline_ms);
+        if (result == LOG_REMOVED || result == LOG_DAMAGED || result == LOG_UNKNOWN ||
+            result == LOG_PAGE || result == LOG_INDEX)
+            file_end_watches(file, file_explain(file, result));
+        if (result != LOG_OK)
+            return; /* the next change, or the fallback look, comes here again */
+        uint64_t before = file->followed.generation, number = log_generation(file->log);
+        again = before != number;
+        if (!again)
+            notify_changes(file, log_seen(file->log), now_ms);
+        else if (!log_is_poisoned(file->log, before))
+            notify_changes(file, /* limit= */ UINT64_MAX, now_ms);
+        if (again)
+            file_follow(file);
+        if (number > before + 1 || file->followed.file < 0)
+            file_end_watches(file, "changes may have been missed: list, and watch again");
+    }
+}

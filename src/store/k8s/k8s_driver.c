@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The Kubernetes store: records are Leases of one namespace, revisions are etcd's, the clock is the
+ * API server's, in whole seconds. Nothing here decides; nothing blocks. The seam's face is here,
+ * and how the API server is asked; k8s_request.c carries requests out, k8s_watch.c listens,
+ * k8s_collect.c tidies up.
+ */
+#include "base/check.h"
+#include "process/host.h"
+#include "store/k8s/k8s_internal.h"
+#include "wire/url_redact.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MESSAGE_SHOWN = 300 }; /* of a message of the API server */
+
+/* ---- asking ---- */
+
+struct http_request *k8s_call(struct k8s *k8s, const char *method, const char *full_path,
+                              const json_t *body, size_t most, int64_t give_up_at_ms,
+                              const struct http_callbacks *callbacks)
+{
+    struct kube_call call = {.method = method,
+                             .path = full_path,
+                             .body = body,
+                             .patch = strcmp(method, "PATCH") == 0,
+                             .most = most,
+                             .timeout_ms = give_up_at_ms - host_boot_ms()};
+    struct text why;
+    text_init(&why, k8s->why, sizeof k8s->why);
+    if (call.timeout_ms > 0)
+        return kube_call(k8s->login, k8s->http, &call, callbacks, &why);
+    text_add(&why, "the API server was asked too late");
+    return NULL;
+}
+
+struct http_request *k8s_call_leases(struct k8s *k8s, const char *method, const char *path,
+                                     const json_t *body, size_t most, int64_t give_up_at_ms,
+                                     const struct http_callbacks *callbacks)
+{
+    char full_path[PAGE_PATH + 256];
+    (void)snprintf(full_path, sizeof full_path,
+                   "/apis/coordination.k8s.io/v1/namespaces/%s/leases%s", k8s->config.namespace,
+                   path);
+    return k8s_call(k8s, method, full_path, body, most, give_up_at_ms, callbacks);
+}
+
+void k8s_page_path(char out[PAGE_PATH], const char *next)
+{
+    (void)snprintf(out, PAGE_PATH,
+                   "?limit=%d&labelSelector=app.kubernetes.io%%2Fmanaged-by%%3Dleasehold%s%s", PAGE,
+                   next != NULL ? "&continue=" : "", next != NULL ? next : "");
+}
+
+/* ---- answers ---- */
+
+const char *k8s_explain(struct k8s *k8s, const struct http_response *reply)
+{
+    if (reply->status == 0)
+        return reply->why;
+    json_t *json = kube_parse(reply->body, reply->body_length);
+    struct text why;
+    text_init(&why, k8s->why, sizeof k8s->why);
+    text_add(&why, "the API server answers ");
+    text_add_i64(&why, reply->status);
+    text_add(&why, ": ");
+    text_add_brief(&why, kube_string(json, "message"), MESSAGE_SHOWN);
+    json_decref(json);
+    return k8s->why;
+}
+
+struct store_reply k8s_lease_reply(struct k8s *k8s, const struct k8s_lease *lease, const char *key)
+{
+    struct store_reply reply = {
+        .result = REPLY_OK, .key = key, .written = lease->written, .now_ms = TIME_UNKNOWN};
+    if (lease->state == K8S_LEASE_OURS) {
+        reply.bytes = lease->record;
+        reply.length = strlen(lease->record);
+    } else if (lease->state == K8S_LEASE_FOREIGN) {
+        const struct cached_lease *cached = lease_cache_find(k8s, lease->name);
+        reply.bytes = k8s->encoded;
+        reply.length =
+            k8s_lease_foreign_record(lease, key, cached != NULL ? cached->local_record : NULL,
+                                     &k8s->scratch, k8s->encoded, sizeof k8s->encoded);
+    }
+    reply.present = reply.length > 0;
+    if (!reply.present)
+        reply.written = (struct stamp){0};
+    return reply;
+}
+
+/* Somebody else may have annotated it. */
+static bool is_key(const char *text)
+{
+    size_t length = strlen(text);
+    return length > 0 && length <= KEY_MAX && text_is_clean(text, length);
+}
+
+const char *k8s_key_of(const struct k8s *k8s, const struct k8s_lease *lease)
+{
+    char name[K8S_NAME_MAX + 1];
+    size_t prefix = strlen(k8s->url.prefix);
+    const char *key = lease->key;
+    /* Others give Leases names that are keys; what begins otherwise is none of our business. */
+    if (key == NULL && strncmp(lease->name, k8s->url.prefix, prefix) == 0)
+        key = lease->name + prefix;
+    bool named = key != NULL && is_key(key) && k8s_name_of(&k8s->url, key, name);
+    return named && strcmp(name, lease->name) == 0 ? key : NULL;
+}
+
+bool k8s_is_any_of_ours(const struct k8s_lease *lease, struct k8s_url *scheme)
+{
+    return lease->key != NULL && is_key(lease->key) &&
+           k8s_scheme_of(lease->name, lease->key, scheme);
+}
+
+/* ---- the seam ---- */
+
+static void k8s_on_wake_timer(void *owner)
+{
+    k8s_requests_start(owner);
+}
+
+static bool k8s_open(void *state, const char *url, const struct store_callbacks *callbacks,
+                     struct text *why)
+{
+    struct k8s *k8s = state;
+    memset(k8s, 0, offsetof(struct k8s, scratch));
+    if (!k8s_url_parse(url, &k8s->url, why) || !kube_config_load(&k8s->config, &k8s->url, why))
+        return false;
+    k8s->magic = K8S_MAGIC;
+    k8s->callbacks = *callbacks;
+    if (k8s->callbacks.timeout_ms <= 0)
+        k8s->callbacks.timeout_ms = TIMEOUT_DEFAULT_MS;
+    k8s->wake_timer.due = k8s_on_wake_timer;
+    k8s->wake_timer.owner = k8s;
+    k8s->poller = poller_new();
+    if (k8s->poller != NULL) {
+        k8s->http = http_new(k8s->poller);
+        k8s->login = kube_login_new(k8s->poller, &k8s->config, k8s_on_wake_timer, k8s);
+    }
+    if (k8s->http == NULL || k8s->login == NULL) {
+        http_free(&k8s->http);
+        kube_login_free(&k8s->login);
+        poller_free(&k8s->poller);
+        kube_config_done(&k8s->config);
+        text_add(why, "memory or descriptors are short");
+        return false;
+    }
+    k8s_watch_init(k8s, callbacks->session);
+    collector_init(k8s, callbacks->session);
+    return true;
+}
+
+static void k8s_close(void *state)
+{
+    struct k8s *k8s = state;
+    ASSERT(k8s->magic == K8S_MAGIC);
+    k8s_request_drop_all(k8s);
+    k8s_watch_done(k8s);
+    collector_done(k8s);
+    k8s_events_drain(k8s);
+    poller_call_at(k8s->poller, &k8s->wake_timer, POLLER_NEVER);
+    http_free(&k8s->http);
+    kube_login_free(&k8s->login);
+    poller_free(&k8s->poller);
+    kube_config_done(&k8s->config);
+    lease_cache_clear(k8s);
+    k8s->magic = 0;
+}
+
+static void k8s_submit(void *state, const struct store_request *request, store_done *done,
+                       void *caller)
+{
+    k8s_request_add(state, request, done, caller);
+}
+
+static void k8s_step(void *state)
+{
+    struct k8s *k8s = state;
+    ASSERT(k8s->magic == K8S_MAGIC);
+    k8s_requests_start(k8s);
+    poller_step(k8s->poller);
+}
+
+static int k8s_fd(void *state)
+{
+    const struct k8s *k8s = state;
+    return poller_fd(k8s->poller);
+}
+
+static int64_t k8s_margin_ms(const char *url)
+{
+    struct k8s_url parsed;
+    return k8s_url_parse(url, &parsed, NULL) ? MARGIN_MS + parsed.skew_ms : MARGIN_MS;
+}
+
+static bool k8s_lease_name(const char *url, const char *key, struct text *out, struct text *why)
+{
+    struct k8s_url parsed;
+    char name[K8S_NAME_MAX + 1];
+    if (!k8s_url_parse(url, &parsed, why))
+        return false;
+    if (!k8s_name_of(&parsed, key, name)) {
+        text_add(why, "the key is no name of a Lease; names=auto would hash it");
+        return false;
+    }
+    text_add(out, name);
+    return true;
+}
+
+const struct store_driver k8s_driver = {
+    .scheme = "k8s",
+    .capabilities = STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_DELETES |
+                    STORE_TOKENS_RESTART | STORE_TOKENS_FAILOVER,
+    .state_size = sizeof(struct k8s),
+    .descriptors = 5,
+    .ttl_least_ms = 1000,
+    .open = k8s_open,
+    .close = k8s_close,
+    .submit = k8s_submit,
+    .step = k8s_step,
+    .fd = k8s_fd,
+    .margin_ms = k8s_margin_ms,
+    .name = k8s_lease_name,
+    .event = k8s_event_send,
+};

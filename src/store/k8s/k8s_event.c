@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What happens to a lock, as Events of its Lease, for `kubectl describe lease` and whoever collects
+ * Events: with ?events=on only. Told once, never repeated, never waited for but at the very end; no
+ * rule depends on one.
+ */
+#include "process/host.h"
+#include "store/k8s/k8s_internal.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { EVENTS_MAX = 16, EVENT_REPLY_MAX = 64 * 1024, DRAIN_MS = 1000 };
+
+static void k8s_event_on_reply(void *owner, const struct http_response *reply)
+{
+    struct k8s *k8s = owner;
+    (void)reply; /* nobody could do anything about it */
+    k8s->events_in_flight--;
+}
+
+/* kubectl shows the Events whose uid is the Lease's; of one that is gone its last. */
+static const char *k8s_event_uid(struct k8s *k8s, const char *name)
+{
+    const struct cached_lease *cached = lease_cache_find(k8s, name);
+    if (cached != NULL)
+        return kube_string(json_object_get(cached->json, "metadata"), "uid");
+    return strcmp(k8s->last_removed.name, name) == 0 ? k8s->last_removed.uid : "";
+}
+
+static json_t *k8s_event_make(struct k8s *k8s, const struct store_event *event, const char *name)
+{
+    char now_text[32];
+    time_t now = (time_t)(host_wall_ms() / 1000);
+    struct tm parts;
+    const char *space = k8s->config.namespace;
+    (void)strftime(now_text, sizeof now_text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
+    bool more = event->more[0] != '\0';
+    json_t *message =
+        json_sprintf("%s by %s%s%s", event->key, event->holder, more ? ": " : "", event->more);
+    const char *uid = k8s_event_uid(k8s, name);
+    return json_pack("{s:s, s:s, s:{s:s+, s:s}, s:{s:s, s:s, s:s, s:s, s:s*}, s:s, s:o, s:s,"
+                     " s:{s:s}, s:s, s:s, s:i}",
+                     "apiVersion", "v1", "kind", "Event", "metadata", "generateName", name, ".",
+                     "namespace", space, "involvedObject", "apiVersion", "coordination.k8s.io/v1",
+                     "kind", "Lease", "namespace", space, "name", name, "uid",
+                     *uid != '\0' ? uid : NULL, "reason", event->reason, "message", message, "type",
+                     event->warns ? "Warning" : "Normal", "source", "component", "leasehold",
+                     "firstTimestamp", now_text, "lastTimestamp", now_text, "count", 1);
+}
+
+void k8s_event_send(void *state, const struct store_event *event)
+{
+    struct k8s *k8s = state;
+    char name[K8S_NAME_MAX + 1], path[K8S_NAME_MAX + 64];
+    struct http_callbacks callbacks = {.done = k8s_event_on_reply, .owner = k8s};
+    if (!k8s->url.events || k8s->events_in_flight >= EVENTS_MAX || !kube_login_ready(k8s->login) ||
+        !k8s_name_of(&k8s->url, event->key, name))
+        return;
+    (void)snprintf(path, sizeof path, "/api/v1/namespaces/%s/events", k8s->config.namespace);
+    json_t *body = k8s_event_make(k8s, event, name);
+    if (body != NULL && k8s_call(k8s, "POST", path, body, EVENT_REPLY_MAX,
+                                 host_boot_ms() + k8s->callbacks.timeout_ms, &callbacks) != NULL)
+        k8s->events_in_flight++;
+    json_decref(body);
+}
+
+void k8s_events_drain(struct k8s *k8s)
+{
+    int64_t give_up_at_ms = host_boot_ms() + DRAIN_MS;
+    while (k8s->events_in_flight > 0) {
+        int64_t left_ms = give_up_at_ms - host_boot_ms();
+        struct pollfd file = {.fd = poller_fd(k8s->poller), .events = POLLIN};
+        if (left_ms <= 0 || poll(&file, 1, (int)left_ms) < 0)
+            return;
+        poller_step(k8s->poller);
+    }
+}

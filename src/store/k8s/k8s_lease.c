@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See k8s_lease.h. The time of a write is the API server's own, from managedFields. An old server
+ * renews that time only when the set of fields changes; so each write carries an annotation whose
+ * name is not the one of the write before, and whose value says which field manager wrote.
+ */
+#include "store/k8s/k8s_lease.h"
+
+#include "store/k8s/kube_api.h"
+#include "wire/k8s_url.h"
+#include "wire/record_codec.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define ANNOTATION_KEY    "leasehold/key"
+#define ANNOTATION_RECORD "leasehold/record"
+#define ANNOTATION_SHOWN  "leasehold/shown" /* holder and acquireTime, as we wrote them */
+#define ANNOTATION_ROW \
+    "leasehold/row" /* of a Lease that others want, too: see k8s_lease_streak() */
+#define ANNOTATION_WRITE  "leasehold/write" /* never the same twice */
+#define ANNOTATION_BEAT_A "leasehold/beat-a"
+#define ANNOTATION_BEAT_B "leasehold/beat-b"
+
+static const char *const own_annotations[] = {
+    ANNOTATION_KEY,   ANNOTATION_RECORD, ANNOTATION_SHOWN, ANNOTATION_ROW,
+    ANNOTATION_WRITE, ANNOTATION_BEAT_A, ANNOTATION_BEAT_B};
+
+enum { TIME_TEXT = 32, SHOWN = HOLDER_MAX + TIME_TEXT + 2 };
+enum { STREAK_MAX = 3, YIELD_MS = 3000 }; /* client-go looks every 2 s or so */
+
+static const json_t *annotations_of(const json_t *json)
+{
+    return json_object_get(json_object_get(json, "metadata"), "annotations");
+}
+
+static void lease_format_shown(const char *holder, const char *acquired, char out[SHOWN])
+{
+    (void)snprintf(out, SHOWN, "%s %.*s", acquired, HOLDER_MAX, holder);
+}
+
+/* ---- times ---- */
+
+static void lease_format_time(int64_t wall_ms, char out[TIME_TEXT])
+{
+    time_t seconds = wall_ms / 1000;
+    struct tm tm;
+    size_t length = strftime(out, TIME_TEXT, "%Y-%m-%dT%H:%M:%S", gmtime_r(&seconds, &tm));
+    (void)snprintf(out + length, TIME_TEXT - length, ".%03d000Z", (int)(wall_ms % 1000));
+}
+
+static int64_t written_ms(const json_t *metadata, const json_t *annotations)
+{
+    const char *beat = kube_string(annotations, ANNOTATION_BEAT_A);
+    if (*beat == '\0')
+        beat = kube_string(annotations, ANNOTATION_BEAT_B);
+    size_t index;
+    const json_t *entry;
+    json_array_foreach(json_object_get(metadata, "managedFields"), index, entry)
+    {
+        if (*beat == '\0' || strcmp(kube_string(entry, "manager"), beat) != 0)
+            continue;
+        int64_t time_ms = kube_time_ms(kube_string(entry, "time"));
+        return time_ms >= 0 ? time_ms : TIME_UNKNOWN;
+    }
+    return TIME_UNKNOWN;
+}
+
+/* ---- reading ---- */
+
+static bool read_revision(const char *text, uint64_t *out)
+{
+    char *end = NULL;
+#ifndef LH_FUZZ_PLANT /* shows that the fuzzer can find: a revision that stands for none */
+    if (*text < '1' || *text > '9')
+        return false;
+#endif
+    *out = strtoull(text, &end, 10);
+    return *end == '\0' && *out <= REVISION_MAX;
+}
+
+/* A record that somebody changed by hand is not the one that was written. */
+static uint64_t lease_write_hash(const json_t *annotations, const struct k8s_lease *lease)
+{
+    const char *const parts[] = {kube_string(annotations, ANNOTATION_WRITE), lease->uid,
+                                 lease->record};
+    uint64_t write_hash = 0xcbf29ce484222325U;
+    if (parts[0][0] == '\0')
+        return 0;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        for (const char *at = parts[i]; *at != '\0'; at++)
+            write_hash = (write_hash ^ (unsigned char)*at) * 0x100000001b3U;
+    }
+    return write_hash;
+}
+
+const char *k8s_lease_parse(const json_t *json, struct k8s_lease *out)
+{
+    const json_t *metadata = json_object_get(json, "metadata"), *annotations = annotations_of(json);
+    const json_t *spec = json_object_get(json, "spec");
+    struct k8s_lease lease = {.name = kube_string(metadata, "name"),
+                              .uid = kube_string(metadata, "uid"),
+                              .holder = kube_string(spec, "holderIdentity"),
+                              .record = kube_string(annotations, ANNOTATION_RECORD)};
+    char shown[SHOWN];
+    if (lease.name[0] == '\0' || lease.uid[0] == '\0' || strlen(lease.uid) > K8S_UID_MAX ||
+        !text_is_clean(lease.uid, strlen(lease.uid)))
+        return "the API server's answer is no Lease";
+    if (strlen(lease.name) > K8S_NAME_MAX)
+        return "the Lease's name is longer than ours are";
+    if (!read_revision(kube_string(metadata, "resourceVersion"), &lease.revision))
+        return "the Lease's resourceVersion is no number that tokens can be made of";
+    json_int_t seconds = json_integer_value(json_object_get(spec, "leaseDurationSeconds"));
+    lease.duration_ms = seconds > 0 && seconds < TTL_MAX_MS / 1000 ? seconds * 1000 : TTL_MAX_MS;
+    lease.key = json_string_value(json_object_get(annotations, ANNOTATION_KEY));
+    lease.made_by_us = strcmp(kube_string(json_object_get(metadata, "labels"), K8S_LEASE_LABEL),
+                              K8S_LEASE_LABEL_VALUE) == 0;
+    lease_format_shown(lease.holder, kube_string(spec, "acquireTime"), shown);
+    bool names_us =
+        lease.key != NULL && lease.record[0] != '\0' &&
+        (lease.holder[0] == '\0' ? kube_string(annotations, ANNOTATION_SHOWN)[0] == '\0'
+                                 : strcmp(shown, kube_string(annotations, ANNOTATION_SHOWN)) == 0);
+    lease.state = names_us                  ? K8S_LEASE_OURS
+                  : lease.holder[0] != '\0' ? K8S_LEASE_FOREIGN
+                                            : K8S_LEASE_VACANT;
+    lease.written =
+        (struct stamp){.revision = lease.revision,
+                       .time_ms = names_us ? written_ms(metadata, annotations) : TIME_UNKNOWN};
+    lease.streak =
+        names_us ? (unsigned)strtoul(kube_string(annotations, ANNOTATION_ROW), NULL, 10) : 0;
+    lease.shared = !lease.made_by_us || !names_us || lease.streak > 0;
+    lease.write_hash = names_us ? lease_write_hash(annotations, &lease) : 0;
+    lease.terminating = kube_string(metadata, "deletionTimestamp")[0] != '\0';
+    *out = lease;
+    return NULL;
+}
+
+static void name_foreign(const struct k8s_lease *lease, char out[REQUEST_MAX + 1])
+{
+    (void)snprintf(out, REQUEST_MAX + 1, "lease-%s", lease->uid);
+}
+
+const struct grant *k8s_lease_foreign_grant(const struct k8s_lease *lease, struct record *record)
+{
+    char request[REQUEST_MAX + 1];
+    name_foreign(lease, request);
+    return record_grant_by_request(record, request);
+}
+
+size_t k8s_lease_foreign_record(const struct k8s_lease *lease, const char *key,
+                                const char *local_record, struct record *scratch, char *bytes,
+                                size_t size)
+{
+    static const char nameless[] = "another program";
+    struct codec_error error;
+    size_t length = strlen(lease->holder);
+    if (local_record == NULL ||
+        record_decode(local_record, strlen(local_record), scratch, &error) != DECODE_OK)
+        record_init(scratch, key);
+    scratch->grant_count = 0;
+    struct grant *grant = record_add_grant(scratch);
+    /* Its name is shown, not compared; ours have limits. */
+    bool shows = length <= HOLDER_MAX && text_is_clean(lease->holder, length);
+    text_copy(grant->holder, sizeof grant->holder, shows ? lease->holder : nameless);
+    name_foreign(lease, grant->request);
+    grant->session = 1; /* nobody's */
+    grant->ttl_ms = lease->duration_ms;
+    /* Its clock is not ours to read: whoever sees it unchanged for its whole length may take it. */
+    grant->granted = grant->renewed =
+        (struct stamp){.revision = lease->written.revision, .time_ms = TIME_UNKNOWN};
+    return record_encode(scratch, bytes, size);
+}
+
+/* ---- writing ---- */
+
+bool k8s_lease_is_grant(const struct record *record)
+{
+    for (size_t i = 0; i < record->grant_count; i++) {
+        if (record->grants[i].granted.revision == THIS_WRITE)
+            return true;
+    }
+    return false;
+}
+
+bool k8s_lease_is_renewal(const struct record *record)
+{
+    for (size_t i = 0; i < record->grant_count; i++) {
+        const struct grant *grant = &record->grants[i];
+        if (grant->granted.revision == THIS_WRITE || grant->renewed.revision == THIS_WRITE)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Who waits for us hears of a release at once, other programs only when they look: without an end
+ * of our offers they would never come in. So the Lease stands open for a while, as after a crash.
+ */
+bool k8s_lease_gives_way(const struct k8s_lease *lease, struct record *record)
+{
+    static const struct span yielded = {.length_ms = YIELD_MS, .by = "other programs"};
+    if (!lease->shared || lease->streak <= 1 + STREAK_MAX || record->grant_count > 0 ||
+        record_offers(record) == 0)
+        return false;
+    for (size_t i = 0; i < record->waiter_count; i++)
+        record->waiters[i].offered = false;
+    record->delay = yielded;
+    return true;
+}
+
+unsigned k8s_lease_streak(const struct k8s_lease *lease, const struct record *record,
+                          bool gives_way)
+{
+    unsigned streak = lease->streak > 0 && !gives_way ? lease->streak : 1;
+    if (!lease->shared)
+        return 0;
+    return streak + (k8s_lease_is_grant(record) ? 1 : 0);
+}
+
+/* What others read. Somebody new at the head begins anew; the count of changes goes on. */
+static bool fill_spec(json_t *spec, json_t *annotations, const struct k8s_lease_write *write)
+{
+    char now[TIME_TEXT], shown[SHOWN];
+    const struct record *record = write->record;
+    if (record->grant_count == 0) {
+        (void)json_object_del(spec, "holderIdentity");
+        return kube_set_string(annotations, ANNOTATION_SHOWN, "");
+    }
+    const struct grant *grant = &record->grants[0];
+    const json_t *known = json_object_get(spec, "leaseTransitions");
+    bool is_new = grant->granted.revision == THIS_WRITE ||
+                  strcmp(kube_string(spec, "holderIdentity"), grant->holder) != 0;
+    bool good = true;
+    lease_format_time(write->wall_ms, now);
+    if (is_new) {
+        json_int_t before = known != NULL ? json_integer_value(known) : -1;
+        json_int_t changes = before >= 0 && before < INT32_MAX ? before + 1 : 0;
+        good = kube_set_string(spec, "acquireTime", now) &&
+               json_object_set_new(spec, "leaseTransitions", json_integer(changes)) == 0;
+    }
+    if (is_new || grant->renewed.revision == THIS_WRITE)
+        good = good && kube_set_string(spec, "renewTime", now);
+    lease_format_shown(grant->holder, kube_string(spec, "acquireTime"), shown);
+    json_int_t seconds = (grant->ttl_ms + 999) / 1000;
+    return good && kube_set_string(spec, "holderIdentity", grant->holder) &&
+           json_object_set_new(spec, "leaseDurationSeconds",
+                               json_integer(seconds > 0 ? seconds : 1)) == 0 &&
+           kube_set_string(annotations, ANNOTATION_SHOWN, shown);
+}
+
+static bool fill_annotations(json_t *annotations, const struct k8s_lease_write *write)
+{
+    char number[48];
+    bool was_a = json_object_get(annotations, ANNOTATION_BEAT_A) != NULL;
+    const char *manager =
+        k8s_lease_is_renewal(write->record) ? K8S_HOLDER_MANAGER : K8S_WAITER_MANAGER;
+    (void)json_object_del(annotations, was_a ? ANNOTATION_BEAT_A : ANNOTATION_BEAT_B);
+    (void)snprintf(number, sizeof number, "%" PRIx64 "-%" PRIu64, write->session, write->number);
+    return kube_set_string(annotations, ANNOTATION_KEY, write->key) &&
+           kube_set_string(annotations, ANNOTATION_WRITE, number) &&
+           json_object_set_new(annotations, ANNOTATION_RECORD,
+                               json_stringn(write->bytes, write->length)) == 0 &&
+           kube_set_string(annotations, was_a ? ANNOTATION_BEAT_B : ANNOTATION_BEAT_A, manager) &&
+           (write->streak == 0 || json_object_set_new(annotations, ANNOTATION_ROW,
+                                                      json_sprintf("%u", write->streak)) == 0);
+}
+
+static json_t *new_lease(const char *name)
+{
+    return json_pack("{s:s, s:s, s:{s:s, s:{s:s}}, s:{}}", "apiVersion", "coordination.k8s.io/v1",
+                     "kind", "Lease", "metadata", "name", name, "labels", K8S_LEASE_LABEL,
+                     K8S_LEASE_LABEL_VALUE, "spec");
+}
+
+json_t *k8s_lease_make(const json_t *before, const struct k8s_lease_write *write)
+{
+    json_t *json = before != NULL ? json_deep_copy(before) : new_lease(write->name);
+    json_t *metadata = kube_child(json, "metadata"), *spec = kube_child(json, "spec");
+    json_t *annotations = kube_child(metadata, "annotations");
+    (void)json_object_del(metadata, "managedFields"); /* the server keeps them */
+    if (annotations == NULL || spec == NULL || !fill_annotations(annotations, write) ||
+        !fill_spec(spec, annotations, write)) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
+}
+
+/* ---- what came back ---- */
+
+/* An empty text and none are the same. */
+static bool is_same_member(const json_t *sent, const json_t *got)
+{
+    if (sent != NULL && got != NULL)
+        return json_equal(sent, got) != 0;
+    return json_string_length(sent) == 0 && json_string_length(got) == 0 &&
+           (sent == NULL || json_is_string(sent)) && (got == NULL || json_is_string(got));
+}
+
+const char *k8s_lease_changed(const json_t *sent, const json_t *got)
+{
+    static const char *const shown[] = {"holderIdentity", "acquireTime", "leaseDurationSeconds"};
+    const json_t *sent_spec = json_object_get(sent, "spec"), *spec = json_object_get(got, "spec");
+    for (size_t i = 0; i < sizeof own_annotations / sizeof own_annotations[0]; i++) {
+        const char *name = own_annotations[i];
+        if (!is_same_member(json_object_get(annotations_of(sent), name),
+                            json_object_get(annotations_of(got), name)))
+            return name;
+    }
+    /* Of a Lease that nobody holds the times say nothing. */
+    bool held = kube_string(sent_spec, "holderIdentity")[0] != '\0';
+    for (size_t i = 0; i < (held ? sizeof shown / sizeof shown[0] : 1); i++) {
+        if (!is_same_member(json_object_get(sent_spec, shown[i]), json_object_get(spec, shown[i])))
+            return shown[i];
+    }
+    return NULL;
+}
+
+bool k8s_lease_is_only_grant(const struct record *record)
+{
+    for (size_t i = 0; i < record->grant_count; i++) {
+        if (record->grants[i].granted.revision != THIS_WRITE)
+            return false;
+    }
+    return record->grant_count > 0 && record->waiter_count == 0 && record->kind == KIND_LOCK &&
+           record->cooling.length_ms == 0 && record->delay.length_ms == 0;
+}
+
+/* ---- the end of it ---- */
+
+json_t *k8s_lease_delete_options(const struct k8s_lease *lease)
+{
+    char revision[24];
+    (void)snprintf(revision, sizeof revision, "%" PRIu64, lease->revision);
+    return json_pack("{s:s, s:s, s:{s:s, s:s}}", "apiVersion", "v1", "kind", "DeleteOptions",
+                     "preconditions", "uid", lease->uid, "resourceVersion", revision);
+}
+
+json_t *k8s_lease_vacate(const json_t *before)
+{
+    json_t *json = json_deep_copy(before);
+    json_t *metadata = json_object_get(json, "metadata");
+    for (size_t i = 0; i < sizeof own_annotations / sizeof own_annotations[0]; i++)
+        (void)json_object_del(json_object_get(metadata, "annotations"), own_annotations[i]);
+    (void)json_object_del(metadata, "managedFields");
+    (void)json_object_del(json_object_get(json, "spec"), "holderIdentity");
+    return json;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See k8s_probe.h. The driver itself is opened, and asked from beside its requests. */
+#include "store/k8s/k8s_probe.h"
+
+#include "process/host.h"
+#include "store/k8s/k8s_internal.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PROBE_REPLY_MAX = 1 << 20, TOKEN_PART = 4096, LOGIN_POLL_MS = 50 };
+
+struct k8s_probe {
+    bool over;
+    struct k8s_reply *reply;
+    struct k8s_collection *collection;
+    struct k8s k8s;
+};
+
+static int64_t no_time(void *owner)
+{
+    (void)owner;
+    return 0;
+}
+
+struct k8s_probe *k8s_probe_new(const char *url, int64_t timeout_ms, struct text *why)
+{
+    struct k8s_probe *probe = calloc(1, sizeof *probe);
+    struct store_callbacks callbacks = {.clock = {.now_ms = no_time},
+                                        .session = (uint64_t)host_boot_ms(),
+                                        .timeout_ms = timeout_ms};
+    if (probe == NULL) {
+        text_add(why, "memory is short");
+        return NULL;
+    }
+    if (k8s_driver.open(&probe->k8s, url, &callbacks, why))
+        return probe;
+    free(probe);
+    return NULL;
+}
+
+void k8s_probe_free(struct k8s_probe **probe)
+{
+    if (*probe == NULL)
+        return;
+    k8s_driver.close(&(*probe)->k8s);
+    free(*probe);
+    *probe = NULL;
+}
+
+/* ---- who we are ---- */
+
+static int base64_digit(char byte)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    const char *digit = byte != '\0' ? strchr(digits, byte) : NULL;
+    return digit != NULL ? (int)(digit - digits) : -1;
+}
+
+/* Of "head.claims.signature", each in base64url; −1 when it is another kind of token. */
+static int64_t token_end_s(const char *token)
+{
+    char claims[TOKEN_PART];
+    size_t length = 0;
+    unsigned bits = 0, count = 0;
+    const char *at = token != NULL ? strchr(token, '.') : NULL;
+    for (at += at != NULL ? 1 : 0; at != NULL && base64_digit(*at) >= 0 && length < TOKEN_PART;
+         at++) {
+        bits = (bits << 6 | (unsigned)base64_digit(*at)) & 0xffff;
+        count += 6;
+        if (count < 8)
+            continue;
+        count -= 8;
+        claims[length++] = (char)(bits >> count & 0xff);
+    }
+    json_t *json = length < TOKEN_PART ? json_loadb(claims, length, JSON_ALLOW_NUL, NULL) : NULL;
+    const json_t *end = json_object_get(json, "exp");
+    int64_t end_s = json_is_integer(end) ? json_integer_value(end) : -1;
+    json_decref(json);
+    explicit_bzero(claims, sizeof claims);
+    return end_s;
+}
+
+void k8s_probe_identity(struct k8s_probe *probe, struct k8s_identity *out)
+{
+    struct k8s *k8s = &probe->k8s;
+    const struct kube_config *config = &k8s->config;
+    const char *bearer = NULL;
+    char text[WHY_SIZE];
+    struct text why;
+    text_init(&why, text, sizeof text);
+    *out = (struct k8s_identity){.server = config->server,
+                                 .namespace = config->namespace,
+                                 .token_file = config->token_file != NULL,
+                                 .token = config->token != NULL,
+                                 .plugin = config->plugin != NULL,
+                                 .certificate = config->tls.cert_file != NULL,
+                                 .token_ends_s = -1,
+                                 .events = k8s->url.events};
+    if (config->plugin == NULL && kube_login_ready(k8s->login) &&
+        kube_login_bearer(k8s->login, &bearer, &why))
+        out->token_ends_s = token_end_s(bearer);
+}
+
+/* ---- asking ---- */
+
+/* Until it is over; `give_up_at_ms` is for a plugin that says nothing. */
+static void k8s_probe_poll(struct k8s_probe *probe, int64_t most_ms)
+{
+    struct pollfd news = {.fd = poller_fd(probe->k8s.poller), .events = POLLIN};
+    (void)poll(&news, 1, (int)most_ms);
+    poller_step(probe->k8s.poller);
+}
+
+static void k8s_probe_on_reply(void *owner, const struct http_response *response)
+{
+    struct k8s_probe *probe = owner;
+    struct k8s_reply *reply = probe->reply;
+    probe->over = true;
+    reply->status = response->status;
+    reply->date_s = response->date_s;
+    reply->json = kube_parse(response->body, response->body_length);
+    if (response->status < 200 || response->status > 299)
+        (void)snprintf(reply->why, sizeof reply->why, "%s", k8s_explain(&probe->k8s, response));
+}
+
+void k8s_probe_call(struct k8s_probe *probe, const char *method, const char *path, json_t *body,
+                    struct k8s_reply *out)
+{
+    struct k8s *k8s = &probe->k8s;
+    struct http_callbacks callbacks = {.done = k8s_probe_on_reply, .owner = probe};
+    int64_t began_ms = host_boot_ms(), until_ms = began_ms + k8s->callbacks.timeout_ms;
+    *out = (struct k8s_reply){.date_s = -1};
+    probe->reply = out;
+    probe->over = false;
+    while (!kube_login_ready(k8s->login) && host_boot_ms() < until_ms)
+        k8s_probe_poll(probe, LOGIN_POLL_MS);
+    began_ms = host_boot_ms();
+    if (k8s_call(k8s, method, path, body, PROBE_REPLY_MAX, until_ms, &callbacks) == NULL) {
+        (void)snprintf(out->why, sizeof out->why, "%s", k8s->why);
+        probe->over = true;
+    }
+    json_decref(body);
+    while (!probe->over)
+        k8s_probe_poll(probe, /* most_ms= */ 1000);
+    out->took_ms = host_boot_ms() - began_ms;
+}
+
+void k8s_reply_done(struct k8s_reply *reply)
+{
+    json_decref(reply->json);
+    reply->json = NULL;
+}
+
+static void k8s_probe_on_collected(void *owner, const struct collect_tally *tally)
+{
+    struct k8s_probe *probe = owner;
+    struct k8s_collection *out = probe->collection;
+    probe->over = true;
+    out->left = tally->left;
+    out->removed = tally->removed;
+    out->taken = tally->taken;
+    (void)snprintf(out->why, sizeof out->why, "%s", tally->why != NULL ? tally->why : "");
+}
+
+void k8s_probe_collect(struct k8s_probe *probe, unsigned rate, struct k8s_collection *out)
+{
+    *out = (struct k8s_collection){0};
+    probe->collection = out;
+    probe->over = false;
+    collector_begin(&probe->k8s, rate, k8s_probe_on_collected, probe);
+    while (!probe->over)
+        k8s_probe_poll(probe, /* most_ms= */ 1000);
+}

@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A request of the seam as requests to the API server: one when nobody touched the Lease since we
+ * last saw it, two or three otherwise. Requests about one key go one after the other, all others at
+ * the same time. What was refused (401, 409, 429) did not happen and may be tried again; what got
+ * no answer may have happened, and is never sent again.
+ */
+#include "base/check.h"
+#include "process/host.h"
+#include "store/k8s/k8s_internal.h"
+#include "wire/record_codec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RECHECKS_MAX = 4 };
+
+static void k8s_request_start(struct k8s_request *pending);
+static void k8s_request_on_reply(void *owner, const struct http_response *reply);
+
+/* ---- the queue ---- */
+
+static uint64_t k8s_key_hash(const char *key)
+{
+    uint64_t hash = 0xcbf29ce484222325U;
+    for (; *key != '\0'; key++)
+        hash = (hash ^ (unsigned char)*key) * 0x100000001b3U;
+    return hash;
+}
+
+static void k8s_request_wake_at(struct k8s *k8s, int64_t at_ms)
+{
+    if (k8s->wake_timer.poller == NULL || at_ms < k8s->wake_timer.at_ms)
+        poller_call_at(k8s->poller, &k8s->wake_timer, at_ms);
+}
+
+/*
+ * Somebody before it wants the same key, or a watch that it should be told of does not stand yet.
+ * Nobody waits long for a watch: a renewal must not be late because of one.
+ */
+static bool k8s_request_is_blocked(const struct k8s_request *pending, int64_t now_ms)
+{
+    enum { WATCH_FIRST_MS = 500 };
+    struct k8s *k8s = pending->k8s;
+    for (const struct k8s_request *other = k8s->first; other != pending; other = other->next) {
+        int64_t until_ms = other->give_up_at_ms - k8s->callbacks.timeout_ms + WATCH_FIRST_MS;
+        if (other->hash == pending->hash)
+            return true;
+        if (other->request.verb == VERB_STORE_WATCH && now_ms < until_ms) {
+            k8s_request_wake_at(k8s, until_ms);
+            return true;
+        }
+    }
+    return false;
+}
+
+void k8s_request_add(struct k8s *k8s, const struct store_request *request, store_done *done,
+                     void *caller)
+{
+    struct k8s_request *pending =
+        k8s->request_count < K8S_REQUESTS_MAX ? calloc(1, sizeof *pending) : NULL;
+    int64_t now_ms = host_boot_ms();
+    if (pending == NULL) {
+        done(caller, &(struct store_reply){.result = REPLY_TROUBLE,
+                                           .now_ms = TIME_UNKNOWN,
+                                           .why = "too many requests are on their way"});
+        return;
+    }
+    pending->k8s = k8s;
+    pending->request = *request;
+    pending->done = done;
+    pending->caller = caller;
+    pending->hash = k8s_key_hash(request->key);
+    pending->give_up_at_ms = now_ms + k8s->callbacks.timeout_ms;
+    if (k8s->last != NULL)
+        k8s->last->next = pending;
+    else
+        k8s->first = pending;
+    k8s->last = pending;
+    k8s->request_count++;
+    k8s_request_wake_at(k8s, now_ms);
+}
+
+static void k8s_request_unlink(struct k8s_request *pending)
+{
+    struct k8s *k8s = pending->k8s;
+    struct k8s_request **at = &k8s->first, *before = NULL;
+    while (*at != pending) {
+        before = *at;
+        at = &(*at)->next;
+    }
+    *at = pending->next;
+    if (k8s->last == pending)
+        k8s->last = before;
+    k8s->request_count--;
+}
+
+void k8s_requests_start(struct k8s *k8s)
+{
+    int64_t now_ms = host_boot_ms();
+    struct k8s_request *next;
+    for (struct k8s_request *pending = k8s->first; pending != NULL; pending = next) {
+        next = pending->next; /* starting one can end it, but none behind it */
+        if (pending->phase != PHASE_WAITING || k8s_request_is_blocked(pending, now_ms))
+            continue;
+        int64_t at_ms = k8s->paused_until_ms > pending->not_before_ms ? k8s->paused_until_ms
+                                                                      : pending->not_before_ms;
+        if (at_ms > now_ms)
+            k8s_request_wake_at(k8s, at_ms);
+        else if (kube_login_ready(k8s->login))
+            k8s_request_start(pending);
+    }
+}
+
+static void k8s_request_free(struct k8s_request *pending)
+{
+    json_decref(pending->sent);
+    free(pending->page);
+    free(pending);
+}
+
+void k8s_request_drop_all(struct k8s *k8s)
+{
+    for (struct k8s_request *pending = k8s->first, *next; pending != NULL; pending = next) {
+        next = pending->next;
+        if (pending->http != NULL)
+            http_cancel(pending->http);
+        k8s_request_free(pending);
+    }
+    k8s->first = k8s->last = NULL;
+    k8s->request_count = 0;
+}
+
+/* ---- telling ---- */
+
+void k8s_request_finish(struct k8s_request *pending, const struct store_reply *reply)
+{
+    struct k8s *k8s = pending->k8s;
+    store_done *done = pending->done;
+    void *caller = pending->caller;
+    k8s_request_unlink(pending);
+    k8s_request_free(pending);
+    k8s_request_wake_at(k8s, host_boot_ms()); /* whoever waited behind it */
+    done(caller, reply);
+}
+
+void k8s_request_fail(struct k8s_request *pending, enum reply_status result, const char *why)
+{
+    k8s_request_finish(pending,
+                       &(struct store_reply){.result = result, .now_ms = TIME_UNKNOWN, .why = why});
+}
+
+void k8s_request_finish_absent(struct k8s_request *pending, enum reply_status result,
+                               int64_t date_s)
+{
+    int64_t now_ms = date_s >= 0 ? date_s * 1000 : TIME_UNKNOWN;
+    k8s_request_finish(pending, &(struct store_reply){.result = result, .now_ms = now_ms});
+}
+
+/* What stands, as the answer; a stranger's key under our name is nobody's answer. */
+static void k8s_request_finish_lease(struct k8s_request *pending, enum reply_status result,
+                                     const struct k8s_lease *lease, int64_t date_s)
+{
+    struct k8s *k8s = pending->k8s;
+    const char *key = pending->request.key;
+    if (lease->state == K8S_LEASE_OURS && strcmp(lease->key, key) != 0) {
+        (void)snprintf(k8s->why, sizeof k8s->why,
+                       "the Lease %s belongs to another key, %.200s: choose ?names= or ?prefix= "
+                       "so that they differ",
+                       lease->name, lease->key);
+        k8s_request_fail(pending, REPLY_DENIED, k8s->why);
+        return;
+    }
+    struct store_reply reply = k8s_lease_reply(k8s, lease, key);
+    reply.result = result;
+    reply.key = NULL;
+    reply.now_ms = date_s >= 0 ? date_s * 1000 : TIME_UNKNOWN;
+    k8s_request_finish(pending, &reply);
+}
+
+static void k8s_request_fail_changed(struct k8s_request *pending, bool removed)
+{
+    struct k8s *k8s = pending->k8s;
+    (void)snprintf(k8s->why, sizeof k8s->why,
+                   "the Lease came back changed in %s (by a webhook?); it was %s", pending->changed,
+                   removed ? "removed" : "left there");
+    k8s_request_fail(pending, REPLY_TROUBLE, k8s->why);
+}
+
+/* ---- asking ---- */
+
+void k8s_request_send(struct k8s_request *pending, enum k8s_phase phase, const char *method,
+                      const char *path, json_t *body)
+{
+    struct k8s *k8s = pending->k8s;
+    struct http_callbacks callbacks = {.done = k8s_request_on_reply, .owner = pending};
+    pending->phase = phase;
+    pending->http = k8s_call_leases(k8s, method, path, body,
+                                    phase == PHASE_LISTING ? LIST_MAX : LEASE_REPLY_MAX,
+                                    pending->give_up_at_ms, &callbacks);
+    json_decref(body);
+    if (pending->http != NULL)
+        return;
+    if (phase == PHASE_UNDOING)
+        k8s_request_fail_changed(pending, /* removed= */ false);
+    else
+        k8s_request_fail(pending, REPLY_TROUBLE, k8s->why);
+}
+
+static void k8s_request_read(struct k8s_request *pending, enum k8s_phase phase)
+{
+    char path[K8S_NAME_MAX + 2];
+    (void)snprintf(path, sizeof path, "/%s", pending->name);
+    k8s_request_send(pending, phase, "GET", path, NULL);
+}
+
+/*
+ * Another program's hold goes on in the record that shall be written: it is not ours to write
+ * there. Who waits is remembered by this process alone, and the watch tells when it may try.
+ */
+static bool k8s_request_wait_locally(struct k8s_request *pending, const struct k8s_lease *lease)
+{
+    struct k8s *k8s = pending->k8s;
+    const struct store_request *request = &pending->request;
+    const struct grant *grant = lease != NULL && lease->state == K8S_LEASE_FOREIGN
+                                    ? k8s_lease_foreign_grant(lease, &k8s->scratch)
+                                    : NULL;
+    if (grant == NULL)
+        return false;
+    struct store_reply reply = {.result = REPLY_OK,
+                                .present = true,
+                                .written = lease->written,
+                                .now_ms = TIME_UNKNOWN,
+                                .bytes = request->bytes,
+                                .length = request->length};
+    k8s_watch_require(k8s);
+    if (grant->broken)
+        k8s_request_fail(pending, REPLY_DENIED,
+                         "another program holds this Lease and cannot be told; break --now "
+                         "takes it away");
+    else if (!lease_cache_set_local(k8s, pending->name, request->bytes, request->length))
+        k8s_request_fail(pending, REPLY_TROUBLE, "memory is short");
+    else
+        k8s_request_finish(pending, &reply);
+    return true;
+}
+
+/* Over `before`, which stands there by all we know; NULL: nothing does. */
+static void k8s_request_write(struct k8s_request *pending, const json_t *before,
+                              const struct k8s_lease *lease)
+{
+    struct k8s *k8s = pending->k8s;
+    struct codec_error error;
+    char path[2 * K8S_NAME_MAX];
+    const struct store_request *request = &pending->request;
+    /* What is no record is carried like one; others then see a Lease that nobody holds. */
+    bool decoded =
+        record_decode(request->bytes, request->length, &k8s->scratch, &error) == DECODE_OK;
+    if (k8s_request_wait_locally(pending, lease))
+        return;
+    if (lease != NULL && lease->terminating && k8s_lease_is_grant(&k8s->scratch)) {
+        k8s_request_fail(pending, REPLY_TROUBLE,
+                         "the Lease was deleted and goes once its finalizers are through: no "
+                         "lock can be had on it");
+        return;
+    }
+    json_decref(pending->sent); /* of a try that met a conflict */
+    pending->sent = NULL;
+    struct k8s_lease_write write = {.name = pending->name,
+                                    .key = request->key,
+                                    .bytes = request->bytes,
+                                    .length = request->length,
+                                    .record = &k8s->scratch,
+                                    .wall_ms = host_wall_ms(),
+                                    .session = k8s->callbacks.session,
+                                    .number = ++k8s->writes};
+    bool gives_way = decoded && lease != NULL && k8s_lease_gives_way(lease, &k8s->scratch);
+    if (gives_way) {
+        write.bytes = k8s->encoded;
+        write.length = record_encode(&k8s->scratch, k8s->encoded, sizeof k8s->encoded);
+    }
+    if (lease != NULL)
+        write.streak = k8s_lease_streak(lease, &k8s->scratch, gives_way);
+    json_t *body = k8s_lease_make(before, &write);
+    const char *manager =
+        k8s_lease_is_renewal(&k8s->scratch) ? K8S_HOLDER_MANAGER : K8S_WAITER_MANAGER;
+    if (record_waiter_by_session(&k8s->scratch, k8s->callbacks.session) != NULL)
+        k8s_watch_require(k8s);
+    if (body == NULL) {
+        k8s_request_fail(pending, REPLY_TROUBLE, "memory is short");
+        return;
+    }
+    pending->sent = json_incref(body);
+    pending->replaced = before != NULL ? lease->revision : 0;
+    pending->shared = before != NULL && lease->shared;
+    pending->undoable = before == NULL || (decoded && k8s_lease_is_only_grant(&k8s->scratch));
+    (void)snprintf(path, sizeof path, "%s%s?fieldManager=%s", before != NULL ? "/" : "",
+                   before != NULL ? pending->name : "", manager);
+    k8s_request_send(pending, PHASE_WRITING, before != NULL ? "PUT" : "POST", path, body);
+}
+
+/* A Lease that others made is emptied, not deleted: they count on it. */
+static void k8s_request_remove(struct k8s_request *pending, enum k8s_phase phase,
+                               const json_t *before, const struct k8s_lease *lease, bool shared)
+{
+    char path[2 * K8S_NAME_MAX];
+    if (shared) {
+        (void)snprintf(path, sizeof path, "/%s?fieldManager=%s", pending->name, K8S_WAITER_MANAGER);
+        k8s_request_send(pending, phase, "PUT", path, k8s_lease_vacate(before));
+        return;
+    }
+    (void)snprintf(path, sizeof path, "/%s", pending->name);
+    k8s_request_send(pending, phase, "DELETE", path, k8s_lease_delete_options(lease));
+}
+
+/* ---- deciding ---- */
+
+static bool k8s_condition_holds(const struct store_request *request, const struct k8s_lease *lease)
+{
+    return request->condition.kind == IF_ABSENT
+               ? lease->state == K8S_LEASE_VACANT
+               : lease->state != K8S_LEASE_VACANT &&
+                     lease->written.revision == request->condition.revision;
+}
+
+static void k8s_request_execute(struct k8s_request *pending, const json_t *json,
+                                const struct k8s_lease *lease)
+{
+    if (lease->state == K8S_LEASE_FOREIGN && pending->request.condition.token != 0)
+        k8s_request_fail(pending, REPLY_DENIED,
+                         "another program holds this Lease: only it can renew or release it");
+    else if (pending->request.verb == VERB_STORE_DELETE)
+        k8s_request_remove(pending, PHASE_DELETING, json, lease, lease->shared);
+    else
+        k8s_request_write(pending, json, lease);
+}
+
+/* With what we remember of the Lease, if that is what the condition is about. */
+static bool k8s_request_execute_cached(struct k8s_request *pending)
+{
+    struct k8s *k8s = pending->k8s;
+    struct k8s_lease lease;
+    const struct cached_lease *cached = lease_cache_find(k8s, pending->name);
+    json_t *json = cached != NULL ? json_incref(cached->json) : NULL;
+    bool known = json != NULL && lease_cache_parse(k8s, json, &lease) == NULL &&
+                 k8s_condition_holds(&pending->request, &lease) &&
+                 (lease.state != K8S_LEASE_OURS || strcmp(lease.key, pending->request.key) == 0);
+    if (known)
+        k8s_request_execute(pending, json, &lease);
+    json_decref(json);
+    return known;
+}
+
+static void k8s_request_start(struct k8s_request *pending)
+{
+    struct k8s *k8s = pending->k8s;
+    const struct store_request *request = &pending->request;
+    bool named = k8s_name_of(&k8s->url, request->key, pending->name);
+    switch (request->verb) {
+    case VERB_STORE_LIST:
+        k8s_list_page(pending);
+        return;
+    case VERB_STORE_WATCH:
+        pending->phase = PHASE_OPENING;
+        k8s_watch_add(pending);
+        return;
+    case VERB_STORE_HISTORY:
+        k8s_request_fail(pending, REPLY_TROUBLE, "k8s: keeps no history");
+        return;
+    case VERB_STORE_READ:
+    case VERB_STORE_SWAP:
+    case VERB_STORE_DELETE:
+        break;
+    }
+    if (!named)
+        k8s_request_fail(pending, REPLY_DENIED,
+                         "the key is no name of a Lease; names=auto would hash it");
+    else if (request->verb == VERB_STORE_READ)
+        k8s_request_read(pending, PHASE_READING);
+    else if (request->condition.kind == IF_GRANT)
+        k8s_request_fail(pending, REPLY_TROUBLE, "k8s: cannot test a grant at the write");
+    else if (k8s_request_execute_cached(pending))
+        return;
+    else if (request->verb == VERB_STORE_SWAP && request->condition.kind == IF_ABSENT)
+        k8s_request_write(pending, NULL, NULL);
+    else
+        k8s_request_read(pending, PHASE_CHECKING);
+}
+
+/* ---- answers ---- */
+
+/* The Lease as it stands now decides whether to go on; after a conflict it usually does not. */
+static void k8s_request_recheck(struct k8s_request *pending, const json_t *json,
+                                const struct k8s_lease *lease, int64_t date_s)
+{
+    if (k8s_condition_holds(&pending->request, lease) && ++pending->rechecks < RECHECKS_MAX)
+        k8s_request_execute(pending, json, lease);
+    else if (k8s_condition_holds(&pending->request, lease))
+        k8s_request_fail(pending, REPLY_TROUBLE, "the API server refuses without a reason");
+    else
+        k8s_request_finish_lease(pending, REPLY_CONFLICT, lease, date_s);
+}
+
+/*
+ * The Lease that stands there now is not the one that was sent, and what the caller asked for did
+ * not happen. It goes again, unless somebody else depends on it or has changed it since.
+ */
+static void k8s_request_undo(struct k8s_request *pending, const json_t *json,
+                             const struct k8s_lease *lease, const char *changed)
+{
+    lease_cache_remove(pending->k8s, pending->name);
+    pending->changed = changed;
+    if (pending->undoable)
+        k8s_request_remove(pending, PHASE_UNDOING, json, lease, pending->shared);
+    else
+        k8s_request_fail_changed(pending, /* removed= */ false);
+}
+
+static const char *k8s_request_parse_lease(const struct k8s_request *pending, const json_t *json,
+                                           struct k8s_lease *out)
+{
+    const char *wrong = json != NULL ? lease_cache_parse(pending->k8s, json, out)
+                                     : "the answer is no JSON that we read";
+    if (wrong == NULL && strcmp(out->name, pending->name) != 0)
+        wrong = "the API server's answer is about another Lease";
+    return wrong;
+}
+
+static void k8s_request_on_lease(struct k8s_request *pending, const struct http_response *reply)
+{
+    struct k8s *k8s = pending->k8s;
+    struct k8s_lease lease;
+    json_t *json = kube_parse(reply->body, reply->body_length);
+    const char *changed = NULL, *wrong = k8s_request_parse_lease(pending, json, &lease);
+    if (wrong == NULL && pending->phase == PHASE_WRITING) {
+        changed = k8s_lease_changed(pending->sent, json);
+        if (changed == NULL && lease.revision <= pending->replaced)
+            changed = "resourceVersion";
+    }
+    if (wrong != NULL) {
+        k8s_request_fail(pending, REPLY_TROUBLE, wrong);
+    } else if (changed != NULL) {
+        k8s_request_undo(pending, json, &lease, changed);
+    } else {
+        lease_cache_put(k8s, json, kube_parsed_size(reply->body, reply->body_length), &lease);
+        if (pending->phase == PHASE_CHECKING)
+            k8s_request_recheck(pending, json, &lease, reply->date_s);
+        else
+            k8s_request_finish_lease(pending, REPLY_OK, &lease, reply->date_s);
+    }
+    json_decref(json);
+}
+
+/*
+ * What did not happen, and may happen later. False: it is over. A server that has just started
+ * forbids everything until it has read its own rules: who was permitted before asks again.
+ */
+static bool k8s_request_retry(struct k8s_request *pending, const struct http_response *reply)
+{
+    enum { SOME_TIME_MS = 500 };
+    struct k8s *k8s = pending->k8s;
+    int64_t now_ms = host_boot_ms(), pause_ms = 0;
+    if (reply->status == 429)
+        pause_ms = reply->retry_after_ms >= 0 ? reply->retry_after_ms : SOME_TIME_MS;
+    else if (reply->status == 403 && k8s->permitted)
+        pause_ms = SOME_TIME_MS;
+    else if (reply->status != 401 || pending->refusals++ > 0)
+        return false;
+    if (now_ms + pause_ms >= pending->give_up_at_ms)
+        return false;
+    if (reply->status == 401)
+        kube_login_refused(k8s->login);
+    if (reply->status == 429 && k8s->paused_until_ms < now_ms + pause_ms)
+        k8s->paused_until_ms = now_ms + pause_ms; /* for all */
+    pending->not_before_ms = now_ms + pause_ms;
+    pending->phase = PHASE_WAITING; /* from its beginning: what we remember may be old */
+    k8s_request_wake_at(k8s, now_ms + pause_ms);
+    return true;
+}
+
+/* That there is no such Lease, as against no such namespace, or no API server at this place. */
+static bool is_lease_absent(const struct http_response *reply)
+{
+    json_t *json = reply->status == 404 ? kube_parse(reply->body, reply->body_length) : NULL;
+    const char *kind = json_string_value(json_object_get(json_object_get(json, "details"), "kind"));
+    bool absent = kind != NULL && strcmp(kind, "leases") == 0;
+    json_decref(json);
+    return absent;
+}
+
+static void k8s_request_on_error(struct k8s_request *pending, const struct http_response *reply)
+{
+    struct k8s *k8s = pending->k8s;
+    bool denied = reply->status == 401 || reply->status == 403;
+    bool changes = pending->phase == PHASE_WRITING || pending->phase == PHASE_DELETING;
+    if (k8s_request_retry(pending, reply))
+        return;
+    if (reply->status == 409 && changes) {
+        lease_cache_invalidate(k8s, pending->name);
+        k8s_request_read(pending, PHASE_CHECKING);
+    } else if (is_lease_absent(reply) && pending->phase != PHASE_LISTING) {
+        lease_cache_remove(k8s, pending->name);
+        k8s_request_finish_absent(
+            pending, pending->phase == PHASE_READING ? REPLY_OK : REPLY_CONFLICT, reply->date_s);
+    } else {
+        k8s_request_finish(pending,
+                           &(struct store_reply){.result = denied ? REPLY_DENIED : REPLY_TROUBLE,
+                                                 .now_ms = TIME_UNKNOWN,
+                                                 .refused = reply->refused,
+                                                 .why = k8s_explain(k8s, reply)});
+    }
+}
+
+static void k8s_request_on_reply(void *owner, const struct http_response *reply)
+{
+    struct k8s_request *pending = owner;
+    struct k8s *k8s = pending->k8s;
+    pending->http = NULL;
+    k8s->permitted = k8s->permitted || reply->status == 200 || reply->status == 201;
+    if (pending->phase == PHASE_UNDOING) {
+        k8s_request_fail_changed(pending, reply->status == 200);
+    } else if (reply->status != 200 && reply->status != 201) {
+        k8s_request_on_error(pending, reply);
+    } else if (pending->phase == PHASE_LISTING) {
+        k8s_list_on_page(pending, reply);
+    } else if (pending->phase == PHASE_DELETING) {
+        lease_cache_remove(k8s, pending->name);
+        k8s_request_finish_absent(pending, REPLY_OK, reply->date_s);
+    } else {
+        k8s_request_on_lease(pending, reply);
+    }
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One watch of the namespace's Leases, shared by all who want to know and by whoever of this
+ * process waits for its turn. It begins at a revision that the server names, goes on behind the
+ * last one that was told, and after a cut it goes on there again. When the server has forgotten
+ * that one (410), watchers are told so: what happened in between is not known.
+ */
+#include "process/host.h"
+#include "store/k8s/k8s_internal.h"
+#include "wire/record_codec.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAUSE_FIRST_MS = 50, PAUSE_MAX_MS = 5000, WATCH_S = 120 };
+
+/* ---- telling ---- */
+
+static void k8s_watch_notify(struct k8s *k8s, const struct k8s_lease *lease, const char *key,
+                             bool deleted)
+{
+    struct k8s_watcher *next;
+    for (struct k8s_watcher *watcher = k8s->watch.watchers; watcher != NULL; watcher = next) {
+        next = watcher->next;
+        if (strncmp(key, watcher->prefix, strlen(watcher->prefix)) != 0)
+            continue;
+        struct store_reply reply = k8s_lease_reply(k8s, lease, key);
+        if (deleted)
+            reply = (struct store_reply){.result = REPLY_OK, .key = key, .now_ms = TIME_UNKNOWN};
+        reply.more = true;
+        watcher->done(watcher->caller, &reply);
+    }
+}
+
+/* What a record says to a process that waits or holds. */
+struct relevance {
+    bool must_act; /* it has to do something about it … */
+    bool holds;    /* … or should know, for its next write … */
+    bool named;    /* … and the record says all that there is to know */
+};
+
+/* A place that we had and that is gone was sent home: what it waited for was done. */
+static struct relevance relevance_of(struct k8s *k8s, const struct k8s_lease *lease, bool awaited)
+{
+    struct codec_error error;
+    struct record *record = &k8s->scratch;
+    struct relevance relevance = {0};
+    if (record_decode(lease->record, strlen(lease->record), record, &error) != DECODE_OK)
+        return relevance;
+    for (size_t i = 0; i < record->grant_count; i++) {
+        bool own = record->grants[i].session == k8s->callbacks.session;
+        relevance.holds = relevance.holds || own;
+        relevance.must_act = relevance.must_act || (own && record->grants[i].broken);
+    }
+    const struct waiter *own = record_waiter_by_session(record, k8s->callbacks.session);
+    bool open = record->grant_count == 0 && record_offers(record) == 0;
+    relevance.named = relevance.holds || own != NULL;
+    relevance.must_act = relevance.must_act || (own != NULL ? own->offered || open : awaited);
+    return relevance;
+}
+
+/*
+ * Another program's renewal is told with what it left there: from then on its lease runs, by the
+ * clock of whoever waits, and nobody has to ask.
+ */
+static void notice(struct k8s *k8s, const struct k8s_lease *lease, const char *key, bool deleted)
+{
+    const struct cached_lease *cached = lease_cache_find(k8s, lease->name);
+    bool awaited = cached != NULL && cached->awaited;
+    struct relevance relevance = {0};
+    if (k8s->callbacks.notice == NULL)
+        return;
+    if (deleted || lease->state == K8S_LEASE_VACANT) {
+        relevance.must_act = awaited;
+    } else if (lease->state == K8S_LEASE_OURS) {
+        relevance = relevance_of(k8s, lease, awaited);
+        relevance.must_act = relevance.must_act || (awaited && cached->state != K8S_LEASE_OURS);
+    } else {
+        relevance.must_act = relevance.named = awaited;
+    }
+    if (!relevance.must_act && !relevance.holds)
+        return;
+    struct store_reply known = k8s_lease_reply(k8s, lease, key);
+    k8s->callbacks.notice(k8s->callbacks.owner, key, relevance.named ? &known : NULL);
+}
+
+/* Everybody whose place we know of looks once: what happened before the watch is not told. */
+static void k8s_watch_notice_all(struct k8s *k8s)
+{
+    for (size_t i = 0; i < LEASE_CACHE_SLOTS && k8s->callbacks.notice != NULL; i++) {
+        struct k8s_lease lease;
+        const struct cached_lease *cached = &k8s->lease_cache[i];
+        bool awaited = cached->awaited && k8s_lease_parse(cached->json, &lease) == NULL;
+        const char *key = awaited ? k8s_key_of(k8s, &lease) : NULL;
+        if (key != NULL)
+            k8s->callbacks.notice(k8s->callbacks.owner, key, /* known= */ NULL);
+    }
+}
+
+/* False when the watch must begin anew. */
+static bool k8s_watch_on_change(struct k8s *k8s, const json_t *change, size_t size)
+{
+    struct k8s_lease lease;
+    const char *type = json_string_value(json_object_get(change, "type"));
+    json_t *json = json_object_get(change, "object");
+    const char *revision =
+        json_string_value(json_object_get(json_object_get(json, "metadata"), "resourceVersion"));
+    if (type == NULL || strcmp(type, "ERROR") == 0)
+        return false;
+    if (revision != NULL)
+        k8s->watch.revision = strtoull(revision, NULL, 10);
+    if (strcmp(type, "BOOKMARK") == 0 || lease_cache_parse(k8s, json, &lease) != NULL)
+        return true;
+    const char *key = k8s_key_of(k8s, &lease);
+    bool deleted = strcmp(type, "DELETED") == 0;
+    if (key == NULL)
+        return true;
+    notice(k8s, &lease, key, deleted);
+    if (!deleted)
+        lease_cache_put(k8s, json, size, &lease);
+    else if (lease_cache_find(k8s, lease.name) != NULL &&
+             lease_cache_find(k8s, lease.name)->revision <= lease.revision)
+        lease_cache_remove(k8s, lease.name);
+    k8s_watch_notify(k8s, &lease, key, deleted);
+    return true;
+}
+
+static void k8s_watch_fail(struct k8s *k8s, const char *why)
+{
+    struct k8s_watch *watch = &k8s->watch;
+    struct store_reply reply = {.result = REPLY_TROUBLE, .now_ms = TIME_UNKNOWN, .why = why};
+    watch->known = false;
+    while (watch->watchers != NULL) {
+        struct k8s_watcher *watcher = watch->watchers;
+        watch->watchers = watcher->next;
+        watcher->done(watcher->caller, &reply);
+        free(watcher);
+    }
+}
+
+/* ---- the stream ---- */
+
+static void k8s_watch_pause(struct k8s *k8s)
+{
+    struct k8s_watch *watch = &k8s->watch;
+    poller_call_at(k8s->poller, &watch->timer, host_boot_ms() + backoff_pause_ms(&watch->backoff));
+}
+
+static void k8s_watch_drop(struct k8s *k8s)
+{
+    if (k8s->watch.http != NULL)
+        http_cancel(k8s->watch.http);
+    k8s->watch.http = NULL;
+}
+
+/* Trouble that lasts is told; until then somebody may still be told everything. */
+static void k8s_watch_on_error(struct k8s *k8s, const char *why)
+{
+    struct k8s_watch *watch = &k8s->watch;
+    int64_t now_ms = host_boot_ms();
+    if (watch->trouble_since_ms == 0)
+        watch->trouble_since_ms = now_ms;
+    if (now_ms - watch->trouble_since_ms >= k8s->callbacks.timeout_ms)
+        k8s_watch_fail(k8s, why);
+    k8s_watch_pause(k8s);
+}
+
+static size_t k8s_watch_on_data(void *owner, const char *bytes, size_t length)
+{
+    struct k8s *k8s = owner;
+    size_t used = 0;
+    const char *end;
+    while ((end = memchr(bytes + used, '\n', length - used)) != NULL) {
+        size_t line = (size_t)(end - bytes) - used;
+        json_t *change = kube_parse(bytes + used, line);
+        bool good = change != NULL &&
+                    k8s_watch_on_change(k8s, change, kube_parsed_size(bytes + used, line));
+        json_decref(change);
+        used = (size_t)(end - bytes) + 1;
+        k8s->watch.trouble_since_ms = 0;
+        backoff_reset(&k8s->watch.backoff);
+        if (!good) {
+            k8s_watch_fail(k8s, "the API server no longer knows where the watch stood");
+            k8s_watch_drop(k8s);
+            k8s_watch_pause(k8s);
+            return length;
+        }
+    }
+    return used;
+}
+
+static void k8s_watch_on_end(void *owner, const struct http_response *reply)
+{
+    struct k8s *k8s = owner;
+    struct k8s_watch *watch = &k8s->watch;
+    watch->http = NULL;
+    if (reply->status == 410)
+        k8s_watch_fail(k8s, "the API server no longer knows where the watch stood");
+    if (reply->status == 401)
+        kube_login_refused(k8s->login);
+    if (reply->status == 200)
+        k8s_watch_pause(k8s); /* its time was over */
+    else
+        k8s_watch_on_error(k8s, k8s_explain(k8s, reply));
+}
+
+static void k8s_watch_follow(struct k8s *k8s)
+{
+    struct k8s_watch *watch = &k8s->watch;
+    char path[256];
+    struct http_callbacks callbacks = {
+        .piece = k8s_watch_on_data, .done = k8s_watch_on_end, .owner = k8s};
+    int64_t deadline_ms = host_boot_ms() + k8s->callbacks.timeout_ms;
+    unsigned length_s =
+        watch->length_s + (unsigned)random_below(&watch->backoff.random, watch->length_s);
+    (void)snprintf(
+        path, sizeof path,
+        "?watch=true&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion=%" PRIu64, length_s,
+        watch->revision);
+    watch->http = k8s_call_leases(k8s, "GET", path, NULL, LEASE_REPLY_MAX, deadline_ms, &callbacks);
+    if (watch->http == NULL)
+        k8s_watch_on_error(k8s, k8s->why);
+    else
+        poller_call_at(k8s->poller, &watch->timer, deadline_ms + (int64_t)length_s * 1000);
+}
+
+/* ---- its beginning ---- */
+
+/* It stands: whoever asked for it is told from now on. */
+static void k8s_watch_open_for(struct k8s_request *pending)
+{
+    struct k8s *k8s = pending->k8s;
+    struct k8s_watch *watch = &k8s->watch;
+    struct k8s_watcher *watcher = calloc(1, sizeof *watcher);
+    if (watcher == NULL) {
+        k8s_request_fail(pending, REPLY_TROUBLE, "memory is short");
+        return;
+    }
+    text_copy(watcher->prefix, sizeof watcher->prefix, pending->request.key);
+    watcher->done = pending->done;
+    watcher->caller = pending->caller;
+    watcher->next = watch->watchers;
+    watch->watchers = watcher;
+    k8s_request_finish(
+        pending, &(struct store_reply){.result = REPLY_OK, .more = true, .now_ms = TIME_UNKNOWN});
+}
+
+/* Those who came first hear first; whoever is told may ask for more. */
+static void k8s_watch_open_all(struct k8s *k8s, const char *trouble)
+{
+    struct k8s_request *pending = k8s->first;
+    while (pending != NULL) {
+        struct k8s_request *opening = pending;
+        pending = pending->next;
+        if (opening->phase != PHASE_OPENING)
+            continue;
+        if (trouble != NULL)
+            k8s_request_fail(opening, REPLY_TROUBLE, trouble);
+        else
+            k8s_watch_open_for(opening);
+        pending = k8s->first;
+    }
+}
+
+static void k8s_watch_on_revision(void *owner, const struct http_response *reply)
+{
+    struct k8s *k8s = owner;
+    struct k8s_watch *watch = &k8s->watch;
+    json_t *json = reply->status == 200 ? kube_parse(reply->body, reply->body_length) : NULL;
+    const char *revision =
+        json_string_value(json_object_get(json_object_get(json, "metadata"), "resourceVersion"));
+    watch->http = NULL;
+    watch->known = revision != NULL;
+    if (watch->known) {
+        watch->revision = strtoull(revision, NULL, 10);
+        k8s_watch_follow(k8s);
+        k8s_watch_open_all(k8s, NULL);
+        k8s_watch_notice_all(k8s);
+    } else {
+        if (reply->status == 401)
+            kube_login_refused(k8s->login);
+        const char *why = k8s_explain(k8s, reply);
+        k8s_watch_on_error(k8s, why);
+        k8s_watch_open_all(k8s, why);
+    }
+    json_decref(json);
+}
+
+static void k8s_watch_find_revision(struct k8s *k8s)
+{
+    struct k8s_watch *watch = &k8s->watch;
+    struct http_callbacks callbacks = {.done = k8s_watch_on_revision, .owner = k8s};
+    watch->http = k8s_call_leases(k8s, "GET", "?limit=1", NULL, LEASE_REPLY_MAX,
+                                  host_boot_ms() + k8s->callbacks.timeout_ms, &callbacks);
+    if (watch->http != NULL)
+        return;
+    k8s_watch_on_error(k8s, k8s->why);
+    k8s_watch_open_all(k8s, k8s->why);
+}
+
+static void k8s_watch_on_timer(void *owner)
+{
+    struct k8s *k8s = owner;
+    k8s_watch_drop(k8s); /* who should have ended it has forgotten us */
+    if (!kube_login_ready(k8s->login))
+        k8s_watch_pause(k8s);
+    else if (k8s->watch.known)
+        k8s_watch_follow(k8s);
+    else
+        k8s_watch_find_revision(k8s);
+}
+
+void k8s_watch_require(struct k8s *k8s)
+{
+    if (k8s->watch.wanted)
+        return; /* it is there, on its way, or tried again before long */
+    k8s->watch.wanted = true;
+    poller_call_at(k8s->poller, &k8s->watch.timer, host_boot_ms());
+}
+
+void k8s_watch_add(struct k8s_request *pending)
+{
+    if (pending->k8s->watch.known)
+        k8s_watch_open_for(pending);
+    else
+        k8s_watch_require(pending->k8s); /* it is told once it stands */
+}
+
+void k8s_watch_init(struct k8s *k8s, uint64_t seed)
+{
+    k8s->watch.timer.due = k8s_watch_on_timer;
+    k8s->watch.timer.owner = k8s;
+    k8s->watch.timer.at_ms = POLLER_NEVER;
+    k8s->watch.length_s = WATCH_S;
+    backoff_init(&k8s->watch.backoff, seed, PAUSE_FIRST_MS, PAUSE_MAX_MS);
+}
+
+void k8s_watch_done(struct k8s *k8s)
+{
+    struct k8s_watch *watch = &k8s->watch;
+    k8s_watch_drop(k8s);
+    poller_call_at(k8s->poller, &watch->timer, POLLER_NEVER);
+    while (watch->watchers != NULL) {
+        struct k8s_watcher *watcher = watch->watchers;
+        watch->watchers = watcher->next;
+        free(watcher);
+    }
+}

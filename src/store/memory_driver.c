@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The in-memory store: a table of records, one count of revisions for all keys, answers given
+ * within the call. It reads no clock but the one it was given, so the same requests give the same
+ * answers: simulation and exploration run on it. One thread; nothing survives the process.
+ */
+#include "base/check.h"
+#include "base/heap.h"
+#include "core/mutant.h"
+#include "store/condition.h"
+#include "store/expiry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MEMORY_MAGIC = 0x3e3017,
+    WATCHES_MAX = 64,
+    BUCKETS_FIRST = 16,
+    IDS_MAX = 1000000, /* by default: memory:?ids=1000000 */
+    EXPIRE_AT_ONCE = 4,
+    RECHECK_MS = 60000, /* at what waits for a watermark */
+};
+
+struct memory_entry {
+    struct memory_entry *next; /* in its bucket */
+    uint64_t hash;
+    struct stamp written;
+    struct heap_node end; /* when it may be forgotten */
+    size_t length;
+    char *key;
+    char *bytes;
+};
+
+struct memory_watch {
+    char *prefix;
+    store_done *done;
+    void *caller;
+};
+
+struct memory {
+    uint32_t magic;
+    struct store_clock clock;
+    uint64_t revision; /* of the whole store: it also grows over deletes */
+    size_t count, bucket_count;
+    struct memory_entry **buckets;
+    struct heap ends;
+    size_t id_count, id_most;
+    uint64_t refused; /* ids, for lack of room */
+    size_t watch_count;
+    struct memory_watch watches[WATCHES_MAX];
+    struct record scratch;
+    char encoded[RECORD_MAX + 1];
+};
+
+static uint64_t memory_hash(const char *key)
+{
+    uint64_t hash = 0xcbf29ce484222325U;
+    for (; *key != '\0'; key++)
+        hash = (hash ^ (unsigned char)*key) * 0x100000001b3U;
+    return hash ^ (hash >> 29);
+}
+
+static struct memory_entry **memory_find(struct memory *memory, const char *key, uint64_t hash)
+{
+    struct memory_entry **at = &memory->buckets[hash & (memory->bucket_count - 1)];
+    while (*at != NULL && ((*at)->hash != hash || strcmp((*at)->key, key) != 0))
+        at = &(*at)->next;
+    return at;
+}
+
+/* Doubles the table when it is full; when memory is short, longer chains are good enough. */
+static void memory_grow(struct memory *memory)
+{
+    size_t count = memory->bucket_count * 2;
+    struct memory_entry **buckets = calloc(count, sizeof(struct memory_entry *));
+    if (buckets == NULL)
+        return;
+    for (size_t i = 0; i < memory->bucket_count; i++) {
+        while (memory->buckets[i] != NULL) {
+            struct memory_entry *entry = memory->buckets[i];
+            memory->buckets[i] = entry->next;
+            entry->next = buckets[entry->hash & (count - 1)];
+            buckets[entry->hash & (count - 1)] = entry;
+        }
+    }
+    free(memory->buckets);
+    memory->buckets = buckets;
+    memory->bucket_count = count;
+}
+
+static void free_entry(struct memory_entry *entry)
+{
+    if (entry != NULL) {
+        free(entry->bytes);
+        free(entry->key);
+    }
+    free(entry);
+}
+
+static struct memory_entry *new_entry(const char *key, uint64_t hash)
+{
+    struct memory_entry *entry = calloc(1, sizeof *entry);
+    if (entry == NULL || (entry->key = strdup(key)) == NULL) {
+        free_entry(entry);
+        return NULL;
+    }
+    entry->hash = hash;
+    heap_node_init(&entry->end);
+    return entry;
+}
+
+static bool is_id(const char *key)
+{
+    return strncmp(key, ONCE_PREFIX, sizeof ONCE_PREFIX - 1) == 0;
+}
+
+static struct store_reply memory_reply(const struct memory *memory, enum reply_status result,
+                                       const struct memory_entry *entry)
+{
+    struct store_reply reply = {.result = result,
+                                .present = entry != NULL,
+                                .now_ms = memory->clock.now_ms(memory->clock.owner)};
+    if (entry != NULL) {
+        reply.written = entry->written;
+        reply.bytes = entry->bytes;
+        reply.length = entry->length;
+    }
+    return reply;
+}
+
+/* Each is told what stands by then: a callback before it may have asked for more. */
+static void memory_notify_watchers(struct memory *memory, const char *key)
+{
+    uint64_t hash = memory_hash(key);
+    for (size_t i = 0; i < memory->watch_count; i++) {
+        const struct memory_watch *watcher = &memory->watches[i];
+        if (strncmp(key, watcher->prefix, strlen(watcher->prefix)) != 0)
+            continue;
+        struct store_reply reply = memory_reply(memory, REPLY_OK, *memory_find(memory, key, hash));
+        reply.more = true;
+        reply.key = key;
+        watcher->done(watcher->caller, &reply);
+    }
+}
+
+/* The entry under the key, made and linked when there is none; NULL when memory is short. */
+static struct memory_entry *entry_at(struct memory *memory, struct memory_entry **at,
+                                     const char *key, uint64_t hash)
+{
+    if (*at != NULL)
+        return *at;
+    struct memory_entry *entry = new_entry(key, hash);
+    *at = entry;
+    if (entry != NULL && is_id(key))
+        memory->id_count++;
+    if (entry != NULL && ++memory->count > memory->bucket_count)
+        memory_grow(memory);
+    return entry;
+}
+
+/* False when memory is short: nothing changed. */
+static bool memory_put(struct memory *memory, struct memory_entry **at,
+                       const struct store_request *request, uint64_t hash)
+{
+    char *bytes = malloc(request->length);
+    struct memory_entry *entry = bytes != NULL ? entry_at(memory, at, request->key, hash) : NULL;
+    if (entry == NULL) {
+        free(bytes);
+        return false;
+    }
+    memcpy(bytes, request->bytes, request->length);
+    free(entry->bytes);
+    entry->bytes = bytes;
+    entry->length = request->length;
+    entry->written = (struct stamp){.revision = ++memory->revision,
+                                    .time_ms = memory->clock.now_ms(memory->clock.owner)};
+    heap_set(&memory->ends, &entry->end,
+             request->retention_ms > 0 ? entry->written.time_ms + request->retention_ms
+                                       : HEAP_NEVER);
+    return true;
+}
+
+static void memory_remove(struct memory *memory, struct memory_entry **at)
+{
+    struct memory_entry *entry = *at;
+    *at = entry->next;
+    heap_set(&memory->ends, &entry->end, HEAP_NEVER);
+    memory->count--;
+    memory->id_count -= is_id(entry->key) ? 1 : 0;
+    memory->revision++;
+    free_entry(entry);
+}
+
+static struct stored_record memory_stored_record(const struct memory *memory,
+                                                 const struct memory_entry *entry)
+{
+    struct stored_record stored = {.now_ms = memory->clock.now_ms(memory->clock.owner)};
+    if (entry != NULL) {
+        stored.bytes = entry->bytes;
+        stored.length = entry->length;
+        stored.written = entry->written;
+    }
+    return stored;
+}
+
+static struct stored_record memory_find_record(void *owner, const char *key)
+{
+    struct memory *memory = owner;
+    return memory_stored_record(memory, *memory_find(memory, key, memory_hash(key)));
+}
+
+/* A few at each write, those that ended first: never a sweep of everything. */
+static void memory_expire_some(struct memory *memory)
+{
+    int64_t now_ms = memory->clock.now_ms(memory->clock.owner);
+    bool evicts = MUTANT(ID_EVICTED) && memory->id_count >= memory->id_most;
+    if (evicts && memory->ends.top != NULL)
+        now_ms = memory->ends.top->at;
+    for (int i = 0; i < EXPIRE_AT_ONCE && heap_first(&memory->ends) <= now_ms; i++) {
+        char *node = (char *)memory->ends.top;
+        ASSERT(node != NULL); /* what comes before NEVER is there */
+        struct memory_entry *entry =
+            (struct memory_entry *)(node - offsetof(struct memory_entry, end));
+        struct memory_entry **at = memory_find(memory, entry->key, entry->hash);
+        ASSERT(*at == entry);
+        struct stored_record stored = memory_stored_record(memory, entry);
+        if (expiry_awaits_watermark(&stored, memory_find_record, memory, &memory->scratch))
+            heap_set(&memory->ends, &entry->end, now_ms + RECHECK_MS);
+        else
+            memory_remove(memory, at);
+    }
+}
+
+/* At the cap nothing is forgotten that is still needed: whoever comes with a new id is refused. */
+static bool memory_has_room(struct memory *memory, const struct store_request *request,
+                            const struct memory_entry *entry)
+{
+    if (entry != NULL || !is_id(request->key) || memory->id_count < memory->id_most)
+        return true;
+    memory->refused++;
+    return false;
+}
+
+static void memory_reply_full(struct memory *memory, store_done *done, void *caller)
+{
+    char buffer[128];
+    struct text why;
+    struct store_reply reply = memory_reply(memory, REPLY_FULL, NULL);
+    text_init(&why, buffer, sizeof buffer);
+    text_add(&why, "memory: keeps ");
+    text_add_u64(&why, memory->id_count);
+    text_add(&why, " ids, as many as it may; refused so far: ");
+    text_add_u64(&why, memory->refused);
+    reply.why = buffer;
+    done(caller, &reply);
+}
+
+static void memory_swap(struct memory *memory, const struct store_request *request,
+                        store_done *done, void *caller)
+{
+    memory_expire_some(memory);
+    uint64_t hash = memory_hash(request->key);
+    struct memory_entry **at = memory_find(memory, request->key, hash);
+    struct stored_record stored = memory_stored_record(memory, *at);
+    struct store_request write = *request;
+    bool holds = condition_holds(request, &stored, &memory->scratch);
+    if (holds && !memory_has_room(memory, request, *at)) {
+        memory_reply_full(memory, done, caller);
+        return;
+    }
+    if (holds && request->condition.kind == IF_GRANT) {
+        write.bytes = memory->encoded;
+        write.length = condition_renewal(request, &stored, &memory->scratch, memory->encoded,
+                                         sizeof memory->encoded);
+        write.retention_ms = record_retention_ms(&memory->scratch);
+    }
+    enum reply_status result = !holds                                 ? REPLY_CONFLICT
+                               : memory_put(memory, at, &write, hash) ? REPLY_OK
+                                                                      : REPLY_TROUBLE;
+    struct store_reply reply =
+        memory_reply(memory, result, *memory_find(memory, request->key, hash));
+    done(caller, &reply);
+    if (result == REPLY_OK)
+        memory_notify_watchers(memory, request->key);
+}
+
+static void memory_delete(struct memory *memory, const struct store_request *request,
+                          store_done *done, void *caller)
+{
+    struct memory_entry **at = memory_find(memory, request->key, memory_hash(request->key));
+    struct stored_record stored = memory_stored_record(memory, *at);
+    bool holds = condition_holds(request, &stored, &memory->scratch);
+    if (holds && *at != NULL)
+        memory_remove(memory, at);
+    struct store_reply reply =
+        memory_reply(memory, holds ? REPLY_OK : REPLY_CONFLICT, holds ? NULL : *at);
+    done(caller, &reply);
+    if (holds)
+        memory_notify_watchers(memory, request->key);
+}
+
+static void memory_list(struct memory *memory, const struct store_request *request,
+                        store_done *done, void *caller)
+{
+    size_t prefix_length = strlen(request->key);
+    for (size_t i = 0; i < memory->bucket_count; i++) {
+        for (const struct memory_entry *entry = memory->buckets[i]; entry != NULL;
+             entry = entry->next) {
+            if (strncmp(entry->key, request->key, prefix_length) != 0)
+                continue;
+            struct store_reply reply = memory_reply(memory, REPLY_OK, entry);
+            reply.more = true;
+            reply.key = entry->key;
+            done(caller, &reply);
+        }
+    }
+    struct store_reply last = memory_reply(memory, REPLY_OK, NULL);
+    done(caller, &last);
+}
+
+static void memory_watch(struct memory *memory, const struct store_request *request,
+                         store_done *done, void *caller)
+{
+    char *prefix = memory->watch_count < WATCHES_MAX ? strdup(request->key) : NULL;
+    struct store_reply reply =
+        memory_reply(memory, prefix != NULL ? REPLY_OK : REPLY_TROUBLE, NULL);
+    reply.more = prefix != NULL;
+    if (prefix != NULL)
+        memory->watches[memory->watch_count++] =
+            (struct memory_watch){.prefix = prefix, .done = done, .caller = caller};
+    done(caller, &reply);
+}
+
+static void memory_submit(void *state, const struct store_request *submitted, store_done *done,
+                          void *caller)
+{
+    struct memory *memory = state;
+    ASSERT(memory->magic == MEMORY_MAGIC);
+    struct store_reply reply;
+    struct store_request request = *submitted;
+    char
+        key[KEY_MAX + 1]; /* the caller's is gone with the answer, and watchers are told after it */
+    text_copy(key, sizeof key, submitted->key);
+    request.key = key;
+    switch (request.verb) {
+    case VERB_STORE_READ:
+        reply = memory_reply(memory, REPLY_OK, *memory_find(memory, key, memory_hash(key)));
+        done(caller, &reply);
+        return;
+    case VERB_STORE_SWAP:
+        memory_swap(memory, &request, done, caller);
+        return;
+    case VERB_STORE_DELETE:
+        memory_delete(memory, &request, done, caller);
+        return;
+    case VERB_STORE_LIST:
+        memory_list(memory, &request, done, caller);
+        return;
+    case VERB_STORE_WATCH:
+        memory_watch(memory, &request, done, caller);
+        return;
+    case VERB_STORE_HISTORY:
+        reply = (struct store_reply){.result = REPLY_TROUBLE,
+                                     .now_ms = memory->clock.now_ms(memory->clock.owner),
+                                     .why = "memory: keeps no history"};
+        done(caller, &reply);
+        return;
+    }
+    UNREACHABLE("every verb is listed");
+}
+
+/* 0 when the URL says something else. */
+static size_t id_most_of(const char *url)
+{
+    static const char option[] = "?ids=";
+    const char *at = strchr(url, '?');
+    char *end = NULL;
+    if (at == NULL)
+        return IDS_MAX;
+    if (strncmp(at, option, sizeof option - 1) != 0)
+        return 0;
+    unsigned long long most = strtoull(at + sizeof option - 1, &end, 10);
+    return *end == '\0' ? most : 0;
+}
+
+static bool memory_open(void *state, const char *url, const struct store_callbacks *callbacks,
+                        struct text *why)
+{
+    struct memory *memory = state;
+    memset(memory, 0, offsetof(struct memory, scratch));
+    memory->id_most = id_most_of(url);
+    if (memory->id_most == 0) {
+        text_add(why, "say how many ids it may keep, as in memory:?ids=1000");
+        return false;
+    }
+    memory->buckets = calloc(BUCKETS_FIRST, sizeof(struct memory_entry *));
+    if (memory->buckets == NULL) {
+        text_add(why, "memory is short");
+        return false;
+    }
+    memory->bucket_count = BUCKETS_FIRST;
+    memory->clock = callbacks->clock;
+    memory->magic = MEMORY_MAGIC;
+    return true;
+}
+
+static void memory_close(void *state)
+{
+    struct memory *memory = state;
+    for (size_t i = 0; i < memory->bucket_count; i++) {
+        while (memory->buckets[i] != NULL) {
+            struct memory_entry *entry = memory->buckets[i];
+            memory->buckets[i] = entry->next;
+            free_entry(entry);
+        }
+    }
+    for (size_t i = 0; i < memory->watch_count; i++)
+        free(memory->watches[i].prefix);
+    free(memory->buckets);
+    memory->magic = 0;
+}
+
+uint64_t memory_raise_revision(void *state, uint64_t at_least)
+{
+    struct memory *memory = state;
+    ASSERT(memory->magic == MEMORY_MAGIC);
+    if (memory->revision < at_least)
+        memory->revision = at_least;
+    return memory->revision;
+}
+
+const struct store_driver memory_driver = {
+    .scheme = "memory",
+    .capabilities =
+        STORE_WATCHES | STORE_TIME | STORE_ONE_CLOCK | STORE_TESTS_GRANT | STORE_DELETES,
+    .state_size = sizeof(struct memory),
+    .ttl_least_ms = 10,
+    .open = memory_open,
+    .close = memory_close,
+    .submit = memory_submit,
+};

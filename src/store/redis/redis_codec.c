@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Between the seam and the script: what a request says there, and what the script said as an
+ * answer. While a stranger's value stands under the plain name, the core is shown a record in which
+ * the stranger holds; that grant is taken out again of whatever the core writes, for it is not ours
+ * to keep. Decides nothing: whom the stranger blocks, the core says.
+ */
+#include "store/redis/redis_internal.h"
+
+#include "base/check.h"
+#include "wire/record_codec.h"
+#include "wire/redis_message.h"
+
+#include <string.h>
+
+#define DAY_MS ((int64_t)24 * 3600 * 1000)
+
+/* ---- requests ---- */
+
+static void extend_hold(struct draft *draft, const struct stamp *since, int64_t length_ms,
+                        const char *by)
+{
+    int64_t *to = since->revision == THIS_WRITE ? &draft->fresh_ms : &draft->until_ms;
+    int64_t end_ms = since->revision == THIS_WRITE ? length_ms : since->time_ms + length_ms;
+    if (end_ms > *to)
+        *to = end_ms;
+    if (draft->by[0] == '\0')
+        draft->by = by;
+}
+
+/* A cooldown is known to us alone; but an id that was done is done for everybody. */
+static void hold_of_record(const struct record *record, struct draft *out)
+{
+    const struct span *delay = &record->delay, *cooling = &record->cooling;
+    for (size_t i = 0; i < record->grant_count; i++) {
+        const struct grant *grant = &record->grants[i];
+        extend_hold(out, &grant->renewed, grant->ttl_ms + grant->lock_delay_ms, grant->holder);
+    }
+    if (delay->length_ms > 0)
+        extend_hold(out, &delay->since, delay->length_ms, delay->by);
+    if (record->kind == KIND_ONCE && cooling->length_ms > 0)
+        extend_hold(out, &cooling->since, cooling->length_ms, cooling->by);
+}
+
+/*
+ * How long the server keeps the record: as long as the core said; for ever (0) what waits for a
+ * watermark, and watermarks; what crashed processes left behind, a day longer than it can hold.
+ */
+static int64_t lifetime_of(const struct record *record, int64_t retention_ms)
+{
+    if (record_awaits_watermark(record) || record->kind == KIND_WATERMARK)
+        return 0;
+    if (retention_ms > 0)
+        return retention_ms + 1;
+    return -(DAY_MS + record->cooling.length_ms + record->delay.length_ms);
+}
+
+static bool is_first_in_queue(const struct redis *redis, struct record *record)
+{
+    const struct waiter *next = queue_next(record);
+    return next != NULL && next->session == redis->callbacks.session;
+}
+
+uint64_t redis_hash_of(const char *key)
+{
+    uint64_t hash = 0xcbf29ce484222325U;
+    for (; *key != '\0'; key++)
+        hash = (hash ^ (unsigned char)*key) * 0x100000001b3U;
+    return hash ^ (hash >> 29);
+}
+
+/* The request of a stranger who is shown; of a semaphore, in each slot another one. */
+static void foreign_request_name(const struct redis *redis, uint32_t slot, char *out)
+{
+    struct text text;
+    text_init(&text, out, REQUEST_MAX + 1);
+    text_add(&text, "stranger ");
+    text_add_hex(&text, redis->foreign_session + slot);
+}
+
+static bool is_foreign_grant(const struct redis *redis, const struct grant *grant)
+{
+    char request[REQUEST_MAX + 1];
+    foreign_request_name(redis, grant->n, request);
+    return strcmp(grant->request, request) == 0;
+}
+
+/* Takes the stranger out, if he is in it. Whoever renews him by a token takes him home. */
+static bool remove_foreign(const struct redis *redis, struct record *record, bool *out_broken)
+{
+    bool found = false;
+    for (size_t i = record->grant_count; i-- > 0;) {
+        if (!is_foreign_grant(redis, &record->grants[i]))
+            continue;
+        *out_broken = record->grants[i].broken || *out_broken ||
+                      record->grants[i].session != redis->foreign_session;
+        record_remove_grant(record, &record->grants[i]);
+        found = true;
+    }
+    return found;
+}
+
+static void send_keys(struct redis_conn *conn, const struct redis_names *names)
+{
+    conn_arg_raw(conn, redis_script_call);
+    conn_arg(conn, names->family == REDIS_WATERMARK ? names->record : names->plain);
+    conn_arg(conn, names->record);
+    conn_arg(conn, names->counter);
+}
+
+void draft_make(struct redis *redis, struct redis_op *op, struct draft *out)
+{
+    const struct store_request *request = &op->request;
+    struct codec_error error;
+    struct record *record = &redis->scratch;
+    *out = (struct draft){.bytes = request->bytes, .by = ""};
+    out->length = request->verb == VERB_STORE_SWAP ? request->length : 0;
+    op->leaves_free = out->length == 0;
+    if (out->length == 0 || record_decode(out->bytes, out->length, record, &error) != DECODE_OK)
+        return;
+    out->knows_foreign = remove_foreign(redis, record, &op->breaks);
+    op->leaves_free = record->grant_count == 0 && !out->knows_foreign;
+    op->waits_behind = out->knows_foreign && is_first_in_queue(redis, record);
+    hold_of_record(record, out);
+    out->retention_ms = lifetime_of(record, request->retention_ms);
+    if (op->breaks) {
+        out->knows_foreign = false; /* that is not for us to write: it shall be refused */
+    } else if (out->knows_foreign) {
+        bool needed = record_needed(record);
+        out->length = needed ? record_encode(record, redis->encoded, sizeof redis->encoded) : 0;
+        out->bytes = redis->encoded;
+    }
+}
+
+static void send_condition(struct redis_conn *conn, const struct store_request *request)
+{
+    const struct condition *condition = &request->condition;
+    bool renews = condition->kind == IF_GRANT && request->verb == VERB_STORE_SWAP;
+    if (condition->kind == IF_REVISION)
+        conn_arg_int(conn, (int64_t)condition->revision);
+    else
+        conn_arg(conn, condition->kind == IF_ABSENT ? "" : renews ? "renew" : "grant");
+}
+
+void wake_channel_name(const struct redis *redis, uint64_t session, char *out)
+{
+    struct text text;
+    text_init(&text, out, CHANNEL_NAME_MAX);
+    text_add_bytes(&text, redis->wake.name,
+                   (size_t)(strrchr(redis->wake.name, ':') - redis->wake.name) + 1);
+    text_add_hex(&text, session);
+}
+
+/* In parts, as Lua has no number for it: "epoch revision n"; nothing when there is none. */
+static void send_token(struct redis_conn *conn, uint64_t token)
+{
+    char digits[64];
+    struct text text;
+    text_init(&text, digits, sizeof digits);
+    if (token != 0) {
+        text_add_u64(&text, token >> 55);
+        text_add(&text, " ");
+        text_add_u64(&text, token >> 10 & REVISION_MAX);
+        text_add(&text, " ");
+        text_add_u64(&text, token & 1023);
+    }
+    conn_arg_bytes(conn, digits, text.length);
+}
+
+/* One more, as the server's own clock may be a little behind the one that the script reads. */
+static int64_t with_one_more(int64_t ms)
+{
+    return ms > 0 ? ms + 1 : 0;
+}
+
+/* What the script need not count, because all of it begins with this write, is counted here. */
+static void send_draft(const struct draft *draft, struct redis_conn *conn)
+{
+    int64_t held_ms = with_one_more(draft->fresh_ms), retention_ms = draft->retention_ms;
+    if (draft->until_ms == 0 && retention_ms < 0)
+        retention_ms = held_ms - retention_ms;
+    conn_arg_bytes(conn, draft->bytes, draft->length);
+    conn_arg_int(conn, held_ms);
+    conn_arg_int(conn, retention_ms);
+    conn_arg(conn, draft->by);
+}
+
+/* The script makes the record of it, and what draft_make() would say of that; but an id that nobody
+ * finishes also stays for a day. */
+static void send_renewal(const struct store_request *request, struct redis_conn *conn)
+{
+    char session[24];
+    struct text text;
+    text_init(&text, session, sizeof session);
+    text_add_hex(&text, request->session);
+    conn_arg(conn, session);
+    conn_arg_int(conn, request->ttl_ms);
+    conn_arg_int(conn, -DAY_MS);
+    conn_arg(conn, request->bound ? ",\"bound\":true" : "");
+}
+
+static void send_optional_number(struct redis_conn *conn, int64_t number)
+{
+    if (number != 0)
+        conn_arg_int(conn, number);
+    else
+        conn_arg(conn, "");
+}
+
+/* Every word costs the server time: those behind the last one that says anything are left out. */
+static void send_write(struct redis *redis, struct redis_op *op, struct redis_conn *conn,
+                       const struct redis_names *names)
+{
+    enum { NAMES = 6, ENDS = 3, BY = 7, UNTIL = 8, FOREIGN = 10 };
+    const struct store_request *request = &op->request;
+    const struct condition *condition = &request->condition;
+    bool renews = condition->kind == IF_GRANT && request->verb == VERB_STORE_SWAP;
+    struct draft draft = {0};
+    if (!renews)
+        draft_make(redis, op, &draft);
+    /* Who knows when the grant ends has seen it: at that revision it stands. */
+    uint64_t token = condition->ends_ms == 0 ? condition->token : 0;
+    bool all = request->wake_count > 0 || token != 0 || draft.knows_foreign;
+    size_t last = all ? FOREIGN : draft.until_ms != 0 ? UNTIL : draft.length > 0 ? BY : ENDS;
+    conn_begin(conn, &op->call, NAMES + last + request->wake_count);
+    send_keys(conn, names);
+    send_condition(conn, request);
+    conn_arg(conn, redis->changes.name);
+    send_optional_number(conn, condition->ends_ms);
+    if (last >= BY && renews)
+        send_renewal(request, conn);
+    else if (last >= BY)
+        send_draft(&draft, conn);
+    if (last >= UNTIL)
+        send_optional_number(conn, with_one_more(draft.until_ms));
+    if (last >= FOREIGN) {
+        send_token(conn, token);
+        conn_arg(conn, draft.knows_foreign ? "beside" : "");
+    }
+    for (size_t i = 0; i < request->wake_count; i++) {
+        char name[CHANNEL_NAME_MAX];
+        wake_channel_name(redis, request->wake[i], name);
+        conn_arg(conn, name);
+    }
+}
+
+bool command_send(struct redis *redis, struct redis_op *op, struct redis_conn *conn)
+{
+    struct redis_names names;
+    if (!redis_names_of(&redis->url.templates, op->request.key, &names))
+        return false;
+    op->conn = conn;
+    if (op->asking && conn_begin_noreply(conn, 1))
+        conn_arg(conn, "ASKING");
+    if (op->request.verb == VERB_STORE_READ) {
+        conn_begin(conn, &op->call, 7);
+        send_keys(conn, &names);
+        conn_arg(conn, "read");
+    } else {
+        send_write(redis, op, conn, &names);
+    }
+    return true;
+}
+
+/* ---- answers ---- */
+
+static bool next_number(struct resp_walk *walk, int64_t *out)
+{
+    struct resp_item item;
+    if (!resp_next(walk, &item) || item.kind != RESP_NUMBER)
+        return false;
+    *out = item.number;
+    return true;
+}
+
+/* What was written begins as a record does; of a deleted one, the revision is 0. */
+static bool read_written(const struct resp_item *item, struct snapshot *out)
+{
+    out->holds = out->wrote = true;
+    size_t end = redis_record_read(item->text, item->length, /* from= */ 0, &out->written.revision,
+                                   &out->written.time_ms);
+    out->now_ms = out->written.time_ms;
+    return end > 0 && end == item->length;
+}
+
+/* Revision and time are looked at by translate.c, like those of any store. */
+bool snapshot_parse(const struct resp_item *item, struct resp_walk *walk, struct snapshot *out)
+{
+    enum { STATE_ITEMS = 6 };
+    int64_t holds, count;
+    struct resp_item kept, value;
+    *out = (struct snapshot){.pttl_ms = -1};
+    if (item->kind == RESP_TEXT)
+        return read_written(item, out);
+    if (item->kind != RESP_LIST || item->count != STATE_ITEMS || !next_number(walk, &holds) ||
+        !next_number(walk, &out->now_ms) || !resp_next(walk, &kept) || kept.kind != RESP_TEXT ||
+        !resp_next(walk, &value) || !next_number(walk, &out->pttl_ms) || !next_number(walk, &count))
+        return false;
+    size_t begin = redis_record_read(kept.text, kept.length, /* from= */ 0, &out->written.revision,
+                                     &out->written.time_ms);
+    out->unreadable = kept.length > 0 && (begin == 0 || out->written.revision == 0);
+    if (out->unreadable)
+        return false;
+    out->holds = holds != 0;
+    out->bytes = kept.text + begin;
+    out->length = kept.length - begin;
+    out->foreign = value.kind == RESP_TEXT;
+    out->value = value.text;
+    out->value_length = value.length;
+    if (out->foreign && out->written.revision == 0)
+        out->written = (struct stamp){.revision = (uint64_t)count, .time_ms = out->now_ms};
+    return true;
+}
+
+bool snapshot_fits(const struct redis_op *op, const struct snapshot *snapshot)
+{
+    const struct store_request *request = &op->request;
+    bool renews = request->condition.kind == IF_GRANT && request->verb == VERB_STORE_SWAP;
+    if (request->verb == VERB_STORE_READ)
+        return snapshot->holds && !snapshot->wrote;
+    return !snapshot->holds || snapshot->wrote != renews;
+}
+
+/* The value, when it can be shown, and as much of it. */
+static void foreign_name(const struct snapshot *snapshot, char *out, size_t size)
+{
+    size_t length = 0;
+    struct text text;
+    text_init(&text, out, size);
+    while (length < snapshot->value_length && length < FOREIGN_NAME_SHOWN) {
+        size_t sequence =
+            text_utf8_length(snapshot->value + length, snapshot->value_length - length);
+        if (sequence == 0)
+            break;
+        length += sequence;
+    }
+    if (length > 0 && text_is_clean(snapshot->value, length))
+        text_add_bytes(&text, snapshot->value, length);
+    else
+        text_add(&text, "a stranger");
+}
+
+/* One who holds it all: of a semaphore, every slot. His tokens are below all that are ours, so that
+ * nobody who held before takes his grant for its own. */
+static void add_foreign(const struct redis *redis, const struct snapshot *snapshot,
+                        struct record *record)
+{
+    uint32_t slots = record->limit > 0 ? record->limit : 1;
+    bool endless = snapshot->pttl_ms < 0 || snapshot->pttl_ms > TTL_MAX_MS;
+    for (uint32_t i = 0; i < slots && i < GRANTS_MAX; i++) {
+        struct grant *grant = record_add_grant(record);
+        foreign_name(snapshot, grant->holder, sizeof grant->holder);
+        foreign_request_name(redis, i, grant->request);
+        grant->session = redis->foreign_session;
+        grant->mode = record->limit > 0 ? MODE_SLOT : MODE_EXCLUSIVE;
+        grant->n = (uint16_t)i;
+        grant->granted = (struct stamp){.revision = 1, .time_ms = snapshot->now_ms};
+        grant->renewed =
+            (struct stamp){.revision = snapshot->written.revision, .time_ms = snapshot->now_ms};
+        grant->ttl_ms = endless ? TTL_MAX_MS : snapshot->pttl_ms > 0 ? snapshot->pttl_ms : 1;
+    }
+}
+
+/* Our record with the stranger as its holder; false when ours cannot be read. */
+static bool insert_foreign(struct redis *redis, const char *key, const struct snapshot *snapshot)
+{
+    struct codec_error error;
+    struct record *record = &redis->scratch;
+    if (snapshot->length == 0) {
+        record_init(record, key);
+        if (strncmp(key, ONCE_PREFIX, sizeof ONCE_PREFIX - 1) == 0)
+            record_set_kind(record, KIND_ONCE);
+    } else if (record_decode(snapshot->bytes, snapshot->length, record, &error) != DECODE_OK) {
+        return false;
+    }
+    record_resolve(record, &snapshot->written);
+    record->grant_count = 0;
+    if (record->kind == KIND_ONCE)
+        record_end_cooling(record);
+    for (size_t i = 0; i < record->waiter_count; i++)
+        record->waiters[i].offered = false; /* nobody may enter now */
+    add_foreign(redis, snapshot, record);
+    return record_broken(record) == NULL;
+}
+
+/* Stamps of the record that shows the foreign holder are made of these. */
+static bool stamp_is_sane(const struct snapshot *snapshot)
+{
+    const struct stamp *written = &snapshot->written;
+    return written->revision > 0 && written->revision <= REVISION_MAX && written->time_ms >= 0 &&
+           written->time_ms <= TIME_MAX_MS && snapshot->now_ms >= 0 &&
+           snapshot->now_ms <= TIME_MAX_MS;
+}
+
+/* False, with the reason in the answer, when the record cannot be shown. */
+static bool show_foreign(struct redis *redis, const char *key, const struct snapshot *snapshot,
+                         struct store_reply *out)
+{
+    struct redis_names names;
+    struct text why;
+    out->result = REPLY_TROUBLE;
+    if (!stamp_is_sane(snapshot)) {
+        text_init(&why, redis->why, sizeof redis->why);
+        text_add(&why, "the server's time or its revision counter is out of bounds");
+        if (redis_names_of(&redis->url.templates, key, &names)) {
+            text_add(&why, "; delete ");
+            text_add(&why, names.counter);
+            text_add(&why, " in Redis if another program wrote it");
+        }
+        out->why = redis->why;
+        return false;
+    }
+    if (!insert_foreign(redis, key, snapshot)) {
+        out->why = "another program holds the key, and what stands beside it cannot be read";
+        return false;
+    }
+    out->result = snapshot->holds ? REPLY_OK : REPLY_CONFLICT;
+    return true;
+}
+
+/* Did the core know of him, and write as if it could send him away? Nobody but he can. */
+static bool is_break(const struct redis *redis, const struct redis_op *op)
+{
+    uint64_t hash = redis_hash_of(op->request.key), slot = hash % SHOWN_SLOTS;
+    bool knew = redis->shown[slot].key == hash &&
+                redis->shown[slot].revision == op->request.condition.revision;
+    return op->request.condition.kind == IF_REVISION && knew && (op->leaves_free || op->breaks);
+}
+
+void snapshot_reply(struct redis *redis, const struct redis_op *op, const char *key,
+                    const struct snapshot *snapshot, struct store_reply *out)
+{
+    *out = (struct store_reply){.result = snapshot->holds ? REPLY_OK : REPLY_CONFLICT,
+                                .now_ms = snapshot->now_ms,
+                                .present = snapshot->length > 0 || snapshot->foreign,
+                                .written = snapshot->written,
+                                .bytes = snapshot->bytes,
+                                .length = snapshot->length};
+    if (snapshot->wrote && op != NULL) { /* a look writes nothing */
+        out->present = op->request.verb == VERB_STORE_SWAP;
+        if (out->written.revision == 0) /* of what the core wrote, only the stranger is left */
+            out->written.revision = op->request.condition.revision;
+        out->bytes = op->request.bytes;
+        out->length = op->request.length;
+        if (op->waits_behind)
+            foreign_poll(redis, key);
+    }
+    if (snapshot->foreign && !show_foreign(redis, key, snapshot, out))
+        return;
+    if (snapshot->foreign && op != NULL && !snapshot->holds && is_break(redis, op)) {
+        *out = (struct store_reply){.result = REPLY_DENIED,
+                                    .now_ms = snapshot->now_ms,
+                                    .why = "a program that is not leasehold holds the key: end "
+                                           "it there, or delete its value in Redis"};
+        return;
+    }
+    uint64_t hash = redis_hash_of(key);
+    if (!snapshot->foreign && redis->shown[hash % SHOWN_SLOTS].key == hash)
+        redis->shown[hash % SHOWN_SLOTS].key = 0; /* the core knows that the foreign lock is gone */
+    if (snapshot->foreign) {
+        redis->shown[hash % SHOWN_SLOTS].key = hash;
+        redis->shown[hash % SHOWN_SLOTS].revision = snapshot->written.revision;
+        out->bytes = redis->encoded;
+        out->length = record_encode(&redis->scratch, redis->encoded, sizeof redis->encoded);
+        if (is_first_in_queue(redis, &redis->scratch))
+            foreign_poll(redis, key);
+    }
+    if (!out->present)
+        out->written = (struct stamp){0};
+}
+
+void redis_query_reply(struct redis *redis, const char *key, const struct snapshot *snapshot,
+                       const struct conn_error *error, struct store_reply *out)
+{
+    if (error == NULL)
+        snapshot_reply(redis, NULL, key, snapshot, out);
+    else
+        *out = (struct store_reply){
+            .result = error->result, .now_ms = TIME_UNKNOWN, .why = error->why};
+}

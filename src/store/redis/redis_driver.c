@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Redis as a store. All that was submitted since the last step travels together, in one pipeline;
+ * each request is one call of one script (redis_script.c) and has one answer. Nothing is sent a
+ * second time, but what the server said it did not run. Requests have deadlines; a connection that
+ * lets one pass is ended, and what was on its way is told as trouble: it may have happened.
+ */
+#include "store/redis/redis_internal.h"
+
+#include "base/check.h"
+#include "process/host.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+enum { REDIS_MAGIC = 0x4ed15, TIMEOUT_MS = 10000 };
+
+static const char name_is_anothers[] =
+    "the key's name in Redis is the one of another kind of key; see the templates in the URL";
+
+/* ---- jobs ---- */
+
+static void on_script_reply(struct conn_call *call, const struct resp_item *item,
+                            struct resp_walk *walk, const struct conn_error *error);
+
+static void redis_set_timer(struct redis *redis)
+{
+    int64_t first_ms = redis->first_op != NULL ? redis->first_op->deadline_ms : POLLER_NEVER;
+    if (redis->overdue.at_ms > first_ms || first_ms == POLLER_NEVER)
+        poller_call_at(redis->poller, &redis->overdue, first_ms);
+}
+
+/* All have the same patience: the last one's deadline is the last. */
+static void op_append(struct redis_op *op)
+{
+    struct redis *redis = op->redis;
+    op->deadline_ms = host_boot_ms() + redis->timeout_ms;
+    op->next = NULL;
+    op->prev = redis->last_op;
+    if (op->prev != NULL)
+        op->prev->next = op;
+    else
+        redis->first_op = op;
+    redis->last_op = op;
+    redis_set_timer(redis);
+}
+
+static struct redis_op *op_add(struct redis *redis, const char *key)
+{
+    size_t size = key != NULL ? strlen(key) + 1 : 0;
+    struct redis_op *op = calloc(1, sizeof *op + size);
+    if (op == NULL)
+        return NULL;
+    if (key != NULL)
+        memcpy(op->key, key, size);
+    op->call.reply = on_script_reply;
+    op->redis = redis;
+    op_append(op);
+    *redis->last_queued = op;
+    redis->last_queued = &op->next_queued;
+    return op;
+}
+
+static void op_unlink(const struct redis_op *op)
+{
+    struct redis *redis = op->redis;
+    if (op->next != NULL)
+        op->next->prev = op->prev;
+    else
+        redis->last_op = op->prev;
+    if (op->prev != NULL)
+        op->prev->next = op->next;
+    else
+        redis->first_op = op->next;
+}
+
+void redis_op_extend(struct redis_op *op)
+{
+    op_unlink(op);
+    op_append(op);
+}
+
+void redis_op_free(struct redis_op *op)
+{
+    op_unlink(op);
+    free(op);
+}
+
+static struct redis_op *take_queued(struct redis *redis)
+{
+    struct redis_op *op = redis->first_queued;
+    redis->first_queued = op->next_queued;
+    if (redis->first_queued == NULL)
+        redis->last_queued = &redis->first_queued;
+    return op;
+}
+
+/* Its only answer. */
+void redis_op_end(struct redis_op *op, const struct snapshot *snapshot,
+                  const struct conn_error *error)
+{
+    struct redis *redis = op->redis;
+    if (op->listing != NULL) {
+        list_fail(op, error);
+        return;
+    }
+    if (op->query != NULL) {
+        op->query(op->caller, op->key, snapshot, error);
+    } else if (error != NULL) {
+        struct store_reply reply = {.result = error->result,
+                                    .now_ms = TIME_UNKNOWN,
+                                    .refused = error->refused,
+                                    .why = error->why};
+        op->done(op->caller, &reply);
+    } else {
+        struct store_reply reply;
+        char key[KEY_MAX + 1]; /* the request is gone with its answer */
+        text_copy(key, sizeof key, op->request.key);
+        snapshot_reply(redis, op, key, snapshot, &reply);
+        op->done(op->caller, &reply);
+    }
+    redis_op_free(op);
+}
+
+static void end_in_trouble(struct redis_op *op, const char *why)
+{
+    redis_op_end(op, NULL, &(struct conn_error){.result = REPLY_TROUBLE, .why = why});
+}
+
+/* ---- the script that is not there yet ---- */
+
+/* It did not run, so sending it again is safe. False when there is no more to try. */
+static bool load_and_repeat(struct redis_op *op)
+{
+    struct redis_conn *conn = op->conn;
+    char script[SCRIPT_MAX];
+    struct text text;
+    if (op->reloaded || !conn_begin_noreply(conn, 3))
+        return false;
+    text_init(&text, script, sizeof script);
+    redis_script(&text);
+    ASSERT(!text.cut);
+    op->reloaded = true;
+    conn_arg(conn, "SCRIPT");
+    conn_arg(conn, "LOAD");
+    conn_arg_bytes(conn, script, text.length);
+    return command_send(op->redis, op, conn);
+}
+
+static void on_script_reply(struct conn_call *call, const struct resp_item *item,
+                            struct resp_walk *walk, const struct conn_error *error)
+{
+    struct redis_op *op = (struct redis_op *)call;
+    struct snapshot snapshot;
+    if (error != NULL) {
+        redis_op_end(op, NULL, error);
+    } else if (item->kind == RESP_ERROR &&
+               ((resp_begins(item, "NOSCRIPT") && load_and_repeat(op)) ||
+                node_redirects(op, item))) {
+        return;
+    } else if (item->kind == RESP_ERROR) {
+        struct redis_conn *conn = op->conn;
+        struct conn_error refusal = conn_explain(conn, item);
+        bool demoted = resp_begins(item, "READONLY") && conn->state == CONN_READY;
+        redis_op_end(op, NULL, &refusal);
+        if (demoted) /* the next connection finds out who is the master now */
+            conn_abort(conn, REPLY_TROUBLE, "it is a replica by now");
+    } else if (snapshot_parse(item, walk, &snapshot) && snapshot_fits(op, &snapshot)) {
+        redis_op_end(op, &snapshot, NULL);
+    } else {
+        redis_op_end(op, NULL,
+                     &(struct conn_error){.result = REPLY_TROUBLE,
+                                          .why = "Redis replied what our script never says",
+                                          .of_record = snapshot.unreadable});
+    }
+}
+
+/* ---- sending ---- */
+
+/* Whoever takes a place has to be woken: it listens before it waits. */
+static bool adds_waiter(const struct redis_op *op)
+{
+    static const char waiters[] = "\"places\":[";
+    return op->request.verb == VERB_STORE_SWAP &&
+           memmem(op->request.bytes, op->request.length, waiters, sizeof waiters - 1) != NULL;
+}
+
+void redis_op_send(struct redis_op *op)
+{
+    struct redis *redis = op->redis;
+    bool sent = true;
+    if (op->listing != NULL)
+        list_send(op, &op->node->conn);
+    else if (redis->url.no_scripts)
+        sent = txn_begin(op->node, op);
+    else
+        sent = command_send(redis, op, &op->node->conn);
+    if (!sent)
+        end_in_trouble(op, name_is_anothers);
+}
+
+static struct node *node_of_key(struct redis *redis, const char *key)
+{
+    if (redis->main.next == NULL)
+        return &redis->main;
+    struct redis_names names;
+    return node_for(redis, redis_names_of(&redis->url.templates, key, &names) ? names.slot : 0);
+}
+
+static void op_dispatch(struct redis *redis, struct redis_op *op)
+{
+    switch (op->request.verb) {
+    case VERB_STORE_LIST:
+        list_begin(redis, op);
+        return;
+    case VERB_STORE_WATCH:
+        pubsub_watch(redis, op->request.key, op->done, op->caller);
+        redis_op_free(op);
+        return;
+    case VERB_STORE_HISTORY:
+        end_in_trouble(op, "redis: keeps no history");
+        return;
+    default:
+        node_queue(node_of_key(redis, op->request.key), op);
+    }
+}
+
+/* Those who have to hear something first wait for the connection on which they will. */
+static bool must_subscribe(struct redis *redis, const struct redis_op *op)
+{
+    bool watches = op->request.verb == VERB_STORE_WATCH;
+    bool writes = op->request.verb == VERB_STORE_SWAP && op->request.condition.kind == IF_REVISION;
+    if (!watches && !writes && op->request.verb != VERB_STORE_LIST)
+        return false;
+    conn_open(&redis->main.conn);
+    if (redis->main.conn.state != CONN_READY)
+        return true;
+    if (watches || writes)
+        pubsub_subscribe(redis, watches ? &redis->changes : &redis->wake);
+    return (watches || adds_waiter(op)) && !pubsub_is_settled(redis);
+}
+
+void redis_flush(struct redis *redis)
+{
+    while (redis->first_queued != NULL && !must_subscribe(redis, redis->first_queued))
+        op_dispatch(redis, take_queued(redis));
+    nodes_send(redis, /* flush= */ false);
+}
+
+/* A deadline has passed: whatever is said on that connection from now on comes too late. */
+static void on_overdue(void *owner)
+{
+    struct redis *redis = owner;
+    int64_t now_ms = host_boot_ms();
+    if (redis->first_op != NULL && redis->first_op->deadline_ms <= now_ms) {
+        const struct redis_op *op = redis->first_op;
+        bool unsubscribed = pubsub_conn(redis) == &redis->pubsub && !pubsub_is_settled(redis);
+        conn_abort(op->node != NULL ? &op->node->conn : &redis->main.conn, REPLY_TROUBLE,
+                   "it did not answer in time");
+        if (unsubscribed) /* that may be what was waited for */
+            conn_abort(&redis->pubsub, REPLY_TROUBLE, "it did not answer in time");
+    }
+    redis_set_timer(redis);
+}
+
+bool redis_query(struct redis *redis, const char *key, redis_query_done *query, void *caller)
+{
+    struct redis_op *op = op_add(redis, key);
+    if (op == NULL)
+        return false;
+    op->request = (struct store_request){.verb = VERB_STORE_READ, .key = op->key};
+    op->query = query;
+    op->caller = caller;
+    return true;
+}
+
+/* ---- the seam ---- */
+
+static void redis_submit(void *state, const struct store_request *request, store_done *done,
+                         void *caller)
+{
+    struct redis *redis = state;
+    ASSERT(redis->magic == REDIS_MAGIC);
+    struct redis_op *op = op_add(redis, NULL);
+    if (op == NULL) {
+        struct store_reply reply = {
+            .result = REPLY_TROUBLE, .now_ms = TIME_UNKNOWN, .why = "memory is short"};
+        done(caller, &reply);
+        return;
+    }
+    op->request = *request;
+    op->done = done;
+    op->caller = caller;
+    redis->submitted = true;
+}
+
+static void redis_step(void *state)
+{
+    struct redis *redis = state;
+    ASSERT(redis->magic == REDIS_MAGIC);
+    bool sends = redis->submitted;
+    redis->submitted = false;
+    redis_flush(redis);
+    if (sends) { /* what has come meanwhile can still be read in the next step */
+        poller_run_deferred(redis->poller);
+        return;
+    }
+    poller_step(redis->poller);
+    redis_flush(redis); /* what came from callbacks */
+    nodes_send(redis, /* flush= */ true);
+    redis->submitted = false;
+}
+
+static int redis_fd(void *state)
+{
+    const struct redis *redis = state;
+    return poller_fd(redis->poller);
+}
+
+static void redis_close(void *state)
+{
+    struct redis *redis = state;
+    ASSERT(redis->magic == REDIS_MAGIC);
+    conn_done(&redis->pubsub);
+    nodes_done(redis);
+    sentinel_done(redis);
+    pubsub_done(redis);
+    foreign_done(redis);
+    list_done(redis);
+    struct redis_op *next;
+    for (struct redis_op *op = redis->first_op; op != NULL; op = next) {
+        next = op->next;
+        free(op);
+    }
+    poller_call_at(redis->poller, &redis->overdue, POLLER_NEVER);
+    credentials_done(&redis->credentials);
+    poller_free(&redis->poller);
+    redis->magic = 0;
+}
+
+static bool redis_open(void *state, const char *url, const struct store_callbacks *callbacks,
+                       struct text *why)
+{
+    struct redis *redis = state;
+    uint64_t seeds[2];
+    memset(redis, 0, offsetof(struct redis, scratch));
+    text_add(why, "usage: ");
+    if (!redis_url_read(url, &redis->url, why))
+        return false;
+    text_clear(why);
+    /* Nobody may guess under which identity a stranger is shown. */
+    bool random = getrandom(seeds, sizeof seeds, /* flags= */ 0) == sizeof seeds;
+    redis->poller = random ? poller_new() : NULL;
+    if (redis->poller == NULL) {
+        text_add(why, "memory, descriptors or random numbers are short");
+        return false;
+    }
+    if (!credentials_init(&redis->credentials, &redis->url, redis->poller, why)) {
+        poller_free(&redis->poller);
+        return false;
+    }
+    redis->random.state = seeds[0];
+    redis->foreign_session = seeds[1];
+    redis->callbacks = *callbacks;
+    redis->timeout_ms = callbacks->timeout_ms > 0 ? callbacks->timeout_ms : TIMEOUT_MS;
+    redis->last_queued = &redis->first_queued;
+    redis->overdue =
+        (struct poller_timer){.at_ms = POLLER_NEVER, .due = on_overdue, .owner = redis};
+    nodes_init(redis, seeds[0]);
+    sentinel_init(redis, seeds[0]);
+    pubsub_init(redis);
+    redis->magic = REDIS_MAGIC;
+    return true;
+}
+
+/* What other programs know it by. */
+static bool redis_key_name(const char *url, const char *key, struct text *out, struct text *why)
+{
+    struct redis_names names;
+    struct redis_url *read = malloc(sizeof *read);
+    bool known = read != NULL && redis_url_read(url, read, why);
+    bool named = known && redis_names_of(&read->templates, key, &names);
+    if (read == NULL)
+        text_add(why, "memory is short");
+    else if (known && !named)
+        text_add(why, name_is_anothers);
+    if (named)
+        text_add(out, names.family == REDIS_WATERMARK ? names.record : names.plain);
+    free(read);
+    return named;
+}
+
+#define REDIS_DRIVER(word)                                                                    \
+    {                                                                                         \
+        .scheme = (word),                                                                     \
+        .capabilities = STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_TESTS_GRANT |      \
+                        STORE_DELETES | STORE_TOKENS_RESTART | STORE_TELLS,                   \
+        .state_size = sizeof(struct redis), .descriptors = 3, .ttl_least_ms = 500,            \
+        .open = redis_open, .close = redis_close, .submit = redis_submit, .step = redis_step, \
+        .fd = redis_fd, .name = redis_key_name,                                               \
+    }
+
+const struct store_driver redis_driver = REDIS_DRIVER("redis");
+const struct store_driver rediss_driver = REDIS_DRIVER("rediss");

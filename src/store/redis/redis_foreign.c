@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keys that another program holds and that we wait for. Such a program tells nobody when it is
+ * done, so whoever is first in line looks every 50 to 200 ms, and only while that is so. When the
+ * key is free of strangers, or our place is not the first any more, the core is woken and decides.
+ */
+#include "store/redis/redis_internal.h"
+
+#include "process/host.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { POLL_MIN_MS = 50, POLL_JITTER_MS = 150, FOREIGN_LOCKS_MAX = 1024 };
+
+static void foreign_remove(struct foreign_lock *foreign_lock)
+{
+    struct foreign_lock **at = &foreign_lock->redis->foreign_locks;
+    while (*at != foreign_lock)
+        at = &(*at)->next;
+    *at = foreign_lock->next;
+    foreign_lock->redis->foreign_count--;
+    poller_call_at(foreign_lock->redis->poller, &foreign_lock->poll, POLLER_NEVER);
+    free(foreign_lock);
+}
+
+static void on_foreign_query(void *caller, const char *key, const struct snapshot *snapshot,
+                             const struct conn_error *error)
+{
+    struct foreign_lock *foreign_lock = caller;
+    struct redis *redis = foreign_lock->redis;
+    foreign_remove(foreign_lock);
+    if (error == NULL && snapshot->foreign) { /* notes it anew while our place is the first */
+        struct store_reply reply;
+        snapshot_reply(redis, NULL, key, snapshot, &reply);
+    } else if (redis->callbacks.notice != NULL) {
+        redis->callbacks.notice(redis->callbacks.owner, key, /* stands= */ NULL);
+    }
+}
+
+static void on_foreign_due(void *owner)
+{
+    struct foreign_lock *foreign_lock = owner;
+    if (!redis_query(foreign_lock->redis, foreign_lock->key, on_foreign_query, foreign_lock))
+        foreign_remove(foreign_lock); /* the core's slow look is left */
+}
+
+void foreign_poll(struct redis *redis, const char *key)
+{
+    struct foreign_lock *foreign_lock = redis->foreign_locks;
+    while (foreign_lock != NULL && strcmp(foreign_lock->key, key) != 0)
+        foreign_lock = foreign_lock->next;
+    if (foreign_lock != NULL || redis->foreign_count == FOREIGN_LOCKS_MAX)
+        return;
+    foreign_lock = calloc(1, sizeof *foreign_lock);
+    if (foreign_lock == NULL)
+        return; /* the core's slow look is left */
+    foreign_lock->redis = redis;
+    text_copy(foreign_lock->key, sizeof foreign_lock->key, key);
+    foreign_lock->poll =
+        (struct poller_timer){.at_ms = POLLER_NEVER, .due = on_foreign_due, .owner = foreign_lock};
+    foreign_lock->next = redis->foreign_locks;
+    redis->foreign_locks = foreign_lock;
+    redis->foreign_count++;
+    poller_call_at(redis->poller, &foreign_lock->poll,
+                   host_boot_ms() + POLL_MIN_MS +
+                       (int64_t)random_below(&redis->random, POLL_JITTER_MS + 1));
+}
+
+void foreign_done(struct redis *redis)
+{
+    struct foreign_lock *next;
+    for (struct foreign_lock *foreign_lock = redis->foreign_locks; foreign_lock != NULL;
+         foreign_lock = next) {
+        next = foreign_lock->next;
+        poller_call_at(redis->poller, &foreign_lock->poll, POLLER_NEVER);
+        free(foreign_lock);
+    }
+}

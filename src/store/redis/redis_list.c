@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lists: SCAN finds the names of records, page by page, and each is looked at like any other. SCAN
+ * may say a name twice, and says nothing certain of what comes or goes meanwhile; whatever is there
+ * from beginning to end is told, once. A server whose SCAN never ends is told as trouble.
+ */
+#include "store/redis/redis_internal.h"
+
+#include "process/host.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PAGE = 500,
+    PAGE_MOST = 16000, /* while nothing is found: other programs' keys are passed quickly */
+    KEY_COSTS = 96,    /* a key in the tree, beside its bytes */
+    DELIVERED_BYTES_MAX = 32 * 1024 * 1024,
+};
+
+struct listing {
+    struct listing *next;
+    struct redis *redis;
+    struct redis_op *op;    /* ours until the last answer; its call is the SCAN on its way */
+    void *delivered;        /* a tree of keys … */
+    size_t delivered_bytes; /* … and how much memory it takes, about */
+    int page;
+    int64_t found_ms;  /* when the last new key came */
+    struct node *node; /* whose names are being read */
+    size_t queries;
+    bool scanning, ended;
+    bool waits; /* until it is known who serves */
+    char cursor[24];
+    char prefix[KEY_MAX + 1];
+};
+
+static int compare_keys(const void *one, const void *other)
+{
+    return strcmp(one, other);
+}
+
+static void listing_free(struct listing *listing)
+{
+    tdestroy(listing->delivered, free);
+    free(listing);
+}
+
+static void listing_remove(struct listing *listing)
+{
+    struct listing **at = &listing->redis->listings;
+    while (*at != listing)
+        at = &(*at)->next;
+    *at = listing->next;
+    listing_free(listing);
+}
+
+/* The last answer; what is still on its way is waited for, in silence. */
+static void listing_end(struct listing *listing, const struct conn_error *error)
+{
+    if (!listing->ended) {
+        struct store_reply reply = {.result = error != NULL ? error->result : REPLY_OK,
+                                    .now_ms = TIME_UNKNOWN,
+                                    .why = error != NULL ? error->why : NULL};
+        listing->ended = true;
+        listing->op->done(listing->op->caller, &reply);
+    }
+    if (listing->queries == 0 && !listing->scanning) {
+        redis_op_free(listing->op);
+        listing_remove(listing);
+    }
+}
+
+static void listing_end_no_memory(struct listing *listing)
+{
+    listing_end(listing, &(struct conn_error){.result = REPLY_TROUBLE, .why = "memory is short"});
+}
+
+static void listing_scan(struct listing *listing);
+
+static struct node *next_master(struct node *node)
+{
+    while (node != NULL && !node->serves)
+        node = node->next;
+    return node;
+}
+
+static void listing_continue(struct listing *listing)
+{
+    if (listing->queries > 0 || listing->scanning)
+        return;
+    if (strcmp(listing->cursor, "0") == 0 && !listing->ended)
+        listing->node = next_master(listing->node->next);
+    if (listing->ended || listing->node == NULL)
+        listing_end(listing, NULL);
+    else
+        listing_scan(listing);
+}
+
+static void on_list_query(void *caller, const char *key, const struct snapshot *snapshot,
+                          const struct conn_error *error)
+{
+    struct listing *listing = caller;
+    struct store_reply reply;
+    listing->queries--;
+    if (error != NULL && !error->of_record) {
+        listing_end(listing, error);
+        return;
+    }
+    redis_query_reply(listing->redis, key, snapshot, error, &reply);
+    reply.more = true;
+    reply.key = key;
+    if ((reply.present || error != NULL) && !listing->ended)
+        listing->op->done(listing->op->caller, &reply);
+    listing_continue(listing);
+}
+
+/* True when it was not told yet. */
+static bool listing_add_key(struct listing *listing, const char *key)
+{
+    char *copy = strdup(key);
+    char **found = copy != NULL ? tsearch(copy, &listing->delivered, compare_keys) : NULL;
+    if (found == NULL || *found != copy)
+        free(copy);
+    if (found != NULL && *found != copy)
+        return false;
+    listing->delivered_bytes += strlen(key) + KEY_COSTS;
+    listing->found_ms = host_boot_ms();
+    return true;
+}
+
+/* NULL while the next page may be asked for. */
+static const char *listing_check_limits(const struct listing *listing)
+{
+    if (listing->delivered_bytes > DELIVERED_BYTES_MAX)
+        return "Redis has more keys than can be listed; list them by prefixes";
+    if (host_boot_ms() - listing->found_ms > listing->redis->timeout_ms)
+        return "SCAN goes on and finds no more records; give leasehold a database of its own";
+    return NULL;
+}
+
+static bool listing_query_page(struct listing *listing, struct resp_walk *walk, size_t count)
+{
+    char key[KEY_MAX + 1];
+    struct resp_item name;
+    for (size_t i = 0; i < count && resp_next(walk, &name); i++) {
+        bool fits =
+            name.kind == RESP_TEXT &&
+            redis_key_of_record(&listing->redis->url.templates, name.text, name.length, key) &&
+            strncmp(key, listing->prefix, strlen(listing->prefix)) == 0;
+        if (!fits || !listing_add_key(listing, key))
+            continue;
+        if (!redis_query(listing->redis, key, on_list_query, listing))
+            return false;
+        listing->queries++;
+    }
+    return true;
+}
+
+static void on_scan_reply(struct conn_call *call, const struct resp_item *item,
+                          struct resp_walk *walk, const struct conn_error *error)
+{
+    struct redis_op *op = (struct redis_op *)call;
+    struct listing *listing = op->listing;
+    struct resp_item cursor, names;
+    listing->scanning = false;
+    if (error != NULL) {
+        listing_end(listing, error);
+        return;
+    }
+    if (item->kind == RESP_ERROR) {
+        struct conn_error refusal = conn_explain(op->conn, item);
+        listing_end(listing, &refusal);
+        return;
+    }
+    if (item->kind != RESP_LIST || item->count != 2 || !resp_next(walk, &cursor) ||
+        cursor.kind != RESP_TEXT || cursor.length >= sizeof listing->cursor ||
+        !resp_next(walk, &names) || names.kind != RESP_LIST) {
+        listing_end(listing,
+                    &(struct conn_error){.result = REPLY_TROUBLE,
+                                         .why = "Redis replied to SCAN what it never does"});
+        return;
+    }
+    memcpy(listing->cursor, cursor.text, cursor.length);
+    listing->cursor[cursor.length] = '\0';
+    bool queries = listing_query_page(listing, walk, names.count);
+    const char *why = listing_check_limits(listing);
+    bool found = listing->queries > 0;
+    listing->page = found ? PAGE : listing->page < PAGE_MOST ? 2 * listing->page : PAGE_MOST;
+    redis_op_extend(op); /* what has to be looked at comes before it */
+    if (!queries)
+        listing_end_no_memory(listing);
+    else if (why != NULL && strcmp(listing->cursor, "0") != 0)
+        listing_end(listing, &(struct conn_error){.result = REPLY_TROUBLE, .why = why});
+    else
+        listing_continue(listing);
+}
+
+static void listing_scan(struct listing *listing)
+{
+    listing->scanning = true;
+    redis_op_extend(listing->op);
+    node_queue(listing->node, listing->op);
+}
+
+void list_send(struct redis_op *op, struct redis_conn *conn)
+{
+    struct listing *listing = op->listing;
+    char bytes[REDIS_PATTERN_MAX + 1];
+    struct text pattern;
+    text_init(&pattern, bytes, sizeof bytes);
+    redis_pattern_of(&op->redis->url.templates, listing->prefix, &pattern);
+    op->conn = conn;
+    conn_begin(conn, &op->call, 6);
+    conn_arg(conn, "SCAN");
+    conn_arg(conn, listing->cursor);
+    conn_arg(conn, "MATCH");
+    conn_arg_bytes(conn, bytes, pattern.length);
+    conn_arg(conn, "COUNT");
+    conn_arg_int(conn, listing->page);
+}
+
+void list_fail(struct redis_op *op, const struct conn_error *error)
+{
+    op->listing->scanning = false;
+    listing_end(op->listing, error);
+}
+
+static void listing_begin(struct listing *listing)
+{
+    struct node *first = next_master(&listing->redis->main);
+    listing->waits = false;
+    listing->node = first != NULL ? first : &listing->redis->main;
+    listing_scan(listing);
+}
+
+void list_on_map(struct redis *redis, const struct conn_error *error)
+{
+    struct listing *next;
+    for (struct listing *listing = redis->listings; listing != NULL; listing = next) {
+        next = listing->next;
+        if (listing->waits && error != NULL)
+            listing_end(listing, error);
+        else if (listing->waits)
+            listing_begin(listing);
+    }
+}
+
+void list_begin(struct redis *redis, struct redis_op *op)
+{
+    struct listing *listing = calloc(1, sizeof *listing);
+    if (listing == NULL) {
+        struct store_reply reply = {
+            .result = REPLY_TROUBLE, .now_ms = TIME_UNKNOWN, .why = "memory is short"};
+        op->done(op->caller, &reply);
+        redis_op_free(op);
+        return;
+    }
+    op->call.reply = on_scan_reply;
+    op->listing = listing;
+    listing->redis = redis;
+    listing->op = op;
+    listing->page = PAGE;
+    listing->found_ms = host_boot_ms();
+    text_copy(listing->cursor, sizeof listing->cursor, "0");
+    text_copy(listing->prefix, sizeof listing->prefix, op->request.key);
+    listing->next = redis->listings;
+    redis->listings = listing;
+    /* RESP2 does not say whether this is a cluster. */
+    const struct redis_conn *conn = &redis->main.conn;
+    listing->waits = !redis->mapped && (conn->clustered || conn->protocol == 2);
+    if (listing->waits)
+        nodes_map(redis);
+    else
+        listing_begin(listing);
+}
+
+void list_done(struct redis *redis)
+{
+    struct listing *next;
+    for (struct listing *listing = redis->listings; listing != NULL; listing = next) {
+        next = listing->next;
+        listing_free(listing);
+    }
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What Redis tells without being asked: a write that names us, and every change, for those who
+ * watch. A change is told by its name only; whoever wants the record looks, so that what is told is
+ * what stands. A write that names us may bring what it left there. Messages get lost with their
+ * connection: then watches end, and waiters look by themselves. In RESP3 all of it comes on the one
+ * connection; RESP2 needs a second one, the ear.
+ */
+#include "store/redis/redis_internal.h"
+
+#include "base/check.h"
+#include "wire/redis_message.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHANGES_MAX = 4096 };
+
+static const struct conn_error no_memory = {.result = REPLY_TROUBLE, .why = "memory is short"};
+
+struct redis_conn *pubsub_conn(struct redis *redis)
+{
+    return redis->main.conn.protocol == 2 ? &redis->pubsub : &redis->main.conn;
+}
+
+bool pubsub_is_settled(const struct redis *redis)
+{
+    bool wake = !redis->wake.wanted || redis->wake.state == PUBSUB_ON;
+    bool changes = !redis->changes.wanted || redis->changes.state == PUBSUB_ON;
+    /* On one connection the order is enough, unless writes go to another node of a cluster. */
+    const struct redis_conn *conn = &redis->main.conn;
+    bool cannot = conn->protocol == 3 ? !conn->clustered : redis->pubsub.state == CONN_IDLE;
+    return cannot || (wake && changes);
+}
+
+/* ---- channels ---- */
+
+static void confirm_watches(struct redis *redis)
+{
+    for (struct key_watch *key_watch = redis->key_watches; key_watch != NULL;
+         key_watch = key_watch->next) {
+        if (key_watch->confirmed)
+            continue;
+        key_watch->confirmed = true;
+        struct store_reply reply = {.result = REPLY_OK, .more = true, .now_ms = TIME_UNKNOWN};
+        key_watch->done(key_watch->caller, &reply);
+    }
+}
+
+static void pubsub_end_watches(struct redis *redis, const struct conn_error *error)
+{
+    struct key_watch *key_watch = redis->key_watches;
+    redis->key_watches = NULL;
+    while (key_watch != NULL) {
+        struct key_watch *next = key_watch->next;
+        struct store_reply reply = {
+            .result = error->result, .now_ms = TIME_UNKNOWN, .why = error->why};
+        key_watch->done(key_watch->caller, &reply);
+        free(key_watch);
+        key_watch = next;
+    }
+}
+
+static void on_subscribed(struct conn_call *call, const struct resp_item *item,
+                          struct resp_walk *walk, const struct conn_error *error)
+{
+    struct pubsub_channel *channel = (struct pubsub_channel *)call;
+    struct redis *redis = channel->redis;
+    (void)walk;
+    if (error != NULL)
+        return;                     /* the loss is told apart */
+    if (item->kind == RESP_ERROR) { /* waiters still look by themselves */
+        struct conn_error refusal = conn_explain(pubsub_conn(redis), item);
+        channel->state = PUBSUB_ON;
+        if (channel == &redis->changes) {
+            channel->state = PUBSUB_OFF;
+            channel->wanted = false;
+            pubsub_end_watches(redis, &refusal);
+        }
+    } else {
+        channel->state = PUBSUB_ON;
+        if (channel == &redis->changes)
+            confirm_watches(redis);
+    }
+    redis_flush(redis);
+}
+
+static void pubsub_channel_subscribe(struct redis *redis, struct pubsub_channel *channel)
+{
+    struct redis_conn *conn = pubsub_conn(redis);
+    if (!channel->wanted || channel->state != PUBSUB_OFF || conn->state != CONN_READY)
+        return;
+    channel->state = PUBSUB_PENDING;
+    conn_begin(conn, &channel->call, 2);
+    conn_arg(conn, "SUBSCRIBE");
+    conn_arg(conn, channel->name);
+}
+
+void pubsub_subscribe(struct redis *redis, struct pubsub_channel *channel)
+{
+    channel->wanted = true;
+    conn_open(pubsub_conn(redis));
+    pubsub_channel_subscribe(redis, channel);
+}
+
+void pubsub_ready(struct redis *redis)
+{
+    /* The server speaks RESP3 by now: a call may be in the queue of one connection only. */
+    bool idle = redis->pubsub.state == CONN_IDLE && !redis->pubsub.wanted;
+    if (pubsub_conn(redis) != &redis->pubsub && !idle)
+        conn_abort(&redis->pubsub, REPLY_TROUBLE, "the other connection does both");
+    pubsub_channel_subscribe(redis, &redis->wake);
+    pubsub_channel_subscribe(redis, &redis->changes);
+}
+
+void pubsub_lost(struct redis *redis, const struct conn_error *error)
+{
+    redis->wake.state = redis->changes.state = PUBSUB_OFF;
+    redis->changes.wanted = false;
+    /* Who comes back may have lost its last writes, and count from further back. */
+    memset(redis->delivered, 0, sizeof redis->delivered);
+    pubsub_end_watches(redis, error);
+}
+
+static void on_pubsub_ready(void *owner)
+{
+    pubsub_ready(owner);
+}
+
+static void on_pubsub_lost(void *owner, const struct conn_error *error)
+{
+    struct redis *redis = owner;
+    pubsub_lost(redis, error);
+    /* A waiter sends no more writes, so nothing else would open it again. */
+    if (redis->wake.wanted && pubsub_conn(redis) == &redis->pubsub)
+        conn_open(&redis->pubsub);
+    redis_flush(redis);
+}
+
+static bool on_pubsub_pushed(void *owner, struct resp_walk *walk, size_t count)
+{
+    struct redis *redis = owner;
+    return pubsub_pushed(redis, &redis->pubsub, walk, count);
+}
+
+/* ---- watches ---- */
+
+void pubsub_watch(struct redis *redis, const char *prefix, store_done *done, void *caller)
+{
+    struct key_watch *key_watch = calloc(1, sizeof *key_watch);
+    if (key_watch == NULL) {
+        struct store_reply reply = {
+            .result = REPLY_TROUBLE, .now_ms = TIME_UNKNOWN, .why = "memory is short"};
+        done(caller, &reply);
+        return;
+    }
+    key_watch->done = done;
+    key_watch->caller = caller;
+    text_copy(key_watch->prefix, sizeof key_watch->prefix, prefix);
+    key_watch->next = redis->key_watches;
+    redis->key_watches = key_watch;
+    if (redis->changes.state == PUBSUB_ON)
+        confirm_watches(redis);
+}
+
+static bool watch_matches(const struct key_watch *key_watch, const char *key)
+{
+    return strncmp(key, key_watch->prefix, strlen(key_watch->prefix)) == 0;
+}
+
+static bool is_watched(const struct redis *redis, const char *key)
+{
+    for (const struct key_watch *key_watch = redis->key_watches; key_watch != NULL;
+         key_watch = key_watch->next)
+        if (key_watch->confirmed && watch_matches(key_watch, key))
+            return true;
+    return false;
+}
+
+/* Has this or something newer been told? A message can be late, behind a look that saw it all. */
+static bool was_delivered(const struct redis *redis, const char *key, uint64_t revision)
+{
+    uint64_t hash = redis_hash_of(key);
+    return revision != 0 && redis->delivered[hash % DELIVERED_SLOTS].key == hash &&
+           redis->delivered[hash % DELIVERED_SLOTS].revision >= revision;
+}
+
+static void note_delivered(struct redis *redis, const char *key, uint64_t revision)
+{
+    uint64_t hash = redis_hash_of(key);
+    redis->delivered[hash % DELIVERED_SLOTS].key = hash;
+    redis->delivered[hash % DELIVERED_SLOTS].revision = revision;
+}
+
+static void change_remove(struct change *change)
+{
+    struct change **at = &change->redis->first_change;
+    while (*at != change)
+        at = &(*at)->next;
+    *at = change->next;
+    change->redis->change_count--;
+    free(change);
+}
+
+static void on_change_query(void *caller, const char *key, const struct snapshot *snapshot,
+                            const struct conn_error *error)
+{
+    struct change *change = caller;
+    struct redis *redis = change->redis;
+    if (error != NULL && !error->of_record) {
+        pubsub_end_watches(redis, error);
+        change_remove(change);
+        return;
+    }
+    struct key_watch *key_watch = redis->key_watches;
+    if (snapshot != NULL && snapshot->length > 0)
+        note_delivered(redis, key, snapshot->written.revision);
+    for (; key_watch != NULL; key_watch = key_watch->next) {
+        struct store_reply reply;
+        if (!key_watch->confirmed || !watch_matches(key_watch, key))
+            continue;
+        redis_query_reply(redis, key, snapshot, error, &reply);
+        reply.more = true;
+        reply.key = key;
+        key_watch->done(key_watch->caller, &reply);
+    }
+    bool again = change->again && !was_delivered(redis, key, change->newest);
+    change->again = false;
+    change->newest = 0;
+    if (again && !redis_query(redis, change->key, on_change_query, change)) {
+        pubsub_end_watches(redis, &no_memory);
+        again = false;
+    }
+    if (!again)
+        change_remove(change);
+}
+
+static void key_changed(struct redis *redis, const char *key, uint64_t revision)
+{
+    struct change *change = redis->first_change;
+    if (!is_watched(redis, key) || was_delivered(redis, key, revision))
+        return;
+    while (change != NULL && strcmp(change->key, key) != 0)
+        change = change->next;
+    if (change != NULL) { /* deletes have no revision: what comes after one is looked at */
+        bool known = revision != 0 && (!change->again || change->newest != 0);
+        change->again = true;
+        change->newest = known ? revision : 0;
+        return;
+    }
+    change = redis->change_count < CHANGES_MAX ? calloc(1, sizeof *change) : NULL;
+    if (change == NULL) {
+        pubsub_end_watches(redis,
+                           &(struct conn_error){.result = REPLY_TROUBLE,
+                                                .why = "more changed at once than can be told"});
+        return;
+    }
+    change->redis = redis;
+    text_copy(change->key, sizeof change->key, key);
+    change->next = redis->first_change;
+    redis->first_change = change;
+    redis->change_count++;
+    if (!redis_query(redis, change->key, on_change_query, change)) {
+        pubsub_end_watches(redis, &no_memory);
+        change_remove(change);
+    }
+}
+
+/* ---- messages ---- */
+
+/* Whose names are not ours is somebody else's affair. */
+static void on_change_message(struct redis *redis, const struct resp_item *message)
+{
+    char key[KEY_MAX + 1];
+    uint64_t revision;
+    size_t at;
+    if (redis_change_read(message->text, message->length, &revision, &at) &&
+        redis_key_of_record(&redis->url.templates, message->text + at, message->length - at, key))
+        key_changed(redis, key, revision);
+}
+
+static void on_wake_message(struct redis *redis, const struct resp_item *message)
+{
+    char key[KEY_MAX + 1];
+    struct redis_notice delivered = redis_notice_read(message->text, message->length);
+    struct store_reply current = {
+        .result = REPLY_OK,
+        .present = true,
+        .written = {.revision = delivered.revision, .time_ms = delivered.time_ms},
+        .now_ms = delivered.time_ms,
+        .bytes = delivered.bytes,
+        .length = delivered.length,
+    };
+    if (redis->callbacks.notice != NULL &&
+        redis_key_of_record(&redis->url.templates, message->text, delivered.name_length, key))
+        redis->callbacks.notice(redis->callbacks.owner, key,
+                                delivered.has_record ? &current : NULL);
+}
+
+static void on_message(struct redis *redis, const struct resp_item *channel,
+                       const struct resp_item *message)
+{
+    if (resp_is(channel, redis->changes.name))
+        on_change_message(redis, message);
+    else if (resp_is(channel, redis->wake.name))
+        on_wake_message(redis, message);
+}
+
+bool pubsub_pushed(struct redis *redis, struct redis_conn *conn, struct resp_walk *walk,
+                   size_t count)
+{
+    struct resp_item kind, channel, message;
+    if (count < 1 || !resp_next(walk, &kind))
+        return false;
+    if (resp_is(&kind, "subscribe"))
+        return conn_confirm(conn);
+    if (!resp_is(&kind, "message"))
+        return true; /* of no interest */
+    if (count != 3 || !resp_next(walk, &channel) || !resp_next(walk, &message) ||
+        message.kind != RESP_TEXT)
+        return false;
+    on_message(redis, &channel, &message);
+    return true;
+}
+
+/* ---- beginning and end ---- */
+
+static void pubsub_channel_init(struct redis *redis, struct pubsub_channel *channel, bool own)
+{
+    struct text text;
+    *channel = (struct pubsub_channel){.call = {.reply = on_subscribed, .subscribes = true},
+                                       .redis = redis};
+    text_init(&text, channel->name, sizeof channel->name);
+    text_add(&text, "leasehold:"); /* channels know no databases: their names must */
+    text_add_u64(&text, redis->url.db);
+    text_add(&text, own ? ":wake:" : ":changed");
+    if (own)
+        text_add_hex(&text, redis->callbacks.session);
+}
+
+void pubsub_init(struct redis *redis)
+{
+    struct conn_callbacks callbacks = {.ready = on_pubsub_ready,
+                                       .lost = on_pubsub_lost,
+                                       .pushed = on_pubsub_pushed,
+                                       .owner = redis};
+    conn_init(&redis->pubsub, redis->poller, &redis->url, &redis->credentials, &callbacks,
+              random_next(&redis->random));
+    redis->pubsub.timeout_ms = redis->timeout_ms;
+    redis->pubsub.listens = true;
+    pubsub_channel_init(redis, &redis->wake, /* own= */ true);
+    pubsub_channel_init(redis, &redis->changes, /* own= */ false);
+}
+
+void pubsub_done(struct redis *redis)
+{
+    while (redis->key_watches != NULL) {
+        struct key_watch *next = redis->key_watches->next;
+        free(redis->key_watches);
+        redis->key_watches = next;
+    }
+    struct change *next;
+    for (struct change *change = redis->first_change; change != NULL; change = next) {
+        next = change->next;
+        free(change);
+    }
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Behind Sentinel: before every connection to the master, a Sentinel is asked who that is; after
+ * every loss anew, and another one. A master that turns out to be a replica by now is left again
+ * (redis_connection.c looks at its role). So whoever holds while the master changes is told trouble
+ * first, and finds in the new one what had been replicated to it: no more is promised.
+ */
+#include "store/redis/redis_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* This one does not help: the next one is asked, until all were. */
+static void sentinel_try_next(struct redis *redis, const char *why)
+{
+    redis->sentinel.host = redis->url.hosts[++redis->turn % redis->url.host_count];
+    if (redis->main.conn.state != CONN_OPENING || redis->main.conn.stream != NULL)
+        return;
+    if (redis->sentinels_asked++ < redis->url.host_count && redis->sentinel.state == CONN_IDLE) {
+        redis->sentinel.retry_at_ms = INT64_MIN;
+        conn_open(&redis->sentinel);
+    } else {
+        redis->main.conn.refused = redis->sentinel_refusals >= redis->url.host_count;
+        conn_abort(&redis->main.conn, REPLY_TROUBLE, why);
+    }
+}
+
+static void on_sentinel_reply(struct conn_call *call, const struct resp_item *item,
+                              struct resp_walk *walk, const struct conn_error *error)
+{
+    struct redis *redis =
+        (struct redis *)(void *)((char *)call - offsetof(struct redis, sentinel_call));
+    struct resp_item host, port;
+    char digits[8] = "";
+    if (error != NULL || redis->main.conn.state != CONN_OPENING || redis->main.conn.stream != NULL)
+        return; /* the loss is told apart; or nobody waits for it any more */
+    if (item->kind != RESP_LIST || item->count != 2 || !resp_next(walk, &host) ||
+        !resp_next(walk, &port) || host.kind != RESP_TEXT || host.length == 0 ||
+        host.length > REDIS_HOST_MAX || !text_is_clean(host.text, host.length) ||
+        port.kind != RESP_TEXT || port.length >= sizeof digits) {
+        conn_abort(&redis->sentinel, REPLY_TROUBLE, "the Sentinel knows no master of that name");
+        return;
+    }
+    memcpy(digits, port.text, port.length);
+    unsigned long number = strtoul(digits, NULL, 10);
+    if (number < 1 || number > UINT16_MAX)
+        conn_abort(&redis->sentinel, REPLY_TROUBLE, "the Sentinel says a port that is none");
+    else
+        conn_open_at(&redis->main.conn, host.text, host.length, (uint16_t)number);
+}
+
+static void sentinel_query(struct redis *redis)
+{
+    conn_begin(&redis->sentinel, &redis->sentinel_call, 3);
+    conn_arg(&redis->sentinel, "SENTINEL");
+    conn_arg(&redis->sentinel, "get-master-addr-by-name");
+    conn_arg(&redis->sentinel, redis->url.sentinel);
+}
+
+static void on_sentinel_ready(void *owner)
+{
+    sentinel_query(owner);
+}
+
+static void on_sentinel_lost(void *owner, const struct conn_error *error)
+{
+    struct redis *redis = owner;
+    redis->sentinel_refusals += error->refused ? 1 : 0;
+    sentinel_try_next(redis, error->why);
+}
+
+static bool on_sentinel_pushed(void *owner, struct resp_walk *walk, size_t count)
+{
+    (void)owner, (void)walk, (void)count;
+    return true;
+}
+
+void sentinel_locate(void *owner)
+{
+    struct node *node = owner;
+    struct redis *redis = node->redis;
+    redis->sentinels_asked = 1;
+    redis->sentinel_refusals = 0;
+    if (redis->sentinel.state == CONN_READY)
+        sentinel_query(redis);
+    else
+        conn_open(&redis->sentinel);
+}
+
+void sentinel_init(struct redis *redis, uint64_t seed)
+{
+    struct conn_callbacks callbacks = {.ready = on_sentinel_ready,
+                                       .lost = on_sentinel_lost,
+                                       .pushed = on_sentinel_pushed,
+                                       .owner = redis};
+    conn_init(&redis->sentinel, redis->poller, &redis->url, NULL, &callbacks, ~seed);
+    redis->sentinel.timeout_ms = redis->timeout_ms;
+    redis->sentinel_call.reply = on_sentinel_reply;
+}
+
+void sentinel_done(struct redis *redis)
+{
+    conn_done(&redis->sentinel);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See translate.h. */
+#include "store/translate.h"
+
+#include "base/check.h"
+#include "wire/record_codec.h"
+
+void translate_request(const struct lease *lease, const struct lease_output *output,
+                       const struct record *record, char *bytes, size_t size,
+                       struct store_request *out)
+{
+    const struct request *request = &lease->options->request;
+    static const enum store_verb verbs[] = {[ACTION_READ] = VERB_STORE_READ,
+                                            [ACTION_SWAP] = VERB_STORE_SWAP,
+                                            [ACTION_DELETE] = VERB_STORE_DELETE};
+    ASSERT(output->action != ACTION_NONE);
+    *out = (struct store_request){.verb = verbs[output->action],
+                                  .key = request->key,
+                                  .condition = output->condition,
+                                  .ttl_ms = request->ttl_ms,
+                                  .session = request->session,
+                                  .bound = request->bound,
+                                  .wake = output->wake,
+                                  .wake_count = output->wake_count};
+    if (output->action == ACTION_SWAP && output->condition.kind != IF_GRANT) {
+        out->bytes = bytes;
+        out->length = record_encode(record, bytes, size);
+        ASSERT(out->length > 0);
+        out->retention_ms = record_retention_ms(record);
+    }
+}
+
+static bool is_time(int64_t time_ms)
+{
+    return time_ms == TIME_UNKNOWN || (time_ms >= 0 && time_ms <= TIME_MAX_MS);
+}
+
+/* Tokens and the ends of leases are made of these: what cannot be is refused, not bent. */
+static bool is_sane(const struct store_reply *reply)
+{
+    const struct stamp *written = &reply->written;
+    bool is_stamp = written->revision > 0 && written->revision <= REVISION_MAX &&
+                    written->epoch <= EPOCH_MAX && is_time(written->time_ms);
+    return is_time(reply->now_ms) && (!reply->present || is_stamp);
+}
+
+static bool is_among(uint64_t number, const uint64_t *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (numbers[i] == number)
+            return true;
+    return false;
+}
+
+static void apply_liveness(const struct store_reply *reply, struct record *record)
+{
+    const uint64_t *dead = reply->dead_sessions;
+    for (size_t i = 0; i < record->grant_count; i++) {
+        struct grant *grant = &record->grants[i];
+        grant->dead = is_among(grant->session, dead, reply->dead_count);
+        grant->over = is_among(grant_token(grant), reply->ended_tokens, reply->ended_count);
+    }
+    for (size_t i = 0; i < record->waiter_count; i++)
+        record->waiters[i].dead = is_among(record->waiters[i].session, dead, reply->dead_count);
+    record->cooling.over = reply->cooling_over;
+    record->delay.over = reply->delay_over;
+}
+
+void translate_reply(const struct store_reply *reply, const char *key, struct record *record,
+                     struct event *out, const char **why)
+{
+    struct codec_error error;
+    out->reply = reply->result;
+    out->refused = reply->refused;
+    out->known = false;
+    out->at = (struct stamp){.time_ms = reply->now_ms, .epoch = reply->written.epoch};
+    if (reply->result != REPLY_OK && reply->result != REPLY_CONFLICT)
+        return;
+    if (!is_sane(reply)) {
+        out->reply = REPLY_TROUBLE;
+        *why = "the store's revision or time is out of bounds";
+        return;
+    }
+    if (!reply->present) {
+        out->known = true;
+        record_init(record, key);
+        return;
+    }
+    enum decode_result result = record_decode(reply->bytes, reply->length, record, &error);
+    if (result != DECODE_OK) {
+        out->reply = REPLY_TROUBLE;
+        *why = decode_result_text(result);
+        return;
+    }
+    record_resolve(record, &reply->written);
+    if (record->grant_count > 1 && record_broken(record) != NULL) {
+        out->reply = REPLY_TROUBLE; /* a mark became another grant's token */
+        *why = decode_result_text(DECODE_BROKEN);
+        return;
+    }
+    out->known = true;
+    apply_liveness(reply, record);
+    out->at.revision = reply->written.revision;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See workload_collect.h: objects of k8s-run that nobody needs any more, found by their label and
+ * judged as whoever wants their target would judge them. Each is removed under the uid and
+ * resourceVersion that were judged; our finalizer goes first. Blocks.
+ */
+#include "workload/workload_collect.h"
+
+#include "store/k8s/kube_api.h"
+#include "workload/workload_object.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    PATH_SIZE = 512,
+    PAGE = 50,
+    PAGES_MAX = 2000,
+    COOLDOWN_DEFAULT_MS = 5 * 60 * 1000, /* of an object that does not say */
+};
+
+#define SECOND_NS 1000000000L
+#define MINUTE_NS (60 * SECOND_NS)
+
+struct collect_round {
+    struct k8s_probe *probe;
+    const struct end_rules *rules;
+    unsigned rate;
+    char path[PATH_SIZE]; /* of the kind's objects */
+    struct text names;
+    struct k8s_collection *out;
+};
+
+static bool collect_fail(struct collect_round *round, const char *text)
+{
+    (void)snprintf(round->out->why, sizeof round->out->why, "%s", text);
+    return false;
+}
+
+/* Other trouble than that is the reply's. */
+static bool collect_fail_kind(struct collect_round *round, const char *kind,
+                              const struct k8s_reply *reply)
+{
+    round->out->usage = reply->status == 200 || reply->status == 404;
+    if (!round->out->usage)
+        return collect_fail(round, reply->why);
+    (void)snprintf(round->out->why, sizeof round->out->why,
+                   "the API server knows no kind %.200s; name it as in jobs.batch", kind);
+    return false;
+}
+
+/* ---- where the objects are ---- */
+
+/* A resource or a group, as kubectl names them: they become parts of a path. */
+static bool is_resource_name(const char *text, size_t length)
+{
+    return length > 0 && length < PATH_SIZE / 4 &&
+           strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-.") >= length;
+}
+
+/* "/apis/batch/v1" of a group, by the version that the server prefers; "/api/v1" without one. */
+static bool collect_find_group(struct collect_round *round, const char *kind, const char *group,
+                               char out[PATH_SIZE])
+{
+    struct k8s_reply reply;
+    char path[PATH_SIZE];
+    if (*group == '\0') {
+        (void)snprintf(out, PATH_SIZE, "/api/v1");
+        return true;
+    }
+    (void)snprintf(path, sizeof path, "/apis/%s", group);
+    k8s_probe_call(round->probe, "GET", path, NULL, &reply);
+    const char *version = kube_string(json_object_get(reply.json, "preferredVersion"), "version");
+    bool found = reply.status == 200 && is_resource_name(version, strlen(version));
+    (void)snprintf(out, PATH_SIZE, "/apis/%.120s/%.120s", group, version);
+    if (!found)
+        (void)collect_fail_kind(round, kind, &reply);
+    k8s_reply_done(&reply);
+    return found;
+}
+
+static bool collect_find_kind(struct collect_round *round, const char *kind)
+{
+    struct k8s_reply reply;
+    struct k8s_identity identity;
+    char base[PATH_SIZE], name[PATH_SIZE / 4];
+    size_t length = strcspn(kind, "."), index;
+    const char *group = kind[length] == '.' ? kind + length + 1 : "";
+    const json_t *entry, *found = NULL;
+    if (!is_resource_name(kind, length) ||
+        (*group != '\0' && !is_resource_name(group, strlen(group))))
+        return collect_fail_kind(round, kind, &(struct k8s_reply){.status = 404});
+    (void)snprintf(name, sizeof name, "%.*s", (int)length, kind);
+    if (!collect_find_group(round, kind, group, base))
+        return false;
+    k8s_probe_identity(round->probe, &identity);
+    k8s_probe_call(round->probe, "GET", base, NULL, &reply);
+    json_array_foreach(json_object_get(reply.json, "resources"), index, entry)
+    {
+        found = strcmp(kube_string(entry, "name"), name) == 0 ? entry : found;
+    }
+    bool spaced = json_is_true(json_object_get(found, "namespaced"));
+    (void)snprintf(round->path, sizeof round->path, "%.260s%s%s/%s", base,
+                   spaced ? "/namespaces/" : "", spaced ? identity.namespace : "", name);
+    if (found == NULL)
+        (void)collect_fail_kind(round, kind, &reply);
+    k8s_reply_done(&reply);
+    return round->out->why[0] == '\0';
+}
+
+/* ---- one object ---- */
+
+/* Under the revision that it leaves behind; false: it changed, or is gone. */
+static bool collect_drop_finalizer(struct collect_round *round, const char *path,
+                                   const json_t *object, struct workload_view *view)
+{
+    struct k8s_reply reply;
+    struct workload_view left;
+    k8s_probe_call(round->probe, "PATCH", path, workload_finalizer_patch(object), &reply);
+    bool good = reply.status == 200;
+    if (good && workload_read(reply.json, round->rules, NULL, NULL, &left))
+        text_copy(view->revision, sizeof view->revision, left.revision);
+    if (!good && reply.status != 409 && reply.status != 404)
+        (void)collect_fail(round, reply.why);
+    k8s_reply_done(&reply);
+    return good;
+}
+
+static bool collect_remove_object(struct collect_round *round, const char *name,
+                                  const json_t *object, struct workload_view *view)
+{
+    char path[PATH_SIZE * 2];
+    struct k8s_reply reply;
+    (void)snprintf(path, sizeof path, "%s/%s", round->path, name);
+    if (view->finalizer && !collect_drop_finalizer(round, path, object, view))
+        return false;
+    if (view->terminating)
+        return true; /* it went with the finalizer, or another one keeps it */
+    k8s_probe_call(round->probe, "DELETE", path, workload_delete_options(view), &reply);
+    bool good = reply.status == 200 || reply.status == 202 || reply.status == 404;
+    if (!good && reply.status != 409)
+        (void)collect_fail(round, reply.why);
+    k8s_reply_done(&reply);
+    return good;
+}
+
+/* One that is leaving without our finalizer is somebody else's to wait for. */
+static bool collect_is_leftover(const struct collect_round *round, const json_t *object,
+                                int64_t now_ms, struct workload_view *view)
+{
+    int64_t left_ms;
+    if (!workload_read(object, round->rules, NULL, NULL, view) || !view->ours ||
+        (view->terminating && !view->finalizer))
+        return false;
+    enum workload_verdict verdict = workload_judge(view, COOLDOWN_DEFAULT_MS, now_ms, &left_ms);
+    return verdict == WORKLOAD_OVER || verdict == WORKLOAD_OVERDUE;
+}
+
+static void collect_object(struct collect_round *round, const json_t *object, int64_t now_ms)
+{
+    struct workload_view view;
+    struct k8s_collection *out = round->out;
+    const char *name = kube_string(json_object_get(object, "metadata"), "name");
+    if (!is_resource_name(name, strlen(name)) || !collect_is_leftover(round, object, now_ms, &view))
+        return;
+    text_add(&round->names, out->left > 0 ? ", " : "");
+    text_add(&round->names, name);
+    out->left++;
+    if (round->rate == 0)
+        return;
+    if (collect_remove_object(round, name, object, &view))
+        out->removed++;
+    else if (out->why[0] == '\0')
+        out->taken++;
+    long pause_ns = MINUTE_NS / (long)round->rate;
+    struct timespec pause = {.tv_sec = pause_ns / SECOND_NS, .tv_nsec = pause_ns % SECOND_NS};
+    (void)nanosleep(&pause, NULL);
+}
+
+/* ---- all of them ---- */
+
+/* False behind the last page, or when it cannot go on. */
+static bool collect_page(struct collect_round *round, char **next)
+{
+    char path[PATH_SIZE * 2 + KUBE_TOKEN_MAX];
+    struct k8s_reply reply;
+    const char *wrong = NULL;
+    (void)snprintf(path, sizeof path,
+                   "%s?limit=%d&labelSelector=app.kubernetes.io%%2Fmanaged-by%%3D%s%s%s",
+                   round->path, PAGE, WORKLOAD_LABEL_VALUE, *next != NULL ? "&continue=" : "",
+                   *next != NULL ? *next : "");
+    k8s_probe_call(round->probe, "GET", path, NULL, &reply);
+    const json_t *items = json_object_get(reply.json, "items");
+    char *more = kube_list_next(reply.json, *next, &wrong);
+    free(*next);
+    *next = more;
+    if (reply.status != 200)
+        (void)collect_fail(round, reply.why);
+    else if (wrong != NULL || reply.date_s < 0)
+        (void)collect_fail(round, wrong != NULL ? wrong : "the API server tells no time");
+    for (size_t i = 0; i < json_array_size(items) && round->out->why[0] == '\0'; i++)
+        collect_object(round, json_array_get(items, i), reply.date_s * 1000);
+    k8s_reply_done(&reply);
+    return *next != NULL && round->out->why[0] == '\0';
+}
+
+void workload_collect(struct k8s_probe *probe, const char *kind, const struct end_rules *rules,
+                      unsigned rate, struct k8s_collection *out)
+{
+    struct collect_round round = {.probe = probe, .rules = rules, .rate = rate, .out = out};
+    char *next = NULL;
+    *out = (struct k8s_collection){0};
+    text_init(&round.names, out->names, sizeof out->names);
+    if (!collect_find_kind(&round, kind))
+        return;
+    for (unsigned pages = 1; collect_page(&round, &next); pages++) {
+        if (pages >= PAGES_MAX) {
+            (void)collect_fail(&round, "the list is too long");
+            break;
+        }
+    }
+    free(next);
+}

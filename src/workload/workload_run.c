@@ -1,0 +1,600 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See workload.h. Whoever creates the object has the lock. An object that is over, or overdue, is
+ * removed under the uid and revision that were judged, by whoever meets it: so nobody needs to be
+ * alive for a target to become free again, and nobody deletes its successor.
+ */
+#include "workload/workload_internal.h"
+
+#include "base/check.h"
+#include "process/host.h"
+#include "store/k8s/yaml_json.h"
+#include "wire/duration.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TRIES = 8,              /* of create: each finds something to remove, or a conflict */
+    DOWN_MAX_MS = 60000,    /* of the API server while we follow, before we say so */
+    WATCH_TRUST_MS = 30000, /* how long to trust the watch without a step */
+    PROGRESS_MS = 1000,     /* the same when somebody looks on */
+    COLLECT_LAG_MS = 200,   /* an object that was deleted just now may still be told of */
+};
+
+static void result_init(struct workload_result *result)
+{
+    *result = (struct workload_result){.since_ms = -1, .ends_in_ms = -1};
+}
+
+static bool usage(struct workload_result *result, const char *message)
+{
+    result->usage = true;
+    (void)snprintf(result->text, sizeof result->text, "%s", message);
+    return false;
+}
+
+/* ---- what a verdict is in words ---- */
+
+static void add_period(struct text *text, const char *before, int64_t length_ms, const char *after)
+{
+    char message[DURATION_SHOWN];
+    if (length_ms < 0)
+        return;
+    text_add(text, before);
+    text_add(text, duration_show(length_ms, message));
+    text_add(text, after);
+}
+
+static void result_text_busy(struct workload_result *result)
+{
+    struct text text;
+    text_init(&text, result->text, sizeof result->text);
+    text_add(&text, "ResourceBusy (held by ");
+    text_add(&text, result->view.holder);
+    text_add(&text, ")");
+    add_period(&text, " for ", result->since_ms, "");
+    text_add(&text, result->view.terminating ? ", and is being deleted" : "");
+    add_period(&text, "; removed in ", result->ends_in_ms, " at the latest");
+}
+
+static void result_text_cooling(struct workload_result *result)
+{
+    struct text text;
+    text_init(&text, result->text, sizeof result->text);
+    text_add(&text, "RecentlyRemediated (by ");
+    text_add(&text, result->view.holder);
+    add_period(&text, ", ", result->since_ms, " ago");
+    text_add(&text, ")");
+    add_period(&text, "; free in ", result->ends_in_ms, ", or when it is removed");
+}
+
+/* Busy or cooling, by whom and since when. */
+static void result_held(const struct workloads *workloads, enum workload_verdict verdict,
+                        int64_t left_ms, struct workload_result *result)
+{
+    bool cooling = verdict == WORKLOAD_COOLING;
+    int64_t since_ms = cooling ? result->view.ended_at_ms : result->view.created_at_ms;
+    int64_t age_ms = workloads_now_ms(workloads) - since_ms;
+    result->outcome = cooling ? OUTCOME_COOLING : OUTCOME_BUSY;
+    result->since_ms = since_ms >= 0 ? (age_ms > 0 ? age_ms : 0) : -1;
+    result->ends_in_ms = left_ms;
+    if (cooling)
+        result_text_cooling(result);
+    else
+        result_text_busy(result);
+}
+
+static void result_collision(struct workload_result *result)
+{
+    result->outcome = OUTCOME_MISMATCH;
+    (void)snprintf(result->text, sizeof result->text,
+                   "the name %s is taken for another target, by %s", result->name,
+                   result->view.holder);
+}
+
+/* ---- one object ---- */
+
+static void object_path(const struct workloads *workloads, const char *name,
+                        char out[PATH_SIZE * 2])
+{
+    (void)snprintf(out, (size_t)PATH_SIZE * 2, "%s/%s", workloads->path, name);
+}
+
+/* That there is none, as against no such kind, or no API server at this place. */
+static bool is_object_absent(const struct api_reply *reply)
+{
+    return reply->status == 404 && strcmp(kube_string(reply->json, "reason"), "NotFound") == 0;
+}
+
+enum found { FOUND, FOUND_NONE, FOUND_TROUBLE };
+
+static enum found read_object(struct workloads *workloads, const char *target,
+                              struct workload_result *result, json_t **out_object)
+{
+    char path[PATH_SIZE * 2];
+    struct api_reply reply;
+    object_path(workloads, result->name, path);
+    struct kube_call call = {.method = "GET", .path = path};
+    workloads_call(workloads, &call, &reply);
+    enum found found = FOUND;
+    if (is_object_absent(&reply))
+        found = FOUND_NONE;
+    else if (reply.status != 200 || !workload_read(reply.json, &workloads->rules, target,
+                                                   workloads->holder_label, &result->view))
+        found = FOUND_TROUBLE;
+    if (found == FOUND_TROUBLE)
+        workloads_fail(&reply, result);
+    if (found == FOUND && out_object != NULL)
+        *out_object = json_incref(reply.json);
+    api_reply_done(&reply);
+    return found;
+}
+
+enum removed { REMOVED, REMOVED_CHANGED, REMOVED_TROUBLE };
+
+static enum removed removed_by(const struct api_reply *reply, struct workload_result *result)
+{
+    if (reply->status == 200 || reply->status == 202 || is_object_absent(reply))
+        return REMOVED;
+    if (reply->status == 409)
+        return REMOVED_CHANGED;
+    workloads_fail(reply, result);
+    return REMOVED_TROUBLE;
+}
+
+/* Our finalizer goes first: killed in between, we leave an object that anybody may delete. */
+static enum removed remove_finalizer(struct workloads *workloads, const char *path,
+                                     const char *target, struct workload_result *result)
+{
+    json_t *object = NULL;
+    struct api_reply reply;
+    struct workload_view judged = result->view;
+    enum found found = read_object(workloads, target, result, &object);
+    if (found != FOUND)
+        return found == FOUND_NONE ? REMOVED : REMOVED_TROUBLE;
+    if (strcmp(judged.revision, result->view.revision) != 0 ||
+        strcmp(judged.uid, result->view.uid) != 0) {
+        json_decref(object);
+        return REMOVED_CHANGED;
+    }
+    json_t *patch = workload_finalizer_patch(object);
+    struct kube_call call = {.method = "PATCH", .path = path, .body = patch, .patch = true};
+    workloads_call(workloads, &call, &reply);
+    enum removed status = removed_by(&reply, result);
+    struct workload_view left;
+    /* How it ended was judged before; without our finalizer it may look otherwise. */
+    if (status == REMOVED && workload_read(reply.json, &workloads->rules, target, NULL, &left))
+        text_copy(result->view.revision, sizeof result->view.revision, left.revision);
+    api_reply_done(&reply);
+    json_decref(patch);
+    json_decref(object);
+    return status;
+}
+
+/* Removes exactly what the view says, or nothing. */
+static enum removed delete_object(struct workloads *workloads, const char *target,
+                                  struct workload_result *result)
+{
+    char path[PATH_SIZE * 2];
+    struct api_reply reply;
+    object_path(workloads, result->name, path);
+    if (result->view.finalizer) {
+        bool was_terminating = result->view.terminating;
+        enum removed dropped = remove_finalizer(workloads, path, target, result);
+        if (dropped != REMOVED || was_terminating)
+            return dropped;
+    }
+    json_t *body = workload_delete_options(&result->view);
+    struct kube_call call = {.method = "DELETE", .path = path, .body = body};
+    workloads_call(workloads, &call, &reply);
+    enum removed status = removed_by(&reply, result);
+    if (status == REMOVED)
+        workload_cache_remove(workloads, result->name);
+    api_reply_done(&reply);
+    json_decref(body);
+    return status;
+}
+
+/* ---- creating ---- */
+
+enum created { CREATED, CREATED_EXISTS, CREATED_TROUBLE };
+
+/* An admission webhook may take away what everybody judges the object by. */
+static bool is_as_sent(const json_t *sent, const json_t *got)
+{
+    static const char *const judged[] = {"leasehold/key", "leasehold/request",
+                                         "leasehold/cooldown-ms", "leasehold/time-limit-ms"};
+    const json_t *metadata = json_object_get(got, "metadata");
+    const json_t *notes = json_object_get(metadata, "annotations");
+    const json_t *own = json_object_get(json_object_get(sent, "metadata"), "annotations");
+    bool same = strcmp(kube_string(metadata, "name"),
+                       kube_string(json_object_get(sent, "metadata"), "name")) == 0;
+    for (size_t i = 0; i < sizeof judged / sizeof judged[0]; i++)
+        same = same && strcmp(kube_string(own, judged[i]), kube_string(notes, judged[i])) == 0;
+    return same;
+}
+
+/* A controller may write to the object meanwhile; its uid says that it is still the one. */
+static void undo_creation(struct workloads *workloads, const char *target,
+                          struct workload_result *result)
+{
+    enum { ATTEMPTS = 3 };
+    char uid[sizeof result->view.uid];
+    text_copy(uid, sizeof uid, result->view.uid);
+    enum removed status = delete_object(workloads, target, result);
+    for (unsigned i = 1; i < ATTEMPTS && status == REMOVED_CHANGED; i++) {
+        enum found found = read_object(workloads, target, result, NULL);
+        if (found == FOUND && strcmp(uid, result->view.uid) == 0)
+            status = delete_object(workloads, target, result);
+        else if (found != FOUND_TROUBLE)
+            status = REMOVED;
+    }
+    result->usage = false;
+    result->outcome = OUTCOME_UNAVAILABLE;
+    result->view = (struct workload_view){.ended_at_ms = -1};
+    (void)snprintf(result->text, sizeof result->text,
+                   "%s came back changed (by a webhook?); it was %s", result->name,
+                   status == REMOVED ? "removed" : "left there");
+}
+
+static enum created create_object(struct workloads *workloads, const json_t *object,
+                                  const char *target, struct workload_result *result)
+{
+    struct api_reply reply;
+    char path[PATH_SIZE * 2];
+    /* A member that the kind does not have is an error, as with kubectl. Old servers do not ask. */
+    (void)snprintf(path, sizeof path, "%s?fieldValidation=Strict", workloads->path);
+    struct kube_call call = {.method = "POST", .path = path, .body = object};
+    workloads_call(workloads, &call, &reply);
+    enum created status = CREATED_TROUBLE;
+    bool created = reply.status == 201 && workload_read(reply.json, &workloads->rules, target,
+                                                        workloads->holder_label, &result->view);
+    if (created && is_as_sent(object, reply.json))
+        status = CREATED;
+    else if (created)
+        undo_creation(workloads, target, result);
+    else if (reply.status == 409 && strcmp(kube_string(reply.json, "reason"), "AlreadyExists") == 0)
+        status = CREATED_EXISTS;
+    else
+        workloads_fail(&reply, result);
+    if (status == CREATED)
+        workload_cache_put(workloads, reply.json);
+    api_reply_done(&reply);
+    return status;
+}
+
+/* Something stands there. True: it is ours to follow; false, with `again`: it was removed. */
+static bool check_existing(struct workloads *workloads, const struct workload_run *run, bool *again,
+                           struct workload_result *result)
+{
+    int64_t left_ms;
+    *again = false;
+    enum found found = read_object(workloads, run->target, result, NULL);
+    if (found != FOUND) {
+        *again = found == FOUND_NONE;
+        return false;
+    }
+    if (result->view.collides) {
+        result_collision(result);
+        return false;
+    }
+    if (result->view.ours && strcmp(result->view.request, run->request) == 0)
+        return true;
+    enum workload_verdict verdict =
+        workload_judge(&result->view, run->cooldown_ms, workloads_now_ms(workloads), &left_ms);
+    if (verdict == WORKLOAD_BUSY || verdict == WORKLOAD_COOLING)
+        result_held(workloads, verdict, left_ms, result);
+    else
+        *again = delete_object(workloads, run->target, result) != REMOVED_TROUBLE;
+    return false;
+}
+
+/* True: the object is ours, and the view says how it stands. */
+static bool acquire_object(struct workloads *workloads, const struct workload_run *run,
+                           const json_t *object, struct workload_result *result)
+{
+    for (unsigned tries = 0; tries < TRIES; tries++) {
+        bool again = false;
+        enum created created = create_object(workloads, object, run->target, result);
+        if (created == CREATED)
+            return true;
+        if (created == CREATED_TROUBLE)
+            return false;
+        if (check_existing(workloads, run, &again, result))
+            return true;
+        if (!again)
+            return false;
+        if (result->view.terminating)
+            workloads_wait(workloads, host_boot_ms() + COLLECT_LAG_MS);
+    }
+    result_held(workloads, WORKLOAD_BUSY, /* left_ms= */ -1, result);
+    return false;
+}
+
+/* ---- following ---- */
+
+static void result_end(const struct workloads *workloads, struct workload_result *result,
+                       const char *message)
+{
+    int64_t age_ms = workloads_now_ms(workloads) - result->view.ended_at_ms;
+    result->outcome = OUTCOME_OK;
+    result->since_ms = age_ms > 0 ? age_ms : 0;
+    (void)snprintf(result->text, sizeof result->text, "%s %s", result->name, message);
+}
+
+/* It is gone although we did not remove it. */
+static void result_gone(const struct workloads *workloads, struct workload_result *result)
+{
+    if (result->view.state != END_RUNS) {
+        result_end(workloads, result, "was removed by somebody else after its end");
+        return;
+    }
+    result->outcome = OUTCOME_LOST;
+    (void)snprintf(result->text, sizeof result->text, "%s was deleted before its end was seen",
+                   result->name);
+}
+
+/* True: that was the last of it. */
+static bool remove_ended(struct workloads *workloads, const struct workload_run *run, bool overdue,
+                         struct workload_result *result)
+{
+    enum removed removed = delete_object(workloads, run->target, result);
+    if (removed == REMOVED_CHANGED) {
+        workloads_wait(workloads, host_boot_ms() + COLLECT_LAG_MS);
+        return false; /* the watch tells what it is now */
+    }
+    if (removed == REMOVED_TROUBLE)
+        return true;
+    if (overdue) {
+        result->view.state = END_FAILED;
+        result->view.status = 1;
+        result->view.ended_at_ms = workloads_now_ms(workloads);
+    }
+    result_end(workloads, result,
+               overdue                            ? "ran longer than it may, and was removed"
+               : result->view.state == END_FAILED ? "failed, and was removed"
+                                                  : "is done, and was removed");
+    return true;
+}
+
+/* True: nobody has heard of the API server for too long. */
+static bool is_server_down(const struct workloads *workloads, struct workload_result *result)
+{
+    const struct workload_cache *cache = &workloads->cache;
+    int64_t most_ms = workloads->timeout_ms > DOWN_MAX_MS ? workloads->timeout_ms : DOWN_MAX_MS;
+    if (cache->down_since_ms == 0 || host_boot_ms() - cache->down_since_ms < most_ms)
+        return false;
+    result->outcome = OUTCOME_UNAVAILABLE;
+    (void)snprintf(result->text, sizeof result->text,
+                   "the API server is away; %s lives on in the cluster: call again with the same "
+                   "request id",
+                   result->name);
+    return true;
+}
+
+static void run_wait_change(struct workloads *workloads, int64_t left_ms, int64_t most_ms)
+{
+    int64_t now_ms = host_boot_ms(), until_ms = now_ms + most_ms;
+    if (left_ms >= 0 && now_ms + left_ms < until_ms)
+        until_ms = now_ms + left_ms + 1;
+    const struct workload_cache *cache = &workloads->cache;
+    int64_t next_ms = cache->watch == NULL ? cache->not_before_ms : cache->watch_until_ms;
+    if (next_ms < until_ms)
+        until_ms = next_ms;
+    workloads_wait(workloads, until_ms);
+}
+
+static void run_report_progress(const struct workloads *workloads, const struct workload_run *run,
+                                int64_t left_ms, const struct workload_result *result)
+{
+    struct workload_result shown = *result;
+    bool runs = shown.view.state == END_RUNS;
+    int64_t since_ms = runs ? shown.view.created_at_ms : shown.view.ended_at_ms;
+    int64_t age_ms = workloads_now_ms(workloads) - since_ms;
+    shown.since_ms = since_ms >= 0 && age_ms >= 0 ? age_ms : -1;
+    shown.ends_in_ms = left_ms;
+    run->progress(run->user, &shown);
+}
+
+static void follow_object(struct workloads *workloads, const struct workload_run *run,
+                          struct workload_result *result)
+{
+    char selector[PATH_SIZE];
+    (void)snprintf(selector, sizeof selector, "fieldSelector=metadata.name%%3D%s", result->name);
+    if (!workloads->watch)
+        workload_cache_watch(workloads, selector);
+    workloads->cache.followed = result->view;
+    workloads->cache.followed_gone = false;
+    for (;;) {
+        int64_t left_ms = -1;
+        workload_cache_refresh(workloads);
+        result->view = workloads->cache.followed;
+        if (workloads->cache.followed_gone) {
+            result_gone(workloads, result);
+            return;
+        }
+        enum workload_verdict verdict =
+            workload_judge(&result->view, run->cooldown_ms, workloads_now_ms(workloads), &left_ms);
+        if (verdict == WORKLOAD_OVERDUE ||
+            (verdict == WORKLOAD_OVER && run->until != UNTIL_ENDED)) {
+            if (remove_ended(workloads, run, verdict == WORKLOAD_OVERDUE, result))
+                return;
+        } else if (verdict != WORKLOAD_BUSY && run->until == UNTIL_ENDED) {
+            result_end(workloads, result, result->view.state == END_FAILED ? "failed" : "is done");
+            return;
+        }
+        if (is_server_down(workloads, result))
+            return;
+        if (run->progress != NULL)
+            run_report_progress(workloads, run, left_ms, result);
+        run_wait_change(workloads, left_ms, run->progress != NULL ? PROGRESS_MS : WATCH_TRUST_MS);
+    }
+}
+
+/* ---- the calls ---- */
+
+static bool name_target(const struct workloads *workloads, const char *target,
+                        struct workload_result *result)
+{
+    return k8s_name_of(&workloads->url, target, result->name) ||
+           usage(result, "the target is no name of an object; names=auto or names=hash would hash "
+                         "it");
+}
+
+/* The watched copy, as fresh as what has arrived. */
+static bool run_query_cache(struct workloads *workloads, const char *target, const char *request,
+                            int64_t cooldown_ms, struct workload_result *result)
+{
+    int64_t left_ms;
+    workload_cache_refresh(workloads);
+    if (!workloads->watch || !workloads->cache.complete)
+        return false;
+    const struct cached_object *cached = workload_cache_find(workloads, result->name);
+    result->cached = true;
+    if (cached == NULL)
+        return true; /* free, as far as we have heard */
+    result->view = cached->view;
+    result->view.collides = cached->key[0] != '\0' && strcmp(cached->key, target) != 0;
+    if (result->view.collides) {
+        result_collision(result);
+        return true;
+    }
+    if (request != NULL && strcmp(request, cached->view.request) == 0)
+        return false; /* one's own is gone on with */
+    enum workload_verdict verdict =
+        workload_judge(&result->view, cooldown_ms, workloads_now_ms(workloads), &left_ms);
+    if (verdict == WORKLOAD_BUSY || verdict == WORKLOAD_COOLING)
+        result_held(workloads, verdict, left_ms, result);
+    return true;
+}
+
+static json_t *manifest_of(const struct workloads *workloads, const char *manifest,
+                           struct workload_result *result)
+{
+    struct text why;
+    if (manifest == NULL)
+        return json_incref(workloads->manifest);
+    text_init(&why, result->text, sizeof result->text);
+    text_add(&why, "the manifest: ");
+    json_t *json = yaml_to_json(manifest, strlen(manifest), YAML_TYPED, &why);
+    if (json != NULL &&
+        (strcmp(kube_string(json, "kind"), kube_string(workloads->manifest, "kind")) != 0 ||
+         strcmp(kube_string(json, "apiVersion"), kube_string(workloads->manifest, "apiVersion")) !=
+             0)) {
+        text_add(&why, "it is of another kind than the one that was opened");
+        json_decref(json);
+        json = NULL;
+    }
+    result->usage = json == NULL;
+    return json;
+}
+
+static json_t *make_object(const struct workloads *workloads, const struct workload_run *run,
+                           struct workload_result *result)
+{
+    struct text why;
+    json_t *manifest = manifest_of(workloads, run->manifest, result);
+    struct workload_spec made = {
+        .name = result->name,
+        .namespace = workloads->namespaced ? workloads->config.namespace : NULL,
+        .target = run->target,
+        .holder = workloads->holder,
+        .request = run->request,
+        .holder_label = workloads->holder_label,
+        .cooldown_ms = run->cooldown_ms,
+        .limit_ms = run->limit_ms,
+        .finalizer = run->finalizer,
+    };
+    if (manifest == NULL)
+        return NULL;
+    text_init(&why, result->text, sizeof result->text);
+    json_t *object = workload_make(manifest, &made, &why);
+    result->usage = object == NULL;
+    json_decref(manifest);
+    return object;
+}
+
+void workloads_run(struct workloads *workloads, const struct workload_run *run,
+                   struct workload_result *result)
+{
+    ASSERT(workloads->magic == WORKLOADS_MAGIC);
+    result_init(result);
+    if (!name_target(workloads, run->target, result) || !workloads_discover(workloads, result))
+        return;
+    json_t *object = make_object(workloads, run, result);
+    if (object == NULL)
+        return;
+    bool known = run_query_cache(workloads, run->target, run->request, run->cooldown_ms, result);
+    if (known && result->outcome != OUTCOME_OK)
+        goto out;
+    result->cached = false;
+    if (!acquire_object(workloads, run, object, result))
+        goto out;
+    if (run->until == UNTIL_CREATED)
+        (void)snprintf(result->text, sizeof result->text, "%s was created", result->name);
+    else
+        follow_object(workloads, run, result);
+out:
+    json_decref(object);
+}
+
+void workloads_query(struct workloads *workloads, const char *target, int64_t cooldown_ms,
+                     struct workload_result *result)
+{
+    int64_t left_ms;
+    ASSERT(workloads->magic == WORKLOADS_MAGIC);
+    result_init(result);
+    if (!name_target(workloads, target, result) || !workloads_discover(workloads, result) ||
+        run_query_cache(workloads, target, NULL, cooldown_ms, result) ||
+        read_object(workloads, target, result, NULL) != FOUND)
+        return;
+    if (result->view.collides) {
+        result_collision(result);
+        return;
+    }
+    enum workload_verdict verdict =
+        workload_judge(&result->view, cooldown_ms, workloads_now_ms(workloads), &left_ms);
+    if (verdict == WORKLOAD_BUSY || verdict == WORKLOAD_COOLING)
+        result_held(workloads, verdict, left_ms, result);
+}
+
+void workloads_remove(struct workloads *workloads, const char *target, const char *request,
+                      struct workload_result *result)
+{
+    ASSERT(workloads->magic == WORKLOADS_MAGIC);
+    result_init(result);
+    if (!name_target(workloads, target, result) || !workloads_discover(workloads, result))
+        return;
+    for (unsigned tries = 0; tries < TRIES; tries++) {
+        enum found found = read_object(workloads, target, result, NULL);
+        if (found == FOUND_NONE)
+            (void)snprintf(result->text, sizeof result->text, "there is no %s; nothing was removed",
+                           result->name);
+        if (found != FOUND)
+            return;
+        if (result->view.collides) {
+            result_collision(result);
+            return;
+        }
+        if (!result->view.ours) {
+            result_held(workloads, WORKLOAD_BUSY, /* left_ms= */ -1, result);
+            return; /* somebody else made it, and deletes it */
+        }
+        if (request != NULL && strcmp(request, result->view.request) != 0) {
+            result->outcome = OUTCOME_STALE;
+            (void)snprintf(result->text, sizeof result->text,
+                           "%s is %s's by now; nothing was changed", result->name,
+                           result->view.holder);
+            return;
+        }
+        enum removed removed = delete_object(workloads, target, result);
+        if (removed == REMOVED)
+            (void)snprintf(result->text, sizeof result->text, "%s was removed", result->name);
+        if (removed != REMOVED_CHANGED)
+            return;
+    }
+    result->outcome = OUTCOME_UNAVAILABLE;
+    (void)snprintf(result->text, sizeof result->text, "%s changes all the time", result->name);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between pollers.c (what pollers do, step by step) and pollers_world.c (the source, the store). */
+#ifndef LEASEHOLD_TESTS_SIMULATION_POLLERS_INTERNAL_H
+#define LEASEHOLD_TESTS_SIMULATION_POLLERS_INTERNAL_H
+
+#include "pollers.h"
+
+enum {
+    EVENTS = 24,
+    SIDES = 6, /* ids beside the events, of any payload, marked or claimed */
+    IDS = EVENTS + SIDES,
+    WATERMARK = IDS, /* as a key */
+    OVERLAP_MS = 3000,
+    SKEW_MS = 1000, /* of the source's clock against the store's, either way */
+    LATE_MS = 1500, /* from its moment until an event can be seen */
+    GRID_MS = 500,  /* between moments at which events happen */
+    OPERATIONS = 300,
+    MOMENT_MAX = 24,
+};
+
+_Static_assert(SKEW_MS + LATE_MS < OVERLAP_MS, "what the overlap is for");
+
+/* Script events; negative ones also reach an actor that stands still. */
+enum {
+    WAKE_UP = -1,
+    NEXT = 1,
+    STOP_WORK, /* value: the lease's number */
+    WORKED,    /* value: the claim's number */
+    DIE,
+    RESTART,
+    STAND_STILL,
+    STORE_GOES,
+    STORE_COMES
+};
+
+struct source_event {
+    bool handled;
+    int64_t position, seen_from_ms;
+    char until[MOMENT_MAX];
+};
+
+enum step {
+    STEP_BEGIN,
+    STEP_HANDLE, /* claims an event … */
+    STEP_WORK,   /* … and has only its token, works, perhaps renews … */
+    STEP_STALE,  /* … tries an older token by mistake … */
+    STEP_FINISH, /* … and finishes or abandons it */
+    STEP_ADVANCE,
+    STEP_SIDE,
+};
+
+/* One poll of an actor, lost when it dies. */
+struct polling {
+    enum step step;
+    size_t next;   /* event */
+    bool by_token; /* this claim is left to its TTL, and finished by an errand */
+    bool renewed;
+    uint32_t number; /* of the claim … */
+    uint64_t token;  /* … and the token */
+    bool all_done;
+    char from[MOMENT_MAX], start[MOMENT_MAX];
+    char word[MOMENT_MAX];
+    struct completion completion;
+};
+
+struct pollers {
+    uint64_t first_operation;
+    bool quiet;
+    unsigned crash_chance, pause_chance;
+    int64_t ttl_ms, skew_ms, created_until_ms, keep_ms;
+    size_t sides; /* how many of them are in use */
+    bool on_grid; /* watermarks stand where events do, not between them */
+    bool roomy;   /* the store has room for all ids */
+    struct source_event events[EVENTS];
+    struct polling polls[ACTORS_MAX];
+    uint64_t last_token[IDS], old_token[IDS]; /* the claim's, and that of the one before */
+    char names[IDS + 1][MOMENT_MAX];
+};
+
+extern struct pollers pollers; /* of the seed that is played */
+
+static inline uint64_t below(struct world *world, uint64_t most)
+{
+    return random_below(&world->random, most);
+}
+
+static inline int64_t between(struct world *world, int64_t least, int64_t most)
+{
+    return least + (int64_t)below(world, (uint64_t)(most - least) + 1);
+}
+
+static inline void plan(struct world *world, struct actor *actor, int64_t in_ms, int what)
+{
+    world_plan(world, actor, world->now_ms + in_ms, what, actor->number);
+}
+
+/* Everything by the world's random numbers: faults, store, keys, events, actors. */
+void pollers_make_world(struct world *world);
+/* Is there an event, at or before this position, that has happened and nobody has handled? */
+bool pollers_unhandled(struct world *world, int64_t position);
+bool pollers_all_handled(void);
+
+#endif
