@@ -221,7 +221,7 @@ enum lh_outcome lh_acquire_all(struct lh_client *client, const char *const *keys
                                const struct lh_acquire_options *options, struct lh_lease **out,
                                struct lh_report *report);
 /* Does not block; done is called from the client's thread or lh_step(), never from within. NULL
- * when the call is wrong, memory is short or the client is being closed: then done is not called,
+ * when the call is wrong, out of memory or the client is being closed: then done is not called,
  * and the report says why. */
 struct lh_request *lh_acquire_start(struct lh_client *client, const char *key,
                                     const struct lh_acquire_options *options, lh_done_fn *done,

@@ -4,7 +4,7 @@
  * a Tekton PipelineRun, ...), created under the name that its target has in the store. That it
  * exists is the lock, its deletion the release; the API server lets one creation pass. All that is
  * known stands in the object: kill the caller at any point, call again with the same request id,
- * and it goes on. Conditions are written as for kubectl wait, parted by commas:
+ * and it goes on. Conditions are written as for kubectl wait, separated by commas:
  * condition=NAME[=STATUS] or .path.to.member[=VALUE]. docs/workloads.md says what holds.
  *
  * Threads. All calls block, and those with one handle come from one thread at a time. In a forked

@@ -25,7 +25,7 @@ struct descriptors {
     atomic_bool forked;
 };
 
-/* False when memory is short. */
+/* False when out of memory. */
 bool descriptors_init(struct descriptors *set);
 void descriptors_done(struct descriptors *set); /* closes what is still open */
 

@@ -388,7 +388,7 @@ bool disk_open(struct disk *out, const char *path, struct text *why)
     struct real_disk *disk = calloc(1, sizeof *disk);
     if (disk == NULL || !descriptors_init(&disk->descriptors)) {
         free(disk);
-        return path_refuse(why, path, "memory is short", /* error= */ 0);
+        return path_refuse(why, path, "out of memory", /* error= */ 0);
     }
     text_copy(disk->name, sizeof disk->name, resolved_path.name);
     if (folder_open(&disk->folder, &disk->descriptors, resolved_path.folder, why) &&

@@ -16,7 +16,7 @@ enum { SECRET_MAX = 16 * 1024 };
 
 struct secret;
 
-/* NULL when memory is short. The file is not read yet. */
+/* NULL when out of memory. The file is not read yet. */
 struct secret *secret_new(const char *path);
 void secret_free(struct secret **secret); /* NULL is fine */
 /* Its first line without the end of line, until the next call; NULL, and `why` says what is wrong

@@ -148,7 +148,7 @@ static void entra_start(struct entra *entra, const char *method, const char *url
     struct http_callbacks callbacks = {.done = entra_on_response, .owner = entra};
     entra->request = http_start(entra->http, &options, &callbacks);
     if (entra->request == NULL)
-        entra_fail(entra, "memory is short", "");
+        entra_fail(entra, "out of memory", "");
 }
 
 static void request_managed(struct entra *entra)
@@ -378,7 +378,7 @@ struct entra *entra_new(struct poller *poller, const struct entra_callbacks *cal
 {
     struct entra *entra = calloc(1, sizeof *entra);
     if (entra == NULL) {
-        text_add(why, "memory is short");
+        text_add(why, "out of memory");
         return NULL;
     }
     entra->poller = poller;
@@ -392,7 +392,7 @@ struct entra *entra_new(struct poller *poller, const struct entra_callbacks *cal
     }
     entra->http = http_new(poller);
     if (entra->http == NULL) {
-        text_add(why, "memory is short");
+        text_add(why, "out of memory");
         entra_free(&entra);
         return NULL;
     }

@@ -32,7 +32,7 @@ struct entra_choice {
     bool cli;              /* the Azure CLI's, whatever the environment says */
 };
 
-/* NULL, with words, when the environment makes no sense or memory is short. Begins to fetch. What
+/* NULL, with words, when the environment makes no sense or out of memory. Begins to fetch. What
  * `choice` points to stays. */
 struct entra *entra_new(struct poller *poller, const struct entra_callbacks *callbacks,
                         const struct entra_choice *choice, struct text *why);

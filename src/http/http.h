@@ -45,7 +45,7 @@ struct http_callbacks {
 
 struct http *http_new(struct poller *poller);
 void http_free(struct http **http); /* what is on its way ends without a word */
-/* NULL when memory is short. */
+/* NULL when out of memory. */
 struct http_request *http_start(struct http *http, const struct http_options *options,
                                 const struct http_callbacks *callbacks);
 /* Says nothing more. */

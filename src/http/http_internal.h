@@ -43,7 +43,7 @@ struct http_request {
 
 enum { HTTP_WARNINGS = 4096 };
 
-/* Tells libcurl what is wanted and hands it over; false when memory is short. */
+/* Tells libcurl what is wanted and hands it over; false when out of memory. */
 bool http_set_up(struct http_request *request, const struct http_options *options);
 
 /* libcurl calls these. */

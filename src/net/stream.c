@@ -283,7 +283,7 @@ static bool stream_read_in(struct stream *stream)
         if (room > BUFFER_IDLE)
             room = BUFFER_IDLE;
         if (!buffer_reserve(&stream->in, room < BUFFER_FIRST ? room : BUFFER_FIRST)) {
-            stream_set_error(stream, STREAM_CUT, "memory is short", NULL);
+            stream_set_error(stream, STREAM_CUT, "out of memory", NULL);
             return false;
         }
         size_t space = stream->in.size - stream->in.start - stream->in.length;
@@ -351,7 +351,7 @@ static void stream_on_deferred(void *owner)
 
 /* ---- for its owner ---- */
 
-/* The caller's words may be gone before we need them. False when memory is short. */
+/* The caller's words may be gone before we need them. False when out of memory. */
 static bool copy_target(struct stream *stream, const struct stream_target *target)
 {
     struct stream_tls *tls = &stream->target.tls;
@@ -406,7 +406,7 @@ void stream_write(struct stream *stream, const char *bytes, size_t length)
                 stream->out.length <= stream->callbacks.out_max - length;
     if (!fits || !buffer_reserve(&stream->out, length)) {
         stream_set_error(stream, fits ? STREAM_CUT : STREAM_OVERFLOWED,
-                         fits ? "memory is short" : "the server does not take what we send", NULL);
+                         fits ? "out of memory" : "the server does not take what we send", NULL);
         stream_finish_later(stream);
         return;
     }

@@ -51,7 +51,7 @@ struct stream_callbacks {
     size_t out_max; /* limit of bytes that were not sent */
 };
 
-/* NULL when memory is short. Whatever else fails is told by `ended`, from a later step. */
+/* NULL when out of memory. Whatever else fails is told by `ended`, from a later step. */
 struct stream *stream_new(struct poller *poller, const struct stream_target *target,
                           const struct stream_callbacks *callbacks);
 /* Says nothing more. From anywhere, also from its callbacks. NULL is fine. */

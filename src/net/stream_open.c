@@ -156,7 +156,7 @@ bool stream_open_begin(struct stream *stream)
         lookup_new(stream->poller, stream->target.host, stream->target.port, on_resolved, stream);
     return stream->lookup != NULL ||
            stream_open_fail(stream,
-                            "its name cannot be looked up: too many look-ups, or memory is short",
+                            "its name cannot be looked up: too many look-ups, or out of memory",
                             /* error= */ 0);
 }
 

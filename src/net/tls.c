@@ -194,7 +194,7 @@ struct tls *tls_new(const struct stream_tls *settings, const char *host, int fil
     (void)OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL);
     struct tls *tls = calloc(1, sizeof *tls);
     if (tls == NULL) {
-        text_add(why, "memory is short");
+        text_add(why, "out of memory");
         return NULL;
     }
     tls->magic = TLS_MAGIC;

@@ -15,7 +15,7 @@
 struct tls;
 
 /* `host` is what the certificate must have when the settings name nothing else. NULL with words in
- * `why`: a file of ours is no good, or memory is short. The socket stays the caller's. */
+ * `why`: a file of ours is no good, or out of memory. The socket stays the caller's. */
 struct tls *tls_new(const struct stream_tls *settings, const char *host, int file,
                     struct text *why);
 /* Says goodbye when there is room for it. NULL is fine. */

@@ -81,7 +81,7 @@ static int is_pid(const struct dirent *entry)
     return isdigit((unsigned char)entry->d_name[0]);
 }
 
-/* All that are there. When memory is short, as many as it holds: the caller looks again anyway. */
+/* All that are there. When out of memory, as many as it holds: the caller looks again anyway. */
 static struct processes read_processes(void)
 {
     struct processes list = {0};

@@ -82,7 +82,7 @@ struct executor_caller {
     void *owner;
 };
 
-/* NULL when memory is short. The facts and the session are the executor's for all its leases. */
+/* NULL when out of memory. The facts and the session are the executor's for all its leases. */
 struct executor *executor_new(const struct executor_callbacks *callbacks);
 /* Says nothing to anybody. The store is closed, or has answered everything. NULL is fine. */
 void executor_free(struct executor **executor);
@@ -90,7 +90,7 @@ void executor_free(struct executor **executor);
 /*
  * VERB_ACQUIRE makes a lease, any other verb an errand. The options are copied, with all their
  * words; store and session are filled in, and so is the request id when it is NULL. The caller has
- * asked request_broken(). NULL when memory is short or there are too many tasks.
+ * asked request_broken(). NULL when out of memory or there are too many tasks.
  */
 struct task *executor_start(struct executor *executor, const struct lease_options *options,
                             const struct executor_caller *caller);

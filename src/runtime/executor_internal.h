@@ -93,7 +93,7 @@ int64_t executor_now(const struct executor *executor);
 /* Wants a tick at once, when none is going on. */
 void executor_schedule(struct executor *executor);
 
-/* send_queue.c: false when it is not sent: the breaker is open, or memory is short. */
+/* send_queue.c: false when it is not sent: the breaker is open, or out of memory. */
 bool send_queue_add(struct executor *executor, struct task *task);
 /* Hands to the store what it can take. */
 void send_queue_submit(struct executor *executor);

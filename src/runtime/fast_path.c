@@ -63,7 +63,7 @@ static struct fast_path_node **shard_find(const struct shard *shard, const char 
     return at;
 }
 
-/* When memory is short, longer chains are good enough. */
+/* When out of memory, longer chains are good enough. */
 static void shard_grow(struct shard *shard)
 {
     size_t count = shard->chain_count * 2;

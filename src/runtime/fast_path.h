@@ -42,7 +42,7 @@ struct fast_path_mark {
     char key[];
 };
 
-/* NULL when memory is short. */
+/* NULL when out of memory. */
 struct fast_path *fast_path_new(uint64_t seed);
 /* All holds must have left. NULL is fine. */
 void fast_path_free(struct fast_path **fast_path);
@@ -64,7 +64,7 @@ bool fast_path_release(struct fast_path *fast_path, struct fast_path_hold *hold)
 /* The rest is for one thread at a time, the loop's. */
 
 /* Marks the key, until it is returned as often as it was used. A hold that stood there has left the
- * table, and is the caller's to make a real grant of. NULL when memory is short. */
+ * table, and is the caller's to make a real grant of. NULL when out of memory. */
 struct fast_path_mark *fast_path_mark(struct fast_path *fast_path, const char *key,
                                       struct fast_path_hold **out_hold);
 /* One user more. */

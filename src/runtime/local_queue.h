@@ -23,7 +23,7 @@ struct local_waiter_caller {
     void *owner;
 };
 
-/* NULL when memory is short. The desk has an executor of its own on this site. */
+/* NULL when out of memory. The desk has an executor of its own on this site. */
 struct local_queue *local_queue_new(const struct executor_callbacks *callbacks);
 /* As executor_free(). */
 void local_queue_free(struct local_queue **queue);

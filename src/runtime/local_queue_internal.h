@@ -99,7 +99,7 @@ void local_key_unref(struct local_key *key);
 
 /* local_queue_key.c */
 void waiter_enter(struct local_waiter *waiter);
-/* Comes in at once, with a bid of its own; false when memory is short. */
+/* Comes in at once, with a bid of its own; false when out of memory. */
 bool waiter_adopt(struct local_waiter *waiter);
 /* The claim's caller is done, or gives up; `why` when it only waited. */
 void waiter_leave(struct local_waiter *waiter, const char *why);

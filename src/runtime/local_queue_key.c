@@ -258,7 +258,7 @@ static void on_lease_event(void *owner, struct task *task, const struct task_new
     UNREACHABLE("every event is listed");
 }
 
-/* NULL when memory is short. A bid for the queue waits without limit: claims have their own. */
+/* NULL when out of memory. A bid for the queue waits without limit: claims have their own. */
 static struct store_lease *store_lease_new(struct local_waiter *waiter)
 {
     struct local_key *key = waiter->key;
@@ -310,7 +310,7 @@ static void local_key_ask_next(struct local_key *key)
         if (key->asking != NULL)
             break;
         dequeue(next);
-        waiter_end_with(next, OUTCOME_UNAVAILABLE, "memory is short");
+        waiter_end_with(next, OUTCOME_UNAVAILABLE, "out of memory");
     }
     local_key_unref(key);
 }
@@ -393,7 +393,7 @@ static void enter_without_wait(struct local_waiter *waiter)
                                           .takeover_in_ms = -1};
     } else if (key->first == NULL || key->asking != NULL) {
         if (!ask_for_waiter(waiter))
-            waiter_end_with(waiter, OUTCOME_UNAVAILABLE, "memory is short");
+            waiter_end_with(waiter, OUTCOME_UNAVAILABLE, "out of memory");
         return;
     } else {
         busy.why = "others are in line";

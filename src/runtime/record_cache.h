@@ -20,7 +20,7 @@ struct saved_reply {
     uint64_t storage[];
 };
 
-/* NULL when memory is short. */
+/* NULL when out of memory. */
 struct saved_reply *saved_reply_new(const struct store_reply *reply);
 
 /* A sighting without its empty room. */
@@ -52,7 +52,7 @@ struct record_cache {
     size_t bytes, copies;
 };
 
-/* False when memory is short. */
+/* False when out of memory. */
 bool record_cache_init(struct record_cache *record_cache);
 void record_cache_done(struct record_cache *record_cache);
 
@@ -60,7 +60,7 @@ void record_cache_done(struct record_cache *record_cache);
 struct record_cache_entry *record_cache_find(const struct record_cache *record_cache,
                                              const char *key);
 /* The key's entry, made when there is none; it stays until it is returned as often as it was used.
- * NULL when memory is short. */
+ * NULL when out of memory. */
 struct record_cache_entry *record_cache_ref(struct record_cache *record_cache, const char *key);
 void record_cache_unref(struct record_cache *record_cache, struct record_cache_entry *entry);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A hash table by key. The nodes are the caller's, inside its own structs, and so are the keys. It
- * grows with what is in it; when memory is short its chains grow longer instead, so putting
+ * grows with what is in it; when out of memory its chains grow longer instead, so putting
  * something in cannot fail.
  */
 #ifndef LEASEHOLD_RUNTIME_TABLE_H
@@ -22,7 +22,7 @@ struct table {
     struct table_node **chains;
 };
 
-/* False when memory is short. */
+/* False when out of memory. */
 bool table_init(struct table *table);
 /* The nodes are not touched. */
 void table_done(struct table *table);

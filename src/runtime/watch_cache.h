@@ -31,7 +31,7 @@ struct watch_cache {
     uint64_t count;
 };
 
-/* False when memory is short. */
+/* False when out of memory. */
 bool watch_cache_init(struct watch_cache *watch_cache);
 void watch_cache_done(struct watch_cache *watch_cache);
 
@@ -39,7 +39,7 @@ void watch_cache_done(struct watch_cache *watch_cache);
 const struct watch_cache_entry *watch_cache_find(struct watch_cache *watch_cache, const char *key,
                                                  int64_t now_ms);
 /* The store is about to be asked, and the watch stands. To be given to watch_cache_end_read(); 0:
- * memory is short. */
+ * out of memory. */
 uint64_t watch_cache_begin_read(struct watch_cache *watch_cache, const char *key);
 /* It answered. Not kept when the watch told of the key meanwhile: that may be newer. */
 void watch_cache_end_read(struct watch_cache *watch_cache, const char *key, uint64_t begun,

@@ -69,7 +69,7 @@ static struct memory_entry **memory_find(struct memory *memory, const char *key,
     return at;
 }
 
-/* Doubles the table when it is full; when memory is short, longer chains are good enough. */
+/* Doubles the table when it is full; when out of memory, longer chains are good enough. */
 static void memory_grow(struct memory *memory)
 {
     size_t count = memory->bucket_count * 2;
@@ -144,7 +144,7 @@ static void memory_notify_watchers(struct memory *memory, const char *key)
     }
 }
 
-/* The entry under the key, made and linked when there is none; NULL when memory is short. */
+/* The entry under the key, made and linked when there is none; NULL when out of memory. */
 static struct memory_entry *entry_at(struct memory *memory, struct memory_entry **at,
                                      const char *key, uint64_t hash)
 {
@@ -159,7 +159,7 @@ static struct memory_entry *entry_at(struct memory *memory, struct memory_entry 
     return entry;
 }
 
-/* False when memory is short: nothing changed. */
+/* False when out of memory: nothing changed. */
 static bool memory_put(struct memory *memory, struct memory_entry **at,
                        const struct store_request *request, uint64_t hash)
 {
@@ -396,7 +396,7 @@ static bool memory_open(void *state, const char *url, const struct store_callbac
     }
     memory->buckets = calloc(BUCKETS_FIRST, sizeof(struct memory_entry *));
     if (memory->buckets == NULL) {
-        text_add(why, "memory is short");
+        text_add(why, "out of memory");
         return false;
     }
     memory->bucket_count = BUCKETS_FIRST;

@@ -25,7 +25,7 @@ struct submission {
     struct store_request request;
     store_done *done;
     void *caller;
-    struct thread_report *spare; /* for the answer that memory is short */
+    struct thread_report *spare; /* for the answer that out of memory */
 };
 
 /* An answer with copies of all it points to, or a notice, which has no errand. */
@@ -106,7 +106,7 @@ static void *copy_field(char **at, const void *from, size_t length)
     return kept;
 }
 
-/* NULL when memory is short. */
+/* NULL when out of memory. */
 static struct thread_report *thread_report_copy(const struct store_reply *reply)
 {
     size_t key = reply->key != NULL ? strlen(reply->key) + 1 : 0;
@@ -131,7 +131,7 @@ static struct thread_report *thread_report_copy(const struct store_reply *reply)
 }
 
 static const struct store_reply out_of_memory = {
-    .result = REPLY_TROUBLE, .now_ms = TIME_UNKNOWN, .why = "memory is short"};
+    .result = REPLY_TROUBLE, .now_ms = TIME_UNKNOWN, .why = "out of memory"};
 
 static void on_store_reply(void *caller, const struct store_reply *reply)
 {
@@ -213,7 +213,7 @@ struct store_thread *store_thread_new(const struct store_driver *driver, const c
 {
     struct store_thread *thread = calloc(1, sizeof *thread);
     if (thread == NULL) {
-        text_add(why, "memory is short");
+        text_add(why, "out of memory");
         return NULL;
     }
     struct store_callbacks inner = *callbacks;
@@ -296,7 +296,7 @@ void store_thread_submit(struct store_thread *thread, const struct store_request
         return;
     struct store_reply reply = {.result = REPLY_TROUBLE,
                                 .now_ms = TIME_UNKNOWN,
-                                .why = "too many requests at once, or memory is short"};
+                                .why = "too many requests at once, or out of memory"};
     free(spare);
     free(submission);
     done(caller, &reply);

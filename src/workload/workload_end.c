@@ -44,7 +44,7 @@ static const char *end_syntax_error(const char *text, bool paths_only)
         struct term term;
         text = next_term(text, &term);
         if (*begin != '.' && !term.is_condition)
-            return "write condition=NAME[=STATUS] or .path.to.member[=VALUE], parted by commas";
+            return "write condition=NAME[=STATUS] or .path.to.member[=VALUE], separated by commas";
         if (term.length == 0 || (term.value != NULL && term.value_length == 0))
             return "a name or a value is missing";
         if (paths_only && (term.is_condition || term.value != NULL))

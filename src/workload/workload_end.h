@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Has a Kubernetes object ended, how, and when? Told by conditions in the words of kubectl wait,
- * parted by commas, any of which is enough:
+ * separated by commas, any of which is enough:
  *   condition=NAME[=STATUS]   an entry of status.conditions; STATUS is True unless said
  *   .path.to.member[=VALUE]   a member of the object: has this value, or is there at all
  * No I/O, no clock.

@@ -100,7 +100,7 @@ json_t *workload_make(const json_t *manifest, const struct workload_spec *spec, 
         !add_labels(metadata, spec) || !add_annotations(metadata, spec) ||
         (spec->finalizer && !add_finalizer(metadata))) {
         json_decref(object);
-        return manifest_fail(why, "memory is short", "");
+        return manifest_fail(why, "out of memory", "");
     }
     return object;
 }

@@ -67,7 +67,7 @@ enum workload_verdict {
 enum workload_verdict workload_judge(const struct workload_view *view, int64_t cooldown_ms,
                                      int64_t now_ms, int64_t *out_left_ms);
 
-/* The finalizers without ours, for a merge patch under that revision. NULL: memory is short. */
+/* The finalizers without ours, for a merge patch under that revision. NULL: out of memory. */
 json_t *workload_finalizer_patch(const json_t *object);
 
 /* What a deletion says: this object, as it was judged, or none; with all that hangs on it. */

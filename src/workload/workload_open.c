@@ -42,7 +42,7 @@ static bool parse_manifest(struct workloads *workloads, const char *manifest,
     return true;
 }
 
-/* False when memory is short. */
+/* False when out of memory. */
 static bool workloads_copy_text(const char *text, char **out)
 {
     *out = text != NULL ? strdup(text) : NULL;
@@ -111,7 +111,7 @@ bool workloads_open(const char *url, const char *manifest, const struct workload
     *result = (struct workload_result){.since_ms = -1, .ends_in_ms = -1};
     if (workloads == NULL) {
         result->outcome = OUTCOME_UNAVAILABLE;
-        (void)snprintf(result->text, sizeof result->text, "memory is short");
+        (void)snprintf(result->text, sizeof result->text, "out of memory");
         return false;
     }
     workloads->magic = WORKLOADS_MAGIC;

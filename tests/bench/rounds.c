@@ -97,7 +97,7 @@ void *rounds_memory(size_t size)
 {
     void *memory = calloc(1, size);
     if (memory == NULL)
-        rounds_fail("benchmark", "memory is short");
+        rounds_fail("benchmark", "out of memory");
     return memory;
 }
 

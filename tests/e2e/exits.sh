@@ -125,8 +125,8 @@ rows=$(cat <<'ROWS'
 64  | usage    | the TTL of 9 ms is below .* minimum of 10 ms; | acquire k --ttl 9ms --store memory:
 64  | usage    | the TTL of 1 ms is below .* minimum of [0-9]+ m?s; | renew k --token 5 --ttl 1ms
 64  | usage    | the TTL of 1 ms is below .* minimum of [0-9]+ m?s; | once begin k --ttl 1ms
-64  | usage    | --ttl: 'soon' is no length of time           | acquire k --ttl soon
-64  | usage    | -w: '1d' is no length of time                | acquire k -w1d
+64  | usage    | --ttl: 'soon' is not a duration           | acquire k --ttl soon
+64  | usage    | -w: '1d' is not a duration                | acquire k -w1d
 64  | usage    | --limit: '0' is no number from 1 to 64$      | acquire k --limit 0
 64  | usage    | --priority: '101' is no number from -100 to 100$ | acquire k --priority 101
 64  | usage    | 'steal' is none of: wait retry fail steal-stale$ | acquire k --on-conflict steal

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the executor does when the store fails, hangs or is too slow, and when memory is short. */
+/* What the executor does when the store fails, hangs or is too slow, and when out of memory. */
 #include "runtime_kit.h"
 
 #include <stdio.h>

@@ -63,7 +63,7 @@ int close_processes(void **state);
 struct lease_options options_for(const char *key, bool waits);
 struct lease_options operation_options(enum verb verb, const char *key, uint64_t token);
 
-/* Starts a task or a claim; false when memory is short. */
+/* Starts a task or a claim; false when out of memory. */
 bool try_to_start(struct process *process, struct caller *caller, const char *name,
                   const struct lease_options *options);
 /* The same, and fails the case then. */

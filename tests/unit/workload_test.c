@@ -371,7 +371,7 @@ static void a_change_without_words_is_not_asked_for(void **state)
         struct text why;
         text_init(&why, words, sizeof words);
         assert_null(kube_call(workloads->login, workloads->http, &ask, NULL, &why));
-        assert_string_equal(words, "memory is short");
+        assert_string_equal(words, "out of memory");
     }
 }
 

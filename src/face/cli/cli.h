@@ -127,7 +127,7 @@ struct command {
     const char *name;
     const char *args;    /* what follows: "KEY..." */
     const char *summary; /* one line */
-    const char *about;   /* for help and the man page: paragraphs, parted by an empty line */
+    const char *about;   /* for help and the man page: paragraphs, separated by an empty line */
     const char *example; /* for both, lines; NULL: none */
     const struct option *const *options; /* its own; ends with NULL; may be NULL */
     size_t min_args, max_args;

@@ -194,7 +194,7 @@ static bool read_duration(const struct option *option, const char *value, size_t
     int64_t length_ms = 0;
     switch (duration_read(value, length, &length_ms)) {
     case DURATION_BROKEN:
-        return option_refuse(why, value, "is no length of time; write 500ms, 1.5s, 30s, 5m or 24h");
+        return option_refuse(why, value, "is not a duration; write 500ms, 1.5s, 30s, 5m or 24h");
     case DURATION_NEGATIVE:
     case DURATION_TOO_LONG:
         return option_refuse_duration(option, value, why);

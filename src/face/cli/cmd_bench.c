@@ -160,7 +160,7 @@ static void bench_on_granted(void *user, struct lh_lease *lease, const struct lh
     if (lh_release_start(&lease, bench_on_released, worker) != LH_OK) {
         worker->busy = false;
         bench_fail(bench,
-                   &(struct lh_report){.outcome = LH_FAILED, .text = "failed: memory is short"});
+                   &(struct lh_report){.outcome = LH_FAILED, .text = "failed: out of memory"});
     }
 }
 
@@ -244,7 +244,7 @@ static int bench_run_part(struct context *context, const struct signals *signals
 {
     struct bench *bench = calloc(1, sizeof *bench);
     if (bench == NULL)
-        return output_error(context, LH_FAILED, "memory is short");
+        return output_error(context, LH_FAILED, "out of memory");
     bench->context = context;
     bench->flight = flight;
     int64_t began_us = now_us();

@@ -47,7 +47,7 @@ static int k8s_run_read_manifest(const struct context *context, char **out)
         goto out;
     }
     if (text == NULL) {
-        status = output_error(context, LH_FAILED, "memory is short");
+        status = output_error(context, LH_FAILED, "out of memory");
         goto out;
     }
     length = fread(text, 1, MANIFEST_MAX + 1, file);
@@ -343,7 +343,7 @@ const struct command command_k8s_run = {
         "ran longer than it may. Status 76: somebody deleted it before its end was seen.\n\n"
         "The end of Jobs, Pods, Tekton's runs and most custom resources is known; --done-when and "
         "--failed-when tell it for others: condition=NAME[=STATUS] or .path.to.member[=VALUE], "
-        "parted by commas.",
+        "separated by commas.",
     .example = "  leasehold --store 'k8s://workflows?names=hash' k8s-run \\\n"
                "      --target production/deployment/payment-api -f restart-job.yaml\n"
                "  leasehold --store k8s://workflows k8s-run --target db-migration -f job.yaml \\\n"

@@ -223,7 +223,7 @@ const struct command command_run = {
         "which is renewed all the time.\n\n"
         "CMD gets LEASEHOLD_KEY, LEASEHOLD_TOKEN, LEASEHOLD_HOLDER, LEASEHOLD_STORE and "
         "LEASEHOLD_DEADLINE_FD, a pipe that closes when the lock is lost. With several keys, "
-        "which are taken in sorted order, all or none, the first two are lists parted by "
+        "which are taken in sorted order, all or none, the first two are lists separated by "
         "spaces.\n\n"
         "When the lock is lost, all that CMD started is ended before anybody else can get it: "
         "TERM, and KILL after the grace; the exit status is 76. If leasehold itself is killed, "

@@ -124,7 +124,7 @@ static bool config_read_file(struct config_reader *reader, FILE *file)
     static yaml_document_t document; /* settings point into it until the program ends */
     yaml_parser_t parser;
     if (yaml_parser_initialize(&parser) == 0)
-        return config_refuse(reader, 0, "memory is short", "");
+        return config_refuse(reader, 0, "out of memory", "");
     yaml_parser_set_input_file(&parser, file);
     bool good = yaml_parser_load(&parser, &document) != 0;
     if (good)

@@ -36,11 +36,10 @@ static void redis_check_memory(struct doctor *doctor, const char *info)
     (void)redis_probe_value(info, "maxmemory", max, sizeof max);
     (void)redis_probe_value(info, "maxmemory_policy", policy, sizeof policy);
     if (strcmp(policy, "noeviction") == 0)
-        doctor_report(doctor, FINDING_OK, "memory", NULL,
-                      "nothing is evicted when memory is short");
+        doctor_report(doctor, FINDING_OK, "memory", NULL, "nothing is evicted when memory is full");
     else
         doctor_report(doctor, FINDING_WARNING, "memory", "set maxmemory-policy to noeviction",
-                      "maxmemory-policy is %s%s: locks are thrown away when memory is short, while "
+                      "maxmemory-policy is %s%s: locks are evicted when memory is full, while "
                       "their holders work",
                       policy, strcmp(max, "0") == 0 ? ", without a limit yet" : "");
 }

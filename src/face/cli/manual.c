@@ -26,7 +26,7 @@ static void put_roff(FILE *out, const char *text)
     }
 }
 
-/* Paragraphs are parted by an empty line. */
+/* Paragraphs are separated by an empty line. */
 static void put_paragraphs(FILE *out, const char *text)
 {
     const char *end;

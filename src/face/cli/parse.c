@@ -340,7 +340,7 @@ int parse_command_line(int argc, char **argv, struct context *context)
     context->args = calloc((size_t)argc + 1, sizeof *context->args);
     if (parse.flags == NULL || context->args == NULL) {
         free(parse.flags);
-        return output_error(context, LH_FAILED, "memory is short");
+        return output_error(context, LH_FAILED, "out of memory");
     }
     /* Whoever wants JSON wants it for the mistakes before it, too. */
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)

@@ -47,7 +47,7 @@ void run_on_lost(void *user, struct lh_lease *lease, const struct lh_report *rep
 
 /* Does a command that this one runs within hold one of its keys? Then it says so: the status. */
 int nested_check(struct context *context);
-/* For the runs within the command. False when memory is short. */
+/* For the runs within the command. False when out of memory. */
 bool nested_export(const struct context *context, const struct lh_lease *lease);
 
 #endif

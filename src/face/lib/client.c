@@ -283,7 +283,7 @@ static const char *open_store(struct lh_client *client, const char *url, uint64_
     }
     client->state = malloc(client->driver->state_size);
     if (client->state == NULL)
-        return "memory is short";
+        return "out of memory";
     if (client->driver->open(client->state, url, &callbacks, why))
         return NULL;
     free(client->state);
@@ -442,7 +442,7 @@ enum lh_outcome lh_open(const char *url, const struct lh_open_options *options,
         return report_bad_scheme(url, report);
     struct lh_client *client = calloc(1, sizeof *client);
     if (client == NULL)
-        return report_set(report, LH_FAILED, "failed: memory is short");
+        return report_set(report, LH_FAILED, "failed: out of memory");
     client->magic = CLIENT_MAGIC;
     client->driver = driver;
     client->queue_wakes_at_ms = NEVER;

@@ -23,7 +23,7 @@ static const char *lease_add_meta(struct lh_lease *lease, const struct lh_acquir
         return wrong;
     lease->meta = calloc(1, sizeof *lease->meta);
     if (lease->meta == NULL)
-        return "failed: memory is short";
+        return "failed: out of memory";
     for (size_t i = 0; i < options->meta_count; i++) {
         const struct lh_meta *pair = &options->meta[i];
         if (pair->name == NULL || pair->value == NULL ||
@@ -34,7 +34,7 @@ static const char *lease_add_meta(struct lh_lease *lease, const struct lh_acquir
     return NULL;
 }
 
-/* Copies the words that were given; false when memory is short. */
+/* Copies the words that were given; false when out of memory. */
 static bool lease_copy_strings(struct lh_lease *lease, const struct lh_acquire_options *options)
 {
     struct request *request = &lease->options.request;
@@ -134,7 +134,7 @@ struct lh_lease *lease_new(struct lh_client *client, const char **keys, size_t c
     if (options == NULL)
         options = &usual;
     if (lease == NULL) {
-        (void)report_set(report, LH_FAILED, "failed: memory is short");
+        (void)report_set(report, LH_FAILED, "failed: out of memory");
         return NULL;
     }
     lease->magic = LEASE_MAGIC;
@@ -150,7 +150,7 @@ struct lh_lease *lease_new(struct lh_client *client, const char **keys, size_t c
     if (wrong != NULL || !lease_copy_strings(lease, options) || !copy_keys(lease, keys, count)) {
         bool usage = wrong != NULL && strncmp(wrong, "usage", 5) == 0;
         (void)report_set(report, usage ? LH_USAGE : LH_FAILED,
-                         wrong != NULL ? wrong : "failed: memory is short");
+                         wrong != NULL ? wrong : "failed: out of memory");
         goto refused;
     }
     wrong = lease_check_options(lease, options);
@@ -269,7 +269,7 @@ struct lh_request *lease_begin(struct lh_lease *lease, lh_done_fn *done, void *u
         lease_free(lease);
         (void)report_set(report, done == NULL ? LH_USAGE : LH_FAILED,
                          done == NULL ? "usage: give a function to call when done"
-                                      : "failed: memory is short");
+                                      : "failed: out of memory");
         return NULL;
     }
     request_prepare(request, lease, lease_start, done, user);

@@ -236,7 +236,7 @@ static void erase_grant(struct lh_client *client, const char *key, uint64_t revi
     ASSERT(written.result == REPLY_OK);
 }
 
-/* False when memory is short, and nothing has changed. The grant uses the mark until it ends. */
+/* False when out of memory, and nothing has changed. The grant uses the mark until it ends. */
 static bool promote_hold(struct lh_client *client, struct fast_lease *fast,
                          struct fast_path_mark *mark)
 {
@@ -325,7 +325,7 @@ struct lh_lease *fast_lease_promote(struct lh_lease *lease)
         fast_lease_unmark_key(client, &mark);
     }
     struct lh_lease *full = atomic_load(&fast->promoted);
-    if (full == NULL) /* memory is short: nobody but a watch can notice */
+    if (full == NULL) /* out of memory: nobody but a watch can notice */
         fast_path_drop(client->fast_path, &fast->hold);
     return full;
 }

@@ -201,7 +201,7 @@ void lease_free_ended(struct lh_lease *lease, enum lh_outcome outcome);
 void lease_free(struct lh_lease *lease);
 void lease_abandon_all(struct lh_client *client);
 void lease_orphan_all(struct lh_client *client);
-/* A lease that is held already, by a grant that stands in the store; NULL when memory is short. */
+/* A lease that is held already, by a grant that stands in the store; NULL when out of memory. */
 struct lh_lease *lease_adopt(struct lh_client *client, const char *key,
                              const struct lh_acquire_options *options, uint64_t token,
                              int64_t since_ms, struct lh_lease *handle);
@@ -221,16 +221,16 @@ bool fast_lease_acquire(struct lh_client *client, const char *key,
                         struct lh_report *report, enum lh_outcome *out_outcome);
 /* True when it is given back, and gone. */
 bool fast_lease_release(struct lh_lease *lease);
-/* In the loop: what a light handle stands for, made when need be. NULL when memory was too short
+/* In the loop: what a light handle stands for, made when need be. NULL when out of memory
  * for that: then it is given back already. */
 struct lh_lease *fast_lease_promote(struct lh_lease *lease);
-/* In the loop, around everything that is asked of a key. False when memory is short. */
+/* In the loop, around everything that is asked of a key. False when out of memory. */
 bool fast_lease_mark_key(struct lh_client *client, const char *key,
                          struct fast_path_mark **out_mark);
 void fast_lease_unmark_key(struct lh_client *client, struct fast_path_mark **mark);
 /* Keys that nobody asks about any more are light again. */
 void fast_lease_settle(struct lh_client *client);
-/* False when memory is short. */
+/* False when out of memory. */
 bool fast_lease_list(struct lh_client *client, const char *prefix, lh_view_fn *fn, void *user,
                      bool *out_enough);
 void fast_lease_orphan_all(struct lh_client *client);

@@ -253,7 +253,7 @@ static void lease_ended(struct lh_lease *lease, enum outcome outcome)
 static void report_no_memory(struct lh_lease *lease, size_t key)
 {
     (void)report_set(&lease->request->report, LH_UNAVAILABLE,
-                     "unavailable: memory is short, or too much is on its way; try again");
+                     "unavailable: out of memory, or too much is on its way; try again");
     lease->parts[key].waiter = NULL;
 }
 
@@ -303,7 +303,7 @@ static void lease_renewed(struct lh_lease *lease)
     lease_emit(lease, LH_EVENT_RENEWED, LH_OK, held_us(lease));
 }
 
-/* An adopted grant could not be kept: memory is short, or it stands there no more. */
+/* An adopted grant could not be kept: out of memory, or it stands there no more. */
 static void adopted_lease_lost(struct lh_lease *lease, const char *key,
                                const struct task_news *news)
 {

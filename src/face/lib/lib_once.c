@@ -52,7 +52,7 @@ static bool lease_make_claim(struct lh_lease *lease, const char *payload, struct
         return false;
     }
     if (payload != NULL && (lease->payload = strdup(payload)) == NULL) {
-        (void)report_set(report, LH_FAILED, "failed: memory is short");
+        (void)report_set(report, LH_FAILED, "failed: out of memory");
         return false;
     }
     lease->options.request.kind = KIND_ONCE;

@@ -138,7 +138,7 @@ enum lh_outcome lh_workloads_open(const char *url, const char *manifest,
             "usage: no URL, no manifest, no place for the handle, or options unfilled");
     struct lh_workloads *handle = calloc(1, sizeof *handle);
     if (handle == NULL)
-        return report_set(report, LH_FAILED, "failed: memory is short");
+        return report_set(report, LH_FAILED, "failed: out of memory");
     struct workloads_options internal = {.holder = asked->holder,
                                          .holder_label = asked->holder_label,
                                          .rules = {.done_when = asked->done_when,

@@ -155,7 +155,7 @@ static void operation_start(struct loop_task *task)
         (void)report_set(&op->call.report, LH_BUSY, CLOSING_TEXT);
     else
         (void)report_set(&op->call.report, LH_UNAVAILABLE,
-                         "unavailable: memory is short, or too much is on its way; try again");
+                         "unavailable: out of memory, or too much is on its way; try again");
     operation_end(op);
 }
 
@@ -224,7 +224,7 @@ static enum lh_outcome operation_submit(struct lh_client *client, const struct r
         return call_make(&op->call, &op->task, report);
     struct operation *kept = operation_copy(op);
     if (kept == NULL)
-        return report_set(report, LH_FAILED, "failed: memory is short");
+        return report_set(report, LH_FAILED, "failed: out of memory");
     return call_start(&kept->call, &kept->task, kept, listener->done, listener->user, report);
 }
 

@@ -345,7 +345,7 @@ static void query_start(struct loop_task *task)
         end_call(&query->call, LH_UNAVAILABLE, query->key,
                  "the store failed repeatedly; try later");
     else if (lists && !fast_lease_list(client, query->key, query->fn, query->user, &enough))
-        end_call(&query->call, LH_FAILED, query->key, "memory is short");
+        end_call(&query->call, LH_FAILED, query->key, "out of memory");
     if (query->call == NULL) {
         free(query);
         return;
@@ -367,7 +367,7 @@ static struct query *query_prepare(struct lh_client *client, enum store_verb ver
     struct query *query = wrong == NULL ? query_new(client, verb, key) : NULL;
     if (query == NULL) {
         (void)report_set(report, wrong != NULL ? LH_USAGE : LH_FAILED,
-                         wrong != NULL ? wrong : "failed: memory is short");
+                         wrong != NULL ? wrong : "failed: out of memory");
         return NULL;
     }
     query->fn = fn;
@@ -407,7 +407,7 @@ static enum lh_outcome query_run_start(struct lh_client *client, enum store_verb
     struct query_call *query_call = query != NULL ? calloc(1, sizeof *query_call) : NULL;
     if (query_call == NULL) {
         free(query);
-        return query != NULL ? report_set(report, LH_FAILED, "failed: memory is short")
+        return query != NULL ? report_set(report, LH_FAILED, "failed: out of memory")
                              : report->outcome;
     }
     query_call->task.run = query_start;
@@ -513,7 +513,7 @@ bool query_start_watch(struct lh_client *client)
         return query->confirmed;
     query = query_new(client, VERB_STORE_WATCH, "");
     if (query == NULL) {
-        watches_end(client, LH_FAILED, "memory is short");
+        watches_end(client, LH_FAILED, "out of memory");
         return false;
     }
     query_send(query, on_store_change);
@@ -569,7 +569,7 @@ enum lh_outcome lh_watch(struct lh_client *client, const char *prefix, lh_watch_
                           "usage: give a function, a place for the watch, a prefix of at most 512");
     struct lh_watcher *watch = calloc(1, sizeof *watch);
     if (watch == NULL)
-        return report_set(report, LH_FAILED, "failed: memory is short");
+        return report_set(report, LH_FAILED, "failed: out of memory");
     struct watch_call watch_call = {.task = {.run = watch_start}, .watch = watch};
     *watch =
         (struct lh_watcher){.client = client, .fn = fn, .user = user, .call = &watch_call.call};

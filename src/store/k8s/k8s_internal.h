@@ -181,7 +181,7 @@ void lease_cache_invalidate(struct k8s *k8s, const char *name);
  * in it: a write that we remember still counts as the one it was, and its tokens stay. */
 const char *lease_cache_parse(struct k8s *k8s, const json_t *json, struct k8s_lease *out);
 void lease_cache_clear(struct k8s *k8s);
-/* Keeps what we wait for on a Lease that another program holds. False: memory is short. */
+/* Keeps what we wait for on a Lease that another program holds. False: out of memory. */
 bool lease_cache_set_local(struct k8s *k8s, const char *name, const char *bytes, size_t length);
 
 /* k8s_driver.c */

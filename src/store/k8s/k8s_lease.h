@@ -78,7 +78,7 @@ bool k8s_lease_gives_way(const struct k8s_lease *lease, struct record *record);
 unsigned k8s_lease_streak(const struct k8s_lease *lease, const struct record *record,
                           bool gives_way);
 /* The Lease that shall stand. `before`: what stands there, or NULL for a new one; not changed.
- * NULL when memory is short. */
+ * NULL when out of memory. */
 json_t *k8s_lease_make(const json_t *before, const struct k8s_lease_write *write);
 /*
  * NULL, or the first member of ours that is not in `got`, the server's answer to a write, as it is

@@ -32,7 +32,7 @@ struct k8s_probe *k8s_probe_new(const char *url, int64_t timeout_ms, struct text
                                         .session = (uint64_t)host_boot_ms(),
                                         .timeout_ms = timeout_ms};
     if (probe == NULL) {
-        text_add(why, "memory is short");
+        text_add(why, "out of memory");
         return NULL;
     }
     if (k8s_driver.open(&probe->k8s, url, &callbacks, why))

@@ -240,7 +240,7 @@ static bool k8s_request_wait_locally(struct k8s_request *pending, const struct k
                          "another program holds this Lease and cannot be told; break --now "
                          "takes it away");
     else if (!lease_cache_set_local(k8s, pending->name, request->bytes, request->length))
-        k8s_request_fail(pending, REPLY_TROUBLE, "memory is short");
+        k8s_request_fail(pending, REPLY_TROUBLE, "out of memory");
     else
         k8s_request_finish(pending, &reply);
     return true;
@@ -288,7 +288,7 @@ static void k8s_request_write(struct k8s_request *pending, const json_t *before,
     if (record_waiter_by_session(&k8s->scratch, k8s->callbacks.session) != NULL)
         k8s_watch_require(k8s);
     if (body == NULL) {
-        k8s_request_fail(pending, REPLY_TROUBLE, "memory is short");
+        k8s_request_fail(pending, REPLY_TROUBLE, "out of memory");
         return;
     }
     pending->sent = json_incref(body);

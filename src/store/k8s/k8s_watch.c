@@ -235,7 +235,7 @@ static void k8s_watch_open_for(struct k8s_request *pending)
     struct k8s_watch *watch = &k8s->watch;
     struct k8s_watcher *watcher = calloc(1, sizeof *watcher);
     if (watcher == NULL) {
-        k8s_request_fail(pending, REPLY_TROUBLE, "memory is short");
+        k8s_request_fail(pending, REPLY_TROUBLE, "out of memory");
         return;
     }
     text_copy(watcher->prefix, sizeof watcher->prefix, pending->request.key);

@@ -39,7 +39,7 @@ struct http_request *kube_call(struct kube_login *login, struct http *http,
     if (url != NULL && (body != NULL || strcmp(call->method, "GET") == 0))
         request = http_start(http, &http_options, callbacks);
     if (request == NULL)
-        text_add(why, "memory is short");
+        text_add(why, "out of memory");
 out:
     free(url);
     free(body);
@@ -94,7 +94,7 @@ char *kube_list_next(const json_t *page, const char *before, const char **wrong)
     }
     char *copy = strdup(next);
     if (copy == NULL)
-        *wrong = "memory is short";
+        *wrong = "out of memory";
     return copy;
 }
 

@@ -39,7 +39,7 @@ char *kube_list_next(const json_t *page, const char *before, const char **wrong)
 
 /* The text of a member, or "". */
 const char *kube_string(const json_t *object, const char *name);
-/* False when memory is short, or it is no object. */
+/* False when out of memory, or it is no object. */
 bool kube_set_string(json_t *object, const char *name, const char *string);
 /* The member that is an object, made when there is none; NULL as above. */
 json_t *kube_child(json_t *object, const char *name);

@@ -182,7 +182,7 @@ char *kube_config_memfd(int *memfd, const char *bytes, size_t length)
     return path;
 }
 
-/* NAME-data stands before NAME, which is a file. False when memory is short. */
+/* NAME-data stands before NAME, which is a file. False when out of memory. */
 static bool set_certificate(const json_t *json, const char *name, int *memfd, const char **out)
 {
     char data_name[64];
@@ -265,7 +265,7 @@ static bool set_context(struct kube_config *out, const json_t *config, const cha
         !set_certificate(cluster, "certificate-authority", &out->memfd[MEMFD_CA],
                          &out->tls.ca_file) ||
         (user != NULL && !set_user(out, user)))
-        return kube_config_fail(why, "memory is short", "");
+        return kube_config_fail(why, "out of memory", "");
     return true;
 }
 
@@ -305,7 +305,7 @@ static bool load_pod(struct kube_config *out, const char *host, struct text *why
     if (out->namespace[0] == '\0')
         read_namespace(out->namespace, sizeof out->namespace);
     return (out->server != NULL && out->tls.ca_file != NULL && out->token_file != NULL) ||
-           kube_config_fail(why, "memory is short", "");
+           kube_config_fail(why, "out of memory", "");
 }
 
 /* ---- the whole ---- */

@@ -28,7 +28,7 @@ struct kube_config {
 bool kube_config_load(struct kube_config *out, const struct k8s_url *url, struct text *why);
 void kube_config_done(struct kube_config *config);
 
-/* As config_done() does for one of `held`; the new one holds these bytes. NULL: memory is short. */
+/* As config_done() does for one of `held`; the new one holds these bytes. NULL: out of memory. */
 char *kube_config_memfd(int *memfd, const char *bytes, size_t length);
 
 #endif

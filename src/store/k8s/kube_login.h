@@ -13,7 +13,7 @@
 struct kube_login;
 
 /* `ready` is called once a plugin that had to be asked has said something. The configuration is the
- * caller's, and its certificates may change with what a plugin says. NULL when memory is short. */
+ * caller's, and its certificates may change with what a plugin says. NULL when out of memory. */
 struct kube_login *kube_login_new(struct poller *poller, struct kube_config *config,
                                   void (*ready)(void *owner), void *owner);
 void kube_login_free(struct kube_login **login); /* NULL is fine */

@@ -225,7 +225,7 @@ json_t *yaml_to_json(const char *bytes, size_t length, enum yaml_scalars scalars
     yaml_parser_t parser;
     json_t *json = NULL;
     if (yaml_parser_initialize(&parser) == 0) {
-        text_add(why, "memory is short");
+        text_add(why, "out of memory");
         return NULL;
     }
     yaml_parser_set_input_string(&parser, (const unsigned char *)bytes, length);

@@ -37,7 +37,7 @@ void hash_index_invalidate(struct hash_index *index)
     index->cache_epoch++;
 }
 
-/* When memory is short it only takes longer. */
+/* When out of memory it only takes longer. */
 static void cache_init(struct hash_index *index)
 {
     index->cache = calloc((size_t)CACHE_LINES * CACHE_LINE_SIZE, sizeof *index->cache);

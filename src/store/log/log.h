@@ -33,7 +33,7 @@
     X(LOG_REMOVED, "the log was replaced or removed; end all users, remove the lock file")      \
     X(LOG_PAGE, "the lock file is damaged; end all users of the store, then remove it")         \
     X(LOG_INDEX, "the index is damaged; remove it, the next process makes it again")            \
-    X(LOG_MEMORY, "memory is short")                                                            \
+    X(LOG_MEMORY, "out of memory")                                                              \
     X(LOG_IO, "a file call failed")
 
 enum log_result {

@@ -32,7 +32,7 @@ struct log_file {
     unsigned char *scratch; /* for one record */
 };
 
-/* False when memory is short; to be ended all the same. */
+/* False when out of memory; to be ended all the same. */
 bool log_file_init(struct log_file *file, const struct disk *disk);
 void log_file_done(struct log_file *file);
 
@@ -73,7 +73,7 @@ struct log_reader {
     unsigned char *buffer;
 };
 
-/* False when memory is short; to be ended all the same. */
+/* False when out of memory; to be ended all the same. */
 bool log_reader_init(struct log_reader *reader, const struct log_file *file, uint64_t limit);
 void log_reader_done(struct log_reader *reader);
 /* LOG_READ_NOTHING at the limit. */

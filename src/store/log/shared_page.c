@@ -174,7 +174,7 @@ enum log_result log_probe(const struct log_options *options, struct text *why)
     struct log *log = calloc(1, sizeof *log);
     enum log_result result = LOG_MEMORY;
     if (log == NULL) {
-        text_add(why, "memory is short");
+        text_add(why, "out of memory");
         return result;
     }
     log->options = *options;

@@ -452,7 +452,7 @@ static void conn_open_stream(struct redis_conn *conn)
     conn->last_reply_ms = host_boot_ms();
     conn->stream = stream_new(conn->poller, &target, &callbacks);
     if (conn->stream == NULL)
-        conn_abort(conn, REPLY_TROUBLE, "memory is short");
+        conn_abort(conn, REPLY_TROUBLE, "out of memory");
 }
 
 static void conn_start(void *owner)

@@ -95,7 +95,7 @@ void conn_arg_bytes(struct redis_conn *conn, const char *bytes, size_t length);
 void conn_arg(struct redis_conn *conn, const char *word);
 /* Words as they travel. */
 void conn_arg_raw(struct redis_conn *conn, const char *args);
-/* One whose reply nobody needs; false when memory is short. */
+/* One whose reply nobody needs; false when out of memory. */
 bool conn_begin_noreply(struct redis_conn *conn, size_t args);
 void conn_arg_int(struct redis_conn *conn, int64_t number);
 

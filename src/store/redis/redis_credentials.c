@@ -30,7 +30,7 @@ bool credentials_init(struct credentials *credentials, const struct redis_url *u
         return true;
     credentials->file = secret_new(url->password_file);
     if (credentials->file == NULL)
-        text_add(why, "memory is short");
+        text_add(why, "out of memory");
     return credentials->file != NULL;
 }
 

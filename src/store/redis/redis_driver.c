@@ -285,7 +285,7 @@ static void redis_submit(void *state, const struct store_request *request, store
     struct redis_op *op = op_add(redis, NULL);
     if (op == NULL) {
         struct store_reply reply = {
-            .result = REPLY_TROUBLE, .now_ms = TIME_UNKNOWN, .why = "memory is short"};
+            .result = REPLY_TROUBLE, .now_ms = TIME_UNKNOWN, .why = "out of memory"};
         done(caller, &reply);
         return;
     }
@@ -382,7 +382,7 @@ static bool redis_key_name(const char *url, const char *key, struct text *out, s
     bool known = read != NULL && redis_url_read(url, read, why);
     bool named = known && redis_names_of(&read->templates, key, &names);
     if (read == NULL)
-        text_add(why, "memory is short");
+        text_add(why, "out of memory");
     else if (known && !named)
         text_add(why, name_is_anothers);
     if (named)

@@ -161,7 +161,7 @@ struct redis {
 };
 
 /* redis_driver.c */
-/* A look of our own; false when memory is short. */
+/* A look of our own; false when out of memory. */
 bool redis_query(struct redis *redis, const char *key, redis_query_done *query, void *caller);
 /* More has to come for this request: its deadline begins anew. */
 void redis_op_extend(struct redis_op *op);

@@ -73,7 +73,7 @@ static void listing_end(struct listing *listing, const struct conn_error *error)
 
 static void listing_end_no_memory(struct listing *listing)
 {
-    listing_end(listing, &(struct conn_error){.result = REPLY_TROUBLE, .why = "memory is short"});
+    listing_end(listing, &(struct conn_error){.result = REPLY_TROUBLE, .why = "out of memory"});
 }
 
 static void listing_scan(struct listing *listing);
@@ -251,7 +251,7 @@ void list_begin(struct redis *redis, struct redis_op *op)
     struct listing *listing = calloc(1, sizeof *listing);
     if (listing == NULL) {
         struct store_reply reply = {
-            .result = REPLY_TROUBLE, .now_ms = TIME_UNKNOWN, .why = "memory is short"};
+            .result = REPLY_TROUBLE, .now_ms = TIME_UNKNOWN, .why = "out of memory"};
         op->done(op->caller, &reply);
         redis_op_free(op);
         return;

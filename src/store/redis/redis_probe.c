@@ -94,7 +94,7 @@ struct redis_probe *redis_probe_new(const char *url, int64_t timeout_ms, struct 
                                        .pushed = on_redis_probe_pushed,
                                        .owner = probe};
     if (probe == NULL) {
-        text_add(why, "memory is short");
+        text_add(why, "out of memory");
         return NULL;
     }
     probe->timeout_ms = timeout_ms;

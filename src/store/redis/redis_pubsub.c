@@ -16,7 +16,7 @@
 
 enum { CHANGES_MAX = 4096 };
 
-static const struct conn_error no_memory = {.result = REPLY_TROUBLE, .why = "memory is short"};
+static const struct conn_error no_memory = {.result = REPLY_TROUBLE, .why = "out of memory"};
 
 struct redis_conn *pubsub_conn(struct redis *redis)
 {
@@ -150,7 +150,7 @@ void pubsub_watch(struct redis *redis, const char *prefix, store_done *done, voi
     struct key_watch *key_watch = calloc(1, sizeof *key_watch);
     if (key_watch == NULL) {
         struct store_reply reply = {
-            .result = REPLY_TROUBLE, .now_ms = TIME_UNKNOWN, .why = "memory is short"};
+            .result = REPLY_TROUBLE, .now_ms = TIME_UNKNOWN, .why = "out of memory"};
         done(caller, &reply);
         return;
     }
