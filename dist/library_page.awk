@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Writes the manual page of the C library, leasehold(3), from what is already written:
+# Generates the manual page of the C library, leasehold(3):
 # awk -f library_page.awk -v version=V leasehold.h … library.md. The prototypes come from the headers,
-# the rest from the document, of which it knows headings, paragraphs, lists, tables and code.
+# the rest from library.md; it supports headings, paragraphs, lists, tables and code blocks.
 
 function roff(text) {
     gsub(/\\/, "\\e", text)
@@ -22,7 +22,7 @@ BEGIN {
     printf ".SH SYNOPSIS\n.nh\n.ad l\n"
 }
 
-# A header: what follows the first ruler, without comments and types.
+# A header: the prototypes after the first "/* ---- " line, without comments and types.
 FILENAME ~ /\.h$/ {
     if (FNR == 1) {
         name = FILENAME
@@ -66,7 +66,7 @@ code {
     print roff($0)
     next
 }
-/^\| *-|^\|-/ { # below a table's head, which the section's title replaces
+/^\| *-|^\|-/ { # the rows after a table's head are printed, the head is not
     table = 1
     next
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A server with a poll loop of its own, one thread and no blocking call: event_server URL. It reads
- * lines from its input, "lock KEY" and "unlock KEY", and answers each when the answer is known:
- * "KEY TOKEN", "KEY busy", "KEY ok". A lock that is lost is told as "KEY lost". Who locks waits for
- * up to five seconds; other lines are answered meanwhile. Ends with its input.
+ * A server with its own poll loop, one thread and no blocking call: event_server URL. It reads the
+ * lines "lock KEY" and "unlock KEY" from its input, and prints the result of each when it arrives:
+ * "KEY TOKEN", "KEY busy", "KEY ok"; "KEY lost" if a lock is lost. A lock request waits for up to
+ * five seconds, and the server handles other lines meanwhile. Ends with its input.
  */
 #include <leasehold.h>
 
@@ -59,7 +59,7 @@ static void on_unlocked(void *user, struct lh_lease *lease, const struct lh_repo
     lock->key[0] = '\0';
 }
 
-/* The held one with that key, or, for an empty key, one that is not in use. */
+/* The held lock with that key, or, for an empty key, an unused entry. */
 static struct lock *find(const char *key)
 {
     for (int i = 0; i < LOCKS_MAX; i++) {
@@ -111,7 +111,7 @@ static void obey(const char *line)
         printf("? %s\n", line);
 }
 
-/* False at the end of the input. Lines may come in pieces. */
+/* False at the end of the input. A read may return part of a line. */
 static bool read_lines(void)
 {
     static char buffer[LINE_MAX_BYTES];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A writer that was lost without knowing it, and a guard that refuses it: fenced_writer URL FILE.
- * The guarded side keeps the highest token that it has seen beside the data, and compares it with
- * the one that comes along, under a lock of its own. So a stalled writer does no harm, however late
- * its write arrives: no clock and no lease can promise that alone.
+ * A writer that has lost its lease without detecting it, and a guarded side that refuses it:
+ * fenced_writer URL FILE. The guarded side stores the highest token seen with the data, and
+ * compares it with the token of each write, under its own lock. So a stalled writer does no harm,
+ * however late its write arrives. Clocks and leases alone cannot guarantee that.
  */
 #include <leasehold.h>
 
@@ -13,7 +13,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-/* The guarded side: one line, "TOKEN TEXT". False when the token is older than the one there. */
+/* The guarded side: one line, "TOKEN TEXT". False if the token is older than the stored one. */
 static bool guarded_write(const char *path, uint64_t token, const char *text)
 {
     char line[256];
@@ -42,12 +42,12 @@ static bool play(struct lh_client *client, struct lh_client *operator_client, co
     struct lh_report report;
     bool fine = lh_acquire(client, "report", NULL, &slow, &report) == LH_OK;
     fine = fine && guarded_write(path, lh_token(slow), "first by slow");
-    /* Slow stalls here. An operator loses patience, and another writer gets the key. */
+    /* Slow stalls here. An operator breaks its lock, and another writer gets the key. */
     fine = fine && lh_break(operator_client, "report", "it hangs", true, &report) == LH_OK;
     fine = fine && lh_acquire(operator_client, "report", NULL, &quick, &report) == LH_OK;
     fine = fine && lh_token(quick) > lh_token(slow);
     fine = fine && guarded_write(path, lh_token(quick), "second by quick");
-    /* Slow goes on as if nothing had happened: it has not asked lh_held(). */
+    /* Slow continues without a call of lh_held(). */
     fine = fine && !guarded_write(path, lh_token(slow), "third by slow");
     if (!fine)
         fprintf(stderr, "fenced_writer: %s\n", report.text);

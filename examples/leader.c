@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One of several leads, and yields when others want to: leader URL NAME TERMS. The leader works in
- * small steps, asks before each whether it still leads, and steps down as soon as somebody waits.
- * Ends after that many terms. Prints "NAME TOKEN" for each: tokens grow over all leaders.
+ * Leader election in which the leader yields to waiters: leader URL NAME TERMS. The leader works in
+ * small steps, checks before each that it still leads, and steps down when another process waits.
+ * Ends after TERMS terms. Prints "NAME TOKEN" for each: tokens grow over all leaders.
  */
 #include <leasehold.h>
 
@@ -17,7 +17,7 @@ static bool somebody_waits(struct lh_client *client)
     return lh_status(client, "leader", &view, NULL) == LH_OK && view.waiters > 0;
 }
 
-/* True when it stepped down by itself. */
+/* True if it stepped down by itself, false if the lease was lost. */
 static bool lead(struct lh_client *client, struct lh_lease *lease)
 {
     const struct timespec step = {.tv_nsec = 20000000};

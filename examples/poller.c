@@ -2,13 +2,12 @@
 /*
  * Reads the events of a source by poll and by webhook, and misses none: poller URL SOURCE TURNS.
  * SOURCE is a folder with the file `clock`, the source's own time in milliseconds, and the file
- * `events`, with a line "MOMENT ID" for each, at most 500 bytes; such lines on stdin are webhooks.
- * Both ways go through one claim of the event's id, so that it is handled once, and a poller that
- * is started again goes on where the last one was. 0 turns: for ever. Prints one line for each
- * event.
+ * `events`, with one line "MOMENT ID" per event, at most 500 bytes; such lines on stdin are
+ * webhooks. Both paths claim the event's id, so that it is handled once, and a restarted poller
+ * continues at the watermark. With 0 turns it runs forever. Prints one line for each event.
  *
- * Who dies between an event and its finish leaves it to be handled again: make yours safe to
- * repeat.
+ * If a poller dies between handling an event and its finish, the event is handled again: make your
+ * handler safe to repeat.
  */
 #include <leasehold.h>
 
@@ -21,20 +20,20 @@
 #define WATERMARK "events"
 
 enum {
-    OVERLAP_MS = 2000, /* an event may become visible so much later than its own moment */
-    CLAIM_MS = 5000,   /* longer than it takes to handle one */
+    OVERLAP_MS = 2000, /* maximum delay between an event's moment and its visibility */
+    CLAIM_MS = 5000,   /* longer than the handling of one event */
     TURN_MS = 100
 };
 
 struct poller {
     struct lh_client *client;
     const char *source;
-    int webhooks; /* -1 when no more will come */
+    int webhooks; /* -1 after the end of the input */
     char line[512];
     size_t length;
 };
 
-/* True when nobody needs to look at this event again. */
+/* True if the event is done and needs no further poll. */
 static bool handle(const struct poller *poller, long long moment, const char *event, const char *by)
 {
     char id[sizeof poller->line + 8], until[32];
@@ -47,9 +46,9 @@ static bool handle(const struct poller *poller, long long moment, const char *ev
     switch (lh_once_begin(poller->client, id, &options, &claim, &report)) {
     case LH_OK:
         break;
-    case LH_COOLING: /* it was done */
+    case LH_COOLING: /* already done */
         return true;
-    case LH_BUSY: /* by one that may be dead: its claim ends, and a later poll sees */
+    case LH_BUSY: /* the claimer may be dead: its claim expires, and a later poll retries */
         return false;
     default:
         fprintf(stderr, "poller: %s\n", report.text);
@@ -59,27 +58,27 @@ static bool handle(const struct poller *poller, long long moment, const char *ev
         (void)lh_once_abandon(poller->client, id, claim.token, NULL);
         return false;
     }
-    /* Polls see it again until the watermark is an overlap further: it is remembered as long. */
+    /* Polls read it again until the watermark is an overlap further: keep its id until then. */
     (void)snprintf(until, sizeof until, "%lld", moment + OVERLAP_MS);
     done.watermark = WATERMARK;
     done.until = until;
     return lh_once_finish(poller->client, id, claim.token, &done, &report) == LH_OK;
 }
 
-/* "MOMENT ID" and the end of the line; false when it is something else. */
+/* Parses "MOMENT ID" and the end of the line; false for anything else. */
 static bool read_event(char *line, long long *moment, const char **event)
 {
     char *end = line + strcspn(line, "\n");
     if (*end != '\n')
-        return false; /* the source is still at it */
+        return false; /* the source is still writing the line */
     *end = '\0';
     *moment = strtoll(line, &end, 10);
     *event = end + 1;
     return end != line && *end == ' ' && end[1] != '\0';
 }
 
-/* Handles what has come so far, and does not wait. What cannot be handled now is left to the polls,
- * as are those that come while nobody runs. */
+/* Handles the webhooks received so far, without waiting. Polls read those that fail here, and those
+ * that arrive while no poller runs. */
 static void take_webhooks(struct poller *poller)
 {
     long long moment;
@@ -108,7 +107,7 @@ static FILE *open_source(const struct poller *poller, const char *file)
     return fopen(path, "re");
 }
 
-/* True when all events from this moment on were handled. */
+/* True if all events from this moment on are done. */
 static bool take_events(const struct poller *poller, long long from)
 {
     char line[512];
@@ -140,9 +139,9 @@ static bool read_clock(const struct poller *poller, long long *out_now)
 }
 
 /*
- * The order matters. The source's clock is read first: what becomes visible from then on is not
- * older than an overlap before it, and is seen by the next turn. Webhooks come before the watermark
- * moves: those that are left are from later than the clock, and their ids are not forgotten yet.
+ * The order matters. The source's clock is read first: an event that becomes visible later is at
+ * most an overlap older than it, and the next turn reads it. Webhooks are handled before the
+ * watermark moves: later ones are newer than the clock, and their ids have not expired.
  */
 static bool turn(struct poller *poller)
 {
@@ -160,8 +159,8 @@ static bool turn(struct poller *poller)
     if (!take_events(poller, strtoll(mark.value, NULL, 10) - OVERLAP_MS))
         return false;
     (void)snprintf(start, sizeof start, "%lld", now);
-    /* Stale: another poller was faster, or the source's clock went back. If it can do so by more
-     * than the overlap, a watermark needs another position, such as the source's own count. */
+    /* Stale: another poller was faster, or the source's clock went back. If it can go back by more
+     * than the overlap, use another position for the watermark, such as the source's own count. */
     enum lh_outcome outcome =
         lh_watermark_advance(poller->client, WATERMARK, mark.value, start, &report);
     return outcome == LH_OK || outcome == LH_STALE;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A pool of workers that share a list of jobs and never do one twice: worker_pool URL JOBS. Each
- * job is a key. Who gets it does it, and releases it with a cooldown, so that the others hear
- * "cooling" and skip it. Start it in several processes at once on a file: store: together they do
- * every job once. Prints one line for each job that it did.
+ * job is a key. The worker that acquires it does the job, and releases it with a cooldown, so that
+ * the others get LH_COOLING and skip it. Several processes on one shared store do every job once.
+ * Prints one line for each job that it did.
  */
 #include <leasehold.h>
 
@@ -25,7 +25,7 @@ struct worker {
     int troubles;
 };
 
-/* True when nobody needs to look at this job again. */
+/* True if this worker need not try the job again. */
 static bool try_job(struct worker *worker, int job)
 {
     char key[64];
@@ -38,14 +38,14 @@ static bool try_job(struct worker *worker, int job)
     case LH_OK:
         printf("job %d by worker %d\n", job, worker->number);
         break;
-    case LH_BUSY:    /* somebody is at it */
-    case LH_COOLING: /* somebody has done it */
+    case LH_BUSY:    /* another worker does it */
+    case LH_COOLING: /* another worker has done it */
         return true;
-    default: /* neither free nor done: nobody may guess */
+    default: /* the state of the job is unknown */
         fprintf(stderr, "worker_pool: %s\n", report.text);
         return false;
     }
-    /* The job is done only if it was ours until the end. */
+    /* The job is done only if the lease was held until the end. */
     return lh_release(&lease, &report) == LH_OK;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one place in base/ that ends the process: an assert of ours did not hold. */
+/* The only function in base/ that ends the process: an assertion failed. */
 #include "base/check.h"
 
 #include <stdio.h>

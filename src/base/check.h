@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asserts for our own mistakes, kept in release builds. They never guard against the outside
- * world: bad bytes and failed calls get error codes. The condition must have no side effect.
+ * Assertions for programming errors, kept in release builds. They never validate input: malformed
+ * bytes and failed calls return error codes. The condition must have no side effect.
  */
 #ifndef LEASEHOLD_BASE_CHECK_H
 #define LEASEHOLD_BASE_CHECK_H
@@ -14,7 +14,7 @@ _Noreturn void check_failed(const char *file, int line, const char *what);
             check_failed(__FILE__, __LINE__, #condition); \
     } while (0)
 
-/* A branch that no caller can reach; `why` is printed should it ever be. */
+/* A branch that no caller can reach; prints `why` if it is reached anyway. */
 #define UNREACHABLE(why) check_failed(__FILE__, __LINE__, "unreachable: " why)
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words of eight bytes, little-endian on every machine, the last one filled up with zeros. */
+/* Reads 8-byte words, little-endian on every machine; the last one is padded with zeros. */
 #include "base/checksum.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ uint64_t checksum(uint64_t before, const void *bytes, size_t length)
 {
     const unsigned char *at = bytes;
     unsigned char last[8] = {0};
-    uint64_t sum = checksum_mix(before, length + 1); /* zeros at the end count, too */
+    uint64_t sum = checksum_mix(before, length + 1); /* so that trailing zeros count */
     for (; length >= sizeof last; at += sizeof last, length -= sizeof last)
         sum = checksum_mix(sum, word_at(at));
     if (length > 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A checksum of 64 bits against accidents, never against malice, and the hash of our tables. Every
- * step is reversible, so whatever changes within one aligned word of eight bytes is always seen.
- * It can be carried on: give the checksum of what came before.
+ * A 64-bit checksum against accidental corruption, not against malice; also the hash function of
+ * our tables. Every step is reversible, so any change within one aligned 8-byte word is detected.
+ * To continue a checksum, pass the previous one as `before`.
  */
 #ifndef LEASEHOLD_BASE_CHECKSUM_H
 #define LEASEHOLD_BASE_CHECKSUM_H

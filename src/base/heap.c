@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See heap.h. A tree in which no child is earlier than its parent; children hang in a list. Taking
- * out the top merges its children in pairs, then the pairs from the last to the first.
+ * See heap.h. No child is earlier than its parent; siblings form a list. Removing the top merges
+ * its children in pairs, then the pairs from last to first.
  */
 #include "base/heap.h"
 
@@ -19,7 +19,7 @@ int64_t heap_first(const struct heap *heap)
     return heap->top != NULL ? heap->top->at : HEAP_NEVER;
 }
 
-/* Two trees become one; on a tie the first one stays above. */
+/* Merges two trees; on a tie `a` stays on top. */
 static struct heap_node *heap_merge(struct heap_node *a, struct heap_node *b)
 {
     if (a == NULL || b == NULL)
@@ -35,7 +35,7 @@ static struct heap_node *heap_merge(struct heap_node *a, struct heap_node *b)
     return above;
 }
 
-/* Without recursion: the pairs are stacked by their `next`, so the last one comes off first. */
+/* Iterative: the pairs form a stack linked by `next`, so the last one is merged first. */
 static struct heap_node *heap_merge_all(struct heap_node *first)
 {
     struct heap_node *pairs = NULL, *all = NULL;

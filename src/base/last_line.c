@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* A bare carriage return begins a line anew, too: what shows progress ends with its last word. */
+/* A bare carriage return also starts a new line, as progress displays use it. */
 static bool ends_line(char byte)
 {
     return byte == '\n' || byte == '\r';
@@ -31,7 +31,7 @@ void last_line_add(struct last_line *line, const char *bytes, size_t length)
     }
 }
 
-/* Half a character, where the line was cut, is left out. */
+/* The length without a character that the truncation split. */
 static size_t whole_length(const char *bytes, size_t length)
 {
     for (size_t back = 1; back < 4 && back <= length; back++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Edit distance between short words, row by row on the stack. The length limit keeps a hostile
- * argument from costing more than a friendly one.
+ * Edit distance between short words, row by row on the stack. The length limit bounds the cost of a
+ * hostile argument.
  */
 #include "base/nearest.h"
 
@@ -16,8 +16,8 @@ size_t nearest_distance(const char *a, const char *b)
 {
     size_t a_length = strnlen(a, NEAREST_WORD_MAX);
     size_t b_length = strnlen(b, NEAREST_WORD_MAX);
-    /* rows[i % 3][j]: slips between the first i letters of a and the first j of b. A swap looks
-     * two rows back, so three are kept. */
+    /* rows[i % 3][j]: edits between the first i letters of a and the first j of b. A transposition
+     * reads two rows back, so three are kept. */
     size_t rows[3][NEAREST_WORD_MAX + 1];
 
     for (size_t j = 0; j <= b_length; j++) {

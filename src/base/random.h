@@ -20,7 +20,7 @@ static inline uint64_t random_next(struct random *random)
     return z ^ (z >> 31);
 }
 
-/* A number in 0 … below − 1; 0 when there is none. */
+/* A number from 0 to below − 1; 0 if `below` is 0. */
 static inline uint64_t random_below(struct random *random, uint64_t below)
 {
     uint64_t number = random_next(random);

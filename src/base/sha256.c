@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See sha256.h; the letters are those of the standard. */
+/* See sha256.h; variable names follow the standard. */
 #include "base/sha256.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SHA-256 (FIPS 180-4): for names that everybody must compute alike. Pure; not for secrets. */
+/* SHA-256 (FIPS 180-4), for names that every client must compute alike. Pure; not for secrets. */
 #ifndef LEASEHOLD_BASE_SHA256_H
 #define LEASEHOLD_BASE_SHA256_H
 
@@ -8,7 +8,7 @@
 enum { SHA256_SIZE = 32, SHA256_HEX = 64 };
 
 void sha256(const void *bytes, size_t length, unsigned char out[SHA256_SIZE]);
-/* As 64 lower-case digits and a NUL. */
+/* As 64 lower-case hex digits and a NUL. */
 void sha256_hex(const void *bytes, size_t length, char out[SHA256_HEX + 1]);
 
 #endif

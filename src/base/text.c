@@ -75,7 +75,7 @@ size_t text_utf8_length(const char *bytes, size_t left)
     return length;
 }
 
-/* Eight bytes of printable ASCII? Most words are nothing else. */
+/* True if the eight bytes are printable ASCII, as most text is. */
 static bool is_printable8(const unsigned char *at)
 {
     static const uint64_t ones = 0x0101010101010101U, tops = 0x8080808080808080U;
@@ -86,7 +86,7 @@ static bool is_printable8(const unsigned char *at)
     return ((word | below_space | ((erased - ones) & ~erased)) & tops) == 0;
 }
 
-/* A character's length; 0 when it is none, or a control character. */
+/* The length of the character; 0 if it is malformed or a control character. */
 static size_t clean_step(const char *bytes, size_t left)
 {
     const unsigned char *at = (const unsigned char *)bytes;
@@ -99,7 +99,7 @@ void text_clean(char *bytes, size_t length)
 {
     for (size_t at = 0; at < length;) {
         size_t step = clean_step(bytes + at, length - at);
-        if (step == 0) /* the rest of a sequence is no character by itself */
+        if (step == 0) /* its continuation bytes are then malformed, too */
             bytes[at] = bytes[at] != '\0' && strchr("\t\n\r", bytes[at]) != NULL ? ' ' : '?';
         at += step > 0 ? step : 1;
     }
@@ -124,7 +124,7 @@ bool text_is_clean(const char *bytes, size_t length)
             length -= sizeof(uint64_t);
             continue;
         }
-        /* The rest may be looked at together with bytes that were before it. */
+        /* The tail can be checked together with bytes that were checked before. */
         if (long_enough && length < sizeof(uint64_t) &&
             is_printable8(at + length - sizeof(uint64_t)))
             return true;
@@ -151,7 +151,7 @@ void text_add_brief(struct text *text, const char *string, size_t most)
         whole--;
     while (whole > 0 && strchr(" ,;:", string[whole - 1]) != NULL)
         whole--;
-    /* One word that is longer than all the room: no half character of it. */
+    /* A single word longer than the room: cut it at a character boundary. */
     while (whole == 0 && end > 0 && ((unsigned char)string[end] & 0xc0) == 0x80)
         end--;
     text_add_bytes(text, string, whole > 0 ? whole : end);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a verdict means for the lease, once it holds: told held, kept waiting, lost, ended. The
- * deadline of rule 3 is set here and nowhere else. Sends nothing but a further look.
+ * Applies a verdict to the lease once it holds: reports it held, keeps it waiting, loses it, ends
+ * it. Only this file sets the deadline of rule 3. The only request it sends is a read.
  */
 #include "core/lease_internal.h"
 
@@ -20,7 +20,7 @@ void lease_end(struct lease *l, enum outcome outcome, const char *why, struct le
     out->why = why;
 }
 
-/* Holders and those who give back try until their deadline. Those in line keep their place. */
+/* Holders and releases retry until their deadline. Queued waiters keep their position. */
 bool lease_is_futile(const struct lease *l, const struct event *event)
 {
     const struct request *request = &l->options->request;
@@ -33,8 +33,8 @@ bool lease_is_futile(const struct lease *l, const struct event *event)
 }
 
 /*
- * The work has to stop; there is no way back. What the store has of us runs out by itself, or is
- * given back early once the caller says that the work has stopped.
+ * The work must stop; the loss is final. The grant in the store expires by itself, or is released
+ * early once the caller reports that the work has stopped.
  */
 void lease_lose(struct lease *l, const char *why, struct lease_output *out)
 {
@@ -48,7 +48,7 @@ void lease_lose(struct lease *l, const char *why, struct lease_output *out)
     out->why = why;
 }
 
-/* Sets the deadline from before the write was sent (rule 3): two thirds, then the kill grace. */
+/* Counts from before the write was sent (rule 3): two thirds of the TTL, then the kill grace. */
 static void set_deadlines(struct lease *l, int64_t start_ms)
 {
     int64_t ttl_ms = l->ttl_ms, grace_ms = l->options->kill_grace_ms;
@@ -69,19 +69,19 @@ static const struct grant *lease_own_grant(const struct lease *l, struct record 
     return grant;
 }
 
-const char lease_late_text[] = "grants come later than the lease lasts; use a longer TTL";
+const char lease_late_text[] = "grants arrive after the lease has ended; use a longer TTL";
 
 /*
- * The first grant that is heard of after its deadline, while its lease still stands, is found again
- * by a look and renewed (rule 9). Any other is given back, and asked for after a pause that grows:
- * a store that is slower than the TTL must not be asked without end.
+ * The first grant whose reply arrives after its deadline, but within its lease, is read again and
+ * renewed (rule 9). Any other is released and requested again after a growing pause: a store that
+ * is slower than the TTL must not be polled in a loop.
  */
 static void lease_late_grant(struct lease *l, struct lease_output *out)
 {
     int64_t until_ms = l->give_up_at_ms;
     bool over = l->now_ms >= l->start_ms + l->ttl_ms;
     if (l->late++ == 0 && !over) {
-        l->unsure = true; /* it stands in the store */
+        l->unsure = true; /* the grant is in the store */
         lease_move(l, LEASE_ACQUIRING);
         lease_send(l, ACTION_READ, out);
         return;
@@ -92,7 +92,7 @@ static void lease_late_grant(struct lease *l, struct lease_output *out)
     l->wait_until_ms = until_ms;
 }
 
-/* What came too late is written out. */
+/* The late grant is out of the store. */
 static void reacquire_after_pause(struct lease *l, struct lease_output *out)
 {
     l->reacquires = false;
@@ -130,7 +130,7 @@ static void keep_waiting(struct lease *l, struct record *record, const struct vi
 {
     lease_move(l, LEASE_WAITING);
     l->attempts = l->conflicts = 0;
-    /* The place was taken by an old copy: what stood in our way may have ended since. */
+    /* The waiter was queued by a cached record: the blocking grant may have ended since. */
     if (l->noticed || (l->sent == ACTION_SWAP && lease_is_overdue(l, record, view))) {
         lease_send(l, ACTION_READ, out);
     } else {
@@ -170,12 +170,12 @@ static void apply_acquire(struct lease *l, enum verdict_kind kind, struct record
     case VERDICT_MISMATCH:
         lease_end(l, OUTCOME_MISMATCH, why, out);
         return;
-    case VERDICT_BROKEN: /* granted unheard, and broken by an operator since: give it back */
+    case VERDICT_BROKEN: /* granted, reply lost, then broken by an operator: release it */
         lease_leave(l, OUTCOME_BUSY, "broken by an operator");
         return;
     case VERDICT_DONE:
     case VERDICT_STALE:
-        UNREACHABLE("an ask is never done or stale");
+        UNREACHABLE("an acquire is never done or stale");
     }
     UNREACHABLE("every verdict is listed");
 }
@@ -186,16 +186,15 @@ static void apply_renewal(struct lease *l, enum verdict_kind kind, struct lease_
         lease_lose(l, kind == VERDICT_BROKEN ? "broken by an operator" : "the grant is gone", out);
         return;
     }
-    /* An answer too late to be of use does not come here: the old deadline was before this one. */
+    /* A late reply never gets here: the old deadline has ended the lease before. */
     set_deadlines(l, l->sent_at_ms);
     l->attempts = l->conflicts = 0;
     lease_move(l, LEASE_HELD);
 }
 
 /*
- * A release that finds nothing is a success when an earlier attempt may have done it; when that
- * had to begin a cooldown, only if the key does cool. Of an id that was done it is known by whom:
- * there, nothing is presumed.
+ * A release that finds no grant succeeds if an earlier attempt may have done it; with a cooldown,
+ * only if the key is cooling. A finished id names its request, so nothing is presumed there.
  */
 static bool presumed_done(const struct lease *l, const struct record *record)
 {

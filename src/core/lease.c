@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The step function of lease.h: what a holder, a waiter or an errand does next. Rules about
- * records are asked from decide(); here is only the order of requests, deadlines and retries.
- * Every step looks at the holder's deadline first, whatever woke it.
+ * The step function of lease.h: the next request of a holder, a waiter or an operation.
+ * rules_decide() decides about records; this file only orders requests, deadlines and retries.
+ * Every step checks the holder's deadline first, for every kind of event.
  */
 #include "core/lease_internal.h"
 
@@ -69,12 +69,12 @@ static struct request request_of(const struct lease *l)
     request.up_to = l->unsure ? l->up_to : 0;
     bool lost = l->state == LEASE_RELEASING && l->final == OUTCOME_LOST;
     request.cooldown_ms = lost ? 0 : l->options->cooldown_ms;
-    if (l->state == LEASE_OPERATION) /* it ends at once, and a grant must not end with it */
+    if (l->state == LEASE_OPERATION) /* its process may end at once: never bind a grant to it */
         request.bound = false;
     return request;
 }
 
-/* Grows with each attempt, with jitter, so that a store in trouble is not hammered in step. */
+/* Grows with each attempt, with jitter, so that clients do not retry a failing store in step. */
 static int64_t backoff_ms(struct lease *l, uint32_t attempts, int64_t first_ms, int64_t most_ms)
 {
     enum { DOUBLINGS = 10, TRIES_PER_TTL = 6 };
@@ -107,19 +107,19 @@ void lease_send(struct lease *l, enum action action, struct lease_output *out)
     out->serial = ++l->serial;
 }
 
-/* Nobody is poked twice by one write: all in the queue at most, or all holders and a few offers. */
+/* One write wakes a session at most once: the whole queue, or all holders and a few offers. */
 static void lease_wake(struct lease_output *out, uint64_t session)
 {
     ASSERT(out->wake_count < WAITERS_MAX);
     out->wake[out->wake_count++] = session;
 }
 
-/* Whom to wake when the write is in: those it names … */
+/* Wakes the waiters that this write offers or grants the key to. */
 static void wake_named(const struct lease *l, struct record *record, struct lease_output *out)
 {
     const char *own = l->options->request.request;
     const struct waiter *next = queue_next(record);
-    /* On one clock nobody accepts, so nobody names the rest: the next one asks for itself. */
+    /* With one clock no acceptance would offer the rest: the next waiter requests it itself. */
     if (l->options->store.one_clock && out->verdict.offered == OFFERS_MAX && next != NULL)
         lease_wake(out, next->session);
     for (size_t i = 0; i < record->waiter_count; i++)
@@ -133,8 +133,8 @@ static void wake_named(const struct lease *l, struct record *record, struct leas
     }
 }
 
-/* … who holds, where it is told and need not look: then its release knows whom to name. A long line
- * would be told nothing but that there is something to see, and it knows that much … */
+/* Wakes a sole holder whose wake-up carries the record: its release then needs no read. With a long
+ * queue the wake-up carries no record and would be useless. */
 static void wake_holder(const struct lease *l, const struct record *record,
                         struct lease_output *out)
 {
@@ -144,7 +144,7 @@ static void wake_holder(const struct lease *l, const struct record *record,
         lease_wake(out, record->grants[0].session);
 }
 
-/* … and those it sends home: waiters when a cooldown begins, holders when a lock is broken. */
+/* Wakes the sessions that must stop: waiters when a cooldown begins, holders on a break. */
 static void wake_dismissed(const struct record *record, const struct request *request,
                            struct lease_output *out)
 {
@@ -158,8 +158,8 @@ static void wake_dismissed(const struct record *record, const struct request *re
 }
 
 /*
- * The token of the grant that this write counts on, which may have run out since the record was
- * read: given back, renewed, or found again by a repeated ask. 0 when there is none.
+ * The token of the grant that this write depends on, which may have expired since the record was
+ * read: released, renewed, or found by a repeated acquire. 0 if there is none.
  */
 static uint64_t required_token(const struct lease *l, const struct request *request,
                                struct record *record)
@@ -168,15 +168,15 @@ static uint64_t required_token(const struct lease *l, const struct request *requ
                                   ? record_grant_by_request(record, l->options->request.request)
                                   : NULL;
     if (own != NULL)
-        return grant_token(own); /* 0 when this write makes it */
+        return grant_token(own); /* 0 if this write makes it */
     bool needs_grant = request->verb == VERB_RELEASE || request->verb == VERB_RENEW;
     if (MUTANT(FINISH_UNFENCED) && request->cooldown_ms > 0)
         return 0;
     return needs_grant ? request->token : 0;
 }
 
-/* When that grant's lease ends by the store's clock: a write that comes later must not count on it.
- * Asked before the record is changed; 0 when the store has no clock, or there is no such grant. */
+/* The end of that grant's lease by the store's clock: a later write must fail. Computed before the
+ * record changes; 0 if the store has no clock or there is no such grant. */
 static int64_t required_token_end(const struct lease *l, const struct request *request,
                                   struct record *record, const struct view *view)
 {
@@ -195,11 +195,11 @@ static void lease_write(struct lease *l, const struct request *request, struct r
         for (size_t i = 0; i < record->grant_count; i++)
             if (record->grants[i].renewed.revision == at->revision)
                 record->grants[i].granted.revision = THIS_WRITE;
-    ASSERT(at->revision != 0 || record_needed(record)); /* nothing is never written over nothing */
+    ASSERT(at->revision != 0 || record_needed(record)); /* an absent key is never deleted */
     wake_named(l, record, out);
     wake_holder(l, record, out);
     lease_send(l, record_needed(record) ? ACTION_SWAP : ACTION_DELETE, out);
-    if (!l->unsure) /* where nothing stood, all that is written later came after it */
+    if (!l->unsure) /* an absent key counts as revision 1: every later write is above it */
         l->up_to = at->revision > 0 ? at->revision : 1;
     l->pending = out->verdict.kind;
     l->pending_why = out->verdict.why;
@@ -215,15 +215,15 @@ static void lease_write(struct lease *l, const struct request *request, struct r
 }
 
 /*
- * Decides on a record, and writes or concludes. A copy may be old: a write by it is safe, for the
- * store compares, but nobody is told anything because of it before the store was asked.
+ * Decides on a record, then writes or applies the verdict. A write based on an outdated cached
+ * record is safe, since the store compares revisions; an outcome is reported only after a read.
  */
 static void lease_decide(struct lease *l, struct record *record, const struct stamp *at, bool fresh,
                          struct lease_output *out)
 {
     struct request request = request_of(l);
     struct view view = lease_observe(l, record, at, fresh);
-    /* What is left of another's cooldown is counted from the store's time: that must be new. */
+    /* The rest of another cooldown is computed from the store's time, which must be current. */
     if (!fresh && request.verb == VERB_RELEASE && request.cooldown_ms > 0 &&
         record->cooling.length_ms > 0) {
         lease_send(l, ACTION_READ, out);
@@ -252,7 +252,7 @@ static void lease_decide(struct lease *l, struct record *record, const struct st
     out->condition.ends_ms = out->condition.token != 0 ? ends_ms : 0;
 }
 
-/* Renews or gives back by the token alone, where the store can test it: no revision needed. */
+/* Renews or releases by the token alone, where the store can test it: needs no revision. */
 static bool send_by_token(struct lease *l, struct lease_output *out)
 {
     struct request request = request_of(l);
@@ -305,7 +305,7 @@ static void begin_release(struct lease *l, const struct event *event, struct rec
         lease_send(l, ACTION_READ, out);
 }
 
-/* Not knowing better we bet on a free key: one round trip when the bet is right. */
+/* Without a cached record, assumes a free key: one round trip if that is right. */
 static void send_optimistic(struct lease *l, const struct event *event, struct record *record,
                             struct lease_output *out)
 {
@@ -339,14 +339,14 @@ static void lease_on_start(struct lease *l, const struct event *event, struct re
     send_optimistic(l, event, record, out);
 }
 
-/* Who asks does not outwait a store in trouble (rule 10); who holds tries until the deadline. */
+/* An acquiring lease gives up on a failing store (rule 10); a holder tries until its deadline. */
 static int64_t store_timeout_at(const struct lease *l)
 {
     bool limited_by_trouble = lease_is_acquiring(l) && l->trouble_since_ms != NEVER;
     return limited_by_trouble ? l->trouble_since_ms + l->options->timeout_ms : NEVER;
 }
 
-/* Not answered, or answered with trouble: whether it happened is not known. */
+/* No reply, or one with trouble: it is unknown whether the request took effect. */
 static void lease_on_trouble(struct lease *l, const struct event *event, struct lease_output *out)
 {
     l->in_flight = false;
@@ -360,9 +360,8 @@ static void lease_on_trouble(struct lease *l, const struct event *event, struct 
         lease_end(l, OUTCOME_UNAVAILABLE, "the store does not answer", out);
 }
 
-/* Holders try again at once; who only wants in steps back a little, a different little each, and by
- * the store's own pace: where a write takes a millisecond, a longer rest loses to all who do not.
- */
+/* Holders retry at once. An acquiring lease backs off at random, scaled by the store's latency:
+ * where a write takes a millisecond, a longer pause loses to every client that does not pause. */
 static void lease_on_conflict(struct lease *l, const struct event *event, struct record *record,
                               struct lease_output *out)
 {
@@ -399,7 +398,7 @@ static void lease_on_reply(struct lease *l, const struct event *event, struct re
         return;
     }
     if (event->reply != REPLY_OK &&
-        event->reply != REPLY_CONFLICT) { /* rights may come back in time */
+        event->reply != REPLY_CONFLICT) { /* permissions may be restored */
         lease_on_trouble(l, event, out);
         return;
     }
@@ -412,7 +411,7 @@ static void lease_on_reply(struct lease *l, const struct event *event, struct re
         lease_on_conflict(l, event, record, out);
     } else if (was_read || l->sent_verb != lease_verb(l)) {
         lease_decide(l, record, &event->at, /* fresh= */ true, out);
-        /* Who has to write again has only heard that the store can be read. */
+        /* If a write follows, the successful read alone does not end the trouble. */
         if (was_read && out->action != ACTION_NONE)
             l->trouble_since_ms = trouble_since_ms;
     } else {
@@ -421,7 +420,7 @@ static void lease_on_reply(struct lease *l, const struct event *event, struct re
     }
 }
 
-/* A change seen while waiting: an offer is accepted at once, anything unclear is looked up. */
+/* A notification while waiting: accepts an offer at once, reads the record in unclear cases. */
 static void lease_notice_waiting(struct lease *l, const struct event *event, struct record *record,
                                  struct lease_output *out)
 {
@@ -439,7 +438,7 @@ static void lease_notice_waiting(struct lease *l, const struct event *event, str
     }
 }
 
-/* A notice is a hint: it may be old, so nobody is told an outcome because of it. */
+/* A notification is a hint and may be outdated: no outcome is reported because of it. */
 static void lease_on_notice(struct lease *l, const struct event *event, struct record *record,
                             struct lease_output *out)
 {
@@ -454,18 +453,18 @@ static void lease_on_notice(struct lease *l, const struct event *event, struct r
     }
 }
 
-/* A write on its way that would be the grant is heard out before the wait ends. */
+/* True if a write in flight may be the grant: its reply is awaited even if the wait has ended. */
 static bool awaits_grant_reply(const struct lease *l)
 {
     return lease_is_acquiring(l) && l->in_flight && l->sent != ACTION_READ &&
            l->pending == VERDICT_GRANTED;
 }
 
-/* The end of the wait, or of patience. */
+/* The wait or the timeout has ended. */
 static void lease_give_up(struct lease *l, struct lease_output *out)
 {
     bool trouble_now = l->trouble_since_ms != NEVER;
-    /* What came too late was given back; an unsure lease may still have something in the store. */
+    /* Late grants were released; an unsure lease may still have an entry in the store. */
     bool pauses = l->state == LEASE_ACQUIRING && !l->in_flight && l->late > 0 && !l->unsure;
     if (awaits_grant_reply(l))
         return;
@@ -505,7 +504,7 @@ static void lease_on_timer(struct lease *l, const struct event *event, struct re
         lease_reread(l, out);
 }
 
-/* One word for the caller to let go: of a wait, of a grant, of what was lost once work stopped. */
+/* The caller lets go of a wait, of a grant, or, once its work has stopped, of a lost grant. */
 static void lease_on_release(struct lease *l, const struct event *event, struct record *record,
                              struct lease_output *out)
 {
@@ -548,7 +547,7 @@ static void lease_handle(struct lease *l, const struct event *event, struct reco
     UNREACHABLE("every event is listed");
 }
 
-/* Whatever woke us comes too late, except that the caller has let go at the same moment. */
+/* The event came too late, except that the caller may have let go at the same time. */
 static void lose_at_deadline(struct lease *l, const struct event *event, struct record *record,
                              struct lease_output *out)
 {

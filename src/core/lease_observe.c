@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an observer knows of time on its own clock: how long it has seen the grants unchanged, how
- * long it has seen an offer open, and when it is worth looking again. It never compares another
- * host's clock with its own.
+ * The observer's view of time on its own clock: how long it has seen grants and offers unchanged,
+ * and when to poll next. It never compares another host's clock with its own.
  */
 #include "core/lease_internal.h"
 
@@ -10,7 +9,7 @@
 
 #include <string.h>
 
-/* Since when has this been seen as it is? A change, or the first look, starts anew. */
+/* Since when this has been unchanged; a change or the first observation starts at `now_ms`. */
 static int64_t observed_since(const struct observation *before, size_t count,
                               const struct observation *what, int64_t now_ms)
 {
@@ -30,10 +29,10 @@ static int64_t observe_one(const struct lease *lease, struct observation *observ
     return lease->now_ms - observation->since_ms;
 }
 
-/* Looks at every grant and both spans; a renewal of one says nothing about another. */
+/* Observes every grant and both spans: a renewal of one says nothing about another. */
 static void observe_each(struct lease *lease, struct record *record, bool seen)
 {
-    enum { COOLING = 1, DELAY = 2 }; /* spans have no token; these are none */
+    enum { COOLING = 1, DELAY = 2 }; /* spans have no token; no grant has these */
     struct observation observed[GRANTS_MAX + 2];
     size_t count = 0;
     for (; count < record->grant_count; count++) {
@@ -88,7 +87,7 @@ static int64_t min_ms(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* When the length will have passed, on our clock; NEVER when only the store can say. */
+/* When the length will have passed, on our clock; NEVER if only the store can tell. */
 static int64_t ends_at(const struct lease *lease, const struct stamp *since, int64_t length_ms,
                        int64_t observed_ms, const struct view *view)
 {
@@ -100,7 +99,7 @@ static int64_t ends_at(const struct lease *lease, const struct stamp *since, int
     return lease->now_ms + length_ms - observed_ms;
 }
 
-/* The first thing that blocks us and will end by itself. */
+/* The first end of a grant or lock-delay that blocks us. */
 static int64_t first_end(const struct lease *lease, const struct record *record,
                          const struct view *view)
 {
@@ -115,7 +114,7 @@ static int64_t first_end(const struct lease *lease, const struct record *record,
     return at;
 }
 
-/* How many go before us: those behind look later, so that a lapsed offer is no herd. */
+/* The waiter's rank: those behind poll later, so that a lapsed offer causes no thundering herd. */
 static int64_t turn_of(const struct lease *lease, struct record *record)
 {
     const struct waiter *own = record_waiter_by_session(record, lease->options->request.session);
@@ -128,9 +127,9 @@ bool lease_is_overdue(const struct lease *lease, struct record *record, const st
 }
 
 /*
- * A notice wakes the waiter; this is for the day it gets lost, for holders that died and for
- * offers that nobody accepts. Jitter keeps waiters apart; it only adds, and a little is always
- * added, so that a waiter sleeps for as long as it was told to.
+ * The fallback for lost notifications, dead holders and lapsed offers; normally a notification
+ * wakes the waiter. Jitter spreads the waiters. It is always added, never subtracted, so that a
+ * waiter does not poll earlier than configured.
  */
 int64_t lease_next_poll(struct lease *lease, struct record *record, const struct view *view)
 {

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The states of a lease and the moves between them. lease_move() checks this table, then the
- * invariant of the new state. Nothing else may change a lease's state.
+ * The states of a lease and their transitions. lease_move() checks this table, then the invariant
+ * of the new state. No other code may change the state of a lease.
  *
  *            start                 granted                    a third of the TTL
- *   IDLE ───────────► ASKING ─────────────────────► HELD ◄──────────────────────► RENEWING
+ *   IDLE ───────────► ACQUIRING ──────────────────► HELD ◄──────────────────────► RENEWING
  *     │               ▲ │  ▲                        ▲ │                             │
- *     │    place gone │ │  │ takes over, passes on  │ │ let go                      │
+ *     │    entry gone │ │  │ lease or offer lapsed  │ │ release                     │
  *     │               │ ▼  │                        │ │                             │
  *     │              WAITING ───────► OFFERED ──────┘ ├─────────────────────────────┤
  *     │ other verb      │    offer    │   accepted    │     deadline, broken, gone  │
  *     ▼                 │             │               │                             ▼
- *   ERRAND              ├─────────────┘               │            let go         LOST
- *     │                 │ let go, end of the wait     ▼ ◄───────────────────────────┘
+ *   OPERATION           ├─────────────┘               │           release         LOST
+ *     │                 │ release, end of the wait    ▼ ◄───────────────────────────┘
  *     │                 ▼                         RELEASING
  *     │              LEAVING                          │
- *     │                 │ written out                 │ given back, or not ours any more
+ *     │                 │ removed                     │ released, or the grant is gone
  *     └─────────────────┴──────► ENDED ◄──────────────┘
  *
- * ASKING, WAITING and OFFERED also end at once: busy, cooling, mismatch, denied, unavailable. A
- * grant that is over when it is heard of goes through LEAVING, too, and back to ASKING after a
+ * ACQUIRING, WAITING and OFFERED also end at once: busy, cooling, mismatch, denied, unavailable. A
+ * grant whose reply arrives after its end goes through LEAVING, too, and back to ACQUIRING after a
  * pause.
  */
 #include "core/lease_internal.h"

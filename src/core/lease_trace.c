@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One line per decision: from which state to which, on what event, by what verdict, what is sent,
- * what is told, and when to wake. Tests compare these lines text for text, people read them.
+ * One line per step: states, event, verdict, request, notification and deadline. Tests compare
+ * these lines literally; people read them.
  */
 #include "core/lease_internal.h"
 

@@ -2,7 +2,7 @@
 /*
  * See multi.h.
  *
- *   TAKING ──── all held ───► HELD ──── release ────► RETURNING ── all back ──► ENDED
+ *   ACQUIRING ─ all held ───► HELD ──── release ────► RELEASING ── all done ──► ENDED
  *     │                          │                         ▲
  *     │                          └─ any lost ─► LOST ──────┤ stopped
  *     └── one refused or lost, or the caller gives up ─────┘
@@ -42,7 +42,7 @@ struct multi_output multi_start(struct multi *multi)
     return (struct multi_output){.act = DO_START, .key = 0};
 }
 
-/* Gives back the keys below `end`, the last first. */
+/* Releases the keys below `end`, the last one first. */
 static struct multi_output multi_give_back(struct multi *multi, size_t end)
 {
     multi->state = end == 0 ? MULTI_ENDED : MULTI_RELEASING;
@@ -61,7 +61,7 @@ static struct multi_output multi_acquired(struct multi *multi)
     return (struct multi_output){.notify = NOTIFY_HELD};
 }
 
-/* One key lost is all lost: the work was for all of them. */
+/* The loss of one key loses all: the work needs all of them. */
 static struct multi_output multi_lost(struct multi *multi)
 {
     multi->outcome = OUTCOME_LOST;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is done once (rule 6). Claims are grants and their rules are those of rules.c; here is what
- * an id has beside them: the fingerprint of its payload, what is remembered of it when it is done,
- * and the claim that is done in the same write. Pure.
+ * Ids that are processed once (rule 6). A claim is a grant under the rules of rules.c. This file
+ * adds the fingerprint of the payload, the stored result, and the mark, which finishes an id in one
+ * write. Pure.
  */
 #include "core/rules_internal.h"
 
@@ -33,7 +33,7 @@ const char *once_refuses(struct record *record, const struct request *request,
     return NULL;
 }
 
-/* Who was refused says nothing about it. */
+/* Only accepted requests get here: a refused one must not set the payload. */
 void once_note_payload(struct record *record, const struct request *request)
 {
     struct once *once = &record->once;
@@ -72,7 +72,7 @@ struct verdict once_mark(struct record *record, const struct request *request,
     out.why = once_refuses(record, request, KIND_ONCE);
     if (out.why != NULL) {
         out.kind = VERDICT_MISMATCH;
-    } else if (record->cooling.length_ms > 0) { /* a repeated mark finds itself (rule 9) */
+    } else if (record->cooling.length_ms > 0) { /* perhaps by this mark (rule 9) */
         bool own = strcmp(record->once.done.request, request->request) == 0;
         out.kind = own ? VERDICT_DONE : VERDICT_COOLING;
     } else if (record->grant_count > 0 || record->delay.length_ms > 0) {
@@ -91,7 +91,7 @@ static int64_t once_longer_of(int64_t a_ms, int64_t b_ms)
     return a_ms > b_ms ? a_ms : b_ms;
 }
 
-/* Whoever waits and lives has taken it over within a day of its last holder's end. */
+/* A live waiter takes the key over within a day of its last holder's end. */
 int64_t record_blocks_ms(const struct record *record)
 {
     int64_t blocks_ms = once_longer_of(record->cooling.length_ms, record->delay.length_ms);
@@ -103,8 +103,8 @@ int64_t record_blocks_ms(const struct record *record)
 }
 
 /*
- * Locks that are held or waited for are left to those who ask: they also look who is alive. Ids are
- * too many for that.
+ * Locks in use are left to their clients, which also detect dead processes. Ids are too many for
+ * that.
  */
 int64_t record_retention_ms(const struct record *record)
 {

@@ -6,14 +6,14 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { SECONDS_AT = 17, SECONDS_LENGTH = 19 /* of a moment without fraction and offset */ };
+enum { SECONDS_AT = 17, SECONDS_LENGTH = 19 /* of a timestamp without fraction and offset */ };
 
 static size_t digits_at(const char *text)
 {
     return strspn(text, "0123456789");
 }
 
-/* Behind a point and its digits, if there is one; NULL when digits are missing. */
+/* The end of an optional fraction; NULL if its digits are missing. */
 static const char *behind_fraction(const char *text)
 {
     if (*text != '.')
@@ -29,7 +29,7 @@ static bool is_decimal(const char *value)
     return end != NULL && *end == '\0';
 }
 
-/* Do the words begin as the pattern says? A 0 stands for any digit. */
+/* True if the text begins like the pattern, in which 0 stands for any digit. */
 static bool begins_like(const char *text, const char *pattern)
 {
     for (; *pattern != '\0'; text++, pattern++) {
@@ -45,7 +45,7 @@ static int two_digits(const char *text)
     return (text[0] - '0') * 10 + (text[1] - '0');
 }
 
-/* Z, or the local time's distance from UTC: +02:00. */
+/* Z, or the offset from UTC: +02:00. */
 static bool is_offset(const char *text)
 {
     if (strcmp(text, "Z") == 0)
@@ -79,7 +79,7 @@ bool order_fits(enum order order, const char *value)
     return order == ORDER_TEXT || (order == ORDER_TIME && is_moment(value));
 }
 
-/* Digits after a point; where one has no more, it has zeros. */
+/* Compares the digits after a point; missing ones count as zeros. */
 static int compare_fractions(const char *a, const char *b)
 {
     size_t a_digits = *a == '.' ? digits_at(++a) : 0;
@@ -103,11 +103,11 @@ static int compare_numbers(const char *a, const char *b)
     return difference != 0 ? difference : compare_fractions(a + a_digits, b + b_digits);
 }
 
-/* Of the Gregorian calendar, counted from the first of March of year 0. */
+/* The day in the Gregorian calendar, counted from 1 March of year 0. */
 static int64_t day_of(const char *moment)
 {
     int64_t year = (int64_t)two_digits(moment) * 100 + two_digits(moment + 2);
-    int64_t month = two_digits(moment + 5) - 3; /* the leap day is the last one of its year */
+    int64_t month = two_digits(moment + 5) - 3; /* so that a leap day ends its year */
     if (month < 0) {
         month += 12;
         year--;
@@ -116,7 +116,7 @@ static int64_t day_of(const char *moment)
     return year * 365 + leap_days + (month * 153 + 2) / 5 + two_digits(moment + 8);
 }
 
-/* In UTC. Offsets are whole minutes: seconds, also a leap second, stay as they are written. */
+/* The minute in UTC. Offsets are whole minutes, so seconds, leap seconds too, stay as written. */
 static int64_t minute_of(const char *moment)
 {
     const char *offset = behind_fraction(moment + SECONDS_LENGTH);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words of the outcomes; see outcome.h. */
+/* The names of the outcomes; see outcome.h. */
 #include "core/outcome.h"
 
 static const char *const names[] = {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Outcomes: results that every caller branches on, told apart everywhere: here, in the library, in
- * exit codes, JSON and HTTP. They are not errors; busy and cooling are ordinary answers.
+ * Outcomes: results that every caller branches on, distinguished everywhere: here, in the library,
+ * in exit statuses, JSON and HTTP. They are not errors; busy and cooling are normal results.
  */
 #ifndef LEASEHOLD_CORE_OUTCOME_H
 #define LEASEHOLD_CORE_OUTCOME_H
 
 #include <stdbool.h>
 
-/* name, word, exit code, worth trying again */
+/* name, word, exit status, worth retrying */
 #define OUTCOME_LIST(X)                     \
     X(OK, "ok", 0, false)                   \
     X(BUSY, "busy", 75, true)               \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is next. First come, first served within a priority; a place rises one step each time a
- * later ticket goes before it, and that count is in the record, so every releaser computes the
- * same order (rule 4). Bounded by WAITERS_MAX; nothing here looks at time but through the view.
+ * The order of the queue (rule 4): first come, first served within a priority. A waiter rises one
+ * step each time a later ticket is preferred. The record has that count, so every client computes
+ * the same order. Bounded by WAITERS_MAX; time comes only from the view.
  */
 #include "core/rules.h"
 
@@ -15,7 +15,7 @@ static int64_t queue_rank(const struct waiter *waiter)
     return (int64_t)waiter->priority + (MUTANT(PRIORITY_NEVER_AGES) ? 0 : (int64_t)waiter->passed);
 }
 
-/* The first in line that has no offer yet; NULL when there is none. */
+/* The first waiter without an offer; NULL if there is none. */
 struct waiter *queue_next(struct record *record)
 {
     struct waiter *next = NULL;
@@ -27,7 +27,7 @@ struct waiter *queue_next(struct record *record)
     return next;
 }
 
-/* Offers count as taken: nobody slips in between offer and acceptance. */
+/* An offer counts as a grant: no client can enter between offer and acceptance. */
 bool queue_admits(const struct record *record, enum mode mode, const struct view *view)
 {
     if (record_is_cooling(record, view) || span_blocks(&record->delay, view))
@@ -47,7 +47,7 @@ bool queue_admits(const struct record *record, enum mode mode, const struct view
     return true;
 }
 
-/* Everybody who came before `chosen` and still waits was passed over once more. */
+/* Every waiter that came before `chosen` was passed over once more. */
 static void queue_age(struct record *record, const struct waiter *chosen)
 {
     for (struct waiter *waiter = record->waiters; waiter < chosen; waiter++)
@@ -55,7 +55,7 @@ static void queue_age(struct record *record, const struct waiter *chosen)
             waiter->passed++;
 }
 
-/* The n of the next grant of this write: apart from each other by room for local hand-overs. */
+/* The n of the next grant of this write; GRANT_STEP leaves room for local hand-offs. */
 static uint16_t next_n(const struct record *record)
 {
     uint16_t n = 0;
@@ -65,7 +65,7 @@ static uint16_t next_n(const struct record *record)
     return n;
 }
 
-/* The place becomes a grant of this write. */
+/* Turns the waiter into a grant of this write. */
 struct grant *queue_grant(struct record *record, struct waiter *waiter)
 {
     if (!waiter->offered)
@@ -87,9 +87,9 @@ struct grant *queue_grant(struct record *record, struct waiter *waiter)
 }
 
 /*
- * Names the next in line, as far as there is room and at most OFFERS_MAX at once. An offer is not
- * a grant: the one named must accept by a write of its own. Only where all processes read one
- * clock may the lease begin with somebody else's write.
+ * Offers the key to the next waiters, as far as there is room, at most OFFERS_MAX at once. An offer
+ * is not a grant: the waiter must accept it by a write of its own. Only where all processes read
+ * one clock may another client's write begin its lease.
  */
 uint16_t queue_offer_next(struct record *record, const struct view *view)
 {

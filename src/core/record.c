@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The record's plain mechanics; see record.h. Decides nothing. */
+/* Basic operations on records; see record.h. Decides nothing. */
 #include "core/record.h"
 
 #include "base/check.h"
@@ -95,7 +95,7 @@ static size_t quoted_length(const char *string)
     return length;
 }
 
-/* Everything but the words, at its longest. */
+/* Maximum encoded sizes, without the strings. */
 enum {
     RECORD_FIXED_SIZE = 280,
     GRANT_FIXED_SIZE = 248,
@@ -106,11 +106,11 @@ enum {
     WATERMARK_FIXED_SIZE = 128,
 };
 
-/* What can still come to a record that took its last place. */
+/* Additions that a record must have room for after its last waiter. */
 _Static_assert(RECORD_RESERVE >=
                    GRANTS_MAX * (GRANT_FIXED_SIZE + META_FIXED_SIZE - WAITER_FIXED_SIZE) +
                        OFFERS_MAX * OFFER_FIXED_SIZE + 2 * REASON_MAX + 4 * HOLDER_MAX,
-               "grants made of places, offers, a reason and two spans by somebody");
+               "grants made from waiters, offers, a reason and two spans with a holder");
 
 size_t meta_size_bound(const struct meta *meta)
 {
@@ -179,11 +179,11 @@ static const char *record_waiters_broken(const struct record *record)
     for (size_t i = 0; i < record->waiter_count; i++) {
         const struct waiter *waiter = &record->waiters[i];
         if (waiter->ticket >= record->next_ticket)
-            return "a ticket that was not given out";
+            return "a ticket that was never issued";
         if (i > 0 && waiter->ticket <= record->waiters[i - 1].ticket)
-            return "places are not in order of their tickets";
+            return "waiters are not in the order of their tickets";
         if ((waiter->mode == MODE_SLOT) != (record->limit > 0))
-            return "a place of a semaphore without a limit, or of a lock with one";
+            return "a waiter for a semaphore without a limit, or for a lock with one";
         if (!waiter->offered)
             continue;
         if (writer_inside)
@@ -194,14 +194,14 @@ static const char *record_waiters_broken(const struct record *record)
     return offers > OFFERS_MAX ? "too many offers at once (rule 4)" : NULL;
 }
 
-/* Nothing is done before it is remembered. */
+/* A finished id must be in its cooldown. */
 static const char *record_once_broken(const struct record *record)
 {
     const struct done *done = &record->once.done;
     bool says = done->request[0] != '\0' || done->token != 0 || done->status != 0 ||
                 done->result[0] != '\0' || done->watermark[0] != '\0';
     if (says && record->cooling.length_ms == 0)
-        return "done, and not to be remembered (rule 6)";
+        return "done without a retention (rule 6)";
     if ((done->watermark[0] == '\0') != (done->until[0] == '\0'))
         return "a watermark without a position, or a position without one";
     if (record->limit > 0)
@@ -211,7 +211,7 @@ static const char *record_once_broken(const struct record *record)
             return "a claim that is not exclusive (rule 6)";
     for (size_t i = 0; i < record->waiter_count; i++)
         if (record->waiters[i].mode != MODE_EXCLUSIVE)
-            return "somebody waits for a claim that is not exclusive (rule 6)";
+            return "a waiter for a claim that is not exclusive (rule 6)";
     return NULL;
 }
 

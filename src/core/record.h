@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The record: everything a store keeps about one key. Who holds it, who waits, what blocks it.
- * Plain data of fixed size; nothing here decides (that is rules.h), reads a clock or allocates.
+ * The record: everything that a store keeps about one key: holders, waiters and blocking spans.
+ * Plain data of fixed size; makes no decision (see rules.h), reads no clock and allocates nothing.
  *
- * A record cannot know the revision and time of the write that carries it, so what happens "now"
- * is written as the mark THIS_WRITE and resolved by whoever reads it (record_resolve). Lengths are
- * stored, never ends.
+ * A record cannot contain the revision and time of the write that carries it, so "now" is written
+ * as THIS_WRITE, and readers resolve it (record_resolve). Durations are stored, never end times.
  */
 #ifndef LEASEHOLD_CORE_RECORD_H
 #define LEASEHOLD_CORE_RECORD_H
@@ -33,27 +32,27 @@ enum {
     POSITION_MAX = 1024,
     PASSED_MAX = 1000000,
     RECORD_MAX = 64 * 1024, /* encoded */
-    RECORD_RESERVE = 6400,  /* for offers, 64 grants made of places, a break's reason, spans */
+    RECORD_RESERVE = 6400,  /* for offers, 64 grants made from waiters, a break's reason, spans */
     EPOCH_MAX = 511,
-    GRANT_STEP = 64, /* between the n of two grants of one write; below it, local hand-overs */
+    GRANT_STEP = 64, /* between the n of two grants of one write; in between, local hand-offs */
 };
 
 #define TTL_MAX_MS   ((int64_t)24 * 3600 * 1000)
 #define SPAN_MAX_MS  ((int64_t)366 * 24 * 3600 * 1000) /* cooldown, lock-delay */
 #define TIME_MAX_MS  (((int64_t)1 << 53) - 1)          /* of a store's clock, from 0 */
 #define REVISION_MAX (((uint64_t)1 << 45) - 1)
-#define TICKET_MAX   (((uint64_t)1 << 53) - 1) /* also the next one */
+#define TICKET_MAX   (((uint64_t)1 << 53) - 1) /* also of next_ticket */
 #define THIS_WRITE   ((uint64_t)0)             /* as a stamp's revision: resolved by the reader */
 #define TIME_UNKNOWN INT64_MIN                 /* as a stamp's time: the store has no clock */
 
-/* When something was written, in the store's own count and on the store's own clock. */
+/* The time of a write, by the store's revision counter and the store's clock. */
 struct stamp {
     uint64_t revision;
     int64_t time_ms;
     uint16_t epoch;
 };
 
-/* Pairs one after the other, "name\0value\0…": shown to people, never interpreted. */
+/* Concatenated pairs, "name\0value\0…": shown to people, never interpreted. */
 struct meta {
     uint16_t count;
     uint16_t used;
@@ -65,13 +64,13 @@ enum mode { MODE_EXCLUSIVE, MODE_SHARED, MODE_SLOT /* of a semaphore */ };
 struct grant {
     char holder[HOLDER_MAX + 1];
     char request[REQUEST_MAX + 1]; /* the acquisition's identity (rule 9), not the holder's */
-    uint64_t session;              /* the process that it belongs to */
+    uint64_t session;              /* the process that owns it */
     enum mode mode;
-    bool bound;          /* ends with its session (rule 11); otherwise it lives by its TTL alone */
-    bool broken;         /* by an operator: no renewal any more, free when confirmed or run out */
-    bool dead;           /* said by the store at the read, never stored: its session is over … */
-    bool over;           /* … or its lease has run out */
-    int64_t observed_ms; /* how long the asker has seen it unchanged; never stored */
+    bool bound;          /* ends with its session (rule 11); otherwise only with its TTL */
+    bool broken;         /* by an operator: not renewable; free once confirmed or expired */
+    bool dead;           /* set by the store on read, never stored: its session has ended … */
+    bool over;           /* … or its lease has expired */
+    int64_t observed_ms; /* how long this client has seen it unchanged; never stored */
     uint16_t n;
     struct stamp granted;
     struct stamp renewed;
@@ -83,97 +82,97 @@ struct grant {
 struct waiter {
     char holder[HOLDER_MAX + 1];
     char request[REQUEST_MAX + 1];
-    uint64_t session; /* one place per process */
+    uint64_t session; /* one queue position per process */
     uint64_t ticket;  /* order of arrival */
     enum mode mode;
     int32_t priority;
-    uint32_t passed; /* how often a later ticket went before: each is one step of priority */
+    uint32_t passed; /* how often a later ticket was preferred: each adds a step of priority */
     bool bound;
-    bool dead; /* said by the store at the read, never stored */
+    bool dead; /* set by the store on read, never stored */
     bool offered;
     struct stamp offer; /* when offered */
     int64_t ttl_ms;
     int64_t lock_delay_ms;
 };
 
-/* A stretch of time that blocks the key; no length, no stretch. */
+/* A time span that blocks the key; none if length_ms is 0. */
 struct span {
     struct stamp since;
     int64_t length_ms;
     char by[HOLDER_MAX + 1];
-    bool over;           /* said by the store at the read, never stored */
+    bool over;           /* set by the store on read, never stored */
     int64_t observed_ms; /* as in struct grant */
 };
 
-/* What a key is used as; a key that says nothing becomes what it is asked for first. */
+/* The use of a key. An empty record takes the kind of the next request. */
 enum record_kind { KIND_LOCK, KIND_ONCE, KIND_WATERMARK };
 
-/* What is remembered of an id that was done, beside the cooldown that says for how long. */
+/* The result of a finished id; the cooldown is its retention. */
 struct done {
-    char request[REQUEST_MAX + 1]; /* by whom: the claim's or mark's identity … */
-    uint64_t token;                /* … and the claim's token; 0 when it was only marked */
+    char request[REQUEST_MAX + 1]; /* identity of the claim or mark … */
+    uint64_t token;                /* … and the claim's token; 0 after a mark */
     uint8_t status;                /* 0 is success */
-    char result[RESULT_MAX + 1];   /* for those who come later */
-    /* Both, or neither: also remembered until this watermark stands above that position. */
+    char result[RESULT_MAX + 1];   /* for later callers */
+    /* Both or neither: the id is also kept until this watermark has passed that position. */
     char watermark[KEY_MAX + 1];
     char until[POSITION_MAX + 1];
 };
 
 /*
- * Of an id that is to be done once (rule 6). Its claim is an ordinary exclusive grant: it is
- * renewed, runs out and is taken over like any other. Once it is done, the key cools.
+ * State of an id that is processed once (rule 6). Its claim is an ordinary exclusive grant: it is
+ * renewed, expires and is taken over like any other. Finishing it starts the cooldown.
  */
 struct once {
-    char payload[PAYLOAD_MAX + 1]; /* fingerprint of what it is about; empty when nobody said */
-    struct done done;              /* all 0 unless the key cools */
+    char payload[PAYLOAD_MAX + 1]; /* fingerprint of the payload; empty if none was given */
+    struct done done;              /* all 0 unless the key is cooling */
 };
 
-/* How far a source was read: everything up to here is handled. */
+/* How far a source was read: everything up to `value` is handled. */
 struct watermark {
     enum order order;
     char value[POSITION_MAX + 1]; /* the source's own cursor or clock */
     struct stamp moved;
     char by[HOLDER_MAX + 1];
-    /* The advance that brought it here: its identity (rule 9), and where it came from, "" for
-     * nowhere. No identity when an operator set it, or an older program moved it. */
+    /* The last advance: its identity (rule 9) and its start, "" for none. Both are empty after a
+     * set by an operator or an advance by an older version. */
     char request[REQUEST_MAX + 1];
     char from[POSITION_MAX + 1];
 };
 
 struct record {
     char key[KEY_MAX + 1]; /* the full key, compared on every read */
-    uint32_t limit;        /* of a semaphore; 0 is a lock with readers and writers */
+    uint32_t limit;        /* of a semaphore; 0: a read-write lock */
     uint64_t next_ticket;
     struct span cooling;         /* after a clean release */
     struct span delay;           /* after a crash */
-    char reason[REASON_MAX + 1]; /* of the last break, or of a watermark that was set by hand */
+    char reason[REASON_MAX + 1]; /* of the last break, or of a watermark set by an operator */
     enum record_kind kind;
     uint16_t grant_count;
     uint16_t waiter_count;
     struct grant grants[GRANTS_MAX];
     struct waiter waiters[WAITERS_MAX]; /* in order of their tickets */
-    struct once once;                   /* with that kind only */
-    struct watermark watermark;         /* likewise */
+    struct once once;                   /* with KIND_ONCE only */
+    struct watermark watermark;         /* with KIND_WATERMARK only */
 };
 
-/* An absent record: nobody holds, nobody waits. */
+/* An absent record: no holders, no waiters. */
 void record_init(struct record *record, const char *key);
 void record_copy(struct record *to, const struct record *from);
-/* From now on it is of that kind, and says nothing of it yet. */
+/* Changes the kind and clears the fields of that kind. */
 void record_set_kind(struct record *record, enum record_kind kind);
-/* Nothing cools any more, and nothing is done. */
+/* Ends the cooldown and clears the result of a finished id. */
 void record_end_cooling(struct record *record);
-/* Replaces the marks by the stamp of the write that carried the record. */
+/* Replaces THIS_WRITE by the stamp of the write that carried the record. */
 void record_resolve(struct record *record, const struct stamp *written);
-/* False when the record says nothing any more and should be deleted. */
+/* False if the record is empty and should be deleted. */
 bool record_needed(const struct record *record);
-/* An upper bound of the encoded length; what the rules make never exceeds RECORD_MAX. */
+/* An upper bound of the encoded length; records made by the rules never exceed RECORD_MAX. */
 size_t record_size_bound(const struct record *record);
 size_t meta_size_bound(const struct meta *meta);
-/* NULL, or which invariant is broken: shown to the invariant's breaker, asserted by the rules. */
+/* NULL, or the violated invariant: reported by the decoder, asserted by the rules. */
 const char *record_broken(const struct record *record);
 
-/* epoch·2^55 + revision·2^10 + n; 0 while the grant still carries its mark. */
+/* epoch·2^55 + revision·2^10 + n; 0 while the stamp is THIS_WRITE. */
 uint64_t token_of(const struct stamp *granted, uint16_t n);
 uint64_t grant_token(const struct grant *grant);
 
@@ -187,7 +186,7 @@ struct waiter *record_add_waiter(struct record *record);
 void record_remove_grant(struct record *record, struct grant *grant);
 void record_remove_waiter(struct record *record, struct waiter *waiter);
 
-/* False when there is no room, the name is empty or there already, or the words are not clean. */
+/* False if there is no room, the name is empty or a duplicate, or the text is not clean. */
 bool meta_add(struct meta *meta, const char *name, const char *value);
 
 #endif

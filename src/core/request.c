@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Is a request one that the rules can work with? Every face asks here before it makes a lease, and
- * tells its user; behind the door it is an assert. Nothing else checks words and numbers again.
+ * Validates requests for the rules. Every interface calls request_broken() before it makes a lease
+ * and reports the error; lease_init() asserts it. No other code validates texts and numbers.
  */
 #include "core/rules.h"
 
@@ -42,21 +42,21 @@ static const char *request_completion_broken(const struct completion *completion
     if (completion->result != NULL && !is_valid_text(completion->result, 0, RESULT_MAX))
         return "the result must be at most 1024 bytes of UTF-8 without control characters";
     if ((completion->watermark == NULL) != (completion->until == NULL))
-        return "an id is kept until a watermark has passed a position: say both";
+        return "to keep an id until a watermark has passed a position, give both";
     if (completion->until != NULL && (!is_valid_text(completion->watermark, 1, KEY_MAX) ||
                                       !is_valid_text(completion->until, 1, POSITION_MAX)))
-        return "the watermark's name or the position is too long, empty or not clean";
+        return "the watermark's name or the position is empty, too long or not printable UTF-8";
     return NULL;
 }
 
-/* What is asked of an id: a claim, or that it is done. */
+/* A claim or a mark of an id. */
 static const char *request_once_broken(const struct request *request)
 {
     if (strncmp(request->key, ONCE_PREFIX, sizeof ONCE_PREFIX - 1) != 0 ||
         request->key[sizeof ONCE_PREFIX - 1] == '\0')
         return "the key of an id must begin with \"" ONCE_PREFIX "\"";
     if (request->mode != MODE_EXCLUSIVE)
-        return "an id is claimed by one alone";
+        return "an id can only be claimed exclusively";
     if (request->payload != NULL && !is_valid_text(request->payload, 1, PAYLOAD_MAX))
         return "the payload's fingerprint must be 1 to 64 bytes";
     return NULL;
@@ -74,9 +74,9 @@ static const char *request_watermark_broken(const struct request *request)
     if (!is_valid_text(request->value, 1, POSITION_MAX))
         return "the value must be 1 to 1024 bytes of UTF-8 without control characters";
     if (request->order == ORDER_NONE && order_of(request->value) == ORDER_NONE)
-        return "a moment has seconds, and ends with Z or an offset such as +02:00";
+        return "a time must have seconds and end with Z or an offset such as +02:00";
     if (request->order != ORDER_NONE && !order_fits(request->order, request->value))
-        return "the value is not of the order that was said";
+        return "the value does not fit the given order";
     if (request->verb == VERB_ADVANCE && !is_valid_text(request->expected, 0, POSITION_MAX))
         return "the expected value must be at most 1024 bytes of UTF-8";
     return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules of rules.h, one function for each verb. Pure; no rule is written a second time. */
+/* Implements rules.h, one function per verb. Pure; each rule has one implementation. */
 #include "core/rules_internal.h"
 
 #include "base/check.h"
@@ -15,8 +15,8 @@ bool time_is_known(const struct stamp *since, const struct view *view)
 }
 
 /*
- * Has the length passed since then? What this very write begins has not. Where the store's clock
- * cannot say, or was set back behind that moment, what the asker itself has seen counts.
+ * True if the length has passed since then; false for what this write begins. If the store's clock
+ * is unknown, or was set back before that time, the client's own observation counts.
  */
 static bool has_passed(const struct stamp *since, int64_t length_ms, int64_t observed_ms,
                        const struct view *view)
@@ -57,8 +57,8 @@ static bool offer_lapsed(const struct waiter *waiter, const struct view *view)
 }
 
 /*
- * What is left of the span; all of it where no time is told, or the clock was set back. Not above 0
- * while only the clock's error keeps it open.
+ * The rest of the span; all of it if the time is unknown or the clock was set back. Not above 0
+ * while only the clock's error keeps the span open.
  */
 static int64_t rest_of(const struct span *span, const struct view *view)
 {
@@ -68,7 +68,7 @@ static int64_t rest_of(const struct span *span, const struct view *view)
     return passed_ms > 0 ? span->length_ms - passed_ms : span->length_ms;
 }
 
-/* Of two spans of one kind the later end counts: neither is ever cut short by the other. */
+/* Of two spans of one kind the later end counts: neither cuts the other short. */
 static void rules_add_span(struct span *span, const struct span *added, const struct view *view)
 {
     int64_t left_ms = rest_of(span, view);
@@ -89,17 +89,17 @@ void rules_cool(struct record *record, const char *by, int64_t length_ms, const 
 }
 
 /*
- * A crash, and only a crash, starts the lock-delay. Offers that are open are withdrawn: nobody may
- * enter now, and those who had one are first again afterwards.
+ * Only a crash starts the lock-delay. Open offers are withdrawn: no waiter may enter now, and those
+ * with an offer are first again afterwards.
  */
 static void start_delay(struct record *record, const struct grant *grant, const struct view *view)
 {
     struct span delay = {.length_ms = grant->lock_delay_ms};
     bool ran_out = has_passed(&grant->renewed, grant->ttl_ms, grant->observed_ms, view);
-    if (ran_out && time_is_known(&grant->renewed, view)) { /* else: it died just now */
+    if (ran_out && time_is_known(&grant->renewed, view)) { /* else: its session has just ended */
         delay.since = grant->renewed;
         delay.since.time_ms += grant->ttl_ms;
-        if (delay.since.time_ms > TIME_MAX_MS) /* a time that no clock told */
+        if (delay.since.time_ms > TIME_MAX_MS) /* beyond every valid clock */
             delay.since.time_ms = TIME_MAX_MS;
     }
     text_copy(delay.by, sizeof delay.by, grant->holder);
@@ -122,7 +122,7 @@ static void remove_ended_grants(struct record *record, const struct view *view, 
     }
 }
 
-/* A waiter that missed its offer or died loses its place; the asker is here, so it did not. */
+/* A waiter that died or missed its offer is removed, except the client's own: it is alive. */
 static void remove_lost_waiters(struct record *record, uint64_t own, const struct view *view,
                                 struct verdict *out)
 {
@@ -150,7 +150,7 @@ void rules_prune(struct record *record, uint64_t own, const struct view *view, s
 static void fill_waiter(struct waiter *waiter, const struct request *request)
 {
     if (waiter->mode != request->mode)
-        waiter->offered = false; /* the offer was for another kind of entry */
+        waiter->offered = false; /* the offer was for another mode */
     text_copy(waiter->holder, sizeof waiter->holder, request->holder);
     text_copy(waiter->request, sizeof waiter->request, request->request);
     waiter->session = request->session;
@@ -162,14 +162,14 @@ static void fill_waiter(struct waiter *waiter, const struct request *request)
 }
 
 /*
- * The place is the process's, not the request's: a process that gave up without reaching the
- * store, and asks again, goes on with the place it left behind. And a request that was repeated
- * from another process goes on there.
+ * A queue position belongs to the process, not to the request: a process that gave up without
+ * reaching the store and requests again resumes its position. A request that is repeated by another
+ * process resumes it there.
  */
 static struct waiter *find_waiter(struct record *record, const struct request *request)
 {
     struct waiter *waiter = record_waiter_by_request(record, request->request);
-    if (!request->waits) /* it wants no place, and must not take the one of another thread */
+    if (!request->waits) /* it needs no position, and must not take another thread's */
         return waiter;
     struct waiter *left_behind = record_waiter_by_session(record, request->session);
     if (waiter == NULL || left_behind == NULL || waiter == left_behind)
@@ -178,7 +178,7 @@ static struct waiter *find_waiter(struct record *record, const struct request *r
     return record_waiter_by_request(record, request->request);
 }
 
-/* No number of askers brings tickets to their end, but a record that somebody made up can. */
+/* Tickets do not run out in practice, but a forged record can exhaust them. */
 static struct waiter *new_waiter(struct record *record)
 {
     if (record->waiter_count == 0 && record->next_ticket >= TICKET_MAX)
@@ -188,7 +188,7 @@ static struct waiter *new_waiter(struct record *record)
     return record_add_waiter(record);
 }
 
-/* NULL when the queue or the record is full. */
+/* NULL if the queue or the record is full. */
 static struct waiter *own_waiter(struct record *record, const struct request *request)
 {
     struct waiter *waiter = find_waiter(record, request);
@@ -205,7 +205,7 @@ static struct waiter *own_waiter(struct record *record, const struct request *re
     return NULL;
 }
 
-/* Meta is for people: where it would take more than half of the record it is left out. */
+/* Meta is for people: it is left out if it would fill more than half of the record. */
 static void set_meta(const struct record *record, struct grant *grant, const struct meta *meta)
 {
     if (meta == NULL || record_size_bound(record) + meta_size_bound(meta) > RECORD_MAX / 2)
@@ -215,27 +215,27 @@ static void set_meta(const struct record *record, struct grant *grant, const str
     memcpy(grant->meta.text, meta->text, meta->used);
 }
 
-/* A lease is never made shorter: somebody may still count on the old length. */
+/* A lease is never shortened: a client may still rely on the old TTL. */
 static int64_t rules_longer_of(int64_t a_ms, int64_t b_ms)
 {
     return a_ms > b_ms ? a_ms : b_ms;
 }
 
-/* Where a release grants, it knows the place only, and that carries no meta. */
+/* A grant made by a release has no meta, since a waiter carries none. */
 static bool lacks_meta(const struct grant *grant, const struct request *request)
 {
     return request->meta != NULL && request->meta->used > 0 && grant->meta.used == 0;
 }
 
-/* Young enough to be taken over as it is: a holder would not have renewed it yet. */
+/* Young enough to be adopted without a write: a holder would not have renewed it yet. */
 static bool is_young(const struct grant *grant, const struct view *view)
 {
     return view->at.time_ms < grant->renewed.time_ms + grant->ttl_ms / 3;
 }
 
 /*
- * A repeated ask finds its own grant (rule 9). Nobody knows when the lost answer's write was sent,
- * so the grant is renewed: this write's send time starts the deadline.
+ * A repeated acquire finds its own grant (rule 9). The send time of the write whose reply was lost
+ * is unknown, so the grant is renewed: the deadline counts from the send time of this write.
  */
 static struct verdict rules_reacquire(const struct record *record, struct grant *grant,
                                       const struct request *request, const struct view *view)
@@ -290,7 +290,7 @@ static bool may_enter(struct record *record, const struct waiter *waiter, const 
     return waiter == queue_next(record) && queue_admits(record, waiter->mode, view);
 }
 
-/* The queue part of an ask: enter when it is our turn, else wait or go. */
+/* Enters if it is this request's turn, else waits or leaves. */
 static struct verdict acquire_in_queue(struct record *record, const struct request *request,
                                        const struct view *view, const struct stamp *previous,
                                        struct verdict out)
@@ -316,7 +316,7 @@ static struct verdict acquire_in_queue(struct record *record, const struct reque
     out.offered = queue_offer_next(record, view);
     out.write = out.write || out.offered > 0;
     const struct grant *grant = record_grant_by_request(record, request->request);
-    if (out.kind == VERDICT_WAITING && grant != NULL) { /* on one clock the hand-on was to us */
+    if (out.kind == VERDICT_WAITING && grant != NULL) { /* one clock: the offer granted it */
         out.kind = VERDICT_GRANTED;
         out.n = grant->n;
     }
@@ -358,7 +358,7 @@ static struct verdict rules_acquire(struct record *record, const struct request 
     return out;
 }
 
-/* Gives up: whatever the store has of us goes, also a grant whose answer we never heard. */
+/* Gives up: removes the waiter, and a grant whose reply was lost. */
 static struct verdict rules_leave(struct record *record, const struct request *request,
                                   const struct view *view)
 {
@@ -380,7 +380,7 @@ static struct verdict rules_leave(struct record *record, const struct request *r
     return out;
 }
 
-/* The grant that a token still stands for; a stale one changes nothing (rule 2). */
+/* The valid grant with this token, or NULL; a stale token changes nothing (rule 2). */
 static struct grant *current_grant(struct record *record, const struct request *request,
                                    const struct view *view)
 {
@@ -410,8 +410,8 @@ static struct verdict rules_renew(struct record *record, const struct request *r
 }
 
 /*
- * The next in line is named in the same write (rule 4). With a cooldown nobody is: what they
- * waited for was just done, so all who wait lose their places and hear `cooling` (rule 5).
+ * The same write offers the key to the next waiter (rule 4). With a cooldown it offers nothing: the
+ * awaited work was just done, so all waiters are removed and get `cooling` (rule 5).
  */
 static struct verdict rules_release(struct record *record, const struct request *request,
                                     const struct view *view)
@@ -440,7 +440,7 @@ static struct verdict rules_release(struct record *record, const struct request 
     return out;
 }
 
-/* A break that is repeated, its first answer lost, must not hit the next holder. */
+/* A break that is repeated after a lost reply must not hit the next holder. */
 static bool is_meant(const struct stamp *written, const struct request *request)
 {
     return request->up_to == 0 || written->revision <= request->up_to;
@@ -454,7 +454,7 @@ static void note_broken(const struct grant *grant, struct broken *broken)
     broken->since_ms = grant->granted.time_ms;
 }
 
-/* The holder learns of it at its next renewal; `now` leans on fencing instead. */
+/* The holder's next renewal reports the break; `now` relies on fencing instead. */
 static struct verdict rules_break(struct record *record, const struct request *request,
                                   const struct view *view)
 {
@@ -472,7 +472,7 @@ static struct verdict rules_break(struct record *record, const struct request *r
         out.why = NULL;
         out.write = true;
     }
-    /* A repeated break that finds nobody may have freed it the first time. */
+    /* A repeated break that finds no holder may have freed the key at its first attempt. */
     if (request->broken != NULL && (broken.count > 0 || request->up_to == 0))
         *request->broken = broken;
     if (request->now && record->delay.length_ms > 0 && is_meant(&record->delay.since, request)) {
@@ -535,7 +535,7 @@ struct verdict rules_decide(struct record *record, const struct request *request
                                 .why = "another key has the same name in the store"};
     struct verdict out = decide_verb(record, request, view);
     if (out.write &&
-        record_size_bound(record) > RECORD_MAX) /* by itself no record comes that far */
+        record_size_bound(record) > RECORD_MAX) /* the rules alone never make it that long */
         return (struct verdict){.kind = VERDICT_MISMATCH,
                                 .why = "the record is too full to be changed"};
     ASSERT(!out.write || MUTANT(READER_BESIDE_WRITER) || record_broken(record) == NULL);
@@ -557,7 +557,7 @@ static struct key_info span_key_info(enum key_state state, const struct span *sp
     return (struct key_info){.state = state,
                              .holder = span->by,
                              .since_ms = span->since.time_ms,
-                             .ends_in_ms = left_ms, /* when it is free is all that counts */
+                             .ends_in_ms = left_ms, /* both: when the key is free again */
                              .takeover_in_ms = left_ms};
 }
 

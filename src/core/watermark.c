@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How far a source was read (rule 7): a position of its own, moved only forward and only from what
- * the mover knows it to be. An operator may put it anywhere, and says why. Pure.
+ * Watermarks (rule 7): how far a source was read. A watermark moves only forward, and only from the
+ * value that the client expects. An operator may set it to any value, with a reason. Pure.
  */
 #include "core/rules_internal.h"
 
@@ -43,7 +43,7 @@ static enum order order_wanted(const struct request *request)
     return request->order != ORDER_NONE ? request->order : order_of(request->value);
 }
 
-/* Do both name the same position? Nowhere is only nowhere. */
+/* True if both are the same position; "" equals only "". */
 static bool is_same_position(enum order order, const char *a, const char *b)
 {
     if (a[0] == '\0' || b[0] == '\0')
@@ -51,7 +51,7 @@ static bool is_same_position(enum order order, const char *a, const char *b)
     return order_fits(order, a) && order_fits(order, b) && order_compare(order, a, b) == 0;
 }
 
-/* A request that is repeated, its first answer lost, finds the move that it made (rule 9). */
+/* True if this request, repeated after a lost reply, has already moved the watermark (rule 9). */
 static bool is_own_move(const struct watermark *watermark, const struct request *request)
 {
     return strcmp(watermark->request, request->request) == 0 &&
@@ -88,7 +88,7 @@ struct verdict watermark_advance(struct record *record, const struct request *re
     bool same_order = request->order == ORDER_NONE || request->order == order;
     if (!same_order || !order_fits(order, request->value))
         return watermark_refuse(VERDICT_MISMATCH, "the value is not of the watermark's order");
-    if (there) /* nothing moves, and whose move it was stays known */
+    if (there) /* no write: the identity of the last move stays */
         return (struct verdict){.kind = VERDICT_DONE, .why = "it stands there already"};
     if (exists && order_compare(order, request->value, value) < 0 && !MUTANT(WATERMARK_BY_ANYBODY))
         return watermark_refuse(VERDICT_STALE, "a watermark only moves forward");
@@ -101,7 +101,7 @@ struct verdict watermark_set(struct record *record, const struct request *reques
 {
     if (is_used_otherwise(record, view))
         return watermark_refuse(VERDICT_MISMATCH, "the key is in use as something else");
-    /* A set that is repeated, its first answer lost, must not undo what came after it. */
+    /* A set that is repeated after a lost reply must not undo a later move. */
     bool moved = record->kind == KIND_WATERMARK && request->up_to != 0 &&
                  record->watermark.moved.revision > request->up_to;
     if (moved)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One list of all sets of this process, under one mutex that fork() takes too: no child is made
- * between an open and its entry, or between a close and its removal.
+ * See descriptors.h. Keeps one list of all sets of the process under a mutex that fork() takes too,
+ * so that no fork happens between an open and its entry, or between a close and its removal.
  */
 #include "disk/descriptors.h"
 
@@ -76,7 +76,7 @@ bool descriptors_are_forked(const struct descriptors *set)
     return atomic_load(&set->forked);
 }
 
-/* No wrapper in glibc 2.36. */
+/* glibc 2.36 has no wrapper for openat2(). */
 static int open_at(int folder, const char *name, int flags, mode_t mode)
 {
     struct open_how how = {.flags = (unsigned)(flags | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY),

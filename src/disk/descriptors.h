@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The descriptors of one disk. A lock lives as long as any copy of its descriptor, so a forked
- * child, which gets copies of all, closes them before it does anything else. From then on the set
- * says `forked`, and its numbers, which may soon be other files, must not be used.
+ * child closes its copies before it does anything else. From then on the set is `forked`, and its
+ * numbers must not be used, because they may refer to other files.
  *
- * What a child shall keep on purpose is a dup() of the caller's own. Not covered: a child made
+ * A descriptor that a child must keep is a dup() made by the caller. Not covered: a child made
  * without fork(), until it calls exec.
  */
 #ifndef LEASEHOLD_DISK_DESCRIPTORS_H
@@ -27,11 +27,11 @@ struct descriptors {
 
 /* False when out of memory. */
 bool descriptors_init(struct descriptors *set);
-void descriptors_done(struct descriptors *set); /* closes what is still open */
+void descriptors_done(struct descriptors *set); /* closes the files that are still open */
 
 bool descriptors_are_forked(const struct descriptors *set);
-/* Opens `name` in a folder (or AT_FDCWD), never through a symbolic link and never for exec.
- * −errno when it failed, −EMFILE also when the set is full, −EOWNERDEAD in a forked child. */
+/* Opens `name` in a folder (or AT_FDCWD) without following symbolic links, close-on-exec.
+ * −errno on failure, −EMFILE also if the set is full, −EOWNERDEAD in a forked child. */
 int descriptors_open(struct descriptors *set, int folder, const char *name, int flags, mode_t mode);
 void descriptors_close(struct descriptors *set, int file);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The real disk: system calls on files of one folder, each looked at after it was opened. A process
- * that was forked from the one which opened the disk gets −EOWNERDEAD from every call, because the
- * numbers it has inherited are closed and may be other files by now.
+ * See disk.h. The real disk: system calls on files of one folder, each checked after it was opened.
+ * A process forked from the one that opened the disk gets −EOWNERDEAD from every call, because the
+ * descriptors it inherited are closed, and their numbers may refer to other files.
  */
 #include "disk/disk_internal.h"
 
@@ -38,8 +38,8 @@ bool disk_name(const struct real_disk *disk, const char *suffix, char *out_name)
     return !text.cut;
 }
 
-/* Is this a file we may write to? A second name may be one that somebody made in another folder,
- * for a file that is not meant to be ours. */
+/* 0 if we may write to the file, or −errno. Refuses hard links: another user may have linked a file
+ * here that does not belong to the store. */
 static int check_status(const struct real_disk *disk, const struct stat *status)
 {
     if (S_ISLNK(status->st_mode))
@@ -51,8 +51,8 @@ static int check_status(const struct real_disk *disk, const struct stat *status)
     return folder_admits(&disk->folder, status) ? 0 : -EPERM;
 }
 
-/* Never asks for a file's times: whose were looked at, that gets new ones with its next write, to
- * the nanosecond, and some file systems then write its inode with every sync. */
+/* Must not request timestamps: after a query, the next write updates them with full resolution, and
+ * some file systems then write the inode on every sync. */
 static int stat_file(int folder, const char *name, int flags, struct stat *out)
 {
     struct statx status;
@@ -66,7 +66,7 @@ static int stat_file(int folder, const char *name, int flags, struct stat *out)
     return 0;
 }
 
-/* −ENOENT also when the file lost its name meanwhile. */
+/* −ENOENT also if the file was unlinked meanwhile. */
 static int open_existing(struct real_disk *disk, const char *name)
 {
     struct stat status = {0};
@@ -85,8 +85,8 @@ static int open_existing(struct real_disk *disk, const char *name)
 }
 
 /*
- * −EEXIST when somebody was faster. The umask may take rights away that the group needs, and they
- * can only be given back to a file that is there already: so a shared one gets its name last.
+ * −EEXIST if another process was faster. The umask may remove permissions that the group needs, and
+ * only fchmod() on the new file restores them: so a shared file gets its name last.
  */
 static int make_new(struct real_disk *disk, const char *name)
 {
@@ -125,7 +125,7 @@ static int disk_open_file(void *owner, const char *suffix, enum disk_how how)
         return -EOWNERDEAD;
     if (!disk_name(disk, suffix, name))
         return -ENAMETOOLONG;
-    /* Others make and unlink at the same time; one of us gets there. */
+    /* Other processes may create and unlink the file at the same time. */
     int file = -EEXIST;
     for (int tries = 0; tries < OPEN_TRIES && file == -EEXIST; tries++) {
         if (how == DISK_EMPTY) {
@@ -147,7 +147,7 @@ static void disk_close_file(void *owner, int file)
     descriptors_close(&disk->descriptors, file);
 }
 
-/* Nothing but one number, and not the times either. */
+/* Requests only the given field, never timestamps; see stat_file(). */
 static int statx_file(void *owner, int file, unsigned what, struct statx *out)
 {
     if (is_forked(owner))
@@ -170,7 +170,7 @@ static int64_t disk_read_some(void *owner, int file, void *bytes, size_t length,
     return count < 0 ? -errno : count;
 }
 
-/* The one that lasts over several writes. */
+/* The blocked signal of a batch; see begin_writes(). */
 static _Thread_local bool batch_begun, batch_raised;
 static _Thread_local struct block_signal batch_block;
 
@@ -270,7 +270,7 @@ static int is_locked(void *owner, int file, uint64_t byte)
 static int is_any_locked(void *owner, int file, uint64_t first)
 {
     struct flock lock = lock_of(first, F_WRLCK);
-    lock.l_len = 0; /* all that follow */
+    lock.l_len = 0; /* all bytes that follow */
     return query_lock(owner, file, &lock);
 }
 
@@ -281,7 +281,7 @@ static int is_linked(void *owner, int file)
     return result < 0 ? result : status.stx_nlink > 0;
 }
 
-/* A page that the file does not reach would be a SIGBUS later. */
+/* Access to a page beyond the end of the file would raise SIGBUS. */
 static void *share_page(void *owner, int file)
 {
     if (size_of(owner, file) < DISK_PAGE)
@@ -353,13 +353,13 @@ struct real_disk *disk_real(const struct disk *disk)
     return disk->open == real.open && !is_forked(disk->owner) ? disk->owner : NULL;
 }
 
-/* Says early, and with words, what opening it would say with a number. */
+/* Reports early, as a text, the error that opening the file would return as a number. */
 static bool check_file(const struct real_disk *disk, const char *path, struct text *why)
 {
     struct stat status = {0};
     int error = stat_file(disk->folder.file, disk->name, AT_SYMLINK_NOFOLLOW, &status);
     if (error != 0)
-        return error == -ENOENT || path_refuse(why, path, "cannot look at the file", -error);
+        return error == -ENOENT || path_refuse(why, path, "cannot stat the file", -error);
     switch (check_status(disk, &status)) {
     case 0:
         return true;

@@ -16,12 +16,12 @@ static void probe_file_system(struct disk_probe *out, const struct statfs *syste
 {
     out->file_system_type = (uint32_t)system->f_type;
     out->file_system = folder_file_system((uint32_t)system->f_type, &out->file_system_trusted);
-    /* Some blocks are kept for root. */
+    /* Some blocks are reserved for root. */
     uint64_t blocks = geteuid() == 0 ? system->f_bfree : system->f_bavail;
     out->room = blocks * (uint64_t)system->f_bsize;
 }
 
-/* The folder is missing: could it be made in the nearest one above that is there? */
+/* Checks whether the missing folder can be created in its nearest existing ancestor. */
 static void probe_parent(struct disk_probe *out)
 {
     struct stat status;
@@ -75,7 +75,7 @@ char process_state(uint32_t pid, char *out_name, size_t size)
     size_t length = fread(line, 1, sizeof line - 1, file);
     (void)fclose(file);
     line[length] = '\0';
-    /* "PID (NAME) STATE …", where the name may hold anything. */
+    /* "PID (NAME) STATE …", where the name may contain any character. */
     const char *open = strchr(line, '('), *close = strrchr(line, ')');
     if (open != NULL && close != NULL && close > open && close[1] == ' ') {
         state = close[2];

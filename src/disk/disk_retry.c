@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loops around the calls of a disk, real or not; see disk.h. */
+/* Retry loops around the calls of any disk; see disk.h. */
 #include "disk/disk.h"
 
 #include <errno.h>
 
-/* Somebody who has the lock for a moment is woken for; with nobody to wake us we look often at
- * first, as a first process makes the page for the others. */
+/* With a word, an unlock wakes us, and polls only detect a killed owner. Without one we only poll,
+ * often at first, because the owner is just creating the shared page. */
 enum {
     WOKEN_FIRST_US = 1000,
     WOKEN_MOST_US = 10000,
@@ -49,13 +49,13 @@ int64_t disk_read(const struct disk *disk, int file, void *bytes, size_t length,
 int disk_lock(const struct disk *disk, int file, uint64_t byte, _Atomic uint32_t *word,
               int64_t deadline_ms)
 {
-    _Atomic uint32_t nobody = 0; /* a word that never changes: a plain sleep */
+    _Atomic uint32_t nobody = 0; /* never changes: wait() only sleeps */
     int64_t most_us = word != NULL ? WOKEN_MOST_US : ALONE_MOST_US;
     int64_t step_us = word != NULL ? WOKEN_FIRST_US : ALONE_FIRST_US;
     if (word == NULL)
         word = &nobody;
     for (;;) {
-        /* The word first: an unlock after our look changes it, and we do not sleep. */
+        /* Read the word first: an unlock after the attempt changes it, and we do not sleep. */
         uint32_t value = atomic_load(word);
         int result = disk->lock(disk->owner, file, byte);
         if (result != -EAGAIN && result != -EINTR)

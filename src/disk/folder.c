@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which folders and owners we trust; see folder.h. Judges what is open, so nothing can be swapped
- * between the look and the use. */
+/* See folder.h. Checks the open descriptor, so that the folder cannot be replaced between the check
+ * and its use. */
 #include "disk/folder.h"
 
 #include "disk/resolve_path.h"
@@ -11,7 +11,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* Those not in <linux/magic.h>. */
+/* Not defined in <linux/magic.h>. */
 enum { ZFS_MAGIC = 0x2fc12fc1, CEPH_MAGIC = 0x00c36400 };
 
 static const struct {
@@ -51,7 +51,7 @@ static bool trust_file_system(int file, const char *path, struct text *why)
 {
     struct statfs status;
     if (fstatfs(file, &status) != 0)
-        return path_refuse(why, path, "cannot ask for the file system", errno);
+        return path_refuse(why, path, "cannot determine the file system", errno);
     bool trusted;
     const char *name = folder_file_system((uint32_t)status.f_type, &trusted);
     if (trusted)
@@ -69,8 +69,8 @@ static bool is_shared(const struct stat *status)
     return (status->st_mode & S_ISGID) != 0 && (status->st_mode & S_IWGRP) != 0;
 }
 
-/* Whoever may rename here can put another file in place of ours. A group's folder is trusted like
- * the group, whichever of its members made it; root is a member of none. */
+/* A user who may rename files here can replace ours. A shared folder is trusted like its group,
+ * whichever member created it; root counts as a member of no group. */
 static bool trust_owner(const struct stat *status, const char *path, struct text *why)
 {
     bool open_to_all = (status->st_mode & S_IWOTH) != 0;
@@ -78,7 +78,7 @@ static bool trust_owner(const struct stat *status, const char *path, struct text
     uid_t self = geteuid();
     bool open_to_group = (status->st_mode & S_IWGRP) != 0 && !is_shared(status);
     if (open_to_all && !sticky)
-        return path_refuse(why, path, "everybody may write to the folder; use one of your own",
+        return path_refuse(why, path, "the folder is world-writable; use one of your own",
                            /* error= */ 0);
     if (open_to_group && !sticky)
         return path_refuse(why, path,
@@ -101,7 +101,7 @@ bool folder_open(struct folder *out, struct descriptors *set, const char *path, 
     if (file < 0)
         return path_refuse(why, path, "cannot open the folder", -file);
     if (fstat(file, &status) != 0)
-        return path_refuse(why, path, "cannot look at the folder", errno);
+        return path_refuse(why, path, "cannot stat the folder", errno);
     if (!trust_file_system(file, path, why) || !trust_owner(&status, path, why))
         return false;
     if (faccessat(file, ".", W_OK | X_OK, AT_EACCESS) != 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The folder of a disk: opened without following a link, and judged. It must be on a file system
- * whose locks and syncs we trust, and nobody else may change names in it, but for the group of a
- * folder that is made for sharing (setgid and writable for the group).
+ * The folder of a disk, opened without following links, and checked. It must be on a file system
+ * whose locks and syncs are trusted. No other user may change names in it, except the group of a
+ * shared folder (setgid and group-writable).
  */
 #ifndef LEASEHOLD_DISK_FOLDER_H
 #define LEASEHOLD_DISK_FOLDER_H
@@ -18,15 +18,15 @@ struct folder {
     gid_t group;
 };
 
-/* `path` is a route's. The descriptor is the set's. */
+/* `path` comes from resolve_path(). The set owns the descriptor. */
 bool folder_open(struct folder *out, struct descriptors *set, const char *path, struct text *why);
 
-/* What kind of file system it is by its type, and whether we trust it; NULL: one without a name. */
+/* The name of a file system type, and whether it is trusted; NULL: an unknown type. */
 const char *folder_file_system(uint32_t type, bool *out_trusted);
 
-/* The rights of a new file in it. */
+/* The mode of a new file in it. */
 mode_t folder_mode(const struct folder *folder);
-/* Does the file belong to somebody we share it with? */
+/* True if this user owns the file, or if it has the group of a shared folder. */
 bool folder_admits(const struct folder *folder, const struct stat *status);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walk along a path, one part at a time: `done` has no link in it, `rest` is still to be seen.
- * A link's target is put in front of the rest.
+ * See resolve_path.h. Walks along a path, one component at a time: `done` contains no link, `rest`
+ * is not checked yet. The target of a link is prepended to `rest`.
  */
 #include "disk/resolve_path.h"
 
@@ -13,7 +13,7 @@
 
 enum {
     LINKS_MOST = 40,  /* as in the kernel */
-    PATH_SHOWN = 160, /* its end; more would push out the words */
+    PATH_SHOWN = 160, /* its tail; more would cut off the message */
 };
 
 struct walk {
@@ -55,7 +55,7 @@ static void leave_folder(struct text *done)
     truncate_done(done, slash != NULL ? (size_t)(slash - done->bytes) : 0);
 }
 
-/* The link `done` ends with is replaced by what it says. */
+/* Replaces the link at the end of `done` by its target. */
 static bool resolve_link(struct walk *walk, const struct stat *link, struct text *why)
 {
     char target[PATH_MAX], joined[PATH_MAX];
@@ -83,7 +83,7 @@ static bool resolve_link(struct walk *walk, const struct stat *link, struct text
     return true;
 }
 
-/* Takes the first part of the rest. */
+/* Moves the first component of `rest` to `done`. */
 static bool resolve_step(struct walk *walk, struct text *why)
 {
     struct stat status;
@@ -103,7 +103,7 @@ static bool resolve_step(struct walk *walk, struct text *why)
     if (walk->done.cut)
         return path_refuse(why, walk->done.bytes, "the path is too long", /* error= */ 0);
     if (lstat(walk->done.bytes, &status) != 0)
-        return path_refuse(why, walk->done.bytes, "cannot look at the folder", errno);
+        return path_refuse(why, walk->done.bytes, "cannot stat the folder", errno);
     return !S_ISLNK(status.st_mode) || resolve_link(walk, &status, why);
 }
 

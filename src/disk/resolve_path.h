@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a path as somebody wrote it to one without symbolic links, for a folder and a name in it.
- * Links are followed only where root or we made them: whoever owns a link decides where we write.
- * Says what it saw and opens nothing; the result is to be opened so that no link is followed.
+ * Converts a user's path into a folder without symbolic links and a file name in it. Follows a
+ * link only if root or this user owns it, because the owner of a link decides where we write. Must
+ * not open anything; the caller must open the result without following links.
  */
 #ifndef LEASEHOLD_DISK_RESOLVE_PATH_H
 #define LEASEHOLD_DISK_RESOLVE_PATH_H
@@ -11,7 +11,7 @@
 
 #include <limits.h>
 
-enum { RESOLVED_NAME_MAX = 200 }; /* leaves room for suffixes below the 255 of the file systems */
+enum { RESOLVED_NAME_MAX = 200 }; /* leaves room for suffixes below the limit of 255 */
 
 struct resolved_path {
     char folder[PATH_MAX]; /* absolute */
@@ -20,8 +20,8 @@ struct resolved_path {
 
 bool resolve_path(struct resolved_path *out, const char *path, struct text *why);
 
-/* The path, the words and what the system says about the error (0: nothing); false, for the caller
- * to return in turn. */
+/* Adds the path, the message and the text of the errno (0: none) to `why`. Always false, for the
+ * caller to return. */
 bool path_refuse(struct text *why, const char *path, const char *message, int error);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See secret.h. Whoever replaces the file does so by a rename as a rule, so what tells one from
- * another is all that stat() says about it. No word of a message comes out of the file.
+ * See secret.h. A rename usually replaces the file, so a change is detected by its inode, size and
+ * times. Error messages must not contain text from the file.
  */
 #include "disk/secret.h"
 
@@ -21,10 +21,10 @@ enum { SECRET_MAGIC = 0x5ec7e7 };
 struct secret {
     uint32_t magic;
     char *path;
-    bool known;   /* there is one … */
-    bool refused; /* … that is of no use any more */
+    bool known;   /* `value` is set … */
+    bool refused; /* … but a server refused it */
     int64_t read_at_ms;
-    struct stat seen; /* of the file that it came from */
+    struct stat seen; /* of the file that it was read from */
     char value[SECRET_MAX + 1];
 };
 
@@ -65,7 +65,7 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
            a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-/* How many bytes were read, at most `size`; −errno. */
+/* Returns the number of bytes read, at most `size`, or −errno. */
 static ssize_t secret_read_bytes(int file, char *bytes, size_t size)
 {
     size_t length = 0;
@@ -100,7 +100,7 @@ static size_t measure_line(const char *bytes, size_t length, const char **out_wr
     return 0;
 }
 
-/* NULL, or what is wrong. */
+/* Returns NULL, or the reason of the failure. */
 static const char *secret_read_file(struct secret *secret, int file, int64_t now_ms)
 {
     char bytes[SECRET_MAX + 2];
@@ -128,7 +128,7 @@ static const char *secret_read_file(struct secret *secret, int file, int64_t now
 
 static const char *secret_reload(struct secret *secret, int64_t now_ms)
 {
-    /* Does not wait for whoever might write into a pipe of that name. */
+    /* O_NONBLOCK: if the path is a FIFO, open() must not wait for a writer. */
     int file = open(secret->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (file < 0)
         return strerror(errno);

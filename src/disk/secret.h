@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A secret in a file (password, token) that others replace while we run. It is read anew when the
- * file changed, at least once a minute, and whenever somebody was refused with the one we had.
- * Never printed, and wiped when it goes.
+ * A secret in a file (password, token) that other programs may replace. The file is read again if
+ * it changed, at least once a minute, and after a server refused the secret. The secret must not be
+ * printed, and is wiped when it is freed.
  */
 #ifndef LEASEHOLD_DISK_SECRET_H
 #define LEASEHOLD_DISK_SECRET_H
@@ -18,11 +18,11 @@ struct secret;
 
 /* NULL when out of memory. The file is not read yet. */
 struct secret *secret_new(const char *path);
-void secret_free(struct secret **secret); /* NULL is fine */
-/* Its first line without the end of line, until the next call; NULL, and `why` says what is wrong
- * with the file: then the one before stays good until somebody refuses it. */
+void secret_free(struct secret **secret); /* accepts NULL */
+/* The file's first line, valid until the next call. If the file is unusable: the previous secret,
+ * until a server refuses that one; then NULL, with the reason in `why`. */
 const char *secret_now(struct secret *secret, int64_t now_ms, struct text *why);
-/* The server refused it: the next secret_now() reads the file whatever its times say. */
+/* The server refused it: the next secret_now() reads the file even if it did not change. */
 void secret_refused(struct secret *secret);
 
 #endif

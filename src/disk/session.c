@@ -2,7 +2,7 @@
 /* See session.h. */
 #include "disk/session.h"
 
-/* Far behind the bytes that are locks. */
+/* Far beyond the bytes that serve as locks. */
 static const uint64_t first_byte = (uint64_t)1 << 62;
 
 static uint64_t byte_of(uint64_t session)

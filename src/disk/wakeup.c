@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A message is its length in two bytes and then the words, in one write that a pipe takes whole or
- * not at all. Neither side ever blocks. What comes is from anybody who may write to the folder, so
- * it is believed only as far as it goes: whatever breaks the form empties the FIFO.
+ * See wakeup.h. A message is a two-byte length and a text, written atomically (PIPE_BUF). All users
+ * with write access to the folder can send, so messages are untrusted: a malformed one empties the
+ * FIFO.
  */
 #include "disk/wakeup.h"
 
@@ -22,7 +22,7 @@
 enum {
     NAME_MOST = 288,
     READS_MOST = 256
-}; /* for one call; more than a pipe can hold of what is passed over */
+}; /* in one call, so that a flood of messages cannot keep the reader busy */
 
 static const char wake_mark[] = ".wake-";
 static const char unopened_mark[] = ".new";
@@ -43,7 +43,7 @@ static void wakeup_make_name(char *out, size_t size, const struct real_disk *dis
     ASSERT(!text.cut);
 }
 
-/* A FIFO of somebody we share the folder with? */
+/* True for a FIFO with an owner that folder_admits() accepts. */
 static bool is_trusted_fifo(const struct real_disk *disk, int file)
 {
     struct stat status;
@@ -65,7 +65,7 @@ void wakeup_init(struct wakeup *wakeup, const struct disk *disk, uint64_t sessio
     (void)unlinkat(wakeup->folder, unopened, /* flags= */ 0); /* left by a killed process */
     if (mkfifoat(wakeup->folder, unopened, mode) != 0)
         return;
-    /* For writing too: else it would read as ended whenever nobody sends. */
+    /* Also for writing: otherwise a read returns end of file while no sender has it open. */
     int file = descriptors_open(&real->descriptors, wakeup->folder, unopened, O_RDWR | O_NONBLOCK,
                                 /* mode= */ 0);
     /* A sender removes a FIFO that has no reader, so ours gets its name after it is open. */
@@ -79,7 +79,7 @@ void wakeup_init(struct wakeup *wakeup, const struct disk *disk, uint64_t sessio
     (void)unlinkat(wakeup->folder, unopened, /* flags= */ 0);
 }
 
-/* In a forked child the FIFO is the parent's, and the number may be another file. */
+/* In a forked child the FIFO belongs to the parent, and the number may be another file. */
 static bool wakeup_is_open(const struct wakeup *wakeup)
 {
     const struct real_disk *real = wakeup->disk;
@@ -133,7 +133,7 @@ void wakeup_remove(const struct disk *disk, uint64_t session)
     (void)unlinkat(real->folder.file, name, /* flags= */ 0);
 }
 
-/* The session in a name of ours; 0 when it is none. */
+/* The session in the name of a FIFO of this store; 0 for any other name. */
 static uint64_t session_in(const struct real_disk *disk, const char *name)
 {
     char own[NAME_MOST];
@@ -148,7 +148,7 @@ static uint64_t session_in(const struct real_disk *disk, const char *name)
     return ours ? session : 0;
 }
 
-/* The others of the folder need not be remembered, and can be many. */
+/* Skips the other files of the folder, which can be many. */
 static int may_be_ours(const struct dirent *entry)
 {
     return strstr(entry->d_name, wake_mark) != NULL;
@@ -169,7 +169,7 @@ void wakeup_sweep(const struct disk *disk, bool (*lives)(void *owner, uint64_t s
     free((void *)found);
 }
 
-/* Every write is whole, so what comes after this begins with a length again. */
+/* Writes are atomic, so the next message after this begins with a length again. */
 static void wakeup_drain(int file)
 {
     char bytes[PIPE_BUF];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See curl.h. What was loaded stays: libraries below it have handlers that run at exit. */
+/* See curl.h. libcurl is never unloaded: libraries that it depends on have exit handlers. */
 #include "http/curl.h"
 
 #include <dlfcn.h>
@@ -14,7 +14,7 @@ static bool loaded;
 static bool curl_find(void *library, const char *name, void *out_call)
 {
     void *call = dlsym(library, name);
-    memcpy(out_call, &call, sizeof call); /* C has no cast from data to code */
+    memcpy(out_call, &call, sizeof call); /* C has no cast from data to function pointers */
     return call != NULL;
 }
 

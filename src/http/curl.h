@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libcurl, found when the first request needs it: it brings thirty libraries along, and a program
- * that locks a file must not pay for them each time it starts. Only http.c calls it.
+ * Loads libcurl when the first request needs it: it depends on thirty libraries, and a program that
+ * locks a file must not load them at every start. Only http.c and http_setup.c may call it.
  */
 #ifndef LEASEHOLD_HTTP_CURL_H
 #define LEASEHOLD_HTTP_CURL_H
 
-#define CURL_DISABLE_TYPECHECK /* its macros would call what is not linked */
+#define CURL_DISABLE_TYPECHECK /* its macros would call functions that are not linked */
 #include <curl/curl.h>
 
 #define CURL_CALLS(X)      \
@@ -40,7 +40,7 @@ struct curl_calls {
 #undef CURL_CALL
 };
 
-/* The same for all threads, until the process ends; NULL when the machine has none that fits. */
+/* One table for all threads, valid until the process ends; NULL if no libcurl can be loaded. */
 const struct curl_calls *curl_load(void);
 
 #endif

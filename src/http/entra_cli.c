@@ -17,14 +17,14 @@
 
 enum {
     OUTPUT_MAX = 64 * 1024,
-    AZ_MS = 20000, /* that it may take */
+    AZ_MS = 20000, /* timeout of az */
     REAP_MS = 5,
 };
 
 struct entra_cli {
     struct poller *poller;
     struct entra_cli_callbacks callbacks;
-    pid_t child; /* 0: none runs; it leads a process group */
+    pid_t child; /* 0: none runs; leads its own process group */
     struct poller_watch pipe;
     struct poller_timer timeout, reap;
     size_t length;
@@ -61,7 +61,7 @@ static void cli_finish(struct entra_cli *cli, const char *why)
     cli->length = 0;
 }
 
-/* It closed its output; it ends soon, or is ended. */
+/* az has closed its output: polls until it exits, or until the timeout kills it. */
 static void cli_reap(void *owner)
 {
     struct entra_cli *cli = owner;
@@ -71,7 +71,7 @@ static void cli_reap(void *owner)
         poller_call_at(cli->poller, &cli->reap, host_boot_ms() + REAP_MS);
         return;
     }
-    /* The caller's process may collect all its children; then the output decides. */
+    /* The application may reap all its children; then only the output counts. */
     bool taken = ended < 0 && errno == ECHILD;
     bool good = taken || (ended == cli->child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     cli_finish(cli, good ? NULL : "az failed; is 'az login' done?");
@@ -120,7 +120,7 @@ static int cli_spawn(struct entra_cli *cli, const char *path, char *const *argv,
     return error;
 }
 
-/* posix_spawn() changes no word, but was declared before const. */
+/* posix_spawn() does not modify its arguments, but is declared without const. */
 static char *as_arg(const char *arg)
 {
     char *out;

@@ -26,7 +26,7 @@ static void drop_pair(struct pair *pair)
     EVP_PKEY_free(pair->key);
 }
 
-/* NULL, or what is wrong. */
+/* Returns NULL, or the reason of the failure. */
 static const char *read_pair(const struct entra_certificate *from, struct pair *out)
 {
     struct stat status;
@@ -41,13 +41,13 @@ static const char *read_pair(const struct entra_certificate *from, struct pair *
     if (file == NULL)
         return "it cannot be read";
     out->certificate = PEM_read_bio_X509(file, NULL, NULL, NULL);
-    /* An empty password, and not NULL: OpenSSL would ask at the terminal. */
+    /* An empty password, not NULL: with NULL, OpenSSL would prompt at the terminal. */
     if (BIO_seek(file, 0) == 0)
         out->key = PEM_read_bio_PrivateKey(file, NULL, NULL, password);
     (void)BIO_free(file);
     explicit_bzero(password, sizeof password);
     if (out->certificate == NULL)
-        return "there is no certificate in it; PEM is wanted";
+        return "it contains no PEM certificate";
     if (out->key == NULL)
         return "its private key cannot be read; is AZURE_CLIENT_CERTIFICATE_PASSWORD right?";
     if (X509_check_private_key(out->certificate, out->key) != 1)
@@ -99,7 +99,7 @@ bool entra_sign(const struct entra_certificate *certificate, const char *audienc
         wrong = add_signature(pair.key, out, out) ? NULL : "it cannot sign";
     }
     drop_pair(&pair);
-    ERR_clear_error(); /* the connection's own errors are looked for there, too */
+    ERR_clear_error(); /* TLS connections read the same error queue */
     if (wrong == NULL)
         return true;
     text_add(why, "the client certificate in ");

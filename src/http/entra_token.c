@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See entra_token.h. One request at a time; what goes wrong is tried again, ever more slowly. */
+/* See entra_token.h. One request at a time; a failed one is retried with backoff. */
 #include "http/entra_token.h"
 
 #include "net/backoff.h"
@@ -31,16 +31,16 @@ struct entra {
     struct poller *poller;
     struct entra_callbacks callbacks;
     struct http *http;
-    struct http_request *request; /* NULL: none is on its way */
+    struct http_request *request; /* NULL: none is in flight */
     struct poller_timer refresh;
     struct backoff backoff;
     enum credential credential;
     struct entra_cli *cli; /* of FROM_CLI */
-    struct secret *file;   /* an assertion or a secret that stands in a file */
+    struct secret *file;   /* an assertion or a secret from a file */
     struct entra_certificate certificate;
     struct entra_identity identity;
     char endpoint[ENTRA_ASKED_MAX], shown[ENTRA_ASKED_MAX];
-    int64_t good_until_ms; /* 0: there was none yet */
+    int64_t good_until_ms; /* 0: no token yet */
     struct entra_token token;
     char why[320];
 };
@@ -62,7 +62,7 @@ static bool is_https(const char *url)
     return strncmp(url, scheme, sizeof scheme - 1) == 0;
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 static void entra_request(void *owner);
 
@@ -180,8 +180,8 @@ static void request_app(struct entra *entra)
     entra_wipe(header, sizeof header);
 }
 
-/* What we prove ourselves with, for this request: one of both in the identity. `made` has room for
- * an assertion. False, with the reason. */
+/* Sets the credential of this request: the assertion or the secret of the identity. `made` is the
+ * buffer of an assertion. False, with the reason. */
 static bool find_proof(struct entra *entra, const char *url, char *made, size_t size,
                        struct text *why)
 {
@@ -253,9 +253,9 @@ static void entra_request(void *owner)
     }
 }
 
-/* ---- who we are ---- */
+/* ---- identity ---- */
 
-/* Tokens travel in what it answers: only a server on this very machine may do without TLS. */
+/* Replies contain tokens: only a server on this machine may be used without TLS. */
 static bool is_safe(const char *endpoint)
 {
     static const char http[] = "http://";
@@ -271,7 +271,7 @@ static bool is_safe(const char *endpoint)
     return local || linked;
 }
 
-/* Keeps where to ask, without slashes at its end; false when that is not safe. */
+/* Stores the endpoint without trailing slashes; false if it is not safe. */
 static bool set_endpoint(struct entra *entra, const char *endpoint, struct text *why)
 {
     struct text text;
@@ -280,13 +280,13 @@ static bool set_endpoint(struct entra *entra, const char *endpoint, struct text 
     while (text.length > 0 && text.bytes[text.length - 1] == '/')
         text.bytes[--text.length] = '\0';
     entra->identity.endpoint = entra->endpoint;
-    /* An assertion names it in JSON. */
+    /* The JSON of an assertion contains it unescaped. */
     bool safe = !text.cut && is_safe(entra->endpoint) &&
                 strpbrk(entra->endpoint, "\"\\@") == NULL && text_is_clean(text.bytes, text.length);
     text_init(&text, entra->shown, sizeof entra->shown);
     url_redact(entra->endpoint, &text);
     if (!safe)
-        text_add(why, "tokens of Entra ID are asked for by https:// only, or on this machine");
+        text_add(why, "tokens of Entra ID are requested by https:// only, or on this machine");
     return safe;
 }
 
@@ -298,7 +298,7 @@ static bool set_file(struct entra *entra, const char *path, struct text *why)
     return path == NULL || entra->file != NULL;
 }
 
-/* Whoever sends a form says which client of which tenant it is. */
+/* A form requires a tenant id and a client id. */
 static bool begin_form(struct entra *entra, enum credential credential, const char *because,
                        const char *path, struct text *why)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See http.h. libcurl's calls back never reach our callers directly, who may start and cancel
- * whatever they like: what came is kept, and told once libcurl has returned. HTTP/1.1 over a few
- * connections that stay open. A body is read once and cannot be had again, so libcurl, which likes
- * to repeat what a dying connection swallowed, never sends a change twice.
+ * See http.h. A libcurl callback must not call our caller, which may start and cancel requests:
+ * results are stored, and delivered once libcurl has returned. HTTP/1.1 over a few persistent
+ * connections. A body can be read only once, so libcurl, which repeats a request when a connection
+ * breaks, cannot send a change twice.
  */
 #include "http/http_internal.h"
 
@@ -18,19 +18,19 @@
 
 enum {
     HTTP_MAGIC = 0x4177,
-    CONNECTIONS_MAX = 32, /* to one server; what is more waits */
-    BURST = 2 << 20,      /* that one call of libcurl can bring beyond what was not used up */
+    CONNECTIONS_MAX = 32, /* to one server; further requests wait */
+    BURST = 2 << 20,      /* bytes that one call of libcurl can add to the unconsumed ones */
     PIECE_FIRST = 4096,
 };
 
-/* A descriptor of libcurl's. */
+/* A socket of libcurl. */
 struct socket {
     struct socket *next, *before;
     struct poller_watch watch;
     struct http *http;
 };
 
-/* ---- libcurl's view of the net ---- */
+/* ---- sockets and timer of libcurl ---- */
 
 static void http_deliver_all(struct http *http);
 
@@ -92,7 +92,7 @@ static struct socket *add_socket(struct http *http, curl_socket_t file)
     return socket;
 }
 
-/* Without memory nobody watches, and the patience of whoever waits ends it. */
+/* If the socket cannot be watched, the timeout ends the request. */
 static int http_on_curl_socket(CURL *easy, curl_socket_t file, int what, void *owner, void *known)
 {
     struct http *http = owner;
@@ -110,7 +110,7 @@ static int http_on_curl_socket(CURL *easy, curl_socket_t file, int what, void *o
     return poller_watch(http->poller, &socket->watch, wants) ? 0 : -1;
 }
 
-/* ---- what comes and goes ---- */
+/* ---- response ---- */
 
 static size_t most_of(const struct http_request *request)
 {
@@ -134,7 +134,7 @@ static bool request_reserve(struct http_request *request, size_t more)
     return true;
 }
 
-/* Whatever is refused here ends the request. */
+/* A return value other than the length ends the request. */
 size_t http_on_body(char *bytes, size_t size, size_t count, void *owner)
 {
     struct http_request *request = owner;
@@ -149,7 +149,7 @@ size_t http_on_body(char *bytes, size_t size, size_t count, void *owner)
     return length;
 }
 
-/* The value behind "Name:", or NULL when the line is another one. */
+/* The value behind "Name:", or NULL if the line is another header. */
 static const char *value_in(const char *line, const char *name)
 {
     size_t length = strlen(name);
@@ -175,7 +175,7 @@ static void read_retry(struct http_request *request, const char *value)
     request->retry_after_ms = 1000 * (seconds < MOST_S ? seconds : MOST_S);
 }
 
-/* `299 - "text"`: of the text, as much as there is room for. Its bytes are the server's. */
+/* Parses `299 - "text"`. Drops a text that does not fit; its bytes are untrusted. */
 static void read_warning(struct http_request *request, const char *value, size_t length)
 {
     const char *at = memchr(value, '"', length), *end = value + length;
@@ -211,7 +211,7 @@ size_t http_on_header(char *bytes, size_t size, size_t count, void *owner)
     size_t length = size * count;
     char line[256];
     const char *value;
-    if (request->callbacks.piece != NULL && is_good(request)) /* it is on its way */
+    if (request->callbacks.piece != NULL && is_good(request)) /* it has begun */
         poller_call_at(request->http->poller, &request->timeout, POLLER_NEVER);
     static const char warning[] = "Warning:";
     if (length > sizeof warning && strncasecmp(bytes, warning, sizeof warning - 1) == 0)
@@ -227,7 +227,7 @@ size_t http_on_header(char *bytes, size_t size, size_t count, void *owner)
     return length;
 }
 
-/* ---- telling ---- */
+/* ---- delivery ---- */
 
 static void request_drop(struct http_request *request)
 {
@@ -246,14 +246,14 @@ static void request_drop(struct http_request *request)
         (void)curl->multi_remove_handle(http->multi, request->easy);
         curl->easy_cleanup(request->easy);
         for (struct curl_slist *header = request->headers; header != NULL; header = header->next)
-            explicit_bzero(header->data, strlen(header->data)); /* one has the bearer's secret */
+            explicit_bzero(header->data, strlen(header->data)); /* one has the bearer token */
         curl->slist_free_all(request->headers);
         curl->slist_free_all(request->connect_to);
     }
     if (request->body != NULL)
         explicit_bzero(request->body, request->body_length);
     if (request->bytes != NULL)
-        explicit_bzero(request->bytes, request->room); /* tokens come as answers, too */
+        explicit_bzero(request->bytes, request->room); /* it may contain a token */
     free(request->warnings);
     free(request->bytes);
     free(request->body);
@@ -261,13 +261,13 @@ static void request_drop(struct http_request *request)
     free(request);
 }
 
-/* The last word; the request is gone afterwards. */
+/* Calls `done` and frees the request. */
 static void request_finish(struct http_request *request, const struct http_response *response)
 {
     struct http_callbacks callbacks = request->callbacks;
     request->http->delivering = request;
     callbacks.done(callbacks.owner, response);
-    /* Who cancels what ends has it already. */
+    /* The callback may have cancelled, and so freed, the request. */
     if (request->http->delivering == request)
         request_drop(request);
 }
@@ -316,7 +316,7 @@ static void request_report(struct http_request *request, CURLcode code)
     request_finish(request, &response);
 }
 
-/* False when it is gone: cancelled by its own callback, or too long. */
+/* False if the request was freed: cancelled by its callback, or too long. */
 static bool request_deliver(struct http_request *request)
 {
     struct http *http = request->http;
@@ -336,7 +336,7 @@ static bool request_deliver(struct http_request *request)
     return false;
 }
 
-/* Callbacks may start and cancel anything, so each look begins anew. */
+/* Callbacks may start and cancel requests, so the scan restarts after each. */
 static void http_deliver_pieces(struct http *http)
 {
     struct http_request *request = http->requests;
@@ -357,7 +357,7 @@ static void http_deliver_all(struct http *http)
         char *owner = NULL;
         if (message->msg != CURLMSG_DONE)
             continue;
-        CURLcode code = message->data.result; /* gone with the handle */
+        CURLcode code = message->data.result; /* freed with the handle */
         (void)http->curl->easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &owner);
         request_report((struct http_request *)(void *)owner, code);
     }
@@ -368,8 +368,7 @@ static void request_on_timeout(void *owner)
     struct http_request *request = owner;
     char message[64];
     if (request->http->curl == NULL) {
-        request_fail(request, /* untrusted= */ false,
-                     "libcurl.so.4 is not there: install libcurl4");
+        request_fail(request, /* untrusted= */ false, "cannot load libcurl.so.4; install libcurl4");
         return;
     }
     (void)snprintf(message, sizeof message, "no answer within %lld ms",
@@ -377,7 +376,7 @@ static void request_on_timeout(void *owner)
     request_fail(request, /* untrusted= */ false, message);
 }
 
-/* ---- the ends ---- */
+/* ---- start and cancel ---- */
 
 struct http_request *http_start(struct http *http, const struct http_options *options,
                                 const struct http_callbacks *callbacks)
@@ -417,7 +416,7 @@ void http_cancel(struct http_request *request)
     request_drop(request);
 }
 
-/* ---- the whole ---- */
+/* ---- setup ---- */
 
 struct http *http_new(struct poller *poller)
 {
@@ -430,7 +429,7 @@ struct http *http_new(struct poller *poller)
     http->timer.due = http_on_timer;
     http->timer.owner = http;
     if (http->curl == NULL)
-        return http; /* each request will say so */
+        return http; /* each request reports it */
     http->multi = http->curl->multi_init();
     if (http->multi == NULL) {
         free(http);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What http.c and http_setup.c share; nobody else includes it. */
+/* Shared by http.c and http_setup.c; no other file may include it. */
 #ifndef LEASEHOLD_HTTP_HTTP_INTERNAL_H
 #define LEASEHOLD_HTTP_HTTP_INTERNAL_H
 
@@ -11,12 +11,12 @@ struct socket;
 struct http {
     uint32_t magic;
     struct poller *poller;
-    const struct curl_calls *curl; /* NULL: there is none */
+    const struct curl_calls *curl; /* NULL: it cannot be loaded */
     CURLM *multi;
     struct poller_timer timer;
     struct socket *sockets;
     struct http_request *requests;
-    struct http_request *delivering; /* whose callback runs; NULL once it was cancelled in it */
+    struct http_request *delivering; /* its callback runs; NULL once that has cancelled it */
 };
 
 struct http_request {
@@ -30,12 +30,12 @@ struct http_request {
     char *url, *body;
     size_t body_length, body_read;
     size_t most;
-    char *bytes; /* of the answer, as far as they were not used up */
+    char *bytes; /* of the response, not consumed yet */
     size_t length, room;
     int64_t date_s, retry_after_ms;
     char *warnings; /* HTTP_WARNINGS bytes; NULL: none came */
-    bool fresh;     /* bytes that a piece was not told of */
-    bool too_long;  /* for `most` */
+    bool fresh;     /* bytes not passed to `piece` yet */
+    bool too_long;  /* exceeds `most` */
     bool refused;
     char host_port[128];
     char message[CURL_ERROR_SIZE];
@@ -43,7 +43,7 @@ struct http_request {
 
 enum { HTTP_WARNINGS = 4096 };
 
-/* Tells libcurl what is wanted and hands it over; false when out of memory. */
+/* Configures the request and passes it to libcurl; false when out of memory. */
 bool http_set_up(struct http_request *request, const struct http_options *options);
 
 /* libcurl calls these. */

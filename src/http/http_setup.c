@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a request is put to libcurl; see http.h. */
+/* Configures a request in libcurl; see http.h. */
 #include "http/http_internal.h"
 
 #include <stdio.h>
@@ -26,7 +26,7 @@ static size_t read_body(char *out, size_t size, size_t count, void *owner)
     return length;
 }
 
-/* Host and port: what people may read of a URL. Before an @ stand a name and a password. */
+/* Host and port, for error texts: a user name and password before an @ must not be shown. */
 static void set_host_port(struct http_request *request, const char *url)
 {
     const char *host = strstr(url, "://");
@@ -50,7 +50,7 @@ static bool add_header(struct http_request *request, const char *line)
 
 static bool set_headers(struct http_request *request, const struct http_options *options)
 {
-    bool fits = add_header(request, "Expect:"); /* no question whether the body may come */
+    bool fits = add_header(request, "Expect:"); /* no 100-continue before the body */
     for (size_t i = 0; fits && options->headers != NULL && options->headers[i] != NULL; i++)
         fits = add_header(request, options->headers[i]);
     if (fits && options->bearer != NULL) {
@@ -69,8 +69,8 @@ static bool set_headers(struct http_request *request, const struct http_options 
 }
 
 /*
- * The certificate must be of another name than the one that we connect to: then that name is what
- * libcurl sees, and the connection leads elsewhere.
+ * For a certificate with a name other than the host: the URL gets that name, and CONNECT_TO leads
+ * the connection to the host.
  */
 static bool rename_server(struct http_request *request, const char *name)
 {
@@ -103,7 +103,7 @@ static void set_tls(struct http_request *request, const struct stream_tls *tls)
 {
     const struct curl_calls *curl = request->http->curl;
     CURL *easy = request->easy;
-    (void)curl->easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, 0L); /* a new file counts at once */
+    (void)curl->easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, 0L); /* use a new file at once */
     if (tls->ca_file != NULL) {
         (void)curl->easy_setopt(easy, CURLOPT_CAINFO, tls->ca_file);
         (void)curl->easy_setopt(easy, CURLOPT_CAPATH, NULL);
@@ -139,7 +139,7 @@ bool http_set_up(struct http_request *request, const struct http_options *option
     (void)curl->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     (void)curl->easy_setopt(easy, CURLOPT_PROTOCOLS_STR, options->tls.on ? "https" : "http");
     (void)curl->easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    /* Who gives up does not wait for the thread that looks up a name: deadlines would, too. */
+    /* A cancelled request must not wait for the resolver thread: that would delay deadlines. */
     (void)curl->easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
     (void)curl->easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     (void)curl->easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 30L);
@@ -158,7 +158,7 @@ bool http_set_up(struct http_request *request, const struct http_options *option
         (void)curl->easy_setopt(easy, CURLOPT_PROXY, options->proxy);
         (void)curl->easy_setopt(easy, CURLOPT_NOPROXY, "");
     }
-    /* The date that counts is the server's. */
+    /* The Date header must be the server's, not a proxy's. */
     (void)curl->easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     set_body(request, options);
     set_tls(request, &options->tls);

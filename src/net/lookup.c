@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See lookup.h. Two share a look-up, the thread and the one who waits; whoever leaves last frees
- * it. The thread is detached, because nothing ends a look-up that hangs, and nobody may wait for
- * one.
+ * See lookup.h. The thread and the waiter share a lookup; the last reference frees it. The thread
+ * is detached, because a hanging getaddrinfo() cannot be cancelled, and no caller may wait for it.
  */
 #include "net/lookup.h"
 
@@ -26,7 +25,7 @@ struct lookup {
     char *host;
     char port[PORT_SHOWN];
     int wake_fd;
-    /* The thread's until `told`, then the waiter's. */
+    /* The thread's until `finished`, then the waiter's. */
     atomic_bool finished;
     int error, reason;
     struct addrinfo *addresses;
@@ -82,7 +81,7 @@ static void lookup_on_finished(void *owner, unsigned what)
     lookup->done(lookup->owner, lookup->error, lookup->reason, addresses);
 }
 
-/* No signal of the process may be handled in a thread that nobody knows of. */
+/* Blocks all signals: the application's handlers must not run in our thread. */
 static bool lookup_start_thread(struct lookup *lookup)
 {
     sigset_t all, before;

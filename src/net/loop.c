@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See loop.h. A net for descriptors and the clock; on it an eventfd for tasks of other threads, and
- * the mutex that makes its owner the loop's thread.
+ * See loop.h. A poller for descriptors and the deadline, an eventfd that wakes it for posted tasks,
+ * and a mutex: its owner acts as the loop's thread.
  */
 #include "net/loop.h"
 
@@ -33,10 +33,10 @@ struct loop {
     struct poller_deferred after_step;
     int wake_fd;
     atomic_bool stopped;
-    pthread_mutex_t thread_mutex; /* whose it is, that is the loop's thread */
+    pthread_mutex_t thread_mutex; /* its owner acts as the loop's thread */
     size_t listener_count;
     struct loop_listener loop_listener[LOOP_LISTENERS_MAX];
-    pthread_mutex_t mutex; /* of the tasks */
+    pthread_mutex_t mutex; /* protects the tasks */
     struct loop_task *first, **last;
 };
 
@@ -48,7 +48,7 @@ static void loop_check_deadline(struct loop *loop)
     loop->callbacks.due(loop->callbacks.owner);
 }
 
-/* Only what was there at the beginning: who posts in a task does not keep the others waiting. */
+/* Runs only the tasks queued at the start, so that a task that posts cannot starve other events. */
 void loop_run_posted(struct loop *loop)
 {
     (void)pthread_mutex_lock(&loop->mutex);
@@ -57,7 +57,7 @@ void loop_run_posted(struct loop *loop)
     loop->last = &loop->first;
     (void)pthread_mutex_unlock(&loop->mutex);
     while (task != NULL) {
-        struct loop_task *next = task->next; /* the task may be gone once it has run */
+        struct loop_task *next = task->next; /* run() may free the task */
         loop_check_deadline(loop);
         task->run(task);
         task = next;
@@ -73,7 +73,7 @@ static void loop_on_wake(void *owner)
     loop_run_posted(loop);
 }
 
-/* Deadlines come before every descriptor; the net looks at its own times after them. */
+/* The deadline comes before every descriptor; the poller runs its timers only after them. */
 static void loop_on_ready(void *owner, unsigned what)
 {
     const struct loop_listener *loop_listener = owner;
@@ -176,7 +176,7 @@ void loop_post(struct loop *loop, struct loop_task *task)
     bool was_empty = loop->first == NULL;
     *loop->last = task;
     loop->last = &task->next;
-    /* Under the mutex: once the task has run, its poster may end the loop. */
+    /* Under the mutex: once the task has run, its poster may free the loop. */
     if (was_empty)
         loop_wake(loop);
     (void)pthread_mutex_unlock(&loop->mutex);

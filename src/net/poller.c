@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See poller.h. An epoll, and a timerfd on the clock that runs in suspend, set to the earliest of
- * all times. The epoll's own descriptor can be watched by another loop.
+ * See poller.h. An epoll, and a timerfd on CLOCK_BOOTTIME, which includes suspend, set to the
+ * earliest timer. Another loop can watch the epoll's own descriptor.
  */
 #include "net/poller.h"
 
@@ -22,14 +22,14 @@ struct poller {
     int epoll, timer;
     size_t watching;
     struct heap times;
-    int64_t armed_ms; /* what the timerfd is set to; may be earlier than the first time */
-    int64_t now_ms;   /* of the step that calls those whose time has come */
+    int64_t armed_ms; /* the time of the timerfd; may be earlier than the first timer */
+    int64_t now_ms;   /* when the current step began to run timers */
     bool exact, stepping, calling;
-    struct poller_deferred *first, *last; /* what is put off */
-    /* What the kernel told and nobody has been called for yet. */
+    struct poller_deferred *first, *last; /* deferred callbacks */
+    /* Events from the kernel whose callbacks have not run yet. */
     struct epoll_event batch[BATCH];
     int batch_next, batch_count;
-    bool waited; /* the batch is of poller_wait(), for the next step */
+    bool waited; /* poller_wait() has filled the batch for the next step */
 };
 
 static void poller_arm_timer(struct poller *poller)
@@ -40,7 +40,7 @@ static void poller_arm_timer(struct poller *poller)
     if (poller->stepping || poller->armed_ms == first_ms || early_enough)
         return;
     if (first_ms != POLLER_NEVER) {
-        /* A length, not a point in time: the clock of a time namespace may stand elsewhere. */
+        /* Relative, not absolute: the clock of a time namespace may have an offset. */
         int64_t length_ms = first_ms - host_boot_ms();
         when.it_value.tv_sec = length_ms > 0 ? length_ms / 1000 : 0;
         when.it_value.tv_nsec = length_ms > 0 ? length_ms % 1000 * 1000000 : 1;
@@ -95,7 +95,7 @@ int poller_fd(const struct poller *poller)
 
 bool poller_wait_fd(int file, int most_ms)
 {
-    struct epoll_event event; /* stays to be looked at by the step */
+    struct epoll_event event; /* remains pending for the step */
     return epoll_wait(file, &event, /* maxevents= */ 1, most_ms) > 0;
 }
 
@@ -138,7 +138,7 @@ static void call_ready(const struct epoll_event *event)
     const struct poller_watch *watch = event->data.ptr;
     unsigned what = ((event->events & EPOLLIN) != 0 ? POLLER_READ : 0U) |
                     ((event->events & EPOLLOUT) != 0 ? POLLER_WRITE : 0U);
-    /* The next call of whoever wanted anything brings out what is wrong. */
+    /* The owner's next read or write returns the error. */
     if ((event->events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) != 0)
         what = POLLER_READ | POLLER_WRITE;
     what &= watch->wants;
@@ -170,7 +170,7 @@ static void poller_run_watches(struct poller *poller)
     }
 }
 
-/* ---- times ---- */
+/* ---- timers ---- */
 
 void poller_call_at(struct poller *poller, struct poller_timer *timer, int64_t at_ms)
 {
@@ -178,7 +178,7 @@ void poller_call_at(struct poller *poller, struct poller_timer *timer, int64_t a
     if (timer->poller == NULL)
         heap_node_init(&timer->node);
     timer->poller = poller;
-    /* Who asks for now, whenever it is called, does not keep the others waiting. */
+    /* A callback that always sets its timer to now must not starve the others. */
     if (poller->calling && at_ms <= poller->now_ms)
         at_ms = poller->now_ms + 1;
     timer->at_ms = at_ms;

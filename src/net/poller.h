@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the client's loop and the drivers of network stores stand on: descriptors to watch and times
- * to be called at, in one descriptor that another loop can watch. poller_step() does what there is
- * to do and returns. Times are those of host_boot_ms(), which also runs in suspend. One thread at a
- * time; callbacks come from poller_step() only, and may call anything here but poller_step(),
- * poller_wait() and poller_free().
+ * Watches descriptors and timers for the client's loop and the drivers of network stores, behind
+ * one descriptor that another loop can watch. Times are those of host_boot_ms(), which includes
+ * suspend. One thread at a time. Callbacks run only in poller_step() and poller_run_deferred(), and
+ * must not call poller_step(), poller_wait() or poller_free().
  */
 #ifndef LEASEHOLD_NET_POLLER_H
 #define LEASEHOLD_NET_POLLER_H
@@ -20,11 +19,11 @@ enum { POLLER_READ = 1, POLLER_WRITE = 2 };
 
 struct poller;
 
-/* In its user's memory; all 0 before it is first used. */
+/* In the caller's memory; `poller` and `wants` are zero before the first use. */
 struct poller_watch {
     struct poller *poller;
     int file;
-    unsigned wants; /* 0: is not watched */
+    unsigned wants; /* 0: not watched */
     void (*ready)(void *owner, unsigned what);
     void *owner;
 };
@@ -37,7 +36,7 @@ struct poller_timer {
     void *owner;
 };
 
-/* Something to be done at the end of a step, once, when all that the step brought is known. */
+/* A callback that runs once, at the end of a step, after all descriptors and timers. */
 struct poller_deferred {
     struct poller *poller;
     struct poller_deferred *next, *before;
@@ -46,35 +45,34 @@ struct poller_deferred {
     void *owner;
 };
 
-/* NULL when memory or descriptors are short. */
+/* NULL when out of memory or descriptors. */
 struct poller *poller_new(void);
-/* Everything that stood on it is gone already. NULL is fine. */
+/* All watches, timers and deferred callbacks must have been removed. Accepts NULL. */
 void poller_free(struct poller **poller);
-/* Sets the timer at every change. Otherwise the net may wake up for a time that was replaced by a
- * later one: that costs less where times change often. */
+/* Arms the timerfd at every change. Otherwise the poller may wake at a time that was postponed
+ * since, which costs less if times change often. */
 void poller_set_exact(struct poller *poller);
 
-int poller_fd(const struct poller *poller); /* readable when a step has something to do */
-/* Sleeps until it is (true), or so long. Whoever polls the descriptor, or has another epoll look at
- * it, is woken by a detour, and on a core that was asleep. */
+int poller_fd(const struct poller *poller); /* readable when a step has work to do */
+/* Sleeps until that descriptor is readable (true), at most that long. Wakes faster than poll() or a
+ * nested epoll, which wake the thread indirectly, on an idle core. */
 bool poller_wait_fd(int file, int most_ms);
-/* Sleeps until there is something to do, so long at most (-1: without limit). The next step takes
- * what it found and asks the system no more. Another thread may call poller_call_at() meanwhile. */
+/* Sleeps until a step has work to do, at most that long (-1: no limit). The next step handles the
+ * events found here and polls no further. Another thread may call poller_call_at() meanwhile. */
 void poller_wait(struct poller *poller, int most_ms);
-/* Descriptors first, then times, so that what came in time counts although we were late; then what
- * was put off to the end. */
+/* Handles descriptors first, then timers, so that a reply that arrived in time counts even if this
+ * step is late; then deferred callbacks. */
 void poller_step(struct poller *poller);
-/* Only what was put off. */
+/* Runs only the deferred callbacks. */
 void poller_run_deferred(struct poller *poller);
 
-/* Replaces what was wanted before; 0 ends it, and must be said before the file is closed. False
- * when the system refuses. */
+/* Replaces the previous interest; 0 removes it, and is required before the file is closed. False if
+ * epoll fails. */
 bool poller_watch(struct poller *poller, struct poller_watch *watch, unsigned wants);
-/* A later call replaces the earlier one; POLLER_NEVER ends it. */
+/* A later call replaces the earlier one; POLLER_NEVER cancels it. */
 void poller_call_at(struct poller *poller, struct poller_timer *timer, int64_t at_ms);
-/* Of this step, or of the next one when none is on its way: the descriptor does not tell of it, so
- * who puts off something outside of a step takes care that one follows, or poller_run_deferred().
- */
+/* Runs at the end of the current or the next step. The descriptor does not become readable, so a
+ * caller outside of a step must ensure that a step or poller_run_deferred() follows. */
 void poller_defer(struct poller *poller, struct poller_deferred *deferred);
 void poller_cancel_deferred(struct poller_deferred *deferred);
 

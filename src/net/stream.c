@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See stream.h: the bytes of a stream and its end. Callbacks may free the stream, so whoever calls
- * one holds it until it comes back.
+ * See stream.h: the bytes of a stream and its end. A callback may free the stream, so its caller
+ * holds a reference until it returns.
  */
 #include "net/stream_internal.h"
 
@@ -19,11 +19,11 @@
 enum {
     STREAM_MAGIC = 0x57e4,
     BUFFER_FIRST = 4096,
-    BUFFER_IDLE = 64 * 1024, /* an empty one that is larger is given back */
-    READS_MOST = 16,         /* in one step: others want to be served too */
+    BUFFER_IDLE = 64 * 1024, /* a larger buffer is freed once it is empty */
+    READS_MOST = 16,         /* in one step, so that no stream starves others */
 };
 
-/* ---- words ---- */
+/* ---- error texts ---- */
 
 static void show_address(const struct stream *stream, struct text *out)
 {
@@ -81,7 +81,7 @@ void stream_set_tls_error(struct stream *stream)
 
 /* ---- buffers ---- */
 
-/* By hand and not by realloc(): a password may have passed through, and nothing of it stays. */
+/* Not by realloc(): the old buffer may contain a password and must be wiped. */
 static bool buffer_resize(struct stream_bytes *buffer, size_t size)
 {
     char *bytes = size > 0 ? malloc(size) : NULL;
@@ -97,7 +97,7 @@ static bool buffer_resize(struct stream_bytes *buffer, size_t size)
     return true;
 }
 
-/* Room for so many bytes more; the caller keeps the limit. */
+/* Makes room for `more` bytes; the caller enforces the limit. */
 static bool buffer_reserve(struct stream_bytes *buffer, size_t more)
 {
     if (buffer->size - buffer->start - buffer->length >= more)
@@ -124,7 +124,7 @@ static void buffer_consume(struct stream_bytes *buffer, size_t length)
         (void)buffer_resize(buffer, 0);
 }
 
-/* ---- life ---- */
+/* ---- lifetime ---- */
 
 static void stream_destroy(struct stream *stream)
 {
@@ -154,7 +154,7 @@ void stream_close_file(struct stream *stream)
     if (stream->watch.file < 0)
         return;
     (void)poller_watch(stream->poller, &stream->watch, 0);
-    /* A forked child may have a copy: the server hears of the end all the same. */
+    /* A forked child may have a copy: shutdown() closes the connection nevertheless. */
     (void)shutdown(stream->watch.file, SHUT_RDWR);
     (void)close(stream->watch.file);
     stream->watch.file = -1;
@@ -172,7 +172,7 @@ static void stream_stop(struct stream *stream, enum stream_state state)
 void stream_finish(struct stream *stream)
 {
     stream_stop(stream, STREAM_ENDED);
-    stream_ref(stream); /* the words are its own */
+    stream_ref(stream); /* it owns `why` */
     stream->callbacks.ended(stream->callbacks.owner, stream->end, stream->why);
     stream_unref(stream);
 }
@@ -204,11 +204,11 @@ static bool stream_update_watch(struct stream *stream)
     if (poller_watch(stream->poller, &stream->watch,
                      POLLER_READ | more | (stream->full ? POLLER_WRITE : 0U)))
         return true;
-    stream_set_error(stream, STREAM_CUT, "the system watches no further socket", strerror(errno));
+    stream_set_error(stream, STREAM_CUT, "cannot watch the socket", strerror(errno));
     return false;
 }
 
-/* How many bytes were carried; 0: later; −1: it ended, and the reason is noted. */
+/* Returns the bytes received; 0: none yet; −1: it ended, and the reason is set. */
 static ssize_t stream_receive(struct stream *stream, char *bytes, size_t length)
 {
     if (stream->tls != NULL) {
@@ -246,7 +246,7 @@ static ssize_t stream_transmit(struct stream *stream, const char *bytes, size_t 
     return -1;
 }
 
-/* False when it came to an end. */
+/* False if the connection failed. */
 static bool stream_send(struct stream *stream)
 {
     stream->full = false;
@@ -261,7 +261,7 @@ static bool stream_send(struct stream *stream)
     return stream_update_watch(stream);
 }
 
-/* Gives its owner what is there; false when it came to an end. */
+/* Passes the buffered bytes to the owner; false if too many are left over. */
 static bool stream_deliver(struct stream *stream)
 {
     size_t used = stream->callbacks.bytes(stream->callbacks.owner,
@@ -305,7 +305,7 @@ static bool stream_read_in(struct stream *stream)
     return true;
 }
 
-/* ---- what comes of a step ---- */
+/* ---- callbacks of the poller ---- */
 
 void stream_opened(struct stream *stream)
 {
@@ -349,9 +349,9 @@ static void stream_on_deferred(void *owner)
     stream_flush(owner);
 }
 
-/* ---- for its owner ---- */
+/* ---- interface ---- */
 
-/* The caller's words may be gone before we need them. False when out of memory. */
+/* Copies the strings, which the caller may free. False when out of memory. */
 static bool copy_target(struct stream *stream, const struct stream_target *target)
 {
     struct stream_tls *tls = &stream->target.tls;

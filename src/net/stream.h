@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A connection to a server: name look-up, TCP or a unix socket, TLS. Never blocks. What was written
- * since the last step travels together at the end of it. A stream that ended stays so: who wants to
- * go on opens another one (and waits before, see backoff.h). Knows no protocol.
+ * A connection to a server: name lookup, TCP or a unix socket, TLS. Must not block, and must not
+ * depend on a protocol. The bytes written in a step are sent together at its end. A stream that
+ * ended stays ended: to reconnect, the caller opens another one after a pause (see backoff.h).
  */
 #ifndef LEASEHOLD_NET_STREAM_H
 #define LEASEHOLD_NET_STREAM_H
@@ -11,13 +11,13 @@
 
 #include <stddef.h>
 
-/* Files in PEM; read anew for every stream, so that renewed ones count. All may be NULL. */
+/* PEM files, read again for every stream, so that renewed ones take effect. All may be NULL. */
 struct stream_tls {
     bool on;
     const char *ca_file;   /* NULL: the system's */
-    const char *cert_file; /* ours, for servers that ask for one … */
-    const char *key_file;  /* … with its key; NULL: it stands in cert_file */
-    const char *name;      /* that the server's certificate must have; NULL: the host's */
+    const char *cert_file; /* ours, for servers that request one … */
+    const char *key_file;  /* … with its key; NULL: it is in cert_file */
+    const char *name;      /* required in the server's certificate; NULL: the host */
 };
 
 struct stream_target {
@@ -29,38 +29,37 @@ struct stream_target {
 };
 
 enum stream_end {
-    STREAM_CLOSED,     /* by the other side, in order */
-    STREAM_CUT,        /* reset, unreachable, no such name, not in time … */
-    STREAM_REFUSED,    /* nobody listens there, at any of its addresses: nothing was sent */
-    STREAM_UNTRUSTED,  /* the certificate: theirs or ours. Trying again does not help */
-    STREAM_OVERFLOWED, /* it took too little of what was written: our own limit */
+    STREAM_CLOSED,     /* by the server, in an orderly way */
+    STREAM_CUT,        /* reset, unreachable, unknown name, timeout … */
+    STREAM_REFUSED,    /* no server listens at any of its addresses: nothing was sent */
+    STREAM_UNTRUSTED,  /* a certificate was refused, theirs or ours: a retry does not help */
+    STREAM_OVERFLOWED, /* the unsent bytes exceed our own limit */
 };
 
 struct stream;
 
 struct stream_callbacks {
     void (*opened)(void *owner);
-    /* How many of the bytes were used up; the rest comes again, with more behind it. When as many
-     * as `keeps` are left over, the stream is cut. */
+    /* Returns how many bytes it consumed; the rest is passed again, with more behind it. The stream
+     * is cut when `in_max` bytes are left over. */
     size_t (*bytes)(void *owner, const char *bytes, size_t length);
-    /* The last thing that is told; the stream may be freed in it. `why`: what happened, and to
-     * which address; never a secret. */
+    /* The last callback; may free the stream. `why`: the address and the error, never a secret. */
     void (*ended)(void *owner, enum stream_end end, const char *why);
     void *owner;
-    size_t in_max;  /* limit of bytes that were not used up */
-    size_t out_max; /* limit of bytes that were not sent */
+    size_t in_max;  /* limit of unconsumed bytes */
+    size_t out_max; /* limit of unsent bytes */
 };
 
-/* NULL when out of memory. Whatever else fails is told by `ended`, from a later step. */
+/* NULL when out of memory. `ended` reports every other failure, from a later step. */
 struct stream *stream_new(struct poller *poller, const struct stream_target *target,
                           const struct stream_callbacks *callbacks);
-/* Says nothing more. From anywhere, also from its callbacks. NULL is fine. */
+/* No callback follows. May be called from its callbacks. Accepts NULL. */
 void stream_free(struct stream **stream);
 
 bool stream_is_open(const struct stream *stream);
-/* Queued when it is not open yet. What is beyond the limit ends it. */
+/* Queues the bytes if it is not open yet. Exceeding the limit ends the stream. */
 void stream_write(struct stream *stream, const char *bytes, size_t length);
-/* Sends now what a step would send at its end: for writers outside of one. */
+/* Sends the queued bytes now, not at the end of a step: for writers outside of one. */
 void stream_flush(struct stream *stream);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The opening of a stream: from a name to its addresses, and from one address to the next until one
- * answers. The patience is shared out among those that are left, so that a dead address does not
- * use up the time of a living one.
+ * Opens a stream: resolves the name and tries its addresses in turn until one accepts. Divides the
+ * remaining timeout among the remaining addresses, so that a dead one does not consume the time of
+ * the others.
  */
 #include "net/stream_internal.h"
 
@@ -18,13 +18,13 @@
 #include <unistd.h>
 
 enum {
-    ADDRESSES_MOST = 16, /* of one name that are tried */
-    IDLE_S = 15,         /* a silent connection is asked whether it lives after this, … */
-    PROBE_S = 5,         /* … so often … */
-    PROBES = 3,          /* … and so many times; what was sent must arrive in the same time */
+    ADDRESSES_MOST = 16, /* tried for one name */
+    IDLE_S = 15,         /* keepalive: the idle time before the first probe, … */
+    PROBE_S = 5,         /* … the interval of probes … */
+    PROBES = 3,          /* … and their count; sent data must be acknowledged in the same time */
 };
 
-/* A failure here only makes a dead connection be noticed later. */
+/* A failure here only delays the detection of a dead connection. */
 static void set_socket_options(int file)
 {
     const struct {
@@ -64,7 +64,7 @@ static bool connect_to(struct stream *stream, const struct sockaddr *address, so
 {
     int file = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (file < 0)
-        return stream_open_fail(stream, "no socket can be had", errno);
+        return stream_open_fail(stream, "cannot create a socket", errno);
     stream->watch.file = file;
     stream->state = STREAM_CONNECTING;
     if (address->sa_family != AF_UNIX)
@@ -72,7 +72,7 @@ static bool connect_to(struct stream *stream, const struct sockaddr *address, so
     if (connect(file, address, length) != 0 && errno != EINPROGRESS && errno != EINTR)
         return fail_connect(stream, errno);
     return poller_watch(stream->poller, &stream->watch, POLLER_WRITE) ||
-           stream_open_fail(stream, "the system watches no further socket", errno);
+           stream_open_fail(stream, "cannot watch the socket", errno);
 }
 
 static bool connect_unix(struct stream *stream)
@@ -84,7 +84,7 @@ static bool connect_unix(struct stream *stream)
     return connect_to(stream, (const struct sockaddr *)&address, sizeof address);
 }
 
-/* The one that is tried next included. */
+/* The number of addresses left, including the one that is tried next. */
 static int64_t count_left(const struct stream *stream)
 {
     int64_t count = 1, most = ADDRESSES_MOST - (int64_t)stream->tried;
@@ -102,7 +102,7 @@ static bool fail_timeout(struct stream *stream)
     return stream_open_fail(stream, message, /* error= */ 0);
 }
 
-/* False when there is none left. */
+/* False if none is left. */
 static bool choose_next(struct stream *stream)
 {
     if (stream->addresses == NULL || stream->tried == ADDRESSES_MOST)
@@ -160,7 +160,7 @@ bool stream_open_begin(struct stream *stream)
                             /* error= */ 0);
 }
 
-/* Where nobody listens on a port of this host, the kernel may connect a socket with itself. */
+/* If no server listens on a local port, the kernel may connect the socket to itself. */
 static bool is_self_connect(int file)
 {
     struct sockaddr_storage ours = {0}, theirs = {0};
@@ -185,7 +185,7 @@ static void stream_handshake(struct stream *stream)
     } else if (done == 0) {
         if (poller_watch(stream->poller, &stream->watch, tls_wants(stream->tls)))
             return;
-        (void)stream_open_fail(stream, "the system watches no further socket", errno);
+        (void)stream_open_fail(stream, "cannot watch the socket", errno);
         try_next(stream);
     } else {
         stream_set_tls_error(stream);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See tls.h. OpenSSL reads and writes the socket through a BIO of ours, because its own would raise
- * SIGPIPE. Nothing here asks anybody for a passphrase, and no text from a key file is shown.
+ * See tls.h. OpenSSL reads and writes the socket through our own BIO, because OpenSSL's would raise
+ * SIGPIPE. Must not prompt for a passphrase, and must not show text from a key file.
  */
 #include "net/tls.h"
 
@@ -25,10 +25,10 @@ struct tls {
     SSL_CTX *context;
     SSL *ssl;
     BIO_METHOD *method;
-    bool has_certificate; /* of our own */
-    bool cert_requested;  /* for it, though we have none */
-    bool received;        /* anything, since the handshake */
-    bool broken;          /* nothing may be sent any more */
+    bool has_certificate; /* a client certificate is configured */
+    bool cert_requested;  /* by the server, but we have none */
+    bool received;        /* any bytes since the handshake */
+    bool broken;          /* no bytes may be sent */
     int error;            /* errno of the socket; 0: it was closed */
     unsigned wants;
     enum stream_end end;
@@ -80,7 +80,7 @@ static bool attach_socket(struct tls *tls)
         return false;
     BIO_set_data(bio, tls);
     BIO_set_init(bio, 1);
-    SSL_set_bio(tls->ssl, bio, bio); /* its own now */
+    SSL_set_bio(tls->ssl, bio, bio); /* takes ownership */
     return true;
 }
 
@@ -107,7 +107,7 @@ static bool tls_fail_setup(struct text *why, const char *what, const char *file)
     return false;
 }
 
-/* Of a locked key: there is nobody to ask. */
+/* An encrypted key is an error: OpenSSL must not prompt for its passphrase. */
 static int no_passphrase(char *buffer, int size, int writing, void *owner)
 {
     (void)writing;
@@ -117,7 +117,7 @@ static int no_passphrase(char *buffer, int size, int writing, void *owner)
     return -1;
 }
 
-/* The server asks for a certificate, and we have none. */
+/* The server requests a client certificate, and we have none. */
 static int on_cert_request(SSL *ssl, X509 **out_certificate, EVP_PKEY **out_key)
 {
     struct tls *tls = SSL_get_app_data(ssl);
@@ -155,7 +155,7 @@ static bool expect_name(SSL *ssl, const char *name)
     if (inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1)
         return X509_VERIFY_PARAM_set1_ip_asc(expected, name) == 1;
     SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    char *copy = strdup(name); /* OpenSSL takes no const for what it asks the server for */
+    char *copy = strdup(name); /* SSL_set_tlsext_host_name() takes no const */
     bool fine =
         copy != NULL && SSL_set1_host(ssl, name) == 1 && SSL_set_tlsext_host_name(ssl, copy) == 1;
     free(copy);
@@ -167,12 +167,12 @@ static bool tls_build(struct tls *tls, const struct stream_tls *settings, const 
 {
     const char *name = settings->name != NULL ? settings->name : host;
     if (name == NULL) {
-        text_add(why, "say which name the certificate must have: a path is none");
+        text_add(why, "cannot check the certificate: a unix socket has no host name; set name=");
         return false;
     }
     tls->context = SSL_CTX_new(TLS_client_method());
     if (tls->context == NULL || SSL_CTX_set_min_proto_version(tls->context, TLS1_2_VERSION) != 1)
-        return tls_fail_setup(why, "no TLS can be had", NULL);
+        return tls_fail_setup(why, "cannot set up TLS", NULL);
     SSL_CTX_set_options(tls->context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
     SSL_CTX_set_mode(tls->context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_RELEASE_BUFFERS |
                                        SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
@@ -182,7 +182,7 @@ static bool tls_build(struct tls *tls, const struct stream_tls *settings, const 
         return false;
     tls->ssl = SSL_new(tls->context);
     if (tls->ssl == NULL || !attach_socket(tls) || !expect_name(tls->ssl, name))
-        return tls_fail_setup(why, "no TLS can be had", NULL);
+        return tls_fail_setup(why, "cannot set up TLS", NULL);
     SSL_set_app_data(tls->ssl, tls);
     SSL_set_connect_state(tls->ssl);
     return true;
@@ -190,7 +190,7 @@ static bool tls_build(struct tls *tls, const struct stream_tls *settings, const 
 
 struct tls *tls_new(const struct stream_tls *settings, const char *host, int file, struct text *why)
 {
-    /* What OpenSSL would do at exit() meets threads that still run. */
+    /* OpenSSL's exit handler would free state that running threads still use. */
     (void)OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL);
     struct tls *tls = calloc(1, sizeof *tls);
     if (tls == NULL) {
@@ -225,7 +225,7 @@ void tls_free(struct tls **tls_pointer)
     *tls_pointer = NULL;
 }
 
-/* ---- what went wrong ---- */
+/* ---- errors ---- */
 
 static ssize_t tls_fail(struct tls *tls, enum stream_end end, const char *what, const char *detail)
 {
@@ -242,7 +242,7 @@ static ssize_t tls_fail(struct tls *tls, enum stream_end end, const char *what, 
     return -1;
 }
 
-/* Alerts about a certificate; without one of ours, a failed handshake is another. */
+/* True for an alert about our certificate, or a failed handshake if a requested one is missing. */
 static bool is_client_cert_alert(const struct tls *tls, int alert)
 {
     switch (alert) {
@@ -274,13 +274,13 @@ static ssize_t tls_fail_protocol(struct tls *tls)
     if (is_client_cert_alert(tls, reason - SSL_AD_REASON_OFFSET))
         return tls_fail(tls, STREAM_UNTRUSTED,
                         tls->has_certificate ? "the server refuses our certificate"
-                                             : "the server wants a certificate of ours",
+                                             : "the server requires a client certificate",
                         openssl_reason(error));
     return tls_fail(tls, STREAM_CUT, "no TLS with this server; is it the right port?",
                     openssl_reason(error));
 }
 
-/* 0: later. */
+/* 0: retry when ready; −1: it ended. */
 static ssize_t tls_check_result(struct tls *tls, int result)
 {
     switch (SSL_get_error(tls->ssl, result)) {
@@ -295,17 +295,17 @@ static ssize_t tls_check_result(struct tls *tls, int result)
     case SSL_ERROR_SSL:
         return tls_fail_protocol(tls);
     default:
-        /* In TLS 1.3 our side is done first; what the server then says about a certificate that it
-         * missed is lost when it closes the connection over the first bytes of ours. */
+        /* In TLS 1.3 the client finishes first. The server's alert about a missing certificate is
+         * lost if the server closes the connection when our first bytes arrive. */
         if (tls->cert_requested && !tls->has_certificate && !tls->received)
-            return tls_fail(tls, STREAM_UNTRUSTED, "the server wants a certificate of ours",
+            return tls_fail(tls, STREAM_UNTRUSTED, "the server requires a client certificate",
                             tls->error != 0 ? strerror(tls->error) : NULL);
         return tls_fail(tls, STREAM_CUT, "the connection broke",
                         tls->error != 0 ? strerror(tls->error) : NULL);
     }
 }
 
-/* ---- carrying ---- */
+/* ---- transfer ---- */
 
 ssize_t tls_handshake(struct tls *tls)
 {

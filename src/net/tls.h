@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TLS over a connected socket, for streams: 1.2 or later, the server's certificate checked against
- * its name or address. Knows no timers and no buffers of its own beyond the record that is being
- * carried; says what it waits for.
+ * TLS over a connected socket, for streams: version 1.2 or later. Verifies the server's certificate
+ * against its name or address. Has no timers, and no buffers beyond the current record; reports
+ * which readiness it waits for.
  */
 #ifndef LEASEHOLD_NET_TLS_H
 #define LEASEHOLD_NET_TLS_H
@@ -14,23 +14,23 @@
 
 struct tls;
 
-/* `host` is what the certificate must have when the settings name nothing else. NULL with words in
- * `why`: a file of ours is no good, or out of memory. The socket stays the caller's. */
+/* The certificate must have the name `host`, unless the settings have another. NULL, with the
+ * reason in `why`: a file of ours is unusable, or out of memory. The caller keeps the socket. */
 struct tls *tls_new(const struct stream_tls *settings, const char *host, int file,
                     struct text *why);
-/* Says goodbye when there is room for it. NULL is fine. */
+/* Sends close_notify if the socket has room for it. Accepts NULL. */
 void tls_free(struct tls **tls);
 
-/* Bytes that were carried (the handshake: 1 when it is done); 0: later; −1: it ended. */
+/* Bytes transferred (the handshake: 1 when done); 0: retry when ready; −1: it ended. */
 ssize_t tls_handshake(struct tls *tls);
 ssize_t tls_read(struct tls *tls, char *bytes, size_t length);
 ssize_t tls_write(struct tls *tls, const char *bytes, size_t length);
 
-/* What the last call waits for, of poller.h. */
+/* POLLER_READ or POLLER_WRITE, if the last call waits for it. */
 unsigned tls_wants(const struct tls *tls);
-/* Is something left of a record that came in, of which the socket does not know? */
+/* True if decrypted bytes are buffered, for which the socket does not become readable. */
 bool tls_has_more(const struct tls *tls);
-/* After −1. */
+/* The reason, after −1. */
 enum stream_end tls_end(const struct tls *tls);
 const char *tls_why(const struct tls *tls);
 

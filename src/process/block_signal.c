@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signals of a write kept from the process; see block_signal.h. */
+/* See block_signal.h. */
 #include "process/block_signal.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@ void block_signal_begin(struct block_signal *block_signal, int signal)
     (void)sigemptyset(&block_signal->signal);
     (void)sigaddset(&block_signal->signal, signal);
     (void)pthread_sigmask(SIG_BLOCK, &block_signal->signal, &block_signal->before);
-    /* Only what was blocked before can have been pending before. */
+    /* Only a signal that was already blocked can already be pending. */
     block_signal->was_pending = sigismember(&block_signal->before, signal) == 1 &&
                                 sigpending(&pending) == 0 && sigismember(&pending, signal) == 1;
 }

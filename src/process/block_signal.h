@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A signal that a write raises in the writing thread (SIGXFSZ, SIGPIPE), kept from the process: it
- * must neither die of it nor have its handlers called. Blocks, and takes away what the write left;
- * dispositions, which are the whole process's, are never touched.
+ * Suppresses a signal that a write raises in the calling thread (SIGXFSZ, SIGPIPE), so that it
+ * neither kills the process nor runs a handler. Blocks the signal in this thread and consumes the
+ * one that the write raised. Must not change dispositions: they belong to the whole process.
  */
 #ifndef LEASEHOLD_PROCESS_BLOCK_SIGNAL_H
 #define LEASEHOLD_PROCESS_BLOCK_SIGNAL_H
@@ -13,11 +13,11 @@
 struct block_signal {
     sigset_t before;
     sigset_t signal;
-    bool was_pending; /* somebody else's, and stays so */
+    bool was_pending; /* raised before the write; stays pending */
 };
 
 void block_signal_begin(struct block_signal *block_signal, int signal);
-/* `raised`: the write failed with the error that goes with the signal. errno stays as it is. */
+/* `raised`: the write failed with the errno that accompanies the signal. Preserves errno. */
 void block_signal_end(const struct block_signal *block_signal, bool raised);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What /proc and /etc say about the host. The offset of our time namespace is read once, and again
- * in a forked child: only a fork takes a process into the namespace that it has unshared.
+ * See host.h. Reads the ids of the host from /proc and /etc. Caches the offset of the time
+ * namespace until a fork, because unshare() moves only children into a new time namespace.
  */
 #include "process/host.h"
 
@@ -18,7 +18,7 @@
 
 enum { FILE_MOST = 256, MS_PER_SECOND = 1000, NS_PER_MS = 1000000, NS_PER_US = 1000 };
 
-static const char no_proc[] = "cannot read /proc, which says which boot this is; is it mounted?";
+static const char no_proc[] = "cannot identify the boot: cannot read /proc; is it mounted?";
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static atomic_bool known;
@@ -35,7 +35,7 @@ static void watch_forks(void)
     ASSERT(result == 0);
 }
 
-/* The file's beginning as text; false when it cannot be read. */
+/* Reads the start of the file as text; false if it cannot be read. */
 static bool read_text(const char *path, char *out, size_t size)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -54,7 +54,7 @@ static int hex_digit(char c)
     return found != NULL ? (int)(found - digits) : -1;
 }
 
-/* 32 hex digits; dashes between them do not count. */
+/* Parses 32 hex digits; ignores dashes between them. */
 static bool parse_id(const char *content, unsigned char *out)
 {
     unsigned char id[HOST_ID] = {0};
@@ -84,7 +84,7 @@ static void read_machine(unsigned char *out)
             return;
 }
 
-/* The line reads "boottime SECONDS NANOSECONDS", against the host's first namespace. */
+/* The line is "boottime SECONDS NANOSECONDS", relative to the host's initial namespace. */
 static bool parse_offset(const char *content, int64_t *out_ns)
 {
     static const char clock[] = "boottime";
@@ -115,7 +115,7 @@ static bool read_offset(int64_t *out_ns, struct text *why)
 {
     char content[FILE_MOST], ours[FILE_MOST], for_children[FILE_MOST];
     if (!read_text("/proc/self/timens_offsets", content, sizeof content)) {
-        /* A kernel without time namespaces has this folder all the same. */
+        /* A kernel without time namespaces still has this folder. */
         if (errno == ENOENT && access("/proc/self/ns", F_OK) == 0) {
             *out_ns = 0;
             return true;
@@ -123,7 +123,7 @@ static bool read_offset(int64_t *out_ns, struct text *why)
         text_add(why, no_proc);
         return false;
     }
-    /* The file speaks of the namespace that our children will be in. */
+    /* The file describes the namespace of future children, which may differ from ours. */
     if (!read_link("/proc/self/ns/time", ours, sizeof ours) ||
         !read_link("/proc/self/ns/time_for_children", for_children, sizeof for_children) ||
         !parse_offset(content, out_ns)) {
@@ -160,7 +160,7 @@ bool host_read(struct host_ids *out, struct text *why)
         text_add(why, no_proc);
         return false;
     }
-    host_forget_offset(); /* whoever asks may have changed his namespace since */
+    host_forget_offset(); /* the caller may have changed its namespace since */
     if (!load_offset(why))
         return false;
     read_machine(ids.machine);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which host and which boot this is, and its clock. All processes of one boot get the same ids and
- * the same clock, in containers and in time namespaces too.
+ * The ids of this host and boot, and the host's clock. All processes of one boot get the same ids
+ * and the same clock, also in containers and in time namespaces.
  */
 #ifndef LEASEHOLD_PROCESS_HOST_H
 #define LEASEHOLD_PROCESS_HOST_H
@@ -11,12 +11,12 @@
 enum { HOST_ID = 16 };
 
 struct host_ids {
-    unsigned char machine[HOST_ID]; /* zeros when it has none: then no other boot is "the same" */
+    unsigned char machine[HOST_ID]; /* zeros if it has none: then no other boot matches */
     unsigned char boot[HOST_ID];
 };
 
-/* False, with words, when the system does not say (no /proc), or when our clock cannot be held
- * against the other processes' (a process that has left its time namespace, but not arrived). */
+/* False, with the reason, if /proc cannot be read, or if our clock is not comparable with that of
+ * other processes (this process has unshared its time namespace, but not forked since). */
 bool host_read(struct host_ids *out, struct text *why);
 
 /* CLOCK_BOOTTIME without the offset of our time namespace. */

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PROCESSES_MOST = 1 << 22 }; /* the kernel's own limit */
+enum { PROCESSES_MOST = 1 << 22 }; /* the kernel's limit */
 
 struct process {
     pid_t pid, parent, group;
@@ -51,7 +51,7 @@ static bool read_process(pid_t pid, struct process *out)
     if (length <= 0)
         return false;
     line[length] = '\0';
-    /* The name can hold anything, a bracket too. */
+    /* The name may contain any character, including ')'. */
     const char *rest = strrchr(line, ')');
     if (rest == NULL || rest[1] == '\0' || rest[2] == '\0')
         return false;
@@ -81,7 +81,7 @@ static int is_pid(const struct dirent *entry)
     return isdigit((unsigned char)entry->d_name[0]);
 }
 
-/* All that are there. When out of memory, as many as it holds: the caller looks again anyway. */
+/* Lists all processes. Incomplete when out of memory; callers repeat the scan anyway. */
 static struct processes read_processes(void)
 {
     struct processes list = {0};
@@ -132,7 +132,7 @@ static void kill_process(const struct process *process)
     int pidfd = pidfd_open(process->pid, /* flags= */ 0);
     if (pidfd < 0)
         return;
-    /* Its parent may have ended meanwhile: then it is ours now, or has a new one above it. */
+    /* A reused pid has another parent. The same process keeps its parent, or is our child now. */
     if (read_process(process->pid, &now) &&
         (now.parent == process->parent || now.parent == getpid()))
         (void)pidfd_send_signal(pidfd, SIGKILL, NULL, /* flags= */ 0);

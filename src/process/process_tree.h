@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes below this one. Who calls process_tree_adopt() becomes the parent of all that its
- * descendants leave behind, so it has children for as long as any of them is there. What the kernel
- * says about a process is looked at again once it is pinned, so that nobody is hit who only got an
- * old number.
+ * The descendants of this process. process_tree_adopt() makes it the parent of orphaned
+ * descendants, so it has children as long as any descendant exists. A process is checked again
+ * once its pidfd is open, so that a reused pid is never signalled.
  */
 #ifndef LEASEHOLD_PROCESS_PROCESS_TREE_H
 #define LEASEHOLD_PROCESS_PROCESS_TREE_H
@@ -12,11 +11,11 @@
 #include <sys/types.h>
 
 bool process_tree_adopt(void);
-/* Does this process have a child already, of whatever ran in it before? */
+/* True if this process has children already, from a program that ran in it before an exec. */
 bool process_tree_has_children(void);
-/* Kills every descendant, in whatever group or session it is. They are still to be collected. */
+/* Kills every descendant, in any process group or session. Does not reap them. */
 void process_tree_kill(void);
-/* Is a process of this group at work? Dead ones that nobody collected do not count. */
+/* True if a process of this group is alive. Zombies do not count. */
 bool process_group_alive(pid_t group);
 
 #endif

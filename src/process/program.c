@@ -53,7 +53,7 @@ int program_find(const char *name, char *out_path, size_t size)
             (void)snprintf(out_path, size, "%s", path);
             return 0;
         }
-        /* As shells do: what is there and cannot be run counts only if nothing better comes. */
+        /* As in shells, a file that cannot be executed is reported only if no later one can. */
         if (error != ENOENT && error != ENOTDIR && error != EISDIR)
             found = error;
     }
@@ -67,8 +67,8 @@ struct child_start {
 };
 
 /*
- * In the child, which has the parent's memory and a stack of its own: nothing but system calls, and
- * two stores. It never comes back from here, which a sanitizer could not know.
+ * Runs in the child, which shares the parent's memory but has its own stack: only system calls and
+ * stores to `group` and `error`. After exec it never returns, so a sanitizer must not track it.
  */
 __attribute__((no_sanitize("address"))) static int program_exec(void *argument)
 {
@@ -79,12 +79,12 @@ __attribute__((no_sanitize("address"))) static int program_exec(void *argument)
     child_start->error = EOWNERDEAD;
     if (setpgid(/* pid= */ 0, /* pgid= */ 0) != 0)
         return 1;
-    /* The parent may have died before the kernel knew that this is to be our end. */
+    /* The parent may have died before the death signal was set. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != child_start->parent)
         return 1;
     if (program->out > 0 && dup2(program->out, STDOUT_FILENO) < 0)
         return 1;
-    /* Last, for a Ctrl-Z between here and the exec would stop the parent, too. */
+    /* Last, because a Ctrl-Z between here and the exec would also stop the parent. */
     if (program->foreground_from > 0 && tcgetpgrp(program->terminal) == program->foreground_from)
         (void)tcsetpgrp(program->terminal, self);
     (void)sigprocmask(SIG_SETMASK, program->mask, NULL);
@@ -99,8 +99,8 @@ pid_t program_start(const struct program *program)
     enum { STACK = 16384 };
     _Alignas(16) char stack[STACK];
     struct child_start child_start = {.program = program, .parent = getpid()};
-    /* As vfork(): the parent sleeps until the exec, and has a store open, whose memory would be
-     * copied for nothing. */
+    /* Like vfork(): the parent sleeps until the exec, and the memory of its open store is not
+     * copied. */
     pid_t child =
         clone(program_exec, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &child_start);
     if (child < 0)

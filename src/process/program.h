@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs: found before anything else is done, and started without a shell in between, in a
- * process group of their own. Knows nothing about leases.
+ * Finds a program in PATH and starts it without a shell, in its own process group. Separate calls,
+ * so that a wrong name fails before any other work. Must not depend on leases.
  */
 #ifndef LEASEHOLD_PROCESS_PROGRAM_H
 #define LEASEHOLD_PROCESS_PROGRAM_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Where a shell would find it. 0, or ENOENT, EACCES and the like. */
+/* Searches as a shell does. Returns 0, or ENOENT, EACCES or another errno. */
 int program_find(const char *name, char *out_path, size_t size);
 
 struct program {
@@ -19,15 +19,15 @@ struct program {
     char *const *argv;
     char *const *environment;
     int out;               /* its standard output; 0: ours */
-    const sigset_t *mask;  /* the signals that it begins with */
-    int terminal;          /* its group comes to the front there … */
-    pid_t foreground_from; /* … if this one is in front now; −1: never */
-    _Atomic pid_t *group;  /* where its process group is told, before it can do anything */
+    const sigset_t *mask;  /* its initial signal mask */
+    int terminal;          /* its group becomes the foreground group here … */
+    pid_t foreground_from; /* … if this group is the foreground group now; −1: never */
+    _Atomic pid_t *group;  /* receives its process group before the program runs */
 };
 
 /*
- * Its pid, which is its group too, or −errno. It is killed when the calling thread ends. The
- * terminal's signals that a background process gets must be blocked.
+ * Returns its pid, which is also its group, or −errno. The kernel kills it when the calling thread
+ * ends. The caller must block the terminal's signals to background processes (SIGTTOU).
  */
 pid_t program_start(const struct program *program);
 

@@ -15,7 +15,7 @@
 
 enum { PIECE = 65536 };
 
-/* 0, or why it takes no more. Who has closed our output does not want it: that is well. */
+/* 0, or the errno of a failed write. A closed standard output is not an error. */
 static int tee_write(const char *bytes, size_t length)
 {
     while (length > 0) {
@@ -33,8 +33,8 @@ static int tee_write(const char *bytes, size_t length)
     return 0;
 }
 
-/* How much may be read; 0: it is over. What others write into the pipe after the command has ended
- * is not waited for. */
+/* Returns how many bytes may be read; 0: none are left. After the command has ended, only the bytes
+ * already in the pipe count. */
 static size_t wait_for_more(const struct tee *tee, int *left)
 {
     struct pollfd waits[] = {{.fd = tee->from, .events = POLLIN},
@@ -53,7 +53,7 @@ static void *tee_thread(void *argument)
     static char piece[PIECE];
     struct tee *tee = argument;
     const uint64_t one = 1;
-    int left = -1; /* until the command has ended nobody knows */
+    int left = -1; /* unknown until the command has ended */
     for (size_t most; (most = wait_for_more(tee, &left)) > 0;) {
         ssize_t got = read(tee->from, piece, most);
         if (got <= 0)
@@ -66,7 +66,7 @@ static void *tee_thread(void *argument)
             break;
         }
     }
-    (void)close(tee->from); /* who still writes hears of it as it would from our own output */
+    (void)close(tee->from); /* remaining writers get EPIPE, as from our own output */
     (void)!write(tee->over, &one, sizeof one);
     return NULL;
 }

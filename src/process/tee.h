@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tap in a command's standard output: everything goes on to our own, unchanged, and the last line
- * is remembered. A thread of its own does it, because whoever reads our output may stop for as long
- * as it likes, and nobody who guards a lease can wait for that. The tap must stay where it is: its
- * thread is left alone with it when the output is never read.
+ * Copies a command's standard output to our own, unchanged, and keeps its last line. A thread does
+ * the copying, because the reader of our output may stall without limit, and the process that holds
+ * a lease must not wait for it. The struct must not be moved or freed while the thread runs, which
+ * is forever if the output is never read.
  */
 #ifndef LEASEHOLD_PROCESS_TEE_H
 #define LEASEHOLD_PROCESS_TEE_H
@@ -15,22 +15,21 @@
 
 struct tee {
     int from, into; /* the pipe; `into` is the command's standard output */
-    int stop, over; /* told to the thread, and by it */
+    int stop, over; /* eventfds to the thread, and from it */
     bool stopped, joined;
     pthread_t thread;
-    /* the thread's, until it has ended */
+    /* owned by the thread until it has ended */
     struct last_line line;
-    int trouble; /* why our output took no more; 0: it did, or nobody reads it any more */
+    int trouble; /* errno of a failed write to our output; 0: none, or its reader is gone */
 };
 
-/* 0 or −errno; then there is nothing to undo. Signals must be blocked: they are not the thread's.
- */
+/* 0 or −errno; then there is nothing to undo. The caller must have blocked all signals. */
 int tee_open(struct tee *tee);
-/* The command has the pipe: its end is to be seen. */
+/* After the command's start: closes our write end, so that the thread sees the end of file. */
 void tee_close_pipe(struct tee *tee);
-/* The command has ended: what is in the pipe by now is all. */
+/* The command has ended: only the bytes already in the pipe are still copied. */
 void tee_stop(struct tee *tee);
-/* Has everything gone on? `over` is readable then. */
+/* True if everything has been copied; `over` is readable then. */
 bool tee_is_done(struct tee *tee);
 
 #endif

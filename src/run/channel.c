@@ -49,7 +49,7 @@ bool channel_send(const struct channel *channel, enum channel_kind kind, int val
         envelope.msg_control = rights.bytes;
         envelope.msg_controllen = sizeof rights.bytes;
     }
-    /* Nobody is kept waiting: a reader that is stopped has room for hundreds of these. */
+    /* Must not block: a stopped reader has buffer space for hundreds of messages. */
     return sendmsg(channel->file, &envelope, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 || errno == EAGAIN;
 }
 

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 
 enum {
-    DRAIN_MS = 250, /* what the command left behind is asked for so long before it is killed */
-    RETRY_MS = 20   /* who was killed is looked for so often: not every end is told to us */
+    DRAIN_MS = 250, /* grace period of processes that the command left behind */
+    RETRY_MS = 20   /* poll interval after a kill: not every exit raises SIGCHLD here */
 };
 
 int child_spawn(struct child *child, const struct program *program)
@@ -28,7 +28,7 @@ void child_signal(const struct child *child, int signal)
         (void)kill(-child->group, signal);
 }
 
-/* One that is stopped hears it only when it goes on. */
+/* A stopped process handles SIGTERM only after SIGCONT. */
 static void child_ask_to_end(const struct child *child)
 {
     child_signal(child, SIGTERM);
@@ -54,7 +54,7 @@ void child_kill(struct child *child, int64_t now_ms)
     process_tree_kill();
 }
 
-/* Takes note of all children that changed; false when there are none left. */
+/* Reaps all children that changed state; false if none is left. */
 static bool child_reap_changed(struct child *child)
 {
     for (;;) {
@@ -85,10 +85,10 @@ void child_reap(struct child *child, int64_t now_ms)
         child->state = CHILD_DONE;
         child->due_ms = CHILD_NEVER;
     } else if (child->state == CHILD_KILLED) {
-        /* Whoever was between two parents a moment ago is ours now. */
+        /* A process that was being reparented during the last kill is our child now. */
         child_kill(child, now_ms);
     } else if (child->reaped && !process_group_alive(child->group)) {
-        /* What has left the group on purpose may stay when the command came to its own end. */
+        /* Processes that left the group on purpose may survive a command that ended by itself. */
         if (child->state == CHILD_TERMINATING || WIFSIGNALED(child->wait_status)) {
             child_kill(child, now_ms);
         } else {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command that works under a lease, as its parent sees it: it runs, is asked to end, is killed,
- * and is over when nothing of it is at work any more. Its parent must have called
- * process_tree_adopt() and have no other children. Knows nothing about leases; times are
- * host_boot_ms()'s.
+ * The command that runs under a lease, as seen by its parent: it runs, is asked to end, is killed,
+ * and is done when none of its processes is left. The parent must have called process_tree_adopt()
+ * and have no other children. Must not depend on leases. Times are those of host_boot_ms().
  *
- *     running ──(it ends)──► tidying ──(its group is gone)──► over
- *        │                      │
- *        └───────(end)──────────┴──► ending ──(kill time, or its group is gone)──► killed ──► over
+ *     running ──(it exits)──► draining ──(its group is gone)──► done
+ *        │                       │
+ *        └─────(terminate)───────┴──► terminating ──(kill time, or group gone)──► killed ──► done
  */
 #ifndef LEASEHOLD_RUN_CHILD_H
 #define LEASEHOLD_RUN_CHILD_H
@@ -21,9 +20,9 @@
 
 enum child_state {
     CHILD_RUNNING,
-    CHILD_DRAINING,    /* it ended by itself, others of its group have not */
-    CHILD_TERMINATING, /* asked to end, with all that it started */
-    CHILD_KILLED,      /* not asked any more */
+    CHILD_DRAINING,    /* it exited; other processes of its group have not */
+    CHILD_TERMINATING, /* its group received SIGTERM */
+    CHILD_KILLED,      /* all its descendants received SIGKILL */
     CHILD_DONE,
 };
 
@@ -31,21 +30,21 @@ struct child {
     enum child_state state;
     pid_t group;
     bool reaped;
-    int wait_status; /* once it is collected */
+    int wait_status; /* once it is reaped */
     int stopped_by;  /* 0: it is not stopped */
-    int64_t due_ms;  /* when child_tick() wants to be called */
+    int64_t due_ms;  /* when child_tick() must be called */
 };
 
-/* 0 or −errno; then there is nothing to end. */
+/* 0 or −errno; then there is no child. */
 int child_spawn(struct child *child, const struct program *program);
 void child_signal(const struct child *child, int signal);
-/* Asks everything to end; what is there at the kill time is killed. */
+/* Sends SIGTERM to the group; processes left at the kill time are killed. */
 void child_terminate(struct child *child, int64_t kill_at_ms);
 void child_kill(struct child *child, int64_t now_ms);
-/* A child has changed: collects, and looks who is left. */
+/* After SIGCHLD: reaps children and updates the state. */
 void child_reap(struct child *child, int64_t now_ms);
 void child_tick(struct child *child, int64_t now_ms);
-/* As a shell gives it: 128 and the signal for one that was killed. */
+/* As in a shell: 128 plus the signal for a killed command. */
 int child_exit_status(const struct child *child);
 
 #endif

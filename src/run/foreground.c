@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What we are sent is meant for the command, but for the first and the last one: those are ours. */
+/* Signals forwarded to the command, except the first and the last, which are for this process. */
 static const int forwarded_signals[] = {SIGCHLD, SIGHUP,  SIGINT,   SIGQUIT, SIGTERM, SIGUSR1,
                                         SIGUSR2, SIGALRM, SIGWINCH, SIGTSTP, SIGCONT, SIGTTOU};
 
@@ -28,7 +28,7 @@ static sigset_t foreground_signal_set(void)
     return set;
 }
 
-/* ---- two processes of one ---- */
+/* ---- fork ---- */
 
 static int become_supervisor(struct foreground *foreground, struct supervisor *supervisor,
                              pid_t foreground_pid)
@@ -56,7 +56,7 @@ int foreground_fork(struct foreground *foreground, struct supervisor *supervisor
     pid_t self = getpid();
     *foreground = (struct foreground){.alive = -1, .group = getpgrp()};
     *supervisor = (struct supervisor){.terminal = -1};
-    /* Ignored by whoever started us, it would take our children's ends from us. */
+    /* If our parent left SIGCHLD ignored, the kernel would discard our children's statuses. */
     (void)signal(SIGCHLD, SIG_DFL);
     (void)sigprocmask(SIG_BLOCK, &set, &supervisor->mask);
     foreground->has_children = process_tree_has_children();
@@ -71,9 +71,9 @@ int foreground_fork(struct foreground *foreground, struct supervisor *supervisor
     return foreground->supervisor > 0 ? become_foreground(foreground, supervisor, &set) : -errno;
 }
 
-/* ---- the terminal and the job ---- */
+/* ---- terminal and job control ---- */
 
-/* By whoever started us, as nohup does it. The kernel queues it all the same: it is blocked. */
+/* Ignored since our start, as by nohup. The kernel still queues the signal: it is blocked. */
 static bool is_ignored(int signal)
 {
     struct sigaction action;
@@ -83,11 +83,11 @@ static bool is_ignored(int signal)
 static void foreground_forward_signal(const struct foreground *foreground, int signal)
 {
     bool waits = atomic_load(&foreground->channel.page->group) == 0;
-    /* A command can change its mind about what it ignores; who waits for its turn does not. */
+    /* A command may stop ignoring a signal; a supervisor that waits for a lease does not. */
     if (waits && is_ignored(signal))
         return;
     (void)channel_send(&foreground->channel, CHANNEL_SIGNAL, signal, /* file= */ -1);
-    /* Who waits for its turn looks at the link only later. */
+    /* A supervisor that waits for a lease does not read the channel yet. */
     if (waits)
         (void)kill(foreground->supervisor, signal == SIGQUIT ? SIGINT : signal);
 }
@@ -116,8 +116,8 @@ static void foreground_continue(struct foreground *foreground)
     foreground_forward_signal(foreground, SIGCONT);
 }
 
-/* Stops us with our whole job, as the user's shell expects it; without a terminal there is none,
- * and others of our group are not ours to stop. Comes back when that goes on. */
+/* Stops the whole job, as the shell expects; without a terminal there is no job, and only this
+ * process stops. Returns after SIGCONT. */
 static void stop_job(struct foreground *foreground, int signal)
 {
     sigset_t one, before, pending;
@@ -125,9 +125,9 @@ static void stop_job(struct foreground *foreground, int signal)
     (void)sigemptyset(&one);
     (void)sigaddset(&one, signal);
     (void)kill(foreground->terminal >= 0 ? 0 /* our group */ : getpid(), signal);
-    (void)sigprocmask(SIG_UNBLOCK, &one, &before); /* here */
+    (void)sigprocmask(SIG_UNBLOCK, &one, &before); /* stops here */
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
-    /* Where no shell could make us go on, the kernel does not stop us. */
+    /* The kernel does not stop an orphaned process group, which no shell could continue. */
     if (sigpending(&pending) == 0 && sigismember(&pending, SIGCONT) != 1)
         foreground_continue(foreground);
 }
@@ -145,7 +145,7 @@ static void on_command_stopped(struct foreground *foreground, int signal)
     stop_job(foreground, signal == SIGSTOP ? SIGTSTP : signal);
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
 static void foreground_set_timer(const struct foreground *foreground)
 {
@@ -202,13 +202,13 @@ static bool is_late(const struct foreground *foreground)
         return false;
     bool late = host_boot_ms() >= atomic_load(&foreground->channel.page->kill_deadline_ms);
     if (!late)
-        foreground_set_timer(foreground); /* it was renewed */
+        foreground_set_timer(foreground); /* the lease was renewed */
     return late;
 }
 
 /* ---- the end ---- */
 
-/* All that we can find; when this process had children before, only the command's group. */
+/* Reaps all children; only the command's group if we had others before. True if any is left. */
 static bool reap_rest(const struct foreground *foreground, pid_t group)
 {
     pid_t whom = foreground->has_children ? -group : -1, pid;
@@ -224,8 +224,7 @@ static void kill_rest(struct foreground *foreground)
     (void)sigemptyset(&child);
     (void)sigaddset(&child, SIGCHLD);
     for (;;) {
-        pid_t group =
-            atomic_load(&foreground->channel.page->group); /* it may just have been born */
+        pid_t group = atomic_load(&foreground->channel.page->group); /* it may have just started */
         if (group > 0)
             (void)kill(-group, SIGKILL);
         if (!foreground->has_children)
@@ -258,7 +257,7 @@ enum foreground_end foreground_wait(struct foreground *foreground, int *out_stat
         foreground_read_signals(foreground);
     }
     if (foreground->channel.file >= 0)
-        receive_from_supervisor(foreground); /* what it said last */
+        receive_from_supervisor(foreground); /* its last messages */
     if (end == FOREGROUND_ENDED &&
         (!WIFEXITED(status) || atomic_load(&foreground->channel.page->group) != 0))
         end = FOREGROUND_ORPHANED;
@@ -272,7 +271,7 @@ void foreground_done(struct foreground *foreground)
 {
     int signal = atomic_load(&foreground->channel.page->killed_by);
     foreground_take_terminal(foreground);
-    /* Others of our job, such as a script, would have got it, too. */
+    /* Without a separate group, the rest of the job, such as a script, would have received it. */
     if (foreground->had_terminal && (signal == SIGINT || signal == SIGQUIT))
         (void)kill(/* our group */ 0, signal);
     if (foreground->alive >= 0)

@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Before the command is started, the front's signals come to us as such: whoever waits for a lock
- * hears them, or this does. */
+/* Before the command starts, the foreground process forwards signals by kill(). The wait for a
+ * lease handles them, or this file does. */
 static const int end_signals[] = {SIGHUP, SIGINT, SIGTERM};
 enum { END_SIGNALS = sizeof end_signals / sizeof end_signals[0] };
 
@@ -50,7 +50,7 @@ int supervisor_init(struct supervisor *supervisor)
     supervisor->signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     if (supervisor->signals < 0)
         return -errno;
-    /* A group of its own: who stops or kills the user's job does not mean us. */
+    /* A separate group: signals to the user's job must not stop or kill us. */
     if (setpgid(/* pid= */ 0, /* pgid= */ 0) == 0 && process_tree_adopt() &&
         prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == supervisor->foreground)
         return 0;
@@ -144,7 +144,7 @@ bool supervisor_is_done(const struct supervisor *supervisor)
     return supervisor_command_ended(supervisor) && (!waited_for || tee_is_done(supervisor->tee));
 }
 
-/* The front stops itself and goes on together with the command, whoever made it do so. */
+/* The foreground process stops and continues with the command, whatever the cause. */
 static void report_stop(struct supervisor *supervisor, int before)
 {
     const struct child *child = &supervisor->child;
@@ -187,7 +187,7 @@ static void supervisor_set_timer(struct supervisor *supervisor)
     int64_t due_ms = supervisor->started ? supervisor->child.due_ms : CHILD_NEVER;
     if (due_ms == supervisor->timer_ms)
         return;
-    /* Most commands never need it. On a clock that also runs in suspend. */
+    /* Created on demand: most commands never need it. CLOCK_BOOTTIME includes suspend. */
     if (supervisor->timer < 0)
         supervisor->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     ASSERT(supervisor->timer >= 0);
@@ -214,7 +214,7 @@ bool supervisor_wait(struct supervisor *supervisor, int also)
     if (poll(waits, sizeof waits / sizeof waits[0], /* timeout= */ -1) < 0)
         return false;
     if (waits[1].revents != 0)
-        supervisor->timer_ms = 0; /* it has gone off, and is set anew */
+        supervisor->timer_ms = 0; /* it expired and must be set again */
     if (waits[2].revents != 0)
         receive_from_foreground(supervisor);
     if (waits[0].revents != 0 || waits[1].revents != 0 || waits[2].revents != 0)

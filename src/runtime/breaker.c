@@ -13,7 +13,7 @@ int64_t breaker_retry_after(const struct breaker *breaker, int64_t now_ms)
     return open ? breaker->open_until_ms - now_ms : -1;
 }
 
-/* Whoever is let through after a pause has as long as that pause: then the next one may try. */
+/* A request admitted after a pause has the same time to succeed; then the next may try. */
 bool breaker_admits(struct breaker *breaker, int64_t now_ms)
 {
     if (breaker->pause_ms == 0)
@@ -30,7 +30,7 @@ void breaker_success(struct breaker *breaker)
     *breaker = (struct breaker){0};
 }
 
-/* What fails within a pause, as renewals do, does not make it longer; a failed probe does. */
+/* A failure within a pause, as of a renewal, does not extend it; a failed probe does. */
 void breaker_failure(struct breaker *breaker, int64_t now_ms)
 {
     if (breaker->failures < BREAKER_FAILURES)

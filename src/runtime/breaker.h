@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The circuit breaker: a store that failed five times in a row is left alone for a second, then for
- * two, up to 30 s; after each pause one request may try. It never stands between a holder and its
- * lock: renewals and releases are sent without asking it, and what they hear is its probe. Pure.
+ * The circuit breaker: after five failures in a row it blocks requests to the store for one second,
+ * then two, up to 30; after each pause it admits one request. It never blocks a holder: renewals
+ * and releases bypass it, and their replies count as its probe. Pure.
  */
 #ifndef LEASEHOLD_RUNTIME_BREAKER_H
 #define LEASEHOLD_RUNTIME_BREAKER_H
@@ -20,19 +20,19 @@ struct breaker {
     unsigned failures;
     int64_t pause_ms; /* 0: closed */
     int64_t open_until_ms;
-    bool probing; /* somebody was let through after the pause */
+    bool probing; /* a request was admitted after the pause */
 };
 
 /* A zeroed one is closed. */
 
-/* May somebody who holds nothing send now? After a pause the first one to ask may. */
+/* True if a request of a non-holder may be sent now. After a pause, only the first caller may. */
 bool breaker_admits(struct breaker *breaker, int64_t now_ms);
-/* The store answered, whatever it said. */
+/* The store replied, with any result. */
 void breaker_success(struct breaker *breaker);
-/* The store was in trouble, or said nothing in time. */
+/* The store reported an error, or did not reply in time. */
 void breaker_failure(struct breaker *breaker, int64_t now_ms);
 bool breaker_is_open(const struct breaker *breaker);
-/* For how long nobody is let through; -1: the next one is. */
+/* The time until a request is admitted; -1: at once. */
 int64_t breaker_retry_after(const struct breaker *breaker, int64_t now_ms);
 
 #endif

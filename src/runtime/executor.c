@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See executor.h: what callers see, and the tick. */
+/* See executor.h: the interface, and the tick. */
 #include "runtime/executor.h"
 
 #include "base/check.h"
@@ -87,7 +87,7 @@ void executor_forget(struct task *task)
     task_free(task);
 }
 
-/* True when the copy belongs to the key now: what was heard is new. */
+/* True if the reply is new: then the entry owns it. */
 static bool cache_reply(struct executor *executor, struct record_cache_entry *entry,
                         struct saved_reply *saved_reply)
 {
@@ -111,8 +111,7 @@ static void command_all(const struct record_cache_entry *entry, const struct tas
             task_queue_command(task, command);
 }
 
-/* Is there a copy afterwards that is at least as new as what was told? One that says that nothing
- * stands has no revision to compare. */
+/* True if the cache is now at least as new as `stands`. A cached absence has no revision. */
 static bool cache_notified_record(struct executor *executor, struct record_cache_entry *entry,
                                   const struct store_reply *stands)
 {
@@ -229,7 +228,7 @@ static struct task *task_of(struct heap_node *node, size_t offset)
     return (struct task *)(void *)((char *)node - offset);
 }
 
-/* Before anything else: who has passed its deadline is told so, whatever the store says. */
+/* First in a tick: a holder past its deadline is notified whatever the store replies. */
 static void expire_overdue(struct executor *executor)
 {
     int64_t now_ms = executor_now(executor);
@@ -242,7 +241,7 @@ static void expire_overdue(struct executor *executor)
 static void count_reply(struct executor *executor, const struct sent *sent)
 {
     if (sent->saved_reply == NULL)
-        return; /* our own lack of memory says nothing about the store */
+        return; /* our lack of memory is not a failure of the store */
     enum reply_status result = sent->saved_reply->reply.result;
     executor->counts.conflicts += result == REPLY_CONFLICT ? 1 : 0;
     if (result == REPLY_TROUBLE) {
@@ -251,7 +250,7 @@ static void count_reply(struct executor *executor, const struct sent *sent)
         return;
     }
     breaker_success(&executor->breaker);
-    /* The others say why, and nothing is wrong with the store. */
+    /* Other results have their own reason, and the store works. */
     if (result == REPLY_OK || result == REPLY_CONFLICT)
         executor->trouble[0] = '\0';
 }
@@ -266,7 +265,7 @@ static void handle_reply(struct executor *executor, struct sent *sent)
         task != NULL ? task->entry : record_cache_find(&executor->record_cache, sent->request.key);
     if (saved_reply != NULL && entry != NULL && cache_reply(executor, entry, sent->saved_reply)) {
         sent->saved_reply = NULL;
-        /* Our own write may be about one of us; what its asker does not hear is news to all. */
+        /* Our write may concern other tasks; a reply without a task concerns all. */
         if (task == NULL || sent->request.verb != VERB_STORE_READ)
             command_all(entry, task, COMMAND_UPDATE);
     }
@@ -300,7 +299,7 @@ static void task_run_commands(struct task *task)
                   (commands & COMMAND_NOTIFY) != 0 ? NULL : task->entry->saved_reply);
 }
 
-/* Wishes that come up meanwhile are for the next round. */
+/* Commands queued meanwhile run in the next round. */
 static void run_commands(struct executor *executor)
 {
     for (size_t left = executor->ready_count; left > 0 && executor->first_ready != NULL; left--)
@@ -325,7 +324,7 @@ static int64_t next_tick(const struct executor *executor)
     return deadline_ms < wake_ms ? deadline_ms : wake_ms;
 }
 
-/* A store that answers within the call is heard in the same tick, for some rounds. */
+/* A reply within the submit call is handled in the same tick, up to ROUNDS_MAX rounds. */
 void executor_tick(struct executor *executor)
 {
     ASSERT(executor->magic == EXECUTOR_MAGIC && !executor->ticking);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Between the files that make up the executor: executor.c (what callers see, the tick), task.c (one
- * task's step) and send_queue.c (requests on their way).
+ * Shared by the files of the executor: executor.c (the interface, the tick), task.c (one step of a
+ * task) and send_queue.c (requests in flight).
  */
 #ifndef LEASEHOLD_RUNTIME_EXECUTOR_INTERNAL_H
 #define LEASEHOLD_RUNTIME_EXECUTOR_INTERNAL_H
@@ -13,12 +13,12 @@
 
 enum {
     TASKS_MAX = 1 << 20,
-    REQUESTS_MAX = 1 << 16, /* on their way, or about to be */
-    IN_FLIGHT_MAX = 512,    /* submitted and not yet answered; the others wait for these */
+    REQUESTS_MAX = 1 << 16, /* queued or in flight */
+    IN_FLIGHT_MAX = 512,    /* submitted without a reply; the others wait in the queue */
     TROUBLE_MAX = 256,
 };
 
-/* What a caller or a neighbour wants of a task in the next tick. */
+/* Commands of callers and other tasks for the next tick. */
 enum task_command {
     COMMAND_START = 1,
     COMMAND_NOTIFY = 2,
@@ -29,33 +29,33 @@ enum task_command {
 struct task {
     uint32_t magic;
     unsigned commands;
-    bool took_over; /* the write that would be its grant removes one that had run out */
-    bool silent;    /* its caller hears no more of it */
-    bool forgotten; /* while it is being told; freed after that */
+    bool took_over; /* its granting write removes an expired grant */
+    bool silent;    /* no further callbacks */
+    bool forgotten; /* during its callback; freed after it */
     struct executor *executor;
     struct executor_caller caller;
     struct task *next, *before; /* of all tasks */
     struct task *next_ready, *before_ready;
     struct task *next_of_key, *before_of_key; /* see entry->first_user */
     struct record_cache_entry *entry;
-    struct sent *sent;     /* its requests that are not answered */
-    int64_t last_reply_ms; /* when the store last said something to it */
+    struct sent *sent;     /* its requests without a reply */
+    int64_t last_reply_ms; /* time of the last reply to it */
     struct heap_node deadline, wake;
     struct lease lease;
     struct lease_options options;
     char storage[]; /* of the options */
 };
 
-/* A request with all that must stay until it is answered. */
+/* A request with all data that must live until the reply. */
 struct sent {
-    struct sent *next, *before; /* of all that are not answered */
-    struct sent *next_in_queue; /* of the outbox, or of the answered ones */
+    struct sent *next, *before; /* all without a reply */
+    struct sent *next_in_queue; /* in a send queue, or among the answered */
     struct sent *sibling;       /* the task's next one */
     struct executor *executor;
-    struct task *task; /* NULL: nobody listens any more */
+    struct task *task; /* NULL: no task needs the reply */
     uint32_t serial;
     bool urgent;                     /* a holder's */
-    struct saved_reply *saved_reply; /* the answer; NULL when there was no memory for it */
+    struct saved_reply *saved_reply; /* the reply; NULL when out of memory */
     struct store_request request;
     uint64_t storage[];
 };
@@ -77,7 +77,7 @@ struct executor {
     struct task *tasks;
     struct task *first_ready, *last_ready;
     size_t ready_count;
-    const struct task *notifying; /* whose caller is being told */
+    const struct task *notifying; /* the task whose callback is running */
     struct sent *sents;
     size_t sent_count, in_flight_count;
     struct sent_queue urgent, ordinary, answered;
@@ -90,17 +90,17 @@ struct executor {
 };
 
 int64_t executor_now(const struct executor *executor);
-/* Wants a tick at once, when none is going on. */
+/* Requests a tick at once, unless one is running. */
 void executor_schedule(struct executor *executor);
 
-/* send_queue.c: false when it is not sent: the breaker is open, or out of memory. */
+/* send_queue.c: false if it is not sent: the breaker is open, or out of memory. */
 bool send_queue_add(struct executor *executor, struct task *task);
-/* Hands to the store what it can take. */
+/* Submits up to IN_FLIGHT_MAX requests. */
 void send_queue_submit(struct executor *executor);
-/* Nobody listens to its requests any more. */
+/* The task no longer needs the replies to its requests. */
 void send_queue_abandon(struct task *task);
 void send_queue_init(struct executor *executor);
-/* The first answered request, to be freed by the caller; NULL when there is none. */
+/* The first answered request, to be freed by the caller; NULL if there is none. */
 struct sent *send_queue_pop_answered(struct executor *executor);
 void send_queue_free(struct executor *executor, struct sent *sent);
 
@@ -108,12 +108,12 @@ void send_queue_free(struct executor *executor, struct sent *sent);
 struct task *task_new(struct executor *executor, const struct lease_options *options,
                       const struct executor_caller *caller);
 void task_free(struct task *task);
-/* Put in the order in which they came; taken all at once. */
+/* Queued in order of arrival; all commands of a task are taken at once. */
 void task_queue_command(struct task *task, enum task_command command);
 unsigned task_take_commands(struct task *task);
-/* `heard` is what the store answered, or NULL. The task may be gone afterwards. */
+/* `saved_reply` is the store's reply, or NULL. The task may be freed afterwards. */
 void task_step(struct task *task, struct event *event, const struct saved_reply *saved_reply);
-/* Its caller let go before anything was sent. */
+/* The caller released before anything was sent. */
 void task_end_unstarted(struct task *task);
 
 #endif

@@ -27,7 +27,7 @@ struct fast_path {
     struct fast_path_mark *idle;
 };
 
-/* Eight bytes at a time. The seed keeps those who choose keys from choosing the chains. */
+/* Eight bytes at a time. The seed prevents chosen keys from filling one chain. */
 static uint64_t fast_path_hash(const struct fast_path *fast_path, const char *key, size_t length)
 {
     const uint64_t odd = 0x9e3779b97f4a7c15U;
@@ -49,7 +49,7 @@ static struct shard *shard_of(struct fast_path *fast_path, uint64_t hash)
     return &fast_path->shards[hash >> (64 - SHARD_BITS)];
 }
 
-/* The chains go by other bits than the shards. */
+/* Chains and shards use different bits of the hash. */
 static struct fast_path_node **chain_of(struct fast_path_node **chains, size_t count, uint64_t hash)
 {
     return &chains[(hash >> 16) & (count - 1)];
@@ -63,7 +63,7 @@ static struct fast_path_node **shard_find(const struct shard *shard, const char 
     return at;
 }
 
-/* When out of memory, longer chains are good enough. */
+/* When out of memory, the chains get longer instead. */
 static void shard_grow(struct shard *shard)
 {
     size_t count = shard->chain_count * 2;
@@ -277,7 +277,7 @@ static void mark_free(struct fast_path *fast_path, struct fast_path_mark *mark, 
 {
     struct shard *shard = shard_lock(fast_path, mark->node.hash);
     shard_remove(shard, &mark->node);
-    if (shard->revision < revision) /* the next token is above all that the store has given */
+    if (shard->revision < revision) /* the next token must exceed all of the store's */
         shard->revision = revision;
     shard_unlock(shard);
     free(mark);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Locks inside one process that nobody contends for. Such a hold is a node in a table, taken and
- * given back in the caller's own thread; desk, core and store hear nothing of it. There is no rule
- * here but this one: a key that is not in the table is free, and one that is in it is somebody's
- * own affair. As soon as anybody else wants anything of the key, the loop marks it: then a hold
- * leaves the table, whoever marked makes a real grant of it, and the rules go on from there.
+ * The fast path: uncontended locks inside one process. A hold is a node in a table, acquired and
+ * released in the caller's own thread without the local queue, the core or the store. Its only
+ * rule: a key that is not in the table is free. If any other operation needs the key, the event
+ * loop marks it: a hold then leaves the table and is promoted to a real grant, to which the lease
+ * rules apply.
  *
- * The table is in parts, each with a mutex of its own, so that threads with different keys do not
- * meet. Only for a store that nobody else can reach.
+ * The table has shards, each with its own mutex, so that threads with different keys do not
+ * contend. Only for a store that no other process can reach.
  */
 #ifndef LEASEHOLD_RUNTIME_FAST_PATH_H
 #define LEASEHOLD_RUNTIME_FAST_PATH_H
@@ -23,13 +23,13 @@ struct fast_path_node {
     struct fast_path_node *next;
     uint64_t hash;
     const char *key;
-    uint64_t revision; /* of a hold: makes its token, as a write of the store would; a mark has 0 */
+    uint64_t revision; /* of a hold: makes its token, like a write to the store; 0 in a mark */
 };
 
-/* In the holder's memory, with its key. */
+/* In the holder's memory, as is its key. */
 struct fast_path_hold {
     struct fast_path_node node; /* first */
-    int64_t since_ms;           /* the holder's own to set */
+    int64_t since_ms;           /* set by the holder */
     bool listed;                /* it is in the table */
 };
 
@@ -44,55 +44,55 @@ struct fast_path_mark {
 
 /* NULL when out of memory. */
 struct fast_path *fast_path_new(uint64_t seed);
-/* All holds must have left. NULL is fine. */
+/* All holds must have left the table. NULL is allowed. */
 void fast_path_free(struct fast_path **fast_path);
 
 enum fast_path_result {
     FAST_PATH_ACQUIRED,
-    FAST_PATH_HELD, /* by another hold: what it is was copied */
-    FAST_PATH_MISS  /* the key is marked, or all is shut: ask the desk */
+    FAST_PATH_HELD, /* by another hold, copied to `out_holder` */
+    FAST_PATH_MISS  /* the key is marked, or the fast path is disabled: use the local queue */
 };
 
-/* From any thread. Key and hold must stay until it is given back. */
+/* From any thread. Key and hold must stay valid until the release. */
 enum fast_path_result fast_path_acquire(struct fast_path *fast_path, struct fast_path_hold *hold,
                                         const char *key, size_t length,
                                         struct fast_path_hold *out_holder);
-/* From any thread. False when the desk must be asked, for the hold has left the table, or all is
- * shut. */
+/* From any thread. False if the local queue must release it: the hold has left the table, or the
+ * fast path is disabled. */
 bool fast_path_release(struct fast_path *fast_path, struct fast_path_hold *hold);
 
-/* The rest is for one thread at a time, the loop's. */
+/* The rest is for one thread at a time, that of the event loop. */
 
-/* Marks the key, until it is returned as often as it was used. A hold that stood there has left the
- * table, and is the caller's to make a real grant of. NULL when out of memory. */
+/* Marks the key; each call needs one fast_path_mark_unref(). A hold of the key leaves the table,
+ * and the caller must promote it. NULL when out of memory. */
 struct fast_path_mark *fast_path_mark(struct fast_path *fast_path, const char *key,
                                       struct fast_path_hold **out_hold);
-/* One user more. */
+/* Adds a user. */
 void fast_path_mark_ref(struct fast_path_mark *mark);
-/* The grant could not be made: the hold stands in the table again, instead of its mark. */
+/* The promotion failed: the hold replaces its mark in the table. */
 void fast_path_restore(struct fast_path *fast_path, struct fast_path_mark *mark,
                        struct fast_path_hold *hold);
 void fast_path_mark_unref(struct fast_path *fast_path, struct fast_path_mark *mark);
 
 enum mark_state {
-    MARK_UNUSED, /* nobody knows of the key: the mark can go */
+    MARK_UNUSED, /* the key is not in use: the mark can be removed */
     MARK_KEPT,   /* the store has a record: the mark stays until the next use */
-    MARK_BUSY,   /* the desk is busy with it: ask again */
+    MARK_BUSY,   /* the local queue uses the key: judge again later */
 };
 
-/* Asks about every mark that was returned; the revision is the store's at this moment. */
+/* Judges every unreferenced mark; `revision` is the store's current one. */
 typedef enum mark_state fast_path_judge(void *owner, const char *key);
 void fast_path_settle(struct fast_path *fast_path, fast_path_judge *judge, void *owner,
                       uint64_t revision);
 
-/* From now on nothing is taken or given back here: somebody wants to see every change. */
+/* From now on nothing is acquired or released here, so that the store sees every change. */
 void fast_path_disable(struct fast_path *fast_path);
-/* Takes the hold out although all is shut. */
+/* Removes the hold even if the fast path is disabled. */
 void fast_path_drop(struct fast_path *fast_path, struct fast_path_hold *hold);
 /*
- * Every hold whose key begins with the prefix. Nothing can be taken or given back in its part of
- * the table while it is picked: `pick` only copies. After each part `picked` is called, when
- * anything may be done again. Either ends it by returning false.
+ * Visits every hold whose key has the prefix. Its shard is locked during `pick`, which may only
+ * copy. After each shard `picked` is called, unlocked. Either ends the iteration by returning
+ * false.
  */
 struct fast_path_visitor {
     bool (*pick)(void *owner, const struct fast_path_hold *hold);
@@ -101,7 +101,7 @@ struct fast_path_visitor {
 };
 bool fast_path_each(struct fast_path *fast_path, const char *prefix,
                     const struct fast_path_visitor *visitor);
-/* Takes all holds out; nobody takes or gives any more. */
+/* Disables the fast path and removes all holds. */
 void fast_path_clear(struct fast_path *fast_path,
                      void (*gone)(void *owner, struct fast_path_hold *hold), void *owner);
 

@@ -9,7 +9,7 @@ static size_t string_size(const char *string)
     return string != NULL ? strlen(string) + 1 : 0;
 }
 
-/* Only the part that is in use. */
+/* Only the part in use. */
 static size_t meta_size(const struct meta *meta)
 {
     return meta != NULL ? offsetof(struct meta, text) + meta->used : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See local_queue.h: what callers see, the tick, and the claims themselves. */
+/* See local_queue.h: the interface, the tick, and the waiters. */
 #include "runtime/local_queue.h"
 
 #include "base/check.h"
@@ -111,7 +111,7 @@ void local_key_unref(struct local_key *key)
     free(key);
 }
 
-/* Claims. */
+/* Waiters. */
 
 static void waiter_clear_commands(struct local_waiter *waiter)
 {
@@ -246,7 +246,7 @@ void local_queue_drop_cooldown(struct local_waiter *waiter)
         return;
     waiter->options.cooldown_ms = waiter->options.request.cooldown_ms = 0;
     executor_drop_cooldown(waiter->lease->task);
-    waiter->lease->starter = NULL; /* it is not what that one asked for any more */
+    waiter->lease->starter = NULL; /* its options differ from the starter's now */
 }
 
 void local_queue_cancel(struct local_waiter *waiter)
@@ -291,7 +291,7 @@ static void waiter_run_commands(struct local_waiter *waiter)
         waiter_leave(waiter, "cancelled");
 }
 
-/* Wishes that come up meanwhile are for the next round. */
+/* Commands queued meanwhile run in the next round. */
 static void run_waiter_commands(struct local_queue *queue)
 {
     for (size_t left = queue->ready_count; left > 0 && queue->first_ready != NULL; left--)
@@ -316,8 +316,8 @@ static int64_t earlier_tick(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* The executor first: holders' deadlines come before anything that callers want. Waits end right
- * after it, when the store was asked for all who came before: a slow tick is not its silence. */
+/* The executor runs first: holders' deadlines precede all commands. Waits expire right after it,
+ * when all earlier requests were sent: a slow tick must not count as a store timeout. */
 void local_queue_tick(struct local_queue *queue)
 {
     ASSERT(queue->magic == LOCAL_QUEUE_MAGIC && !queue->ticking);
@@ -341,7 +341,7 @@ void local_queue_free(struct local_queue **queue_pointer)
     if (queue == NULL)
         return;
     ASSERT(queue->magic == LOCAL_QUEUE_MAGIC && !queue->ticking);
-    queue->ticking = queue->closing = true; /* nobody is woken, nothing begins any more */
+    queue->ticking = queue->closing = true; /* no wake-ups, no new requests */
     while (queue->waiters != NULL) {
         struct local_waiter *waiter = queue->waiters;
         waiter->silent = true;

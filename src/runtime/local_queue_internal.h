@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Between local_queue.c (what callers see, the tick, the claims) and local_queue_key.c (what goes
- * on at one key: who is next, what is asked of the store, who is given what it grants).
+ * Shared by local_queue.c (the interface, the tick, the waiters) and local_queue_key.c (one key:
+ * the order of its queue, its requests to the store, the assignment of grants).
  */
 #ifndef LEASEHOLD_RUNTIME_LOCAL_QUEUE_INTERNAL_H
 #define LEASEHOLD_RUNTIME_LOCAL_QUEUE_INTERNAL_H
@@ -14,10 +14,10 @@ enum waiter_command { WAITER_ENTERS = 1, WAITER_LEAVES = 2, WAITER_FORGOTTEN = 4
 
 enum local_waiter_state {
     WAITER_NEW,
-    WAITER_QUEUED, /* in the key's queue; a bid may be on its way for it and others */
-    WAITER_ASKING, /* has a bid of its own: it does not wait */
+    WAITER_QUEUED, /* in the key's queue; a store lease may be in flight for it and others */
+    WAITER_ASKING, /* has its own store lease: it does not wait */
     WAITER_HOLDING,
-    WAITER_LEAVING, /* told once its bid has ended */
+    WAITER_LEAVING, /* ends when its store lease has ended */
 };
 
 struct local_waiter {
@@ -25,8 +25,8 @@ struct local_waiter {
     enum local_waiter_state state;
     unsigned commands;
     bool silent, waiting_notified;
-    bool adopts;     /* a grant that stands already */
-    uint32_t passed; /* how often a later one went before: each is one step of priority */
+    bool adopts;     /* a grant that exists already */
+    uint32_t passed; /* number of later waiters served first: each adds one to its priority */
     struct local_queue *queue;
     struct local_waiter_caller caller;
     struct local_key *key;
@@ -41,7 +41,7 @@ struct local_waiter {
     char storage[]; /* of the options */
 };
 
-/* What the desk asks of the store: one task, for one claim after the other. */
+/* A lease, or a request for one, at the store: one task, which serves its waiters in turn. */
 enum store_lease_state {
     STORE_LEASE_ASKING,
     STORE_LEASE_HELD,
@@ -55,20 +55,20 @@ struct store_lease {
     struct local_key *key;
     struct task *task;
     struct local_waiter
-        *waiter; /* whom it serves now; NULL: all in the queue that it fits, or nobody */
-    const struct local_waiter *starter; /* whose words it carries; NULL when that one has left */
-    bool shareable;                     /* it may serve others who want the same */
-    bool adopts;                        /* nobody is let in while it asks */
+        *waiter; /* the waiter it serves; NULL: any in the queue that it fits, or none */
+    const struct local_waiter *starter; /* its options are used; NULL once it has left */
+    bool shareable;                     /* it may serve other waiters with equal options */
+    bool adopts;                        /* no waiter is served while it is in flight */
     int64_t deadline_ms, kill_at_ms;
     uint64_t token; /* as granted by the store */
     unsigned hand_offs;
 };
 
-/* A key that somebody wants. */
+/* A key in use. */
 struct local_key {
     struct table_node node;
     struct local_queue *queue;
-    size_t users; /* claims and bids */
+    size_t users; /* waiters and store leases */
     size_t queued;
     struct local_waiter *first, *last; /* the queue */
     struct store_lease *leases;
@@ -92,22 +92,22 @@ struct local_queue {
 
 /* local_queue.c */
 void waiter_notify(struct local_waiter *waiter, const struct task_news *news);
-/* Tells TASK_ENDED and frees the claim. */
+/* Notifies TASK_ENDED and frees the waiter. */
 void waiter_end(struct local_waiter *waiter, const struct task_news *news);
 void waiter_end_with(struct local_waiter *waiter, enum outcome outcome, const char *why);
 void local_key_unref(struct local_key *key);
 
 /* local_queue_key.c */
 void waiter_enter(struct local_waiter *waiter);
-/* Comes in at once, with a bid of its own; false when out of memory. */
+/* Enters at once, with its own store lease; false when out of memory. */
 bool waiter_adopt(struct local_waiter *waiter);
-/* The claim's caller is done, or gives up; `why` when it only waited. */
+/* The caller releases or gives up; `why` if it only waited. */
 void waiter_leave(struct local_waiter *waiter, const char *why);
-/* Its wait is over. */
+/* Its wait has expired. */
 void waiter_time_out(struct local_waiter *waiter);
-/* Without a word to the store. */
+/* Sends nothing to the store. */
 void waiter_forget(struct local_waiter *waiter);
-/* The key and all bids on it, when no claim is left. */
+/* Frees the key and all its store leases, once no waiter is left. */
 void local_key_free(struct local_key *key);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What goes on at one key of the front desk. The queue is ordered as the store's own (rule 4): the
- * highest priority first, each step up for having been passed over, then first come. Bids are what
- * the store is asked; a bid for the queue serves whoever is first when it is granted.
+ * One key of the local queue. The queue has the order of the store's (rule 4): priority, raised by
+ * one for each time a waiter is passed over, then arrival. A store lease is a lease, or a request
+ * for one, at the store; one for the queue serves the waiter that is first when it is granted.
  *
- * Callers that are told something only queue their wishes, so nothing changes under these loops.
+ * Callbacks only queue commands, so nothing changes during these loops.
  */
 #include "base/check.h"
 #include "core/mutant.h"
@@ -15,15 +15,16 @@
 
 static void local_key_ask_next(struct local_key *key);
 
-/* Whom a grant may serve. */
+/* Compatibility of grants. */
 
 static bool same_string(const char *a, const char *b)
 {
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-/* A grant that is known by its request id or its meta, or outlives the process, is one caller's;
- * so is a claim: it is finished by the token that the store knows, and has a payload. */
+/* A grant that is identified by a request id or meta, or outlives the process, belongs to one
+ * caller. So does a claim of an id (KIND_ONCE): it ends with the store's token, and has a
+ * payload. */
 static bool is_shareable(const struct lease_options *options)
 {
     const struct request *request = &options->request;
@@ -53,7 +54,7 @@ static int64_t waiter_rank(const struct local_waiter *waiter)
     return (int64_t)waiter->options.request.priority + waiter->passed;
 }
 
-/* The first in line, of those whom the bid fits when there is one. */
+/* The first waiter, of those that the store lease fits if there is one. */
 static struct local_waiter *next_waiter(const struct local_key *key,
                                         const struct store_lease *lease)
 {
@@ -97,7 +98,7 @@ static void dequeue(struct local_waiter *waiter)
     heap_set(&waiter->queue->timeouts, &waiter->timeout, HEAP_NEVER);
 }
 
-/* Everybody who came before it and still waits was passed over once more. */
+/* Every earlier waiter was passed over once more. */
 static void age_waiters(const struct local_waiter *chosen)
 {
     for (struct local_waiter *waiter = chosen->key->first; waiter != chosen; waiter = waiter->next)
@@ -112,7 +113,7 @@ static void notify_waiting(struct local_waiter *waiter, const struct task_news *
     waiter->waiting_notified = true;
 }
 
-/* Bids. */
+/* Store leases. */
 
 static void store_lease_free(struct store_lease *lease)
 {
@@ -174,11 +175,11 @@ static void on_lease_granted(struct store_lease *lease, const struct task_news *
         lease->waiter->state = WAITER_HOLDING;
         waiter_notify(lease->waiter, news);
     }
-    lease->starter = NULL; /* from now on it is whoever holds it */
+    lease->starter = NULL; /* from now on it belongs to its holder */
     local_key_ask_next(key);
 }
 
-/* To the claim that has the bid: its own token, not the store's. */
+/* To the waiter that has the store lease, with its own token, not the store's. */
 static void forward_to_waiter(const struct store_lease *lease, struct task_news news)
 {
     news.token += news.token != 0 ? lease->hand_offs : 0;
@@ -186,7 +187,7 @@ static void forward_to_waiter(const struct store_lease *lease, struct task_news 
         waiter_notify(lease->waiter, &news);
 }
 
-/* Would the store tell both the same? Of an id with another payload it does not. */
+/* True if the store gives both the same reply: an id with another payload gets another one. */
 static bool means_same(const struct local_waiter *waiter, const struct store_lease *lease)
 {
     const struct request *mine = &waiter->options.request;
@@ -194,8 +195,8 @@ static bool means_same(const struct local_waiter *waiter, const struct store_lea
     return mine->kind == asked->kind && same_string(mine->payload, asked->payload);
 }
 
-/* What keeps out one keeps out all; other refusals are for those who asked for the same, and what
- * was done is told to those who meant it. */
+/* A denial or an unavailable store ends all waiters; other refusals end those that the store lease
+ * fits. The result of a once-only id goes to the waiters with the same payload. */
 static void refuse_queue(const struct store_lease *lease, const struct task_news *news)
 {
     bool cools = news->outcome == OUTCOME_COOLING;
@@ -258,7 +259,7 @@ static void on_lease_event(void *owner, struct task *task, const struct task_new
     UNREACHABLE("every event is listed");
 }
 
-/* NULL when out of memory. A bid for the queue waits without limit: claims have their own. */
+/* NULL when out of memory. It waits without limit for the queue: waiters have own timeouts. */
 static struct store_lease *store_lease_new(struct local_waiter *waiter)
 {
     struct local_key *key = waiter->key;
@@ -285,7 +286,7 @@ static struct store_lease *store_lease_new(struct local_waiter *waiter)
     return lease;
 }
 
-/* Does the process itself stand in the way, or is it just giving back? */
+/* False if this process holds the key, or its release is in flight. */
 static bool may_ask_store(const struct local_key *key)
 {
     for (const struct store_lease *lease = key->leases; lease != NULL; lease = lease->next) {
@@ -298,7 +299,7 @@ static bool may_ask_store(const struct local_key *key)
     return key->asking == NULL;
 }
 
-/* One request of the queue at a time goes to the store, when nothing of ours is before it. */
+/* One request of the queue is in flight at a time, and none while a lease of ours blocks it. */
 static void local_key_ask_next(struct local_key *key)
 {
     key->users++; /* until the end of this function */
@@ -316,8 +317,8 @@ static void local_key_ask_next(struct local_key *key)
 }
 
 /*
- * A higher priority raises the place outside, which is the process's and keeps its age (rule 4):
- * who asks anew goes on there. The bid before gives back what it may have been granted meanwhile.
+ * A higher priority moves up the process's waiter in the store, which keeps its age (rule 4): a new
+ * request takes it over. The earlier store lease releases a grant that it may get meanwhile.
  */
 static void raise_priority(struct local_waiter *waiter)
 {
@@ -329,15 +330,14 @@ static void raise_priority(struct local_waiter *waiter)
         return;
     struct store_lease *lease = store_lease_new(waiter);
     if (lease == NULL)
-        return; /* the one before serves as well, only later */
+        return; /* the earlier one also serves, only later */
     key->asking = lease;
     store_lease_release(before);
 }
 
-/* Coming in. */
+/* Entry. */
 
-/* A grant of this process that is held at this moment and leaves no room: no store need be asked.
- */
+/* A lease of this process that is held now and excludes the waiter: no query is needed. */
 static const struct store_lease *blocking_lease(const struct local_waiter *waiter)
 {
     for (const struct store_lease *lease = waiter->key->leases; lease != NULL;
@@ -426,7 +426,7 @@ void waiter_enter(struct local_waiter *waiter)
     local_key_ask_next(key);
 }
 
-/* Going out. */
+/* Exit. */
 
 /* From one caller to the next without a write; the store sees one holder. */
 static bool hand_off(struct store_lease *lease)
@@ -448,7 +448,7 @@ static bool hand_off(struct store_lease *lease)
     return true;
 }
 
-/* The last one whom the bid would have served takes it along; else it stays for the others. */
+/* The last waiter that the store lease fits releases it; otherwise it stays for the others. */
 static void leave_queue(struct local_waiter *waiter, const char *why, bool in_trouble)
 {
     struct local_key *key = waiter->key;
@@ -462,7 +462,7 @@ static void leave_queue(struct local_waiter *waiter, const char *why, bool in_tr
     if (last)
         store_lease_release(lease);
     key->users++;
-    if (last && !in_trouble) { /* told once it is written out */
+    if (last && !in_trouble) { /* ends when the store has removed it */
         waiter->state = WAITER_LEAVING;
         waiter->why_left = why;
         waiter->lease = lease;
@@ -476,7 +476,7 @@ static void leave_queue(struct local_waiter *waiter, const char *why, bool in_tr
     local_key_unref(key);
 }
 
-/* Is it the store that keeps it waiting? What we give back there stands in its way too. */
+/* True if the store causes the wait. A release of ours in flight blocks the waiter too. */
 static bool store_delays(const struct local_waiter *waiter)
 {
     const struct local_key *key = waiter->key;
@@ -497,7 +497,7 @@ void waiter_time_out(struct local_waiter *waiter)
     bool served = lease != NULL && lease_fits(lease, waiter);
     int64_t due_ms = served ? executor_grant_due(lease->task) : NEVER;
     ASSERT(waiter->state == WAITER_QUEUED);
-    /* A write on its way that would be its grant is heard out; who is late looks again soon. */
+    /* If a write in flight would be its grant, the waiter stays until the reply is due. */
     if (due_ms != NEVER && next_waiter(key, lease) == waiter) {
         int64_t now_ms = waiter->queue->callbacks.now_ms(waiter->queue->callbacks.owner);
         heap_set(&waiter->queue->timeouts, &waiter->timeout,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See record_cache.h. Entries stand in the order of their use; those in use lose only their copy.
- */
+/* See record_cache.h. Entries are in LRU order; entries in use lose only their copy. */
 #include "runtime/record_cache.h"
 
 #include "base/check.h"
@@ -8,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAMED_MAX = GRANTS_MAX + WAITERS_MAX /* all that a record can name */ };
+enum { NAMED_MAX = GRANTS_MAX + WAITERS_MAX /* the maximum that a record can name */ };
 
 static size_t words_for(size_t bytes)
 {
@@ -120,7 +119,7 @@ static void record_cache_evict(struct record_cache *record_cache)
     while (record_cache->bytes > RECORD_CACHE_BYTES_MAX && (entry = record_cache->oldest) != NULL) {
         if (entry->users == 0) {
             entry_free(record_cache, entry);
-        } else { /* its sights may be all that ends a wait: they stay */
+        } else { /* its observations may be all that ends a wait: they stay */
             record_lru_remove(record_cache, entry);
             entry_drop_reply(record_cache, entry);
         }
@@ -185,7 +184,7 @@ void record_cache_load_observations(const struct record_cache_entry *entry,
         memcpy(out->observed, kept->observed, out->count * sizeof kept->observed[0]);
 }
 
-/* What is not there (a span that never began) is not worth a place. */
+/* An absent span needs no slot. */
 static bool is_observed(const struct observation *observation)
 {
     return observation->revision != 0;
@@ -205,7 +204,7 @@ void record_cache_save_observations(struct record_cache_entry *entry,
             kept = malloc(sizeof *kept + count * sizeof kept->observed[0]);
         entry->observed = kept;
     }
-    if (kept == NULL) /* nothing to keep, or no memory: what is seen is seen anew */
+    if (kept == NULL) /* empty, or out of memory: observed again */
         return;
     kept->offer = observations->offer;
     kept->offer_since_ms = observations->offer_since_ms;

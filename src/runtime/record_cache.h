@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a process knows of its keys, from lease to lease: what the store last said, as encoded
- * bytes, and what was seen unchanged since when. All of it may be old, and any of it may be
- * forgotten: then the store is asked, or a wait begins anew. Bounded; the longest unused goes
- * first.
+ * The state of its keys that a process caches from lease to lease: the last reply of the store, as
+ * encoded bytes, and since when a record was observed unchanged. Any of it may be stale or evicted:
+ * then the store is queried, or a wait starts again. Bounded, with LRU eviction.
  */
 #ifndef LEASEHOLD_RUNTIME_RECORD_CACHE_H
 #define LEASEHOLD_RUNTIME_RECORD_CACHE_H
@@ -13,7 +12,7 @@
 
 enum { RECORD_CACHE_BYTES_MAX = 4 * 1024 * 1024 };
 
-/* An answer of the store with copies of all that it points to. */
+/* A reply of the store with copies of all that it points to. */
 struct saved_reply {
     size_t size;
     struct store_reply reply;
@@ -23,7 +22,7 @@ struct saved_reply {
 /* NULL when out of memory. */
 struct saved_reply *saved_reply_new(const struct store_reply *reply);
 
-/* A sighting without its empty room. */
+/* Observations without their unused slots. */
 struct saved_observations {
     uint64_t offer;
     int64_t offer_since_ms;
@@ -34,13 +33,13 @@ struct saved_observations {
 struct record_cache_entry {
     struct table_node node;
     struct record_cache_entry *newer, *older;
-    bool listed;   /* in the order of use … */
-    size_t weight; /* … with so many bytes */
+    bool listed;   /* in the LRU list … */
+    size_t weight; /* … with this size in bytes */
     size_t users;
-    void *first_user; /* the user's own */
-    bool others_wait; /* somebody of another process was in line … */
+    void *first_user; /* owned by the user of the cache */
+    bool others_wait; /* a waiter of another process was in the queue … */
     uint16_t others_epoch;
-    uint64_t others_revision; /* … at this one; outlives the copy */
+    uint64_t others_revision; /* … at this revision; outlives the copy */
     struct saved_reply *saved_reply;
     struct saved_observations *observed;
     char key[];
@@ -56,15 +55,15 @@ struct record_cache {
 bool record_cache_init(struct record_cache *record_cache);
 void record_cache_done(struct record_cache *record_cache);
 
-/* NULL when nothing is known. */
+/* NULL if the key is not cached. */
 struct record_cache_entry *record_cache_find(const struct record_cache *record_cache,
                                              const char *key);
-/* The key's entry, made when there is none; it stays until it is returned as often as it was used.
- * NULL when out of memory. */
+/* The key's entry, made if there is none. Each call needs one record_cache_unref(). NULL when out
+ * of memory. */
 struct record_cache_entry *record_cache_ref(struct record_cache *record_cache, const char *key);
 void record_cache_unref(struct record_cache *record_cache, struct record_cache_entry *entry);
 
-/* The entry owns the copy then. NULL: what stands there is not known any more. */
+/* The entry takes ownership of the copy. NULL: the current record is unknown. */
 void record_cache_set(struct record_cache *record_cache, struct record_cache_entry *entry,
                       struct saved_reply *saved_reply);
 void record_cache_load_observations(const struct record_cache_entry *entry,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests on their way. At most IN_FLIGHT_MAX are with the store at a time; the others wait here,
- * holders' first, and those that nobody waits for any more are never sent. Answers are copied and
- * handled in the tick.
+ * Requests to the store. At most IN_FLIGHT_MAX are in flight; the others wait here, holders' first.
+ * A request whose task has given it up is never sent. Replies are copied and handled in the tick.
  */
 #include "base/check.h"
 #include "runtime/executor_internal.h"
@@ -42,14 +41,14 @@ static struct sent *sent_queue_pop(struct sent_queue *queue)
     return sent;
 }
 
-/* Renewals and releases are what holders live by: they ask nobody, and go first. So does a grant
- * that came too late and is given back: it keeps the key from everybody. */
+/* Holders depend on renewals and releases: these bypass the breaker and go first. So does the
+ * release of a late grant, which blocks the key for all. */
 static bool is_holder_request(const struct lease *lease)
 {
     return lease->sent_verb == VERB_RENEW || lease->sent_verb == VERB_RELEASE || lease->reacquires;
 }
 
-/* Those of our own process hear of the write with its answer. */
+/* Waiters of our own process are notified by the reply to the write. */
 static size_t copy_other_sessions(uint64_t *to, const struct store_request *request, uint64_t own)
 {
     size_t count = 0;
@@ -115,7 +114,7 @@ void send_queue_abandon(struct task *task)
     task->sent = NULL;
 }
 
-/* It is answered, or was never sent. */
+/* The request is answered, or was never sent. */
 void send_queue_free(struct executor *executor, struct sent *sent)
 {
     if (sent->next != NULL)
@@ -161,7 +160,7 @@ struct sent *send_queue_pop_answered(struct executor *executor)
     return sent_queue_pop(&executor->answered);
 }
 
-/* Has the task given this up since? */
+/* False if the task has given up this request. */
 static bool is_wanted(const struct sent *sent)
 {
     return sent->task != NULL && sent->task->lease.in_flight &&

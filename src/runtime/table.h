@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A hash table by key. The nodes are the caller's, inside its own structs, and so are the keys. It
- * grows with what is in it; when out of memory its chains grow longer instead, so putting
- * something in cannot fail.
+ * A hash table of keys. The nodes are embedded in the caller's structs; the keys belong to the
+ * caller too. The table grows with its content; when out of memory its chains get longer instead,
+ * so an insertion cannot fail.
  */
 #ifndef LEASEHOLD_RUNTIME_TABLE_H
 #define LEASEHOLD_RUNTIME_TABLE_H
@@ -24,11 +24,11 @@ struct table {
 
 /* False when out of memory. */
 bool table_init(struct table *table);
-/* The nodes are not touched. */
+/* Does not touch the nodes. */
 void table_done(struct table *table);
-/* NULL when it is not there. */
+/* NULL if the key is absent. */
 struct table_node *table_find(const struct table *table, const char *key);
-/* The node's key must stay, and must not be in the table. */
+/* The key must not be in the table, and must stay valid while the node is in it. */
 void table_put(struct table *table, struct table_node *node, const char *key);
 void table_remove(struct table *table, struct table_node *node);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One task of the executor: its memory, and one step of its lease with all that follows from it:
- * what to send, when to wake, whom to tell. The record is the executor's scratch; a task keeps
- * none.
+ * One task of the executor: its memory, and one step of its lease with the results: the request to
+ * send, the timers, the callback. The record is the executor's scratch; a task stores none.
  */
 #include "base/check.h"
 #include "runtime/executor_internal.h"
@@ -157,7 +156,7 @@ void task_free(struct task *task)
     free(task);
 }
 
-/* Is there anything in this step that a copy is good for? Decoding one is most of a step's cost. */
+/* True if this step needs the cached record: decoding one is most of the cost of a step. */
 static bool wants_copy(const struct task *task, enum event_kind kind)
 {
     if (kind == EVENT_TIMER)
@@ -166,7 +165,7 @@ static bool wants_copy(const struct task *task, enum event_kind kind)
     return kind == EVENT_START || kind == EVENT_RELEASE;
 }
 
-/* From the scratch record, unless it is older than what told of it last. */
+/* From the scratch record, unless it is older than the last source. */
 static void note_others(const struct executor *executor, struct record_cache_entry *entry,
                         const struct stamp *at)
 {
@@ -184,7 +183,7 @@ static void note_others(const struct executor *executor, struct record_cache_ent
             entry->others_wait = true;
 }
 
-/* Fills the scratch record and the event from an answer, or from what was last heard. */
+/* Fills the scratch record and the event from a reply, or from the cache. */
 static void task_load_record(struct task *task, struct event *event,
                              const struct saved_reply *saved_reply)
 {
@@ -216,7 +215,7 @@ static bool is_holding(const struct lease *lease)
     return lease->state == LEASE_HELD || lease->state == LEASE_RENEWING;
 }
 
-/* Renewals are put off to the end of a small window, so that those of many leases go together. */
+/* Delays renewals to the end of a small window, so that those of many leases are sent together. */
 static int64_t end_of_window(const struct lease *lease, int64_t at_ms)
 {
     int64_t window_ms = lease->ttl_ms / WINDOWS_PER_TTL;
@@ -274,7 +273,7 @@ static void task_report(struct task *task, enum task_event kind, const struct ev
     task_notify_caller(task, &news);
 }
 
-/* Tells what the step brought; the task is gone afterwards when it ended or was forgotten. */
+/* Reports the result of a step; the task is freed if it ended or was forgotten. */
 static bool task_report_step(struct task *task, const struct lease *before,
                              const struct event *event)
 {
@@ -298,7 +297,7 @@ static bool task_report_step(struct task *task, const struct lease *before,
     return false;
 }
 
-/* What the breaker learns from a step: answers, and those that did not come in time. */
+/* Counts a request without a reply in time as a failure for the breaker. */
 static void note_health(struct task *task, const struct lease *before, const struct event *event)
 {
     struct executor *executor = task->executor;
@@ -309,7 +308,7 @@ static void note_health(struct task *task, const struct lease *before, const str
     }
 }
 
-/* Told to whoever counts, unless nothing is repeated: then the task's caller is told why. */
+/* For metrics, if the request is retried; otherwise the task's caller receives the reason. */
 static void note_failure(const struct task *task, const struct lease *before,
                          const struct event *event)
 {
@@ -321,7 +320,7 @@ static void note_failure(const struct task *task, const struct lease *before,
     bool over = lease->state == LEASE_ENDED || lease->state == LEASE_LOST;
     if (callbacks->failed == NULL || !before->in_flight || !(answered || late) || over)
         return;
-    /* A conflict may have said all that there was to know. */
+    /* After a conflict a retry is not always necessary. */
     bool again = reply == REPLY_CONFLICT ? lease->in_flight || lease->state == LEASE_ACQUIRING
                                          : reply != REPLY_OK;
     if (again)
@@ -354,8 +353,7 @@ static void step_traced(struct task *task, const struct event *event, const stru
                                                         .trace = line});
 }
 
-/* One step of the core; true when a request could not be sent: that is trouble, and known at once.
- */
+/* One step of the core; true if a request could not be sent, which is a failure at once. */
 static bool step_once(struct task *task, struct event *event, const struct saved_reply *saved_reply,
                       bool *out_lives)
 {
@@ -392,7 +390,7 @@ void task_step(struct task *task, struct event *event, const struct saved_reply 
         return;
     bool unsure = task->lease.unsure;
     (void)step_once(task, event, /* saved_reply= */ NULL, &lives);
-    if (lives) /* it did not happen, for it never left */
+    if (lives) /* the request was never sent: it had no effect */
         task->lease.unsure = unsure;
 }
 

@@ -99,7 +99,7 @@ uint64_t watch_cache_begin_read(struct watch_cache *watch_cache, const char *key
     return begun;
 }
 
-/* When out of memory nothing is known any more, rather than something old. */
+/* When out of memory the copy is dropped rather than stale. */
 static void watch_entry_update(struct watch_cache *watch_cache, struct watch_cache_entry *copy,
                                const struct store_reply *reply, int64_t now_ms)
 {

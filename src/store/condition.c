@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See condition.h. No rule of its own: what stands and what has run out, decide() says. */
+/* See condition.h. No rules here: rules_decide() judges the grant. */
 #include "store/condition.h"
 
 #include "base/check.h"
 #include "core/mutant.h"
 #include "wire/record_codec.h"
 
-/* Applies the verb to the grant in the scratch; false when the grant does not stand. */
+/* Applies the verb to the grant in the scratch; false if the grant is missing or expired. */
 static bool condition_apply(const struct store_request *request, const struct stored_record *stored,
                             enum verb verb, struct record *scratch)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See expiry.h. What a record needs, core/rules.h says. */
+/* See expiry.h. core/rules.h defines whether a record is needed. */
 #include "store/expiry.h"
 
 #include "base/text.h"
@@ -12,7 +12,7 @@ static bool decode(const struct stored_record *stored, struct record *scratch)
            record_decode(stored->bytes, stored->length, scratch, &error) == DECODE_OK;
 }
 
-/* The record is in the scratch, which is used up. */
+/* The record is in the scratch, which is overwritten. */
 static bool awaits_watermark(expiry_find *find, void *owner, struct record *scratch)
 {
     char watermark[KEY_MAX + 1], until[POSITION_MAX + 1];
@@ -30,7 +30,7 @@ bool expiry_awaits_watermark(const struct stored_record *stored, expiry_find *fi
     return !decode(stored, scratch) || awaits_watermark(find, owner, scratch);
 }
 
-/* Never where the store's clock cannot say, or was set back. */
+/* False if the store's clock is unknown or was set back. */
 static bool is_older(const struct stored_record *stored, int64_t length_ms)
 {
     int64_t written_ms = stored->written.time_ms;

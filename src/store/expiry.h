@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When a store may forget a record: nobody holds it, nobody waits, what blocked it has ended by the
- * store's own clock, and the watermark that it waited for, if any, has passed. For stores that we
- * write ourselves, and those that we tidy up. Never by how full they are.
+ * Decides when a store may remove a record: the record has no holder and no waiter, all that
+ * blocked it has ended by the store's clock, and its watermark, if any, has passed. For stores that
+ * we write ourselves, and those that we clean up. How full the store is must not matter.
  */
 #ifndef LEASEHOLD_STORE_EXPIRY_H
 #define LEASEHOLD_STORE_EXPIRY_H
 
 #include "store/condition.h"
 
-/* What stands under another key of the same store; its bytes stay until the next call. */
+/* The current record of another key in the same store. Its bytes are valid until the next call. */
 typedef struct stored_record expiry_find(void *owner, const char *key);
 
-/* Does it wait for a watermark that has not passed yet? True also for what cannot be read. */
+/* True if the record waits for a watermark that has not passed, or cannot be decoded. */
 bool expiry_awaits_watermark(const struct stored_record *stored, expiry_find *find, void *owner,
                              struct record *scratch);
 
-/* All of it, for a record of which only the bytes are known. */
+/* True if the record may be removed, judged by its bytes alone. */
 bool expiry_is_due(const struct stored_record *stored, expiry_find *find, void *owner,
                    struct record *scratch);
 
 /*
- * The same where nobody else removes what the dead left behind: also a lock whose holders must have
- * ended, with the error of the store's clock added, and whose waiters would have taken it since.
+ * As expiry_is_due(), where no other process removes the records of dead clients: also true for a
+ * lock whose holders expired, clock error included, and whose waiters would have acquired it since.
  */
 bool expiry_is_leftover(const struct stored_record *stored, int64_t margin_ms, expiry_find *find,
                         void *owner, struct record *scratch);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See fence.h. A key's token stands in the log as decimal digits; a mark under a name that no key
- * can have tells a guard from a store of locks. Each key has a byte of the lock file, so that keys
- * do not wait for each other, and the log's own lock is never held for long.
+ * See fence.h. A key's token is stored in the log as decimal digits. A mark under a name that no
+ * key can have distinguishes a fence from a store of locks. Each key has its own byte of the lock
+ * file, so that keys do not block each other, and the append lock is never held for long.
  */
 #include "store/fence.h"
 
@@ -15,20 +15,20 @@ enum { TIMEOUT_MS = 10000, DIGITS_MOST = 20 };
 
 static const char mark_name[] = "\001guard", mark[] = "1";
 
-/* ---- words ---- */
+/* ---- errors ---- */
 
-/* What helps a store does harm here: an older copy has not seen the latest tokens. */
+/* The log's advice is wrong here: an older copy lacks the latest tokens. */
 static enum fence_result fence_warn(enum log_result result, struct text *why)
 {
     if (result == LOG_DAMAGED || result == LOG_REMOVED)
-        text_add(why, "; an older copy would let older writers in");
+        text_add(why, "; an older copy would admit older writers");
     return result == LOG_OK ? FENCE_OK : FENCE_TROUBLE;
 }
 
 static enum fence_result fence_explain(const struct fence *fence, enum log_result result,
                                        struct text *why)
 {
-    if (result == LOG_FULL) /* the log's words are about locks */
+    if (result == LOG_FULL) /* the log's message is about locks */
         text_add(why, "there is no room on the disk");
     else if (result != LOG_OK)
         log_explain(fence->log, result, why);
@@ -43,7 +43,7 @@ static enum fence_result fence_fail(struct text *why, const char *message)
 
 /* ---- tokens ---- */
 
-/* False when it is no number that we wrote. */
+/* False if the bytes are not a number that we wrote. */
 static bool fence_read_token(const struct log_record *record, uint64_t *out)
 {
     uint64_t number = 0;
@@ -76,7 +76,7 @@ static enum fence_result fence_compare(struct fence *fence, const char *key, uin
     if (result != LOG_OK)
         return fence_explain(fence, result, why);
     if (found.type == LOG_PUT && !fence_read_token(&found, &highest))
-        return fence_fail(why, "what stands there under the key is no token; this is no guard");
+        return fence_fail(why, "the value of the key is not a token, so this is no guard file");
     if (record && highest < token) {
         char digits[DIGITS_MOST + 1];
         struct text text;
@@ -89,7 +89,7 @@ static enum fence_result fence_compare(struct fence *fence, const char *key, uin
     return fence_explain(fence, result, why);
 }
 
-/* Nobody is told what is not on the disk. */
+/* The result is returned only after it is synced. */
 static enum fence_result fence_check(struct fence *fence, const char *key, uint64_t token,
                                      bool record, uint64_t *out_highest, struct text *why)
 {
@@ -116,7 +116,7 @@ enum fence_result fence_enter(struct fence *fence, const char *key, uint64_t tok
     uint64_t number = log_file_hash(key, strlen(key));
     int held = session_await(disk, ".lock", number, /* deadline_ms= */ 0);
     if (held == -ETIMEDOUT) {
-        /* Who is too late already need not wait to hear it. */
+        /* A writer whose token is already stale need not wait. */
         enum fence_result result =
             fence_check(fence, key, token, /* record= */ false, out_highest, why);
         if (result != FENCE_OK)
@@ -126,7 +126,7 @@ enum fence_result fence_enter(struct fence *fence, const char *key, uint64_t tok
     if (held == -ETIMEDOUT)
         return FENCE_HELD;
     if (held < 0)
-        return fence_fail(why, "the lock file cannot be used");
+        return fence_fail(why, "cannot use the guard's lock file");
     enum fence_result result = fence_check(fence, key, token, /* record= */ true, out_highest, why);
     if (result == FENCE_OK)
         fence->held = held;
@@ -137,7 +137,7 @@ enum fence_result fence_enter(struct fence *fence, const char *key, uint64_t tok
 
 /* ---- the log ---- */
 
-/* A log without any key, ever: it was made, but its maker had no time to mark it. */
+/* True if the log never had a key: its creator was interrupted before it wrote the mark. */
 static bool fence_is_blank(struct fence *fence)
 {
     struct log_reader reader;
@@ -152,7 +152,7 @@ static bool fence_is_blank(struct fence *fence)
     return reading == LOG_READ_NOTHING;
 }
 
-/* Under the append lock. A store of locks must never be taken for a guard. */
+/* Under the append lock. A store of locks must never be used as a fence. */
 static enum fence_result fence_find_mark(struct fence *fence, struct text *why)
 {
     struct log_record found;
@@ -163,9 +163,9 @@ static enum fence_result fence_find_mark(struct fence *fence, struct text *why)
     if (found.type == LOG_PUT)
         return found.length == sizeof mark - 1 && memcmp(found.bytes, mark, found.length) == 0
                    ? FENCE_OK
-                   : fence_fail(why, "a newer leasehold made this guard; use that version");
+                   : fence_fail(why, "a newer leasehold made this guard file; use that version");
     if (!fence_is_blank(fence))
-        return fence_fail(why, "this is a store of locks and no guard; it was left alone, choose "
+        return fence_fail(why, "a store of locks is no guard; it was left unchanged, choose "
                                "another path");
     result = log_append(fence->log, mark_name, /* previous= */ 0, mark, sizeof mark - 1,
                         /* urgent= */ true, &written);

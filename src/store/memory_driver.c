@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The in-memory store: a table of records, one count of revisions for all keys, answers given
- * within the call. It reads no clock but the one it was given, so the same requests give the same
- * answers: simulation and exploration run on it. One thread; nothing survives the process.
+ * The in-memory store: a hash table of records, one revision counter for all keys, replies within
+ * the call. It must not read any clock but the given one, so that equal requests give equal
+ * replies: simulation and exploration run on it. Single-threaded; nothing survives the process.
  */
 #include "base/check.h"
 #include "base/heap.h"
@@ -19,14 +19,14 @@ enum {
     BUCKETS_FIRST = 16,
     IDS_MAX = 1000000, /* by default: memory:?ids=1000000 */
     EXPIRE_AT_ONCE = 4,
-    RECHECK_MS = 60000, /* at what waits for a watermark */
+    RECHECK_MS = 60000, /* of a record that waits for a watermark */
 };
 
 struct memory_entry {
     struct memory_entry *next; /* in its bucket */
     uint64_t hash;
     struct stamp written;
-    struct heap_node end; /* when it may be forgotten */
+    struct heap_node end; /* when the record may be removed */
     size_t length;
     char *key;
     char *bytes;
@@ -41,12 +41,12 @@ struct memory_watch {
 struct memory {
     uint32_t magic;
     struct store_clock clock;
-    uint64_t revision; /* of the whole store: it also grows over deletes */
+    uint64_t revision; /* of the whole store: it also grows with deletes */
     size_t count, bucket_count;
     struct memory_entry **buckets;
     struct heap ends;
     size_t id_count, id_most;
-    uint64_t refused; /* ids, for lack of room */
+    uint64_t refused; /* new ids, for lack of room */
     size_t watch_count;
     struct memory_watch watches[WATCHES_MAX];
     struct record scratch;
@@ -69,7 +69,7 @@ static struct memory_entry **memory_find(struct memory *memory, const char *key,
     return at;
 }
 
-/* Doubles the table when it is full; when out of memory, longer chains are good enough. */
+/* Doubles the table when it is full. If out of memory, longer chains are acceptable. */
 static void memory_grow(struct memory *memory)
 {
     size_t count = memory->bucket_count * 2;
@@ -129,7 +129,7 @@ static struct store_reply memory_reply(const struct memory *memory, enum reply_s
     return reply;
 }
 
-/* Each is told what stands by then: a callback before it may have asked for more. */
+/* Each watcher gets the current record: an earlier callback may have changed it. */
 static void memory_notify_watchers(struct memory *memory, const char *key)
 {
     uint64_t hash = memory_hash(key);
@@ -144,7 +144,7 @@ static void memory_notify_watchers(struct memory *memory, const char *key)
     }
 }
 
-/* The entry under the key, made and linked when there is none; NULL when out of memory. */
+/* Returns the entry of the key, created if there is none; NULL if out of memory. */
 static struct memory_entry *entry_at(struct memory *memory, struct memory_entry **at,
                                      const char *key, uint64_t hash)
 {
@@ -159,7 +159,7 @@ static struct memory_entry *entry_at(struct memory *memory, struct memory_entry 
     return entry;
 }
 
-/* False when out of memory: nothing changed. */
+/* False if out of memory; nothing changed. */
 static bool memory_put(struct memory *memory, struct memory_entry **at,
                        const struct store_request *request, uint64_t hash)
 {
@@ -210,7 +210,7 @@ static struct stored_record memory_find_record(void *owner, const char *key)
     return memory_stored_record(memory, *memory_find(memory, key, memory_hash(key)));
 }
 
-/* A few at each write, those that ended first: never a sweep of everything. */
+/* Removes a few expired records at each write, the oldest first, never all at once. */
 static void memory_expire_some(struct memory *memory)
 {
     int64_t now_ms = memory->clock.now_ms(memory->clock.owner);
@@ -219,7 +219,7 @@ static void memory_expire_some(struct memory *memory)
         now_ms = memory->ends.top->at;
     for (int i = 0; i < EXPIRE_AT_ONCE && heap_first(&memory->ends) <= now_ms; i++) {
         char *node = (char *)memory->ends.top;
-        ASSERT(node != NULL); /* what comes before NEVER is there */
+        ASSERT(node != NULL); /* a node before HEAP_NEVER exists */
         struct memory_entry *entry =
             (struct memory_entry *)(node - offsetof(struct memory_entry, end));
         struct memory_entry **at = memory_find(memory, entry->key, entry->hash);
@@ -232,7 +232,7 @@ static void memory_expire_some(struct memory *memory)
     }
 }
 
-/* At the cap nothing is forgotten that is still needed: whoever comes with a new id is refused. */
+/* At the cap no record that is still needed is removed: new ids are refused. */
 static bool memory_has_room(struct memory *memory, const struct store_request *request,
                             const struct memory_entry *entry)
 {
@@ -250,7 +250,7 @@ static void memory_reply_full(struct memory *memory, store_done *done, void *cal
     text_init(&why, buffer, sizeof buffer);
     text_add(&why, "memory: keeps ");
     text_add_u64(&why, memory->id_count);
-    text_add(&why, " ids, as many as it may; refused so far: ");
+    text_add(&why, " ids, the maximum; refused so far: ");
     text_add_u64(&why, memory->refused);
     reply.why = buffer;
     done(caller, &reply);
@@ -340,7 +340,7 @@ static void memory_submit(void *state, const struct store_request *submitted, st
     struct store_reply reply;
     struct store_request request = *submitted;
     char
-        key[KEY_MAX + 1]; /* the caller's is gone with the answer, and watchers are told after it */
+        key[KEY_MAX + 1]; /* the caller's key is invalid after the reply, and watchers come later */
     text_copy(key, sizeof key, submitted->key);
     request.key = key;
     switch (request.verb) {
@@ -370,7 +370,7 @@ static void memory_submit(void *state, const struct store_request *submitted, st
     UNREACHABLE("every verb is listed");
 }
 
-/* 0 when the URL says something else. */
+/* Returns 0 if the option is invalid. */
 static size_t id_most_of(const char *url)
 {
     static const char option[] = "?ids=";
@@ -391,7 +391,7 @@ static bool memory_open(void *state, const char *url, const struct store_callbac
     memset(memory, 0, offsetof(struct memory, scratch));
     memory->id_most = id_most_of(url);
     if (memory->id_most == 0) {
-        text_add(why, "say how many ids it may keep, as in memory:?ids=1000");
+        text_add(why, "invalid option; set the maximum number of ids, as in memory:?ids=1000");
         return false;
     }
     memory->buckets = calloc(BUCKETS_FIRST, sizeof(struct memory_entry *));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all drivers share; see store.h. */
+/* The registry of drivers; see store.h. Must not depend on any one driver. */
 #include "store/store.h"
 
 #include "wire/url_redact.h"
 
 #include <string.h>
 
-/* One line registers a driver. */
+/* A driver is registered by one line. */
 static const struct store_driver *const drivers[] = {
     &file_driver,
 #ifndef LH_WITHOUT_KUBERNETES
@@ -20,7 +20,7 @@ static const struct store_driver *const drivers[] = {
 
 enum { DRIVERS = sizeof drivers / sizeof drivers[0] };
 
-/* Those of the interface that have no driver in this build. */
+/* Schemes of the interface without a driver in this build. */
 static const char *const planned[] = {
 #ifdef LH_WITHOUT_REDIS
     "redis", "rediss",
@@ -64,8 +64,8 @@ const char *store_scheme(size_t index)
 
 void store_describe_unknown(const char *url, struct text *out)
 {
-    text_add(out, store_is_planned(url) ? "not built in: \"" : "no store goes by \"");
-    /* A URL without a scheme may be anything, and somebody's secret. */
+    text_add(out, store_is_planned(url) ? "not built in: \"" : "unknown store scheme \"");
+    /* Only the scheme is printed: the rest of the URL may contain a secret. */
     text_add_bytes(out, url, url_scheme(url));
     text_add(out, "\"; a URL begins with one of:");
     for (size_t i = 0; i < DRIVERS; i++) {

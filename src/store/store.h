@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The seam between the rules and the places that keep records. A store can do one thing: replace a
- * record only if it is still the one that was read. Drivers move bytes; they decide nothing, and
- * what they can do they say in capability bits. Tests ask the bits, never the driver's name.
+ * The interface between the rules and the stores. A store does one thing: it replaces a record only
+ * if the record is still the one that was read. Drivers move bytes and must not decide anything.
+ * Capability bits describe what a driver can do; tests check the bits, never the driver's name.
  *
- * Every request gets exactly one outcome of its own, also in a batch. An answer that did not come
- * is REPLY_TROUBLE: it may have happened; a driver never sends a request a second time by itself,
- * for the core asks again and knows what to look for. A conflict carries the record that stands.
+ * Every request gets its own outcome, also in a batch. A request without a reply ends as
+ * REPLY_TROUBLE: it may have been carried out. A driver must not resend a request, because the core
+ * retries and checks for the effect. A conflict carries the current record.
  */
 #ifndef LEASEHOLD_STORE_STORE_H
 #define LEASEHOLD_STORE_STORE_H
 
 #include "core/lease.h"
 
-/* name, what a driver promises with it */
-#define STORE_CAPABILITY_LIST(X)                                                     \
-    X(DURABLE, "what was answered survives power loss")                              \
-    X(WATCHES, "tells changes as they happen")                                       \
-    X(TELLS, "tells whom a write names what it left there")                          \
-    X(TIME, "has a clock of its own, given with every answer")                       \
-    X(ONE_CLOCK, "that clock is the one its clients read")                           \
-    X(SESSIONS, "knows which processes are alive")                                   \
-    X(TESTS_GRANT, "can test IF_GRANT, and a token beside a revision, at the write") \
-    X(DELETES, "deletes conditionally, so that a free key costs nothing")            \
-    X(HISTORY, "keeps the changes of a key")                                         \
-    X(TOKENS_RESTART, "tokens grow over a restart")                                  \
+/* name, what the driver guarantees */
+#define STORE_CAPABILITY_LIST(X)                                                   \
+    X(DURABLE, "acknowledged writes survive power loss")                           \
+    X(WATCHES, "reports changes as they happen")                                   \
+    X(TELLS, "sends the new record to the sessions that a write names")            \
+    X(TIME, "has a clock of its own, sent with every reply")                       \
+    X(ONE_CLOCK, "that clock is the one its clients read")                         \
+    X(SESSIONS, "detects which processes are alive")                               \
+    X(TESTS_GRANT, "tests IF_GRANT, and a token besides a revision, at the write") \
+    X(DELETES, "deletes conditionally, so that a free key costs nothing")          \
+    X(HISTORY, "keeps the changes of a key")                                       \
+    X(TOKENS_RESTART, "tokens grow over a restart")                                \
     X(TOKENS_FAILOVER, "tokens grow over a failover")
 
 enum store_capability_bit {
@@ -43,11 +43,11 @@ enum store_verb {
     VERB_STORE_READ,
     VERB_STORE_SWAP,   /* write the bytes under the condition */
     VERB_STORE_DELETE, /* under the condition */
-    /* The keys that begin with `key`: one answer each, then one without more. In list and watch,
-     * trouble with `more` and a key is about that record alone: it cannot be read. */
+    /* The keys that begin with `key`: one reply each, then one without `more`. In list and watch,
+     * REPLY_TROUBLE with `more` and a key means that this one record cannot be read. */
     VERB_STORE_LIST,
-    VERB_STORE_WATCH,   /* an answer for every change of such a key; trouble ends it */
-    VERB_STORE_HISTORY, /* the changes of the key, newest first, as far as they are kept */
+    VERB_STORE_WATCH,   /* a reply for every change of such a key; REPLY_TROUBLE ends it */
+    VERB_STORE_HISTORY, /* the changes of the key, newest first, as far back as they are kept */
 };
 
 struct store_request {
@@ -56,56 +56,56 @@ struct store_request {
     struct condition condition;
     const char *bytes; /* swap: the encoded record */
     size_t length;
-    /* Swap under IF_GRANT carries no bytes: the store renews that grant as decide() would. Delete
-     * under IF_GRANT succeeds only when the grant is all that the record says. */
+    /* A swap under IF_GRANT has no bytes: the store renews that grant as rules_decide() would. A
+     * delete under IF_GRANT succeeds only if the record contains nothing but that grant. */
     int64_t ttl_ms;
     uint64_t session;
     bool bound;
-    /* Swap: so long after the write, by its own clock, the store may forget the record, unless that
-     * waits for a watermark (expiry.h); 0: never. A forgotten record is no change to be told. */
+    /* Swap: the store may remove the record this long after the write, by its own clock, unless
+     * the record waits for a watermark (expiry.h). 0: never. Watchers are not notified of the
+     * removal. */
     int64_t retention_ms;
-    /* Sessions to be woken once the write is in, as far as the driver has a way to. */
+    /* Sessions to notify after the write, if the driver can. */
     const uint64_t *wake;
     size_t wake_count;
 };
 
 struct store_reply {
     enum reply_status result;
-    bool more;            /* list, watch: another answer will follow */
-    bool present;         /* is there a record? (after a write: the one that was written) */
-    struct stamp written; /* by which write: resolves the marks inside the bytes */
-    int64_t now_ms;       /* the store's clock at the answer, or TIME_UNKNOWN */
+    bool more;            /* list, watch: another reply follows */
+    bool present;         /* a record exists (after a write: the one that was written) */
+    struct stamp written; /* the write that made it; resolves the marks inside the bytes */
+    int64_t now_ms;       /* the store's clock at the reply, or TIME_UNKNOWN */
     const char *key;      /* list, watch */
-    const char *bytes;    /* valid until the callback returns or submits, as all that follows */
+    const char *bytes;    /* valid until the callback returns or submits, like all fields below */
     size_t length;
-    /* What the store knows beside the record: processes that ended, leases and spans that are over.
-     * Of a history's entries it says nothing: they are as they were written. */
+    /* The store's own observations: sessions that ended, leases and delays that expired. Not set in
+     * history, whose entries are as they were written. */
     const uint64_t *dead_sessions, *ended_tokens;
     size_t dead_count, ended_count;
     bool cooling_over, delay_over;
     bool refused;    /* trouble: no server accepts a connection, so nothing was sent */
-    const char *why; /* trouble: NULL, or what happened and what to do */
+    const char *why; /* trouble: NULL, or what failed and what to do */
 };
 
-/* May submit further requests, but must not write in the middle of a list. Key, bytes and pokes of
- * a request must stay until it is called. */
+/* May submit further requests, but must not write in the middle of a list. The request's key, bytes
+ * and `wake` must stay valid until the call. */
 typedef void store_done(void *caller, const struct store_reply *reply);
 
-/* Where a driver without a clock of its own gets its time from; the only one it may read. */
+/* The time source of a driver without a clock of its own; it must not read any other clock. */
 struct store_clock {
     int64_t (*now_ms)(void *owner);
     void *owner;
 };
 
-/* For whom a store is opened. */
+/* The client of a store: its clock, its session and where notifications go. */
 struct store_callbacks {
     struct store_clock clock;
-    uint64_t session;   /* with STORE_SESSIONS: alive for others until the store is closed */
+    uint64_t session;   /* with STORE_SESSIONS: alive until the store is closed */
     int64_t timeout_ms; /* no request waits longer than this for another process */
-    /* Another process's write named our session, or renewed what it waits for beside the record:
-     * look at this key, unless the notice brings what that write left there (`stands`, else NULL),
-     * as a read would have shown it at that moment; it may be old by now. No function: nobody wants
-     * to know. */
+    /* Another process's write named our session, or renewed a lease that it waits for. `current` is
+     * the record after that write, as a read would have returned it then, and may be outdated;
+     * NULL: read the key. No function: notifications are dropped. */
     void (*notice)(void *owner, const char *key, const struct store_reply *current);
     void *owner;
 };
@@ -121,32 +121,31 @@ struct store_driver {
     const char *scheme;
     unsigned capabilities;
     size_t state_size;
-    int descriptors; /* open() needs so many at a time, at most */
-    /* When it fails, `why` says what is wrong and what to do, after "usage: " when the URL is to
-     * blame; there is nothing to close then. When it succeeds, `why` is empty or a warning. */
+    int descriptors; /* open() needs at most this many at a time */
+    /* On failure `why` says what is wrong and what to do, after "usage: " if the URL is invalid,
+     * and there is nothing to close. On success `why` is empty or a warning. */
     bool (*open)(void *state, const char *url, const struct store_callbacks *callbacks,
                  struct text *why);
-    void (*close)(void *state); /* what is unanswered stays so */
+    void (*close)(void *state); /* pending requests get no reply */
     void (*submit)(void *state, const struct store_request *request, store_done *done,
                    void *caller);
-    /* NULL where submit() answers at once. Otherwise what was submitted since the last step travels
+    /* NULL if submit() replies at once. Otherwise requests submitted since the last step are sent
      * together in the next one. */
     void (*step)(void *state);
-    /* A lease that is shorter cannot be renewed in time here, so the faces refuse it; 0: none is.
-     */
+    /* The shortest TTL that can be renewed in time here; callers refuse shorter ones. 0: no
+     * minimum. */
     int64_t ttl_least_ms;
     bool waits; /* a step may wait for a disk or for other processes (see store_thread.h) */
-    int (*fd)(void *state); /* readable when a step would bring news from others */
-    /* STORE_SESSIONS: a new descriptor, the caller's own, that keeps the session alive while any
-     * process has it open: for a command to inherit. NULL where there is none; −1 when it failed.
-     */
+    int (*fd)(void *state); /* readable when a step would deliver something */
+    /* STORE_SESSIONS: a new descriptor, owned by the caller, for a command to inherit. The session
+     * stays alive while any process has it open. NULL: not supported; −1: it failed. */
     int (*liveness)(void *state);
-    /* How far the clock that comes with answers may be from the truth; NULL: it is exact. */
+    /* The maximum error of the clock in replies; NULL: it is exact. */
     int64_t (*margin_ms)(const char *url);
-    /* The name that the key has in the store; false with words when it has none. NULL: itself. */
+    /* The key's name in the store. False, with `why`, if it has none. NULL: the key itself. */
     bool (*name)(const char *url, const char *key, struct text *out, struct text *why);
-    /* Something that happened to a key, for people who look at the store with its own tools; no
-     * rule depends on it, and it may get lost. NULL: it has no place for that. */
+    /* Records an event of a key, visible in the store's own tools. No rule depends on it, and it
+     * may be lost. NULL: not supported. */
     void (*event)(void *state, const struct store_event *event);
 };
 
@@ -154,20 +153,20 @@ extern const struct store_driver file_driver;
 extern const struct store_driver k8s_driver;
 extern const struct store_driver memory_driver;
 extern const struct store_driver redis_driver, rediss_driver; /* the same, with TLS */
-/* The count of the in-memory store's revisions, which goes on above `at_least`. */
+/* Raises the in-memory store's revision to `at_least`; returns the current revision. */
 uint64_t memory_raise_revision(void *state, uint64_t at_least);
 
-/* The driver that the URL's scheme names, or NULL; then the words say which ones there are. */
+/* The driver of the URL's scheme, or NULL; the message then lists the schemes that exist. */
 const struct store_driver *store_find(const char *url);
 void store_describe_unknown(const char *url, struct text *out);
-/* A scheme that has its meaning, though no driver here goes by it: the URL may be right. */
+/* True if the scheme is defined but has no driver in this build: the URL may be valid. */
 bool store_is_planned(const char *url);
-/* The schemes that are built in, by number; NULL behind the last. */
+/* The built-in schemes by index; NULL after the last. */
 const char *store_scheme(size_t index);
 
-/* What the bits mean to the core … */
+/* The capability bits as the core uses them … */
 struct store_facts store_facts_of(const struct store_driver *driver);
-/* … and what the URL adds. */
+/* … with what the URL adds. */
 struct store_facts store_facts_at(const struct store_driver *driver, const char *url);
 
 #endif

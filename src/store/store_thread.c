@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See store_thread.h. Two queues under one mutex: requests on their way to the thread, and what it
- * has to tell. Only the thread touches the store once it runs.
+ * See store_thread.h. Two queues under one mutex: requests for the thread, and reports from it.
+ * Once the thread runs, only it may touch the store.
  */
 #include "store/store_thread.h"
 
@@ -18,17 +18,17 @@
 
 enum { STORE_THREAD_MAGIC = 0xbe51de, REQUESTS_MAX = 1024, UNDELIVERED_MAX = 4096 };
 
-/* A request of somebody's, until its last answer is told. */
+/* A request, until its last reply is delivered. */
 struct submission {
     struct submission *next, *before;
     struct store_thread *thread;
     struct store_request request;
     store_done *done;
     void *caller;
-    struct thread_report *spare; /* for the answer that out of memory */
+    struct thread_report *spare; /* reports that memory ran out */
 };
 
-/* An answer with copies of all it points to, or a notice, which has no errand. */
+/* A reply with copies of all it points to; or a notification, which has no submission. */
 struct thread_report {
     struct thread_report *next;
     struct submission *submission;
@@ -84,7 +84,7 @@ static void submission_remove(struct store_thread *thread, struct submission *su
     submission_free(submission);
 }
 
-/* In the thread. Somebody who does not listen holds up the store, not the memory. */
+/* In the thread. A caller that takes no replies blocks the store, so that memory stays bounded. */
 static void store_thread_report(struct store_thread *thread, struct thread_report *report)
 {
     (void)pthread_mutex_lock(&thread->mutex);
@@ -137,10 +137,10 @@ static void on_store_reply(void *caller, const struct store_reply *reply)
 {
     struct submission *submission = caller;
     struct thread_report *report = thread_report_copy(reply);
-    if (submission->spare == NULL) /* of a list or a watch: for the next time */
+    if (submission->spare == NULL) /* list, watch: for the next reply */
         submission->spare = thread_report_copy(&out_of_memory);
     if (report == NULL && submission->spare == NULL)
-        return; /* it was told so already */
+        return; /* out of memory was reported already */
     if (report == NULL) {
         report = submission->spare;
         submission->spare = NULL;
@@ -229,11 +229,11 @@ struct store_thread *store_thread_new(const struct store_driver *driver, const c
     (void)pthread_mutex_init(&thread->mutex, NULL);
     (void)pthread_cond_init(&thread->drained, NULL);
     if (thread->state == NULL || thread->work_fd < 0 || thread->caller_fd < 0)
-        text_add(why, "no memory or no descriptor is left");
+        text_add(why, "out of memory or descriptors");
     else if (driver->open(thread->state, url, &inner, why)) {
         if (store_thread_start(thread))
             return thread;
-        text_add(why, "no thread can be started");
+        text_add(why, "cannot start a thread");
         driver->close(thread->state);
     }
     store_thread_destroy(thread);

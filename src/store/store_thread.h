@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A store whose steps wait for a disk or for other processes, carried on in a thread beside its
- * caller: no deadline of a loop ever waits for a sync. What any number of threads submit while one
- * step is on its way travels together in the next one (group commit). Answers and notices come in
- * store_thread_step(), in the thread that calls it. Both ways are bounded: too many requests get
- * trouble, and a list or a watch waits until somebody listens.
+ * Runs a store in a thread of its own if its steps wait for a disk or for other processes, so that
+ * an event loop never waits for a sync. Requests that any threads submit during one step are sent
+ * together in the next one (group commit). Replies and notifications are delivered by
+ * store_thread_step(), in the thread that calls it. Both directions are bounded: excess requests
+ * get REPLY_TROUBLE, and a list or a watch pauses until the caller takes its replies.
  */
 #ifndef LEASEHOLD_STORE_STORE_THREAD_H
 #define LEASEHOLD_STORE_STORE_THREAD_H
@@ -13,16 +13,16 @@
 
 struct store_thread;
 
-/* NULL with words in `why` when the store cannot be opened. */
+/* Returns NULL and sets `why` if the store cannot be opened. */
 struct store_thread *store_thread_new(const struct store_driver *driver, const char *url,
                                       const struct store_callbacks *callbacks, struct text *why);
-/* Waits for the step that is on its way; what is unanswered stays so. */
+/* Waits for the step in progress; pending requests get no reply. */
 void store_thread_free(struct store_thread **thread);
 
-/* From any thread; never waits. */
+/* From any thread; never blocks. */
 void store_thread_submit(struct store_thread *thread, const struct store_request *request,
                          store_done *done, void *caller);
-/* Readable when a step has something to tell. */
+/* Readable when a step would deliver something. */
 int store_thread_fd(const struct store_thread *thread);
 void store_thread_step(struct store_thread *thread);
 /* See store_driver. */

@@ -35,7 +35,7 @@ static bool is_time(int64_t time_ms)
     return time_ms == TIME_UNKNOWN || (time_ms >= 0 && time_ms <= TIME_MAX_MS);
 }
 
-/* Tokens and the ends of leases are made of these: what cannot be is refused, not bent. */
+/* Tokens and deadlines are computed from these: out of bounds they are rejected, not clamped. */
 static bool is_sane(const struct store_reply *reply)
 {
     const struct stamp *written = &reply->written;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The strict reader; see cursor.h. Knows no record. */
+/* The strict reader; see cursor.h. Independent of the record format. */
 #include "wire/cursor.h"
 
 #include "base/text.h"
@@ -18,7 +18,7 @@ bool cursor_refuse_at(struct cursor *cursor, size_t at, const char *expected)
     return cursor_refuse(cursor, expected);
 }
 
-/* The value of a digit, or `base` when it is none. */
+/* The value of a digit, or `base` if it is not a digit. */
 static unsigned digit_value(char digit, unsigned base)
 {
     if (digit >= '0' && digit <= '9')
@@ -28,7 +28,7 @@ static unsigned digit_value(char digit, unsigned base)
     return base;
 }
 
-/* How many digits stand at `at`, at most DIGITS_MAX; 0 also when they are padded with a zero. */
+/* The number of digits at `at`, at most DIGITS_MAX; 0 also if they are padded with a zero. */
 static size_t cursor_read_digits(const struct cursor *cursor, size_t at, unsigned base,
                                  uint64_t *out)
 {
@@ -71,14 +71,14 @@ bool cursor_hex(struct cursor *cursor, const char *what, uint64_t *out)
 
 static bool is_escaped(char byte)
 {
-#ifdef LH_FUZZ_PLANT /* shows that the fuzzer can find: JSON allows this escape, we do not */
+#ifdef LH_FUZZ_PLANT /* planted bug for the fuzzer: JSON allows this escape, we do not */
     if (byte == '/')
         return true;
 #endif
     return byte == '"' || byte == '\\';
 }
 
-/* Copies what stands between quotes, without its escapes; false when it cannot be such words. */
+/* Copies a quoted text without its escapes; false if it is malformed or too long. */
 static bool unquote(const struct cursor *cursor, size_t *at, size_t most, char *out,
                     size_t *out_length)
 {
@@ -95,7 +95,7 @@ static bool unquote(const struct cursor *cursor, size_t *at, size_t most, char *
     return *at < cursor->length;
 }
 
-/* The same for words that have none, which are most. */
+/* The same for text without escapes, the usual case. */
 static bool unquote_plain(const struct cursor *cursor, size_t *at, size_t most, char *out,
                           size_t *out_length)
 {

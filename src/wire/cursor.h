@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A strict reader of the JSON that we write ourselves: one way to write each thing, every other way
- * refused. No white space, no padded number, no escape but \" and \\, no text that is not clean.
- * Not a JSON parser: the caller knows what comes next and says so. Bytes need no NUL at their end.
+ * A strict reader of the JSON that leasehold writes: it accepts one canonical form and refuses
+ * every other. No white space, no padded number, no escape but \" and \\, no text that is not
+ * clean. Not a JSON parser: the caller states what comes next. The bytes need no NUL at their end.
  *
- * Every reader moves the cursor only when it succeeds, and on refusal says what was expected there.
+ * Every reader moves the cursor only if it succeeds. On refusal it records what was expected there.
  */
 #ifndef LEASEHOLD_WIRE_CURSOR_H
 #define LEASEHOLD_WIRE_CURSOR_H
@@ -18,15 +18,15 @@ struct cursor {
     const char *bytes;
     size_t length;
     size_t at;
-    const char *expected; /* NULL until something was refused */
+    const char *expected; /* NULL until a reader has refused */
 };
 
 /* Both return false, for the caller to return in turn. */
 bool cursor_refuse(struct cursor *cursor, const char *expected);
 bool cursor_refuse_at(struct cursor *cursor, size_t at, const char *expected);
 
-/* Moves behind the literal if it stands here. Its absence is no error. Inline: with the literal's
- * length known it is a few comparisons, and records are little else. */
+/* Skips the literal if it is next; its absence is no error. Inline: with a known length this is a
+ * few comparisons, and decoding a record does little else. */
 static inline bool cursor_take(struct cursor *cursor, const char *literal)
 {
     size_t length = strlen(literal);
@@ -45,9 +45,9 @@ static inline bool cursor_expect(struct cursor *cursor, const char *literal)
 /* `most` is below 10^16. */
 bool cursor_number(struct cursor *cursor, uint64_t least, uint64_t most, const char *what,
                    uint64_t *out);
-/* 64 bits as small hex digits in quotes: as a number it would lose digits above 2^53. */
+/* 64 bits as lower-case hex digits in quotes: a JSON number would lose digits above 2^53. */
 bool cursor_hex(struct cursor *cursor, const char *what, uint64_t *out);
-/* Quoted clean text of `least` to `most` bytes; `out` has room for `most` and the NUL. */
+/* Quoted clean text of `least` to `most` bytes; `out` has room for `most` bytes and the NUL. */
 bool cursor_string(struct cursor *cursor, size_t least, size_t most, const char *what, char *out);
 
 #endif

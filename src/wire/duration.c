@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See duration.h. Fractions are carried in thousandths of the unit's own milliseconds. */
+/* See duration.h. Integers only: a fraction is a numerator and a power of ten. */
 #include "wire/duration.h"
 
 #include "base/text.h"
@@ -9,7 +9,7 @@
 
 enum { FRACTION_DIGITS = 9 };
 
-/* From the longest on: a sum names each at most once, in this order. */
+/* The longest first: a sum uses each at most once, in this order. */
 static const struct unit {
     const char *name;
     int64_t length_ms;
@@ -19,7 +19,7 @@ enum { UNITS = sizeof units / sizeof units[0] };
 struct decimal {
     int64_t whole;
     int64_t fraction, scale; /* fraction / scale of a unit; scale is a power of ten */
-    bool inexact;            /* further digits above 0 were left out */
+    bool inexact;            /* further non-zero digits were dropped */
 };
 
 static bool is_digit(char byte)
@@ -27,7 +27,7 @@ static bool is_digit(char byte)
     return byte >= '0' && byte <= '9';
 }
 
-/* Reads "12" or "1.5"; 0 when it stands not here, otherwise how many bytes it has. */
+/* Reads "12" or "1.5"; returns its length, 0 if there is no number. */
 static size_t duration_read_number(const char *at, size_t left, struct decimal *out)
 {
     size_t used = 0;
@@ -50,7 +50,7 @@ static size_t duration_read_number(const char *at, size_t left, struct decimal *
     return used > point + 1 ? used : 0;
 }
 
-/* Which unit stands here, from `first` on? UNITS when none does. */
+/* The unit at `at`, searched from `first` on; UNITS if there is none. */
 static size_t read_unit(const char *at, size_t left, size_t first, size_t *used)
 {
     size_t length = 0;
@@ -65,7 +65,7 @@ static size_t read_unit(const char *at, size_t left, size_t first, size_t *used)
     return UNITS;
 }
 
-/* Adds it up; false when that is too long. */
+/* Adds the part to the sum; false if that is too long. */
 static bool duration_add_part(const struct decimal *decimal, int64_t unit_ms, int64_t *sum_ms)
 {
     if (decimal->whole > DURATION_MAX_MS / unit_ms)
@@ -75,7 +75,7 @@ static bool duration_add_part(const struct decimal *decimal, int64_t unit_ms, in
     if (product % decimal->scale != 0 || decimal->inexact)
         rest_ms++;
     *sum_ms += decimal->whole * unit_ms + rest_ms;
-#ifdef LH_FUZZ_PLANT /* shows that the fuzzer can find: a sum of good parts can be too long */
+#ifdef LH_FUZZ_PLANT /* planted bug for the fuzzer: a sum of valid parts can be too long */
     return true;
 #else
     return *sum_ms <= DURATION_MAX_MS;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See entra_request.h. Of JSON it knows as much as it takes to find a member of the outermost
- * object. */
+/* See entra_request.h. Its JSON support is limited to members of the outermost object. */
 #include "wire/entra_request.h"
 
 #include <string.h>
@@ -9,7 +8,7 @@ enum { CLAIMS_MAX = 4096, LIVES_MAX_S = 30 * 24 * 3600 };
 
 static const char audience[] = "https://redis.azure.com";
 
-/* ---- what is asked ---- */
+/* ---- requests ---- */
 
 static void entra_add_escaped(struct text *out, const char *string)
 {
@@ -75,7 +74,7 @@ void entra_workload_form(const struct entra_identity *identity, struct text *out
     entra_add_escaped(out, identity->assertion);
 }
 
-/* ---- an assertion ---- */
+/* ---- assertion ---- */
 
 static const char sixths[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -114,7 +113,7 @@ static void entra_add_time(struct text *out, const char *name, int64_t time_s)
     text_add_i64(out, time_s);
 }
 
-/* As "Microsoft identity platform application authentication certificate credentials" wants it. */
+/* See "Microsoft identity platform application authentication certificate credentials". */
 void entra_add_claims(const struct entra_claims *claims, struct text *out)
 {
     enum { LIVES_S = 300, SKEW_S = 60 };
@@ -139,9 +138,9 @@ void entra_add_claims(const struct entra_claims *claims, struct text *out)
     entra_add_base64url((const unsigned char *)string, text.length, out);
 }
 
-/* ---- what is answered ---- */
+/* ---- replies ---- */
 
-/* Where the value that begins here ends, its closing quote or bracket included. */
+/* The end of the value at `at`, after its closing quote or bracket. */
 static const char *end_of_value(const char *at, const char *end)
 {
     unsigned depth = 0;
@@ -168,18 +167,18 @@ static const char *skip_space(const char *at, const char *end)
     return at;
 }
 
-/* A value without the space behind it, and without its quotes. */
+/* A value without trailing space and without its quotes. */
 static void trim(const char *from, const char *to, const char **out, size_t *out_length)
 {
     size_t length = (size_t)(to - from);
     while (length > 0 && strchr(" \t\r\n", from[length - 1]) != NULL)
         length--;
-    size_t quotes = length >= 2 && from[0] == '"' ? 1 : 0; /* the last one is there, too */
+    size_t quotes = length >= 2 && from[0] == '"' ? 1 : 0; /* the closing quote is there, too */
     *out = from + quotes;
     *out_length = length - 2 * quotes;
 }
 
-/* A member of the outermost object that is a text or a number: its bytes, without quotes. */
+/* Finds a string or number in the outermost object: its bytes, without quotes. */
 static bool find_member(const char *body, size_t length, const char *name, const char **out,
                         size_t *out_length)
 {
@@ -215,7 +214,7 @@ static int sixth_of(char letter)
     return found != NULL ? (int)(found - sixths) : -1;
 }
 
-/* Whose a token is, by its own claims: the part between its two dots, in base64url. */
+/* The owner of a token, from its claims: the base64url part between its two dots. */
 static void read_object_id(const char *token, char *out)
 {
     char claims[CLAIMS_MAX];
@@ -254,7 +253,7 @@ static bool entra_read_number(const char *digits, size_t length, int64_t *out)
     return true;
 }
 
-/* For how long, or until when. */
+/* The lifetime, from expires_in or expires_on. */
 static bool read_life(const char *body, size_t length, int64_t now_s, int64_t *out)
 {
     const char *string;
@@ -272,7 +271,7 @@ static bool read_life(const char *body, size_t length, int64_t now_s, int64_t *o
     return *out > 0 && *out <= LIVES_MAX_S;
 }
 
-/* What Redis gets as a password, and a log must never see: letters, digits, dots and the like. */
+/* True if the bytes can be a token. The token is the Redis password: it must never be logged. */
 static bool entra_is_token(const char *bytes, size_t length)
 {
     for (size_t i = 0; i < length; i++)

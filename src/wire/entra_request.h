@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests to Microsoft Entra ID and their answers, for a token that Redis takes as a password. A
- * managed identity asks the machine it runs on, in App Service and Functions the platform; all
- * others send a form with a secret, or with an assertion: the token that Kubernetes gave them, or
- * one that their certificate signs. Pure.
+ * Requests to Microsoft Entra ID and their replies, for a token that Redis accepts as a password. A
+ * managed identity queries its machine, in App Service and Functions the platform. Others send a
+ * form with a secret or an assertion: a Kubernetes token, or one that their certificate signs.
+ * Pure.
  */
 #ifndef LEASEHOLD_WIRE_ENTRA_REQUEST_H
 #define LEASEHOLD_WIRE_ENTRA_REQUEST_H
@@ -15,36 +15,36 @@
 
 enum { ENTRA_TOKEN_MAX = 8 * 1024, ENTRA_ID_MAX = 63, ENTRA_ASKED_MAX = 512 };
 
-/* Where from and as whom; empty or NULL is "not said". */
+/* The endpoint and the identity; empty or NULL: not given. */
 struct entra_identity {
     const char *client_id; /* with a managed identity: which one of the machine's */
     const char *tenant_id;
-    const char *assertion, *secret; /* one of both, with a form */
-    const char *endpoint;           /* scheme and host, without a path; of App Service with it */
+    const char *assertion, *secret; /* a form has one of both */
+    const char *endpoint;           /* scheme and host, no path; App Service: with its path */
 };
 
 /* Of a managed identity. */
 void entra_managed_url(const struct entra_identity *identity, struct text *out);
 /* Of a managed identity in App Service or Functions. */
 void entra_app_url(const struct entra_identity *identity, struct text *out);
-/* Of all others: where to, and the form that is sent there. */
+/* Of all others: the URL, and the form to send. */
 void entra_workload_url(const struct entra_identity *identity, struct text *out);
 void entra_workload_form(const struct entra_identity *identity, struct text *out);
 
 struct entra_token {
     char token[ENTRA_TOKEN_MAX + 1];
-    char object_id[ENTRA_ID_MAX + 1]; /* whose it is: the user's name at Redis; "" if not said */
+    char object_id[ENTRA_ID_MAX + 1]; /* the token's owner: user name for Redis; "" if not given */
     int64_t lives_s;
 };
 
-/* False when it is no such answer. Some say when the token ends: that needs `now_s`, Unix time. */
+/* False if the body has no valid token. A reply with an absolute expiry needs `now_s` (Unix). */
 bool entra_read_token(const char *body, size_t length, int64_t now_s, struct entra_token *out);
-/* Why it was refused, in the answer's own words, for people; nothing when it says none. */
+/* The error text of the reply, for people; nothing if it has none. */
 void entra_read_error(const char *body, size_t length, struct text *out);
 
 /*
- * A JWT that says we are the client, but for its signature, which is added behind another dot.
- * `thumbprint` is the SHA-256 of the certificate, `id` makes it one of its kind.
+ * A JWT that asserts the client's identity, without its signature, which follows after another dot.
+ * `thumbprint` is the SHA-256 of the certificate; `id` must be unique.
  */
 struct entra_claims {
     const char *audience, *client_id, *id;
@@ -56,7 +56,7 @@ enum { ENTRA_THUMBPRINT = 32 };
 
 void entra_add_claims(const struct entra_claims *claims, struct text *out);
 void entra_add_base64url(const unsigned char *bytes, size_t length, struct text *out);
-/* Is it made of letters, digits, dots and hyphens, as ids of clients and tenants are? */
+/* True if it consists of letters, digits, dots and hyphens, as ids of clients and tenants do. */
 bool entra_is_id(const char *string);
 
 #endif

@@ -19,7 +19,7 @@ static bool is_name_byte(char byte)
     return (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') || byte == '-';
 }
 
-/* What may stand inside a name; `ends`: also at its end. */
+/* True if a name may contain the bytes; `begins`, `ends`: also at its start or end. */
 static bool is_part(const char *bytes, size_t length, bool begins, bool ends)
 {
     for (size_t i = 0; i < length; i++) {
@@ -129,7 +129,7 @@ bool k8s_url_parse(const char *url, struct k8s_url *out, struct text *why)
     struct k8s_url parsed = {.skew_ms = SKEW_USUAL_MS, .collect = COLLECT_USUAL};
     bool prefixed = false;
     if (strncmp(url, SCHEME, sizeof SCHEME - 1) != 0)
-        return k8s_url_refuse(why, "say which namespace, as in k8s://default");
+        return k8s_url_refuse(why, "the URL must begin with k8s://, as in k8s://default");
     const char *at = url + sizeof SCHEME - 1;
     size_t length = strcspn(at, "/?");
     if (!is_part(at, length, /* begins= */ true, /* ends= */ true) ||
@@ -140,7 +140,7 @@ bool k8s_url_parse(const char *url, struct k8s_url *out, struct text *why)
     at += *at == '/' ? 1 : 0;
     if (*at != '?' && *at != '\0')
         return k8s_url_refuse(
-            why, "behind the namespace only options follow, as in k8s://default?prefix=a-");
+            why, "only options may follow the namespace, as in k8s://default?prefix=a-");
     while (*at != '\0') {
         length = strcspn(++at, "&");
         if (!read_option(&parsed, at, length, &prefixed, why))

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records as stores keep them: one line of JSON, so that every store's own tools can show it.
- * There is exactly one way to write a record and the decoder accepts no other: what it accepts
- * encodes to the same bytes again. Therefore a store must keep the bytes as they are (no jsonb).
- * Pure: no clock, no memory of its own, and no opinion about what a record means.
+ * Records as stores keep them: one line of JSON, readable with every store's own tools. The form is
+ * canonical: the decoder accepts only bytes that the encoder would write. Therefore a store must
+ * keep the bytes unchanged (no jsonb). Pure: no clock, no allocation, no interpretation of records.
  */
 #ifndef LEASEHOLD_WIRE_RECORD_CODEC_H
 #define LEASEHOLD_WIRE_RECORD_CODEC_H
@@ -27,14 +26,14 @@
  * T      "this" (this write) or [epoch,revision,time_ms]; the time is null when it is unknown
  * M      "exclusive", "shared" or "slot"
  *
- * In this order and without white space; only " and \ are escaped. What says nothing is left out:
- * 0, false, nothing in a list or text (but a payload), "next" 1, and "renewed" when it is the same
- * as "granted". Each record is written in the lowest version that has all of it: 1 has locks only,
- * 2 also ids and watermarks, 3 also a watermark's "request" and "from".
+ * Members are in this order, without white space; only " and \ are escaped. Omitted are 0, false,
+ * empty lists and texts (except a payload), "next" 1, and "renewed" if it equals "granted". Each
+ * record is written in the lowest version that can express it: 1 has locks only, 2 also ids and
+ * watermarks, 3 also a watermark's "request" and "from".
  */
 enum { RECORD_VERSION_LOCKS = 1, RECORD_VERSION_KINDS = 2, RECORD_VERSION = 3 };
 
-/* The largest number that every JSON reader keeps; the end of tickets and of a store's time. */
+/* The largest number that every JSON reader keeps; the limit of tickets and of a store's time. */
 #define RECORD_NUMBER_MAX (((uint64_t)1 << 53) - 1)
 
 #define DECODE_RESULTS(X)                                                  \
@@ -51,28 +50,28 @@ enum decode_result {
 };
 
 struct codec_error {
-    size_t offset;        /* where the refused value begins; the length, if all was read */
-    const char *expected; /* there; NULL when the record as a whole contradicts itself */
-    const char *broken;   /* and then, what record_broken() said of it; otherwise NULL */
-    uint32_t version;     /* found, 0 when none was; to be held against RECORD_VERSION */
+    size_t offset;        /* start of the refused value; the length if all was read */
+    const char *expected; /* at that offset; NULL if the record contradicts itself */
+    const char *broken;   /* then: the text of record_broken(); otherwise NULL */
+    uint32_t version;     /* found, 0 if none was; compare with RECORD_VERSION */
 };
 
 /*
- * Returns the length, never above record_size_bound(), or 0 when the record does not fit into size
- * − 1 or RECORD_MAX bytes, or has run out of tickets. A NUL follows the last byte. The record must
- * keep its limits and invariants: what breaks them is our own mistake and asserted.
+ * Returns the length, at most record_size_bound(), or 0 if the record does not fit into size − 1 or
+ * RECORD_MAX bytes or has run out of tickets. A NUL follows the last byte. Asserts the limits and
+ * invariants of the record.
  */
 size_t record_encode(const struct record *record, char *bytes, size_t size);
 
 /*
- * Every limit of record.h is checked, and record_broken(). To save a second record of this size,
- * `out` is not left untouched on failure but made the empty record "?"; `error` is set only then.
+ * Checks every limit of record.h, and record_broken(). To save a second record of this size, a
+ * failure resets `out` to the empty record "?"; `error` is set only then.
  */
 enum decode_result record_decode(const char *bytes, size_t length, struct record *out,
                                  struct codec_error *error);
 
 const char *decode_result_text(enum decode_result result);
-/* One line for people: what is wrong, where, and what was expected; or both versions. */
+/* One line for people: the error, its offset and the expected value; or both versions. */
 void decode_describe(enum decode_result result, const struct codec_error *error, struct text *out);
 
 #endif

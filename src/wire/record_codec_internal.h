@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two halves of the codec share: record_encode.c and record_decode.c. */
+/* Shared by the two halves of the codec: record_encode.c and record_decode.c. */
 #ifndef LEASEHOLD_WIRE_RECORD_CODEC_INTERNAL_H
 #define LEASEHOLD_WIRE_RECORD_CODEC_INTERNAL_H
 
@@ -10,7 +10,7 @@ enum { N_MAX = 1023 /* the token's lowest ten bits */ };
 extern const char *const codec_mode_names[MODE_SLOT + 1];
 extern const char *const codec_order_names[ORDER_TEXT + 1];
 
-/* What a mark carries beside its revision means nothing. */
+/* Two THIS_WRITE stamps are the same, whatever their other fields contain. */
 bool codec_same_stamp(const struct stamp *a, const struct stamp *b);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bytes to records; see record_codec.h. Expects exactly the order in which record_encode.c writes:
- * who changes one changes the other. Bytes are the outside world and get errors.
+ * change both together. Bytes are outside input: they cause errors, never assertions.
  */
 #include "wire/record_codec_internal.h"
 
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* The mirror of add_count: absent is 0, and a written 0 is not canonical. */
+/* The mirror of encode_count: absent is 0, and a written 0 is not canonical. */
 static bool decode_count(struct cursor *cursor, const char *name, uint64_t most, const char *what,
                          uint64_t *out)
 {
@@ -36,7 +36,7 @@ static bool decode_ms(struct cursor *cursor, uint64_t least, int64_t most, const
 static bool decode_stamp(struct cursor *cursor, struct stamp *out)
 {
     uint64_t epoch;
-    memset(out, 0, sizeof *out); /* a mark says nothing but itself */
+    memset(out, 0, sizeof *out); /* THIS_WRITE has no other fields */
     if (cursor_take(cursor, "\"this\""))
         return true;
     if (!cursor_take(cursor, "["))
@@ -217,7 +217,7 @@ static bool decode_span(struct cursor *cursor, const char *name, struct span *sp
     return cursor_expect(cursor, "}");
 }
 
-/* The mirror of add_some: absent is empty, and written it has a byte at least. */
+/* The mirror of encode_optional: absent is empty, and a written text has at least one byte. */
 static bool decode_optional(struct cursor *cursor, const char *name, size_t most, const char *what,
                             char *out)
 {
@@ -263,7 +263,7 @@ static bool decode_order(struct cursor *cursor, enum order *out)
     return cursor_refuse(cursor, "\"number\", \"time\" or \"text\"");
 }
 
-/* Whose advance it was: in version 3 always, and in no other. */
+/* The identity of the last advance: always in version 3, in no other. */
 static bool decode_move(struct cursor *cursor, uint64_t version, struct watermark *watermark)
 {
     if (version == RECORD_VERSION_KINDS)
@@ -285,7 +285,7 @@ static bool decode_watermark(struct cursor *cursor, uint64_t version, struct rec
            decode_move(cursor, version, watermark) && cursor_expect(cursor, "}");
 }
 
-/* What the key is used as, and whether the version is the lowest that can say so. */
+/* The kind of the key; the version must be the lowest that can express it. */
 static bool decode_kind(struct cursor *cursor, uint64_t version, struct record *record)
 {
     if (version == RECORD_VERSION_LOCKS)
@@ -312,7 +312,7 @@ static bool decode_fields(struct cursor *cursor, uint64_t version, struct record
     record->limit = (uint32_t)limit;
     if (!decode_grants(cursor, record) || !decode_waiters(cursor, next_ticket, record))
         return false;
-    record->next_ticket = next_ticket; /* only now: adding places counted it up */
+    record->next_ticket = next_ticket; /* only now: record_add_waiter() increments it */
     if (!decode_span(cursor, ",\"cooling\":", &record->cooling) ||
         !decode_span(cursor, ",\"delay\":", &record->delay))
         return false;
@@ -324,7 +324,7 @@ static bool decode_fields(struct cursor *cursor, uint64_t version, struct record
     return record_broken(record) == NULL;
 }
 
-/* The version comes before everything else: a newer form may be longer, or no JSON any more. */
+/* Checks the version first: a newer form may be longer, or not JSON. */
 static enum decode_result decode_all(struct cursor *cursor, uint64_t *version,
                                      struct record *record)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records to bytes; see record_codec.h. Goes through the fields in their order; record_decode.c is
- * its mirror: who changes one changes the other. Records are ours and get asserts.
+ * Records to bytes; see record_codec.h. Writes the fields in their order; record_decode.c is its
+ * mirror: change both together. Records are our own: a wrong one fails an assertion.
  */
 #include "wire/record_codec_internal.h"
 
@@ -45,7 +45,7 @@ static void encode_string(struct text *text, const char *string)
     text_add_bytes(text, "\"", 1);
 }
 
-/* A field that is left out when it says nothing. */
+/* A field that is omitted if it is 0. */
 static void encode_count(struct text *text, const char *name, uint64_t count)
 {
     if (count == 0)
@@ -84,7 +84,7 @@ static void encode_stamp(struct text *text, const char *name, const struct stamp
     text_add_bytes(text, "]", 1);
 }
 
-/* How a grant and a place begin. */
+/* The common start of a grant and a waiter. */
 static void encode_who(struct text *text, const char *holder, const char *request, uint64_t session,
                        enum mode mode, bool bound)
 {
@@ -203,7 +203,7 @@ static void encode_watermark(struct text *text, const struct watermark *watermar
     text_add_bytes(text, "}", 1);
 }
 
-/* The lowest version that has all of it: a program that knows no other reads the rest. */
+/* The lowest version that can express the record, so that older programs can read it. */
 static uint64_t version_of(const struct record *record)
 {
     if (record->kind == KIND_LOCK)
@@ -244,7 +244,7 @@ static void encode_fields(struct text *text, const struct record *record)
 
 size_t record_encode(const struct record *record, char *bytes, size_t size)
 {
-    /* Tickets are the one number that a hostile record can bring to its end: no assert. */
+    /* A forged record can exhaust the tickets, so this is no assertion. */
     if (size == 0 || record->next_ticket > RECORD_NUMBER_MAX)
         return 0;
     struct text text;

@@ -6,7 +6,7 @@
 
 enum { DIGITS_MAX = 15 /* of a revision or a time: both end below 2^45 */ };
 
-/* Digits and a space, from there on; the place behind them, or 0 when it is anything else. */
+/* Reads digits and a space at `from`; returns the offset after them, 0 for anything else. */
 static size_t take_number(const char *message, size_t length, size_t from, uint64_t *out)
 {
     size_t at = from;

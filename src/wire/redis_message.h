@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What clients of leasehold say to each other in Redis. Whoever may publish there may say anything:
- * what is not as it should be is told apart here, and nothing is copied.
+ * Messages between leasehold clients in Redis. Any client that may publish can send anything, so
+ * malformed messages are detected here. Nothing is copied.
  *
- *   a record:          "<revision> <time> <its bytes>"
- *   of every change:   "<revision> <name of the record>"; a delete has the revision 0
- *   to whom it names:  "<name of the record>", alone or with "\n<record>" behind
+ *   a record:             "<revision> <time> <its bytes>"
+ *   on every change:      "<revision> <name of the record>"; a delete has the revision 0
+ *   to a session to wake: "<name of the record>", alone or followed by "\n<record>"
  */
 #ifndef LEASEHOLD_WIRE_REDIS_MESSAGE_H
 #define LEASEHOLD_WIRE_REDIS_MESSAGE_H
@@ -14,17 +14,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The place of a record's bytes behind `from`; 0 when it is no record. */
+/* The offset of a record's bytes after `from`; 0 if it is not a record. */
 size_t redis_record_read(const char *message, size_t length, size_t from, uint64_t *out_revision,
                          int64_t *out_time_ms);
 
-/* The name is what stands behind `*out_name`. */
+/* The name begins at `*out_name`. */
 bool redis_change_read(const char *message, size_t length, uint64_t *out_revision,
                        size_t *out_name);
 
 struct redis_notice {
-    size_t name_length; /* at the beginning */
-    bool has_record;    /* what stands, too */
+    size_t name_length; /* at the start */
+    bool has_record;    /* the current record follows */
     uint64_t revision;
     int64_t time_ms;
     const char *bytes;

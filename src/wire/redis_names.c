@@ -11,7 +11,7 @@
 
 enum { TAG = 4, NIBBLE = 16 };
 
-/* Keys of each family begin with this, in front of what goes into the template. */
+/* The key prefix of each family; the rest of the key goes into the template. */
 static const char *const prefixes[REDIS_FAMILIES] = {
     [REDIS_ONCE] = ONCE_PREFIX, [REDIS_WATERMARK] = WATERMARK_PREFIX, [REDIS_LOCK] = ""};
 
@@ -42,7 +42,7 @@ bool redis_template_set(struct redis_templates *templates, enum redis_family fam
 
 static uint16_t crc_of(uint16_t crc, const char *bytes, size_t length)
 {
-    /* What four bits that leave at the top do to the rest: multiples of the polynomial 0x1021. */
+    /* The effect of the four bits shifted out: multiples of the polynomial 0x1021. */
     static const uint16_t leaves[NIBBLE] = {
         0x0000, 0x1021, 0x2042, 0x3063, 0x4084, 0x50a5, 0x60c6, 0x70e7,
         0x8108, 0x9129, 0xa14a, 0xb16b, 0xc18c, 0xd1ad, 0xe1ce, 0xf1ef,
@@ -65,8 +65,8 @@ unsigned redis_slot_of(const char *name, size_t length)
 }
 
 /*
- * The checksum is linear: the four letters of a slot are those of slot 0, with those that change
- * one bit of it for each bit that is set. (Found by search; a test looks at all of them.)
+ * The CRC is linear: the tag of a slot is the tag of slot 0, XORed with one constant for each bit
+ * that is set in the slot. (Found by search; a test checks all slots.)
  */
 void redis_tag_of(unsigned slot, char *out)
 {
@@ -92,7 +92,7 @@ static enum redis_family family_of(const char *key)
     return family;
 }
 
-/* What stands in the template's place; false when the name does not fit it. */
+/* The part of the name at %s; false if the name does not match the template. */
 static bool template_match(const char *template, const char *name, size_t length,
                            const char **out_string, size_t *out_length)
 {
@@ -170,7 +170,7 @@ static void add_glob_escaped(struct text *out, const char *string, size_t length
     }
 }
 
-/* Could keys of more than one family begin so? */
+/* True if keys of more than one family can begin with the prefix. */
 static bool spans_families(const char *prefix)
 {
     return begins_with(ONCE_PREFIX, prefix) || begins_with(WATERMARK_PREFIX, prefix);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Of a name or an address. An error shows the host, so it must not be part of a password. */
+/* Bytes of a name or an address. Errors show the host, so it must not be part of a password. */
 #define HOST_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
 enum { PORT_MAX = 65535, DB_MAX = 65535, NAME_MOST = 32, VALUE_MOST = REDIS_PASSWORD_MAX };
@@ -16,8 +16,8 @@ static int hex_of(char letter)
     return found != NULL ? (int)(found - digits) : -1;
 }
 
-/* Undoes %41 and the like; any other % stays, as in lock:%s. False when it is too long, empty where
- * a NUL stood, or has control characters. */
+/* Decodes %41 and the like; any other % stays, as in lock:%s. False if the text is too long or has
+ * control characters, NUL included. */
 static bool unescape(const char *from, size_t length, char *to, size_t size)
 {
     size_t at = 0;
@@ -168,7 +168,7 @@ static bool read_options(const char *at, struct redis_url *out, struct text *why
             text_add(why, "the URL's option \"");
             text_add_bytes(why, at, named ? length : 0); /* else it may be part of a password */
             return redis_url_refuse(
-                why, "\" is not known, or its value is not right; there are key, dedup, "
+                why, "\" is unknown, or its value is invalid; the options are key, dedup, "
                      "watermark (each with one %s), db, password-file, ca, cert, "
                      "tls-key, name, sentinel, scripts=no, protocol=2, auth=entra, "
                      "auth=entra-cli, client-id");
@@ -182,13 +182,12 @@ static bool agrees(const struct redis_url *url, struct text *why)
 {
     if (!url->tls && (url->ca[0] != '\0' || url->cert[0] != '\0' || url->tls_key[0] != '\0' ||
                       url->tls_name[0] != '\0'))
-        return redis_url_refuse(why, "certificates are for rediss://, not for redis://");
+        return redis_url_refuse(why, "certificates need rediss://, not redis://");
     if (url->client_id[0] != '\0' && url->auth[0] == '\0')
-        return redis_url_refuse(why,
-                                "client-id says whose token of Entra ID is wanted; add auth=entra");
+        return redis_url_refuse(why, "client-id selects an identity of Entra ID; add auth=entra");
     if (url->password[0] != '\0' && (url->password_file[0] != '\0' || url->auth[0] != '\0'))
-        return redis_url_refuse(why,
-                                "the URL has a password, and says that it comes from elsewhere");
+        return redis_url_refuse(
+            why, "the URL has a password and also password-file or auth; use only one");
     return true;
 }
 
@@ -198,10 +197,10 @@ bool redis_url_read(const char *url, struct redis_url *out, struct text *why)
     memset(out, 0, sizeof *out);
     redis_templates_init(&out->templates);
     if (at == NULL || strncmp(at, "://", 3) != 0)
-        return redis_url_refuse(why, "a Redis is redis://host:port, or rediss:// with TLS");
+        return redis_url_refuse(why, "the URL must be redis://host:port, or rediss:// for TLS");
     out->tls = at - url == (ptrdiff_t)(sizeof "rediss" - 1);
     at += 3;
-    /* The last @ counts, whatever stands before it: passwords are often not encoded. */
+    /* The last @ ends the password, since passwords are often not encoded. */
     const char *user_end = strrchr(at, '@'), *mark = strchr(at, '?');
     const char *sign = mark != NULL ? strchr(mark, '=') : NULL;
     if (user_end != NULL && sign != NULL && sign < user_end)
@@ -219,7 +218,7 @@ bool redis_url_read(const char *url, struct redis_url *out, struct text *why)
         return false;
     if (hosts + 1 < query &&
         !redis_url_read_number(at + hosts + 1, query - hosts - 1, DB_MAX, &out->db))
-        return redis_url_refuse(why, "behind the host stands the number of the database");
+        return redis_url_refuse(why, "the path of the URL must be the number of a database");
     if (at[query] == '?' && !read_options(at + query + 1, out, why))
         return false;
     for (size_t i = 0; i < out->host_count; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * redis://[user[:password]@]host[:port][,host[:port]…][/db][?option=value&…], and rediss:// for
- * TLS. By custom the URL may hold a password; it is never shown (url_redact.h). Pure.
+ * TLS. By convention the URL may contain a password; it is never shown (url_redact.h). Pure.
  */
 #ifndef LEASEHOLD_WIRE_REDIS_URL_H
 #define LEASEHOLD_WIRE_REDIS_URL_H
@@ -25,7 +25,7 @@ struct redis_host {
 
 struct redis_url {
     bool tls;
-    size_t host_count; /* one, or several Sentinels or nodes of a cluster */
+    size_t host_count; /* several: Sentinels or nodes of a cluster */
     struct redis_host hosts[REDIS_HOSTS_MAX];
     char user[REDIS_USER_MAX + 1];
     char password[REDIS_PASSWORD_MAX + 1];
@@ -33,15 +33,15 @@ struct redis_url {
     struct redis_templates templates;       /* ?key= ?dedup= ?watermark= */
     char password_file[REDIS_PATH_MAX + 1]; /* ?password-file= */
     char ca[REDIS_PATH_MAX + 1], cert[REDIS_PATH_MAX + 1], tls_key[REDIS_PATH_MAX + 1];
-    char tls_name[REDIS_HOST_MAX + 1]; /* ?name=: that the certificate must have */
+    char tls_name[REDIS_HOST_MAX + 1]; /* ?name=: required in the certificate */
     char auth[16];                     /* ?auth=entra, or entra-cli */
-    char client_id[64];                /* ?client-id=: which identity, with ?auth= */
-    char sentinel[REDIS_HOST_MAX + 1]; /* ?sentinel=: the hosts are Sentinels, this their master */
+    char client_id[64];                /* ?client-id=: the identity, with ?auth= */
+    char sentinel[REDIS_HOST_MAX + 1]; /* ?sentinel=: the master's name; the hosts are Sentinels */
     bool no_scripts;                   /* ?scripts=no */
-    unsigned protocol;                 /* ?protocol=: 2 or 3; 0: what the server has */
+    unsigned protocol;                 /* ?protocol=: 2 or 3; 0: negotiated with the server */
 };
 
-/* False, and `why` says what is wrong and never a secret. */
+/* False with a reason in `why`, which never contains a secret. */
 bool redis_url_read(const char *url, struct redis_url *out, struct text *why);
 
 #endif

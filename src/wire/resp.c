@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See resp.h. One reader of a value's beginning serves both finding the end and walking. */
+/* See resp.h. read_item() serves both resp_feed() and resp_next(). */
 #include "wire/resp.h"
 
 #include "base/check.h"
@@ -8,7 +8,7 @@
 
 enum { HEAD_WHOLE, HEAD_MORE, HEAD_BROKEN };
 
-/* Decimal digits with an optional sign; false when it is anything else, or beyond 64 bits. */
+/* Decimal digits with an optional sign; false for anything else, or beyond 64 bits. */
 static bool resp_read_number(const char *digits, size_t length, int64_t *out)
 {
     bool negative = length > 0 && digits[0] == '-';
@@ -26,7 +26,7 @@ static bool resp_read_number(const char *digits, size_t length, int64_t *out)
     return true;
 }
 
-/* The kinds whose line says how much follows: a text's bytes, or items. */
+/* The types whose line has a count of bytes or of items. */
 static bool is_counted(char sign)
 {
     return sign != '\0' && strchr("$!=*~>%|", sign) != NULL;
@@ -84,7 +84,7 @@ static bool fill_line(char sign, const char *line, size_t length, struct resp_it
     return true;
 }
 
-/* A value's beginning, with a text's bytes; `used` is what it takes. */
+/* Reads the start of a value, with the bytes of a text; `used` is its length. */
 static int read_item(const char *bytes, size_t length, size_t bulk_max, struct resp_item *out,
                      size_t *used)
 {
@@ -110,7 +110,7 @@ static int read_item(const char *bytes, size_t length, size_t bulk_max, struct r
         return HEAD_MORE;
     out->text = bytes + *used;
     *used += out->length + 2;
-#ifndef LH_FUZZ_PLANT /* shows that the fuzzer can find: a text longer than it says */
+#ifndef LH_FUZZ_PLANT /* planted bug for the fuzzer: a text longer than its length */
     if (out->text[out->length] != '\r' || out->text[out->length + 1] != '\n')
         return HEAD_BROKEN;
 #endif
@@ -129,12 +129,12 @@ static enum resp_result resp_refuse(struct resp *resp, const char *wrong)
     return RESP_BROKEN;
 }
 
-/* An item was read: what is still to come at each depth. False when it is nested too deep. */
+/* Counts the items still to come at each depth. False if the message is nested too deep. */
 static bool count_item(struct resp *resp, const struct resp_item *item)
 {
     if (resp->depth > 0 && item->kind != RESP_ATTRIBUTE)
         resp->left[resp->depth - 1]--;
-    if (item->kind == RESP_ATTRIBUTE && resp->depth == 0) { /* the value itself comes after it */
+    if (item->kind == RESP_ATTRIBUTE && resp->depth == 0) { /* its value follows */
         resp->left[resp->depth++] = 1;
     }
     if (item->count > 0) {
@@ -158,7 +158,7 @@ enum resp_result resp_feed(struct resp *resp, const char *bytes, size_t length, 
         if (head == HEAD_MORE)
             return RESP_MORE;
         if (head == HEAD_BROKEN)
-            return resp_refuse(resp, "what came is no RESP, or too long");
+            return resp_refuse(resp, "the data is not RESP, or is too long");
         resp->at += used;
         if (++resp->items > resp->items_max || item.count > resp->items_max)
             return resp_refuse(resp, "the message has too many parts");
@@ -176,7 +176,7 @@ bool resp_next(struct resp_walk *walk, struct resp_item *out)
     if (walk->at >= walk->length)
         return false;
     int head = read_item(walk->bytes + walk->at, walk->length - walk->at, SIZE_MAX / 2, out, &used);
-    ASSERT(head == HEAD_WHOLE); /* only messages that are whole are walked through */
+    ASSERT(head == HEAD_WHOLE); /* only whole messages are walked */
     walk->at += used;
     return true;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RESP2 and RESP3, the protocol of Redis, from both sides: the driver speaks it, a server of ours
- * can. Pure: feed bytes, and it says where the next message ends; then walk through it. Knows no
- * command. Whatever the other side sends, a message is whole, not yet whole, or refused; limits are
- * the owner's.
+ * RESP2 and RESP3, the protocol of Redis, for clients and servers. Pure: fed with bytes, it finds
+ * the end of the next message; a walk then returns its items. Independent of commands. Any input is
+ * a whole message, an incomplete one, or refused; the owner sets the limits.
  */
 #ifndef LEASEHOLD_WIRE_RESP_H
 #define LEASEHOLD_WIRE_RESP_H
@@ -14,26 +13,26 @@
 
 enum {
     RESP_DEPTH_MAX = 8,
-    RESP_LINE_MAX = 64 * 1024, /* of an error, a number, a simple text */
-    RESP_HEAD_MAX = 24,        /* a kind, a number, and the line's end */
+    RESP_LINE_MAX = 64 * 1024, /* of an error, a number, a simple string */
+    RESP_HEAD_MAX = 24,        /* a type, a number and the line end */
 };
 
 enum resp_kind {
-    RESP_TEXT,   /* simple, bulk or verbatim; also numbers beyond 64 bits, and fractions */
+    RESP_TEXT,   /* simple, bulk or verbatim; also big numbers and doubles */
     RESP_ERROR,  /* of either form */
     RESP_NUMBER, /* also true (1) and false (0) */
     RESP_NULL,   /* of any form */
     RESP_LIST,   /* array or set */
     RESP_MAP,
-    RESP_PUSH,      /* not an answer to anything */
-    RESP_ATTRIBUTE, /* beside the value that follows it */
+    RESP_PUSH,      /* not a reply to a command */
+    RESP_ATTRIBUTE, /* precedes the value that it describes */
 };
 
-/* The beginning of a value. Of a list, a map (twice its pairs), a push and an attribute, `count`
- * items follow. */
+/* The start of a value. `count` items follow a list, a map (twice its pairs), a push and an
+ * attribute. */
 struct resp_item {
     enum resp_kind kind;
-    const char *text; /* into the message; not ended by NUL */
+    const char *text; /* points into the message; not NUL-terminated */
     size_t length;
     int64_t number;
     size_t count;
@@ -41,21 +40,21 @@ struct resp_item {
 
 enum resp_result { RESP_WHOLE, RESP_MORE, RESP_BROKEN };
 
-/* Finds the ends of messages; all 0 but for the limits at first. */
+/* Finds the ends of messages; initially all 0 except the limits. */
 struct resp {
     size_t bulk_max;  /* bytes of one text */
     size_t items_max; /* of one message, all depths together */
-    /* how far the message is known */
+    /* progress in the current message */
     size_t at, items;
     unsigned depth;
     size_t left[RESP_DEPTH_MAX];
-    const char *wrong; /* after RESP_BROKEN: what */
+    const char *wrong; /* after RESP_BROKEN: the reason */
 };
 
-/* The bytes begin with the message, as before, perhaps with more behind it. */
+/* `bytes` begins with the same message as in the last call, perhaps with more data. */
 enum resp_result resp_feed(struct resp *resp, const char *bytes, size_t length, size_t *out_length);
 
-/* Walks through a message that is whole. */
+/* Walks through a whole message. */
 struct resp_walk {
     const char *bytes;
     size_t length, at;
@@ -63,15 +62,15 @@ struct resp_walk {
 
 /* False at the end. */
 bool resp_next(struct resp_walk *walk, struct resp_item *out);
-/* Past the value that this item began, whatever is inside. */
+/* Skips the value that this item begins, with all nested items. */
 void resp_skip(struct resp_walk *walk, const struct resp_item *item);
 
-/* Is it exactly this text? Does it, an error too, begin so? */
+/* True if the item is exactly this text; if the item, also an error, begins with it. */
 bool resp_is(const struct resp_item *item, const char *text);
 bool resp_begins(const struct resp_item *item, const char *text);
 
-/* "$5\r\n" and the like: what a text ('$'), a list ('*') or a number (':') begins with. Returns its
- * length. A text's bytes follow, and another line's end. */
+/* Writes the start of a text ('$'), a list ('*') or a number (':'), as in "$5\r\n"; returns its
+ * length. The bytes of a text and another line end follow. */
 size_t resp_head(char kind, uint64_t number, char *out);
 
 #endif

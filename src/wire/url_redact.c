@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See url_redact.h. A list of what is known to be harmless, not of what looks like a secret: a URL
- * that does not parse has its password anywhere. So each part is shown only in the form that it
- * must have.
+ * See url_redact.h. An allowlist: in a URL that does not parse, the password can be anywhere, so
+ * each part is shown only if it has its expected form.
  */
 #include "wire/url_redact.h"
 
@@ -16,7 +15,7 @@ static const char stars[] = "***";
 #define LETTERS LOWER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS  "0123456789"
 
-/* Takes the parts of a URL in their order. */
+/* Receives the parts of a URL in order. */
 struct redactor {
     void (*emit)(struct redactor *redactor, const char *part, size_t length, bool secret);
     struct text *out; /* of url_redact() */
@@ -43,7 +42,7 @@ static void url_emit_if(struct redactor *redactor, bool harmless, const char *pa
         url_mask(redactor, part, length);
 }
 
-/* Is every byte one of these? */
+/* True if every byte is one of `bytes`. */
 static bool is_made_of(const char *part, size_t length, const char *bytes)
 {
     for (size_t i = 0; i < length; i++)
@@ -62,7 +61,7 @@ static bool is_listed(const char *part, size_t length, const char *const *text, 
 
 /* ---- the query ---- */
 
-/* The parameters whose values are no secret. */
+/* The parameters whose values are not secret. */
 static const char *const public_parameters[] = {
     "auth",     "connect_timeout", "db",        "host",
     "key",      "listen",          "names",     "port",
@@ -83,7 +82,7 @@ static void redact_pair(struct redactor *redactor, const char *pair, size_t leng
 {
     const char *sign = memchr(pair, '=', length);
     size_t name = sign != NULL ? (size_t)(sign - pair) : length;
-    if (sign == NULL) { /* no parameter at all */
+    if (sign == NULL) { /* not a parameter */
         url_mask(redactor, pair, length);
         return;
     }
@@ -107,7 +106,7 @@ static void redact_query(struct redactor *redactor, const char *at)
     }
 }
 
-/* ---- before it ---- */
+/* ---- scheme, user, hosts, path ---- */
 
 size_t url_scheme(const char *url)
 {
@@ -123,8 +122,8 @@ static bool has(const char *part, size_t length, const char *text)
     return memmem(part, length, text, strlen(text)) != NULL;
 }
 
-/* A user without a password is shown only where the URL says that the password is elsewhere: many
- * write their password in its place. */
+/* A user without a password is shown only if the URL names another source of the password: many
+ * people write their password in its place. */
 static void redact_user(struct redactor *redactor, const char *at, size_t length, const char *query)
 {
     const char *colon = memchr(at, ':', length);
@@ -170,7 +169,7 @@ static void redact_hosts(struct redactor *redactor, const char *at, size_t lengt
     }
 }
 
-/* A number, as of a database, or in some schemes a name. */
+/* A database number or, in some schemes, a name. */
 static void redact_path(struct redactor *redactor, const char *url, const char *at, size_t length)
 {
     static const char *const named[] = {"postgres", "postgresql", "github"};
@@ -188,7 +187,7 @@ static bool is_file(const char *url)
     return strncmp(url, "file:", 5) == 0 || url[0] == '/' || strncmp(url, "./", 2) == 0;
 }
 
-/* A path is shown, whatever stands in it, unless it is another URL. */
+/* A path is shown unless it contains another URL. */
 static void redact_file(struct redactor *redactor, const char *url)
 {
     size_t scheme = url[0] == 'f' ? 5 : 0;
@@ -205,7 +204,7 @@ static void redact_parts(struct redactor *redactor, const char *url)
         redact_file(redactor, url);
         return;
     }
-    /* Is that @ in the password, or in a parameter? */
+    /* The last @ may be in the password or in a parameter. */
     const char *mark = strchr(url, '?'), *sign = mark != NULL ? strchr(mark, '=') : NULL;
     bool unclear = last != NULL && sign != NULL && sign < last;
     if (scheme == 0 || unclear) {
@@ -234,7 +233,7 @@ static void redact_parts(struct redactor *redactor, const char *url)
     }
 }
 
-/* ---- two forms ---- */
+/* ---- output ---- */
 
 static void emit_redacted(struct redactor *redactor, const char *part, size_t length, bool secret)
 {
@@ -250,8 +249,8 @@ void url_redact(const char *url, struct text *out)
     redact_parts(&redactor, url);
 }
 
-/* The parts are the URL's own bytes, which url_redact_in_place() may change; those before are done
- * with. */
+/* The parts point into the URL, which url_redact_in_place() may change; earlier parts are not read
+ * again. */
 static void mask_in_place(struct redactor *redactor, const char *part, size_t length, bool secret)
 {
     if (secret)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See workload_internal.h: asking the API server, and waiting for its answers. */
+/* See workload_internal.h: requests to the API server, and the wait for replies. */
 #include "process/host.h"
 #include "workload/workload_internal.h"
 
@@ -14,7 +14,7 @@ enum { PAUSE_FIRST_MS = 100, PAUSE_MAX_MS = 2000 };
 
 static void on_alarm(void *owner)
 {
-    (void)owner; /* that the step returns is all */
+    (void)owner; /* only wakes up the poller */
 }
 
 void workloads_wait(struct workloads *workloads, int64_t until_ms)
@@ -32,7 +32,7 @@ int64_t workloads_now_ms(const struct workloads *workloads)
     return workloads->date_ms + (host_boot_ms() - workloads->date_at_ms);
 }
 
-/* Of two answers the one that says the later time counts: seconds are cut off, not rounded. */
+/* Date has whole seconds: a reply within the second of our estimate does not set the clock. */
 void workloads_set_clock(struct workloads *workloads, int64_t date_s)
 {
     if (date_s < 0 || (workloads->date_ms != 0 && date_s * 1000 <= workloads_now_ms(workloads) &&
@@ -42,7 +42,7 @@ void workloads_set_clock(struct workloads *workloads, int64_t date_s)
     workloads->date_at_ms = host_boot_ms();
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 static void workloads_on_reply(void *owner, const struct http_response *response)
 {
@@ -75,7 +75,7 @@ static void warn_once(struct workloads *workloads, const char *text)
     workloads->warn(workloads->warn_user, text);
 }
 
-/* Those about deprecated kinds come with every answer. */
+/* A warning about a deprecated kind comes with every reply. */
 static void workloads_report_warnings(struct workloads *workloads, struct api_reply *reply)
 {
     char *rest = NULL;
@@ -86,7 +86,7 @@ static void workloads_report_warnings(struct workloads *workloads, struct api_re
         warn_once(workloads, line);
 }
 
-/* A credential plugin may have to be asked first. */
+/* A credential plugin may have to run first. */
 static void wait_for_login(struct workloads *workloads, int64_t give_up_at_ms)
 {
     while (!kube_login_ready(workloads->login) && host_boot_ms() < give_up_at_ms)
@@ -109,7 +109,7 @@ static void workloads_call_once(struct workloads *workloads, const struct kube_c
         return;
     poller_step(workloads->poller);
     while (!reply->over)
-        workloads_wait(workloads, POLLER_NEVER); /* http.h ends it when its patience is over */
+        workloads_wait(workloads, POLLER_NEVER); /* http.h ends it at the timeout */
     workloads_set_clock(workloads, reply->date_s);
     workloads_report_warnings(workloads, reply);
 }
@@ -130,7 +130,7 @@ void workloads_call(struct workloads *workloads, const struct kube_call *call,
         workloads_call_once(workloads, call, give_up_at_ms, reply);
         bool again = is_retryable(reply->status) || (reply->status == 403 && workloads->permitted);
         if (reply->status == 200 || reply->status == 201)
-            workloads->permitted = workloads->path[0] != '\0'; /* else it was the discovery */
+            workloads->permitted = workloads->path[0] != '\0'; /* discovery does not count */
         if (reply->status == 401 && !refused) {
             kube_login_refused(workloads->login);
             again = refused = true;
@@ -172,7 +172,7 @@ void workloads_fail(const struct api_reply *reply, struct workload_result *resul
 
 /* ---- discovery ---- */
 
-/* The resource of a kind, in what the API server says about its group; NULL: it has none. */
+/* The resource of a kind in the API server's discovery document; NULL: none. */
 static const json_t *resource_of(const json_t *list, const char *kind)
 {
     size_t index;
@@ -180,7 +180,7 @@ static const json_t *resource_of(const json_t *list, const char *kind)
     json_array_foreach(json_object_get(list, "resources"), index, entry)
     {
         const char *name = kube_string(entry, "name");
-        /* A subresource has a slash; whatever else is none is not for a path. */
+        /* A subresource has a slash; other characters are not safe in a path. */
         if (strcmp(kube_string(entry, "kind"), kind) == 0 && *name != '\0' &&
             name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.")] == '\0')
             return entry;
@@ -222,7 +222,7 @@ bool workloads_discover(struct workloads *workloads, struct workload_result *res
         workloads->path[0] = '\0';
         result->usage = true;
         (void)snprintf(result->text, sizeof result->text,
-                       "the API server knows no kind %.60s of %.60s", kind, version);
+                       "the API server has no kind %.60s of %.60s", kind, version);
     }
     api_reply_done(&reply);
     return found;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See workload_internal.h: the watched copy. A list, then every change behind it; after a cut it
- * goes on where it was, and when the server has forgotten that (410) it lists again. The copy is
- * for looks and for knowing when to go on. It never decides who may: the create does.
+ * See workload_internal.h: the cache of watched objects. It reads a list, then every change. After
+ * a disconnect it resumes; if the server has compacted the revision (410) it lists again. It serves
+ * queries and wakes up followers. It must not decide who holds the lock: the creation does.
  */
 #include "process/host.h"
 #include "workload/workload_internal.h"
@@ -13,9 +13,9 @@
 
 enum { PAUSE_FIRST_MS = 50, PAUSE_MAX_MS = 5000, PAGE = 50, PAGES_MAX = 2000 };
 
-/* ---- the copy ---- */
+/* ---- entries ---- */
 
-/* Where it is, or would be. */
+/* The index of the name, or of its insertion. */
 static size_t workload_cache_index(const struct workload_cache *cache, const char *name)
 {
     size_t low = 0, high = cache->count;
@@ -103,7 +103,7 @@ void workload_cache_remove(struct workloads *workloads, const char *name)
     workload_cache_drop(&workloads->cache, name);
 }
 
-/* An answer may have told us of the next one under that name already. */
+/* A reply may already have added the successor under that name. */
 static void workload_cache_on_deletion(struct workloads *workloads, const json_t *object,
                                        const char *name)
 {
@@ -137,7 +137,7 @@ void workload_cache_put(struct workloads *workloads, const json_t *object)
     cached->view = view;
 }
 
-/* ---- the stream ---- */
+/* ---- stream ---- */
 
 static void workload_cache_set_revision(struct workload_cache *cache, const json_t *metadata)
 {
@@ -146,7 +146,7 @@ static void workload_cache_set_revision(struct workload_cache *cache, const json
         text_copy(cache->revision, sizeof cache->revision, revision);
 }
 
-/* False when the list must be had anew. */
+/* False if the objects must be listed again. */
 static bool workload_cache_on_change(struct workloads *workloads, const json_t *change)
 {
     const char *type = kube_string(change, "type");
@@ -183,7 +183,7 @@ static size_t workload_cache_on_data(void *owner, const char *bytes, size_t leng
     return used;
 }
 
-/* A watch is ended by the server now and then; the rest is trouble, which may last. */
+/* The server ends a watch regularly (200); everything else is an error, which may last. */
 static void workload_cache_on_end(void *owner, const struct http_response *response)
 {
     struct workloads *workloads = owner;
@@ -217,7 +217,7 @@ static void workload_cache_open_watch(struct workloads *workloads)
                              .most = OBJECT_REPLY_MAX,
                              .timeout_ms = workloads->timeout_ms};
     struct text why;
-    text_init(&why, text, sizeof text); /* it is tried again, so nobody asks */
+    text_init(&why, text, sizeof text); /* unused: the watch is retried */
     if (kube_login_ready(workloads->login))
         cache->watch = kube_call(workloads->login, workloads->http, &call, &callbacks, &why);
     if (cache->watch == NULL)
@@ -226,7 +226,7 @@ static void workload_cache_open_watch(struct workloads *workloads)
         host_boot_ms() + (int64_t)workloads->watch_s * 1000 + workloads->timeout_ms;
 }
 
-/* One page; the name of the next one in `more`, empty behind the last. False: trouble. */
+/* Reads one page; `more` becomes the continue token, empty after the last page. False on error. */
 static bool workload_cache_list_page(struct workloads *workloads, char *more, size_t size)
 {
     char path[PATH_SIZE * 2 + 128 + 2048];
@@ -239,7 +239,7 @@ static bool workload_cache_list_page(struct workloads *workloads, char *more, si
     const json_t *metadata = json_object_get(reply.json, "metadata");
     const json_t *items = json_object_get(reply.json, "items");
     char *next = kube_list_next(reply.json, *more != '\0' ? more : NULL, &wrong);
-    bool is_list = json_is_array(items) || json_is_null(items); /* null: an empty one of Go's */
+    bool is_list = json_is_array(items) || json_is_null(items); /* null: Go's empty slice */
     bool good = reply.status == 200 && is_list && wrong == NULL;
     if (good) {
         for (size_t i = 0; i < json_array_size(items); i++)
@@ -273,7 +273,7 @@ static void workload_cache_list_all(struct workloads *workloads)
     cache->down_since_ms = 0;
 }
 
-/* ---- the whole ---- */
+/* ---- interface ---- */
 
 void workload_cache_refresh(struct workloads *workloads)
 {
@@ -282,7 +282,7 @@ void workload_cache_refresh(struct workloads *workloads)
         return;
     poller_step(workloads->poller);
     if (cache->watch != NULL && host_boot_ms() >= cache->watch_until_ms) {
-        http_cancel(cache->watch); /* who should have ended it has forgotten us */
+        http_cancel(cache->watch); /* the server has not ended it in time */
         cache->watch = NULL;
     }
     if (cache->watch != NULL || host_boot_ms() < cache->not_before_ms)

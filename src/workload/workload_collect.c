@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See workload_collect.h: objects of k8s-run that nobody needs any more, found by their label and
- * judged as whoever wants their target would judge them. Each is removed under the uid and
- * resourceVersion that were judged; our finalizer goes first. Blocks.
+ * See workload_collect.h: finds objects of k8s-run that are no longer in use by their label, and
+ * judges them as workloads_run() does. Each is removed under the uid and resourceVersion that were
+ * judged, after our finalizer. Blocks.
  */
 #include "workload/workload_collect.h"
 
@@ -18,7 +18,7 @@ enum {
     PATH_SIZE = 512,
     PAGE = 50,
     PAGES_MAX = 2000,
-    COOLDOWN_DEFAULT_MS = 5 * 60 * 1000, /* of an object that does not say */
+    COOLDOWN_DEFAULT_MS = 5 * 60 * 1000, /* of an object without one */
 };
 
 #define SECOND_NS 1000000000L
@@ -39,7 +39,7 @@ static bool collect_fail(struct collect_round *round, const char *text)
     return false;
 }
 
-/* Other trouble than that is the reply's. */
+/* An unknown kind is a usage error; otherwise the reply has the reason. */
 static bool collect_fail_kind(struct collect_round *round, const char *kind,
                               const struct k8s_reply *reply)
 {
@@ -47,20 +47,20 @@ static bool collect_fail_kind(struct collect_round *round, const char *kind,
     if (!round->out->usage)
         return collect_fail(round, reply->why);
     (void)snprintf(round->out->why, sizeof round->out->why,
-                   "the API server knows no kind %.200s; name it as in jobs.batch", kind);
+                   "the API server has no kind %.200s; name it as in jobs.batch", kind);
     return false;
 }
 
-/* ---- where the objects are ---- */
+/* ---- discovery ---- */
 
-/* A resource or a group, as kubectl names them: they become parts of a path. */
+/* A resource or a group, as kubectl names them: they become part of a path. */
 static bool is_resource_name(const char *text, size_t length)
 {
     return length > 0 && length < PATH_SIZE / 4 &&
            strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-.") >= length;
 }
 
-/* "/apis/batch/v1" of a group, by the version that the server prefers; "/api/v1" without one. */
+/* "/apis/batch/v1" of a group, in the server's preferred version; "/api/v1" without one. */
 static bool collect_find_group(struct collect_round *round, const char *kind, const char *group,
                                char out[PATH_SIZE])
 {
@@ -112,7 +112,7 @@ static bool collect_find_kind(struct collect_round *round, const char *kind)
 
 /* ---- one object ---- */
 
-/* Under the revision that it leaves behind; false: it changed, or is gone. */
+/* Stores the new revision in `view`; false: the object has changed, or is gone. */
 static bool collect_drop_finalizer(struct collect_round *round, const char *path,
                                    const json_t *object, struct workload_view *view)
 {
@@ -137,7 +137,7 @@ static bool collect_remove_object(struct collect_round *round, const char *name,
     if (view->finalizer && !collect_drop_finalizer(round, path, object, view))
         return false;
     if (view->terminating)
-        return true; /* it went with the finalizer, or another one keeps it */
+        return true; /* removed with the finalizer, or kept by another one */
     k8s_probe_call(round->probe, "DELETE", path, workload_delete_options(view), &reply);
     bool good = reply.status == 200 || reply.status == 202 || reply.status == 404;
     if (!good && reply.status != 409)
@@ -146,7 +146,7 @@ static bool collect_remove_object(struct collect_round *round, const char *name,
     return good;
 }
 
-/* One that is leaving without our finalizer is somebody else's to wait for. */
+/* A terminating object without our finalizer is left to other controllers. */
 static bool collect_is_leftover(const struct collect_round *round, const json_t *object,
                                 int64_t now_ms, struct workload_view *view)
 {
@@ -179,9 +179,9 @@ static void collect_object(struct collect_round *round, const json_t *object, in
     (void)nanosleep(&pause, NULL);
 }
 
-/* ---- all of them ---- */
+/* ---- pages ---- */
 
-/* False behind the last page, or when it cannot go on. */
+/* False after the last page, or on error. */
 static bool collect_page(struct collect_round *round, char **next)
 {
     char path[PATH_SIZE * 2 + KUBE_TOKEN_MAX];
@@ -199,7 +199,7 @@ static bool collect_page(struct collect_round *round, char **next)
     if (reply.status != 200)
         (void)collect_fail(round, reply.why);
     else if (wrong != NULL || reply.date_s < 0)
-        (void)collect_fail(round, wrong != NULL ? wrong : "the API server tells no time");
+        (void)collect_fail(round, wrong != NULL ? wrong : "the API server's reply has no Date");
     for (size_t i = 0; i < json_array_size(items) && round->out->why[0] == '\0'; i++)
         collect_object(round, json_array_get(items, i), reply.date_s * 1000);
     k8s_reply_done(&reply);

@@ -7,8 +7,8 @@
 #include "workload/workload_end.h"
 
 /*
- * Objects of a kind as kubectl names it ("jobs.batch"): past their cooldown or time limit, or
- * deleted and kept by our finalizer alone. `rate`: removed in a minute at most; 0: only counted.
+ * `kind` is as in kubectl ("jobs.batch"). Removes objects past their cooldown or time limit, and
+ * deleted ones that only our finalizer keeps. `rate`: removals per minute at most; 0: count only.
  */
 void workload_collect(struct k8s_probe *probe, const char *kind, const struct end_rules *rules,
                       unsigned rate, struct k8s_collection *out);

@@ -11,16 +11,16 @@
 
 enum { STATUS_MAX = 255 };
 
-/* One of the alternatives: its words, and what it must be. */
+/* One alternative of a rule. */
 struct term {
-    const char *name; /* of a condition, or the path without its first dot */
+    const char *name; /* of a condition, or a path without its first dot */
     size_t length;
-    const char *value; /* NULL: none was said */
+    const char *value; /* NULL: none */
     size_t value_length;
     bool is_condition;
 };
 
-/* The alternative that begins here; returns where the next one does, or NULL behind the last. */
+/* Parses the alternative at `text`; returns the start of the next one, or NULL after the last. */
 static const char *next_term(const char *text, struct term *out)
 {
     size_t all = strcspn(text, ",");
@@ -48,7 +48,7 @@ static const char *end_syntax_error(const char *text, bool paths_only)
         if (term.length == 0 || (term.value != NULL && term.value_length == 0))
             return "a name or a value is missing";
         if (paths_only && (term.is_condition || term.value != NULL))
-            return "the time of the end is told by paths, such as .status.completionTime";
+            return "the end time is given by paths, such as .status.completionTime";
     }
     return NULL;
 }
@@ -130,7 +130,7 @@ static bool term_holds(const json_t *object, const struct term *term)
                : strcmp(kube_string(entry, "status"), "True") == 0;
 }
 
-/* The first alternative that holds, in `out`. */
+/* Finds the first alternative that holds. */
 static bool find_term(const json_t *object, const char *text, struct term *out)
 {
     while (text != NULL) {
@@ -150,7 +150,7 @@ enum end_state end_state_of(const struct end_rules *rules, const json_t *object)
                                                                                     : END_RUNS;
 }
 
-/* ---- when ---- */
+/* ---- end time ---- */
 
 static int64_t later(int64_t one, int64_t other)
 {

@@ -14,7 +14,7 @@
 #define ANNOTATION_COOLDOWN "leasehold/cooldown-ms"
 #define ANNOTATION_LIMIT    "leasehold/time-limit-ms"
 
-#define FOR_EVER_MS ((int64_t)1 << 52) /* can be added to any time */
+#define FOR_EVER_MS ((int64_t)1 << 52) /* can be added to any time without overflow */
 
 enum { ROUNDING_MS = 1000 };
 
@@ -27,14 +27,14 @@ static json_t *manifest_fail(struct text *why, const char *text, const char *mor
 
 /* ---- writing ---- */
 
-/* In every locale. */
+/* Independent of the locale. */
 static bool is_alphanumeric(char byte)
 {
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
            (byte >= '0' && byte <= '9');
 }
 
-/* What a label may hold: others see it, and select by it; the whole name is in an annotation. */
+/* A valid label value, for selectors; the full name is in an annotation. */
 static void make_label(const char *text, char out[WORKLOAD_LABEL_MAX + 1])
 {
     size_t length = 0;
@@ -165,7 +165,7 @@ static void read_object_holder(const json_t *metadata, const char *holder_label,
     (void)snprintf(out, size, "%s", *text != '\0' ? text : "somebody");
 }
 
-/* Who deletes a running object ends it; its finalizer keeps the lock until the cooldown is over. */
+/* The deletion of a running object ends it; its finalizer keeps the lock through the cooldown. */
 static void read_end(const json_t *object, const struct end_rules *rules,
                      struct workload_view *view)
 {

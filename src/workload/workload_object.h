@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A Kubernetes object that is a lock: what we write into it, and what it says. All that anybody
- * needs to know after a restart stands in the object itself: for which target it is, whose it is,
- * for how long it cools down and how long it may run. No I/O, no clock.
+ * A Kubernetes object that is a lock: its members that we write, and their interpretation. The
+ * object contains all state that a restart needs: its target, holder, cooldown and time limit. No
+ * I/O, no clock.
  */
 #ifndef LEASEHOLD_WORKLOAD_WORKLOAD_OBJECT_H
 #define LEASEHOLD_WORKLOAD_WORKLOAD_OBJECT_H
@@ -10,67 +10,66 @@
 #include "base/text.h"
 #include "workload/workload_end.h"
 
-#define WORKLOAD_LABEL        "app.kubernetes.io/managed-by" /* what the watch selects by … */
-#define WORKLOAD_LABEL_VALUE  "leasehold-k8s-run"            /* … apart from our Leases */
+#define WORKLOAD_LABEL        "app.kubernetes.io/managed-by" /* the selector of the watch … */
+#define WORKLOAD_LABEL_VALUE  "leasehold-k8s-run"            /* … which excludes our Leases */
 #define WORKLOAD_HOLDER_LABEL "leasehold/holder"
 #define WORKLOAD_FINALIZER    "leasehold/cooldown"
 
 enum { WORKLOAD_FIELD_MAX = 128, WORKLOAD_LABEL_MAX = 63 };
 
-/* For whom, and how long. */
+/* The lock data of a new object. */
 struct workload_spec {
     const char *name, *namespace; /* namespace NULL: the kind has none */
     const char *target, *holder, *request;
-    const char *holder_label; /* beside our own; NULL: none */
+    const char *holder_label; /* in addition to our own; NULL: none */
     int64_t cooldown_ms;
     int64_t limit_ms; /* 0: none */
     bool finalizer;
 };
 
-/* The object to create; NULL with words when the manifest cannot be used. `manifest` stays. */
+/* The object to create; NULL with a reason if the manifest is unusable. `manifest` is unchanged. */
 json_t *workload_make(const json_t *manifest, const struct workload_spec *spec, struct text *why);
 
-/* What is known of an object. */
+/* The lock state of an object. */
 struct workload_view {
     char uid[64], revision[32];
     char holder[WORKLOAD_FIELD_MAX + 1], request[WORKLOAD_FIELD_MAX + 1];
-    bool ours;        /* made by us, for `target` … */
-    bool collides;    /* … or by us, for another one */
-    bool finalizer;   /* ours is in it */
-    bool terminating; /* somebody deleted it, and only finalizers keep it */
+    bool ours;        /* made by leasehold, for `target` … */
+    bool collides;    /* … or by leasehold, for another target */
+    bool finalizer;   /* it has our finalizer */
+    bool terminating; /* deleted, and kept only by finalizers */
     enum end_state state;
-    int status;            /* END_FAILED: that of the command in it, or 1 */
+    int status;            /* END_FAILED: exit status of its command, or 1 */
     int64_t created_at_ms; /* all by the cluster's clocks */
-    int64_t ended_at_ms;   /* unless it runs */
-    int64_t cooldown_ms;   /* −1: it does not say */
+    int64_t ended_at_ms;   /* −1 while it runs */
+    int64_t cooldown_ms;   /* −1: not given */
     int64_t limit_ms;      /* 0: none */
 };
 
-/* False when it is no such object. `holder_label` as above. */
+/* False if it is not such an object. `holder_label` as above. */
 bool workload_read(const json_t *object, const struct end_rules *rules, const char *target,
                    const char *holder_label, struct workload_view *out);
 
 enum workload_verdict {
     WORKLOAD_BUSY,
     WORKLOAD_COOLING,
-    WORKLOAD_OVERDUE, /* ran longer than it may: it is to be removed */
-    WORKLOAD_OVER,    /* ended, and its cooldown too: it is to be removed */
+    WORKLOAD_OVERDUE, /* exceeded its time limit: to be removed */
+    WORKLOAD_OVER,    /* ended, and its cooldown is over: to be removed */
 };
 
 /*
- * What that means at `now_ms` of the API server's clock. Both clocks tell whole seconds, so a
- * cooldown ends one second later rather than too early; of one whose end is still to come no more
- * is told to be left than it is long. `cooldown_ms` counts where the object says nothing. What is
- * not ours is never to be removed: busy, or cooling. `out_left_ms`: until the verdict changes by
- * itself; −1: never.
+ * The verdict at `now_ms` of the API server's clock. Both clocks have whole seconds, so a cooldown
+ * ends up to one second late, never early. If the end is in the future, the remaining time is at
+ * most the cooldown. `cooldown_ms` applies if the object has none. An object that is not ours is
+ * never removed: busy or cooling. `out_left_ms`: time until the verdict changes; −1: never.
  */
 enum workload_verdict workload_judge(const struct workload_view *view, int64_t cooldown_ms,
                                      int64_t now_ms, int64_t *out_left_ms);
 
-/* The finalizers without ours, for a merge patch under that revision. NULL: out of memory. */
+/* The finalizers without ours, as a merge patch for that revision. NULL: out of memory. */
 json_t *workload_finalizer_patch(const json_t *object);
 
-/* What a deletion says: this object, as it was judged, or none; with all that hangs on it. */
+/* The options of a deletion: only this object, at the judged revision; with its dependents. */
 json_t *workload_delete_options(const struct workload_view *view);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See workload.h: opening and closing. Nothing is asked of the API server yet. */
+/* See workload.h: opening and closing. Sends no request to the API server. */
 #include "store/k8s/yaml_json.h"
 #include "workload/workload_internal.h"
 
@@ -16,7 +16,7 @@ static bool workloads_open_fail(struct workload_result *result, const char *text
     return false;
 }
 
-/* They become part of a path. */
+/* The members become part of a path. */
 static bool is_path_safe(const json_t *manifest, const char *name)
 {
     static const char fine[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-/";
@@ -69,7 +69,7 @@ static bool copy_options(struct workloads *workloads, const struct workloads_opt
 
 static void on_login(void *owner)
 {
-    (void)owner; /* whoever waits for it looks by itself */
+    (void)owner; /* wait_for_login() checks it */
 }
 
 static bool set_up(struct workloads *workloads, const char *url, const char *manifest,
@@ -97,7 +97,7 @@ static bool set_up(struct workloads *workloads, const char *url, const char *man
             kube_login_new(workloads->poller, &workloads->config, on_login, workloads);
     }
     if (workloads->http == NULL || workloads->login == NULL || !copy_options(workloads, options)) {
-        text_add(&why, "memory or descriptors are short");
+        text_add(&why, "out of memory or file descriptors");
         return false;
     }
     result->outcome = OUTCOME_OK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See workload.h. Whoever creates the object has the lock. An object that is over, or overdue, is
- * removed under the uid and revision that were judged, by whoever meets it: so nobody needs to be
- * alive for a target to become free again, and nobody deletes its successor.
+ * See workload.h. The creator of the object holds the lock. Any client that finds an object past
+ * its cooldown or time limit removes it, under the uid and revision that were judged: so a target
+ * becomes free without its holder, and no client deletes a successor.
  */
 #include "workload/workload_internal.h"
 
@@ -16,11 +16,11 @@
 #include <string.h>
 
 enum {
-    TRIES = 8,              /* of create: each finds something to remove, or a conflict */
-    DOWN_MAX_MS = 60000,    /* of the API server while we follow, before we say so */
-    WATCH_TRUST_MS = 30000, /* how long to trust the watch without a step */
-    PROGRESS_MS = 1000,     /* the same when somebody looks on */
-    COLLECT_LAG_MS = 200,   /* an object that was deleted just now may still be told of */
+    TRIES = 8,              /* of create: each removes an object, or meets a conflict */
+    DOWN_MAX_MS = 60000,    /* outage of the API server before a follower gives up */
+    WATCH_TRUST_MS = 30000, /* maximum wait for a change while following */
+    PROGRESS_MS = 1000,     /* the same with a progress callback */
+    COLLECT_LAG_MS = 200,   /* a deleted object may still be visible */
 };
 
 static void result_init(struct workload_result *result)
@@ -35,7 +35,7 @@ static bool usage(struct workload_result *result, const char *message)
     return false;
 }
 
-/* ---- what a verdict is in words ---- */
+/* ---- result texts ---- */
 
 static void add_period(struct text *text, const char *before, int64_t length_ms, const char *after)
 {
@@ -70,7 +70,7 @@ static void result_text_cooling(struct workload_result *result)
     add_period(&text, "; free in ", result->ends_in_ms, ", or when it is removed");
 }
 
-/* Busy or cooling, by whom and since when. */
+/* Busy or cooling, with holder and times. */
 static void result_held(const struct workloads *workloads, enum workload_verdict verdict,
                         int64_t left_ms, struct workload_result *result)
 {
@@ -102,7 +102,7 @@ static void object_path(const struct workloads *workloads, const char *name,
     (void)snprintf(out, (size_t)PATH_SIZE * 2, "%s/%s", workloads->path, name);
 }
 
-/* That there is none, as against no such kind, or no API server at this place. */
+/* True if the object does not exist; false if the kind or the API server is missing. */
 static bool is_object_absent(const struct api_reply *reply)
 {
     return reply->status == 404 && strcmp(kube_string(reply->json, "reason"), "NotFound") == 0;
@@ -144,7 +144,7 @@ static enum removed removed_by(const struct api_reply *reply, struct workload_re
     return REMOVED_TROUBLE;
 }
 
-/* Our finalizer goes first: killed in between, we leave an object that anybody may delete. */
+/* The finalizer goes first: if we are killed in between, any client can delete the object. */
 static enum removed remove_finalizer(struct workloads *workloads, const char *path,
                                      const char *target, struct workload_result *result)
 {
@@ -164,7 +164,7 @@ static enum removed remove_finalizer(struct workloads *workloads, const char *pa
     workloads_call(workloads, &call, &reply);
     enum removed status = removed_by(&reply, result);
     struct workload_view left;
-    /* How it ended was judged before; without our finalizer it may look otherwise. */
+    /* Only the revision is updated: without our finalizer the end may be read differently. */
     if (status == REMOVED && workload_read(reply.json, &workloads->rules, target, NULL, &left))
         text_copy(result->view.revision, sizeof result->view.revision, left.revision);
     api_reply_done(&reply);
@@ -173,7 +173,7 @@ static enum removed remove_finalizer(struct workloads *workloads, const char *pa
     return status;
 }
 
-/* Removes exactly what the view says, or nothing. */
+/* Removes exactly the judged object, or nothing. */
 static enum removed delete_object(struct workloads *workloads, const char *target,
                                   struct workload_result *result)
 {
@@ -197,11 +197,11 @@ static enum removed delete_object(struct workloads *workloads, const char *targe
     return status;
 }
 
-/* ---- creating ---- */
+/* ---- creation ---- */
 
 enum created { CREATED, CREATED_EXISTS, CREATED_TROUBLE };
 
-/* An admission webhook may take away what everybody judges the object by. */
+/* False if an admission webhook changed a member that the lock depends on. */
 static bool is_as_sent(const json_t *sent, const json_t *got)
 {
     static const char *const judged[] = {"leasehold/key", "leasehold/request",
@@ -216,7 +216,7 @@ static bool is_as_sent(const json_t *sent, const json_t *got)
     return same;
 }
 
-/* A controller may write to the object meanwhile; its uid says that it is still the one. */
+/* A controller may write to the object meanwhile; the same uid is still the same object. */
 static void undo_creation(struct workloads *workloads, const char *target,
                           struct workload_result *result)
 {
@@ -244,7 +244,7 @@ static enum created create_object(struct workloads *workloads, const json_t *obj
 {
     struct api_reply reply;
     char path[PATH_SIZE * 2];
-    /* A member that the kind does not have is an error, as with kubectl. Old servers do not ask. */
+    /* Unknown members are an error, as with kubectl. Old servers ignore the parameter. */
     (void)snprintf(path, sizeof path, "%s?fieldValidation=Strict", workloads->path);
     struct kube_call call = {.method = "POST", .path = path, .body = object};
     workloads_call(workloads, &call, &reply);
@@ -265,7 +265,7 @@ static enum created create_object(struct workloads *workloads, const json_t *obj
     return status;
 }
 
-/* Something stands there. True: it is ours to follow; false, with `again`: it was removed. */
+/* An object exists. True: it is ours to follow; false with `again`: it was removed. */
 static bool check_existing(struct workloads *workloads, const struct workload_run *run, bool *again,
                            struct workload_result *result)
 {
@@ -291,7 +291,7 @@ static bool check_existing(struct workloads *workloads, const struct workload_ru
     return false;
 }
 
-/* True: the object is ours, and the view says how it stands. */
+/* True: the object is ours, and the view is its state. */
 static bool acquire_object(struct workloads *workloads, const struct workload_run *run,
                            const json_t *object, struct workload_result *result)
 {
@@ -324,11 +324,11 @@ static void result_end(const struct workloads *workloads, struct workload_result
     (void)snprintf(result->text, sizeof result->text, "%s %s", result->name, message);
 }
 
-/* It is gone although we did not remove it. */
+/* The object was deleted by another client. */
 static void result_gone(const struct workloads *workloads, struct workload_result *result)
 {
     if (result->view.state != END_RUNS) {
-        result_end(workloads, result, "was removed by somebody else after its end");
+        result_end(workloads, result, "was removed by another client after its end");
         return;
     }
     result->outcome = OUTCOME_LOST;
@@ -336,14 +336,14 @@ static void result_gone(const struct workloads *workloads, struct workload_resul
                    result->name);
 }
 
-/* True: that was the last of it. */
+/* True if the result is final. */
 static bool remove_ended(struct workloads *workloads, const struct workload_run *run, bool overdue,
                          struct workload_result *result)
 {
     enum removed removed = delete_object(workloads, run->target, result);
     if (removed == REMOVED_CHANGED) {
         workloads_wait(workloads, host_boot_ms() + COLLECT_LAG_MS);
-        return false; /* the watch tells what it is now */
+        return false; /* the watch reports its new state */
     }
     if (removed == REMOVED_TROUBLE)
         return true;
@@ -353,13 +353,13 @@ static bool remove_ended(struct workloads *workloads, const struct workload_run 
         result->view.ended_at_ms = workloads_now_ms(workloads);
     }
     result_end(workloads, result,
-               overdue                            ? "ran longer than it may, and was removed"
+               overdue                            ? "exceeded its time limit and was removed"
                : result->view.state == END_FAILED ? "failed, and was removed"
                                                   : "is done, and was removed");
     return true;
 }
 
-/* True: nobody has heard of the API server for too long. */
+/* True if the API server has been unreachable for too long. */
 static bool is_server_down(const struct workloads *workloads, struct workload_result *result)
 {
     const struct workload_cache *cache = &workloads->cache;
@@ -368,8 +368,8 @@ static bool is_server_down(const struct workloads *workloads, struct workload_re
         return false;
     result->outcome = OUTCOME_UNAVAILABLE;
     (void)snprintf(result->text, sizeof result->text,
-                   "the API server is away; %s lives on in the cluster: call again with the same "
-                   "request id",
+                   "the API server is unreachable; %s is still in the cluster: call again with the "
+                   "same request id",
                    result->name);
     return true;
 }
@@ -433,17 +433,17 @@ static void follow_object(struct workloads *workloads, const struct workload_run
     }
 }
 
-/* ---- the calls ---- */
+/* ---- interface ---- */
 
 static bool name_target(const struct workloads *workloads, const char *target,
                         struct workload_result *result)
 {
     return k8s_name_of(&workloads->url, target, result->name) ||
-           usage(result, "the target is no name of an object; names=auto or names=hash would hash "
+           usage(result, "the target is not a valid object name; ?names=auto or ?names=hash hashes "
                          "it");
 }
 
-/* The watched copy, as fresh as what has arrived. */
+/* Answers from the cache, after all received changes. False: not possible. */
 static bool run_query_cache(struct workloads *workloads, const char *target, const char *request,
                             int64_t cooldown_ms, struct workload_result *result)
 {
@@ -454,7 +454,7 @@ static bool run_query_cache(struct workloads *workloads, const char *target, con
     const struct cached_object *cached = workload_cache_find(workloads, result->name);
     result->cached = true;
     if (cached == NULL)
-        return true; /* free, as far as we have heard */
+        return true; /* free, as far as the cache shows */
     result->view = cached->view;
     result->view.collides = cached->key[0] != '\0' && strcmp(cached->key, target) != 0;
     if (result->view.collides) {
@@ -462,7 +462,7 @@ static bool run_query_cache(struct workloads *workloads, const char *target, con
         return true;
     }
     if (request != NULL && strcmp(request, cached->view.request) == 0)
-        return false; /* one's own is gone on with */
+        return false; /* our own object is resumed */
     enum workload_verdict verdict =
         workload_judge(&result->view, cooldown_ms, workloads_now_ms(workloads), &left_ms);
     if (verdict == WORKLOAD_BUSY || verdict == WORKLOAD_COOLING)
@@ -580,7 +580,7 @@ void workloads_remove(struct workloads *workloads, const char *target, const cha
         }
         if (!result->view.ours) {
             result_held(workloads, WORKLOAD_BUSY, /* left_ms= */ -1, result);
-            return; /* somebody else made it, and deletes it */
+            return; /* made by another program, which must delete it */
         }
         if (request != NULL && strcmp(request, result->view.request) != 0) {
             result->outcome = OUTCOME_STALE;

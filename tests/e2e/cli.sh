@@ -30,7 +30,7 @@ expect '--version is understood' 0 "$version" '' --version
 expect 'help lists the commands' 0 "$help" '' help
 expect '--help is understood' 0 "$help" '' --help
 expect 'no command is a usage error' 64 '' \
-    "leasehold: say what to do; 'leasehold help' lists the commands"
+    "leasehold: no command given; 'leasehold help' lists the commands"
 expect 'an unknown command names the closest one' 64 '' \
     "leasehold: unknown command 'verison'; the closest is 'version'" verison
 expect 'a word too many is a usage error' 64 '' \

@@ -41,10 +41,10 @@ before=(env LEASEHOLD_STORE=memory:)
 expect 0 "ok: the store is $named, named by --store" --config config.yaml --store "$named"
 expect 0 'ok: the store is memory:, named by LEASEHOLD_STORE' --config config.yaml
 before=()
-expect 0 'warning: memory: begins empty in every process .*; name a file: store .*' --store memory:
+expect 0 'warning: memory: is private to each process .*; name a file: store .*' --store memory:
 expect 69 'problem: not built in: "etcd"; a URL begins with .*' --store etcd://u:secret@host
 verdict 'no secret is shown' bash -c '! grep -q secret said'
-expect 64 'problem: no store goes by "reddis"; a URL begins with .*' --store reddis://host
+expect 64 'problem: unknown store scheme "reddis"; a URL begins with .*' --store reddis://host
 expect 64 "leasehold: doctor takes no argument, but got 'now'" now
 
 # ---- folder, file system, rights ----
@@ -59,7 +59,7 @@ expect 69 'problem: /proc is on a file system of type 0x9fa0, .*; use a local di
     --store file:/proc/l
 mkdir -m 777 open
 chmod 777 open
-expect 69 'problem: .*/open: everybody may write to the folder; use one of your own' \
+expect 69 'problem: .*/open: the folder is world-writable; use one of your own' \
     --store "file:$work/open/l"
 mkdir group
 chmod 770 group
@@ -87,7 +87,7 @@ assert [one[\"about\"] for one in found] == [
     \"version\", \"store\", \"clock\", \"file-system\", \"room\", \"rights\", \"log\"], found
 "' "$program" "$named"
 printf 'no log of anybody, but long enough to look at\n' >foreign
-expect 69 'problem: this is no log of leasehold; it was left alone, choose another path.*' \
+expect 69 'problem: this is not a leasehold log; it was left unchanged, choose another path.*' \
     --store "file:$work/foreign"
 verdict 'what is not ours is left alone' test ! -e foreign.lock
 # In a record that is not the last one: other commands have no reason to look there.
@@ -97,7 +97,7 @@ printf 'X' | dd of=copy.log bs=1 seek=4300 conv=notrunc status=none
 expect 69 'problem: the log is damaged at offset [0-9]+; end all users of the store, .*' \
     --store "file:$work/copy.log"
 rm copy.log.lock copy.log.index
-expect 69 'problem: the log is damaged where it was safe; .* \(damage at offset [0-9]+\)' \
+expect 69 'problem: the log.s synced part is damaged; .* \(damage at offset [0-9]+\)' \
     --store "file:$work/copy.log"
 
 # ---- somebody who is stopped in the store's lock ----
@@ -136,7 +136,7 @@ if "${alone[@]}" mount -t tmpfs none /mnt 2>/dev/null; then
     mkdir state/leasehold
     cp locks.log state/leasehold/locks.log
     expect 0 "warning: there is another default store, $work/state/leasehold/locks.log, which \
-others than root use without --store; .*; name the one that you mean .*"
+users other than root use without --store; .*; name one store everywhere.*"
     in_small 8m "$hidden; mkdir -m 700 /var/lib/leasehold; cp locks.log /var/lib/leasehold"
     expect 0 'warning: there is another default store, /var/lib/leasehold/locks.log, which root.*' \
         --store "file:$work/state/leasehold/locks.log"
@@ -176,7 +176,7 @@ if ((EUID == 0)) && unshare --mount mount -t tmpfs none /mnt 2>/dev/null; then
     may='there may be another default store, /var/lib/leasehold/locks.log, which root uses'
     on_terminal=(script -qec "$work/program run k -- true" /dev/null)
     verdict "a user's doctor tells of root's store, which it may not look at" \
-        says 0 "^warning: $may .*not permitted to look" as_user "$shut" "$work/program" doctor
+        says 0 "^warning: $may .*permission denied" as_user "$shut" "$work/program" doctor
     verdict 'so does run with -v' says 0 "^leasehold: $may" as_user "$shut" \
         "$work/program" -v run k -- true
     verdict 'and run on a terminal' says 0 "^leasehold: $may" as_user "$shut" "${on_terminal[@]}"

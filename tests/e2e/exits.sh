@@ -72,7 +72,7 @@ rows=$(cat <<'ROWS'
 0   | -        | ^held: held by wfe-7                         | list hel
 0   | -        | ^running: once:claimed by wfe-7 for .* \(claim ends in | status once:claimed
 0   | -        | ^done: once:finished was done by wfe-7 .*; kept for .*: all well$ | list once:fin
-0   | -        | ^watermark: watermark:level stands at 7, moved by .* ago$ | list watermark:
+0   | -        | ^watermark: watermark:level is at 7, moved by .* ago$     | list watermark:
 0 | ok | ^free: quiet-%: nobody holds it$ | break quiet-% --reason 'none held it'
 0 | ok | ^cooling: cool: nobody holds it; .* ends the cooldown$ | break cool --reason test
 0 | ok | ^held: asked: asked wfe-7 to stop; .* or until [0-9hms]+ from now; | break asked --reason x
@@ -108,9 +108,9 @@ rows=$(cat <<'ROWS'
 69  | unavailable | not built in: "github"                       | name k --store github://o/r
 69  | unavailable | ^unavailable: file:/no/such/x.log: /no: | acquire k --store file:/no/such/x.log
 69  | unavailable | ^unavailable: file:.*foreign.log:     | acquire k --store file:$work/foreign.log
-64  | usage    | no store goes by "reddis"                   | acquire k --store reddis://u:secret@h
+64  | usage    | unknown store scheme "reddis"               | acquire k --store reddis://u:secret@h
 64  | usage    | unknown command 'aquire'; the closest is 'acquire'$ | aquire k
-64  | usage    | say what to do; 'leasehold help' lists       | -q
+64  | usage    | no command given; 'leasehold help' lists     | -q
 64  | usage    | acquire has no option '--tll'; the closest is '--ttl'$ | acquire k --tll 5
 64  | usage    | unknown option '--jason' .*; the closest is '--json'$ | --jason status k
 64  | usage    | unknown option '-x' in '-nx'                 | acquire k -nx
@@ -127,38 +127,38 @@ rows=$(cat <<'ROWS'
 64  | usage    | the TTL of 1 ms is below .* minimum of [0-9]+ m?s; | once begin k --ttl 1ms
 64  | usage    | --ttl: 'soon' is not a duration           | acquire k --ttl soon
 64  | usage    | -w: '1d' is not a duration                | acquire k -w1d
-64  | usage    | --limit: '0' is no number from 1 to 64$      | acquire k --limit 0
-64  | usage    | --priority: '101' is no number from -100 to 100$ | acquire k --priority 101
-64  | usage    | 'steal' is none of: wait retry fail steal-stale$ | acquire k --on-conflict steal
-64  | usage    | --backoff: '1s' is no range                  | acquire k --backoff 1s
-64  | usage    | --backoff: '2s:1s' begins above its end$     | acquire k --backoff 2s:1s
-64  | usage    | --meta: 'bare' is no note; write NAME=VALUE$ | acquire k --meta bare
+64  | usage    | --limit: '0' is not a number from 1 to 64$   | acquire k --limit 0
+64  | usage    | --priority: '101' is not a number from -100 to 100$ | acquire k --priority 101
+64  | usage    | 'steal' is not one of: wait retry fail steal-stale$ | acquire k --on-conflict steal
+64  | usage    | --backoff: '1s' is not a range               | acquire k --backoff 1s
+64  | usage    | --backoff: '2s:1s' is not a range: FIRST is longer | acquire k --backoff 2s:1s
+64  | usage    | --meta: 'bare' is not a pair; write NAME=VALUE$ | acquire k --meta bare
 64  | usage    | meta must be at most 16 pairs and 1 KiB      | acquire k --meta a=1 --meta a=2
 64  | usage    | give a limit or shared, not both             | acquire k --limit 2 --shared
 64  | usage    | a request id is for one key                  | acquire k j --request-id r
-64  | usage    | acquire needs more: leasehold acquire KEY... | acquire
+64  | usage    | acquire: missing argument; usage: leasehold acquire | acquire
 64  | usage    | a key must not be empty$                     | acquire ""
 64  | usage    | key 1 is not UTF-8 or has control characters$ | acquire $'a\x01b'
 64  | usage    | key 2 is not UTF-8 or has control characters$ | status k $'a\xff'
-64  | usage    | has 513 bytes; 512 is the most$              | release "$long" --token 5
+64  | usage    | has 513 bytes; the maximum is 512$           | release "$long" --token 5
 64  | usage    | the key 'k' is named twice$                  | acquire k k
-64 | usage | acquire takes at most 16, but got 'q' too$ | acquire a b c d e f g h i j k l m n o p q
+64 | usage | at most 16 arguments, but got 'q' too$     | acquire a b c d e f g h i j k l m n o p q
 64  | usage    | version takes no argument, but got 'now'$    | version now
 64  | usage    | renew needs the token                        | renew k
-64  | usage    | --token: '0' is no token                     | renew k --token 0
-64 | usage | --token: '99999999999999999999' is no token | release k --token 99999999999999999999
-64  | usage    | --token: '-1' is no token                    | release k --token -1
+64  | usage    | --token: '0' is not a token                  | renew k --token 0
+64 | usage | --token: '99999999999999999999' is not a token | release k --token 99999999999999999999
+64  | usage    | --token: '-1' is not a token                 | release k --token -1
 64  | usage    | break needs a reason                         | break k
 64  | usage    | this store keeps no history                  | history k --store memory:
 64  | usage    | there is no command 'aquire'                 | help aquire
 64  | usage    | /no/such.yaml: No such file or directory$    | status k --config /no/such.yaml
-64  | usage    | broken.yaml:[0-9]+: this is no YAML          | status k --config $work/broken.yaml
+64  | usage    | broken.yaml:[0-9]+: invalid YAML             | status k --config $work/broken.yaml
 64 | usage | yaml:3: unknown key 'tll'; the closest is 'ttl'$ | status k --config $work/typo.yaml
-70  | failed   | the answer could not be written              | version >/dev/full
-70  | failed   | the answer could not be written              | status held >&-
+70  | failed   | cannot write to stdout                       | version >/dev/full
+70  | failed   | cannot write to stdout                       | status held >&-
 70  | failed   | the token could not be written; nothing is held | acquire unread-% >/dev/full
 70  | failed   | the token could not be written; nothing is held | acquire unread-% >&-
-70  | failed   | the status file /no/f cannot be written      | acquire unread-% --status-file /no/f
+70  | failed   | cannot write the status file /no/f           | acquire unread-% --status-file /no/f
 0   | ok       | ^ran$                                        | run run-% -- echo ran
 3   | ok       | ^ran$                                       | run run-% -- sh -c 'echo ran; exit 3'
 143 | ok       | ^ran$                                      | run run-% -- sh -c 'echo ran; kill $$'
@@ -170,19 +170,19 @@ rows=$(cat <<'ROWS'
 69  | unavailable | not built in: "etcd"                      | run k --store etcd://h -- echo ran
 76  | lost     | lost: lost-%: .*                       | run lost-% --ttl 3s -- $work/breaks lost-%
 64  | usage    | --ttl: run needs at least 2s                 | run k --ttl 1s -- true
-64  | usage    | --on-lost: 'cry' is none of: term kill warn$ | run k --on-lost cry -- true
-64  | usage    | say what to run: leasehold run KEY...        | run k
+64  | usage    | --on-lost: 'cry' is not one of: term kill warn$ | run k --on-lost cry -- true
+64  | usage    | no command to run; usage: leasehold run KEY... | run k
 64  | usage    | a key must not be empty$                     | run "" -- echo ran
 126 | usage    | /etc/passwd: Permission denied; no lock      | run free-key -- /etc/passwd
-127 | usage    | /no/such: not found; no lock was taken$      | run free-key -- /no/such
-69  | unavailable | let in: /no: cannot look at         | check --key k --token 5 --guard /no/such/g
-69  | unavailable | foreign.log: this is no log  | check --key k --token 5 --guard $work/foreign.log
+127 | usage    | /no/such: not found; no lock was acquired$   | run free-key -- /no/such
+69  | unavailable | let in: /no: cannot stat         | check --key k --token 5 --guard /no/such/g
+69  | unavailable | foreign.log: this is not a   | check --key k --token 5 --guard $work/foreign.log
 64  | usage    | check needs both: leasehold check --key KEY --token N$ | check --token 5
 64  | usage    | check needs both                             | check --key k -- true
-64  | usage    | --token: '5e3' is no token                   | check --key k --token 5e3
+64  | usage    | --token: '5e3' is not a token                | check --key k --token 5e3
 64  | usage    | check takes no argument, but got 'k'$        | check k --token 5
 64  | usage    | say what to run behind --$                   | check --key k --token 5 --
-64  | usage    | has 513 bytes; 512 is the most$              | check --key "$long" --token 5
+64  | usage    | has 513 bytes; the maximum is 512$           | check --key "$long" --token 5
 64 | usage | is no file that a guard .*give --guard PATH | check --key k --token 5 --store memory:
 64  | usage    | doctor takes no argument, but got 'now'$     | doctor now
 0   | ok       | ^new [0-9]+$                                 | once begin id-%
@@ -228,13 +228,13 @@ rows=$(cat <<'ROWS'
 65  | mismatch | ^mismatch: once:overdue: .*another payload | once overdue --payload-hash 1 -- true
 76  | lost     | lost: once:lost-%: .* | once lost-% --ttl 3s -- $work/breaks once:lost-%
 69  | unavailable | not built in: "etcd" | once k --store etcd://h:1 -- echo ran
-70 | failed | it was done, but its output could not be written | once full-% -- echo ran >/dev/full
+70 | failed | succeeded, but its output could not be written   | once full-% -- echo ran >/dev/full
 0   | -        | ^failed$                                     | once status kept-failure
 0   | -        | ^failed$                                     | seen kept-failure
 73  | cooling  | ^failed$                                     | once begin kept-failure
 64  | usage    | --ttl: once needs at least 2s                | once k --ttl 1s -- true
-64  | usage    | say what to run: leasehold once ID -- CMD... | once k --
-64  | usage    | say what to run: leasehold once ID -- CMD... | once begin k -- true
+64  | usage    | no command to run; usage: leasehold once ID  | once k --
+64  | usage    | no command to run; usage: leasehold once ID  | once begin k -- true
 64  | usage    | --token and --result are for the steps       | once k --token 5 -- true
 64  | usage    | --token and --result are for the steps       | once k --result x -- true
 64  | usage    | --keep-failures is for leasehold once ID --  | once begin k --keep-failures
@@ -242,17 +242,17 @@ rows=$(cat <<'ROWS'
 64  | usage    | the name must be 1 to 500 bytes$             | once "$full" -- echo ran
 64  | usage    | --payload-hash: give at most 64 hex          | once k --payload-hash x -- echo ran
 126 | usage    | /etc/passwd: Permission denied; no lock      | once k -- /etc/passwd
-127 | usage    | /no/such: not found; no lock was taken$      | once k -- /no/such
-64  | usage    | say the step: leasehold once begin.finish.abandon.status ID, or | once begin
-64  | usage    | say the step: leasehold once                 | once bgein id
-64  | usage    | once needs more: leasehold once begin        | once
+127 | usage    | /no/such: not found; no lock was acquired$   | once k -- /no/such
+64  | usage    | no ID; usage: leasehold once begin.finish.abandon.status ID, or | once begin
+64  | usage    | no step or no ID; usage: leasehold once      | once bgein id
+64  | usage    | once: missing argument; usage: leasehold once | once
 64  | usage    | once finish needs the token: leasehold once finish ID --token N$ | once finish id
 64  | usage    | once abandon needs the token                 | once abandon id
 64  | usage    | once begin takes no --token$                 | once begin id --token 5
 64  | usage    | once status takes no --payload-hash$         | once status id --payload-hash ab
 64  | usage    | --until are for once finish$                 | once begin id --result x
-64  | usage    | --watermark and --until go together$         | mark id --watermark w
-64  | usage    | --watermark and --until go together$         | once finish id --token 5 --until 5
+64  | usage    | --until must be given together$              | mark id --watermark w
+64  | usage    | --until must be given together$              | once finish id --token 5 --until 5
 64 | usage | --payload-hash: give at most 64 hexadecimal digits$ | once begin id --payload-hash xy
 64  | usage    | the result must be at most 1024 bytes | once finish id --token 5 --result $'a\nb'
 64  | usage    | --keep: '0' is out of range                  | mark id --keep 0
@@ -266,7 +266,7 @@ rows=$(cat <<'ROWS'
 0   | ok       | ^set: level-%$                | watermark set level-% --to 5 --reason test
 0 | ok | ^advanced: at-%$ | watermark advance at-% --to 2026-11-15T10:00:00+00:00 --expected -
 0 | ok | ^advanced: at-%$ | watermark advance at-% --to 2026-11-15T12:00:00+02:00 --expected -
-64 | usage | ends with Z or an offset such | watermark set at --to 2026-11-15T10:00 --reason x
+64 | usage | end with Z or an offset such | watermark set at --to 2026-11-15T10:00 --reason x
 78  | stale    | ^stale: watermark:level: .*expected$ | watermark advance level --to 9 --expected 6
 78  | stale    | ^stale: watermark:level: .*expected$ | watermark advance level --to 7 --expected 6
 0   | ok       | ^advanced: level$          | watermark advance level --to 7 --expected 7.0
@@ -279,21 +279,21 @@ rows=$(cat <<'ROWS'
 78  | stale    | ^stale: watermark:level: .*forward$ | watermark advance level --to 6 --expected 7
 65  | mismatch | ^mismatch: watermark:level:          | watermark advance level --to x --expected 7
 69 | unavailable | not built in: "etcd" | watermark get level --store etcd://h
-64  | usage    | watermark has no 'gte'; there are get        | watermark gte level
-64  | usage    | watermark needs more: leasehold watermark get | watermark get
+64  | usage    | watermark has no step 'gte'; use get         | watermark gte level
+64  | usage    | watermark: missing argument; usage: leasehold | watermark get
 64 | usage | watermark advance NAME --to VALUE --expected VALUE$ | watermark advance l --to 5
-64 | usage | write: leasehold watermark set NAME --to VALUE --reason TEXT$ | watermark set l --to 5
-64  | usage    | write: leasehold watermark get NAME$         | watermark get level --to 5
-64  | usage    | --to: '-' stands for no position$   | watermark advance level --to - --expected 7
+64 | usage | usage: leasehold watermark set NAME --to VALUE --reason TEXT$ | watermark set l --to 5
+64  | usage    | usage: leasehold watermark get NAME$         | watermark get level --to 5
+64  | usage    | --to: '-' means no position$        | watermark advance level --to - --expected 7
 64  | usage    | --overlap: '0' is out of range               | watermark begin level --overlap 0
 64  | usage    | k8s-run --target KEY -f object.yaml$         | k8s-run -f $work/typo.yaml
 64  | usage    | k8s-run --target KEY -f object.yaml$         | k8s-run --target k
-64 | usage | lives in a cluster: give --store k8s://      | k8s-run --target k -f $work/typo.yaml
+64 | usage | needs a Kubernetes store: give --store k8s:// | k8s-run --target k -f $work/typo.yaml
 64 | usage | such.yaml: No such file | k8s-run --target k -f /no/such.yaml --store k8s://n
 64 | usage | no apiVersion, or no kind | k8s-run --target k -f $work/typo.yaml --store k8s://n
 64 | usage | line [0-9]+: this is no YAML | k8s-run --target k -f $work/broken.yaml --store k8s://n
 64  | usage    | --target: '' is empty$                       | k8s-run --target ""
-69 | unavailable | no kubeconfig that can | k8s-run --target k -f $work/pod.yaml --store k8s://n
+69 | unavailable | no readable kubeconfig | k8s-run --target k -f $work/pod.yaml --store k8s://n
 126 | usage    | /etc/passwd: Permission denied; nothing    | check --key k --token 5 -- /etc/passwd
 127 | usage    | /no/such: not found; nothing was changed$    | check --key k --token 5 -- /no/such
 ROWS

@@ -117,6 +117,6 @@ expect 69 'warning: we say nothing about who we are; give .*'
 config "{token: $(<"$folder/locker.token")}" https://127.0.0.1:1
 expect 69 'problem: .*127\.0\.0\.1.*'
 export KUBECONFIG=$work/none
-expect 69 'problem: there is no kubeconfig that can be read: .*; name a kubeconfig with .*'
+expect 69 'problem: no readable kubeconfig: .*; name a kubeconfig with .*'
 
 finish

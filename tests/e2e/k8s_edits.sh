@@ -49,7 +49,7 @@ change patch lease leaving --type=merge -p '{"metadata":{"finalizers":["example.
 change delete lease leaving --wait=false
 sleep 5
 verdict 'a Lease that is being deleted is no lock any more' \
-    says 69 'was deleted and goes once' "$program" acquire leaving -n
+    says 69 'is being deleted and waits' "$program" acquire leaving -n
 change patch lease leaving --type=merge -p '{"metadata":{"finalizers":null}}'
 verdict 'when it is gone there is a new one' says 0 '' "$program" acquire leaving -n
 

@@ -146,7 +146,7 @@ got 0 three
 once whole -- sh -c 'echo four'
 got 0 three
 [[ $(cat out) == three && $(wc -l <err) == 1 ]] || fail "more than the last line: $(cat out err)"
-grep -qx 'done: whole was done by .* ago, with exit status 0; remembered for .*' err ||
+grep -qx 'done: whole was done by .* ago, with exit status 0; kept for .*' err ||
     fail "said $(cat err)"
 once whole --quiet -- false
 got 0 three

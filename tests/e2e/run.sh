@@ -192,7 +192,7 @@ lose() { # lose POLICY SCRIPT: breaks the lock of a run, whose status is in `los
 lose term 'trap "echo >ended; exit 0" TERM; echo >began; while :; do sleep 0.05; done'
 check 'lost: the command is asked to end' test -e ended
 check 'and the status is 76' test "$lost_status" = 76
-check 'with words' said '^lost: broken.*; the command is ended$' err
+check 'with words' said '^lost: broken.*; ending the command$' err
 lose term 'trap "" TERM; echo >began; while :; do sleep 0.05; done'
 check 'lost: one that does not is killed' test "$lost_status" = 76
 lose kill 'trap "echo >ended" TERM; echo >began; while :; do sleep 0.05; done'
@@ -200,7 +200,7 @@ check 'lost, with kill: it is not asked' test "$lost_status-$(ls ended 2>/dev/nu
 # shellcheck disable=SC2016 # for the command's shell
 lose warn 'echo >began; cat /proc/self/fd/$LEASEHOLD_DEADLINE_FD; echo >ended; exit 4'
 check 'lost, with warn: it goes on, and the pipe tells it' test "$lost_status-$(ls ended)" = 4-ended
-check 'with words' said 'the command goes on$' err
+check 'with words' said 'the command continues$' err
 
 # ---- stopped past the end of the lease ----
 
@@ -225,7 +225,7 @@ status=0
 wait "$front" || status=$?
 check 'stopped past its lease: 76' test "$status" = 76
 check 'how long ago the lease ended' said 'lost: .*the lease ended [1-9][0-9]*s ago' err
-check 'and that others may have held' said 'somebody else may have held it since' err
+check 'and that others may have held' said 'may have held it since' err
 check 'and what tokens are for' said 'refused only where tokens are checked' err
 check 'and not that it was in time' test "$(grep -c 'before the lease ended' err)" = 0
 

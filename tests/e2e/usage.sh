@@ -177,11 +177,11 @@ default_store_is_made() {
     [[ -f state/leasehold/locks.log ]]
     ! env -u HOME "${as[@]}" "$program" acquire k 2>err
     cat err
-    grep -q 'no store is named and no home is known' err
+    grep -q 'no store is given and HOME is not set' err
     if ((EUID == 0)); then
         HOME=/root "${as[@]}" "$program" acquire k 2>err || [[ $? == 69 ]]
         cat err
-        grep -q 'the folder of the default store /root/.local/state' err
+        grep -q 'the directory of the default store /root/.local/state' err
     fi
 }
 
@@ -235,11 +235,11 @@ tries_again_with_pauses() {
     leasehold acquire tries -v --on-conflict retry --retries 3 --backoff 50ms:100ms 2>err ||
         status=$?
     took_ms=$(((${EPOCHREALTIME//[!0-9]/} - ${began//[!0-9]/}) / 1000))
-    [[ $status == 75 && $(grep -c 'trying again in' err) == 3 && $took_ms -ge 250 ]]
+    [[ $status == 75 && $(grep -c 'retrying in' err) == 3 && $took_ms -ge 250 ]]
     status=0
     leasehold acquire tries -v --on-conflict retry --wait 60ms --backoff 50ms:50ms 2>err ||
         status=$?
-    [[ $status == 75 && $(grep -c 'trying again in' err) -le 1 ]]
+    [[ $status == 75 && $(grep -c 'retrying in' err) -le 1 ]]
     leasehold acquire short --ttl 300ms >/dev/null
     leasehold acquire short --on-conflict retry --backoff 200ms:200ms >/dev/null
 }
@@ -375,7 +375,7 @@ print(seen.decode())
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 130)
 END
     cat seen
-    grep -q 'waiting for shown: held by wfe-7 for .* (lease ends in .*); our place: 1 of 1' seen
+    grep -q 'waiting for shown: held by wfe-7 .* (lease ends in .*); position 1 of 1' seen
 }
 
 bench_measures_and_cleans_up() {

@@ -322,7 +322,7 @@ say 'the API server is killed and comes back: the object is followed to its end'
 
 begin wfe-1 slow --time-limit 2s
 ends 1 "$pid" wfe-1
-grep -q 'ran longer than it may' wfe-1.said || fail "$(cat wfe-1.said)"
+grep -q 'exceeded its time limit' wfe-1.said || fail "$(cat wfe-1.said)"
 is_free slow
 hears 0 'was created' k8s_run wfe-2 slow --time-limit 1s --until created
 sleep 2.5
@@ -384,7 +384,7 @@ for target in stays/runs stays/cools; do
     hears 0 'was removed' k8s_run wfe-1 "$target" --remove
 done
 for kind in pipelinewalks.tekton.dev jobs.nobody.example 'jobs/x?'; do
-    hears 64 'knows no kind ' "$program" collect --kind "$kind"
+    hears 64 'has no kind ' "$program" collect --kind "$kind"
 done
 say 'collect removes objects that are over or overdue, and finalizers that nobody takes away'
 
@@ -414,7 +414,7 @@ seen=$(kubectl get pod "$(name_of pod)" -o jsonpath="{.spec.containers[0].resour
 [[ $seen == '100m 1M 416' ]] || fail "the API server read $seen"
 say 'a manifest means what it means to kubectl'
 
-hears 64 'knows no kind Job of batch/v9' "$program" k8s-run --target x -f /dev/stdin \
+hears 64 'has no kind Job of batch/v9' "$program" k8s-run --target x -f /dev/stdin \
     <<<'{apiVersion: batch/v9, kind: Job}'
 hears 64 'line [12]: this is no YAML' "$program" k8s-run --target x -f /dev/stdin <<<'{a'
 hears 64 'give --store k8s' "$program" --store memory: k8s-run --target x -f restart.yaml

@@ -321,7 +321,7 @@ static void refuse_newer(void)
     fake_file_put(fake_disk_file(&disk, ""), &version, 1, /* offset= */ 8);
     struct log *log = kit_open(&disk.table, BOOT, &result, &why);
     if (log != NULL || result != LOG_NEWER || strstr(text, "version 2") == NULL ||
-        strstr(text, "we know 1") == NULL)
+        strstr(text, "supported: 1") == NULL)
         (void)snprintf(wrong, sizeof wrong, "%.200s", text);
     log_close(&log);
     fake_disk_done(&disk);

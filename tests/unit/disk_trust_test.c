@@ -202,7 +202,7 @@ static void everybodys_folder_is_refused_unless_sticky(void **state)
 {
     (void)state;
     make_folder("open", 0777);
-    assert_true(kit_refuses(kit_path("open/f"), "everybody may write to the folder"));
+    assert_true(kit_refuses(kit_path("open/f"), "the folder is world-writable"));
     assert_int_equal(chmod(kit_path("open"), 01777), 0);
     assert_true(accepts(kit_path("open/f")));
 }

@@ -273,7 +273,7 @@ static void a_request_while_a_plugin_runs_gets_nothing(void **state)
     use_plugin("#!/bin/sh\nexec sleep 1000\n");
     assert_false(kube_login_ready(login));
     assert_null(bearer());
-    assert_non_null(strstr(words, "has not answered yet"));
+    assert_non_null(strstr(words, "has not returned yet"));
 }
 
 static void the_kubeconfig_counts_before_our_environment(void **state)

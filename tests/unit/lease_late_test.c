@@ -55,7 +55,7 @@ static void grants_that_are_always_late_do_not_spin(void **state)
             writes++;
         }
     }
-    assert_ended(OUTCOME_UNAVAILABLE, "grants come later than the lease lasts; use a longer TTL");
+    assert_ended(OUTCOME_UNAVAILABLE, "grants arrive after the lease has ended; use a longer TTL");
     assert_true(token_in_store("a") == 0);
     assert_true(writes > 10 && writes <= TIMEOUT_MS / options.request.ttl_ms + 1);
 }
@@ -93,7 +93,7 @@ static void a_late_grant_is_not_asked_for_again_after_the_wait(void **state)
     happens_knowing(EVENT_TIMER);
     now_ms += options.timeout_ms;
     carry_on();
-    assert_ended(OUTCOME_UNAVAILABLE, "grants come later than the lease lasts; use a longer TTL");
+    assert_ended(OUTCOME_UNAVAILABLE, "grants arrive after the lease has ended; use a longer TTL");
     assert_true(token_in_store("a") == 0);
 }
 

@@ -193,7 +193,7 @@ static const struct {
       .renewed_ago_ms = -1,
       .written_ago_ms = -1,
       .result = "42"},
-     "watermark: watermark:w stands at 42, moved by wfe-7 12s ago",
+     "watermark: watermark:w is at 42, moved by wfe-7 12s ago",
      ",\"kind\":\"watermark\",\"value\":\"42\",\"moved_by\":\"wfe-7\",\"moved_at\":\""},
 };
 

@@ -85,7 +85,7 @@ static void a_place_of_a_semaphore_needs_a_limit(void **state)
     (void)state;
     record.grant_count = 0;
     record.limit = 0;
-    assert_broken("a place of a semaphore without a limit");
+    assert_broken("a waiter for a semaphore without a limit");
 }
 
 static void a_place_of_a_lock_has_no_limit(void **state)
@@ -93,7 +93,7 @@ static void a_place_of_a_lock_has_no_limit(void **state)
     (void)state;
     record.grant_count = 0;
     record.limit = 5;
-    assert_broken("or of a lock with one");
+    assert_broken("or for a lock with one");
 }
 
 static void an_exclusive_grant_is_alone(void **state)
@@ -134,7 +134,7 @@ static void a_ticket_was_given_out(void **state)
 {
     (void)state;
     record.next_ticket = 2;
-    assert_broken("not given out");
+    assert_broken("never issued");
 }
 
 static void tickets_are_in_order(void **state)

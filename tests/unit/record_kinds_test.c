@@ -113,11 +113,11 @@ static void contradictions_are_refused(void **state)
     static const struct {
         const char *words, *why;
     } cases[] = {
-        {ONCE_HEAD ",\"once\":{\"payload\":\"\",\"request\":\"r\"}}", "not to be remembered"},
-        {ONCE_HEAD ",\"once\":{\"payload\":\"\",\"token\":\"1\"}}", "not to be remembered"},
-        {ONCE_HEAD ",\"once\":{\"payload\":\"\",\"status\":1}}", "not to be remembered"},
-        {ONCE_HEAD ",\"once\":{\"payload\":\"\",\"result\":\"r\"}}", "not to be remembered"},
-        {ONCE_HEAD ",\"once\":{\"payload\":\"\",\"watermark\":\"w\"}}", "not to be remembered"},
+        {ONCE_HEAD ",\"once\":{\"payload\":\"\",\"request\":\"r\"}}", "without a retention"},
+        {ONCE_HEAD ",\"once\":{\"payload\":\"\",\"token\":\"1\"}}", "without a retention"},
+        {ONCE_HEAD ",\"once\":{\"payload\":\"\",\"status\":1}}", "without a retention"},
+        {ONCE_HEAD ",\"once\":{\"payload\":\"\",\"result\":\"r\"}}", "without a retention"},
+        {ONCE_HEAD ",\"once\":{\"payload\":\"\",\"watermark\":\"w\"}}", "without a retention"},
         {ONCE_HEAD ",\"once\":{\"payload\":\"\",\"until\":\"w\"}}", "without a position"},
         {ONCE_HEAD COOLING ",\"once\":{\"payload\":\"\",\"watermark\":\"w\"}}",
          "without a position"},

@@ -148,7 +148,7 @@ static void ids_are_checked(void **state)
     REFUSED(VERB_ACQUIRE, kind, KIND_ONCE, "begin with");
     REFUSED(VERB_MARK, holder, "", "holder");
     REFUSED(VERB_MARK, key, "once:", "begin with");
-    REFUSED_OF(good_once, VERB_ACQUIRE, mode, MODE_SHARED, "alone");
+    REFUSED_OF(good_once, VERB_ACQUIRE, mode, MODE_SHARED, "exclusively");
     REFUSED_OF(good_once, VERB_MARK, payload, "", "fingerprint");
     REFUSED_OF(good_once, VERB_MARK, completion, &unclean, "result");
     REFUSED_OF(good_once, VERB_MARK, completion, &no_until, "both");

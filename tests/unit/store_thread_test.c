@@ -177,7 +177,7 @@ static void a_caller_never_waits_for_the_disk(void **state)
     assert_true(now_ms() - began < 100);
     hear(store_thread, 1);
     assert_int_equal(heard.trouble, 1);
-    assert_non_null(strstr(heard.last_why, "another process keeps the log's lock"));
+    assert_non_null(strstr(heard.last_why, "another process holds the log's lock"));
     assert_in_range(now_ms() - began, 250, 900);
     assert_int_equal(close(file), 0);
     store_thread_submit(store_thread, &request, count, NULL);

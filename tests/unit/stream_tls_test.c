@@ -275,13 +275,13 @@ static void assert_not_let_in(int version, const char *certificate, const char *
 static void without_a_certificate_we_are_told(void **state)
 {
     (void)state;
-    assert_not_let_in(TLS1_3_VERSION, NULL, "wants a certificate of ours");
+    assert_not_let_in(TLS1_3_VERSION, NULL, "requires a client certificate");
 }
 
 static void without_a_certificate_we_are_told_by_old_tls(void **state)
 {
     (void)state;
-    assert_not_let_in(TLS1_2_VERSION, NULL, "wants a certificate of ours");
+    assert_not_let_in(TLS1_2_VERSION, NULL, "requires a client certificate");
 }
 
 static void a_foreign_certificate_of_ours_is_told(void **state)

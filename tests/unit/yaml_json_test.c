@@ -83,8 +83,8 @@ static void objects(void **state)
 static void refusals(void **state)
 {
     (void)state;
-    expect_refusal("", 0, "nothing in it");
-    expect_refusal("a: 1\na: 2\n", 10, "line 2: this key is there twice");
+    expect_refusal("", 0, "document is empty");
+    expect_refusal("a: 1\na: 2\n", 10, "line 2: duplicate key");
     expect_refusal("[a]: 1", 6, "a key must be text");
     expect_refusal("a: {b\n", 6, "this is no YAML");
     expect_refusal("a: 1\n---\nb: 2\n", 14, "line 3: a second document begins");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Taking keys as a person at a terminal or a script wants it: wait in line, try again with pauses,
- * or fail; give the place up on a signal. The line itself, and who is next, are the store's.
+ * Acquires keys as --wait and --on-conflict specify: waits in the queue, retries with backoff, or
+ * fails. A signal leaves the queue. The core, not this file, decides about the queue order.
  */
 #include "face/cli/cli.h"
 
@@ -13,14 +13,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- one try ---- */
+/* ---- one attempt ---- */
 
 struct acquire_attempt {
     struct context *context;
     struct signals signals;
     struct waiting waiting;
     struct lh_request *(*start)(struct acquire_attempt *attempt);
-    const char *const *keys; /* of a claim: the id */
+    const char *const *keys; /* for a claim: the id */
     size_t count;
     struct lh_acquire_options options;
     const struct lh_once_options *claim;
@@ -58,14 +58,14 @@ static int64_t acquire_now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* The key that we stand in line for; until the store said so, the first. */
+/* The key whose queue we are in; the first key until LH_EVENT_WAITING reports it. */
 static const char *attempt_key(const struct acquire_attempt *attempt)
 {
     const struct context *context = attempt->context;
     return context->awaited_key[0] != '\0' ? context->awaited_key : attempt->keys[0];
 }
 
-/* A signal gives up our place; a second one does not wait for the store to hear of it. */
+/* The first signal cancels the request; a second one exits without waiting for the store. */
 static void attempt_once(struct acquire_attempt *attempt)
 {
     struct lh_client *client = attempt->context->client;
@@ -89,9 +89,9 @@ static void attempt_once(struct acquire_attempt *attempt)
     attempt->stopped_by = stopped_by;
 }
 
-/* ---- several tries ---- */
+/* ---- retries ---- */
 
-/* Up to a quarter more, so that those who met once do not meet again. */
+/* Adds up to a quarter, so that clients that collided once do not collide again. */
 static int64_t with_jitter(int64_t pause_ms)
 {
     uint32_t random;
@@ -120,7 +120,7 @@ static void attempt_retry(struct acquire_attempt *attempt)
         if (attempt->report.outcome != LH_BUSY || attempt->stopped_by != 0 ||
             (limit_ms >= 0 && acquire_now_ms() - began_ms + jittered_ms > limit_ms))
             return;
-        output_detail(attempt->context, "%s; trying again in %lld ms", attempt->report.text,
+        output_detail(attempt->context, "%s; retrying in %lld ms", attempt->report.text,
                       (long long)jittered_ms);
         attempt_pause(attempt, jittered_ms);
         if (attempt->stopped_by != 0)
@@ -131,7 +131,7 @@ static void attempt_retry(struct acquire_attempt *attempt)
     }
 }
 
-/* ---- what commands call ---- */
+/* ---- entry points ---- */
 
 void acquire_fill_options(const struct context *context, struct lh_acquire_options *out)
 {
@@ -153,13 +153,13 @@ void acquire_fill_options(const struct context *context, struct lh_acquire_optio
 int check_keys(const struct context *context, const char *const *keys, size_t count)
 {
     if (count > LH_KEYS_MAX)
-        return usage_error(context, "at most %d keys can be taken together", LH_KEYS_MAX);
+        return usage_error(context, "at most %d keys can be acquired together", LH_KEYS_MAX);
     for (size_t i = 0; i < count; i++) {
         size_t length = strlen(keys[i]);
         if (length == 0)
             return usage_error(context, "a key must not be empty");
         if (length >= LH_KEY_SIZE)
-            return usage_error(context, "the key '%.32s...' has %zu bytes; 512 is the most",
+            return usage_error(context, "the key '%.32s...' has %zu bytes; the maximum is 512",
                                keys[i], length);
         if (!text_is_clean(keys[i], length))
             return usage_error(context, "key %zu is not UTF-8 or has control characters", i + 1);
@@ -171,7 +171,7 @@ int check_keys(const struct context *context, const char *const *keys, size_t co
     return EXIT_DONE;
 }
 
-/* EXIT_DONE, or the status of a signal: then there is no lease. */
+/* EXIT_DONE, or the status of a signal, which leaves no lease. */
 static int attempt_run(struct acquire_attempt *attempt)
 {
     waiting_begin(&attempt->waiting, attempt->context);

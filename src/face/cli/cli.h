@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the commands of the program share. The command line decides nothing about locks: it turns
- * words into calls of leasehold.h, and reports into lines, JSON and exit statuses.
+ * Shared declarations of the command-line program. It makes no decisions about locks: it translates
+ * arguments into calls of leasehold.h, and reports into text, JSON and exit statuses.
  *
- * A command is added in four steps:
- *   1. a file of its own with `const struct command command_NAME`: its words, options and function;
- *   2. one line in COMMAND_LIST below, its file in src/meson.build, its page in dist/meson.build;
- *   3. options that only it has are tables in its file, with their values in struct settings;
- *      shared ones are in cli_options.c. Help, man page, completion and config keys follow from
- * them;
- *   4. its rows in tests/e2e/exits.sh.
- * The function gets a struct visit and returns an exit status. It opens the store with
- * context_open_store(), tells refusals with output_report(), which also gives the status, and need
- * not free anything.
+ * To add a command:
+ *   1. write a file with `const struct command command_NAME`: texts, options and function;
+ *   2. add it to COMMAND_LIST below, its file to src/meson.build, its page to dist/meson.build;
+ *   3. define its own options in that file, with their values in struct settings; shared options
+ *      are in cli_options.c. Help, man page, completion and config keys derive from these tables;
+ *   4. add its rows to tests/e2e/exits.sh.
+ * The function takes a struct context and returns an exit status. It opens the store with
+ * context_open_store(), which main() closes, and reports refusals with output_report(), which also
+ * returns the status. It need not free anything.
  */
 #ifndef LEASEHOLD_FACE_CLI_CLI_H
 #define LEASEHOLD_FACE_CLI_CLI_H
@@ -24,11 +23,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* ---- how the program ends ---- */
+/* ---- exit statuses ---- */
 
 enum exit_status {
     EXIT_DONE = 0,
-    EXIT_NO = 1, /* seen, mark: the other answer */
+    EXIT_NO = 1, /* seen: new; mark: not new */
     EXIT_USAGE = 64,
     EXIT_MISMATCH = 65,
     EXIT_UNAVAILABLE = 69,
@@ -40,10 +39,10 @@ enum exit_status {
     EXIT_STALE = 78,
     EXIT_NOT_EXECUTABLE = 126,
     EXIT_NOT_FOUND = 127,
-    EXIT_SIGNAL = 128 /* plus the signal's number */
+    EXIT_SIGNAL = 128 /* plus the signal number */
 };
 
-/* ---- what was asked for ---- */
+/* ---- settings and options ---- */
 
 enum {
     META_PAIRS = 16,
@@ -53,7 +52,7 @@ enum {
 enum cooldown_on { COOLDOWN_ON_SUCCESS, COOLDOWN_ON_ANY };
 enum on_conflict { CONFLICT_WAIT, CONFLICT_RETRY, CONFLICT_FAIL, CONFLICT_STEAL_STALE };
 
-/* The values of all options, whoever has them. Options say where theirs is. */
+/* The values of the options of all commands. struct option.at is the offset of each. */
 struct settings {
     const char *store, *config;
     int64_t store_timeout_ms;
@@ -91,51 +90,50 @@ struct settings {
 
 enum value_kind {
     VALUE_FLAG,     /* none: a bool becomes true */
-    VALUE_FIXED,    /* none: an int64_t becomes `least` */
+    VALUE_FIXED,    /* none: an int64_t becomes `min` */
     VALUE_TEXT,     /* const char * */
-    VALUE_DURATION, /* int64_t, in milliseconds, from `least` to `most`; or a word's `word_value` */
-    VALUE_COUNT,    /* int64_t from `least` to `most` */
-    VALUE_CHOICE,   /* int64_t: the number of the word in `choices` */
+    VALUE_DURATION, /* int64_t, in milliseconds, from `min` to `max`; or `word_value` for `word` */
+    VALUE_COUNT,    /* int64_t from `min` to `max` */
+    VALUE_CHOICE,   /* int64_t: index in `choices` */
     VALUE_TOKEN,    /* uint64_t above 0 */
-    VALUE_RANGE,    /* two int64_t, one after the other: "1s:16s", within `least` and `most` */
-    VALUE_PAIR      /* K=V, may be repeated: struct settings.meta */
+    VALUE_RANGE,    /* two consecutive int64_t: "1s:16s", each from `min` to `max` */
+    VALUE_PAIR      /* K=V, repeatable: struct settings.meta */
 };
 
 struct option {
     const char *name; /* "ttl": the flag --ttl, and the key in the config file */
     char letter;      /* 'w': -w; 0: none */
     enum value_kind kind;
-    const char *value;          /* how help calls it: "DUR"; NULL for a flag */
+    const char *value;          /* its name in help: "DUR"; NULL for a flag */
     const char *help;           /* one line */
     size_t at;                  /* offsetof(struct settings, …) */
     int64_t min, max;           /* durations in milliseconds */
     const char *const *choices; /* ends with NULL */
-    const char *word;           /* a word that stands for a duration … */
-    int64_t word_value;         /* … and for which */
-    const char
-        *default_value;      /* the default, as it would be typed; NULL: zero, or said in `does` */
-    const char *environment; /* a variable that gives it too; NULL: none */
-    bool flag_only;          /* no key in the config file: it makes sense in one call only */
+    const char *word;           /* an alias of a duration; NULL: none … */
+    int64_t word_value;         /* … and that duration */
+    const char *default_value;  /* as it would be typed; NULL: zero, or described in `help` */
+    const char *environment;    /* variable that sets it; NULL: none */
+    bool flag_only;             /* not allowed in the config file */
 };
 
-/* Where a setting comes from, in the order of authority. */
+/* Where a setting comes from; later ones take precedence. */
 enum setting_source { FROM_DEFAULT, FROM_CONFIG, FROM_ENVIRONMENT, FROM_FLAG };
 
 struct context;
 
 struct command {
     const char *name;
-    const char *args;    /* what follows: "KEY..." */
+    const char *args;    /* its arguments: "KEY..." */
     const char *summary; /* one line */
-    const char *about;   /* for help and the man page: paragraphs, separated by an empty line */
-    const char *example; /* for both, lines; NULL: none */
+    const char *about;   /* help and man page: paragraphs, separated by an empty line */
+    const char *example; /* help and man page: lines; NULL: none */
     const struct option *const *options; /* its own; ends with NULL; may be NULL */
     size_t min_args, max_args;
-    bool takes_program; /* words behind "--" are a program to run, not more words */
+    bool takes_program; /* arguments after "--" are a program to run */
     int (*run)(struct context *context);
 };
 
-/* One line makes a command known. */
+/* All commands, in the order of help. */
 #define COMMAND_LIST(X) \
     X(run)              \
     X(acquire)          \
@@ -164,162 +162,161 @@ struct command {
 COMMAND_LIST(COMMAND_DECLARE)
 #undef COMMAND_DECLARE
 
-/* One call of the program. */
+/* One invocation of the program. */
 struct context {
     const struct command *command;
     struct settings settings;
-    const char **args; /* without the command and the options */
+    const char **args; /* without the command name and the options */
     size_t arg_count;
     enum setting_source store_from;
-    char **program;       /* behind "--", ends with NULL; NULL: there was no "--" */
-    char url[URL_SIZE];   /* of the store, once context_prepare_store() was called … */
-    char shown[URL_SIZE]; /* … and as it may be shown */
+    char **program;       /* after "--", ends with NULL; NULL: no "--" was given */
+    char url[URL_SIZE];   /* of the store, after context_find_store() … */
+    char shown[URL_SIZE]; /* … and the same without secrets */
     struct lh_client *client;
-    const char *effect;            /* what break or release did, for JSON; NULL: neither */
-    bool interactive;              /* a person sees our stderr, and wants to … */
-    char awaited_key[LH_KEY_SIZE]; /* … know for which key we stand in line */
+    const char *effect;            /* of break or release, for JSON; otherwise NULL */
+    bool interactive;              /* stderr is a terminal, without --quiet or --json */
+    char awaited_key[LH_KEY_SIZE]; /* if interactive: the key whose queue we are in */
 };
 
 /* ---- commands.c ---- */
 
-/* By number, in the order of the list; NULL behind the last. */
+/* By index in COMMAND_LIST; NULL past the end. */
 const struct command *command_at(size_t index);
 const struct command *command_find(const char *name);
 
 /* ---- cli_options.c, parse.c, config.c ---- */
 
-/* How an object of a cluster tells its end: k8s-run and collect. */
+/* How to recognize the end of a Kubernetes object: k8s-run and collect. */
 extern const struct option option_done_when, option_failed_when, option_ended_at;
 extern const struct option option_store, option_store_timeout, option_config, option_json,
     option_quiet, option_verbose, option_help;
-/* Of taking: */
+/* Of run and acquire: */
 extern const struct option option_ttl, option_wait, option_no_wait, option_shared, option_limit,
     option_priority, option_cooldown, option_on_conflict, option_retries, option_backoff,
     option_holder, option_meta, option_lock_delay, option_conflict_status, option_request_id,
     option_cached, option_status_file;
-/* Of the commands that name a grant: */
+/* Of commands on an existing grant: */
 extern const struct option option_token;
-/* Of what operators do: */
+/* Of commands for operators: */
 extern const struct option option_reason;
 
-/* For a command's table of options: those of taking, which `run` and `acquire` share. */
+/* The options that `run` and `acquire` share, for their tables. */
 #define ACQUIRE_OPTIONS                                                                          \
     &option_ttl, &option_wait, &option_no_wait, &option_shared, &option_limit, &option_priority, \
         &option_cooldown, &option_on_conflict, &option_retries, &option_backoff, &option_holder, \
         &option_meta, &option_lock_delay, &option_conflict_status, &option_request_id,           \
         &option_cached, &option_status_file
 
-/* Those that every command has; ends with NULL. */
+/* The options of every command; ends with NULL. */
 extern const struct option *const global_options[];
 
-/* Sets it from text, wherever that stood; false when it is no good, and then `why` says it. */
+/* Parses a value, from any source, into settings. False if it is invalid: `why` has the reason. */
 bool option_set(const struct option *option, const char *value, struct settings *settings,
                 struct text *why);
 bool option_takes_value(const struct option *option);
 
-/* Finds command, options and words, and puts together what flags, environment, config file and
- * defaults say. EXIT_DONE, or what to end with: then it was said why. */
+/* Parses the arguments, then merges flags, environment, config file and defaults into settings.
+ * EXIT_DONE, or another exit status after printing the error. */
 int parse_command_line(int argc, char **argv, struct context *context);
 
-/* Applies the file's keys. False when it is no good, and then `why` says file, line and reason. */
+/* Applies a config file. False if it is invalid: `why` has file, line and reason. */
 bool config_apply(const char *path, struct settings *settings, struct text *why);
 
 /* ---- open_store.c ---- */
 
-/* Finds out which store is meant; context_prepare_store() also makes its folder if it is the
- * default. EXIT_DONE or not. */
+/* Sets context->url and shown; context_prepare_store() also creates the directory of the default
+ * store. EXIT_DONE, or another exit status after printing the error. */
 int context_find_store(struct context *context);
 int context_prepare_store(struct context *context);
-/* The same, and opens it: visit->client, without a thread of its own. It is closed by main(). */
+/* Prepares the store and opens context->client, without a thread of its own. main() closes it. */
 int context_open_store(struct context *context);
-/* Who we are to others; NULL: the library has a name for that. */
+/* The holder name; NULL: use the default of the library. */
 const char *context_holder(const struct context *context);
-/* Where the store is when nobody says: of root, or of everybody else. False: no home is known. */
+/* The path of the default store of root or of other users. False if no home directory is known. */
 bool default_store_path(bool root, char *out, size_t size);
-/* The default stores that there are, or may be: root's, that of users, and that of the user who
- * called sudo. Root and users do not see each other's locks there. */
+/* The default stores that exist or may exist: of root, of the user, and of the user who called
+ * sudo. Root and other users do not share locks by default. */
 enum { DEFAULT_STORES = 3 };
 struct default_store {
     char path[PATH_MAX];
     const char *users; /* "root uses" … */
-    bool hidden;       /* we are not permitted to look, so it may be there */
+    bool hidden;       /* permission denied: it may exist */
 };
 size_t default_stores(struct default_store out[DEFAULT_STORES]);
-/* Tells on a terminal, or with --verbose, that there is another one than the default that is used.
+/* Warns, on a terminal or with --verbose, that another default store exists beside the one in use.
  */
 void context_warn_other_stores(const struct context *context);
-/* "there is another default store, …": one line without its end. */
+/* "there is another default store, …", without a newline. */
 void default_store_describe(const struct default_store *other, struct text *out);
-/* The path that a file: URL names, once context_prepare_store() was called; NULL: it is of another
- * kind. */
+/* The path of a file: store, after context_find_store(); NULL for other stores. */
 const char *context_store_path(const struct context *context);
-/* Where the program is that was given behind "--"; otherwise says why it cannot be run, and `so`
- * what that means: EXIT_NOT_FOUND or EXIT_NOT_EXECUTABLE. */
+/* Finds the program given after "--". If it cannot be run, prints the reason and the consequence
+ * `so`, and returns EXIT_NOT_FOUND or EXIT_NOT_EXECUTABLE. */
 int context_find_program(const struct context *context, char *path, size_t size, const char *so);
 
 /* ---- acquire_keys.c ---- */
 
-/* What the options of taking say. The caller adds bound or not, and whom to tell of a loss. */
+/* Copies ACQUIRE_OPTIONS from the settings. The caller sets `unbound`, `on_lost` and `user`. */
 void acquire_fill_options(const struct context *context, struct lh_acquire_options *out);
 /*
- * Takes the words' keys, all or none, as --wait and --on-conflict say, and shows on a terminal what
- * is waited for. 0: *out_lease is held. Otherwise the exit status, and it was said why; a signal
- * gives the place up and ends with 128 plus its number.
+ * Acquires the keys, all or none, as --wait and --on-conflict specify, and shows on a terminal what
+ * it waits for. EXIT_DONE: *out_lease is held. Otherwise the exit status, after printing why. A
+ * signal leaves the queue and returns 128 plus its number.
  */
 int acquire_keys(struct context *context, const char *const *keys, size_t count,
                  const struct lh_acquire_options *options, struct lh_lease **out_lease);
-/* The same for the claim of an id. EXIT_DONE: it was answered; without a lease the report says how,
- * and nothing was said. Otherwise the status of a signal. */
+/* Claims an id likewise. EXIT_DONE: the store replied; if *out_lease is NULL, *out_report has the
+ * refusal, which is not printed. Otherwise the status of a signal. */
 int acquire_claim(struct context *context, const char *id, const struct lh_once_options *options,
                   struct lh_lease **out_lease, struct lh_once *out_once,
                   struct lh_report *out_report);
-/* 1 to 16 good keys, none of them twice? Otherwise says why not: EXIT_USAGE. */
+/* EXIT_DONE if there are at most 16 keys, all valid and distinct; otherwise a usage error. */
 int check_keys(const struct context *context, const char *const *keys, size_t count);
 
 /* ---- output.c ---- */
 
-/* The status that belongs to an outcome: the one table. */
+/* The exit status of an outcome. This is the only such table. */
 int outcome_exit_status(enum lh_outcome outcome);
-/* A refusal or an error, on stderr, for people or as JSON, and in the status file. `key` may be
- * NULL. Returns the status, which --conflict-exit-code may have changed. */
+/* Prints a refusal or an error to stderr, as text or JSON, and writes the status file. `key` may be
+ * NULL. Returns the exit status; --conflict-exit-code replaces that of busy. */
 int output_report(const struct context *context, const char *key, const struct lh_report *report);
-/* The same for mistakes on the command line; EXIT_USAGE. */
+/* The same for errors in arguments or configuration; returns EXIT_USAGE. */
 int usage_error(const struct context *context, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Trouble of the program or its surroundings, with its status. */
+/* The same for errors of the program or its environment; returns the status of the outcome. */
 int output_error(const struct context *context, enum lh_outcome outcome, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* For --verbose only, on stderr. */
+/* Prints to stderr, with --verbose only. */
 void output_detail(const struct context *context, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 enum { LINE_SIZE = 16384 };
 
-/* A key as JSON, and as a line for people. `outcome` goes before it, unless NULL. In a history the
- * view is as old as its record (`past`). */
+/* Formats a key as JSON. `outcome` comes first, unless NULL. `past`: the view is a history entry,
+ * whose times are relative to the time of its write. */
 void view_to_json(const struct context *context, const struct lh_view *view, const char *outcome,
                   bool past, struct text *out);
-/* Prints a line, its control characters replaced: whatever is in it may be from outside. */
+/* Prints a line and replaces its control characters, since it may contain foreign data. */
 void output_line(struct text *line, FILE *to);
 void view_to_line(const struct lh_view *view, struct text *out);
-/* A refusal as JSON. `key` may be NULL. */
+/* Formats a refusal as JSON. `key` may be NULL. */
 void report_to_json(const struct context *context, const char *key, const struct lh_report *report,
                     struct text *out);
-/* Prints either of them on stdout. */
+/* Prints a key to stdout, as text or JSON. */
 void output_view(const struct context *context, const struct lh_view *view);
-/* "renewed: KEY" on stdout, unless --quiet; with --json the key as it stands now. The status. */
+/* Prints "renewed: KEY", unless --quiet; with --json the current state of the key. The status. */
 int output_done(struct context *context, const char *what, const char *key);
-/* What a call did that has more than one way to succeed: the key's state, the report's text and the
- * hint on stdout; with --json the effect and the key as it stands now. The status. */
+/* Prints the result of a command that can succeed in several ways: the state of the key, the text
+ * of the report and the hint; with --json the effect and the current state. The status. */
 int output_effect(struct context *context, const char *key, const struct lh_report *report,
                   const char *hint);
-/* The one word of a refusal; NULL for none. */
+/* The refusal word of JSON output; NULL: none. */
 const char *report_refusal_word(const struct lh_report *report);
-/* Lines of JSON into --status-file, if there is one; a file is replaced, never half written.
- * EXIT_DONE or the status, and it was said why. */
+/* Writes lines of JSON to --status-file, if given. A regular file is replaced atomically.
+ * EXIT_DONE, or another exit status after printing the error. */
 int write_status_file(const struct context *context, const char *lines);
-/* Milliseconds ago as "2026-01-02T03:04:05.678Z"; empty when unknown. */
+/* The time `ago_ms` ago as "2026-01-02T03:04:05.678Z"; "" if it is unknown. */
 const char *format_time_ago(int64_t ago_ms, char out[32]);
-/* When the record was written, likewise, by the store's own clock if that is known. */
+/* The time at which the record was written, by the clock of the store if it is known. */
 const char *format_written_time(const struct lh_view *view, char out[32]);
 
 #endif

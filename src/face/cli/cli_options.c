@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The options that commands share, and how text becomes a value: the same way on the command line,
- * in the environment and in the config file. Defaults are text too, and go the same way.
+ * The options that commands share, and the parsing of their values. Command line, environment,
+ * config file and defaults all use the same text form and the same parser.
  */
 #include "face/cli/cli.h"
 
@@ -18,13 +18,13 @@ enum { META_NAME_SIZE = 1024 };
 #define HOUR   (3600 * SECOND)
 #define DAY    (24 * HOUR)
 
-/* name, kind and place of the value */
+/* name, kind and field of struct settings */
 #define OPTION(text, what, field) \
     .name = (text), .kind = (what), .at = offsetof(struct settings, field)
 
 const struct option option_store = {OPTION("store", VALUE_TEXT, store), .value = "URL",
                                     .environment = "LEASEHOLD_STORE",
-                                    .help = "where locks are kept: file:/path/to.log, memory:, "
+                                    .help = "URL of the store: file:/path/to.log, memory:, "
                                             "redis://host, ... (see man leasehold)"};
 const struct option option_store_timeout = {
     OPTION("store-timeout", VALUE_DURATION, store_timeout_ms),
@@ -32,18 +32,18 @@ const struct option option_store_timeout = {
     .min = 10,
     .max = DAY,
     .default_value = "10s",
-    .help = "give up on a store that does not answer within this time"};
+    .help = "give up on a store that does not reply within this time"};
 const struct option option_config = {OPTION("config", VALUE_TEXT, config), .value = "FILE",
                                      .environment = "LEASEHOLD_CONFIG", .flag_only = true,
                                      .help = "read defaults from this file (YAML)"};
 const struct option option_json = {OPTION("json", VALUE_FLAG, json),
-                                   .help = "answer with JSON objects, one for each line"};
+                                   .help = "print JSON objects, one per line"};
 const struct option option_quiet = {OPTION("quiet", VALUE_FLAG, quiet), .letter = 'q',
-                                    .help = "say nothing but answers and errors"};
+                                    .help = "print only results and errors"};
 const struct option option_verbose = {OPTION("verbose", VALUE_FLAG, verbose), .letter = 'v',
-                                      .help = "say which store, file and settings are used"};
+                                      .help = "print the store, config file and other details"};
 const struct option option_help = {OPTION("help", VALUE_FLAG, help), .letter = 'h',
-                                   .flag_only = true, .help = "explain the command"};
+                                   .flag_only = true, .help = "print help for the command"};
 
 const struct option *const global_options[] = {
     &option_store, &option_store_timeout, &option_config, &option_json,
@@ -55,9 +55,8 @@ const struct option option_ttl = {OPTION("ttl", VALUE_DURATION, ttl_ms),
                                   .max = DAY,
                                   .default_value = "30s",
                                   .environment = "LEASEHOLD_TTL",
-                                  .help =
-                                      "how long the lease lasts unless renewed; from the store's "
-                                      "minimum (10ms to 1s) to 24h"};
+                                  .help = "lifetime of the lease unless renewed; from the minimum "
+                                          "of the store (10ms to 1s) to 24h"};
 const struct option option_wait = {OPTION("wait", VALUE_DURATION, wait_ms),
                                    .letter = 'w',
                                    .value = "DUR",
@@ -65,19 +64,19 @@ const struct option option_wait = {OPTION("wait", VALUE_DURATION, wait_ms),
                                    .word = "forever",
                                    .word_value = LH_WAIT_FOREVER,
                                    .default_value = "forever",
-                                   .help = "wait in line at most so long"};
+                                   .help = "wait in the queue for at most this time"};
 const struct option option_no_wait = {OPTION("no-wait", VALUE_FIXED, wait_ms), .letter = 'n',
-                                      .flag_only = true, .help = "do not wait: as --wait 0"};
+                                      .flag_only = true, .help = "do not wait; same as --wait 0"};
 const struct option option_shared = {OPTION("shared", VALUE_FLAG, shared), .letter = 's',
-                                     .help = "together with other shared holders"};
+                                     .help = "share the key with other shared holders"};
 const struct option option_limit = {OPTION("limit", VALUE_COUNT, limit), .value = "N", .min = 1,
-                                    .max = 64, .help = "a semaphore: at most N holders"};
+                                    .max = 64, .help = "semaphore with at most N holders"};
 const struct option option_priority = {OPTION("priority", VALUE_COUNT, priority),
                                        .value = "N",
                                        .min = -100,
                                        .max = 100,
                                        .default_value = "0",
-                                       .help = "-100 to 100; higher goes first"};
+                                       .help = "queue priority, -100 to 100; higher goes first"};
 const struct option option_cooldown = {
     OPTION("cooldown", VALUE_DURATION, cooldown_ms),
     .value = "DUR|default",
@@ -85,7 +84,7 @@ const struct option option_cooldown = {
     .word = "default",
     .word_value = 300 * SECOND,
     .default_value = "0",
-    .help = "after a clean release nobody gets it for so long; default: 5m"};
+    .help = "refuse the key for this time after a clean release; default: 5m"};
 static const char *const conflict_names[] = {
     [CONFLICT_WAIT] = "wait",
     [CONFLICT_RETRY] = "retry",
@@ -96,54 +95,54 @@ static const char *const conflict_names[] = {
 const struct option option_on_conflict = {
     OPTION("on-conflict", VALUE_CHOICE, on_conflict), .value = "HOW", .choices = conflict_names,
     .default_value = "wait",
-    .help = "when it is held: wait in line, retry with backoff, fail, or steal-stale: fail "
-            "unless the lease has run out"};
+    .help = "if the key is held: wait in the queue, retry with backoff, fail, or steal-stale: fail "
+            "unless the lease has expired"};
 const struct option option_retries = {OPTION("retries", VALUE_COUNT, retries), .value = "N",
                                       .max = 1000, .default_value = "5",
-                                      .help = "tries after the first, with --on-conflict retry"};
+                                      .help = "attempts after the first, with --on-conflict retry"};
 const struct option option_backoff = {
     OPTION("backoff", VALUE_RANGE, backoff_first_ms),
-    .value = "FIRST:MOST",
+    .value = "FIRST:MAX",
     .min = 1,
     .max = DAY,
     .default_value = "1s:16s",
-    .help = "pauses between these tries: the first, doubled up to the last, with jitter"};
+    .help = "delays between these attempts: FIRST, doubled up to MAX, with jitter"};
 const struct option option_holder = {
     OPTION("holder", VALUE_TEXT, holder), .value = "NAME", .environment = "LEASEHOLD_HOLDER",
-    .help = "who you are, for others to see; otherwise the pod's name, or host:pid"};
+    .help = "name of this holder, as shown to others; otherwise the name of the pod, or host:pid"};
 const struct option option_meta = {OPTION("meta", VALUE_PAIR, meta), .value = "K=V",
-                                   .help = "a note for others to see; can be repeated"};
+                                   .help = "metadata, as shown to others; can be repeated"};
 const struct option option_lock_delay = {
     OPTION("lock-delay", VALUE_DURATION, lock_delay_ms), .value = "DUR", .max = DAY,
-    .default_value = "0", .help = "after a crash of the holder nobody gets it for so long"};
+    .default_value = "0", .help = "refuse the key for this time after the holder crashed"};
 const struct option option_conflict_status = {
     OPTION("conflict-exit-code", VALUE_COUNT, conflict_status),
     .letter = 'E',
     .value = "N",
     .max = 255,
     .default_value = "75",
-    .help = "the exit status for busy"};
+    .help = "exit status if the key is busy"};
 const struct option option_request_id = {
     OPTION("request-id", VALUE_TEXT, request_id), .value = "ID", .flag_only = true,
-    .help = "repeated with the same ID, you get the same grant"};
+    .help = "make the call idempotent: the same ID returns the same grant"};
 const struct option option_cached = {
     OPTION("cached", VALUE_FLAG, cached),
-    .help = "a watched copy may answer, where there is one; a single command asks the store"};
+    .help = "allow a watched copy to answer, if one exists; a single command queries the store"};
 const struct option option_status_file = {OPTION("status-file", VALUE_TEXT, status_file),
                                           .value = "PATH", .flag_only = true,
-                                          .help = "write the outcome there, as JSON"};
+                                          .help = "write the outcome to this file, as JSON"};
 const struct option option_token = {OPTION("token", VALUE_TOKEN, token), .value = "N",
-                                    .flag_only = true, .help = "the token of the grant"};
+                                    .flag_only = true, .help = "token of the grant"};
 const struct option option_reason = {OPTION("reason", VALUE_TEXT, reason), .value = "TEXT",
                                      .flag_only = true,
-                                     .help = "why; it is recorded, at most 256 bytes"};
+                                     .help = "reason, which is recorded; at most 256 bytes"};
 
 bool option_takes_value(const struct option *option)
 {
     return option->kind != VALUE_FLAG && option->kind != VALUE_FIXED;
 }
 
-/* ---- text to value ---- */
+/* ---- parsing ---- */
 
 static void *option_field(const struct option *option, struct settings *settings)
 {
@@ -223,12 +222,12 @@ static bool set_range(const struct option *option, const char *value, int64_t *o
     const char *colon = strchr(value, ':');
     int64_t first_ms, max_ms;
     if (colon == NULL)
-        return option_refuse(why, value, "is no range; write FIRST:MOST, as in 1s:16s");
+        return option_refuse(why, value, "is not a range; write FIRST:MAX, as in 1s:16s");
     if (!read_duration(option, value, (size_t)(colon - value), why, &first_ms) ||
         !read_duration(option, colon + 1, strlen(colon + 1), why, &max_ms))
         return false;
     if (first_ms > max_ms)
-        return option_refuse(why, value, "begins above its end");
+        return option_refuse(why, value, "is not a range: FIRST is longer than MAX");
     out[0] = first_ms;
     out[1] = max_ms;
     return true;
@@ -245,7 +244,7 @@ static bool set_count(const struct option *option, const char *value, int64_t *o
         *out = number;
         return true;
     }
-    (void)option_refuse(why, value, "is no number from ");
+    (void)option_refuse(why, value, "is not a number from ");
     text_add_i64(why, option->min);
     text_add(why, " to ");
     text_add_i64(why, option->max);
@@ -258,7 +257,7 @@ static bool set_token(const char *value, uint64_t *out, struct text *why)
     errno = 0;
     unsigned long long number = strtoull(value, &end, 10);
     if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 || number == 0)
-        return option_refuse(why, value, "is no token: a number above 0, as acquire prints it");
+        return option_refuse(why, value, "is not a token: a number above 0 printed by acquire");
     *out = number;
     return true;
 }
@@ -272,7 +271,7 @@ static bool set_choice(const struct option *option, const char *value, int64_t *
             return true;
         }
     }
-    (void)option_refuse(why, value, "is none of:");
+    (void)option_refuse(why, value, "is not one of:");
     for (size_t i = 0; option->choices[i] != NULL; i++) {
         text_add(why, " ");
         text_add(why, option->choices[i]);
@@ -282,15 +281,15 @@ static bool set_choice(const struct option *option, const char *value, int64_t *
 
 static bool option_add_pair(const char *value, struct settings *settings, struct text *why)
 {
-    static char names[META_PAIRS][META_NAME_SIZE]; /* settings point to them */
+    static char names[META_PAIRS][META_NAME_SIZE]; /* settings->meta refers to them */
     const char *equals = strchr(value, '=');
     if (equals == NULL || equals == value)
-        return option_refuse(why, value, "is no note; write NAME=VALUE");
+        return option_refuse(why, value, "is not a pair; write NAME=VALUE");
     if (settings->meta_count == META_PAIRS)
-        return option_refuse(why, value, "is one note too many; 16 is all there is room for");
+        return option_refuse(why, value, "exceeds the maximum of 16 pairs");
     size_t length = (size_t)(equals - value);
     if (length >= META_NAME_SIZE)
-        return option_refuse(why, value, "is no note: its name is too long");
+        return option_refuse(why, value, "is not a pair: the name is too long");
     char *name = names[settings->meta_count];
     memcpy(name, value, length);
     name[length] = '\0';

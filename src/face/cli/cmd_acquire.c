@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leasehold acquire: takes a key for its TTL and prints the token. The lease is not bound to this
- * process, which ends at once; a token that nobody could read is given back.
+ * leasehold acquire: acquires keys for their TTL and prints the tokens. The lease is not bound to
+ * this process, which exits at once. If the tokens cannot be printed, the lease is abandoned.
  */
 #include "face/cli/cli.h"
 
 #include <stdio.h>
 
-/* What the store says of the grant, as JSON lines. */
+/* Collects the granted keys as lines of JSON. */
 struct grant_output {
     const struct context *context;
     struct text *text;
@@ -21,7 +21,7 @@ static bool output_grant(void *user, const struct lh_view *view)
     return false;
 }
 
-/* Token lines on stdout, objects with --json and in the status file. */
+/* Prints tokens to stdout, or objects with --json, and writes objects to the status file. */
 static int output_grants(struct context *context, const struct lh_lease *lease)
 {
     static char lines[LH_KEYS_MAX * LINE_SIZE];
@@ -77,16 +77,16 @@ static const struct option *const acquire_options[] = {ACQUIRE_OPTIONS, NULL};
 const struct command command_acquire = {
     .name = "acquire",
     .args = "KEY...",
-    .summary = "take a key and print its token; it lives until its TTL unless renewed",
+    .summary = "acquire keys for their TTL and print their tokens",
     .about =
-        "Takes KEY and prints its fencing token alone on stdout. The lease belongs to nobody's "
-        "process: it lasts for its TTL, unless it is renewed or released with the token.\n\n"
-        "Several keys are taken in sorted order, all or none; there is one token in each line, in "
-        "that order. While it waits for its turn, a terminal shows who holds the key.\n\n"
-        "A lease that has run out is anybody's to take, by the store's clock, and its late holder "
-        "is kept out by its token: there is nothing to steal from the dead, and nothing is ever "
-        "stolen from the living. So --on-conflict steal-stale is fail in other words; to take a "
-        "key from a living holder is an operator's decision: leasehold break.",
+        "Acquires KEY and prints its fencing token on stdout. The lease is not bound to a process: "
+        "it lasts for its TTL, unless it is renewed or released with the token.\n\n"
+        "Several keys are acquired in sorted order, all or none; the tokens are printed in that "
+        "order, one per line. While acquire waits, it shows the current holder on a terminal.\n\n"
+        "An expired lease, by the clock of the store, can be acquired by any client; the fencing "
+        "token excludes the late holder. A lease that has not expired is never taken over. "
+        "Therefore --on-conflict steal-stale is equivalent to fail. Only an operator takes a key "
+        "from a live holder: see leasehold break.",
     .example = "  T=$(leasehold acquire nightly --ttl 10m -n) || exit\n"
                "  leasehold release nightly --token \"$T\"",
     .options = acquire_options,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leasehold bench: what the chosen store does here and now: pairs of acquire and release, one at a
- * time and many in flight, through the same library that everything else uses. Bounded in time and
- * keys, which are its own and free again at the end.
+ * leasehold bench: measures the chosen store with pairs of acquire and release, one at a time and
+ * many in flight, through the public library. Time and keys are bounded; the keys are its own and
+ * are free again at the end.
  */
 #include "face/cli/cli.h"
 #include "face/cli/signals.h"
@@ -28,7 +28,7 @@ static const struct option option_duration = {.name = "duration",
                                               .max = 60000,
                                               .default_value = "2s",
                                               .flag_only = true,
-                                              .help = "how long each part takes, at most 1m"};
+                                              .help = "duration of each part, at most 1m"};
 static const struct option option_flight = {.name = "flight",
                                             .kind = VALUE_COUNT,
                                             .at = offsetof(struct settings, flight),
@@ -37,9 +37,9 @@ static const struct option option_flight = {.name = "flight",
                                             .max = FLIGHT_MAX,
                                             .default_value = "64",
                                             .flag_only = true,
-                                            .help = "pairs in flight at once, in the second part"};
+                                            .help = "pairs in flight in the second part"};
 
-/* How often something took how long. */
+/* A histogram of durations. */
 struct histogram {
     uint64_t counts[BUCKETS], all;
     int64_t max_us;
@@ -47,7 +47,7 @@ struct histogram {
 
 struct bench;
 
-/* One key, taken and given back over and over. */
+/* One key, acquired and released repeatedly. */
 struct bench_worker {
     struct bench *bench;
     char key[64];
@@ -61,7 +61,7 @@ struct bench {
     uint64_t pairs;
     struct histogram acquires, releases;
     bool failed;
-    struct lh_report report; /* why */
+    struct lh_report report; /* of the first failure */
     size_t flight;
     struct bench_worker workers[FLIGHT_MAX];
 };
@@ -87,7 +87,7 @@ static size_t bucket_of(int64_t length_us)
     return bucket < BUCKETS ? bucket : BUCKETS - 1;
 }
 
-/* The longest time that falls into it, near enough. */
+/* The longest duration of a bucket, approximately. */
 static int64_t end_of_bucket(size_t bucket)
 {
     if (bucket < 2 * FINE)
@@ -117,7 +117,7 @@ static int64_t histogram_percentile(const struct histogram *histogram, uint64_t 
     return 0;
 }
 
-/* ---- the work ---- */
+/* ---- pairs ---- */
 
 static void bench_start_pair(struct bench_worker *worker);
 
@@ -185,7 +185,7 @@ static bool bench_is_busy(const struct bench *bench)
     return false;
 }
 
-/* ---- what is told ---- */
+/* ---- output ---- */
 
 static void bench_add_histogram(struct text *text, const char *name,
                                 const struct histogram *histogram)
@@ -290,12 +290,12 @@ static const struct option *const bench_options[] = {&option_duration, &option_f
 const struct command command_bench = {
     .name = "bench",
     .summary = "measure the store: pairs of acquire and release",
-    .about = "Takes and gives back keys of its own (leasehold-bench/PID/N) in the chosen store, "
-             "first one at a time, then with many in flight, and says how many pairs there were in "
-             "a second and how long each half took. All keys are free again when it ends; a store "
-             "with a history keeps what happened.\n\n"
-             "It measures this store on this machine at this moment, with what else goes on in "
-             "it.",
+    .about =
+        "Acquires and releases its own keys (leasehold-bench/PID/N) in the chosen store, first "
+        "one at a time, then with many in flight. It prints the pairs per second and the "
+        "latencies of acquire and release. All keys are free again when it ends; a store "
+        "with a history keeps their changes.\n\n"
+        "The figures depend on the machine and on the other load of the store.",
     .example = "  leasehold bench --store file:/var/tmp/bench.log --duration 5s",
     .options = bench_options,
     .run = cmd_bench,

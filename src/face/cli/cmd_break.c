@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leasehold break: an operator takes a key from its holder, and says why. */
+/* leasehold break: an operator takes a key from its holder, with a recorded reason. */
 #include "face/cli/cli.h"
 
 static const struct option option_now = {
@@ -7,7 +7,7 @@ static const struct option option_now = {
     .kind = VALUE_FLAG,
     .at = offsetof(struct settings, at_once),
     .flag_only = true,
-    .help = "free it at once: only tokens keep the old holder out"};
+    .help = "free the key at once; only its token then excludes the old holder"};
 
 static int cmd_break(struct context *context)
 {
@@ -38,12 +38,12 @@ const struct command command_break = {
     .args = "KEY --reason TEXT",
     .summary = "take a key from its holder, for operators",
     .about =
-        "Wants KEY back from whoever holds it. The holder is told and cannot renew any more; the "
-        "key is free when it confirms, or when its lease ends. With --now it is free at once, and "
-        "the old holder may still be at work: what the lock guards must then look at tokens.\n\n"
-        "It prints the key's state, whom it asked to stop and until when the key may stay held; as "
-        "JSON effect is asked, freed (--now) or none (nobody held it), beside the state. The "
-        "reason is recorded and shown by status and history. A key that nobody holds is no error.",
+        "Asks the holder of KEY to stop. The holder is notified and can no longer renew; the key "
+        "is free when the holder confirms, or when its lease ends. With --now the key is free at "
+        "once, while the old holder may still work: the resource must then check tokens.\n\n"
+        "break prints the state of the key, its holder and how long it may stay held. With --json "
+        "effect is asked, freed (--now) or none (it was not held). The reason is recorded and "
+        "shown by status and history. A key that is not held is not an error.",
     .example = "  leasehold break nightly --reason 'host is on fire'",
     .options = break_options,
     .min_args = 1,

@@ -20,8 +20,8 @@ const struct command command_clear = {
     .name = "clear",
     .args = "KEY",
     .summary = "end a cooldown early",
-    .about = "Ends the cooldown of KEY, so that it can be taken again. A key that is not cooling "
-             "is no error; one that is held stays held.",
+    .about = "Ends the cooldown of KEY, so that it can be acquired again. A key that is not "
+             "cooling is not an error. A key that is held stays held.",
     .example = "  leasehold clear production/deployment",
     .min_args = 1,
     .max_args = 1,

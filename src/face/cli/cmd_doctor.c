@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leasehold doctor: says what is used, from where, and what is wrong with it. It explains; whatever
- * it finds, it mends nothing by itself and takes no lock.
+ * leasehold doctor: reports which store is used, which setting selected it, and its problems. It
+ * repairs nothing, creates nothing and acquires no lock.
  */
 #include "face/cli/doctor.h"
 
@@ -93,7 +93,7 @@ static void doctor_check_choice(struct doctor *doctor)
     }
 }
 
-/* Root and everybody else have a default each, and do not see each other's locks. */
+/* Root and other users have different default stores, and do not share locks by default. */
 static void doctor_check_other_default(struct doctor *doctor)
 {
     struct default_store stores[DEFAULT_STORES];
@@ -108,8 +108,7 @@ static void doctor_check_other_default(struct doctor *doctor)
         text_init(&text, message, sizeof message);
         default_store_describe(&stores[i], &text);
         doctor_report(doctor, FINDING_WARNING, "default",
-                      "name the one that you mean with --store or LEASEHOLD_STORE, everywhere",
-                      "%s", message);
+                      "name one store everywhere, with --store or LEASEHOLD_STORE", "%s", message);
     }
 }
 
@@ -137,15 +136,15 @@ static void doctor_check_clock(struct doctor *doctor)
                   duration_show(boot_ms, up), in_namespace ? "; this is a time namespace, " : "",
                   in_namespace ? duration_show(ahead_ms < 0 ? -ahead_ms : ahead_ms, ahead) : "",
                   !in_namespace  ? ""
-                  : ahead_ms > 0 ? " ahead, which is taken off"
-                                 : " behind, which is made up for");
+                  : ahead_ms > 0 ? " ahead, which is corrected"
+                                 : " behind, which is corrected");
     if (memcmp(ids.machine, none, sizeof none) == 0)
-        doctor_report(doctor, FINDING_WARNING, "clock", "make one with systemd-machine-id-setup",
-                      "this host has no machine id: after a boot it is taken for another host, and "
-                      "earlier leases last to their end");
+        doctor_report(doctor, FINDING_WARNING, "clock", "create one with systemd-machine-id-setup",
+                      "this host has no machine id: after a reboot it counts as another host, and "
+                      "its earlier leases last until their TTL ends");
 }
 
-/* What every command needs: a look at a key. */
+/* Every command needs at least to read a key. */
 void doctor_check_rights(struct doctor *doctor, const char *remedy)
 {
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
@@ -157,7 +156,7 @@ void doctor_check_rights(struct doctor *doctor, const char *remedy)
     if (outcome == LH_OK)
         outcome = lh_status(client, "leasehold doctor", &view, &report);
     if (outcome == LH_OK)
-        doctor_report(doctor, FINDING_OK, "rights", NULL, "the user may look at locks");
+        doctor_report(doctor, FINDING_OK, "rights", NULL, "the user may read locks");
     else
         doctor_report(doctor, FINDING_PROBLEM, "rights", outcome == LH_DENIED ? remedy : NULL, "%s",
                       report.text);
@@ -180,7 +179,7 @@ static void doctor_check_store(struct doctor *doctor)
 #endif
     else
         doctor_report(doctor, FINDING_WARNING, "store", "name a file: store to share locks",
-                      "%s begins empty in every process and ends with it", context->shown);
+                      "%s is private to each process and is lost when it exits", context->shown);
 }
 
 static int cmd_doctor(struct context *context)
@@ -211,20 +210,20 @@ static const struct option option_kind = {
     .at = offsetof(struct settings, kind),
     .value = "KIND",
     .flag_only = true,
-    .help = "look also whether k8s-run may use objects of this kind, as in jobs.batch"};
+    .help = "also check whether k8s-run may use objects of this kind, as in jobs.batch"};
 static const struct option *const doctor_options[] = {&option_kind, NULL};
 
 const struct command command_doctor = {
     .name = "doctor",
-    .summary = "explain what is wrong with store, rights, clock",
-    .about = "Looks at all that locks depend on: which store is used and who said so, the rights "
-             "and the file system of its folder, free space, the clock, a second default store, "
-             "damage, and who keeps the store busy; of a Redis server its settings that weaken "
-             "a lock; of a Kubernetes cluster who we are there, what we may do, and what was left "
-             "behind. Each finding is one line that begins with ok, "
-             "warning or problem; a problem says what to do. Nothing is mended and no lock is "
-             "taken; a store that is not there is not made.\n\n"
-             "The status is 0 without a problem, and 69 when the store cannot be used. With "
+    .summary = "check the store, permissions and clock, and explain problems",
+    .about = "Checks everything that locks depend on: which store is used and which setting "
+             "selected it, the permissions and file system of its directory, free space, the "
+             "clock, a second default store, damage, and processes that block the store. For a "
+             "Redis server it checks settings that weaken locks; for a Kubernetes cluster the "
+             "identity, its permissions and unused objects. Each finding is one line that begins "
+             "with ok, warning or problem; a problem includes a remedy. doctor repairs nothing, "
+             "acquires no lock, and does not create a missing store.\n\n"
+             "The status is 0 if there is no problem, and 69 if the store cannot be used. With "
              "--quiet only warnings and problems are printed.",
     .example = "  leasehold doctor\n"
                "  leasehold --store file:/srv/locks.log doctor --json",

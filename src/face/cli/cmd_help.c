@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leasehold help: what there is, and what a command does. The same tables give the text, the manual
- * pages and the shells' completions.
+ * leasehold help: lists the commands or describes one. Help text, manual pages and shell
+ * completions are generated from the same tables.
  */
 #include "face/cli/cli.h"
 #include "face/cli/manual.h"
@@ -22,9 +22,9 @@ static const struct option option_format = {
     .choices = format_names,
     .default_value = "text",
     .flag_only = true,
-    .help = "text, a manual page (man), or a shell's completion (bash, zsh)"};
+    .help = "output text, a manual page (man), or shell completion (bash, zsh)"};
 
-/* Words from column `at` on, in lines of 80 columns that begin at `indent`; an empty line stays. */
+/* Wraps text at 80 columns, from column `at` on, with that indent; keeps empty lines. */
 static void wrap(const char *text, int at, int indent)
 {
     while (*text != '\0') {
@@ -99,7 +99,7 @@ static void show_all(void)
     for (size_t i = 0; command_at(i) != NULL; i++)
         printf("  %-9s %s\n", command_at(i)->name, command_at(i)->summary);
     show_options("options of every command", global_options);
-    printf("\n'leasehold help COMMAND' explains one.\n");
+    printf("\n'leasehold help COMMAND' describes a command.\n");
 }
 
 static int cmd_help(struct context *context)
@@ -136,8 +136,8 @@ static const struct option *const help_options[] = {&option_format, NULL};
 const struct command command_help = {
     .name = "help",
     .args = "[COMMAND]",
-    .summary = "list the commands, or explain one",
-    .about = "Lists the commands, or explains one of them, as --help does behind a command.",
+    .summary = "list the commands, or describe one",
+    .about = "Lists the commands, or describes COMMAND, as leasehold COMMAND --help does.",
     .options = help_options,
     .max_args = 1,
     .run = cmd_help,

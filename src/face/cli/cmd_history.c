@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leasehold history: what happened to a key, as far as the store keeps it. */
+/* leasehold history: prints the changes of a key that the store has kept. */
 #include "face/cli/cli.h"
 
 #include <stdio.h>
@@ -40,8 +40,8 @@ const struct command command_history = {
     .name = "history",
     .args = "KEY",
     .summary = "show the kept changes of a key, newest first",
-    .about = "Prints one line for each change of KEY that the store kept, newest first: when it "
-             "was written, and how the key stood then. Stores that keep none refuse (64).",
+    .about = "Prints one line for each change of KEY that the store has kept, newest first: its "
+             "time and the new state of the key. A store without a history refuses this (64).",
     .example = "  leasehold history production/deployment",
     .min_args = 1,
     .max_args = 1,

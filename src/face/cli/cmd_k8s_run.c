@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leasehold k8s-run: creates an object of a cluster that is the lock, follows it to its end, keeps
- * it for its cooldown and removes it. Signals are not minded: what we know stands in the cluster,
- * and the next call goes on there.
+ * leasehold k8s-run: creates a Kubernetes object that is the lock, follows it to its end, keeps it
+ * for its cooldown and removes it. It installs no signal handlers: all state is in the object, and
+ * the next call resumes from it.
  */
 #include "face/cli/cli.h"
 #include "face/cli/waiting.h"
@@ -33,7 +33,7 @@ static int manifest_error(const struct context *context, const char *what)
     return usage_error(context, "%s: %s", context->settings.file, what);
 }
 
-/* The file's text, the caller's to free; "-" is stdin. */
+/* Reads the file, or stdin for "-". The caller frees *out. */
 static int k8s_run_read_manifest(const struct context *context, char **out)
 {
     const char *path = context->settings.file;
@@ -52,11 +52,11 @@ static int k8s_run_read_manifest(const struct context *context, char **out)
     }
     length = fread(text, 1, MANIFEST_MAX + 1, file);
     if (ferror(file))
-        status = manifest_error(context, "it cannot be read");
+        status = manifest_error(context, "read error");
     else if (length > MANIFEST_MAX)
-        status = manifest_error(context, "a manifest has at most 1 MiB");
+        status = manifest_error(context, "the manifest is longer than 1 MiB");
     else if (memchr(text, '\0', length) != NULL)
-        status = manifest_error(context, "a manifest must not contain NUL");
+        status = manifest_error(context, "the manifest contains a NUL byte");
     else
         text[length] = '\0';
 out:
@@ -70,7 +70,7 @@ out:
     return EXIT_DONE;
 }
 
-/* ---- answers ---- */
+/* ---- output ---- */
 
 static void k8s_run_to_json(const struct context *context, const struct lh_workload *workload,
                             const struct lh_report *report, char line[LINE_SIZE])
@@ -112,11 +112,11 @@ static int k8s_run_output(const struct context *context, const struct lh_workloa
     return failed ? workload->status : EXIT_DONE;
 }
 
-/* ---- while it runs ---- */
+/* ---- progress ---- */
 
 struct progress {
     const struct context *context;
-    bool wanted, visible; /* somebody looks; a line of ours stands there */
+    bool wanted, visible; /* on a terminal; its line is not empty */
 };
 
 static void progress_clear(struct progress *progress)
@@ -126,7 +126,7 @@ static void progress_clear(struct progress *progress)
     progress->visible = false;
 }
 
-/* What the API server warns of, of a manifest that it takes nevertheless. */
+/* Prints a warning of the API server about a manifest that it accepted. */
 static void progress_warn(void *user, const char *text)
 {
     struct progress *progress = user;
@@ -224,14 +224,14 @@ static int cmd_k8s_run(struct context *context)
     };
     if (settings->target == NULL || settings->file == NULL)
         return usage_error(context,
-                           "say for what, and which object: leasehold k8s-run --target KEY "
+                           "--target and -f are required; usage: leasehold k8s-run --target KEY "
                            "-f object.yaml");
     int status = check_keys(context, &settings->target, 1);
     if (status == EXIT_DONE)
         status = context_find_store(context);
     if (status == EXIT_DONE && strncmp(context->url, "k8s:", 4) != 0)
         status =
-            usage_error(context, "the object lives in a cluster: give --store k8s://NAMESPACE");
+            usage_error(context, "k8s-run needs a Kubernetes store: give --store k8s://NAMESPACE");
     if (status == EXIT_DONE)
         status = k8s_run_read_manifest(context, &manifest);
     if (status == EXIT_DONE)
@@ -248,14 +248,14 @@ static const struct option option_target = {.name = "target",
                                             .at = offsetof(struct settings, target),
                                             .value = "KEY",
                                             .flag_only = true,
-                                            .help = "what is locked; gives the object its name"};
+                                            .help = "key of the lock, which names the object"};
 static const struct option option_file = {.name = "file",
                                           .letter = 'f',
                                           .kind = VALUE_TEXT,
                                           .at = offsetof(struct settings, file),
                                           .value = "FILE",
                                           .flag_only = true,
-                                          .help = "the object, in YAML or JSON; - is stdin"};
+                                          .help = "the manifest, in YAML or JSON; - is stdin"};
 static const struct option option_kept = {.name = "cooldown",
                                           .kind = VALUE_DURATION,
                                           .at = offsetof(struct settings, cooldown_ms),
@@ -264,14 +264,14 @@ static const struct option option_kept = {.name = "cooldown",
                                           .word = "default",
                                           .word_value = (int64_t)5 * 60 * 1000,
                                           .default_value = "5m",
-                                          .help = "keep it for so long after its end"};
+                                          .help = "keep the object for this time after its end"};
 static const struct option option_time_limit = {
     .name = "time-limit",
     .kind = VALUE_DURATION,
     .at = offsetof(struct settings, time_limit_ms),
     .value = "DUR",
     .max = (int64_t)366 * 24 * 3600 * 1000,
-    .help = "remove an object that runs longer; otherwise never"};
+    .help = "remove the object if it runs longer; no limit otherwise"};
 static const char *const until_names[] = {"removed", "ended", "created", NULL};
 static const struct option option_until_step = {
     .name = "until",
@@ -281,7 +281,7 @@ static const struct option option_until_step = {
     .choices = until_names,
     .default_value = "removed",
     .flag_only = true,
-    .help = "how far to follow it: removed, ended or created"};
+    .help = "follow the object until it is removed, ended or created"};
 static const struct option option_remove = {
     .name = "remove",
     .kind = VALUE_FLAG,
@@ -292,30 +292,30 @@ static const struct option option_finalizer = {
     .name = "finalizer",
     .kind = VALUE_FLAG,
     .at = offsetof(struct settings, finalizer),
-    .help = "an object deleted by hand still keeps the lock for its cooldown"};
+    .help = "keep the lock for its cooldown even if the object is deleted by hand"};
 const struct option option_done_when = {
     .name = "done-when",
     .kind = VALUE_TEXT,
     .at = offsetof(struct settings, done_when),
     .value = "COND",
-    .help = "how it tells that it is done, as in condition=Complete,.status.phase=Done"};
+    .help = "condition of success, as in condition=Complete,.status.phase=Done"};
 const struct option option_failed_when = {.name = "failed-when",
                                           .kind = VALUE_TEXT,
                                           .at = offsetof(struct settings, failed_when),
                                           .value = "COND",
-                                          .help = "the same for failed; looked at first"};
+                                          .help = "condition of failure, which is checked first"};
 const struct option option_ended_at = {
     .name = "ended-at",
     .kind = VALUE_TEXT,
     .at = offsetof(struct settings, ended_at),
     .value = "PATH",
-    .help = "where it says when it ended, as in .status.completionTime"};
+    .help = "member that has the end time, as in .status.completionTime"};
 static const struct option option_holder_label = {
     .name = "holder-label",
     .kind = VALUE_TEXT,
     .at = offsetof(struct settings, holder_label),
     .value = "NAME",
-    .help = "a label that has the holder, too, for other programs"};
+    .help = "label that also contains the holder, for other programs"};
 
 static const struct option *const k8s_run_options[] = {&option_target,      &option_file,
                                                        &option_kept,        &option_time_limit,
@@ -331,19 +331,19 @@ const struct command command_k8s_run = {
     .args = "--target KEY -f FILE",
     .summary = "create a Kubernetes object that is the lock, and follow it",
     .about =
-        "Creates the object of FILE, of any kind, under the name that KEY has in the store "
-        "(k8s://NAMESPACE; with ?names=hash it is wfe- and 16 digits). That the object exists is "
-        "the lock: of any number of callers one creates it, the others hear 'ResourceBusy (held by "
-        "...)' and status 75. It is followed to its end, kept for the cooldown, during which "
-        "others hear 'RecentlyRemediated (by ..., ... ago)' and status 73, and then removed.\n\n"
-        "All that is known stands in the object. When k8s-run is killed or stopped, the object "
-        "lives on; the same call with the same --request-id goes on with it. When nobody does, "
-        "whoever wants KEY next removes what is over, or ran longer than its --time-limit.\n\n"
-        "Status 0: it is done. It failed: 1, or the exit status of a Pod's command; also when it "
-        "ran longer than it may. Status 76: somebody deleted it before its end was seen.\n\n"
-        "The end of Jobs, Pods, Tekton's runs and most custom resources is known; --done-when and "
-        "--failed-when tell it for others: condition=NAME[=STATUS] or .path.to.member[=VALUE], "
-        "separated by commas.",
+        "Creates the object in FILE, of any kind, under the name that KEY has in the store "
+        "(k8s://NAMESPACE; with ?names=hash it is wfe- and 16 hex digits). The object is the lock: "
+        "of any number of callers one creates it; the others get 'ResourceBusy (held by ...)' and "
+        "status 75. k8s-run follows the object to its end, keeps it for the cooldown and removes "
+        "it. In the cooldown callers get 'RecentlyRemediated (by ..., ... ago)' and status 73.\n\n"
+        "All state is in the object. If k8s-run is killed or stopped, the object remains, and the "
+        "same call with the same --request-id resumes. Otherwise the next caller for KEY removes "
+        "an object that has ended or has exceeded its --time-limit.\n\n"
+        "Status 0: the object succeeded. Status 1, or that of the command of a Pod: it failed or "
+        "exceeded its time limit. Status 76: it was deleted before its end was observed.\n\n"
+        "k8s-run recognizes the end of Jobs, Pods, Tekton runs and most custom resources. For "
+        "other kinds, --done-when and --failed-when take condition=NAME[=STATUS] or "
+        ".path.to.member[=VALUE], separated by commas.",
     .example = "  leasehold --store 'k8s://workflows?names=hash' k8s-run \\\n"
                "      --target production/deployment/payment-api -f restart-job.yaml\n"
                "  leasehold --store k8s://workflows k8s-run --target db-migration -f job.yaml \\\n"

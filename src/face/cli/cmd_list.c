@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leasehold list: all keys that somebody holds, cools or waits for. */
+/* leasehold list: prints the keys that are held, cooling or waited for, and the watermarks. */
 #include "face/cli/cli.h"
 
 #include <stdio.h>
@@ -8,13 +8,13 @@ static const struct option option_names = {.name = "names",
                                            .kind = VALUE_FLAG,
                                            .at = offsetof(struct settings, names),
                                            .flag_only = true,
-                                           .help = "print the keys alone"};
+                                           .help = "print only the keys"};
 
 static bool output_list_view(void *user, const struct lh_view *view)
 {
     const struct context *context = user;
     if (view->state == LH_FREE && view->waiters == 0 && view->kind != LH_WATERMARK)
-        return true; /* a lease that ran out, and that nobody wanted since */
+        return true; /* an expired lease without waiters */
     if (context->settings.names)
         puts(view->key);
     else
@@ -42,10 +42,10 @@ const struct command command_list = {
     .summary = "list the keys that are held, cooling or waited for",
     .about =
         "Prints one line for each key that begins with PREFIX and is held, cooling, delayed, "
-        "offered or waited for, in any order, and for each watermark. Ids that are to be done "
-        "once are there as running, done or failed. Free keys cost nothing, and are not "
-        "listed. A record that cannot be read, because it was damaged or a newer version wrote "
-        "it, is shown as unreadable, with the cause; status of that key ends with 69.",
+        "offered or waited for, and for each watermark. The order is not specified. Ids of once "
+        "are listed as running, done or failed. Free keys occupy no space in the store and are "
+        "not listed. A record that cannot be read, because it is damaged or a newer version wrote "
+        "it, is listed as unreadable, with the cause; leasehold status exits with 69 for its key.",
     .example = "  leasehold list production/",
     .options = list_options,
     .max_args = 1,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leasehold mark: claims an id and finishes it in one write; of all who do, one is told 0. */
+/* leasehold mark: claims and finishes an id in one write; exactly one caller gets status 0. */
 #include "face/cli/ids.h"
 
 static int cmd_mark(struct context *context)
@@ -30,13 +30,13 @@ static const struct option *const mark_options[] = {&option_keep, &option_waterm
 const struct command command_mark = {
     .name = "mark",
     .args = "ID",
-    .summary = "mark an id as done; tell whether it was new",
+    .summary = "mark an id as done and report whether it was new",
     .about =
-        "Marks ID as done, in one write: status 0 when it is newly marked, status 1 when it was "
-        "done already or somebody is at it. Of any number of callers exactly one gets 0. It is "
-        "remembered for --keep.\n\n"
-        "The mark comes before the work: who dies in between leaves an id that was never worked "
-        "on. Where that matters, use once begin and once finish.",
+        "Marks ID as done, in one write. The status is 0 if ID was new, and 1 if it was done "
+        "already or is running. Of any number of callers exactly one gets 0. The mark is kept for "
+        "--keep.\n\n"
+        "The mark precedes the work: a process that crashes in between leaves an id marked whose "
+        "work was never done. Where that matters, use once begin and once finish.",
     .example = "  leasehold mark mail/4711 --quiet && send-mail 4711",
     .options = mark_options,
     .min_args = 1,

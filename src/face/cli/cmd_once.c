@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leasehold once: a thing that is to be done once, in steps; whole, by a command, it is
- * once_run.c's. The claim is left to its TTL when this process ends, and its token finishes it
- * from any other; a claim whose token nobody could read is given up again.
+ * leasehold once, in steps; `once ID -- CMD` is in once_run.c. A claim outlives this process until
+ * its TTL ends, and any process can finish it by its token. If the token cannot be printed, the
+ * claim is abandoned.
  */
 #include "face/cli/ids.h"
 
@@ -84,7 +84,7 @@ static const struct once_step steps[] = {
     {.name = "status", .run = once_step_status},
 };
 
-/* An option that the step would pass over was meant for another one. */
+/* Refuses options that the step would ignore. */
 static int once_check_step(const struct context *context, const struct once_step *step)
 {
     const struct settings *settings = &context->settings;
@@ -106,16 +106,16 @@ static int once_check_step(const struct context *context, const struct once_step
 static int cmd_once(struct context *context)
 {
     const struct once_step *step = NULL;
-    if (context->program != NULL) /* a word before "--" is an ID, whatever it says */
+    if (context->program != NULL) /* before "--" even the name of a step is an ID */
         return once_run(context);
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         if (strcmp(steps[i].name, context->args[0]) == 0)
             step = &steps[i];
     }
     if (step == NULL || context->arg_count < 2)
-        return usage_error(context,
-                           "say the step: leasehold once begin|finish|abandon|status ID, or "
-                           "what to run: leasehold once ID -- CMD...");
+        return usage_error(
+            context, "no step or no ID; usage: leasehold once begin|finish|abandon|status ID, "
+                     "or leasehold once ID -- CMD...");
     int status = check_keys(context, context->args + 1, 1);
     if (status == EXIT_DONE)
         status = once_check_step(context, step);
@@ -131,7 +131,7 @@ static const struct option option_claim_ttl = {
     .max = (int64_t)24 * 3600 * 1000,
     .default_value = "5m",
     .environment = "LEASEHOLD_TTL",
-    .help = "how long the claim lasts unless finished, at most 24h; for CMD it is renewed"};
+    .help = "lifetime of the claim unless finished, at most 24h; renewed while CMD runs"};
 static const struct option option_claim_wait = {
     .name = "wait",
     .letter = 'w',
@@ -142,26 +142,27 @@ static const struct option option_claim_wait = {
     .word = "forever",
     .word_value = LH_WAIT_FOREVER,
     .default_value = "0",
-    .help = "begin, CMD: wait at most so long for whoever is at it"};
+    .help = "begin, CMD: wait at most this time if ID is running"};
 static const struct option option_payload_hash = {
     .name = "payload-hash",
     .kind = VALUE_TEXT,
     .at = offsetof(struct settings, payload_hash),
     .value = "HEX",
     .flag_only = true,
-    .help = "begin, CMD: a fingerprint; the same ID with another one is refused"};
+    .help = "begin, CMD: hash of the payload; the same ID with another hash is refused"};
 static const struct option option_result = {.name = "result",
                                             .kind = VALUE_TEXT,
                                             .at = offsetof(struct settings, result),
                                             .value = "TEXT",
                                             .flag_only = true,
-                                            .help = "finish: for later callers, at most 1 KiB"};
+                                            .help =
+                                                "finish: result for later callers, at most 1 KiB"};
 
 static const struct option option_keep_failures = {
     .name = "keep-failures",
     .kind = VALUE_FLAG,
     .at = offsetof(struct settings, keep_failures),
-    .help = "CMD: also when it fails it was done; otherwise ID can be claimed again then"};
+    .help = "CMD: keep ID as done even if CMD fails; otherwise ID can be claimed again"};
 
 static const struct option *const once_options[] = {&option_claim_ttl,
                                                     &option_claim_wait,
@@ -178,33 +179,32 @@ static const struct option *const once_options[] = {&option_claim_ttl,
 const struct command command_once = {
     .name = "once",
     .args = "begin|finish|abandon|status ID | ID -- CMD...",
-    .summary = "run CMD only if ID was never done; or the same in steps",
+    .summary = "run CMD only if ID was never done, or do the same in steps",
     .about =
-        "Runs CMD if ID was never done, and remembers its exit status and the last line that it "
-        "wrote to stdout. Whoever comes later, within --keep, gets both without CMD being run: the "
-        "line on stdout, the status as ours, and on stderr who did it and when; with --json an "
-        "object on stderr, last, in which \"ran\" tells which it was. While somebody is at it the "
-        "status is 75, at once or after --wait.\n\n"
-        "CMD works as under 'run': the claim is renewed while it runs, all that CMD started is "
-        "ended before a claim that was lost can be somebody else's (status 76), and if leasehold "
-        "is killed, so is CMD; then ID can be claimed again at once. Only its stdout is a pipe, "
-        "which is passed on unchanged. LEASEHOLD_KEY is once:ID.\n\n"
-        "A CMD that fails leaves ID to be claimed again, unless --keep-failures says that it was "
-        "done; one that was ended from outside (by HUP, INT, QUIT, TERM or KILL) always does. Of "
-        "the last line at most 1 KiB is kept, as text: empty lines do not count, and what is no "
-        "UTF-8 becomes a question mark.\n\n"
-        "In steps: begin claims ID and prints 'new TOKEN' (status 0): it is yours to do. Of any "
-        "number of "
-        "callers exactly one hears that; the others get 'running HOLDER' (status 75) or, once it "
-        "is done, 'done RESULT' (status 73). The claim lasts for its TTL; then anybody may claim "
-        "ID again, and the late one is refused by its token.\n\n"
-        "finish says with the token that it was done, and what came of it; that is remembered for "
-        "--keep. abandon gives ID back undone. A token that does not hold the claim any more "
-        "changes nothing: status 78.\n\n"
-        "status prints 'new', 'running HOLDER', 'done RESULT', or 'failed RESULT' where a failure "
-        "was kept, always with status 0.\n\n"
-        "With --payload-hash the same ID with another payload is refused: status 65. A word "
-        "before -- is an ID, also when it is the name of a step.",
+        "Runs CMD if ID was never done, and stores its exit status and the last line that it wrote "
+        "to stdout. Later callers, within --keep, get both without running CMD: the line on "
+        "stdout, the exit status, and on stderr the holder and time of that run. With --json, once "
+        "ends with an object on stderr, in which \"ran\" is true if this call ran CMD. While "
+        "another "
+        "caller runs ID, the status is 75, at once or after --wait.\n\n"
+        "CMD runs as under 'run': the claim is renewed while CMD runs. If the claim is lost, all "
+        "processes that CMD started are ended before another caller can claim ID (status 76). If "
+        "leasehold is killed, CMD is killed too, and ID can be claimed again at once. Only stdout "
+        "of CMD differs: it is a pipe, passed on unchanged. LEASEHOLD_KEY is once:ID.\n\n"
+        "If CMD fails, ID can be claimed again, unless --keep-failures stores the failure. If CMD "
+        "is ended from outside (by HUP, INT, QUIT, TERM or KILL), ID can always be claimed again. "
+        "At most 1 KiB of the last line is stored: empty lines are ignored, and bytes that are "
+        "not UTF-8 become question marks.\n\n"
+        "In steps: begin claims ID and prints 'new TOKEN' (status 0) for exactly one of any number "
+        "of callers, which then does the work. The others get 'running HOLDER' (status 75) or, "
+        "once ID is done, 'done RESULT' (status 73). The claim lasts for its TTL; after that "
+        "another caller can claim ID, and the token of the late caller is refused.\n\n"
+        "finish marks ID as done, by its token, and stores the result for --keep. abandon returns "
+        "ID undone. A token that no longer holds the claim changes nothing: status 78.\n\n"
+        "status prints 'new', 'running HOLDER', 'done RESULT', or 'failed RESULT' for a stored "
+        "failure, always with status 0.\n\n"
+        "With --payload-hash the same ID with another payload is refused: status 65. An argument "
+        "before -- is an ID, even if it is the name of a step.",
     .example = "  leasehold once invoice/4711 -- send-invoice 4711\n"
                "  read -r state token < <(leasehold once begin invoice/4711) &&\n"
                "      [ \"$state\" = new ] && send-invoice 4711 &&\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leasehold release: gives a lease back by its token. */
+/* leasehold release: releases a lease by its token. */
 #include "face/cli/cli.h"
 
 static int cmd_release(struct context *context)
@@ -29,7 +29,7 @@ static const struct option option_if_held = {
     .kind = VALUE_FLAG,
     .at = offsetof(struct settings, if_held),
     .flag_only = true,
-    .help = "a token that does not hold the key any more is no error: status 0"};
+    .help = "exit with 0 even if the token no longer holds the key"};
 
 static const struct option *const release_options[] = {&option_token, &option_cooldown,
                                                        &option_if_held, NULL};
@@ -37,14 +37,14 @@ static const struct option *const release_options[] = {&option_token, &option_co
 const struct command command_release = {
     .name = "release",
     .args = "KEY --token N",
-    .summary = "give a lease back by its token",
+    .summary = "release a lease by its token",
     .about =
-        "Gives KEY back; whoever is next in line gets it. With --cooldown nobody does for that "
-        "long: others hear that it was done. A token that does not hold the key any more changes "
-        "nothing and ends with status 78.\n\n"
-        "With --if-held that is status 0, so that a release can be repeated: still nothing is "
-        "changed, no cooldown begins, and the line says whether nobody holds the key any more or "
-        "who does. As JSON effect is released, gone or taken.",
+        "Releases KEY, which the next waiter then acquires. With --cooldown the key is refused for "
+        "that time: callers learn that the work was done recently. A token that no longer holds "
+        "the key changes nothing and exits with status 78.\n\n"
+        "With --if-held the status is 0 in that case, so that a release can be repeated. Still "
+        "nothing is changed, no cooldown begins, and the output names the current holder, if any. "
+        "With --json effect is released, gone or taken.",
     .example = "  leasehold release nightly --token \"$T\" --cooldown 5m\n"
                "  trap 'leasehold release nightly --token \"$T\" --if-held -q' EXIT",
     .options = release_options,

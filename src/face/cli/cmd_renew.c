@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leasehold renew: extends a lease by its token, from wherever. */
+/* leasehold renew: extends a lease by its token, from any process. */
 #include "face/cli/cli.h"
 
 static int cmd_renew(struct context *context)
@@ -19,7 +19,7 @@ static int cmd_renew(struct context *context)
     return output_done(context, "renewed", key);
 }
 
-/* Apart from that of other commands: a default from the environment or a file is for new leases. */
+/* Not option_ttl: a TTL from environment or config file applies to new leases only. */
 static const struct option option_renewal = {
     .name = "ttl",
     .kind = VALUE_DURATION,
@@ -28,7 +28,7 @@ static const struct option option_renewal = {
     .min = 1,
     .max = (int64_t)24 * 3600 * 1000,
     .flag_only = true,
-    .help = "the new TTL, if it is longer; without it the lease keeps its own"};
+    .help = "new TTL, if it is longer; otherwise the lease keeps its TTL"};
 
 static const struct option *const renew_options[] = {&option_token, &option_renewal, NULL};
 
@@ -36,9 +36,9 @@ const struct command command_renew = {
     .name = "renew",
     .args = "KEY --token N",
     .summary = "extend a lease by its token",
-    .about = "Lets the lease of KEY last for another TTL from now on: its own, or a longer one. A "
-             "token that does not hold "
-             "the key any more changes nothing and ends with status 78.",
+    .about =
+        "Extends the lease of KEY by its TTL from now on, or by the longer one given by --ttl. "
+        "A token that no longer holds the key changes nothing and exits with status 78.",
     .example = "  leasehold renew nightly --token \"$T\" --ttl 10m",
     .options = renew_options,
     .min_args = 1,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leasehold run: holds keys while a command works. Finds out whether that can be done at all, makes
- * the guardian, and stays: the shell's job, and the last resort when the guardian dies. What `run`
- * holds and tells in the guardian is here too.
+ * leasehold run: holds keys while a command runs. Checks the arguments, forks the supervisor, and
+ * stays the foreground process: the shell's job, which kills the command if the supervisor dies or
+ * hangs. The acquire and finish steps of `run`, which run in the supervisor, are here too.
  */
 #include "face/cli/run_command.h"
 
@@ -20,7 +20,7 @@
 
 enum { TTL_MIN_MS = 2000 };
 
-/* The pid that the user knows, and can send signals to, is ours and not the guardian's. */
+/* The default holder has the pid of the foreground process, which users see and can signal. */
 static void set_holder(struct context *context, char *buffer, size_t size)
 {
     char host[HOST_NAME_MAX + 1] = "";
@@ -31,13 +31,13 @@ static void set_holder(struct context *context, char *buffer, size_t size)
     context->settings.holder = known != NULL ? known : buffer;
 }
 
-/* The guardian was killed: nothing of the command is left, and what it held is given back. */
+/* The supervisor was killed. The command is dead already; releases the keys by their tokens. */
 static int handle_supervisor_death(struct context *context, const struct foreground *foreground)
 {
     const struct channel_page *page = foreground->channel.page;
-    int status = output_error(context, LH_FAILED, "the guardian process was killed; %s",
+    int status = output_error(context, LH_FAILED, "the supervisor process was killed; %s",
                               atomic_load(&page->tokens[0]) != 0
-                                  ? "the command was killed and the lock is given back"
+                                  ? "the command was killed and the lock is released"
                                   : "nothing was started");
     if (atomic_load(&page->tokens[0]) == 0 || context_open_store(context) != EXIT_DONE)
         return status;
@@ -50,18 +50,18 @@ static int handle_supervisor_death(struct context *context, const struct foregro
     return status;
 }
 
-/* The guardian hangs; or both of us were stopped, perhaps until the lease was over. */
+/* The supervisor hangs, or both processes were stopped, possibly past the end of the lease. */
 static int report_late(struct context *context, const struct foreground *foreground)
 {
     int64_t over_ms = foreground->killed_ms - atomic_load(&foreground->channel.page->lease_ends_ms);
     char ago[DURATION_SHOWN];
     if (over_ms < 0)
         return output_error(context, LH_LOST,
-                            "lost: the guardian did not end the command in time; it was killed "
-                            "before the lease ended");
+                            "lost: the supervisor did not end the command in time; the command was "
+                            "killed before the lease ended");
     return output_error(
         context, LH_LOST,
-        "lost: the lease ended %s ago, before the command was killed; somebody else "
+        "lost: the lease ended %s ago, before the command was killed; another process "
         "may have held it since, and writes in between are refused only where "
         "tokens are checked",
         duration_show(over_ms, ago));
@@ -97,9 +97,9 @@ int run_command(struct context *context, const struct run_mode *mode)
     if (context->settings.ttl_ms < TTL_MIN_MS)
         return usage_error(context,
                            "--ttl: %s needs at least 2s, so that the command can be ended "
-                           "before the lease is",
+                           "before the lease ends",
                            context->command->name);
-    int status = context_find_program(context, path, sizeof path, "no lock was taken");
+    int status = context_find_program(context, path, sizeof path, "no lock was acquired");
     if (status == EXIT_DONE)
         status = context_prepare_store(context);
     if (status != EXIT_DONE)
@@ -108,13 +108,13 @@ int run_command(struct context *context, const struct run_mode *mode)
     set_holder(context, holder, sizeof holder);
     int role = foreground_fork(&foreground, &supervisor);
     if (role < 0)
-        return output_error(context, LH_FAILED, "no second process can be made: %s",
+        return output_error(context, LH_FAILED, "cannot fork the supervisor process: %s",
                             strerror(-role));
     return role == 0 ? run_foreground(context, &foreground)
                      : run_supervised(context, &supervisor, path, mode);
 }
 
-/* ---- in the guardian ---- */
+/* ---- in the supervisor ---- */
 
 static int run_acquire_keys(struct run_state *run)
 {
@@ -170,11 +170,11 @@ static int cmd_run(struct context *context)
 {
     static const struct run_mode mode = {.acquire = run_acquire_keys, .finish = run_finish};
     if (context->program == NULL || context->program[0] == NULL)
-        return usage_error(context, "say what to run: leasehold run KEY... -- CMD...");
+        return usage_error(context, "no command to run; usage: leasehold run KEY... -- CMD...");
     int status = check_keys(context, context->args, context->arg_count);
     if (status != EXIT_DONE)
         return status;
-    /* As they are taken, and as both of us number the tokens. */
+    /* The order of acquisition, and of channel_page.tokens in both processes. */
     qsort((void *)context->args, context->arg_count, sizeof context->args[0], compare_args);
     return run_command(context, &mode);
 }
@@ -188,7 +188,7 @@ static const struct option option_on_lost = {
     .value = "HOW",
     .choices = lost_names,
     .default_value = "term",
-    .help = "when the lock is lost: term, and kill after the grace; kill at once; or only warn"};
+    .help = "if the lock is lost: term, and kill after the grace; kill at once; or only warn"};
 static const struct option option_kill_grace = {
     .name = "kill-grace",
     .kind = VALUE_DURATION,
@@ -196,7 +196,7 @@ static const struct option option_kill_grace = {
     .value = "DUR",
     .max = (int64_t)24 * 3600 * 1000,
     .default_value = "5s",
-    .help = "how long a command may take to end once the lock is lost; at most a sixth of the TTL"};
+    .help = "time between TERM and KILL if the lock is lost; at most a sixth of the TTL"};
 
 static const char *const cooldown_names[] = {
     [COOLDOWN_ON_SUCCESS] = "success", [COOLDOWN_ON_ANY] = "any", NULL};
@@ -207,7 +207,7 @@ static const struct option option_cooldown_on = {
     .value = "WHEN",
     .choices = cooldown_names,
     .default_value = "success",
-    .help = "the cooldown begins after a success only, or after any end of the command"};
+    .help = "start the cooldown after success only, or after any end of the command"};
 
 static const struct option *const run_options[] = {ACQUIRE_OPTIONS, &option_cooldown_on,
                                                    &option_on_lost, &option_kill_grace, NULL};
@@ -215,26 +215,25 @@ static const struct option *const run_options[] = {ACQUIRE_OPTIONS, &option_cool
 const struct command command_run = {
     .name = "run",
     .args = "KEY... -- CMD...",
-    .summary = "hold the key(s) while CMD runs; its exit status becomes ours",
+    .summary = "hold keys while CMD runs, and exit with its status",
     .about =
-        "Takes KEY, runs CMD without a shell in between, and gives KEY back when CMD and its "
-        "process group have ended. CMD works as under a shell: it has the terminal, stdin and "
-        "signals; Ctrl-C and Ctrl-Z do what they always do. A job that is stopped keeps its lock, "
-        "which is renewed all the time.\n\n"
-        "CMD gets LEASEHOLD_KEY, LEASEHOLD_TOKEN, LEASEHOLD_HOLDER, LEASEHOLD_STORE and "
-        "LEASEHOLD_DEADLINE_FD, a pipe that closes when the lock is lost. With several keys, "
-        "which are taken in sorted order, all or none, the first two are lists separated by "
-        "spaces.\n\n"
-        "When the lock is lost, all that CMD started is ended before anybody else can get it: "
-        "TERM, and KILL after the grace; the exit status is 76. If leasehold itself is killed, "
-        "all of it is killed. What still runs in CMD's process group when CMD has ended gets "
-        "TERM, and KILL a quarter of a second later. A process in a session of its own (a "
-        "daemon) may stay when CMD ends by itself, but not when the lock is lost.\n\n"
-        "With --cooldown the key cools after CMD has succeeded. A CMD that fails, or is ended by a "
-        "signal, starts no cooldown, so that it can be tried again, unless --cooldown-on any says "
-        "that it does. A CMD that could not be started never starts one.\n\n"
-        "A run of the same key within CMD is refused: it would wait for itself. The "
-        "TTL is at least 2s, so that there is time to end CMD in.",
+        "Acquires KEY, runs CMD without a shell, and releases KEY when CMD and its process group "
+        "have ended. CMD has the terminal, stdin and signals as under a shell; Ctrl-C and Ctrl-Z "
+        "work as usual. A stopped job keeps its lock, which leasehold continues to renew.\n\n"
+        "The environment of CMD has LEASEHOLD_KEY, LEASEHOLD_TOKEN, LEASEHOLD_HOLDER, "
+        "LEASEHOLD_STORE and LEASEHOLD_DEADLINE_FD, a pipe that closes when the lock is lost. "
+        "Several keys are acquired in sorted order, all or none; LEASEHOLD_KEY and "
+        "LEASEHOLD_TOKEN are then lists separated by spaces.\n\n"
+        "If the lock is lost, all processes that CMD started are ended before another holder can "
+        "acquire it: by TERM, and by KILL after the grace period. The exit status is then 76. If "
+        "leasehold itself is killed, they are killed too. Processes that remain in the process "
+        "group of CMD when CMD ends get TERM, and KILL 250 ms later. A process in its own session "
+        "(a daemon) may outlive CMD, but not a lost lock.\n\n"
+        "With --cooldown the key cools down after CMD has succeeded. A CMD that fails, or is ended "
+        "by a signal, starts no cooldown, so that it can be retried, unless --cooldown-on is any. "
+        "A CMD that could not be started never starts one.\n\n"
+        "A nested run of the same key within CMD is refused, since it would wait for itself. The "
+        "TTL must be at least 2s, which leaves time to end CMD before the lease ends.",
     .example = "  leasehold run nightly -- ./backup.sh\n"
                "  leasehold run -n deploy/api --cooldown 5m -- make deploy",
     .options = run_options,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leasehold seen: was this id done, or is somebody at it? Only a look: claiming it is another. */
+/* leasehold seen: reports whether an id is done or running. It only queries and claims nothing. */
 #include "face/cli/ids.h"
 
 static int cmd_seen(struct context *context)
@@ -23,10 +23,10 @@ static int cmd_seen(struct context *context)
 const struct command command_seen = {
     .name = "seen",
     .args = "ID",
-    .summary = "say whether an id was done, or is being done",
-    .about = "Status 0 when ID was done or somebody is at it, status 1 when not. It only looks: "
-             "between seen and a later mark somebody else may come. Who wants to know and to "
-             "decide in one step asks mark, or once begin.",
+    .summary = "report whether an id is done or running",
+    .about = "Exits with 0 if ID is done or running, and with 1 if it is new. seen only queries: "
+             "another caller may claim ID before a later mark. To check and claim in one step, use "
+             "mark or once begin.",
     .example = "  leasehold seen invoice/4711 --quiet && echo 'nothing to do'",
     .min_args = 1,
     .max_args = 1,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leasehold status: who holds a key, since when, until when, and who waits. */
+/* leasehold status: prints the state of keys: holder, since when, until when, and waiters. */
 #include "face/cli/cli.h"
 
 static bool output_status_view(void *user, const struct lh_view *view)
@@ -25,13 +25,13 @@ static int cmd_status(struct context *context)
 const struct command command_status = {
     .name = "status",
     .args = "KEY...",
-    .summary = "say who holds a key, since when and until when",
+    .summary = "print who holds a key, since when and until when",
     .about =
-        "Asks the store about each KEY: free, held, cooling after it was done, delayed after "
-        "a crash, or offered to the next in line. An id is named once:ID and is running, done or "
-        "failed; a watermark is named watermark:NAME. A free key is no error: status 0. It is a "
-        "look and no promise: to skip work that somebody is at or has just done, try it with "
-        "`run -n`, whose status is 75 or 73 then.",
+        "Prints the state of each KEY: free, held, cooling after a release, delayed after a crash "
+        "of its holder, or offered to the next waiter. An id is named once:ID and is running, done "
+        "or failed; a watermark is named watermark:NAME. A free key is not an error: status 0. The "
+        "state can change at any time: to skip work that is running or was just done, use "
+        "`run -n`, which then exits with 75 or 73.",
     .example = "  leasehold status nightly\n"
                "  leasehold status nightly --json | jq -r .holder",
     .min_args = 1,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leasehold watch: changes as they happen, until it is stopped. */
+/* leasehold watch: prints changes until a signal or an error of the store ends it. */
 #include "face/cli/cli.h"
 #include "face/cli/signals.h"
 
@@ -8,7 +8,7 @@
 struct watch_output {
     const struct context *context;
     bool ended;
-    struct lh_report report; /* why */
+    struct lh_report report; /* why it ended */
 };
 
 static void watch_on_change(void *user, const struct lh_view *view, const struct lh_report *report)
@@ -52,9 +52,9 @@ const struct command command_watch = {
     .name = "watch",
     .args = "[PREFIX]",
     .summary = "print changes as they happen",
-    .about = "Prints one line for every change of a key that begins with PREFIX, from now on, "
-             "until it is stopped. A record that cannot be read is shown as unreadable, with the "
-             "cause. A store that is in trouble ends it with status 69.",
+    .about = "Prints one line for each change of a key that begins with PREFIX, from now on, until "
+             "it is interrupted. A record that cannot be read is printed as unreadable, with the "
+             "cause. An unavailable store ends it with status 69.",
     .example = "  leasehold watch production/ --json",
     .max_args = 1,
     .run = cmd_watch,

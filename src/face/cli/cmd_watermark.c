@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leasehold watermark: how far a source was read. Positions are the source's own; that they move
- * only forward, and only from what their mover expects, is decided by the core.
+ * leasehold watermark: stores the position up to which a source was read. Positions are defined by
+ * the source. The core enforces that they move forward only, and only from the expected position.
  */
 #include "face/cli/cli.h"
 
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* For no position, where one could stand: a word that shells do not drop, as they would "". */
+/* Printed and accepted for no position. Not "", which shells drop. */
 static const char no_position[] = "-";
 
 static int output_text(const struct text *text)
@@ -19,7 +19,7 @@ static int output_text(const struct text *text)
     return EXIT_DONE;
 }
 
-/* `starts`: also where a poll by the store's clock would begin. */
+/* `starts`: also prints START, where a poll by the clock of the store begins. */
 static int output_position(const struct context *context, const struct lh_watermark *found,
                            bool starts)
 {
@@ -134,17 +134,17 @@ static const struct watermark_step steps[] = {
      .call = "set NAME --to VALUE --reason TEXT"},
 };
 
-/* Everything that it needs, and nothing that it would pass over. */
+/* Requires the options of the step, and refuses those that it would ignore. */
 static int watermark_check_step(const struct context *context, const struct watermark_step *step)
 {
     const struct settings *settings = &context->settings;
     if (step->moves != (settings->to != NULL) || step->expects != (settings->expected != NULL) ||
         step->explains != (settings->reason != NULL))
-        return usage_error(context, "write: leasehold watermark %s", step->call);
+        return usage_error(context, "usage: leasehold watermark %s", step->call);
     if (settings->request_id != NULL && !step->expects)
         return usage_error(context, "--request-id is for advance");
     if (step->moves && strcmp(settings->to, no_position) == 0)
-        return usage_error(context, "--to: '%s' stands for no position", no_position);
+        return usage_error(context, "--to: '%s' means no position", no_position);
     return check_keys(context, context->args + 1, 1);
 }
 
@@ -156,7 +156,7 @@ static int cmd_watermark(struct context *context)
             step = &steps[i];
     }
     if (step == NULL)
-        return usage_error(context, "watermark has no '%s'; there are get, begin, advance and set",
+        return usage_error(context, "watermark has no step '%s'; use get, begin, advance or set",
                            context->args[0]);
     int status = watermark_check_step(context, step);
     if (status == EXIT_DONE)
@@ -169,14 +169,14 @@ static const struct option option_to = {.name = "to",
                                         .at = offsetof(struct settings, to),
                                         .value = "VALUE",
                                         .flag_only = true,
-                                        .help = "advance, set: the new position, at most 1 KiB"};
+                                        .help = "advance, set: new position, at most 1 KiB"};
 static const struct option option_expected = {
     .name = "expected",
     .kind = VALUE_TEXT,
     .at = offsetof(struct settings, expected),
     .value = "VALUE",
     .flag_only = true,
-    .help = "advance: where it stood when the poll began; - for nowhere yet"};
+    .help = "advance: position when the poll began; - for none yet"};
 static const struct option option_overlap = {
     .name = "overlap",
     .kind = VALUE_DURATION,
@@ -185,7 +185,7 @@ static const struct option option_overlap = {
     .min = 1,
     .max = (int64_t)24 * 3600 * 1000,
     .default_value = "1m",
-    .help = "begin: how much earlier than the store's time START is"};
+    .help = "begin: how far START is before the time of the store"};
 
 static const struct option option_advance_id = {
     .name = "request-id",
@@ -193,7 +193,7 @@ static const struct option option_advance_id = {
     .at = offsetof(struct settings, request_id),
     .value = "ID",
     .flag_only = true,
-    .help = "advance: names this advance; the same one again is a success, not a second advance"};
+    .help = "advance: make the call idempotent: the same ID again does not advance twice"};
 
 static const struct option *const watermark_options[] = {
     &option_to, &option_expected, &option_advance_id, &option_reason, &option_overlap, NULL};
@@ -201,23 +201,23 @@ static const struct option *const watermark_options[] = {
 const struct command command_watermark = {
     .name = "watermark",
     .args = "get|begin|advance|set NAME",
-    .summary = "remember how far a source was read",
+    .summary = "store the position up to which a source was read",
     .about =
-        "begin prints 'VALUE START': the stored position, and the store's time less the overlap, "
-        "in milliseconds of Unix time. Read the source from VALUE on, handle everything, then "
-        "advance from VALUE to where the source stood when you began: its own cursor or clock. "
-        "Only a source that has neither is advanced to START. A - stands for no position yet, and "
-        "for a store without a lasting clock.\n\n"
-        "advance moves forward only, and only from what --expected says; otherwise somebody else "
-        "was faster, nothing is changed and the status is 78: begin again. That is so also when "
-        "somebody else moved it to the same place: of several who race, one has status 0. A "
-        "script that may not see the answer gives a --request-id of its own and repeats the same "
-        "call: it succeeds again while nobody has moved the watermark since. Positions compare as "
-        "numbers, as moments (RFC 3339, with Z or an offset such as +02:00, which is converted to "
-        "UTC) or byte by byte, as the first one does; one of another order is refused with status "
-        "65. A position is stored as it was given.\n\n"
-        "get prints the position alone. set is for operators: it goes anywhere, also back, and "
-        "the reason is recorded.",
+        "begin prints 'VALUE START': the stored position, and the time of the store minus the "
+        "overlap, in milliseconds of Unix time. Read the source from VALUE on, handle everything, "
+        "then advance from VALUE to the position of the source when you began: its own cursor or "
+        "clock. Advance to START only if the source has neither. A - means no position yet, or a "
+        "store without a persistent clock.\n\n"
+        "advance moves forward only, and only from the position given by --expected. Otherwise "
+        "another client was faster: nothing is changed and the status is 78; begin again. This "
+        "holds even if that client moved to the same position: of several concurrent clients one "
+        "gets status 0. A script that may miss the reply gives its own --request-id and repeats "
+        "the same call, which succeeds again until another client moves the watermark. Positions "
+        "compare as numbers, as timestamps (RFC 3339, with Z or an offset such as +02:00, which is "
+        "converted to UTC) or byte by byte; the first position decides which. A position of "
+        "another kind is refused with status 65. Positions are stored as given.\n\n"
+        "get prints only the position. set is for operators: it moves in any direction, also "
+        "backward, and records the reason.",
     .example = "  read -r value start < <(leasehold watermark begin orders)\n"
                "  next=$(handle-orders --since \"$value\") &&\n"
                "      leasehold watermark advance orders --to \"$next\" --expected \"$value\"",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands that there are; the list itself is in cli.h. */
+/* The table of commands, from COMMAND_LIST in cli.h. */
 #include "face/cli/cli.h"
 
 #include <string.h>

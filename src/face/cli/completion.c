@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What shells may offer at the TAB key, written from the tables: commands, options, choices, and
- * keys, which the program itself is asked for.
+ * Completion scripts for bash and zsh, generated from the tables: commands, options, choices and
+ * steps. Keys come from `leasehold list --names` at completion time.
  */
 #include "face/cli/manual.h"
 
@@ -30,8 +30,8 @@ static void put_choice(FILE *out, const struct option *option)
     fputs("' ;;\n", out);
 }
 
-/* The words that may follow an option. What several commands have is written several times; the
- * first one counts in a shell. */
+/* The values of options. An option of several commands appears several times; the shell uses the
+ * first match. */
 static void put_choices(FILE *out)
 {
     for (const struct option *const *at = global_options; *at != NULL; at++)
@@ -49,7 +49,7 @@ static bool takes_keys(const struct command *command)
            (strncmp(command->args, "KEY", 3) == 0 || strncmp(command->args, "[PREFIX", 7) == 0);
 }
 
-/* "begin|finish ID": the first word is one of these. */
+/* True for args such as "begin|finish ID": the first argument is a step. */
 static bool takes_step(const struct command *command)
 {
     return command->args != NULL && command->args[strcspn(command->args, " |")] == '|';
@@ -106,7 +106,7 @@ void completion_bash(FILE *out)
           out);
 }
 
-/* Within single quotes of zsh's _arguments. */
+/* Quotes text for a single-quoted argument of _arguments. */
 static void put_zsh(FILE *out, const char *text)
 {
     for (; *text != '\0'; text++) {

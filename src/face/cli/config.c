@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The config file: a YAML mapping whose keys are long flags. A key that no command knows is
- * refused, with its line and the closest that there is, because a typo that is passed over would be
- * found out in production. The file is read only when there is one.
+ * The config file: a YAML mapping whose keys are the long options of all commands. An unknown key
+ * is an error, with its line and the closest known key, because an ignored typo would go unnoticed
+ * until production.
  */
 #include "face/cli/cli.h"
 
@@ -67,10 +67,10 @@ static bool set_value(struct config_reader *reader, const struct option *option,
     char message[512], wrong[640];
     struct text why;
     if (node->type != YAML_SCALAR_NODE)
-        return config_refuse(reader, line, option->name, ": give one value");
+        return config_refuse(reader, line, option->name, ": expected a single value");
     const char *value = (const char *)node->data.scalar.value;
     if (strlen(value) != node->data.scalar.length)
-        return config_refuse(reader, line, option->name, ": a value must not contain NUL");
+        return config_refuse(reader, line, option->name, ": the value contains a NUL byte");
     if (!option_takes_value(option) && strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
         return config_refuse(reader, line, option->name, ": must be true or false");
     text_init(&why, message, sizeof message);
@@ -88,7 +88,7 @@ static bool apply_pair(struct config_reader *reader, yaml_document_t *document,
     const struct option *option = NULL;
     size_t line = key->start_mark.line + 1;
     if (key->type != YAML_SCALAR_NODE)
-        return config_refuse(reader, line, "a key must be a long flag, such as ttl", "");
+        return config_refuse(reader, line, "a key must be a long option, such as ttl", "");
     const char *name = (const char *)key->data.scalar.value;
     for (size_t i = 0; i < reader->known_count && option == NULL; i++)
         option = strcmp(reader->known[i]->name, name) == 0 ? reader->known[i] : NULL;
@@ -121,7 +121,7 @@ static bool apply_document(struct config_reader *reader, yaml_document_t *docume
 
 static bool config_read_file(struct config_reader *reader, FILE *file)
 {
-    static yaml_document_t document; /* settings point into it until the program ends */
+    static yaml_document_t document; /* settings refer to it until the program exits */
     yaml_parser_t parser;
     if (yaml_parser_initialize(&parser) == 0)
         return config_refuse(reader, 0, "out of memory", "");
@@ -130,8 +130,8 @@ static bool config_read_file(struct config_reader *reader, FILE *file)
     if (good)
         good = apply_document(reader, &document);
     else
-        (void)config_refuse(reader, parser.problem_mark.line + 1, "this is no YAML: ",
-                            parser.problem != NULL ? parser.problem : "it cannot be read");
+        (void)config_refuse(reader, parser.problem_mark.line + 1, "invalid YAML: ",
+                            parser.problem != NULL ? parser.problem : "read error");
     yaml_parser_delete(&parser);
     return good;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ids in words for people and in JSON, and what is to be remembered of them. Decides nothing. */
+/* Options and output of the commands on ids. It makes no decisions about ids. */
 #include "face/cli/ids.h"
 
 #include "wire/json_text.h"
@@ -16,27 +16,27 @@ const struct option option_keep = {.name = "keep",
                                    .min = 1,
                                    .max = (int64_t)366 * 24 * 3600 * 1000,
                                    .default_value = "24h",
-                                   .help = "how long it is remembered that it was done"};
-const struct option option_watermark = {
-    .name = "watermark",
-    .kind = VALUE_TEXT,
-    .at = offsetof(struct settings, watermark),
-    .value = "NAME",
-    .flag_only = true,
-    .help = "remember it also until this watermark has passed --until"};
+                                   .help = "how long ID stays done"};
+const struct option option_watermark = {.name = "watermark",
+                                        .kind = VALUE_TEXT,
+                                        .at = offsetof(struct settings, watermark),
+                                        .value = "NAME",
+                                        .flag_only = true,
+                                        .help =
+                                            "keep ID also until this watermark has passed --until"};
 const struct option option_until = {.name = "until",
                                     .kind = VALUE_TEXT,
                                     .at = offsetof(struct settings, until),
                                     .value = "VALUE",
                                     .flag_only = true,
-                                    .help = "the position that --watermark must have passed"};
+                                    .help = "position that --watermark must have passed"};
 
 int ids_read_done(const struct context *context, struct lh_done *out)
 {
     static const struct lh_done default_value = LH_DONE_INIT;
     const struct settings *settings = &context->settings;
     if ((settings->watermark == NULL) != (settings->until == NULL))
-        return usage_error(context, "--watermark and --until go together");
+        return usage_error(context, "--watermark and --until must be given together");
     *out = default_value;
     out->keep_ms = settings->keep_ms;
     out->result = settings->result;

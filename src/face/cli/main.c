@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command line: finds out what was asked for, hands over to that command, and makes sure that
- * an answer which nobody could read does not look like success. It decides nothing about locks.
+ * The entry point: parses the command line, runs the command, and turns a failed write to stdout
+ * into an error status. It makes no decisions about locks.
  */
 #include "face/cli/cli.h"
 
@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 /*
- * A closed standard descriptor would be given to the next file that is opened: an answer would be
- * written into the store. It is filled with one that cannot be used that way, and that a program
- * which we start does not get.
+ * The next file opened would get the number of a closed standard descriptor, and output would go to
+ * the store. Fills the gap with /dev/null, opened in the wrong direction so that I/O still fails,
+ * and closed on exec.
  */
 static bool fill_standard_files(void)
 {
@@ -43,6 +43,6 @@ int main(int argc, char **argv)
         return status;
     if (status != EXIT_DONE)
         return status;
-    return output_error(&context, LH_FAILED, "the answer could not be written: %s",
-                        errno != 0 ? strerror(errno) : "stdout is in trouble");
+    return output_error(&context, LH_FAILED, "cannot write to stdout: %s",
+                        errno != 0 ? strerror(errno) : "write error");
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Manual pages in roff, written from the tables: what --help says and what man says cannot part.
+ * Manual pages in roff, generated from the same tables as --help.
  */
 #include "face/cli/manual.h"
 
 #include <ctype.h>
 #include <string.h>
 
-/* Text as roff wants it: no leading dot, dashes that can be copied. */
+/* Escapes text for roff: leading dots and quotes, backslashes, and dashes that can be copied. */
 static void put_roff(FILE *out, const char *text)
 {
     bool fresh = true;
@@ -100,18 +100,18 @@ static void put_statuses(FILE *out)
         int status;
         const char *means;
     } statuses[] = {
-        {EXIT_DONE, "Done."},
-        {EXIT_NO, "The other answer of seen (it was not) and mark (it was already)."},
-        {EXIT_USAGE, "The call or the configuration is wrong; the message says how."},
+        {EXIT_DONE, "Success."},
+        {EXIT_NO, "The id is new (seen), or was already done or running (mark)."},
+        {EXIT_USAGE, "Usage error in the arguments or the configuration."},
         {EXIT_MISMATCH,
-         "The key is a semaphore of another limit, or none; the id has another payload."},
-        {EXIT_UNAVAILABLE, "The store is in trouble: neither free nor busy."},
-        {EXIT_INTERNAL, "Internal error, or the answer could not be written."},
-        {EXIT_COOLING, "Cooling: it was done recently; the id was done."},
-        {EXIT_BUSY, "Busy: held elsewhere, or not granted within --wait; the id is being done."},
-        {EXIT_LOST, "Lost: the lock was lost."},
-        {EXIT_DENIED, "The store does not permit it."},
-        {EXIT_STALE, "The token is stale; nothing was changed."},
+         "Mismatch: the key is not a semaphore, or has another limit; the id has another payload."},
+        {EXIT_UNAVAILABLE, "Unavailable: the store failed; whether the key is free is unknown."},
+        {EXIT_INTERNAL, "Internal error, or the output could not be written."},
+        {EXIT_COOLING, "Cooling: the work was done recently; the id is done."},
+        {EXIT_BUSY, "Busy: the key is held, or was not granted within --wait; the id is running."},
+        {EXIT_LOST, "Lost: the lock was lost while the command ran."},
+        {EXIT_DENIED, "Denied: the store does not permit the operation."},
+        {EXIT_STALE, "Stale: the token no longer holds the key; nothing was changed."},
     };
     fputs(".SH EXIT STATUS\n", out);
     for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
@@ -119,7 +119,7 @@ static void put_statuses(FILE *out)
         put_roff(out, statuses[i].means);
         fputc('\n', out);
     }
-    fputs(".TP\n.B 126, 127\nThe program to run is not executable, not found.\n"
+    fputs(".TP\n.B 126, 127\nThe program to run is not executable, or was not found.\n"
           ".TP\n.B 128+N\nEnded by signal N.\n",
           out);
 }
@@ -128,12 +128,12 @@ static void put_program(FILE *out)
 {
     fputs(".B leasehold\n[\\fIOPTION\\fR...] \\fICOMMAND\\fR ...\n.SH DESCRIPTION\n", out);
     put_paragraphs(out,
-                   "Takes locks that are leases: who holds one has it for a time, renews it, and "
-                   "has a token that only grows, so that what the lock guards can refuse a late "
-                   "writer.\n\n"
-                   "Answers go to stdout, refusals and errors to stderr; with --json both are "
-                   "objects, one for each line. Lengths of time are written 500ms, 1.5s, 30s, 5m "
-                   "or 24h; a bare number is seconds.");
+                   "Manages locks that are leases. A lease has a holder and expires unless the "
+                   "holder renews it. Each grant has a fencing token that only grows, so that the "
+                   "protected resource can refuse a late writer.\n\n"
+                   "Results go to stdout, refusals and errors to stderr; with --json both are "
+                   "objects, one per line. Durations are written 500ms, 1.5s, 30s, 5m or 24h; a "
+                   "bare number is seconds.");
     fputs(".SH COMMANDS\n", out);
     for (size_t i = 0; command_at(i) != NULL; i++) {
         fputs(".TP\n.BR leasehold\\-", out);
@@ -151,30 +151,29 @@ static void put_stores(FILE *out)
     static const struct {
         const char *url, *means;
     } stores[] = {
-        {"file:PATH", "A log on a local disk, shared by all processes of the host. The default."},
-        {"memory:", "Begins empty in every process, and ends with it."},
+        {"file:PATH",
+         "A log file on a local disk, shared by all processes of the host. The default."},
+        {"memory:", "Private to the process; lost when it exits."},
         {"redis://[USER[:PASSWORD]@]HOST[:PORT][,HOST...][/DB][?OPTION=VALUE&...]",
          "A Redis server, or several hosts: nodes of a cluster, or Sentinels. Options: key=, "
-         "dedup= and watermark=, the names that other programs know, each with one %s "
-         "(key=lock:%s); password-file=PATH, read anew when it changes; sentinel=NAME, the master "
-         "whose Sentinels the hosts are; scripts=no, for servers without scripts; protocol=2 or 3. "
-         "A password in --store is blotted out of the program's words, but better stands in "
-         "LEASEHOLD_STORE, in the config file, or in a password-file, which keeps it from CMD "
-         "too."},
+         "dedup= and watermark=, name templates shared with other programs, each with one %s "
+         "(key=lock:%s); password-file=PATH, read again when it changes; sentinel=NAME, the master "
+         "that the Sentinels monitor; scripts=no, for servers without scripts; protocol=2 or 3. "
+         "A password in --store is erased from the process arguments. Prefer LEASEHOLD_STORE, the "
+         "config file, or a password-file, which also hides it from CMD."},
         {"rediss://...",
-         "The same with TLS; ca=PATH, cert=PATH and tls-key=PATH in PEM, name=NAME that the "
-         "server's certificate must have."},
+         "The same with TLS. Options: ca=PATH, cert=PATH and tls-key=PATH, in PEM; name=NAME, "
+         "required in the certificate of the server."},
         {"k8s://[NAMESPACE][?OPTION=VALUE&...]",
-         "Leases of a Kubernetes cluster, with KUBECONFIG or as the pod's service account. "
-         "Options: "
-         "prefix=, before every name; names=auto, hash or plain, see leasehold-name (1); skew=5s, "
-         "how far the clocks of its API servers may be apart; events=on, to tell what happens as "
-         "Events; collect=30, how many Leases that nobody needs a process removes in a minute, or "
-         "off; context=, of the kubeconfig."},
+         "Leases of a Kubernetes cluster, with KUBECONFIG or the service account of the pod. "
+         "Options: prefix=, of every name; names=auto, hash or plain, see leasehold-name (1); "
+         "skew=5s, the maximum difference between the clocks of the API servers; events=on, to "
+         "write Kubernetes Events; collect=30, the number of unused Leases that a process removes "
+         "per minute, or off; context=, of the kubeconfig."},
     };
     fputs(
-        ".SH STORES\nWhat \\-\\-store, LEASEHOLD_STORE and the config file take; leasehold version "
-        "says what is built in.\n",
+        ".SH STORES\nURLs for \\-\\-store, LEASEHOLD_STORE and the config file; leasehold version "
+        "lists the stores that are built in.\n",
         out);
     for (size_t i = 0; i < sizeof stores / sizeof stores[0]; i++) {
         fputs(".TP\n.B ", out);
@@ -187,11 +186,12 @@ static void put_stores(FILE *out)
 
 static void put_files(FILE *out)
 {
-    fputs(".SH FILES\n.TP\n.I ~/.local/state/leasehold/locks.log\nThe store when none is named; "
-          "below XDG_STATE_HOME if that is set.\n.TP\n.I /var/lib/leasehold/locks.log\nThe same "
-          "for root.\n.TP\n.I ~/.config/leasehold/config.yaml, /etc/leasehold/config.yaml\n"
-          "Defaults, the first that is there: a YAML mapping whose keys are the long options, such "
-          "as\n.B ttl: 1m\\fR.\nA flag beats the environment, the environment the file.\n",
+    fputs(".SH FILES\n.TP\n.I ~/.local/state/leasehold/locks.log\nThe default store; "
+          "below XDG_STATE_HOME if that is set.\n.TP\n.I /var/lib/leasehold/locks.log\nThe default "
+          "store of root.\n.TP\n.I ~/.config/leasehold/config.yaml, /etc/leasehold/config.yaml\n"
+          "Config file; the first one that exists is read: a YAML mapping whose keys are the long "
+          "options, such as\n.B ttl: 1m\\fR.\nAn option takes precedence over the environment, and "
+          "the environment over the file.\n",
           out);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A run within a run, however deep. Each run tells the next one, by a variable, what the commands
- * above it hold: a checksum of store and key, and the token. The store has the last word, because
- * variables outlive the lock in whatever was started under it.
+ * Detects a nested run of a held key, at any depth. Each run exports, in LEASEHOLD_OUTER, what it
+ * and the enclosing runs hold: a checksum of store and key, and the token. The store confirms each
+ * match, because a process can outlive the lock and keep the variable.
  */
 #include "face/cli/run_command.h"
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OUTER_SIZE = 8192 }; /* what does not fit any more is so far above that it is left out */
+enum { OUTER_SIZE = 8192 }; /* entries of enclosing runs are dropped if they do not fit */
 
 static const char outer[] = "LEASEHOLD_OUTER";
 
@@ -22,7 +22,7 @@ static uint64_t nested_key_hash(const struct context *context, const char *key)
     return checksum(store, key, strlen(key));
 }
 
-/* Steps through "NAME:TOKEN NAME:TOKEN"; false at the end, or where it is broken. */
+/* Reads the next pair of "HASH:TOKEN HASH:TOKEN"; false at the end or at a malformed pair. */
 static bool next_pair(const char **at, uint64_t *out_name, uint64_t *out_token)
 {
     char *end;
@@ -55,10 +55,10 @@ int nested_check(struct context *context)
         struct lh_report report = {.outcome = LH_BUSY, .since_ms = -1, .ends_in_ms = -1};
         if (!is_held_above(context, context->args[i]))
             continue;
-        (void)snprintf(report.text, sizeof report.text,
-                       "busy: %.120s is held by the command that asks for it: a nested run would "
-                       "wait for itself",
-                       context->args[i]);
+        (void)snprintf(
+            report.text, sizeof report.text,
+            "busy: %.120s is held by an enclosing run: a nested run would wait for itself",
+            context->args[i]);
         return output_report(context, context->args[i], &report);
     }
     return EXIT_DONE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leasehold once ID -- CMD: claims ID, works CMD as `run` does, and remembers how it ended and its
- * last line; or tells what is remembered of it. In the guardian, but for the checks.
+ * leasehold once ID -- CMD: claims ID, runs CMD as `run` does, and stores its exit status and last
+ * line; or prints what was stored before. All but once_run() runs in the supervisor.
  */
 #include "face/cli/ids.h"
 
@@ -17,7 +17,7 @@
 
 enum { KILL_GRACE_MS = 5000 };
 
-static const char prefix[] = "once:"; /* how the key of an id begins */
+static const char prefix[] = "once:"; /* of the key of an id */
 
 static const char *once_run_id(const struct context *context)
 {
@@ -34,9 +34,10 @@ static void output_stored(const struct context *context, const struct lh_once *o
         (void)duration_show(report->since_ms, ago);
     if (report->ends_in_ms >= 0)
         (void)duration_show(report->ends_in_ms, rest);
-    fprintf(stderr, "%s: %s was done by %s %s ago, with exit status %d; remembered for %s\n",
+    fprintf(stderr, "%s: %s was done by %s %s ago, with exit status %d; kept for %s\n",
             ids_state_name(once, report), once_run_id(context),
-            report->holder[0] != '\0' ? report->holder : "somebody", ago, once->status, rest);
+            report->holder[0] != '\0' ? report->holder : "an unknown holder", ago, once->status,
+            rest);
 }
 
 static void output_stored_json(const struct context *context, const struct lh_once *once,
@@ -55,7 +56,7 @@ static void output_stored_json(const struct context *context, const struct lh_on
     fprintf(stderr, "%s\n", line);
 }
 
-/* The line on stdout and the status are what CMD itself would have given. */
+/* Prints the same line and returns the same status as the CMD that ran. */
 static int report_stored(const struct context *context, const struct lh_once *once,
                          const struct lh_report *report)
 {
@@ -90,7 +91,7 @@ static int once_run_acquire(struct run_state *run)
     return output_report(context, once_run_id(context), &report);
 }
 
-/* By somebody who did not want it to come to its own end; that is no failure of the thing. */
+/* True if a signal from outside ended CMD. That is not a failure of CMD. */
 static bool was_interrupted(const struct child *child)
 {
     int number = WIFSIGNALED(child->wait_status) ? WTERMSIG(child->wait_status) : 0;
@@ -122,14 +123,14 @@ static void once_run_report(const struct run_state *run, const struct lh_report 
     fprintf(stderr, "%s\n", line);
 }
 
-/* CMD could not see it, so we must say it. */
+/* Reports an error of the output, which CMD, writing to a pipe, did not see. */
 static void check_output(const struct tee *tee, struct lh_report *report)
 {
     if (tee->trouble == 0)
         return;
     report->outcome = LH_FAILED;
     (void)snprintf(report->text, sizeof report->text,
-                   "failed: it was done, but its output could not be written: %s",
+                   "failed: the command succeeded, but its output could not be written: %s",
                    strerror(tee->trouble));
 }
 
@@ -162,7 +163,7 @@ static int once_run_finish(struct run_state *run, int status)
         once_run_report(run, &report, state, &done);
     else if (report.outcome != LH_OK && !run->lost_running)
         fprintf(stderr, "%s\n", report.text);
-    /* What is not remembered will be done again: that counts more than how it went. */
+    /* A result that is not stored means CMD will run again: this outranks its exit status. */
     return keeps && report.outcome != LH_OK ? outcome_exit_status(report.outcome) : status;
 }
 
@@ -173,9 +174,9 @@ int once_run(struct context *context)
     static char key[LH_KEY_SIZE + sizeof prefix];
     struct lh_done done;
     if (context->arg_count != 1 || context->program[0] == NULL)
-        return usage_error(context, "say what to run: leasehold once ID -- CMD...");
+        return usage_error(context, "no command to run; usage: leasehold once ID -- CMD...");
     if (context->settings.token != 0 || context->settings.result != NULL)
-        return usage_error(context, "--token and --result are for the steps: CMD gives its own");
+        return usage_error(context, "--token and --result are for the steps, not for CMD");
     int status = check_keys(context, context->args, 1);
     if (status == EXIT_DONE) {
         static char hash[IDS_HASH_SIZE];
@@ -186,7 +187,7 @@ int once_run(struct context *context)
     if (status != EXIT_DONE)
         return status;
     (void)snprintf(key, sizeof key, "%s%s", prefix, context->args[0]);
-    context->args[0] = key; /* what is held, also for whoever buries the guardian */
+    context->args[0] = key; /* the key to hold, and to release if the supervisor dies */
     context->settings.kill_grace_ms = KILL_GRACE_MS;
     return run_command(context, &mode);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which store is meant, who we are to it, and opening it. The default store is a file in the folder
- * of the user's state, which is made, for its owner only, when it is missing.
+ * Selects and opens the store, and determines the holder name. The default store is a file in the
+ * state directory of the user, which is created with mode 0700 if it is missing.
  */
 #include "face/cli/doctor.h"
 
@@ -33,7 +33,7 @@ bool default_store_path(bool root, char *out, size_t size)
     return length > 0 && (size_t)length < size;
 }
 
-/* Of the user who became root by sudo, whose HOME may be root's by now. */
+/* The store of the user who called sudo. HOME may be that of root, so it reads the passwd entry. */
 static bool sudo_store_path(char *out, size_t size)
 {
     const char *value = getenv("SUDO_UID");
@@ -52,7 +52,7 @@ static bool sudo_store_path(char *out, size_t size)
 
 size_t default_stores(struct default_store out[DEFAULT_STORES])
 {
-    static const char *const users[] = {"others than root use", "root uses",
+    static const char *const users[] = {"users other than root use", "root uses",
                                         "the user who called sudo uses"};
     size_t count = 0;
     for (int i = 0; i < DEFAULT_STORES; i++) {
@@ -76,9 +76,9 @@ void default_store_describe(const struct default_store *other, struct text *out)
     text_add(out, other->path);
     text_add(out, ", which ");
     text_add(out, other->users);
-    text_add(out, " without --store; its locks are not seen here");
+    text_add(out, " without --store; its locks are not visible here");
     if (other->hidden)
-        text_add(out, " (not permitted to look)");
+        text_add(out, " (permission denied)");
 }
 
 void context_warn_other_stores(const struct context *context)
@@ -104,7 +104,7 @@ void context_warn_other_stores(const struct context *context)
     }
 }
 
-/* Makes the folder of the file, and those above it; usually there is nothing to make. */
+/* Creates the directory of the file, with its parents. Usually it exists. */
 static bool make_folder(const char *file)
 {
     char path[PATH_MAX];
@@ -134,8 +134,8 @@ static const char *file_path(const char *url)
     return strncmp(path, "//", 2) == 0 ? path + 2 : path;
 }
 
-/* A relative path means another file in another folder, where the command may well go. False: it is
- * too long. */
+/* Makes a relative path absolute, since the command may change its directory. False if it is too
+ * long. */
 static bool store_url_absolute(const char *store, char *out, size_t size)
 {
     char folder[PATH_MAX];
@@ -157,7 +157,7 @@ int context_find_store(struct context *context)
     if (store == NULL) {
         char path[PATH_MAX];
         if (!default_store_path(geteuid() == 0, path, sizeof path))
-            return usage_error(context, "no store is named and no home is known; give --store "
+            return usage_error(context, "no store is given and HOME is not set; give --store "
                                         "file:/path/to.log or set LEASEHOLD_STORE");
         (void)snprintf(context->url, sizeof context->url, "file:%s", path);
         (void)snprintf(context->shown, sizeof context->shown, "%s", context->url);
@@ -178,8 +178,8 @@ int context_prepare_store(struct context *context)
         make_folder(context_store_path(context)))
         return status;
     return output_error(context, LH_UNAVAILABLE,
-                        "the folder of the default store %s cannot be "
-                        "made: %s; give another with --store",
+                        "cannot create the directory of the default store %s: %s; "
+                        "give another with --store",
                         context_store_path(context), strerror(errno));
 }
 
@@ -199,7 +199,7 @@ int context_find_program(const struct context *context, char *path, size_t size,
     return missing ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
-/* "namespace/pod" in a cluster. */
+/* In a cluster "namespace/pod". */
 const char *context_holder(const struct context *context)
 {
     static char value[512];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Outcomes, refusals and keys, in words for people and in JSON for programs. --json changes the
- * form and not the place: answers go to stdout, refusals and errors to stderr. Exit statuses come
- * from one table.
+ * Formats outcomes, refusals and keys as text or JSON. --json changes the format, not the stream:
+ * results go to stdout, refusals and errors to stderr. The only table of exit statuses is here.
  */
 #include "face/cli/cli.h"
 
@@ -55,8 +54,8 @@ const char *format_time_ago(int64_t ago_ms, char out[32])
     return format_time(ago_ms < 0 || now_ms < 0 ? -1 : now_ms - ago_ms, out);
 }
 
-/* Now, on the clock by which the view's times are shown: the store's own where it is known. By the
- * wall clock they would differ from call to call. */
+/* The current time, by the clock of the store if it is known. With the wall clock the printed times
+ * would differ from call to call. */
 static int64_t view_now_ms(const struct lh_view *view)
 {
     bool known = view->written_at_ms >= 0 && view->written_ago_ms >= 0;
@@ -77,14 +76,14 @@ void output_line(struct text *line, FILE *to)
 
 /* ---- refusals ---- */
 
-/* The library's, or, of a report that the program made itself, the outcome's. */
+/* The word of the library; for a report made by the program, the word of the outcome. */
 const char *report_refusal_word(const struct lh_report *report)
 {
     return report->refusal != NULL ? report->refusal
                                    : lh_refusal_word(LH_VERB_ANY, report->outcome);
 }
 
-/* A retry makes sense once what is in the way has ended, for others too. */
+/* retry_after_ms falls back to the time at which the key is free for other clients. */
 void report_to_json(const struct context *context, const char *key, const struct lh_report *report,
                     struct text *out)
 {
@@ -128,7 +127,7 @@ static void print_refusal(const struct context *context, const char *key,
     output_line(&text, stderr);
 }
 
-/* The last call's outcome must not look like this one's: it is written whatever went wrong. */
+/* Writes the status file on any error, so that it never keeps the outcome of an earlier call. */
 static void output_refusal(const struct context *context, const char *key,
                            const struct lh_report *report, const char *before)
 {
@@ -214,7 +213,7 @@ static const char *const state_names[] = {
     [LH_DELAYED] = "delayed", [LH_UNREADABLE] = "unreadable",
 };
 
-/* Of an id: running, done or failed; otherwise the state. */
+/* The state; for an id running, done or failed. */
 static const char *state_name(const struct lh_view *view)
 {
     if (view->kind == LH_WATERMARK)
@@ -233,7 +232,7 @@ static void output_add_time(struct text *out, const char *name, int64_t now_ms, 
     json_add_string(out, name, buffer[0] != '\0' ? buffer : NULL);
 }
 
-/* What an id or a watermark has beside the fields of a lock; a lock has none of these. */
+/* The members that only an id or a watermark has. */
 static void add_kind(const struct lh_view *view, int64_t then_ms, struct text *out)
 {
     const char *result = view->result != NULL ? view->result : "";
@@ -313,7 +312,7 @@ static void output_add_duration(struct text *out, const char *before, int64_t le
 static void add_holder(const struct lh_view *view, struct text *out)
 {
     text_add(out, " by ");
-    text_add(out, view->holder[0] != '\0' ? view->holder : "somebody");
+    text_add(out, view->holder[0] != '\0' ? view->holder : "an unknown holder");
     if (view->holders > 1) {
         text_add(out, " and ");
         text_add_u64(out, view->holders - 1);
@@ -323,14 +322,14 @@ static void add_holder(const struct lh_view *view, struct text *out)
 
 static void output_add_watermark(const struct lh_view *view, struct text *out)
 {
-    text_add(out, " stands at ");
+    text_add(out, " is at ");
     text_add(out, view->result != NULL ? view->result : "?");
     text_add(out, ", moved");
     add_holder(view, out);
     output_add_duration(out, " ", view->since_ms, " ago");
 }
 
-/* Others may take it over some time after its end: clocks may be apart. */
+/* Other clients may take over some time after the end, since clocks may differ. */
 static void add_end(const struct lh_view *view, struct text *out)
 {
     int64_t later_ms = view->takeover_in_ms - view->ends_in_ms;
@@ -344,7 +343,7 @@ static void add_end(const struct lh_view *view, struct text *out)
     text_add(out, view->ends_in_ms >= 0 ? ")" : "");
 }
 
-/* Done, failed, or held until it crashed. */
+/* The past of a key that is cooling (done or failed) or delayed (its holder crashed). */
 static void add_past(const struct lh_view *view, struct text *out)
 {
     bool id = view->kind == LH_ONCE && view->state == LH_COOLING_DOWN;
@@ -441,7 +440,7 @@ int output_effect(struct context *context, const char *key, const struct lh_repo
         [LH_EFFECT_NONE] = "none",         [LH_EFFECT_ASKED] = "asked", [LH_EFFECT_FREED] = "freed",
         [LH_EFFECT_RELEASED] = "released", [LH_EFFECT_GONE] = "gone",   [LH_EFFECT_TAKEN] = "taken",
     };
-    const char *behind = strchr(report->text, ':'); /* the outcome, which is ok */
+    const char *behind = strchr(report->text, ':'); /* skips the outcome, "ok" */
     context->effect = effects[report->effect];
     if (context->settings.json)
         return output_done(context, context->effect, key);
@@ -452,8 +451,7 @@ int output_effect(struct context *context, const char *key, const struct lh_repo
 
 /* ---- the status file ---- */
 
-/* Only a file can be replaced: a pipe, or what a link such as /dev/stdout leads to, is written to.
- */
+/* Only a regular file is replaced. A pipe or a symlink, such as /dev/stdout, is written to. */
 static bool is_replaceable(const char *path)
 {
     struct stat status;
@@ -475,7 +473,7 @@ static bool replace_lines(const char *path, const char *lines)
         errno = ENAMETOOLONG;
         return false;
     }
-    (void)unlink(temporary); /* of a process that had our number, and was killed */
+    (void)unlink(temporary); /* left by a killed process with the same pid */
     if (write_lines(temporary, "wxe", lines) && rename(temporary, path) == 0)
         return true;
     int error = errno;
@@ -491,8 +489,8 @@ int write_status_file(const struct context *context, const char *lines)
     if (path == NULL ||
         (is_replaceable(path) ? replace_lines(path, lines) : write_lines(path, "we", lines)))
         return EXIT_DONE;
-    (void)snprintf(report.text, sizeof report.text, "the status file %.120s cannot be written: %s",
-                   path, strerror(errno));
+    (void)snprintf(report.text, sizeof report.text, "cannot write the status file %.120s: %s", path,
+                   strerror(errno));
     print_refusal(context, NULL, &report, "leasehold: ");
     return outcome_exit_status(report.outcome);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Command, options and words of one call. Flags are found first and applied last: a flag beats the
- * environment, that the config file, and that the default. Nothing here opens a store.
+ * Parses the command line and merges the settings. Flags, parsed first and applied last, override
+ * the environment, which overrides the config file and the defaults. Nothing here opens a store.
  */
 #include "face/cli/cli.h"
 
@@ -17,8 +17,8 @@ enum { NAMES_MAX = 64, PATH_SIZE = 4096 };
 
 struct flag {
     const struct option *option;
-    const char *value; /* NULL: it takes none */
-    char spelled;      /* the letter, or 0: by name */
+    const char *value; /* NULL: none */
+    char spelled;      /* the letter that was used; 0: the name */
 };
 
 struct parse {
@@ -90,7 +90,7 @@ static void add_flag(struct parse *parse, const struct option *option, const cha
                      char spelled)
 {
     if (option == &option_help)
-        parse->context->settings.help = true; /* at once: the words need not be right then */
+        parse->context->settings.help = true; /* at once: other arguments may be invalid */
     else
         parse->flags[parse->flag_count++] = (struct flag){option, value, spelled};
 }
@@ -183,18 +183,18 @@ static int check_arg_count(const struct context *context)
 {
     const struct command *command = context->command;
     if (context->arg_count < command->min_args)
-        return usage_error(context, "%s needs more: leasehold %s %s", command->name, command->name,
-                           command->args);
+        return usage_error(context, "%s: missing argument; usage: leasehold %s %s", command->name,
+                           command->name, command->args);
     if (context->arg_count <= command->max_args)
         return EXIT_DONE;
     const char *extra = context->args[command->max_args];
     if (command->max_args == 0)
         return usage_error(context, "%s takes no argument, but got '%s'", command->name, extra);
-    return usage_error(context, "%s takes at most %zu, but got '%s' too", command->name,
+    return usage_error(context, "%s takes at most %zu arguments, but got '%s' too", command->name,
                        command->max_args, extra);
 }
 
-/* ---- order of authority ---- */
+/* ---- precedence ---- */
 
 static bool each_option(const struct command *command,
                         bool (*apply)(const struct option *option, struct settings *settings,
@@ -247,7 +247,7 @@ static int apply_flags(struct parse *parse)
     return EXIT_DONE;
 }
 
-/* The file that was named, or the first of the usual ones that is there; NULL: none. */
+/* From --config or LEASEHOLD_CONFIG, or the first standard file that exists; NULL: none. */
 static const char *config_path(const struct parse *parse, char *path, size_t size)
 {
     for (size_t i = parse->flag_count; i-- > 0;) {
@@ -268,15 +268,14 @@ static const char *config_path(const struct parse *parse, char *path, size_t siz
     return access(path, F_OK) == 0 ? path : NULL;
 }
 
-/* The store is the one setting of which people must be told who said so. */
+/* Records where the store URL comes from, which doctor and warnings print. */
 static void note_source(struct context *context, const char *before, enum setting_source source)
 {
     if (context->settings.store != before)
         context->store_from = source;
 }
 
-/* Everybody on this host can read the words that a program was called with: a password does not
- * stay there longer than it must. */
+/* Redacts the password in argv, which every user of the host can read. Keeps a copy of the URL. */
 static void hide_store_url(const struct parse *parse)
 {
     static char kept[URL_SIZE];
@@ -319,11 +318,11 @@ static int resolve_settings(struct parse *parse)
     return status;
 }
 
-/* No command was named: --help alone is the command of that name. */
+/* Without a command, --help means `leasehold help`. */
 static int choose_help(struct context *context)
 {
     if (!context->settings.help)
-        return usage_error(context, "say what to do; 'leasehold help' lists the commands");
+        return usage_error(context, "no command given; 'leasehold help' lists the commands");
     context->command = &command_help;
     context->settings.help = false;
     return EXIT_DONE;
@@ -332,7 +331,7 @@ static int choose_help(struct context *context)
 int parse_command_line(int argc, char **argv, struct context *context)
 {
     struct parse parse = {.context = context, .argv = argv, .argc = argc, .at = 1};
-    /* A word of letters can hold as many flags as it has bytes. */
+    /* A cluster such as -nqv has at most one flag per byte. */
     size_t max = 1;
     for (int i = 1; i < argc; i++)
         max += strlen(argv[i]) + 1;
@@ -342,7 +341,7 @@ int parse_command_line(int argc, char **argv, struct context *context)
         free(parse.flags);
         return output_error(context, LH_FAILED, "out of memory");
     }
-    /* Whoever wants JSON wants it for the mistakes before it, too. */
+    /* Looks for --json first, so that errors in earlier arguments are JSON too. */
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         context->settings.json = context->settings.json || strcmp(argv[i], "--json") == 0;
     int status = parse_arguments(&parse);

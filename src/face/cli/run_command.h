@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands that work under a lease: `run` and `once ID -- CMD` are two ways of it. cmd_run.c checks
- * what was asked for and stays as the process that the user started; run_supervised.c goes on in
- * the guardian, has the way take what is to be held, works the command, and has the way end it;
- * nested.c knows what is held above.
+ * Commands that run under a lease: `run` and `once ID -- CMD` are its two modes. cmd_run.c checks
+ * the arguments and remains the foreground process, which the user started. run_supervised.c runs
+ * in the supervisor: it acquires through the mode, runs the command and finishes through the mode.
+ * nested.c detects keys that an enclosing run holds.
  */
 #ifndef LEASEHOLD_FACE_CLI_RUN_COMMAND_H
 #define LEASEHOLD_FACE_CLI_RUN_COMMAND_H
@@ -14,40 +14,40 @@
 enum on_lost { LOST_TERM, LOST_KILL, LOST_WARN };
 enum { LIST_SIZE = LH_KEYS_MAX * LH_KEY_SIZE };
 
-/* What the guardian does. */
+/* The state of the supervisor. */
 struct run_state {
     struct context *context;
     struct supervisor *supervisor;
     struct lh_lease *lease;
-    int lost_pipe;      /* the end of the command's pipe that closes when the lock is lost */
-    int64_t kill_at_ms; /* all must be dead soon after, or the next one is let in beside it */
+    int lost_pipe;      /* write end of the command's pipe, closed when the lock is lost */
+    int64_t kill_at_ms; /* all processes are killed then, before the lease can expire */
     int64_t began_ms;
     bool lost, lost_running, loss_handled;
     struct lh_report loss;
-    struct tee tee; /* of a way that taps */
+    struct tee tee; /* of a mode with tees_output */
     char keys[LIST_SIZE], tokens[LH_KEYS_MAX * 21];
 };
 
 struct run_mode {
-    /* Takes it, into work->lease; NULL there: the status says why, and it was said. A loss is told
-     * to run_on_lost() with the work. */
+    /* Acquires run->lease, with run_on_lost() as on_lost. If it stays NULL: the exit status, after
+     * printing why. */
     int (*acquire)(struct run_state *run);
-    /* The command has ended with that status: gives back what is held, and tells. The status. */
+    /* Releases run->lease after the command ended with `status`, and reports. The exit status. */
     int (*finish)(struct run_state *run, int status);
-    bool tees_output; /* its last line of output is wanted */
+    bool tees_output; /* the mode reads the last line of output */
 };
 
-/* In the process that the user started; visit->words are the keys, in order. The exit status, and
- * it was said why. */
+/* Called in the process that the user started; context->args are the sorted keys. Returns the exit
+ * status, after printing any error. */
 int run_command(struct context *context, const struct run_mode *mode);
-/* The same in the guardian; the store is main()'s to close. */
+/* Continues in the supervisor. main() closes the store. */
 int run_supervised(struct context *context, struct supervisor *supervisor, const char *path,
                    const struct run_mode *mode);
 void run_on_lost(void *user, struct lh_lease *lease, const struct lh_report *report);
 
-/* Does a command that this one runs within hold one of its keys? Then it says so: the status. */
+/* EXIT_DONE, or the status of busy, after printing it, if an enclosing run holds any key. */
 int nested_check(struct context *context);
-/* For the runs within the command. False when out of memory. */
+/* Exports the held keys to runs within the command. False if out of memory. */
 bool nested_export(const struct context *context, const struct lh_lease *lease);
 
 #endif

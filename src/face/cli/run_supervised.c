@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leasehold run and once, in the guardian: has the keys taken, starts the command, keeps the front
- * informed of the time by which everything must be dead, ends the command when the lock is lost,
- * and has the keys given back when nothing of the command is left.
+ * leasehold run and once, in the supervisor: acquires through the mode, starts the command, sends
+ * the foreground process the time by which everything must be dead, ends the command if the lock is
+ * lost, and releases through the mode when no process of the command is left.
  */
 #include "face/cli/run_command.h"
 
@@ -15,9 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- time ---- */
+/* ---- deadline and loss ---- */
 
-/* The holder's deadline is at two thirds of the TTL; half of the rest is left when all is dead. */
+/* The holder's deadline is at 2/3 of the TTL. All processes are killed within half of the rest. */
 static void update_deadline(struct run_state *run)
 {
     const struct settings *settings = &run->context->settings;
@@ -25,7 +25,7 @@ static void update_deadline(struct run_state *run)
     int64_t rest_ms = settings->ttl_ms - 2 * settings->ttl_ms / 3;
     int64_t grace_ms =
         settings->kill_grace_ms < rest_ms / 2 ? settings->kill_grace_ms : rest_ms / 2;
-    /* Once the deadline has passed, what was promised stays. */
+    /* After the deadline the kill time must not move. */
     if (left_ms == 0 || settings->on_lost == LOST_WARN)
         return;
     run->kill_at_ms = now_ms + left_ms + grace_ms;
@@ -52,8 +52,8 @@ static void handle_loss(struct run_state *run)
     run->lost_pipe = -1;
     if (!context->settings.json)
         fprintf(stderr, "%s%s\n", run->loss.text,
-                context->settings.on_lost == LOST_WARN ? "; the command goes on"
-                                                       : "; the command is ended");
+                context->settings.on_lost == LOST_WARN ? "; the command continues"
+                                                       : "; ending the command");
     if (context->settings.on_lost == LOST_TERM)
         child_terminate(child, kill_at_ms < run->kill_at_ms ? kill_at_ms : run->kill_at_ms);
     else if (context->settings.on_lost == LOST_KILL)
@@ -89,7 +89,7 @@ static bool set_environment(const struct run_state *run, int deadline)
            setenv("LEASEHOLD_DEADLINE_FD", number, 1) == 0;
 }
 
-/* EXIT_DONE, or what to end with. */
+/* EXIT_DONE, or the exit status after printing the error. */
 static int supervised_start(struct run_state *run, const char *path, bool tees_output)
 {
     const struct context *context = run->context;
@@ -97,7 +97,7 @@ static int supervised_start(struct run_state *run, const char *path, bool tees_o
     if (tees_output && tee_open(&run->tee) == 0)
         run->supervisor->tee = &run->tee;
     if ((tees_output && run->supervisor->tee == NULL) || pipe2(pipes, O_CLOEXEC) != 0)
-        return output_error(context, LH_FAILED, "no descriptor or no thread is left");
+        return output_error(context, LH_FAILED, "cannot create a pipe or a thread for the command");
     run->lost_pipe = pipes[1];
     update_deadline(run);
     if (fcntl(pipes[0], F_SETFD, 0) != 0 || !set_environment(run, pipes[0]))
@@ -110,7 +110,7 @@ static int supervised_start(struct run_state *run, const char *path, bool tees_o
     if (error == 0)
         return EXIT_DONE;
     if (error == -EAGAIN || error == -ENOMEM || error == -EOWNERDEAD)
-        return output_error(context, LH_FAILED, "no process can be made: %s", strerror(-error));
+        return output_error(context, LH_FAILED, "cannot fork: %s", strerror(-error));
     (void)output_error(context, LH_USAGE, "%s: %s", context->program[0], strerror(-error));
     return error == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
@@ -156,7 +156,7 @@ int run_supervised(struct context *context, struct supervisor *supervisor, const
     else
         status = supervised_start(&run, path, mode->tees_output);
     if (status != EXIT_DONE) {
-        (void)lh_abandon(&run.lease, NULL); /* nothing was done */
+        (void)lh_abandon(&run.lease, NULL); /* no cooldown: the command did not start */
         return status;
     }
     while (!supervisor_is_done(supervisor))

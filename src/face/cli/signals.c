@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See signals.h. Signals are blocked but for the sleep itself, so that none comes just before it.
- */
+/* See signals.h. Signals are blocked except in ppoll(), so that none comes just before a sleep. */
 #include "face/cli/signals.h"
 
 #include <poll.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Signals that ask us to end (HUP, INT, TERM) while we wait: between signals_begin() and
- * signals_end() a signal only ends a sleep, so that our place can be given up before we go. One
- * ignored from outside stays ignored.
+ * Signals that end the program (HUP, INT, TERM) while it waits: between signals_begin() and
+ * signals_end() a signal only interrupts a sleep, so that the caller can leave the queue first. An
+ * ignored signal stays ignored.
  */
 #ifndef LEASEHOLD_FACE_CLI_SIGNALS_H
 #define LEASEHOLD_FACE_CLI_SIGNALS_H
@@ -15,18 +15,18 @@ enum { SIGNALS_COUNT = 3 };
 
 struct signals {
     struct sigaction before[SIGNALS_COUNT];
-    sigset_t outside; /* what was let through before, and while we sleep */
+    sigset_t outside; /* the mask before, and during a sleep */
 };
 
 void signals_begin(struct signals *signals);
 void signals_end(const struct signals *signals);
 
-/* The signal that came, or 0; and forgetting it. */
+/* The last signal caught, or 0; signals_consume() also clears it. */
 int signals_caught(void);
 int signals_consume(void);
 
-/* Until the client has something to do, a signal comes, or the time is over; −1: no time. The
- * client may be NULL. */
+/* Sleeps until the client is ready, a signal arrives, or `length_ms` have passed; −1: no timeout.
+ * The client may be NULL. */
 void signals_wait(const struct signals *signals, struct lh_client *client, int64_t length_ms);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See waiting.h. One look at the key, then a watch: changes come by themselves, times are counted
- * here. One line, written over and over, and wiped at the end.
+ * See waiting.h. Queries the key once, then watches it; durations are updated here without further
+ * queries. The line is rewritten in place and cleared at the end.
  */
 #include "face/cli/waiting.h"
 
@@ -48,12 +48,12 @@ static void waiting_set_view(struct waiting *waiting, const struct lh_view *view
 static void waiting_on_change(void *user, const struct lh_view *view,
                               const struct lh_report *report)
 {
-    (void)report; /* a watch that ended only leaves the line as it is */
+    (void)report; /* after the end of the watch the line keeps the last view */
     if (view != NULL)
         waiting_set_view(user, view);
 }
 
-/* A new key is waited for: of several, the next. */
+/* Switches to the next of several keys. */
 static void waiting_watch_key(struct waiting *waiting, const char *key)
 {
     struct lh_view view;
@@ -76,7 +76,7 @@ static size_t columns(void)
     return size.ws_col;
 }
 
-/* As much of the line as has room, without half a character. */
+/* The length of the longest prefix that fits, in whole characters. */
 static size_t fitting(const char *line, size_t room)
 {
     size_t at = 0, step;
@@ -111,7 +111,7 @@ static void waiting_describe(const struct waiting *waiting, int64_t at_ms, struc
         text_add(out, ")");
     }
     if (view.place > 0) {
-        text_add(out, "; our place: ");
+        text_add(out, "; position ");
         text_add_u64(out, view.place);
         text_add(out, " of ");
         text_add_u64(out, view.waiters);

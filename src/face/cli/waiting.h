@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a person at a terminal sees while a key is waited for: who holds it, since when, and our
- * place in line. In scripts nothing is shown, and nothing is looked at.
+ * The line that a terminal shows while the program waits for a key: its holder, since when, and the
+ * queue position. Without a terminal nothing is shown and the store is not queried.
  */
 #ifndef LEASEHOLD_FACE_CLI_WAITING_H
 #define LEASEHOLD_FACE_CLI_WAITING_H
@@ -10,22 +10,22 @@
 
 struct waiting {
     struct context *context;
-    bool wanted; /* somebody looks */
-    bool shown;  /* something stands in the terminal's line */
+    bool wanted; /* stderr is a terminal */
+    bool shown;  /* the line is not empty */
     char key[LH_KEY_SIZE];
-    struct lh_view view;    /* as last heard … */
-    int64_t received_at_ms; /* … and when; 0: never */
+    struct lh_view view;    /* as last received … */
+    int64_t received_at_ms; /* … and when; 0: not yet */
     struct lh_watcher *watcher;
 };
 
 void waiting_begin(struct waiting *waiting, struct context *context);
-/* After how long waiting_show() wants to be called again; −1: never. */
+/* The delay until the next call of waiting_show(); −1: none is needed. */
 int64_t waiting_pause_ms(const struct waiting *waiting);
-/* The key is waited for at this time; shows it. */
+/* Shows that the key is waited for, as of `at_ms`. */
 void waiting_show(struct waiting *waiting, const char *key, int64_t at_ms);
 void waiting_end(struct waiting *waiting);
 
-/* One line of a terminal, over the one before it, as far as it fits; "" wipes it. */
+/* Replaces the line on the terminal, cut to its width; "" clears it. */
 void waiting_write_line(const char *line);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The embedded store: a log that all processes of a host share. A step takes the lock, looks,
- * writes what may be written, lets go, syncs once for all of it, and only then answers and wakes
- * those named. Decides nothing: conditions are looked at by condition.c, leases by the core.
+ * The embedded store: a log that all processes of a host share. A step takes the lock, reads,
+ * writes what the conditions allow, unlocks, syncs once for all requests, then replies and wakes
+ * the named sessions. Must not decide: condition.c evaluates conditions, the core judges leases.
  */
 #include "base/check.h"
 #include "store/file/file_internal.h"
@@ -44,9 +44,9 @@ void file_epoll_add(const struct file *file, int source)
         (void)epoll_ctl(file->events, EPOLL_CTL_ADD, source, &event);
 }
 
-/* Answers. */
+/* ---- replies ---- */
 
-/* Processes named in a record that are no more; a grant from where we cannot see lives on. */
+/* Dead sessions in a record. A grant whose session we cannot check counts as alive. */
 static size_t find_dead(struct file *file, const struct store_reply *reply, uint64_t *out)
 {
     size_t count = 0;
@@ -95,7 +95,7 @@ void file_reply_trouble(const struct file_job *job, const char *why)
     job->done(job->caller, &reply);
 }
 
-/* Under the lock: one request each. */
+/* ---- requests, under the lock ---- */
 
 static bool is_urgent(const struct store_request *request)
 {
@@ -103,7 +103,7 @@ static bool is_urgent(const struct store_request *request)
            request->condition.token != 0;
 }
 
-/* Would this write let somebody in who is dead? Its writer knew an older copy. */
+/* True if this write grants or offers to a dead session: its writer had an outdated record. */
 static bool names_dead(struct file *file, const struct store_request *request)
 {
     struct codec_error error;
@@ -171,7 +171,7 @@ static enum log_result check_and_write(struct file *file, struct file_job *job)
     job->result = writes ? REPLY_CONFLICT : REPLY_OK;
     if (writes && condition_holds(request, &stored, &file->scratch) && !names_dead(file, request))
         result = file_write_record(file, job, &stored);
-    /* What the log gave stays only until its next call. */
+    /* The log's bytes are valid only until its next call. */
     if (result == LOG_OK && record->type == LOG_PUT && record->bytes != request->bytes) {
         job->bytes = malloc(record->length);
         if (job->bytes == NULL)
@@ -182,7 +182,7 @@ static enum log_result check_and_write(struct file *file, struct file_job *job)
     return result;
 }
 
-/* After the sync. */
+/* ---- replies, after the sync ---- */
 
 static void reply_list(struct file *file, const struct file_job *job)
 {
@@ -240,7 +240,7 @@ static void reply_job(struct file *file, const struct file_job *job)
     case VERB_STORE_WATCH:
         file_watch(file, job);
         return;
-    default: /* the request is gone with its answer */
+    default: /* the request is invalid after its reply */
         for (size_t i = 0; i < job->request.wake_count && job->result == REPLY_OK; i++)
             wakeup_send(&file->disk, job->request.wake[i], job->request.key);
         file_reply_record(file, job, &job->record, &reply);
@@ -248,9 +248,9 @@ static void reply_job(struct file *file, const struct file_job *job)
 }
 
 /*
- * Who takes a place has to be woken, and that is such a write; and who holds for so long that it
- * renews, should an operator break it. A short holder is spared the work: its first renewal, or its
- * end, comes soon enough.
+ * A waiter must be woken, and queueing is a write under IF_REVISION. A holder that renews must be
+ * woken if an operator breaks its lease. A short holder skips the cost: it renews or releases soon
+ * enough.
  */
 static void prepare_wakeup(struct file *file, const struct file_job *job)
 {
@@ -262,7 +262,7 @@ static void prepare_wakeup(struct file *file, const struct file_job *job)
     file_epoll_add(file, file->wakeup.file);
 }
 
-/* One lock, one write, one sync, then the answers. */
+/* One lock, one write, one sync, then the replies. */
 static void run_batch(struct file *file, struct file_job *jobs, size_t count, uint64_t need)
 {
     int64_t deadline_ms = file_deadline_of(file);
@@ -302,7 +302,7 @@ static struct stored_record find_synced(void *owner, const char *key)
         .bytes = record.bytes, .length = record.length, .written = record.written};
 }
 
-/* What nobody needs any more does not go into the next generation. */
+/* Records that are no longer needed are not copied into the next generation. */
 static bool file_may_drop(void *owner, struct log *log, const struct log_record *record)
 {
     struct stored_record stored = {.bytes = record->type == LOG_PUT ? record->bytes : NULL,
@@ -312,7 +312,7 @@ static bool file_may_drop(void *owner, struct log *log, const struct log_record 
     return expiry_is_due(&stored, find_synced, log, owner);
 }
 
-/* Growing and compacting, beside everything else, with a handle of its own. */
+/* Grows and compacts in a separate thread, with a log handle of its own. */
 static void *file_maintain(void *state)
 {
     struct file *file = state;
@@ -326,7 +326,7 @@ static void *file_maintain(void *state)
         options.may_drop = file_may_drop;
         options.drop_owner = scratch;
     }
-    /* What fails here fails again, with words, for whoever needs the room. */
+    /* A failure is not reported: it recurs in the next call that needs the room. */
     enum log_result result = log_open(&options, file_deadline_of(file), &log, &why);
     if (result == LOG_OK) {
         wakeup_sweep(&file->disk, session_is_alive, log);
@@ -356,7 +356,7 @@ static void start_maintenance(struct file *file)
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* The seam. */
+/* ---- the driver interface ---- */
 
 static void file_submit(void *state, const struct store_request *request, store_done *done,
                         void *caller)
@@ -379,7 +379,7 @@ static uint64_t request_size(const struct store_request *request)
 
 static void run_jobs(struct file *file)
 {
-    /* Callbacks may submit: theirs are for the next step. */
+    /* Requests submitted by callbacks belong to the next step. */
     size_t count = file->job_count, from = 0;
     struct file_job *jobs = file->running;
     memcpy(jobs, file->jobs, count * sizeof *jobs);
@@ -479,14 +479,14 @@ static bool file_open(void *state, const char *url, const struct store_callbacks
     file->events = epoll_create1(EPOLL_CLOEXEC);
     file->changes = file->followed.file = file->wakeup.file = -1;
     if (file->events < 0 || (file->alive < 0 && callbacks->session != 0)) {
-        text_add(why, "cannot keep the session alive, which another process has, or no descriptor");
+        text_add(why, "cannot register the session: another process has it, or no descriptor");
         file_close(file);
         return false;
     }
     text_clear(why);
     if (log_cuts(file->log) > 0) {
         text_add(why, url);
-        text_add(why, ": a torn tail was cut, of a crash or power loss; nothing answered is lost");
+        text_add(why, ": a torn tail was cut (crash or power loss); no acknowledged write is lost");
     }
     return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of this driver share, and nobody else looks at. */
+/* Shared by the files of the file driver; not for use elsewhere. */
 #ifndef LEASEHOLD_STORE_FILE_FILE_INTERNAL_H
 #define LEASEHOLD_STORE_FILE_FILE_INTERNAL_H
 
@@ -12,13 +12,13 @@
 enum {
     FILE_MAGIC = 0xf11e,
     JOBS_MAX = 1024,
-    BATCH_BYTES_MAX = 1 << 20, /* bytes of records in one turn */
+    BATCH_BYTES_MAX = 1 << 20, /* bytes of records in one batch */
     WATCHES_MAX = 64,
     HISTORY_MOST = 100,
     WHY_MOST = 512,
-    TIMEOUT_MS = 10000,       /* when the site does not say */
-    RENEWAL = 1024,           /* about; a longer one takes of the reserve */
-    MAINTAIN_RETRY_MS = 1000, /* after it failed, as on a full disk */
+    TIMEOUT_MS = 10000,       /* if the callbacks set none */
+    RENEWAL = 1024,           /* typical size; a larger renewal uses the reserve */
+    MAINTAIN_RETRY_MS = 1000, /* after a failure, such as a full disk */
 };
 
 struct file_job {
@@ -26,18 +26,18 @@ struct file_job {
     store_done *done;
     void *caller;
     enum reply_status result;
-    int64_t now_ms;           /* when it was looked at: later, a renewal may have come */
-    bool wrote;               /* then it knows who was alive */
-    struct log_record record; /* what stands, or stood at a conflict */
-    char *bytes;              /* of it, ours */
-    uint64_t *live;           /* list: where all that stands is, ours */
+    int64_t now_ms;           /* when the record was read: a renewal may follow */
+    bool wrote;               /* then the reply reports no dead sessions */
+    struct log_record record; /* the current record, or that of the conflict */
+    char *bytes;              /* of the record; owned */
+    uint64_t *live;           /* list: offsets of all current records; owned */
     size_t live_count;
-    uint64_t after; /* watch: what follows this revision is told, also in the same turn */
+    uint64_t after; /* watch: reports changes after this revision, also those of the same batch */
 };
 
 struct file_watch {
     char *prefix;
-    uint64_t after; /* this revision */
+    uint64_t after; /* reports changes after this revision */
     store_done *done;
     void *caller;
 };
@@ -52,20 +52,20 @@ struct file {
     struct log_options options;
     struct log *log;
     struct wakeup wakeup;
-    int alive; /* the open file that keeps our session */
+    int alive; /* the open file whose lock marks our session as alive */
     int events, changes;
     size_t job_count;
     struct file_job jobs[JOBS_MAX], running[JOBS_MAX];
     size_t watch_count;
     struct file_watch watches[WATCHES_MAX];
-    uint64_t began;             /* where the log ended when this turn began */
-    uint64_t notified;          /* the revision up to which watchers were told … */
-    struct log_reader followed; /* … and where that is; its file is a descriptor of our own */
+    uint64_t began;             /* the end of the log at the start of this batch */
+    uint64_t notified;          /* the last revision that watchers were notified of … */
+    struct log_reader followed; /* … and its position; its file is a descriptor of our own */
     bool maintaining;
-    _Atomic int maintenance; /* enum tended */
+    _Atomic int maintenance; /* enum maintenance */
     int64_t maintain_after_ms;
     pthread_t maintenance_thread;
-    char *path; /* of the URL, ours */
+    char *path; /* of the URL; owned */
     struct record scratch;
     char encoded[RECORD_MAX + 1];
     char why[WHY_MOST];
@@ -75,7 +75,7 @@ struct file {
 int64_t file_deadline_of(const struct file *file);
 const char *file_explain(struct file *file, enum log_result result);
 void file_epoll_add(const struct file *file, int source);
-/* Answers to a job: with what it has, with a record, with trouble. */
+/* Replies to a job: with its own result, with a record, with REPLY_TROUBLE. */
 void file_reply(struct file *file, const struct file_job *job, struct store_reply *reply);
 void file_reply_record(struct file *file, const struct file_job *job,
                        const struct log_record *record, struct store_reply *reply);

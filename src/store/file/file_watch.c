@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watches: every change of a key, told from the log itself once it is synced. inotify only says
- * that there is something to read; without it the caller's fallback look does.
+ * Watches: reports every change of a key from the log itself, once it is synced. inotify only
+ * signals that there is something to read; without it the caller's fallback poll finds the change.
  */
 #include "store/file/file_internal.h"
 
@@ -11,7 +11,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-/* The present file, from its beginning; each compaction makes another one. */
+/* Follows the current file, from its beginning; each compaction makes another one. */
 static void file_follow(struct file *file)
 {
     char path[64];
@@ -27,14 +27,14 @@ static void file_follow(struct file *file)
     text_init(&text, path, sizeof path);
     text_add(&text, "/proc/self/fd/");
     text_add_i64(&text, log_descriptor(file->log));
-    if (file->changes >= 0) /* when there are no watches left, the fallback look goes on */
+    if (file->changes >= 0) /* if inotify watches run out, the fallback poll remains */
         (void)inotify_add_watch(file->changes, path, IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF);
 }
 
 static bool begin_following(struct file *file, uint64_t after)
 {
     bool fine = log_reader_open(file->log, &file->followed);
-    file->followed.file = -1; /* the log's own is not ours to close, whether it worked or not */
+    file->followed.file = -1; /* the log's descriptor is not ours to close, even on failure */
     if (!fine)
         return false;
     file->notified = after;
@@ -64,7 +64,7 @@ void file_watch(struct file *file, const struct file_job *job)
     if (prefix == NULL) {
         if (file->watch_count == 0)
             file_stop_following(file);
-        file_reply_trouble(job, "too many watches, or memory or descriptors are short");
+        file_reply_trouble(job, "too many watches, or out of memory or descriptors");
         return;
     }
     file->watches[file->watch_count++] = (struct file_watch){
@@ -112,8 +112,8 @@ static void file_end_watches(struct file *file, const char *why)
     file_stop_following(file);
 }
 
-/* What was changed since the last time: first all that the file had which we followed, up to its
- * seal, then the next one. */
+/* Reports changes since the last call: first those of the file we followed, up to its LOG_SEAL,
+ * then those of the next one. */
 void file_notify_watchers(struct file *file)
 {
     int64_t deadline_ms = file_deadline_of(file);
@@ -128,7 +128,7 @@ void file_notify_watchers(struct file *file)
             result == LOG_PAGE || result == LOG_INDEX)
             file_end_watches(file, file_explain(file, result));
         if (result != LOG_OK)
-            return; /* the next change, or the fallback look, comes here again */
+            return; /* the next change or fallback poll retries */
         uint64_t before = file->followed.generation, number = log_generation(file->log);
         again = before != number;
         if (!again)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removes Leases of ours that nobody needs any more: what died with its holder, has cooled down, or
- * was done so long ago that it may be done again. Kubernetes forgets none by itself. Every process
- * that lives for a while looks, rarely and at a moment of its own, page by page; it removes one
- * after the other, slowly, and leaves the rest to whoever is at it already. What is judged is what
- * is removed: the uid and the revision are named. Touches nothing that is not ours by its label,
- * its name and its record, and nothing that the server's clock does not prove.
+ * The collector removes Leases of ours that are no longer in use: the holder is dead, the cooldown
+ * is over, or a done marker has expired. Kubernetes expires none of them itself. Long-lived
+ * processes run a round rarely, at a random time, page by page, at a limited rate. A round ends
+ * when it meets another collector. A deletion names the uid and the revision that were judged. The
+ * collector must not touch a Lease that is not ours by label, name and record, or whose expiry the
+ * server's clock does not prove.
  */
 #include "process/host.h"
 #include "store/expiry.h"
@@ -18,10 +18,10 @@ enum {
     MINUTE_MS = 60000,
     FIRST_STEPS = 60,  /* a step is the pause between two removals; the first round begins after 60
                           to 180 of them: programs that end sooner make no request for it */
-    ROUND_STEPS = 600, /* from round to round */
-    DOUBLED_MAX = 3,   /* a round that was for nothing makes the next one rarer, so often */
+    ROUND_STEPS = 600, /* between two rounds */
+    DOUBLED_MAX = 3,   /* a round without removals doubles the next pause, at most this often */
     MARK_FRESH_MS = 10000,
-    LOGIN_POLL_MS = 50, /* whether a credential has come */
+    LOGIN_POLL_MS = 50, /* poll interval for a credential */
 };
 
 static void collector_schedule(struct k8s *k8s, int64_t pause_ms)
@@ -29,7 +29,7 @@ static void collector_schedule(struct k8s *k8s, int64_t pause_ms)
     poller_call_at(k8s->poller, &k8s->collector.due, host_boot_ms() + pause_ms);
 }
 
-/* Never less than the step, so that the rate is kept in every minute. */
+/* Never below the step, so that no minute exceeds the rate. */
 static void collector_schedule_step(struct k8s *k8s)
 {
     struct collector *collector = &k8s->collector;
@@ -45,7 +45,7 @@ static void collector_drop_page(struct collector *collector)
     collector->index = 0;
 }
 
-/* `why`: NULL when it came to its end, or met another collector. */
+/* `why`: NULL if the round is complete, or met another collector. */
 static void collector_end_round(struct k8s *k8s, const char *why)
 {
     struct collector *collector = &k8s->collector;
@@ -67,7 +67,7 @@ static void collector_end_round(struct k8s *k8s, const char *why)
     collector->tally = (struct collect_tally){0};
 }
 
-/* A pause that the server asks for is one for everybody, and the round ends. */
+/* A pause that the server requests applies to all requests and ends the round. */
 static void collector_on_error(struct k8s *k8s, const struct http_response *reply)
 {
     int64_t until_ms = host_boot_ms() + reply->retry_after_ms;
@@ -90,9 +90,9 @@ static void collector_call(struct k8s *k8s, const char *method, const char *path
         collector_end_round(k8s, k8s->why);
 }
 
-/* ---- judging ---- */
+/* ---- expiry ---- */
 
-/* The watermark that an id waits for, as it was read a moment ago; otherwise it is wanted. */
+/* The watermark that a record depends on, if it was read recently; otherwise sets `wanted`. */
 static struct stored_record collector_find_watermark(void *owner, const char *key)
 {
     struct k8s *k8s = owner;
@@ -100,7 +100,7 @@ static struct stored_record collector_find_watermark(void *owner, const char *ke
     struct k8s_lease lease;
     char name[K8S_NAME_MAX + 1];
     if (!k8s_name_of(&collector->scheme, key, name))
-        return (struct stored_record){0}; /* it can never pass */
+        return (struct stored_record){0}; /* no such watermark can exist */
     if (strcmp(name, collector->mark_name) != 0 ||
         host_boot_ms() - collector->mark_at_ms > MARK_FRESH_MS) {
         text_copy(collector->wanted, sizeof collector->wanted, name);
@@ -112,8 +112,8 @@ static struct stored_record collector_find_watermark(void *owner, const char *ke
                   : (struct stored_record){0};
 }
 
-/* A process leaves those with another ?prefix= or ?names= to their own users; who asks for a round
- * has it for all. */
+/* A periodic round leaves Leases with another ?prefix= or ?names= to their own clients; a requested
+ * round covers all. */
 static bool collector_is_leftover(struct k8s *k8s, const json_t *json, struct k8s_lease *out)
 {
     struct collector *collector = &k8s->collector;
@@ -128,15 +128,15 @@ static bool collector_is_leftover(struct k8s *k8s, const json_t *json, struct k8
                                    .length = strlen(out->record),
                                    .written = out->written,
                                    .now_ms = k8s->collector.now_ms};
-    /* Users of another scheme may allow a larger skew than ours. Unless the URL states one for all,
-     * theirs are kept for an hour longer: no leftover is urgent. */
+    /* Clients of another scheme may allow a larger skew than ours. Unless the URL sets one, their
+     * Leases are kept for an hour longer: no removal is urgent. */
     bool own = k8s_key_of(k8s, out) != NULL;
     int64_t skew_ms = own || k8s->url.skew_given ? k8s->url.skew_ms : K8S_SKEW_MAX_MS;
     return expiry_is_leftover(&stored, MARGIN_MS + skew_ms, collector_find_watermark, k8s,
                               &k8s->scratch);
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 static void on_lease_removed(void *owner, const struct http_response *reply)
 {
@@ -151,10 +151,10 @@ static void on_lease_removed(void *owner, const struct http_response *reply)
         if (k8s_lease_parse(json, &lease) == NULL)
             lease_cache_remove(k8s, lease.name);
         collector_schedule_step(k8s);
-    } else if (reply->status == 409) { /* somebody took it */
+    } else if (reply->status == 409) { /* it is in use again */
         collector->tally.taken++;
         collector_schedule_step(k8s);
-    } else if (reply->status == 404 && collector->ended == NULL) { /* another one is at it */
+    } else if (reply->status == 404 && collector->ended == NULL) { /* another collector runs */
         collector_end_round(k8s, /* why= */ NULL);
     } else if (reply->status == 404) {
         collector_schedule_step(k8s);
@@ -221,9 +221,9 @@ static void on_collector_page(void *owner, const struct http_response *reply)
     }
     json_decref(json);
     if (outdated && collector->next != NULL)
-        collector_schedule_step(k8s); /* it took us so long that the list goes on as it is now */
+        collector_schedule_step(k8s); /* the token expired: resumes at the current state */
     else if (lists)
-        collector_end_round(k8s, "the API server tells no time, or lists nothing that can be read");
+        collector_end_round(k8s, "the API server's reply has no Date, or is not a list");
     else
         collector_on_error(k8s, reply);
 }
@@ -235,7 +235,7 @@ static void collector_read_page(struct k8s *k8s)
     collector_call(k8s, "GET", path, /* body= */ NULL, LIST_MAX, on_collector_page);
 }
 
-/* From where we are in the page to the next thing that has to be asked. */
+/* Scans the page up to the next Lease that needs a request. */
 static void collector_walk_page(struct k8s *k8s)
 {
     struct collector *collector = &k8s->collector;
@@ -276,7 +276,7 @@ static void on_collector_due(void *owner)
         collector_walk_page(k8s);
 }
 
-/* ---- its life ---- */
+/* ---- start and end ---- */
 
 static int64_t step_ms_of(unsigned rate)
 {

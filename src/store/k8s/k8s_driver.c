@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The Kubernetes store: records are Leases of one namespace, revisions are etcd's, the clock is the
- * API server's, in whole seconds. Nothing here decides; nothing blocks. The seam's face is here,
- * and how the API server is asked; k8s_request.c carries requests out, k8s_watch.c listens,
- * k8s_collect.c tidies up.
+ * API server's, in whole seconds. Nothing here decides; nothing blocks. This file has the driver
+ * interface and the calls to the API server; k8s_request.c executes requests, k8s_watch.c runs the
+ * watch, k8s_collect.c removes expired Leases.
  */
 #include "base/check.h"
 #include "process/host.h"
@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MESSAGE_SHOWN = 300 }; /* of a message of the API server */
+enum { MESSAGE_SHOWN = 300 }; /* bytes of a message of the API server */
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 struct http_request *k8s_call(struct k8s *k8s, const char *method, const char *full_path,
                               const json_t *body, size_t most, int64_t give_up_at_ms,
@@ -32,7 +32,7 @@ struct http_request *k8s_call(struct k8s *k8s, const char *method, const char *f
     text_init(&why, k8s->why, sizeof k8s->why);
     if (call.timeout_ms > 0)
         return kube_call(k8s->login, k8s->http, &call, callbacks, &why);
-    text_add(&why, "the API server was asked too late");
+    text_add(&why, "the deadline passed before the request was sent");
     return NULL;
 }
 
@@ -54,7 +54,7 @@ void k8s_page_path(char out[PAGE_PATH], const char *next)
                    next != NULL ? "&continue=" : "", next != NULL ? next : "");
 }
 
-/* ---- answers ---- */
+/* ---- replies ---- */
 
 const char *k8s_explain(struct k8s *k8s, const struct http_response *reply)
 {
@@ -91,7 +91,7 @@ struct store_reply k8s_lease_reply(struct k8s *k8s, const struct k8s_lease *leas
     return reply;
 }
 
-/* Somebody else may have annotated it. */
+/* The annotation may come from another client. */
 static bool is_key(const char *text)
 {
     size_t length = strlen(text);
@@ -103,7 +103,7 @@ const char *k8s_key_of(const struct k8s *k8s, const struct k8s_lease *lease)
     char name[K8S_NAME_MAX + 1];
     size_t prefix = strlen(k8s->url.prefix);
     const char *key = lease->key;
-    /* Others give Leases names that are keys; what begins otherwise is none of our business. */
+    /* Other programs use keys as names of Leases; a name without our prefix is not a key. */
     if (key == NULL && strncmp(lease->name, k8s->url.prefix, prefix) == 0)
         key = lease->name + prefix;
     bool named = key != NULL && is_key(key) && k8s_name_of(&k8s->url, key, name);
@@ -116,7 +116,7 @@ bool k8s_is_any_of_ours(const struct k8s_lease *lease, struct k8s_url *scheme)
            k8s_scheme_of(lease->name, lease->key, scheme);
 }
 
-/* ---- the seam ---- */
+/* ---- driver interface ---- */
 
 static void k8s_on_wake_timer(void *owner)
 {
@@ -146,7 +146,7 @@ static bool k8s_open(void *state, const char *url, const struct store_callbacks 
         kube_login_free(&k8s->login);
         poller_free(&k8s->poller);
         kube_config_done(&k8s->config);
-        text_add(why, "memory or descriptors are short");
+        text_add(why, "out of memory or file descriptors");
         return false;
     }
     k8s_watch_init(k8s, callbacks->session);
@@ -204,7 +204,7 @@ static bool k8s_lease_name(const char *url, const char *key, struct text *out, s
     if (!k8s_url_parse(url, &parsed, why))
         return false;
     if (!k8s_name_of(&parsed, key, name)) {
-        text_add(why, "the key is no name of a Lease; names=auto would hash it");
+        text_add(why, "the key is not a valid Lease name; ?names=auto hashes it");
         return false;
     }
     text_add(out, name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What happens to a lock, as Events of its Lease, for `kubectl describe lease` and whoever collects
- * Events: with ?events=on only. Told once, never repeated, never waited for but at the very end; no
- * rule depends on one.
+ * Reports lock events as Events of the Lease, for `kubectl describe lease` and event collectors;
+ * only with ?events=on. Each is sent once and never retried; only k8s_events_drain() waits for
+ * them. No rule depends on an Event.
  */
 #include "process/host.h"
 #include "store/k8s/k8s_internal.h"
@@ -17,11 +17,11 @@ enum { EVENTS_MAX = 16, EVENT_REPLY_MAX = 64 * 1024, DRAIN_MS = 1000 };
 static void k8s_event_on_reply(void *owner, const struct http_response *reply)
 {
     struct k8s *k8s = owner;
-    (void)reply; /* nobody could do anything about it */
+    (void)reply; /* no recovery is possible */
     k8s->events_in_flight--;
 }
 
-/* kubectl shows the Events whose uid is the Lease's; of one that is gone its last. */
+/* kubectl shows Events by the uid of the Lease; for a removed Lease this is its last uid. */
 static const char *k8s_event_uid(struct k8s *k8s, const char *name)
 {
     const struct cached_lease *cached = lease_cache_find(k8s, name);

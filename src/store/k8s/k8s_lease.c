@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * See k8s_lease.h. The time of a write is the API server's own, from managedFields. An old server
- * renews that time only when the set of fields changes; so each write carries an annotation whose
- * name is not the one of the write before, and whose value says which field manager wrote.
+ * updates that time only if the set of fields changes. So each write alternates between two
+ * annotation names; the value names the field manager of the write.
  */
 #include "store/k8s/k8s_lease.h"
 
@@ -20,8 +20,8 @@
 #define ANNOTATION_RECORD "leasehold/record"
 #define ANNOTATION_SHOWN  "leasehold/shown" /* holder and acquireTime, as we wrote them */
 #define ANNOTATION_ROW \
-    "leasehold/row" /* of a Lease that others want, too: see k8s_lease_streak() */
-#define ANNOTATION_WRITE  "leasehold/write" /* never the same twice */
+    "leasehold/row" /* of a Lease that other programs use: see k8s_lease_streak() */
+#define ANNOTATION_WRITE  "leasehold/write" /* unique per write */
 #define ANNOTATION_BEAT_A "leasehold/beat-a"
 #define ANNOTATION_BEAT_B "leasehold/beat-b"
 
@@ -30,7 +30,7 @@ static const char *const own_annotations[] = {
     ANNOTATION_WRITE, ANNOTATION_BEAT_A, ANNOTATION_BEAT_B};
 
 enum { TIME_TEXT = 32, SHOWN = HOLDER_MAX + TIME_TEXT + 2 };
-enum { STREAK_MAX = 3, YIELD_MS = 3000 }; /* client-go looks every 2 s or so */
+enum { STREAK_MAX = 3, YIELD_MS = 3000 }; /* client-go polls about every 2 s */
 
 static const json_t *annotations_of(const json_t *json)
 {
@@ -74,7 +74,7 @@ static int64_t written_ms(const json_t *metadata, const json_t *annotations)
 static bool read_revision(const char *text, uint64_t *out)
 {
     char *end = NULL;
-#ifndef LH_FUZZ_PLANT /* shows that the fuzzer can find: a revision that stands for none */
+#ifndef LH_FUZZ_PLANT /* planted bug for the fuzzer: accepts revision 0 */
     if (*text < '1' || *text > '9')
         return false;
 #endif
@@ -82,7 +82,7 @@ static bool read_revision(const char *text, uint64_t *out)
     return *end == '\0' && *out <= REVISION_MAX;
 }
 
-/* A record that somebody changed by hand is not the one that was written. */
+/* The hash covers the record: an edit by hand makes it another write. */
 static uint64_t lease_write_hash(const json_t *annotations, const struct k8s_lease *lease)
 {
     const char *const parts[] = {kube_string(annotations, ANNOTATION_WRITE), lease->uid,
@@ -108,11 +108,11 @@ const char *k8s_lease_parse(const json_t *json, struct k8s_lease *out)
     char shown[SHOWN];
     if (lease.name[0] == '\0' || lease.uid[0] == '\0' || strlen(lease.uid) > K8S_UID_MAX ||
         !text_is_clean(lease.uid, strlen(lease.uid)))
-        return "the API server's answer is no Lease";
+        return "the API server's reply is not a Lease";
     if (strlen(lease.name) > K8S_NAME_MAX)
-        return "the Lease's name is longer than ours are";
+        return "the Lease's name is too long";
     if (!read_revision(kube_string(metadata, "resourceVersion"), &lease.revision))
-        return "the Lease's resourceVersion is no number that tokens can be made of";
+        return "the Lease's resourceVersion is not a number usable for tokens";
     json_int_t seconds = json_integer_value(json_object_get(spec, "leaseDurationSeconds"));
     lease.duration_ms = seconds > 0 && seconds < TTL_MAX_MS / 1000 ? seconds * 1000 : TTL_MAX_MS;
     lease.key = json_string_value(json_object_get(annotations, ANNOTATION_KEY));
@@ -162,13 +162,13 @@ size_t k8s_lease_foreign_record(const struct k8s_lease *lease, const char *key,
         record_init(scratch, key);
     scratch->grant_count = 0;
     struct grant *grant = record_add_grant(scratch);
-    /* Its name is shown, not compared; ours have limits. */
+    /* The name is only displayed, never compared; our names have limits. */
     bool shows = length <= HOLDER_MAX && text_is_clean(lease->holder, length);
     text_copy(grant->holder, sizeof grant->holder, shows ? lease->holder : nameless);
     name_foreign(lease, grant->request);
-    grant->session = 1; /* nobody's */
+    grant->session = 1; /* no process has this session */
     grant->ttl_ms = lease->duration_ms;
-    /* Its clock is not ours to read: whoever sees it unchanged for its whole length may take it. */
+    /* Its clock is unknown: it expires once a waiter sees it unchanged for its whole duration. */
     grant->granted = grant->renewed =
         (struct stamp){.revision = lease->written.revision, .time_ms = TIME_UNKNOWN};
     return record_encode(scratch, bytes, size);
@@ -196,8 +196,8 @@ bool k8s_lease_is_renewal(const struct record *record)
 }
 
 /*
- * Who waits for us hears of a release at once, other programs only when they look: without an end
- * of our offers they would never come in. So the Lease stands open for a while, as after a crash.
+ * Our waiters are notified of a release at once; other programs poll. Without a limit on our offers
+ * they would never acquire the Lease. So the Lease stays free for some time, as after a crash.
  */
 bool k8s_lease_gives_way(const struct k8s_lease *lease, struct record *record)
 {
@@ -220,7 +220,7 @@ unsigned k8s_lease_streak(const struct k8s_lease *lease, const struct record *re
     return streak + (k8s_lease_is_grant(record) ? 1 : 0);
 }
 
-/* What others read. Somebody new at the head begins anew; the count of changes goes on. */
+/* The fields that other programs read. Only a new holder changes leaseTransitions. */
 static bool fill_spec(json_t *spec, json_t *annotations, const struct k8s_lease_write *write)
 {
     char now[TIME_TEXT], shown[SHOWN];
@@ -280,7 +280,7 @@ json_t *k8s_lease_make(const json_t *before, const struct k8s_lease_write *write
     json_t *json = before != NULL ? json_deep_copy(before) : new_lease(write->name);
     json_t *metadata = kube_child(json, "metadata"), *spec = kube_child(json, "spec");
     json_t *annotations = kube_child(metadata, "annotations");
-    (void)json_object_del(metadata, "managedFields"); /* the server keeps them */
+    (void)json_object_del(metadata, "managedFields"); /* the server maintains them */
     if (annotations == NULL || spec == NULL || !fill_annotations(annotations, write) ||
         !fill_spec(spec, annotations, write)) {
         json_decref(json);
@@ -289,9 +289,9 @@ json_t *k8s_lease_make(const json_t *before, const struct k8s_lease_write *write
     return json;
 }
 
-/* ---- what came back ---- */
+/* ---- replies ---- */
 
-/* An empty text and none are the same. */
+/* An empty string equals a missing one. */
 static bool is_same_member(const json_t *sent, const json_t *got)
 {
     if (sent != NULL && got != NULL)
@@ -310,7 +310,7 @@ const char *k8s_lease_changed(const json_t *sent, const json_t *got)
                             json_object_get(annotations_of(got), name)))
             return name;
     }
-    /* Of a Lease that nobody holds the times say nothing. */
+    /* The times of a Lease without a holder have no meaning. */
     bool held = kube_string(sent_spec, "holderIdentity")[0] != '\0';
     for (size_t i = 0; i < (held ? sizeof shown / sizeof shown[0] : 1); i++) {
         if (!is_same_member(json_object_get(sent_spec, shown[i]), json_object_get(spec, shown[i])))
@@ -329,7 +329,7 @@ bool k8s_lease_is_only_grant(const struct record *record)
            record->cooling.length_ms == 0 && record->delay.length_ms == 0;
 }
 
-/* ---- the end of it ---- */
+/* ---- deletion ---- */
 
 json_t *k8s_lease_delete_options(const struct k8s_lease *lease)
 {

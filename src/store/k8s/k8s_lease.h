@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A record as a Lease of coordination.k8s.io/v1. The record stands in an annotation, with the full
- * key in another; the spec says of it what kubectl and client-go expect to read. Whatever else a
- * Lease carries is kept. No I/O.
+ * A record as a Lease of coordination.k8s.io/v1. One annotation contains the record, another the
+ * full key; the spec contains the fields that kubectl and client-go read. All other members of a
+ * Lease are preserved. No I/O.
  */
 #ifndef LEASEHOLD_STORE_K8S_K8S_LEASE_H
 #define LEASEHOLD_STORE_K8S_K8S_LEASE_H
@@ -13,84 +13,84 @@
 
 #define K8S_LEASE_LABEL       "app.kubernetes.io/managed-by"
 #define K8S_LEASE_LABEL_VALUE "leasehold"
-#define K8S_HOLDER_MANAGER    "leasehold-holder" /* field managers: who grants or renews … */
-#define K8S_WAITER_MANAGER    "leasehold-waiter" /* … and who only waits, cools or tidies up */
+#define K8S_HOLDER_MANAGER    "leasehold-holder" /* field managers: of grants and renewals … */
+#define K8S_WAITER_MANAGER    "leasehold-waiter" /* … and of all other writes */
 
 enum { K8S_UID_MAX = 40 };
 
 enum k8s_lease_state {
-    K8S_LEASE_VACANT,  /* a Lease that says nothing: nobody holds it, or who held it let go of it */
-    K8S_LEASE_OURS,    /* the annotated record counts */
-    K8S_LEASE_FOREIGN, /* another program holds it, by the rules of its own */
+    K8S_LEASE_VACANT,  /* an empty Lease: never held, or released */
+    K8S_LEASE_OURS,    /* the annotated record is valid */
+    K8S_LEASE_FOREIGN, /* another program holds it, by its own rules */
 };
 
-/* The words point into the JSON. */
+/* The strings point into the JSON. */
 struct k8s_lease {
     enum k8s_lease_state state;
-    const char *name, *uid, *key; /* key: NULL when it was never ours */
+    const char *name, *uid, *key; /* key: NULL if it was never ours */
     const char *holder;           /* of the spec; "" */
     const char *record;           /* OURS: the encoded record */
     int64_t duration_ms;          /* of the spec */
-    uint64_t revision;            /* of the Lease as it stands */
-    struct stamp written;         /* by which write of ours; by the last one, as far as it says */
-    uint64_t write_hash;          /* OURS: tells that write from others; 0: it cannot be told */
+    uint64_t revision;            /* of the Lease, current */
+    struct stamp written;         /* our write that made it, or our last one if that is unknown */
+    uint64_t write_hash;          /* OURS: identifies that write; 0: unknown */
     bool made_by_us;
-    bool shared;      /* other programs want it, too, or did once: it is not ours to delete */
+    bool shared;      /* other programs use it, or did once: we must not delete it */
     unsigned streak;  /* OURS and shared: see k8s_lease_streak() */
-    bool terminating; /* somebody deleted it, and only finalizers keep it */
+    bool terminating; /* deleted, and kept only by finalizers */
 };
 
-/* NULL, or what is wrong with it: then `out` says nothing. */
+/* NULL, or the reason why the Lease is invalid: then `out` is undefined. */
 const char *k8s_lease_parse(const json_t *json, struct k8s_lease *out);
 
 /*
- * A foreign holder as a record that the rules can read; the length of its encoding, or 0. The
- * places are those of `beside`, a record that was never written (NULL: there are none).
+ * Makes a record of a foreign holder, as input of the lease rules; returns the length of its
+ * encoding, or 0. Its waiters are those of `local_record`, which was never written (NULL: none).
  */
 size_t k8s_lease_foreign_record(const struct k8s_lease *lease, const char *key,
                                 const char *local_record, struct record *scratch, char *bytes,
                                 size_t size);
-/* The foreign holder's grant in a record that was made from it; NULL when it is gone. */
+/* The foreign holder's grant in a record that was made from it; NULL if it is gone. */
 const struct grant *k8s_lease_foreign_grant(const struct k8s_lease *lease, struct record *record);
 
-/* What a write is about. */
+/* The input of a write. */
 struct k8s_lease_write {
     const char *name, *key;
     const char *bytes; /* the encoded record … */
     size_t length;
     const struct record *record; /* … and decoded */
-    uint64_t session, number;    /* whose write, and which of them */
-    int64_t wall_ms;             /* for people and other programs; we judge nothing by it */
+    uint64_t session, number;    /* the writer's session, and the number of the write in it */
+    int64_t wall_ms;             /* for people and other programs; no decision depends on it */
     unsigned streak;             /* see k8s_lease_streak() */
 };
 
-/* Does this write grant something? */
+/* True if this write grants the lease. */
 bool k8s_lease_is_grant(const struct record *record);
-/* Does this write grant or renew something? Its field manager's time is then a renewal's. */
+/* True if this write grants or renews: then the time of its field manager is a renewal. */
 bool k8s_lease_is_renewal(const struct record *record);
 /*
- * On a Lease that others want, too, our offers end after three in a row: then the record is
- * changed, so that nobody of ours comes in for some seconds. False: it is as it was.
+ * On a shared Lease we stop offering it to our own waiters after three grants in a row: this
+ * changes the record so that no client of ours acquires it for some seconds. False: unchanged.
  */
 bool k8s_lease_gives_way(const struct k8s_lease *lease, struct record *record);
-/* One more than ours were granted it since the others had it, or could have had it; 0: nobody else
- * wants it. */
+/* The number of our grants since other programs held it, or could have, plus one; 0 if no other
+ * program uses it. */
 unsigned k8s_lease_streak(const struct k8s_lease *lease, const struct record *record,
                           bool gives_way);
-/* The Lease that shall stand. `before`: what stands there, or NULL for a new one; not changed.
- * NULL when out of memory. */
+/* The Lease to write. `before`: the current Lease, not changed; NULL for a new one. NULL when out
+ * of memory. */
 json_t *k8s_lease_make(const json_t *before, const struct k8s_lease_write *write);
 /*
- * NULL, or the first member of ours that is not in `got`, the server's answer to a write, as it is
- * in `sent`: an admission webhook may change whatever it likes, and the server answers 201.
+ * NULL, or the first member of ours that differs between `sent` and `got`, the server's reply to
+ * the write: an admission webhook may change any member, and the server still replies 201.
  */
 const char *k8s_lease_changed(const json_t *sent, const json_t *got);
-/* Does nobody but the grant of this very write depend on the record? Then it may go again. */
+/* True if only the grant of this write depends on the record: then the write may be undone. */
 bool k8s_lease_is_only_grant(const struct record *record);
-/* The same without us: for a Lease that is not ours to delete. */
+/* The Lease without our members, if we must not delete it. */
 json_t *k8s_lease_vacate(const json_t *before);
 
-/* What a deletion says: this Lease, as it was seen, or none. */
+/* The options of a deletion: only this Lease, at this revision. */
 json_t *k8s_lease_delete_options(const struct k8s_lease *lease);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What we remember of Leases: enough to write over one without reading it first. A small table
- * where newcomers push others out; whoever is not found costs one more request, nothing else.
+ * A cache of Leases, so that a write needs no read before it. A small hash table in which new
+ * entries evict old ones; a miss costs one more request and nothing else.
  */
 #include "store/k8s/k8s_internal.h"
 #include "wire/record_codec.h"
@@ -94,9 +94,9 @@ void lease_cache_put(struct k8s *k8s, json_t *json, size_t size, const struct k8
         return; /* a watch lags behind our own writes */
     char *local_record = same && lease->state == K8S_LEASE_FOREIGN ? cached->local_record : NULL;
     if (local_record != NULL)
-        cached->local_record = NULL; /* goes on in the new one */
+        cached->local_record = NULL; /* moves to the new entry */
     lease_cache_evict(k8s, cached);
-    /* Who waits is looked for only once somebody of this process does. */
+    /* Records are searched for own waiters only once this process has a waiter. */
     bool awaited = local_record != NULL || (k8s->watch.wanted && has_own_waiter(k8s, lease));
     while (k8s->lease_cache_bytes > 0 && k8s->lease_cache_bytes + size > LEASE_CACHE_BYTES)
         lease_cache_evict(k8s, &k8s->lease_cache[k8s->lease_cache_hand++ % LEASE_CACHE_SLOTS]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list of our Leases, page by page. A server can say that a list goes on for ever: pages and
- * bytes have a limit, and each page must name another one than the page before.
+ * The list of our Leases, page by page. A faulty server can return an endless list: pages and bytes
+ * have a limit, and each continue token must differ from the one before.
  */
 #include "process/host.h"
 #include "store/k8s/k8s_internal.h"
@@ -45,10 +45,10 @@ void k8s_list_on_page(struct k8s_request *pending, const struct http_response *r
     free(pending->page);
     pending->page = next;
     pending->give_up_at_ms =
-        host_boot_ms() + pending->k8s->callbacks.timeout_ms; /* for each page */
+        host_boot_ms() + pending->k8s->callbacks.timeout_ms; /* each page has the whole timeout */
     pending->listed += reply->body_length;
-    if (!json_is_array(items) && !json_is_null(items)) /* null: an empty one of Go's */
-        wrong = "the answer is no list";
+    if (!json_is_array(items) && !json_is_null(items)) /* null: Go's empty slice */
+        wrong = "the reply is not a list";
     else if (next != NULL && (++pending->pages >= PAGES_MAX || pending->listed > LISTED_MAX))
         wrong = "the list is too long: use a namespace for each part of it";
     json_decref(json);

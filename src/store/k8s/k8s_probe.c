@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See k8s_probe.h. The driver itself is opened, and asked from beside its requests. */
+/* See k8s_probe.h. Opens the driver and sends its own requests next to those of the driver. */
 #include "store/k8s/k8s_probe.h"
 
 #include "process/host.h"
@@ -50,7 +50,7 @@ void k8s_probe_free(struct k8s_probe **probe)
     *probe = NULL;
 }
 
-/* ---- who we are ---- */
+/* ---- identity ---- */
 
 static int base64_digit(char byte)
 {
@@ -59,7 +59,7 @@ static int base64_digit(char byte)
     return digit != NULL ? (int)(digit - digits) : -1;
 }
 
-/* Of "head.claims.signature", each in base64url; −1 when it is another kind of token. */
+/* The expiry of a "header.claims.signature" token in base64url; −1 for any other kind. */
 static int64_t token_end_s(const char *token)
 {
     char claims[TOKEN_PART];
@@ -104,9 +104,9 @@ void k8s_probe_identity(struct k8s_probe *probe, struct k8s_identity *out)
         out->token_ends_s = token_end_s(bearer);
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
-/* Until it is over; `give_up_at_ms` is for a plugin that says nothing. */
+/* Waits for one event, at most `most_ms`. */
 static void k8s_probe_poll(struct k8s_probe *probe, int64_t most_ms)
 {
     struct pollfd news = {.fd = poller_fd(probe->k8s.poller), .events = POLLIN};

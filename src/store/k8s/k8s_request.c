@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request of the seam as requests to the API server: one when nobody touched the Lease since we
- * last saw it, two or three otherwise. Requests about one key go one after the other, all others at
- * the same time. What was refused (401, 409, 429) did not happen and may be tried again; what got
- * no answer may have happened, and is never sent again.
+ * Executes a store request as requests to the API server: one if the Lease is unchanged since we
+ * last saw it, two or three otherwise. Requests for one key run in sequence, all others in
+ * parallel. A refused request (401, 409, 429) had no effect and may be retried; a request without a
+ * reply may have had an effect and is never sent again.
  */
 #include "base/check.h"
 #include "process/host.h"
@@ -36,8 +36,8 @@ static void k8s_request_wake_at(struct k8s *k8s, int64_t at_ms)
 }
 
 /*
- * Somebody before it wants the same key, or a watch that it should be told of does not stand yet.
- * Nobody waits long for a watch: a renewal must not be late because of one.
+ * True if an earlier request has the same key, or if an earlier watch is not established yet. The
+ * wait for a watch is short: it must not delay a renewal.
  */
 static bool k8s_request_is_blocked(const struct k8s_request *pending, int64_t now_ms)
 {
@@ -64,7 +64,7 @@ void k8s_request_add(struct k8s *k8s, const struct store_request *request, store
     if (pending == NULL) {
         done(caller, &(struct store_reply){.result = REPLY_TROUBLE,
                                            .now_ms = TIME_UNKNOWN,
-                                           .why = "too many requests are on their way"});
+                                           .why = "too many requests in flight"});
         return;
     }
     pending->k8s = k8s;
@@ -101,7 +101,7 @@ void k8s_requests_start(struct k8s *k8s)
     int64_t now_ms = host_boot_ms();
     struct k8s_request *next;
     for (struct k8s_request *pending = k8s->first; pending != NULL; pending = next) {
-        next = pending->next; /* starting one can end it, but none behind it */
+        next = pending->next; /* starting a request can end it, but none behind it */
         if (pending->phase != PHASE_WAITING || k8s_request_is_blocked(pending, now_ms))
             continue;
         int64_t at_ms = k8s->paused_until_ms > pending->not_before_ms ? k8s->paused_until_ms
@@ -132,7 +132,7 @@ void k8s_request_drop_all(struct k8s *k8s)
     k8s->request_count = 0;
 }
 
-/* ---- telling ---- */
+/* ---- replies to the caller ---- */
 
 void k8s_request_finish(struct k8s_request *pending, const struct store_reply *reply)
 {
@@ -141,7 +141,7 @@ void k8s_request_finish(struct k8s_request *pending, const struct store_reply *r
     void *caller = pending->caller;
     k8s_request_unlink(pending);
     k8s_request_free(pending);
-    k8s_request_wake_at(k8s, host_boot_ms()); /* whoever waited behind it */
+    k8s_request_wake_at(k8s, host_boot_ms()); /* starts the requests blocked by this one */
     done(caller, reply);
 }
 
@@ -158,7 +158,7 @@ void k8s_request_finish_absent(struct k8s_request *pending, enum reply_status re
     k8s_request_finish(pending, &(struct store_reply){.result = result, .now_ms = now_ms});
 }
 
-/* What stands, as the answer; a stranger's key under our name is nobody's answer. */
+/* Replies with the current Lease. One that belongs to another key is an error. */
 static void k8s_request_finish_lease(struct k8s_request *pending, enum reply_status result,
                                      const struct k8s_lease *lease, int64_t date_s)
 {
@@ -188,7 +188,7 @@ static void k8s_request_fail_changed(struct k8s_request *pending, bool removed)
     k8s_request_fail(pending, REPLY_TROUBLE, k8s->why);
 }
 
-/* ---- asking ---- */
+/* ---- requests to the API server ---- */
 
 void k8s_request_send(struct k8s_request *pending, enum k8s_phase phase, const char *method,
                       const char *path, json_t *body)
@@ -216,8 +216,8 @@ static void k8s_request_read(struct k8s_request *pending, enum k8s_phase phase)
 }
 
 /*
- * Another program's hold goes on in the record that shall be written: it is not ours to write
- * there. Who waits is remembered by this process alone, and the watch tells when it may try.
+ * If another program's grant stays in the record to be written, we must not write it. Only this
+ * process stores its waiters, and the watch reports when it may try.
  */
 static bool k8s_request_wait_locally(struct k8s_request *pending, const struct k8s_lease *lease)
 {
@@ -237,8 +237,8 @@ static bool k8s_request_wait_locally(struct k8s_request *pending, const struct k
     k8s_watch_require(k8s);
     if (grant->broken)
         k8s_request_fail(pending, REPLY_DENIED,
-                         "another program holds this Lease and cannot be told; break --now "
-                         "takes it away");
+                         "another program holds this Lease and cannot be notified; "
+                         "break --now removes its hold");
     else if (!lease_cache_set_local(k8s, pending->name, request->bytes, request->length))
         k8s_request_fail(pending, REPLY_TROUBLE, "out of memory");
     else
@@ -246,7 +246,7 @@ static bool k8s_request_wait_locally(struct k8s_request *pending, const struct k
     return true;
 }
 
-/* Over `before`, which stands there by all we know; NULL: nothing does. */
+/* Replaces `before`, the current Lease as far as we know; NULL: creates it. */
 static void k8s_request_write(struct k8s_request *pending, const json_t *before,
                               const struct k8s_lease *lease)
 {
@@ -254,18 +254,18 @@ static void k8s_request_write(struct k8s_request *pending, const json_t *before,
     struct codec_error error;
     char path[2 * K8S_NAME_MAX];
     const struct store_request *request = &pending->request;
-    /* What is no record is carried like one; others then see a Lease that nobody holds. */
+    /* Bytes that are no record are stored too; other programs then see a Lease without a holder. */
     bool decoded =
         record_decode(request->bytes, request->length, &k8s->scratch, &error) == DECODE_OK;
     if (k8s_request_wait_locally(pending, lease))
         return;
     if (lease != NULL && lease->terminating && k8s_lease_is_grant(&k8s->scratch)) {
         k8s_request_fail(pending, REPLY_TROUBLE,
-                         "the Lease was deleted and goes once its finalizers are through: no "
-                         "lock can be had on it");
+                         "the Lease is being deleted and waits for its finalizers: it "
+                         "cannot be locked");
         return;
     }
-    json_decref(pending->sent); /* of a try that met a conflict */
+    json_decref(pending->sent); /* of an attempt that met a conflict */
     pending->sent = NULL;
     struct k8s_lease_write write = {.name = pending->name,
                                     .key = request->key,
@@ -300,7 +300,7 @@ static void k8s_request_write(struct k8s_request *pending, const json_t *before,
     k8s_request_send(pending, PHASE_WRITING, before != NULL ? "PUT" : "POST", path, body);
 }
 
-/* A Lease that others made is emptied, not deleted: they count on it. */
+/* A Lease that other programs made is emptied, not deleted: they rely on it. */
 static void k8s_request_remove(struct k8s_request *pending, enum k8s_phase phase,
                                const json_t *before, const struct k8s_lease *lease, bool shared)
 {
@@ -314,7 +314,7 @@ static void k8s_request_remove(struct k8s_request *pending, enum k8s_phase phase
     k8s_request_send(pending, phase, "DELETE", path, k8s_lease_delete_options(lease));
 }
 
-/* ---- deciding ---- */
+/* ---- conditions ---- */
 
 static bool k8s_condition_holds(const struct store_request *request, const struct k8s_lease *lease)
 {
@@ -336,7 +336,7 @@ static void k8s_request_execute(struct k8s_request *pending, const json_t *json,
         k8s_request_write(pending, json, lease);
 }
 
-/* With what we remember of the Lease, if that is what the condition is about. */
+/* Executes the request with the cached Lease, if the condition holds for it. */
 static bool k8s_request_execute_cached(struct k8s_request *pending)
 {
     struct k8s *k8s = pending->k8s;
@@ -375,7 +375,7 @@ static void k8s_request_start(struct k8s_request *pending)
     }
     if (!named)
         k8s_request_fail(pending, REPLY_DENIED,
-                         "the key is no name of a Lease; names=auto would hash it");
+                         "the key is not a valid Lease name; ?names=auto hashes it");
     else if (request->verb == VERB_STORE_READ)
         k8s_request_read(pending, PHASE_READING);
     else if (request->condition.kind == IF_GRANT)
@@ -388,9 +388,9 @@ static void k8s_request_start(struct k8s_request *pending)
         k8s_request_read(pending, PHASE_CHECKING);
 }
 
-/* ---- answers ---- */
+/* ---- replies of the API server ---- */
 
-/* The Lease as it stands now decides whether to go on; after a conflict it usually does not. */
+/* The current Lease decides whether to go on; after a conflict the condition usually fails. */
 static void k8s_request_recheck(struct k8s_request *pending, const json_t *json,
                                 const struct k8s_lease *lease, int64_t date_s)
 {
@@ -403,8 +403,8 @@ static void k8s_request_recheck(struct k8s_request *pending, const json_t *json,
 }
 
 /*
- * The Lease that stands there now is not the one that was sent, and what the caller asked for did
- * not happen. It goes again, unless somebody else depends on it or has changed it since.
+ * The server stored another Lease than the one sent, so the request failed. The Lease is removed,
+ * unless another client depends on it or has changed it since.
  */
 static void k8s_request_undo(struct k8s_request *pending, const json_t *json,
                              const struct k8s_lease *lease, const char *changed)
@@ -421,9 +421,9 @@ static const char *k8s_request_parse_lease(const struct k8s_request *pending, co
                                            struct k8s_lease *out)
 {
     const char *wrong = json != NULL ? lease_cache_parse(pending->k8s, json, out)
-                                     : "the answer is no JSON that we read";
+                                     : "the reply is not valid JSON, or too large";
     if (wrong == NULL && strcmp(out->name, pending->name) != 0)
-        wrong = "the API server's answer is about another Lease";
+        wrong = "the API server's reply is about another Lease";
     return wrong;
 }
 
@@ -453,8 +453,8 @@ static void k8s_request_on_lease(struct k8s_request *pending, const struct http_
 }
 
 /*
- * What did not happen, and may happen later. False: it is over. A server that has just started
- * forbids everything until it has read its own rules: who was permitted before asks again.
+ * Retries a request that had no effect. False: not retried. A server that has just started forbids
+ * everything until it has loaded its rules: 403 is retried if we were permitted before.
  */
 static bool k8s_request_retry(struct k8s_request *pending, const struct http_response *reply)
 {
@@ -472,14 +472,14 @@ static bool k8s_request_retry(struct k8s_request *pending, const struct http_res
     if (reply->status == 401)
         kube_login_refused(k8s->login);
     if (reply->status == 429 && k8s->paused_until_ms < now_ms + pause_ms)
-        k8s->paused_until_ms = now_ms + pause_ms; /* for all */
+        k8s->paused_until_ms = now_ms + pause_ms; /* for all requests */
     pending->not_before_ms = now_ms + pause_ms;
-    pending->phase = PHASE_WAITING; /* from its beginning: what we remember may be old */
+    pending->phase = PHASE_WAITING; /* from the start: the cached Lease may be stale */
     k8s_request_wake_at(k8s, now_ms + pause_ms);
     return true;
 }
 
-/* That there is no such Lease, as against no such namespace, or no API server at this place. */
+/* True if the Lease does not exist; false if the namespace or the API server is missing. */
 static bool is_lease_absent(const struct http_response *reply)
 {
     json_t *json = reply->status == 404 ? kube_parse(reply->body, reply->body_length) : NULL;

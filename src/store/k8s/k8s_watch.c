@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One watch of the namespace's Leases, shared by all who want to know and by whoever of this
- * process waits for its turn. It begins at a revision that the server names, goes on behind the
- * last one that was told, and after a cut it goes on there again. When the server has forgotten
- * that one (410), watchers are told so: what happened in between is not known.
+ * One watch of the namespace's Leases, shared by all watchers and by the waiters of this process.
+ * It starts at a revision that the server names and resumes behind the last reported one, also
+ * after a disconnect. If the server has compacted that revision (410), watchers are notified that
+ * changes may be missing.
  */
 #include "process/host.h"
 #include "store/k8s/k8s_internal.h"
@@ -16,7 +16,7 @@
 
 enum { PAUSE_FIRST_MS = 50, PAUSE_MAX_MS = 5000, WATCH_S = 120 };
 
-/* ---- telling ---- */
+/* ---- notifications ---- */
 
 static void k8s_watch_notify(struct k8s *k8s, const struct k8s_lease *lease, const char *key,
                              bool deleted)
@@ -34,14 +34,14 @@ static void k8s_watch_notify(struct k8s *k8s, const struct k8s_lease *lease, con
     }
 }
 
-/* What a record says to a process that waits or holds. */
+/* The relevance of a record to this process. */
 struct relevance {
-    bool must_act; /* it has to do something about it … */
-    bool holds;    /* … or should know, for its next write … */
-    bool named;    /* … and the record says all that there is to know */
+    bool must_act; /* it must act: its turn, its lease is broken, or its place is gone … */
+    bool holds;    /* … or it holds, and its next write needs the revision … */
+    bool named;    /* … and the record is all that it needs */
 };
 
-/* A place that we had and that is gone was sent home: what it waited for was done. */
+/* If a waiter of ours is gone from the record, another process removed it: it must act too. */
 static struct relevance relevance_of(struct k8s *k8s, const struct k8s_lease *lease, bool awaited)
 {
     struct codec_error error;
@@ -62,8 +62,8 @@ static struct relevance relevance_of(struct k8s *k8s, const struct k8s_lease *le
 }
 
 /*
- * Another program's renewal is told with what it left there: from then on its lease runs, by the
- * clock of whoever waits, and nobody has to ask.
+ * Another program's renewal is reported with its record: the waiters' clocks measure its TTL from
+ * then on, without a query.
  */
 static void notice(struct k8s *k8s, const struct k8s_lease *lease, const char *key, bool deleted)
 {
@@ -86,7 +86,7 @@ static void notice(struct k8s *k8s, const struct k8s_lease *lease, const char *k
     k8s->callbacks.notice(k8s->callbacks.owner, key, relevance.named ? &known : NULL);
 }
 
-/* Everybody whose place we know of looks once: what happened before the watch is not told. */
+/* Every known waiter polls once: the watch does not report earlier changes. */
 static void k8s_watch_notice_all(struct k8s *k8s)
 {
     for (size_t i = 0; i < LEASE_CACHE_SLOTS && k8s->callbacks.notice != NULL; i++) {
@@ -99,7 +99,7 @@ static void k8s_watch_notice_all(struct k8s *k8s)
     }
 }
 
-/* False when the watch must begin anew. */
+/* False if the watch must start again. */
 static bool k8s_watch_on_change(struct k8s *k8s, const json_t *change, size_t size)
 {
     struct k8s_lease lease;
@@ -140,7 +140,7 @@ static void k8s_watch_fail(struct k8s *k8s, const char *why)
     }
 }
 
-/* ---- the stream ---- */
+/* ---- stream ---- */
 
 static void k8s_watch_pause(struct k8s *k8s)
 {
@@ -155,7 +155,7 @@ static void k8s_watch_drop(struct k8s *k8s)
     k8s->watch.http = NULL;
 }
 
-/* Trouble that lasts is told; until then somebody may still be told everything. */
+/* Only a lasting error is reported: until then the watch may resume without a gap. */
 static void k8s_watch_on_error(struct k8s *k8s, const char *why)
 {
     struct k8s_watch *watch = &k8s->watch;
@@ -182,7 +182,7 @@ static size_t k8s_watch_on_data(void *owner, const char *bytes, size_t length)
         k8s->watch.trouble_since_ms = 0;
         backoff_reset(&k8s->watch.backoff);
         if (!good) {
-            k8s_watch_fail(k8s, "the API server no longer knows where the watch stood");
+            k8s_watch_fail(k8s, "the API server no longer has the revision of the watch");
             k8s_watch_drop(k8s);
             k8s_watch_pause(k8s);
             return length;
@@ -197,11 +197,11 @@ static void k8s_watch_on_end(void *owner, const struct http_response *reply)
     struct k8s_watch *watch = &k8s->watch;
     watch->http = NULL;
     if (reply->status == 410)
-        k8s_watch_fail(k8s, "the API server no longer knows where the watch stood");
+        k8s_watch_fail(k8s, "the API server no longer has the revision of the watch");
     if (reply->status == 401)
         kube_login_refused(k8s->login);
     if (reply->status == 200)
-        k8s_watch_pause(k8s); /* its time was over */
+        k8s_watch_pause(k8s); /* its time is over */
     else
         k8s_watch_on_error(k8s, k8s_explain(k8s, reply));
 }
@@ -226,9 +226,9 @@ static void k8s_watch_follow(struct k8s *k8s)
         poller_call_at(k8s->poller, &watch->timer, deadline_ms + (int64_t)length_s * 1000);
 }
 
-/* ---- its beginning ---- */
+/* ---- start ---- */
 
-/* It stands: whoever asked for it is told from now on. */
+/* The watch is established: the watcher receives changes from now on. */
 static void k8s_watch_open_for(struct k8s_request *pending)
 {
     struct k8s *k8s = pending->k8s;
@@ -247,7 +247,7 @@ static void k8s_watch_open_for(struct k8s_request *pending)
         pending, &(struct store_reply){.result = REPLY_OK, .more = true, .now_ms = TIME_UNKNOWN});
 }
 
-/* Those who came first hear first; whoever is told may ask for more. */
+/* In order of arrival. The list is restarted each time, since a callback may add requests. */
 static void k8s_watch_open_all(struct k8s *k8s, const char *trouble)
 {
     struct k8s_request *pending = k8s->first;
@@ -303,7 +303,7 @@ static void k8s_watch_find_revision(struct k8s *k8s)
 static void k8s_watch_on_timer(void *owner)
 {
     struct k8s *k8s = owner;
-    k8s_watch_drop(k8s); /* who should have ended it has forgotten us */
+    k8s_watch_drop(k8s); /* the server has not ended it in time */
     if (!kube_login_ready(k8s->login))
         k8s_watch_pause(k8s);
     else if (k8s->watch.known)
@@ -315,7 +315,7 @@ static void k8s_watch_on_timer(void *owner)
 void k8s_watch_require(struct k8s *k8s)
 {
     if (k8s->watch.wanted)
-        return; /* it is there, on its way, or tried again before long */
+        return; /* it is open, being opened, or waiting to retry */
     k8s->watch.wanted = true;
     poller_call_at(k8s->poller, &k8s->watch.timer, host_boot_ms());
 }
@@ -325,7 +325,7 @@ void k8s_watch_add(struct k8s_request *pending)
     if (pending->k8s->watch.known)
         k8s_watch_open_for(pending);
     else
-        k8s_watch_require(pending->k8s); /* it is told once it stands */
+        k8s_watch_require(pending->k8s); /* the reply follows once it is established */
 }
 
 void k8s_watch_init(struct k8s *k8s, uint64_t seed)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { DIGITS_EXACT = 15 }; /* 0.1 stays what was written: 0.10000000000000001 is 101m of a CPU */
+enum { DIGITS_EXACT = 15 }; /* keeps 0.1 as written: 0.10000000000000001 is 101m of a CPU */
 
 struct http_request *kube_call(struct kube_login *login, struct http *http,
                                const struct kube_call *call, const struct http_callbacks *callbacks,
@@ -35,7 +35,7 @@ struct http_request *kube_call(struct kube_login *login, struct http *http,
                                         .proxy = config->proxy,
                                         .timeout_ms = call->timeout_ms,
                                         .most = call->most};
-    /* A change says what it is about: memory may have been too short to write that down. */
+    /* A change needs its body, which is NULL when out of memory. */
     if (url != NULL && (body != NULL || strcmp(call->method, "GET") == 0))
         request = http_start(http, &http_options, callbacks);
     if (request == NULL)
@@ -48,7 +48,7 @@ out:
 
 /* ---- objects ---- */
 
-/* An array of empty objects takes a hundred times as much memory as it has bytes. */
+/* An array of empty objects takes a hundred times as much memory as its text. */
 size_t kube_parsed_size(const char *bytes, size_t length)
 {
     enum { CONTAINER = 320, MEMBER = 96 };
@@ -75,7 +75,7 @@ json_t *kube_parse(const char *bytes, size_t length)
                : NULL;
 }
 
-/* It becomes a part of a URL. */
+/* The token becomes part of a URL. */
 static bool is_continue_token(const char *string)
 {
     static const char fine[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=.";
@@ -89,7 +89,7 @@ char *kube_list_next(const json_t *page, const char *before, const char **wrong)
     if (*next == '\0')
         return NULL;
     if (!is_continue_token(next) || (before != NULL && strcmp(next, before) == 0)) {
-        *wrong = "the API server's list does not go on where it says";
+        *wrong = "the API server's list has an invalid or repeated continue token";
         return NULL;
     }
     char *copy = strdup(next);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See kube_config.h. A kubeconfig is YAML; what it says is kept as JSON. */
+/* See kube_config.h. A kubeconfig is YAML; it is kept as JSON. */
 #include "store/k8s/kube_config.h"
 
 #include "store/k8s/yaml_json.h"
@@ -25,7 +25,7 @@ static bool kube_config_fail(struct text *why, const char *string, const char *w
 
 /* ---- YAML ---- */
 
-/* NULL when there is none, or, with words, when it cannot be read. */
+/* NULL if the file does not exist, or, with a reason, if it cannot be read. */
 static json_t *read_yaml(const char *path, struct text *why)
 {
     FILE *file = fopen(path, "re");
@@ -40,14 +40,14 @@ static json_t *read_yaml(const char *path, struct text *why)
         text_add(why, "it cannot be read, or is too long");
     } else {
         json = yaml_to_json(bytes, length, YAML_STRINGS, why);
-        explicit_bzero(bytes, length); /* tokens and keys stand in it */
+        explicit_bzero(bytes, length); /* it contains tokens and keys */
     }
     free(bytes);
     (void)fclose(file);
     return json;
 }
 
-/* ---- what a kubeconfig says ---- */
+/* ---- kubeconfig ---- */
 
 static const char *string_at(const json_t *json, const char *name)
 {
@@ -70,7 +70,7 @@ static const json_t *entry_of(const json_t *config, const char *list, const char
     return NULL;
 }
 
-/* Of several files the first that has a name counts, as for kubectl. */
+/* If several files define a name, the first one applies, as for kubectl. */
 static void merge_config(json_t *into, const json_t *from)
 {
     static const char *const lists[] = {"clusters", "contexts", "users"};
@@ -85,7 +85,7 @@ static void merge_config(json_t *into, const json_t *from)
         (void)json_object_set(into, "current-context", json_object_get(from, "current-context"));
 }
 
-/* Files are named from where the kubeconfig lies: its folder is put before them. */
+/* Paths in a kubeconfig are relative to its folder. */
 static void make_path_absolute(json_t *object, const char *name, const char *path)
 {
     const char *slash = strrchr(path, '/'), *file = string_at(object, name);
@@ -110,12 +110,12 @@ static void make_all_absolute(const json_t *config, const char *path)
         make_path_absolute(user, "client-certificate", path);
         make_path_absolute(user, "client-key", path);
         make_path_absolute(user, "tokenFile", path);
-        if (command != NULL && strchr(command, '/') != NULL) /* others are looked for */
+        if (command != NULL && strchr(command, '/') != NULL) /* a bare name is searched in PATH */
             make_path_absolute(plugin, "command", path);
     }
 }
 
-/* A file that is not there is passed over, as by kubectl; one that makes no sense is not. */
+/* Skips a file that does not exist, as kubectl does, but not an invalid one. */
 static json_t *read_kubeconfigs(const char *paths, struct text *why)
 {
     json_t *all = NULL;
@@ -140,7 +140,7 @@ static json_t *read_kubeconfigs(const char *paths, struct text *why)
         json_decref(one);
     }
     if (all == NULL)
-        (void)kube_config_fail(why, "there is no kubeconfig that can be read: ", path);
+        (void)kube_config_fail(why, "no readable kubeconfig: ", path);
     return all;
 }
 
@@ -154,7 +154,7 @@ static size_t decode64(const char *string, char *out)
     for (; *string != '\0' && *string != '='; string++) {
         const char *digit = strchr(digits, *string);
         if (digit == NULL)
-            continue; /* line ends */
+            continue; /* line breaks */
         bits = bits << 6 | (uint32_t)(digit - digits);
         count += 6;
         if (count >= 8) {
@@ -182,7 +182,7 @@ char *kube_config_memfd(int *memfd, const char *bytes, size_t length)
     return path;
 }
 
-/* NAME-data stands before NAME, which is a file. False when out of memory. */
+/* NAME-data takes precedence over NAME, which is a file. False when out of memory. */
 static bool set_certificate(const json_t *json, const char *name, int *memfd, const char **out)
 {
     char data_name[64];
@@ -218,7 +218,7 @@ static bool set_user(struct kube_config *out, const json_t *user)
            (file == NULL || out->token_file != NULL);
 }
 
-/* What we cannot do: passed over, we would be somebody else than was meant. */
+/* A field that we do not implement. To ignore it would give us another identity than configured. */
 static const char *unsupported_field(const json_t *user)
 {
     static const char *const names[] = {"as",       "as-uid",        "as-groups", "as-user-extra",
@@ -234,7 +234,7 @@ static bool set_context(struct kube_config *out, const json_t *config, const cha
                         struct text *why)
 {
     if (name == NULL && (name = string_at(config, "current-context")) == NULL)
-        return kube_config_fail(why, "the kubeconfig has no current-context; say ?context=", "…");
+        return kube_config_fail(why, "the kubeconfig has no current-context; set ?context=", "…");
     const json_t *context = entry_of(config, "contexts", "context", name);
     if (context == NULL)
         return kube_config_fail(why, "the kubeconfig has no context ", name);
@@ -249,11 +249,11 @@ static bool set_context(struct kube_config *out, const json_t *config, const cha
         return kube_config_fail(why, "the kubeconfig names no server for the context ", name);
     if (unsafe != NULL && strcmp(unsafe, "true") == 0)
         return kube_config_fail(why,
-                                "insecure-skip-tls-verify would let anybody play the API server: ",
-                                "give its certificate-authority instead");
+                                "insecure-skip-tls-verify is refused (any host could pose as the ",
+                                "API server); set certificate-authority instead");
     if (unsupported_field(user) != NULL)
         return kube_config_fail(
-            why, "the kubeconfig's user has what leasehold cannot do: ", unsupported_field(user));
+            why, "the kubeconfig's user has an unsupported field: ", unsupported_field(user));
     if (out->namespace[0] == '\0' && namespace != NULL && strlen(namespace) <= K8S_NAME_MAX)
         text_copy(out->namespace, sizeof out->namespace, namespace);
     out->server = strdup(server);
@@ -280,7 +280,7 @@ static bool load_kubeconfig(struct kube_config *out, const char *paths, const ch
     return good;
 }
 
-/* ---- inside a pod ---- */
+/* ---- service account of a pod ---- */
 
 static void read_namespace(char *out, size_t size)
 {
@@ -308,7 +308,7 @@ static bool load_pod(struct kube_config *out, const char *host, struct text *why
            kube_config_fail(why, "out of memory", "");
 }
 
-/* ---- the whole ---- */
+/* ---- load ---- */
 
 static bool kube_config_find(struct kube_config *out, const struct k8s_url *url, struct text *why)
 {
@@ -345,7 +345,7 @@ bool kube_config_load(struct kube_config *out, const struct k8s_url *url, struct
 static void free_string(const char *string)
 {
     char *own;
-    memcpy(&own, &string, sizeof own); /* ours, though nobody may change them */
+    memcpy(&own, &string, sizeof own); /* we own it, despite the const */
     free(own);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See kube_login.h. What a plugin says is an ExecCredential of client.authentication.k8s.io. */
+/* See kube_login.h. A plugin prints an ExecCredential of client.authentication.k8s.io. */
 #include "store/k8s/kube_login.h"
 
 #include "base/check.h"
@@ -18,12 +18,12 @@
 
 enum {
     LOGIN_MAGIC = 0x109,
-    ARGS_MAX = 32,          /* arguments, and variables of its own */
+    ARGS_MAX = 32,          /* arguments, and environment variables of its own */
     OUTPUT_MAX = 64 * 1024, /* bytes */
-    PLUGIN_MS = 20000,      /* that it may take */
+    PLUGIN_MS = 20000,      /* timeout of the plugin */
     REAP_MS = 5,
     RENEW_BEFORE_MS = 60000,
-    FAILED_FOR_MS = 1000, /* it is not asked again sooner, whatever it said */
+    FAILED_FOR_MS = 1000, /* minimum interval between two runs */
 };
 
 struct kube_login {
@@ -32,15 +32,15 @@ struct kube_login {
     struct kube_config *config;
     void (*ready)(void *owner);
     void *owner;
-    pid_t child; /* 0: none runs */
+    pid_t child; /* 0: not running */
     struct poller_watch pipe;
     struct poller_timer timeout, reap;
     char *output;
     size_t length;
     char *token;
-    bool known;            /* it said something that we could use … */
-    int64_t good_until_ms; /* … until then */
-    char error[160];       /* what it was last time; empty: none */
+    bool known;            /* the plugin has returned … */
+    int64_t good_until_ms; /* … and its result is valid until then */
+    char error[160];       /* of the last run; empty: none */
 };
 
 struct kube_login *kube_login_new(struct poller *poller, struct kube_config *config,
@@ -108,7 +108,7 @@ void kube_login_free(struct kube_login **login_pointer)
     *login_pointer = NULL;
 }
 
-/* ---- what it said ---- */
+/* ---- output of the plugin ---- */
 
 static int64_t expires_ms(const json_t *status)
 {
@@ -119,11 +119,11 @@ static int64_t expires_ms(const json_t *status)
         return POLLER_NEVER;
     if (*end == '.')
         end += 1 + strspn(end + 1, "0123456789");
-    (void)strptime(end, "%z", &tm); /* "Z", or how far the zone is ahead of that */
+    (void)strptime(end, "%z", &tm); /* "Z", or the offset of the time zone */
     int64_t ahead_s = tm.tm_gmtoff; /* timegm() would overwrite it */
     int64_t left_ms = ((int64_t)timegm(&tm) - ahead_s) * 1000 - host_wall_ms();
     int64_t early_ms = left_ms / 2 < RENEW_BEFORE_MS ? left_ms / 2 : RENEW_BEFORE_MS;
-    /* What is over by our clock need not be so by the server's. */
+    /* A credential that has expired by our clock may still be valid by the server's. */
     left_ms = left_ms - early_ms > FAILED_FOR_MS ? left_ms - early_ms : FAILED_FOR_MS;
     return host_boot_ms() + left_ms;
 }
@@ -136,12 +136,12 @@ static void login_set_certificate(const json_t *status, const char *name, int *m
     char *before;
     if (path == NULL)
         return;
-    memcpy(&before, out, sizeof before); /* ours, though nobody may change it */
+    memcpy(&before, out, sizeof before); /* we own it, despite the const */
     free(before);
     *out = path;
 }
 
-/* False when there is nothing to log in with in it. */
+/* False if it contains no credential. */
 static bool login_read_output(struct kube_login *login)
 {
     json_t *json = json_loadb(login->output, login->length, 0, NULL);
@@ -169,7 +169,7 @@ static void login_finish(struct kube_login *login, const char *error)
     login->child = 0;
     login->error[0] = '\0';
     if (error == NULL && !login_read_output(login))
-        error = "says nothing that one could log in with";
+        error = "returned no credential";
     if (error != NULL) {
         const char *name = json_string_value(json_object_get(login->config->plugin, "command"));
         (void)snprintf(login->error, sizeof login->error, "the credential plugin %.60s %s",
@@ -181,9 +181,9 @@ static void login_finish(struct kube_login *login, const char *error)
     login->ready(login->owner);
 }
 
-/* ---- asking it ---- */
+/* ---- plugin process ---- */
 
-/* It closed its output; it ends soon, or is ended. */
+/* The plugin closed its output; it exits soon, or the timeout kills it. */
 static void login_reap(void *owner)
 {
     struct kube_login *login = owner;
@@ -193,7 +193,7 @@ static void login_reap(void *owner)
         poller_call_at(login->poller, &login->reap, host_boot_ms() + REAP_MS);
         return;
     }
-    /* The caller's process may collect all its children; then the output decides. */
+    /* The caller's process may reap all its children; then only the output counts. */
     bool taken = ended < 0 && errno == ECHILD;
     bool good = taken || (ended == login->child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     login_finish(login, good ? NULL : "failed");
@@ -204,7 +204,7 @@ static void login_on_timeout(void *owner)
     struct kube_login *login = owner;
     (void)kill(login->child, SIGKILL);
     (void)waitpid(login->child, NULL, 0);
-    login_finish(login, "takes too long");
+    login_finish(login, "timed out");
 }
 
 static void login_on_output(void *owner, unsigned what)
@@ -220,7 +220,7 @@ static void login_on_output(void *owner, unsigned what)
     login_reap(login);
 }
 
-/* For posix_spawnp(), which changes nothing, but was made before const. */
+/* For posix_spawnp(), which changes nothing but does not take const. */
 static char *as_string(const char *string)
 {
     char *out;
@@ -228,7 +228,7 @@ static char *as_string(const char *string)
     return out;
 }
 
-/* The words stay those of the configuration. */
+/* The strings still belong to the configuration. */
 static void copy_args(const json_t *list, char **out)
 {
     size_t count = 0;
@@ -249,8 +249,8 @@ static bool is_set(char *const *environment, size_t count, const char *pair)
     return false;
 }
 
-/* What the kubeconfig adds, what every plugin is told, and the rest of our environment: of two
- * values of one name shells take the last, others the first. */
+/* The variables of the kubeconfig, KUBERNETES_EXEC_INFO, and the rest of our environment. No name
+ * twice: of two values shells use the last, other programs the first. */
 static char **make_environment(const json_t *plugin)
 {
     size_t index, count = 0, ours = 0;
@@ -339,7 +339,7 @@ static bool login_start_plugin(struct kube_login *login)
     return good;
 }
 
-/* ---- the face ---- */
+/* ---- interface ---- */
 
 bool kube_login_ready(struct kube_login *login)
 {
@@ -367,7 +367,7 @@ bool kube_login_bearer(struct kube_login *login, const char **out, struct text *
     if (config->plugin != NULL) {
         *out = login->token;
         text_add(why,
-                 login->child > 0 ? "the credential plugin has not answered yet" : login->error);
+                 login->child > 0 ? "the credential plugin has not returned yet" : login->error);
         return login->child == 0 && login->error[0] == '\0';
     }
     if (config->token_file != NULL) {

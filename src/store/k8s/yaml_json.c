@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See yaml_json.h. libyaml reads; an alias is copied, so depth and size have limits. */
+/* See yaml_json.h. libyaml parses; an alias is copied, so depth and size have limits. */
 #include "store/k8s/yaml_json.h"
 
 #include <errno.h>
@@ -13,9 +13,9 @@ enum { DEPTH_MAX = 64, NODES_MAX = 100000 };
 struct yaml_reader {
     yaml_document_t document;
     enum yaml_scalars scalars;
-    size_t left; /* nodes: a few aliases can stand for a great many */
+    size_t left; /* nodes: a few aliases can expand to very many */
     struct text *why;
-    bool refused; /* the first reason is the one that counts */
+    bool refused; /* only the first reason is reported */
 };
 
 static json_t *yaml_fail(struct yaml_reader *yaml_reader, const yaml_node_t *node,
@@ -42,7 +42,7 @@ static bool is_one_of(const char *string, const char *const *list)
     return false;
 }
 
-/* As kubectl reads it: 0644 and 0x1f are numbers, 1_000 is 1000. */
+/* As in kubectl: 0644 and 0x1f are numbers, 1_000 is 1000. */
 static bool read_whole(const char *string, long long *out)
 {
     bool minus = *string == '-';
@@ -61,11 +61,11 @@ static bool read_whole(const char *string, long long *out)
     return end != at && *end == '\0' && errno == 0;
 }
 
-/* strtod(), but with a point whatever the locale of the process writes. */
+/* strtod() with a decimal point, independent of the locale. */
 static double real_of(char *string, char **out_end)
 {
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    *out_end = string; /* nothing was read, unless … */
+    *out_end = string; /* in case of failure */
     double number = plain != (locale_t)0 ? strtod_l(string, out_end, plain) : 0;
     if (plain != (locale_t)0)
         freelocale(plain);
@@ -120,10 +120,10 @@ static json_t *scalar_of(struct yaml_reader *yaml_reader, const yaml_node_t *nod
             return number;
     }
     json_t *text = json_stringn(string, length);
-    return text != NULL ? text : yaml_fail(yaml_reader, node, "this is no UTF-8");
+    return text != NULL ? text : yaml_fail(yaml_reader, node, "invalid UTF-8");
 }
 
-/* ---- the tree ---- */
+/* ---- nodes ---- */
 
 static json_t *convert(struct yaml_reader *yaml_reader, int index, unsigned depth);
 
@@ -154,12 +154,12 @@ static bool yaml_add_pair(struct yaml_reader *yaml_reader, json_t *map,
         return yaml_fail(yaml_reader, node, "merge keys (<<) are not JSON; write the keys out") !=
                NULL;
     if (json_object_get(map, key) != NULL)
-        return yaml_fail(yaml_reader, node, "this key is there twice") != NULL;
+        return yaml_fail(yaml_reader, node, "duplicate key") != NULL;
     json_t *value = convert(yaml_reader, pair->value, depth + 1);
     if (value == NULL)
         return false;
     return json_object_set_new(map, key, value) == 0 ||
-           yaml_fail(yaml_reader, node, "this key is no UTF-8") != NULL;
+           yaml_fail(yaml_reader, node, "this key is not UTF-8") != NULL;
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as the document, 64 at most */
@@ -202,7 +202,7 @@ static bool yaml_load(yaml_parser_t *parser, struct yaml_reader *yaml_reader)
     return false;
 }
 
-/* Behind the first document only empty ones may follow: "---" at the end is common. */
+/* After the first document only empty ones may follow: "---" at the end is common. */
 static bool is_all(yaml_parser_t *parser, struct yaml_reader *yaml_reader)
 {
     for (;;) {
@@ -231,7 +231,7 @@ json_t *yaml_to_json(const char *bytes, size_t length, enum yaml_scalars scalars
     yaml_parser_set_input_string(&parser, (const unsigned char *)bytes, length);
     if (yaml_load(&parser, &yaml_reader)) {
         if (yaml_document_get_root_node(&yaml_reader.document) == NULL)
-            (void)yaml_fail(&yaml_reader, NULL, "there is nothing in it");
+            (void)yaml_fail(&yaml_reader, NULL, "the document is empty");
         else
             json = convert(&yaml_reader, /* index= */ 1, /* depth= */ 0);
         yaml_document_delete(&yaml_reader.document);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See hash_index.h. A slot: 19 bits of the hash, whether something stands there, the offset. */
+/* See hash_index.h. A slot packs 19 bits of the hash, whether it is live, and the offset. */
 #include "store/log/hash_index.h"
 
 #include <errno.h>
@@ -8,15 +8,15 @@
 
 enum {
     START = 4096,       /* of the slots in the file */
-    CACHE_LINES = 2048, /* lines at most, each with its mark in front */
+    CACHE_LINES = 2048, /* lines at most, each preceded by its mark */
     CACHE_LINE_SIZE = HASH_INDEX_LINE + 1,
-    CHUNK = 8192, /* slots that are read together when all are */
+    CHUNK = 8192, /* slots per read of the whole table */
 };
 
 #define LIVE ((uint64_t)1 << 44)
 #define TAG  (~(uint64_t)0 << 45)
 
-static const uint64_t magic = 0x7865646e69686c81; /* no text: the lowest byte is no letter */
+static const uint64_t magic = 0x7865646e69686c81; /* not text: the lowest byte is not a letter */
 
 void hash_index_init(struct hash_index *index, const struct disk *disk)
 {
@@ -37,7 +37,7 @@ void hash_index_invalidate(struct hash_index *index)
     index->cache_epoch++;
 }
 
-/* When out of memory it only takes longer. */
+/* Works without a cache if out of memory, but slower. */
 static void cache_init(struct hash_index *index)
 {
     index->cache = calloc((size_t)CACHE_LINES * CACHE_LINE_SIZE, sizeof *index->cache);
@@ -110,7 +110,7 @@ static int read_values(const struct hash_index *index, uint64_t from, size_t cou
     return (size_t)got == length ? 0 : -EIO;
 }
 
-/* Where we keep a copy of that line, behind its mark; NULL: nowhere. */
+/* The cache entry of a line, beginning with its mark; NULL: no cache. */
 static uint64_t *cached_line(const struct hash_index *index, uint64_t line)
 {
     return index->cache == NULL ? NULL : index->cache + line % CACHE_LINES * CACHE_LINE_SIZE;
@@ -159,7 +159,7 @@ struct hash_index_probe hash_index_probe(const struct hash_index *index, uint64_
         .hash = hash, .number = hash - 1, .left = index->count, .line = UINT64_MAX};
 }
 
-/* The next slot's value, 0 at an empty one; −ENOBUFS when all were seen. */
+/* The value of the next slot, 0 if empty; −ENOBUFS after the last. */
 static int next_value(const struct hash_index *index, struct hash_index_probe *probe, uint64_t *out)
 {
     if (probe->left == 0)
@@ -214,10 +214,10 @@ int hash_index_has(const struct hash_index *index, uint64_t hash, uint64_t offse
     while (error == 0 && found != 0 && found != wanted)
         error = next_value(&uncached, &probe, &found);
     *out = error == 0 && found == wanted;
-    return error == -ENOBUFS ? 0 : error; /* all were seen */
+    return error == -ENOBUFS ? 0 : error; /* no slot is left */
 }
 
-/* Adds what stands in a part of the table. */
+/* Adds the live offsets in a part of the table. */
 static int collect_live(const uint64_t *values, size_t length, uint64_t **offsets, size_t *count,
                         size_t *room)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening, locking, appending, syncing. What happens after somebody died is in log_recover.c,
- * growing and compacting in log_compact.c. Nothing here looks into what a record says.
+ * Opens, locks, appends and syncs the log. Recovery is in log_recover.c, growing and compacting in
+ * log_compact.c. Must not interpret the content of records.
  */
 #include "store/log/log_internal.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { POLL_US = 10000 /* whether who syncs was killed */ };
+enum { POLL_US = 10000 /* interval to check whether the syncing process died */ };
 
 static const char *const result_texts[] = {
 #define LOG_RESULT_TEXT(name, message) message,
@@ -71,7 +71,7 @@ unsigned log_cuts(const struct log *log)
     return log->cuts;
 }
 
-/* Locks, and the words that only grow. */
+/* ---- locks, and values that only grow ---- */
 
 enum log_result log_lock(struct log *log, enum log_lock which, int64_t deadline_ms)
 {
@@ -81,7 +81,7 @@ enum log_result log_lock(struct log *log, enum log_lock which, int64_t deadline_
     if (error == -ETIMEDOUT) {
         uint32_t owner = turn != NULL ? atomic_load(&log->shared->owner[which])
                                       : log_owner_in_file(log->options.disk, log->lock_file, which);
-        if (owner != 0) /* else it has not said yet who it is */
+        if (owner != 0) /* else the owner has not registered yet */
             log_set_why(log, "it is process ", owner, "");
     }
     if (error == 0 && turn != NULL)
@@ -96,12 +96,12 @@ void log_unlock(struct log *log, enum log_lock which)
     const struct disk *disk = log->options.disk;
     _Atomic uint32_t *turn = log->shared != NULL ? &log->shared->turn[which] : NULL;
     if (turn != NULL)
-        atomic_store(&log->shared->owner[which], 0); /* nobody is blamed for the next one */
+        atomic_store(&log->shared->owner[which], 0); /* so that it is not blamed for the next one */
     if (which != LOCK_SYNC || turn == NULL) {
         disk_unlock(disk, log->lock_file, which, turn);
         return;
     }
-    /* It was for all who wait, and not only for the next one. */
+    /* The sync served all waiters, so all are woken. */
     disk->unlock(disk->owner, log->lock_file, which);
     (void)atomic_fetch_add(turn, 1);
     disk->wake(disk->owner, turn, /* all= */ true);
@@ -130,8 +130,8 @@ bool log_is_poisoned(const struct log *log, uint64_t generation)
     return atomic_load(&log->shared->poisoned) >= generation;
 }
 
-/* Somebody died in a sync, and nobody heard whether it failed: all that it can have been about is
- * written again, up to `offset` at least, and zeros from `rest` on. */
+/* A process died in a sync, so its result is unknown: rewrites everything that it can have covered,
+ * at least up to `offset`, and zeros from `rest` on. */
 static bool write_again(struct log *log, uint64_t offset, uint64_t rest)
 {
     struct log_reader reader;
@@ -148,27 +148,27 @@ static bool write_again(struct log *log, uint64_t offset, uint64_t rest)
     }
     log_reader_done(&reader);
     const struct disk *disk = log->options.disk;
-    if (rest == 0) /* somebody may be about to call it ready */
+    if (rest == 0) /* another process may be about to publish it as ready */
         rest = log_offset(log, &log->shared->ready);
     int64_t size = rest != 0 ? disk->size(disk->owner, log->current.file) : 0;
     return fine && at >= offset && size >= 0 &&
            log_file_fill(&log->current, rest, (uint64_t)size) == 0;
 }
 
-/* Under the sync lock. After a failure the system forgets what it could not write and says so
- * once: the next sync would succeed, and mean nothing. So nobody may sync this file again. */
+/* Under the sync lock. After a failed sync the kernel drops the dirty pages and reports the error
+ * once: a later sync would succeed without writing them. So this file must not be synced again. */
 static void sync_once(struct log *log, uint64_t offset, uint64_t rest)
 {
     struct log_shared *shared = log->shared;
     uint64_t number = log->current.header.generation;
-    uint64_t state = atomic_load(&shared->state); /* before the end */
+    uint64_t state = atomic_load(&shared->state); /* must be read before the end */
     uint64_t revision = atomic_load(&shared->revision);
     uint64_t end = atomic_load(&shared->end);
     bool ours = atomic_load(&shared->generation) == number;
     if (rest != 0 || !ours || end < offset)
         end = offset;
-    /* What somebody has written, but not published, may be lost as well; only who recovers has read
-     * all that there is. */
+    /* Bytes that another process wrote but did not publish may be lost as well; only recovery has
+     * read them all. */
     bool known = rest == offset || state == SHARED_VALID;
     if (atomic_load(&shared->syncing) == number && (!known || !write_again(log, offset, rest))) {
         log_raise(&shared->poisoned, number);
@@ -182,13 +182,13 @@ static void sync_once(struct log *log, uint64_t offset, uint64_t rest)
     } else {
         log_raise(&shared->synced, log_pack_offset(number, end));
         log_raise(&shared->ceiling, ours ? revision + LOG_AHEAD : 0);
-        if (log->growing != 0) /* before anybody else can think that it is not */
+        if (log->growing != 0) /* before another process reads the old value */
             log_raise(&shared->ready, log_pack_offset(number, log->growing));
     }
     atomic_store(&shared->syncing, 0);
 }
 
-/* Sleeps until whoever syncs is done, for that may have been for us, too. False: it is too late. */
+/* Waits for the sync in progress, which may cover our records. False after the deadline. */
 static bool await_turn(struct log *log, uint32_t turn, int64_t deadline_ms)
 {
     const struct disk *disk = log->options.disk;
@@ -204,7 +204,7 @@ enum log_result log_sync_to(struct log *log, uint64_t offset, uint64_t rest, int
     struct log_shared *shared = log->shared;
     uint64_t number = log->current.header.generation;
     for (;;) {
-        /* The turn first: a sync that ends after our look changes it, and we do not sleep. */
+        /* Read the turn first: a sync that ends after our check changes it, and we do not sleep. */
         uint32_t turn = atomic_load(&shared->turn[LOCK_SYNC]);
         bool covered = !always && atomic_load(&shared->synced) >= log_pack_offset(number, offset);
         if (log_is_poisoned(log, number))
@@ -242,14 +242,14 @@ enum log_result log_sync(struct log *log, int64_t deadline_ms)
     uint64_t number = log->seen >> OFFSET_BITS;
     if (number == log->current.header.generation)
         return log_sync_to(log, log->seen & LOG_OFFSET_MAX, /* rest= */ 0, deadline_ms);
-    /* Seen in an older file: a newer one that counts has all of it. */
+    /* Seen in an older file: a newer current file includes all of it. */
     bool covered = atomic_load(&log->shared->synced) >= log->seen;
     return covered && !log_is_poisoned(log, number) ? LOG_OK : LOG_POISONED;
 }
 
-/* Opening and closing. */
+/* ---- opening and closing ---- */
 
-/* What is not ours is refused before anything is made beside it. */
+/* A foreign file is rejected before any file is created next to it. */
 static enum log_result log_check_existing(struct log *log)
 {
     enum log_reading reading;
@@ -257,7 +257,7 @@ static enum log_result log_check_existing(struct log *log)
     if (error == 0 && reading == LOG_READ_FOREIGN)
         return LOG_NOT_OURS;
     if (error == 0 && reading == LOG_READ_NEWER) {
-        log_set_why(log, "it has version ", log->current.header.version, ", we know 1");
+        log_set_why(log, "it has version ", log->current.header.version, ", supported: 1");
         return LOG_NEWER;
     }
     return error == -ENOENT ? LOG_OK : log_failed(log, "open", error);
@@ -324,12 +324,12 @@ void log_close(struct log **log_pointer)
     *log_pointer = NULL;
 }
 
-/* Reading and appending, under the append lock. */
+/* ---- reading and appending, under the append lock ---- */
 
 void log_publish(struct log *log)
 {
     struct log_shared *shared = log->shared;
-    atomic_store(&shared->state, SHARED_VOID); /* chain and end only count together */
+    atomic_store(&shared->state, SHARED_VOID); /* chain and end are valid only together */
     log->published_end = log->current.end;
     log->published_chain = log->current.chain;
     atomic_store(&shared->chain, log->current.chain);
@@ -351,7 +351,7 @@ static enum log_result log_commit(struct log *log)
     return result;
 }
 
-/* Has the index room for a turn of new keys? log_append() refuses some later. */
+/* True if the index has room for a batch of new keys; log_append() refuses some later. */
 static bool index_has_room(const struct log *log)
 {
     uint32_t slots = log->current.header.slots;
@@ -435,7 +435,7 @@ static enum log_result check_room(struct log *log, uint64_t previous, size_t siz
     if (log->revision >= REVISION_MAX)
         return LOG_EXHAUSTED;
     if (log->revision >= atomic_load(&shared->ceiling)) {
-        log_set_why(log, "a sync is awaited by ", LOG_AHEAD, " changes");
+        log_set_why(log, "", LOG_AHEAD, " changes wait for a sync");
         return LOG_LOCKED;
     }
     return LOG_OK;
@@ -480,7 +480,7 @@ enum log_result log_end(struct log *log)
     return result;
 }
 
-/* Beside the records. */
+/* ---- clock, sessions and descriptors ---- */
 
 int64_t log_now_ms(const struct log *log)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * New files: the first one, one of what is worth keeping, and one of what was synced before a disk
- * failed. A new generation is written and synced under another name and then renamed, so the name
- * never shows half of one. The bulk is copied while others append, the rest under their lock.
+ * Makes new log files: the first one, a compacted one, and one with the synced records of a failed
+ * file. A new generation is written and synced under another name, then renamed: a partial file
+ * must never have the log's name. Most is copied while others append, the rest under their lock.
  */
 #include "store/log/log_internal.h"
 
@@ -32,7 +32,7 @@ void log_publish_file(struct log *log, uint64_t length)
     log_publish(log);
 }
 
-/* How long a new file is whose records end there. */
+/* The length of a new file whose records end at `end`. */
 static uint64_t length_for(const struct log_options *options, uint64_t end)
 {
     return round_up(end + options->reserve + options->segment / 4, options->segment);
@@ -43,7 +43,7 @@ uint64_t log_min_size(const struct log_options *options)
     return length_for(options, LOG_START) + hash_index_file_size(options->slots) + DISK_PAGE;
 }
 
-/* All that is to be on the disk before the file gets its name. */
+/* Makes everything durable before the file gets its name. */
 static enum log_result complete(struct log *log, struct log_file *next)
 {
     uint64_t length = length_for(&log->options, next->end);
@@ -75,14 +75,14 @@ enum log_result log_create(struct log *log)
     return result;
 }
 
-/* From the file that counts into the next one. */
+/* A copy from the current file into the next one. */
 struct copy_state {
     struct log_file next;
-    uint64_t synced; /* about, of the next one */
+    uint64_t synced; /* of the next one, approximately */
     struct log_reader reader;
 };
 
-/* Syncs now and then: others sync all the time, and each would wait for one that is long. */
+/* Syncs in steps, because a long sync would delay those of other processes. */
 static int compaction_write(struct copy_state *copy_state)
 {
     struct log_file *next = &copy_state->next;
@@ -93,7 +93,7 @@ static int compaction_write(struct copy_state *copy_state)
     return next->disk->sync(next->disk->owner, next->file);
 }
 
-/* Copies what is worth it: what stands, and all from `recent` on. */
+/* Copies current records, and all records from `recent` on. */
 static enum log_result copy_live(struct log *log, struct copy_state *copy_state, uint64_t recent)
 {
     struct log_file *next = &copy_state->next;
@@ -141,7 +141,7 @@ static void compaction_end(struct copy_state *copy_state)
     log_file_done(&copy_state->next);
 }
 
-/* A new file, and in it where we live; nothing to end when it fails. */
+/* Creates a file with its LOG_HOST record; after a failure there is nothing to end. */
 static enum log_result compaction_begin(struct log *log, struct copy_state *copy_state,
                                         const char *suffix, const struct stamp *latest,
                                         const struct log_host *host)
@@ -168,7 +168,7 @@ static enum log_result compaction_begin(struct log *log, struct copy_state *copy
     return result;
 }
 
-/* Tells those who read the old file that it ends here. */
+/* Marks the end of the old file for its readers. */
 static void seal(struct log *log)
 {
     struct log_record record = {.type = LOG_SEAL,
@@ -176,11 +176,11 @@ static void seal(struct log *log)
     if (log->current.end + LOG_HEAD > log_offset(log, &log->shared->ready))
         return;
     log_file_add(&log->current, &record);
-    (void)log_file_write(&log->current); /* only a help: everybody looks at the page, too */
+    (void)log_file_write(&log->current); /* a hint only: every process also checks the page */
 }
 
-/* Under the append lock: from here on the new file counts. Who dies in between leaves a page that
- * is void, and either file has all that was answered. */
+/* Under the append lock: makes the new file current. A crash in between leaves a void page, and
+ * either file has all acknowledged records. */
 static enum log_result switch_over(struct log *log, struct log_file *next)
 {
     const struct disk *disk = log->options.disk;
@@ -206,7 +206,7 @@ static int64_t deadline_in(const struct log *log, int64_t timeout_ms)
     return log->options.disk->boot_ms(log->options.disk->owner) + timeout_ms;
 }
 
-/* The bulk, then what came meanwhile, until little is left. */
+/* Copies the bulk, then records appended meanwhile, until few are left. */
 static enum log_result copy_bulk(struct log *log, struct copy_state *copy_state, int64_t timeout_ms)
 {
     enum log_result result = LOG_OK;
@@ -226,8 +226,8 @@ static enum log_result copy_bulk(struct log *log, struct copy_state *copy_state,
     return result;
 }
 
-/* Under the append lock: the rest, and then the new file counts. LOG_LOCKED when the old one has
- * grown too much meanwhile. */
+/* Under the append lock: copies the rest and makes the new file current. LOG_LOCKED if the old one
+ * has grown too much meanwhile. */
 static enum log_result compaction_finish(struct log *log, struct copy_state *copy_state)
 {
     struct log_file *next = &copy_state->next;
@@ -244,7 +244,7 @@ static enum log_result compaction_finish(struct log *log, struct copy_state *cop
     return result == LOG_OK ? switch_over(log, next) : result;
 }
 
-/* What is left of a new file that does not count takes no room. */
+/* Frees the space of a new file that did not become current. */
 static void discard_file(const struct log *log, const char *suffix)
 {
     const struct disk *disk = log->options.disk;
@@ -253,8 +253,8 @@ static void discard_file(const struct log *log, const char *suffix)
         disk->close(disk->owner, file);
 }
 
-/* All but the last rest is copied and synced; later rounds have little to do. The index, which can
- * be large, is written after the first one, for what comes meanwhile would be left to finish(). */
+/* Copies and syncs all but the rest; later rounds are short. The index can be large, so it is
+ * written after the first round: compaction_finish() has to copy what is appended meanwhile. */
 static enum log_result compaction_prepare(struct log *log, struct copy_state *copy_state,
                                           int64_t timeout_ms)
 {
@@ -292,7 +292,7 @@ static enum log_result compact(struct log *log, int64_t timeout_ms)
         result = log_lock(log, LOCK_APPEND, deadline_in(log, timeout_ms));
     if (result == LOG_OK) {
         result = log_refresh(log, deadline_in(log, timeout_ms));
-        /* With another file or index, what we copied by the old one may be too little. */
+        /* With another file or index, the copy may be incomplete. */
         if (result == LOG_OK && log->attachment == attachment)
             result = compaction_finish(log, &copy_state);
         log_unlock(log, LOCK_APPEND);
@@ -302,14 +302,14 @@ static enum log_result compact(struct log *log, int64_t timeout_ms)
         discard_file(log, ".new");
         discard_file(log, ".index.new");
     }
-    return result == LOG_REMOVED ? LOG_OK : result; /* somebody else was faster */
+    return result == LOG_REMOVED ? LOG_OK : result; /* another process was faster */
 }
 
 enum log_result log_replace(struct log *log)
 {
     struct scan_state scan = {.revision = atomic_load(&log->shared->revision)};
     uint64_t synced = log_offset(log, &log->shared->synced);
-    uint64_t limit = synced != 0 ? synced : UINT64_MAX; /* in a new boot all came from the disk */
+    uint64_t limit = synced != 0 ? synced : UINT64_MAX; /* after a reboot all is synced */
     enum log_result result =
         log_failed(log, "index", hash_index_build(&log->current.index, log->current.header.slots));
     if (result == LOG_OK)
@@ -372,7 +372,7 @@ bool log_needs_maintenance(const struct log *log)
            (end - tail > most || full || short_of_room);
 }
 
-/* With the lock of compactions, which it lets go. */
+/* Called with the compaction lock, which it releases. */
 static enum log_result compact_once(struct log *log, int64_t timeout_ms)
 {
     enum log_result result = log_begin(log, /* need= */ 0, deadline_in(log, timeout_ms));
@@ -404,6 +404,6 @@ enum log_result log_maintain(struct log *log, int64_t timeout_ms)
         return LOG_OK;
     result = log_lock(log, LOCK_COMPACT, /* deadline_ms= */ 0);
     if (result == LOG_LOCKED)
-        return LOG_OK; /* somebody else does it */
+        return LOG_OK; /* another process compacts */
     return result == LOG_OK ? compact_once(log, timeout_ms) : result;
 }

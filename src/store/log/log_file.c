@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See log_file.h. Nothing here decides whether a bad spot is damage or a torn tail. */
+/* See log_file.h. Must not decide whether unreadable bytes are damage or a torn tail. */
 #include "store/log/log_file.h"
 
 #include "base/check.h"
@@ -50,7 +50,7 @@ static int bad_at(struct log_file *file, uint64_t offset)
 
 void log_file_seek(struct log_file *file, uint64_t end, uint64_t chain)
 {
-    /* What we wrote last is still the last: it need not be read from the file. */
+    /* If our last write is still the last, it need not be read from the file. */
     if (end != file->end || chain != file->chain)
         file->kept = end;
     file->end = file->written = end;
@@ -173,7 +173,7 @@ static bool is_of(const struct log_record *record, const char *key, size_t lengt
     return record->key_length == length && memcmp(record->key, key, length) == 0;
 }
 
-/* An offset of the index where no record can begin is the index's fault. */
+/* An indexed offset where no record can begin means a damaged index. */
 static int read_indexed(struct log_file *file, uint64_t offset, struct log_record *out)
 {
     if (offset < LOG_START || offset % LOG_ALIGN != 0)
@@ -232,7 +232,7 @@ int log_file_complete(struct log_file *file, uint64_t length)
     return error == 0 ? file->disk->sync(file->disk->owner, file->file) : error;
 }
 
-/* An intact record that says: by then, what you cannot read was on the disk. */
+/* An intact record states how far the file was synced: unreadable bytes before that are damage. */
 static int check_witness(struct log_file *file, const unsigned char *bytes, size_t length,
                          uint64_t offset)
 {
@@ -289,7 +289,7 @@ void log_reader_done(struct log_reader *reader)
     reader->buffer = NULL;
 }
 
-/* Reads on from where we are, a little at first; true when nothing more can be had there. */
+/* Reads on from the current position, little at first; true if no more can be read there. */
 static bool refill(struct log_reader *reader)
 {
     size_t want = reader->filled == 0 ? LOG_START : LOG_FILE_BUFFER;

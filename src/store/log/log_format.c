@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes of the log, written and read. Refuses whatever it would not have written itself. */
+/* Encodes and decodes the log. Rejects all bytes that it would not have written itself. */
 #include "store/log/log_format.h"
 
 #include "base/check.h"
@@ -68,8 +68,8 @@ void log_header_encode(const struct log_header *header, unsigned char *sector)
     put64(sector + HEADER_SUM_AT, checksum(0, sector, HEADER_SUM_AT));
 }
 
-/* A power of two. The file's length is no bound: a compaction counts the records before it and may
- * then forget most of them. */
+/* A power of two. The file's length is no bound: a compaction sizes the index before it drops
+ * records. */
 static bool has_possible_slots(const struct log_header *header)
 {
     return header->slots >= LOG_SLOTS_LEAST && header->slots <= LOG_SLOTS_MOST &&
@@ -200,7 +200,7 @@ enum log_reading log_record_decode(const unsigned char *bytes, size_t length, ui
                                .checksum = sum};
     if (bytes[56] < LOG_PUT || bytes[56] > LOG_SEAL)
         return LOG_READ_UNKNOWN;
-#ifdef LH_FUZZ_PLANT /* shows that the fuzzer can find: bytes that nobody looks at */
+#ifdef LH_FUZZ_PLANT /* proves that the fuzzer finds unchecked bytes */
     size_t used = size;
 #else
     size_t used = LOG_HEAD + key_length + body;

@@ -54,9 +54,9 @@ struct log_host log_host_next(const struct log_host_change *move)
     int64_t wall_ms = move->wall_ms > move->time_ms ? move->wall_ms : move->time_ms;
     if (!move->existed)
         host = (struct log_host){.base_ms = wall_ms - move->boot_ms};
-    else if (!same_boot && same_host) /* nobody survived; a cooldown goes on by the time of day */
+    else if (!same_boot && same_host) /* no process survived; cooldowns go on by wall time */
         host.base_ms = wall_ms - move->boot_ms;
-    else if (!same_boot) /* whoever lives there has all the rest of its lease from now on */
+    else if (!same_boot) /* live holders keep the full rest of their leases */
         host.base_ms = move->time_ms - move->boot_ms;
     if (move->existed && (same_boot ? move->unseen : !same_host))
         host.foreign_before = move->revision + 1;

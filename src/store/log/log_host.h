@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a log lives: which host and boot its times belong to, and since when. Pure. The store's
- * clock is `base_ms` plus the host's clock since its boot; it never goes back, whatever boot, host
- * or time of day the log is found in next.
+ * The host and boot that a log's times belong to. Pure. The store's clock is `base_ms` plus the
+ * host's time since boot. It must never go back, in whatever boot, on whatever host and at whatever
+ * time of day the log is opened next.
  */
 #ifndef LEASEHOLD_STORE_LOG_LOG_HOST_H
 #define LEASEHOLD_STORE_LOG_LOG_HOST_H
@@ -16,17 +16,17 @@ enum { LOG_ID = 16, LOG_HOST_BYTES = 2 * LOG_ID + 24 };
 struct log_host {
     unsigned char machine[LOG_ID], boot[LOG_ID];
     int64_t base_ms;
-    uint64_t foreign_before; /* revisions below were written where we cannot see who lives */
+    uint64_t foreign_before; /* older revisions were written where we cannot check liveness */
     uint16_t epoch;
 };
 
-/* What a log that is opened says of its past, and what its host says now. */
+/* The state in an opened log, and the state of the host now. */
 struct log_host_change {
-    bool existed;         /* somewhere, before */
-    bool unseen;          /* the locks of those who live are not the ones that we see */
-    struct log_host last; /* then */
+    bool existed;         /* the log was in use before */
+    bool unseen;          /* the locks of live sessions are not visible to us */
+    struct log_host last; /* the last LOG_HOST in the log */
     int64_t time_ms;      /* the latest in the log */
-    uint64_t revision;    /* likewise */
+    uint64_t revision;    /* the latest in the log */
     int64_t boot_ms, wall_ms;
     unsigned char machine[LOG_ID], boot[LOG_ID];
 };
@@ -34,7 +34,7 @@ struct log_host_change {
 struct log_host log_host_next(const struct log_host_change *move);
 
 void log_host_encode(const struct log_host *host, unsigned char *bytes);
-/* False when nobody can have written that. */
+/* False if no version of ours writes such bytes. */
 bool log_host_decode(const unsigned char *bytes, struct log_host *out);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the log after a boot or after somebody died, and decides about what cannot be read: damage
- * is refused and left alone, a torn tail is cut. A tail is cut by zeros and never by truncation,
- * and only under the append lock. After a boot that is synced before anything is appended, and
- * revisions go on above all that it can have held.
+ * Reads the log after a boot or a crash, and decides about unreadable bytes: damage is rejected and
+ * the file left unchanged, a torn tail is cut. A tail must be cut by zeros, never by truncation,
+ * and only under the append lock. After a boot the cut is synced before anything is appended, and
+ * revisions continue above all that the tail can have held.
  */
 #include "store/log/log_internal.h"
 
@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Somebody may have done it before he died, and gone on with a later record of the same key. */
+/* A crashed process may have indexed it already, and a later record of the same key as well. */
 static int reindex(struct log *log, const struct log_record *record, const struct slot *slot)
 {
     struct log_record found;
@@ -23,7 +23,7 @@ static int reindex(struct log *log, const struct log_record *record, const struc
     return error;
 }
 
-/* The next record in our chain: finds its place in the index. */
+/* Indexes the next record in our chain. */
 static enum log_result recover_record(struct log *log, const struct log_record *record,
                                       struct scan_state *scan)
 {
@@ -135,7 +135,7 @@ static enum log_result reopen_file(struct log *log)
     return log_failed(log, "open", error);
 }
 
-/* All of the log, as after a boot. */
+/* Reads the whole log, as after a boot. */
 static enum log_result recover_all(struct log *log, struct scan_state *scan, uint64_t *out_length)
 {
     const struct disk *disk = log->options.disk;
@@ -150,7 +150,7 @@ static enum log_result recover_all(struct log *log, struct scan_state *scan, uin
                                                                     : log->current.header.length;
     if (result == LOG_OK && (uint64_t)size < least)
         result = log_damaged_at(log, (uint64_t)size);
-    /* What was copied, and in this boot what was synced, needs no later record to say so. */
+    /* Copied records, and those synced in this boot, need no later record as proof. */
     if (result == LOG_OK && (log->current.end < log->current.header.tail ||
                              log->current.end < log_offset(log, &log->shared->synced)))
         result = log_damaged_at(log, log->current.end);
@@ -165,7 +165,7 @@ static enum log_result recover_all(struct log *log, struct scan_state *scan, uin
     return result;
 }
 
-/* With the growing lock, too: the file keeps its length meanwhile. */
+/* Also under the growing lock, so that the file's length is constant. */
 static enum log_result recover_locked(struct log *log, int64_t deadline_ms)
 {
     struct log_shared *shared = log->shared;
@@ -185,7 +185,7 @@ static enum log_result recover_locked(struct log *log, int64_t deadline_ms)
                             hash_index_save(&log->current.index, ".index.mend", number));
     if (result != LOG_OK)
         return result;
-    atomic_store(&shared->state, SHARED_VOID); /* until all that follows is done */
+    atomic_store(&shared->state, SHARED_VOID); /* until recovery is complete */
     result = log_failed(log, "name the index", disk->rename(disk->owner, ".index.mend", ".index"));
     if (result == LOG_OK)
         result = log_sync_to(log, log->current.end, log->current.end, deadline_ms);
@@ -208,7 +208,7 @@ static enum log_result recover(struct log *log, int64_t deadline_ms)
     return result;
 }
 
-/* Somebody died while writing behind the end: what is whole counts, the rest is cut. */
+/* A process died while writing after the end: keeps complete records, cuts the rest. */
 static enum log_result repair_tail(struct log *log)
 {
     struct scan_state scan = {.again = true, .revision = log->revision};
@@ -226,7 +226,7 @@ static enum log_result repair_tail(struct log *log)
     return result;
 }
 
-/* Somebody may have put an older copy in its place. */
+/* Detects an older copy in place of the log. */
 static enum log_result check_last_record(struct log *log)
 {
     struct log_record record;
@@ -251,7 +251,7 @@ static enum log_result attach(struct log *log, int64_t deadline_ms)
     if (result != LOG_OK)
         return result;
     int error = hash_index_open(&log->current.index, ".index", number, log->current.header.slots);
-    if (error == -ENOENT || error == -EBADMSG) /* somebody removed it; it can be made again */
+    if (error == -ENOENT || error == -EBADMSG) /* it was removed and can be rebuilt */
         return recover(log, deadline_ms);
     if (error != 0)
         return log_failed(log, "open the index", error);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page of the lock file that all processes of a boot share: mapping it, deciding whether it is
- * of this boot, and refusing what nobody of ours can have written there. Also what opening a store
- * would find where there is no log yet. Reads no records.
+ * The page of the lock file that all processes of a boot share: maps it, checks that it belongs to
+ * this boot, and rejects impossible values. Also probes paths without a log. Must not read records.
  */
 #include "store/log/log_internal.h"
 
@@ -43,7 +42,7 @@ static uint64_t boot_checksum(const struct host_ids *ids)
 /*
  * Under the append lock: a page of another boot is void. But a boot id alone does not prove a
  * reboot, because a container may show its own. A live session lock proves that there was none: the
- * page stays, and this handle takes part in the boot that the page belongs to.
+ * page stays, and this handle joins the boot that the page belongs to.
  */
 static enum log_result check_boot(struct log *log)
 {
@@ -53,11 +52,11 @@ static enum log_result check_boot(struct log *log)
     bool same = ours && atomic_load(&shared->boot) == boot;
     int lives = ours && !same ? session_any_lives(log->options.disk, log->lock_file) : 0;
     if (lives < 0)
-        return log_failed(log, "ask who is alive", lives);
+        return log_failed(log, "check which sessions are alive", lives);
     if (lives > 0)
         return LOG_OK;
     if (!same) {
-        /* A handle without a session may still be attached: it must see that the files are new. */
+        /* A handle without a session may still be attached: it must detect the new files. */
         uint64_t attachment = ours ? atomic_load(&shared->attachment) + 1 : 0;
         memset(shared, 0, offsetof(struct log_shared, turn));
         atomic_store(&shared->attachment, attachment);
@@ -91,7 +90,7 @@ enum log_result log_map_page(struct log *log)
     return check_boot(log);
 }
 
-/* A word of generation and offset, of the page's own generation: its offset; else 0. */
+/* The offset of a packed word, if it is of the page's generation; else 0. */
 static uint64_t own_offset(const struct log_shared *shared, const _Atomic uint64_t *word)
 {
     uint64_t value = atomic_load(word);
@@ -99,7 +98,7 @@ static uint64_t own_offset(const struct log_shared *shared, const _Atomic uint64
     return own ? value & LOG_OFFSET_MAX : 0;
 }
 
-/* What says where the log ends; not believed while the page is void. */
+/* Checks where the log ends; not valid while the page is void. */
 static bool has_sane_end(const struct log_shared *shared)
 {
     uint64_t end = atomic_load(&shared->end), last = atomic_load(&shared->last);
@@ -108,7 +107,7 @@ static bool has_sane_end(const struct log_shared *shared)
            own_offset(shared, &shared->ready) % LOG_UNIT == 0;
 }
 
-/* Likewise, of the store's clock. */
+/* Checks the store's clock, likewise. */
 static bool has_sane_time(const struct log *log)
 {
     int64_t base_ms = (int64_t)atomic_load(&log->shared->base_ms);
@@ -130,7 +129,7 @@ enum log_result log_check_page(const struct log *log)
     return sane ? LOG_OK : LOG_PAGE;
 }
 
-/* Is a name that a new store needs taken by a folder? Anything else is replaced. */
+/* Fails if a directory has a name that a new store needs. Any other file is replaced. */
 static enum log_result probe_names(struct log *log)
 {
     static const char *const suffixes[] = {".mend", ".index.mend", ".index"};
@@ -145,7 +144,7 @@ static enum log_result probe_names(struct log *log)
     return LOG_OK;
 }
 
-/* A lock file that is there: does it know of a log in this boot? */
+/* Checks whether an existing lock file refers to a log in this boot. */
 static enum log_result probe_page(struct log *log)
 {
     const struct disk *disk = log->options.disk;
@@ -164,7 +163,7 @@ static enum log_result probe_page(struct log *log)
         return LOG_OK;
     int lives = same ? 1 : session_any_lives(disk, log->lock_file);
     if (lives < 0)
-        return log_failed(log, "ask who is alive", lives);
+        return log_failed(log, "check which sessions are alive", lives);
     return lives > 0 ? LOG_REMOVED : LOG_OK;
 }
 

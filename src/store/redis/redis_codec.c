@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Between the seam and the script: what a request says there, and what the script said as an
- * answer. While a stranger's value stands under the plain name, the core is shown a record in which
- * the stranger holds; that grant is taken out again of whatever the core writes, for it is not ours
- * to keep. Decides nothing: whom the stranger blocks, the core says.
+ * Encodes store requests for the script, and decodes its replies. While a foreign value is under
+ * the plain name, the core gets a record in which that program holds the lock; that grant is
+ * removed from all that the core writes, because it is not ours. Must not decide: the core judges
+ * whom it blocks.
  */
 #include "store/redis/redis_internal.h"
 
@@ -28,7 +28,7 @@ static void extend_hold(struct draft *draft, const struct stamp *since, int64_t 
         draft->by = by;
 }
 
-/* A cooldown is known to us alone; but an id that was done is done for everybody. */
+/* A cooldown does not block other programs, but an id that is done is done for all of them. */
 static void hold_of_record(const struct record *record, struct draft *out)
 {
     const struct span *delay = &record->delay, *cooling = &record->cooling;
@@ -43,8 +43,8 @@ static void hold_of_record(const struct record *record, struct draft *out)
 }
 
 /*
- * How long the server keeps the record: as long as the core said; for ever (0) what waits for a
- * watermark, and watermarks; what crashed processes left behind, a day longer than it can hold.
+ * How long the server keeps the record: as long as the core requested; without a TTL (0) if it
+ * waits for a watermark or is one; for leftovers of crashed processes, a day longer than it blocks.
  */
 static int64_t lifetime_of(const struct record *record, int64_t retention_ms)
 {
@@ -69,7 +69,7 @@ uint64_t redis_hash_of(const char *key)
     return hash ^ (hash >> 29);
 }
 
-/* The request of a stranger who is shown; of a semaphore, in each slot another one. */
+/* The request id of a foreign grant; in a semaphore, one per slot. */
 static void foreign_request_name(const struct redis *redis, uint32_t slot, char *out)
 {
     struct text text;
@@ -85,7 +85,7 @@ static bool is_foreign_grant(const struct redis *redis, const struct grant *gran
     return strcmp(grant->request, request) == 0;
 }
 
-/* Takes the stranger out, if he is in it. Whoever renews him by a token takes him home. */
+/* Removes foreign grants. One with another session was renewed by its token: also a break. */
 static bool remove_foreign(const struct redis *redis, struct record *record, bool *out_broken)
 {
     bool found = false;
@@ -124,7 +124,7 @@ void draft_make(struct redis *redis, struct redis_op *op, struct draft *out)
     hold_of_record(record, out);
     out->retention_ms = lifetime_of(record, request->retention_ms);
     if (op->breaks) {
-        out->knows_foreign = false; /* that is not for us to write: it shall be refused */
+        out->knows_foreign = false; /* the write must fail: we cannot break a foreign lock */
     } else if (out->knows_foreign) {
         bool needed = record_needed(record);
         out->length = needed ? record_encode(record, redis->encoded, sizeof redis->encoded) : 0;
@@ -151,7 +151,7 @@ void wake_channel_name(const struct redis *redis, uint64_t session, char *out)
     text_add_hex(&text, session);
 }
 
-/* In parts, as Lua has no number for it: "epoch revision n"; nothing when there is none. */
+/* In parts, because Lua numbers are not exact there: "epoch revision n"; empty if there is none. */
 static void send_token(struct redis_conn *conn, uint64_t token)
 {
     char digits[64];
@@ -167,13 +167,13 @@ static void send_token(struct redis_conn *conn, uint64_t token)
     conn_arg_bytes(conn, digits, text.length);
 }
 
-/* One more, as the server's own clock may be a little behind the one that the script reads. */
+/* Adds 1 ms, because the server's expiry clock may be behind the clock of the script. */
 static int64_t with_one_more(int64_t ms)
 {
     return ms > 0 ? ms + 1 : 0;
 }
 
-/* What the script need not count, because all of it begins with this write, is counted here. */
+/* Computes times that begin with this write here, so that the script need not. */
 static void send_draft(const struct draft *draft, struct redis_conn *conn)
 {
     int64_t held_ms = with_one_more(draft->fresh_ms), retention_ms = draft->retention_ms;
@@ -185,8 +185,8 @@ static void send_draft(const struct draft *draft, struct redis_conn *conn)
     conn_arg(conn, draft->by);
 }
 
-/* The script makes the record of it, and what draft_make() would say of that; but an id that nobody
- * finishes also stays for a day. */
+/* The script derives from it the record, and the lifetimes as draft_make() would; but an id that is
+ * never finished also stays for a day. */
 static void send_renewal(const struct store_request *request, struct redis_conn *conn)
 {
     char session[24];
@@ -207,7 +207,7 @@ static void send_optional_number(struct redis_conn *conn, int64_t number)
         conn_arg(conn, "");
 }
 
-/* Every word costs the server time: those behind the last one that says anything are left out. */
+/* Every argument costs server time, so trailing empty ones are omitted. */
 static void send_write(struct redis *redis, struct redis_op *op, struct redis_conn *conn,
                        const struct redis_names *names)
 {
@@ -218,7 +218,7 @@ static void send_write(struct redis *redis, struct redis_op *op, struct redis_co
     struct draft draft = {0};
     if (!renews)
         draft_make(redis, op, &draft);
-    /* Who knows when the grant ends has seen it: at that revision it stands. */
+    /* The caller saw when the grant ends, so it exists at that revision: no token is needed. */
     uint64_t token = condition->ends_ms == 0 ? condition->token : 0;
     bool all = request->wake_count > 0 || token != 0 || draft.knows_foreign;
     size_t last = all ? FOREIGN : draft.until_ms != 0 ? UNTIL : draft.length > 0 ? BY : ENDS;
@@ -262,7 +262,7 @@ bool command_send(struct redis *redis, struct redis_op *op, struct redis_conn *c
     return true;
 }
 
-/* ---- answers ---- */
+/* ---- replies ---- */
 
 static bool next_number(struct resp_walk *walk, int64_t *out)
 {
@@ -273,7 +273,7 @@ static bool next_number(struct resp_walk *walk, int64_t *out)
     return true;
 }
 
-/* What was written begins as a record does; of a deleted one, the revision is 0. */
+/* The reply to a write begins like a record; after a delete the revision is 0. */
 static bool read_written(const struct resp_item *item, struct snapshot *out)
 {
     out->holds = out->wrote = true;
@@ -283,7 +283,7 @@ static bool read_written(const struct resp_item *item, struct snapshot *out)
     return end > 0 && end == item->length;
 }
 
-/* Revision and time are looked at by translate.c, like those of any store. */
+/* translate.c checks revision and time, as for every store. */
 bool snapshot_parse(const struct resp_item *item, struct resp_walk *walk, struct snapshot *out)
 {
     enum { STATE_ITEMS = 6 };
@@ -321,7 +321,7 @@ bool snapshot_fits(const struct redis_op *op, const struct snapshot *snapshot)
     return !snapshot->holds || snapshot->wrote != renews;
 }
 
-/* The value, when it can be shown, and as much of it. */
+/* The value as the holder's name, if printable, and truncated. */
 static void foreign_name(const struct snapshot *snapshot, char *out, size_t size)
 {
     size_t length = 0;
@@ -340,8 +340,8 @@ static void foreign_name(const struct snapshot *snapshot, char *out, size_t size
         text_add(&text, "a stranger");
 }
 
-/* One who holds it all: of a semaphore, every slot. His tokens are below all that are ours, so that
- * nobody who held before takes his grant for its own. */
+/* Adds a holder of the whole lock: in a semaphore, of every slot. Its tokens are below all of ours,
+ * so that no earlier holder takes the grant for its own. */
 static void add_foreign(const struct redis *redis, const struct snapshot *snapshot,
                         struct record *record)
 {
@@ -361,7 +361,7 @@ static void add_foreign(const struct redis *redis, const struct snapshot *snapsh
     }
 }
 
-/* Our record with the stranger as its holder; false when ours cannot be read. */
+/* Our record with the foreign lock as its holder; false if ours cannot be read. */
 static bool insert_foreign(struct redis *redis, const char *key, const struct snapshot *snapshot)
 {
     struct codec_error error;
@@ -378,12 +378,12 @@ static bool insert_foreign(struct redis *redis, const char *key, const struct sn
     if (record->kind == KIND_ONCE)
         record_end_cooling(record);
     for (size_t i = 0; i < record->waiter_count; i++)
-        record->waiters[i].offered = false; /* nobody may enter now */
+        record->waiters[i].offered = false; /* no waiter may enter now */
     add_foreign(redis, snapshot, record);
     return record_broken(record) == NULL;
 }
 
-/* Stamps of the record that shows the foreign holder are made of these. */
+/* The stamps of foreign grants are derived from these. */
 static bool stamp_is_sane(const struct snapshot *snapshot)
 {
     const struct stamp *written = &snapshot->written;
@@ -392,7 +392,7 @@ static bool stamp_is_sane(const struct snapshot *snapshot)
            snapshot->now_ms <= TIME_MAX_MS;
 }
 
-/* False, with the reason in the answer, when the record cannot be shown. */
+/* False, with the reason in the reply, if the record cannot be reported. */
 static bool show_foreign(struct redis *redis, const char *key, const struct snapshot *snapshot,
                          struct store_reply *out)
 {
@@ -411,14 +411,14 @@ static bool show_foreign(struct redis *redis, const char *key, const struct snap
         return false;
     }
     if (!insert_foreign(redis, key, snapshot)) {
-        out->why = "another program holds the key, and what stands beside it cannot be read";
+        out->why = "another program holds the key, and our record of it cannot be read";
         return false;
     }
     out->result = snapshot->holds ? REPLY_OK : REPLY_CONFLICT;
     return true;
 }
 
-/* Did the core know of him, and write as if it could send him away? Nobody but he can. */
+/* True if the core had seen the foreign lock and wrote as if it could break it. */
 static bool is_break(const struct redis *redis, const struct redis_op *op)
 {
     uint64_t hash = redis_hash_of(op->request.key), slot = hash % SHOWN_SLOTS;
@@ -436,9 +436,9 @@ void snapshot_reply(struct redis *redis, const struct redis_op *op, const char *
                                 .written = snapshot->written,
                                 .bytes = snapshot->bytes,
                                 .length = snapshot->length};
-    if (snapshot->wrote && op != NULL) { /* a look writes nothing */
+    if (snapshot->wrote && op != NULL) { /* a query writes nothing */
         out->present = op->request.verb == VERB_STORE_SWAP;
-        if (out->written.revision == 0) /* of what the core wrote, only the stranger is left */
+        if (out->written.revision == 0) /* only the foreign lock remains of the write */
             out->written.revision = op->request.condition.revision;
         out->bytes = op->request.bytes;
         out->length = op->request.length;
@@ -450,13 +450,13 @@ void snapshot_reply(struct redis *redis, const struct redis_op *op, const char *
     if (snapshot->foreign && op != NULL && !snapshot->holds && is_break(redis, op)) {
         *out = (struct store_reply){.result = REPLY_DENIED,
                                     .now_ms = snapshot->now_ms,
-                                    .why = "a program that is not leasehold holds the key: end "
-                                           "it there, or delete its value in Redis"};
+                                    .why = "a program other than leasehold holds the key; stop "
+                                           "it, or delete its value in Redis"};
         return;
     }
     uint64_t hash = redis_hash_of(key);
     if (!snapshot->foreign && redis->shown[hash % SHOWN_SLOTS].key == hash)
-        redis->shown[hash % SHOWN_SLOTS].key = 0; /* the core knows that the foreign lock is gone */
+        redis->shown[hash % SHOWN_SLOTS].key = 0; /* the core learns that it is gone */
     if (snapshot->foreign) {
         redis->shown[hash % SHOWN_SLOTS].key = hash;
         redis->shown[hash % SHOWN_SLOTS].revision = snapshot->written.revision;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See redis_connection.h. */
+/* See redis_connection.h. Must not interpret the commands of others, only its own handshake. */
 #include "store/redis/redis_connection.h"
 
 #include "base/check.h"
@@ -15,41 +15,40 @@ enum {
     SEND_MAX = 64 * 1024 * 1024,
     BACKOFF_MIN_MS = 50,
     BACKOFF_MAX_MS = 5000,
-    BACKOFF_REFUSED_MS =
-        250, /* at most: a refusal costs nobody much, and calls wait for the next */
+    BACKOFF_REFUSED_MS = 250, /* at most: a refusal is cheap, and calls wait for the next */
     ERROR_SHOWN = 160,
     SHORT_ARG = 128,
 };
 
 enum { STEP_HELLO, STEP_AUTH, STEP_SELECT, STEP_ROLE, STEP_DONE };
 
-/* ---- words ---- */
+/* ---- errors ---- */
 
-/* What the answer begins with, what it means, and what to do. */
+/* The beginning of the error reply, its result, and its meaning with what to do. */
 static const struct {
     const char *word;
     enum reply_status result;
     const char *means;
 } errors[] = {
-    {"NOPERM", REPLY_DENIED, "the user may not do that; its ACL needs more"},
+    {"NOPERM", REPLY_DENIED, "the user lacks a permission; extend its ACL"},
     {"WRONGPASS", REPLY_DENIED, "user or password are wrong"},
-    {"NOAUTH", REPLY_DENIED, "it wants a password, and there is none in the URL or its file"},
+    {"NOAUTH", REPLY_DENIED, "it requires a password, and the URL or its file has none"},
     {"ERR The user executing the script", REPLY_DENIED,
-     "the user may not do that; its ACL needs more"},
+     "the user lacks a permission; extend its ACL"},
     {"LOADING", REPLY_TROUBLE, "it is still loading its data"},
-    {"READONLY", REPLY_TROUBLE, "it is a replica, which takes no writes; use the master"},
+    {"READONLY", REPLY_TROUBLE, "it is a replica, which refuses writes; use the master"},
     {"MASTERDOWN", REPLY_TROUBLE, "it is a replica that has lost its master"},
-    {"NOREPLICAS", REPLY_TROUBLE, "too few of its replicas are there (min-replicas-to-write)"},
+    {"NOREPLICAS", REPLY_TROUBLE, "too few replicas are connected (min-replicas-to-write)"},
     {"OOM", REPLY_TROUBLE, "its memory is full (maxmemory); nothing was written"},
-    {"MISCONF", REPLY_TROUBLE, "it cannot write its disk and refuses all writes"},
+    {"MISCONF", REPLY_TROUBLE, "it cannot write to its disk and refuses all writes"},
     {"CLUSTERDOWN", REPLY_TROUBLE, "the cluster is down: not all slots are served"},
-    {"TRYAGAIN", REPLY_TROUBLE, "the slot is just being moved; try again"},
-    {"MOVED", REPLY_TROUBLE, "the slot is at another node now"},
-    {"ASK", REPLY_TROUBLE, "the slot is on its way to another node"},
-    {"CROSSSLOT", REPLY_TROUBLE, "the names are not in one slot; is a proxy in between?"},
-    {"BUSY", REPLY_TROUBLE, "it is busy with somebody's endless script"},
-    {"NOSCRIPT", REPLY_TROUBLE, "it forgot our script at once; try ?scripts=no"},
-    {"WRONGTYPE", REPLY_TROUBLE, "one of our own names holds something that is not ours"},
+    {"TRYAGAIN", REPLY_TROUBLE, "the slot is being moved; try again"},
+    {"MOVED", REPLY_TROUBLE, "the slot is on another node now"},
+    {"ASK", REPLY_TROUBLE, "the slot is being moved to another node"},
+    {"CROSSSLOT", REPLY_TROUBLE, "the names are not in one slot; connect without a proxy"},
+    {"BUSY", REPLY_TROUBLE, "it is busy with a script that does not end"},
+    {"NOSCRIPT", REPLY_TROUBLE, "it does not keep our script; try ?scripts=no"},
+    {"WRONGTYPE", REPLY_TROUBLE, "a key of leasehold has a value of another program"},
 };
 
 static void conn_begin_why(struct redis_conn *conn, struct text *text)
@@ -65,7 +64,7 @@ struct conn_error conn_explain(struct redis_conn *conn, const struct resp_item *
 {
     struct text text;
     struct conn_error error = {.result = REPLY_TROUBLE, .why = conn->why};
-    /* Who does not know a command repeats its words: with AUTH, a password. */
+    /* The error for an unknown command repeats its arguments: with AUTH, a password. */
     const char *args = memmem(item->text, item->length, ", with args", sizeof ", with args" - 1);
     size_t length_shown = args != NULL ? (size_t)(args - item->text) : item->length;
     size_t shown = length_shown < ERROR_SHOWN ? length_shown : ERROR_SHOWN;
@@ -82,7 +81,7 @@ struct conn_error conn_explain(struct redis_conn *conn, const struct resp_item *
         break;
     }
     text_add_clean(&text, item->text, shown);
-    /* An older Redis puts what its script met behind words of its own. */
+    /* An older Redis puts its own text before the error of a script. */
     error.of_record = memmem(item->text, item->length, "WRONGTYPE", sizeof "WRONGTYPE" - 1) != NULL;
     return error;
 }
@@ -98,7 +97,7 @@ void conn_begin(struct redis_conn *conn, struct conn_call *call, size_t args)
     conn->last = &call->next;
 }
 
-/* Short ones, which are most, in one piece. */
+/* Short arguments, which are most, are written in one piece. */
 void conn_arg_bytes(struct redis_conn *conn, const char *bytes, size_t length)
 {
     char word[RESP_HEAD_MAX + SHORT_ARG + 2];
@@ -119,7 +118,7 @@ void conn_arg_bytes(struct redis_conn *conn, const char *bytes, size_t length)
 static void ignore_reply(struct conn_call *call, const struct resp_item *item,
                          struct resp_walk *walk, const struct conn_error *error)
 {
-    (void)item, (void)walk, (void)error; /* what did not work, the next command says */
+    (void)item, (void)walk, (void)error; /* a failure recurs in the next command */
     free(call);
 }
 
@@ -173,14 +172,14 @@ bool conn_confirm(struct redis_conn *conn)
     return true;
 }
 
-/* ---- coming and going ---- */
+/* ---- connecting and disconnecting ---- */
 
 static void conn_report_loss(struct redis_conn *conn, const struct conn_error *error)
 {
     struct conn_call *call = conn->first;
     conn->first = NULL;
     conn->last = &conn->first;
-    while (call != NULL) { /* a reply may begin other calls, on the next connection */
+    while (call != NULL) { /* a callback may begin calls on the next connection */
         struct conn_call *next = call->next;
         call->reply(call, NULL, NULL, error);
         call = next;
@@ -188,7 +187,7 @@ static void conn_report_loss(struct redis_conn *conn, const struct conn_error *e
     conn->callbacks.lost(conn->callbacks.owner, error);
 }
 
-/* `why` stands in link->why. */
+/* The reason is in conn->why. */
 static void conn_lose(struct redis_conn *conn, enum reply_status result)
 {
     struct conn_error error = {.result = result, .refused = conn->refused, .why = conn->why};
@@ -217,7 +216,7 @@ static void on_stream_ended(void *owner, enum stream_end end, const char *why)
 {
     struct redis_conn *conn = owner;
     struct text text;
-    text_init(&text, conn->why, sizeof conn->why); /* the stream says whereto */
+    text_init(&text, conn->why, sizeof conn->why); /* the stream's message names the host */
     text_add(&text, why);
     conn->refused = end == STREAM_REFUSED;
     conn_lose(conn, REPLY_TROUBLE);
@@ -227,7 +226,7 @@ static size_t on_stream_bytes(void *owner, const char *bytes, size_t length)
 {
     struct redis_conn *conn = owner;
     size_t used = 0, size = 0;
-    const struct stream *stream = conn->stream; /* a reply may end it, and open another one */
+    const struct stream *stream = conn->stream; /* a reply may close it, and open another */
     conn->last_reply_ms = host_boot_ms();
     while (conn->stream == stream) {
         enum resp_result result = resp_feed(&conn->resp, bytes + used, length - used, &size);
@@ -245,12 +244,12 @@ static size_t on_stream_bytes(void *owner, const char *bytes, size_t length)
         if (item.kind == RESP_PUSH || listens) {
             if (conn->callbacks.pushed(conn->callbacks.owner, &walk, item.count))
                 continue;
-            conn_abort(conn, REPLY_TROUBLE, "what it pushed makes no sense");
+            conn_abort(conn, REPLY_TROUBLE, "it sent a malformed push message");
             return length;
         }
         struct conn_call *call = conn_take_call(conn);
         if (call == NULL) {
-            conn_abort(conn, REPLY_TROUBLE, "it replied to nothing that was asked");
+            conn_abort(conn, REPLY_TROUBLE, "it sent a reply without a request");
             return length;
         }
         call->reply(call, &item, &walk, NULL);
@@ -258,9 +257,9 @@ static size_t on_stream_bytes(void *owner, const char *bytes, size_t length)
     return used;
 }
 
-/* ---- signing on ---- */
+/* ---- handshake ---- */
 
-/* One of several servers that know nothing of each other: each would grant the same lock. */
+/* One of several independent servers: each would grant the same lock. */
 static bool is_unclustered(const struct redis_conn *conn)
 {
     const struct redis_url *url = conn->url;
@@ -268,7 +267,7 @@ static bool is_unclustered(const struct redis_conn *conn)
            !conn->clustered;
 }
 
-/* False: not now; it halts until there are some, or was cut. */
+/* False if there are none now: the handshake waits for them, or the connection was closed. */
 static bool conn_credentials(struct redis_conn *conn, const char **out_user,
                              const char **out_password)
 {
@@ -331,10 +330,9 @@ static void conn_handshake(struct redis_conn *conn)
         return;
     default:
         if (is_unclustered(conn)) {
-            conn_abort(
-                conn, REPLY_DENIED,
-                "it is no node of a cluster; several hosts are for one, or for Sentinels with "
-                "?sentinel=NAME");
+            conn_abort(conn, REPLY_DENIED,
+                       "it is not a cluster node; several hosts need a cluster, or Sentinels with "
+                       "?sentinel=NAME");
             return;
         }
         conn->state = CONN_READY;
@@ -348,7 +346,7 @@ static void conn_handshake(struct redis_conn *conn)
     }
 }
 
-/* There are other credentials: whoever waited for them signs on, whoever is there does so again. */
+/* New credentials: a connection that waits for them authenticates, an open one does so again. */
 static void on_credentials_changed(struct credentials_user *as_user)
 {
     struct redis_conn *conn =
@@ -358,7 +356,7 @@ static void on_credentials_changed(struct credentials_user *as_user)
         conn->waits_auth = false;
         conn_handshake(conn);
     } else if (conn->state == CONN_READY && conn->listens) {
-        conn_abort(conn, REPLY_TROUBLE, "it must sign on again, and RESP2 has no way to");
+        conn_abort(conn, REPLY_TROUBLE, "new credentials need a new RESP2 connection");
     } else if (conn->state == CONN_READY && !conn->reauth &&
                conn_credentials(conn, &user, &password)) {
         conn->reauth = true;
@@ -392,7 +390,7 @@ static void on_handshake_reply(struct conn_call *call, const struct resp_item *i
     struct redis_conn *conn =
         (struct redis_conn *)(void *)((char *)call - offsetof(struct redis_conn, handshake));
     if (error != NULL)
-        return; /* the loss is told apart */
+        return; /* the loss is reported separately */
     if (conn->reauth && item->kind != RESP_ERROR) {
         conn->reauth = false;
         return;
@@ -400,7 +398,7 @@ static void on_handshake_reply(struct conn_call *call, const struct resp_item *i
     if (conn->step == STEP_HELLO && item->kind == RESP_MAP)
         conn->clustered = says_clustered(walk, item->count);
     if (conn->step == STEP_ROLE && item->kind == RESP_LIST && !is_master(walk)) {
-        conn_abort(conn, REPLY_TROUBLE, "it is a replica by now");
+        conn_abort(conn, REPLY_TROUBLE, "it is now a replica");
         return;
     }
     if (item->kind != RESP_ERROR) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One connection to one Redis: opens, signs on, comes back after a loss, and gives every command
- * its reply, in order. A command whose reply did not come is told so; it is never sent again. Knows
- * nothing of records.
+ * One connection to one Redis server: opens, authenticates, reconnects after a loss, and delivers
+ * the reply to every command, in order. A command without a reply is reported as failed and must
+ * not be sent again. Independent of records.
  */
 #ifndef LEASEHOLD_STORE_REDIS_REDIS_CONNECTION_H
 #define LEASEHOLD_STORE_REDIS_REDIS_CONNECTION_H
@@ -13,36 +13,36 @@
 #include "store/redis/redis_credentials.h"
 #include "wire/resp.h"
 
-/* How a command went wrong. */
+/* The failure of a command. */
 struct conn_error {
-    enum reply_status result; /* trouble: it may have happened; or denied */
+    enum reply_status result; /* REPLY_TROUBLE: it may have been executed; or REPLY_DENIED */
     bool refused;             /* trouble: no connection was accepted, so nothing was sent */
     const char *why;
-    bool of_record; /* what stands under the key's name cannot be read; the server is fine */
+    bool of_record; /* the value of the key cannot be read; the server works */
 };
 
-/* A command on its way, in its sender's memory. `reply`: one of both; a reply may be an error. */
+/* A command in flight, owned by its sender. `reply` gets an item, possibly an error, or `error`. */
 struct conn_call {
     struct conn_call *next;
-    bool subscribes; /* in RESP3 and on a connection that listens, its reply is pushed */
+    bool subscribes; /* in RESP3 and on a pub/sub connection, its reply is pushed */
     void (*reply)(struct conn_call *call, const struct resp_item *item, struct resp_walk *walk,
                   const struct conn_error *error);
 };
 
 enum conn_state {
-    CONN_IDLE,    /* is not wanted, or waits before it tries again */
-    CONN_OPENING, /* until the stream is open and we have signed on */
+    CONN_IDLE,    /* not needed, or waiting before the next attempt */
+    CONN_OPENING, /* until the stream is open and authenticated */
     CONN_READY,
 };
 
 struct conn_callbacks {
-    /* It can be written to. */
+    /* Commands can be sent. */
     void (*ready)(void *owner);
-    /* It is gone; the calls have heard so already. Also when it could not be opened. */
+    /* The connection is lost or could not be opened; the calls have been notified already. */
     void (*lost)(void *owner, const struct conn_error *error);
-    /* Something that is no reply; false when it makes no sense. */
+    /* A push message; false if it is malformed. */
     bool (*pushed)(void *owner, struct resp_walk *walk, size_t count);
-    /* Whereto? Answered by conn_open_at(), or by conn_abort(). NULL: the host that is known. */
+    /* Finds the address; ends with conn_open_at() or conn_abort(). NULL: use `host`. */
     void (*locate)(void *owner);
     void *owner;
 };
@@ -50,28 +50,28 @@ struct conn_callbacks {
 struct redis_conn {
     struct poller *poller;
     const struct redis_url *url;
-    struct credentials *credentials; /* NULL: nobody signs on */
+    struct credentials *credentials; /* NULL: no authentication */
     struct credentials_user user;
     struct conn_callbacks callbacks;
     struct redis_host host;
     int64_t timeout_ms;
     bool wanted;
-    bool listens;   /* RESP2, and all that comes is pushed */
-    bool clustered; /* it said so */
-    bool refused;   /* the connection, so that nothing was sent */
+    bool listens;   /* RESP2 pub/sub connection: every message is pushed */
+    bool clustered; /* as the server reported */
+    bool refused;   /* the server refused the connection, so nothing was sent */
     enum conn_state state;
     unsigned protocol;
     struct stream *stream;
     struct resp resp;
     struct conn_call *first, **last;
     struct conn_call handshake;
-    int step;        /* of signing on */
-    bool waits_auth; /* open, until there are credentials to sign on with */
-    bool reauth;     /* again, while it is used */
+    int step;        /* of the handshake */
+    bool waits_auth; /* open, but waiting for credentials */
+    bool reauth;     /* authenticating again, while in use */
     struct backoff backoff;
     struct poller_timer retry;
     int64_t retry_at_ms;
-    int64_t last_reply_ms; /* when it last said anything */
+    int64_t last_reply_ms; /* time of the last reply */
     char why[320];
 };
 
@@ -79,23 +79,23 @@ void conn_init(struct redis_conn *conn, struct poller *poller, const struct redi
                struct credentials *credentials, const struct conn_callbacks *callbacks,
                uint64_t seed);
 void conn_done(struct redis_conn *conn);
-/* Opens it when it is not open; after a loss, not before a pause. It is wanted until it is lost. */
+/* Opens the connection if needed; after a loss, not before the backoff ends. Needed until lost. */
 void conn_open(struct redis_conn *conn);
 void conn_open_at(struct redis_conn *conn, const char *host, size_t length, uint16_t port);
-/* Ends the connection, for the reason given. */
+/* Closes the connection, for the given reason. */
 void conn_abort(struct redis_conn *conn, enum reply_status result, const char *why);
-/* A pushed "subscribe" is the reply to the oldest call. False when that is no subscription. */
+/* A pushed "subscribe" is the reply to the oldest call. False if that call does not subscribe. */
 bool conn_confirm(struct redis_conn *conn);
-/* What an error of Redis means, with words for people. */
+/* Translates an error reply of Redis into a result and a message. */
 struct conn_error conn_explain(struct redis_conn *conn, const struct resp_item *item);
 
-/* One command: so many words, then each of them. The call's reply comes later, never within. */
+/* Begins a command of `args` arguments, added one by one. The reply comes later, never within. */
 void conn_begin(struct redis_conn *conn, struct conn_call *call, size_t args);
 void conn_arg_bytes(struct redis_conn *conn, const char *bytes, size_t length);
 void conn_arg(struct redis_conn *conn, const char *word);
-/* Words as they travel. */
+/* Arguments in wire format. */
 void conn_arg_raw(struct redis_conn *conn, const char *args);
-/* One whose reply nobody needs; false when out of memory. */
+/* A command whose reply is ignored; false if out of memory. */
 bool conn_begin_noreply(struct redis_conn *conn, size_t args);
 void conn_arg_int(struct redis_conn *conn, int64_t number);
 

@@ -68,7 +68,7 @@ static enum credentials_result entra_credentials(const struct credentials *crede
     *out_password = token->token;
     if ((*out_user)[0] != '\0')
         return CREDENTIALS_OK;
-    text_add(why, "the token of Entra ID does not say whose it is; name the user in the URL");
+    text_add(why, "the Entra ID token names no user; set the user in the URL");
     return CREDENTIALS_WRONG;
 }
 

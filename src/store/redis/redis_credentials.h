@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * As whom the driver signs on: user and password of the URL, a file that others replace while we
- * run, or tokens of Entra ID that are renewed. Whatever gives credentials another way stands here,
- * so that connections need not know it.
+ * The credentials of the driver: user and password from the URL, a file that may be replaced while
+ * we run, or Entra ID tokens, which are renewed. Every source of credentials belongs here, so that
+ * connections stay independent of it.
  */
 #ifndef LEASEHOLD_STORE_REDIS_REDIS_CREDENTIALS_H
 #define LEASEHOLD_STORE_REDIS_REDIS_CREDENTIALS_H
@@ -11,7 +11,7 @@
 #include "disk/secret.h"
 #include "wire/redis_url.h"
 
-/* Who wants to know when there are others, or when a try to get some came to nothing. */
+/* Notified when the credentials change, or when an attempt to get some failed. */
 struct credentials_user {
     struct credentials_user *next;
     void (*changed)(struct credentials_user *user);
@@ -19,30 +19,30 @@ struct credentials_user {
 
 struct credentials {
     const struct redis_url *url;
-    struct secret *file; /* NULL: what the URL says … */
-    struct entra *entra; /* … unless it asks for tokens */
+    struct secret *file; /* NULL: user and password of the URL … */
+    struct entra *entra; /* … unless the URL requests tokens */
     struct credentials_user *users;
 };
 
 enum credentials_result {
     CREDENTIALS_OK,
-    CREDENTIALS_PENDING, /* the users will be told */
-    CREDENTIALS_WRONG,   /* the file, with words */
-    CREDENTIALS_TROUBLE, /* none can be had now, with words */
+    CREDENTIALS_PENDING, /* the users will be notified */
+    CREDENTIALS_WRONG,   /* the file is invalid; see `why` */
+    CREDENTIALS_TROUBLE, /* none available now; see `why` */
 };
 
-/* False, with words, when there cannot be any. */
+/* False, with `why`, if there cannot be any. */
 bool credentials_init(struct credentials *credentials, const struct redis_url *url,
                       struct poller *poller, struct text *why);
 void credentials_done(struct credentials *credentials);
 void credentials_add_user(struct credentials *credentials, struct credentials_user *user);
 void credentials_remove_user(struct credentials *credentials, struct credentials_user *user);
-/* For a connection that opens now; an empty password: nothing to sign on with. Both stay until the
- * next call. */
+/* The credentials for a new connection; an empty password: do not authenticate. Both are valid
+ * until the next call. */
 enum credentials_result credentials_now(struct credentials *credentials, int64_t now_ms,
                                         const char **out_user, const char **out_password,
                                         struct text *why);
-/* The server did not take them. */
+/* Reports that the server rejected them. */
 void credentials_refused(struct credentials *credentials);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Redis as a store. All that was submitted since the last step travels together, in one pipeline;
- * each request is one call of one script (redis_script.c) and has one answer. Nothing is sent a
- * second time, but what the server said it did not run. Requests have deadlines; a connection that
- * lets one pass is ended, and what was on its way is told as trouble: it may have happened.
+ * Redis as a store. Requests submitted since the last step are sent together, in one pipeline; each
+ * is one call of one script (redis_script.c) and has one reply. A request must not be sent again,
+ * unless the server reported that it did not run. A connection that misses a request's deadline is
+ * closed, and all requests in flight on it end as REPLY_TROUBLE: they may have been executed.
  */
 #include "store/redis/redis_internal.h"
 
@@ -17,9 +17,9 @@
 enum { REDIS_MAGIC = 0x4ed15, TIMEOUT_MS = 10000 };
 
 static const char name_is_anothers[] =
-    "the key's name in Redis is the one of another kind of key; see the templates in the URL";
+    "the key's name in Redis belongs to another kind of key; check the templates in the URL";
 
-/* ---- jobs ---- */
+/* ---- requests ---- */
 
 static void on_script_reply(struct conn_call *call, const struct resp_item *item,
                             struct resp_walk *walk, const struct conn_error *error);
@@ -31,7 +31,7 @@ static void redis_set_timer(struct redis *redis)
         poller_call_at(redis->poller, &redis->overdue, first_ms);
 }
 
-/* All have the same patience: the last one's deadline is the last. */
+/* All requests have the same timeout, so appending keeps the order of deadlines. */
 static void op_append(struct redis_op *op)
 {
     struct redis *redis = op->redis;
@@ -96,7 +96,7 @@ static struct redis_op *take_queued(struct redis *redis)
     return op;
 }
 
-/* Its only answer. */
+/* Delivers the only reply. */
 void redis_op_end(struct redis_op *op, const struct snapshot *snapshot,
                   const struct conn_error *error)
 {
@@ -115,7 +115,7 @@ void redis_op_end(struct redis_op *op, const struct snapshot *snapshot,
         op->done(op->caller, &reply);
     } else {
         struct store_reply reply;
-        char key[KEY_MAX + 1]; /* the request is gone with its answer */
+        char key[KEY_MAX + 1]; /* the request is invalid after its reply */
         text_copy(key, sizeof key, op->request.key);
         snapshot_reply(redis, op, key, snapshot, &reply);
         op->done(op->caller, &reply);
@@ -128,9 +128,9 @@ static void end_in_trouble(struct redis_op *op, const char *why)
     redis_op_end(op, NULL, &(struct conn_error){.result = REPLY_TROUBLE, .why = why});
 }
 
-/* ---- the script that is not there yet ---- */
+/* ---- loading the script ---- */
 
-/* It did not run, so sending it again is safe. False when there is no more to try. */
+/* The script did not run, so resending is safe. False if it was loaded before. */
 static bool load_and_repeat(struct redis_op *op)
 {
     struct redis_conn *conn = op->conn;
@@ -164,21 +164,21 @@ static void on_script_reply(struct conn_call *call, const struct resp_item *item
         struct conn_error refusal = conn_explain(conn, item);
         bool demoted = resp_begins(item, "READONLY") && conn->state == CONN_READY;
         redis_op_end(op, NULL, &refusal);
-        if (demoted) /* the next connection finds out who is the master now */
-            conn_abort(conn, REPLY_TROUBLE, "it is a replica by now");
+        if (demoted) /* the next connection finds the new master */
+            conn_abort(conn, REPLY_TROUBLE, "it is now a replica");
     } else if (snapshot_parse(item, walk, &snapshot) && snapshot_fits(op, &snapshot)) {
         redis_op_end(op, &snapshot, NULL);
     } else {
         redis_op_end(op, NULL,
                      &(struct conn_error){.result = REPLY_TROUBLE,
-                                          .why = "Redis replied what our script never says",
+                                          .why = "Redis sent an unexpected reply to our script",
                                           .of_record = snapshot.unreadable});
     }
 }
 
 /* ---- sending ---- */
 
-/* Whoever takes a place has to be woken: it listens before it waits. */
+/* A new waiter must be subscribed before it waits, so that it can be woken. */
 static bool adds_waiter(const struct redis_op *op)
 {
     static const char waiters[] = "\"places\":[";
@@ -226,7 +226,7 @@ static void op_dispatch(struct redis *redis, struct redis_op *op)
     }
 }
 
-/* Those who have to hear something first wait for the connection on which they will. */
+/* True while the request must wait for the connection, or for its subscription. */
 static bool must_subscribe(struct redis *redis, const struct redis_op *op)
 {
     bool watches = op->request.verb == VERB_STORE_WATCH;
@@ -248,7 +248,7 @@ void redis_flush(struct redis *redis)
     nodes_send(redis, /* flush= */ false);
 }
 
-/* A deadline has passed: whatever is said on that connection from now on comes too late. */
+/* A deadline has passed: later replies on that connection are too late. */
 static void on_overdue(void *owner)
 {
     struct redis *redis = owner;
@@ -257,9 +257,9 @@ static void on_overdue(void *owner)
         const struct redis_op *op = redis->first_op;
         bool unsubscribed = pubsub_conn(redis) == &redis->pubsub && !pubsub_is_settled(redis);
         conn_abort(op->node != NULL ? &op->node->conn : &redis->main.conn, REPLY_TROUBLE,
-                   "it did not answer in time");
-        if (unsubscribed) /* that may be what was waited for */
-            conn_abort(&redis->pubsub, REPLY_TROUBLE, "it did not answer in time");
+                   "it did not reply in time");
+        if (unsubscribed) /* the request may have waited for the subscription */
+            conn_abort(&redis->pubsub, REPLY_TROUBLE, "it did not reply in time");
     }
     redis_set_timer(redis);
 }
@@ -275,7 +275,7 @@ bool redis_query(struct redis *redis, const char *key, redis_query_done *query, 
     return true;
 }
 
-/* ---- the seam ---- */
+/* ---- the driver interface ---- */
 
 static void redis_submit(void *state, const struct store_request *request, store_done *done,
                          void *caller)
@@ -302,12 +302,12 @@ static void redis_step(void *state)
     bool sends = redis->submitted;
     redis->submitted = false;
     redis_flush(redis);
-    if (sends) { /* what has come meanwhile can still be read in the next step */
+    if (sends) { /* input that arrived meanwhile is read in the next step */
         poller_run_deferred(redis->poller);
         return;
     }
     poller_step(redis->poller);
-    redis_flush(redis); /* what came from callbacks */
+    redis_flush(redis); /* requests from callbacks */
     nodes_send(redis, /* flush= */ true);
     redis->submitted = false;
 }
@@ -349,11 +349,11 @@ static bool redis_open(void *state, const char *url, const struct store_callback
     if (!redis_url_read(url, &redis->url, why))
         return false;
     text_clear(why);
-    /* Nobody may guess under which identity a stranger is shown. */
+    /* The session of foreign grants must not be predictable. */
     bool random = getrandom(seeds, sizeof seeds, /* flags= */ 0) == sizeof seeds;
     redis->poller = random ? poller_new() : NULL;
     if (redis->poller == NULL) {
-        text_add(why, "memory, descriptors or random numbers are short");
+        text_add(why, "out of memory, descriptors or random numbers");
         return false;
     }
     if (!credentials_init(&redis->credentials, &redis->url, redis->poller, why)) {
@@ -374,7 +374,7 @@ static bool redis_open(void *state, const char *url, const struct store_callback
     return true;
 }
 
-/* What other programs know it by. */
+/* The name that other programs use. */
 static bool redis_key_name(const char *url, const char *key, struct text *out, struct text *why)
 {
     struct redis_names names;

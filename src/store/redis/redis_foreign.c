@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keys that another program holds and that we wait for. Such a program tells nobody when it is
- * done, so whoever is first in line looks every 50 to 200 ms, and only while that is so. When the
- * key is free of strangers, or our place is not the first any more, the core is woken and decides.
+ * Polls keys that another program holds and that we wait for. Such a program sends no notification,
+ * so our waiter polls every 50 to 200 ms while it is the first. When the foreign lock is gone, or
+ * our waiter is no longer the first, the core is notified. Must not decide anything itself.
  */
 #include "store/redis/redis_internal.h"
 
@@ -30,7 +30,7 @@ static void on_foreign_query(void *caller, const char *key, const struct snapsho
     struct foreign_lock *foreign_lock = caller;
     struct redis *redis = foreign_lock->redis;
     foreign_remove(foreign_lock);
-    if (error == NULL && snapshot->foreign) { /* notes it anew while our place is the first */
+    if (error == NULL && snapshot->foreign) { /* registers it again while our waiter is the first */
         struct store_reply reply;
         snapshot_reply(redis, NULL, key, snapshot, &reply);
     } else if (redis->callbacks.notice != NULL) {
@@ -42,7 +42,7 @@ static void on_foreign_due(void *owner)
 {
     struct foreign_lock *foreign_lock = owner;
     if (!redis_query(foreign_lock->redis, foreign_lock->key, on_foreign_query, foreign_lock))
-        foreign_remove(foreign_lock); /* the core's slow look is left */
+        foreign_remove(foreign_lock); /* the core's slow poll remains */
 }
 
 void foreign_poll(struct redis *redis, const char *key)
@@ -54,7 +54,7 @@ void foreign_poll(struct redis *redis, const char *key)
         return;
     foreign_lock = calloc(1, sizeof *foreign_lock);
     if (foreign_lock == NULL)
-        return; /* the core's slow look is left */
+        return; /* the core's slow poll remains */
     foreign_lock->redis = redis;
     text_copy(foreign_lock->key, sizeof foreign_lock->key, key);
     foreign_lock->poll =

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists: SCAN finds the names of records, page by page, and each is looked at like any other. SCAN
- * may say a name twice, and says nothing certain of what comes or goes meanwhile; whatever is there
- * from beginning to end is told, once. A server whose SCAN never ends is told as trouble.
+ * Lists: SCAN finds the names of records, page by page, and each is queried like any other. SCAN
+ * may return a name twice, and guarantees nothing for keys that come or go meanwhile; a record that
+ * exists throughout is reported exactly once. A SCAN that never ends must end as REPLY_TROUBLE.
  */
 #include "store/redis/redis_internal.h"
 
@@ -14,23 +14,23 @@
 
 enum {
     PAGE = 500,
-    PAGE_MOST = 16000, /* while nothing is found: other programs' keys are passed quickly */
-    KEY_COSTS = 96,    /* a key in the tree, beside its bytes */
+    PAGE_MOST = 16000, /* while no record is found: skips other programs' keys quickly */
+    KEY_COSTS = 96,    /* memory per key in the tree, besides its bytes */
     DELIVERED_BYTES_MAX = 32 * 1024 * 1024,
 };
 
 struct listing {
     struct listing *next;
     struct redis *redis;
-    struct redis_op *op;    /* ours until the last answer; its call is the SCAN on its way */
+    struct redis_op *op;    /* ours until the last reply; its call is the SCAN in flight */
     void *delivered;        /* a tree of keys … */
-    size_t delivered_bytes; /* … and how much memory it takes, about */
+    size_t delivered_bytes; /* … and its approximate memory */
     int page;
-    int64_t found_ms;  /* when the last new key came */
-    struct node *node; /* whose names are being read */
+    int64_t found_ms;  /* when the last new key was found */
+    struct node *node; /* the node that is being scanned */
     size_t queries;
     bool scanning, ended;
-    bool waits; /* until it is known who serves */
+    bool waits; /* until the cluster map is loaded */
     char cursor[24];
     char prefix[KEY_MAX + 1];
 };
@@ -55,7 +55,7 @@ static void listing_remove(struct listing *listing)
     listing_free(listing);
 }
 
-/* The last answer; what is still on its way is waited for, in silence. */
+/* Delivers the last reply; replies to queries still in flight are dropped. */
 static void listing_end(struct listing *listing, const struct conn_error *error)
 {
     if (!listing->ended) {
@@ -115,7 +115,7 @@ static void on_list_query(void *caller, const char *key, const struct snapshot *
     listing_continue(listing);
 }
 
-/* True when it was not told yet. */
+/* True if the key was not reported yet. */
 static bool listing_add_key(struct listing *listing, const char *key)
 {
     char *copy = strdup(key);
@@ -129,13 +129,13 @@ static bool listing_add_key(struct listing *listing, const char *key)
     return true;
 }
 
-/* NULL while the next page may be asked for. */
+/* Returns NULL while the next page may be requested. */
 static const char *listing_check_limits(const struct listing *listing)
 {
     if (listing->delivered_bytes > DELIVERED_BYTES_MAX)
         return "Redis has more keys than can be listed; list them by prefixes";
     if (host_boot_ms() - listing->found_ms > listing->redis->timeout_ms)
-        return "SCAN goes on and finds no more records; give leasehold a database of its own";
+        return "SCAN continues without finding records; use a separate database for leasehold";
     return NULL;
 }
 
@@ -176,9 +176,8 @@ static void on_scan_reply(struct conn_call *call, const struct resp_item *item,
     if (item->kind != RESP_LIST || item->count != 2 || !resp_next(walk, &cursor) ||
         cursor.kind != RESP_TEXT || cursor.length >= sizeof listing->cursor ||
         !resp_next(walk, &names) || names.kind != RESP_LIST) {
-        listing_end(listing,
-                    &(struct conn_error){.result = REPLY_TROUBLE,
-                                         .why = "Redis replied to SCAN what it never does"});
+        listing_end(listing, &(struct conn_error){.result = REPLY_TROUBLE,
+                                                  .why = "Redis sent an unexpected reply to SCAN"});
         return;
     }
     memcpy(listing->cursor, cursor.text, cursor.length);
@@ -187,7 +186,7 @@ static void on_scan_reply(struct conn_call *call, const struct resp_item *item,
     const char *why = listing_check_limits(listing);
     bool found = listing->queries > 0;
     listing->page = found ? PAGE : listing->page < PAGE_MOST ? 2 * listing->page : PAGE_MOST;
-    redis_op_extend(op); /* what has to be looked at comes before it */
+    redis_op_extend(op); /* the queries are sent before the next page */
     if (!queries)
         listing_end_no_memory(listing);
     else if (why != NULL && strcmp(listing->cursor, "0") != 0)
@@ -266,7 +265,7 @@ void list_begin(struct redis *redis, struct redis_op *op)
     text_copy(listing->prefix, sizeof listing->prefix, op->request.key);
     listing->next = redis->listings;
     redis->listings = listing;
-    /* RESP2 does not say whether this is a cluster. */
+    /* In RESP2 the server does not report whether it is a cluster. */
     const struct redis_conn *conn = &redis->main.conn;
     listing->waits = !redis->mapped && (conn->clustered || conn->protocol == 2);
     if (listing->waits)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Servers and who serves what. A plain Redis is one node; of a cluster, the first is only asked
- * where the others are. A node that says MOVED or ASK did not run the command, so it may go where
- * it was sent to. A node that was lost is forgotten by the map: whoever comes next asks again.
+ * Servers, and the slots that they serve. Without a cluster there is one node; in a cluster the
+ * first one is only asked for the map. A node that replies MOVED or ASK did not run the command, so
+ * it may go to another node. A lost node leaves the map, and the next request loads the map again.
  */
 #include "store/redis/redis_internal.h"
 
@@ -51,7 +51,7 @@ void nodes_send(struct redis *redis, bool flush)
     }
 }
 
-/* ---- coming and going ---- */
+/* ---- connecting and disconnecting ---- */
 
 static void on_node_ready(void *owner)
 {
@@ -61,13 +61,13 @@ static void on_node_ready(void *owner)
         pubsub_ready(redis);
 }
 
-/* The next try goes to the next host; in a cluster any node will do. */
+/* The next attempt goes to the next host; in a cluster any node will do. */
 static void turn_to_next_host(struct redis *redis)
 {
     size_t hosts = redis->url.host_count;
     if (redis->url.sentinel[0] != '\0') {
-        if (redis->sentinel.first != NULL) /* that one did not say */
-            conn_abort(&redis->sentinel, REPLY_TROUBLE, "the Sentinel did not answer in time");
+        if (redis->sentinel.first != NULL) /* that Sentinel sent no reply */
+            conn_abort(&redis->sentinel, REPLY_TROUBLE, "the Sentinel did not reply in time");
         return;
     }
     size_t turn = ++redis->turn % (hosts + redis->node_count);
@@ -86,8 +86,8 @@ static void end_ops(struct redis_op *op, const struct conn_error *error)
     }
 }
 
-/* The connection was refused, and another host did not refuse yet: it is tried at once, with all
- * that waits to be sent. False: all refused, or this was no refusal. */
+/* The connection was refused, but not by all hosts yet: tries the next one at once, keeping queued
+ * requests. False if all refused, or it failed in another way. */
 static bool try_next_host(struct node *node, const struct conn_error *error)
 {
     struct redis *redis = node->redis;
@@ -103,7 +103,7 @@ static bool try_next_host(struct node *node, const struct conn_error *error)
     return true;
 }
 
-/* What was on its way has been told; what waits to be sent will not be, so its askers may go. */
+/* Requests in flight have failed already; queued requests fail here. */
 static void on_node_lost(void *owner, const struct conn_error *error)
 {
     struct node *node = owner;
@@ -112,7 +112,7 @@ static void on_node_lost(void *owner, const struct conn_error *error)
     bool first = node == &redis->main;
     if (first && try_next_host(node, error))
         return;
-    of_node.refused = first && error->refused; /* another node may be its successor */
+    of_node.refused = first && error->refused; /* another node may have replaced it */
     for (size_t i = 0; i < REDIS_SLOTS; i++)
         redis->slots[i] = redis->slots[i] == node->index ? 0 : redis->slots[i];
     redis->mapped = false;
@@ -147,7 +147,7 @@ static void node_init(struct redis *redis, struct node *node, uint64_t seed)
     node->conn.timeout_ms = redis->timeout_ms;
 }
 
-/* ---- who is where ---- */
+/* ---- slots and nodes ---- */
 
 struct node *node_for(struct redis *redis, unsigned slot)
 {
@@ -164,7 +164,7 @@ static bool node_is_at(const struct node *node, const char *host, size_t length,
            memcmp(known->name, host, length) == 0;
 }
 
-/* Made when it is new; NULL when there are too many. */
+/* Created if it is new; NULL if there are too many. */
 static struct node *node_at(struct redis *redis, const char *host, size_t length, uint16_t port)
 {
     struct node **at = &redis->main.next;
@@ -196,7 +196,7 @@ static bool read_redirect_number(const char **at, const char *end, unsigned most
     return *at > from && number <= most;
 }
 
-/* "MOVED 3999 127.0.0.1:6381", and ASK; without a host it is the one that said so. */
+/* "MOVED 3999 127.0.0.1:6381", or ASK; without a host, the node that replied. */
 bool node_redirects(struct redis_op *op, const struct resp_item *item)
 {
     struct redis *redis = op->redis;
@@ -229,7 +229,7 @@ bool node_redirects(struct redis_op *op, const struct resp_item *item)
 
 /* ---- the map ---- */
 
-/* One range: its slots, then its master, then replicas. False when it makes no sense. */
+/* Reads one range: its slots, its master, its replicas. False if it is malformed. */
 static bool read_range(struct redis *redis, struct resp_walk *walk)
 {
     struct resp_item range, from, to, master, host, port;
@@ -260,8 +260,8 @@ static void on_map_reply(struct conn_call *call, const struct resp_item *item,
 {
     struct redis *redis = (struct redis *)(void *)((char *)call - offsetof(struct redis, map_call));
     struct redis_conn *conn = &redis->main.conn;
-    struct conn_error unknown = {.result = REPLY_TROUBLE, .why = "the map makes no sense"};
-    bool fine = !conn->clustered; /* who is no cluster says so */
+    struct conn_error unknown = {.result = REPLY_TROUBLE, .why = "the cluster map is malformed"};
+    bool fine = !conn->clustered; /* a server without cluster mode replies with an error */
     redis->mapping = false;
     if (error == NULL && item->kind == RESP_LIST) {
         for (struct node *node = &redis->main; node != NULL; node = node->next)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Without scripts (?scripts=no): the same as redis_script.c says, in commands. First both names are
- * watched and read and a revision is drawn; then, if the condition holds, all is written in one
- * transaction, which fails when either name has changed since. A conflict is answered with what one
- * more transaction reads. Two round trips instead of one, and one request at a time on each
- * connection, because what is watched belongs to all of it.
+ * The mode without scripts (?scripts=no): does with commands what redis_script.c does. First it
+ * watches and reads both names and draws a revision; then, if the condition holds, it writes
+ * everything in one transaction, which fails if either name has changed since. A conflict is
+ * answered by one more transaction, which reads. This takes two round trips instead of one, and
+ * only one request at a time may use a connection, because WATCH applies to the whole connection.
  */
 #include "store/redis/redis_internal.h"
 
@@ -20,7 +20,7 @@ enum { CALLS_MAX = 16, VALUE_MAX = 200 };
 
 enum stage { STAGE_CLOCK, STAGE_WATCH, STAGE_WRITE, STAGE_READ };
 
-/* What the commands are for: the first word of a reply's meaning. */
+/* The purpose of a command, and so the meaning of its reply. */
 enum meaning {
     MEANS_NOTHING,
     MEANS_RECORD,
@@ -46,15 +46,15 @@ struct txn {
     struct txn_call calls[CALLS_MAX];
     size_t sent, received;
     bool redirected, refused, written;
-    const char *wrong; /* what makes no sense in a reply */
-    bool unreadable;   /* the record does not */
-    bool demoted;      /* it is a replica by now */
+    const char *wrong; /* the error message for a malformed reply */
+    bool unreadable;   /* the record is malformed */
+    bool demoted;      /* the server is now a replica */
     struct conn_error error;
-    char *record; /* as it stands: revision, time, bytes */
+    char *record; /* the current one: revision, time, bytes */
     size_t length;
     bool own;      /* the value under the plain name is ours … */
-    bool foreign;  /* … or a stranger's, who is not in the record that was written */
-    char *renewal; /* a swap under IF_GRANT: what it writes */
+    bool foreign;  /* … or foreign, and not in the written record */
+    char *renewal; /* the bytes that a swap under IF_GRANT writes */
     char value[VALUE_MAX];
     int64_t count;
     struct snapshot snapshot;
@@ -78,8 +78,8 @@ static void txn_end(struct txn *txn, const struct conn_error *error)
     if (!txn->redirected)
         redis_op_end(op, error == NULL ? &txn->snapshot : NULL, error);
     txn_free(txn);
-    if (demoted) /* the next connection finds out who is the master now */
-        conn_abort(conn, REPLY_TROUBLE, "it is a replica by now");
+    if (demoted) /* the next connection finds the new master */
+        conn_abort(conn, REPLY_TROUBLE, "it is now a replica");
 }
 
 /* ---- reading ---- */
@@ -112,7 +112,7 @@ static void txn_take_record(struct txn *txn, const struct resp_item *item)
     snapshot->length = item->length - begin;
 }
 
-/* A value that is not the one we wrote with that record is a stranger's; so is one of any kind. */
+/* A value that we did not write with that record is foreign, whatever its type. */
 static void txn_take_value(struct txn *txn, const struct resp_item *item)
 {
     struct snapshot *snapshot = &txn->snapshot;
@@ -137,7 +137,7 @@ static void txn_take_value(struct txn *txn, const struct resp_item *item)
 static void txn_take_pttl(struct txn *txn, const struct resp_item *item)
 {
     if (item->kind != RESP_NUMBER)
-        txn->wrong = "Redis replied to PTTL with something that is no number";
+        txn->wrong = "Redis replied to PTTL with something that is not a number";
     txn->snapshot.pttl_ms = item->number;
 }
 
@@ -151,7 +151,7 @@ static void txn_take_count(struct txn *txn, const struct resp_item *item)
     txn->count = item->number;
 }
 
-/* Digits only, and few enough that a second of them fits in milliseconds. */
+/* Digits only, few enough that seconds fit in milliseconds. */
 static bool read_time_part(struct resp_walk *walk, int64_t *out)
 {
     enum { DIGITS_MAX = 12 };
@@ -174,20 +174,20 @@ static void txn_take_time(struct txn *txn, const struct resp_item *item, struct 
     int64_t seconds, micros;
     if (item->kind != RESP_LIST || item->count != 2 || !read_time_part(walk, &seconds) ||
         !read_time_part(walk, &micros)) {
-        txn->wrong = "Redis replied to TIME with something that is no time";
+        txn->wrong = "Redis replied to TIME with something that is not a time";
         return;
     }
     txn->snapshot.now_ms = seconds * 1000 + micros / 1000;
     txn->node->clock_offset_ms = txn->snapshot.now_ms - host_boot_ms();
 }
 
-/* What a transaction read: the same four, in the same order. */
+/* The results of a transaction that reads: the same four, in the same order. */
 static void txn_take_snapshot(struct txn *txn, const struct resp_item *item, struct resp_walk *walk)
 {
     bool plain = txn->names.family != REDIS_WATERMARK;
     struct resp_item part = {0};
     if (item->kind != RESP_LIST || item->count != (plain ? 4 : 2) || !resp_next(walk, &part)) {
-        txn->wrong = "Redis replied to EXEC with something that is no transaction's result";
+        txn->wrong = "Redis sent an unexpected reply to EXEC";
         return;
     }
     txn_take_record(txn, &part);
@@ -204,13 +204,13 @@ static void txn_take_snapshot(struct txn *txn, const struct resp_item *item, str
         txn_take_time(txn, &part, walk);
 }
 
-/* A transaction goes on behind a command that fails: then who knows what was written. */
+/* A transaction continues after a command fails: then it is unknown what was written. */
 static void txn_take_written(struct txn *txn, const struct resp_item *item, struct resp_walk *walk)
 {
     struct resp_item part;
     txn->written = item->kind == RESP_LIST;
     if (!txn->written && item->kind != RESP_NULL) /* NULL: a name has changed since */
-        txn->wrong = "Redis replied to EXEC with something that is no transaction's result";
+        txn->wrong = "Redis sent an unexpected reply to EXEC";
     while (txn->written && !txn->refused && resp_next(walk, &part)) {
         txn->refused = part.kind == RESP_ERROR;
         if (txn->refused)
@@ -294,7 +294,7 @@ static void txn_send_reads(struct txn *txn, bool meant)
     (void)txn_command(txn, meant ? MEANS_TIME : MEANS_NOTHING, 1, "TIME");
 }
 
-/* All at one moment, for an answer. */
+/* Reads everything in one transaction, for a consistent reply. */
 static void txn_read(struct txn *txn)
 {
     txn_begin_stage(txn, STAGE_READ);
@@ -303,7 +303,7 @@ static void txn_read(struct txn *txn)
     (void)txn_command(txn, MEANS_SNAPSHOT, 1, "EXEC");
 }
 
-/* The count begins above all that was, also when it was lost. */
+/* The counter starts above all earlier revisions, even if it was lost. */
 static void txn_watch(struct txn *txn)
 {
     txn_begin_stage(txn, STAGE_WATCH);
@@ -319,8 +319,8 @@ static void txn_watch(struct txn *txn)
 }
 
 /*
- * Does the record stand that the request is about, and in it the grant? A swap under IF_GRANT
- * becomes a swap of that record then, the grant renewed.
+ * True if the request's record is current and has the grant. A swap under IF_GRANT then becomes a
+ * swap of that record with the grant renewed.
  */
 static bool txn_record_matches(struct txn *txn)
 {
@@ -331,7 +331,7 @@ static bool txn_record_matches(struct txn *txn)
                                    .written = txn->snapshot.written,
                                    .now_ms = txn->snapshot.now_ms};
     bool renews = request->condition.kind == IF_GRANT && request->verb == VERB_STORE_SWAP;
-    if (renews) /* another node may have been asked before */
+    if (renews) /* set by an attempt at another node */
         request->length = 0;
     if (stored.length == 0)
         return request->condition.kind != IF_GRANT;
@@ -343,7 +343,7 @@ static bool txn_record_matches(struct txn *txn)
     free(txn->renewal);
     txn->renewal = length > 0 ? malloc(length) : NULL;
     if (txn->renewal == NULL)
-        return false; /* told as a conflict: the core goes on with what stands */
+        return false; /* a conflict: the core continues with the current record */
     memcpy(txn->renewal, redis->encoded, length);
     request->bytes = txn->renewal;
     request->length = length;
@@ -432,7 +432,7 @@ static void txn_write(struct txn *txn, const struct draft *draft)
     (void)txn_command(txn, MEANS_WRITTEN, 1, "EXEC");
 }
 
-/* Those whom the write names hear what stands from now on, unless that is long, or for many. */
+/* Sends the new record to the named sessions, unless it is long or they are many. */
 static void txn_wake_named(struct txn *txn)
 {
     struct redis *redis = txn->op->redis;
@@ -456,7 +456,7 @@ static void txn_wake_named(struct txn *txn)
     }
 }
 
-/* Only of what was written; whoever does not hear of it looks by itself. */
+/* After the write only; a client that misses the message polls. */
 static void txn_publish(struct txn *txn)
 {
     char message[REDIS_RECORD_NAME_MAX + 32];
@@ -481,7 +481,7 @@ static void txn_finish(struct txn *txn, bool wrote)
             (struct stamp){.revision = (uint64_t)txn->count, .time_ms = snapshot->now_ms};
         txn_publish(txn);
     } else if (snapshot->foreign && snapshot->length == 0) {
-        /* No record of ours has a revision above the clock that its count began with. */
+        /* No record of ours has a revision above the clock that its counter started with. */
         snapshot->written =
             (struct stamp){.revision = (uint64_t)(txn->count > 0 ? txn->count : snapshot->now_ms),
                            .time_ms = snapshot->now_ms};
@@ -507,11 +507,11 @@ static void txn_write_or_read(struct txn *txn)
         return;
     }
     txn_unwatch(txn);
-    if (holds) /* the count was lost, and the clock went back */
-        txn_end(txn, &(struct conn_error){
-                         .result = REPLY_TROUBLE,
-                         .why = "the count of revisions in Redis went back, and without "
-                                "scripts it cannot be mended"});
+    if (holds) /* the counter was lost, and the clock went back */
+        txn_end(txn,
+                &(struct conn_error){.result = REPLY_TROUBLE,
+                                     .why = "the revision counter in Redis went back, and without "
+                                            "scripts it cannot be repaired"});
     else
         txn_read(txn);
 }

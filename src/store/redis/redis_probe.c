@@ -17,7 +17,7 @@ struct redis_probe {
     struct conn_call call;
     int64_t timeout_ms;
     bool ready, over, answered, refused;
-    struct text text; /* of what was said */
+    struct text text; /* of the reply */
     char reply[REDIS_PROBE_REPLY_MAX];
 };
 
@@ -54,7 +54,7 @@ static void on_redis_probe_reply(struct conn_call *call, const struct resp_item 
         (struct redis_probe *)(void *)((char *)call - offsetof(struct redis_probe, call));
     struct resp_item inner;
     if (error != NULL)
-        return; /* the loss is told apart */
+        return; /* the loss is reported separately */
     probe->answered = true;
     probe->refused = item->kind == RESP_ERROR;
     redis_probe_set_reply(probe, item->text,
@@ -67,7 +67,7 @@ static void on_redis_probe_reply(struct conn_call *call, const struct resp_item 
     }
 }
 
-/* Until that has become true, or the server is gone, or time is up. */
+/* Waits until `what` is true, the server is gone, or the timeout ends. */
 static bool redis_probe_await(struct redis_probe *probe, const bool *what)
 {
     int64_t end_ms = host_boot_ms() + probe->timeout_ms;
@@ -83,7 +83,7 @@ static bool redis_probe_await(struct redis_probe *probe, const bool *what)
 
 static void redis_probe_explain(const struct redis_probe *probe, struct text *why)
 {
-    text_add(why, probe->over || probe->refused ? probe->reply : "it does not answer");
+    text_add(why, probe->over || probe->refused ? probe->reply : "it does not reply");
 }
 
 struct redis_probe *redis_probe_new(const char *url, int64_t timeout_ms, struct text *why)
@@ -103,7 +103,7 @@ struct redis_probe *redis_probe_new(const char *url, int64_t timeout_ms, struct 
         goto out;
     probe->poller = poller_new();
     if (probe->poller == NULL) {
-        text_add(why, "memory or descriptors are short");
+        text_add(why, "out of memory or descriptors");
         goto out;
     }
     if (!credentials_init(&probe->credentials, &probe->url, probe->poller, why)) {
@@ -151,7 +151,7 @@ const char *redis_probe_query(struct redis_probe *probe, const char *first, cons
     if (!probe->over && redis_probe_await(probe, &probe->answered) && !probe->refused)
         return probe->reply;
     redis_probe_explain(probe, why);
-    probe->over = probe->over || !probe->answered; /* a late answer would be another one's */
+    probe->over = probe->over || !probe->answered; /* a late reply would be the next one's */
     return NULL;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What Redis tells without being asked: a write that names us, and every change, for those who
- * watch. A change is told by its name only; whoever wants the record looks, so that what is told is
- * what stands. A write that names us may bring what it left there. Messages get lost with their
- * connection: then watches end, and waiters look by themselves. In RESP3 all of it comes on the one
- * connection; RESP2 needs a second one, the ear.
+ * Pub/sub: writes that name our session, and all changes, for watches. A change message has only
+ * the name; the record is then queried, so that watchers get the current one. A wake message may
+ * contain the record. Messages are lost with their connection: then watches end, and waiters poll.
+ * RESP3 delivers them on the main connection; RESP2 needs a second one. Must not decide who is
+ * woken.
  */
 #include "store/redis/redis_internal.h"
 
@@ -27,7 +27,7 @@ bool pubsub_is_settled(const struct redis *redis)
 {
     bool wake = !redis->wake.wanted || redis->wake.state == PUBSUB_ON;
     bool changes = !redis->changes.wanted || redis->changes.state == PUBSUB_ON;
-    /* On one connection the order is enough, unless writes go to another node of a cluster. */
+    /* On one connection the order suffices, unless writes go to another node of a cluster. */
     const struct redis_conn *conn = &redis->main.conn;
     bool cannot = conn->protocol == 3 ? !conn->clustered : redis->pubsub.state == CONN_IDLE;
     return cannot || (wake && changes);
@@ -68,8 +68,8 @@ static void on_subscribed(struct conn_call *call, const struct resp_item *item,
     struct redis *redis = channel->redis;
     (void)walk;
     if (error != NULL)
-        return;                     /* the loss is told apart */
-    if (item->kind == RESP_ERROR) { /* waiters still look by themselves */
+        return;                     /* the loss is reported separately */
+    if (item->kind == RESP_ERROR) { /* waiters still poll */
         struct conn_error refusal = conn_explain(pubsub_conn(redis), item);
         channel->state = PUBSUB_ON;
         if (channel == &redis->changes) {
@@ -105,10 +105,10 @@ void pubsub_subscribe(struct redis *redis, struct pubsub_channel *channel)
 
 void pubsub_ready(struct redis *redis)
 {
-    /* The server speaks RESP3 by now: a call may be in the queue of one connection only. */
+    /* The server now speaks RESP3: a call may be in the queue of one connection only. */
     bool idle = redis->pubsub.state == CONN_IDLE && !redis->pubsub.wanted;
     if (pubsub_conn(redis) != &redis->pubsub && !idle)
-        conn_abort(&redis->pubsub, REPLY_TROUBLE, "the other connection does both");
+        conn_abort(&redis->pubsub, REPLY_TROUBLE, "RESP3 needs no second connection");
     pubsub_channel_subscribe(redis, &redis->wake);
     pubsub_channel_subscribe(redis, &redis->changes);
 }
@@ -117,7 +117,7 @@ void pubsub_lost(struct redis *redis, const struct conn_error *error)
 {
     redis->wake.state = redis->changes.state = PUBSUB_OFF;
     redis->changes.wanted = false;
-    /* Who comes back may have lost its last writes, and count from further back. */
+    /* A server that returns may have lost its last writes, and reuse revisions. */
     memset(redis->delivered, 0, sizeof redis->delivered);
     pubsub_end_watches(redis, error);
 }
@@ -177,7 +177,7 @@ static bool is_watched(const struct redis *redis, const char *key)
     return false;
 }
 
-/* Has this or something newer been told? A message can be late, behind a look that saw it all. */
+/* True if this or a newer revision was reported. A message may arrive after a newer query. */
 static bool was_delivered(const struct redis *redis, const char *key, uint64_t revision)
 {
     uint64_t hash = redis_hash_of(key);
@@ -242,7 +242,7 @@ static void key_changed(struct redis *redis, const char *key, uint64_t revision)
         return;
     while (change != NULL && strcmp(change->key, key) != 0)
         change = change->next;
-    if (change != NULL) { /* deletes have no revision: what comes after one is looked at */
+    if (change != NULL) { /* deletes have no revision, so a change after one is queried */
         bool known = revision != 0 && (!change->again || change->newest != 0);
         change->again = true;
         change->newest = known ? revision : 0;
@@ -250,9 +250,8 @@ static void key_changed(struct redis *redis, const char *key, uint64_t revision)
     }
     change = redis->change_count < CHANGES_MAX ? calloc(1, sizeof *change) : NULL;
     if (change == NULL) {
-        pubsub_end_watches(redis,
-                           &(struct conn_error){.result = REPLY_TROUBLE,
-                                                .why = "more changed at once than can be told"});
+        pubsub_end_watches(redis, &(struct conn_error){.result = REPLY_TROUBLE,
+                                                       .why = "too many changes at once"});
         return;
     }
     change->redis = redis;
@@ -268,7 +267,7 @@ static void key_changed(struct redis *redis, const char *key, uint64_t revision)
 
 /* ---- messages ---- */
 
-/* Whose names are not ours is somebody else's affair. */
+/* Ignores names that are not ours. */
 static void on_change_message(struct redis *redis, const struct resp_item *message)
 {
     char key[KEY_MAX + 1];
@@ -315,7 +314,7 @@ bool pubsub_pushed(struct redis *redis, struct redis_conn *conn, struct resp_wal
     if (resp_is(&kind, "subscribe"))
         return conn_confirm(conn);
     if (!resp_is(&kind, "message"))
-        return true; /* of no interest */
+        return true; /* not used here */
     if (count != 3 || !resp_next(walk, &channel) || !resp_next(walk, &message) ||
         message.kind != RESP_TEXT)
         return false;
@@ -323,7 +322,7 @@ bool pubsub_pushed(struct redis *redis, struct redis_conn *conn, struct resp_wal
     return true;
 }
 
-/* ---- beginning and end ---- */
+/* ---- init and done ---- */
 
 static void pubsub_channel_init(struct redis *redis, struct pubsub_channel *channel, bool own)
 {
@@ -331,7 +330,7 @@ static void pubsub_channel_init(struct redis *redis, struct pubsub_channel *chan
     *channel = (struct pubsub_channel){.call = {.reply = on_subscribed, .subscribes = true},
                                        .redis = redis};
     text_init(&text, channel->name, sizeof channel->name);
-    text_add(&text, "leasehold:"); /* channels know no databases: their names must */
+    text_add(&text, "leasehold:"); /* channels span all databases, so names have the number */
     text_add_u64(&text, redis->url.db);
     text_add(&text, own ? ":wake:" : ":changed");
     if (own)

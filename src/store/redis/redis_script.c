@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one script: what a request of the seam is inside of Redis. It runs alone, so looking and
- * changing are one thing; it has one clock, the server's; and a conflict answers with what stands.
- * Revisions stay below 2^45, far from where numbers of Lua lose digits; tokens are above, and get
- * here in parts. The grant with a token is judged and renewed as condition.c does it, and written
- * as the codec writes: conformance holds the one against the other, byte for byte.
+ * The one script: executes a store request inside Redis. It runs atomically, so read and write are
+ * one step; it must use only the server's clock; and a conflict returns the current record.
+ * Revisions stay below 2^45, where Lua numbers are exact; tokens are larger, and are passed in
+ * parts. The script judges and renews a grant as condition.c does, and writes as the codec does:
+ * the conformance tests compare both byte for byte.
  */
 #include "store/redis/redis_internal.h"
 
@@ -13,9 +13,9 @@
 _Static_assert(RECORD_VERSION == 3, "the script knows the versions that have grants, 1 and 2");
 _Static_assert(RECORD_MAX == 65536, "the script writes none that is longer");
 _Static_assert(WAKE_RECORD_MAX == 8192 && WAKE_SESSIONS_MAX == 8,
-               "the script tells what plain.c tells");
+               "the script sends what redis_noscript.c sends");
 
-/* Looks at what stands, and whether it is what the request is about. */
+/* Reads the current record and compares it with the condition. */
 static const char script_read[] =
     "-- One request of leasehold: looks at what stands under a key and, if the condition holds,\n"
     "-- changes it. KEYS: the plain name that other programs know (or the record's again, when\n"
@@ -120,7 +120,7 @@ static const char script_find[] =
     "  end\n"
     "\n";
 
-/* What would renew it. */
+/* Builds the renewed record. */
 static const char script_renew[] =
     "  -- The record's text as the codec would write it: that grant renewed, other marks "
     "resolved.\n"
@@ -198,7 +198,7 @@ static const char script_renew[] =
     "end\n"
     "\n";
 
-/* Answers what stands, or writes. */
+/* Returns the current record, or writes. */
 static const char script_write[] =
     "if not holds then\n"
     "  local rest, count, now = -1, 0, tonumber(moment)\n"
@@ -288,7 +288,7 @@ void redis_script(struct text *out)
     text_add(out, script_write);
 }
 
-/* The sum of all of it, as the server makes it; then come three keys. */
+/* The SHA-1 of the whole script, as the server computes it; then three keys follow. */
 const char redis_script_call[] = "$7\r\nEVALSHA\r\n"
                                  "$40\r\na64bb582a857f958e5a46ec9a94ec4b905bf2726\r\n"
                                  "$1\r\n3\r\n";

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Behind Sentinel: before every connection to the master, a Sentinel is asked who that is; after
- * every loss anew, and another one. A master that turns out to be a replica by now is left again
- * (redis_connection.c looks at its role). So whoever holds while the master changes is told trouble
- * first, and finds in the new one what had been replicated to it: no more is promised.
+ * Sentinel: before every connection to the master, a Sentinel is asked for its address; after every
+ * loss again, and another Sentinel. A master that has become a replica is disconnected
+ * (redis_connection.c checks its role). A holder gets REPLY_TROUBLE during a failover, and then
+ * reads what had been replicated to the new master. Must not promise more than that.
  */
 #include "store/redis/redis_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* This one does not help: the next one is asked, until all were. */
+/* This Sentinel does not help: asks the next, until all were asked. */
 static void sentinel_try_next(struct redis *redis, const char *why)
 {
     redis->sentinel.host = redis->url.hosts[++redis->turn % redis->url.host_count];
@@ -33,18 +33,18 @@ static void on_sentinel_reply(struct conn_call *call, const struct resp_item *it
     struct resp_item host, port;
     char digits[8] = "";
     if (error != NULL || redis->main.conn.state != CONN_OPENING || redis->main.conn.stream != NULL)
-        return; /* the loss is told apart; or nobody waits for it any more */
+        return; /* the loss is reported separately; or no connection waits for it */
     if (item->kind != RESP_LIST || item->count != 2 || !resp_next(walk, &host) ||
         !resp_next(walk, &port) || host.kind != RESP_TEXT || host.length == 0 ||
         host.length > REDIS_HOST_MAX || !text_is_clean(host.text, host.length) ||
         port.kind != RESP_TEXT || port.length >= sizeof digits) {
-        conn_abort(&redis->sentinel, REPLY_TROUBLE, "the Sentinel knows no master of that name");
+        conn_abort(&redis->sentinel, REPLY_TROUBLE, "the Sentinel has no master of that name");
         return;
     }
     memcpy(digits, port.text, port.length);
     unsigned long number = strtoul(digits, NULL, 10);
     if (number < 1 || number > UINT16_MAX)
-        conn_abort(&redis->sentinel, REPLY_TROUBLE, "the Sentinel says a port that is none");
+        conn_abort(&redis->sentinel, REPLY_TROUBLE, "the Sentinel returned an invalid port");
     else
         conn_open_at(&redis->main.conn, host.text, host.length, (uint16_t)number);
 }
