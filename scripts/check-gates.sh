@@ -92,6 +92,12 @@ bad layers src/wire/planted.c reads-clock.bad 'wire reading a clock' '4: wire mu
 bad layers src/planted.c misformatted.bad 'a file in no room' '1: this file is in no room'
 bad layers src/runtime/planted.c includes-public-header.bad \
     'the public header outside its face' '2: only faces include the public header'
+bad layers src/face/cli/planted.c includes-upwards.bad \
+    'the command line including from process' '2: the command line must not'
+bad layers src/face/cli/planted.c includes-library.bad \
+    'the command line including from the library' '2: the command line must not'
+plant src/face/cli/planted.c <"$here/tests/gates/includes-run.good"
+passes layers 'the command line including from run and the public header'
 plant src/base/check.c <"$here/tests/gates/includes-system.bad"
 passes layers 'the last words of a failed assert'
 plant src/core/planted.c <"$here/tests/gates/speaks-of-malloc.good"

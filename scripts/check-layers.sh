@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Gate: includes go one way, from face down to base in the order of `rooms` below, and the pure
-# rooms (wire, core, base) touch neither the system nor the allocator: check-layers.sh [ROOT].
+# Gate: includes go one way, from face down to base in the order of `rooms` below; the command line
+# includes only public headers, run, wire and base; and the pure rooms (wire, core, base) touch
+# neither the system nor the allocator: check-layers.sh [ROOT].
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -35,7 +36,7 @@ function refuse(what) {
 }
 
 function check_quoted(name, target) {
-    if (name ~ /^leasehold(_workload)?\.h$/) {
+    if (name ~ /^leasehold(_admin|_workload)?\.h$/) {
         if (FILENAME !~ /^(src\/face\/(lib|cli)|include)\//)
             refuse("only faces include the public header; include what you need of a room")
         return
@@ -46,6 +47,9 @@ function check_quoted(name, target) {
         refuse("\"" name "\" names no room; write \"room/file.h\"")
     else if (rank[target] > rank[room])
         refuse(room " must not include from " target "; includes go towards base")
+    else if (FILENAME ~ /^src\/face\/cli\// && name !~ /^(face\/cli|run|wire|base)\//)
+        refuse("the command line must not include \"" name \
+            "\"; call a public header, or a function of run")
 }
 
 function check_system(name) {

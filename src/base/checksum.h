@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A 64-bit checksum against accidental corruption, not against malice; also the hash function of
- * our tables. Every step is reversible, so any change within one aligned 8-byte word is detected.
- * To continue a checksum, pass the previous one as `before`.
+ * A checksum of 64 bits against accidents, never against malice. Every step is reversible, so a
+ * change within one aligned word of eight bytes is always detected. It can be continued: pass the
+ * checksum of the preceding bytes. Files contain it, so it never changes; tables use base/hash.h.
  */
 #ifndef LEASEHOLD_BASE_CHECKSUM_H
 #define LEASEHOLD_BASE_CHECKSUM_H

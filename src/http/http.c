@@ -25,7 +25,7 @@ enum {
 
 /* A socket of libcurl. */
 struct socket {
-    struct socket *next, *before;
+    struct list_node node;
     struct poller_watch watch;
     struct http *http;
 };
@@ -66,12 +66,7 @@ static int http_on_curl_timer(CURLM *multi, long after_ms, void *owner)
 static void drop_socket(struct socket *socket)
 {
     (void)poller_watch(socket->http->poller, &socket->watch, 0);
-    if (socket->next != NULL)
-        socket->next->before = socket->before;
-    if (socket->before != NULL)
-        socket->before->next = socket->next;
-    else
-        socket->http->sockets = socket->next;
+    list_remove(&socket->http->sockets, &socket->node);
     free(socket);
 }
 
@@ -84,10 +79,7 @@ static struct socket *add_socket(struct http *http, curl_socket_t file)
     socket->watch.file = file;
     socket->watch.ready = http_on_socket;
     socket->watch.owner = socket;
-    socket->next = http->sockets;
-    if (socket->next != NULL)
-        socket->next->before = socket;
-    http->sockets = socket;
+    list_prepend(&http->sockets, &socket->node);
     (void)http->curl->multi_assign(http->multi, file, socket);
     return socket;
 }
@@ -233,12 +225,7 @@ static void request_drop(struct http_request *request)
 {
     struct http *http = request->http;
     const struct curl_calls *curl = http->curl;
-    if (request->next != NULL)
-        request->next->before = request->before;
-    if (request->before != NULL)
-        request->before->next = request->next;
-    else
-        http->requests = request->next;
+    list_remove(&http->requests, &request->node);
     if (http->delivering == request)
         http->delivering = NULL;
     poller_call_at(http->poller, &request->timeout, POLLER_NEVER);
@@ -339,12 +326,13 @@ static bool request_deliver(struct http_request *request)
 /* Callbacks may start and cancel requests, so the scan restarts after each. */
 static void http_deliver_pieces(struct http *http)
 {
-    struct http_request *request = http->requests;
-    while (request != NULL) {
+    struct list_node *node = http->requests.first;
+    while (node != NULL) {
+        struct http_request *request = LIST_ENTRY(node, struct http_request, node);
         bool pending = request->callbacks.piece != NULL && request->fresh && is_good(request);
         if (pending)
             (void)request_deliver(request);
-        request = pending ? http->requests : request->next;
+        node = pending ? http->requests.first : node->next;
     }
 }
 
@@ -386,10 +374,7 @@ struct http_request *http_start(struct http *http, const struct http_options *op
     if (request == NULL)
         return NULL;
     request->http = http;
-    request->next = http->requests;
-    if (request->next != NULL)
-        request->next->before = request;
-    http->requests = request;
+    list_prepend(&http->requests, &request->node);
     request->callbacks = *callbacks;
     request->most = options->most;
     request->date_s = request->retry_after_ms = -1;
@@ -450,15 +435,15 @@ void http_free(struct http **http_pointer)
     if (http == NULL)
         return;
     ASSERT(http->magic == HTTP_MAGIC);
-    for (struct http_request *request = http->requests, *next; request != NULL; request = next) {
-        next = request->next;
-        request_drop(request);
+    for (struct list_node *node = http->requests.first, *next; node != NULL; node = next) {
+        next = node->next;
+        request_drop(LIST_ENTRY(node, struct http_request, node));
     }
     if (http->curl != NULL)
         (void)http->curl->multi_cleanup(http->multi);
-    for (struct socket *socket = http->sockets, *next; socket != NULL; socket = next) {
-        next = socket->next;
-        drop_socket(socket);
+    for (struct list_node *node = http->sockets.first, *next; node != NULL; node = next) {
+        next = node->next;
+        drop_socket(LIST_ENTRY(node, struct socket, node));
     }
     poller_call_at(http->poller, &http->timer, POLLER_NEVER);
     http->magic = 0;

@@ -3,10 +3,9 @@
 #ifndef LEASEHOLD_HTTP_HTTP_INTERNAL_H
 #define LEASEHOLD_HTTP_HTTP_INTERNAL_H
 
+#include "base/list.h"
 #include "http/curl.h"
 #include "http/http.h"
-
-struct socket;
 
 struct http {
     uint32_t magic;
@@ -14,13 +13,12 @@ struct http {
     const struct curl_calls *curl; /* NULL: it cannot be loaded */
     CURLM *multi;
     struct poller_timer timer;
-    struct socket *sockets;
-    struct http_request *requests;
+    struct list sockets, requests;
     struct http_request *delivering; /* its callback runs; NULL once that has cancelled it */
 };
 
 struct http_request {
-    struct http_request *next, *before;
+    struct list_node node;
     struct http *http;
     CURL *easy;
     struct http_callbacks callbacks;

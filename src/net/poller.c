@@ -25,7 +25,7 @@ struct poller {
     int64_t armed_ms; /* the time of the timerfd; may be earlier than the first timer */
     int64_t now_ms;   /* when the current step began to run timers */
     bool exact, stepping, calling;
-    struct poller_deferred *first, *last; /* deferred callbacks */
+    struct list deferred; /* run at the end of the step */
     /* Events from the kernel whose callbacks have not run yet. */
     struct epoll_event batch[BATCH];
     int batch_next, batch_count;
@@ -72,7 +72,7 @@ void poller_free(struct poller **poller_pointer)
     if (poller == NULL)
         return;
     ASSERT(poller->magic == POLLER_MAGIC && !poller->stepping);
-    ASSERT(poller->watching == 0 && poller->times.top == NULL && poller->first == NULL);
+    ASSERT(poller->watching == 0 && poller->times.top == NULL && poller->deferred.first == NULL);
     if (poller->timer >= 0)
         (void)close(poller->timer);
     if (poller->epoll >= 0)
@@ -210,34 +210,22 @@ void poller_defer(struct poller *poller, struct poller_deferred *deferred)
         return;
     deferred->poller = poller;
     deferred->queued = true;
-    deferred->next = NULL;
-    deferred->before = poller->last;
-    if (poller->last != NULL)
-        poller->last->next = deferred;
-    else
-        poller->first = deferred;
-    poller->last = deferred;
+    list_append(&poller->deferred, &deferred->node);
 }
 
 void poller_cancel_deferred(struct poller_deferred *deferred)
 {
     if (!deferred->queued)
         return;
-    if (deferred->next != NULL)
-        deferred->next->before = deferred->before;
-    else
-        deferred->poller->last = deferred->before;
-    if (deferred->before != NULL)
-        deferred->before->next = deferred->next;
-    else
-        deferred->poller->first = deferred->next;
+    list_remove(&deferred->poller->deferred, &deferred->node);
     deferred->queued = false;
 }
 
 void poller_run_deferred(struct poller *poller)
 {
-    while (poller->first != NULL) {
-        struct poller_deferred *deferred = poller->first;
+    while (poller->deferred.first != NULL) {
+        struct poller_deferred *deferred =
+            LIST_ENTRY(poller->deferred.first, struct poller_deferred, node);
         poller_cancel_deferred(deferred);
         deferred->run(deferred->owner);
     }

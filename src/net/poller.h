@@ -9,6 +9,7 @@
 #define LEASEHOLD_NET_POLLER_H
 
 #include "base/heap.h"
+#include "base/list.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,7 +40,7 @@ struct poller_timer {
 /* A callback that runs once, at the end of a step, after all descriptors and timers. */
 struct poller_deferred {
     struct poller *poller;
-    struct poller_deferred *next, *before;
+    struct list_node node;
     bool queued;
     void (*run)(void *owner);
     void *owner;

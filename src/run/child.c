@@ -13,6 +13,11 @@ enum {
     RETRY_MS = 20   /* poll interval after a kill: not every exit raises SIGCHLD here */
 };
 
+int child_find_program(const char *name, char *out_path, size_t size)
+{
+    return program_find(name, out_path, size);
+}
+
 int child_spawn(struct child *child, const struct program *program)
 {
     pid_t pid = program_start(program);

@@ -35,6 +35,8 @@ struct child {
     int64_t due_ms;  /* when child_tick() must be called */
 };
 
+/* Finds a program as a shell does. 0, or ENOENT, EACCES and the like. */
+int child_find_program(const char *name, char *out_path, size_t size);
 /* 0 or −errno; then there is no child. */
 int child_spawn(struct child *child, const struct program *program);
 void child_signal(const struct child *child, int signal);

@@ -39,6 +39,11 @@ static void supervisor_set_signals(sigset_t *blocked)
     (void)sigprocmask(SIG_SETMASK, blocked, NULL);
 }
 
+int64_t supervisor_now_ms(void)
+{
+    return host_boot_ms();
+}
+
 int supervisor_init(struct supervisor *supervisor)
 {
     sigset_t blocked, child;

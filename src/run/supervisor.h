@@ -25,6 +25,8 @@ struct supervisor {
     struct child child;
 };
 
+/* The clock of all deadlines of a run: milliseconds since boot, suspend included. */
+int64_t supervisor_now_ms(void);
 /* 0 or −errno; then there is nothing to undo. */
 int supervisor_init(struct supervisor *supervisor);
 /* True if the command should still start. Blocks all signals of this process from here on. */

@@ -3,6 +3,7 @@
 #include "runtime/fast_path.h"
 
 #include "base/check.h"
+#include "base/hash.h"
 
 #include <pthread.h>
 #include <stdalign.h>
@@ -26,23 +27,6 @@ struct fast_path {
     uint64_t seed;
     struct fast_path_mark *idle;
 };
-
-/* Eight bytes at a time. The seed prevents chosen keys from filling one chain. */
-static uint64_t fast_path_hash(const struct fast_path *fast_path, const char *key, size_t length)
-{
-    const uint64_t odd = 0x9e3779b97f4a7c15U;
-    uint64_t hash = fast_path->seed ^ length, word;
-    for (; length >= sizeof word; length -= sizeof word, key += sizeof word) {
-        memcpy(&word, key, sizeof word);
-        hash = (hash ^ word) * odd;
-        hash ^= hash >> 32;
-    }
-    word = 0;
-    memcpy(&word, key, length);
-    hash = (hash ^ word) * odd;
-    hash ^= hash >> 32;
-    return hash * odd;
-}
 
 static struct shard *shard_of(struct fast_path *fast_path, uint64_t hash)
 {
@@ -169,7 +153,7 @@ enum fast_path_result fast_path_acquire(struct fast_path *fast_path, struct fast
                                         struct fast_path_hold *out_holder)
 {
     enum fast_path_result result = FAST_PATH_MISS;
-    uint64_t hash = fast_path_hash(fast_path, key, length);
+    uint64_t hash = hash_bytes(fast_path->seed, key, length);
     struct shard *shard = shard_lock(fast_path, hash);
     const struct fast_path_node *found = *shard_find(shard, key, hash);
     if (found != NULL && found->revision > 0) {
@@ -224,7 +208,7 @@ static struct fast_path_mark *mark_new(const char *key, uint64_t hash)
 struct fast_path_mark *fast_path_mark(struct fast_path *fast_path, const char *key,
                                       struct fast_path_hold **out_hold)
 {
-    uint64_t hash = fast_path_hash(fast_path, key, strlen(key));
+    uint64_t hash = hash_bytes(fast_path->seed, key, strlen(key));
     struct shard *shard = shard_lock(fast_path, hash);
     struct fast_path_node *found = *shard_find(shard, key, hash);
     bool marked = found != NULL && found->revision == 0;

@@ -3,7 +3,7 @@
 #include "runtime/table.h"
 
 #include "base/check.h"
-#include "base/checksum.h"
+#include "base/hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,14 +23,9 @@ void table_done(struct table *table)
     *table = (struct table){0};
 }
 
-static uint64_t table_hash(const char *key)
-{
-    return checksum(/* before= */ 0, key, strlen(key));
-}
-
 struct table_node *table_find(const struct table *table, const char *key)
 {
-    uint64_t hash = table_hash(key);
+    uint64_t hash = hash_string(key);
     struct table_node *node = table->chains[hash & (table->chain_count - 1)];
     while (node != NULL && (node->hash != hash || strcmp(node->key, key) != 0))
         node = node->next;
@@ -65,7 +60,7 @@ static void table_grow(struct table *table)
 void table_put(struct table *table, struct table_node *node, const char *key)
 {
     node->key = key;
-    node->hash = table_hash(key);
+    node->hash = hash_string(key);
     if (table->count++ >= table->chain_count)
         table_grow(table);
     table_link(table->chains, table->chain_count, node);

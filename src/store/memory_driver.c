@@ -5,10 +5,13 @@
  * replies: simulation and exploration run on it. Single-threaded; nothing survives the process.
  */
 #include "base/check.h"
+#include "base/hash.h"
 #include "base/heap.h"
 #include "core/mutant.h"
+#include "store/admin.h"
 #include "store/condition.h"
 #include "store/expiry.h"
+#include "wire/url_redact.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,14 +55,6 @@ struct memory {
     struct record scratch;
     char encoded[RECORD_MAX + 1];
 };
-
-static uint64_t memory_hash(const char *key)
-{
-    uint64_t hash = 0xcbf29ce484222325U;
-    for (; *key != '\0'; key++)
-        hash = (hash ^ (unsigned char)*key) * 0x100000001b3U;
-    return hash ^ (hash >> 29);
-}
 
 static struct memory_entry **memory_find(struct memory *memory, const char *key, uint64_t hash)
 {
@@ -132,7 +127,7 @@ static struct store_reply memory_reply(const struct memory *memory, enum reply_s
 /* Each watcher gets the current record: an earlier callback may have changed it. */
 static void memory_notify_watchers(struct memory *memory, const char *key)
 {
-    uint64_t hash = memory_hash(key);
+    uint64_t hash = hash_string(key);
     for (size_t i = 0; i < memory->watch_count; i++) {
         const struct memory_watch *watcher = &memory->watches[i];
         if (strncmp(key, watcher->prefix, strlen(watcher->prefix)) != 0)
@@ -207,7 +202,7 @@ static struct stored_record memory_stored_record(const struct memory *memory,
 static struct stored_record memory_find_record(void *owner, const char *key)
 {
     struct memory *memory = owner;
-    return memory_stored_record(memory, *memory_find(memory, key, memory_hash(key)));
+    return memory_stored_record(memory, *memory_find(memory, key, hash_string(key)));
 }
 
 /* Removes a few expired records at each write, the oldest first, never all at once. */
@@ -260,7 +255,7 @@ static void memory_swap(struct memory *memory, const struct store_request *reque
                         store_done *done, void *caller)
 {
     memory_expire_some(memory);
-    uint64_t hash = memory_hash(request->key);
+    uint64_t hash = hash_string(request->key);
     struct memory_entry **at = memory_find(memory, request->key, hash);
     struct stored_record stored = memory_stored_record(memory, *at);
     struct store_request write = *request;
@@ -288,7 +283,7 @@ static void memory_swap(struct memory *memory, const struct store_request *reque
 static void memory_delete(struct memory *memory, const struct store_request *request,
                           store_done *done, void *caller)
 {
-    struct memory_entry **at = memory_find(memory, request->key, memory_hash(request->key));
+    struct memory_entry **at = memory_find(memory, request->key, hash_string(request->key));
     struct stored_record stored = memory_stored_record(memory, *at);
     bool holds = condition_holds(request, &stored, &memory->scratch);
     if (holds && *at != NULL)
@@ -345,7 +340,7 @@ static void memory_submit(void *state, const struct store_request *submitted, st
     request.key = key;
     switch (request.verb) {
     case VERB_STORE_READ:
-        reply = memory_reply(memory, REPLY_OK, *memory_find(memory, key, memory_hash(key)));
+        reply = memory_reply(memory, REPLY_OK, *memory_find(memory, key, hash_string(key)));
         done(caller, &reply);
         return;
     case VERB_STORE_SWAP:
@@ -430,6 +425,16 @@ uint64_t memory_raise_revision(void *state, uint64_t at_least)
     return memory->revision;
 }
 
+static void memory_diagnose(const char *url, const struct diagnosis *diagnosis)
+{
+    char shown[256];
+    struct text text;
+    text_init(&text, shown, sizeof shown);
+    url_redact(url, &text);
+    diagnosis_report(diagnosis, FINDING_WARNING, "store", "name a file: store to share locks",
+                     "%s is private to each process and is lost when it exits", shown);
+}
+
 const struct store_driver memory_driver = {
     .scheme = "memory",
     .capabilities =
@@ -439,4 +444,5 @@ const struct store_driver memory_driver = {
     .open = memory_open,
     .close = memory_close,
     .submit = memory_submit,
+    .diagnose = memory_diagnose,
 };

@@ -117,6 +117,10 @@ struct store_event {
     bool warns;
 };
 
+struct collect_options;
+struct collection;
+struct diagnosis;
+
 struct store_driver {
     const char *scheme;
     unsigned capabilities;
@@ -147,6 +151,12 @@ struct store_driver {
     /* Records an event of a key, visible in the store's own tools. No rule depends on it, and it
      * may be lost. NULL: not supported. */
     void (*event)(void *state, const struct store_event *event);
+    /* Examines the store, opened or not, and reports findings for people (admin.h). Blocks. */
+    void (*diagnose)(const char *url, const struct diagnosis *diagnosis);
+    /* Removes what nobody needs any more (admin.h). Blocks. False, with words, when the store could
+     * not be asked at all. NULL: the store forgets by itself. */
+    bool (*collect)(const char *url, const struct collect_options *options, struct collection *out,
+                    struct text *why);
 };
 
 extern const struct store_driver file_driver;

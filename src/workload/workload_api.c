@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See workload_internal.h: requests to the API server, and the wait for replies. */
+#include "base/hash.h"
 #include "process/host.h"
 #include "workload/workload_internal.h"
 
@@ -62,9 +63,7 @@ static void workloads_on_reply(void *owner, const struct http_response *response
 
 static void warn_once(struct workloads *workloads, const char *text)
 {
-    uint64_t hash = 0xcbf29ce484222325U;
-    for (const char *at = text; *at != '\0'; at++)
-        hash = (hash ^ (unsigned char)*at) * 0x100000001b3U;
+    uint64_t hash = hash_string(text);
     for (size_t i = 0; i < workloads->warned_count; i++) {
         if (workloads->warned[i] == hash)
             return;

@@ -30,7 +30,7 @@ struct collect_round {
     unsigned rate;
     char path[PATH_SIZE]; /* of the kind's objects */
     struct text names;
-    struct k8s_collection *out;
+    struct collection *out;
 };
 
 static bool collect_fail(struct collect_round *round, const char *text)
@@ -161,7 +161,7 @@ static bool collect_is_leftover(const struct collect_round *round, const json_t 
 static void collect_object(struct collect_round *round, const json_t *object, int64_t now_ms)
 {
     struct workload_view view;
-    struct k8s_collection *out = round->out;
+    struct collection *out = round->out;
     const char *name = kube_string(json_object_get(object, "metadata"), "name");
     if (!is_resource_name(name, strlen(name)) || !collect_is_leftover(round, object, now_ms, &view))
         return;
@@ -207,11 +207,11 @@ static bool collect_page(struct collect_round *round, char **next)
 }
 
 void workload_collect(struct k8s_probe *probe, const char *kind, const struct end_rules *rules,
-                      unsigned rate, struct k8s_collection *out)
+                      unsigned rate, struct collection *out)
 {
     struct collect_round round = {.probe = probe, .rules = rules, .rate = rate, .out = out};
     char *next = NULL;
-    *out = (struct k8s_collection){0};
+    *out = (struct collection){0};
     text_init(&round.names, out->names, sizeof out->names);
     if (!collect_find_kind(&round, kind))
         return;

@@ -11,6 +11,6 @@
  * deleted ones that only our finalizer keeps. `rate`: removals per minute at most; 0: count only.
  */
 void workload_collect(struct k8s_probe *probe, const char *kind, const struct end_rules *rules,
-                      unsigned rate, struct k8s_collection *out);
+                      unsigned rate, struct collection *out);
 
 #endif

@@ -19,7 +19,10 @@ printf '#include <leasehold_workload.h>\n#include <leasehold_workload.h>
 struct lh_workloads_options workloads_options = LH_WORKLOADS_OPTIONS_INIT;
 struct lh_workload_options workload_options = LH_WORKLOAD_OPTIONS_INIT;
 enum lh_outcome outcome = LH_OK;\n' >"$work/leasehold_workload.c"
-for header in leasehold leasehold_workload; do
+printf '#include <leasehold_admin.h>\n#include <leasehold_admin.h>
+struct lh_diagnose_options diagnose_options = LH_DIAGNOSE_OPTIONS_INIT;
+struct lh_collect_options collect_options = LH_COLLECT_OPTIONS_INIT;\n' >"$work/leasehold_admin.c"
+for header in leasehold leasehold_admin leasehold_workload; do
     cp "$work/$header.c" "$work/$header.cc"
     for standard in c99 c11 c17; do
         for compiler in gcc clang-14; do

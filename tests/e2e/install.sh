@@ -44,7 +44,7 @@ usr=$root/usr/local
 everything_is_there() {
     (umask 077 && plain_make install DESTDIR="$root")
     local name lib
-    for name in bin/leasehold include/{leasehold,leasehold_workload}.h share/man/man1/leasehold.1 \
+    for name in bin/leasehold include/leasehold{,_admin,_workload}.h share/man/man1/leasehold.1 \
         share/man/man1/leasehold-acquire.1 share/man/man3/leasehold.3 \
         share/leasehold/kubernetes/{kustomization,monitoring/alerts}.yaml \
         share/bash-completion/completions/leasehold share/zsh/site-functions/_leasehold \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Leases that nobody needs any more are removed, and no others: on-k8s.sh k8s_collect.sh PROGRAM
+# Leases that are no longer needed are removed, and no others: on-k8s.sh k8s_collect.sh PROGRAM
 # [LEASES]. By programs that run anyway, and by `leasehold collect`; slowly, safely against whoever
 # takes one in between, and by several at once. Runs with the Role that we ship. Prints TAP.
 set -euo pipefail

@@ -39,11 +39,11 @@ expect 0 'ok: the API server is v1\.[0-9.]+.*'
 expect 0 "ok: the API server's clock is $short (ahead of|behind) ours; leases are judged by .*"
 expect 0 'ok: we may get, list, watch, create, update, delete leases'
 expect 0 'ok: the namespace takes Leases'
-expect 0 'ok: Leases that nobody needs any more: 0'
+expect 0 'ok: Leases no longer needed: 0'
 verdict 'it leaves nothing behind' test -z "$(kubectl get leases -o name)"
 
 "$program" --store "$url" acquire left --ttl 1s >/dev/null
-expect 0 'ok: Leases that nobody needs any more: 1'
+expect 0 'ok: Leases no longer needed: 1'
 
 # ---- rights, one by one ----
 
@@ -75,7 +75,7 @@ expect 69 'problem: we may not get, list, watch, create, delete jobs in .*; put 
 kubectl apply -f dist/kubernetes/workloads/role.yaml >/dev/null
 kubectl create rolebinding workloads --role=leasehold-workloads --user=locker >/dev/null
 expect 0 'ok: we may get, list, watch, create, delete jobs' --kind jobs.batch
-expect 0 'ok: jobs.batch that nobody needs any more: 0' --kind jobs.batch
+expect 0 'ok: jobs.batch no longer needed: 0' --kind jobs.batch
 expect 69 'problem: we may not get, .* pods in .*' --kind pods
 
 with_url k8s://default 69 'problem: we may not get, .* leases in default; bind the Role of .*'

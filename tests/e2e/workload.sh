@@ -375,7 +375,7 @@ kubectl delete pipelinerun "$(name_of left/final)" --wait=false >>kubectl.log
 sleep 3.5
 [[ -n $(uid_of left/final) ]] || fail 'the finalizer does not keep it'
 # It lists them by their names.
-hears 0 'warning: pipelineruns.tekton.dev that nobody needs any more: 3 \(wfe-.*, wfe-.*, wfe-' \
+hears 0 'warning: pipelineruns.tekton.dev no longer needed: 3 \(wfe-.*, wfe-.*, wfe-' \
     "$program" doctor --kind pipelineruns.tekton.dev
 hears 0 'removed: 3 of 3' "$program" collect --kind pipelineruns.tekton.dev
 for target in left/over left/overdue left/final; do is_free "$target"; done

@@ -286,6 +286,9 @@ int usage_error(const struct context *context, const char *format, ...)
 /* The same for errors of the program or its environment; returns the status of the outcome. */
 int output_error(const struct context *context, enum lh_outcome outcome, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Prints a library report as the program's own error, without the outcome before the text. Returns
+ * the exit status. */
+int output_plain_report(const struct context *context, const struct lh_report *report);
 /* Prints to stderr, with --verbose only. */
 void output_detail(const struct context *context, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

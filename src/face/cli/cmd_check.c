@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leasehold check: lets a command write, or not, by its token; for the side that is written to. It
- * asks no store of locks. The command takes the place of this process, with a descriptor that keeps
- * the guard: so there is nobody whose death could free it while the command writes.
+ * leasehold check: admits a command by its token, on the side that is written to. It asks no store
+ * of locks. The command replaces this process and inherits the descriptor that keeps other writers
+ * out, so no other process can release it while the command writes.
  */
 #include "face/cli/cli.h"
 
-#include "disk/disk.h"
-#include "store/fence.h"
-#include "wire/duration.h"
+#include "leasehold_admin.h"
 #include "wire/json_text.h"
 
 #include <errno.h>
@@ -19,12 +17,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Scripts and shells use small numbers for their own files, and would close ours. */
+/* Shells and scripts redirect small descriptors, and would close ours. */
 enum { DESCRIPTOR_MIN = 100 };
 
 static const char fence_hint[] = "give --guard PATH, a file on the side that is written to";
 
-/* The one that was named, or beside the store's file. */
+/* The file of --guard, or beside the file of the store. */
 static int check_fence_path(struct context *context, char *path, size_t size)
 {
     const char *named = context->settings.fence;
@@ -43,31 +41,6 @@ static int check_fence_path(struct context *context, char *path, size_t size)
     if ((size_t)snprintf(path, size, "%s", named) >= size)
         return usage_error(context, "--guard: the path is too long");
     return EXIT_DONE;
-}
-
-static int check_refuse(const struct context *context, enum fence_result result, uint64_t highest,
-                        const char *why)
-{
-    const struct settings *settings = &context->settings;
-    struct lh_report report = {.since_ms = -1, .ends_in_ms = -1, .token = highest};
-    if (result == FENCE_TROUBLE)
-        return output_error(context, LH_UNAVAILABLE,
-                            "the guard cannot tell, so nobody is let in: %s", why);
-    if (result == FENCE_STALE) {
-        report.outcome = LH_STALE;
-        report.refusal = lh_refusal_word(LH_VERB_CHECK, LH_STALE);
-        (void)snprintf(report.text, sizeof report.text,
-                       "stale: %.120s has seen token %" PRIu64 ", which is above %" PRIu64
-                       "; nothing was changed",
-                       settings->key, highest, settings->token);
-    } else {
-        char wait[DURATION_SHOWN];
-        report.outcome = LH_BUSY;
-        (void)snprintf(report.text, sizeof report.text,
-                       "busy: another command writes under %.120s; waited %s for its end",
-                       settings->key, duration_show(settings->wait_ms, wait));
-    }
-    return output_report(context, settings->key, &report);
 }
 
 static int output_current(const struct context *context, const char *path)
@@ -91,7 +64,7 @@ static int output_current(const struct context *context, const char *path)
     return EXIT_DONE;
 }
 
-/* Comes back only when it failed. */
+/* Returns only when it failed. */
 static int check_exec(const struct context *context, const char *program, int held)
 {
     int file = fcntl(held, F_DUPFD, DESCRIPTOR_MIN);
@@ -108,40 +81,7 @@ static int check_exec(const struct context *context, const char *program, int he
     return EXIT_NOT_EXECUTABLE;
 }
 
-static int64_t check_deadline_ms(const struct context *context)
-{
-    int64_t wait_ms = context->settings.wait_ms;
-    return wait_ms == LH_WAIT_FOREVER ? INT64_MAX : host_boot_ms() + wait_ms;
-}
-
-static int check_enter(const struct context *context, const struct disk *disk,
-                       const struct host_ids *ids, const char *path, const char *program)
-{
-    char message[LH_TEXT_SIZE];
-    struct text why;
-    struct fence fence;
-    uint64_t highest = 0;
-    text_init(&why, message, sizeof message);
-    text_add(&why, path);
-    text_add(&why, ": ");
-    if (fence_open(&fence, disk, ids, &why) != FENCE_OK)
-        return check_refuse(context, FENCE_TROUBLE, highest, message);
-    enum fence_result result = fence_enter(&fence, context->settings.key, context->settings.token,
-                                           check_deadline_ms(context), &highest, &why);
-    int status = EXIT_DONE;
-    if (result == FENCE_OK)
-        fence_maintain(&fence);
-    if (result != FENCE_OK)
-        status = check_refuse(context, result, highest, message);
-    else if (program != NULL)
-        status = check_exec(context, program, fence.held);
-    else
-        status = output_current(context, path);
-    fence_close(&fence);
-    return status;
-}
-
-/* What can be wrong before anything is touched. */
+/* Checks what needs no file. */
 static int check_arguments(struct context *context, char *program, size_t size)
 {
     const struct settings *settings = &context->settings;
@@ -155,23 +95,31 @@ static int check_arguments(struct context *context, char *program, size_t size)
     return context_find_program(context, program, size, "nothing was changed");
 }
 
+/* A refusal is about the key; trouble is not. */
+static int check_refuse(const struct context *context, const struct lh_report *report)
+{
+    bool refused = report->outcome == LH_STALE || report->outcome == LH_BUSY;
+    return refused ? output_report(context, context->settings.key, report)
+                   : output_plain_report(context, report);
+}
+
 static int cmd_check(struct context *context)
 {
-    char program[PATH_MAX], path[PATH_MAX], message[LH_TEXT_SIZE];
-    struct text why;
-    struct disk disk;
-    struct host_ids ids;
+    const struct settings *settings = &context->settings;
+    char program[PATH_MAX], path[PATH_MAX];
+    struct lh_report report;
+    int held = -1;
     int status = check_arguments(context, program, sizeof program);
     if (status == EXIT_DONE)
         status = check_fence_path(context, path, sizeof path);
     if (status != EXIT_DONE)
         return status;
-    text_init(&why, message, sizeof message);
-    if (!host_read(&ids, &why) || !disk_open(&disk, path, &why))
-        return check_refuse(context, FENCE_TROUBLE, /* highest= */ 0, message);
     output_detail(context, "guard %s", path);
-    status = check_enter(context, &disk, &ids, path, context->program != NULL ? program : NULL);
-    disk_done(&disk);
+    if (lh_check(path, settings->key, settings->token, settings->wait_ms, &held, &report) != LH_OK)
+        return check_refuse(context, &report);
+    status = context->program != NULL ? check_exec(context, program, held)
+                                      : output_current(context, path);
+    (void)close(held);
     return status;
 }
 

@@ -1,70 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * leasehold collect: removes from the store what nobody needs any more, where the store does not do
- * so by itself. Locks that are held, waited for or cooling are none of its business.
+ * so by itself. It leaves locks alone that are held, waited for or cooling.
  */
 #include "face/cli/cli.h"
 
-#ifndef LH_WITHOUT_KUBERNETES
-#include "store/k8s/k8s_probe.h"
-#include "workload/workload_collect.h"
-#endif
+#include "leasehold_admin.h"
 #include "wire/json_text.h"
 
 #include <stdio.h>
-#include <string.h>
 
-enum { TIMEOUT_MS = 10000 };
-
-struct collected {
-    unsigned left, removed, taken;
-    char why[512];
-    bool usage; /* the call is wrong */
-};
-
-#ifndef LH_WITHOUT_KUBERNETES
-static void collected_add(struct collected *sum, const struct k8s_collection *collection)
-{
-    sum->left += collection->left;
-    sum->removed += collection->removed;
-    sum->taken += collection->taken;
-    sum->usage = collection->usage;
-    (void)snprintf(sum->why, sizeof sum->why, "%s", collection->why);
-}
-
-/* Leases, then the objects of a kind. */
-static int collect_k8s(const struct context *context, struct collected *sum)
-{
-    const struct settings *settings = &context->settings;
-    const struct end_rules rules = {.done_when = settings->done_when,
-                                    .failed_when = settings->failed_when,
-                                    .ended_at = settings->ended_at};
-    char message[LH_TEXT_SIZE];
-    struct text why;
-    struct k8s_collection collection;
-    int64_t timeout_ms = settings->store_timeout_ms > 0 ? settings->store_timeout_ms : TIMEOUT_MS;
-    const char *wrong = end_rules_broken(&rules);
-    if (wrong != NULL)
-        return usage_error(context, "%s", wrong);
-    text_init(&why, message, sizeof message);
-    struct k8s_probe *probe = k8s_probe_new(context->url, timeout_ms, &why);
-    if (probe == NULL)
-        return output_error(context, LH_UNAVAILABLE, "%s: %s", context->shown, message);
-    k8s_probe_collect(probe, (unsigned)settings->rate, &collection);
-    collected_add(sum, &collection);
-    if (settings->kind != NULL && sum->why[0] == '\0') {
-        workload_collect(probe, settings->kind, &rules, (unsigned)settings->rate, &collection);
-        collected_add(sum, &collection);
-    }
-    k8s_probe_free(&probe);
-    return EXIT_DONE;
-}
-#endif
-
-static void output_collected_json(const struct context *context, const struct collected *collected)
+static void output_collected(const struct context *context, const struct lh_collected *collected)
 {
     char line[LINE_SIZE];
     struct text text;
+    if (!context->settings.json) {
+        if (!context->settings.quiet)
+            printf("removed: %u of %u that nobody needed\n", collected->removed, collected->left);
+        return;
+    }
     text_init(&text, line, sizeof line);
     json_begin(&text);
     json_add_number(&text, "left", collected->left);
@@ -75,32 +29,25 @@ static void output_collected_json(const struct context *context, const struct co
     puts(line);
 }
 
-static int output_collected(const struct context *context, const struct collected *collected)
-{
-    if (collected->usage)
-        return usage_error(context, "%s", collected->why);
-    if (context->settings.json)
-        output_collected_json(context, collected);
-    else if (!context->settings.quiet)
-        printf("removed: %u of %u that nobody needed\n", collected->removed, collected->left);
-    if (collected->why[0] != '\0')
-        return output_error(context, LH_UNAVAILABLE, "%s", collected->why);
-    return EXIT_DONE;
-}
-
 static int cmd_collect(struct context *context)
 {
-    struct collected collected = {0};
+    const struct settings *settings = &context->settings;
+    struct lh_collect_options options = LH_COLLECT_OPTIONS_INIT;
+    struct lh_collected collected = {0};
+    struct lh_report report;
     int status = context_prepare_store(context);
     if (status != EXIT_DONE)
         return status;
-#ifndef LH_WITHOUT_KUBERNETES
-    if (strncmp(context->url, "k8s:", strlen("k8s:")) == 0)
-        status = collect_k8s(context, &collected);
-    if (status != EXIT_DONE)
-        return status;
-#endif
-    return output_collected(context, &collected);
+    options.kind = settings->kind;
+    options.done_when = settings->done_when;
+    options.failed_when = settings->failed_when;
+    options.ended_at = settings->ended_at;
+    options.rate = (uint32_t)settings->rate;
+    options.timeout_ms = settings->store_timeout_ms;
+    enum lh_outcome outcome = lh_collect(context->url, &options, &collected, &report);
+    if (outcome == LH_OK || collected.partial)
+        output_collected(context, &collected);
+    return outcome == LH_OK ? EXIT_DONE : output_plain_report(context, &report);
 }
 
 static const struct option option_rate = {.name = "rate",

@@ -1,57 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leasehold doctor: reports which store is used, which setting selected it, and its problems. It
- * repairs nothing, creates nothing and acquires no lock.
+ * leasehold doctor: prints which program, configuration and store are used, then the library's
+ * findings about them. It repairs nothing and takes no lock.
  */
-#include "face/cli/doctor.h"
+#include "face/cli/cli.h"
 
-#include "process/host.h"
-#include "store/store.h"
-#include "wire/duration.h"
+#include "leasehold_admin.h"
 #include "wire/json_text.h"
 
-#include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { RIGHTS_TIMEOUT_MS = 3000 };
+struct doctor {
+    struct context *context;
+    unsigned problems;
+};
 
 static const char *const finding_names[] = {
-    [FINDING_OK] = "ok", [FINDING_WARNING] = "warning", [FINDING_PROBLEM] = "problem"};
+    [LH_FINDING_OK] = "ok", [LH_FINDING_WARNING] = "warning", [LH_FINDING_PROBLEM] = "problem"};
 
-void doctor_report(struct doctor *doctor, enum finding finding, const char *about,
-                   const char *remedy, const char *format, ...)
+static void doctor_on_finding(void *user, const struct lh_finding *finding)
 {
-    char message[URL_SIZE + LH_TEXT_SIZE], line[LINE_SIZE];
+    struct doctor *doctor = user;
+    char line[LINE_SIZE];
     struct text text;
-    va_list arguments;
-    doctor->problems += finding == FINDING_PROBLEM;
-    va_start(arguments, format);
-    (void)vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
+    doctor->problems += finding->level == LH_FINDING_PROBLEM;
     text_init(&text, line, sizeof line);
     if (doctor->context->settings.json) {
         json_begin(&text);
-        json_add_string(&text, "finding", finding_names[finding]);
-        json_add_string(&text, "about", about);
-        json_add_string(&text, "text", message);
-        json_add_string(&text, "do", remedy);
+        json_add_string(&text, "finding", finding_names[finding->level]);
+        json_add_string(&text, "about", finding->about);
+        json_add_string(&text, "text", finding->text);
+        json_add_string(&text, "do", finding->remedy);
         json_end(&text);
     } else {
-        if (finding == FINDING_OK && doctor->context->settings.quiet)
+        if (finding->level == LH_FINDING_OK && doctor->context->settings.quiet)
             return;
-        text_add(&text, finding_names[finding]);
+        text_add(&text, finding_names[finding->level]);
         text_add(&text, ": ");
-        text_add(&text, message);
-        if (remedy != NULL) {
+        text_add(&text, finding->text);
+        if (finding->remedy != NULL) {
             text_add(&text, "; ");
-            text_add(&text, remedy);
+            text_add(&text, finding->remedy);
         }
     }
     output_line(&text, stdout);
+}
+
+static void doctor_report(struct doctor *doctor, enum lh_finding_level level, const char *about,
+                          const char *remedy, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+static void doctor_report(struct doctor *doctor, enum lh_finding_level level, const char *about,
+                          const char *remedy, const char *format, ...)
+{
+    char message[URL_SIZE + LH_TEXT_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is begun one line above */
+    (void)vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    struct lh_finding finding = {.level = level, .about = about, .text = message, .remedy = remedy};
+    doctor_on_finding(doctor, &finding);
 }
 
 static void doctor_check_program(struct doctor *doctor)
@@ -59,11 +70,11 @@ static void doctor_check_program(struct doctor *doctor)
     char message[256];
     struct text text;
     text_init(&text, message, sizeof message);
-    for (size_t i = 0; store_scheme(i) != NULL; i++) {
+    for (size_t i = 0; lh_store_scheme(i) != NULL; i++) {
         text_add(&text, i > 0 ? ", " : "");
-        text_add(&text, store_scheme(i));
+        text_add(&text, lh_store_scheme(i));
     }
-    doctor_report(doctor, FINDING_OK, "version", NULL, "leasehold %s, with the stores %s",
+    doctor_report(doctor, LH_FINDING_OK, "version", NULL, "leasehold %s, with the stores %s",
                   lh_version(), message);
 }
 
@@ -72,22 +83,22 @@ static void doctor_check_choice(struct doctor *doctor)
     const struct context *context = doctor->context;
     const char *config = context->settings.config;
     if (config != NULL)
-        doctor_report(doctor, FINDING_OK, "config", NULL, "the config file is %s", config);
+        doctor_report(doctor, LH_FINDING_OK, "config", NULL, "the config file is %s", config);
     switch (context->store_from) {
     case FROM_FLAG:
-        doctor_report(doctor, FINDING_OK, "store", NULL, "the store is %s, named by --store",
+        doctor_report(doctor, LH_FINDING_OK, "store", NULL, "the store is %s, named by --store",
                       context->shown);
         break;
     case FROM_ENVIRONMENT:
-        doctor_report(doctor, FINDING_OK, "store", NULL,
+        doctor_report(doctor, LH_FINDING_OK, "store", NULL,
                       "the store is %s, named by LEASEHOLD_STORE", context->shown);
         break;
     case FROM_CONFIG:
-        doctor_report(doctor, FINDING_OK, "store", NULL, "the store is %s, named in %s",
+        doctor_report(doctor, LH_FINDING_OK, "store", NULL, "the store is %s, named in %s",
                       context->shown, config);
         break;
     case FROM_DEFAULT:
-        doctor_report(doctor, FINDING_OK, "store", NULL, "the store is %s, the default of %s",
+        doctor_report(doctor, LH_FINDING_OK, "store", NULL, "the store is %s, the default of %s",
                       context->shown, geteuid() == 0 ? "root" : "users other than root");
         break;
     }
@@ -107,99 +118,26 @@ static void doctor_check_other_default(struct doctor *doctor)
             continue;
         text_init(&text, message, sizeof message);
         default_store_describe(&stores[i], &text);
-        doctor_report(doctor, FINDING_WARNING, "default",
+        doctor_report(doctor, LH_FINDING_WARNING, "default",
                       "name one store everywhere, with --store or LEASEHOLD_STORE", "%s", message);
     }
-}
-
-static int64_t raw_boot_ms(void)
-{
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_BOOTTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static void doctor_check_clock(struct doctor *doctor)
-{
-    static const unsigned char none[HOST_ID];
-    char message[LH_TEXT_SIZE], up[DURATION_SHOWN], ahead[DURATION_SHOWN];
-    struct host_ids ids;
-    struct text why;
-    text_init(&why, message, sizeof message);
-    if (!host_read(&ids, &why)) {
-        doctor_report(doctor, FINDING_PROBLEM, "clock", NULL, "%s", message);
-        return;
-    }
-    int64_t boot_ms = host_boot_ms(), ahead_ms = raw_boot_ms() - boot_ms;
-    bool in_namespace = ahead_ms > 500 || ahead_ms < -500;
-    doctor_report(doctor, FINDING_OK, "clock", NULL, "the host's clock is %s from its boot%s%s%s",
-                  duration_show(boot_ms, up), in_namespace ? "; this is a time namespace, " : "",
-                  in_namespace ? duration_show(ahead_ms < 0 ? -ahead_ms : ahead_ms, ahead) : "",
-                  !in_namespace  ? ""
-                  : ahead_ms > 0 ? " ahead, which is corrected"
-                                 : " behind, which is corrected");
-    if (memcmp(ids.machine, none, sizeof none) == 0)
-        doctor_report(doctor, FINDING_WARNING, "clock", "create one with systemd-machine-id-setup",
-                      "this host has no machine id: after a reboot it counts as another host, and "
-                      "its earlier leases last until their TTL ends");
-}
-
-/* Every command needs at least to read a key. */
-void doctor_check_rights(struct doctor *doctor, const char *remedy)
-{
-    struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
-    struct lh_client *client = NULL;
-    struct lh_report report;
-    struct lh_view view;
-    options.timeout_ms = RIGHTS_TIMEOUT_MS;
-    enum lh_outcome outcome = lh_open(doctor->context->url, &options, &client, &report);
-    if (outcome == LH_OK)
-        outcome = lh_status(client, "leasehold doctor", &view, &report);
-    if (outcome == LH_OK)
-        doctor_report(doctor, FINDING_OK, "rights", NULL, "the user may read locks");
-    else
-        doctor_report(doctor, FINDING_PROBLEM, "rights", outcome == LH_DENIED ? remedy : NULL, "%s",
-                      report.text);
-    lh_close(&client);
-}
-
-static void doctor_check_store(struct doctor *doctor)
-{
-    const struct context *context = doctor->context;
-    const char *path = context_store_path(context);
-    if (path != NULL)
-        doctor_check_file(doctor, path);
-#ifndef LH_WITHOUT_REDIS
-    else if (strncmp(context->url, "redis", strlen("redis")) == 0)
-        doctor_check_redis(doctor, context->url);
-#endif
-#ifndef LH_WITHOUT_KUBERNETES
-    else if (strncmp(context->url, "k8s", strlen("k8s")) == 0)
-        doctor_check_k8s(doctor, context->url);
-#endif
-    else
-        doctor_report(doctor, FINDING_WARNING, "store", "name a file: store to share locks",
-                      "%s is private to each process and is lost when it exits", context->shown);
 }
 
 static int cmd_doctor(struct context *context)
 {
     struct doctor doctor = {.context = context};
+    struct lh_diagnose_options options = LH_DIAGNOSE_OPTIONS_INIT;
     int status = context_find_store(context);
     if (status != EXIT_DONE)
         return status;
     doctor_check_program(&doctor);
     doctor_check_choice(&doctor);
-    doctor_check_clock(&doctor);
-    if (store_find(context->url) == NULL) {
-        char message[LH_TEXT_SIZE];
-        struct text text;
-        text_init(&text, message, sizeof message);
-        store_describe_unknown(context->url, &text);
-        doctor_report(&doctor, FINDING_PROBLEM, "store", NULL, "%s", message);
-        return store_is_planned(context->url) ? EXIT_UNAVAILABLE : EXIT_USAGE;
-    }
-    doctor_check_store(&doctor);
+    options.kind = context->settings.kind;
+    options.creates_folder = context->store_from == FROM_DEFAULT;
+    enum lh_outcome outcome =
+        lh_diagnose(context->url, &options, doctor_on_finding, &doctor, /* report= */ NULL);
+    if (outcome != LH_OK) /* no store has this scheme */
+        return outcome_exit_status(outcome);
     doctor_check_other_default(&doctor);
     return doctor.problems > 0 ? EXIT_UNAVAILABLE : EXIT_DONE;
 }

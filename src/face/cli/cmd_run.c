@@ -6,7 +6,6 @@
  */
 #include "face/cli/run_command.h"
 
-#include "process/host.h"
 #include "run/foreground.h"
 #include "wire/duration.h"
 #include "wire/json_text.h"
@@ -140,7 +139,7 @@ static void run_report(const struct run_state *run, const struct lh_report *rele
     json_add_string(&text, "key", run->keys);
     json_add_string(&text, "token", run->tokens);
     json_add_number(&text, "exit_status", status);
-    json_add_length(&text, "held_ms", host_boot_ms() - run->began_ms);
+    json_add_length(&text, "held_ms", supervisor_now_ms() - run->began_ms);
     json_add_string(&text, "released", lh_outcome_name(released->outcome));
     json_add_string(&text, "text", lost ? run->loss.text : released->text);
     json_add_string(&text, "store", context->shown);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leasehold version: which version this is, and which stores are built in. */
+/* leasehold version: prints the version and the stores that are built in. */
 #include "face/cli/cli.h"
 
-#include "store/store.h"
+#include "leasehold_admin.h"
 #include "wire/json_text.h"
 
 #include <stdio.h>
@@ -16,17 +16,17 @@ static int cmd_version(struct context *context)
         json_begin(&text);
         json_add_string(&text, "version", lh_version());
         json_add_list(&text, "stores");
-        for (size_t i = 0; store_scheme(i) != NULL; i++)
-            json_item_string(&text, store_scheme(i));
+        for (size_t i = 0; lh_store_scheme(i) != NULL; i++)
+            json_item_string(&text, lh_store_scheme(i));
         json_end_list(&text);
         json_end(&text);
     } else {
         text_add(&text, "leasehold ");
         text_add(&text, lh_version());
         text_add(&text, "\nstores:");
-        for (size_t i = 0; store_scheme(i) != NULL; i++) {
+        for (size_t i = 0; lh_store_scheme(i) != NULL; i++) {
             text_add(&text, " ");
-            text_add(&text, store_scheme(i));
+            text_add(&text, lh_store_scheme(i));
         }
     }
     text_add(&text, "\n");

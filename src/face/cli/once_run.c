@@ -6,7 +6,6 @@
 #include "face/cli/ids.h"
 
 #include "face/cli/run_command.h"
-#include "process/host.h"
 #include "wire/duration.h"
 #include "wire/json_text.h"
 
@@ -116,7 +115,7 @@ static void once_run_report(const struct run_state *run, const struct lh_report 
     json_add_string(&text, "token", run->tokens);
     json_add_number(&text, "exit_status", done->status);
     json_add_string(&text, "result", done->result);
-    json_add_length(&text, "held_ms", host_boot_ms() - run->began_ms);
+    json_add_length(&text, "held_ms", supervisor_now_ms() - run->began_ms);
     json_add_string(&text, "text", lost ? run->loss.text : report->text);
     json_add_string(&text, "store", run->context->shown);
     json_end(&text);

@@ -3,9 +3,10 @@
  * Selects and opens the store, and determines the holder name. The default store is a file in the
  * state directory of the user, which is created with mode 0700 if it is missing.
  */
-#include "face/cli/doctor.h"
+#include "face/cli/cli.h"
 
-#include "process/program.h"
+#include "leasehold_admin.h"
+#include "run/child.h"
 #include "wire/url_redact.h"
 
 #include <errno.h>
@@ -190,7 +191,7 @@ const char *context_store_path(const struct context *context)
 
 int context_find_program(const struct context *context, char *path, size_t size, const char *so)
 {
-    int error = program_find(context->program[0], path, size);
+    int error = child_find_program(context->program[0], path, size);
     if (error == 0)
         return EXIT_DONE;
     bool missing = error == ENOENT || error == ENOTDIR;
@@ -220,6 +221,20 @@ static void context_on_event(void *user, const struct lh_event *event)
         (void)snprintf(context->awaited_key, sizeof context->awaited_key, "%s", event->key);
 }
 
+static void context_on_finding(void *user, const struct lh_finding *finding)
+{
+    output_detail(user, "%s; %s", finding->text, finding->remedy);
+}
+
+/* Warns when the URL wants Events that we may not write. */
+static void context_warn_events(struct context *context)
+{
+    struct lh_diagnose_options options = LH_DIAGNOSE_OPTIONS_INIT;
+    options.events_only = true;
+    options.timeout_ms = context->settings.store_timeout_ms;
+    (void)lh_diagnose(context->url, &options, context_on_finding, context, /* report= */ NULL);
+}
+
 int context_open_store(struct context *context)
 {
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
@@ -242,9 +257,7 @@ int context_open_store(struct context *context)
     if (lh_open(context->url, &options, &context->client, &report) != LH_OK)
         return output_report(context, NULL, &report);
     output_detail(context, "%s", report.text);
-#ifndef LH_WITHOUT_KUBERNETES
-    if (settings->verbose && strncmp(context->url, "k8s:", strlen("k8s:")) == 0)
-        doctor_warn_events(context);
-#endif
+    if (settings->verbose)
+        context_warn_events(context);
     return EXIT_DONE;
 }

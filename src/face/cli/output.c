@@ -182,6 +182,15 @@ int output_error(const struct context *context, enum lh_outcome outcome, const c
     return status;
 }
 
+int output_plain_report(const struct context *context, const struct lh_report *report)
+{
+    const char *name = lh_outcome_name(report->outcome), *text = report->text;
+    size_t length = strlen(name);
+    if (strncmp(text, name, length) == 0 && strncmp(text + length, ": ", 2) == 0)
+        text += length + 2;
+    return output_error(context, report->outcome, "%s", text);
+}
+
 void output_detail(const struct context *context, const char *format, ...)
 {
     char buffer[LH_TEXT_SIZE + URL_SIZE], line[LINE_SIZE];

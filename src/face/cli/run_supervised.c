@@ -6,8 +6,6 @@
  */
 #include "face/cli/run_command.h"
 
-#include "process/host.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,7 +19,7 @@
 static void update_deadline(struct run_state *run)
 {
     const struct settings *settings = &run->context->settings;
-    int64_t now_ms = host_boot_ms(), left_ms = lh_remaining_ms(run->lease);
+    int64_t now_ms = supervisor_now_ms(), left_ms = lh_remaining_ms(run->lease);
     int64_t rest_ms = settings->ttl_ms - 2 * settings->ttl_ms / 3;
     int64_t grace_ms =
         settings->kill_grace_ms < rest_ms / 2 ? settings->kill_grace_ms : rest_ms / 2;
@@ -45,7 +43,7 @@ static void handle_loss(struct run_state *run)
 {
     const struct context *context = run->context;
     struct child *child = &run->supervisor->child;
-    int64_t now_ms = host_boot_ms(), kill_at_ms = now_ms + context->settings.kill_grace_ms;
+    int64_t now_ms = supervisor_now_ms(), kill_at_ms = now_ms + context->settings.kill_grace_ms;
     run->loss_handled = true;
     run->lost_running = !child->reaped;
     (void)close(run->lost_pipe);
@@ -145,7 +143,7 @@ int run_supervised(struct context *context, struct supervisor *supervisor, const
     status = mode->acquire(&run);
     if (run.lease == NULL)
         return status;
-    run.began_ms = host_boot_ms();
+    run.began_ms = supervisor_now_ms();
     list_keys(&run);
     while (supervisor_is_wanted(supervisor) && supervisor_is_paused(supervisor) && !run.lost)
         supervised_step(&run);

@@ -447,12 +447,17 @@ static void file_close(void *state)
     file->magic = 0;
 }
 
+const char *file_url_path(const char *url)
+{
+    const char *path = strchr(url, ':') + 1;
+    return strncmp(path, "//", 2) == 0 ? path + 2 : path;
+}
+
 static bool file_open(void *state, const char *url, const struct store_callbacks *callbacks,
                       struct text *why)
 {
     struct file *file = state;
-    const char *path = strchr(url, ':') + 1;
-    path += strncmp(path, "//", 2) == 0 ? 2 : 0;
+    const char *path = file_url_path(url);
     memset(file, 0, offsetof(struct file, scratch));
     if (*path == '\0') {
         text_add(why, "file: needs a path, such as file:/var/lib/leasehold/locks.log");
@@ -505,4 +510,5 @@ const struct store_driver file_driver = {
     .waits = true,
     .fd = file_fd,
     .liveness = file_liveness,
+    .diagnose = file_diagnose,
 };

@@ -72,6 +72,8 @@ struct file {
 };
 
 /* file_driver.c */
+/* The path of a file: URL; empty when the URL has none. */
+const char *file_url_path(const char *url);
 int64_t file_deadline_of(const struct file *file);
 const char *file_explain(struct file *file, enum log_result result);
 void file_epoll_add(const struct file *file, int source);
@@ -80,6 +82,9 @@ void file_reply(struct file *file, const struct file_job *job, struct store_repl
 void file_reply_record(struct file *file, const struct file_job *job,
                        const struct log_record *record, struct store_reply *reply);
 void file_reply_trouble(const struct file_job *job, const char *why);
+
+/* file_diagnose.c */
+void file_diagnose(const char *url, const struct diagnosis *diagnosis);
 
 /* file_watch.c */
 void file_watch(struct file *file, const struct file_job *job);

@@ -226,4 +226,6 @@ const struct store_driver k8s_driver = {
     .margin_ms = k8s_margin_ms,
     .name = k8s_lease_name,
     .event = k8s_event_send,
+    .diagnose = k8s_diagnose,
+    .collect = k8s_collect,
 };

@@ -211,6 +211,13 @@ void collector_done(struct k8s *k8s);
 /* Starts a round at once and calls `ended` at its end; rate 0 only counts. */
 void collector_begin(struct k8s *k8s, unsigned rate, collect_ended *ended, void *owner);
 
+/* k8s_diagnose.c */
+void k8s_diagnose(const char *url, const struct diagnosis *diagnosis);
+
+/* k8s_probe.c */
+bool k8s_collect(const char *url, const struct collect_options *options, struct collection *out,
+                 struct text *why);
+
 /* k8s_event.c */
 void k8s_event_send(void *state, const struct store_event *remark);
 /* Waits a short time for the Events in flight. */

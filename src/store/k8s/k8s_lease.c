@@ -6,6 +6,7 @@
  */
 #include "store/k8s/k8s_lease.h"
 
+#include "base/hash.h"
 #include "store/k8s/kube_api.h"
 #include "wire/k8s_url.h"
 #include "wire/record_codec.h"
@@ -87,13 +88,11 @@ static uint64_t lease_write_hash(const json_t *annotations, const struct k8s_lea
 {
     const char *const parts[] = {kube_string(annotations, ANNOTATION_WRITE), lease->uid,
                                  lease->record};
-    uint64_t write_hash = 0xcbf29ce484222325U;
+    uint64_t write_hash = 0;
     if (parts[0][0] == '\0')
         return 0;
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        for (const char *at = parts[i]; *at != '\0'; at++)
-            write_hash = (write_hash ^ (unsigned char)*at) * 0x100000001b3U;
-    }
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        write_hash = hash_bytes(write_hash, parts[i], strlen(parts[i]));
     return write_hash;
 }
 

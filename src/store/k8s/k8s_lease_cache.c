@@ -3,6 +3,7 @@
  * A cache of Leases, so that a write needs no read before it. A small hash table in which new
  * entries evict old ones; a miss costs one more request and nothing else.
  */
+#include "base/hash.h"
 #include "store/k8s/k8s_internal.h"
 #include "wire/record_codec.h"
 
@@ -12,10 +13,7 @@
 
 static struct cached_lease *lease_cache_slot(struct k8s *k8s, const char *name)
 {
-    uint32_t hash = 2166136261U;
-    for (; *name != '\0'; name++)
-        hash = (hash ^ (unsigned char)*name) * 16777619U;
-    return &k8s->lease_cache[(hash ^ hash >> 15) % LEASE_CACHE_SLOTS];
+    return &k8s->lease_cache[hash_string(name) % LEASE_CACHE_SLOTS];
 }
 
 static void lease_cache_evict(struct k8s *k8s, struct cached_lease *cached)

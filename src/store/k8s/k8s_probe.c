@@ -15,7 +15,7 @@ enum { PROBE_REPLY_MAX = 1 << 20, TOKEN_PART = 4096, LOGIN_POLL_MS = 50 };
 struct k8s_probe {
     bool over;
     struct k8s_reply *reply;
-    struct k8s_collection *collection;
+    struct collection *collection;
     struct k8s k8s;
 };
 
@@ -154,10 +154,12 @@ void k8s_reply_done(struct k8s_reply *reply)
     reply->json = NULL;
 }
 
+/* ---- leftovers ---- */
+
 static void k8s_probe_on_collected(void *owner, const struct collect_tally *tally)
 {
     struct k8s_probe *probe = owner;
-    struct k8s_collection *out = probe->collection;
+    struct collection *out = probe->collection;
     probe->over = true;
     out->left = tally->left;
     out->removed = tally->removed;
@@ -165,12 +167,31 @@ static void k8s_probe_on_collected(void *owner, const struct collect_tally *tall
     (void)snprintf(out->why, sizeof out->why, "%s", tally->why != NULL ? tally->why : "");
 }
 
-void k8s_probe_collect(struct k8s_probe *probe, unsigned rate, struct k8s_collection *out)
+void k8s_probe_collect(struct k8s_probe *probe, unsigned rate, struct collection *out)
 {
-    *out = (struct k8s_collection){0};
+    *out = (struct collection){0};
     probe->collection = out;
     probe->over = false;
     collector_begin(&probe->k8s, rate, k8s_probe_on_collected, probe);
     while (!probe->over)
         k8s_probe_poll(probe, /* most_ms= */ 1000);
+}
+
+/* Leases first, then the objects of a kind. */
+bool k8s_collect(const char *url, const struct collect_options *options, struct collection *out,
+                 struct text *why)
+{
+    struct k8s_probe *probe = k8s_probe_new(url, options->timeout_ms, why);
+    if (probe == NULL)
+        return false;
+    k8s_probe_collect(probe, options->rate, out);
+    if (options->kind != NULL && out->why[0] == '\0') {
+        unsigned left = out->left, removed = out->removed, taken = out->taken;
+        options->collect_objects(probe, options, out);
+        out->left += left;
+        out->removed += removed;
+        out->taken += taken;
+    }
+    k8s_probe_free(&probe);
+    return true;
 }

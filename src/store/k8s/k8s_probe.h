@@ -7,6 +7,7 @@
 #define LEASEHOLD_STORE_K8S_K8S_PROBE_H
 
 #include "base/text.h"
+#include "store/admin.h"
 
 #include <jansson.h>
 
@@ -36,15 +37,8 @@ void k8s_probe_call(struct k8s_probe *probe, const char *method, const char *pat
                     struct k8s_reply *out);
 void k8s_reply_done(struct k8s_reply *reply);
 
-/* Leases that are no longer in use, by the server's clock. */
-struct k8s_collection {
-    unsigned left, removed, taken; /* taken: in use again before its removal */
-    char names[256];               /* the first object names, separated by commas */
-    char why[512];                 /* why it ended early; empty: it is complete … */
-    bool usage;                    /* … because the arguments are wrong */
-};
-
-/* `rate`: removals per minute at most; 0: count only. */
-void k8s_probe_collect(struct k8s_probe *probe, unsigned rate, struct k8s_collection *out);
+/* Leases that are no longer needed, by the server's clock. `rate`: removals in a minute; 0: count
+ * only. */
+void k8s_probe_collect(struct k8s_probe *probe, unsigned rate, struct collection *out);
 
 #endif

@@ -6,6 +6,7 @@
  * reply may have had an effect and is never sent again.
  */
 #include "base/check.h"
+#include "base/hash.h"
 #include "process/host.h"
 #include "store/k8s/k8s_internal.h"
 #include "wire/record_codec.h"
@@ -20,14 +21,6 @@ static void k8s_request_start(struct k8s_request *pending);
 static void k8s_request_on_reply(void *owner, const struct http_response *reply);
 
 /* ---- the queue ---- */
-
-static uint64_t k8s_key_hash(const char *key)
-{
-    uint64_t hash = 0xcbf29ce484222325U;
-    for (; *key != '\0'; key++)
-        hash = (hash ^ (unsigned char)*key) * 0x100000001b3U;
-    return hash;
-}
 
 static void k8s_request_wake_at(struct k8s *k8s, int64_t at_ms)
 {
@@ -71,7 +64,7 @@ void k8s_request_add(struct k8s *k8s, const struct store_request *request, store
     pending->request = *request;
     pending->done = done;
     pending->caller = caller;
-    pending->hash = k8s_key_hash(request->key);
+    pending->hash = hash_string(request->key);
     pending->give_up_at_ms = now_ms + k8s->callbacks.timeout_ms;
     if (k8s->last != NULL)
         k8s->last->next = pending;

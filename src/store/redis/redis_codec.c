@@ -8,6 +8,7 @@
 #include "store/redis/redis_internal.h"
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "wire/record_codec.h"
 #include "wire/redis_message.h"
 
@@ -59,14 +60,6 @@ static bool is_first_in_queue(const struct redis *redis, struct record *record)
 {
     const struct waiter *next = queue_next(record);
     return next != NULL && next->session == redis->callbacks.session;
-}
-
-uint64_t redis_hash_of(const char *key)
-{
-    uint64_t hash = 0xcbf29ce484222325U;
-    for (; *key != '\0'; key++)
-        hash = (hash ^ (unsigned char)*key) * 0x100000001b3U;
-    return hash ^ (hash >> 29);
 }
 
 /* The request id of a foreign grant; in a semaphore, one per slot. */
@@ -421,7 +414,7 @@ static bool show_foreign(struct redis *redis, const char *key, const struct snap
 /* True if the core had seen the foreign lock and wrote as if it could break it. */
 static bool is_break(const struct redis *redis, const struct redis_op *op)
 {
-    uint64_t hash = redis_hash_of(op->request.key), slot = hash % SHOWN_SLOTS;
+    uint64_t hash = hash_string(op->request.key), slot = hash % SHOWN_SLOTS;
     bool knew = redis->shown[slot].key == hash &&
                 redis->shown[slot].revision == op->request.condition.revision;
     return op->request.condition.kind == IF_REVISION && knew && (op->leaves_free || op->breaks);
@@ -454,7 +447,7 @@ void snapshot_reply(struct redis *redis, const struct redis_op *op, const char *
                                            "it, or delete its value in Redis"};
         return;
     }
-    uint64_t hash = redis_hash_of(key);
+    uint64_t hash = hash_string(key);
     if (!snapshot->foreign && redis->shown[hash % SHOWN_SLOTS].key == hash)
         redis->shown[hash % SHOWN_SLOTS].key = 0; /* the core learns that it is gone */
     if (snapshot->foreign) {

@@ -220,7 +220,8 @@ void snapshot_reply(struct redis *redis, const struct redis_op *op, const char *
 void redis_query_reply(struct redis *redis, const char *key, const struct snapshot *snapshot,
                        const struct conn_error *error, struct store_reply *out);
 
-uint64_t redis_hash_of(const char *key);
+/* redis_diagnose.c */
+void redis_diagnose(const char *url, const struct diagnosis *diagnosis);
 
 /* redis_pubsub.c */
 struct redis_conn *pubsub_conn(struct redis *redis);

@@ -9,6 +9,7 @@
 #include "store/redis/redis_internal.h"
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "wire/redis_message.h"
 
 #include <stdlib.h>
@@ -180,14 +181,14 @@ static bool is_watched(const struct redis *redis, const char *key)
 /* True if this or a newer revision was reported. A message may arrive after a newer query. */
 static bool was_delivered(const struct redis *redis, const char *key, uint64_t revision)
 {
-    uint64_t hash = redis_hash_of(key);
+    uint64_t hash = hash_string(key);
     return revision != 0 && redis->delivered[hash % DELIVERED_SLOTS].key == hash &&
            redis->delivered[hash % DELIVERED_SLOTS].revision >= revision;
 }
 
 static void note_delivered(struct redis *redis, const char *key, uint64_t revision)
 {
-    uint64_t hash = redis_hash_of(key);
+    uint64_t hash = hash_string(key);
     redis->delivered[hash % DELIVERED_SLOTS].key = hash;
     redis->delivered[hash % DELIVERED_SLOTS].revision = revision;
 }

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The diagnosis of a Kubernetes cluster: whether its API server answers, our identity and its end,
+ * our permissions, whether the namespace exists, and how many leftovers there are. Takes no lock;
+ * the one creation that it requests is a dry run.
+ */
+#include "store/k8s/k8s_internal.h"
+
+#include "store/k8s/k8s_probe.h"
+#include "wire/duration.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define ROLE           "bind the Role of dist/kubernetes (or /usr/share/leasehold/kubernetes)"
+#define EVENTS_ROLE    "kubectl apply -k dist/kubernetes/events, or leave ?events=on away"
+#define WORKLOADS_ROLE "put the kind into the Role of dist/kubernetes/workloads, and apply that"
+
+enum {
+    PROBE_TIMEOUT_MS = 5000,
+    TEXT_SIZE = 256,
+    OLDEST_MINOR = 14,
+    SLOW_MS = 1000,
+    LEFT_MANY = 1000,
+    SOON_S = 300
+};
+
+static int64_t k8s_wall_s(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec;
+}
+
+/* ---- identity ---- */
+
+static void k8s_check_identity(const struct diagnosis *diagnosis,
+                               const struct k8s_identity *identity)
+{
+    char left[DURATION_SHOWN];
+    const char *how = identity->plugin        ? "a credential plugin"
+                      : identity->token_file  ? "a token in a file"
+                      : identity->token       ? "a token in the kubeconfig"
+                      : identity->certificate ? "a client certificate"
+                                              : "nothing";
+    int64_t left_s = identity->token_ends_s - k8s_wall_s();
+    bool known = identity->token_ends_s >= 0;
+    if (strcmp(how, "nothing") == 0)
+        diagnosis_report(diagnosis, FINDING_WARNING, "identity",
+                         "give the kubeconfig's user a token, a certificate or a plugin",
+                         "we say nothing about who we are");
+    else if (known && left_s <= 0)
+        diagnosis_report(diagnosis, FINDING_PROBLEM, "identity", "get a new one", "%s has ended",
+                         how);
+    else if (known && !identity->token_file && left_s < SOON_S)
+        diagnosis_report(diagnosis, FINDING_WARNING, "identity",
+                         "use a tokenFile or a plugin, which are asked anew", "%s ends in %s", how,
+                         duration_show(left_s * 1000, left));
+    else
+        diagnosis_report(diagnosis, FINDING_OK, "identity", NULL, "we are known by %s%s%s", how,
+                         known ? ", which ends in " : "",
+                         known ? duration_show(left_s * 1000, left) : "");
+    diagnosis_report(diagnosis, FINDING_OK, "cluster", NULL,
+                     "the API server is %s, the namespace %s", identity->server,
+                     identity->namespace);
+}
+
+/* ---- the server ---- */
+
+static void k8s_check_time(const struct diagnosis *diagnosis, int64_t date_s)
+{
+    char shown[DURATION_SHOWN];
+    int64_t ahead_s = date_s - k8s_wall_s();
+    const char *apart = duration_show((ahead_s < 0 ? -ahead_s : ahead_s) * 1000, shown);
+    if (date_s < 0)
+        diagnosis_report(
+            diagnosis, FINDING_WARNING, "clock",
+            "see that nothing between here and the API server takes the Date header away",
+            "the API server tells no time: a dead holder's lock is free only when we have "
+            "seen it unchanged for its whole length");
+    else
+        diagnosis_report(
+            diagnosis, FINDING_OK, "clock", NULL,
+            "the API server's clock is %s %s ours; leases are judged by its clock alone", apart,
+            ahead_s < 0 ? "behind" : "ahead of");
+}
+
+static void k8s_check_version(const struct diagnosis *diagnosis, const struct k8s_reply *reply)
+{
+    const char *version = kube_string(reply->json, "gitVersion");
+    long major = strtol(kube_string(reply->json, "major"), NULL, 10);
+    long minor = strtol(kube_string(reply->json, "minor"), NULL, 10);
+    if (reply->status != 200)
+        diagnosis_report(diagnosis, FINDING_WARNING, "version", NULL,
+                         "the version cannot be asked: %s", reply->why);
+    else if (major == 1 && minor < OLDEST_MINOR)
+        diagnosis_report(diagnosis, FINDING_PROBLEM, "version", "use 1.14 or newer",
+                         "the API server is %s, which has no Leases as we write them", version);
+    else
+        diagnosis_report(diagnosis, FINDING_OK, "version", NULL, "the API server is %s", version);
+}
+
+/* False when no server answers, or it refuses us. */
+static bool k8s_check_server(const struct diagnosis *diagnosis, struct k8s_probe *probe)
+{
+    struct k8s_reply first, second;
+    char took[DURATION_SHOWN];
+    k8s_probe_call(probe, "GET", "/version", NULL, &first);
+    k8s_reply_done(&first);
+    bool refused = first.status == 401;
+    if (first.status == 0 || refused) {
+        diagnosis_report(diagnosis, FINDING_PROBLEM, refused ? "identity" : "server",
+                         refused ? "look at the kubeconfig's user, or the token's file" : NULL,
+                         "%s", first.why);
+        return false;
+    }
+    /* The second request reuses the connection, as a lock does. */
+    k8s_probe_call(probe, "GET", "/version", NULL, &second);
+    (void)duration_show(second.took_ms, took);
+    if (second.took_ms > SLOW_MS)
+        diagnosis_report(
+            diagnosis, FINDING_WARNING, "server", "look at its load, and at the way to it",
+            "the API server answers in %s: give locks a TTL of several times that", took);
+    else
+        diagnosis_report(diagnosis, FINDING_OK, "server", NULL, "the API server answers in %s",
+                         took);
+    k8s_check_version(diagnosis, &second);
+    k8s_check_time(diagnosis, second.date_s);
+    k8s_reply_done(&second);
+    return true;
+}
+
+/* ---- rights ---- */
+
+enum permission { PERMITTED, FORBIDDEN, PERMISSION_UNKNOWN };
+
+static enum permission k8s_check_access(struct k8s_probe *probe,
+                                        const struct k8s_identity *identity, const char *group,
+                                        const char *resource, const char *verb, char *why,
+                                        size_t size)
+{
+    struct k8s_reply reply;
+    json_t *body =
+        json_pack("{s:s, s:s, s:{s:{s:s, s:s, s:s, s:s}}}", "apiVersion", "authorization.k8s.io/v1",
+                  "kind", "SelfSubjectAccessReview", "spec", "resourceAttributes", "namespace",
+                  identity->namespace, "group", group, "resource", resource, "verb", verb);
+    k8s_probe_call(probe, "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body,
+                   &reply);
+    const json_t *allowed = json_object_get(json_object_get(reply.json, "status"), "allowed");
+    enum permission permission = reply.status != 201     ? PERMISSION_UNKNOWN
+                                 : json_is_true(allowed) ? PERMITTED
+                                                         : FORBIDDEN;
+    (void)snprintf(why, size, "%s", reply.why);
+    k8s_reply_done(&reply);
+    return permission;
+}
+
+/* One finding for all verbs. True when all are permitted. */
+static bool k8s_check_verbs(const struct diagnosis *diagnosis, struct k8s_probe *probe,
+                            const struct k8s_identity *identity, const char *group,
+                            const char *resource, const char *const *verbs, const char *remedy)
+{
+    char message[TEXT_SIZE], all[TEXT_SIZE], why[512] = "";
+    struct text missing, asked;
+    enum permission permission = PERMITTED;
+    text_init(&missing, message, sizeof message);
+    text_init(&asked, all, sizeof all);
+    for (size_t i = 0; verbs[i] != NULL && permission != PERMISSION_UNKNOWN; i++) {
+        permission = k8s_check_access(probe, identity, group, resource, verbs[i], why, sizeof why);
+        text_add(&asked, i > 0 ? ", " : "");
+        text_add(&asked, verbs[i]);
+        if (permission == FORBIDDEN) {
+            text_add(&missing, missing.length > 0 ? ", " : "");
+            text_add(&missing, verbs[i]);
+        }
+    }
+    if (permission == PERMISSION_UNKNOWN)
+        diagnosis_report(diagnosis, FINDING_WARNING, "rights", NULL,
+                         "what we may do with %s cannot be asked: %s", resource, why);
+    else if (missing.length > 0)
+        diagnosis_report(diagnosis, FINDING_PROBLEM, "rights", remedy, "we may not %s %s in %s",
+                         message, resource, identity->namespace);
+    else
+        diagnosis_report(diagnosis, FINDING_OK, "rights", NULL, "we may %s %s", all, resource);
+    return permission != PERMISSION_UNKNOWN && missing.length == 0;
+}
+
+static void k8s_check_objects(const struct diagnosis *diagnosis, struct k8s_probe *probe,
+                              const char *kind)
+{
+    struct collect_options options = {.kind = kind};
+    struct collection found;
+    diagnosis->collect_objects(probe, &options, &found);
+    if (found.why[0] != '\0')
+        diagnosis_report(diagnosis, FINDING_WARNING, "leftovers", NULL,
+                         "%s that were left behind cannot be counted: %s", kind, found.why);
+    else if (found.left > 0)
+        diagnosis_report(
+            diagnosis, FINDING_WARNING, "leftovers",
+            "remove them with leasehold collect --kind, or let dist/kubernetes/collector",
+            "%s no longer needed: %u (%s)", kind, found.left, found.names);
+    else
+        diagnosis_report(diagnosis, FINDING_OK, "leftovers", NULL, "%s no longer needed: 0", kind);
+}
+
+/* Permissions and leftovers of workload objects of a kind, named as in kubectl: "jobs.batch". */
+static void k8s_check_kind(const struct diagnosis *diagnosis, struct k8s_probe *probe,
+                           const struct k8s_identity *identity, const char *kind)
+{
+    static const char *const verbs[] = {"get", "list", "watch", "create", "delete", NULL};
+    char resource[TEXT_SIZE];
+    size_t length = strcspn(kind, ".");
+    (void)snprintf(resource, sizeof resource, "%.*s", (int)length, kind);
+    if (k8s_check_verbs(diagnosis, probe, identity, kind[length] == '.' ? kind + length + 1 : "",
+                        resource, verbs, WORKLOADS_ROLE))
+        k8s_check_objects(diagnosis, probe, kind);
+}
+
+/* A dry run of a creation also shows whether the namespace exists. */
+static void k8s_check_namespace(const struct diagnosis *diagnosis, struct k8s_probe *probe,
+                                const struct k8s_identity *identity)
+{
+    char path[256];
+    struct k8s_reply reply;
+    (void)snprintf(path, sizeof path,
+                   "/apis/coordination.k8s.io/v1/namespaces/%s/leases?dryRun=All",
+                   identity->namespace);
+    json_t *body = json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "coordination.k8s.io/v1", "kind",
+                             "Lease", "metadata", "generateName", "leasehold-doctor-");
+    k8s_probe_call(probe, "POST", path, body, &reply);
+    if (reply.status == 201)
+        diagnosis_report(diagnosis, FINDING_OK, "namespace", NULL, "the namespace takes Leases");
+    else if (reply.status == 404)
+        diagnosis_report(diagnosis, FINDING_PROBLEM, "namespace",
+                         "make it with kubectl create namespace, or name another one in the URL",
+                         "there is no namespace %s", identity->namespace);
+    else
+        diagnosis_report(diagnosis, FINDING_PROBLEM, "namespace", NULL, "it takes no Lease: %s",
+                         reply.why);
+    k8s_reply_done(&reply);
+}
+
+static void k8s_check_leftovers(const struct diagnosis *diagnosis, struct k8s_probe *probe)
+{
+    struct collection collection;
+    k8s_probe_collect(probe, /* rate= */ 0, &collection);
+    if (collection.why[0] != '\0')
+        diagnosis_report(diagnosis, FINDING_WARNING, "leftovers", NULL,
+                         "what was left behind cannot be counted: %s", collection.why);
+    else
+        diagnosis_report(diagnosis, collection.left > LEFT_MANY ? FINDING_WARNING : FINDING_OK,
+                         "leftovers",
+                         collection.left > LEFT_MANY ? "remove them with leasehold collect" : NULL,
+                         "Leases no longer needed: %u", collection.left);
+}
+
+/* ---- all of it ---- */
+
+static void k8s_check_events(const struct diagnosis *diagnosis, struct k8s_probe *probe,
+                             const struct k8s_identity *identity)
+{
+    char why[512] = "";
+    if (identity->events &&
+        k8s_check_access(probe, identity, "", "events", "create", why, sizeof why) == FORBIDDEN)
+        diagnosis_report(diagnosis, FINDING_WARNING, "events", EVENTS_ROLE,
+                         "no Events are written: we may not create events in %s",
+                         identity->namespace);
+}
+
+static void k8s_check_all(const struct diagnosis *diagnosis, struct k8s_probe *probe,
+                          const struct k8s_identity *identity)
+{
+    static const char *const lease_verbs[] = {"get",    "list",   "watch", "create",
+                                              "update", "delete", NULL};
+    static const char *const event_verbs[] = {"create", NULL};
+    k8s_check_identity(diagnosis, identity);
+    if (!k8s_check_server(diagnosis, probe))
+        return;
+    bool good = k8s_check_verbs(diagnosis, probe, identity, "coordination.k8s.io", "leases",
+                                lease_verbs, ROLE);
+    if (identity->events)
+        (void)k8s_check_verbs(diagnosis, probe, identity, "", "events", event_verbs, EVENTS_ROLE);
+    if (diagnosis->kind != NULL)
+        k8s_check_kind(diagnosis, probe, identity, diagnosis->kind);
+    if (good) {
+        k8s_check_namespace(diagnosis, probe, identity);
+        k8s_check_leftovers(diagnosis, probe);
+    }
+}
+
+void k8s_diagnose(const char *url, const struct diagnosis *diagnosis)
+{
+    char message[TEXT_SIZE];
+    struct text why;
+    struct k8s_identity identity;
+    text_init(&why, message, sizeof message);
+    struct k8s_probe *probe =
+        k8s_probe_new(url, diagnosis_timeout_ms(diagnosis, PROBE_TIMEOUT_MS), &why);
+    if (probe == NULL) {
+        if (!diagnosis->events_only) /* a client reports it when it opens the store */
+            diagnosis_report(diagnosis, FINDING_PROBLEM, "cluster",
+                             "name a kubeconfig with KUBECONFIG, or run in a pod", "%s", message);
+        return;
+    }
+    k8s_probe_identity(probe, &identity);
+    if (diagnosis->events_only)
+        k8s_check_events(diagnosis, probe, &identity);
+    else
+        k8s_check_all(diagnosis, probe, &identity);
+    k8s_probe_free(&probe);
+}
