@@ -18,6 +18,7 @@ enum { LOCKS_MAX = 64, LINE_MAX_BYTES = 600 };
 struct lock {
     char key[LH_KEY_SIZE];
     struct lh_lease *lease;
+    struct lh_request *request;
     bool pending;
 };
 
@@ -38,6 +39,8 @@ static void on_lost(void *user, struct lh_lease *lease, const struct lh_report *
 static void on_locked(void *user, struct lh_lease *lease, const struct lh_report *report)
 {
     struct lock *lock = user;
+    lh_request_free(lock->request);
+    lock->request = NULL;
     lock->pending = false;
     lock->lease = lease;
     server.pending--;
@@ -73,7 +76,7 @@ static struct lock *find(const char *key)
 static void lock_key(const char *key)
 {
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lock *lock = find("");
     size_t length = strlen(key);
     if (lock == NULL || length >= sizeof lock->key) {
@@ -86,7 +89,8 @@ static void lock_key(const char *key)
     memcpy(lock->key, key, length + 1);
     lock->pending = true;
     server.pending++;
-    if (lh_acquire_start(server.client, key, &options, on_locked, lock, &report) == NULL)
+    lock->request = lh_acquire_start(server.client, key, &options, on_locked, lock, &report);
+    if (lock->request == NULL)
         on_locked(lock, NULL, &report);
 }
 
@@ -135,7 +139,7 @@ static bool read_lines(void)
 int main(int argc, char **argv)
 {
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     bool open = true;
     options.own_loop = true;
     if (argc != 2) {

@@ -6,6 +6,7 @@
  * however late its write arrives. Clocks and leases alone cannot guarantee that.
  */
 #include <leasehold.h>
+#include <leasehold_admin.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,7 +40,7 @@ static bool guarded_write(const char *path, uint64_t token, const char *text)
 static bool play(struct lh_client *client, struct lh_client *operator_client, const char *path)
 {
     struct lh_lease *slow = NULL, *quick = NULL;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     bool fine = lh_acquire(client, "report", NULL, &slow, &report) == LH_OK;
     fine = fine && guarded_write(path, lh_token(slow), "first by slow");
     /* Slow stalls here. An operator breaks its lock, and another writer gets the key. */
@@ -61,7 +62,7 @@ static bool play(struct lh_client *client, struct lh_client *operator_client, co
 int main(int argc, char **argv)
 {
     struct lh_client *client = NULL, *operator_client = NULL;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     if (argc != 3) {
         fprintf(stderr, "usage: fenced_writer file:LOG FILE\n");
         return 64;

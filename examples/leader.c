@@ -13,7 +13,7 @@
 
 static bool somebody_waits(struct lh_client *client)
 {
-    struct lh_view view;
+    struct lh_view view = LH_VIEW_INIT;
     return lh_status(client, "leader", &view, NULL) == LH_OK && view.waiters > 0;
 }
 
@@ -36,7 +36,7 @@ int main(int argc, char **argv)
     struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
     struct lh_client *client = NULL;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     long terms = argc == 4 ? strtol(argv[3], NULL, 10) : 0, led = 0;
     if (terms <= 0) {
         fprintf(stderr, "usage: leader URL NAME TERMS\n");

@@ -10,6 +10,7 @@
  * handler safe to repeat.
  */
 #include <leasehold.h>
+#include <leasehold_once.h>
 
 #include <poll.h>
 #include <stdio.h>
@@ -37,16 +38,16 @@ struct poller {
 static bool handle(const struct poller *poller, long long moment, const char *event, const char *by)
 {
     char id[sizeof poller->line + 8], until[32];
-    struct lh_once claim;
-    struct lh_report report;
+    struct lh_once claim = LH_ONCE_INIT;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_once_options options = LH_ONCE_OPTIONS_INIT;
-    struct lh_done done = LH_DONE_INIT;
+    struct lh_completion done = LH_COMPLETION_INIT;
     options.ttl_ms = CLAIM_MS;
     (void)snprintf(id, sizeof id, "event/%s", event);
     switch (lh_once_begin(poller->client, id, &options, &claim, &report)) {
     case LH_OK:
         break;
-    case LH_COOLING: /* already done */
+    case LH_DONE: /* already done */
         return true;
     case LH_BUSY: /* the claimer may be dead: its claim expires, and a later poll retries */
         return false;
@@ -147,8 +148,8 @@ static bool turn(struct poller *poller)
 {
     char start[32];
     long long now;
-    struct lh_watermark mark;
-    struct lh_report report;
+    struct lh_watermark mark = LH_WATERMARK_INIT;
+    struct lh_report report = LH_REPORT_INIT;
     if (!read_clock(poller, &now))
         return false;
     if (lh_watermark_begin(poller->client, WATERMARK, OVERLAP_MS, &mark, &report) != LH_OK) {
@@ -169,7 +170,7 @@ static bool turn(struct poller *poller)
 int main(int argc, char **argv)
 {
     struct poller poller = {.source = argc == 4 ? argv[2] : NULL, .webhooks = STDIN_FILENO};
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     bool fine = false;
     if (poller.source == NULL) {
         fprintf(stderr, "usage: poller URL SOURCE TURNS\n");

@@ -2,7 +2,7 @@
 /*
  * A pool of workers that share a list of jobs and never do one twice: worker_pool URL JOBS. Each
  * job is a key. The worker that acquires it does the job, and releases it with a cooldown, so that
- * the others get LH_COOLING and skip it. Several processes on one shared store do every job once.
+ * the others get LH_DONE and skip it. Several processes on one shared store do every job once.
  * Prints one line for each job that it did.
  */
 #include <leasehold.h>
@@ -30,7 +30,7 @@ static bool try_job(struct worker *worker, int job)
 {
     char key[64];
     struct lh_lease *lease = NULL;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
     options.cooldown_ms = 600000;
     (void)snprintf(key, sizeof key, "job/%d", job);
@@ -38,8 +38,8 @@ static bool try_job(struct worker *worker, int job)
     case LH_OK:
         printf("job %d by worker %d\n", job, worker->number);
         break;
-    case LH_BUSY:    /* another worker does it */
-    case LH_COOLING: /* another worker has done it */
+    case LH_BUSY: /* another worker does it */
+    case LH_DONE: /* another worker has done it */
         return true;
     default: /* the state of the job is unknown */
         fprintf(stderr, "worker_pool: %s\n", report.text);
@@ -64,7 +64,7 @@ int main(int argc, char **argv)
 {
     struct worker workers[WORKERS];
     struct pool pool = {NULL, argc == 3 ? (int)strtol(argv[2], NULL, 10) : 0};
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     int troubles = 0, started = 0;
     if (pool.jobs <= 0) {
         fprintf(stderr, "usage: worker_pool URL JOBS\n");

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leasehold, for tools of operators and for the side that a lock protects: which stores this
- * library has, which name a key has there, what is wrong with a store, the removal of what nobody
- * needs any more, and fencing. No call takes a lock, and none needs a client. All may block and may
- * be made from any thread. Options and reports may be NULL. docs/library.md lists the outcomes of
- * each function.
+ * leasehold for operators, their tools, and the side that a lock protects: lists, history, break,
+ * clear, names, diagnosis, collection, fencing, the events that metrics are counted from, and the
+ * words of refusals. Threads, reports and callbacks are as in leasehold.h. The _start functions do
+ * not block: LH_OK means that done will be called once. Calls with a URL need no client and block.
  */
 #ifndef LEASEHOLD_ADMIN_H
 #define LEASEHOLD_ADMIN_H
@@ -15,57 +14,90 @@
 extern "C" {
 #endif
 
-enum { LH_NAME_SIZE = 1024 };
+/* ---- lists ---- */
 
-enum lh_finding_level {
-    LH_FINDING_OK,
-    LH_FINDING_WARNING, /* locks work, but something weakens them */
-    LH_FINDING_PROBLEM  /* the store cannot be used */
+/* Block; call fn for every key that has a record and begins with the prefix, in any order; */
+enum lh_outcome lh_list(struct lh_client *client, const char *prefix, lh_view_fn *fn, void *user,
+                        struct lh_report *report);
+/* for the kept changes of a key, newest first. LH_USAGE where the store keeps none. */
+enum lh_outcome lh_history(struct lh_client *client, const char *key, lh_view_fn *fn, void *user,
+                           struct lh_report *report);
+enum lh_outcome lh_list_start(struct lh_client *client, const char *prefix, lh_view_fn *fn,
+                              lh_done_fn *done, void *user, struct lh_report *report);
+enum lh_outcome lh_history_start(struct lh_client *client, const char *key, lh_view_fn *fn,
+                                 lh_done_fn *done, void *user, struct lh_report *report);
+
+/* ---- break and clear ---- */
+
+/* Blocks. Asks the holder to stop: the key is free when it confirms or when its lease ends, which
+ * is not renewed any more. at_once: the key is free now, and only tokens keep the old holder out.
+ * The report's effect says what was done; its holder, token and times are the old holder's. */
+enum lh_outcome lh_break(struct lh_client *client, const char *key, const char *reason,
+                         bool at_once, struct lh_report *report);
+enum lh_outcome lh_break_start(struct lh_client *client, const char *key, const char *reason,
+                               bool at_once, lh_done_fn *done, void *user,
+                               struct lh_report *report);
+/* Blocks. Ends a cooldown. */
+enum lh_outcome lh_clear(struct lh_client *client, const char *key, struct lh_report *report);
+enum lh_outcome lh_clear_start(struct lh_client *client, const char *key, lh_done_fn *done,
+                               void *user, struct lh_report *report);
+
+/* ---- events ---- */
+
+enum lh_event_kind {
+    LH_EVENT_ATTEMPT,      /* an acquisition, or the claim of an id, starts */
+    LH_EVENT_WAITING,      /* it enters the queue of this key */
+    LH_EVENT_WAITED,       /* it leaves the queue; after_us: time in the queue */
+    LH_EVENT_GRANTED,      /* after_us: time since the attempt */
+    LH_EVENT_TAKEOVER,     /* the grant replaces a dead or expired holder; before GRANTED */
+    LH_EVENT_REFUSED,      /* outcome says why; after_us: time since the attempt */
+    LH_EVENT_RENEWED,      /* after_us: time held; by token: -1 */
+    LH_EVENT_RENEW_FAILED, /* one attempt to renew; it is repeated until the deadline */
+    LH_EVENT_LOST,         /* after_us: time held */
+    LH_EVENT_RELEASED,     /* after_us: time held; -1: lost before, or released by token */
+    LH_EVENT_LEFT,         /* detached; after_us: time held */
+    LH_EVENT_MARK,         /* lh_mark(): LH_OK is new; after_us: duration */
+    LH_EVENT_WATERMARK,    /* a move succeeded or failed; after_us: duration */
+    LH_EVENT_RETRY,        /* a store request for this key failed and is repeated */
+    LH_EVENT_STORE,        /* the store replied; verb says to what; after_us: duration */
+    LH_EVENT_BREAKER       /* LH_UNAVAILABLE: the circuit breaker opened; LH_OK: it closed */
 };
 
-struct lh_finding {
-    enum lh_finding_level level;
-    const char *about;  /* one word: "clock", "rights" … */
-    const char *text;   /* what was found, in one line for people */
-    const char *remedy; /* what to do; NULL: nothing, or the text says it */
+/* Passed to on_event of lh_open_options; docs/library.md says how each metric is counted. */
+struct lh_event {
+    size_t size;
+    enum lh_event_kind kind;
+    enum lh_outcome outcome; /* STORE, RETRY: ok, busy (a conflict), unavailable or denied */
+    enum lh_kind key_kind;
+    bool waited;      /* GRANTED, REFUSED: it was queued */
+    const char *key;  /* until the callback returns; empty: about the store */
+    const char *verb; /* STORE: "swap", "read" ...; otherwise NULL */
+    uint64_t token;
+    int64_t after_us; /* -1: unknown */
 };
 
-/* Called within lh_diagnose(), once for each finding, which is valid until the function returns. */
-typedef void lh_finding_fn(void *user, const struct lh_finding *finding);
+/* ---- words ---- */
 
-struct lh_diagnose_options {
-    size_t size;         /* of this struct: LH_DIAGNOSE_OPTIONS_INIT sets it */
-    const char *kind;    /* k8s: also whether lh_workload_run() may use this kind: "jobs.batch" */
-    int64_t timeout_ms;  /* for one answer of the store; 0, or above its limit: its limit, 2-5 s */
-    bool creates_folder; /* file: you create a missing folder, so that is no problem */
-    bool events_only;    /* only a warning when the URL wants Events that may not be written */
+/* The call that a refusal is about, in the table of docs/refusals.md. */
+enum lh_verb {
+    LH_VERB_ANY,
+    LH_VERB_ACQUIRE, /* without waiting */
+    LH_VERB_WAIT,    /* acquire with a wait */
+    LH_VERB_RENEW,
+    LH_VERB_RELEASE,
+    LH_VERB_ONCE,   /* claim, begin, mark, status */
+    LH_VERB_FINISH, /* also abandon, and renew a claim */
+    LH_VERB_WATERMARK,
+    LH_VERB_CHECK,
+    LH_VERB_CANCEL, /* an acquisition that the caller gave up */
+    LH_VERB_WORKLOAD
 };
-#define LH_DIAGNOSE_OPTIONS_INIT                                  \
-    {                                                             \
-        sizeof(struct lh_diagnose_options), NULL, 0, false, false \
-    }
-
-struct lh_collect_options {
-    size_t size;           /* of this struct: LH_COLLECT_OPTIONS_INIT sets it */
-    const char *kind;      /* k8s: also objects of lh_workload_run() of this kind: "jobs.batch" */
-    const char *done_when; /* how such an object ends, as in struct lh_workloads_options */
-    const char *failed_when;
-    const char *ended_at;
-    uint32_t rate;      /* removals in a minute, 60000 at most; 0: 600 */
-    int64_t timeout_ms; /* for one answer of the store; 0: 10 s */
-};
-#define LH_COLLECT_OPTIONS_INIT                                         \
-    {                                                                   \
-        sizeof(struct lh_collect_options), NULL, NULL, NULL, NULL, 0, 0 \
-    }
-
-struct lh_collected {
-    unsigned left, removed; /* found, and of them removed */
-    unsigned taken;         /* used again before they were removed */
-    bool partial;           /* it ended early, and the report says why */
-};
+/* The word of a refusal, as in metrics: "contention" ... NULL for LH_OK. From any thread. */
+const char *lh_refusal_word(enum lh_verb verb, enum lh_outcome outcome);
 
 /* ---- stores ---- */
+
+enum { LH_NAME_SIZE = 1024 };
 
 /* The URL schemes that are built in, by number: "file" …; NULL beyond the last one. */
 const char *lh_store_scheme(size_t index);
@@ -77,12 +109,66 @@ enum lh_outcome lh_key_name(const char *url, const char *key, char *out, size_t 
 
 /* ---- diagnosis ---- */
 
+enum lh_finding_level {
+    LH_FINDING_OK,
+    LH_FINDING_WARNING, /* locks work, but something weakens them */
+    LH_FINDING_PROBLEM  /* the store cannot be used */
+};
+
+struct lh_finding {
+    size_t size;
+    enum lh_finding_level level;
+    const char *about;  /* one word: "clock", "rights" … */
+    const char *text;   /* the finding, in one line for people */
+    const char *remedy; /* NULL: none, or the text says it */
+};
+
+/* Called within lh_diagnose(), once for each finding, which is valid until the function returns. */
+typedef void lh_finding_fn(void *user, const struct lh_finding *finding);
+
+struct lh_diagnose_options {
+    size_t size;
+    const char *kind;    /* k8s: also whether lh_workload_run() may use this kind: "jobs.batch" */
+    int64_t timeout_ms;  /* for one reply of the store; 0, or above its limit: its limit, 2-5 s */
+    bool creates_folder; /* file: you create a missing folder, so that is no problem */
+    bool events_only;    /* only a warning when the URL wants Events that may not be written */
+};
+#define LH_DIAGNOSE_OPTIONS_INIT                                  \
+    {                                                             \
+        sizeof(struct lh_diagnose_options), NULL, 0, false, false \
+    }
+
 /* Examines clock, store, permissions and settings. LH_OK says that it looked, not that all is well:
  * the findings say that. Changes nothing; a file store recovers as at every opening. */
 enum lh_outcome lh_diagnose(const char *url, const struct lh_diagnose_options *options,
                             lh_finding_fn *fn, void *user, struct lh_report *report);
 
 /* ---- collection ---- */
+
+struct lh_collect_options {
+    size_t size;
+    const char *kind;      /* k8s: also objects of lh_workload_run() of this kind: "jobs.batch" */
+    const char *done_when; /* how such an object ends, as in struct lh_workloads_options */
+    const char *failed_when;
+    const char *ended_at;
+    uint32_t rate;      /* removals in a minute, 60000 at most; 0: 600 */
+    int64_t timeout_ms; /* for one reply of the store; 0: 10 s */
+};
+#define LH_COLLECT_OPTIONS_INIT                                         \
+    {                                                                   \
+        sizeof(struct lh_collect_options), NULL, NULL, NULL, NULL, 0, 0 \
+    }
+
+struct lh_collected {
+    size_t size;            /* set by LH_COLLECTED_INIT; the library writes no further */
+    unsigned left, removed; /* found, and of them removed */
+    unsigned taken;         /* used again before they were removed */
+    bool partial;           /* it ended early, and the report says why */
+};
+#define LH_COLLECTED_INIT                           \
+    {                                               \
+        sizeof(struct lh_collected), 0, 0, 0, false \
+    }
 
 /* Removes locks whose holders died long ago, cooldowns and ids that are over, from a store that
  * does not forget by itself (k8s); elsewhere it finds nothing. Safe at any time, also twice at

@@ -114,7 +114,7 @@ try_packages() {
     }
     in_jail 'tests/e2e/debian.sh installed' || fail 'what is installed does not work'
     step 'the packages are removed'
-    in_jail 'dpkg --purge libleasehold-dev libleasehold0 leasehold'
+    in_jail 'dpkg --purge libleasehold-dev libleasehold1 leasehold'
     in_jail 'tests/e2e/debian.sh removed' || fail 'something was left behind'
     check_leftovers
 }
@@ -143,7 +143,7 @@ inside() {
     check_leftovers
     step 'the packages, in a system that has nothing else'
     mkdir "$jail.user/root/leasehold/build"
-    cp "$jail"/root/leasehold/build/{leasehold,libleasehold0,libleasehold-dev}_*.deb \
+    cp "$jail"/root/leasehold/build/{leasehold,libleasehold1,libleasehold-dev}_*.deb \
         "$jail.user/root/leasehold/build/"
     try_packages "$jail.user"
     step "all is well; the second make run took $took_ms ms"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the diagnoses of all drivers share; see admin.h. */
+/* See admin.h: shared by the diagnoses of all drivers. */
 #include "store/admin.h"
 
 #include <limits.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What operators ask of a store beside locks: what is wrong with it, and to remove what nobody
- * needs any more. A driver answers through its slots in store.h and blocks meanwhile. A diagnosis
- * changes nothing and takes no lock; its findings are for people, and no rule depends on them.
+ * Requests of operators to a store: diagnosis, and the removal of records that are no longer
+ * needed. A driver implements them in its slots of store.h and blocks meanwhile. A diagnosis
+ * changes nothing and acquires no lock; its findings are for people, and no rule depends on them.
  */
 #ifndef LEASEHOLD_STORE_ADMIN_H
 #define LEASEHOLD_STORE_ADMIN_H
@@ -19,13 +19,13 @@ enum finding_level {
 struct finding {
     enum finding_level level;
     const char *about;  /* one word: "folder" … */
-    const char *text;   /* what was found */
-    const char *remedy; /* what to do; NULL: nothing, or the text says it */
+    const char *text;   /* the finding */
+    const char *remedy; /* NULL: none, or the text says it */
 };
 
 /* Leftovers: records and objects that are no longer needed. */
 struct collection {
-    unsigned left, removed, taken; /* taken: somebody used it again before it was removed */
+    unsigned left, removed, taken; /* taken: in use again before its removal */
     char names[256];               /* of objects: the first of them, separated by commas */
     char why[512];                 /* why it ended early; empty: it did not … */
     bool usage;                    /* … because the call is wrong */
@@ -42,14 +42,14 @@ struct collect_options {
     const char *kind;                               /* of workload objects, too; NULL: none */
     const char *done_when, *failed_when, *ended_at; /* how an object ends; NULL: the default */
     unsigned rate;                                  /* removals in a minute; 0: count only */
-    int64_t timeout_ms;                             /* for one answer */
+    int64_t timeout_ms;                             /* for one reply */
     collect_objects_fn *collect_objects;
 };
 
-/* What to examine, and where findings go. */
+/* The scope of a diagnosis, and the callback for its findings. */
 struct diagnosis {
     const char *kind;    /* of workload objects, as in "jobs.batch"; NULL: none */
-    int64_t timeout_ms;  /* for one answer; 0: the driver's default, which is also the most */
+    int64_t timeout_ms;  /* for one reply; 0: the driver's default, which is also the most */
     bool creates_folder; /* a missing folder is none: the first lock creates it */
     bool events_only;    /* only whether Events can be written; a driver with `event` only */
     void (*on_finding)(const struct diagnosis *diagnosis, const struct finding *finding);

@@ -8,6 +8,7 @@
  *     bench_memory claims LIVE  claims beside so many live ids: times, bytes, and for counting
  */
 #include "leasehold.h"
+#include "leasehold_once.h"
 
 #include "rounds.h"
 
@@ -58,7 +59,7 @@ static void make_keys(size_t first, size_t count)
 
 static void open_client(const char *url)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     if (lh_open(url, NULL, &client, &report) != LH_OK)
         rounds_fail("lh_open", report.text);
 }
@@ -67,7 +68,7 @@ static struct lh_lease *take(const char *key, int64_t wait_ms)
 {
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
     struct lh_lease *lease = NULL;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     options.wait_ms = wait_ms;
     if (lh_acquire(client, key, &options, &lease, &report) != LH_OK)
         rounds_fail("lh_acquire", report.text);
@@ -76,7 +77,7 @@ static struct lh_lease *take(const char *key, int64_t wait_ms)
 
 static void give(struct lh_lease *lease)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     if (lh_release(&lease, &report) != LH_OK)
         rounds_fail("lh_release", report.text);
 }
@@ -187,7 +188,7 @@ static void beside_many(void)
 
 static void claim(const char *id, enum lh_outcome wanted, struct lh_once *out)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     if (lh_once_begin(client, id, NULL, out, &report) != wanted)
         rounds_fail("lh_once_begin", report.text);
 }
@@ -200,17 +201,17 @@ void measured_new_claims(void);
 __attribute__((noinline)) void measured_live_claims(size_t live)
 {
     uint64_t seed = 7;
-    struct lh_once once;
+    struct lh_once once = LH_ONCE_INIT;
     for (size_t i = 0; i < CLAIMS; i++)
-        claim(keys[KEYS + next_random(&seed) % live], LH_COOLING, &once);
+        claim(keys[KEYS + next_random(&seed) % live], LH_DONE, &once);
 }
 
 /* Of ids that nobody has done, given up again so that as many are live as before. */
 __attribute__((noinline)) void measured_new_claims(void)
 {
     uint64_t seed = 7;
-    struct lh_once once;
-    struct lh_report report;
+    struct lh_once once = LH_ONCE_INIT;
+    struct lh_report report = LH_REPORT_INIT;
     for (size_t i = 0; i < CLAIMS; i++) {
         const char *id = keys[next_random(&seed) % KEYS];
         claim(id, LH_OK, &once);
@@ -221,7 +222,7 @@ __attribute__((noinline)) void measured_new_claims(void)
 
 static void claims_beside(size_t live)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     make_keys(0, KEYS + live);
     size_t before = resident_bytes();
     for (size_t i = 0; i < live; i++) {

@@ -20,6 +20,7 @@ enum { FLIGHT_MOST = 64, PAIRS_EACH = 1500, TIMEOUT_MS = 10000 };
 /* One of those in flight in an event loop. */
 struct in_flight {
     struct lh_client *client;
+    struct lh_request *request;
     char key[33];
     size_t *begun, *done, pairs;
 };
@@ -28,7 +29,7 @@ static struct lh_client *open_client(const char *url, bool own_loop)
 {
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
     struct lh_client *client = NULL;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     options.own_loop = own_loop;
     if (lh_open(url, &options, &client, &report) != LH_OK)
         rounds_fail("lh_open", report.text);
@@ -50,16 +51,19 @@ static void on_released(void *user, struct lh_lease *lease, const struct lh_repo
 
 static void on_held(void *user, struct lh_lease *lease, const struct lh_report *report)
 {
+    const struct in_flight *in_flight = user;
+    lh_request_free(in_flight->request);
     if (report->outcome != LH_OK || lh_release_start(&lease, on_released, user) != LH_OK)
         rounds_fail("acquire", report->text);
 }
 
 static void start_pair(struct in_flight *in_flight)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     ++*in_flight->begun;
-    if (lh_acquire_start(in_flight->client, in_flight->key, NULL, on_held, in_flight, &report) ==
-        NULL)
+    in_flight->request =
+        lh_acquire_start(in_flight->client, in_flight->key, NULL, on_held, in_flight, &report);
+    if (in_flight->request == NULL)
         rounds_fail("lh_acquire_start", report.text);
 }
 
@@ -91,7 +95,7 @@ static double blocking_pair_us(struct lh_client *client, size_t pairs)
     double from = rounds_seconds();
     for (size_t i = 0; i < pairs; i++) {
         struct lh_lease *lease = NULL;
-        struct lh_report report;
+        struct lh_report report = LH_REPORT_INIT;
         if (lh_acquire(client, "our-0000000000000000000000000000", NULL, &lease, &report) !=
                 LH_OK ||
             lh_release(&lease, &report) != LH_OK)

@@ -42,7 +42,7 @@ struct lh_client *hand_off_open(const char *url, lh_event_fn *on_event, void *us
 {
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
     struct lh_client *client = NULL;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     options.own_loop = true;
     options.on_event = on_event;
     options.user = user;
@@ -55,7 +55,7 @@ struct lh_lease *hand_off_acquire(struct lh_client *client, const char *wanted)
 {
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
     struct lh_lease *lease = NULL;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     options.wait_ms = LH_WAIT_FOREVER;
     if (lh_acquire(client, wanted, &options, &lease, &report) != LH_OK)
         rounds_fail("lh_acquire", report.text);
@@ -64,7 +64,7 @@ struct lh_lease *hand_off_acquire(struct lh_client *client, const char *wanted)
 
 void hand_off_release(struct lh_lease *lease)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     if (lh_release(&lease, &report) != LH_OK)
         rounds_fail("lh_release", report.text);
 }

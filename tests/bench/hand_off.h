@@ -6,7 +6,8 @@
 #ifndef LEASEHOLD_TESTS_BENCH_HAND_OFF_H
 #define LEASEHOLD_TESTS_BENCH_HAND_OFF_H
 
-#include "leasehold.h"
+#include "leasehold_admin.h"
+#include "leasehold_once.h"
 
 #include <stdbool.h>
 

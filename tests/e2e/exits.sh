@@ -190,8 +190,8 @@ rows=$(cat <<'ROWS'
 75  | busy     | ^running wfe-7$                              | once begin claimed
 75  | busy     | ^running wfe-7$                              | once begin claimed -w 300ms
 75  | busy     | ^running wfe-7$                          | once begin overdue --payload-hash AB12
-73  | cooling  | ^done all well$                              | once begin finished
-73  | cooling  | ^done$                                       | once begin marked --wait forever
+73  | done     | ^done all well$                              | once begin finished
+73  | done     | ^done$                                       | once begin marked --wait forever
 65 | mismatch | ^mismatch: once:overdue: .*another payload | once begin overdue --payload-hash ab13
 69  | unavailable | not built in: "etcd"                      | once begin id --store etcd://h
 70  | failed   | the token could not be written; nothing is claimed | once begin unread-% >/dev/full
@@ -212,7 +212,7 @@ rows=$(cat <<'ROWS'
 0   | ok       | ^marked: mark-%$                             | mark mark-% --keep 1h
 0   | ok       | ^marked: mark-%$                             | mark mark-% --watermark w --until 5
 1   | busy     | ^running wfe-7$                              | mark claimed
-1   | cooling  | ^done$                                       | mark marked
+1   | done     | ^done$                                       | mark marked
 69  | unavailable | not built in: "etcd"                      | mark id --store etcd://h:1
 0   | ok       | ^ran$                                        | once cmd-% -- echo ran
 0   | ok       | ^ran$ | once cmd-% --ttl 1m --keep 1h -w 1s --payload-hash ab -- echo ran
@@ -220,9 +220,9 @@ rows=$(cat <<'ROWS'
 3   | ok       | ^ran$ | once cmd-% -- sh -c 'echo ran; exit 3'
 3   | ok       | ^ran$ | once cmd-% --keep-failures -- sh -c 'echo ran; exit 3'
 143 | ok       | ^ran$ | once cmd-% -- sh -c 'echo ran; kill $$'
-0 | cooling | ^done: finished was done by .* ago, with exit status 0; | once finished -- echo no
-0   | cooling  | ^done: marked was done by wfe-7              | once marked -w 1s -- echo ran
-7 | cooling | ^failed: kept-failure was done by wfe-7 .* exit status 7 | once kept-failure -- true
+0 | done | ^done: finished was done by .* ago, with exit status 0; | once finished -- echo no
+0   | done     | ^done: marked was done by wfe-7              | once marked -w 1s -- echo ran
+7 | done | ^failed: kept-failure was done by wfe-7 .* exit status 7 | once kept-failure -- true
 75  | busy     | ^busy: once:claimed is held by wfe-7         | once claimed -- echo ran
 75  | busy     | ^busy: once:claimed is held by wfe-7         | once claimed -w 300ms -- echo ran
 65  | mismatch | ^mismatch: once:overdue: .*another payload | once overdue --payload-hash 1 -- true
@@ -231,7 +231,7 @@ rows=$(cat <<'ROWS'
 70 | failed | succeeded, but its output could not be written   | once full-% -- echo ran >/dev/full
 0   | -        | ^failed$                                     | once status kept-failure
 0   | -        | ^failed$                                     | seen kept-failure
-73  | cooling  | ^failed$                                     | once begin kept-failure
+73  | done     | ^failed$                                     | once begin kept-failure
 64  | usage    | --ttl: once needs at least 2s                | once k --ttl 1s -- true
 64  | usage    | no command to run; usage: leasehold once ID  | once k --
 64  | usage    | no command to run; usage: leasehold once ID  | once begin k -- true
@@ -333,8 +333,9 @@ judge_json() { # judge_json OUTCOME
 import json, sys
 promised = "key state holder token acquired_at renewed_at expires_in_ms takeover_in_ms " \
     "cooling_for_ms waiters meta store".split()
-refusals = {"busy": ("contention", "timeout", "running"), "cooling": ("cooling", "duplicate"),
-            "lost": ("lost",), "stale": ("not_held", "moved", "stale_token"),
+refusals = {"busy": ("contention", "timeout", "running"), "cooling": ("cooling",),
+            "done": ("duplicate",), "lost": ("lost",),
+            "stale": ("not_held", "moved", "stale_token"),
             "unavailable": ("api_error",), "denied": ("api_error",), "usage": ("usage",),
             "mismatch": ("mismatch", "payload_mismatch"), "failed": ("internal_error",)}
 effects = {"break": ("asked", "freed", "none"), "release": ("released", "gone", "taken")}
@@ -352,10 +353,10 @@ for found in objects:
         assert "refusal" not in found, found
     if command in ("break", "release") and wanted == "ok":
         assert found["effect"] in effects[command], found
-    if command == "once --" and wanted in ("ok", "lost", "cooling", "failed"):
+    if command == "once --" and wanted in ("ok", "lost", "done", "failed"):
         assert {"id", "state", "token", "exit_status", "result", "store"} <= set(found), found
-        assert found["ran"] is (wanted != "cooling"), found
-    elif command in ("once", "seen", "mark") and wanted in ("-", "ok", "busy", "cooling"):
+        assert found["ran"] is (wanted != "done"), found
+    elif command in ("once", "seen", "mark") and wanted in ("-", "ok", "busy", "done"):
         assert {"id", "state", "store"} <= set(found), found
         if wanted != "ok":
             promised = ["id", "state", "token", "holder", "since", "expires_in_ms", "kept_for_ms",
@@ -364,8 +365,8 @@ for found in objects:
             assert fields == promised, found
         else:
             assert found["state"] in ("new", "done"), found
-        if wanted in ("busy", "cooling"):
-            assert found["state"] in {"busy": ["running"], "cooling": ["done", "failed"]}[wanted]
+        if wanted in ("busy", "done"):
+            assert found["state"] in {"busy": ["running"], "done": ["done", "failed"]}[wanted]
             assert found["holder"] and found["since"], found
     elif command == "watermark" and wanted in ("-", "ok"):
         assert {"name", "value", "store"} <= set(found), found
@@ -404,10 +405,10 @@ judge() { # judge FORM: is the last call as its row wants it?
         [[ $1 == plain ]] || said=$work/err other=/dev/null
     fi
     if [[ $row_call =~ ^once" ".*$behind ]]; then
-        [[ $row_outcome != cooling ]] || said=$work/err other=/dev/null
+        [[ $row_outcome != done ]] || said=$work/err other=/dev/null
         command='once --'
     # How an id stands is an answer, whatever the status.
-    elif [[ $row_call =~ ^(once|seen|mark)" " && $row_outcome =~ ^(-|ok|busy|cooling)$ ]]; then
+    elif [[ $row_call =~ ^(once|seen|mark)" " && $row_outcome =~ ^(-|ok|busy|done)$ ]]; then
         said=$work/out other=$work/err
     fi
     [[ $got == "$row_status" && ! -s $other ]] || return 1

@@ -14,15 +14,24 @@ export LC_ALL=C # names are sorted and matched by bytes
 strict=(-Wall -Wextra -Wpedantic -Werror -Wconversion -Wshadow -fsyntax-only -Iinclude)
 printf '#include <leasehold.h>\n#include <leasehold.h>
 struct lh_open_options open_options = LH_OPEN_OPTIONS_INIT;
+struct lh_report report = LH_REPORT_INIT;
+struct lh_view view = LH_VIEW_INIT;
 struct lh_acquire_options acquire_options = LH_ACQUIRE_OPTIONS_INIT;\n' >"$work/leasehold.c"
+printf '#include <leasehold_once.h>\n#include <leasehold_once.h>
+struct lh_once_options once_options = LH_ONCE_OPTIONS_INIT;
+struct lh_once once = LH_ONCE_INIT;
+struct lh_watermark watermark = LH_WATERMARK_INIT;
+struct lh_completion completion = LH_COMPLETION_INIT;\n' >"$work/leasehold_once.c"
 printf '#include <leasehold_workload.h>\n#include <leasehold_workload.h>
 struct lh_workloads_options workloads_options = LH_WORKLOADS_OPTIONS_INIT;
 struct lh_workload_options workload_options = LH_WORKLOAD_OPTIONS_INIT;
+struct lh_workload workload = LH_WORKLOAD_INIT;
 enum lh_outcome outcome = LH_OK;\n' >"$work/leasehold_workload.c"
 printf '#include <leasehold_admin.h>\n#include <leasehold_admin.h>
 struct lh_diagnose_options diagnose_options = LH_DIAGNOSE_OPTIONS_INIT;
-struct lh_collect_options collect_options = LH_COLLECT_OPTIONS_INIT;\n' >"$work/leasehold_admin.c"
-for header in leasehold leasehold_admin leasehold_workload; do
+struct lh_collect_options collect_options = LH_COLLECT_OPTIONS_INIT;
+struct lh_collected collected = LH_COLLECTED_INIT;\n' >"$work/leasehold_admin.c"
+for header in leasehold leasehold_admin leasehold_once leasehold_workload; do
     cp "$work/$header.c" "$work/$header.cc"
     for standard in c99 c11 c17; do
         for compiler in gcc clang-14; do
@@ -44,7 +53,7 @@ declared() {
         include/*.h | grep -o 'lh_[a-z_]*(' | tr -d '(' | grep -v '_fn$' | sort -u
 }
 exported() {
-    nm -D --defined-only "$build/src/libleasehold.so.0" | awk '$2 != "A" { print $3 }' |
+    nm -D --defined-only "$build/src/libleasehold.so.1" | awk '$2 != "A" { print $3 }' |
         sed 's/@.*//' | sort -u
 }
 same_symbols() {
@@ -55,7 +64,7 @@ same_symbols() {
 case_of 'what is declared is exported, and nothing else' same_symbols
 
 same_in_debian() {
-    sed -n 's/^ \(lh_[a-z_]*\)@.*/\1/p' dist/debian/libleasehold0.symbols |
+    sed -n 's/^ \(lh_[a-z_]*\)@.*/\1/p' dist/debian/libleasehold1.symbols |
         diff "$work/declared" -
 }
 case_of 'Debian'\''s list of symbols is the same' same_in_debian
@@ -105,7 +114,7 @@ build_against_it() {
     export PKG_CONFIG_PATH=${pc%/*}
     pkg=(pkg-config --define-variable=prefix="$work/root$(pkg-config --variable=prefix leasehold)")
     printf '#include <leasehold_workload.h>\n#include <stdio.h>\nint main(void)
-{ struct lh_client *c = 0; struct lh_lease *l = 0; struct lh_report r;
+{ struct lh_client *c = 0; struct lh_lease *l = 0; struct lh_report r = LH_REPORT_INIT;
   if (lh_open("memory:", 0, &c, &r) || lh_acquire(c, "k", 0, &l, &r)) return 1;
   if (lh_release(&l, &r)) return 2;
   lh_close(&c); puts(lh_version()); return 0; }\n' >"$work/user.c"
@@ -115,5 +124,38 @@ build_against_it() {
     LD_LIBRARY_PATH=$("${pkg[@]}" --variable=libdir leasehold) "$work/user"
 }
 case_of 'a program builds against it through pkg-config, and runs' build_against_it
+
+# Headers of an older release, whose structs lack their last member, and of a newer one, whose
+# structs have one more. abi.c is compiled against each and runs with this library.
+structs=(lh_report lh_view lh_once lh_watermark lh_open_options lh_acquire_options lh_completion)
+other_header() { # FOLDER SED-SCRIPT-FOR-EACH-STRUCT
+    local name script='' macros=''
+    mkdir "$work/$1"
+    for name in "${structs[@]}"; do
+        script+="/^struct $name {/,/^};/{$2}"$'\n'
+        macros+="#undef ${name^^}_INIT"$'\n'
+        macros+="#define ${name^^}_INIT {.size = sizeof(struct $name)}"$'\n'
+    done
+    for name in include/*.h; do
+        sed -e "$script" "$name" >"$work/$1/${name##*/}"
+    done
+    printf '%s' "$macros" >"$work/$1/macros.h"
+}
+runs_with_other() { # FOLDER FLAG...
+    local folder=$work/$1
+    shift
+    gcc -std=c17 "$@" -I"$folder" -include leasehold_once.h -include "$folder/macros.h" \
+        -o "$folder/abi" tests/lib/abi.c -L"$build/src" -lleasehold
+    LD_LIBRARY_PATH=$build/src "$folder/abi" memory: &&
+        LD_LIBRARY_PATH=$build/src "$folder/abi" "file:$folder/locks.log"
+}
+other_header shorter ''
+sed -i -e '/char text\[LH_TEXT_SIZE\];/d' -e '/^struct lh_view {/,/^};/{/char key\[/d}' \
+    -e '/^struct lh_acquire_options {/,/^};/{/void \*user;/d}' "$work/shorter/leasehold.h"
+sed -i -e '/char result\[LH_RESULT_SIZE\];/d' -e '/char value\[LH_POSITION_SIZE\];/d' \
+    -e '/^struct lh_completion {/,/^};/{/\*until;/d}' "$work/shorter/leasehold_once.h"
+case_of 'a program of an older release runs' runs_with_other shorter
+other_header longer 's/^};/    long added;\n};/'
+case_of 'a program of a newer release runs' runs_with_other longer -DLONGER
 
 finish

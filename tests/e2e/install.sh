@@ -52,7 +52,7 @@ everything_is_there() {
         [[ -s $usr/$name ]] || { echo "no $name"; return 1; }
     done
     lib=$(dirname "$(find "$usr/lib" -name libleasehold.a)")
-    [[ -s $lib/libleasehold.so.0 && -L $lib/libleasehold.so && -s $lib/pkgconfig/leasehold.pc ]]
+    [[ -s $lib/libleasehold.so.1 && -L $lib/libleasehold.so && -s $lib/pkgconfig/leasehold.pc ]]
     [[ $("$usr/bin/leasehold" version) == "$(build/leasehold version)" ]]
 }
 

@@ -35,6 +35,7 @@ static int status_of(enum lh_outcome outcome)
     case LH_BUSY:
         return 75;
     case LH_COOLING:
+    case LH_DONE:
         return 73;
     case LH_LOST:
         return 76;
@@ -58,7 +59,7 @@ static int use_library(const char *url, int64_t timeout_ms)
     struct lh_client *client = NULL;
     struct lh_lease *lease = NULL;
     struct lh_watcher *watch = NULL;
-    struct lh_report report, ignored;
+    struct lh_report report = LH_REPORT_INIT, ignored = LH_REPORT_INIT;
     unsigned changes = 0;
     int64_t cached_ms = 0;
     options.timeout_ms = timeout_ms;

@@ -86,8 +86,8 @@ static struct lh_lease *take(struct play *play, struct lh_client *client, int64_
 
 static void look_whether_held(struct play *play, uint64_t token)
 {
-    struct lh_view view;
-    struct lh_report report;
+    struct lh_view view = LH_VIEW_INIT;
+    struct lh_report report = LH_REPORT_INIT;
     bool seen = lh_status(play->direct, play->key, &view, &report) == LH_OK;
     if (!seen || view.state != LH_HELD || view.token != token)
         complain(play, &play->untrue, "it is not held as was said", &report);
@@ -96,7 +96,7 @@ static void look_whether_held(struct play *play, uint64_t token)
 /* What was told free is free; the unknown may last for one TTL. */
 static void look_whether_free(struct play *play, bool certain)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_lease *lease = take(play, play->direct, certain ? 0 : GHOST_MS, &report);
     if (lease == NULL)
         complain(play, &play->untrue, "it is not free as was said", &report);
@@ -153,12 +153,15 @@ static enum lh_outcome do_wait(struct play *play, struct lh_lease **held, struct
     struct landing landing = {.done = false};
     options.ttl_ms = TTL_MS;
     options.wait_ms = IN_MS;
-    if (lh_acquire_start(play->cut, play->key, &options, land, &landing, report) == NULL)
+    struct lh_request *request =
+        lh_acquire_start(play->cut, play->key, &options, land, &landing, report);
+    if (request == NULL)
         return report->outcome;
     fixture_pause_us(IN_LINE_US);
     (void)lh_release(held, NULL);
     while (!atomic_load(&landing.done))
         fixture_pause_us(500);
+    lh_request_free(request);
     *report = landing.report;
     *held = landing.lease;
     if (*held != NULL) {
@@ -185,7 +188,7 @@ static const struct {
 /* One verb on a key of its own; `command` is said to the proxy just before. */
 static void play_once(struct play *play, enum cut_call cut_call, const char *command)
 {
-    struct lh_report report = {.text = ""};
+    struct lh_report report = {.size = sizeof report, .text = ""};
     struct lh_lease *held = NULL;
     (void)snprintf(play->key, sizeof play->key, "key-%" PRIu64, play->number++);
     play->token = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See alloc_failure.h. What was not refused comes from the sanitizer where there is one. Parameters
- * are named as in the headers of the system.
+ * See alloc_failure.h. Allocations that are not refused go to the sanitizer, if there is one.
+ * Parameters are named as in the system's headers.
  */
 #include "alloc_failure.h"
 
@@ -22,7 +22,7 @@ __attribute__((weak)) void *checked_malloc(size_t size) __asm__("__interceptor_m
 __attribute__((weak)) void *checked_calloc(size_t n, size_t size) __asm__("__interceptor_calloc");
 __attribute__((weak)) void *checked_realloc(void *p, size_t size) __asm__("__interceptor_realloc");
 
-/* Not before a thread's first line: what the sanitizer does there is its own affair. */
+/* Set by the thread itself: allocations of the sanitizer before that do not count. */
 static _Thread_local bool counts_here;
 static atomic_bool counting, all_from_there;
 static atomic_ulong asked, refused, refuse_at;
@@ -81,7 +81,7 @@ void *realloc(void *ptr, size_t size)
     return checked_realloc != NULL ? checked_realloc(ptr, size) : plain_realloc(ptr, size);
 }
 
-/* The sanitizer's would not come through here. */
+/* The sanitizer's strdup() would bypass malloc() above. */
 char *strdup(const char *s)
 {
     size_t size = strlen(s) + 1;
@@ -112,7 +112,7 @@ static void *begin_thread(void *argument)
     return beginning.start(beginning.argument);
 }
 
-/* A thread is one allocation, whatever it takes. */
+/* A thread counts as one allocation. */
 int pthread_create(pthread_t *newthread, const pthread_attr_t *attr,
                    void *(*start_routine)(void *argument), void *arg)
 {

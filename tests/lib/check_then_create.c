@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A service with three replicas that looks whether a thing exists and creates it if not, under a
- * name with the time in it: 3 processes × 100 requests for one fingerprint, all at once, beginning
- * just before a second ends. Under a lock on the fingerprint, and as an id that is done once, one
- * object is created and all 300 are answered; with neither, several are: then the race was there to
- * be lost. The objects are ConfigMaps on the API server of on-k8s.sh; what the service does there
- * itself goes through a client of its own. check_then_create URL [--rounds N]
+ * A service with three replicas that checks whether an object exists and creates it if not, under a
+ * name that contains the time: 3 processes × 100 concurrent requests for one fingerprint, started
+ * just before a second ends. With a lock on the fingerprint, and with an id that is done once, one
+ * object is created and all 300 get a reply. With neither, several are created, which shows that
+ * the race exists. The objects are ConfigMaps on the API server of on-k8s.sh; the service uses its
+ * own HTTP client for them. check_then_create URL [--rounds N]
  */
 #include "leasehold.h"
+#include "leasehold_once.h"
 #include "fixture.h"
 
 #include <curl/curl.h>
@@ -57,7 +58,7 @@ static size_t take_bytes(char *bytes, size_t size, size_t count, void *owner)
     return size * count;
 }
 
-/* The administrator's token lies beside the kubeconfig. */
+/* The administrator's token is next to the kubeconfig. */
 static bool read_token(char *out, size_t size)
 {
     char path[PATH_MOST];
@@ -121,7 +122,7 @@ static long ask(struct service *service, const char *path, const char *body)
     return status;
 }
 
-/* How many objects the fingerprint has; −1: it could not be said. */
+/* The number of objects of the fingerprint; −1: unknown. */
 static int count_objects(struct service *service)
 {
     char path[PATH_MOST];
@@ -134,7 +135,7 @@ static int count_objects(struct service *service)
     return count;
 }
 
-/* Look, then create: the name has the second in it, as the service's names do. */
+/* Checks, then creates: the name contains the second, as the service's names do. */
 static bool process(struct service *service, atomic_uint **out_answer)
 {
     char body[PATH_MOST];
@@ -142,7 +143,7 @@ static bool process(struct service *service, atomic_uint **out_answer)
     *out_answer = &shared->duplicates;
     if (there != 0)
         return there > 0;
-    /* What it takes to find out what to create: the gap that others slip through. */
+    /* The work between check and create: the window of the race. */
     struct random random = {(uint64_t)fixture_now_us()};
     fixture_pause_us((int64_t)random_below(&random, GAP_US));
     (void)snprintf(body, sizeof body,
@@ -159,7 +160,7 @@ static bool process(struct service *service, atomic_uint **out_answer)
 static bool request_by_lock(struct service *service, atomic_uint **out_answer)
 {
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_lease *lease = NULL;
     options.wait_ms = LH_WAIT_FOREVER;
     if (lh_acquire(client, shared->fingerprint, &options, &lease, &report) != LH_OK) {
@@ -174,9 +175,9 @@ static bool request_by_lock(struct service *service, atomic_uint **out_answer)
 static bool request_by_once(struct service *service, atomic_uint **out_answer)
 {
     struct lh_once_options options = LH_ONCE_OPTIONS_INIT;
-    struct lh_done done = LH_DONE_INIT;
-    struct lh_report report;
-    struct lh_once once;
+    struct lh_completion done = LH_COMPLETION_INIT;
+    struct lh_report report = LH_REPORT_INIT;
+    struct lh_once once = LH_ONCE_INIT;
     options.wait_ms = LH_WAIT_FOREVER;
     enum lh_outcome outcome = lh_once_begin(client, shared->fingerprint, &options, &once, &report);
     *out_answer = &shared->duplicates;
@@ -184,7 +185,7 @@ static bool request_by_once(struct service *service, atomic_uint **out_answer)
     if (outcome == LH_OK)
         return process(service, out_answer) &&
                lh_once_finish(client, shared->fingerprint, once.token, &done, NULL) == LH_OK;
-    if (outcome == LH_COOLING && strcmp(once.result, done.result) == 0)
+    if (outcome == LH_DONE && strcmp(once.result, done.result) == 0)
         return true;
     fixture_print("%s: %s", lh_outcome_name(outcome), report.text);
     return false;
@@ -197,7 +198,7 @@ static void *request(void *unused)
     bool answered = false;
     (void)unused;
     if (service != NULL)
-        (void)count_objects(service); /* its connection stands before all begin */
+        (void)count_objects(service); /* connects before all begin */
     atomic_fetch_add(&shared->ready, 1);
     while (atomic_load(&shared->begin_at_us) == 0 ||
            fixture_now_us() < atomic_load(&shared->begin_at_us))
@@ -214,7 +215,7 @@ static void *request(void *unused)
 static void replica(struct fixture *fixture, size_t child)
 {
     pthread_t threads[REQUESTS];
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     (void)fixture;
     (void)child;
     (void)curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -235,8 +236,8 @@ static void replica(struct fixture *fixture, size_t child)
 
 /* ---- rounds ---- */
 
-/* All begin shortly before the wall clock's next second, in each round a bit earlier: the first
- * creation falls on either side of it. */
+/* All begin shortly before the wall clock's next second, in each round a bit earlier, so that the
+ * first creation falls on either side of it. */
 static void begin(unsigned round)
 {
     struct timespec now;
@@ -247,7 +248,7 @@ static void begin(unsigned round)
     atomic_store(&shared->begin_at_us, fixture_now_us() + left_us);
 }
 
-/* The number of objects; −1 when not everybody was answered. */
+/* The number of objects; −1: a request got no reply. */
 static int play(struct fixture *fixture, struct service *service, enum way way, unsigned round)
 {
     memset(shared, 0, sizeof *shared);

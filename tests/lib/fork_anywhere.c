@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Forks while other threads acquire, hold, wait, look, start, cancel and are called back, on
- * memory: and file: or the store that is named, from the main thread and from within a function
- * that a client calls. The child never believes that it holds; a client of its own is let in and
- * kept out like anybody's; the parent does not notice. A program that is started meanwhile finds no
- * descriptor but the liveness, when that was asked for.
+ * Forks while other threads acquire, hold, wait, query, start, cancel and run callbacks, on memory:
+ * and file: or the named store, from the main thread and from within a callback. No lease is held
+ * in the child; its own client is granted and refused like any other; the parent is not affected. A
+ * program that is started meanwhile inherits no descriptor except that of lh_liveness_fd().
  *
  * A round is one fork and one exec. The library is used through its public header alone.
  */
 #include "leasehold.h"
+#include "leasehold_admin.h"
 #include "fixture.h"
 
 #include <fcntl.h>
@@ -34,7 +34,7 @@ enum {
 
 #define HELD_TTL_MS ((int64_t)9000)
 
-/* What the children see, too. */
+/* Shared with the children. */
 struct shared {
     atomic_int wrong; /* the first check of a child that failed */
     atomic_int inside;
@@ -46,7 +46,7 @@ static struct side {
     const char *name, *url;
     struct lh_client *client;
     struct lh_lease *held;
-    struct lh_request *waiting; /* for what is held, to the end */
+    struct lh_request *waiting; /* for a held key, until the end */
     struct lh_watcher *watch;
     atomic_uint lost, unexpected, changes;
     atomic_ullong sections, refusals, looks, cancels, renewals;
@@ -54,8 +54,8 @@ static struct side {
 
 static struct shared *shared;
 static atomic_bool stop, fork_asked;
-static bool lives_in_file; /* the second store knows by a file who lives */
-static atomic_int forked;  /* by a function that a client called: its pid */
+static bool lives_in_file; /* the second store detects dead processes by a file */
+static atomic_int forked;  /* the pid of a child forked in a callback */
 
 /* ---- the child ---- */
 
@@ -75,20 +75,20 @@ static void ignore_change(void *user, const struct lh_view *view, const struct l
     (void)user, (void)view, (void)report;
 }
 
-/* 0, or the number of the first call that did not answer as promised. */
+/* 0, or the number of the first call with a wrong outcome. */
 static int call_everything(const struct side *side)
 {
     struct lh_client *client = side->client;
     const char *keys[] = {"a", "b"};
-    struct lh_report report;
-    struct lh_view view;
+    struct lh_report report = LH_REPORT_INIT;
+    struct lh_view view = LH_VIEW_INIT;
     struct lh_lease *lease = NULL;
     struct lh_watcher *watch = side->watch, *other = NULL;
     const enum lh_outcome outcomes[] = {
         lh_acquire(client, "free", NULL, &lease, &report),
         lh_acquire_all(client, keys, 2, NULL, &lease, &report),
         lh_renew(client, "held", lh_token(side->held), 0, &report),
-        lh_give_back(client, "held", lh_token(side->held), 0, &report),
+        lh_release_token(client, "held", lh_token(side->held), 0, &report),
         lh_status(client, "held", &view, &report),
         lh_list(client, "", ignore_view, NULL, &report),
         lh_history(client, "held", ignore_view, NULL, &report),
@@ -105,7 +105,7 @@ static int call_everything(const struct side *side)
         report.outcome != LH_LOST)
         return 30;
     lh_cancel(side->waiting);
-    return lh_fd(client) == -1 && lh_liveness(client) == -1 ? 0 : 31;
+    return lh_fd(client) == -1 && lh_liveness_fd(client) == -1 ? 0 : 31;
 }
 
 static int let_go_of_everything(struct side *side)
@@ -130,7 +130,7 @@ static void enter_section(atomic_int *inside)
     atomic_fetch_sub(inside, 1);
 }
 
-/* With a client of its own: kept out of what the parent holds, alone in what both want. */
+/* Its own client is refused a key that the parent holds, and excludes the parent from another. */
 static int live_on_its_own(const struct side *side, bool same_store)
 {
     struct lh_acquire_options patient = LH_ACQUIRE_OPTIONS_INIT;
@@ -177,7 +177,7 @@ static void play_child(struct fixture *fixture, size_t child)
     be_child();
 }
 
-/* ---- what the parent's threads do meanwhile ---- */
+/* ---- the parent's threads ---- */
 
 static void on_event(void *user, const struct lh_event *event)
 {
@@ -251,7 +251,7 @@ static void *keep_looking(void *argument)
 {
     struct side *side = argument;
     while (!atomic_load(&stop)) {
-        struct lh_view view;
+        struct lh_view view = LH_VIEW_INIT;
         expect(side, lh_status(side->client, "held", &view, NULL) == LH_OK &&
                          view.state == LH_HELD && view.token == lh_token(side->held));
         expect(side, lh_list(side->client, "", ignore_view, NULL, NULL) == LH_OK);
@@ -283,6 +283,7 @@ static void *keep_cancelling(void *argument)
         lh_cancel(request);
         while (request != NULL && atomic_load(&done) == 0)
             fixture_pause_us(100);
+        lh_request_free(request);
         atomic_fetch_add(&side->cancels, 1);
     }
     return NULL;
@@ -310,7 +311,7 @@ static bool open_side(struct side *side)
 
 static void close_side(struct side *side)
 {
-    lh_cancel(side->waiting);
+    lh_request_free(side->waiting);
     expect(side, lh_unwatch(&side->watch, NULL) == LH_OK);
     expect(side, lh_held(side->held) && lh_release(&side->held, NULL) == LH_OK);
     lh_close(&side->client);
@@ -339,9 +340,9 @@ static bool fork_once(struct fixture *fixture, uint64_t round)
     return fixture_join(fixture, 0);
 }
 
-/* ---- what a program finds open ---- */
+/* ---- inherited descriptors ---- */
 
-/* In the program: how many there are, which is its exit status; the named one is a lock file. */
+/* In the program: exits with the number of descriptors; the named one is a lock file. */
 static int list_descriptors(const char *inherited)
 {
     int count = 0;
@@ -375,11 +376,11 @@ static bool exec_once(int before)
 {
     if (count_in_exec(-1) != before)
         return false;
-    int alive = lh_liveness(sides[1].client);
+    int alive = lh_liveness_fd(sides[1].client);
     bool fine = lives_in_file ? alive > 2 && count_in_exec(alive) == before + 1 : alive == -1;
     if (alive >= 0)
         (void)close(alive);
-    return fine && lh_liveness(sides[0].client) == -1;
+    return fine && lh_liveness_fd(sides[0].client) == -1;
 }
 
 /* ---- all together ---- */

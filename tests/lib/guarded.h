@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a lock guards, and who sees it broken: words that are changed without atomics inside a
- * section, and differ only there. They may lie in memory that processes share. Nothing here asks
- * the store.
+ * Data that a lock protects, and the check that it does: numbers that are changed without atomics
+ * inside a section, and differ only there. May be in memory shared by processes. Does not use the
+ * store.
  */
 #ifndef LEASEHOLD_TESTS_GUARDED_H
 #define LEASEHOLD_TESTS_GUARDED_H
 
-#include "leasehold.h"
+#include "leasehold_admin.h"
+#include "leasehold_once.h"
 
 #include <stdatomic.h>
 
@@ -20,7 +21,7 @@ struct guarded_counts {
     atomic_uint overlaps, torn, shrunk, unheld;
 };
 
-/* Without a lease nothing is held, and only the section itself is looked at. */
+/* With NULL instead of a lease only the section itself is checked. */
 void guarded_enter(struct guarded *guarded, const struct lh_lease *lease,
                    struct guarded_counts *counts);
 void guarded_leave(struct guarded *guarded, const struct lh_lease *lease,

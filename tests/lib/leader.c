@@ -2,8 +2,8 @@
 /*
  * Leader election with the library, as peers/leader_election.go does it with client-go:
  * leader URL KEY TTL_MS NAME FILE. While it leads it writes a line into a shared file every few
- * milliseconds: its name and the time, which it took before it asked whether it leads. It ends when
- * it no longer leads, or when it is asked to stop (SIGTERM), which gives the lock back.
+ * milliseconds: its name and the time, read before lh_held(). It ends when it no longer leads, or
+ * on SIGTERM, which releases the lock.
  */
 #include "leasehold.h"
 
@@ -35,7 +35,7 @@ static void pause_ms(long length)
     (void)nanosleep(&span, NULL);
 }
 
-/* Each line with one write: those of several processes do not mix. */
+/* One write per line, so that the lines of several processes do not mix. */
 static void lead(const struct lh_lease *lease, const char *name, int file)
 {
     while (!stopped) {
@@ -52,7 +52,7 @@ int main(int argc, char **argv)
     struct lh_acquire_options wish = LH_ACQUIRE_OPTIONS_INIT;
     struct lh_client *client = NULL;
     struct lh_lease *lease = NULL;
-    struct lh_report report = {0};
+    struct lh_report report = LH_REPORT_INIT;
     enum lh_outcome outcome = LH_UNAVAILABLE;
     if (argc != 6)
         return 64;
@@ -60,7 +60,7 @@ int main(int argc, char **argv)
     (void)signal(SIGTERM, on_stop);
     options.holder = argv[4];
     wish.ttl_ms = strtol(argv[3], NULL, 10);
-    wish.wait_ms = 1000; /* then it looks whether it was asked to stop */
+    wish.wait_ms = 1000; /* then it checks for SIGTERM */
     while (!stopped && outcome != LH_OK) {
         if (client == NULL)
             outcome = lh_open(argv[1], &options, &client, &report);

@@ -22,7 +22,7 @@ static void schemes_end_with_null(void **state)
 static void names_keys(void **state)
 {
     (void)state;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     char name[LH_NAME_SIZE] = "untouched";
     ASSERT_OUTCOME(lh_key_name("memory:", "a/b", name, sizeof name, &report), LH_OK, &report);
     assert_string_equal(name, "a/b");
@@ -55,7 +55,7 @@ static void count_finding(void *user, const struct lh_finding *finding)
 static void diagnoses_a_file_store(void **state)
 {
     (void)state;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct findings findings = {.words = ""};
     struct lh_client *client = kit_open(NULL); /* creates the log */
     lh_close(&client);
@@ -72,7 +72,7 @@ static void diagnoses_a_file_store(void **state)
 static void diagnoses_what_has_no_driver(void **state)
 {
     (void)state;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct findings findings = {.words = ""};
     struct lh_diagnose_options options = LH_DIAGNOSE_OPTIONS_INIT;
     ASSERT_OUTCOME(lh_diagnose("nothing:", &options, count_finding, &findings, &report), LH_USAGE,
@@ -84,7 +84,7 @@ static void diagnoses_what_has_no_driver(void **state)
                    &report);
     assert_string_equal(findings.words, "");
     ASSERT_OUTCOME(lh_diagnose("memory:", NULL, NULL, NULL, &report), LH_USAGE, &report);
-    options.size--;
+    options.size = 1;
     ASSERT_OUTCOME(lh_diagnose("memory:", &options, count_finding, &findings, &report), LH_USAGE,
                    &report);
 }
@@ -92,8 +92,9 @@ static void diagnoses_what_has_no_driver(void **state)
 static void collects_nothing_of_a_file(void **state)
 {
     (void)state;
-    struct lh_report report;
-    struct lh_collected collected = {.left = 1, .removed = 1, .taken = 1, .partial = true};
+    struct lh_report report = LH_REPORT_INIT;
+    struct lh_collected collected = {
+        .size = sizeof collected, .left = 1, .removed = 1, .taken = 1, .partial = true};
     struct lh_collect_options options = LH_COLLECT_OPTIONS_INIT;
     ASSERT_OUTCOME(lh_collect(kit_url(), NULL, &collected, &report), LH_OK, &report);
     assert_int_equal(collected.left + collected.removed + collected.taken, 0);
@@ -106,7 +107,7 @@ static void collects_nothing_of_a_file(void **state)
 static void admits_the_highest_token(void **state)
 {
     (void)state;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     char path[KIT_URL_SIZE + 8];
     int held = -1, second = -1;
     (void)snprintf(path, sizeof path, "%s.guard", kit_url() + strlen("file:"));
@@ -132,7 +133,7 @@ static void admits_the_highest_token(void **state)
 static void refuses_a_check_that_cannot_be(void **state)
 {
     (void)state;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     int held = -1;
     ASSERT_OUTCOME(lh_check(NULL, "a", 1, 0, &held, &report), LH_USAGE, &report);
     ASSERT_OUTCOME(lh_check("/nowhere/g", NULL, 1, 0, &held, &report), LH_USAGE, &report);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a report says beside its outcome: what was done, to whom, and the one word of a refusal. */
+/* The members of a report besides the outcome: effect, holder, and the word of a refusal. */
 #include "lib_kit.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@ static const struct lh_acquire_options unbound = {
 
 static uint64_t take(struct lh_client *client, const char *key)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_lease *lease = kit_acquire(client, key, &unbound);
     uint64_t token = lh_token(lease);
     ASSERT_OUTCOME(lh_detach(&lease, &report), LH_OK, &report);
@@ -20,7 +20,7 @@ static uint64_t take(struct lh_client *client, const char *key)
 static void a_break_says_whom_it_asked(void **state)
 {
     (void)state;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_client *client = kit_open(NULL);
     uint64_t token = take(client, "k");
     ASSERT_OUTCOME(lh_break(client, "k", "fire", /* at_once= */ false, &report), LH_OK, &report);
@@ -47,7 +47,7 @@ static void a_break_says_whom_it_asked(void **state)
 static void a_break_counts_the_holders(void **state)
 {
     (void)state;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_acquire_options options = unbound;
     struct lh_client *client = kit_open(NULL);
     options.limit = 3;
@@ -63,27 +63,27 @@ static void a_break_counts_the_holders(void **state)
 static void a_release_if_held_can_be_repeated(void **state)
 {
     (void)state;
-    struct lh_report report;
-    struct lh_view view;
+    struct lh_report report = LH_REPORT_INIT;
+    struct lh_view view = LH_VIEW_INIT;
     struct lh_client *client = kit_open(NULL);
     uint64_t token = take(client, "k");
-    ASSERT_OUTCOME(lh_give_back_if_held(client, "k", token, 0, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_release_token_if_held(client, "k", token, 0, &report), LH_OK, &report);
     assert_int_equal(report.effect, LH_EFFECT_RELEASED);
-    ASSERT_OUTCOME(lh_give_back_if_held(client, "k", token, 60000, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_release_token_if_held(client, "k", token, 60000, &report), LH_OK, &report);
     assert_int_equal(report.effect, LH_EFFECT_GONE);
     assert_int_equal(report.state, LH_FREE);
     assert_int_equal(kit_state(client, "k"), LH_FREE); /* no cooldown has begun */
-    ASSERT_OUTCOME(lh_give_back(client, "k", token, 0, &report), LH_STALE, &report);
+    ASSERT_OUTCOME(lh_release_token(client, "k", token, 0, &report), LH_STALE, &report);
     assert_string_equal(report.refusal, "not_held");
     uint64_t next = take(client, "k");
-    ASSERT_OUTCOME(lh_give_back_if_held(client, "k", token, 0, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_release_token_if_held(client, "k", token, 0, &report), LH_OK, &report);
     assert_int_equal(report.effect, LH_EFFECT_TAKEN);
     assert_int_equal(report.state, LH_HELD);
     assert_string_equal(report.holder, "bob");
     assert_true(report.token == next);
     ASSERT_OUTCOME(lh_status(client, "k", &view, &report), LH_OK, &report);
     assert_true(view.state == LH_HELD && view.token == next);
-    ASSERT_OUTCOME(lh_give_back_if_held(client, "k", 0, 0, &report), LH_USAGE, &report);
+    ASSERT_OUTCOME(lh_release_token_if_held(client, "k", 0, 0, &report), LH_USAGE, &report);
     assert_string_equal(report.refusal, "usage");
     lh_close(&client);
 }
@@ -91,9 +91,9 @@ static void a_release_if_held_can_be_repeated(void **state)
 static void a_refusal_has_one_word(void **state)
 {
     (void)state;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_lease *lease = NULL;
-    struct lh_once once;
+    struct lh_once once = LH_ONCE_INIT;
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
     struct lh_client *client = kit_open(NULL);
     uint64_t token = take(client, "k");
@@ -106,7 +106,7 @@ static void a_refusal_has_one_word(void **state)
     options.limit = 2;
     ASSERT_OUTCOME(lh_acquire(client, "k", &options, &lease, &report), LH_MISMATCH, &report);
     assert_string_equal(report.refusal, "mismatch");
-    ASSERT_OUTCOME(lh_give_back(client, "k", token, 60000, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_release_token(client, "k", token, 60000, &report), LH_OK, &report);
     assert_null(report.refusal);
     ASSERT_OUTCOME(lh_acquire(client, "k", NULL, &lease, &report), LH_COOLING, &report);
     assert_string_equal(report.refusal, "cooling");
@@ -118,7 +118,7 @@ static void a_refusal_has_one_word(void **state)
     ASSERT_OUTCOME(lh_seen(client, "i", &report), LH_BUSY, &report);
     assert_string_equal(report.refusal, "running");
     ASSERT_OUTCOME(lh_mark(client, "m", NULL, &report), LH_OK, &report);
-    ASSERT_OUTCOME(lh_mark(client, "m", NULL, &report), LH_COOLING, &report);
+    ASSERT_OUTCOME(lh_mark(client, "m", NULL, &report), LH_DONE, &report);
     assert_string_equal(report.refusal, "duplicate");
     ASSERT_OUTCOME(lh_watermark_advance(client, "w", "7", "9", &report), LH_STALE, &report);
     assert_string_equal(report.refusal, "moved");
@@ -134,7 +134,7 @@ static void on_done(void *user, struct lh_lease *lease, const struct lh_report *
 static void a_cancelled_waiter_is_notified(void **state)
 {
     (void)state;
-    struct lh_report report = {.outcome = LH_OK};
+    struct lh_report report = {.size = sizeof report, .outcome = LH_OK};
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
     struct lh_open_options own = LH_OPEN_OPTIONS_INIT;
     own.own_loop = true;
@@ -142,6 +142,7 @@ static void a_cancelled_waiter_is_notified(void **state)
     struct lh_client *client = kit_open(&own);
     (void)take(client, "k");
     struct lh_request *request = lh_acquire_start(client, "k", &options, on_done, &report, NULL);
+    kit_started(request);
     lh_cancel(request);
     for (int i = 0; i < 500 && report.outcome == LH_OK; i++) {
         (void)lh_step(client);

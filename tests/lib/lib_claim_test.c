@@ -12,12 +12,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* One start and what came of it. */
+/* A started call and its result. */
 struct pending {
     struct lh_lease *lease;
     struct lh_report report;
     atomic_int done;
 };
+#define PENDING_INIT             \
+    {                            \
+        .report = LH_REPORT_INIT \
+    }
 
 static void on_done(void *user, struct lh_lease *lease, const struct lh_report *report)
 {
@@ -41,7 +45,7 @@ static struct lh_lease *claim(struct lh_client *client, const char *id,
                               const struct lh_once_options *options)
 {
     struct lh_lease *lease = NULL;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     ASSERT_OUTCOME(lh_once_claim(client, id, options, &lease, NULL, &report), LH_OK, &report);
     assert_true(lh_held(lease));
     return lease;
@@ -52,9 +56,9 @@ static void a_claim_renews_itself_until_it_is_done(void **state)
     (void)state;
     struct lh_client *client = kit_open(NULL);
     struct lh_once_options options = LH_ONCE_OPTIONS_INIT;
-    struct lh_once once;
-    struct lh_report report;
-    struct lh_done done = LH_DONE_INIT;
+    struct lh_once once = LH_ONCE_INIT;
+    struct lh_report report = LH_REPORT_INIT;
+    struct lh_completion done = LH_COMPLETION_INIT;
     options.ttl_ms = 900;
     struct lh_lease *lease = claim(client, "a", &options);
     assert_string_equal(lh_key_at(lease, 0), "once:a");
@@ -66,7 +70,7 @@ static void a_claim_renews_itself_until_it_is_done(void **state)
     done.result = "created #17";
     ASSERT_OUTCOME(lh_finish(&lease, &done, &report), LH_OK, &report);
     assert_null(lease);
-    ASSERT_OUTCOME(lh_once_claim(client, "a", NULL, &lease, &once, &report), LH_COOLING, &report);
+    ASSERT_OUTCOME(lh_once_claim(client, "a", NULL, &lease, &once, &report), LH_DONE, &report);
     assert_null(lease);
     assert_int_equal(once.status, 3);
     assert_string_equal(once.result, "created #17");
@@ -103,7 +107,7 @@ static void a_lost_claim_is_told_and_not_remembered(void **state)
     (void)state;
     struct lh_client *client = kit_open(NULL);
     struct lh_once_options options = LH_ONCE_OPTIONS_INIT;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     atomic_int losses = 0;
     options.ttl_ms = 900;
     options.on_lost = on_lost;
@@ -123,37 +127,37 @@ static void a_finish_after_a_break_is_lost(void **state)
 {
     (void)state;
     struct lh_client *client = kit_open(NULL);
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_lease *lease = claim(client, "a", NULL);
     assert_int_equal(lh_break(client, "once:a", "stuck", /* at_once= */ true, NULL), LH_OK);
     struct lh_lease *other = claim(client, "b", NULL);
     ASSERT_OUTCOME(lh_finish(&lease, NULL, &report), LH_LOST, &report);
     assert_int_equal(lh_seen(client, "a", NULL), LH_OK);
     assert_int_equal(lh_finish(&other, NULL, NULL), LH_OK);
-    assert_int_equal(lh_seen(client, "b", NULL), LH_COOLING);
+    assert_int_equal(lh_seen(client, "b", NULL), LH_DONE);
     lh_close(&client);
 }
 
-/* Who waits beside it in the same process gets a claim of its own, and not another's hand-over. */
+/* The next waiter in the same process gets its own claim, not a hand-off. */
 static void the_next_of_the_process_can_finish_it(void **state)
 {
     (void)state;
     struct lh_client *client = kit_open(NULL);
     struct lh_once_options patient = LH_ONCE_OPTIONS_INIT;
-    struct pending second = {0}, third = {0};
-    struct lh_once once = {0};
+    struct pending second = PENDING_INIT, third = PENDING_INIT;
+    struct lh_once once = LH_ONCE_INIT;
     patient.wait_ms = 20000;
     struct lh_lease *lease = claim(client, "a", NULL);
-    assert_non_null(lh_once_claim_start(client, "a", &patient, NULL, on_done, &second, NULL));
+    kit_started(lh_once_claim_start(client, "a", &patient, NULL, on_done, &second, NULL));
     kit_sleep_ms(20);
     kit_release(&lease, LH_OK);
     await(&second, LH_OK);
-    assert_non_null(lh_once_claim_start(client, "a", &patient, &once, on_done, &third, NULL));
+    kit_started(lh_once_claim_start(client, "a", &patient, &once, on_done, &third, NULL));
     kit_sleep_ms(20);
-    struct lh_done done = LH_DONE_INIT;
+    struct lh_completion done = LH_COMPLETION_INIT;
     done.result = "by the second";
     assert_int_equal(lh_finish(&second.lease, &done, NULL), LH_OK);
-    await(&third, LH_COOLING);
+    await(&third, LH_DONE);
     assert_null(third.lease);
     assert_string_equal(once.result, "by the second");
     lh_close(&client);
@@ -164,7 +168,7 @@ static void only_a_claim_is_finished(void **state)
     (void)state;
     struct lh_client *client = kit_open(NULL);
     struct lh_lease *lease = kit_acquire(client, "k", NULL), *none = NULL;
-    struct lh_done done = LH_DONE_INIT;
+    struct lh_completion done = LH_COMPLETION_INIT;
     struct lh_once_options options = LH_ONCE_OPTIONS_INIT;
     assert_int_equal(lh_finish(&lease, NULL, NULL), LH_USAGE);
     assert_true(lh_held(lease));
@@ -194,14 +198,14 @@ static void every_call_about_ids_can_be_started(void **state)
 {
     (void)state;
     struct lh_client *client = kit_open(NULL);
-    struct pending pending = {0};
-    struct lh_once once = {0};
-    struct lh_done done = LH_DONE_INIT;
-    char result[] = "well done", id[] = "a"; /* the words are copied */
+    struct pending pending = PENDING_INIT;
+    struct lh_once once = LH_ONCE_INIT;
+    struct lh_completion done = LH_COMPLETION_INIT;
+    char result[] = "well done", id[] = "a"; /* strings are copied */
     struct lh_once_options options = LH_ONCE_OPTIONS_INIT;
     char payload[] = "9f";
     options.payload = payload;
-    assert_non_null(lh_once_begin_start(client, id, &options, &once, on_done, &pending, NULL));
+    kit_started(lh_once_begin_start(client, id, &options, &once, on_done, &pending, NULL));
     memset(payload, '0', 2);
     memset(id, 'x', 1);
     await(&pending, LH_OK);
@@ -209,7 +213,7 @@ static void every_call_about_ids_can_be_started(void **state)
     uint64_t token = once.token;
     assert_true(token > 0);
     options.payload = "1c";
-    assert_non_null(lh_once_begin_start(client, "a", &options, &once, on_done, &pending, NULL));
+    kit_started(lh_once_begin_start(client, "a", &options, &once, on_done, &pending, NULL));
     await(&pending, LH_MISMATCH);
     assert_int_equal(lh_once_renew_start(client, "a", token, 0, on_done, &pending, NULL), LH_OK);
     await(&pending, LH_OK);
@@ -224,25 +228,25 @@ static void every_call_about_ids_can_be_started(void **state)
     memset(result, 'x', sizeof result - 1);
     await(&pending, LH_OK);
     assert_int_equal(lh_once_status_start(client, "a", &once, on_done, &pending, NULL), LH_OK);
-    await(&pending, LH_COOLING);
+    await(&pending, LH_DONE);
     assert_string_equal(once.result, "well done");
     assert_int_equal(lh_seen_start(client, "a", on_done, &pending, NULL), LH_OK);
-    await(&pending, LH_COOLING);
+    await(&pending, LH_DONE);
     assert_int_equal(lh_mark_start(client, "a", NULL, on_done, &pending, NULL), LH_OK);
-    await(&pending, LH_COOLING);
+    await(&pending, LH_DONE);
     assert_int_equal(lh_mark_start(client, "b", NULL, on_done, &pending, NULL), LH_OK);
     await(&pending, LH_OK);
     assert_int_equal(lh_once_begin(client, "c", NULL, &once, NULL), LH_OK);
     assert_int_equal(lh_once_abandon_start(client, "c", once.token, on_done, &pending, NULL),
                      LH_OK);
     await(&pending, LH_OK);
-    assert_non_null(lh_once_claim_start(client, "c", NULL, NULL, on_done, &pending, NULL));
+    kit_started(lh_once_claim_start(client, "c", NULL, NULL, on_done, &pending, NULL));
     await(&pending, LH_OK);
     assert_true(lh_held(pending.lease));
     assert_int_equal(lh_finish_start(&pending.lease, NULL, on_done, &pending, NULL), LH_OK);
     assert_null(pending.lease);
     await(&pending, LH_OK);
-    assert_int_equal(lh_seen(client, "c", NULL), LH_COOLING);
+    assert_int_equal(lh_seen(client, "c", NULL), LH_DONE);
     lh_close(&client);
 }
 
@@ -250,8 +254,8 @@ static void every_call_about_watermarks_can_be_started(void **state)
 {
     (void)state;
     struct lh_client *client = kit_open(NULL);
-    struct pending pending = {0};
-    struct lh_watermark mark;
+    struct pending pending = PENDING_INIT;
+    struct lh_watermark mark = LH_WATERMARK_INIT;
     char from[] = "9", to[] = "10";
     assert_int_equal(lh_watermark_set_start(client, "w", "9", "begin", on_done, &pending, NULL),
                      LH_OK);
@@ -275,9 +279,9 @@ static void a_wrong_start_calls_nobody(void **state)
 {
     (void)state;
     struct lh_client *client = kit_open(NULL);
-    struct pending pending = {0};
-    struct lh_once once;
-    struct lh_watermark mark;
+    struct pending pending = PENDING_INIT;
+    struct lh_once once = LH_ONCE_INIT;
+    struct lh_watermark mark = LH_WATERMARK_INIT;
     assert_null(lh_once_begin_start(client, "a", NULL, NULL, on_done, &pending, NULL));
     assert_null(lh_once_begin_start(client, "", NULL, &once, on_done, &pending, NULL));
     assert_null(lh_once_claim_start(client, "a", NULL, NULL, NULL, &pending, NULL));
@@ -300,18 +304,18 @@ static void a_close_waits_for_a_started_finish(void **state)
 {
     (void)state;
     struct lh_client *client = kit_open(NULL), *other = NULL;
-    struct pending pending = {0};
+    struct pending pending = PENDING_INIT;
     struct lh_lease *lease = claim(client, "a", NULL);
     assert_int_equal(lh_finish_start(&lease, NULL, on_done, &pending, NULL), LH_OK);
     lh_close(&client);
     await(&pending, LH_OK);
     other = kit_open(NULL);
     if (strcmp(kit_url(), "memory:") != 0)
-        assert_int_equal(lh_seen(other, "a", NULL), LH_COOLING);
+        assert_int_equal(lh_seen(other, "a", NULL), LH_DONE);
     lh_close(&other);
 }
 
-/* Its claim ends with it, long before the lease. */
+/* The claim ends with its process, long before the lease. */
 static void a_killed_claimers_id_is_new_at_once(void **state)
 {
     (void)state;
@@ -332,7 +336,7 @@ static void a_killed_claimers_id_is_new_at_once(void **state)
     assert_int_equal(read(pipes[0], &token, sizeof token), sizeof token);
     assert_true(token > 0);
     struct lh_client *client = kit_open(NULL);
-    struct lh_once once;
+    struct lh_once once = LH_ONCE_INIT;
     assert_int_equal(lh_once_begin(client, "a", NULL, &once, NULL), LH_BUSY);
     (void)kill(child, SIGKILL);
     assert_int_equal(waitpid(child, NULL, 0), child);

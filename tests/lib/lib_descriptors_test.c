@@ -24,7 +24,7 @@ static void list_open(bool open_files[FILES_MOST])
         open_files[i] = fcntl(i, F_GETFD) >= 0;
 }
 
-/* The limit that leaves so many descriptors free. */
+/* The limit that leaves that number of descriptors free. */
 static rlim_t limit_for(const bool open_files[FILES_MOST], unsigned free_files)
 {
     rlim_t limit = 0;
@@ -45,7 +45,7 @@ struct attempt {
     bool worked; /* with as many descriptors as were needed to open */
 };
 
-/* What the library prints goes to a file meanwhile. */
+/* Output of the library goes to a file meanwhile. */
 static void attempt(const char *url, unsigned free_files, bool reachable, struct attempt *out)
 {
     bool before[FILES_MOST];
@@ -60,7 +60,7 @@ static void attempt(const char *url, unsigned free_files, bool reachable, struct
     less = usual;
     less.rlim_cur = limit_for(before, free_files);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &less), 0);
-    *out = (struct attempt){0};
+    *out = (struct attempt){.report = LH_REPORT_INIT};
     out->outcome = lh_open(url, NULL, &out->client, &out->report);
     if (out->client != NULL && reachable) {
         struct lh_lease *lease = NULL;
@@ -111,7 +111,7 @@ static void memory_needs_some(void **state)
     opens_or_fails_cleanly("memory:", /* reachable= */ true);
 }
 
-/* A folder that is new each time, and one with a log that is there already. */
+/* With a new folder each time, and with an existing log. */
 static void a_file_needs_some(void **state)
 {
     char url[64];

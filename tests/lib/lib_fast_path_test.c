@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plain locks of `memory:`, which nobody but their holder knows of until somebody asks: from then
- * on everything is as with any other lock.
+ * The fast path of `memory:`. A lock is not in the store until another operation needs its key;
+ * from then on it behaves like any other lock.
  */
 #include "lib_kit.h"
 
@@ -31,7 +31,7 @@ static void a_status_shows_the_holder(void **state)
     (void)state;
     struct lh_client *client = kit_open(NULL);
     struct lh_lease *lease = kit_acquire(client, "k", NULL);
-    struct lh_view view;
+    struct lh_view view = LH_VIEW_INIT;
     uint64_t token = lh_token(lease);
     kit_sleep_ms(20);
     for (int i = 0; i < 3; i++) {
@@ -52,8 +52,8 @@ static void a_look_at_a_busy_key_says_who(void **state)
     (void)state;
     struct lh_client *client = kit_open(NULL);
     struct lh_lease *lease = kit_acquire(client, "k", NULL), *other = NULL;
-    struct lh_report report;
-    for (int i = 0; i < 2; i++) { /* once while it is light, once when the desk knows of it */
+    struct lh_report report = LH_REPORT_INIT;
+    for (int i = 0; i < 2; i++) { /* on the fast path, then promoted */
         ASSERT_OUTCOME(lh_acquire(client, "k", NULL, &other, &report), LH_BUSY, &report);
         assert_true(report.token == lh_token(lease));
         assert_non_null(strstr(report.text, "busy: k is held by"));
@@ -70,7 +70,7 @@ static void tokens_grow_whoever_grants(void **state)
     struct lh_client *client = kit_open(NULL);
     struct lh_acquire_options shared = LH_ACQUIRE_OPTIONS_INIT;
     uint64_t last = 0;
-    shared.shared = true; /* goes to the store */
+    shared.shared = true; /* not on the fast path */
     for (int i = 0; i < 200; i++) {
         struct lh_lease *lease = kit_acquire(client, "k", i % 3 == 0 ? &shared : NULL);
         assert_true(lh_token(lease) > last);
@@ -111,7 +111,7 @@ static void a_token_is_enough_to_give_it_back(void **state)
     assert_int_equal(lh_renew(client, "k", lh_token(lease) - 1, 0, NULL), LH_STALE);
     assert_int_equal(lh_renew(client, "k", lh_token(lease), 0, NULL), LH_OK);
     assert_true(lh_held(lease));
-    assert_int_equal(lh_give_back(client, "k", lh_token(lease), 60000, NULL), LH_OK);
+    assert_int_equal(lh_release_token(client, "k", lh_token(lease), 60000, NULL), LH_OK);
     assert_int_equal(kit_state(client, "k"), LH_COOLING_DOWN);
     struct lh_lease *other = NULL;
     assert_int_equal(lh_acquire(client, "k", NULL, &other, NULL), LH_COOLING);
@@ -180,7 +180,7 @@ static void a_watch_misses_nothing(void **state)
     assert_int_equal(atomic_load(&changes), 1);
     kit_release(&lease, LH_OK);
     assert_int_equal(atomic_load(&changes), 2);
-    kit_release(&before, LH_OK); /* it is written down first, so that it can be seen to go */
+    kit_release(&before, LH_OK); /* promoted first, so that the watch sees the release */
     assert_true(atomic_load(&changes) >= 3);
     assert_int_equal(lh_unwatch(&watcher, NULL), LH_OK);
     lh_close(&client);
@@ -281,7 +281,7 @@ static void several_keys_wait_for_a_light_one(void **state)
     const char *keys[] = {"b", "a"};
     struct lh_client *client = kit_open(NULL);
     struct lh_lease *light = kit_acquire(client, "b", NULL), *both = NULL;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     ASSERT_OUTCOME(lh_acquire_all(client, keys, 2, NULL, &both, &report), LH_BUSY, &report);
     assert_int_equal(kit_state(client, "a"), LH_FREE);
     kit_release(&light, LH_OK);
@@ -292,7 +292,7 @@ static void several_keys_wait_for_a_light_one(void **state)
     lh_close(&client);
 }
 
-/* ---- between being asked for and being adopted ---- */
+/* ---- between promotion and adoption ---- */
 
 static void keep_grant(void *user, struct lh_lease *lease, const struct lh_report *report)
 {
@@ -311,8 +311,8 @@ static void a_release_right_after_somebody_asked(void **state)
     struct lh_client *client = kit_open(&open);
     struct lh_lease *first = kit_acquire(client, "k", NULL);
     uint64_t token = lh_token(first);
-    assert_non_null(lh_acquire_start(client, "k", &patient, keep_grant, &second, NULL));
-    assert_int_equal(lh_step(client), LH_OK); /* the wish is heard, and nothing has come of it */
+    kit_started(lh_acquire_start(client, "k", &patient, keep_grant, &second, NULL));
+    assert_int_equal(lh_step(client), LH_OK); /* the request has started, without a result */
     kit_release(&first, LH_OK);
     for (int i = 0; i < 300 && second == NULL; i++) {
         kit_sleep_ms(5);
@@ -324,12 +324,12 @@ static void a_release_right_after_somebody_asked(void **state)
     lh_close(&client);
 }
 
-/* What a thread starts comes before what it calls next. */
+/* A started call precedes the next call of the same thread. */
 static void a_started_release_is_not_overtaken(void **state)
 {
     (void)state;
     struct lh_acquire_options shared = LH_ACQUIRE_OPTIONS_INIT;
-    shared.shared = true; /* the desk knows it */
+    shared.shared = true; /* uses the local queue */
     for (int own = 0; own < 2; own++) {
         struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
         open.own_loop = own == 1;
@@ -351,7 +351,7 @@ static void nobody_guesses_its_request_id(void **state)
     struct lh_acquire_options same = LH_ACQUIRE_OPTIONS_INIT;
     struct lh_client *client = kit_open(NULL);
     struct lh_lease *lease = kit_acquire(client, "k", NULL), *other = NULL;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     (void)snprintf(id, sizeof id, "light-%llu", (unsigned long long)lh_token(lease));
     same.request_id = id;
     ASSERT_OUTCOME(lh_acquire(client, "k", &same, &other, &report), LH_BUSY, &report);
@@ -392,7 +392,7 @@ static void a_list_can_give_back_what_it_shows(void **state)
     lh_close(&client);
 }
 
-/* Measured in the work of this process, which others on the machine do not add to. */
+/* Measured in CPU time, which other processes do not affect. */
 static void many_looks_do_not_slow_each_other(void **state)
 {
     enum { KEYS = 20000, SECONDS_MAX = 15 };

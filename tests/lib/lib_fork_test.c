@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fork and exec in the middle of everything: a child never believes that it holds. */
+/* fork() and exec() at any point: in a child no lease is held. */
 #include "lib_kit.h"
 
 #include <glob.h>
@@ -28,13 +28,13 @@ static bool ignore_status(void *user, const struct lh_view *status)
 }
 
 /*
- * 0, or the number of the first thing that was not as promised. Needs no memory: the allocator of
- * the address sanitizer may have been locked by another thread of the parent.
+ * 0, or the number of the first failed check. Allocates nothing: another thread of the parent may
+ * have locked the allocator of the address sanitizer.
  */
 static int look_around(struct lh_client *client, struct lh_lease *lease)
 {
-    struct lh_report report;
-    struct lh_view status;
+    struct lh_report report = LH_REPORT_INIT;
+    struct lh_view status = LH_VIEW_INIT;
     struct lh_lease *own_lease = NULL;
     if (lh_held(lease) || lh_remaining_ms(lease) != 0)
         return 1;
@@ -56,10 +56,10 @@ static int look_around(struct lh_client *client, struct lh_lease *lease)
     return client == NULL ? 0 : 6;
 }
 
-/* Also with memory and threads of its own. */
+/* The same with allocations and threads. */
 static int settle_down(struct lh_client *client, struct lh_lease *lease)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_lease *own_lease = NULL;
     struct lh_client *own = NULL;
     int wrong = look_around(client, lease);
@@ -96,8 +96,8 @@ static void a_child_holds_nothing(void **state)
         open.own_loop = own == 1;
         struct lh_client *client = kit_open(&open);
         struct lh_lease *lease = kit_acquire(client, "k", NULL);
-        /* The client's thread is asleep by then: in the child the address sanitizer's allocator
-         * would stay locked for ever by a thread that was just using it. */
+        /* The client's thread must be idle: if it allocates at the fork, the address sanitizer's
+         * allocator stays locked in the child. */
         kit_sleep_ms(100);
         assert_int_equal(child_of(client, lease, settle_down), 0);
         assert_true(lh_held(lease)); /* the parent does */
@@ -138,7 +138,7 @@ static void a_fork_in_the_middle_of_everything(void **state)
     lh_close(&client);
 }
 
-/* How many descriptors a program finds open that this process starts. */
+/* The number of descriptors that a started program inherits. */
 static int count_in_exec(void)
 {
     int out[2], count = 0;
@@ -186,7 +186,7 @@ static bool blocks_signals(const char *thread)
     return (blocked >> (SIGTERM - 1) & 1) == 1 && (blocked >> (SIGALRM - 1) & 1) == 1;
 }
 
-/* The client's threads take no signal, and dispositions stay the user's. */
+/* The client's threads block all signals; dispositions do not change. */
 static void signals_stay_the_users(void **state)
 {
     (void)state;

@@ -42,7 +42,7 @@ int kit_done(void **state)
     (void)snprintf(pattern, sizeof pattern, "%s/*", folder);
     if (glob(pattern, GLOB_PERIOD, NULL, &files) == 0) {
         for (size_t i = 0; i < files.gl_pathc; i++)
-            (void)unlink(files.gl_pathv[i]); /* "." and ".." do not mind */
+            (void)unlink(files.gl_pathv[i]); /* fails for "." and ".." */
         globfree(&files);
     }
     return rmdir(folder);
@@ -56,7 +56,7 @@ const char *kit_url(void)
 struct lh_client *kit_open(const struct lh_open_options *options)
 {
     struct lh_client *client = NULL;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     ASSERT_OUTCOME(lh_open(url, options, &client, &report), LH_OK, &report);
     assert_non_null(client);
     return client;
@@ -66,7 +66,7 @@ struct lh_lease *kit_acquire(struct lh_client *client, const char *key,
                              const struct lh_acquire_options *options)
 {
     struct lh_lease *lease = NULL;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     ASSERT_OUTCOME(lh_acquire(client, key, options, &lease, &report), LH_OK, &report);
     assert_true(lh_held(lease));
     assert_true(lh_token(lease) > 0);
@@ -76,15 +76,15 @@ struct lh_lease *kit_acquire(struct lh_client *client, const char *key,
 
 void kit_release(struct lh_lease **lease, enum lh_outcome expected)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     ASSERT_OUTCOME(lh_release(lease, &report), expected, &report);
     assert_null(*lease);
 }
 
 enum lh_state kit_state(struct lh_client *client, const char *key)
 {
-    struct lh_view status;
-    struct lh_report report;
+    struct lh_view status = LH_VIEW_INIT;
+    struct lh_report report = LH_REPORT_INIT;
     ASSERT_OUTCOME(lh_status(client, key, &status, &report), LH_OK, &report);
     assert_string_equal(status.key, key);
     return status.state;
@@ -104,6 +104,28 @@ int kit_stop_store(void)
 void kit_resume(int stopped)
 {
     (void)close(stopped);
+}
+
+static struct lh_request **started;
+static size_t started_count;
+
+static void free_started(void)
+{
+    for (size_t i = 0; i < started_count; i++)
+        lh_request_free(started[i]);
+    free((void *)started);
+}
+
+void kit_started(struct lh_request *request)
+{
+    assert_non_null(request);
+    if (started_count == 0)
+        assert_int_equal(atexit(free_started), 0);
+    struct lh_request **more =
+        (struct lh_request **)realloc((void *)started, (started_count + 1) * sizeof *more);
+    assert_non_null(more);
+    started = more;
+    started[started_count++] = request;
 }
 
 int64_t kit_now_ms(void)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the tests of the library share: stores in a folder of their own, and a way to stop them.
- * They use the shared library through its public header alone, as any program would.
+ * Helpers of the library's tests: stores in a temporary folder, and a way to stop them. The tests
+ * use the shared library through its public headers only.
  */
 #ifndef LEASEHOLD_TESTS_LIB_KIT_H
 #define LEASEHOLD_TESTS_LIB_KIT_H
 
-#include "leasehold.h"
+#include "leasehold_admin.h"
+#include "leasehold_once.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +16,7 @@
 
 #include <cmocka.h>
 
-/* Whatever must happen happens within this time, however busy the machine is. */
+/* KIT_WITHIN_MS: the limit of every wait, also on a busy machine. */
 enum { KIT_URL_SIZE = 96, KIT_WITHIN_MS = 30000 };
 
 /* The store that the next tests use: "memory:", or a file in a new folder. */
@@ -24,14 +25,16 @@ int kit_on_file(void **state);
 int kit_done(void **state);
 const char *kit_url(void);
 
-/* Fails the test, with the report's words, unless the store opens. */
+/* Fails the test with the report's text unless the store opens. */
 struct lh_client *kit_open(const struct lh_open_options *options);
 struct lh_lease *kit_acquire(struct lh_client *client, const char *key,
                              const struct lh_acquire_options *options);
+/* Fails the test unless it was started; frees it when the test program ends, after its clients. */
+void kit_started(struct lh_request *request);
 void kit_release(struct lh_lease **lease, enum lh_outcome expected);
 enum lh_state kit_state(struct lh_client *client, const char *key);
 
-/* Keeps the file store's own lock, so that it answers nobody, until kit_resume(). */
+/* Holds the file store's own lock, so that it does not reply, until kit_resume(). */
 int kit_stop_store(void);
 void kit_resume(int stopped);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A command that inherits the liveness of a client, and what else it finds open: nothing. */
+/* A command inherits the descriptor of lh_liveness_fd() and no other of the client. */
 #include "lib_kit.h"
 
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 enum { TEXT_MOST = 4096 };
 
-/* The descriptors that a program finds which this process starts, and where they lead. */
+/* The descriptors that a started program inherits, and their files. */
 static void list_in_exec(char *out)
 {
     int pipes[2];
@@ -54,7 +54,7 @@ static void exec_inherits_what_was_asked_for(void **state)
     assert_int_equal(lines_of(open), lines_of(before));
     assert_null(strstr(open, "store.log"));
 
-    int file = lh_liveness(client);
+    int file = lh_liveness_fd(client);
     assert_true(file > 2);
     list_in_exec(with);
     assert_int_equal(lines_of(with), lines_of(before) + 1);
@@ -70,9 +70,9 @@ static void memory_has_none(void **state)
 {
     (void)state;
     struct lh_client *client = kit_open(NULL);
-    assert_int_equal(lh_liveness(client), -1);
+    assert_int_equal(lh_liveness_fd(client), -1);
     lh_close(&client);
-    assert_int_equal(lh_liveness(NULL), -1);
+    assert_int_equal(lh_liveness_fd(NULL), -1);
 }
 
 static void a_forked_child_gets_none(void **state)
@@ -82,7 +82,7 @@ static void a_forked_child_gets_none(void **state)
     struct lh_client *client = kit_open(NULL);
     pid_t child = fork();
     if (child == 0)
-        _exit(lh_liveness(client) == -1 ? 0 : 1);
+        _exit(lh_liveness_fd(client) == -1 ? 0 : 1);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     lh_close(&client);
@@ -92,8 +92,8 @@ struct holder_and_command {
     pid_t holder, command;
 };
 
-/* Before this process has threads of its own: a holder, and a command of its that inherits the
- * liveness, or does not. */
+/* Starts a holder and its command, which inherits the liveness descriptor or not. Called before
+ * this process has threads. */
 static struct holder_and_command start_holder(int64_t ttl_ms, bool hands_on)
 {
     struct holder_and_command holder_and_command = {0};
@@ -108,7 +108,7 @@ static struct holder_and_command start_holder(int64_t ttl_ms, bool hands_on)
         if (lh_open(kit_url(), NULL, &client, NULL) != LH_OK ||
             lh_acquire(client, "k", &options, &lease, NULL) != LH_OK)
             _exit(1);
-        int file = hands_on ? lh_liveness(client) : -1;
+        int file = hands_on ? lh_liveness_fd(client) : -1;
         pid_t command = fork();
         if (command == 0) {
             (void)execl("/bin/sleep", "sleep", "60", (char *)NULL);
@@ -133,7 +133,7 @@ static void kill_holder(const struct holder_and_command *holder_and_command)
     assert_int_equal(waitpid(holder_and_command->holder, NULL, 0), holder_and_command->holder);
 }
 
-/* A process that has not ended, or not begun its program yet, still has what it inherited. */
+/* A process that has not ended or called exec yet still has its inherited descriptors open. */
 static struct lh_lease *acquire_soon(struct lh_client *client)
 {
     struct lh_lease *lease = NULL;

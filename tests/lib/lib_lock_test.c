@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocking calls of the library, on both stores: every outcome, told apart. */
+/* Blocking calls of the library and each of their outcomes, on both stores. */
 #include "lib_kit.h"
 
 #include <semaphore.h>
@@ -32,9 +32,9 @@ static void a_busy_report_names_the_holder(void **state)
 {
     (void)state;
     struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_lease *second = NULL;
-    struct lh_view status;
+    struct lh_view status = LH_VIEW_INIT;
     open.holder = "wfe-7";
     struct lh_client *client = kit_open(&open);
     struct lh_lease *lease = kit_acquire(client, "k", NULL);
@@ -50,12 +50,12 @@ static void a_busy_report_names_the_holder(void **state)
     lh_close(&client);
 }
 
-/* Another client is another process to the store. */
+/* To the store another client is another process. */
 static void a_holder_elsewhere_is_shown_with_times(void **state)
 {
     (void)state;
     struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_lease *second = NULL;
     open.holder = "wfe-7";
     struct lh_client *client = kit_open(&open), *other = kit_open(NULL);
@@ -77,7 +77,7 @@ static void a_cooldown_is_not_busy_and_can_be_cleared(void **state)
 {
     (void)state;
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_lease *lease = NULL;
     struct lh_client *client = kit_open(NULL);
     options.cooldown_ms = 60000;
@@ -96,12 +96,12 @@ static void a_cooldown_is_not_busy_and_can_be_cleared(void **state)
 static void a_stale_token_changes_nothing(void **state)
 {
     (void)state;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_client *client = kit_open(NULL);
     struct lh_lease *lease = kit_acquire(client, "k", NULL);
     uint64_t token = lh_token(lease);
     ASSERT_OUTCOME(lh_renew(client, "k", token + 1, 0, &report), LH_STALE, &report);
-    ASSERT_OUTCOME(lh_give_back(client, "k", token - 1, 0, &report), LH_STALE, &report);
+    ASSERT_OUTCOME(lh_release_token(client, "k", token - 1, 0, &report), LH_STALE, &report);
     assert_true(lh_held(lease));
     assert_int_equal(kit_state(client, "k"), LH_HELD);
     kit_release(&lease, LH_OK);
@@ -109,12 +109,12 @@ static void a_stale_token_changes_nothing(void **state)
     lh_close(&client);
 }
 
-/* What `leasehold acquire` does: the grant outlives its handle, and the token is enough. */
+/* As `leasehold acquire` does: the grant outlives its handle, and its token suffices. */
 static void an_unbound_lease_lives_on_without_its_handle(void **state)
 {
     (void)state;
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_client *client = kit_open(NULL);
     struct lh_lease *lease = kit_acquire(client, "k", NULL);
     ASSERT_OUTCOME(lh_detach(&lease, &report), LH_USAGE, &report);
@@ -127,7 +127,7 @@ static void an_unbound_lease_lives_on_without_its_handle(void **state)
     assert_true(report.token == token);
     assert_int_equal(kit_state(client, "k"), LH_HELD);
     ASSERT_OUTCOME(lh_renew(client, "k", token, 5000, &report), LH_OK, &report);
-    ASSERT_OUTCOME(lh_give_back(client, "k", token, 0, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_release_token(client, "k", token, 0, &report), LH_OK, &report);
     assert_int_equal(kit_state(client, "k"), LH_FREE);
     lh_close(&client);
 }
@@ -137,7 +137,7 @@ static void several_keys_are_all_or_nothing(void **state)
     (void)state;
     const char *keys[] = {"c", "a", "b"};
     const char *twice[] = {"a", "a"};
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_lease *all = NULL;
     struct lh_client *client = kit_open(NULL);
     struct lh_lease *one = kit_acquire(client, "c", NULL);
@@ -166,7 +166,7 @@ static void readers_share_and_semaphores_count(void **state)
 {
     (void)state;
     struct lh_acquire_options shared = LH_ACQUIRE_OPTIONS_INIT, slot = LH_ACQUIRE_OPTIONS_INIT;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_lease *refused = NULL, *slots[3];
     struct lh_client *client = kit_open(NULL);
     shared.shared = true;
@@ -193,7 +193,7 @@ static void a_repeated_request_gets_the_same_grant(void **state)
 {
     (void)state;
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_client *client = kit_open(NULL);
     options.request_id = "order-17";
     options.unbound = true;
@@ -209,7 +209,7 @@ static void a_repeated_request_gets_the_same_grant(void **state)
 static void a_break_frees_the_key(void **state)
 {
     (void)state;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_client *client = kit_open(NULL);
     struct lh_lease *lease = kit_acquire(client, "k", NULL);
     ASSERT_OUTCOME(lh_break(client, "k", "stuck", /* at_once= */ true, &report), LH_OK, &report);
@@ -223,7 +223,7 @@ static void an_abandoned_lock_does_not_cool(void **state)
 {
     (void)state;
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_client *client = kit_open(NULL);
     options.cooldown_ms = 60000;
     for (int round = 0; round < 2; round++) {
@@ -244,7 +244,8 @@ static void an_abandoned_lock_does_not_cool(void **state)
     lh_close(&client);
 }
 
-/* Both wait at one desk; whoever comes second gets the first one's grant, and keeps its wish. */
+/* Both wait in one local queue: the second gets the first one's grant by hand-off, with its own
+ * options. */
 struct turn {
     sem_t came;
     struct lh_lease *lease;
@@ -262,7 +263,7 @@ static void the_next_one_cools_though_another_abandoned(void **state)
 {
     (void)state;
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct turn first = {0}, second = {0};
     struct lh_client *other = kit_open(NULL), *client = kit_open(NULL);
     struct lh_lease *lease = kit_acquire(other, "k", NULL);
@@ -270,9 +271,9 @@ static void the_next_one_cools_though_another_abandoned(void **state)
     (void)sem_init(&second.came, 0, 0);
     options.cooldown_ms = 60000;
     options.wait_ms = 60000;
-    assert_non_null(lh_acquire_start(client, "k", &options, take_turn, &second, &report));
+    kit_started(lh_acquire_start(client, "k", &options, take_turn, &second, &report));
     options.priority = 10;
-    assert_non_null(lh_acquire_start(client, "k", &options, take_turn, &first, &report));
+    kit_started(lh_acquire_start(client, "k", &options, take_turn, &first, &report));
     kit_sleep_ms(200);
     kit_release(&lease, LH_OK);
     (void)sem_wait(&first.came);
@@ -289,9 +290,9 @@ static void a_renewal_without_a_ttl_keeps_its_own(void **state)
     (void)state;
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
     struct lh_once_options claim = LH_ONCE_OPTIONS_INIT;
-    struct lh_once once;
-    struct lh_view view;
-    struct lh_report report;
+    struct lh_once once = LH_ONCE_INIT;
+    struct lh_view view = LH_VIEW_INIT;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_client *client = kit_open(NULL);
     options.ttl_ms = 12000;
     options.unbound = true;
@@ -316,7 +317,7 @@ static void a_ttl_below_the_stores_minimum_is_named(void **state)
 {
     (void)state;
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_lease *lease = NULL;
     struct lh_client *client = kit_open(NULL);
     bool memory = strcmp(kit_url(), "memory:") == 0;
@@ -335,7 +336,7 @@ static void a_wrong_call_is_told_what_is_wrong(void **state)
     (void)state;
     char long_key[LH_KEY_SIZE + 1];
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_lease *lease = NULL;
     struct lh_client *client = kit_open(NULL), *none = NULL;
     memset(long_key, 'x', sizeof long_key - 1);
@@ -382,7 +383,7 @@ static void a_store_that_cannot_be_is_unavailable(void **state)
 {
     (void)state;
     struct lh_client *client = NULL;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     ASSERT_OUTCOME(lh_open("file:/nowhere/at/all.log", NULL, &client, &report), LH_UNAVAILABLE,
                    &report);
     assert_null(client);

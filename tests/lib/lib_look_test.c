@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists, histories, watches, and the events that metrics are made of. */
+/* Lists, histories, watches, and events. */
 #include "lib_kit.h"
 
 #include <stdatomic.h>
@@ -19,7 +19,7 @@ struct seen {
 static bool note(void *user, const struct lh_view *status)
 {
     struct seen *seen = user;
-    struct lh_view ignored;
+    struct lh_view ignored = LH_VIEW_INIT;
     if (seen->count < 64)
         seen->states[seen->count] = status->state;
     seen->count++;
@@ -36,7 +36,7 @@ static void a_list_tells_every_key_under_a_prefix(void **state)
 {
     (void)state;
     struct lh_lease *leases[KEYS];
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_meta pair = {"commit", "3f2a"};
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
     struct seen all = {0}, some = {.most = 3}, none = {0}, one = {0};
@@ -94,10 +94,10 @@ static void a_list_names_ids_and_watermarks(void **state)
 {
     (void)state;
     struct kinds kinds = {0};
-    struct lh_once once;
-    struct lh_report report;
-    struct lh_view view;
-    struct lh_done done = LH_DONE_INIT;
+    struct lh_once once = LH_ONCE_INIT;
+    struct lh_report report = LH_REPORT_INIT;
+    struct lh_view view = LH_VIEW_INIT;
+    struct lh_completion done = LH_COMPLETION_INIT;
     struct lh_client *client = kit_open(NULL);
     struct lh_lease *lease = kit_acquire(client, "k", NULL);
     done.status = 3;
@@ -130,7 +130,7 @@ static void a_history_tells_the_newest_first(void **state)
 {
     (void)state;
     struct seen seen = {0};
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_client *client = kit_open(NULL);
     for (int i = 0; i < 3; i++) {
         struct lh_lease *lease = kit_acquire(client, "k", NULL);
@@ -165,7 +165,7 @@ static bool look_closely(void *user, const struct lh_view *view)
 static void a_look_shows_notes_renewal_and_the_reason_of_a_break(void **state)
 {
     (void)state;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct closer closer = {0};
     struct lh_meta pair = {"commit", "3f2a"};
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
@@ -173,7 +173,7 @@ static void a_look_shows_notes_renewal_and_the_reason_of_a_break(void **state)
     options.meta = &pair;
     options.meta_count = 1;
     options.unbound = true;
-    ASSERT_OUTCOME(lh_look(client, "k", look_closely, &closer, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_status_details(client, "k", look_closely, &closer, &report), LH_OK, &report);
     assert_int_equal(closer.view.state, LH_FREE);
     assert_int_equal(closer.view.renewed_ago_ms, -1);
     struct lh_lease *lease = kit_acquire(client, "k", &options);
@@ -181,7 +181,7 @@ static void a_look_shows_notes_renewal_and_the_reason_of_a_break(void **state)
     ASSERT_OUTCOME(lh_detach(&lease, &report), LH_OK, &report);
     kit_sleep_ms(50);
     ASSERT_OUTCOME(lh_renew(client, "k", token, 0, &report), LH_OK, &report);
-    ASSERT_OUTCOME(lh_look(client, "k", look_closely, &closer, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_status_details(client, "k", look_closely, &closer, &report), LH_OK, &report);
     assert_int_equal(closer.count, 2);
     assert_string_equal(closer.note, "commit=3f2a");
     assert_string_equal(closer.reason, "");
@@ -190,11 +190,12 @@ static void a_look_shows_notes_renewal_and_the_reason_of_a_break(void **state)
     assert_true(closer.view.renewed_ago_ms <= closer.view.since_ms - 50);
     assert_false(closer.view.broken);
     ASSERT_OUTCOME(lh_break(client, "k", "fire", false, &report), LH_OK, &report);
-    ASSERT_OUTCOME(lh_look(client, "k", look_closely, &closer, &report), LH_OK, &report);
+    ASSERT_OUTCOME(lh_status_details(client, "k", look_closely, &closer, &report), LH_OK, &report);
     assert_true(closer.view.broken);
     assert_string_equal(closer.reason, "fire");
-    ASSERT_OUTCOME(lh_look(client, "k", NULL, NULL, &report), LH_USAGE, &report);
-    ASSERT_OUTCOME(lh_look(client, "", look_closely, &closer, &report), LH_USAGE, &report);
+    ASSERT_OUTCOME(lh_status_details(client, "k", NULL, NULL, &report), LH_USAGE, &report);
+    ASSERT_OUTCOME(lh_status_details(client, "", look_closely, &closer, &report), LH_USAGE,
+                   &report);
     lh_close(&client);
 }
 
@@ -223,7 +224,7 @@ static void on_end(void *user, struct lh_lease *lease, const struct lh_report *r
 static void await_waiters(struct lh_client *client, const char *key, uint32_t expected,
                           struct lh_view *out)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     for (int i = 0; i < 1000; i++) {
         ASSERT_OUTCOME(lh_status(client, key, out, &report), LH_OK, &report);
         if (out->waiters == expected)
@@ -233,13 +234,14 @@ static void await_waiters(struct lh_client *client, const char *key, uint32_t ex
     fail_msg("%s never had %u waiters", key, expected);
 }
 
-/* Several keys, started: the second is waited for, named in the report, and can be given up. */
+/* Several keys, started: the request waits for the second, the report names it, and it can be
+ * cancelled. */
 static void several_keys_are_started_and_given_up(void **state)
 {
     (void)state;
     static const char *const keys[] = {"b", "a"};
-    struct lh_report report;
-    struct lh_view view;
+    struct lh_report report = LH_REPORT_INIT;
+    struct lh_view view = LH_VIEW_INIT;
     struct ending first = {0}, second = {0};
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
     struct lh_client *holder = kit_open(NULL), *ahead = kit_open(NULL), *client = kit_open(NULL);
@@ -247,14 +249,14 @@ static void several_keys_are_started_and_given_up(void **state)
     options.wait_ms = LH_WAIT_FOREVER;
     struct lh_request *other =
         lh_acquire_all_start(ahead, &keys[0], 1, &options, on_end, &first, &report);
-    assert_non_null(other);
+    kit_started(other);
     await_waiters(client, "b", 1, &view);
-    assert_int_equal(view.place, 0);
+    assert_int_equal(view.position, 0);
     struct lh_request *request =
         lh_acquire_all_start(client, keys, 2, &options, on_end, &second, &report);
-    assert_non_null(request);
+    kit_started(request);
     await_waiters(client, "b", 2, &view);
-    assert_int_equal(view.place, 2);
+    assert_int_equal(view.position, 2);
     assert_int_equal(kit_state(client, "a"), LH_HELD);
     lh_cancel(request);
     await_count(&second.over, 1);
@@ -279,7 +281,7 @@ static void a_store_without_history_says_so(void **state)
 {
     (void)state;
     struct seen seen = {0};
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_client *client = kit_open(NULL);
     ASSERT_OUTCOME(lh_history(client, "k", note, &seen, &report), LH_USAGE, &report);
     lh_close(&client);
@@ -306,7 +308,7 @@ static void a_watch_tells_changes_under_its_prefix(void **state)
     (void)state;
     struct stream streams[2] = {0};
     struct lh_watcher *watches[2] = {NULL, NULL};
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_client *client = kit_open(NULL);
     ASSERT_OUTCOME(lh_watch(client, "a/", on_change, &streams[0], &watches[0], &report), LH_OK,
                    &report);
@@ -324,7 +326,7 @@ static void a_watch_tells_changes_under_its_prefix(void **state)
     assert_int_equal(atomic_load(&streams[0].held), 1);
     ASSERT_OUTCOME(lh_unwatch(&watches[0], &report), LH_USAGE, &report);
     kit_release(&lease, LH_OK);
-    lh_close(&client); /* takes the other one along */
+    lh_close(&client); /* ends the other one, too */
     assert_int_equal(atomic_load(&streams[1].ended), 0);
 }
 
@@ -406,7 +408,7 @@ static void a_takeover_is_told(void **state)
     lh_close(&client);
 }
 
-/* The event follows the outcome in the same turn of the loop, so a caller may be ahead of it. */
+/* The event follows the outcome in the same turn of the loop, possibly after the call returned. */
 static bool breaker_is_closed(void)
 {
     int64_t until_ms = kit_now_ms() + KIT_WITHIN_MS;
@@ -424,7 +426,7 @@ static void a_breaker_that_opens_is_told(void **state)
     open.on_event = on_event;
     open.user = &events;
     open.timeout_ms = 200;
-    /* Whoever makes the store has all the time that the disk takes. */
+    /* The client that creates the store has the default timeout. */
     struct lh_client *maker = kit_open(NULL), *client = kit_open(&open);
     struct lh_lease *lease = NULL;
     int stopped = kit_stop_store();
@@ -433,7 +435,7 @@ static void a_breaker_that_opens_is_told(void **state)
     assert_int_equal(atomic_load(&events.breaker_opened), 1);
     assert_int_equal(atomic_load(&events.breaker_closed), 0);
     kit_resume(stopped);
-    /* A disk that is slower than the timeout opens it again, and is told again. */
+    /* A disk that is slower than the timeout opens the breaker again, with another event. */
     int64_t until_ms = kit_now_ms() + KIT_WITHIN_MS;
     while (lh_acquire(client, "k", NULL, &lease, NULL) != LH_OK && kit_now_ms() < until_ms)
         kit_sleep_ms(50);

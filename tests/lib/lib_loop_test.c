@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Event-loop use: starting, waiting, cancelling, with the client's thread and with one's own loop.
- */
+/* Started calls: start, wait, cancel, with the client's thread and with own_loop. */
 #include "lib_kit.h"
 
 #include <poll.h>
@@ -8,20 +7,24 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One start and what came of it. */
+/* A started call and its result. */
 struct pending {
     struct lh_lease *lease;
     struct lh_report report;
     atomic_int done;
     struct lh_client *client;
-    enum lh_outcome within; /* of a blocking call that was tried in the function */
+    enum lh_outcome within; /* of a blocking call within the callback */
 };
+#define PENDING_INIT             \
+    {                            \
+        .report = LH_REPORT_INIT \
+    }
 
 static void on_done(void *user, struct lh_lease *lease, const struct lh_report *report)
 {
     struct pending *pending = user;
-    struct lh_view status;
-    struct lh_report ignored;
+    struct lh_view status = LH_VIEW_INIT;
+    struct lh_report ignored = LH_REPORT_INIT;
     pending->lease = lease;
     pending->report = *report;
     if (pending->client != NULL)
@@ -38,7 +41,7 @@ static struct lh_client *open_own(void)
     return client;
 }
 
-/* As a program with a poll loop of its own does. */
+/* As a program with its own poll loop does. */
 static void turn_until(struct lh_client *client, struct pending *pending, int count)
 {
     struct pollfd wait = {.fd = lh_fd(client), .events = POLLIN};
@@ -52,16 +55,16 @@ static void turn_until(struct lh_client *client, struct pending *pending, int co
 static void a_foreign_loop_carries_everything(void **state)
 {
     (void)state;
-    struct pending first = {0}, second = {0}, third = {0};
+    struct pending first = PENDING_INIT, second = PENDING_INIT, third = PENDING_INIT;
     struct lh_acquire_options patient = LH_ACQUIRE_OPTIONS_INIT;
     struct lh_client *client = open_own();
     patient.wait_ms = 20000;
-    assert_non_null(lh_acquire_start(client, "k", NULL, on_done, &first, &first.report));
+    kit_started(lh_acquire_start(client, "k", NULL, on_done, &first, &first.report));
     assert_int_equal(atomic_load(&first.done), 0); /* never from within */
     turn_until(client, &first, 1);
     assert_int_equal(first.report.outcome, LH_OK);
     assert_true(lh_held(first.lease));
-    assert_non_null(lh_acquire_start(client, "k", &patient, on_done, &second, NULL));
+    kit_started(lh_acquire_start(client, "k", &patient, on_done, &second, NULL));
     for (int i = 0; i < 20; i++) {
         kit_sleep_ms(2);
         assert_int_equal(lh_step(client), LH_OK);
@@ -74,7 +77,7 @@ static void a_foreign_loop_carries_everything(void **state)
     turn_until(client, &second, 1);
     assert_int_equal(second.report.outcome, LH_OK);
     assert_true(lh_token(second.lease) > token);
-    kit_release(&second.lease, LH_OK); /* a blocking call turns the loop itself */
+    kit_release(&second.lease, LH_OK); /* a blocking call runs the loop itself */
     lh_close(&client);
 }
 
@@ -84,12 +87,12 @@ static void a_waiter_can_give_up(void **state)
     struct lh_acquire_options patient = LH_ACQUIRE_OPTIONS_INIT;
     patient.wait_ms = LH_WAIT_FOREVER;
     for (int own = 0; own < 2; own++) {
-        struct pending pending = {0};
+        struct pending pending = PENDING_INIT;
         struct lh_client *client = own ? open_own() : kit_open(NULL);
         struct lh_lease *lease = kit_acquire(client, "k", NULL);
         struct lh_request *request =
             lh_acquire_start(client, "k", &patient, on_done, &pending, &pending.report);
-        assert_non_null(request);
+        kit_started(request);
         for (int i = 0; i < 10; i++) {
             kit_sleep_ms(3);
             (void)lh_step(client);
@@ -114,7 +117,7 @@ static void a_wait_ends_when_it_said(void **state)
 {
     (void)state;
     struct lh_acquire_options brief = LH_ACQUIRE_OPTIONS_INIT;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_lease *second = NULL;
     struct lh_client *client = kit_open(NULL);
     struct lh_lease *lease = kit_acquire(client, "k", NULL);
@@ -134,11 +137,11 @@ static void the_longest_wait_is_one(void **state)
     const int64_t waits[] = {INT64_MAX, INT64_MAX - 1, INT64_MAX / 1000};
     for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
         struct lh_acquire_options patient = LH_ACQUIRE_OPTIONS_INIT;
-        struct pending pending = {0};
+        struct pending pending = PENDING_INIT;
         struct lh_client *client = open_own();
         struct lh_lease *lease = kit_acquire(client, "k", NULL);
         patient.wait_ms = waits[i];
-        assert_non_null(lh_acquire_start(client, "k", &patient, on_done, &pending, NULL));
+        kit_started(lh_acquire_start(client, "k", &patient, on_done, &pending, NULL));
         for (int turn = 0; turn < 20; turn++) {
             kit_sleep_ms(2);
             assert_int_equal(lh_step(client), LH_OK);
@@ -156,9 +159,9 @@ static void a_blocking_call_within_a_function_is_refused(void **state)
 {
     (void)state;
     for (int own = 0; own < 2; own++) {
-        struct pending pending = {0};
+        struct pending pending = PENDING_INIT;
         pending.client = own ? open_own() : kit_open(NULL);
-        assert_non_null(lh_acquire_start(pending.client, "k", NULL, on_done, &pending, NULL));
+        kit_started(lh_acquire_start(pending.client, "k", NULL, on_done, &pending, NULL));
         for (int i = 0; i < 500 && atomic_load(&pending.done) == 0; i++) {
             kit_sleep_ms(2);
             (void)lh_step(pending.client);
@@ -176,11 +179,11 @@ static void a_close_ends_what_is_on_its_way(void **state)
     struct lh_acquire_options patient = LH_ACQUIRE_OPTIONS_INIT;
     patient.wait_ms = LH_WAIT_FOREVER;
     for (int own = 0; own < 2; own++) {
-        struct pending wishes[3] = {0};
+        struct pending wishes[3] = {PENDING_INIT, PENDING_INIT, PENDING_INIT};
         struct lh_client *client = own ? open_own() : kit_open(NULL);
         struct lh_lease *lease = kit_acquire(client, "k", NULL);
         for (int i = 0; i < 3; i++)
-            assert_non_null(
+            kit_started(
                 lh_acquire_start(client, "k", &patient, on_done, &wishes[i], &wishes[i].report));
         lh_close(&client);
         for (int i = 0; i < 3; i++) {
@@ -202,11 +205,11 @@ static bool count_view(void *user, const struct lh_view *view)
     return true;
 }
 
-/* Started within a function that the close itself calls: nothing new begins, what is held ends. */
+/* Calls started in a callback of lh_close(): acquisitions are refused, releases are done. */
 static void give_all_back(void *user, struct lh_lease *lease, const struct lh_report *report)
 {
     struct pending *pending = user;
-    struct lh_report refusal;
+    struct lh_report refusal = LH_REPORT_INIT;
     assert_null(lease);
     assert_int_equal(report->outcome, LH_BUSY);
     assert_int_equal(lh_release_start(&pending->lease, on_done, pending), LH_OK);
@@ -224,18 +227,18 @@ static void a_close_lets_nothing_new_begin(void **state)
     struct lh_acquire_options patient = LH_ACQUIRE_OPTIONS_INIT;
     patient.wait_ms = LH_WAIT_FOREVER;
     for (int own = 0; own < 2; own++) {
-        struct pending pending = {0};
+        struct pending pending = PENDING_INIT;
         struct lh_client *client = own ? open_own() : kit_open(NULL);
         pending.client = client;
         pending.lease = kit_acquire(client, "k", NULL);
-        assert_non_null(lh_acquire_start(client, "k", &patient, give_all_back, &pending, NULL));
+        kit_started(lh_acquire_start(client, "k", &patient, give_all_back, &pending, NULL));
         lh_close(&client);
         assert_int_equal(atomic_load(&pending.done), 1);
         assert_null(pending.lease);
     }
 }
 
-/* One after the other, each when the one before it is back. */
+/* Each starts the next in its callback. */
 struct chain {
     struct lh_lease *leases[8];
     size_t at;
@@ -277,40 +280,46 @@ static void try_again(void *user, struct lh_lease *lease, const struct lh_report
     (void)report;
     assert_null(lease);
     atomic_fetch_sub(&pending->done, 1);
-    if (lh_acquire_start(pending->client, "k", NULL, try_again, pending, NULL) != NULL)
+    struct lh_request *request =
+        lh_acquire_start(pending->client, "k", NULL, try_again, pending, NULL);
+    if (request != NULL) {
         atomic_fetch_add(&pending->done, 1);
+        kit_started(request);
+    }
 }
 
 static void a_close_ends_who_never_gives_up(void **state)
 {
     (void)state;
     for (int own = 0; own < 2; own++) {
-        struct pending pending = {.done = 1};
+        struct pending pending = PENDING_INIT;
+        pending.done = 1;
         struct lh_client *client = own ? open_own() : kit_open(NULL);
         struct lh_lease *lease = kit_acquire(client, "k", NULL);
         pending.client = client;
-        assert_non_null(lh_acquire_start(client, "k", NULL, try_again, &pending, NULL));
+        kit_started(lh_acquire_start(client, "k", NULL, try_again, &pending, NULL));
         lh_close(&client);
-        assert_int_equal(atomic_load(&pending.done), 0); /* all that was started was told */
+        assert_int_equal(atomic_load(&pending.done), 0); /* every started call has ended */
         assert_int_equal(lh_release(&lease, NULL), LH_LOST);
     }
 }
 
-/* Every verb that has a blocking form, in a loop of one's own. */
+/* Every _start function, with own_loop. */
 static void every_verb_can_be_started(void **state)
 {
     (void)state;
-    struct pending pending = {0};
+    struct pending pending = PENDING_INIT;
     struct lh_acquire_options unbound = LH_ACQUIRE_OPTIONS_INIT;
     struct lh_client *client = open_own();
     bool keeps_history = strncmp(kit_url(), "file:", 5) == 0;
-    char key[] = "k"; /* gone before the loop turns */
+    char key[] = "k"; /* overwritten before the loop runs */
     unbound.unbound = true;
     struct lh_lease *lease = kit_acquire(client, "k", &unbound);
     uint64_t token = lh_token(lease);
     assert_int_equal(lh_detach(&lease, NULL), LH_OK);
     views = 0;
-    assert_int_equal(lh_look_start(client, key, count_view, on_done, &pending, NULL), LH_OK);
+    assert_int_equal(lh_status_details_start(client, key, count_view, on_done, &pending, NULL),
+                     LH_OK);
     assert_int_equal(lh_list_start(client, key, count_view, on_done, &pending, NULL), LH_OK);
     assert_int_equal(lh_renew_start(client, key, token, 0, on_done, &pending, NULL), LH_OK);
     memset(key, '?', 1);
@@ -320,7 +329,8 @@ static void every_verb_can_be_started(void **state)
     assert_int_equal(last_state, LH_HELD);
     assert_int_equal(pending.report.outcome, LH_OK);
     memset(key, 'k', 1);
-    assert_int_equal(lh_give_back_start(client, key, token, 60000, on_done, &pending, NULL), LH_OK);
+    assert_int_equal(lh_release_token_start(client, key, token, 60000, on_done, &pending, NULL),
+                     LH_OK);
     turn_until(client, &pending, 4);
     assert_int_equal(kit_state(client, "k"), LH_COOLING_DOWN);
     assert_int_equal(lh_renew_start(client, key, token, 0, on_done, &pending, NULL), LH_OK);
@@ -342,7 +352,8 @@ static void every_verb_can_be_started(void **state)
     assert_true(keeps_history ? views > 3 : views == 0);
     assert_int_equal(lh_clear_start(client, "k", NULL, &pending, NULL), LH_USAGE);
     assert_int_equal(lh_list_start(client, "k", count_view, NULL, &pending, NULL), LH_USAGE);
-    assert_int_equal(lh_look_start(client, "", count_view, on_done, &pending, NULL), LH_USAGE);
+    assert_int_equal(lh_status_details_start(client, "", count_view, on_done, &pending, NULL),
+                     LH_USAGE);
     lh_close(&client);
 }
 
@@ -362,21 +373,21 @@ static void a_close_waits_for_what_was_started(void **state)
     (void)state;
     for (int own = 0; own < 2; own++) {
         struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
-        struct pending pending = {0};
+        struct pending pending = PENDING_INIT;
         open.own_loop = own == 1;
         struct lh_client *client = pending.client = kit_open(&open);
         assert_int_equal(lh_clear_start(client, "k", start_more, &pending, NULL), LH_OK);
         lh_close(&client);
         assert_true(atomic_load(&pending.done) >= 1);
         assert_int_equal(atomic_load(&pending.done) % 2,
-                         1); /* each brought two more, and all ended */
+                         1); /* each started two more, and all ended */
     }
 }
 
 static void a_wrong_start_calls_nobody(void **state)
 {
     (void)state;
-    struct pending pending = {0};
+    struct pending pending = PENDING_INIT;
     struct lh_client *client = kit_open(NULL);
     assert_null(lh_acquire_start(client, "", NULL, on_done, &pending, &pending.report));
     assert_int_equal(pending.report.outcome, LH_USAGE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A store that stops: nobody is told free or busy, and holders know in time that they are none. */
+/* A store that stops replying: no call returns free or busy, and losses are reported in time. */
 #include "lib_kit.h"
 
 #include <signal.h>
@@ -41,8 +41,8 @@ static struct lh_client *open_impatient(int64_t timeout_ms)
 static void a_stopped_store_is_unavailable_in_time(void **state)
 {
     (void)state;
-    struct lh_report report;
-    struct lh_view status;
+    struct lh_report report = LH_REPORT_INIT;
+    struct lh_view status = LH_VIEW_INIT;
     struct lh_lease *lease = NULL;
     struct lh_client *client = open_impatient(500);
     int stopped = kit_stop_store();
@@ -59,13 +59,13 @@ static void a_stopped_store_is_unavailable_in_time(void **state)
     lh_close(&client);
 }
 
-/* Renewals do not come through: told, and not held, before anybody else can be granted. */
+/* Renewals fail: on_lost is called before another client can be granted the key. */
 static void a_holder_knows_before_another_is_granted(void **state)
 {
     (void)state;
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
     struct lh_client *client = open_impatient(500);
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     options.ttl_ms = 3000;
     options.on_lost = on_lost;
     options.user = &heard;
@@ -95,7 +95,7 @@ static void a_break_is_told_to_the_holder(void **state)
     (void)state;
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
     struct lh_client *client = kit_open(NULL), *breaker = kit_open(NULL);
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     options.ttl_ms = 900;
     options.on_lost = on_lost;
     options.user = &heard;
@@ -129,13 +129,13 @@ static void renewals_keep_it(void **state)
     lh_close(&client);
 }
 
-/* As a process that was stopped or suspended: its loop does not turn until the lease is over. */
+/* As in a stopped or suspended process, the loop does not run until the lease has expired. */
 static void a_holder_asleep_past_its_lease_is_told_how_long(void **state)
 {
     (void)state;
     struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     open.own_loop = true;
     struct lh_client *client = kit_open(&open);
     options.ttl_ms = 1000;
@@ -150,13 +150,13 @@ static void a_holder_asleep_past_its_lease_is_told_how_long(void **state)
     assert_int_equal(atomic_load(&heard.lost), 1);
     assert_non_null(strstr(heard.text, "lost: k: the lease ended "));
     assert_null(strstr(heard.text, "ended 0s ago"));
-    assert_non_null(strstr(heard.text, "somebody else may have held it since"));
+    assert_non_null(strstr(heard.text, "another client may have held it since"));
     assert_non_null(strstr(heard.text, "refused only where tokens are checked"));
     ASSERT_OUTCOME(lh_release(&lease, &report), LH_LOST, &report);
     lh_close(&client);
 }
 
-/* A bound lease ends with its process, however that ends. */
+/* A bound lease ends with its process, also with SIGKILL. */
 static void a_killed_process_holds_nothing(void **state)
 {
     (void)state;

@@ -37,9 +37,9 @@ static void reopen(void)
 static void a_claim_is_new_then_running_then_done(void **state)
 {
     (void)state;
-    struct lh_once mine, other;
-    struct lh_report report;
-    struct lh_done done = LH_DONE_INIT;
+    struct lh_once mine = LH_ONCE_INIT, other = LH_ONCE_INIT;
+    struct lh_report report = LH_REPORT_INIT;
+    struct lh_completion done = LH_COMPLETION_INIT;
     done.status = 3;
     done.result = "created #17";
     assert_int_equal(lh_seen(client, "a", NULL), LH_OK);
@@ -55,17 +55,17 @@ static void a_claim_is_new_then_running_then_done(void **state)
     assert_int_equal(lh_once_begin(client, "a", NULL, &other, NULL), LH_BUSY);
     assert_int_equal(lh_once_finish(client, "a", mine.token, &done, NULL), LH_OK);
     reopen();
-    assert_int_equal(lh_once_begin(client, "a", NULL, &other, NULL), LH_COOLING);
+    assert_int_equal(lh_once_begin(client, "a", NULL, &other, NULL), LH_DONE);
     assert_int_equal(other.status, 3);
     assert_string_equal(other.result, "created #17");
-    assert_int_equal(lh_seen(client, "a", NULL), LH_COOLING);
-    assert_int_equal(lh_mark(client, "a", NULL, NULL), LH_COOLING);
+    assert_int_equal(lh_seen(client, "a", NULL), LH_DONE);
+    assert_int_equal(lh_mark(client, "a", NULL, NULL), LH_DONE);
 }
 
 static void an_abandoned_one_is_new_again(void **state)
 {
     (void)state;
-    struct lh_once mine;
+    struct lh_once mine = LH_ONCE_INIT;
     assert_int_equal(lh_once_begin(client, "a", NULL, &mine, NULL), LH_OK);
     assert_int_equal(lh_once_abandon(client, "a", mine.token, NULL), LH_OK);
     assert_int_equal(lh_once_begin(client, "a", NULL, &mine, NULL), LH_OK);
@@ -84,7 +84,7 @@ static void a_lock_of_that_name_is_another_thing(void **state)
 static void another_payload_is_a_mismatch(void **state)
 {
     (void)state;
-    struct lh_once mine;
+    struct lh_once mine = LH_ONCE_INIT;
     struct lh_once_options options = LH_ONCE_OPTIONS_INIT;
     options.payload = "9f";
     assert_int_equal(lh_once_begin(client, "a", &options, &mine, NULL), LH_OK);
@@ -96,9 +96,9 @@ static void an_error_names_its_reason(void **state)
 {
     (void)state;
     char long_name[600];
-    struct lh_once mine;
-    struct lh_watermark mark;
-    struct lh_done done = LH_DONE_INIT;
+    struct lh_once mine = LH_ONCE_INIT;
+    struct lh_watermark mark = LH_WATERMARK_INIT;
+    struct lh_completion done = LH_COMPLETION_INIT;
     memset(long_name, 'x', sizeof long_name - 1);
     long_name[sizeof long_name - 1] = '\0';
     assert_int_equal(lh_once_begin(client, long_name, NULL, &mine, NULL), LH_USAGE);
@@ -120,7 +120,7 @@ static void an_error_names_its_reason(void **state)
 static void a_watermark_moves_forward(void **state)
 {
     (void)state;
-    struct lh_watermark mark;
+    struct lh_watermark mark = LH_WATERMARK_INIT;
     assert_int_equal(lh_watermark_begin(client, "w", 60000, &mark, NULL), LH_OK);
     assert_string_equal(mark.value, "");
     assert_true(mark.start_ms > INT64_C(1500000000) * 1000);
@@ -147,11 +147,11 @@ static void a_watermark_moves_forward(void **state)
 
 enum { RACERS = 6, RACER_TRIES = 25 };
 
-/* Reads the number and tries to add one, as a poller does; returns how often it was told so. */
+/* Reads the number and tries to add one, as a poller does; returns the number of successes. */
 static int race(void)
 {
     struct lh_client *own = NULL;
-    struct lh_watermark mark;
+    struct lh_watermark mark = LH_WATERMARK_INIT;
     char next[LH_POSITION_SIZE];
     int wins = 0;
     if (lh_open(kit_url(), NULL, &own, NULL) != LH_OK)
@@ -172,7 +172,7 @@ static int race(void)
 static void racing_increments_are_all_counted(void **state)
 {
     (void)state;
-    struct lh_watermark mark;
+    struct lh_watermark mark = LH_WATERMARK_INIT;
     pid_t racers[RACERS];
     int wins = 0, status;
     lh_close(&client);
@@ -196,20 +196,20 @@ static void memory_has_a_cap_and_says_so(void **state)
 {
     (void)state;
     struct lh_client *memory = NULL;
-    struct lh_report report;
-    struct lh_once mine;
-    struct lh_done brief = LH_DONE_INIT;
+    struct lh_report report = LH_REPORT_INIT;
+    struct lh_once mine = LH_ONCE_INIT;
+    struct lh_completion brief = LH_COMPLETION_INIT;
     brief.keep_ms = 1;
     assert_int_equal(lh_open("memory:?ids=many", NULL, &memory, NULL), LH_UNAVAILABLE);
     assert_int_equal(lh_open("memory:?cap=2", NULL, &memory, NULL), LH_UNAVAILABLE);
     assert_int_equal(lh_open("memory:?ids=2", NULL, &memory, NULL), LH_OK);
     assert_int_equal(lh_mark(memory, "a", NULL, NULL), LH_OK);
     assert_int_equal(lh_mark(memory, "b", &brief, NULL), LH_OK);
-    kit_sleep_ms(5); /* what is over makes room */
+    kit_sleep_ms(5); /* expired ids make room */
     assert_int_equal(lh_once_begin(memory, "c", NULL, &mine, NULL), LH_OK);
     ASSERT_OUTCOME(lh_mark(memory, "d", NULL, &report), LH_UNAVAILABLE, &report);
     assert_non_null(strstr(report.text, "keeps 2 ids"));
-    assert_int_equal(lh_mark(memory, "a", NULL, NULL), LH_COOLING);
+    assert_int_equal(lh_mark(memory, "a", NULL, NULL), LH_DONE);
     assert_int_equal(lh_once_finish(memory, "c", mine.token, &brief, NULL), LH_OK);
     kit_sleep_ms(5);
     assert_int_equal(lh_mark(memory, "d", NULL, NULL), LH_OK);
@@ -229,14 +229,14 @@ struct crowd {
 static void *claim(void *user)
 {
     struct crowd *crowd = user;
-    struct lh_once mine;
-    struct lh_done done = LH_DONE_INIT;
+    struct lh_once mine = LH_ONCE_INIT;
+    struct lh_completion done = LH_COMPLETION_INIT;
     done.result = "the result";
     enum lh_outcome outcome = lh_once_begin(crowd->client, crowd->id, NULL, &mine, NULL);
     bool finished = outcome != LH_OK ||
                     lh_once_finish(crowd->client, crowd->id, mine.token, &done, NULL) == LH_OK;
     bool notify =
-        outcome == LH_BUSY || (outcome == LH_COOLING && strcmp(mine.result, "the result") == 0);
+        outcome == LH_BUSY || (outcome == LH_DONE && strcmp(mine.result, "the result") == 0);
     (void)pthread_mutex_lock(&crowd->lock);
     crowd->claimed += outcome == LH_OK ? 1 : 0;
     crowd->notify += notify ? 1 : 0;
@@ -245,7 +245,7 @@ static void *claim(void *user)
     return NULL;
 }
 
-/* How many of them were told that it is new; 99 when anybody was told something else. */
+/* The number of new claims; 99 if a call had a wrong outcome. */
 static int crowd_at(const char *id)
 {
     pthread_t threads[THREADS];
@@ -264,7 +264,7 @@ static int crowd_at(const char *id)
 static void of_all_claims_one_is_new(void **state)
 {
     (void)state;
-    lh_close(&client); /* children of a process with threads may not do much */
+    lh_close(&client); /* its thread must not exist at the fork */
     for (int round = 0; round < ROUNDS; round++) {
         char id[32];
         pid_t children[PROCESSES];
@@ -286,11 +286,11 @@ static void of_all_claims_one_is_new(void **state)
     assert_int_equal(lh_open(kit_url(), NULL, &client, NULL), LH_OK);
 }
 
-/* Killed between claim and finish: claimable again after the claim's lease, and done once. */
+/* Killed between claim and finish: the id is claimed again after the lease, and done once. */
 static void a_killed_claimers_id_is_claimed_again(void **state)
 {
     (void)state;
-    struct lh_once mine = {0};
+    struct lh_once mine = LH_ONCE_INIT;
     struct lh_once_options options = LH_ONCE_OPTIONS_INIT;
     int pipes[2];
     uint64_t token = 0;

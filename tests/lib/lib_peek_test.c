@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The look from the watched copy: it asks nobody, follows what others do, knows what time has ended
- * without being told, and grants nothing.
+ * lh_peek() from the watch cache: it sends no request, follows changes by other clients, detects
+ * expiry by itself, and grants nothing.
  */
 #include "lib_kit.h"
 
@@ -12,7 +12,7 @@
 
 enum { LOOKS = 500, SOON_MS = 20000, SHORT_MS = 1500 };
 
-static atomic_int requests; /* that the store has answered */
+static atomic_int requests; /* with a reply of the store */
 
 static void count(void *user, const struct lh_event *event)
 {
@@ -28,7 +28,7 @@ static struct lh_client *open_counted(void)
     return kit_open(&options);
 }
 
-/* Looks until the answer is from a copy: the first ones ask the store, and begin the watch. */
+/* Peeks until the result is cached: the first peeks query the store and start the watch. */
 static enum lh_outcome peek_cached(struct lh_client *client, const char *key,
                                    struct lh_report *report)
 {
@@ -40,7 +40,7 @@ static enum lh_outcome peek_cached(struct lh_client *client, const char *key,
     return outcome;
 }
 
-/* Looks, without asking the store, until it says this. */
+/* Peeks, without a request to the store, until the outcome is this one. */
 static void await_cached(struct lh_client *client, const char *key, enum lh_outcome expected,
                          struct lh_report *report)
 {
@@ -63,7 +63,7 @@ struct other {
     int orders, answers;
 };
 
-/* Takes the key, gives it back with a cooldown, or leaves it to a short TTL: one letter each. */
+/* One letter each: acquires the key, releases it with a cooldown, or leaves it to a short TTL. */
 static void obey(const char *key, int orders, int answers)
 {
     struct lh_client *client = NULL;
@@ -90,7 +90,7 @@ static void obey(const char *key, int orders, int answers)
     _exit(0);
 }
 
-/* Before this process has a client of its own. */
+/* Called before this process has a client. */
 static struct other start_other(const char *key)
 {
     int orders[2], answers[2];
@@ -128,12 +128,12 @@ static void end_other(struct other *other)
 
 static void looks_ask_nobody(void **state)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     int64_t cached_ms = 0;
     (void)state;
     struct lh_client *client = open_counted();
     ASSERT_OUTCOME(lh_peek(client, "k", &cached_ms, &report), LH_OK, &report);
-    assert_int_equal(cached_ms, -1); /* the first asks */
+    assert_int_equal(cached_ms, -1); /* the first queries the store */
     ASSERT_OUTCOME(peek_cached(client, "k", &report), LH_OK, &report);
     int before = atomic_load(&requests);
     for (int i = 0; i < LOOKS; i++) {
@@ -147,10 +147,10 @@ static void looks_ask_nobody(void **state)
     lh_close(&client);
 }
 
-/* Also of a lock that was held before anybody looked. */
+/* Also a lock that was held before the first peek. */
 static void looks_see_what_this_process_does(void **state)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     (void)state;
     struct lh_client *client = kit_open(NULL);
     struct lh_lease *lease = kit_acquire(client, "k", NULL);
@@ -168,7 +168,7 @@ static void looks_see_what_this_process_does(void **state)
 
 static void looks_follow_another_process(void **state)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     (void)state;
     struct other other = start_other("k");
     struct lh_client *client = open_counted();
@@ -181,14 +181,14 @@ static void looks_follow_another_process(void **state)
     await_cached(client, "k", LH_COOLING, &report);
     assert_string_equal(report.holder, "the other");
     assert_true(report.ends_in_ms > 0 && report.ends_in_ms <= SHORT_MS);
-    await_cached(client, "k", LH_OK, &report); /* nothing is written when a cooldown ends */
+    await_cached(client, "k", LH_OK, &report); /* the end of a cooldown writes nothing */
     end_other(&other);
     lh_close(&client);
 }
 
 static void a_lease_that_ran_out_is_seen_without_a_change(void **state)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     (void)state;
     struct other other = start_other("k");
     struct lh_client *client = open_counted();
@@ -200,10 +200,10 @@ static void a_lease_that_ran_out_is_seen_without_a_change(void **state)
     lh_close(&client);
 }
 
-/* Whatever the copy says: the store decides who gets it. */
+/* The store decides, not the cache. */
 static void a_free_look_grants_nothing(void **state)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_lease *lease = NULL;
     (void)state;
     struct other other = start_other("k");
@@ -211,7 +211,7 @@ static void a_free_look_grants_nothing(void **state)
     for (int i = 0; i < 20; i++) {
         ASSERT_OUTCOME(peek_cached(client, "k", &report), LH_OK, &report);
         order(&other, 'a');
-        (void)lh_peek(client, "k", NULL, &report); /* it may have heard of it, or not */
+        (void)lh_peek(client, "k", NULL, &report); /* cached or not */
         ASSERT_OUTCOME(lh_acquire(client, "k", NULL, &lease, &report), LH_BUSY, &report);
         assert_null(lease);
         order(&other, 'r');
@@ -226,7 +226,7 @@ static void a_free_look_grants_nothing(void **state)
 
 static void a_semaphore_is_free_while_it_has_room(void **state)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
     (void)state;
     struct lh_client *client = kit_open(NULL);
@@ -243,7 +243,7 @@ static void a_semaphore_is_free_while_it_has_room(void **state)
 
 static void a_store_in_trouble_is_neither_free_nor_busy(void **state)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
     int64_t cached_ms = 0;
     (void)state;
@@ -257,10 +257,10 @@ static void a_store_in_trouble_is_neither_free_nor_busy(void **state)
     lh_close(&client);
 }
 
-/* The watch ends with it, and so does what it told. */
+/* The cache ends with the watch. */
 static void a_store_that_is_gone_is_not_free_for_ever(void **state)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
     int64_t cached_ms = -1, end_ms = kit_now_ms() + SOON_MS;
     enum lh_outcome outcome = LH_OK;

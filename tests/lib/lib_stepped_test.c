@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client whose store is stepped in its own loop: only there, what belongs together together, and
- * everything else as with any store. Linked so that the library finds the store of the test.
+ * A client whose store runs in the client's loop: stepped only there, with all requests of a turn
+ * in one batch. A linker option makes the library find the store of the test.
  */
 #include "stepped_store.h"
 
 #include "leasehold.h"
+#include "leasehold_admin.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -35,7 +36,7 @@ static struct lh_lease *leases[STARTS];
 static void open_client(bool own_loop, int64_t timeout_ms)
 {
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     options.own_loop = own_loop;
     options.timeout_ms = timeout_ms;
     stepped_forget();
@@ -58,12 +59,12 @@ static void *contend(void *argument)
     patient.wait_ms = 20000;
     for (int i = 0; i < EACH; i++) {
         struct lh_lease *lease = NULL;
-        struct lh_report report;
+        struct lh_report report = LH_REPORT_INIT;
         if (lh_acquire(client, "k", &patient, &lease, &report) != LH_OK) {
             print_message("%s\n", report.text);
             break;
         }
-        (*inside)++; /* alone, or the sanitizer says so */
+        (*inside)++; /* the sanitizer detects a race */
         (void)lh_release(&lease, &report);
     }
     return NULL;
@@ -105,19 +106,23 @@ static void turn_until(unsigned count)
 static void requests_started_in_one_turn_are_sent_together(void **state)
 {
     char key[16];
+    struct lh_request *requests[STARTS];
     (void)state;
     open_client(/* own_loop= */ true, /* timeout_ms= */ 0);
     for (size_t i = 0; i < STARTS; i++) {
         (void)snprintf(key, sizeof key, "k%zu", i);
-        assert_non_null(lh_acquire_start(client, key, NULL, on_done, &leases[i], NULL));
+        requests[i] = lh_acquire_start(client, key, NULL, on_done, &leases[i], NULL);
+        assert_non_null(requests[i]);
     }
     turn_until(STARTS);
+    for (size_t i = 0; i < STARTS; i++)
+        lh_request_free(requests[i]);
     assert_int_equal(atomic_load(&granted), STARTS);
     assert_int_equal(atomic_load(&stepped_notes.requests), STARTS);
     assert_int_equal(atomic_load(&stepped_notes.round_trips), 1);
     assert_int_equal(atomic_load(&stepped_notes.most_together), STARTS);
     for (size_t i = 0; i < STARTS; i++)
-        assert_int_equal(lh_release(&leases[i], NULL), LH_OK); /* turns the loop itself */
+        assert_int_equal(lh_release(&leases[i], NULL), LH_OK); /* runs the loop itself */
     assert_in_the_loop_only();
     lh_close(&client);
 }
@@ -131,7 +136,7 @@ static bool count_view(void *user, const struct lh_view *view)
 
 static void lists_travel_without_a_lease(void **state)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_lease *lease = NULL;
     unsigned seen = 0;
     (void)state;
@@ -175,9 +180,9 @@ static void note_change(void *user, const struct lh_view *view, const struct lh_
 
 static void an_unreadable_record_does_not_hide_the_others(void **state)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_lease *first = NULL, *last = NULL;
-    struct lh_view view;
+    struct lh_view view = LH_VIEW_INIT;
     struct listed listed = {0};
     (void)state;
     open_client(/* own_loop= */ true, /* timeout_ms= */ 0);
@@ -201,7 +206,7 @@ static void an_unreadable_record_does_not_hide_the_others(void **state)
 
 static void a_watch_tells_of_an_unreadable_record_and_goes_on(void **state)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_lease *lease = NULL;
     struct lh_watcher *watcher = NULL;
     struct listed listed = {0};
@@ -221,7 +226,7 @@ static void a_watch_tells_of_an_unreadable_record_and_goes_on(void **state)
 
 static void a_store_that_falls_silent_is_unavailable_in_time(void **state)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_lease *lease = NULL;
     struct timespec began, ended;
     (void)state;

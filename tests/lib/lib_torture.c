@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every verb of the library again and again, with the first allocation refused, then the second,
- * until one run needs none of those that are refused; and the same with all refused from there on.
- * Those of all threads count. Each call must give a defined outcome; what the library says is held
- * must be held in the store, as another client of the same file sees it, and nothing else; the
- * client must work again once there is memory; nothing may leak.
+ * Runs every call of the library with the first allocation refused, then with the second, until a
+ * run ends before the refused one; and the same with all allocations refused from there on. The
+ * allocations of all threads count. Each call must return a defined outcome. Exactly the leases
+ * that lh_held() reports must be held in the store, as another client of the same file sees it. The
+ * client must work again once there is memory. Nothing may leak.
  *
- * Each scene of each kind is played in a process of its own, several at a time: much of it is
- * waiting for a store that has no memory.
+ * Each variant of a scene runs in its own process, several in parallel, since most of the time is
+ * spent in retries of a store without memory.
  */
 #include "alloc_failure.h"
 #include "fixture.h"
@@ -23,26 +23,26 @@ enum {
     LANES = 16,      /* processes at a time */
     VARIANTS = 4,    /* of each scene: both stores, with and without events */
     NTH_MOST = 5000, /* allocations of one scene */
-    STUCK_S = 60,    /* one run that takes so long hangs */
-    TRIES = 400,     /* 10 ms each: until a breaker lets somebody through */
+    STUCK_S = 60,    /* a run that takes longer hangs */
+    TRIES = 400,     /* 10 ms each: until the breaker closes */
 };
 
 static const char *const keys[KEYS] = {"a", "b", "c", "after", "once:a"};
 
-/* The sanitizer's, where there is one. */
+/* Only with the address sanitizer. */
 __attribute__((weak)) int find_leaks(void) __asm__("__lsan_do_recoverable_leak_check");
 
 struct figures {
     uint64_t runs, refused, wrong, leaks;
 };
 
-/* What the processes tell: of each scene, and of the one that sits in each seat. */
+/* Results of each scene, and the scene that each lane runs. */
 struct shared {
     struct figures figures[SCENARIOS * VARIANTS];
     unsigned playing[LANES];
 };
 
-/* One run: which it is, for whoever reads of a failure. */
+/* One run, identified in failure messages. */
 struct run {
     const struct scenario *scenario;
     struct context context;
@@ -60,9 +60,9 @@ static void blame(struct run *run, const char *text, const char *key)
                   run->from_then_on ? "from" : "only", run->nth, text, key, context->seen);
 }
 
-/* ---- what is so, with memory ---- */
+/* ---- checks, with memory ---- */
 
-/* In trouble the breaker may be open for a moment. */
+/* Retries, since the breaker may be open after failures. */
 static bool look(struct lh_client *client, const char *key, struct lh_view *view)
 {
     for (int i = 0; i < TRIES; i++) {
@@ -73,7 +73,7 @@ static bool look(struct lh_client *client, const char *key, struct lh_view *view
     return false;
 }
 
-/* How many handles of the stage say that they hold the key. */
+/* The number of handles for which lh_held() is true. */
 static unsigned said_held(const struct context *context, const char *key)
 {
     unsigned count = 0;
@@ -91,7 +91,7 @@ static void judge_keys(struct run *run)
     struct lh_client *observer = context->other != NULL ? context->other : context->client;
     bool unsure = (context->seen & (SEEN(LH_UNAVAILABLE) | SEEN(LH_FAILED))) != 0;
     for (size_t i = 0; i < KEYS && observer != NULL; i++) {
-        struct lh_view view;
+        struct lh_view view = LH_VIEW_INIT;
         if (!look(observer, keys[i], &view)) {
             blame(run, "the store cannot be asked about", keys[i]);
             continue;
@@ -129,18 +129,20 @@ static void work_again(struct run *run)
     blame(run, "with memory again the client does not work", "");
 }
 
-/* Everything bound has ended with its client; what was unbound is put away for the next run. */
+/* Bound leases must have ended with the client; removes unbound ones for the next run. */
 static void clean_up(struct run *run)
 {
     struct context *context = &run->context;
     (void)lh_release(&context->of_other, NULL);
     lh_close(&context->client);
+    lh_request_free(context->request);
+    context->request = NULL;
     for (size_t i = 0; i < CONTEXT_LEASES; i++)
         (void)lh_release(&context->leases[i], NULL);
     if (atomic_load(&context->done) != context->started)
         blame(run, "somebody was not told, or twice", "");
     for (size_t i = 0; i < KEYS && context->other != NULL; i++) {
-        struct lh_view view = {0};
+        struct lh_view view = LH_VIEW_INIT;
         if (!look(context->other, keys[i], &view))
             blame(run, "the store cannot be asked about", keys[i]);
         if (view.state == LH_HELD && !(run->scenario->leaves && i == 0))
@@ -154,7 +156,7 @@ static void clean_up(struct run *run)
 
 /* ---- runs ---- */
 
-/* With memory; on a busy machine the store's patience may end all the same. */
+/* With memory; retries, since the store timeout may pass on a busy machine. */
 static bool prepare(struct run *run)
 {
     struct context *context = &run->context;
@@ -173,7 +175,7 @@ static bool prepare(struct run *run)
     return false;
 }
 
-/* True when none of its allocations was refused. */
+/* True if no allocation was refused. */
 static bool run_once(struct run *run, struct figures *figures)
 {
     struct context *context = &run->context;
@@ -236,7 +238,7 @@ static const char *events_of(unsigned job)
     return listens_of(job) ? " with events" : "";
 }
 
-/* In a process of its own. */
+/* In its own process. */
 static void play_job(struct fixture *fixture, size_t child)
 {
     struct shared *shared = fixture->shared;
@@ -259,7 +261,7 @@ static void play_job(struct fixture *fixture, size_t child)
         figures->leaks = find_leaks() != 0 ? 1 : 0;
 }
 
-/* Only what went wrong is a case of its own. */
+/* Only failures are reported as cases. */
 static void end_job(struct fixture *fixture, size_t child)
 {
     const struct shared *shared = fixture->shared;

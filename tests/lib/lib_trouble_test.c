@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A store that refuses every connection: nobody listens on port 1 of this host. */
+/* A store that refuses every connection: port 1 of this host has no listener. */
 #include "lib_kit.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@ enum { FAILURES = 5, TIMEOUT_MS = 60000, AT_ONCE_MS = 20000 };
 static struct lh_client *open_refused(void)
 {
     struct lh_client *client = NULL;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
     options.timeout_ms = TIMEOUT_MS;
     ASSERT_OUTCOME(lh_open("redis://127.0.0.1:1", &options, &client, &report), LH_OK, &report);
@@ -22,13 +22,13 @@ static bool count_nothing(void *user, const struct lh_view *view)
     return true;
 }
 
-/* Five failures open the breaker. From then on every call is told when to come again. */
+/* Five failures open the breaker. From then on every report has retry_after_ms. */
 static void a_refused_call_is_answered_at_once(void **state)
 {
     struct lh_client *client = open_refused();
     struct lh_lease *lease = NULL;
-    struct lh_report report;
-    struct lh_view view;
+    struct lh_report report = LH_REPORT_INIT;
+    struct lh_view view = LH_VIEW_INIT;
     int64_t began_ms = kit_now_ms();
     (void)state;
     for (int i = 0; i < FAILURES; i++) {
@@ -41,7 +41,7 @@ static void a_refused_call_is_answered_at_once(void **state)
     ASSERT_OUTCOME(lh_status(client, "k", &view, &report), LH_UNAVAILABLE, &report);
     assert_in_range(report.retry_after_ms, 1, 30000);
     report.retry_after_ms = -1;
-    for (int i = 0; i < 10 && report.retry_after_ms < 0; i++) { /* a pause may just be over */
+    for (int i = 0; i < 10 && report.retry_after_ms < 0; i++) { /* it may just have closed */
         (void)lh_acquire(client, "k", NULL, &lease, NULL);
         ASSERT_OUTCOME(lh_list(client, "", count_nothing, NULL, &report), LH_UNAVAILABLE, &report);
     }
@@ -52,12 +52,12 @@ static void a_refused_call_is_answered_at_once(void **state)
     lh_close(&client);
 }
 
-/* Other reports have nothing to say about it. */
+/* In other reports retry_after_ms is -1. */
 static void a_report_without_trouble_has_no_retry(void **state)
 {
     struct lh_client *client = NULL;
     struct lh_lease *lease = NULL;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     (void)state;
     ASSERT_OUTCOME(lh_open("memory:", NULL, &client, &report), LH_OK, &report);
     assert_int_equal(report.retry_after_ms, -1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Wrong calls through the public headers: every pointer that goes with a count, every number with
- * its limits, every enum, every function and place that must be there. Each one is LH_USAGE with
- * words, and nothing is changed; none may end the process.
+ * Wrong calls through the public headers: pointers with a count, numbers out of their limits,
+ * enums, missing callbacks and results. Each is LH_USAGE with a text, and changes nothing; none may
+ * abort the process.
  */
 #include "lib_kit.h"
 
@@ -20,13 +20,13 @@ static struct lh_meta many[17];
 
 enum { SIZE = sizeof(struct lh_acquire_options), DAY_MS = 24 * 3600 * 1000 };
 
-/* What lh_acquire() and its like refuse, each on its own. */
+/* Options that lh_acquire() and similar calls refuse. */
 static const struct {
     const char *what;
     struct lh_acquire_options options;
 } wrong_options[] = {
     {"no size", {.size = 0}},
-    {"another size", {.size = SIZE - 1}},
+    {"a size that no release has", {.size = SIZE_MAX}},
     {"meta is counted and missing", {.size = SIZE, .meta_count = 1}},
     {"much meta is counted and missing", {.size = SIZE, .meta_count = SIZE_MAX}},
     {"meta without a name", {.size = SIZE, .meta = &nameless, .meta_count = 1}},
@@ -62,22 +62,22 @@ static void expect(const char *call, enum lh_outcome outcome, const struct lh_re
         fail_msg("%s: %s, \"%s\"", call, lh_outcome_name(outcome), report->text);
 }
 
-#define REFUSED(call)                      \
-    do {                                   \
-        memset(&report, 0, sizeof report); \
-        enum lh_outcome outcome_ = (call); \
-        expect(#call, outcome_, &report);  \
+#define REFUSED(call)                              \
+    do {                                           \
+        report = (struct lh_report)LH_REPORT_INIT; \
+        enum lh_outcome outcome_ = (call);         \
+        expect(#call, outcome_, &report);          \
     } while (0)
 
-/* Of a start: there is no request, and the report says why. */
-#define NOT_STARTED(call)                       \
-    do {                                        \
-        memset(&report, 0, sizeof report);      \
-        assert_null(call);                      \
-        expect(#call, report.outcome, &report); \
+/* A _start function returns NULL, and the report has the cause. */
+#define NOT_STARTED(call)                          \
+    do {                                           \
+        report = (struct lh_report)LH_REPORT_INIT; \
+        assert_null(call);                         \
+        expect(#call, report.outcome, &report);    \
     } while (0)
 
-static struct lh_report report;
+static struct lh_report report = LH_REPORT_INIT;
 static struct lh_client *client;
 
 static int open_client(void **state)
@@ -108,7 +108,7 @@ static void on_done(void *user, struct lh_lease *lease, const struct lh_report *
     (void)user;
     (void)lease;
     (void)said;
-    abort(); /* what was refused is never done */
+    abort(); /* done is never called for a refused call */
 }
 
 static bool on_view(void *user, const struct lh_view *view)
@@ -164,9 +164,9 @@ static void required_arguments_are_checked(void **state)
     (void)state;
     struct lh_lease *lease = NULL;
     struct lh_watcher *watcher = NULL;
-    struct lh_view view;
-    struct lh_once once;
-    struct lh_watermark mark;
+    struct lh_view view = LH_VIEW_INIT;
+    struct lh_once once = LH_ONCE_INIT;
+    struct lh_watermark mark = LH_WATERMARK_INIT;
     REFUSED(lh_acquire(client, "k", NULL, NULL, &report));
     REFUSED(lh_release(NULL, &report));
     REFUSED(lh_release(&lease, &report));
@@ -177,8 +177,8 @@ static void required_arguments_are_checked(void **state)
     assert_int_equal(lh_abandon_start(NULL, NULL, NULL), LH_USAGE);
     REFUSED(lh_status(client, "k", NULL, &report));
     REFUSED(lh_status(client, NULL, &view, &report));
-    REFUSED(lh_look(client, "k", NULL, NULL, &report));
-    REFUSED(lh_look_start(client, "k", on_view, NULL, NULL, &report));
+    REFUSED(lh_status_details(client, "k", NULL, NULL, &report));
+    REFUSED(lh_status_details_start(client, "k", on_view, NULL, NULL, &report));
     REFUSED(lh_peek(client, NULL, NULL, &report));
     REFUSED(lh_list(client, "a\nb", on_view, NULL, &report));
     REFUSED(lh_list(client, "", NULL, NULL, &report));
@@ -209,10 +209,10 @@ static void numbers_have_limits(void **state)
     (void)state;
     struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
     struct lh_once_options options = LH_ONCE_OPTIONS_INIT;
-    struct lh_done done = LH_DONE_INIT;
+    struct lh_completion done = LH_COMPLETION_INIT;
     struct lh_client *none = NULL;
-    struct lh_once once;
-    struct lh_watermark mark;
+    struct lh_once once = LH_ONCE_INIT;
+    struct lh_watermark mark = LH_WATERMARK_INIT;
     open.timeout_ms = -1;
     REFUSED(lh_open("memory:", &open, &none, &report));
     open = (struct lh_open_options)LH_OPEN_OPTIONS_INIT;
@@ -223,8 +223,8 @@ static void numbers_have_limits(void **state)
     REFUSED(lh_renew(client, "k", 5, -1, &report));
     REFUSED(lh_renew(client, "k", 5, INT64_MAX, &report));
     REFUSED(lh_renew(client, "k", 5, 1, &report));
-    REFUSED(lh_give_back(client, "k", 0, 0, &report));
-    REFUSED(lh_give_back(client, "k", 5, -1, &report));
+    REFUSED(lh_release_token(client, "k", 0, 0, &report));
+    REFUSED(lh_release_token(client, "k", 5, -1, &report));
     REFUSED(lh_once_renew(client, "id", 5, -1, &report));
     options.ttl_ms = -1;
     REFUSED(lh_once_begin(client, "id", &options, &once, &report));
@@ -244,11 +244,11 @@ static void numbers_have_limits(void **state)
     assert_null(none);
 }
 
-/* Every value beside those that the header names. */
+/* Values that the header does not define. */
 static void enums_are_checked(void **state)
 {
     (void)state;
-    static const int others[] = {-1, LH_FAILED + 1, 99, INT32_MAX, INT32_MIN};
+    static const int others[] = {-1, LH_DONE + 1, 99, INT32_MAX, INT32_MIN};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         assert_string_equal(lh_outcome_name((enum lh_outcome)others[i]), "unknown");
 }
@@ -265,7 +265,7 @@ static void workloads_are_checked(void **state)
     static const int others[] = {-1, LH_UNTIL_CREATED + 1, INT32_MAX, INT32_MIN};
     char path[] = "/tmp/lib-usage-XXXXXX";
     struct lh_workloads *workloads = NULL;
-    struct lh_workload workload;
+    struct lh_workload workload = LH_WORKLOAD_INIT;
     struct lh_workload_options options = LH_WORKLOAD_OPTIONS_INIT;
     int file = mkstemp(path);
     assert_true(file >= 0 && write(file, config, sizeof config - 1) == (ssize_t)sizeof config - 1);

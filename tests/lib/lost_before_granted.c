@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Renewals that are blocked for good: a holder is told, and lh_held() turns false, before another
- * process is granted. Three ways to block them, each in real processes on a real file:
+ * Renewals that are blocked for good: on_lost is called, and lh_held() turns false, before another
+ * process is granted the key. Three ways to block them, each in real processes on a real file:
  *
- * - another process stands still (SIGSTOP) inside the store's lock, in the middle of a write, and
- * is killed about when the lease ends, whether the holder was told or not;
- * - the holder's own sync hangs for ever, and with it everybody's, for one syncs for all;
- * - the holder's own write hangs for ever, inside the lock.
+ * - another process is stopped (SIGSTOP) inside the store's lock, in the middle of a write, and is
+ * killed about when the lease ends, whether the loss was reported or not;
+ * - the holder's own sync hangs, and blocks all others, since one process syncs for all;
+ * - the holder's own write hangs, inside the lock.
  *
- * And two more, in their place, on a store of the network that is named: its proxy keeps back the
- * answers to renewals, which do arrive there; or all that the holder sends.
+ * Two others for a network store that is named: a proxy holds back the replies to renewals, which
+ * the server has received, or everything that the holder sends.
  *
- * Who hangs is killed once it was told, before or after the end of its lease, which outlives it:
- * only then can anybody be granted. All moments are of one clock, in memory that all share. Rounds
- * run side by side in lanes, each with a store of its own. The library is used through its public
- * header alone; the system calls that hang are this program's, in front of the C library's.
+ * A holder that hangs is killed after the loss was reported, before or after the end of its lease,
+ * which outlives it; only then can another process be granted the key. All times are of one clock,
+ * in shared memory. Rounds run in parallel lanes, each with its own store. The library is used
+ * through its public header only; this program replaces the system calls that hang.
  */
 #include "leasehold.h"
+#include "leasehold_admin.h"
 #include "proxy_kit.h"
 #include "fixture.h"
 
@@ -42,7 +43,7 @@ struct lane {
     enum kind kind;
     uint64_t round;
     int64_t ttl_ms;
-    bool asks_later; /* the challenger comes when renewals are blocked already */
+    bool asks_later; /* the challenger starts after renewals are blocked */
     /* set by them */
     _Atomic bool held, ready, armed;
     _Atomic int64_t blocked_us, last_held_us, lost_us, granted_us;
@@ -50,7 +51,7 @@ struct lane {
     /* the parent's */
     enum stage stage;
     int64_t began_us, free_us;
-    struct proxy_run proxy; /* between the holder and a store of the network */
+    struct proxy_run proxy; /* between the holder and a network store */
 };
 
 struct shared {
@@ -60,10 +61,10 @@ struct shared {
 struct figures {
     uint64_t started, ended, stuck, untold, late, early, shrunk, of_kind[KINDS];
     int64_t *margins_us; /* one for each round that ended */
-    int64_t longest_us;  /* from the block to the loss, of what the lease may last at most */
+    int64_t longest_us;  /* from the block to the reported loss */
 };
 
-/* ---- the disk of this process ---- */
+/* ---- system calls of this process ---- */
 
 static struct lane *lane_here; /* NULL in the parent */
 static enum role role_here;
@@ -114,7 +115,7 @@ static struct lh_client *open_client(const struct fixture *fixture, size_t child
     char url[sizeof fixture->url];
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
     struct lh_client *client = NULL;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     lane_here = &shared->lanes[child / ROLES];
     role_here = (enum role)(child % ROLES);
     options.on_event = on_event;
@@ -166,7 +167,7 @@ static void play_holder(struct fixture *fixture, size_t child)
     }
 }
 
-/* As early as can be known here: what is told to the caller comes later. */
+/* The event is the earliest sign of a grant, before the call returns. */
 static void note_grant(void *user, const struct lh_event *event)
 {
     (void)user;
@@ -232,7 +233,7 @@ static void begin_round(struct fixture *fixture, struct lane *lane, uint64_t rou
         fixture_start(fixture, child_of(fixture, lane, BLOCKER), play_blocker);
 }
 
-/* Renewals of a file are blocked by its processes themselves, once they see it. */
+/* On a file the processes block renewals themselves, once they see the flag. */
 static void block(struct lane *lane)
 {
     atomic_store(&lane->armed, true);
@@ -251,16 +252,16 @@ static int64_t part_us(struct fixture *fixture, const struct lane *lane, uint64_
     return lane->ttl_ms * 10 * (int64_t)part;
 }
 
-/* Renewals are blocked: when does somebody else get through? 0: not yet decided. */
+/* The time at which another process can write again; 0: not decided yet. */
 static int64_t choose_freeing(struct fixture *fixture, const struct lane *lane)
 {
     int64_t blocked_us = atomic_load(&lane->blocked_us), lost_us = atomic_load(&lane->lost_us);
-    if (lane->kind >= HELD_ANSWERS) /* it is alone that cannot get through */
+    if (lane->kind >= HELD_ANSWERS) /* only the holder is blocked */
         return fixture_now_us();
-    if (lane->kind == STOPPED) /* from when it must know until after its lease has ended */
+    if (lane->kind == STOPPED) /* between the latest loss and after the end of the lease */
         return blocked_us + part_us(fixture, lane, 67, 110);
     if (lost_us == 0 && fixture_now_us() < blocked_us + lane->ttl_ms * 1000)
-        return 0; /* the dead are told nothing */
+        return 0; /* a killed holder could not report its loss */
     return fixture_now_us() + part_us(fixture, lane, 0, 50);
 }
 
@@ -374,7 +375,7 @@ static void print_results(struct fixture *fixture, const struct figures *figures
     fixture_case(fixture, figures->shrunk == 0, "tokens grew (%" PRIu64 ")", figures->shrunk);
 }
 
-/* A proxy for each lane, in front of the port that the URL ends with. */
+/* A proxy for each lane, in front of the URL's port. */
 static bool start_proxies(const struct fixture *fixture)
 {
     struct shared *shared = fixture->shared;

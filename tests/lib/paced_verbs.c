@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One warm client that does a verb so often, when it is told to: paced_verbs URL. Each line of its
- * input names a verb and a count ("acquire 10"); it answers with a line when they are done. Who
- * counts what a server was asked looks at it in between. What is acquired is given back by the next
- * "release", by its handle; "renew" is by token, of the first one that is held.
+ * One connected client that repeats calls on command: paced_verbs URL. Each input line has a verb
+ * and a count ("acquire 10"); it prints a line when they are done, so that a script can count the
+ * server's requests in between. "release" releases the acquired leases by their handles; "renew"
+ * renews the first held one by token.
  */
 #include "leasehold.h"
 
@@ -33,7 +33,7 @@ static enum lh_outcome do_one(const char *verb, size_t number, struct lh_report 
 int main(int argc, char **argv)
 {
     char line[64];
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     if (argc != 2 || lh_open(argv[1], NULL, &client, &report) != LH_OK) {
         (void)fprintf(stderr, "paced_verbs: %s\n", argc != 2 ? "say which URL" : report.text);
         return 1;

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * examples/poller.c, as it is, beside a producer of events; both are killed with SIGKILL at any
- * time and the poller also right before and after its calls. --rounds N: for so many seconds. The
- * source's time is its own: a day ahead of the store's or behind, with many events of one moment,
- * and events that become visible as late as the poller's overlap allows. Hours of it pass while
- * nobody polls, and within a poll; nobody sends webhooks then.
+ * examples/poller.c, unchanged, with a producer of events. Both are killed with SIGKILL at any
+ * time, the poller also right before and after its calls. --rounds N: seconds. The source has its
+ * own clock, a day ahead of the store's or behind, many events of one moment, and events that
+ * become visible as late as the poller's overlap allows. Hours of that clock pass while no poller
+ * runs, and within a poll, without webhooks.
  *
  * Counted, from the lines that the poller prints and those that this program adds when an id was
  * finished:
- * - missing: events of the source that no line tells of, once the watermark stands above them all;
- * - repeats: lines about an event after its finish was answered; `once` must leave none;
- * - handled again: lines about an event that was not finished, because its poller died in between
- * or its claim ended first. No store can know of these; there cannot be more of them than deaths.
+ * - missing: events without a line, once the watermark is above all of them;
+ * - repeats: lines of an event after its finish was confirmed; there must be none;
+ * - handled again: lines of an event that was not finished, because its poller died in between or
+ * its claim ended first. No store can prevent these; there are at most as many as deaths.
  *
- * An id is remembered for 1 ms here, not a day: after that only the watermark keeps it, as it must
- * when nobody polls for long. With planted faults the same scene must find what is missing.
- * The library is used through its public header; some of its calls go through this program's.
+ * An id is kept for 1 ms here, not a day: after that only the watermark keeps it, as it must when
+ * no poll runs for long. With planted bugs the same scene must find missing events or repeats.
+ * The library is used through its public header; this program intercepts some of its calls.
  */
 #include "leasehold.h"
+#include "leasehold_once.h"
 #include "fixture.h"
 
 #include <dlfcn.h>
@@ -41,9 +42,9 @@ enum {
     HOUR_MS = 3600000,
     HOUR_STEPS = 40,
     DAY_MS = 24 * HOUR_MS,
-    BEYOND_MS = 2 * OVERLAP_MS, /* no event is polled any more from so much later */
+    BEYOND_MS = 2 * OVERLAP_MS, /* no poll reads an event that is older */
     SLOW_POLLS = 3,             /* at least, in each true scene */
-    BACKLOG_MAX = 200,          /* a source that outruns its poller for ever proves nothing */
+    BACKLOG_MAX = 200,          /* limits a source that outruns its poller */
     PLANTED_MS = 2000,
     LIMIT_S = 300
 };
@@ -52,7 +53,7 @@ enum { MOVES_WITHIN_US = 30000000, PLANTED_MOVES_WITHIN_US = 5000000 };
 struct shared {
     enum planted_bug planted_bug; /* set before processes start */
     _Atomic bool calm;            /* polls are not slow any more */
-    _Atomic bool mortal;          /* this life may end at any call */
+    _Atomic bool mortal;          /* the poller may be killed at any call */
     _Atomic int64_t clock_ms, hour_left_ms, reached_ms;
     _Atomic unsigned made, made_at_move, finished, deaths, stale, hours, slow_polls;
 };
@@ -63,7 +64,7 @@ struct figures {
 
 static struct fixture *fixture_here; /* of the poller's process */
 static int webhooks = -1;
-static unsigned scene; /* each has a folder of its own */
+static unsigned scene; /* each has its own folder */
 
 static const char *path_of(const struct fixture *fixture, const char *file, char *path, size_t size)
 {
@@ -117,11 +118,11 @@ enum lh_outcome lh_once_begin(struct lh_client *client, const char *id,
 }
 
 enum lh_outcome lh_once_finish(struct lh_client *client, const char *id, uint64_t token,
-                               const struct lh_done *done, struct lh_report *report)
+                               const struct lh_completion *done, struct lh_report *report)
 {
-    enum lh_outcome (*call)(struct lh_client *, const char *, uint64_t, const struct lh_done *,
-                            struct lh_report *);
-    struct lh_done shorter = *done;
+    enum lh_outcome (*call)(struct lh_client *, const char *, uint64_t,
+                            const struct lh_completion *, struct lh_report *);
+    struct lh_completion shorter = *done;
     shorter.keep_ms = 1;
     if (here()->planted_bug == NO_WATERMARK)
         shorter.watermark = shorter.until = NULL;
@@ -142,7 +143,7 @@ static int64_t store_now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* All events were seen, and an hour passes before the watermark moves. True when it did. */
+/* Lets an hour pass between the last event and the advance of the watermark; true if it did. */
 static bool dawdle(void)
 {
     int64_t none = 0;
@@ -209,7 +210,7 @@ static void show_clock(const struct fixture *fixture, int64_t clock_ms)
         abort();
 }
 
-/* Most are of this very moment, others as late as may be, or somewhere between. */
+/* Half of them are of the current moment, the others late, up to the overlap. */
 static void make_event(struct fixture *fixture, int events, bool sends)
 {
     char line[64];
@@ -224,14 +225,14 @@ static void make_event(struct fixture *fixture, int events, bool sends)
                           atomic_fetch_add(&shared->made, 1));
     if (write(events, line, (size_t)length) != length)
         abort();
-    /* Every second is sent, some of them twice, and lost when nobody takes them for long. */
+    /* Half of them are sent as webhooks, some twice; they are lost if the pipe is full. */
     for (uint64_t i = random_below(&fixture->random, 4); sends && i >= 2; i--) {
         if (write(webhooks, line, (size_t)length) != length)
             return;
     }
 }
 
-/* A slow disk: the watermark has not moved for so many events. Hours pass all the same. */
+/* On a slow disk the watermark may lag behind; the producer pauses, except while an hour passes. */
 static bool is_far_ahead(struct shared *shared)
 {
     unsigned ahead = atomic_load(&shared->made) - atomic_load(&shared->made_at_move);
@@ -297,8 +298,8 @@ static void pass_hour(struct fixture *fixture)
         fixture_pause_us(1000);
 }
 
-/* One life in four lasts until the watermark has moved, or nothing would ever be forgotten. Not for
- * ever: one that was moved too far by a planted fault has nowhere to go. */
+/* One life in four lasts until the watermark has moved, so that ids expire. Its duration is
+ * limited, since a planted bug may have moved the watermark too far to move again. */
 static void live_and_die(struct fixture *fixture)
 {
     struct shared *shared = fixture->shared;
@@ -318,7 +319,7 @@ static void live_and_die(struct fixture *fixture)
         pass_hour(fixture);
 }
 
-/* Is everything there that must have been? A planted fault needs no more than what shows it. */
+/* True if the scene has covered its cases; for a planted bug only those that reveal it. */
 static bool saw_all(const struct shared *shared)
 {
     unsigned made = atomic_load(&shared->made), moved_at = atomic_load(&shared->made_at_move);
@@ -336,7 +337,7 @@ static bool saw_all(const struct shared *shared)
     abort();
 }
 
-/* Lives and deaths, for so long, and until everything was there. */
+/* Starts and kills for that duration, and until saw_all(). */
 static void rage(struct fixture *fixture, int64_t length_ms)
 {
     int64_t end_ms = live_now_ms() + length_ms;
@@ -348,7 +349,7 @@ static void rage(struct fixture *fixture, int64_t length_ms)
     }
 }
 
-/* Nobody dies any more; true when the watermark comes to stand above every event. */
+/* Without kills; true if the watermark moves above every event. */
 static bool settle(struct fixture *fixture)
 {
     struct shared *shared = fixture->shared;
@@ -419,7 +420,7 @@ static struct figures play(struct fixture *fixture, enum planted_bug planted_bug
     const struct shared *shared = fixture->shared;
     prepare(fixture, planted_bug, ahead_ms);
     rage(fixture, length_ms);
-    /* A repeat is one at once; what is missing shows when the watermark stands above it. */
+    /* Repeats show at once, missing events once the watermark is above them. */
     *out_settled = planted_bug == NO_WATERMARK || settle(fixture);
     (void)close(webhooks);
     struct figures figures = judge(fixture);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A controller with three replicas that works on five tasks, ten threads each: every section alone,
- * nobody starved; what a killed replica held is taken over in time; a release hands over at once.
- * On the API server of on-k8s.sh there is one more witness, its own log: a replica never has two
- * writes to one Lease on their way. The way there is made slow for that, so that the log shows how
- * long a write was under way for the replica, not just in the server.
+ * A controller with three replicas of ten threads each, on five tasks: sections do not overlap, no
+ * thread starves, the tasks of a killed replica are taken over in time, and a release wakes the
+ * next waiter at once. On the API server of on-k8s.sh its audit log is checked, too: a replica
+ * never has two writes to one Lease in flight. A proxy delays the requests, so that overlapping
+ * writes of the replica show in the log.
  *
- * Two replicas that do it wrong show that it would be seen: one without a lock, one with a client
- * for each thread. shared_tasks [URL] [--rounds N]: sections of each thread; a fifth of it are
- * killed replicas, ten times it hand-overs. The library is used through its public header alone.
+ * Two wrong variants show that the checks work: one without a lock, one with a client for each
+ * thread. shared_tasks [URL] [--rounds N]: sections of each thread; N/5 replicas are killed, and
+ * 10*N hand-overs are measured. The library is used through its public header only.
  */
 #include "audit.h"
 #include "guarded.h"
@@ -30,25 +30,25 @@ enum {
     THREADS = 10,
     TASKS = 5,
     PAIRS = PODS * TASKS,
-    WRONG_ROUNDS = 5, /* of those who do it wrong */
+    WRONG_ROUNDS = 5, /* of the wrong variants */
     TTL_MS = 6000,
     LONG_US = (TTL_MS / 3 + 500) * 1000, /* a section in which the lease is renewed */
     CRASH_TTL_MS = 3000,
-    WHOLE_SECOND_MS = 1000, /* the API server tells no smaller ones */
-    BUSY_MS = 2000,         /* what a loaded machine may add to a takeover */
+    WHOLE_SECOND_MS = 1000, /* the resolution of the API server's time */
+    BUSY_MS = 2000,         /* added to a takeover on a loaded machine */
     HAND_OVER_MS = 100,
-    /* In a turn of a replica up to 9 sections, no two turns of one while others wait, and the
-     * threads of a replica in order. */
+    /* A turn of a replica has up to 9 sections; a replica has no two turns while others wait, and
+     * its threads take turns in order. */
     PASSED_MOST = 9 * PODS * THREADS,
-    STUCK_MS = 3000, /* nobody was woken: waiters look by themselves every 5 s */
+    STUCK_MS = 3000, /* no waiter was woken: waiters poll every 5 s */
     SAMPLES_MOST = 10000,
-    DELAY_MS = 5,                        /* of the slow way, in either direction */
+    DELAY_MS = 5,                        /* of the proxy, in either direction */
     APART_US = 2 * (DELAY_MS - 1) * 1000 /* the proxy counts whole milliseconds */
 };
 
 struct hold {
     _Atomic int pod;
-    _Atomic int64_t since_us; /* 0: nobody has it yet */
+    _Atomic int64_t since_us; /* 0: not held yet */
 };
 
 struct shared {
@@ -67,7 +67,7 @@ struct shared {
     _Atomic uint64_t round;
     struct hold holds[TASKS];
     atomic_uint asked[PODS]; /* a bit for each task that it waits for or holds */
-    /* hand-overs: written by who holds the task */
+    /* hand-overs: written by the holder of the task */
     int64_t released_us;
     size_t released_by, sample_count;
     int64_t samples_us[SAMPLES_MOST];
@@ -84,14 +84,14 @@ static struct shared *shared;
 static size_t pod_here;        /* the replica that this process is */
 static struct proxy_run proxy; /* in front of the API server */
 
-/* ---- the way to the store ---- */
+/* ---- connection to the store ---- */
 
 static bool on_k8s(const struct fixture *fixture)
 {
     return strcmp(fixture->driver->scheme, "k8s") == 0;
 }
 
-/* This process is that replica. The API server knows each by a token of its own. */
+/* This process becomes that replica. Each has its own token for the API server. */
 static void become_pod(const struct fixture *fixture, size_t pod)
 {
     char path[PATH_MAX], server[128];
@@ -119,7 +119,7 @@ static struct lh_client *open_client(const struct fixture *fixture, lh_event_fn 
 {
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
     struct lh_client *client = NULL;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     char name[16];
     (void)snprintf(name, sizeof name, "pod-%zu", pod_here + 1);
     options.holder = name;
@@ -141,7 +141,7 @@ static struct lh_lease *take(struct lh_client *client, size_t task, int64_t ttl_
 {
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
     struct lh_lease *lease = NULL;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     char key[16];
     options.ttl_ms = ttl_ms;
     options.wait_ms = LH_WAIT_FOREVER;
@@ -175,7 +175,7 @@ static int compare_lengths(const void *left, const void *right)
     return (*one > *other) - (*one < *other);
 }
 
-/* In order; of all samples so many in a hundred are not longer. In milliseconds. */
+/* Of the sorted samples, in milliseconds. */
 static double percentile(size_t hundredth)
 {
     size_t count = shared->sample_count, index = count > 0 ? (count - 1) * hundredth / 100 : 0;
@@ -270,7 +270,7 @@ static bool all_live(const struct fixture *fixture)
     return live;
 }
 
-/* True when all replicas ended well. */
+/* True if all replicas succeeded. */
 static bool play_sections(struct fixture *fixture, enum way way, uint64_t rounds)
 {
     bool joined = true;
@@ -335,7 +335,7 @@ static void judge_writes(struct fixture *fixture)
 
 /* ---- killed replicas ---- */
 
-/* Every round has tasks of its own, so that nobody waits behind the dead of an earlier one. */
+/* Every round has its own tasks: no waiter queues behind a killed one of an earlier round. */
 static void note_asked(void *user, const struct lh_event *event)
 {
     (void)user;
@@ -397,7 +397,7 @@ static bool await_holds(const struct fixture *fixture)
     return true;
 }
 
-/* Everybody has asked for everything: what one holds the others wait for. */
+/* Waits until every replica holds each task or waits for it. */
 static bool await_asked(const struct fixture *fixture)
 {
     for (size_t i = 0; i < PODS; i++) {
@@ -420,7 +420,7 @@ static int find_busiest(void)
     return busiest;
 }
 
-/* Kills the replica that holds the most; one sample for each task that it held. */
+/* Kills the replica that holds the most tasks; one sample for each of them. */
 static bool strike(struct fixture *fixture)
 {
     bool struck[TASKS];
@@ -478,7 +478,7 @@ static void play_relay(struct fixture *fixture, size_t child)
         int64_t held_us = fixture_now_us();
         if (lease == NULL)
             _exit(1);
-        /* Only what somebody waited for was handed over. */
+        /* Counts only if this process waited before the release. */
         if (shared->released_by != child && called_us < shared->released_us &&
             shared->sample_count < wanted)
             keep_sample(held_us - shared->released_us);

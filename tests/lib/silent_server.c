@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The library on a Redis server that is not there, stands still or is killed: a client opens all
- * the same, no call lasts beyond the client's patience, and closing ends whatever is on its way;
- * with a thread and with a loop of one's own. Events tell of the breaker, of what was lost and of
- * what was taken over. The library is used through its public header alone.
+ * The library on a Redis server that is absent, stopped or killed: a client opens all the same, no
+ * call exceeds the store timeout, and lh_close() ends everything in flight; with a thread and with
+ * own_loop. Events report the breaker, losses and takeovers. The library is used through its public
+ * headers only.
  */
 #include "leasehold.h"
+#include "leasehold_admin.h"
 #include "own_server.h"
 
 #include <inttypes.h>
@@ -16,10 +17,10 @@
 #include <unistd.h>
 
 enum {
-    SERVER, /* seats */
+    SERVER, /* children */
     HOLDER,
     TIMEOUT_MS = 1000,
-    BUSY_MS = 2000, /* what a loaded machine may add to a call */
+    BUSY_MS = 2000, /* added to a call on a loaded machine */
     SOON_MS = 20000,
     TTL_MS = 3000,
     LONG_TTL_MS = 30000,
@@ -59,7 +60,7 @@ static struct lh_client *open_client(const struct fixture *fixture,
 {
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
     struct lh_client *client = NULL;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     options.timeout_ms = TIMEOUT_MS;
     options.on_event = count_event;
     options.user = event_counts;
@@ -69,7 +70,7 @@ static struct lh_client *open_client(const struct fixture *fixture,
     return client;
 }
 
-/* Lets a client of one's own loop live for so long; one with a thread does so by itself. */
+/* Steps a client with own_loop for that duration; for one with a thread, sleeps. */
 static void live_on(struct lh_client *client, int64_t length_ms)
 {
     int64_t end_ms = live_now_ms() + length_ms;
@@ -90,14 +91,14 @@ static bool becomes(struct lh_client *client, const atomic_uint *count, unsigned
     return atomic_load(count) >= least;
 }
 
-/* ---- nobody is there ---- */
+/* ---- no server ---- */
 
 static void call_nobody(struct fixture *fixture)
 {
     struct event_counts event_counts = {0};
     struct lh_lease *lease = NULL;
-    struct lh_view view;
-    struct lh_report report;
+    struct lh_view view = LH_VIEW_INIT;
+    struct lh_report report = LH_REPORT_INIT;
     int64_t began_ms = live_now_ms();
     struct lh_client *client = open_client(fixture, &event_counts, /* own_loop= */ false);
     fixture_case(fixture, client != NULL && live_now_ms() - began_ms <= BUSY_MS,
@@ -118,9 +119,9 @@ static void call_nobody(struct fixture *fixture)
     fixture_case(fixture, live_now_ms() - began_ms <= BUSY_MS, "closing takes no time");
 }
 
-/* ---- it stands still ---- */
+/* ---- a stopped server ---- */
 
-/* Everything is on its way when the server stops, and the client is closed in the midst of it. */
+/* Calls are in flight when the server stops and the client is closed. */
 static void close_amid(struct fixture *fixture, bool own_loop)
 {
     const char *how = own_loop ? "a loop of one's own" : "a thread";
@@ -134,19 +135,23 @@ static void close_amid(struct fixture *fixture, bool own_loop)
     bool fine = lh_acquire(client, "held", &options, &held, NULL) == LH_OK &&
                 lh_watch(client, "", ignore_change, NULL, &watch, NULL) == LH_OK;
     options.wait_ms = LH_WAIT_FOREVER;
-    fine =
-        lh_acquire_start(client, "held", &options, count_done, &event_counts, NULL) != NULL && fine;
+    struct lh_request *requests[STARTED + 1];
+    requests[STARTED] = lh_acquire_start(client, "held", &options, count_done, &event_counts, NULL);
     live_on(client, /* length_ms= */ 100);
     (void)fixture_stop(fixture, SERVER);
     for (char key[16]; started < STARTED; started++) {
         (void)snprintf(key, sizeof key, "key-%u", started);
-        fine = lh_acquire_start(client, key, &options, count_done, &event_counts, NULL) != NULL &&
-               fine;
+        requests[started] =
+            lh_acquire_start(client, key, &options, count_done, &event_counts, NULL);
     }
     live_on(client, /* length_ms= */ 100);
     int64_t began_ms = live_now_ms();
     lh_close(&client);
     int64_t took_ms = live_now_ms() - began_ms;
+    for (unsigned i = 0; i <= STARTED; i++) {
+        fine = requests[i] != NULL && fine;
+        lh_request_free(requests[i]);
+    }
     enum lh_outcome outcome = lh_release(&held, NULL);
     fixture_continue(fixture, SERVER);
     fixture_print("%s: closed after %" PRId64 " ms, the patience being %d; %u of %u were told", how,
@@ -158,7 +163,7 @@ static void close_amid(struct fixture *fixture, bool own_loop)
     fixture_case(fixture, outcome != LH_OK, "%s: what was not given back is not said to be", how);
 }
 
-/* What is held is lost by the clock; those who ask for more are spared after a while. */
+/* A held lease is lost in time; after some failures the breaker opens. */
 static void lose(struct fixture *fixture, bool own_loop)
 {
     const char *how = own_loop ? "a loop of one's own" : "a thread";
@@ -186,7 +191,7 @@ static void lose(struct fixture *fixture, bool own_loop)
                      live_now_ms() - began_ms <= TIMEOUT_MS + BUSY_MS,
                  "%s: the breaker spares a server that is silent (after %u calls)", how, calls);
     fixture_continue(fixture, SERVER);
-    /* What was given up may have been granted all the same, and lasts for its TTL then. */
+    /* A call that timed out may have been granted, and then lasts for its TTL. */
     int64_t end_ms = live_now_ms() + SOON_MS;
     enum lh_outcome outcome = LH_UNAVAILABLE;
     while (outcome != LH_OK && live_now_ms() < end_ms)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A store that is stepped in the client's own loop, as those of the network are: what is submitted
- * travels in the next step, and the answers come in one that its descriptor asks for. The records
- * are those of a memory store. It notes who steps it, and how much travelled together.
+ * A store that is stepped in the client's loop, like network stores: the next step sends submitted
+ * requests, and replies arrive in a step after its descriptor became readable. The records are in a
+ * memory store. It notes the calling threads and the batch sizes.
  */
 #ifndef LEASEHOLD_TESTS_STEPPED_STORE_H
 #define LEASEHOLD_TESTS_STEPPED_STORE_H
@@ -14,16 +14,16 @@
 extern const struct store_driver stepped_driver; /* "stepped:" */
 
 struct stepped_notes {
-    atomic_uint requests, round_trips; /* steps that something travelled in */
+    atomic_uint requests, round_trips; /* round_trips: steps that sent requests */
     atomic_uint most_together;
     atomic_uint other_threads; /* calls from another thread than the first step's */
-    atomic_uint collisions;    /* calls while another one was on its way */
-    atomic_bool silent;        /* answers nothing from now on */
+    atomic_uint collisions;    /* calls during another call */
+    atomic_bool silent;        /* sends no replies from now on */
 };
 
 extern struct stepped_notes stepped_notes;
 void stepped_forget(void); /* all notes */
-/* Writes bytes that need not be a record under the key, in the store that was opened last; only
+/* Writes bytes, which need not be a record, to the key in the store that was opened last; only
  * while no other thread steps it. */
 void stepped_write(const char *key, const char *bytes);
 

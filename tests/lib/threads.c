@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * 64 threads of one client, on one key and on 64 drawn at random, on memory: and file:, or the
- * store that is named, with and without somebody who listens to events: every section alone, tokens
- * only grow, nothing is lost. And the front desk counted: while the lease is held in this process
- * its other contenders ask the store nothing, however many they are; on one key a grant of the
- * store serves several of them.
+ * 64 threads of one client, on one key and on 64 random ones, on memory: and file:, or the named
+ * store, with and without on_event: sections do not overlap, tokens only grow, no lease is lost.
+ * The requests of the local queue are counted: while the process holds the lease, its other
+ * contenders send none, however many they are; on one key a store grant serves several of them.
  *
- * A round is one section of each thread. The library is used through its public header alone.
+ * A round is one section of each thread. The library is used through its public headers only.
  */
 #include "guarded.h"
 #include "fixture.h"
@@ -20,7 +19,7 @@
 
 enum { THREADS = 64, KEYS_MOST = 64, CONTENDERS = THREADS - 1, EVENT_KINDS = LH_EVENT_BREAKER + 1 };
 
-/* So long that no renewal falls into a count, on a busy machine either. */
+/* Long enough that no renewal is counted, even on a busy machine. */
 #define TTL_MS ((int64_t)600000)
 
 struct store {
@@ -51,7 +50,7 @@ static unsigned long long heard(enum lh_event_kind kind)
 static bool open_client(const char *url, bool listens)
 {
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     memset(&ring, 0, sizeof ring);
     options.on_event = listens ? count_event : NULL;
     if (lh_open(url, &options, &ring.client, &report) == LH_OK)
@@ -60,7 +59,7 @@ static bool open_client(const char *url, bool listens)
     return false;
 }
 
-/* ---- every section alone ---- */
+/* ---- exclusive sections ---- */
 
 static void *work(void *argument)
 {
@@ -106,7 +105,7 @@ static void join_threads(const pthread_t *threads, size_t count)
         (void)pthread_join(threads[i], NULL);
 }
 
-/* Did every section happen, and leave both counters alike? */
+/* True if every section was counted, and both counters are equal. */
 static bool nothing_lost(void)
 {
     uint64_t entered = 0;
@@ -130,7 +129,7 @@ static void judge_sections(struct fixture *fixture, const char *where, size_t ru
                  ring.seen.unheld);
 }
 
-/* How many requests the store had for each section; 0 where nobody counts. */
+/* Store requests per section; 0 without events. */
 static double contend(struct fixture *fixture, const struct store *store, uint64_t keys,
                       bool listens)
 {
@@ -148,7 +147,7 @@ static double contend(struct fixture *fixture, const struct store *store, uint64
     ring.keys = keys;
     size_t running = run_threads(work, threads, numbers, THREADS);
     int64_t began_us = fixture_now_us();
-    atomic_store(&ring.begun, true); /* slow to start, some would be done before others came */
+    atomic_store(&ring.begun, true); /* all start together, or they would not contend */
     join_threads(threads, running);
     int64_t took_us = fixture_now_us() - began_us;
     lh_close(&ring.client);
@@ -162,8 +161,8 @@ static double contend(struct fixture *fixture, const struct store *store, uint64
     return each;
 }
 
-/* To take and to give back are two; less than one is only possible by handing over. On a busy
- * machine threads may run one after the other, and none of them contends: then once more. */
+/* Acquire and release are two requests; only hand-offs lead to less than one per section. Retries,
+ * since on a busy machine the threads may run one after the other without contention. */
 static void share_grants(struct fixture *fixture, const struct store *store)
 {
     enum { ATTEMPTS = 10 };
@@ -174,7 +173,7 @@ static void share_grants(struct fixture *fixture, const struct store *store)
                  store->name);
 }
 
-/* ---- nobody asks while it is held here ---- */
+/* ---- no requests while the lease is held here ---- */
 
 static void *wait_in_line(void *argument)
 {
@@ -189,7 +188,7 @@ static void *wait_in_line(void *argument)
     return NULL;
 }
 
-/* The events of a call come after its answer: until no more come. */
+/* Events may follow the return of a call: waits until the count is stable. */
 static unsigned long long settled(enum lh_event_kind kind)
 {
     unsigned long long before, now = heard(kind);
@@ -201,7 +200,7 @@ static unsigned long long settled(enum lh_event_kind kind)
     return now;
 }
 
-/* Those who do not wait are answered here as well. */
+/* Calls without a wait return from the local queue, too. */
 static void ask_at_once(size_t times)
 {
     for (size_t i = 0; i < times; i++) {

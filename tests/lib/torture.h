@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What lib_torture.c and its scenes share. A scene is one verb of the library, or a few that belong
- * together: prepared with memory, acted without, judged with memory again.
+ * Shared by lib_torture.c and its scenes. A scene is one call of the library or a few: prepared
+ * with memory, run without, checked with memory again.
  */
 #ifndef LEASEHOLD_TESTS_TORTURE_H
 #define LEASEHOLD_TESTS_TORTURE_H
 
-#include "leasehold.h"
+#include "leasehold_admin.h"
+#include "leasehold_once.h"
 
 #include <stdatomic.h>
 
@@ -24,27 +25,27 @@ struct context {
     struct lh_request *request;
     struct lh_watcher *watch;
     uint64_t token;
-    atomic_uint seen;     /* outcomes of calls that were acted */
-    unsigned started;     /* calls of count_done() that are due */
-    atomic_uint done;     /* … that came */
-    atomic_uint done_bad; /* … with an outcome that is none */
+    atomic_uint seen;     /* outcomes of the scene's calls */
+    unsigned started;     /* expected calls of count_done() */
+    atomic_uint done;     /* … that were made */
+    atomic_uint done_bad; /* … with an undefined outcome */
     atomic_uint views;
 };
 
 struct scenario {
     const char *name;
-    void (*prepare)(struct context *context); /* NULL: opens the client, no more */
+    void (*prepare)(struct context *context); /* NULL: only opens the client */
     void (*act)(struct context *context);
-    unsigned also;  /* outcomes beside ok, failed and unavailable */
+    unsigned also;  /* allowed outcomes besides ok, failed and unavailable */
     bool file_only; /* needs another client, or a history */
     bool own_loop;
-    bool leaves;  /* a grant of nobody's may stay behind under "a" */
+    bool leaves;  /* "a" may stay held without a holder */
     bool unbegun; /* the scene opens its client itself */
 };
 
 extern const struct scenario scenarios[SCENARIOS];
 
-/* As the scenes open it: with or without events. */
+/* Opens a client with or without events, as the variant requires. */
 enum lh_outcome context_open(struct context *context, const char *url, bool own_loop);
 
 #endif

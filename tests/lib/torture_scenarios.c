@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The scenes of lib_torture.c. What they do must make sense however many of its calls fail, and
- * must not judge: every outcome is noted, every handle left on the stage.
+ * The scenes of lib_torture.c. Any of their calls may fail. They check nothing: they note every
+ * outcome and keep every handle in the context.
  */
 #include "alloc_failure.h"
 #include "torture.h"
 
-#include <pthread.h>
 #include <stddef.h>
 #include <time.h>
 
 #define TTL_MS     ((int64_t)600000)
-#define TIMEOUT_MS ((int64_t)300) /* how long a store without memory is asked again */
+#define TIMEOUT_MS ((int64_t)300) /* of a store without memory */
 
 static void note(struct context *context, enum lh_outcome outcome)
 {
@@ -59,14 +58,9 @@ static void give(struct context *context, size_t place)
         note(context, lh_release(&context->leases[place], NULL));
 }
 
-/* A request may be cancelled until its function was called, and who cancels is another thread. */
-static pthread_mutex_t of_request = PTHREAD_MUTEX_INITIALIZER;
-
 static void cancel(struct context *context)
 {
-    (void)pthread_mutex_lock(&of_request);
     lh_cancel(context->request);
-    (void)pthread_mutex_unlock(&of_request);
 }
 
 static void count_done(void *user, struct lh_lease *lease, const struct lh_report *report)
@@ -74,18 +68,15 @@ static void count_done(void *user, struct lh_lease *lease, const struct lh_repor
     struct context *context = user;
     if ((report->outcome == LH_OK) != (lease != NULL))
         atomic_fetch_add(&context->done_bad, 1);
-    (void)pthread_mutex_lock(&of_request);
     context->leases[CONTEXT_LEASES - 1] = lease;
-    context->request = NULL;
     note(context, report->outcome);
-    (void)pthread_mutex_unlock(&of_request);
     atomic_fetch_add(&context->done, 1);
 }
 
 static void count_return(void *user, struct lh_lease *lease, const struct lh_report *report)
 {
     struct context *context = user;
-    context->leases[1] = lease; /* NULL: it is gone; otherwise whoever judges finds it */
+    context->leases[1] = lease; /* NULL: released; otherwise checked later */
     note(context, report->outcome);
     atomic_fetch_add(&context->done, 1);
 }
@@ -93,18 +84,17 @@ static void count_return(void *user, struct lh_lease *lease, const struct lh_rep
 static void start(struct context *context, const char *key, int64_t wait_ms)
 {
     struct lh_acquire_options options = usual();
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     options.wait_ms = wait_ms;
-    (void)pthread_mutex_lock(&of_request);
+    lh_request_free(context->request);
     context->request =
         lh_acquire_start(context->client, key, &options, count_done, context, &report);
     context->started += context->request != NULL ? 1 : 0;
     if (context->request == NULL)
         note(context, report.outcome);
-    (void)pthread_mutex_unlock(&of_request);
 }
 
-/* Until all that was started has come back, or for so long. */
+/* Waits until all started calls have ended; false after `tries` milliseconds. */
 static bool await_done(const struct context *context, int tries)
 {
     while (atomic_load(&context->done) < context->started && tries-- > 0)
@@ -279,19 +269,20 @@ static void renew_by_token(struct context *context)
 
 static void give_back_by_token(struct context *context)
 {
-    note(context, lh_give_back(context->client, "a", context->token, /* cooldown_ms= */ 0, NULL));
+    note(context,
+         lh_release_token(context->client, "a", context->token, /* cooldown_ms= */ 0, NULL));
 }
 
 static void ask_status(struct context *context)
 {
-    struct lh_view view;
+    struct lh_view view = LH_VIEW_INIT;
     enum lh_outcome outcome = lh_status(context->client, "a", &view, NULL);
     note(context, outcome);
     if (outcome == LH_OK && view.state != LH_HELD)
-        note(context, LH_STALE); /* what it told is not so */
+        note(context, LH_STALE); /* the view is wrong */
 }
 
-/* Who is only looked at loses nothing by it. */
+/* A failed query must not affect the lease. */
 static void ask_status_and_release(struct context *context)
 {
     ask_status(context);
@@ -314,7 +305,7 @@ static void ask_history(struct context *context)
         note(context, LH_STALE);
 }
 
-/* Changes that are not told must at least be said to be missing: the watch ends then. */
+/* If a change cannot be delivered, the watch must end with a report. */
 static void watch_and_change(struct context *context)
 {
     enum lh_outcome outcome =
@@ -333,7 +324,7 @@ static void watch_and_change(struct context *context)
         note(context, lh_unwatch(&context->watch, NULL));
 }
 
-/* A change that the copy cannot follow ends the copy: what was given back is not busy for long. */
+/* The cache drops an entry that it cannot update: a released key does not stay busy. */
 static void peek_and_change(struct context *context)
 {
     enum lh_outcome peeked = LH_OK, released = LH_FAILED;
@@ -406,14 +397,14 @@ static void claim_with_payload(struct context *context)
 
 static void finish_it(struct context *context)
 {
-    struct lh_done done = LH_DONE_INIT;
+    struct lh_completion done = LH_COMPLETION_INIT;
     done.result = "done";
     note(context, lh_finish(&context->leases[0], &done, NULL));
 }
 
 static void start_finish(struct context *context)
 {
-    struct lh_done done = LH_DONE_INIT;
+    struct lh_completion done = LH_COMPLETION_INIT;
     done.result = "done";
     enum lh_outcome outcome =
         lh_finish_start(&context->leases[0], &done, count_return, context, NULL);
@@ -422,10 +413,10 @@ static void start_finish(struct context *context)
     (void)await_done(context, 20000);
 }
 
-/* Each of them after the other, as far as they can be started. */
+/* One after the other, as far as they can be started. */
 static void start_about_watermarks(struct context *context)
 {
-    struct lh_watermark mark;
+    struct lh_watermark mark = LH_WATERMARK_INIT;
     enum lh_outcome outcome =
         lh_watermark_set_start(context->client, "w", "7", "again", count_return, context, NULL);
     note(context, outcome);

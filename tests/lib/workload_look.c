@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fast look at workloads, through the public header, on a real API server: answers that come
- * from the watched copy cost no request, by the server's own log, and the create behind them is
- * what decides. The objects are Leases, which the shipped Role may touch: one that says done=yes
- * has ended. on-k8s.sh workload_look
+ * lh_workload_look() with a watch, through the public header, on a real API server: results from
+ * the watch cache send no request, by the server's audit log, and only the create decides. The
+ * objects are Leases, which the shipped Role allows; one with done=yes has ended. on-k8s.sh
+ * workload_look
  */
 #include "leasehold_workload.h"
 
@@ -22,8 +22,8 @@ enum { LOOKS = 1000, ROUNDS = 30 };
 #define DONE LEASE("done: 'yes'")
 
 static unsigned cases, failed;
-static struct lh_report report;
-static struct lh_workload seen;
+static struct lh_report report = LH_REPORT_INIT;
+static struct lh_workload seen = LH_WORKLOAD_INIT;
 
 static void check(bool good, const char *name)
 {
@@ -57,7 +57,7 @@ static enum lh_outcome create(struct lh_workloads *workloads, const char *target
     return lh_workload_run(workloads, target, &options, &seen, &report);
 }
 
-/* Created, ended, removed: again and again under one name. */
+/* Creates, follows and removes an object. */
 static bool run_whole(struct lh_workloads *workloads, const char *target)
 {
     struct lh_workload_options options = LH_WORKLOAD_OPTIONS_INIT;
@@ -67,7 +67,7 @@ static bool run_whole(struct lh_workloads *workloads, const char *target)
            strstr(report.text, "is done, and was removed") != NULL;
 }
 
-/* Until the copy says so; what is told comes by itself. */
+/* Polls until the watch cache has that outcome. */
 static bool becomes(struct lh_workloads *workloads, const char *target, enum lh_outcome outcome)
 {
     const struct timespec pause = {.tv_nsec = 2000000};
@@ -79,7 +79,7 @@ static bool becomes(struct lh_workloads *workloads, const char *target, enum lh_
     return false;
 }
 
-/* Requests that have ended, as the server tells them. */
+/* Finished requests in the server's audit log. */
 static unsigned ended(bool watches)
 {
     unsigned count = 0;
@@ -99,7 +99,7 @@ static unsigned requests(void)
     return ended(/* watches= */ false);
 }
 
-/* A child's copy of the handle leads to the parent's connections. */
+/* A child's copy of the handle shares the parent's connections. */
 static void fork_and_close(struct lh_workloads *workloads)
 {
     const struct timespec pause = {.tv_nsec = 500000000};
@@ -147,7 +147,7 @@ int main(int argc, char **argv)
                    report.ends_in_ms > 0 && report.ends_in_ms <= 61000;
     check(cooling && requests() == before, "checkResourceLock() finds Cooldown: no request");
 
-    /* A copy that is behind lets nobody in: this handle has heard nothing since. */
+    /* An outdated cache grants nothing: this handle has received no event since. */
     struct lh_workloads *late = open_as(argv[1], "wfe-late", /* watch= */ true);
     check(lh_workload_look(late, "t3", &seen, &report) == LH_OK && seen.cached &&
               create(others, "t3", RUNS, 0) == LH_OK && create(late, "t3", RUNS, 0) == LH_BUSY &&

@@ -85,6 +85,7 @@ static void attempt_once(struct acquire_attempt *attempt)
         if (!attempt->over && pause_ms >= 0 && acquire_now_ms() - began_ms >= pause_ms)
             waiting_show(&attempt->waiting, attempt_key(attempt), acquire_now_ms());
     }
+    lh_request_free(request);
     waiting_end(&attempt->waiting);
     attempt->stopped_by = stopped_by;
 }
@@ -196,7 +197,8 @@ int acquire_claim(struct context *context, const char *id, const struct lh_once_
                                       .keys = &id,
                                       .count = 1,
                                       .claim = options,
-                                      .once = out_once};
+                                      .once = out_once,
+                                      .report = LH_REPORT_INIT};
     int status = attempt_run(&attempt);
     *out_lease = attempt.lease;
     *out_report = attempt.report;
@@ -206,8 +208,12 @@ int acquire_claim(struct context *context, const char *id, const struct lh_once_
 int acquire_keys(struct context *context, const char *const *keys, size_t count,
                  const struct lh_acquire_options *options, struct lh_lease **out_lease)
 {
-    struct acquire_attempt attempt = {
-        .context = context, .start = start_keys, .keys = keys, .count = count, .options = *options};
+    struct acquire_attempt attempt = {.context = context,
+                                      .start = start_keys,
+                                      .keys = keys,
+                                      .count = count,
+                                      .options = *options,
+                                      .report = LH_REPORT_INIT};
     int status = check_keys(context, keys, count);
     if (status == EXIT_DONE)
         status = attempt_run(&attempt);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shared declarations of the command-line program. It makes no decisions about locks: it translates
- * arguments into calls of leasehold.h, and reports into text, JSON and exit statuses.
+ * arguments into calls of the public headers, and reports into text, JSON and exit statuses. Files
+ * here include the public headers, run, wire and base only.
  *
  * To add a command:
  *   1. write a file with `const struct command command_NAME`: texts, options and function;
@@ -18,6 +19,8 @@
 
 #include "base/text.h"
 #include "leasehold.h"
+#include "leasehold_admin.h"
+#include "leasehold_once.h"
 
 #include <limits.h>
 #include <stdarg.h>

@@ -27,12 +27,12 @@ static int output_grants(struct context *context, const struct lh_lease *lease)
     static char lines[LH_KEYS_MAX * LINE_SIZE];
     struct text text;
     struct grant_output grant = {context, &text};
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     bool json = context->settings.json || context->settings.status_file != NULL;
     text_init(&text, lines, sizeof lines);
     for (size_t i = 0; json && lh_key_at(lease, i) != NULL; i++) {
         const char *key = lh_key_at(lease, i);
-        if (lh_look(context->client, key, output_grant, &grant, &report) != LH_OK)
+        if (lh_status_details(context->client, key, output_grant, &grant, &report) != LH_OK)
             return output_report(context, key, &report);
     }
     int status = write_status_file(context, lines);
@@ -51,7 +51,7 @@ static int cmd_acquire(struct context *context)
 {
     struct lh_acquire_options options;
     struct lh_lease *lease = NULL;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     int status = check_keys(context, context->args, context->arg_count);
     if (status == EXIT_DONE)
         status = context_open_store(context);

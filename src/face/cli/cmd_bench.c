@@ -50,6 +50,7 @@ struct bench;
 /* One key, acquired and released repeatedly. */
 struct bench_worker {
     struct bench *bench;
+    struct lh_request *request;
     char key[64];
     int64_t began_us;
     bool busy;
@@ -149,6 +150,7 @@ static void bench_on_granted(void *user, struct lh_lease *lease, const struct lh
 {
     struct bench_worker *worker = user;
     struct bench *bench = worker->bench;
+    lh_request_free(worker->request);
     if (report->outcome != LH_OK) {
         worker->busy = false;
         bench_fail(bench, report);
@@ -166,11 +168,12 @@ static void bench_on_granted(void *user, struct lh_lease *lease, const struct lh
 
 static void bench_start_pair(struct bench_worker *worker)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     worker->began_us = now_us();
     worker->busy = true;
-    if (lh_acquire_start(worker->bench->context->client, worker->key, NULL, bench_on_granted,
-                         worker, &report) != NULL)
+    worker->request = lh_acquire_start(worker->bench->context->client, worker->key, NULL,
+                                       bench_on_granted, worker, &report);
+    if (worker->request != NULL)
         return;
     worker->busy = false;
     bench_fail(worker->bench, &report);

@@ -13,7 +13,7 @@ static int cmd_break(struct context *context)
 {
     const char *key = context->args[0];
     const struct settings *settings = &context->settings;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     if (settings->reason == NULL)
         return usage_error(context, "break needs a reason: leasehold break KEY --reason TEXT");
     int status = check_keys(context, context->args, 1);

@@ -107,7 +107,7 @@ static int cmd_check(struct context *context)
 {
     const struct settings *settings = &context->settings;
     char program[PATH_MAX], path[PATH_MAX];
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     int held = -1;
     int status = check_arguments(context, program, sizeof program);
     if (status == EXIT_DONE)

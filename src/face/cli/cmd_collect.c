@@ -33,8 +33,8 @@ static int cmd_collect(struct context *context)
 {
     const struct settings *settings = &context->settings;
     struct lh_collect_options options = LH_COLLECT_OPTIONS_INIT;
-    struct lh_collected collected = {0};
-    struct lh_report report;
+    struct lh_collected collected = LH_COLLECTED_INIT;
+    struct lh_report report = LH_REPORT_INIT;
     int status = context_prepare_store(context);
     if (status != EXIT_DONE)
         return status;

@@ -25,7 +25,7 @@ static bool output_history_view(void *user, const struct lh_view *view)
 static int cmd_history(struct context *context)
 {
     const char *key = context->args[0];
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     int status = check_keys(context, context->args, 1);
     if (status == EXIT_DONE)
         status = context_open_store(context);

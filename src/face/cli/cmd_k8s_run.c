@@ -176,7 +176,7 @@ static int open_workloads(struct context *context, const char *manifest, struct 
 {
     const struct settings *settings = &context->settings;
     struct lh_workloads_options options = LH_WORKLOADS_OPTIONS_INIT;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     options.holder = context_holder(context);
     options.timeout_ms = settings->store_timeout_ms;
     options.holder_label = settings->holder_label;
@@ -196,7 +196,7 @@ static int k8s_run_execute(struct context *context, struct progress *progress,
     const struct settings *settings = &context->settings;
     struct lh_workload_options options = LH_WORKLOAD_OPTIONS_INIT;
     struct lh_workload workload = {.state = LH_WORKLOAD_NONE};
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     options.request_id = settings->request_id;
     options.cooldown_ms = settings->cooldown_ms;
     options.time_limit_ms = settings->time_limit_ms;

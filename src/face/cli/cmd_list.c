@@ -25,7 +25,7 @@ static bool output_list_view(void *user, const struct lh_view *view)
 static int cmd_list(struct context *context)
 {
     const char *prefix = context->arg_count > 0 ? context->args[0] : "";
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     int status = context_open_store(context);
     if (status != EXIT_DONE)
         return status;

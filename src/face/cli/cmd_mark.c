@@ -5,8 +5,8 @@
 static int cmd_mark(struct context *context)
 {
     const char *id = context->args[0];
-    struct lh_done done;
-    struct lh_report report;
+    struct lh_completion done;
+    struct lh_report report = LH_REPORT_INIT;
     int status = check_keys(context, context->args, 1);
     if (status == EXIT_DONE)
         status = ids_read_done(context, &done);

@@ -11,7 +11,7 @@ static int cmd_name(struct context *context)
 {
     const char *key = context->args[0];
     char name[LH_NAME_SIZE];
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     int status = check_keys(context, context->args, 1);
     if (status == EXIT_DONE)
         status = context_prepare_store(context);

@@ -14,8 +14,8 @@ static int once_step_begin(struct context *context, const char *id)
     const struct settings *settings = &context->settings;
     struct lh_once_options options = LH_ONCE_OPTIONS_INIT;
     char hash[IDS_HASH_SIZE];
-    struct lh_once once;
-    struct lh_report report;
+    struct lh_once once = LH_ONCE_INIT;
+    struct lh_report report = LH_REPORT_INIT;
     int status = ids_read_payload(context, hash, &options.payload);
     if (status == EXIT_DONE)
         status = context_open_store(context);
@@ -35,8 +35,8 @@ static int once_step_begin(struct context *context, const char *id)
 
 static int once_step_finish(struct context *context, const char *id)
 {
-    struct lh_done done;
-    struct lh_report report;
+    struct lh_completion done;
+    struct lh_report report = LH_REPORT_INIT;
     int status = ids_read_done(context, &done);
     if (status == EXIT_DONE)
         status = context_open_store(context);
@@ -49,7 +49,7 @@ static int once_step_finish(struct context *context, const char *id)
 
 static int once_step_abandon(struct context *context, const char *id)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     int status = context_open_store(context);
     if (status != EXIT_DONE)
         return status;
@@ -60,8 +60,8 @@ static int once_step_abandon(struct context *context, const char *id)
 
 static int once_step_status(struct context *context, const char *id)
 {
-    struct lh_once once;
-    struct lh_report report;
+    struct lh_once once = LH_ONCE_INIT;
+    struct lh_report report = LH_REPORT_INIT;
     int status = context_open_store(context);
     if (status != EXIT_DONE)
         return status;

@@ -6,7 +6,7 @@ static int cmd_release(struct context *context)
 {
     const char *key = context->args[0];
     const struct settings *settings = &context->settings;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     if (settings->token == 0)
         return usage_error(context, "release needs the token: leasehold release KEY --token N");
     int status = check_keys(context, context->args, 1);
@@ -14,7 +14,7 @@ static int cmd_release(struct context *context)
         status = context_open_store(context);
     if (status != EXIT_DONE)
         return status;
-    enum lh_outcome outcome = (settings->if_held ? lh_give_back_if_held : lh_give_back)(
+    enum lh_outcome outcome = (settings->if_held ? lh_release_token_if_held : lh_release_token)(
         context->client, key, settings->token, settings->cooldown_ms, &report);
     if (outcome != LH_OK)
         return output_report(context, key, &report);

@@ -5,7 +5,7 @@
 static int cmd_renew(struct context *context)
 {
     const char *key = context->args[0];
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     if (context->settings.token == 0)
         return usage_error(context, "renew needs the token: leasehold renew KEY --token N");
     int status = check_keys(context, context->args, 1);

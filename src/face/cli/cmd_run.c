@@ -43,8 +43,8 @@ static int handle_supervisor_death(struct context *context, const struct foregro
     for (size_t i = 0; i < context->arg_count; i++) {
         uint64_t token = atomic_load(&page->tokens[i]);
         if (token != 0)
-            (void)lh_give_back(context->client, context->args[i], token, /* cooldown_ms= */ 0,
-                               NULL);
+            (void)lh_release_token(context->client, context->args[i], token, /* cooldown_ms= */ 0,
+                                   NULL);
     }
     return status;
 }
@@ -152,7 +152,7 @@ static void run_report(const struct run_state *run, const struct lh_report *rele
 
 static int run_finish(struct run_state *run, int status)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     const struct context *context = run->context;
     if (status == 0 || context->settings.cooldown_on == COOLDOWN_ON_ANY)
         (void)lh_release(&run->lease, &report);

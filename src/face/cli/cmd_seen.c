@@ -5,8 +5,8 @@
 static int cmd_seen(struct context *context)
 {
     const char *id = context->args[0];
-    struct lh_once once;
-    struct lh_report report;
+    struct lh_once once = LH_ONCE_INIT;
+    struct lh_report report = LH_REPORT_INIT;
     int status = check_keys(context, context->args, 1);
     if (status == EXIT_DONE)
         status = context_open_store(context);

@@ -10,13 +10,13 @@ static bool output_status_view(void *user, const struct lh_view *view)
 
 static int cmd_status(struct context *context)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     int status = check_keys(context, context->args, context->arg_count);
     if (status == EXIT_DONE)
         status = context_open_store(context);
     for (size_t i = 0; i < context->arg_count && status == EXIT_DONE; i++) {
         const char *key = context->args[i];
-        if (lh_look(context->client, key, output_status_view, context, &report) != LH_OK)
+        if (lh_status_details(context->client, key, output_status_view, context, &report) != LH_OK)
             status = output_report(context, key, &report);
     }
     return status;

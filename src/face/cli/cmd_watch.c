@@ -25,7 +25,7 @@ static void watch_on_change(void *user, const struct lh_view *view, const struct
 
 static int cmd_watch(struct context *context)
 {
-    struct watch_output watch = {.context = context};
+    struct watch_output watch = {.context = context, .report = LH_REPORT_INIT};
     struct lh_watcher *watcher = NULL;
     struct signals signals;
     const char *prefix = context->arg_count > 0 ? context->args[0] : "";

@@ -72,8 +72,8 @@ static int output_moved(const struct context *context, const char *what)
 static int watermark_read(struct context *context, bool starts)
 {
     const char *name = context->args[1];
-    struct lh_watermark found;
-    struct lh_report report;
+    struct lh_watermark found = LH_WATERMARK_INIT;
+    struct lh_report report = LH_REPORT_INIT;
     if (lh_watermark_begin(context->client, name, context->settings.overlap_ms, &found, &report) !=
         LH_OK)
         return output_report(context, name, &report);
@@ -93,7 +93,7 @@ static int watermark_step_begin(struct context *context)
 static int watermark_step_advance(struct context *context)
 {
     const char *name = context->args[1], *expected = context->settings.expected;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     if (strcmp(expected, no_position) == 0)
         expected = "";
     if (lh_watermark_advance_id(context->client, name, expected, context->settings.to,
@@ -106,7 +106,7 @@ static int watermark_step_set(struct context *context)
 {
     const struct settings *settings = &context->settings;
     const char *name = context->args[1];
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     if (lh_watermark_set(context->client, name, settings->to, settings->reason, &report) != LH_OK)
         return output_report(context, name, &report);
     return output_moved(context, "set");

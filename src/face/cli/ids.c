@@ -31,9 +31,9 @@ const struct option option_until = {.name = "until",
                                     .flag_only = true,
                                     .help = "position that --watermark must have passed"};
 
-int ids_read_done(const struct context *context, struct lh_done *out)
+int ids_read_done(const struct context *context, struct lh_completion *out)
 {
-    static const struct lh_done default_value = LH_DONE_INIT;
+    static const struct lh_completion default_value = LH_COMPLETION_INIT;
     const struct settings *settings = &context->settings;
     if ((settings->watermark == NULL) != (settings->until == NULL))
         return usage_error(context, "--watermark and --until must be given together");
@@ -62,14 +62,14 @@ int ids_read_payload(const struct context *context, char hash[IDS_HASH_SIZE],
 
 bool ids_is_state(enum lh_outcome outcome)
 {
-    return outcome == LH_OK || outcome == LH_BUSY || outcome == LH_COOLING;
+    return outcome == LH_OK || outcome == LH_BUSY || outcome == LH_DONE;
 }
 
 const char *ids_state_name(const struct lh_once *once, const struct lh_report *report)
 {
     if (report->outcome == LH_BUSY)
         return "running";
-    if (report->outcome != LH_COOLING)
+    if (report->outcome != LH_DONE)
         return "new";
     return once != NULL && once->status != 0 ? "failed" : "done";
 }
@@ -77,7 +77,7 @@ const char *ids_state_name(const struct lh_once *once, const struct lh_report *r
 void ids_to_json(struct text *json, const char *id, const struct lh_once *once,
                  const struct lh_report *report)
 {
-    bool running = report->outcome == LH_BUSY, done = report->outcome == LH_COOLING;
+    bool running = report->outcome == LH_BUSY, done = report->outcome == LH_DONE;
     char since[32];
     json_add_string(json, "id", id);
     json_add_string(json, "state", ids_state_name(once, report));
@@ -116,7 +116,7 @@ void ids_output(const struct context *context, const char *id, const struct lh_o
         ids_output_json(context, id, once, report, decided);
     else if (report->outcome == LH_BUSY)
         printf("running %s\n", report->holder);
-    else if (report->outcome == LH_COOLING)
+    else if (report->outcome == LH_DONE)
         printf("%s%s%s\n", ids_state_name(once, report),
                once != NULL && once->result[0] != '\0' ? " " : "",
                once != NULL ? once->result : "");

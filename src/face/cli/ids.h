@@ -11,7 +11,7 @@
 extern const struct option option_keep, option_watermark, option_until;
 
 /* Reads from the options what to store. EXIT_DONE, or a usage error that was printed. */
-int ids_read_done(const struct context *context, struct lh_done *out);
+int ids_read_done(const struct context *context, struct lh_completion *out);
 
 enum { IDS_HASH_SIZE = 65 };
 

@@ -41,7 +41,7 @@ static bool is_held_above(struct context *context, const char *key)
     const char *at = getenv(outer);
     uint64_t wanted = at != NULL ? nested_key_hash(context, key) : 0, name, token;
     while (at != NULL && next_pair(&at, &name, &token)) {
-        struct lh_view view;
+        struct lh_view view = LH_VIEW_INIT;
         if (name == wanted && lh_status(context->client, key, &view, NULL) == LH_OK &&
             view.state == LH_HELD && (view.token == token || view.limit > 0 || view.shared))
             return true;
@@ -52,7 +52,8 @@ static bool is_held_above(struct context *context, const char *key)
 int nested_check(struct context *context)
 {
     for (size_t i = 0; i < context->arg_count; i++) {
-        struct lh_report report = {.outcome = LH_BUSY, .since_ms = -1, .ends_in_ms = -1};
+        struct lh_report report = {
+            .size = sizeof report, .outcome = LH_BUSY, .since_ms = -1, .ends_in_ms = -1};
         if (!is_held_above(context, context->args[i]))
             continue;
         (void)snprintf(

@@ -74,8 +74,8 @@ static int once_run_acquire(struct run_state *run)
 {
     struct context *context = run->context;
     struct lh_once_options options = LH_ONCE_OPTIONS_INIT;
-    struct lh_once once;
-    struct lh_report report;
+    struct lh_once once = LH_ONCE_INIT;
+    struct lh_report report = LH_REPORT_INIT;
     options.payload = context->settings.payload_hash;
     options.ttl_ms = context->settings.ttl_ms;
     options.wait_ms = context->settings.wait_ms;
@@ -85,7 +85,7 @@ static int once_run_acquire(struct run_state *run)
         acquire_claim(context, once_run_id(context), &options, &run->lease, &once, &report);
     if (status != EXIT_DONE || run->lease != NULL)
         return status;
-    if (report.outcome == LH_COOLING)
+    if (report.outcome == LH_DONE)
         return report_stored(context, &once, &report);
     return output_report(context, once_run_id(context), &report);
 }
@@ -99,7 +99,7 @@ static bool was_interrupted(const struct child *child)
 }
 
 static void once_run_report(const struct run_state *run, const struct lh_report *report,
-                            const char *state, const struct lh_done *done)
+                            const char *state, const struct lh_completion *done)
 {
     char line[LINE_SIZE];
     struct text text;
@@ -141,8 +141,8 @@ static int once_run_finish(struct run_state *run, int status)
         !failed || (context->settings.keep_failures && !was_interrupted(&run->supervisor->child));
     bool keeps = kept && !run->lost_running;
     char result[LAST_LINE_MOST + 1] = "";
-    struct lh_done done;
-    struct lh_report report;
+    struct lh_completion done;
+    struct lh_report report = LH_REPORT_INIT;
     (void)ids_read_done(context, &done);
     if (over)
         last_line_read(&run->tee.line, result);
@@ -171,7 +171,7 @@ int once_run(struct context *context)
     static const struct run_mode mode = {
         .acquire = once_run_acquire, .finish = once_run_finish, .tees_output = true};
     static char key[LH_KEY_SIZE + sizeof prefix];
-    struct lh_done done;
+    struct lh_completion done;
     if (context->arg_count != 1 || context->program[0] == NULL)
         return usage_error(context, "no command to run; usage: leasehold once ID -- CMD...");
     if (context->settings.token != 0 || context->settings.result != NULL)

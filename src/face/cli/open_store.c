@@ -238,7 +238,7 @@ static void context_warn_events(struct context *context)
 int context_open_store(struct context *context)
 {
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     int status = context_prepare_store(context);
     if (status != EXIT_DONE)
         return status;

@@ -24,6 +24,7 @@ int outcome_exit_status(enum lh_outcome outcome)
         [LH_STALE] = EXIT_STALE,     [LH_UNAVAILABLE] = EXIT_UNAVAILABLE,
         [LH_DENIED] = EXIT_DENIED,   [LH_MISMATCH] = EXIT_MISMATCH,
         [LH_USAGE] = EXIT_USAGE,     [LH_FAILED] = EXIT_INTERNAL,
+        [LH_DONE] = EXIT_COOLING,
     };
     return (int)statuses[outcome];
 }
@@ -157,7 +158,8 @@ static int output_formatted(const struct context *context, enum lh_outcome outco
 static int output_formatted(const struct context *context, enum lh_outcome outcome,
                             const char *format, va_list arguments)
 {
-    struct lh_report report = {.outcome = outcome, .since_ms = -1, .ends_in_ms = -1};
+    struct lh_report report = {
+        .size = sizeof report, .outcome = outcome, .since_ms = -1, .ends_in_ms = -1};
     /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): both callers begin it */
     (void)vsnprintf(report.text, sizeof report.text, format, arguments);
     output_refusal(context, NULL, &report, "leasehold: ");
@@ -431,13 +433,13 @@ static bool output_done_view(void *user, const struct lh_view *view)
 
 int output_done(struct context *context, const char *what, const char *key)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     if (!context->settings.json) {
         if (!context->settings.quiet)
             printf("%s: %s\n", what, key);
         return EXIT_DONE;
     }
-    if (lh_look(context->client, key, output_done_view, context, &report) != LH_OK)
+    if (lh_status_details(context->client, key, output_done_view, context, &report) != LH_OK)
         return output_report(context, key, &report);
     return EXIT_DONE;
 }
@@ -494,7 +496,8 @@ static bool replace_lines(const char *path, const char *lines)
 int write_status_file(const struct context *context, const char *lines)
 {
     const char *path = context->settings.status_file;
-    struct lh_report report = {.outcome = LH_FAILED, .since_ms = -1, .ends_in_ms = -1};
+    struct lh_report report = {
+        .size = sizeof report, .outcome = LH_FAILED, .since_ms = -1, .ends_in_ms = -1};
     if (path == NULL ||
         (is_replaceable(path) ? replace_lines(path, lines) : write_lines(path, "we", lines)))
         return EXIT_DONE;

@@ -91,7 +91,7 @@ static bool set_environment(const struct run_state *run, int deadline)
 static int supervised_start(struct run_state *run, const char *path, bool tees_output)
 {
     const struct context *context = run->context;
-    int pipes[2], alive = lh_liveness(context->client), error = 0;
+    int pipes[2], alive = lh_liveness_fd(context->client), error = 0;
     if (tees_output && tee_open(&run->tee) == 0)
         run->supervisor->tee = &run->tee;
     if ((tees_output && run->supervisor->tee == NULL) || pipe2(pipes, O_CLOEXEC) != 0)

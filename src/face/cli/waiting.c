@@ -56,7 +56,7 @@ static void waiting_on_change(void *user, const struct lh_view *view,
 /* Switches to the next of several keys. */
 static void waiting_watch_key(struct waiting *waiting, const char *key)
 {
-    struct lh_view view;
+    struct lh_view view = LH_VIEW_INIT;
     if (waiting->watcher != NULL)
         (void)lh_unwatch(&waiting->watcher, NULL);
     (void)snprintf(waiting->key, sizeof waiting->key, "%s", key);
@@ -110,9 +110,9 @@ static void waiting_describe(const struct waiting *waiting, int64_t at_ms, struc
         text_add(out, duration_show(view.takeover_in_ms - passed_ms, duration));
         text_add(out, ")");
     }
-    if (view.place > 0) {
+    if (view.position > 0) {
         text_add(out, "; position ");
-        text_add_u64(out, view.place);
+        text_add_u64(out, view.position);
         text_add(out, " of ");
         text_add_u64(out, view.waiters);
     }

@@ -23,21 +23,21 @@ struct check_request {
 
 static enum lh_outcome check_trouble(struct lh_report *report, const char *why)
 {
-    return admin_report(report, LH_UNAVAILABLE, "the guard cannot tell, so nobody is let in: %s",
+    return admin_report(report, LH_UNAVAILABLE, "the guard cannot tell, so no writer is let in: %s",
                         why);
 }
 
 static enum lh_outcome check_stale(const struct check_request *request, uint64_t highest,
                                    struct lh_report *report)
 {
-    (void)admin_report(report, LH_STALE,
+    struct lh_report full = LH_REPORT_INIT;
+    (void)admin_report(&full, LH_STALE,
                        "%.120s has seen token %" PRIu64 ", which is above %" PRIu64
                        "; nothing was changed",
                        request->key, highest, request->token);
-    if (report != NULL) {
-        report->token = highest;
-        report->refusal = lh_refusal_word(LH_VERB_CHECK, LH_STALE);
-    }
+    full.token = highest;
+    full.refusal = lh_refusal_word(LH_VERB_CHECK, LH_STALE);
+    report_copy(report, &full);
     return LH_STALE;
 }
 

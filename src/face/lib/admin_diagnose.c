@@ -26,7 +26,8 @@ _Static_assert((int)LH_FINDING_WARNING == (int)FINDING_WARNING &&
 static void diagnose_on_finding(const struct diagnosis *diagnosis, const struct finding *finding)
 {
     const struct diagnosis_caller *caller = diagnosis->owner;
-    struct lh_finding shown = {.level = (enum lh_finding_level)finding->level,
+    struct lh_finding shown = {.size = sizeof shown,
+                               .level = (enum lh_finding_level)finding->level,
                                .about = finding->about,
                                .text = finding->text,
                                .remedy = finding->remedy};
@@ -38,8 +39,8 @@ static void diagnose_read(const struct diagnosis *diagnosis, const char *url, co
 {
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
     struct lh_client *client = NULL;
-    struct lh_report report;
-    struct lh_view view;
+    struct lh_report report = LH_REPORT_INIT;
+    struct lh_view view = LH_VIEW_INIT;
     options.timeout_ms = diagnosis_timeout_ms(diagnosis, READ_TIMEOUT_MS);
     enum lh_outcome outcome = lh_open(url, &options, &client, &report);
     if (outcome == LH_OK)
@@ -96,32 +97,32 @@ static void diagnose_scheme(const char *url, const struct diagnosis *diagnosis)
     diagnosis_report(diagnosis, FINDING_PROBLEM, "store", NULL, "%s", message);
 }
 
-enum lh_outcome lh_diagnose(const char *url, const struct lh_diagnose_options *options,
+enum lh_outcome lh_diagnose(const char *url, const struct lh_diagnose_options *given,
                             lh_finding_fn *fn, void *user, struct lh_report *report)
 {
-    static const struct lh_diagnose_options usual = LH_DIAGNOSE_OPTIONS_INIT;
+    struct lh_diagnose_options options = LH_DIAGNOSE_OPTIONS_INIT;
     struct diagnosis_caller caller = {.fn = fn, .user = user};
-    options = options != NULL ? options : &usual;
-    if (url == NULL || fn == NULL || options->size != sizeof *options || options->timeout_ms < 0)
+    if (url == NULL || fn == NULL ||
+        (given != NULL && !sized_read(&options, sizeof options, given)) || options.timeout_ms < 0)
         return admin_report(report, LH_USAGE,
                             "lh_diagnose() needs a URL, a function for findings, and options that "
                             "LH_DIAGNOSE_OPTIONS_INIT sets");
     const struct store_driver *driver = store_find(url);
-    const struct diagnosis diagnosis = {.kind = options->kind,
-                                        .timeout_ms = options->timeout_ms,
-                                        .creates_folder = options->creates_folder,
-                                        .events_only = options->events_only,
+    const struct diagnosis diagnosis = {.kind = options.kind,
+                                        .timeout_ms = options.timeout_ms,
+                                        .creates_folder = options.creates_folder,
+                                        .events_only = options.events_only,
                                         .on_finding = diagnose_on_finding,
                                         .check_read = diagnose_read,
                                         .collect_objects = admin_collect_objects,
                                         .owner = &caller};
-    if (!options->events_only)
+    if (!options.events_only)
         diagnose_clock(&diagnosis);
     if (driver == NULL) {
         diagnose_scheme(url, &diagnosis);
         return admin_report_scheme(url, report);
     }
-    if (!options->events_only || driver->event != NULL)
+    if (!options.events_only || driver->event != NULL)
         driver->diagnose(url, &diagnosis);
     return report_set(report, LH_OK, "");
 }

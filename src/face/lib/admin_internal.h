@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files behind leasehold_admin.h share. None of them has a client. */
+/* Shared by the files behind leasehold_admin.h that have no client. */
 #ifndef LEASEHOLD_FACE_LIB_ADMIN_INTERNAL_H
 #define LEASEHOLD_FACE_LIB_ADMIN_INTERNAL_H
 

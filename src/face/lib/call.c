@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocking calls: something is run in the client's loop, and the caller waits until it has ended.
- * How long that takes is the core's business: every wait and all patience end there. With own_loop
- * the caller is the loop's thread, and turns it meanwhile. There, and where the store answers at
- * once, the caller does it itself, in the loop's stead: no other thread need be woken for it.
+ * Blocking and started calls. A task runs in the client's loop; a blocking caller waits until it
+ * ends. The core limits the duration: every wait and timeout ends there. With own_loop the caller
+ * runs the loop meanwhile. With own_loop, and on a store that replies at once, the caller's thread
+ * runs the task itself, so that no other thread must be woken.
  */
 #include "face/lib/lib_internal.h"
 
@@ -13,7 +13,7 @@ void call_begin(struct call *call, struct lh_client *client)
 {
     call->client = client;
     call->done = NULL;
-    report_clear(&call->report);
+    report_init(&call->report);
     (void)sem_init(&call->ended, /* pshared= */ 0, 0);
 }
 
@@ -41,7 +41,7 @@ enum lh_outcome call_start(struct call *call, struct loop_task *task, void *memo
     call->memory = memory;
     atomic_fetch_add(&client->started, 1);
     loop_post(client->loop, task);
-    return report_set(report, LH_OK, "ok: on its way");
+    return report_set(report, LH_OK, "ok: started");
 }
 
 static void call_wait(struct call *call)
@@ -55,7 +55,7 @@ static void call_wait(struct call *call)
                 loop_step(client->loop, /* wait= */ true);
         }
     } else {
-        while (sem_wait(&call->ended) != 0) { /* a signal came in between */
+        while (sem_wait(&call->ended) != 0) { /* interrupted by a signal */
         }
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client: one store, one front desk, one loop, and, unless the user has a loop of its own, one
- * thread with all signals blocked. Wires them together; decides nothing about locks.
+ * A client: one store, one local queue, one loop and, without own_loop, one thread with all signals
+ * blocked. Connects them; decides nothing about locks.
  */
 #include "face/lib/lib_internal.h"
 
@@ -21,7 +21,7 @@
 
 enum { PAGE = 4096, HOST_SHOWN = 100 };
 
-/* Its address is a name of the thread. */
+/* Its address identifies the thread. */
 static _Thread_local char this_thread;
 
 static int64_t client_now(void *owner)
@@ -30,7 +30,7 @@ static int64_t client_now(void *owner)
     return host_boot_ms();
 }
 
-/* ---- who may call ---- */
+/* ---- admission of calls ---- */
 
 bool client_is_forked(const struct lh_client *client)
 {
@@ -39,6 +39,8 @@ bool client_is_forked(const struct lh_client *client)
 
 enum lh_outcome client_admits(const struct lh_client *client, bool blocks, struct lh_report *report)
 {
+    if (!sized_is_valid(report))
+        return LH_USAGE;
     if (client == NULL)
         return report_set(report, LH_USAGE, "usage: there is no client; open one first");
     if (client_is_forked(client))
@@ -50,8 +52,8 @@ enum lh_outcome client_admits(const struct lh_client *client, bool blocks, struc
     bool within = calling != NULL && calling == &this_thread;
     if (blocks && (within || client->closing))
         return report_set(report, LH_USAGE,
-                          "usage: a blocking call within a function that the client calls would "
-                          "wait for itself; start it instead, or use another thread");
+                          "usage: a blocking call within a callback of the client would wait for "
+                          "itself; use its _start function, or another thread");
     return LH_OK;
 }
 
@@ -74,7 +76,7 @@ void client_leave_callback(struct lh_client *client)
         atomic_store(&client->calling_thread, NULL);
 }
 
-/* ---- loop, desk and store ---- */
+/* ---- loop, local queue and store ---- */
 
 static int64_t wakes_at_ms(struct lh_client *client)
 {
@@ -158,7 +160,7 @@ static void on_store_readable(void *owner)
         step_store(client);
 }
 
-/* All that was submitted in this turn of the loop travels together. */
+/* All requests of one turn are sent together. */
 static void on_turn_end(void *owner)
 {
     struct lh_client *client = owner;
@@ -169,7 +171,7 @@ static void on_turn_end(void *owner)
 void client_run_task(struct lh_client *client, struct loop_task *task)
 {
     loop_enter(client->loop);
-    /* As in the loop: what was started before comes first, with all that it brings about. */
+    /* As in the loop, tasks that were posted before run first. */
     loop_run_posted(client->loop);
     if (is_due(client))
         client_on_timer(client);
@@ -187,8 +189,8 @@ void client_run_task(struct lh_client *client, struct loop_task *task)
     loop_leave(client->loop);
 }
 
-/* Most answers come at once. Nothing else wakes us here, and no clock that runs in suspend: for
- * what takes longer, the loop sleeps. */
+/* Most replies arrive at once. This wait ignores posted tasks and timers that include suspend, so
+ * it is short; the loop itself waits for slower replies. */
 bool client_poll_store(struct lh_client *client)
 {
     enum { REST_MS = 10 };
@@ -222,28 +224,27 @@ bool client_is_holder(const char *name)
 }
 
 static const char *apply_options(struct lh_client *client, const char *url,
-                                 const struct lh_open_options *options)
+                                 const struct lh_open_options *given)
 {
-    static const struct lh_open_options usual = LH_OPEN_OPTIONS_INIT;
-    char message[HOLDER_MAX + 1];
-    if (options == NULL)
-        options = &usual;
-    if (options->size != sizeof *options)
-        return "usage: the options are of another size; set them with LH_OPEN_OPTIONS_INIT";
+    struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
+    char own[HOLDER_MAX + 1];
+    if (given != NULL && !sized_read(&options, sizeof options, given))
+        return "usage: the options have a wrong size, or a member that this library does not "
+               "know; initialise them with LH_OPEN_OPTIONS_INIT";
     const char *holder =
-        options->holder != NULL ? options->holder : client_default_holder(message, sizeof message);
+        options.holder != NULL ? options.holder : client_default_holder(own, sizeof own);
     if (!client_is_holder(holder))
         return "usage: the holder must be 1 to 128 bytes of UTF-8 without control characters";
-    if (options->timeout_ms < 0 || options->timeout_ms > TTL_MAX_MS)
-        return "usage: the patience must be from 0 (the default, 10 s) to 24 h";
+    if (options.timeout_ms < 0 || options.timeout_ms > TTL_MAX_MS)
+        return "usage: the timeout must be 0 (the default, 10 s) to 24 h";
     struct text shown;
     text_init(&shown, client->url, sizeof client->url);
     url_redact(url, &shown);
     (void)snprintf(client->holder, sizeof client->holder, "%s", holder);
-    client->timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : STORE_TIMEOUT_MS;
-    client->own_loop = options->own_loop;
-    client->on_event = options->on_event;
-    client->event_user = options->user;
+    client->timeout_ms = options.timeout_ms > 0 ? options.timeout_ms : STORE_TIMEOUT_MS;
+    client->own_loop = options.own_loop;
+    client->on_event = options.on_event;
+    client->event_user = options.user;
     return NULL;
 }
 
@@ -267,7 +268,7 @@ static bool map_fork_page(struct lh_client *client)
     return madvise(page, PAGE, MADV_WIPEONFORK) == 0;
 }
 
-/* Reads NULL when it is open; otherwise why not, and whose fault it is. */
+/* NULL on success; otherwise the cause, which begins with "usage: " if the URL is wrong. */
 static const char *open_store(struct lh_client *client, const char *url, uint64_t session,
                               struct text *why)
 {
@@ -303,7 +304,7 @@ static bool client_build_layers(struct lh_client *client, uint64_t session)
                                            .failed =
                                                client->on_event != NULL ? client_on_failure : NULL};
     client->local_queue = local_queue_new(&callbacks);
-    /* Who wants to hear of every event gets it from the desk. */
+    /* The fast path emits no events. */
     if (client->driver == &memory_driver && client->on_event == NULL) {
         client->fast_path = fast_path_new(session);
         if (client->fast_path == NULL)
@@ -335,7 +336,7 @@ static bool client_start_thread(struct lh_client *client)
     return runs;
 }
 
-/* The store first: nothing must be answered any more when its callers go. */
+/* The store first: no reply may arrive after its callers are freed. */
 static void client_free(struct lh_client *client)
 {
     store_thread_free(&client->store_thread);
@@ -367,7 +368,7 @@ static enum lh_outcome report_open_failed(const struct lh_client *client, const 
     return report_set(report, wrong ? LH_USAGE : LH_UNAVAILABLE, message);
 }
 
-/* The store is not open, and what it had opened is closed again: was there too little room? */
+/* True if the store could not be opened for lack of descriptors; it has closed its own again. */
 static bool lacks_descriptors(const struct lh_client *client)
 {
     enum { MOST = 16, FOR_THREAD = 2 };
@@ -412,7 +413,7 @@ static enum lh_outcome client_build(struct lh_client *client, const char *url,
 {
     char message[512] = "";
     struct text why;
-    /* Where a request waits for a disk, a call of the system more is nothing beside it. */
+    /* A store that waits for a disk gains nothing from a saved system call. */
     struct loop_callbacks callbacks = {.due = client_on_timer,
                                        .after_step = on_turn_end,
                                        .owner = client,
@@ -427,16 +428,18 @@ static enum lh_outcome client_build(struct lh_client *client, const char *url,
         return lacks_descriptors(client) ? report_no_resources(client, report)
                                          : report_open_failed(client, trouble, report);
     if (!client_build_layers(client, session) || !client_start_thread(client))
-        return report_set(report, LH_FAILED, "failed: no memory or no thread is left");
+        return report_set(report, LH_FAILED, "failed: out of memory or threads");
     return report_set(report, LH_OK, message[0] != '\0' ? message : "ok: open");
 }
 
 enum lh_outcome lh_open(const char *url, const struct lh_open_options *options,
                         struct lh_client **out, struct lh_report *report)
 {
+    if (!sized_is_valid(report))
+        return LH_USAGE;
     if (url == NULL || out == NULL)
         return report_set(report, LH_USAGE,
-                          "usage: lh_open() needs a URL and a place for the client");
+                          "usage: lh_open() needs a URL and a pointer for the client");
     const struct store_driver *driver = store_find(url);
     if (driver == NULL)
         return report_bad_scheme(url, report);
@@ -488,7 +491,7 @@ void lh_close(struct lh_client **client_pointer)
     struct lh_client *client = client_pointer != NULL ? *client_pointer : NULL;
     if (client == NULL)
         return;
-    if (client_is_forked(client)) { /* all of it is the parent's, locked by who knows whom */
+    if (client_is_forked(client)) { /* it is the parent's, and its mutexes may be locked */
         *client_pointer = NULL;
         return;
     }
@@ -500,7 +503,7 @@ void lh_close(struct lh_client **client_pointer)
         loop_run(client->loop);
     else
         (void)pthread_join(client->thread, NULL);
-    loop_step(client->loop, /* wait= */ false); /* what was cancelled within the last functions */
+    loop_step(client->loop, /* wait= */ false); /* cancels by the last callbacks */
     lease_orphan_all(client);
     fast_lease_orphan_all(client);
     client_free(client);

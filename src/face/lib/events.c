@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events: what the user's on_event receives, and what a store shows to people who look at it with
- * its own tools. Requests to the store are timed here. Decides nothing.
+ * Events for the user's on_event, and those that a store shows in its own tools, such as kubectl.
+ * Times the requests to the store. Decides nothing.
  */
 #include "face/lib/lib_internal.h"
 
@@ -12,7 +12,7 @@
 
 #define US_PER_MS ((int64_t)1000)
 
-/* A store request whose answer the user wants to have timed. */
+/* A store request in flight, to be reported to on_event with its duration. */
 struct timed {
     struct timed *next, *before;
     struct lh_client *client;
@@ -33,7 +33,6 @@ void client_store_event(struct lh_client *client, const char *key, const char *r
     client->submitted = client->driver->step != NULL;
 }
 
-/* What those who look at the store with its own tools should see. */
 static void emit_store_event(struct lh_client *client, const struct lh_event *event)
 {
     if (event->kind == LH_EVENT_GRANTED)
@@ -59,7 +58,8 @@ void client_emit(struct lh_client *client, const struct lh_event *event)
     emit_store_event(client, event);
     if (client->on_event == NULL)
         return;
-    emitted.of = kind_of(event->key);
+    emitted.size = sizeof emitted;
+    emitted.key_kind = kind_of(event->key);
     client_enter_callback(client);
     client->on_event(client->event_user, &emitted);
     client_leave_callback(client);
@@ -117,7 +117,8 @@ static void on_timed_reply(void *caller, const struct store_reply *reply)
         return;
     client_emit(timed->client, &(struct lh_event){.kind = LH_EVENT_STORE,
                                                   .outcome = outcomes[reply->result],
-                                                  .key = verbs[timed->verb],
+                                                  .key = "",
+                                                  .verb = verbs[timed->verb],
                                                   .after_us = host_boot_us() - timed->sent_at_us});
     timed_free(timed);
 }
@@ -125,7 +126,7 @@ static void on_timed_reply(void *caller, const struct store_reply *reply)
 void client_submit(struct lh_client *client, const struct store_request *request, store_done *done,
                    void *caller)
 {
-    /* A watch is answered without end. Without memory the request goes out untimed. */
+    /* A watch gets replies without end. When out of memory the request is sent untimed. */
     bool wanted = client->on_event != NULL && request->verb != VERB_STORE_WATCH;
     struct timed *timed = wanted ? malloc(sizeof *timed) : NULL;
     if (timed == NULL) {

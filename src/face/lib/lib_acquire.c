@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asking for leases and giving them back: the calls of users. Checks and copies what they gave, and
- * hands it to the loop, where lib_lease.c goes on.
+ * The public calls that acquire and release leases. Checks and copies the arguments, then posts a
+ * task to the loop, where lib_lease.c continues.
  */
 #include "face/lib/lib_internal.h"
 
@@ -34,7 +34,7 @@ static const char *lease_add_meta(struct lh_lease *lease, const struct lh_acquir
     return NULL;
 }
 
-/* Copies the words that were given; false when out of memory. */
+/* False when out of memory. */
 static bool lease_copy_strings(struct lh_lease *lease, const struct lh_acquire_options *options)
 {
     struct request *request = &lease->options.request;
@@ -54,7 +54,7 @@ static void lease_fill_options(struct lh_lease *lease, const struct lh_acquire_o
     lease->user = options->user;
     lease->options = (struct lease_options){
         .request = {.verb = VERB_ACQUIRE,
-                    .session = 1, /* the executor puts its own here */
+                    .session = 1, /* valid; the executor sets its own */
                     .mode = slot              ? MODE_SLOT
                             : options->shared ? MODE_SHARED
                                               : MODE_EXCLUSIVE,
@@ -72,7 +72,7 @@ static void lease_fill_options(struct lh_lease *lease, const struct lh_acquire_o
         .poll_ms = POLL_MS};
 }
 
-/* NULL, or what is wrong with it. */
+/* NULL, or the error. */
 static const char *lease_check_options(const struct lh_lease *lease,
                                        const struct lh_acquire_options *options)
 {
@@ -126,13 +126,12 @@ static bool copy_keys(struct lh_lease *lease, const char **keys, size_t count)
 }
 
 struct lh_lease *lease_new(struct lh_client *client, const char **keys, size_t count,
-                           const struct lh_acquire_options *options, struct lh_report *report)
+                           const struct lh_acquire_options *given, struct lh_report *report)
 {
-    static const struct lh_acquire_options usual = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_acquire_options known = LH_ACQUIRE_OPTIONS_INIT;
+    const struct lh_acquire_options *options = &known;
     char message[LH_TEXT_SIZE];
     struct lh_lease *lease = calloc(1, sizeof *lease + count * sizeof lease->parts[0]);
-    if (options == NULL)
-        options = &usual;
     if (lease == NULL) {
         (void)report_set(report, LH_FAILED, "failed: out of memory");
         return NULL;
@@ -140,9 +139,10 @@ struct lh_lease *lease_new(struct lh_client *client, const char **keys, size_t c
     lease->magic = LEASE_MAGIC;
     lease->client = client;
     lease->handle = lease;
-    if (options->size != sizeof *options) {
+    if (given != NULL && !sized_read(&known, sizeof known, given)) {
         (void)report_set(report, LH_USAGE,
-                         "usage: the options are of another size; use LH_ACQUIRE_OPTIONS_INIT");
+                         "usage: the options have a wrong size, or a member that this library "
+                         "does not know; initialise them with LH_ACQUIRE_OPTIONS_INIT");
         goto refused;
     }
     lease_fill_options(lease, options);
@@ -185,21 +185,26 @@ static void wake_blocked(void *user, struct lh_lease *lease, const struct lh_rep
     call_end(&blocked->call);
 }
 
-static void request_prepare(struct lh_request *request, struct lh_lease *lease,
-                            void (*run)(struct loop_task *task), lh_done_fn *done, void *user)
+static void request_prepare(struct lh_request *request, struct lh_client *client,
+                            struct lh_lease *lease, void (*run)(struct loop_task *task),
+                            lh_done_fn *done, void *user)
 {
-    *request =
-        (struct lh_request){.task = {.run = run}, .lease = lease, .done = done, .user = user};
-    report_clear(&request->report);
+    *request = (struct lh_request){.task = {.run = run},
+                                   .client = client,
+                                   .lease = lease,
+                                   .done = done,
+                                   .user = user,
+                                   .users = 1};
+    report_init(&request->report);
 }
 
-/* Runs it in the loop and waits. Out of line: its frame is large, and light locks need none. */
+/* Runs it in the loop and waits. Out of line: the fast path needs no such large frame. */
 __attribute__((noinline)) static enum lh_outcome
 block_on(struct lh_client *client, struct lh_lease *lease, void (*run)(struct loop_task *task),
          struct lh_lease **out_granted, struct lh_report *report)
 {
     struct blocked blocked = {0};
-    request_prepare(&blocked.request, lease, run, wake_blocked, &blocked);
+    request_prepare(&blocked.request, client, lease, run, wake_blocked, &blocked);
     blocked.request.borrowed = true;
     call_begin(&blocked.call, client);
     enum lh_outcome outcome = call_make(&blocked.call, &blocked.request.task, report);
@@ -213,7 +218,7 @@ enum lh_outcome lease_await(struct lh_lease *lease, struct lh_lease **out, struc
     return block_on(lease->client, lease, lease_start, out, report);
 }
 
-/* Sorted keys into `sorted`; LH_USAGE with a report when they are not good ones. */
+/* LH_USAGE with a report if there are no keys, too many or duplicates. */
 static enum lh_outcome sort_keys(const char *const *keys, size_t count, const char **sorted,
                                  struct lh_report *report)
 {
@@ -234,11 +239,11 @@ enum lh_outcome lh_acquire_all(struct lh_client *client, const char *const *keys
                                struct lh_report *report)
 {
     const char *sorted[LH_KEYS_MAX] = {NULL};
-    struct lh_report own = {0};
+    struct lh_report own = LH_REPORT_INIT;
     report = report != NULL ? report : &own;
     enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
     if (outcome == LH_OK && out == NULL)
-        outcome = report_set(report, LH_USAGE, "usage: there is no place for the lease");
+        outcome = report_set(report, LH_USAGE, "usage: give a pointer for the lease");
     if (outcome == LH_OK)
         outcome = sort_keys(keys, count, sorted, report);
     if (outcome != LH_OK)
@@ -272,8 +277,9 @@ struct lh_request *lease_begin(struct lh_lease *lease, lh_done_fn *done, void *u
                                       : "failed: out of memory");
         return NULL;
     }
-    request_prepare(request, lease, lease_start, done, user);
-    (void)report_set(report, LH_OK, "ok: on its way");
+    request_prepare(request, client, lease, lease_start, done, user);
+    atomic_store(&request->users, 2); /* the caller, until lh_request_free(), and the library */
+    (void)report_set(report, LH_OK, "ok: started");
     atomic_fetch_add(&client->started, 1);
     loop_post(client->loop, &request->task);
     return request;
@@ -305,12 +311,12 @@ static struct lh_client *client_of(const struct lh_lease *lease)
     return fast_lease_is(lease) ? fast_lease_client(lease) : lease->client;
 }
 
-/* Without a word to anybody. */
+/* Frees the handle without a release. */
 static void handle_free(struct lh_lease *lease)
 {
     struct lh_lease *full = fast_lease_is(lease) ? fast_lease_promoted(lease) : lease;
     if (full != NULL)
-        lease_free(full); /* and the light one with it */
+        lease_free(full); /* and the fast lease with it */
     else
         fast_lease_free(lease);
 }
@@ -327,8 +333,7 @@ enum lh_outcome lease_admits_end(struct lh_lease **lease, bool blocks, struct lh
     if (client != NULL)
         outcome = client_admits(client, blocks, report);
     else
-        (void)report_set(report, LH_LOST,
-                         "lost: the client was closed, and the lease given back with it");
+        (void)report_set(report, LH_LOST, "lost: the client was closed, which released the lease");
     if (outcome == LH_LOST) {
         handle_free(*lease);
         *lease = NULL;
@@ -336,7 +341,7 @@ enum lh_outcome lease_admits_end(struct lh_lease **lease, bool blocks, struct lh
     return outcome;
 }
 
-/* In the loop: the request is about a handle that may be light. */
+/* In the loop; the handle may be a fast lease. */
 static void handle_release(struct loop_task *task)
 {
     struct lh_request *request = (struct lh_request *)task;
@@ -347,12 +352,12 @@ static void handle_release(struct loop_task *task)
         lease_release(task);
         return;
     }
-    (void)report_set(&request->report, LH_OK, "ok: given back");
+    (void)report_set(&request->report, LH_OK, "ok: released");
     request_end(request, fast_lease_client(handle), NULL);
     fast_lease_free(handle);
 }
 
-/* The same without a cooldown. A light one has none. */
+/* The same without a cooldown. A fast lease has none. */
 static void handle_abandon(struct loop_task *task)
 {
     const struct lh_request *request = (const struct lh_request *)task;
@@ -368,7 +373,7 @@ static enum lh_outcome end_lease(struct lh_lease **lease, void (*how)(struct loo
     if (outcome != LH_OK)
         return outcome;
     if (fast_lease_is(*lease) && fast_lease_release(*lease))
-        (void)report_set(report, LH_OK, "ok: given back");
+        (void)report_set(report, LH_OK, "ok: released");
     else
         outcome = block_on(client_of(*lease), *lease, how, NULL, report);
     *lease = NULL;
@@ -389,7 +394,7 @@ static enum lh_outcome end_lease_start(struct lh_lease **lease, void (*how)(stru
     struct lh_request *request = malloc(sizeof *request);
     if (request == NULL)
         return LH_FAILED;
-    request_prepare(request, *lease, how, done, user);
+    request_prepare(request, client, *lease, how, done, user);
     *lease = NULL;
     atomic_fetch_add(&client->started, 1);
     loop_post(client->loop, &request->task);
@@ -429,7 +434,7 @@ enum lh_outcome lh_detach(struct lh_lease **lease, struct lh_report *report)
     return outcome;
 }
 
-/* ---- what is known without asking ---- */
+/* ---- without a request to the store ---- */
 
 int64_t lh_remaining_ms(const struct lh_lease *lease)
 {

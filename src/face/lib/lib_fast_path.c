@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plain locks on a store inside the process (runtime/fast_path.h): taken and given back in the
- * caller's own thread. Such a handle is small, and stands for a full one once somebody else wants
- * anything of its key: then the loop writes the grant that the hold stands for into the store, and
- * lets the desk adopt it. Nobody can take the key away before that, so until then it needs no
- * renewal. Decides nothing.
+ * Leases of the fast path (runtime/fast_path.h), acquired and released in the caller's own thread.
+ * When any other operation needs the key, the loop promotes the hold: it writes the grant to the
+ * store, and the local queue adopts it as a full lease under the same handle. Until then no other
+ * client can acquire the key, so the lease needs no renewal. Decides nothing.
  */
 #include "face/lib/lib_internal.h"
 
@@ -17,12 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BYTES_MAX = 4096 /* one grant, every letter of it escaped */ };
+enum { BYTES_MAX = 4096 /* one grant with every character escaped */ };
 
 struct fast_lease {
     uint32_t magic;
     struct lh_client *client;            /* NULL once it is closed */
-    _Atomic(struct lh_lease *) promoted; /* what it stands for by now, or NULL */
+    _Atomic(struct lh_lease *) promoted; /* the full lease, or NULL */
     int64_t ttl_ms;
     lh_lost_fn *on_lost;
     void *user;
@@ -77,7 +76,7 @@ void fast_lease_free(struct lh_lease *lease)
     free(fast);
 }
 
-/* ---- what is known without asking ---- */
+/* ---- without a request to the store ---- */
 
 uint64_t fast_lease_token(const struct lh_lease *lease)
 {
@@ -94,9 +93,9 @@ int64_t fast_lease_remaining_ms(const struct lh_lease *lease)
     return fast_lease_const(lease)->ttl_ms * 2 / 3;
 }
 
-/* ---- taking and giving back, in the caller's thread ---- */
+/* ---- acquire and release, in the caller's thread ---- */
 
-/* Exclusive, bound, without words or times of its own: that is all that a hold can say. */
+/* A hold is exclusive and bound, and has no other options than the TTL and on_lost. */
 static bool can_use_fast_path(const struct lh_acquire_options *options)
 {
     return options->size == sizeof *options && options->cooldown_ms == 0 &&
@@ -109,9 +108,13 @@ static bool can_use_fast_path(const struct lh_acquire_options *options)
 
 static enum lh_outcome report_hold_granted(struct lh_report *report, uint64_t token)
 {
-    (void)report_set(report, LH_OK, "ok: granted");
-    if (report != NULL)
-        report->token = token;
+    struct lh_report full = LH_REPORT_INIT;
+    struct lh_report *to = report != NULL && report->size < sizeof full ? &full : report;
+    (void)report_set(to, LH_OK, "ok: granted");
+    if (to != NULL)
+        to->token = token;
+    if (to == &full)
+        report_copy(report, &full);
     return LH_OK;
 }
 
@@ -124,10 +127,10 @@ static enum lh_outcome report_hold_busy(const struct lh_client *client, const ch
                                           .token = token_of_hold(holder),
                                           .ends_in_ms = -1,
                                           .takeover_in_ms = -1}};
-    if (report != NULL) {
-        report_news(client, key, &news, OUTCOME_BUSY, report);
-        report->since_ms = age_of(holder->since_ms, host_boot_ms());
-    }
+    struct lh_report full = LH_REPORT_INIT;
+    report_news(client, key, &news, OUTCOME_BUSY, &full);
+    full.since_ms = age_of(holder->since_ms, host_boot_ms());
+    report_copy(report, &full);
     return LH_BUSY;
 }
 
@@ -175,9 +178,9 @@ bool fast_lease_release(struct lh_lease *lease)
     return true;
 }
 
-/* ---- becoming a grant, in the loop ---- */
+/* ---- promotion, in the loop ---- */
 
-/* What the store would say had the grant been written there, and renewed now. */
+/* The record of the hold as a grant that is renewed by this write. */
 static void build_record(const struct lh_client *client, const struct fast_lease *fast,
                          const char *request, struct record *record)
 {
@@ -219,7 +222,7 @@ static bool store_grant(struct lh_client *client, const struct fast_lease *fast,
                                  .bytes = bytes,
                                  .length = length};
     client->driver->submit(client->state, &swap, on_write_reply, &written);
-    /* A light key has no record. */
+    /* A key on the fast path has no record, so there is no conflict. */
     ASSERT(written.result == REPLY_OK || written.result == REPLY_TROUBLE);
     *out_revision = written.revision;
     return written.result == REPLY_OK;
@@ -236,7 +239,7 @@ static void erase_grant(struct lh_client *client, const char *key, uint64_t revi
     ASSERT(written.result == REPLY_OK);
 }
 
-/* False when out of memory, and nothing has changed. The grant uses the mark until it ends. */
+/* False when out of memory: nothing is changed. The full lease refers to the mark until its end. */
 static bool promote_hold(struct lh_client *client, struct fast_lease *fast,
                          struct fast_path_mark *mark)
 {
@@ -244,7 +247,7 @@ static bool promote_hold(struct lh_client *client, struct fast_lease *fast,
     uint64_t revision;
     struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
     struct fast_path_hold *hold = &fast->hold;
-    /* With the session in it: nobody else's request can be mistaken for this one. */
+    /* Unique by its session. */
     (void)snprintf(request, sizeof request, "%" PRIx64 "-light-%" PRIu64, client->session,
                    token_of_hold(hold));
     options.ttl_ms = fast->ttl_ms;
@@ -275,8 +278,7 @@ bool fast_lease_mark_key(struct lh_client *client, const char *key,
     struct fast_path_mark *mark = fast_path_mark(client->fast_path, key, &hold);
     if (mark == NULL)
         return false;
-    (void)memory_raise_revision(client->state,
-                                mark->revision_floor); /* tokens grow, whoever grants */
+    (void)memory_raise_revision(client->state, mark->revision_floor); /* tokens must grow */
     if (hold != NULL && !promote_hold(client, fast_lease_of_hold(hold), mark)) {
         fast_path_restore(client->fast_path, mark, hold);
         return false;
@@ -321,26 +323,26 @@ struct lh_lease *fast_lease_promote(struct lh_lease *lease)
     struct lh_client *client = fast->client;
     struct fast_path_mark *mark = NULL;
     if (atomic_load(&fast->promoted) == NULL && fast_lease_mark_key(client, fast->key, &mark)) {
-        local_queue_tick(client->local_queue); /* before it is given back, it must be held */
+        local_queue_tick(client->local_queue); /* adopts it, so that it can be released */
         fast_lease_unmark_key(client, &mark);
     }
     struct lh_lease *full = atomic_load(&fast->promoted);
-    if (full == NULL) /* out of memory: nobody but a watch can notice */
+    if (full == NULL) /* out of memory: only a watch can miss the change */
         fast_path_drop(client->fast_path, &fast->hold);
     return full;
 }
 
-/* ---- the whole table ---- */
+/* ---- lists and close ---- */
 
 struct hold_list {
     struct lh_client *client;
     lh_view_fn *fn;
     void *user;
-    struct fast_path_node *copies; /* of the holds that are to be shown */
+    struct fast_path_node *copies; /* of the holds to show */
     bool enough, scarce;
 };
 
-/* The function must not be called here: it may want to give back what it is shown. */
+/* The shard is locked: the user's function, which may release the lease, is called later. */
 static bool pick(void *owner, const struct fast_path_hold *hold)
 {
     struct hold_list *hold_list = owner;
@@ -388,7 +390,7 @@ bool fast_lease_list(struct lh_client *client, const char *prefix, lh_view_fn *f
     struct hold_list hold_list = {.client = client, .fn = fn, .user = user};
     struct fast_path_visitor visitor = {.pick = pick, .picked = show_picked, .owner = &hold_list};
     if (client->fast_path != NULL && !fast_path_each(client->fast_path, prefix, &visitor))
-        (void)show_picked(&hold_list); /* what was copied before memory ran out */
+        (void)show_picked(&hold_list); /* the copies made before memory ran out */
     *out_enough = hold_list.enough;
     return !hold_list.scarce;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Leases of one key or several: what the desk tells about each claim goes through multi.h, and
- * what comes out reaches the user: granted, refused, lost, given back. Decides nothing.
+ * Leases of one key or several. The notifications of the local queue for each key go to multi.h;
+ * its output becomes callbacks and reports: granted, refused, lost, released. Decides nothing.
  */
 #include "face/lib/lib_internal.h"
 
@@ -51,7 +51,7 @@ static void unlink_lease(struct lh_lease *lease)
         lease->client->leases = lease->next;
 }
 
-/* ---- what the user is told ---- */
+/* ---- events and callbacks ---- */
 
 static void lease_emit(struct lh_lease *lease, enum lh_event_kind kind, enum lh_outcome outcome,
                        int64_t after_us)
@@ -69,7 +69,7 @@ static int64_t held_us(const struct lh_lease *lease)
     return host_boot_us() - lease->held_since_us;
 }
 
-/* Once, and without a length when the holding had ended before. */
+/* Once; without a duration if the lease was lost before. */
 static void lease_emit_released(struct lh_lease *lease, enum lh_outcome outcome)
 {
     if (!lease->end_emitted)
@@ -87,7 +87,6 @@ static void part_emit(struct lease_part *part, enum lh_event_kind kind, enum lh_
                                                         .after_us = after_us});
 }
 
-/* Out of the line, whatever came of it. */
 static void part_emit_waited(struct lease_part *part, enum lh_outcome outcome)
 {
     if (part->waits_since_us == 0)
@@ -97,8 +96,23 @@ static void part_emit_waited(struct lease_part *part, enum lh_outcome outcome)
     part->lease->waited = true;
 }
 
-/* The request is gone afterwards; a cancel that is still on its way takes it along. A borrowed one
- * is gone with the call to its owner. */
+/* The caller and the library share a request; a cancel in flight is a third user. */
+static void request_unref(struct lh_request *request)
+{
+    if (atomic_fetch_sub(&request->users, 1) == 1)
+        free(request);
+}
+
+static void request_settle(struct lh_request *request)
+{
+    struct lh_client *client = request->client;
+    request_unref(request);
+    atomic_fetch_sub(&client->started, 1);
+    client_stop_if_idle(client);
+}
+
+/* A cancel in flight settles the request later, so that the client stays until then. A borrowed
+ * request is gone when its callback returns. */
 void request_end(struct lh_request *request, struct lh_client *client, struct lh_lease *granted)
 {
     bool borrowed = request->borrowed;
@@ -107,13 +121,8 @@ void request_end(struct lh_request *request, struct lh_client *client, struct lh
         request->done(request->user, granted, &request->report);
         client_leave_callback(client);
     }
-    if (borrowed)
-        return;
-    request->over = true;
-    if (!atomic_load(&request->cancel_posted))
-        free(request);
-    atomic_fetch_sub(&client->started, 1);
-    client_stop_if_idle(client);
+    if (!borrowed && atomic_exchange(&request->state, REQUEST_OVER) != REQUEST_CANCELLING)
+        request_settle(request);
 }
 
 static void lease_finish_request(struct lh_request *request, struct lh_lease *granted)
@@ -136,7 +145,7 @@ void lease_forget(struct lh_lease *lease)
     }
 }
 
-/* It stands in the store, until its TTL; here it is gone, and the caller told. */
+/* Leaves the grant in the store until its TTL, ends the request and frees the lease. */
 static void lease_leave_to_ttl(struct lh_lease *lease)
 {
     lease_forget(lease);
@@ -152,7 +161,7 @@ void lease_free_ended(struct lh_lease *lease, enum lh_outcome outcome)
     lease_free(lease);
 }
 
-/* Of the key that ends first. */
+/* The earliest of all keys. */
 static int64_t first_deadline(const struct lh_lease *lease)
 {
     int64_t deadline_ms = NEVER;
@@ -167,16 +176,15 @@ static void request_granted(struct lh_lease *lease)
 {
     struct lh_request *request = lease->request;
     atomic_store(&lease->deadline_ms, first_deadline(lease));
-    if (request == NULL) /* it was adopted, and is known to be held */
+    if (request == NULL) /* adopted: its caller holds it already */
         return;
     lease->held_since_us = host_boot_us();
-    report_clear(&request->report);
+    report_init(&request->report);
     request->report.token = lh_token(lease);
     (void)snprintf(request->report.text, sizeof request->report.text, "ok: granted");
     lease_emit(lease, LH_EVENT_GRANTED, LH_OK, host_boot_us() - request->began_us);
-    if (lease->once != NULL)
-        lease->once->token = request->report.token;
-    lease->once = NULL; /* the caller's, only until it is told */
+    once_set_token(lease->once, request->report.token);
+    lease->once = NULL; /* valid only until `done` is called */
     if (lease->left) {
         lease_emit(lease, LH_EVENT_LEFT, LH_OK, held_us(lease));
         lease_leave_to_ttl(lease);
@@ -185,7 +193,8 @@ static void request_granted(struct lh_lease *lease)
     }
 }
 
-/* A process that was stopped or suspended hears of its loss when others may have held since. */
+/* Time since the lease expired; negative: it has not. Positive after a stop or a suspend, when
+ * another client may have held the key since. */
 static int64_t over_for_ms(const struct lh_lease *lease)
 {
     int64_t ttl_ms = lease->options.request.ttl_ms;
@@ -194,7 +203,7 @@ static int64_t over_for_ms(const struct lh_lease *lease)
 
 static void lease_lost(struct lh_lease *lease, const char *key, const struct task_news *news)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     int64_t over_ms = over_for_ms(lease);
     atomic_store(&lease->deadline_ms, 0);
     report_news(lease->client, key, news, OUTCOME_LOST, &report);
@@ -225,15 +234,16 @@ static void lease_ended(struct lh_lease *lease, enum outcome outcome)
     struct lh_client *client = lease->client;
     struct lh_request *request = lease->request;
     atomic_store(&lease->deadline_ms, 0);
-    if (request == NULL) { /* the client is being closed */
+    if (request == NULL) { /* released by lh_close() */
         lease_emit_released(lease, (enum lh_outcome)outcome);
     } else {
         if (request->cancelled && (outcome == OUTCOME_OK || outcome == OUTCOME_BUSY))
             (void)report_set(&request->report, LH_BUSY, "busy: the caller gave up");
         else if (outcome == OUTCOME_OK)
-            (void)report_set(&request->report, LH_OK, "ok: given back");
+            (void)report_set(&request->report, LH_OK, "ok: released");
         else if (request->report.outcome == LH_OK)
-            (void)report_set(&request->report, (enum lh_outcome)outcome, outcome_name(outcome));
+            (void)report_set(&request->report, report_outcome(lease->parts[0].key, outcome),
+                             outcome_name(outcome));
         request->report.refusal = lh_refusal_word(request_verb(lease), request->report.outcome);
         if (lease->held_since_us != 0)
             lease_emit_released(lease, request->report.outcome);
@@ -247,13 +257,13 @@ static void lease_ended(struct lh_lease *lease, enum outcome outcome)
     client_stop_if_idle(client);
 }
 
-/* ---- keys, one after the other ---- */
+/* ---- the keys, one after the other ---- */
 
-/* What the desk would have said, had there been memory to ask it. */
+/* As if the local queue had ended the waiter. */
 static void report_no_memory(struct lh_lease *lease, size_t key)
 {
     (void)report_set(&lease->request->report, LH_UNAVAILABLE,
-                     "unavailable: out of memory, or too much is on its way; try again");
+                     "unavailable: out of memory, or too many requests in flight; try again");
     lease->parts[key].waiter = NULL;
 }
 
@@ -271,7 +281,7 @@ static struct local_waiter *lease_ask_key(struct lh_lease *lease, struct lease_p
     return waiter;
 }
 
-/* Carries out what multi.h wants, until something has to be waited for. */
+/* Carries out the output of multi.h until a notification is needed. */
 static void lease_apply(struct lh_lease *lease, struct multi_output wants,
                         const struct task_news *news)
 {
@@ -284,7 +294,7 @@ static void lease_apply(struct lh_lease *lease, struct multi_output wants,
         wants = multi_notify(&lease->multi, wants.key, NOTIFY_ENDED, OUTCOME_UNAVAILABLE);
     }
     if (wants.act == DO_CANCEL) {
-        if (lease->held_since_us == 0) /* not all keys were granted, so nothing was done */
+        if (lease->held_since_us == 0) /* not all keys were granted: the work was not done */
             local_queue_drop_cooldown(lease->parts[wants.key].waiter);
         local_queue_release(lease->parts[wants.key].waiter);
     } else if (wants.notify == NOTIFY_HELD)
@@ -303,7 +313,7 @@ static void lease_renewed(struct lh_lease *lease)
     lease_emit(lease, LH_EVENT_RENEWED, LH_OK, held_us(lease));
 }
 
-/* An adopted grant could not be kept: out of memory, or it stands there no more. */
+/* An adopted grant is not in the store any more, or memory ran out. */
 static void adopted_lease_lost(struct lh_lease *lease, const char *key,
                                const struct task_news *news)
 {
@@ -328,7 +338,7 @@ static void on_waiter_event(void *owner, struct local_waiter *waiter, const stru
     ASSERT(lease->magic == LEASE_MAGIC && part->waiter != NULL);
     bool adopts = lease->handle != lease && lease->multi.state == MULTI_ACQUIRING;
     if (adopts && news->event == TASK_HELD && news->token != atomic_load(&part->token)) {
-        local_queue_release(part->waiter); /* another grant than the one that was to be adopted */
+        local_queue_release(part->waiter); /* not the grant to be adopted */
         return;
     }
     if (news->event == TASK_HELD || news->event == TASK_RENEWED) {
@@ -336,7 +346,8 @@ static void on_waiter_event(void *owner, struct local_waiter *waiter, const stru
         atomic_store(&part->token, news->token);
     }
     if (news->event == TASK_HELD || news->event == TASK_ENDED)
-        part_emit_waited(part, news->event == TASK_HELD ? LH_OK : (enum lh_outcome)outcome);
+        part_emit_waited(part,
+                         news->event == TASK_HELD ? LH_OK : report_outcome(part->key, outcome));
     if (news->event == TASK_HELD && news->took_over)
         part_emit(part, LH_EVENT_TAKEOVER, LH_OK, /* after_us= */ 0);
     if (news->event == TASK_RENEWED) {
@@ -357,8 +368,8 @@ static void on_waiter_event(void *owner, struct local_waiter *waiter, const stru
             return;
         }
         if (lease->handle != lease && outcome == OUTCOME_BUSY)
-            outcome = OUTCOME_OK; /* given back while it was being adopted */
-        /* The first thing that went wrong is the one that is told. */
+            outcome = OUTCOME_OK; /* released while it was being adopted */
+        /* The first error is reported. */
         if (request != NULL && outcome != OUTCOME_OK && request->report.outcome == LH_OK)
             report_news(lease->client, part->key, news, outcome, &request->report);
     }
@@ -369,7 +380,7 @@ static void on_waiter_event(void *owner, struct local_waiter *waiter, const stru
     lease_apply(lease, wants, news);
 }
 
-/* ---- starting and giving up, in the loop ---- */
+/* ---- start, cancel and release, in the loop ---- */
 
 void lease_start(struct loop_task *task)
 {
@@ -392,26 +403,36 @@ static void request_cancel(struct loop_task *task)
 {
     struct lh_request *request =
         (struct lh_request *)((char *)task - offsetof(struct lh_request, cancel_task));
-    if (request->over) {
-        free(request);
-        return;
+    enum request_state expected = REQUEST_CANCELLING;
+    if (!atomic_compare_exchange_strong(&request->state, &expected, REQUEST_CANCELLED))
+        request_settle(request); /* done was called meanwhile */
+    else if (!request->cancelled && request->lease->multi.state == MULTI_ACQUIRING) {
+        request->cancelled = true;
+        lease_apply(request->lease, multi_release(&request->lease->multi), NULL);
     }
-    atomic_store(&request->cancel_posted, false);
-    if (request->cancelled || request->lease->multi.state != MULTI_ACQUIRING)
-        return;
-    request->cancelled = true;
-    lease_apply(request->lease, multi_release(&request->lease->multi), NULL);
+    request_unref(request);
 }
 
 void lh_cancel(struct lh_request *request)
 {
+    enum request_state expected = REQUEST_ACTIVE;
+    if (request == NULL ||
+        !atomic_compare_exchange_strong(&request->state, &expected, REQUEST_CANCELLING))
+        return;
+    /* The client cannot be freed before the task below has run. */
+    if (client_is_forked(request->client))
+        return;
+    atomic_fetch_add(&request->users, 1);
+    request->cancel_task.run = request_cancel;
+    loop_post(request->client->loop, &request->cancel_task);
+}
+
+void lh_request_free(struct lh_request *request)
+{
     if (request == NULL)
         return;
-    struct lh_client *client = request->lease->client;
-    if (client_is_forked(client) || atomic_exchange(&request->cancel_posted, true))
-        return;
-    request->cancel_task.run = request_cancel;
-    loop_post(client->loop, &request->cancel_task);
+    lh_cancel(request);
+    request_unref(request);
 }
 
 void lease_release(struct loop_task *task)
@@ -420,9 +441,9 @@ void lease_release(struct loop_task *task)
     struct lh_lease *lease = request->lease;
     lease->request = request;
     if (lease->multi.state == MULTI_LOST)
-        (void)report_set(&request->report, LH_LOST, "lost: it had been lost before");
+        (void)report_set(&request->report, LH_LOST, "lost: the lease was lost before");
     atomic_store(&lease->deadline_ms, 0);
-    /* A client that is being closed gives it back already, or has. */
+    /* lh_close() may have released it, or be releasing it. */
     if (lease->multi.state == MULTI_ENDED)
         lease_ended(lease, lease->multi.outcome);
     else if (lease->multi.state != MULTI_RELEASING)
@@ -446,7 +467,7 @@ void lease_detach(struct loop_task *task)
     request->report.token = lh_token(lease);
     request->report.outcome = held ? LH_OK : LH_LOST;
     (void)snprintf(request->report.text, sizeof request->report.text, "%s",
-                   held ? "ok: left to its TTL" : "lost: it had been lost before");
+                   held ? "ok: left to its TTL" : "lost: the lease was lost before");
     if (held)
         lease_emit(lease, LH_EVENT_LEFT, LH_OK, held_us(lease));
     lease_leave_to_ttl(lease);
@@ -480,7 +501,7 @@ void lease_orphan_all(struct lh_client *client)
     }
 }
 
-/* ---- grants that stand already ---- */
+/* ---- adopted grants ---- */
 
 struct lh_lease *lease_adopt(struct lh_client *client, const char *key,
                              const struct lh_acquire_options *options, uint64_t token,

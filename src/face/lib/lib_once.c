@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ids that are done once, and watermarks. A claim is a lease of the id's key: renewed like any
- * other, or left to its TTL as soon as it is granted, when its token finishes it from any process.
- * Everything else is an errand. The core decides.
+ * Ids that are done once, and watermarks. A claim is a lease of the id's key. lh_once_claim()
+ * renews it like any lease; lh_once_begin() detaches it once it is granted, and its token finishes
+ * it from any process. All other calls are operations (operation.c). The core decides.
  */
 #include "face/lib/lib_internal.h"
 
@@ -12,7 +12,7 @@
 #define DEFAULT_CLAIM_TTL_MS ((int64_t)5 * 60 * 1000)
 #define DEFAULT_KEEP_MS      ((int64_t)24 * 3600 * 1000)
 
-/* Keys of ids and watermarks are apart from those of locks; false when that is no good name. */
+/* Prefixes separate ids and watermarks from locks. False with a report if the name is invalid. */
 static bool make_key(const char *prefix, const char *name, char out[KEY_MAX + 1],
                      struct lh_report *report)
 {
@@ -25,24 +25,43 @@ static bool make_key(const char *prefix, const char *name, char out[KEY_MAX + 1]
 
 void once_fill(const struct task_news *news, struct lh_once *out)
 {
+    struct lh_once once = LH_ONCE_INIT;
     const struct record *record = news->record;
-    if (out == NULL || record == NULL || record->kind != KIND_ONCE)
+    if (record == NULL || record->kind != KIND_ONCE || news->key_info.state != KEY_COOLING)
         return;
-    if (news->key_info.state == KEY_COOLING) {
-        out->status = record->once.done.status;
-        (void)snprintf(out->result, sizeof out->result, "%s", record->once.done.result);
+    once.status = record->once.done.status;
+    (void)snprintf(once.result, sizeof once.result, "%s", record->once.done.result);
+    sized_write(out, &once, sizeof once);
+}
+
+void once_set_token(struct lh_once *out, uint64_t token)
+{
+    struct lh_once once = LH_ONCE_INIT;
+    once.token = token;
+    sized_write(out, &once, sizeof once);
+}
+
+/* Clears the result. False with a report if its size is not plausible. */
+static bool once_clear(struct lh_once *out, struct lh_report *report)
+{
+    struct lh_once empty = LH_ONCE_INIT;
+    if (!sized_is_valid(out)) {
+        (void)report_set(report, LH_USAGE, "usage: initialise the result with LH_ONCE_INIT");
+        return false;
     }
+    sized_write(out, &empty, sizeof empty);
+    return true;
 }
 
 /* ---- claims ---- */
 
-/* What makes a lease a claim; false with a report when it cannot be one. */
+/* Turns a lease into a claim; false with a report on failure. */
 static bool lease_make_claim(struct lh_lease *lease, const char *payload, struct lh_report *report)
 {
     struct request request = lease->options.request;
     request.kind = KIND_ONCE;
     request.key = lease->parts[0].key;
-    request.request = "-"; /* to be checked; the executor makes one */
+    request.request = "-"; /* valid; the executor makes one */
     request.payload = payload;
     const char *wrong = request_broken(&request);
     if (wrong != NULL) {
@@ -60,47 +79,46 @@ static bool lease_make_claim(struct lh_lease *lease, const char *payload, struct
     return true;
 }
 
-/* The lease of a claim; NULL with a report when it cannot be. */
+/* NULL with a report on failure. */
 static struct lh_lease *new_claim(struct lh_client *client, const char *id,
-                                  const struct lh_once_options *options, struct lh_once *out,
+                                  const struct lh_once_options *given, struct lh_once *out,
                                   struct lh_report *report)
 {
-    static const struct lh_once_options usual = LH_ONCE_OPTIONS_INIT;
+    struct lh_once_options options = LH_ONCE_OPTIONS_INIT;
     struct lh_acquire_options acquire = LH_ACQUIRE_OPTIONS_INIT;
     char text[KEY_MAX + 1];
     const char *key = text;
-    if (options == NULL)
-        options = &usual;
-    if (options->size != sizeof *options) {
-        (void)report_set(report, LH_USAGE, "usage: fill the options by LH_ONCE_OPTIONS_INIT");
+    if (given != NULL && !sized_read(&options, sizeof options, given)) {
+        (void)report_set(report, LH_USAGE,
+                         "usage: the options have a wrong size, or a member "
+                         "that this library does not know; initialise them with "
+                         "LH_ONCE_OPTIONS_INIT");
         return NULL;
     }
-    if (!make_key(ONCE_PREFIX, id, text, report))
+    if (!once_clear(out, report) || !make_key(ONCE_PREFIX, id, text, report))
         return NULL;
-    acquire.ttl_ms = options->ttl_ms != 0 ? options->ttl_ms : DEFAULT_CLAIM_TTL_MS;
-    acquire.wait_ms = options->wait_ms;
-    acquire.on_lost = options->on_lost;
-    acquire.user = options->user;
+    acquire.ttl_ms = options.ttl_ms != 0 ? options.ttl_ms : DEFAULT_CLAIM_TTL_MS;
+    acquire.wait_ms = options.wait_ms;
+    acquire.on_lost = options.on_lost;
+    acquire.user = options.user;
     struct lh_lease *lease = lease_new(client, &key, /* count= */ 1, &acquire, report);
     if (lease == NULL)
         return NULL;
-    if (!lease_make_claim(lease, options->payload, report)) {
+    if (!lease_make_claim(lease, options.payload, report)) {
         lease_free(lease);
         return NULL;
     }
     lease->once = out;
-    if (out != NULL)
-        *out = (struct lh_once){0};
     return lease;
 }
 
-/* Its token is all that is left of it. */
+/* Once granted, only its token remains. */
 static struct lh_lease *new_detached_claim(struct lh_client *client, const char *id,
                                            const struct lh_once_options *options,
                                            struct lh_once *out, struct lh_report *report)
 {
     if (out == NULL) {
-        (void)report_set(report, LH_USAGE, "usage: there is no place for the token");
+        (void)report_set(report, LH_USAGE, "usage: give a struct lh_once for the token");
         return NULL;
     }
     struct lh_lease *lease = new_claim(client, id, options, out, report);
@@ -115,11 +133,11 @@ enum lh_outcome lh_once_claim(struct lh_client *client, const char *id,
                               const struct lh_once_options *options, struct lh_lease **out_claim,
                               struct lh_once *out, struct lh_report *report)
 {
-    struct lh_report own = {0};
+    struct lh_report own = LH_REPORT_INIT;
     report = report != NULL ? report : &own;
     enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
     if (outcome == LH_OK && out_claim == NULL)
-        outcome = report_set(report, LH_USAGE, "usage: there is no place for the claim");
+        outcome = report_set(report, LH_USAGE, "usage: give a pointer for the claim");
     if (outcome != LH_OK)
         return outcome;
     struct lh_lease *lease = new_claim(client, id, options, out, report);
@@ -140,7 +158,7 @@ enum lh_outcome lh_once_begin(struct lh_client *client, const char *id,
                               const struct lh_once_options *options, struct lh_once *out,
                               struct lh_report *report)
 {
-    struct lh_report own = {0};
+    struct lh_report own = LH_REPORT_INIT;
     report = report != NULL ? report : &own;
     enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
     if (outcome != LH_OK)
@@ -159,9 +177,9 @@ struct lh_request *lh_once_begin_start(struct lh_client *client, const char *id,
     return lease != NULL ? lease_begin(lease, done, user, report) : NULL;
 }
 
-/* ---- what is remembered ---- */
+/* ---- completion ---- */
 
-static struct completion deed_of(const struct lh_done *done)
+static struct completion completion_of(const struct lh_completion *done)
 {
     if (done == NULL)
         return (struct completion){0};
@@ -169,15 +187,21 @@ static struct completion deed_of(const struct lh_done *done)
         .status = (uint8_t)done->status, .result = done->result, .until = done->until};
 }
 
-/* Finish and mark, of a key: what is said of it, checked and in the core's words. */
+/* Finishes or marks a key: checks the completion and translates it for the core. */
 static enum lh_outcome complete_key(struct lh_client *client, struct request request,
-                                    const struct lh_done *done, const struct operation_hooks *hooks,
+                                    const struct lh_completion *done,
+                                    const struct operation_hooks *hooks,
                                     const struct listener *listener, struct lh_report *report)
 {
     char watermark[KEY_MAX + 1];
-    struct completion completion = deed_of(done);
-    if (done != NULL && (done->size != sizeof *done || done->status < 0 || done->status > 255))
-        return report_set(report, LH_USAGE, "usage: fill the struct; the status is 0 to 255");
+    struct lh_completion known = LH_COMPLETION_INIT;
+    if (done != NULL &&
+        (!sized_read(&known, sizeof known, done) || known.status < 0 || known.status > 255))
+        return report_set(report, LH_USAGE,
+                          "usage: initialise the completion with "
+                          "LH_COMPLETION_INIT; its status is 0 to 255");
+    done = done != NULL ? &known : NULL;
+    struct completion completion = completion_of(done);
     if (done != NULL && done->watermark != NULL) {
         if (!make_key(WATERMARK_PREFIX, done->watermark, watermark, report))
             return LH_USAGE;
@@ -189,8 +213,8 @@ static enum lh_outcome complete_key(struct lh_client *client, struct request req
 }
 
 static enum lh_outcome complete_id(struct lh_client *client, const char *id, struct request request,
-                                   const struct lh_done *done, const struct listener *listener,
-                                   struct lh_report *report)
+                                   const struct lh_completion *done,
+                                   const struct listener *listener, struct lh_report *report)
 {
     char key[KEY_MAX + 1];
     if (!make_key(ONCE_PREFIX, id, key, report))
@@ -200,34 +224,35 @@ static enum lh_outcome complete_id(struct lh_client *client, const char *id, str
 }
 
 enum lh_outcome lh_once_finish(struct lh_client *client, const char *id, uint64_t token,
-                               const struct lh_done *done, struct lh_report *report)
+                               const struct lh_completion *done, struct lh_report *report)
 {
     struct request request = {.verb = VERB_RELEASE, .token = token};
     return complete_id(client, id, request, done, NULL, report);
 }
 
 enum lh_outcome lh_once_finish_start(struct lh_client *client, const char *id, uint64_t token,
-                                     const struct lh_done *done, lh_done_fn *fn, void *user,
+                                     const struct lh_completion *done, lh_done_fn *fn, void *user,
                                      struct lh_report *report)
 {
     struct request request = {.verb = VERB_RELEASE, .token = token};
     return complete_id(client, id, request, done, &(struct listener){fn, user}, report);
 }
 
-enum lh_outcome lh_mark(struct lh_client *client, const char *id, const struct lh_done *done,
+enum lh_outcome lh_mark(struct lh_client *client, const char *id, const struct lh_completion *done,
                         struct lh_report *report)
 {
     return complete_id(client, id, (struct request){.verb = VERB_MARK}, done, NULL, report);
 }
 
-enum lh_outcome lh_mark_start(struct lh_client *client, const char *id, const struct lh_done *done,
-                              lh_done_fn *fn, void *user, struct lh_report *report)
+enum lh_outcome lh_mark_start(struct lh_client *client, const char *id,
+                              const struct lh_completion *done, lh_done_fn *fn, void *user,
+                              struct lh_report *report)
 {
     return complete_id(client, id, (struct request){.verb = VERB_MARK}, done,
                        &(struct listener){fn, user}, report);
 }
 
-/* The holder of a claim hears `lost` of itself, not that its token is stale. */
+/* The holder of a claim gets LH_LOST instead of LH_STALE. */
 static void on_finish_done(const struct lh_client *client, const struct operation_hooks *hooks,
                            const struct task_news *news, struct lh_report *report)
 {
@@ -238,40 +263,40 @@ static void on_finish_done(const struct lh_client *client, const struct operatio
                          "lost: the claim is not yours any more; it is not remembered as done");
 }
 
-static enum lh_outcome finish_claim(struct lh_lease **claim, const struct lh_done *done,
+static enum lh_outcome finish_claim(struct lh_lease **claim, const struct lh_completion *done,
                                     const struct listener *listener, struct lh_report *report)
 {
-    struct lh_report own = {0};
+    struct lh_report own = LH_REPORT_INIT;
     report = report != NULL ? report : &own;
     enum lh_outcome outcome = lease_admits_end(claim, listener == NULL, report);
     if (outcome != LH_OK)
         return outcome;
     struct lh_lease *lease = *claim;
     if (fast_lease_is(lease) || lease->options.request.kind != KIND_ONCE)
-        return report_set(report, LH_USAGE, "usage: it is no claim; release it");
+        return report_set(report, LH_USAGE, "usage: the lease is not a claim; release it");
     struct request request = {
         .verb = VERB_RELEASE, .key = lease->parts[0].key, .token = lh_token(lease)};
     struct operation_hooks hooks = {.on_done = on_finish_done, .ends = lease};
     outcome = complete_key(lease->client, request, done, &hooks, listener, report);
-    /* It is gone as soon as the loop has it. */
+    /* Once the task is posted, the loop owns the lease. */
     if (listener != NULL ? outcome == LH_OK : outcome != LH_USAGE)
         *claim = NULL;
     return outcome;
 }
 
-enum lh_outcome lh_finish(struct lh_lease **claim, const struct lh_done *done,
+enum lh_outcome lh_finish(struct lh_lease **claim, const struct lh_completion *done,
                           struct lh_report *report)
 {
     return finish_claim(claim, done, NULL, report);
 }
 
-enum lh_outcome lh_finish_start(struct lh_lease **claim, const struct lh_done *done, lh_done_fn *fn,
-                                void *user, struct lh_report *report)
+enum lh_outcome lh_finish_start(struct lh_lease **claim, const struct lh_completion *done,
+                                lh_done_fn *fn, void *user, struct lh_report *report)
 {
     return finish_claim(claim, done, &(struct listener){fn, user}, report);
 }
 
-/* ---- by token, and looks ---- */
+/* ---- by token, and status ---- */
 
 static enum lh_outcome run_verb(struct lh_client *client, const char *prefix, const char *name,
                                 struct request request, const struct operation_hooks *hooks,
@@ -324,7 +349,7 @@ enum lh_outcome lh_once_renew_start(struct lh_client *client, const char *id, ui
     return once_renew(client, id, token, ttl_ms, &(struct listener){done, user}, report);
 }
 
-/* A look's report is always OK; here the state is the answer. */
+/* A query returns LH_OK; here the state of the id is the outcome. */
 static void on_status_done(const struct lh_client *client, const struct operation_hooks *hooks,
                            const struct task_news *news, struct lh_report *report)
 {
@@ -336,9 +361,9 @@ static void on_status_done(const struct lh_client *client, const struct operatio
     once_fill(news, hooks->out);
     if (news->outcome != OUTCOME_OK || key_info->state == KEY_FREE)
         return;
-    (void)snprintf(message, sizeof message, "%s: %s by %.128s", done ? "cooling" : "busy",
-                   done ? "done" : "running", holder);
-    (void)report_set(report, done ? LH_COOLING : LH_BUSY, message);
+    (void)snprintf(message, sizeof message, "%s: %s by %.128s", done ? "done" : "busy",
+                   done ? "finished" : "running", holder);
+    (void)report_set(report, done ? LH_DONE : LH_BUSY, message);
     (void)snprintf(report->holder, sizeof report->holder, "%s", holder);
     report->since_ms = age_of(key_info->since_ms, news->at.time_ms);
     report->ends_in_ms = key_info->ends_in_ms;
@@ -349,8 +374,8 @@ static enum lh_outcome once_query(struct lh_client *client, const char *id, stru
                                   const struct listener *listener, struct lh_report *report)
 {
     struct operation_hooks hooks = {.on_done = on_status_done, .out = out};
-    if (out != NULL)
-        *out = (struct lh_once){0};
+    if (!once_clear(out, report))
+        return LH_USAGE;
     return run_verb(client, ONCE_PREFIX, id, (struct request){.verb = VERB_QUERY}, &hooks, listener,
                     report);
 }
@@ -383,16 +408,17 @@ enum lh_outcome lh_seen_start(struct lh_client *client, const char *id, lh_done_
 static void on_watermark_done(const struct lh_client *client, const struct operation_hooks *hooks,
                               const struct task_news *news, struct lh_report *report)
 {
-    struct lh_watermark *out = hooks->out;
-    /* Is the store's clock one that outlives the process? */
+    struct lh_watermark watermark = LH_WATERMARK_INIT;
+    /* The clock of a store that is not durable ends with the process. */
     bool lasting = (client->driver->capabilities & STORE_DURABLE) != 0;
     (void)report;
     if (news->record == NULL)
         return;
     struct poll poll = watermark_begin(news->record, news->at.time_ms, hooks->overlap_ms);
-    (void)snprintf(out->value, sizeof out->value, "%s", poll.from);
+    (void)snprintf(watermark.value, sizeof watermark.value, "%s", poll.from);
     if (lasting && news->at.time_ms != TIME_UNKNOWN)
-        out->start_ms = poll.start_ms;
+        watermark.start_ms = poll.start_ms;
+    sized_write(hooks->out, &watermark, sizeof watermark);
 }
 
 static enum lh_outcome begin_poll(struct lh_client *client, const char *name, int64_t overlap_ms,
@@ -401,9 +427,12 @@ static enum lh_outcome begin_poll(struct lh_client *client, const char *name, in
 {
     struct operation_hooks hooks = {
         .on_done = on_watermark_done, .out = out, .overlap_ms = overlap_ms};
-    if (out == NULL || overlap_ms <= 0)
-        return report_set(report, LH_USAGE, "usage: give a place for it, and an overlap above 0");
-    *out = (struct lh_watermark){.start_ms = -1};
+    struct lh_watermark empty = LH_WATERMARK_INIT;
+    if (out == NULL || !sized_is_valid(out) || overlap_ms <= 0)
+        return report_set(report, LH_USAGE,
+                          "usage: give a result that LH_WATERMARK_INIT "
+                          "initialised, and an overlap above 0");
+    sized_write(out, &empty, sizeof empty);
     return run_verb(client, WATERMARK_PREFIX, name, (struct request){.verb = VERB_QUERY}, &hooks,
                     listener, report);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects of a cluster that are locks, for programs: checks what is asked for, and puts what came
- * of it into words. workload/workload.h does it.
+ * The public calls of leasehold_workload.h. Checks the arguments and fills reports; the work is
+ * done by workload/workload.h.
  */
 #include "face/lib/lib_internal.h"
 
@@ -26,23 +26,24 @@ struct lh_workloads {
     struct workloads *internal;
 };
 
-/* ---- answers ---- */
+/* ---- results ---- */
 
 static void fill_workload(const struct workload_result *result, struct lh_workload *out)
 {
     const struct workload_view *view = &result->view;
-    if (out == NULL)
-        return;
-    *out = (struct lh_workload){.cached = result->cached, .status = view->status};
-    text_copy(out->name, sizeof out->name, result->name);
-    text_copy(out->uid, sizeof out->uid, view->uid);
+    struct lh_workload workload = LH_WORKLOAD_INIT;
+    workload.cached = result->cached;
+    workload.status = view->status;
+    text_copy(workload.name, sizeof workload.name, result->name);
+    text_copy(workload.uid, sizeof workload.uid, view->uid);
     if (view->uid[0] != '\0')
-        out->state = view->state == END_DONE     ? LH_WORKLOAD_DONE
-                     : view->state == END_FAILED ? LH_WORKLOAD_FAILED
-                                                 : LH_WORKLOAD_RUNS;
+        workload.state = view->state == END_DONE     ? LH_WORKLOAD_DONE
+                         : view->state == END_FAILED ? LH_WORKLOAD_FAILED
+                                                     : LH_WORKLOAD_RUNS;
+    sized_write(out, &workload, sizeof workload);
 }
 
-/* `runs`: it was created and followed; how it ended is what counts. */
+/* `runs`: of a run, whose text begins with "failed" if the object failed. */
 static enum lh_outcome report_workload(const char *target, const struct workload_result *result,
                                        bool runs, struct lh_report *report)
 {
@@ -59,16 +60,16 @@ static enum lh_outcome report_workload(const char *target, const struct workload
         text_add(&text, ": ");
     }
     text_add_brief(&text, result->text, sizeof message);
-    (void)report_set(report, outcome, message);
-    if (report == NULL)
-        return outcome;
-    report->refusal = lh_refusal_word(LH_VERB_WORKLOAD, outcome);
-    (void)snprintf(report->key, sizeof report->key, "%s", target != NULL ? target : "");
+    struct lh_report full = LH_REPORT_INIT;
+    (void)report_set(&full, outcome, message);
+    full.refusal = lh_refusal_word(LH_VERB_WORKLOAD, outcome);
+    (void)snprintf(full.key, sizeof full.key, "%s", target != NULL ? target : "");
     if (others)
-        (void)snprintf(report->holder, sizeof report->holder, "%s", result->view.holder);
-    text_clean(report->holder, strlen(report->holder));
-    report->since_ms = result->since_ms;
-    report->ends_in_ms = others ? result->ends_in_ms : -1;
+        (void)snprintf(full.holder, sizeof full.holder, "%s", result->view.holder);
+    text_clean(full.holder, strlen(full.holder));
+    full.since_ms = result->since_ms;
+    full.ends_in_ms = others ? result->ends_in_ms : -1;
+    report_copy(report, &full);
     return outcome;
 }
 
@@ -80,7 +81,7 @@ struct progress_callback {
 static void forward_progress(void *user, const struct workload_result *result)
 {
     const struct progress_callback *callback = user;
-    struct lh_workload workload;
+    struct lh_workload workload = LH_WORKLOAD_INIT;
     fill_workload(result, &workload);
     callback->fn(callback->user, &workload, result->since_ms, result->ends_in_ms);
 }
@@ -88,10 +89,14 @@ static void forward_progress(void *user, const struct workload_result *result)
 /* ---- checks ---- */
 
 static enum lh_outcome workload_check_call(const struct lh_workloads *handle, const char *target,
-                                           struct lh_report *report)
+                                           const struct lh_workload *out, struct lh_report *report)
 {
+    if (!sized_is_valid(report))
+        return LH_USAGE;
+    if (!sized_is_valid(out))
+        return report_set(report, LH_USAGE, "usage: initialise the result with LH_WORKLOAD_INIT");
     if (handle == NULL || handle->magic != HANDLE_MAGIC)
-        return report_set(report, LH_USAGE, "usage: these are no open workloads");
+        return report_set(report, LH_USAGE, "usage: open the workloads first");
     if (handle->process != getpid())
         return report_set(report, LH_LOST, "lost: the workloads were opened before a fork");
     if (target == NULL || *target == '\0' || strlen(target) > KEY_MAX ||
@@ -110,8 +115,6 @@ static bool is_request_id(const char *id)
 
 static const char *workload_options_error(const struct lh_workload_options *options)
 {
-    if (options->size != sizeof *options)
-        return "usage: options unfilled: begin with LH_WORKLOAD_OPTIONS_INIT";
     if (!is_request_id(options->request_id))
         return "usage: a request id must be 1 to 128 bytes of UTF-8 without control characters";
     if (options->cooldown_ms < 0 || options->cooldown_ms > SPAN_MAX_MS ||
@@ -128,14 +131,17 @@ enum lh_outcome lh_workloads_open(const char *url, const char *manifest,
                                   const struct lh_workloads_options *options,
                                   struct lh_workloads **out, struct lh_report *report)
 {
-    static const struct lh_workloads_options usual = LH_WORKLOADS_OPTIONS_INIT;
-    const struct lh_workloads_options *asked = options != NULL ? options : &usual;
+    struct lh_workloads_options known = LH_WORKLOADS_OPTIONS_INIT;
+    const struct lh_workloads_options *asked = &known;
     char holder[HOLDER_MAX + 1];
     struct workload_result result;
-    if (url == NULL || manifest == NULL || out == NULL || asked->size != sizeof *asked)
-        return report_set(
-            report, LH_USAGE,
-            "usage: no URL, no manifest, no place for the handle, or options unfilled");
+    if (!sized_is_valid(report))
+        return LH_USAGE;
+    if (url == NULL || manifest == NULL || out == NULL ||
+        (options != NULL && !sized_read(&known, sizeof known, options)))
+        return report_set(report, LH_USAGE,
+                          "usage: give a URL, a manifest, a pointer for the handle, and options "
+                          "that LH_WORKLOADS_OPTIONS_INIT initialised");
     struct lh_workloads *handle = calloc(1, sizeof *handle);
     if (handle == NULL)
         return report_set(report, LH_FAILED, "failed: out of memory");
@@ -171,7 +177,7 @@ void lh_workloads_close(struct lh_workloads **workloads)
     struct lh_workloads *handle = workloads != NULL ? *workloads : NULL;
     if (handle == NULL || handle->magic != HANDLE_MAGIC)
         return;
-    if (handle->process == getpid()) /* else its connections, and a plugin, are the parent's */
+    if (handle->process == getpid()) /* otherwise connections and plugin are the parent's */
         workloads_close(&handle->internal);
     handle->magic = 0;
     free(handle);
@@ -182,19 +188,22 @@ enum lh_outcome lh_workload_run(struct lh_workloads *workloads, const char *targ
                                 const struct lh_workload_options *options, struct lh_workload *out,
                                 struct lh_report *report)
 {
-    static const struct lh_workload_options usual = LH_WORKLOAD_OPTIONS_INIT;
+    struct lh_workload_options known = LH_WORKLOAD_OPTIONS_INIT;
     struct workload_result result;
     char own[40];
     uint64_t random[2] = {0};
-    const struct lh_workload_options *asked = options != NULL ? options : &usual;
-    enum lh_outcome outcome = workload_check_call(workloads, target, report);
+    const struct lh_workload_options *asked = &known;
+    enum lh_outcome outcome = workload_check_call(workloads, target, out, report);
     if (outcome != LH_OK)
         return outcome;
-    const char *wrong = workload_options_error(asked);
+    const char *wrong = options != NULL && !sized_read(&known, sizeof known, options)
+                            ? "usage: the options have a wrong size, or a member that this "
+                              "library does not know; begin with LH_WORKLOAD_OPTIONS_INIT"
+                            : workload_options_error(asked);
     if (wrong != NULL)
         return report_set(report, LH_USAGE, wrong);
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
-        return report_set(report, LH_FAILED, "failed: the system gives no random numbers");
+        return report_set(report, LH_FAILED, "failed: getrandom() failed");
     (void)snprintf(own, sizeof own, "%016llx%016llx", (unsigned long long)random[0],
                    (unsigned long long)random[1]);
     struct workload_run run = {.target = target,
@@ -220,7 +229,7 @@ enum lh_outcome lh_workload_look(struct lh_workloads *workloads, const char *tar
                                  struct lh_workload *out, struct lh_report *report)
 {
     struct workload_result result;
-    enum lh_outcome outcome = workload_check_call(workloads, target, report);
+    enum lh_outcome outcome = workload_check_call(workloads, target, out, report);
     if (outcome != LH_OK)
         return outcome;
     workloads_query(workloads->internal, target, COOLDOWN_DEFAULT_MS, &result);
@@ -233,7 +242,7 @@ enum lh_outcome lh_workload_remove(struct lh_workloads *workloads, const char *t
                                    struct lh_report *report)
 {
     struct workload_result result;
-    enum lh_outcome outcome = workload_check_call(workloads, target, report);
+    enum lh_outcome outcome = workload_check_call(workloads, target, out, report);
     if (outcome != LH_OK)
         return outcome;
     if (!is_request_id(request_id))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What lib_workload.c does in a library that was built without Kubernetes: says so. */
+/* Replaces lib_workload.c in a build without Kubernetes: every call returns LH_USAGE. */
 #include "face/lib/lib_internal.h"
 
 #include "leasehold_workload.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a command inherits so that a bound lease outlives its holder for as long as the command
- * runs. Asks the store for it and keeps nothing: the descriptor is the caller's.
+ * The descriptor that a command inherits: while it is open, a bound lease lasts until its TTL even
+ * if its holder dies. The store creates it, the caller owns it.
  */
 #include "face/lib/lib_internal.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
-int lh_liveness(struct lh_client *client)
+int lh_liveness_fd(struct lh_client *client)
 {
     if (client_admits(client, /* blocks= */ false, NULL) != LH_OK || client->store_thread == NULL)
         return -1;

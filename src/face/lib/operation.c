@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Single verbs: renew and give back by token, break, clear, and a look at one key. Each is an
- * errand of the executor; the core decides, and the store's patience bounds them all.
+ * Operations on one key: renew and release by token, break, clear, and a query. Each is a task of
+ * the executor, limited by the store timeout. The core decides.
  */
 #include "face/lib/lib_internal.h"
 
@@ -16,15 +16,15 @@ struct operation {
     struct loop_task task; /* first */
     struct call call;
     struct lease_options options;
-    struct lh_view *status; /* of a look … */
-    lh_view_fn *fn;         /* … or whom to show it */
+    struct lh_view *status; /* the result of a query … */
+    lh_view_fn *fn;         /* … or the callback that gets it */
     void *user;
     struct operation_hooks hooks;
-    bool if_held; /* release: it is no error that the token does not hold the key */
+    bool if_held; /* release: a token that does not hold the key is no error */
     struct broken broken;
     struct fast_path_mark *mark;
     int64_t began_us;
-    _Alignas(max_align_t) char storage[]; /* of a started one */
+    _Alignas(max_align_t) char storage[]; /* strings of a started operation */
 };
 
 static void operation_show(struct operation *op, const struct task_news *news, const char *key)
@@ -32,8 +32,10 @@ static void operation_show(struct operation *op, const struct task_news *news, c
     struct lh_client *client = op->call.client;
     struct lh_meta pairs[META_PAIRS_MAX];
     struct lh_view view;
-    if (op->status != NULL)
-        status_fill(client, news->record, &news->at, key, NULL, op->status);
+    if (op->status != NULL) {
+        status_fill(client, news->record, &news->at, key, NULL, &view);
+        sized_write(op->status, &view, sizeof view);
+    }
     if (op->fn == NULL)
         return;
     status_fill(client, news->record, &news->at, key, pairs, &view);
@@ -42,7 +44,7 @@ static void operation_show(struct operation *op, const struct task_news *news, c
     client_leave_callback(client);
 }
 
-/* Of verbs that are counted: by token, marks and watermarks. */
+/* For renewals and releases by token, marks and watermarks. */
 static void operation_emit_event(struct operation *op)
 {
     enum lh_outcome outcome = op->call.report.outcome;
@@ -56,7 +58,7 @@ static void operation_emit_event(struct operation *op)
         break;
     case VERB_RELEASE:
         if (outcome == LH_OK && op->call.report.effect != LH_EFFECT_RELEASED)
-            return; /* nothing was given back */
+            return; /* nothing was released */
         event.kind = LH_EVENT_RELEASED;
         break;
     case VERB_MARK:
@@ -100,7 +102,7 @@ static enum lh_verb operation_verb(const struct request *request)
     }
 }
 
-/* What the outcome alone does not say. */
+/* Adds effect, key and refusal. */
 static void operation_report_details(const struct operation *op, const struct task_news *news,
                                      struct lh_report *report)
 {
@@ -142,11 +144,11 @@ static void operation_start(struct loop_task *task)
     struct lh_client *client = op->call.client;
     struct executor_caller caller = {.notify = on_operation_event, .owner = op};
     op->began_us = host_boot_us();
-    op->options.request.broken = &op->broken; /* it stays where it is from now on */
+    op->options.request.broken = &op->broken; /* the struct does not move any more */
     bool entered = fast_lease_mark_key(client, op->options.request.key, &op->mark);
     if (op->hooks.ends != NULL)
         lease_forget(op->hooks.ends);
-    if (op->mark != NULL) /* a holder that was light is adopted before this is about it */
+    if (op->mark != NULL) /* adopts a promoted lease before the operation starts */
         local_queue_tick(client->local_queue);
     if (entered && !client->closing &&
         executor_start(local_queue_executor(client->local_queue), &op->options, &caller) != NULL)
@@ -155,11 +157,11 @@ static void operation_start(struct loop_task *task)
         (void)report_set(&op->call.report, LH_BUSY, CLOSING_TEXT);
     else
         (void)report_set(&op->call.report, LH_UNAVAILABLE,
-                         "unavailable: out of memory, or too much is on its way; try again");
+                         "unavailable: out of memory, or too many requests in flight; try again");
     operation_end(op);
 }
 
-/* NULL, or what is wrong with it. */
+/* NULL, or the error. */
 static const char *operation_fill_options(const struct lh_client *client,
                                           const struct request *request, struct lease_options *out)
 {
@@ -169,23 +171,23 @@ static const char *operation_fill_options(const struct lh_client *client,
                                   .kill_grace_ms = KILL_GRACE_MS,
                                   .poll_ms = POLL_MS};
     out->request.holder = client->holder;
-    out->request.session = 1; /* the executor puts its own here */
+    out->request.session = 1; /* valid; the executor sets its own */
     if (request->ttl_ms == 0 && request->verb != VERB_RENEW)
         out->request.ttl_ms = DEFAULT_TTL_MS;
     bool made = request->request == NULL;
     if (made)
-        out->request.request = "-"; /* to be checked; the executor makes one */
+        out->request.request = "-"; /* valid; the executor makes one */
     const char *wrong = request_broken(&out->request);
     if (made)
         out->request.request = NULL;
     if (wrong == NULL && request->verb == VERB_MARK && request->cooldown_ms == 0)
-        wrong = "what is marked must be kept for a while";
+        wrong = "a mark needs a keep time above 0";
     if (wrong == NULL && (request->cooldown_ms < 0 || request->cooldown_ms > SPAN_MAX_MS))
         wrong = "the cooldown must be from 0 to 366 days";
     return wrong;
 }
 
-/* With the words of the request, which are the caller's only until it returns. */
+/* With the strings of the request, which the caller may free. */
 static struct operation *operation_copy(const struct operation *op)
 {
     const char *key = op->options.request.key;
@@ -199,7 +201,7 @@ static struct operation *operation_copy(const struct operation *op)
     return kept;
 }
 
-/* Blocks, unless there is somebody to tell when it is done. */
+/* Blocks, unless there is a listener. */
 static enum lh_outcome operation_submit(struct lh_client *client, const struct request *request,
                                         struct operation *op, const struct listener *listener,
                                         struct lh_report *report)
@@ -255,26 +257,27 @@ enum lh_outcome lh_renew_start(struct lh_client *client, const char *key, uint64
     return operation_run(client, &request, NULL, &(struct listener){done, user}, report);
 }
 
-enum lh_outcome lh_give_back(struct lh_client *client, const char *key, uint64_t token,
-                             int64_t cooldown_ms, struct lh_report *report)
+enum lh_outcome lh_release_token(struct lh_client *client, const char *key, uint64_t token,
+                                 int64_t cooldown_ms, struct lh_report *report)
 {
     struct request request = {
         .verb = VERB_RELEASE, .key = key, .token = token, .cooldown_ms = cooldown_ms};
     return operation_run(client, &request, NULL, NULL, report);
 }
 
-enum lh_outcome lh_give_back_start(struct lh_client *client, const char *key, uint64_t token,
-                                   int64_t cooldown_ms, lh_done_fn *done, void *user,
-                                   struct lh_report *report)
+enum lh_outcome lh_release_token_start(struct lh_client *client, const char *key, uint64_t token,
+                                       int64_t cooldown_ms, lh_done_fn *done, void *user,
+                                       struct lh_report *report)
 {
     struct request request = {
         .verb = VERB_RELEASE, .key = key, .token = token, .cooldown_ms = cooldown_ms};
     return operation_run(client, &request, NULL, &(struct listener){done, user}, report);
 }
 
-static enum lh_outcome give_back_if_held(struct lh_client *client, const char *key, uint64_t token,
-                                         int64_t cooldown_ms, const struct listener *listener,
-                                         struct lh_report *report)
+static enum lh_outcome release_token_if_held(struct lh_client *client, const char *key,
+                                             uint64_t token, int64_t cooldown_ms,
+                                             const struct listener *listener,
+                                             struct lh_report *report)
 {
     struct request request = {
         .verb = VERB_RELEASE, .key = key, .token = token, .cooldown_ms = cooldown_ms};
@@ -282,18 +285,19 @@ static enum lh_outcome give_back_if_held(struct lh_client *client, const char *k
     return operation_submit(client, &request, &op, listener, report);
 }
 
-enum lh_outcome lh_give_back_if_held(struct lh_client *client, const char *key, uint64_t token,
-                                     int64_t cooldown_ms, struct lh_report *report)
+enum lh_outcome lh_release_token_if_held(struct lh_client *client, const char *key, uint64_t token,
+                                         int64_t cooldown_ms, struct lh_report *report)
 {
-    return give_back_if_held(client, key, token, cooldown_ms, NULL, report);
+    return release_token_if_held(client, key, token, cooldown_ms, NULL, report);
 }
 
-enum lh_outcome lh_give_back_if_held_start(struct lh_client *client, const char *key,
-                                           uint64_t token, int64_t cooldown_ms, lh_done_fn *done,
-                                           void *user, struct lh_report *report)
+enum lh_outcome lh_release_token_if_held_start(struct lh_client *client, const char *key,
+                                               uint64_t token, int64_t cooldown_ms,
+                                               lh_done_fn *done, void *user,
+                                               struct lh_report *report)
 {
-    return give_back_if_held(client, key, token, cooldown_ms, &(struct listener){done, user},
-                             report);
+    return release_token_if_held(client, key, token, cooldown_ms, &(struct listener){done, user},
+                                 report);
 }
 
 /* ---- operators ---- */
@@ -327,15 +331,15 @@ enum lh_outcome lh_clear_start(struct lh_client *client, const char *key, lh_don
     return operation_run(client, &request, NULL, &(struct listener){done, user}, report);
 }
 
-/* ---- looking ---- */
+/* ---- status ---- */
 
 enum lh_outcome lh_status(struct lh_client *client, const char *key, struct lh_view *out,
                           struct lh_report *report)
 {
     struct request request = {.verb = VERB_QUERY, .key = key};
     struct operation op = {.status = out};
-    if (out == NULL)
-        return report_set(report, LH_USAGE, "usage: there is no place for the status");
+    if (out == NULL || !sized_is_valid(out))
+        return report_set(report, LH_USAGE, "usage: give a result that LH_VIEW_INIT initialised");
     return operation_submit(client, &request, &op, NULL, report);
 }
 
@@ -346,18 +350,18 @@ static enum lh_outcome operation_query(struct lh_client *client, const char *key
     struct request request = {.verb = VERB_QUERY, .key = key};
     struct operation op = {.fn = fn, .user = user};
     if (fn == NULL)
-        return report_set(report, LH_USAGE, "usage: there is no function to show it to");
+        return report_set(report, LH_USAGE, "usage: give a function for the view");
     return operation_submit(client, &request, &op, listener, report);
 }
 
-enum lh_outcome lh_look(struct lh_client *client, const char *key, lh_view_fn *fn, void *user,
-                        struct lh_report *report)
+enum lh_outcome lh_status_details(struct lh_client *client, const char *key, lh_view_fn *fn,
+                                  void *user, struct lh_report *report)
 {
     return operation_query(client, key, fn, user, NULL, report);
 }
 
-enum lh_outcome lh_look_start(struct lh_client *client, const char *key, lh_view_fn *fn,
-                              lh_done_fn *done, void *user, struct lh_report *report)
+enum lh_outcome lh_status_details_start(struct lh_client *client, const char *key, lh_view_fn *fn,
+                                        lh_done_fn *done, void *user, struct lh_report *report)
 {
     return operation_query(client, key, fn, user, &(struct listener){done, user}, report);
 }

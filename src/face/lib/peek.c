@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The look before work that somebody else may be at, or has just done: from the copy that the
- * client's watch keeps, so that most looks ask nobody. Where there is no copy the store is asked.
- * A hint and nothing more: the acquisition behind it decides.
+ * lh_peek(): whether a key is free, held or cooling, from the watch cache if the key is in it, so
+ * that most calls send no request; otherwise from the store. Only a hint: the acquisition decides.
  */
 #include "face/lib/lib_internal.h"
 
@@ -14,12 +13,12 @@ struct peek {
     struct loop_task task; /* first */
     struct call call;
     const char *key;
-    bool needs_store; /* there is no copy */
-    uint64_t begun;   /* one will be kept; 0: no */
+    bool needs_store; /* the key is not in the cache */
+    uint64_t begun;   /* of the read that will be cached; 0: none */
     int64_t cached_ms;
 };
 
-/* A semaphore is free while it has room and nobody is in line. */
+/* A semaphore is free if it has a free slot and no waiters. */
 static bool has_free_slot(const struct record *record, const struct view *view)
 {
     uint32_t taken = 0;
@@ -48,7 +47,7 @@ static void report_record(const struct lh_client *client, const char *key,
     report_news(client, key, &news, news.outcome, out);
 }
 
-/* What was heard then, judged as of now: the store's time has gone on as ours has. */
+/* Judges the cached reply as of now: the store's time has advanced by the entry's age. */
 static bool peek_from_entry(struct peek *peek, const struct watch_cache_entry *entry,
                             int64_t now_ms)
 {
@@ -58,7 +57,7 @@ static bool peek_from_entry(struct peek *peek, const struct watch_cache_entry *e
     const char *why = NULL;
     int64_t age_ms = now_ms - entry->received_at_ms;
     translate_reply(&entry->saved_reply->reply, peek->key, record, &event, &why);
-    if (!event.known) /* the store says what is wrong with it */
+    if (!event.known) /* unreadable: the store's reply has the cause */
         return false;
     if (event.at.time_ms != TIME_UNKNOWN)
         event.at.time_ms += age_ms;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looking at many records: lists, histories, and the one watch of the store that all watches of a
- * client share. They go to the store past the core, since they change nothing. What the store does
- * not answer within its patience is given up; its memory waits for the answer.
+ * Lists, histories, and the one watch of the store that all watches of a client share. They change
+ * nothing, so they bypass the core. A query without a reply within the store timeout ends as
+ * unavailable; its memory is kept until the reply arrives.
  */
 #include "face/lib/lib_internal.h"
 
@@ -19,11 +19,11 @@ struct query {
     struct lh_client *client;
     enum store_verb verb;
     char key[KEY_MAX + 1];
-    struct call *call; /* who waits; NULL: nobody any more, or it is the watch */
-    lh_view_fn *fn;    /* NULL once it has heard enough */
+    struct call *call; /* NULL: it has ended, or this is the watch */
+    lh_view_fn *fn;    /* NULL once it has returned false */
     void *user;
     int64_t give_up_at_ms;
-    bool confirmed; /* the watch stands */
+    bool confirmed; /* the watch is set up */
 };
 
 struct lh_watcher {
@@ -32,11 +32,11 @@ struct lh_watcher {
     char prefix[KEY_MAX + 1];
     lh_watch_fn *fn;
     void *user;
-    struct call *call; /* until the watch stands */
+    struct call *call; /* until the watch is confirmed */
     bool ended;
 };
 
-/* ---- a record as people see it ---- */
+/* ---- views ---- */
 
 struct view view_of(const struct lh_client *client, const struct stamp *at)
 {
@@ -46,7 +46,7 @@ struct view view_of(const struct lh_client *client, const struct stamp *at)
                          .margin_ms = client->facts.margin_ms};
 }
 
-/* The pairs of a holder; they point into the record. */
+/* The pairs point into the record. */
 static size_t list_meta(const struct meta *meta, struct lh_meta *pairs)
 {
     const char *at = meta->text;
@@ -58,7 +58,7 @@ static size_t list_meta(const struct meta *meta, struct lh_meta *pairs)
     return meta->count;
 }
 
-/* Who would go before us if all went now, and ourselves; 0 when we do not wait. */
+/* 1 is next; 0: this session does not wait. */
 static uint32_t queue_position(const struct record *record, uint64_t session)
 {
     const struct waiter *own = NULL;
@@ -93,7 +93,7 @@ static void fill_grants(const struct record *record, const struct view *view, st
     }
 }
 
-/* What a key has that is no lock. */
+/* The members of ids and watermarks. */
 static void fill_kind(const struct record *record, const struct stamp *at, bool text,
                       struct lh_view *out)
 {
@@ -125,15 +125,13 @@ void status_fill(const struct lh_client *client, const struct record *record,
                                            [KEY_DELAYED] = LH_DELAYED};
     struct view view = view_of(client, at);
     struct key_info key_info = record_key_info(record, &view);
-    memset(out, 0, sizeof *out);
+    *out = (struct lh_view)LH_VIEW_INIT;
     (void)snprintf(out->key, sizeof out->key, "%s", key);
     out->state = states[key_info.state];
-    out->since_ms = out->ends_in_ms = out->takeover_in_ms = -1;
-    out->renewed_ago_ms = out->written_ago_ms = out->written_at_ms = -1;
     out->revision = at->revision;
     out->limit = record->limit;
     out->waiters = record->waiter_count;
-    out->place = queue_position(record, client->session);
+    out->position = queue_position(record, client->session);
     out->reason = pairs != NULL ? record->reason : NULL;
     fill_kind(record, at, /* text= */ pairs != NULL, out);
     if (key_info.state == KEY_FREE)
@@ -149,22 +147,20 @@ void status_fill(const struct lh_client *client, const struct record *record,
 
 static void fill_unreadable(const char *key, const char *why, struct lh_view *out)
 {
-    memset(out, 0, sizeof *out);
+    *out = (struct lh_view)LH_VIEW_INIT;
     (void)snprintf(out->key, sizeof out->key, "%s", key);
     out->state = LH_UNREADABLE;
-    out->since_ms = out->ends_in_ms = out->takeover_in_ms = -1;
-    out->renewed_ago_ms = out->written_ago_ms = out->written_at_ms = -1;
     out->reason = out->result = "";
     out->text = why;
 }
 
-/* A record that cannot be read is shown as such: it must not hide the others. */
+/* An unreadable record gets a view, too: it must not hide the others. */
 static void read_reply(const struct query *query, const struct store_reply *reply, const char *key,
                        struct lh_meta *pairs, struct lh_view *out)
 {
     struct lh_client *client = query->client;
     struct event event = {0};
-    const char *why = reply->why != NULL ? reply->why : "the store does not say why";
+    const char *why = reply->why != NULL ? reply->why : "the store gave no reason";
     translate_reply(reply, key, &client->scratch, &event, &why);
     if (!event.known) {
         fill_unreadable(key, why, out);
@@ -182,7 +178,7 @@ static void read_reply(const struct query *query, const struct store_reply *repl
         out->written_at_ms = reply->written.time_ms;
 }
 
-/* ---- on their way ---- */
+/* ---- in flight ---- */
 
 int64_t query_next_ms(const struct lh_client *client)
 {
@@ -222,13 +218,13 @@ static enum lh_outcome outcome_of(enum reply_status reply)
     return reply == REPLY_DENIED ? LH_DENIED : LH_UNAVAILABLE;
 }
 
-/* The watch has ended: who was to be told of changes is told of that, and no copy is kept. */
+/* The watch of the store has ended: clears the cache, and reports the end to every watch. */
 static void watches_end(struct lh_client *client, enum lh_outcome outcome, const char *why)
 {
-    struct lh_report report;
+    struct lh_report report = LH_REPORT_INIT;
     char text[LH_TEXT_SIZE];
     watch_cache_clear(&client->watch_cache);
-    (void)snprintf(text, sizeof text, "%s: the watch has ended: %.150s; watch anew",
+    (void)snprintf(text, sizeof text, "%s: the watch has ended: %.150s; start a new one",
                    lh_outcome_name(outcome), why);
     (void)report_set(&report, outcome, text);
     for (struct lh_watcher *watch = client->watches; watch != NULL; watch = watch->next) {
@@ -313,17 +309,17 @@ static void query_show(struct query *query, const struct store_reply *reply)
 static void on_query_reply(void *caller, const struct store_reply *reply)
 {
     struct query *query = caller;
-    bool of_one_key = reply->more && reply->key != NULL; /* the others are told all the same */
+    bool of_one_key = reply->more && reply->key != NULL; /* the list goes on */
     if (!of_one_key && (reply->result == REPLY_TROUBLE || reply->result == REPLY_DENIED))
         end_call(&query->call, outcome_of(reply->result), query->key,
-                 reply->why != NULL ? reply->why : "the store is in trouble; try again");
+                 reply->why != NULL ? reply->why : "the store failed; try again");
     if (reply->more) {
         if (query->call != NULL)
             query->give_up_at_ms = host_boot_ms() + query->client->timeout_ms;
         query_show(query, reply);
         return;
     }
-    end_call(&query->call, LH_OK, query->key, "that is all");
+    end_call(&query->call, LH_OK, query->key, "complete");
     query_unlink(query);
     free(query);
 }
@@ -355,13 +351,13 @@ static void query_start(struct loop_task *task)
     query_send(query, on_query_reply);
 }
 
-/* NULL with a report when it cannot be. */
+/* NULL with a report on failure. */
 static struct query *query_prepare(struct lh_client *client, enum store_verb verb, const char *key,
                                    lh_view_fn *fn, void *user, struct lh_report *report)
 {
     const char *wrong = NULL;
     if (key == NULL || fn == NULL || strlen(key) > KEY_MAX || !text_is_clean(key, strlen(key)))
-        wrong = "usage: give a function, and at most 512 bytes of clean UTF-8";
+        wrong = "usage: give a function, and at most 512 bytes of UTF-8";
     else if (verb == VERB_STORE_HISTORY && (client->driver->capabilities & STORE_HISTORY) == 0)
         wrong = "usage: this store keeps no history";
     struct query *query = wrong == NULL ? query_new(client, verb, key) : NULL;
@@ -379,7 +375,7 @@ static enum lh_outcome query_run(struct lh_client *client, enum store_verb verb,
                                  lh_view_fn *fn, void *user, struct lh_report *report)
 {
     struct query_call query_call = {.task = {.run = query_start}};
-    struct lh_report own = {0};
+    struct lh_report own = LH_REPORT_INIT;
     report = report != NULL ? report : &own;
     enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
     if (outcome != LH_OK)
@@ -396,7 +392,7 @@ static enum lh_outcome query_run_start(struct lh_client *client, enum store_verb
                                        const char *key, lh_view_fn *fn, lh_done_fn *done,
                                        void *user, struct lh_report *report)
 {
-    struct lh_report own = {0};
+    struct lh_report own = LH_REPORT_INIT;
     report = report != NULL ? report : &own;
     enum lh_outcome outcome = client_admits_start(client, report);
     if (outcome != LH_OK)
@@ -471,15 +467,15 @@ static void on_store_change(void *caller, const struct store_reply *reply)
     struct query *query = caller;
     if (!reply->more) {
         watches_end(query->client, outcome_of(reply->result),
-                    reply->why != NULL ? reply->why : "the store is in trouble");
+                    reply->why != NULL ? reply->why : "the store failed");
         query_unlink(query);
         free(query);
         return;
     }
     query->give_up_at_ms = NEVER;
-    if (reply->result != REPLY_OK && reply->key == NULL) { /* it stands; a change was missed */
+    if (reply->result != REPLY_OK && reply->key == NULL) { /* it goes on, but a change was missed */
         watches_end(query->client, outcome_of(reply->result),
-                    reply->why != NULL ? reply->why : "the store is in trouble");
+                    reply->why != NULL ? reply->why : "the store failed");
     } else if (reply->key != NULL) {
         watch_cache_on_change(&query->client->watch_cache, reply, host_boot_ms());
         notify_watches(query, reply);
@@ -503,7 +499,7 @@ static struct query *store_watch(const struct lh_client *client)
     return query;
 }
 
-/* From now on every lock is written down, so that the watch tells of it. */
+/* From now on every lock is written to the store, so that the watch sees it. */
 bool query_start_watch(struct lh_client *client)
 {
     struct query *query = store_watch(client);
@@ -517,11 +513,11 @@ bool query_start_watch(struct lh_client *client)
         return false;
     }
     query_send(query, on_store_change);
-    query = store_watch(client); /* gone by now when the store has refused it at once */
+    query = store_watch(client); /* NULL if the store has refused it at once */
     return query != NULL && query->confirmed;
 }
 
-/* The first one's confirmation is everybody's. */
+/* All watches share the confirmation of the first. */
 static void watch_start(struct loop_task *task)
 {
     struct watch_call *watch_call = (struct watch_call *)task;
@@ -542,7 +538,7 @@ static void watch_stop(struct loop_task *task)
     *at = watch_call->watch->next;
     free(watch_call->watch);
     if (watch_call->call.report.text[0] == '\0')
-        (void)report_set(&watch_call->call.report, LH_OK, "ok: not watching any more");
+        (void)report_set(&watch_call->call.report, LH_OK, "ok: the watch has ended");
     call_end(&watch_call->call);
 }
 
@@ -559,14 +555,14 @@ static enum lh_outcome watch_remove(struct lh_watcher *watch, const struct lh_re
 enum lh_outcome lh_watch(struct lh_client *client, const char *prefix, lh_watch_fn *fn, void *user,
                          struct lh_watcher **out, struct lh_report *report)
 {
-    struct lh_report said;
+    struct lh_report said = LH_REPORT_INIT;
     enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
     if (outcome != LH_OK)
         return outcome;
     prefix = prefix != NULL ? prefix : "";
     if (fn == NULL || out == NULL || strlen(prefix) > KEY_MAX)
         return report_set(report, LH_USAGE,
-                          "usage: give a function, a place for the watch, a prefix of at most 512");
+                          "usage: give a function, a pointer, and a prefix of at most 512 bytes");
     struct lh_watcher *watch = calloc(1, sizeof *watch);
     if (watch == NULL)
         return report_set(report, LH_FAILED, "failed: out of memory");

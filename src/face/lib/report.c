@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reports: who, since when, until when, and what to do about it, in one line for people. Nothing
- * here decides; the outcome comes from the core.
+ * Reports: the outcome, the holder, the times, and one line of text for people. Decides nothing:
+ * the outcome comes from the core.
  */
 #include "face/lib/lib_internal.h"
 
@@ -14,7 +14,7 @@
 enum { KEY_SHOWN = 64, SERVER_MAX = 64, TEXT_SHOWN = 130, TEXT_AFTER_URL = 90 };
 
 #ifndef LH_VERSION
-#error "the build says which version this is"
+#error "the build must define LH_VERSION"
 #endif
 
 const char *lh_version(void)
@@ -29,14 +29,16 @@ const char *lh_outcome_name(enum lh_outcome outcome)
         return "usage";
     case LH_FAILED:
         return "failed";
+    case LH_DONE:
+        return "done";
     default:
-        if ((int)outcome < 0 || outcome > LH_FAILED)
+        if ((int)outcome < 0 || outcome > LH_DONE)
             return "unknown";
         return outcome_name((enum outcome)outcome);
     }
 }
 
-void report_clear(struct lh_report *report)
+static void report_clear(struct lh_report *report)
 {
     report->outcome = LH_OK;
     report->token = 0;
@@ -48,9 +50,26 @@ void report_clear(struct lh_report *report)
     report->state = LH_FREE;
 }
 
+void report_init(struct lh_report *report)
+{
+    report->size = sizeof *report;
+    report_clear(report);
+}
+
+/* For a caller with an older, smaller report. Out of line because of its large frame. */
+__attribute__((noinline)) static void report_set_short(struct lh_report *report,
+                                                       enum lh_outcome outcome, const char *message)
+{
+    struct lh_report full = LH_REPORT_INIT;
+    (void)report_set(&full, outcome, message);
+    report_copy(report, &full);
+}
+
 enum lh_outcome report_set(struct lh_report *report, enum lh_outcome outcome, const char *message)
 {
-    if (report != NULL) {
+    if (report != NULL && report->size < sizeof *report) {
+        report_set_short(report, outcome, message);
+    } else if (report != NULL && sized_is_valid(report)) {
         size_t length = strnlen(message, sizeof report->text - 1);
         report_clear(report);
         report->outcome = outcome;
@@ -64,8 +83,7 @@ enum lh_outcome report_set(struct lh_report *report, enum lh_outcome outcome, co
 
 void report_copy(struct lh_report *to, const struct lh_report *from)
 {
-    if (to != NULL)
-        *to = *from;
+    sized_write(to, from, sizeof *from);
 }
 
 int64_t age_of(int64_t since_ms, int64_t now_ms)
@@ -111,8 +129,9 @@ static void report_cooling(const char *key, struct lh_report *out)
     if (out->ends_in_ms >= 0)
         (void)duration_show(out->ends_in_ms, ends);
     (void)snprintf(out->text, sizeof out->text,
-                   "cooling: %.*s was done by %.64s %s ago; free in %s, or when it is cleared",
-                   KEY_SHOWN, key, out->holder[0] != '\0' ? out->holder : "somebody", since, ends);
+                   "%s: %.*s was done by %.64s %s ago; free in %s, or when it is cleared",
+                   lh_outcome_name(out->outcome), KEY_SHOWN, key,
+                   out->holder[0] != '\0' ? out->holder : "another process", since, ends);
 }
 
 static void report_unavailable(const struct lh_client *client, const char *key,
@@ -120,8 +139,8 @@ static void report_unavailable(const struct lh_client *client, const char *key,
 {
     const char *what = news->trouble != NULL && news->trouble[0] != '\0' ? news->trouble
                        : news->why != NULL                               ? news->why
-                                                                         : "it did not answer";
-    /* A store of several servers says itself which one it was: that need not be said twice. */
+                                                                         : "it did not reply";
+    /* A store with several servers names the failed one itself: do not repeat the URL. */
     char server[SERVER_MAX] = "";
     const char *end = strstr(what, ": ");
     if (end != NULL && end - what < SERVER_MAX)
@@ -131,8 +150,8 @@ static void report_unavailable(const struct lh_client *client, const char *key,
     if (out->retry_after_ms >= 0)
         (void)duration_show(out->retry_after_ms, when);
     (void)snprintf(out->text, sizeof out->text,
-                   "unavailable: %.*s: %.40s%s%.*s; look after the store, then try again%s%s",
-                   KEY_SHOWN, key, named ? "" : client->url, named ? "" : ": ",
+                   "unavailable: %.*s: %.40s%s%.*s; check the store, then try again%s%s", KEY_SHOWN,
+                   key, named ? "" : client->url, named ? "" : ": ",
                    named ? TEXT_SHOWN : TEXT_AFTER_URL, what, when[0] != '\0' ? " in " : "", when);
 }
 
@@ -146,7 +165,7 @@ void report_expired(struct lh_report *report, const char *key, int64_t over_ms)
 {
     char ago[DURATION_SHOWN];
     (void)snprintf(report->text, sizeof report->text,
-                   "lost: %.*s: the lease ended %s ago; somebody else may have held it since, and "
+                   "lost: %.*s: the lease ended %s ago; another client may have held it since, and "
                    "writes in between are refused only where tokens are checked",
                    KEY_SHOWN, key, duration_show(over_ms, ago));
 }
@@ -163,6 +182,7 @@ static void report_describe(const struct lh_client *client, const char *key,
         report_busy(key, news, out);
         return;
     case LH_COOLING:
+    case LH_DONE:
         report_cooling(key, out);
         return;
     case LH_UNAVAILABLE:
@@ -173,10 +193,11 @@ static void report_describe(const struct lh_client *client, const char *key,
                    news->trouble != NULL ? news->trouble : news->why, out);
         return;
     case LH_LOST:
-        report_why(key, "the lease is not yours any more; stop what it guards", news->why, out);
+        report_why(key, "the lease is not yours any more; stop the work that it protects",
+                   news->why, out);
         return;
     case LH_STALE:
-        report_why(key, "another token holds, or none; nothing was changed", news->why, out);
+        report_why(key, "the token does not hold the key; nothing was changed", news->why, out);
         return;
     default:
         report_why(key, "the store refused", news->why, out);
@@ -184,29 +205,35 @@ static void report_describe(const struct lh_client *client, const char *key,
     }
 }
 
+enum lh_outcome report_outcome(const char *key, enum outcome outcome)
+{
+    bool id = strncmp(key, ONCE_PREFIX, sizeof ONCE_PREFIX - 1) == 0;
+    return id && outcome == OUTCOME_COOLING ? LH_DONE : (enum lh_outcome)outcome;
+}
+
 void report_news(const struct lh_client *client, const char *key, const struct task_news *news,
                  enum outcome outcome, struct lh_report *out)
 {
     report_clear(out);
-    out->outcome = (enum lh_outcome)outcome;
+    out->outcome = report_outcome(key, outcome);
     out->refusal = lh_refusal_word(LH_VERB_ANY, out->outcome);
     (void)snprintf(out->key, sizeof out->key, "%s", key);
-    bool others = out->outcome == LH_BUSY || out->outcome == LH_COOLING;
+    bool others = outcome == OUTCOME_BUSY || outcome == OUTCOME_COOLING;
     if (out->outcome == LH_UNAVAILABLE)
         out->retry_after_ms = client_retry_after(client);
     out->token = out->outcome == LH_BUSY ? news->key_info.token : others ? 0 : news->token;
     if (others && news->key_info.state != KEY_FREE && news->key_info.holder != NULL) {
         (void)snprintf(out->holder, sizeof out->holder, "%s", news->key_info.holder);
-        if (news->record != NULL) /* otherwise it is the desk that knows it, without a time */
+        if (news->record != NULL) /* otherwise from the local queue, without a time */
             out->since_ms = age_of(news->key_info.since_ms, news->at.time_ms);
         out->ends_in_ms = news->key_info.ends_in_ms;
         out->takeover_in_ms = news->key_info.takeover_in_ms;
     }
     report_describe(client, key, news, out);
-    text_clean(out->text, strlen(out->text)); /* servers have their words in it */
+    text_clean(out->text, strlen(out->text)); /* it contains text from servers */
 }
 
-/* ---- what was done ---- */
+/* ---- effects ---- */
 
 _Static_assert((int)KEY_DELAYED == (int)LH_DELAYED, "the states are in the same order");
 
@@ -220,7 +247,7 @@ void report_break(const char *key, bool at_once, const struct broken *broken,
 {
     char others[32] = "", ends[DURATION_SHOWN + 32] = "until its lease ends";
     out->state = state_of(news);
-    if (broken->count == 0) /* the text says so already */
+    if (broken->count == 0) /* the text says that it was free */
         return;
     out->effect = at_once ? LH_EFFECT_FREED : LH_EFFECT_ASKED;
     (void)snprintf(out->holder, sizeof out->holder, "%s", broken->holder);

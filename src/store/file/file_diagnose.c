@@ -97,7 +97,7 @@ static void file_check_room(const struct diagnosis *diagnosis, const struct disk
 
 /* ---- the log ---- */
 
-static int64_t file_timeout_ms(const struct diagnosis *diagnosis)
+static int64_t diagnose_timeout_ms(const struct diagnosis *diagnosis)
 {
     return diagnosis_timeout_ms(diagnosis, LOCK_TIMEOUT_MS);
 }
@@ -118,7 +118,7 @@ static void file_check_owner(const struct diagnosis *diagnosis, const struct dis
     diagnosis_report(
         diagnosis, FINDING_PROBLEM, "lock", stopped ? remedy : "look what it does; a disk may hang",
         "process %u (%s), which is %s, has kept the store's lock for %d s", (unsigned)pid, name,
-        stopped ? "stopped" : "not stopped", (int)(file_timeout_ms(diagnosis) / 1000));
+        stopped ? "stopped" : "not stopped", (int)(diagnose_timeout_ms(diagnosis) / 1000));
 }
 
 /* Reads every record up to the known end, and verifies its checksum and its chain. */
@@ -215,7 +215,8 @@ static void file_check_contents(const struct diagnosis *diagnosis, struct log *l
     uint64_t *live = NULL;
     size_t count = 0;
     /* As an acquisition does: the file grows if it must. */
-    enum log_result result = log_begin(log, RECORD, host_boot_ms() + file_timeout_ms(diagnosis));
+    enum log_result result =
+        log_begin(log, RECORD, host_boot_ms() + diagnose_timeout_ms(diagnosis));
     enum log_result admits = LOG_OK;
     if (result == LOG_OK) {
         admits = log_admits(log, RECORD);
@@ -245,7 +246,7 @@ static void file_check_log(const struct diagnosis *diagnosis, const struct disk 
     if (!host_read(&options.ids, &why))
         return; /* the caller has reported it */
     enum log_result result =
-        is_there ? log_open(&options, host_boot_ms() + file_timeout_ms(diagnosis), &log, &why)
+        is_there ? log_open(&options, host_boot_ms() + diagnose_timeout_ms(diagnosis), &log, &why)
                  : log_probe(&options, &why);
     if (result == LOG_LOCKED)
         file_check_owner(diagnosis, disk, message);

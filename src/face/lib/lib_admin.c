@@ -101,36 +101,40 @@ static enum lh_outcome collect_from(const struct store_driver *driver, const cha
         return admin_report_url(report, LH_UNAVAILABLE, url, message);
     if (found.usage)
         return admin_report(report, LH_USAGE, "%s", found.why);
-    *out = (struct lh_collected){.left = found.left,
-                                 .removed = found.removed,
-                                 .taken = found.taken,
-                                 .partial = found.why[0] != '\0'};
-    return out->partial ? admin_report(report, LH_UNAVAILABLE, "%s", found.why)
-                        : report_set(report, LH_OK, "");
+    const struct lh_collected collected = {.left = found.left,
+                                           .removed = found.removed,
+                                           .taken = found.taken,
+                                           .partial = found.why[0] != '\0'};
+    sized_write(out, &collected, sizeof collected);
+    return collected.partial ? admin_report(report, LH_UNAVAILABLE, "%s", found.why)
+                             : report_set(report, LH_OK, "");
 }
 
-enum lh_outcome lh_collect(const char *url, const struct lh_collect_options *options,
+enum lh_outcome lh_collect(const char *url, const struct lh_collect_options *given,
                            struct lh_collected *out, struct lh_report *report)
 {
-    static const struct lh_collect_options usual = LH_COLLECT_OPTIONS_INIT;
-    options = options != NULL ? options : &usual;
-    if (url == NULL || out == NULL || options->size != sizeof *options ||
-        options->rate > RATE_MAX || options->timeout_ms < 0)
+    struct lh_collect_options options = LH_COLLECT_OPTIONS_INIT;
+    const struct lh_collected none = LH_COLLECTED_INIT;
+    if (url == NULL || out == NULL || !sized_is_valid(out) ||
+        (given != NULL && !sized_read(&options, sizeof options, given)) ||
+        options.rate > RATE_MAX || options.timeout_ms < 0)
         return admin_report(report, LH_USAGE,
                             "lh_collect() needs a URL, a place for the counts, and options that "
                             "LH_COLLECT_OPTIONS_INIT sets, with a rate of at most %d",
                             RATE_MAX);
     const struct store_driver *driver = store_find(url);
-    const struct collect_options asked = {
-        .kind = options->kind,
-        .done_when = options->done_when,
-        .failed_when = options->failed_when,
-        .ended_at = options->ended_at,
-        .rate = options->rate > 0 ? options->rate : RATE_DEFAULT,
-        .timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : STORE_TIMEOUT_MS,
-        .collect_objects = admin_collect_objects};
-    if (driver != NULL && driver->collect != NULL)
+    const struct collect_options asked = {.kind = options.kind,
+                                          .done_when = options.done_when,
+                                          .failed_when = options.failed_when,
+                                          .ended_at = options.ended_at,
+                                          .rate = options.rate > 0 ? options.rate : RATE_DEFAULT,
+                                          .timeout_ms = options.timeout_ms > 0 ? options.timeout_ms
+                                                                               : STORE_TIMEOUT_MS,
+                                          .collect_objects = admin_collect_objects};
+    if (driver == NULL)
+        return admin_report_scheme(url, report);
+    if (driver->collect != NULL)
         return collect_from(driver, url, &asked, out, report);
-    *out = (struct lh_collected){0};
+    sized_write(out, &none, sizeof none);
     return report_set(report, LH_OK, "");
 }
