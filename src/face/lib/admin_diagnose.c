@@ -97,32 +97,32 @@ static void diagnose_scheme(const char *url, const struct diagnosis *diagnosis)
     diagnosis_report(diagnosis, FINDING_PROBLEM, "store", NULL, "%s", message);
 }
 
-enum lh_outcome lh_diagnose(const char *url, const struct lh_diagnose_options *given,
+enum lh_outcome lh_diagnose(const char *url, const struct lh_diagnose_options *options,
                             lh_finding_fn *fn, void *user, struct lh_report *report)
 {
-    struct lh_diagnose_options options = LH_DIAGNOSE_OPTIONS_INIT;
+    struct lh_diagnose_options known = LH_DIAGNOSE_OPTIONS_INIT;
     struct diagnosis_caller caller = {.fn = fn, .user = user};
     if (url == NULL || fn == NULL ||
-        (given != NULL && !sized_read(&options, sizeof options, given)) || options.timeout_ms < 0)
+        (options != NULL && !sized_read(&known, sizeof known, options)) || known.timeout_ms < 0)
         return admin_report(report, LH_USAGE,
                             "lh_diagnose() needs a URL, a function for findings, and options that "
                             "LH_DIAGNOSE_OPTIONS_INIT sets");
     const struct store_driver *driver = store_find(url);
-    const struct diagnosis diagnosis = {.kind = options.kind,
-                                        .timeout_ms = options.timeout_ms,
-                                        .creates_folder = options.creates_folder,
-                                        .events_only = options.events_only,
+    const struct diagnosis diagnosis = {.kind = known.kind,
+                                        .timeout_ms = known.timeout_ms,
+                                        .creates_folder = known.creates_folder,
+                                        .events_only = known.events_only,
                                         .on_finding = diagnose_on_finding,
                                         .check_read = diagnose_read,
                                         .collect_objects = admin_collect_objects,
                                         .owner = &caller};
-    if (!options.events_only)
+    if (!known.events_only)
         diagnose_clock(&diagnosis);
     if (driver == NULL) {
         diagnose_scheme(url, &diagnosis);
         return admin_report_scheme(url, report);
     }
-    if (!options.events_only || driver->event != NULL)
+    if (!known.events_only || driver->event != NULL)
         driver->diagnose(url, &diagnosis);
     return report_set(report, LH_OK, "");
 }

@@ -110,26 +110,26 @@ static enum lh_outcome collect_from(const struct store_driver *driver, const cha
                              : report_set(report, LH_OK, "");
 }
 
-enum lh_outcome lh_collect(const char *url, const struct lh_collect_options *given,
+enum lh_outcome lh_collect(const char *url, const struct lh_collect_options *options,
                            struct lh_collected *out, struct lh_report *report)
 {
-    struct lh_collect_options options = LH_COLLECT_OPTIONS_INIT;
+    struct lh_collect_options known = LH_COLLECT_OPTIONS_INIT;
     const struct lh_collected none = LH_COLLECTED_INIT;
     if (url == NULL || out == NULL || !sized_is_valid(out) ||
-        (given != NULL && !sized_read(&options, sizeof options, given)) ||
-        options.rate > RATE_MAX || options.timeout_ms < 0)
+        (options != NULL && !sized_read(&known, sizeof known, options)) || known.rate > RATE_MAX ||
+        known.timeout_ms < 0)
         return admin_report(report, LH_USAGE,
                             "lh_collect() needs a URL, a place for the counts, and options that "
                             "LH_COLLECT_OPTIONS_INIT sets, with a rate of at most %d",
                             RATE_MAX);
     const struct store_driver *driver = store_find(url);
-    const struct collect_options asked = {.kind = options.kind,
-                                          .done_when = options.done_when,
-                                          .failed_when = options.failed_when,
-                                          .ended_at = options.ended_at,
-                                          .rate = options.rate > 0 ? options.rate : RATE_DEFAULT,
-                                          .timeout_ms = options.timeout_ms > 0 ? options.timeout_ms
-                                                                               : STORE_TIMEOUT_MS,
+    const struct collect_options asked = {.kind = known.kind,
+                                          .done_when = known.done_when,
+                                          .failed_when = known.failed_when,
+                                          .ended_at = known.ended_at,
+                                          .rate = known.rate > 0 ? known.rate : RATE_DEFAULT,
+                                          .timeout_ms = known.timeout_ms > 0 ? known.timeout_ms
+                                                                             : STORE_TIMEOUT_MS,
                                           .collect_objects = admin_collect_objects};
     if (driver == NULL)
         return admin_report_scheme(url, report);

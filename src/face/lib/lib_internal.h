@@ -185,7 +185,7 @@ void call_end(struct call *call);
 /* lib_acquire.c */
 /* NULL with a report on failure. */
 struct lh_lease *lease_new(struct lh_client *client, const char **keys, size_t count,
-                           const struct lh_acquire_options *options, struct lh_report *report);
+                           const struct lh_acquire_options *given, struct lh_report *report);
 /* Both take ownership of the new lease. The first blocks until it is granted or refused. */
 enum lh_outcome lease_await(struct lh_lease *lease, struct lh_lease **out,
                             struct lh_report *report);

@@ -100,6 +100,7 @@ static void part_emit_waited(struct lease_part *part, enum lh_outcome outcome)
 static void request_unref(struct lh_request *request)
 {
     if (atomic_fetch_sub(&request->users, 1) == 1)
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): only the last user comes here */
         free(request);
 }
 

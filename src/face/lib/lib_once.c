@@ -224,32 +224,32 @@ static enum lh_outcome complete_id(struct lh_client *client, const char *id, str
 }
 
 enum lh_outcome lh_once_finish(struct lh_client *client, const char *id, uint64_t token,
-                               const struct lh_completion *done, struct lh_report *report)
+                               const struct lh_completion *completion, struct lh_report *report)
 {
     struct request request = {.verb = VERB_RELEASE, .token = token};
-    return complete_id(client, id, request, done, NULL, report);
+    return complete_id(client, id, request, completion, NULL, report);
 }
 
 enum lh_outcome lh_once_finish_start(struct lh_client *client, const char *id, uint64_t token,
-                                     const struct lh_completion *done, lh_done_fn *fn, void *user,
-                                     struct lh_report *report)
+                                     const struct lh_completion *completion, lh_done_fn *done,
+                                     void *user, struct lh_report *report)
 {
     struct request request = {.verb = VERB_RELEASE, .token = token};
-    return complete_id(client, id, request, done, &(struct listener){fn, user}, report);
+    return complete_id(client, id, request, completion, &(struct listener){done, user}, report);
 }
 
-enum lh_outcome lh_mark(struct lh_client *client, const char *id, const struct lh_completion *done,
-                        struct lh_report *report)
+enum lh_outcome lh_mark(struct lh_client *client, const char *id,
+                        const struct lh_completion *completion, struct lh_report *report)
 {
-    return complete_id(client, id, (struct request){.verb = VERB_MARK}, done, NULL, report);
+    return complete_id(client, id, (struct request){.verb = VERB_MARK}, completion, NULL, report);
 }
 
 enum lh_outcome lh_mark_start(struct lh_client *client, const char *id,
-                              const struct lh_completion *done, lh_done_fn *fn, void *user,
+                              const struct lh_completion *completion, lh_done_fn *done, void *user,
                               struct lh_report *report)
 {
-    return complete_id(client, id, (struct request){.verb = VERB_MARK}, done,
-                       &(struct listener){fn, user}, report);
+    return complete_id(client, id, (struct request){.verb = VERB_MARK}, completion,
+                       &(struct listener){done, user}, report);
 }
 
 /* The holder of a claim gets LH_LOST instead of LH_STALE. */
@@ -284,16 +284,16 @@ static enum lh_outcome finish_claim(struct lh_lease **claim, const struct lh_com
     return outcome;
 }
 
-enum lh_outcome lh_finish(struct lh_lease **claim, const struct lh_completion *done,
+enum lh_outcome lh_finish(struct lh_lease **claim, const struct lh_completion *completion,
                           struct lh_report *report)
 {
-    return finish_claim(claim, done, NULL, report);
+    return finish_claim(claim, completion, NULL, report);
 }
 
-enum lh_outcome lh_finish_start(struct lh_lease **claim, const struct lh_completion *done,
-                                lh_done_fn *fn, void *user, struct lh_report *report)
+enum lh_outcome lh_finish_start(struct lh_lease **claim, const struct lh_completion *completion,
+                                lh_done_fn *done, void *user, struct lh_report *report)
 {
-    return finish_claim(claim, done, &(struct listener){fn, user}, report);
+    return finish_claim(claim, completion, &(struct listener){done, user}, report);
 }
 
 /* ---- by token, and status ---- */

@@ -56,28 +56,32 @@ void report_init(struct lh_report *report)
     report_clear(report);
 }
 
+static void report_fill(struct lh_report *report, enum lh_outcome outcome, const char *message)
+{
+    size_t length = strnlen(message, sizeof report->text - 1);
+    report_clear(report);
+    report->outcome = outcome;
+    report->refusal = lh_refusal_word(LH_VERB_ANY, outcome);
+    memcpy(report->text, message, length);
+    report->text[length] = '\0';
+    text_clean(report->text, length);
+}
+
 /* For a caller with an older, smaller report. Out of line because of its large frame. */
-__attribute__((noinline)) static void report_set_short(struct lh_report *report,
-                                                       enum lh_outcome outcome, const char *message)
+__attribute__((noinline)) static void
+report_fill_short(struct lh_report *report, enum lh_outcome outcome, const char *message)
 {
     struct lh_report full = LH_REPORT_INIT;
-    (void)report_set(&full, outcome, message);
+    report_fill(&full, outcome, message);
     report_copy(report, &full);
 }
 
 enum lh_outcome report_set(struct lh_report *report, enum lh_outcome outcome, const char *message)
 {
-    if (report != NULL && report->size < sizeof *report) {
-        report_set_short(report, outcome, message);
-    } else if (report != NULL && sized_is_valid(report)) {
-        size_t length = strnlen(message, sizeof report->text - 1);
-        report_clear(report);
-        report->outcome = outcome;
-        report->refusal = lh_refusal_word(LH_VERB_ANY, outcome);
-        memcpy(report->text, message, length);
-        report->text[length] = '\0';
-        text_clean(report->text, length);
-    }
+    if (report != NULL && report->size < sizeof *report)
+        report_fill_short(report, outcome, message);
+    else if (report != NULL && sized_is_valid(report))
+        report_fill(report, outcome, message);
     return outcome;
 }
 

@@ -219,7 +219,7 @@ bool k8s_collect(const char *url, const struct collect_options *options, struct 
                  struct text *why);
 
 /* k8s_event.c */
-void k8s_event_send(void *state, const struct store_event *remark);
+void k8s_event_send(void *state, const struct store_event *event);
 /* Waits a short time for the Events in flight. */
 void k8s_events_drain(struct k8s *k8s);
 
