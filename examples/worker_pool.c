@@ -2,7 +2,7 @@
 /*
  * A pool of workers that share a list of jobs and never do one twice: worker_pool URL JOBS. Each
  * job is a key. The worker that acquires it does the job, and releases it with a cooldown, so that
- * the others get LH_DONE and skip it. Several processes on one shared store do every job once.
+ * the others get LH_COOLING and skip it. Several processes on one shared store do every job once.
  * Prints one line for each job that it did.
  */
 #include <leasehold.h>
@@ -38,8 +38,8 @@ static bool try_job(struct worker *worker, int job)
     case LH_OK:
         printf("job %d by worker %d\n", job, worker->number);
         break;
-    case LH_BUSY: /* another worker does it */
-    case LH_DONE: /* another worker has done it */
+    case LH_BUSY:    /* another worker does it */
+    case LH_COOLING: /* another worker has done it */
         return true;
     default: /* the state of the job is unknown */
         fprintf(stderr, "worker_pool: %s\n", report.text);

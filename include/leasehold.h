@@ -279,7 +279,7 @@ enum lh_outcome lh_status_details(struct lh_client *client, const char *key, lh_
                                   void *user, struct lh_report *report);
 enum lh_outcome lh_status_details_start(struct lh_client *client, const char *key, lh_view_fn *fn,
                                         lh_done_fn *done, void *user, struct lh_report *report);
-/* A hint before work: LH_OK is free, LH_BUSY and LH_COOLING as from lh_acquire(). Answered from a
+/* A hint before work: LH_OK is free; LH_BUSY, LH_COOLING, or LH_DONE of an id. Answered from a
  * copy that a watch keeps; *cached_ms is its age, at most 30 s; -1: the store was queried, which
  * blocks. */
 enum lh_outcome lh_peek(struct lh_client *client, const char *key, int64_t *cached_ms,

@@ -129,17 +129,17 @@ typedef void lh_finding_fn(void *user, const struct lh_finding *finding);
 struct lh_diagnose_options {
     size_t size;
     const char *kind;    /* k8s: also whether lh_workload_run() may use this kind: "jobs.batch" */
-    int64_t timeout_ms;  /* for one reply of the store; 0, or above its limit: its limit, 2-5 s */
     bool creates_folder; /* file: you create a missing folder, so that is no problem */
     bool events_only;    /* only a warning when the URL wants Events that may not be written */
+    int64_t timeout_ms;  /* for one reply of the store; 0, or above its limit: its limit, 2-5 s */
 };
 #define LH_DIAGNOSE_OPTIONS_INIT                                  \
     {                                                             \
-        sizeof(struct lh_diagnose_options), NULL, 0, false, false \
+        sizeof(struct lh_diagnose_options), NULL, false, false, 0 \
     }
 
 /* Examines clock, store, permissions and settings. LH_OK says that it looked, not that all is well:
- * the findings say that. Changes nothing; a file store recovers as at every opening. */
+ * the findings say that. Changes no record; a file store recovers and grows as for every client. */
 enum lh_outcome lh_diagnose(const char *url, const struct lh_diagnose_options *options,
                             lh_finding_fn *fn, void *user, struct lh_report *report);
 

@@ -17,7 +17,7 @@ static inline uint64_t hash_mix(uint64_t hash, uint64_t word)
 }
 
 /* Fewer than eight bytes as one word, without a copy of variable length, which costs more than all
- * the rest; the length tells words of different lengths apart. */
+ * the rest. Words of different lengths may be equal: hash_bytes() adds the length at its end. */
 static inline uint64_t hash_last_word(const char *bytes, size_t length)
 {
     const unsigned char *at = (const unsigned char *)bytes;
@@ -35,12 +35,12 @@ static inline uint64_t hash_last_word(const char *bytes, size_t length)
  * continued: pass the hash of the preceding bytes as the seed. */
 static inline uint64_t hash_bytes(uint64_t seed, const char *bytes, size_t length)
 {
-    uint64_t hash = seed ^ length, word;
+    uint64_t hash = seed, total = length, word;
     for (; length >= sizeof word; length -= sizeof word, bytes += sizeof word) {
         memcpy(&word, bytes, sizeof word);
         hash = hash_mix(hash, word);
     }
-    return hash_mix(hash_mix(hash, hash_last_word(bytes, length)), 0);
+    return hash_mix(hash_mix(hash, hash_last_word(bytes, length)), total);
 }
 
 static inline uint64_t hash_string(const char *string)

@@ -106,7 +106,7 @@ expect 69 'problem: the log.s synced part is damaged; .* \(damage at offset [0-9
 busy=$!
 started=("$busy")
 until grep -q '^State:.T' "/proc/$busy/status"; do sleep 0.02; done
-expect 69 "problem: process $busy \(keep_lock\), which is stopped, has kept the store's lock .*\
+expect 69 "problem: process $busy \(keep_lock\), which is stopped, has held the store's lock .*\
 ; let it go on with kill -CONT $busy, or end it" --store "file:$work/busy.log"
 kill -CONT "$busy"
 wait "$busy"

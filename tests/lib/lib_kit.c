@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <glob.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +107,8 @@ void kit_resume(int stopped)
     (void)close(stopped);
 }
 
+/* Callbacks start requests too. */
+static pthread_mutex_t started_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct lh_request **started;
 static size_t started_count;
 
@@ -119,6 +122,7 @@ static void free_started(void)
 void kit_started(struct lh_request *request)
 {
     assert_non_null(request);
+    assert_int_equal(pthread_mutex_lock(&started_mutex), 0);
     if (started_count == 0)
         assert_int_equal(atexit(free_started), 0);
     struct lh_request **more =
@@ -126,6 +130,7 @@ void kit_started(struct lh_request *request)
     assert_non_null(more);
     started = more;
     started[started_count++] = request;
+    assert_int_equal(pthread_mutex_unlock(&started_mutex), 0);
 }
 
 int64_t kit_now_ms(void)

@@ -34,6 +34,11 @@ static void depends_on_length_and_seed(void **state)
         assert_int_not_equal(hash_bytes(0, bytes, length), hash_bytes(0, bytes, length + 1));
         assert_int_not_equal(hash_bytes(0, bytes, length), hash_bytes(1, bytes, length));
     }
+    static const char *const similar[][2] = {{"1", "21"},  {"2", "12"},
+                                             {"1", "311"}, {"20", "300"},
+                                             {"a", "ba"},  {"aaaaaaaax", "baaaaaaaxx"}};
+    for (size_t i = 0; i < sizeof similar / sizeof similar[0]; i++)
+        assert_int_not_equal(hash_string(similar[i][0]), hash_string(similar[i][1]));
     assert_int_equal(hash_string("nightly"), hash_bytes(0, "nightly and more", 7));
 }
 

@@ -36,6 +36,7 @@ static void attempt_on_done(void *user, struct lh_lease *lease, const struct lh_
     struct acquire_attempt *attempt = user;
     attempt->lease = lease;
     attempt->report = *report;
+    attempt->report.size = sizeof attempt->report;
     attempt->over = true;
 }
 

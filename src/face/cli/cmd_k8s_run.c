@@ -195,7 +195,7 @@ static int k8s_run_execute(struct context *context, struct progress *progress,
 {
     const struct settings *settings = &context->settings;
     struct lh_workload_options options = LH_WORKLOAD_OPTIONS_INIT;
-    struct lh_workload workload = {.state = LH_WORKLOAD_NONE};
+    struct lh_workload workload = LH_WORKLOAD_INIT;
     struct lh_report report = LH_REPORT_INIT;
     options.request_id = settings->request_id;
     options.cooldown_ms = settings->cooldown_ms;

@@ -107,6 +107,8 @@ enum lh_outcome lh_check(const char *path, const char *key, uint64_t token, int6
     struct text why;
     struct disk disk;
     struct host_ids ids;
+    if (!sized_is_valid(report))
+        return LH_USAGE;
     if (path == NULL || !admin_is_key(key) || token == 0 || out_fd == NULL ||
         (wait_ms < 0 && wait_ms != LH_WAIT_FOREVER) || wait_ms > WAIT_MAX_MS)
         return admin_report(report, LH_USAGE,

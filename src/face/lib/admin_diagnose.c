@@ -46,7 +46,7 @@ static void diagnose_read(const struct diagnosis *diagnosis, const char *url, co
     if (outcome == LH_OK)
         outcome = lh_status(client, "leasehold doctor", &view, &report);
     if (outcome == LH_OK)
-        diagnosis_report(diagnosis, FINDING_OK, "rights", NULL, "the user may look at locks");
+        diagnosis_report(diagnosis, FINDING_OK, "rights", NULL, "the user may read locks");
     else
         diagnosis_report(diagnosis, FINDING_PROBLEM, "rights", outcome == LH_DENIED ? remedy : NULL,
                          "%s", report.text);
@@ -79,13 +79,13 @@ static void diagnose_clock(const struct diagnosis *diagnosis)
                      in_namespace ? "; this is a time namespace, " : "",
                      in_namespace ? duration_show(ahead_ms < 0 ? -ahead_ms : ahead_ms, ahead) : "",
                      !in_namespace  ? ""
-                     : ahead_ms > 0 ? " ahead, which is taken off"
-                                    : " behind, which is made up for");
+                     : ahead_ms > 0 ? " ahead, which is corrected"
+                                    : " behind, which is corrected");
     if (memcmp(ids.machine, none, sizeof none) == 0)
         diagnosis_report(diagnosis, FINDING_WARNING, "clock",
-                         "make one with systemd-machine-id-setup",
-                         "this host has no machine id: after a boot it is taken for another host, "
-                         "and earlier leases last to their end");
+                         "create one with systemd-machine-id-setup",
+                         "this host has no machine id: after a reboot it counts as another host, "
+                         "and its earlier leases last until their TTL ends");
 }
 
 static void diagnose_scheme(const char *url, const struct diagnosis *diagnosis)
@@ -102,6 +102,8 @@ enum lh_outcome lh_diagnose(const char *url, const struct lh_diagnose_options *o
 {
     struct lh_diagnose_options known = LH_DIAGNOSE_OPTIONS_INIT;
     struct diagnosis_caller caller = {.fn = fn, .user = user};
+    if (!sized_is_valid(report))
+        return LH_USAGE;
     if (url == NULL || fn == NULL ||
         (options != NULL && !sized_read(&known, sizeof known, options)) || known.timeout_ms < 0)
         return admin_report(report, LH_USAGE,

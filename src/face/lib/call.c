@@ -40,8 +40,9 @@ enum lh_outcome call_start(struct call *call, struct loop_task *task, void *memo
     call->user = user;
     call->memory = memory;
     atomic_fetch_add(&client->started, 1);
+    (void)report_set(report, LH_OK, "ok: started"); /* before done, which may free the report */
     loop_post(client->loop, task);
-    return report_set(report, LH_OK, "ok: started");
+    return LH_OK;
 }
 
 static void call_wait(struct call *call)

@@ -503,7 +503,7 @@ void lh_close(struct lh_client **client_pointer)
         loop_run(client->loop);
     else
         (void)pthread_join(client->thread, NULL);
-    loop_step(client->loop, /* wait= */ false); /* cancels by the last callbacks */
+    loop_step(client->loop, /* wait= */ false); /* tasks of the last callbacks */
     lease_orphan_all(client);
     fast_lease_orphan_all(client);
     client_free(client);

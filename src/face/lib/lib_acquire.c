@@ -324,6 +324,8 @@ static void handle_free(struct lh_lease *lease)
 enum lh_outcome lease_admits_end(struct lh_lease **lease, bool blocks, struct lh_report *report)
 {
     enum lh_outcome outcome = LH_LOST;
+    if (!sized_is_valid(report))
+        return LH_USAGE;
     if (lease == NULL || *lease == NULL) {
         (void)report_set(report, LH_USAGE, "usage: there is no lease");
         return LH_USAGE;

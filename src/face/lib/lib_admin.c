@@ -66,6 +66,8 @@ enum lh_outcome lh_key_name(const char *url, const char *key, char *out, size_t 
 {
     char buffer[LH_NAME_SIZE], message[LH_TEXT_SIZE];
     struct text name, why;
+    if (!sized_is_valid(report))
+        return LH_USAGE;
     if (url == NULL || out == NULL || !admin_is_key(key))
         return admin_report(report, LH_USAGE,
                             "lh_key_name() needs a URL, a key and a buffer for the name");
@@ -99,13 +101,13 @@ static enum lh_outcome collect_from(const struct store_driver *driver, const cha
     text_init(&why, message, sizeof message);
     if (!driver->collect(url, options, &found, &why))
         return admin_report_url(report, LH_UNAVAILABLE, url, message);
-    if (found.usage)
-        return admin_report(report, LH_USAGE, "%s", found.why);
     const struct lh_collected collected = {.left = found.left,
                                            .removed = found.removed,
                                            .taken = found.taken,
                                            .partial = found.why[0] != '\0'};
     sized_write(out, &collected, sizeof collected);
+    if (found.usage)
+        return admin_report(report, LH_USAGE, "%s", found.why);
     return collected.partial ? admin_report(report, LH_UNAVAILABLE, "%s", found.why)
                              : report_set(report, LH_OK, "");
 }
@@ -115,9 +117,11 @@ enum lh_outcome lh_collect(const char *url, const struct lh_collect_options *opt
 {
     struct lh_collect_options known = LH_COLLECT_OPTIONS_INIT;
     const struct lh_collected none = LH_COLLECTED_INIT;
+    if (!sized_is_valid(report))
+        return LH_USAGE;
     if (url == NULL || out == NULL || !sized_is_valid(out) ||
         (options != NULL && !sized_read(&known, sizeof known, options)) || known.rate > RATE_MAX ||
-        known.timeout_ms < 0)
+        known.timeout_ms < 0 || known.timeout_ms > TTL_MAX_MS)
         return admin_report(report, LH_USAGE,
                             "lh_collect() needs a URL, a place for the counts, and options that "
                             "LH_COLLECT_OPTIONS_INIT sets, with a rate of at most %d",

@@ -106,15 +106,24 @@ static bool can_use_fast_path(const struct lh_acquire_options *options)
            options->ttl_ms <= TTL_MAX_MS && options->wait_ms >= LH_WAIT_FOREVER;
 }
 
-static enum lh_outcome report_hold_granted(struct lh_report *report, uint64_t token)
+/* For a caller with an older, smaller report. Out of line because of its large frame. */
+__attribute__((noinline)) static void report_granted_short(struct lh_report *report, uint64_t token)
 {
     struct lh_report full = LH_REPORT_INIT;
-    struct lh_report *to = report != NULL && report->size < sizeof full ? &full : report;
-    (void)report_set(to, LH_OK, "ok: granted");
-    if (to != NULL)
-        to->token = token;
-    if (to == &full)
-        report_copy(report, &full);
+    (void)report_set(&full, LH_OK, "ok: granted");
+    full.token = token;
+    report_copy(report, &full);
+}
+
+static enum lh_outcome report_hold_granted(struct lh_report *report, uint64_t token)
+{
+    if (report != NULL && report->size < sizeof *report) {
+        report_granted_short(report, token);
+        return LH_OK;
+    }
+    (void)report_set(report, LH_OK, "ok: granted");
+    if (report != NULL)
+        report->token = token;
     return LH_OK;
 }
 
@@ -128,6 +137,8 @@ static enum lh_outcome report_hold_busy(const struct lh_client *client, const ch
                                           .ends_in_ms = -1,
                                           .takeover_in_ms = -1}};
     struct lh_report full = LH_REPORT_INIT;
+    if (report == NULL)
+        return LH_BUSY;
     report_news(client, key, &news, OUTCOME_BUSY, &full);
     full.since_ms = age_of(holder->since_ms, host_boot_ms());
     report_copy(report, &full);

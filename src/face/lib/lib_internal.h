@@ -296,7 +296,7 @@ void sized_write(void *to, const void *from, size_t size);
 void report_init(struct lh_report *report);
 enum lh_outcome report_set(struct lh_report *report, enum lh_outcome outcome, const char *message);
 /* LH_DONE for the cooldown of an id. */
-enum lh_outcome report_outcome(const char *key, enum outcome outcome);
+enum lh_outcome report_outcome(enum record_kind kind, enum outcome outcome);
 void report_news(const struct lh_client *client, const char *key, const struct task_news *news,
                  enum outcome outcome, struct lh_report *out);
 /* The text of a loss that was noticed `over_ms` after the lease had expired. */

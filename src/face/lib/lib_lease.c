@@ -116,13 +116,14 @@ static void request_settle(struct lh_request *request)
  * request is gone when its callback returns. */
 void request_end(struct lh_request *request, struct lh_client *client, struct lh_lease *granted)
 {
-    bool borrowed = request->borrowed;
+    bool settles =
+        !request->borrowed && atomic_exchange(&request->state, REQUEST_OVER) != REQUEST_CANCELLING;
     if (request->done != NULL) {
         client_enter_callback(client);
         request->done(request->user, granted, &request->report);
         client_leave_callback(client);
     }
-    if (!borrowed && atomic_exchange(&request->state, REQUEST_OVER) != REQUEST_CANCELLING)
+    if (settles)
         request_settle(request);
 }
 
@@ -243,7 +244,7 @@ static void lease_ended(struct lh_lease *lease, enum outcome outcome)
         else if (outcome == OUTCOME_OK)
             (void)report_set(&request->report, LH_OK, "ok: released");
         else if (request->report.outcome == LH_OK)
-            (void)report_set(&request->report, report_outcome(lease->parts[0].key, outcome),
+            (void)report_set(&request->report, report_outcome(lease->options.request.kind, outcome),
                              outcome_name(outcome));
         request->report.refusal = lh_refusal_word(request_verb(lease), request->report.outcome);
         if (lease->held_since_us != 0)
@@ -347,8 +348,9 @@ static void on_waiter_event(void *owner, struct local_waiter *waiter, const stru
         atomic_store(&part->token, news->token);
     }
     if (news->event == TASK_HELD || news->event == TASK_ENDED)
-        part_emit_waited(part,
-                         news->event == TASK_HELD ? LH_OK : report_outcome(part->key, outcome));
+        part_emit_waited(part, news->event == TASK_HELD
+                                   ? LH_OK
+                                   : report_outcome(lease->options.request.kind, outcome));
     if (news->event == TASK_HELD && news->took_over)
         part_emit(part, LH_EVENT_TAKEOVER, LH_OK, /* after_us= */ 0);
     if (news->event == TASK_RENEWED) {

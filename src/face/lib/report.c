@@ -209,17 +209,17 @@ static void report_describe(const struct lh_client *client, const char *key,
     }
 }
 
-enum lh_outcome report_outcome(const char *key, enum outcome outcome)
+enum lh_outcome report_outcome(enum record_kind kind, enum outcome outcome)
 {
-    bool id = strncmp(key, ONCE_PREFIX, sizeof ONCE_PREFIX - 1) == 0;
-    return id && outcome == OUTCOME_COOLING ? LH_DONE : (enum lh_outcome)outcome;
+    bool done = kind == KIND_ONCE && outcome == OUTCOME_COOLING;
+    return done ? LH_DONE : (enum lh_outcome)outcome;
 }
 
 void report_news(const struct lh_client *client, const char *key, const struct task_news *news,
                  enum outcome outcome, struct lh_report *out)
 {
     report_clear(out);
-    out->outcome = report_outcome(key, outcome);
+    out->outcome = report_outcome(news->record != NULL ? news->record->kind : KIND_LOCK, outcome);
     out->refusal = lh_refusal_word(LH_VERB_ANY, out->outcome);
     (void)snprintf(out->key, sizeof out->key, "%s", key);
     bool others = outcome == OUTCOME_BUSY || outcome == OUTCOME_COOLING;

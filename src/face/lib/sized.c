@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Structs of the public headers that may grow. Each begins with its size, which its _INIT macro
- * sets, so a program and a library of different releases agree on the members that both know.
+ * sets, so a program and a library of different releases agree on the members that both know. A new
+ * member is appended behind the old size, never in its padding, which callers do not clear.
  */
 #include "face/lib/lib_internal.h"
 

@@ -105,7 +105,7 @@ static int64_t diagnose_timeout_ms(const struct diagnosis *diagnosis)
 static void file_check_owner(const struct diagnosis *diagnosis, const struct disk *disk,
                              const char *message)
 {
-    char name[64], remedy[128];
+    char name[64], remedy[128], held[DURATION_SHOWN];
     uint32_t pid = log_lock_owner(disk);
     char state = process_state(pid, name, sizeof name);
     if (state == 0) {
@@ -115,10 +115,11 @@ static void file_check_owner(const struct diagnosis *diagnosis, const struct dis
     bool stopped = state == 'T' || state == 't';
     (void)snprintf(remedy, sizeof remedy, "let it go on with kill -CONT %u, or end it",
                    (unsigned)pid);
-    diagnosis_report(
-        diagnosis, FINDING_PROBLEM, "lock", stopped ? remedy : "look what it does; a disk may hang",
-        "process %u (%s), which is %s, has kept the store's lock for %d s", (unsigned)pid, name,
-        stopped ? "stopped" : "not stopped", (int)(diagnose_timeout_ms(diagnosis) / 1000));
+    diagnosis_report(diagnosis, FINDING_PROBLEM, "lock",
+                     stopped ? remedy : "check whether it is stuck; a disk may hang",
+                     "process %u (%s), which is %s, has held the store's lock for %s",
+                     (unsigned)pid, name, stopped ? "stopped" : "not stopped",
+                     duration_show(diagnose_timeout_ms(diagnosis), held));
 }
 
 /* Reads every record up to the known end, and verifies its checksum and its chain. */
