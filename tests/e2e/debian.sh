@@ -63,7 +63,7 @@ program_with_the_library() {
     local flags
     read -ra flags < <(pkg-config --cflags --libs leasehold)
     build_pool pool "${flags[@]}"
-    ldd pool | grep 'libleasehold\.so\.0 => /'
+    ldd pool | grep 'libleasehold\.so\.1 => /'
     [[ $(./pool "file:$work/pool.log" 12 | wc -l) == 12 ]]
 }
 program_with_the_archive() {
