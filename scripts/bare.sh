@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Proves that a bare Debian 12 with git and make needs nothing but this tree: bare.sh [--full].
 # Clones HEAD into a fresh minimal system, runs `make run` and `make test` there with an empty
-# environment, with --full `make test-full` too, and looks for anything left behind. Then it builds
-# the Debian packages there and installs, tries and removes them in a second system that has nothing
-# else. Both live in namespaces of their own, so their mounts and processes end with them. Package
-# sources and proxies are those of this machine.
+# environment, with --full `make test-full` too, and checks for leftovers. Then it builds the Debian
+# packages there and installs, tests and removes them in a second system that has nothing else. Both
+# run in namespaces of their own, so their mounts and processes end with them. Package sources and
+# proxies are those of this machine.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -20,8 +20,8 @@ step() {
     printf '== [%4d s] %s\n' "$SECONDS" "$*"
 }
 
-# Debian's own entries of this machine's apt sources, whatever format they are written in, as
-# "URI RELEASE": the release itself first, then its updates and security fixes.
+# Debian's own entries of this machine's apt sources, in any of its formats, as "URI RELEASE": the
+# release itself first, then its updates and security fixes.
 debian_sources() {
     # shellcheck disable=SC2016 # apt fills these in
     apt-get indextargets --format '$(CODENAME) $(REPO_URI) $(RELEASE)' \
@@ -30,7 +30,7 @@ debian_sources() {
         sort -u | cut -d ' ' -f 2-
 }
 
-# Gives the jail this machine's way to packages: names, sources, keys, authorities and proxies.
+# Copies this machine's package setup into the jail: names, sources, keys, authorities, proxies.
 connect_jail() {
     cp -L /etc/resolv.conf /etc/hosts "$jail/etc/"
     cp -L /etc/ssl/certs/ca-certificates.crt "$jail/etc/ssl/certs/"
@@ -74,7 +74,7 @@ mount_jail() {
     ln -sf pts/ptmx "$1/dev/ptmx"
 }
 
-# Runs a command in the tree inside the jail, with nothing of our environment.
+# Runs a command in the tree inside the jail, with an empty environment.
 in_jail() {
     chroot "$jail" /usr/bin/env -i HOME=/root TERM=dumb \
         PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
@@ -102,9 +102,8 @@ try_tests() {
     check_leftovers
 }
 
-# The packages in the hands of a user, who has no tree: all that is used of it here is the test and
-# the way to apt. The development files that the
-# library needs come as its dependencies, or not at all.
+# Tests the packages as a user without the tree: only the test and the apt setup come from it. The
+# development files of the library come as its dependencies, or not at all.
 try_packages() {
     local jail=$1
     mount_jail "$jail"
@@ -119,7 +118,7 @@ try_packages() {
     check_leftovers
 }
 
-# Everything below runs with its own mounts and process numbers; we are process 1 there.
+# Everything below runs with its own mounts and process numbers; this is process 1 there.
 inside() {
     jail=$1
     trap 'exit 130' INT TERM HUP

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Measures the optimised build: times, which are noisy, and instructions, which are not. A decision
-# must cost the same however many keys are live; more than a tenth apart is a failure, and so is a
-# claim of an id that costs a fifth more. Times have aims, and each line says whether its aim was
-# reached.
+# must cost the same for any number of live keys; a difference above a tenth is a failure, and so is
+# a claim of an id that costs a fifth more. Times have aims, and each line reports whether its aim
+# was met.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
 program=build/bench/tests/bench_decisions
-# In build/ and not in /tmp, which can be memory: what is measured below is a disk.
+# In build/ and not in /tmp, which can be a tmpfs: the benchmark measures a disk.
 work=$(mktemp -d build/bench.XXXXXX)
 redis=
 clean_up() {
@@ -21,7 +21,7 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 130' INT TERM HUP
 
-# Counts what a program does within its measured functions.
+# Counts the instructions of a program within its measured functions.
 count_instructions() {
     valgrind --tool=callgrind --collect-atstart=no '--toggle-collect=measured_*' \
         --callgrind-out-file="$work/out" "$@" >/dev/null 2>"$work/log" ||
@@ -29,7 +29,7 @@ count_instructions() {
     callgrind_annotate --inclusive=yes "$work/out" >"$work/inclusive"
 }
 
-# Instructions of one acquire+release beside $1 live keys, in all and in the pure core alone.
+# Instructions of one acquire+release beside $1 live keys, in total and in the pure core alone.
 count() {
     local pairs=2000
     count_instructions "$program" "$1" "$pairs"
@@ -75,7 +75,7 @@ for part in processes handover million pause run; do
     measure_file "$part"
 done
 
-# On a server with the same durability, by TCP as everybody uses it.
+# On a server with the same durability, over TCP as is usual.
 scripts/on-redis.sh plain build/bench/tests/bench_redis
 
 if scripts/kube-apiserver.sh --paths >/dev/null; then
@@ -103,7 +103,7 @@ awk -v few="$few" -v many="$many" 'BEGIN {
     exit ratio > 1.1
 }'
 
-# Claims of ids: of one that was done, drawn at random, and a new one that is given up again.
+# Claims of ids: of a random done one, and of a new one that is cancelled again.
 count_claims() {
     local claims=10000 # as in bench_memory.c
     count_instructions build/bench/tests/bench_memory claims "$1"

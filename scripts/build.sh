@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Configures and compiles one shape of the tree: build.sh SHAPE [--configure-only].
-# This is the one list of shapes; `release` is built in build/, any other in build/SHAPE.
-# Calling it again only compiles what changed.
+# Configures and compiles one shape of the tree: build.sh SHAPE [--configure-only]. This is the only
+# list of shapes; `release` is built in build/, any other in build/SHAPE. A second call only
+# compiles changed files.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -15,7 +15,7 @@ case $shape in
 release) # what users get
     dir=build
     [[ ${CI:-} == true ]] || warnings=(-Dwerror=false)
-    # libdir: without dpkg-dev meson would choose lib64, where no Debian looks.
+    # libdir: without dpkg-dev meson would choose lib64, which Debian does not search.
     options=(-Dbuildtype=release -Doptimization=2 -Dharness=false
         -Dprefix="${PREFIX:-/usr/local}" -Dlibdir=lib) ;;
 asan) # unit tests and stories, with memory and arithmetic checked
@@ -54,7 +54,7 @@ configure() {
     }
 }
 
-# Ninja follows edits of meson.build by itself; only a change of our own options needs a nudge.
+# Ninja detects edits of meson.build; only a change of our own options needs a reconfigure.
 mkdir -p "$dir"
 stamp=$dir/configured-with
 if [[ ! -f $dir/build.ninja ]]; then

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Gate: cppcheck finds nothing in any C file: check-cppcheck.sh [ROOT]. Comments cannot silence it.
-# It remembers what it saw in build/cppcheck, so that a second look is quick.
+# It caches its results in build/cppcheck, so that a second run is fast.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Gate: every C file looks as .clang-format says: check-format.sh [ROOT]. `make fmt` mends it.
+# Gate: every C file is formatted by .clang-format: check-format.sh [ROOT]. `make fmt` fixes it.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)

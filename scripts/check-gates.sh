@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Proves that every gate can fail: each one must pass a small good tree and refuse the same tree
-# with one bad file of tests/gates planted in it, for the reason that was planted. Speaks TAP.
+# with one bad file of tests/gates in it, for the planted reason. Prints TAP.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -30,7 +30,7 @@ plant() { # plant [WHERE]
         mkdir -p "$tree/$(dirname "$1")"
         cat >"$tree/$1"
     fi
-    # What a build would tell clang-tidy.
+    # As a build would call clang-tidy.
     (cd "$tree" && find src -name '*.c' -printf \
         '{"directory": "'"$tree"'", "file": "%p", "command": "clang-14 -std=c17 -c %p"},\n') |
         sed '1s/^/[/; $s/,$/]/' >"$tree/build/tidy/compile_commands.json"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Gate: includes go one way, from face down to base in the order of `rooms` below; the command line
-# includes only public headers, run, wire and base; and the pure rooms (wire, core, base) touch
+# includes only public headers, run, wire and base; and the pure rooms (wire, core, base) call
 # neither the system nor the allocator: check-layers.sh [ROOT].
 set -euo pipefail
 
@@ -24,7 +24,7 @@ BEGIN {
     allowed["core"] = allowed["wire"] = plain
     allowed["base"] = plain "stdarg.h "
     allowed["include"] = " stdbool.h stddef.h stdint.h "
-    # The one place that may end the process, because an assert of ours failed.
+    # The only place that may end the process, on a failed assert.
     last_words = "src/base/check.c"
     impure = "(malloc|calloc|realloc|reallocarray|free|strdup|strndup|v?s?n?printf|v?[fd]printf" \
         "|puts|fputs|fopen|time|clock|clock_gettime|gettimeofday|rand|random|getenv|abort|exit)"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Gate: what a reader has to take in at once stays small, and every file says its licence:
-# check-size.sh [ROOT]. Files 600 lines, functions 70, lines 100 columns, without exceptions.
+# Gate: files, functions and lines stay small, and every file names its licence: check-size.sh
+# [ROOT]. Files 600 lines, functions 70, lines 100 columns, without exceptions.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -11,7 +11,7 @@ mapfile -t files <<<"$list"
 mapfile -t scripts < <(find . \( -path ./build -o -path ./.git \) -prune \
     -o -type f \( -name '*.sh' -o -path './.ci/*' \) -printf '%P\n' | LC_ALL=C sort)
 
-# In the C locale awk counts bytes, so the continuation bytes of UTF-8 are taken out first.
+# In the C locale awk counts bytes, so the continuation bytes of UTF-8 are removed first.
 LC_ALL=C exec awk '
 function refuse(line, what) {
     printf "%s:%d: %s\n", name, line, what

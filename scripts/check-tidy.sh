@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Gate: clang-tidy finds nothing in any C file: check-tidy.sh [--changed] [ROOT]. A file that passed
-# is remembered in build/tidy until it, any header, the rules or the compiler flags change. ROOT,
-# when it is not this tree, brings its own build/tidy/compile_commands.json. --changed looks only at
-# files that differ from the main branch, and at those that include a header that does.
+# is cached in build/tidy until it, any header, the rules or the compiler flags change. A ROOT other
+# than this tree has its own build/tidy/compile_commands.json. --changed checks only files that
+# differ from the main branch, and those that include a changed header.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -23,7 +23,7 @@ if [[ $PWD == "$here" ]]; then
     "$here/scripts/build.sh" tidy --configure-only >/dev/null
 fi
 
-# The C files to look at: those that differ from the main branch, committed or not. Without git, or
+# The C files to check: those that differ from the main branch, committed or not. Without git, or
 # without a main branch, all of them.
 changed_files() {
     local base differing header
@@ -47,7 +47,7 @@ if grep -n 'NOLINT' "${files[@]}" /dev/null | LC_ALL=C grep -vE "$reason"; then
     wrong=1
 fi
 
-# What every result depends on, beside the file itself.
+# Inputs of every result, besides the file itself.
 common=$(cat "$rules" "$database/compile_commands.json" "${headers[@]}" /dev/null | sha256sum)
 mkdir -p "$database/passed"
 work=()

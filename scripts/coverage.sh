@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Measures which lines and branches of a room our tests take: coverage.sh [ROOM [FLOOR]], by default
-# core and 100 percent. Names every missed line and fails below the floor, or when a line never ran.
-# A failed assert and an unreachable place must never be taken, so they are left out; so are the
-# branches of a switch, whose cases have lines of their own, and the labels before those.
+# core and 100 percent. Prints every missed line and fails below the floor, or when a line never
+# ran. A failed assert and an unreachable place must never be taken, so they are excluded; so are
+# the branches of a switch, whose cases have lines of their own, and the labels before those.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -11,7 +11,7 @@ room=${1:-core}
 floor=${2:-100}
 dir=build/coverage
 
-# What fills the counters: the commands of tests/suites.txt, on this build.
+# Fills the counters: the commands of tests/suites.txt, on this build.
 suites=(
     "scripts/units.sh $dir"
     "$dir/tests/simulation --seeds 300 --jobs 1"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds the Debian packages of HEAD into build/: deb.sh. The tree is copied to build/deb, where
-# dist/debian becomes its debian/. lintian has the last word: its errors fail, its warnings are
-# shown.
+# dist/debian becomes its debian/. lintian checks the result: its errors fail, its warnings are
+# printed.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."

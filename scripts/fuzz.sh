@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Fuzzes every target of build/fuzz: fuzz.sh [--proof]. For each of them: the whole corpus runs
-# through, a fresh run finds nothing, and the same target with a planted bug finds that bug within
-# a minute, starting from a corpus that does not show it. What a fresh run finds is kept in
-# build/fuzz/found. Speaks TAP.
+# through, a fresh run finds nothing, and the same target with a planted bug finds that bug within a
+# minute, starting from a corpus that does not trigger it. Findings of a fresh run are kept in
+# build/fuzz/found. Prints TAP.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."

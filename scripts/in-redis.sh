@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs a program that would make a store of its own on a Redis server instead, by
-# LEASEHOLD_TEST_STORE: in-redis.sh PROGRAM [ARGUMENT…].
+# Runs a program that would create its own store on a Redis server instead, by LEASEHOLD_TEST_STORE:
+# in-redis.sh PROGRAM [ARGUMENT…].
 set -euo pipefail
 
 case ${1:?usage: in-redis.sh PROGRAM [ARGUMENT…]} in

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Puts what `make build` has built below $DESTDIR$PREFIX: install.sh; or takes it away again:
-# install.sh --remove. Beside the files lies a list of them and of the folders that were new; going
-# by that list, removing needs no build, and knows what another version or checkout had installed.
-# Without enough rights it says so before it has changed anything.
+# Installs the result of `make build` below $DESTDIR$PREFIX: install.sh; or removes it: install.sh
+# --remove. A list of the files and of the new folders is installed, too; with that list, removal
+# needs no build, and covers files of another version or checkout. Without sufficient permissions it
+# reports so before it changes anything.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -20,8 +20,8 @@ root=$(realpath -sm -- "${DESTDIR:-/}")
 root=${root%/}
 list=$prefix/share/leasehold/installed
 
-# Fails unless entries can be made and removed in every folder of "$@". A folder that is not there
-# yet is made in the nearest one above it that is.
+# Fails unless entries can be made and removed in every folder of "$@". A folder that does not exist
+# yet is made in its nearest existing parent.
 want_rights() {
     local folder
     for folder in "$@"; do
@@ -35,7 +35,7 @@ want_rights() {
     done
 }
 
-# Sets `files` and `folders` to those of the list, if there is one. Folders end in a slash.
+# Sets `files` and `folders` from the list, if there is one. Folders end in a slash.
 read_list() {
     local path
     files=()
@@ -51,7 +51,7 @@ read_list() {
     done <"$root$list"
 }
 
-# Prints the folders of "$@" with all that lie above them, outermost first.
+# Prints the folders of "$@" with all their parents, outermost first.
 folders_above() {
     local path
     for path in "$@"; do
@@ -61,7 +61,7 @@ folders_above() {
     done | LC_ALL=C sort -u
 }
 
-# The loader finds a new library only through its cache, where that knows the folder at all.
+# The loader finds a new library only through its cache, where that covers the folder at all.
 tell_loader() {
     local folders_known
     [[ -z $root && $EUID == 0 ]] && command -v ldconfig >/dev/null || return 0
@@ -77,7 +77,7 @@ put() { # put FROM TO: whoever runs or opens TO meanwhile finds the old one or t
 install_all() {
     local path stage_files above
     DESTDIR=$stage meson install -C build --no-rebuild --quiet
-    # Written by root it would be in the way of the next one who is not.
+    # Written by root it would block the next user that is not root.
     rm -f build/meson-logs/install-log.txt
     mapfile -t stage_files < <(find "$stage" ! -type d -printf '/%P\n' | LC_ALL=C sort)
     ((${#stage_files[@]})) || fail 'there is nothing to install; is it built?'
@@ -92,7 +92,7 @@ install_all() {
         [[ -d $root$path ]] || folders+=("$path/")
     done
 
-    # The list comes first and still has the old files: whatever stops us, it can all be removed.
+    # The list comes first and still has the old files: after any abort everything can be removed.
     for path in "${above[@]}"; do
         mkdir -p -- "$root$path"
     done
@@ -122,7 +122,7 @@ remove_all() {
     for path in "${files[@]}" "$list"; do
         rm -f -- "$root$path"
     done
-    # Sorted, so that going backwards the inner ones come first. One that others use too stays.
+    # Sorted, so that in reverse the inner ones come first. A folder that is not empty stays.
     for ((at = ${#folders[@]} - 1; at >= 0; at--)); do
         rmdir -- "$root${folders[at]}" 2>/dev/null || true
     done

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the Kubernetes programs that we test against, from Debian's own packages, and keeps them in
+# Builds the Kubernetes programs for the tests from Debian's own packages, and keeps them in
 # ${XDG_CACHE_HOME:-~/.cache}/leasehold: kube-apiserver-VERSION, compiled with Debian's Go;
 # leader-election-VERSION-SUM, which is tests/peers/leader_election.go on the client-go of the same
-# source; and kubectl-VERSION as Debian ships it. Those that are there already cost nothing; the
-# first time takes minutes on two cores. Prints TAP.
-# kube-apiserver.sh           make what is missing
-# kube-apiserver.sh --paths   print where the three are, one per line; fails when one is missing
-# No server is named here: sources come from where this machine has its packages from.
+# source; and kubectl-VERSION as Debian ships it. Existing ones are reused; the first time takes
+# minutes on two cores. Prints TAP.
+#   kube-apiserver.sh           build what is missing
+#   kube-apiserver.sh --paths   print the three paths, one per line; fails when one is missing
+# Sources come from this machine's package sources.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -28,7 +28,7 @@ fail() {
     exit 1
 }
 
-# apt with lists and caches of its own: the machine's stay as they are.
+# apt with lists and caches of its own: the machine's are not changed.
 own_apt() {
     apt-get -q -o Dir::Etc::sourcelist="$work/apt/sources.list" -o Dir::Etc::sourceparts=- \
         -o Dir::State::lists="$work/apt/lists" -o Dir::Cache="$work/apt/cache" \
@@ -47,7 +47,7 @@ prepare_apt() {
     own_apt update >/dev/null
 }
 
-# Into the cache in one move: a program that is there is whole.
+# Moved into the cache at once: an existing program is complete.
 keep() {
     install -m 755 "$1" "$2.new.$$"
     mv -f "$2.new.$$" "$2"
@@ -61,7 +61,7 @@ get_kubectl() {
     keep "$work/client/usr/bin/kubectl" "$kubectl"
 }
 
-# The tree must lie where Go looks for it; its own makefile wants a place below GOPATH.
+# The tree must be where Go looks for it; its own makefile needs a folder below GOPATH.
 get_source() {
     step "the source of Kubernetes $version"
     (cd "$work" && own_apt source kubernetes >"$work/source.log" 2>&1) || {
@@ -81,7 +81,7 @@ get_source() {
 }
 
 # The vendored reflect2 iterates over maps as Go did before 1.18; with a newer Go the first custom
-# resource would end the server. This is what its own later version does.
+# resource would crash the server. This is the fix of its own later version.
 mend_source() {
     local folder=vendor/github.com/modern-go/reflect2
     sed -i -e 's/^func mapiterinit(.*$/func mapiterinit(rtype, m unsafe.Pointer, it *hiter)/' \
@@ -111,7 +111,7 @@ compiled_mb() {
     { du -scm "$GOCACHE" _output 2>/dev/null || true; } | tail -n 1 | cut -f 1
 }
 
-# Compiles "$@" with signs of life: nobody should wonder for minutes whether it still works.
+# Compiles "$@" and prints progress, since it takes minutes.
 compile() {
     local log=$work/compile.log
     nice "$@" >"$log" 2>&1 &

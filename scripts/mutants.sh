@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Switches on each planted bug of src/core/mutant.h in turn and lets the general harnesses hunt it:
-# mutants.sh SEEDS [all]. Prints TAP and a table: who caught it, after how many seeds or states,
-# and how. Without `all` the exploration, which takes minutes, hunts what the simulation missed.
-# Bugs of the runtime are hunted by the simulation with a front desk in each process, the only one
-# that has it. A harness is believed only because of this.
+# Enables each planted bug of src/core/mutant.h in turn and runs the general harnesses on it:
+# mutants.sh SEEDS [all]. Prints TAP and a table: which harness caught it, after how many seeds or
+# states, and how. Without `all` the exploration, which takes minutes, only runs on bugs that the
+# simulation missed. Bugs of the runtime are left to the simulation with a local queue in each
+# process, the only harness that has one. This validates the harnesses.
 set -euo pipefail
 
 seeds=${1:?usage: mutants.sh SEEDS [all]}
@@ -19,7 +19,7 @@ names_in() {
 mapfile -t core < <(names_in CORE)
 mapfile -t runtime < <(names_in RUNTIME)
 
-# "seeds: words" or "missed" of one harness; 3 is its exit status for a catch.
+# "seeds: text" or "missed" of one harness; 3 is its exit status for a catch.
 hunt() {
     local status=0 line
     line=$("$@" 2>/dev/null) || status=$?

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs a program on a file store in a folder of its own, which goes away with it:
-# on-file.sh PROGRAM [ARGUMENT…]. The program gets the URL first. In build/ and not in /tmp, which
-# can be memory: what is tested is a disk.
+# Runs a program on a file store in a folder of its own, which is removed afterwards: on-file.sh
+# PROGRAM [ARGUMENT…]. The program gets the URL first. In build/ and not in /tmp, which can be a
+# tmpfs: the tests need a disk.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."

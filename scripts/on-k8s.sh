@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs a program on a Kubernetes API server of its own, which goes away with it:
-# on-k8s.sh PROGRAM [ARGUMENT…]. The program gets the URL first. The server is the real one
-# (scripts/kube-apiserver.sh), on loopback, with its own etcd and with RBAC switched on; who runs
-# here has the Role of dist/kubernetes and nothing else. For programs that want more:
-#   KUBECONFIG        the way in with that Role      K8S_ADMIN  one that may do everything
+# Runs a program on a Kubernetes API server of its own, which is removed afterwards: on-k8s.sh
+# PROGRAM [ARGUMENT…]. The program gets the URL first. The server is the real one
+# (scripts/kube-apiserver.sh), on loopback, with its own etcd and with RBAC enabled; the program has
+# the Role of dist/kubernetes and nothing else. Further variables:
+#   KUBECONFIG        access with that Role          K8S_ADMIN  access with all rights
 #   KUBECTL, ELECTOR  programs of the same version   K8S_AUDIT  the server's log, a line a request
 #   K8S_SERVER        its address                    K8S_CA     its certificate authority
-#   K8S_API           a program that starts the API server again, after it was killed …
-#   K8S_PID           … by the number in this file   K8S_USERS  its table of tokens
-#   K8S_PODS          a folder with pod-1.token to pod-3.token: more ways in with that Role, which
-#                     the server's log tells apart (user.uid is 11 to 13)
-#   K8S_ETCD          one that starts its etcd …     K8S_ETCD_PID … and its number
-#   K8S_ETCD_URL      where that one listens
-# Without the server it fails, and says how it is had.
+#   K8S_API           a program that restarts the API server, after it was killed …
+#   K8S_PID           … by the pid in this file      K8S_USERS  its table of tokens
+#   K8S_PODS          a folder with pod-1.token to pod-3.token: more users with that Role, which
+#                     the server's log distinguishes (user.uid is 11 to 13)
+#   K8S_ETCD          one that starts its etcd …     K8S_ETCD_PID … and its pid
+#   K8S_ETCD_URL      its address
+# Without the server it fails, and prints how to get it.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -32,7 +32,7 @@ mapfile -t programs < <(scripts/kube-apiserver.sh --paths)
 server=${programs[0]}
 export ELECTOR=${programs[1]} KUBECTL=${programs[2]}
 
-# end PID: one that may not be our own child. What does not listen is killed.
+# end PID: a process that may not be our own child. Without a reaction it is killed.
 end() {
     local tries
     kill "$1" 2>/dev/null || return 0
@@ -43,7 +43,7 @@ end() {
     kill -KILL "$1" 2>/dev/null || true
 }
 
-# The API server before its etcd: the other way round it would wait for it.
+# The API server before its etcd: otherwise it would wait for etcd.
 clean_up() {
     [[ ! -s $folder/api.pid ]] || end "$(<"$folder/api.pid")"
     [[ ! -s $folder/etcd.pid ]] || end "$(<"$folder/etcd.pid")"
@@ -52,15 +52,14 @@ clean_up() {
 
 folder=$(mktemp -d)
 memory=
-# In memory where there is room: etcd ends requests when other suites keep the disk busy.
+# In memory where there is room: etcd fails requests when other suites keep the disk busy.
 if (($(df --output=avail -B 1M /dev/shm 2>/dev/null | tail -n 1) >= 1024)); then
     memory=$(mktemp -d -p /dev/shm)
 fi
 trap clean_up EXIT
 trap 'exit 130' INT TERM HUP
 
-# Below the range that the system takes ports for connections from: they must be there again when a
-# server starts again.
+# Below the ephemeral port range: the ports must be free again when a server restarts.
 free_ports() {
     python3 - "$1" <<'PORTS'
 import random, socket, sys
@@ -89,7 +88,7 @@ make_certificates() {
     cd - >/dev/null
 }
 
-# write_kubeconfig NAME: the user's token stands in a file beside it.
+# write_kubeconfig NAME: the user's token is in a file beside it.
 write_kubeconfig() {
     cat >"$folder/$1.kubeconfig" <<CONFIG
 apiVersion: v1
@@ -101,7 +100,7 @@ contexts: [{name: test, context: {cluster: test, user: test, namespace: $namespa
 CONFIG
 }
 
-# Both servers are programs of their own, so that tests can end them and begin them again.
+# Both servers are separate programs, so that tests can stop and restart them.
 write_store() {
     cat >"$K8S_ETCD" <<STORE
 #!/usr/bin/env bash
@@ -115,8 +114,8 @@ STORE
     chmod 700 "$K8S_ETCD"
 }
 
-# The server refuses a flag that it does not know, and --help comes after the flags: what it names
-# then is left out. Newer servers have no --insecure-port.
+# The server refuses an unknown flag, and --help comes after the flags: the flag that it names is
+# left out. Newer servers have no --insecure-port.
 choose_flags() {
     local flag said kept
     flags=("--etcd-servers=http://127.0.0.1:${ports[0]}" --bind-address=127.0.0.1

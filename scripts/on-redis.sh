@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs a program on Redis servers of its own, which end with it and leave nothing:
-# on-redis.sh SHAPE PROGRAM [ARGUMENT…]. The program gets the store's URL first. In build/ and not
-# in /tmp, which can be memory: what is tested is a disk.
+# Runs a program on Redis servers of its own, which end with it and leave nothing: on-redis.sh SHAPE
+# PROGRAM [ARGUMENT…]. The program gets the store's URL first. In build/ and not in /tmp, which can
+# be a tmpfs: the tests need a disk.
 # Shapes: plain, resp2, resp3, noscript, tls, acl, cluster, sentinel, valkey.
 set -euo pipefail
 

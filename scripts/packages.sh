@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes sure that the Debian packages of a group are installed: packages.sh GROUP [FILE.deb …].
-# Package files that are named are installed too, with what they depend on.
-# When nothing is missing it touches nothing. Otherwise it asks apt, keeps the new packages from
-# starting services, and puts the machine's own service policy back afterwards.
+# Installs missing Debian packages of a group: packages.sh GROUP [FILE.deb …]. Package files are
+# installed too, with their dependencies. When nothing is missing it changes nothing. Otherwise it
+# calls apt, prevents the new packages from starting services, and restores the machine's own
+# service policy afterwards.
 set -euo pipefail
 
 build='gcc libc6-dev libcurl4-openssl-dev libjansson-dev libssl-dev libyaml-dev meson ninja-build
@@ -28,8 +28,8 @@ fail() {
     exit 1
 }
 
-# Prints the packages of "$@" that are not installed. One that another package stands in for is
-# not missing: a newer nodejs than Debian's brings its npm along.
+# Prints the packages of "$@" that are not installed. One that another package provides is not
+# missing: a newer nodejs than Debian's includes npm.
 missing() {
     local installed
     installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}, ${Provides}\n' |
@@ -44,12 +44,12 @@ restore_policy() {
         rm -f "$policy"
         return
     fi
-    # Nothing to move back when we were stopped before it was moved away.
+    # Nothing to restore when we were stopped before it was moved away.
     mv -f "$saved/policy-rc.d" "$policy" 2>/dev/null || true
     rmdir "$saved"
 }
 
-# invoke-rc.d asks this program before it starts anything; 101 means "not allowed".
+# invoke-rc.d calls this program before it starts anything; 101 means "not allowed".
 deny_services() {
     saved=
     if [[ -e $policy || -L $policy ]]; then
@@ -89,7 +89,7 @@ absent+=("${files[@]}")
 printf 'packages.sh: installing %s\n' "${absent[*]}"
 deny_services
 export DEBIAN_FRONTEND=noninteractive
-# A broken third-party source must not stop us while the packages themselves can be had.
+# A broken third-party source must not stop us while the packages are available.
 apt-get -q -o DPkg::Lock::Timeout=300 update 9<&- ||
     printf 'packages.sh: apt-get update had trouble, going on\n' >&2
 apt-get -q -y -o DPkg::Lock::Timeout=300 -o Dpkg::Options::=--force-confold \

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Fetches what the tests need beside Debian's own packages, and prints where it is:
+# Fetches test programs that are not in Debian 12, and prints their path:
 #   peer.sh valkey    the program valkey-server of bookworm-backports
 #   peer.sh node      the folder of the npm packages redlock and ioredis
-# It is kept in ${XDG_CACHE_HOME:-~/.cache}/leasehold, outside the tree; the machine's own packages
-# and their sources stay as they are. What cannot be had is said on stderr, with status 1.
+# They are cached in ${XDG_CACHE_HOME:-~/.cache}/leasehold, outside the tree; the machine's own
+# packages and their sources are not changed. Failures are printed on stderr, with status 1.
 set -euo pipefail
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/leasehold
@@ -15,7 +15,7 @@ fail() {
     exit 1
 }
 
-# The machine's own way to Debian, with another release: "deb URI bookworm-backports main".
+# The machine's own Debian source, with another release: "deb URI bookworm-backports main".
 backports_line() {
     # shellcheck disable=SC2016 # apt fills these in
     apt-get indextargets --format '$(CODENAME) $(REPO_URI) $(RELEASE)' \
@@ -24,7 +24,7 @@ backports_line() {
             END { if (uri != "") print "deb", uri, "bookworm-backports main" }'
 }
 
-# In a folder of its own: apt's lists of the machine are not touched.
+# In a folder of its own: apt's lists of the machine are not changed.
 fetch_valkey() {
     local to=$1 line options
     line=$(backports_line)
@@ -52,7 +52,7 @@ fetch_node() {
     }
 }
 
-# Made aside and moved into its place whole: somebody else may want it at the same time.
+# Built aside and renamed as a whole: another process may need it at the same time.
 place() { # place NAME FETCH
     [[ ! -d $cache/$1 ]] || return 0
     mkdir -p "$cache"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Every planted fault of a store must be caught on a store that processes share, too:
-# planted.sh DIR. Prints TAP.
+# Every planted fault of a store must also be caught on a store that processes share: planted.sh
+# DIR. Prints TAP.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."

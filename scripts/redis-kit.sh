@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What scripts need to have Redis servers of their own; to be sourced by them. Servers listen on
-# free loopback ports and on a socket in their folder, by which the script itself talks to them.
-# They keep what they answer (AOF, always), unless told otherwise, and are stopped by pid.
-# The caller says where: redis_begin FOLDER, and calls redis_end in its trap.
+# Functions for scripts with Redis servers of their own; to be sourced. Servers listen on free
+# loopback ports and on a socket in their folder, which the script itself uses. They are durable
+# (AOF, always), unless configured otherwise, and are stopped by pid. The caller names the folder:
+# redis_begin FOLDER, and calls redis_end in its trap.
 # shellcheck disable=SC2034 # what is set here is for the caller
 set -euo pipefail
 
@@ -20,8 +20,8 @@ redis_end() {
     for name in "${!redis_pid[@]}"; do redis_kill "$name"; done
 }
 
-# One port of the loopback that nobody listens on. Below the range that the system takes from for
-# itself, with room above for a cluster's second port.
+# A free port of the loopback. Below the ephemeral port range, with room above for a cluster's
+# second port.
 redis_free_port() {
     local port
     while :; do
@@ -31,7 +31,7 @@ redis_free_port() {
     printf '%s\n' "$port"
 }
 
-# redis_cli NAME ARGUMENT…: as the server's administrator, whatever it asks of others
+# redis_cli NAME ARGUMENT…: as the server's administrator, whatever it requires of others
 redis_cli() {
     local folder=$redis_root/$1
     shift
@@ -43,7 +43,7 @@ redis_cli() {
     fi
 }
 
-# Does the server itself answer, and not another one on its port?
+# True if this server replies, and not another one on its port.
 redis_answers() {
     [[ $(redis_cli "$1" info server 2>/dev/null) == *process_id:"${redis_pid[$1]}"$'\r'* ]]
 }
@@ -58,7 +58,7 @@ redis_wait() { # redis_wait NAME: until it answers; false when it ended instead
     return 1
 }
 
-# redis_launch NAME ARGUMENT…: starts a server in its folder, which may hold its data from before.
+# redis_launch NAME ARGUMENT…: starts a server in its folder, which may contain older data.
 redis_launch() {
     local name=$1 program=$redis_program
     shift
@@ -66,8 +66,8 @@ redis_launch() {
     redis_pid[$name]=$!
 }
 
-# redis_start NAME ARGUMENT…: on a port of its own (the same one when it is started again). A port
-# that somebody took in the meantime is replaced.
+# redis_start NAME ARGUMENT…: on a port of its own (the same one after a restart). A port that
+# another process took meanwhile is replaced.
 redis_start() {
     local name=$1 try folder=$redis_root/$1
     local arguments=(--bind 127.0.0.1 --unixsocket socket --save '' --appendonly yes
@@ -92,7 +92,7 @@ redis_start() {
     return 1
 }
 
-# redis_kill NAME [SIGNAL]: and collects it
+# redis_kill NAME [SIGNAL]: and reaps it
 redis_kill() {
     local pid=${redis_pid[$1]:-}
     [[ -n $pid ]] || return 0
@@ -132,8 +132,8 @@ redis_start_tls() {
 
 # ---- users ----
 
-# redis_users NAME PASSWORD RULE…: before its start. The default user is off; `leasehold` may do
-# what the rules say and nothing else.
+# redis_users NAME PASSWORD RULE…: before its start. The default user is off; `leasehold` has the
+# permissions of the rules and no others.
 redis_users() {
     local folder=$redis_root/$1 password=$2
     shift 2
@@ -186,8 +186,8 @@ redis_start_replica() { # redis_start_replica NAME MASTER ARGUMENT…
     redis_until "link of $name" redis_says "$name" master_link_status:up info replication
 }
 
-# redis_start_sentinels MASTER NAME…: each agrees with the others that the master, called
-# `locks`, is down when it was silent for a second
+# redis_start_sentinels MASTER NAME…: they agree that the master, called `locks`, is down after a
+# second of silence
 redis_start_sentinels() {
     local master=$1 name port
     shift

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Prints the rules of the smallest Redis user that leasehold can work as, from the page that tells
-# people: docs/redis-store.md. So what is documented is what is tested.
+# Prints the rules of the smallest Redis user that leasehold can work as, from its documentation,
+# docs/redis-store.md. So the documented rules are the tested ones.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."

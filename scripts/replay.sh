@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs one simulated day again from its seed: replay.sh SEED [MUTANT]. With a mutant's name the
-# build with planted bugs is used, and that one bug is switched on.
+# Repeats one simulated day from its seed: replay.sh SEED [MUTANT]. With a mutant's name the build
+# with planted bugs is used, and that one bug is enabled.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Shows what the program does, on a store of its own that is gone afterwards: show.sh PROGRAM.
-# Every line behind a "$" is run as it stands there.
+# Demonstrates the program, on a temporary store: show.sh PROGRAM. Every line after a "$" is run as
+# printed.
 set -euo pipefail
 
 program=$(realpath "${1:?usage: show.sh PROGRAM}")

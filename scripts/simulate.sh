@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Lives through SEEDS simulated days on the optimised build: simulate.sh SEEDS. Prints TAP.
+# Simulates SEEDS days on the optimised build: simulate.sh SEEDS. Prints TAP.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."

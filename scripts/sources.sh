@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Prints every C file of a tree, relative to it, one per line: sources.sh [ROOT]. It fails when
-# there is none, so that no gate can pass by looking at nothing. It does not ask git, so that it
-# sees new files and works in an unpacked tarball.
+# there is none, so that no gate can pass without a file. It does not use git, so that it includes
+# new files and works in an unpacked tarball.
 set -euo pipefail
 
 cd "${1:-$(dirname "$0")/..}"

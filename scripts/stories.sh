@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Plays every story of tests/trace and compares its log: stories.sh DIR. Prints TAP.
+# Runs every story of tests/trace and compares its log: stories.sh DIR. Prints TAP.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Reads a suite's output and says how many cases passed and failed: tap-count.sh STATUS <output.
-# A suite that died, fell short of its plan or said nothing has failed, whatever it printed before;
-# a skipped case has not passed. Only what a store does not claim to do is neither: that it claims
-# enough is a case of its own.
+# Reads a suite's output and prints how many cases passed and failed: tap-count.sh STATUS <output. A
+# suite that died, fell short of its plan or printed nothing has failed, whatever it printed before;
+# a skipped case has not passed. Only a feature that a store does not declare is neither: that it
+# declares enough is a case of its own.
 set -euo pipefail
 
 awk -v status="$1" '

@@ -83,7 +83,7 @@ run_logged() {
     running=
 }
 
-# Builds a shape before the first suite that needs it; a broken one fails all its suites.
+# Builds a shape before the first suite that needs it; a failed build fails all its suites.
 declare -A build_status=()
 build_once() {
     local log=$logs/build-$1.log
@@ -165,7 +165,7 @@ run_lane() {
     done < <(grep -v '^#' "$table")
 }
 
-# start_lane NAME NICENESS: in the background; its sums are in a file when it ends.
+# start_lane NAME NICENESS: in the background; its totals are in a file when it ends.
 start_lane() {
     rm -f "$logs/lane-$1"
     (
@@ -189,7 +189,7 @@ join_lane() {
     failed=$((failed + bad))
 }
 
-# A row of the table that --only names but that does not exist is a typing error.
+# A row that --only names but that does not exist is a typing error.
 for name in $chosen; do
     grep -q "^$name *|" "$table" || {
         printf 'test.sh: there is no suite %s\n' "$name" >&2

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs a command N times beside busy processes: under-load.sh N CMD… A suite that looks at the time
+# Runs a command N times beside busy processes: under-load.sh N CMD… A suite that depends on time
 # must pass ten times in a row this way. BUSY=K starts K of them instead of two. Keeps the output of
-# runs that failed, says after each how it went, and exits with 1 when one of them failed.
+# failed runs, prints the result of each, and exits with 1 when one of them failed.
 set -euo pipefail
 
 (($# >= 2)) && [[ $1 =~ ^[1-9][0-9]*$ ]] || {

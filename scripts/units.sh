@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the unit test programs of a build folder, all or those that are named: units.sh build/asan
-# [NAME...], where a name may be a pattern. Most of them wait most of the time, so several run side
-# by side. A program that dies between two cases has reported nothing wrong, so its death is written
-# down as a failed case. Prints TAP.
+# Runs the unit test programs of a build folder, all or the named ones: units.sh build/asan
+# [NAME...], where a name may be a pattern. Most of them wait most of the time, so several run in
+# parallel. A program that dies between two cases has reported no failure, so its death is reported
+# as a failed case. Prints TAP.
 set -euo pipefail
 
 # one PROGRAM: runs it and prints its output in one piece, with its name above.

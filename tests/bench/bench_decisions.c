@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a decision costs, on the in-memory store: bench_decisions [KEYS PAIRS]. It takes and gives
- * back random free keys beside KEYS that are held. The work between the two marks is what
- * scripts/bench.sh counts in instructions; alone, the program prints nanoseconds.
+ * The cost of a decision, on the in-memory store: bench_decisions [KEYS PAIRS]. It acquires and
+ * releases random free keys beside KEYS held ones. scripts/bench.sh counts the instructions between
+ * the two marks; run alone, the program prints nanoseconds.
  */
 #include "store/translate.h"
 
@@ -45,7 +45,7 @@ static void keep(void *caller, const struct store_reply *reply)
     b->reply.bytes = b->answered;
 }
 
-/* One event in, and as many round trips as follow from it. */
+/* One event, and the round trips that follow from it. */
 static void step(struct bench *b, enum event_kind kind, bool known)
 {
     struct event event = {.kind = kind, .now_ms = 1, .known = known};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the file store costs, against the bare disk and against Redis:
- * bench_file PART FOLDER [SOCKET]. The folder is empty, on a disk, and cleared by the caller.
- * scripts/bench.sh runs all parts.
+ * The cost of the file store, compared with the bare disk and with Redis: bench_file PART FOLDER
+ * [SOCKET]. The folder is empty, on a disk, and cleared by the caller. scripts/bench.sh runs all
+ * parts.
  */
 #include "bench_file.h"
 

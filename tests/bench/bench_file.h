@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of bench_file.c. Each measures one thing in a folder of its own and says the result. */
+/* The parts of bench_file.c. Each measures one thing in its own folder and prints the result. */
 #ifndef LEASEHOLD_TESTS_BENCH_FILE_H
 #define LEASEHOLD_TESTS_BENCH_FILE_H
 
-/* `socket` is where a Redis server listens; NULL: nothing is held against it. */
+/* `socket` is the address of a Redis server; NULL: no comparison. */
 struct bench_paths {
     const char *folder, *socket;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Our locks on a Kubernetes API server through the public calls, by turns with a bare Lease that is
- * made and removed on the same server: bench_k8s URL, to be run by scripts/on-k8s.sh. See rounds.h
- * for how it counts.
+ * Locks on a Kubernetes API server through the public calls, alternating with a bare Lease that is
+ * created and deleted on the same server: bench_k8s URL, run by scripts/on-k8s.sh. See rounds.h for
+ * the statistics.
  */
 #include "k8s_peer.h"
 #include "hand_off.h"
@@ -50,7 +50,7 @@ static void one_at_a_time(const char *url)
     lh_close(&client);
 }
 
-/* ---- from one to the next ---- */
+/* ---- hand-off ---- */
 
 static void *connect_to(const void *owner)
 {

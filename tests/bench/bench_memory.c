@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a lock inside the process costs through the public calls, beside what it is made of: a bare
- * mutex, a bare futex, one thread. Everything by turns in one run; see rounds.h.
+ * The cost of a lock inside the process through the public calls, compared with its parts: a bare
+ * mutex, a bare futex, one thread. All alternate in one run; see rounds.h.
  *
  *     bench_memory              times, with their aims
- *     bench_memory pairs LIVE   pairs beside so many live keys, for counting instructions
- *     bench_memory claims LIVE  claims beside so many live ids: times, bytes, and for counting
+ *     bench_memory pairs LIVE   pairs beside LIVE keys, for counting instructions
+ *     bench_memory claims LIVE  claims beside LIVE ids: times, bytes, and for counting
  */
 #include "leasehold.h"
 #include "leasehold_once.h"
@@ -31,7 +31,7 @@ enum {
     CLAIMS = 10000, /* as in scripts/bench.sh */
     LIVE = 1000000,
     HAND_OVERS = 2000,
-    ASLEEP_NS = 100000, /* by then who waits sleeps */
+    ASLEEP_NS = 100000, /* the waiter sleeps by then */
     KEY_LENGTH = 32,
     THREADS = 2,
 };
@@ -48,7 +48,7 @@ static uint64_t next_random(uint64_t *state)
     return *state;
 }
 
-/* So many keys of 32 bytes, beginning at this number. */
+/* N keys of 32 bytes, starting at this number. */
 static void make_keys(size_t first, size_t count)
 {
     free(keys);
@@ -82,7 +82,7 @@ static void give(struct lh_lease *lease)
         rounds_fail("lh_release", report.text);
 }
 
-/* Has a name of its own so that callgrind can count in it. */
+/* A separate function so that callgrind can count in it. */
 void measured_pairs(size_t pairs);
 
 __attribute__((noinline)) void measured_pairs(size_t pairs)
@@ -160,7 +160,7 @@ static void let_go(struct lh_lease **leases, size_t count)
     free(leases);
 }
 
-/* The first KEYS are free, the rest is held. */
+/* The first KEYS are free, the rest are held. */
 static void beside_many(void)
 {
     double few[ROUNDS], many[ROUNDS];
@@ -193,11 +193,11 @@ static void claim(const char *id, enum lh_outcome wanted, struct lh_once *out)
         rounds_fail("lh_once_begin", report.text);
 }
 
-/* These two have names of their own so that callgrind can count in them. */
+/* Two separate functions so that callgrind can count in them. */
 void measured_live_claims(size_t live);
 void measured_new_claims(void);
 
-/* Of ids that were done, drawn at random. */
+/* Of ids that are done, chosen at random. */
 __attribute__((noinline)) void measured_live_claims(size_t live)
 {
     uint64_t seed = 7;
@@ -206,7 +206,7 @@ __attribute__((noinline)) void measured_live_claims(size_t live)
         claim(keys[KEYS + next_random(&seed) % live], LH_DONE, &once);
 }
 
-/* Of ids that nobody has done, given up again so that as many are live as before. */
+/* Of ids that are not done, cancelled again so that the number of live ids stays the same. */
 __attribute__((noinline)) void measured_new_claims(void)
 {
     uint64_t seed = 7;
@@ -260,7 +260,7 @@ static void *run_pairs(void *argument)
     return NULL;
 }
 
-/* Pairs each microsecond, of all threads together. */
+/* Pairs per microsecond, of all threads together. */
 static double rate(size_t threads)
 {
     struct runner runners[THREADS];
@@ -294,16 +294,16 @@ static void two_threads(void)
     rounds_aim(two, one, AT_LEAST, 1.6);
 }
 
-/* ---- hand-over ---- */
+/* ---- hand-off ---- */
 
 /*
- * One thread has it, the other waits for it in its sleep; from the moment that the first begins to
- * let go until the second is through. Between rounds both stay awake.
+ * One thread holds, the other sleeps waiting for it: the time from the start of the release to the
+ * grant in the second thread. Between rounds both stay awake.
  */
 struct hand_off_run {
-    atomic_uint round;  /* the first has it, so often */
-    atomic_uint wanted; /* the second is about to wait, so often */
-    atomic_uint ended;  /* the second had it, so often */
+    atomic_uint round;  /* number of grants to the first */
+    atomic_uint wanted; /* number of waits of the second */
+    atomic_uint ended;  /* number of grants to the second */
     atomic_uint word;   /* of the bare futex */
     atomic_long began_ns;
     bool bare;
@@ -344,7 +344,7 @@ static void *receive(void *argument)
     return NULL;
 }
 
-/* The median of all hand-overs. */
+/* The median of all hand-offs. */
 static double hand_off_us(bool bare)
 {
     struct hand_off_run *hand_off_run = rounds_memory(sizeof *hand_off_run);

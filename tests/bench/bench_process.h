@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes of a benchmark, and the memory that they share. What goes wrong ends the program. */
+/* Processes of a benchmark, and the memory that they share. Errors end the program. */
 #ifndef LEASEHOLD_TESTS_BENCH_BENCH_PROCESS_H
 #define LEASEHOLD_TESTS_BENCH_BENCH_PROCESS_H
 
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Zeros that children see and change, too. */
+/* Zeroed memory, shared with children. */
 void *bench_share(size_t size);
 void bench_unshare(void *shared, size_t size);
-/* A child that ends with us: 0 in it. */
+/* Forks a child that ends with this process; returns 0 in it. */
 pid_t bench_fork(void);
 void bench_wait(pid_t child);
 void bench_sleep_us(long us);

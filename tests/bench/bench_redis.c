@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Our locks on a Redis server through the public calls, by turns with what everybody does there on
- * the same server: bench_redis redis://127.0.0.1:PORT. See rounds.h for how it counts.
+ * Locks on a Redis server through the public calls, alternating with the usual commands on the same
+ * server: bench_redis redis://127.0.0.1:PORT. See rounds.h for the statistics.
  */
 #include "bench_redis.h"
 
@@ -17,7 +17,7 @@
 
 enum { FLIGHT_MOST = 64, PAIRS_EACH = 1500, TIMEOUT_MS = 10000 };
 
-/* One of those in flight in an event loop. */
+/* One operation in flight in an event loop. */
 struct in_flight {
     struct lh_client *client;
     struct lh_request *request;
@@ -67,7 +67,7 @@ static void start_pair(struct in_flight *in_flight)
         rounds_fail("lh_acquire_start", report.text);
 }
 
-/* By the calls for event loops, so many in flight in one thread. */
+/* By the calls for event loops, N in flight in one thread. */
 static double loop_pair_us(struct lh_client *client, size_t together, size_t pairs)
 {
     struct in_flight all_in_flight[FLIGHT_MOST];
@@ -104,7 +104,7 @@ static double blocking_pair_us(struct lh_client *client, size_t pairs)
     return (rounds_seconds() - from) * 1e6 / (double)pairs;
 }
 
-/* What this server lets anybody reach; each line has the peer's way as its measure. */
+/* The limit of this server; each line is compared with the peer's. */
 static void say_bounds(const struct bench_server *server, size_t together, size_t pairs,
                        struct redis_peer *peer)
 {

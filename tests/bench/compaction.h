@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Seen from outside: whether a log is being compacted. While it is, the next generation stands
- * beside it under another name; when it is done, the log is another file. Looks at names only.
+ * Detects from outside whether a log is being compacted. Meanwhile the next generation exists
+ * beside it under another name; afterwards the log is another file. Only names are read.
  */
 #ifndef LEASEHOLD_TESTS_COMPACTION_H
 #define LEASEHOLD_TESTS_COMPACTION_H
@@ -13,13 +13,13 @@ struct compaction {
     char log[4096], next[4096 + 8];
     ino_t file;
     bool running;
-    double since; /* the one that runs */
+    double since; /* the current one */
     unsigned count;
-    double last_s; /* how long the last one took */
+    double last_s; /* duration of the last one */
 };
 
 void compaction_init(struct compaction *compaction, const char *log);
-/* Runs one, or did one end since the last look? */
+/* True if one runs, or ended since the last call. */
 bool compaction_look(struct compaction *compaction);
 
 #endif

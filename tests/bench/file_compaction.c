@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a large log costs those who touch one key of it, and what its compaction costs those who
- * write meanwhile.
+ * The cost of a large log for requests to one key of it, and the cost of its compaction for
+ * concurrent writers.
  */
 #include "bench_file.h"
 #include "compaction.h"
@@ -31,7 +31,7 @@ struct samples {
     double us[SAMPLES_MOST];
 };
 
-/* Requests beside a compaction, and the others. */
+/* Requests during a compaction, and the others. */
 struct latencies {
     struct samples beside, alone;
 };
@@ -52,7 +52,7 @@ static void say_samples(const char *what, struct samples *samples)
                  samples->count, middle, high, longest);
 }
 
-/* Takes and gives back keys that nobody has, so many at once, and keeps how long each took. */
+/* Acquires and releases free keys, N at once, and records each duration. */
 static void write_some(struct leases *leases, size_t together, struct compaction *compaction,
                        struct latencies *latencies)
 {
@@ -97,7 +97,7 @@ static void build(const char *path)
     leases_close(&leases);
 }
 
-/* Writes on until the log was compacted with all its keys. */
+/* Writes until the log was compacted with all its keys. */
 static void compact(const char *path)
 {
     struct compaction compaction;
@@ -129,7 +129,7 @@ static void forget(const char *path)
     (void)close(file);
 }
 
-/* As after a reboot: what counts within one boot is gone, and nothing is cached. */
+/* As after a reboot: the state of one boot is gone, and nothing is cached. */
 static void open_first(const char *path)
 {
     forget(path);
@@ -137,10 +137,10 @@ static void open_first(const char *path)
     struct leases *leases = leases_open(path, SESSION, /* most= */ 1);
     (void)printf("  first open after a reboot %.2f s\n", rounds_seconds() - from);
     leases_close(&leases);
-    sync(); /* what the system still has to write would be in the way of what follows */
+    sync(); /* pending writes of the system would disturb the next part */
 }
 
-/* What a command costs that takes a key and gives it back. */
+/* The cost of a command that acquires and releases a key. */
 static double cycle_us(const char *path)
 {
     double from = rounds_seconds();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Acquire and release of free keys, durable: one after the other, 64 at once, against the bare
- * disk and against Redis.
+ * Acquire and release of free keys, durable: one after the other, 64 at once, compared with the
+ * bare disk and with Redis.
  */
 #include "bench_file.h"
 #include "leases.h"
@@ -13,7 +13,7 @@
 
 enum { SINGLE = 400, FLIGHT = 64, BATCHES = 100, SESSION = 7 };
 
-/* Microseconds for a pair, with so many leases asking together; and of our thread's processor. */
+/* Microseconds for a pair, with N concurrent leases; and processor time of our thread. */
 static double pair_us(struct leases *leases, size_t together, int batches, double *out_busy_us)
 {
     double from = rounds_seconds(), busy_from = rounds_busy_seconds();

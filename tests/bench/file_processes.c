@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Eight processes that write one log at the same time, each a request at a time: a sync of one
- * covers what the others wrote. And a lock that goes from one process to another and back.
+ * Eight processes that write one log at the same time, one request each at a time: a sync of one
+ * covers the writes of the others. And a lock that moves from one process to another and back.
  */
 #include "bench_file.h"
 #include "bench_process.h"
@@ -19,7 +19,7 @@
 
 enum { MANY = 8, RUN_MS = 400, HANDOVERS = 100, KEY = 1, WAIT_MS = 60000, SETTLE_US = 300 };
 
-/* What the processes of a part share. */
+/* Shared by the processes of a part. */
 struct shared {
     _Atomic unsigned ready;
     _Atomic bool go, stop;
@@ -45,7 +45,7 @@ static void write_pairs(struct shared *shared, const char *path, uint64_t sessio
     leases_close(&leases);
 }
 
-/* Pairs per second of so many processes together. */
+/* Pairs per second of all processes together. */
 static double rate_of(struct shared *shared, const char *path, unsigned processes)
 {
     pid_t children[MANY];
@@ -89,11 +89,11 @@ void bench_processes(const struct bench_paths *paths)
     bench_unshare(shared, sizeof *shared);
 }
 
-/* One of the two that hand over to each other. */
+/* One of the two processes of a hand-off. */
 struct player {
     struct shared *shared;
     int me;
-    int partner; /* a stream to it, for "I am waiting" and "I have it" */
+    int partner; /* a stream to the other one, for "I am waiting" and "I have it" */
     int datagrams;
     struct leases *leases;
     struct raw raw;
@@ -125,8 +125,8 @@ static double since_let_go_us(const struct player *player)
     return (rounds_seconds() - player->shared->let_go_at) * 1e6;
 }
 
-/* By the store: a release that names the next in line and wakes it. Who gave asks again only when
- * the other one has it: else its own next write is part of what the other one has to wait for. */
+/* Through the store: a release that grants to the next waiter and wakes it. The releaser requests
+ * again only after the grant: otherwise its next write would delay the other process. */
 static void hand_over(struct player *player, bool gives, double *out_us)
 {
     struct leases *leases = player->leases;
@@ -145,7 +145,7 @@ static void hand_over(struct player *player, bool gives, double *out_us)
     }
 }
 
-/* The least it can cost: one synced write, and one datagram to who sleeps for it. */
+/* The minimum cost: one synced write, and one datagram to the sleeping process. */
 static void hand_over_raw(struct player *player, bool gives, double *out_us)
 {
     char word[32] = "key";
@@ -162,7 +162,7 @@ static void hand_over_raw(struct player *player, bool gives, double *out_us)
     }
 }
 
-/* Where a woken process runs decides more than what we measure: each has a core of its own. */
+/* Placement of the woken process dominates the result: each one has a core of its own. */
 static void pin(int core)
 {
     cpu_set_t cores;
@@ -171,7 +171,7 @@ static void pin(int core)
     (void)sched_setaffinity(/* ourselves= */ 0, sizeof cores, &cores); /* where there is only one */
 }
 
-/* Both play the same rounds; whose turn it is to give follows from the count. */
+/* Both run the same rounds; the round number determines the releaser. */
 static void play(struct player *player, const char *log, const char *raw)
 {
     double *stored_us = player->shared->handed_us[0], *raw_us = player->shared->handed_us[1];
@@ -180,7 +180,7 @@ static void play(struct player *player, const char *log, const char *raw)
     raw_make(&player->raw, raw);
     if (player->me == 0) {
         leases_take(player->leases, 1, KEY);
-        say(player); /* the lock is taken: the other one may begin to wait */
+        say(player); /* the lock is held: the other process may begin to wait */
     } else {
         await_waiting(player);
     }

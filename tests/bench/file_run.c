@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `leasehold run key -- true` against `flock file true`, by turns: what a script pays for each
- * call, with two durable writes in it that flock does not make. On an empty log, and beside a
- * hundred thousand live keys. The program is the one that is built beside this.
+ * `leasehold run key -- true` against `flock file true`, alternating: the cost of a call in a
+ * script, with two durable writes that flock does not make. On an empty log, and beside a hundred
+ * thousand live keys. The program is the one that is built beside this.
  */
 #include "bench_file.h"
 #include "leases.h"
@@ -50,7 +50,7 @@ static double flock_us(const char *path)
     return call_us(args);
 }
 
-/* They end with their TTL, not with us: unbound. */
+/* Unbound, so that they end with their TTL, not with this process. */
 static void fill(const char *path)
 {
     struct leases *leases = leases_open(path, SESSION, TOGETHER);

@@ -19,15 +19,15 @@ enum { SETTLE_US = 1000 };
 static const char key[] = "one key that goes round";
 
 struct shared {
-    _Atomic bool waits; /* the other one is in line */
+    _Atomic bool waits; /* the other process is in the queue */
     double let_go_at;
-    double us[]; /* of all that were handed over, then of all that were written */
+    double us[]; /* of all hand-offs, then of all writes */
 };
 
 struct runner {
     const struct hand_off_setup *setup;
     struct shared *shared;
-    int me, partner; /* a stream to the other one */
+    int me, partner; /* a stream to the other process */
     double *handed_us, *written_us;
 };
 
@@ -76,7 +76,7 @@ static void swap_word(const struct runner *runner, bool hears)
         rounds_fail("hand-over", "the other process is gone");
 }
 
-/* The one who gives sees that the other one waits, and lets it fall asleep. */
+/* The releaser waits until the other process waits, and lets it fall asleep. */
 static void give_over(const struct runner *runner, struct lh_lease *lease)
 {
     struct shared *shared = runner->shared;
@@ -97,7 +97,7 @@ static double write_cheaply(const struct runner *runner, void *connection)
     return (rounds_seconds() - from) * 1e6;
 }
 
-/* Both play the same rounds and hold by turns. */
+/* Both run the same rounds and hold alternately. */
 static void run(const struct runner *runner)
 {
     const struct hand_off_setup *setup = runner->setup;

@@ -15,14 +15,14 @@ enum { PLACE = 512, BODY = 2048, ANSWER = 8192 };
 struct k8s_peer {
     CURL *easy;
     struct curl_slist *headers;
-    char name[64], all[PLACE], one[PLACE]; /* where Leases are, and where ours is */
+    char name[64], all[PLACE], one[PLACE]; /* paths of Leases, and of ours */
     unsigned count;
-    char revision[32]; /* of the Lease, as the server said last */
+    char revision[32]; /* of the Lease, from the last reply */
     size_t length;
     char reply[ANSWER];
 };
 
-/* As a lock of ours: the holder's fields, and a record of this length beside them. */
+/* As one of our locks: the holder's fields, and a record of this length. */
 static const char lease[] =
     "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{\"name\":\"%s\","
     "\"resourceVersion\":\"%s\","
@@ -38,7 +38,7 @@ static const char *variable(const char *name)
     return value;
 }
 
-/* The token stands beside the configuration. */
+/* The token is in a file beside the configuration. */
 static void add_token(struct k8s_peer *peer)
 {
     char path[PLACE], token[128] = "", line[192];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See leases.h. An answer is handled inside the store's callback, as the seam allows. */
+/* See leases.h. A reply is handled inside the store's callback, as store.h allows. */
 #include "leases.h"
 
 #include "process/host.h"
@@ -22,7 +22,7 @@ struct one {
     uint32_t serial;
     enum lease_notify notify;
     char key[KEY_BYTES + 1], request[48];
-    /* must stay until the store has answered */
+    /* valid until the store has replied */
     uint64_t wake[WAITERS_MAX];
     char bytes[RECORD_MAX];
 };
@@ -80,7 +80,7 @@ static void receive(void *caller, const struct store_reply *reply)
     step(one, &event);
 }
 
-/* Nothing is kept of what was heard: who waits looks, who holds gives back by the token. */
+/* No reply is cached: waiters query, holders release by the token. */
 static void step_lease(struct one *one, enum event_kind kind)
 {
     struct event event = {.kind = kind, .now_ms = now_ms(NULL)};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One process on a file store, with as many leases at once as it likes: the core's steps, their
- * requests and the store's answers, as a client does them. Decides nothing and keeps no timer, for
- * no benchmark lasts as long as a third of its leases. Whatever goes wrong ends the program.
+ * One process on a file store, with any number of leases at once: the core's steps, their requests
+ * and the store's replies, as in a client. Makes no decisions and has no timer, since no benchmark
+ * lasts as long as a third of its leases. Any error ends the program.
  */
 #ifndef LEASEHOLD_TESTS_LEASES_H
 #define LEASEHOLD_TESTS_LEASES_H
@@ -14,15 +14,15 @@ struct leases;
 struct leases *leases_open(const char *path, uint64_t session, size_t most);
 void leases_close(struct leases **leases);
 
-/* Sends a request on its way; wait_ms as in lease.h. The key is 32 bytes, made of the number. */
+/* Queues a request; wait_ms as in lease.h. The key is 32 bytes, made from the number. */
 void leases_ask(struct leases *leases, size_t which, uint64_t key, int64_t wait_ms);
 void leases_let_go(struct leases *leases, size_t which);
-/* All that is on its way goes together. */
+/* Sends all queued requests together. */
 void leases_step(struct leases *leases);
-/* Steps until that one was told this, or ended; between steps it sleeps until others have news. */
+/* Steps until that lease got this event, or ended; sleeps between steps until a notification. */
 void leases_await(struct leases *leases, size_t which, enum lease_notify notify);
 
-/* The first `count` of them, with keys from `first` on, in as few steps as it takes. */
+/* The first `count` leases, with keys from `first` on, in as few steps as possible. */
 void leases_take(struct leases *leases, size_t count, uint64_t first);
 void leases_give_back(struct leases *leases, size_t count);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The least that durability costs: a small overwrite in a file that was written before, and a sync
- * that moves no metadata. What the embedded store is measured against.
+ * The minimum cost of durability: a small overwrite in a file that was written before, and a sync
+ * without metadata changes. The baseline of the file store.
  */
 #ifndef LEASEHOLD_TESTS_RAW_H
 #define LEASEHOLD_TESTS_RAW_H
@@ -13,9 +13,9 @@ struct raw {
     uint64_t at;
 };
 
-/* Written with zeros and synced. */
+/* Filled with zeros and synced. */
 void raw_make(struct raw *raw, const char *path);
-/* 160 bytes behind the last ones, on the disk when it returns; at the end it begins anew. */
+/* Writes 160 bytes after the last ones and syncs; at the end it wraps around. */
 void raw_overwrite(struct raw *raw);
 void raw_done(struct raw *raw);
 

@@ -15,7 +15,7 @@ enum { COMMAND_MOST = 768, ANSWER = 4 };
 
 static const char good[] = ":1\r\n";
 
-/* KEYS: the lock, the record, the count. ARGV: what is written there, or compared. */
+/* KEYS: the lock, the record, the count. ARGV: the values to write or to compare. */
 static const struct {
     const char *take, *give;
 } scripts[] = {
@@ -34,7 +34,7 @@ static const struct {
                    "c('PUBLISH','bare',KEYS[2]) c('DEL',KEYS[2],KEYS[1]) return 1"},
 };
 
-/* Commands for all keys, one behind the other. */
+/* Pipelined commands for all keys. */
 struct pipeline {
     size_t length;
     char *bytes;

@@ -26,7 +26,7 @@ static const char load_script[] =
 
 struct client {
     int file;
-    bool holds; /* or asks for the lock; else it is being given back */
+    bool holds; /* or requests the lock; otherwise releases it */
     struct redis_commands commands;
 };
 
@@ -85,7 +85,7 @@ bool redis_peer_call(int file, const char *command, size_t length, const char *e
     return strcmp(reply, expected) == 0;
 }
 
-/* Keys of 32 bytes and a value that tells the holders apart, as the usual libraries do. */
+/* Keys of 32 bytes and a value that identifies the holder, as in the usual libraries. */
 void redis_peer_commands(int file, size_t key, size_t value, bool compares,
                          struct redis_commands *out)
 {

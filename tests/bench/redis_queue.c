@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * More than one process wants the same key of a Redis server: how long it takes from one to the
- * next, and how many come in where sixteen want to, beside sixteen that ask again every 100 ms.
+ * Several processes contend for one key of a Redis server: the time of a hand-off, and the
+ * throughput of sixteen contenders, compared with sixteen that poll every 100 ms.
  */
 #include "bench_redis.h"
 
@@ -29,7 +29,7 @@ struct shared {
     uint64_t came[CROWD]; /* rounds of each */
 };
 
-/* ---- from one to the next ---- */
+/* ---- hand-off ---- */
 
 static void *connect_to(const void *owner)
 {
@@ -65,7 +65,7 @@ void bench_redis_hand_over(const struct bench_server *server)
                                  .handovers = HANDOVERS});
 }
 
-/* ---- a crowd ---- */
+/* ---- sixteen contenders ---- */
 
 static void await_go(struct shared *shared)
 {
@@ -91,8 +91,8 @@ static void come_in_line(const struct bench_server *server, struct shared *share
     lh_close(&client);
 }
 
-/* Asks every 100 ms whatever it heard; or, eager, again at once after its round: then one of them
- * comes in all the time and the others hardly ever. */
+/* Polls every 100 ms regardless of the reply; or, eager, immediately after its round: then one
+ * client enters all the time and the others hardly ever. */
 static void poll_for_it(const struct bench_server *server, struct shared *shared, size_t me,
                         bool eager)
 {
@@ -124,7 +124,7 @@ static void come_eagerly(const struct bench_server *server, struct shared *share
 
 typedef void come_in(const struct bench_server *server, struct shared *shared, size_t me);
 
-/* Rounds a second: of all together, and of the one who had the fewest. */
+/* Rounds per second: of all together, and of the client with the fewest. */
 static double rate_of(const struct bench_server *server, struct shared *shared, come_in *come,
                       double *out_fewest)
 {

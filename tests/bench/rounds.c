@@ -39,7 +39,7 @@ double rounds_share(double *values, size_t count, double share)
     return values[(size_t)((double)(count - 1) * share)];
 }
 
-/* Leaves two to four digits that mean something. */
+/* Rounds to two to four significant digits. */
 static int places_of(double value)
 {
     return value < 10 ? 2 : value < 100 ? 1 : 0;
@@ -64,7 +64,7 @@ void rounds_say(const char *what, const double *values, const char *unit)
     (void)fflush(stdout);
 }
 
-/* Prints the ratio's part of a line; gives its median. */
+/* Prints the ratio's part of a line; returns its median. */
 static double say_ratio(const double *over, const double *under)
 {
     double ratios[ROUNDS], least, most;

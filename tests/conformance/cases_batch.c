@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many requests at once: together in one step of one seat, each with an outcome of its own and in
- * the order in which they were submitted; and of several seats at the same time, where of two that
- * want the same exactly one gets it.
+ * Batches: many requests in one step of one client, each with its own outcome, in the order of
+ * submission; and requests of several clients at the same time, where exactly one of two
+ * conflicting writes succeeds.
  */
 #include "suite.h"
 
@@ -14,7 +14,7 @@ enum { BATCH = 64, LARGE_BATCH = 300 };
 
 static struct store_request requests[LARGE_BATCH];
 
-/* The answers in the order of the requests, whichever way they came. */
+/* The replies in the order of the requests, not of their arrival. */
 static const struct store_reply **gather(unsigned client, size_t count)
 {
     struct client_replies client_replies = client_receive(client);
@@ -149,7 +149,7 @@ static void a_callback_may_ask_again(void)
     EXPECT(has_value(&client_replies.list[4].reply, one));
 }
 
-/* Both seats are at work before either is listened to. */
+/* Both clients send before either receives. */
 static void race(const char *key, unsigned client)
 {
     const struct store_reply *answers[2];
@@ -191,7 +191,7 @@ static void of_two_batches_each_key_goes_to_one(void)
     }
 }
 
-/* The number in the record, one higher, if it is still the one that was seen. */
+/* Increments the number in the record if it is unchanged since the read. */
 static struct store_request counting_up(const struct store_reply *seen, const char *key)
 {
     char number[24];
@@ -208,7 +208,7 @@ static void no_update_is_lost(void)
     const struct store_reply *seen[PARTIES] = {first, first, first, first};
     unsigned left[PARTIES] = {EACH, EACH, EACH, EACH};
     for (unsigned all = PARTIES * EACH, rounds = 0; all > 0; rounds++) {
-        EXPECT(rounds < 10 * PARTIES * EACH); /* in every round somebody gets on */
+        EXPECT(rounds < 10 * PARTIES * EACH); /* in every round a client succeeds */
         bool asked[PARTIES];
         for (unsigned i = 0; i < PARTIES; i++) {
             requests[i] = counting_up(seen[i], key);

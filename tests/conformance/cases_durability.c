@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a store remembers: the changes of a key, where it keeps them, and everything it answered,
- * over the end of all processes that had it open.
+ * Durability: the history of a key, where the store keeps one, and every confirmed write survive
+ * the end of all processes that had the store open.
  */
 #include "suite.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* The changes of a key, newest first, the end of the list looked at and left out. */
+/* The changes of a key, newest first; checks and drops the end of the list. */
 static struct client_replies history(unsigned client, const char *key)
 {
     struct store_request request = {.verb = VERB_STORE_HISTORY, .key = key};
@@ -83,7 +83,7 @@ static void a_history_remembers_what_was_deleted(void)
     EXPECT(client_replies.list[2].reply.written.revision == first);
 }
 
-/* The newest hundred at least; how many more is the store's affair, but not all for ever. */
+/* At least the newest hundred; the store may keep more. */
 static void a_history_has_an_end(void)
 {
     enum { CHANGES = 140, AT_LEAST = 100 };
@@ -129,7 +129,7 @@ static void expect_remembered(const struct remembered *remembered)
     EXPECT(granted->epoch == remembered->granted.epoch);
 }
 
-/* Written before, deleted before, and the first write after: told by everybody. */
+/* An earlier write, an earlier delete and the first write after it: every client reads the same. */
 static void over_a_restart(void (*restart)(void))
 {
     struct remembered kept = remember("kept"), gone = remember("gone");
@@ -207,7 +207,7 @@ static void an_untouched_key_survives_many_writes(void)
     EXPECT(list_keys(2, key_named("")).count == 2);
 }
 
-/* A store may have to say once that it does not know what became of a dead one's writes. */
+/* A store may report an unknown outcome once for the writes of a killed process. */
 static void settle(void)
 {
     for (unsigned client = 0; client < clients_count(); client++) {
@@ -217,7 +217,7 @@ static void settle(void)
     }
 }
 
-/* Dead in the midst of it: what it wrote is whole or not there, and nobody is held up for long. */
+/* Killed during a write: the write is complete or absent, and blocks no other client for long. */
 static void a_writer_killed_midway_leaves_whole_records(void)
 {
     enum { BATCH = 200, ROUNDS = 6 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Marks and tokens: what "this write" means stays what it was, whoever writes later; and, where the
- * store tests it, a grant is renewed or given back by its token alone, without knowing a revision
- * that a waiter moved.
+ * Marks and tokens: a mark for "this write" keeps its meaning across later writes. Where the store
+ * tests the token, a grant is renewed or released by its token alone, without the revision that a
+ * waiter's write has changed.
  */
 #include "parties.h"
 
@@ -10,7 +10,7 @@
 
 #define HOUR_MS ((int64_t)3600 * 1000)
 
-/* A grant under the key, written by the seat; what it was answered with. */
+/* Writes a grant under the key, and returns the reply. */
 static const struct store_reply *grant(unsigned client, const char *key, int64_t ttl_ms)
 {
     struct record *record = value_record(key, "holder");
@@ -20,7 +20,7 @@ static const struct store_reply *grant(unsigned client, const char *key, int64_t
     return reply;
 }
 
-/* Nothing changed since that answer. */
+/* The key is unchanged since that reply. */
 static void expect_unchanged(const struct store_reply *since, const char *key)
 {
     struct value value = {.bytes = since->bytes, .length = since->length};
@@ -35,7 +35,7 @@ static void expect_refused(const struct store_reply *reply, const struct store_r
     expect_unchanged(standing, key);
 }
 
-/* The trap: a waiter's write must not make the holder's grant look new, nor its token another. */
+/* A waiter's write must not make the holder's grant new, nor change its token. */
 static void a_waiter_moves_neither_token_nor_expiry(void)
 {
     const char *key = key_named("k");
@@ -82,7 +82,7 @@ static void a_waiter_does_not_disturb_a_renewal_by_token(void)
     expect_unchanged(reply, key);
 }
 
-/* Longer together than the first lease alone. False when the machine was slower than the lease. */
+/* Renews for longer than the TTL in total. False if the machine was slower than the lease. */
 static bool renews_in_time(const char *key, int64_t ttl_ms)
 {
     int64_t since_ms = suite_now_ms();
@@ -121,7 +121,7 @@ static void another_token_renews_nothing(void)
     struct value nothing = {0};
     const struct store_reply *mine = grant(0, key, HOUR_MS), *theirs = grant(1, other, HOUR_MS);
     uint64_t token = token_in(mine, key);
-    if (token_in(theirs, other) != token) /* of two keys they may be the same */
+    if (token_in(theirs, other) != token) /* tokens of two keys may be equal */
         expect_refused(ask(1, renewing(key, token_in(theirs, other), HOUR_MS)), mine, key);
     expect_refused(ask(1, renewing(key, token + 1, HOUR_MS)), mine, key);
     expect_refused(ask(1, renewing(key, token - 1, HOUR_MS)), mine, key);
@@ -208,7 +208,7 @@ static void a_grant_that_is_all_is_deleted_by_its_token(void)
     EXPECT(ask(0, deleting(key, if_grant(token)))->result == REPLY_CONFLICT);
 }
 
-/* Somebody waits, or the key cools: then more than this grant would be lost. */
+/* With a waiter or a cooldown the delete would remove more than this grant. */
 static void a_grant_that_is_not_all_is_not_deleted(void)
 {
     const char *key = key_named("k"), *other = key_named("other");

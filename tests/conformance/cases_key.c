@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keys and records at their limits: every key that a user may choose is its own, a list has what
- * begins with the prefix and nothing else, and what is stored comes back byte for byte.
+ * Keys and records at their limits: every valid key is distinct, a list contains the keys with the
+ * prefix and no others, and values are read back byte for byte.
  */
 #include "suite.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* The answer about the key, which must be there once. */
+/* The reply for the key, which must be there exactly once. */
 static const struct store_reply *listed(const struct client_replies *client_replies,
                                         const char *key)
 {
@@ -60,7 +60,7 @@ static void a_list_carries_the_records(void)
     }
 }
 
-/* Who lists says which of them cannot be read; the store tells them all. */
+/* The store lists every key; the caller reports which records it cannot decode. */
 static void an_unreadable_record_is_listed_too(void)
 {
     const char *const names[] = {"a", "b", "c"};
@@ -106,7 +106,7 @@ static void a_long_list_is_whole(void)
     }
 }
 
-/* No two of them may be the same to a store: not by case, not by folder, not by escapes. */
+/* All of them must be distinct: no folding of case, of folders or of escapes. */
 static const char *const odd_names[] = {
     "a",       "A",         "a/",       "/a",        "a//b",     "a/b",
     "a/../b",  "../a",      ".",        "..",        "a b",      " a",
@@ -147,7 +147,7 @@ static void odd_prefixes_are_words_too(void)
         EXPECT(list_keys(i, key_named(lists_of[i].prefix)).count == lists_of[i].count);
 }
 
-/* The longest that a key may be, and three that only their ends tell apart. */
+/* Keys of the maximum length, which differ only at their ends. */
 static void the_longest_keys_are_told_apart(void)
 {
     char name[KEY_MAX + 1];
@@ -170,7 +170,7 @@ static void the_longest_keys_are_told_apart(void)
         expect_stands(keys[i], values[i], revisions[i]);
 }
 
-/* Such a key is not the run's own: whatever stands there is somebody else's and left alone. */
+/* This key is not unique to the run: a record of another user is left alone. */
 static void one_byte_makes_a_key(void)
 {
     static const char *const keys[] = {"q", "/", "%", "~", "0"};

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whole leases in real time, through the core and the driver: what a user gets from this store.
- * The rules are those of docs/guarantees.md, which the core's own tests show in all their corners;
- * here each is seen once on the real thing.
+ * Whole leases in real time, through the core and the driver. The rules are those of
+ * docs/guarantees.md. The core's own tests cover every corner of them; here each is tested once on
+ * the real store.
  */
 #include "parties.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* What stands, as the seat reads it now. */
+/* The current record, read by this client. */
 static struct record *standing(unsigned client, const char *key)
 {
     return record_in(ask(client, reading(key)), key);
@@ -102,11 +102,11 @@ static void a_cancelled_waiter_leaves_the_queue(void)
     EXPECT(grant_token(&record->grants[0]) == a->token);
 }
 
-/* False when the machine was slower than the lease. */
+/* False if the machine was slower than the lease. */
 static bool stays_held(const char *key, int64_t ttl_ms)
 {
     parties_forget();
-    parties_run(1); /* from here on pauses are seen */
+    parties_run(1); /* from here on stalls are noticed */
     struct party *a = party_new(0, key), *b = party_waiting(1, key);
     a->options.request.ttl_ms = ttl_ms;
     party_start(a);
@@ -132,7 +132,7 @@ static void a_held_lease_is_renewed(void)
     suite_fail("the machine is too slow to tell");
 }
 
-/* A grant whose holder is heard of no more; its token. */
+/* A grant whose holder has vanished; returns its token. */
 static uint64_t grant_to_the_lost(unsigned client, const char *key, int64_t ttl_ms)
 {
     struct request request = request_by(client, key, "lost", VERB_ACQUIRE);
@@ -184,7 +184,7 @@ static void a_stale_token_changes_nothing(void)
     expect_held(party_new(3, key));
 }
 
-/* By its token, from elsewhere, and without a word about its length. */
+/* By its token, from another client, without a TTL. */
 static void a_renewal_without_a_ttl_keeps_its_own(void)
 {
     const char *key = key_named("k");
@@ -204,7 +204,7 @@ static void a_repeated_request_gets_the_same_grant(void)
     again->options.request.request = a->request;
     again->options.request.session = a->options.request.session;
     expect_held(a);
-    party_vanish(a); /* it never heard of its grant */
+    party_vanish(a); /* it never received its grant */
     expect_held(again);
     EXPECT(again->token == a->token);
     EXPECT(standing(1, key)->grant_count == 1);
@@ -343,7 +343,7 @@ static void a_break_now_frees_at_once(void)
     EXPECT(grant_token(&standing(3, key)->grants[0]) == b->token);
 }
 
-/* Everybody wants it at once, again and again; nobody is ever inside with another. */
+/* All parties compete repeatedly; two holders never overlap. */
 static void a_crowd_goes_one_by_one(void)
 {
     enum { TURNS = 5 };
@@ -373,7 +373,7 @@ static void a_crowd_goes_one_by_one(void)
     }
 }
 
-/* The dead one's lease would last for hours; the store knows better. */
+/* The killed holder's TTL is hours; the store detects its death. */
 static void a_dead_holders_bound_grant_is_taken_at_once(void)
 {
     const char *key = key_named("k");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests at random, from all seats in turns, alone and in batches: each is answered as a plain
- * model of a store answers it. The numbers are the same in every run.
+ * Random requests from all clients in turn, alone and in batches: each reply must be that of a
+ * simple model of a store. The random numbers are the same in every run.
  */
 #include "suite.h"
 
@@ -9,7 +9,7 @@
 
 enum { KEYS = 5, BATCH_MAX = 12, HOLDERS = 7 };
 
-/* Not known yet: the revision of a write that is on its way with the others. */
+/* The unknown revision of a write in the same batch. */
 #define ON_ITS_WAY UINT64_MAX
 
 struct entry {
@@ -17,7 +17,7 @@ struct entry {
     bool present;
     struct value value;
     uint64_t revision, revision_before;
-    size_t writer; /* in this batch, when it is on its way */
+    size_t writer; /* in this batch, while it is in flight */
 };
 
 struct expectation {
@@ -44,7 +44,7 @@ static struct condition any_condition(const struct entry *entry)
     case 0:
         return if_absent;
     case 1:
-        return if_revision(entry->revision_before / 2); /* long gone */
+        return if_revision(entry->revision_before / 2); /* an old revision */
     default:
         return if_revision(entry->revision != ON_ITS_WAY ? entry->revision
                                                          : entry->revision_before);
@@ -65,7 +65,7 @@ static struct store_request any_request(const struct entry *entry)
                     value_of(entry->key, holder));
 }
 
-/* What the model makes of the request, the number-th of its batch. */
+/* The model's reply to the request with this index in its batch. */
 static struct expectation apply(struct entry *entry, const struct store_request *request,
                                 size_t number)
 {

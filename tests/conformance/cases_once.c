@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ids that are done once, and watermarks, in real time through the core and the driver (rules 6 and
- * 7): one claim is new, the others hear running or done; nobody is done twice; all of it is there
- * after a restart; and a watermark moves for one of those who expect the same.
+ * 7): one claim is new and the others get running or done; no id is done twice; all of it survives
+ * a restart; and of those that expect the same watermark one moves it.
  */
 #include "parties.h"
 
@@ -50,7 +50,7 @@ static struct party *marker(unsigned client, const char *key)
     return party;
 }
 
-/* Is it done, by this one, as every seat sees it? */
+/* Checks through every client that the id was done by this party. */
 static void expect_done(const char *key, const struct party *by)
 {
     for (unsigned client = 0; client < clients_count(); client++) {
@@ -62,7 +62,7 @@ static void expect_done(const char *key, const struct party *by)
     }
 }
 
-/* All at once, each in its turn: the one that was told it is new. */
+/* Runs all of them; returns the only one that succeeded. The others end with this outcome. */
 static struct party *only_new(struct party **crowd, enum outcome others)
 {
     struct party *found = NULL;
@@ -157,7 +157,7 @@ static void another_payload_is_a_mismatch(void)
     expect_done(key, a);
 }
 
-/* A claim whose holder is heard of no more; its token. */
+/* A claim whose holder has vanished; returns its token. */
 static uint64_t claim_of_the_lost(unsigned client, const char *key, int64_t ttl_ms)
 {
     struct request request = request_by(client, key, "lost", VERB_ACQUIRE);
@@ -196,7 +196,7 @@ static void a_claim_is_finished_by_its_token_from_elsewhere(void)
     uint64_t token = claim_of_the_lost(0, key, /* ttl_ms= */ 60000);
     expect_outcome(finisher(1, key, token + 1), OUTCOME_STALE);
     expect_outcome(finisher(1, key, token), OUTCOME_OK);
-    expect_outcome(finisher(2, key, token), OUTCOME_OK); /* the same one, its answer lost */
+    expect_outcome(finisher(2, key, token), OUTCOME_OK); /* the same one, its reply lost */
     EXPECT(standing(3, key)->once.done.token == token);
     expect_outcome(party_operation(2, key, VERB_RELEASE, token), OUTCOME_STALE);
     expect_outcome(claimer(3, key), OUTCOME_COOLING);
@@ -223,7 +223,7 @@ static void an_id_awaiting_a_watermark_outlives_its_time(void)
     a->options.request.completion = &completion;
     expect_outcome(a, OUTCOME_OK);
     suite_outlive(suite_short_ms());
-    for (unsigned i = 0; i < 6; i++) /* others write, and a store may tidy up meanwhile */
+    for (unsigned i = 0; i < 6; i++) /* other writes; the store may compact meanwhile */
         expect_outcome(marker(i, id_named("beside")), i == 0 ? OUTCOME_OK : OUTCOME_COOLING);
     expect_outcome(marker(1, key), OUTCOME_COOLING);
 }
@@ -239,7 +239,7 @@ static struct party *mover(unsigned client, const char *key, const char *expecte
 
 static void a_watermark_moves_for_one_of_many(void)
 {
-    /* Whoever wants what another has done did not do it. */
+    /* Of requests for one position only one moves the watermark; the others are stale. */
     static const char *const values[CROWD] = {"21", "21", "21", "22", "22", "22",
                                               "23", "23", "23", "24", "24", "24"};
     const char *key = prefixed(WATERMARK_PREFIX, "w");
@@ -262,7 +262,7 @@ static void a_watermark_only_moves_forward_unless_set(void)
     expect_outcome(mover(1, key, "8", "10"), OUTCOME_STALE);
     expect_outcome(mover(1, key, "9", "abc"), OUTCOME_MISMATCH);
     expect_outcome(mover(1, key, "9", "10"), OUTCOME_OK);
-    expect_outcome(mover(2, key, "9", "10"), OUTCOME_STALE); /* another made that move */
+    expect_outcome(mover(2, key, "9", "10"), OUTCOME_STALE); /* another client made that move */
     struct party *setter = party_operation(3, key, VERB_SET, 0);
     setter->options.request.value = "3";
     setter->options.request.reason = "read again";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The conditions of the seam, each kept and broken: absent, revision, the grant with a token. What
- * a conflict carries, what a write is answered with, and that revisions only grow.
+ * The conditions of store.h, each true and false: absent, revision, grant with a token. The content
+ * of a conflict, the reply to a write, and that revisions only grow.
  */
 #include "suite.h"
 
@@ -96,7 +96,7 @@ static void a_conflict_tells_the_time_too(void)
     EXPECT(reply->now_ms >= time_ms);
 }
 
-/* Deletes and the same key made anew count on, and so do other keys: no token comes twice. */
+/* Revisions also grow across deletes, recreated keys and other keys: tokens are never reused. */
 static void revisions_grow_over_deletes(void)
 {
     const char *key = key_named("k");
@@ -154,7 +154,7 @@ static void an_old_revision_deletes_nothing(void)
     expect_stands(key, two, third);
 }
 
-/* Whoever wrote it last may remember it well; it is gone all the same. */
+/* The last writer may have cached the record; for it the key must be absent, too. */
 static void a_swap_does_not_recreate_a_deleted_key(void)
 {
     const char *key = key_named("k");

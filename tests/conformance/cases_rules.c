@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the store tests a grant at the write, it does so as condition.c would, which asks the
- * rules: the same verdict on records made at random, and of a renewal the same bytes. Words are
- * taken from those that could mislead whoever looks for fields in text. The numbers are the same in
- * every run.
+ * A store that tests a grant at the write must do so as condition.c does, which calls the rules:
+ * the same verdict on random records, and the same bytes after a renewal. The texts are chosen to
+ * mislead a search for fields in text. The random numbers are the same in every run.
  */
 #include "suite.h"
 
@@ -40,8 +39,8 @@ static void any_text(char *out, size_t size, unsigned number)
         (void)snprintf(out + strlen(out), size - strlen(out), "%u", number);
 }
 
-/* Whole hours before or after now, or this write; sometimes nobody knows when. No store's clock was
- * ever below 0, and one that counts from boot may have begun today. */
+/* Whole hours before or after now, this write, or unknown. No store's clock was ever below 0, and
+ * one that counts from boot may have started today. */
 static struct stamp any_stamp(void)
 {
     struct stamp stamp = {.epoch = (uint16_t)(one_in(2) ? 0 : random_below(&dice, EPOCH_MAX + 1)),
@@ -57,7 +56,7 @@ static struct stamp any_stamp(void)
     return stamp;
 }
 
-/* Never so that a moment could decide. */
+/* Half hours, so that no stamp of whole hours ends about now. */
 static int64_t any_length_ms(void)
 {
     return HOUR_MS / 2 + (int64_t)random_below(&dice, 8) * HOUR_MS;
@@ -131,7 +130,7 @@ static void any_record(const char *key)
     EXPECT(record_broken(&made) == NULL);
 }
 
-/* Mostly one that is there. */
+/* Mostly a token that exists. */
 static uint64_t any_token(const struct stamp *written)
 {
     record_resolve(&made, written);
@@ -162,7 +161,7 @@ static struct store_request any_request(const char *key, const struct store_repl
     return deleting(key, condition);
 }
 
-/* Who deletes may be asked for more than the rules: that the record names no one else at all. */
+/* A store may refuse more deletes than the rules: all of records with more than this grant. */
 static bool says_no_more(void)
 {
     return made.grant_count == 1 && made.waiter_count == 0 && made.cooling.length_ms == 0 &&
@@ -208,7 +207,7 @@ static void a_grant_is_tested_as_the_rules_say(void)
         (void)snprintf(name, sizeof name, "k%u", i);
         done += expect_as_the_rules(key_named(name)) ? 1 : 0;
     }
-    EXPECT(done > ROUNDS / 5 && done < ROUNDS - ROUNDS / 5); /* both were seen */
+    EXPECT(done > ROUNDS / 5 && done < ROUNDS - ROUNDS / 5); /* both verdicts occurred */
 }
 
 static const struct test_case test_cases[] = {

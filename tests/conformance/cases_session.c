@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who lives: a store with sessions says of a record which of its processes have ended, and only
- * those. A write that names a process wakes it, once, and nobody else.
+ * Sessions: the store reports which processes of a record have ended, and no others. A write that
+ * names a process notifies it once, and notifies no other.
  */
 #include "parties.h"
 
@@ -17,7 +17,7 @@ static bool is_dead(const struct store_reply *reply, uint64_t session)
     return false;
 }
 
-/* Reads until the seat hears it: a session's end may take the store a moment. */
+/* Reads until the client sees the end of the session, which the store may report late. */
 static const struct store_reply *expect_dead(unsigned client, const char *key, uint64_t session)
 {
     int64_t until_ms = suite_now_ms() + suite_soon_ms();
@@ -30,7 +30,7 @@ static const struct store_reply *expect_dead(unsigned client, const char *key, u
     return reply;
 }
 
-/* A grant of the one seat, and a place of the other behind it. */
+/* A grant of one client, and a waiter of another behind it. */
 static const struct store_reply *write_both(const char *key, unsigned holder, unsigned waiting,
                                             bool bound)
 {
@@ -104,7 +104,7 @@ static void a_closed_store_ends_its_session(void)
     EXPECT(!is_dead(ask(0, reading(key)), client_session(1)));
 }
 
-/* The killed holder's command still runs: as long as it does, nobody may take its place. */
+/* The killed holder's command still runs, so no other client may be granted the key. */
 static void a_command_keeps_the_session_that_it_inherited(void)
 {
     const char *key = key_named("k");
@@ -123,7 +123,7 @@ static void a_command_keeps_the_session_that_it_inherited(void)
     (void)expect_dead(0, key, holder);
 }
 
-/* Rule 11: only what is bound ends with its process. */
+/* Rule 11: only bound grants end with their process. */
 static void only_the_bound_ends_with_its_process(void)
 {
     const char *keys[2] = {key_named("unbound"), key_named("bound")};
@@ -137,11 +137,11 @@ static void only_the_bound_ends_with_its_process(void)
         struct request request = request_by(3, keys[bound], "next", VERB_ACQUIRE);
         struct verdict verdict = act(0, request);
         EXPECT(verdict.expired == bound);
-        EXPECT(verdict.kind == VERDICT_WAITING); /* for the holder, or behind the first waiter */
+        EXPECT(verdict.kind == VERDICT_WAITING); /* as the holder, or behind the first waiter */
     }
 }
 
-/* Pokes. */
+/* Notifications. */
 
 /* A swap, or a delete, that names these sessions. */
 static const struct store_reply *wake(unsigned client, struct store_request request,
@@ -152,7 +152,7 @@ static const struct store_reply *wake(unsigned client, struct store_request requ
     return ask(client, request);
 }
 
-/* Who can be named has changed a record before, to put itself into it. */
+/* A named process has written a record before, to add itself. */
 static void queue_parties(void)
 {
     const char *key = key_named("places");
@@ -223,7 +223,7 @@ static void a_refused_write_wakes_nobody(void)
     expect_asleep(1);
 }
 
-/* It may have ended long ago: then there is nobody to wake, and that is all. */
+/* A write that names an ended session succeeds and notifies the others. */
 static void an_ended_session_cannot_be_woken(void)
 {
     const char *key = key_named("k");
@@ -237,7 +237,7 @@ static void an_ended_session_cannot_be_woken(void)
     expect_asleep(1);
 }
 
-/* What a read would have shown right behind the write; of a delete, nothing. */
+/* The notification carries the record as written; after a delete, none. */
 static void a_named_session_receives_the_record(void)
 {
     const char *key = key_named("k");
@@ -257,7 +257,7 @@ static void a_named_session_receives_the_record(void)
     EXPECT(client_replies.count == 1 && !client_replies.list[0].reply.present);
 }
 
-/* It need not hear all of it, but it must not hear a part. */
+/* The notification may omit the record, but must not carry a part of it. */
 static void a_long_record_wakes_too(void)
 {
     const char *key = key_named("k");

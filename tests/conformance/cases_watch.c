@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watches: every change under the prefix comes, soon and in order, and nothing else. Changes of one
- * key that follow each other closely may come as one; the last one always comes.
+ * Watches: every change under the prefix arrives soon and in order, and nothing else does. Close
+ * changes of one key may be merged; the last one always arrives.
  */
 #include "suite.h"
 
@@ -17,7 +17,7 @@ static void watch(unsigned client, const char *prefix)
     EXPECT(reply->result == REPLY_OK && reply->more);
 }
 
-/* What came of this case's keys: watches of other cases are still open. */
+/* Changes of this case's keys: watches of other cases are still open. */
 static struct client_replies changes(unsigned client, size_t wanted, int64_t wait_ms)
 {
     struct client_reply *ours = NULL;
@@ -44,12 +44,12 @@ static bool is_news_of(const struct store_reply *news, const char *key, uint64_t
     return strcmp(news->key, key) == 0 && news->present && news->written.revision == revision;
 }
 
-/* Waits for that change; whatever comes before it must be about a key of ours. */
+/* Waits for that change; earlier ones must be of the watched keys. */
 static const struct store_reply *expect_news(unsigned client, const char *key, uint64_t revision)
 {
     for (unsigned looks = 0; looks < 8; looks++) {
         struct client_replies client_replies = changes(client, /* wanted= */ 1, suite_soon_ms());
-        EXPECT(client_replies.count > 0); /* within the time */
+        EXPECT(client_replies.count > 0); /* in time */
         for (size_t i = 0; i < client_replies.count; i++)
             if (is_news_of(&client_replies.list[i].reply, key, revision))
                 return &client_replies.list[i].reply;
@@ -101,7 +101,7 @@ static void a_refused_write_is_not_reported(void)
     EXPECT(ask(0, swapping(key, if_revision(revision + 1), one))->result == REPLY_CONFLICT);
     EXPECT(ask(0, reading(key))->result == REPLY_OK);
     struct client_replies client_replies = changes(1, /* wanted= */ 1, QUIET_MS);
-    for (size_t i = 0; i < client_replies.count; i++) /* what stood before may be told again */
+    for (size_t i = 0; i < client_replies.count; i++) /* the earlier record may be repeated */
         EXPECT(is_news_of(&client_replies.list[i].reply, key, revision));
 }
 
@@ -145,7 +145,7 @@ static void revisions_are_told_in_order(void)
     }
 }
 
-/* Who watches first and looks then misses nothing, however close the change is. */
+/* A client that watches before it reads misses no change, however close. */
 static void nothing_is_lost_between_watch_and_look(void)
 {
     for (unsigned i = 0; i < 10; i++) {
@@ -155,7 +155,7 @@ static void nothing_is_lost_between_watch_and_look(void)
         struct store_request requests[2] = {{.verb = VERB_STORE_WATCH, .key = key},
                                             swapping(key, if_absent, value_of(key, "h"))};
         struct client_replies got[2];
-        for (unsigned turn = 0; turn < 2; turn++) /* now the one goes first, now the other */
+        for (unsigned turn = 0; turn < 2; turn++) /* either one goes first */
             client_send(1 + (i + turn) % 2, &requests[(i + turn) % 2], 1);
         for (unsigned turn = 0; turn < 2; turn++)
             got[(i + turn) % 2] = client_receive(1 + (i + turn) % 2);
@@ -167,7 +167,7 @@ static void nothing_is_lost_between_watch_and_look(void)
     }
 }
 
-/* The watch was there first, so what follows it is told, also what travels with it. */
+/* The watch precedes the write, so the write is delivered, also in the same batch. */
 static void later_writes_of_the_batch_are_reported(void)
 {
     const char *key = key_named("k");
@@ -182,7 +182,7 @@ static void later_writes_of_the_batch_are_reported(void)
     (void)expect_news(1, key, client_replies.list[swap].reply.written.revision);
 }
 
-/* However much that is: a store that tidies up does not forget who watches. */
+/* Many writes: a compaction must not drop watches. */
 static void a_watch_goes_on_while_much_is_written(void)
 {
     enum { WRITES = 60, SIZE = 32 * 1024 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See client.h. A seat's process opens its store itself, and ends with the suite. */
+/* See client.h. A client's process opens its store itself, and ends with the suite. */
 #include "client.h"
 
 #include "endpoint.h"
@@ -23,7 +23,7 @@ struct client {
     pid_t process; /* 0: none */
     int line;
     struct packet out;
-    /* When it is in this process: what stands behind it, and what was not received yet. */
+    /* In this process: its endpoint, and the replies that were not received yet. */
     struct endpoint endpoint;
     size_t reply_count;
     struct packet replies[REPLIES_MAX];
@@ -36,7 +36,7 @@ static struct {
     struct client clients[CLIENTS_MAX];
 } table;
 
-/* With two processes the suite is one of them: only seat 1 is elsewhere. */
+/* With two processes the suite is one of them: only client 1 is in a child. */
 static bool is_separate(const struct client *client)
 {
     return table.processes > 2 || (table.processes == 2 && client == &table.clients[1]);
@@ -62,7 +62,7 @@ uint64_t client_session(unsigned client)
     return client_at(client)->session;
 }
 
-/* In the child: an order, its outcome, until the suite hangs up. */
+/* In the child: executes orders until the suite closes the socket. */
 _Noreturn static void serve(int line)
 {
     struct endpoint endpoint = {.driver = table.driver, .url = table.url};
@@ -78,7 +78,7 @@ _Noreturn static void serve(int line)
     exit(EXIT_SUCCESS);
 }
 
-/* The lines of the others are not ours: while we hold one, its seat cannot see the suite go. */
+/* Closes the sockets of the other clients: a copy would hide the end of the suite from them. */
 static void forget_others(void)
 {
     for (unsigned i = 0; i < table.count; i++) {
@@ -92,7 +92,7 @@ static void forget_others(void)
 static void start_process(struct client *client)
 {
     int lines[2];
-    (void)fflush(stdout); /* or the child would say it again */
+    (void)fflush(stdout); /* or the child would print it again */
     int error = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, lines);
     ASSERT(error == 0);
     pid_t suite = getpid(), process = fork();
@@ -258,7 +258,7 @@ pid_t client_inheritor(unsigned client)
     return (pid_t)client_replies.list[0].of;
 }
 
-/* Its parent is dead, so it has become ours. */
+/* Its parent is dead, so this process has adopted it. */
 void inheritor_kill(pid_t inheritor)
 {
     (void)kill(inheritor, SIGKILL);
@@ -269,7 +269,7 @@ void clients_open(const struct store_driver *driver, const char *url, unsigned p
 {
     bool shared = (driver->capabilities & STORE_DURABLE) != 0;
     ASSERT(processes >= 1 && processes <= CLIENTS_MAX);
-    (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* heirs outlive their seats */
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* inheritors outlive their clients */
     table.driver = driver;
     table.url = url;
     table.processes = processes;
@@ -283,7 +283,7 @@ void clients_open(const struct store_driver *driver, const char *url, unsigned p
             client_open(i);
 }
 
-/* A process that is let go closes its store and shows what it leaked. */
+/* A process that ends normally closes its store and reports its leaks. */
 static void end_process(struct client *client)
 {
     int status = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One suite for all drivers, against the real store. What a store cannot do by its capability bits
- * is skipped and said so; that it claims no less than was promised for it is a case of its own.
+ * One suite for all drivers, against the real store. Cases that a store cannot run by its
+ * capability bits are skipped with a reason; another case checks that no promised bit is missing.
  *
- *   conformance URL [--processes N] [--only WORDS]    TAP; exit status 1 when a case failed
- *   conformance URL … --beside                        the driver in a thread of its own
- *   conformance memory: … --clock zero|largest|today  the injected clock starts there, not at boot
+ *   conformance URL [--processes N] [--only WORDS]    TAP; exit status 1 if a case failed
+ *   conformance URL … --beside                        the driver in its own thread
+ *   conformance memory: … --clock zero|largest|today  the start of the injected clock
  *   conformance URL [--processes N] --mutants         TAP; every planted fault must be caught
  *   conformance URL … --mutants --turn K/N            those whose number is K modulo N
  *   conformance URL [--processes N] --mutant NAME     the suite with one of them
@@ -27,13 +27,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The quick ones first: a planted fault is caught by the first that can. */
+/* Quick groups first: a planted fault is caught by the first case that can. */
 static const struct test_group *const chapters[] = {
     &record_tests,  &key_tests,   &batch_tests, &model_tests, &watch_tests, &durability_tests,
     &session_tests, &grant_tests, &rules_tests, &lease_tests, &once_tests,
 };
 
-/* What was promised for each store: the only place that knows them by name. */
+/* The promised bits of each store. Nothing else depends on a store's name. */
 static const struct {
     const char *scheme;
     int64_t ttl_least_ms;
@@ -73,9 +73,9 @@ static struct {
     const struct store_driver *driver;
     const char *url, *only;
     unsigned processes;
-    unsigned turn, turns; /* which planted faults this run hunts */
+    unsigned turn, turns; /* the planted faults of this run */
     bool hunting;         /* for a planted fault */
-    uint64_t run;         /* its keys are no other's */
+    uint64_t run;         /* keys of this process only */
     size_t number, failed;
     char prefix[64];
     char failure[512], note[512];
@@ -96,7 +96,7 @@ struct store_facts suite_facts(void)
 int64_t suite_soon_ms(void)
 {
     enum { IN_EARNEST_MS = 10000, IN_A_HUNT_MS = 1500 };
-    /* Where time is coarse even a healthy store needs longer than a hunt has patience. */
+    /* With a coarse clock even a correct store needs longer than the limit for a planted fault. */
     bool coarse = suite_facts().margin_ms > 0;
     return suite.hunting && !coarse ? IN_A_HUNT_MS : IN_EARNEST_MS;
 }
@@ -148,7 +148,7 @@ void suite_skip(const char *what)
     longjmp(suite.out, 1);
 }
 
-/* Nothing of a case stays in a store that others use. */
+/* Removes the keys of the case from a store that others use. */
 static void clean_up(void)
 {
     if ((suite_bits() & STORE_DELETES) == 0)
@@ -180,7 +180,7 @@ static void print_failure(void)
         printf("# %s\n", suite.note);
 }
 
-/* "durable, tests grant": for people. */
+/* "durable, tests grant", for messages. */
 static const char *text_for(unsigned bits)
 {
     static char message[256];
@@ -215,7 +215,7 @@ static void claims_what_was_promised(void)
 static const struct test_case promise = {"capabilities: the store claims what was promised for it",
                                          claims_what_was_promised, 0, false};
 
-/* Why the case cannot be run here, or NULL. */
+/* Why the case cannot run here, or NULL. */
 static const char *reason_to_skip(const struct test_case *test_case)
 {
     static char message[300];
@@ -239,7 +239,7 @@ static const struct test_case *case_at(size_t number)
     return NULL;
 }
 
-/* Whether it passed; if not, suite.failure says why. */
+/* True if it passed; otherwise suite.failure is the reason. */
 static bool run_case(const struct test_case *test_case, size_t number)
 {
     (void)snprintf(suite.prefix, sizeof suite.prefix, "%s%zu/", run_prefix(), number);
@@ -250,7 +250,7 @@ static bool run_case(const struct test_case *test_case, size_t number)
     return passed;
 }
 
-/* Nobody can be killed where the suite would die with him: then it is no case of this run. */
+/* Without child processes a kill would end the suite: such cases do not run then. */
 static bool is_of_this_run(const struct test_case *test_case)
 {
     bool asked_for = suite.only == NULL || strstr(test_case->name, suite.only) != NULL;
@@ -305,7 +305,7 @@ static int run_all(void)
 
 enum { CAUGHT = 3, HUNT_S = 600 };
 
-/* Runs the cases that are meant, or all others, up to the first that fails. */
+/* Runs the selected cases, or all others, until the first failure. */
 static void beat(const char *where, bool meant)
 {
     for (size_t i = 0; case_at(i) != NULL; i++) {
@@ -320,7 +320,7 @@ static void beat(const char *where, bool meant)
     }
 }
 
-/* In a process of its own: ends with the first case that catches it, and names that. */
+/* In its own process: ends with the first case that catches the fault, and prints its name. */
 _Noreturn static void hunt(enum fault fault)
 {
     (void)alarm(HUNT_S);
@@ -334,7 +334,7 @@ _Noreturn static void hunt(enum fault fault)
     _exit(EXIT_SUCCESS);
 }
 
-/* The hunter's exit status; 0 when it came to the end of the suite. */
+/* The child's exit status; 0 if the whole suite passed. */
 static int status_of_hunt(enum fault fault)
 {
     int status = 0;
@@ -347,7 +347,7 @@ static int status_of_hunt(enum fault fault)
     return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
 }
 
-/* Whoever cries wolf catches everything: first of all there is no fault. */
+/* Runs without a fault first: a suite that always fails would catch every fault. */
 static int run_mutants(void)
 {
     bool all = status_of_hunt(FAULT_NONE) == EXIT_SUCCESS;

@@ -13,16 +13,16 @@
 enum { ANSWER_WITHIN_MS = 10000, TIMEOUT_MS = 5000, NAP_MS = 10, REQUESTS_MAX = 4096 };
 
 /*
- * A request on its way; kept until the store is closed, to notice who is answered twice. But what
- * it points to is gone with the first callback, as the seam allows.
+ * A request in flight; kept until the store is closed, to detect a second reply. The data that it
+ * points to is freed at the first callback, as store.h allows.
  */
 struct pending {
     struct pending *next;
     struct endpoint *endpoint;
-    struct pending *then; /* to be submitted from our callback */
+    struct pending *then; /* submitted from the callback */
     struct packet packet;
     enum store_verb verb;
-    size_t of; /* its number among those asked together */
+    size_t of; /* its index among those sent together */
     bool finished;
 };
 
@@ -32,7 +32,7 @@ static int64_t site_now_ms(void *owner)
     return suite_now_ms();
 }
 
-/* Requests and answers in packets. */
+/* Requests and replies in packets. */
 
 void packet_put_request(struct packet *packet, const struct store_request *request)
 {
@@ -110,7 +110,7 @@ void packet_next_answer(struct packet *packet, size_t *out_of, struct store_repl
     out->why = packet_next_text(packet);
 }
 
-/* What the store says. */
+/* Callbacks of the store. */
 
 static void submit(struct pending *pending);
 
@@ -158,7 +158,7 @@ static void on_notice(void *owner, const char *key, const struct store_reply *st
     endpoint->notice_count++;
 }
 
-/* Lets the driver work; when it had nothing to do, waits until it might have, but not long. */
+/* Steps the driver. If it had nothing to do, waits for it, but not long. */
 static void step(struct endpoint *endpoint, bool idle)
 {
     const struct store_driver *driver = endpoint->driver;
@@ -249,12 +249,12 @@ static void submit_and_wait(struct endpoint *endpoint, struct packet *in, bool c
         step(endpoint, /* idle= */ !chained);
     if (endpoint->unanswered == 0)
         return;
-    close_store(endpoint); /* what it could still say would come too late */
+    close_store(endpoint); /* a later reply would come too late */
     endpoint->failure = "a request was not answered";
 }
 
-/* A descriptor of our own, as a store's own are closed in a child. The process's number is told as
- * that of a request. */
+/* A duplicate, since a store closes its own descriptors in a child. The reply's index is the pid.
+ * */
 static void start_inheritor(struct endpoint *endpoint)
 {
     enum { DESCRIPTORS = 1024, INHERITOR_S = 30 };
@@ -291,7 +291,7 @@ static void hand_out(struct packet *queue, size_t *count, struct packet *out, si
     *count = 0;
 }
 
-/* Orders about the store that is open. */
+/* Orders that need an open store. */
 static void execute_open(struct endpoint *endpoint, enum endpoint_order order, struct packet *in,
                          struct packet *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See fault_injector.h. A fault spoils a request before it is submitted, follows it up with another
- * one that should never be, or spoils the answer. State is kept only where a fault needs a memory.
+ * See fault_injector.h. A fault changes a request before it is submitted, adds a request that no
+ * driver may make, or changes the reply. Only faults that need state keep any.
  */
 #include "fault_injector.h"
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a fault remembers of a key. */
+/* A fault's state for a key. */
 struct cached {
     struct cached *next;
     char *key;
@@ -21,7 +21,7 @@ struct cached {
     char *bytes;
 };
 
-/* A request on its way; kept until the store is closed, as are its bytes. */
+/* A request in flight; kept with its bytes until the store is closed. */
 struct injected {
     struct injected *next;
     struct injector *injector;
@@ -34,7 +34,7 @@ struct injected {
 };
 
 struct injector {
-    void *state; /* of the driver behind */
+    void *state; /* of the wrapped driver */
     struct store_callbacks site;
     struct injected *all_injected;
     struct cached *all_cached;
@@ -166,7 +166,7 @@ static void spoil_condition(struct injected *injected)
         injected->request.wake_count = 0;
 }
 
-/* Further requests that no driver may make. */
+/* Additional requests that no driver may make. */
 
 static bool has_token(uint64_t token)
 {
@@ -182,7 +182,7 @@ static bool read_standing(const struct store_reply *reply)
     return record.grant_count > 0;
 }
 
-/* The standing record once more, one of its grants spoiled. */
+/* Writes the current record again, with one of its grants changed. */
 static bool rewrite(struct injected *injected, uint64_t token)
 {
     struct grant *grant = record_grant_by_token(&record, token);
@@ -227,7 +227,7 @@ static bool follows_delete(const struct injected *injected, const struct store_r
 
 static void on_reply(void *caller, const struct store_reply *reply);
 
-/* True when the request goes on with another one instead of being answered. */
+/* True if another request follows instead of the reply. */
 static bool follow_up(struct injected *injected, const struct store_reply *reply)
 {
     enum store_verb verb = injected->request.verb;
@@ -242,7 +242,7 @@ static bool follow_up(struct injected *injected, const struct store_reply *reply
     return true;
 }
 
-/* Answers. */
+/* Replies. */
 
 static void spoil_result(struct injected *injected, struct store_reply *reply)
 {
@@ -315,7 +315,7 @@ static void spoil_sessions(struct store_reply *reply)
         sessions[reply->dead_count++] = record.waiters[i].session;
 }
 
-/* One answer of many that is kept from the caller. */
+/* Withholds one reply of many. */
 static bool is_swallowed(const struct injected *injected, const struct store_reply *reply)
 {
     enum { PAGE = 100 };

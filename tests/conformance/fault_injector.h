@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Planted faults: a driver in front of any other that breaks one promise of the seam. The suite is
- * believed only after a case of it has caught each of them.
+ * Planted faults: a driver in front of another one that breaks one guarantee of store.h. The suite
+ * counts as tested only if a case of it catches each of them.
  */
 #ifndef LEASEHOLD_TESTS_CONFORMANCE_FAULT_INJECTOR_H
 #define LEASEHOLD_TESTS_CONFORMANCE_FAULT_INJECTOR_H
 
 #include "store/store.h"
 
-/* name, the cases that are there to catch it, the bits without which nobody can notice, in words */
+/* name, the cases that must catch it, the bits without which it has no effect, description */
 #define FAULT_LIST(X)                                                                            \
     X(CLAIMS_LESS, "capabilities", STORE_TIME, "the store does not claim to have a clock")       \
     X(LOST_CONFLICT, "swap", 0, "a swap that was refused is answered with ok")                   \
@@ -66,10 +66,10 @@ const char *fault_name(enum fault fault);
 const char *fault_text(enum fault fault);
 unsigned fault_needs(enum fault fault);
 const char *fault_where(enum fault fault);
-/* FAULT_COUNT when there is no such fault. */
+/* FAULT_COUNT if no fault has that name. */
 enum fault fault_named(const char *name);
 
-/* The driver with that fault in it; one at a time. */
+/* The driver with that fault; one at a time. */
 const struct store_driver *inject_fault(const struct store_driver *driver, enum fault fault);
 
 #endif

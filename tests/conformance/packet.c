@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See packet.h. What does not read as it was put is our own mistake and asserted. */
+/* See packet.h. An item that is not read as it was put is a bug of the suite: an assertion. */
 #include "packet.h"
 
 #include "base/check.h"

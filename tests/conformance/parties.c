@@ -30,7 +30,7 @@ bool parties_stalled(int64_t ms)
     return longest_pause_ms > ms;
 }
 
-/* Parties of a single seat are told apart by sessions that only the core hears of. */
+/* Parties that share a client are distinguished by sessions that only the core sees. */
 static uint64_t session_of(unsigned client, unsigned number)
 {
     return client_session(client) + (clients_count() == 1 ? number : 0);
@@ -76,7 +76,7 @@ struct party *party_operation(unsigned client, const char *key, enum verb verb, 
     return party;
 }
 
-/* The driver wakes other processes; those of our own are the runtime's to wake. */
+/* The driver wakes other processes; the runtime wakes parties of its own process. */
 static void wake_own(const struct party *writer, const struct store_request *request)
 {
     for (struct party *party = parties; party != NULL; party = party->next)

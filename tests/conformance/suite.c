@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See suite.h: the words of which cases are made. */
+/* See suite.h. */
 #include "suite.h"
 
 #include "conformance.h"
@@ -53,7 +53,7 @@ void suite_outlive(int64_t ttl_ms)
 {
     enum { ON_THE_SAFE_SIDE_MS = 20, COARSE_MS = 1000 };
     int64_t margin_ms = suite_facts().margin_ms;
-    /* A clock that is not exact tells seconds: its last one must be over, too. */
+    /* A clock that is not exact has whole seconds: the last one must be over, too. */
     suite_sleep(ttl_ms + margin_ms + (margin_ms > 0 ? COARSE_MS : 0) + ON_THE_SAFE_SIDE_MS);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any driver carried on in a thread of its own (store/store_thread.h), as a driver: the same
- * promises. */
+/* Wraps any driver so that it runs in its own thread (store/store_thread.h), with the same
+ * guarantees. */
 #ifndef LEASEHOLD_TESTS_CONFORMANCE_THREADED_DRIVER_H
 #define LEASEHOLD_TESTS_CONFORMANCE_THREADED_DRIVER_H
 

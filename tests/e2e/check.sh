@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# leasehold check with real commands: check.sh PROGRAM KILLS. One at a time for each key, kept while
-# anything of the command is left, never a token forgotten, and nobody let in when the guard cannot
-# be trusted. Prints TAP.
+# leasehold check with real commands: check.sh PROGRAM KILLS. One command at a time for each key,
+# held while any process of the command is left, no token forgotten, and no admission when the fence
+# cannot be trusted. Prints TAP.
 set -euo pipefail
 
 program=$(realpath "$1")
@@ -60,7 +60,7 @@ the_guard_stands_beside_the_store() {
     gives 0 "$program" check --key k --token 5 --store memory: --guard guard
 }
 
-# Each writes where it begins and ends; who is too late is refused instead.
+# Each records its start and end; a stale token is refused instead.
 growing_tokens_take_turns() {
     local pids=() pid token status refused=0
     for token in $(seq 1 40 | shuf); do
@@ -100,18 +100,18 @@ what_is_left_of_a_command_keeps_the_guard() {
     gives 75 check --key k --token 6 --wait 100ms -- touch no
     "$program" --json check --guard guard --key k --token 6 -n 2>said || true
     grep -q '"outcome":"busy"' said
-    # Who is too late hears it at once.
+    # A stale token is refused at once.
     gives 78 check --key k --token 4
     check --key k --token 7 -- touch yes &
     second=$!
     kill -KILL "$(<child)"
     wait "$second"
     [[ -e yes && ! -e no ]]
-    # Who gave up waiting had not left a token behind: 7 is the highest, not 6 before it.
+    # A waiter that gave up left no token behind: 7 is the highest, not 6 before it.
     gives 78 check --key k --token 6
 }
 
-# At any moment, with a command that says when it was let in.
+# At any moment, with a command that records its admission.
 a_killed_check_lowers_nothing() {
     local token pid last let_in died=0
     : >seen

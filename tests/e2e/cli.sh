@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The program as a user meets it: cli.sh PROGRAM. What it prints, where it prints it, and the exit
-# status are a contract, so they are compared letter for letter.
+# The program's interface: cli.sh PROGRAM. Its output, the stream of each text, and the exit status
+# are a contract, so they are compared byte for byte.
 set -euo pipefail
 
 program=$1
@@ -40,8 +40,8 @@ status=0
 "$program" version >/dev/full 2>"$work/said" || status=$?
 verdict 'an answer that cannot be written is an error' test "$status" = 70
 
-# One descriptor is free. A sanitizer's leak checker needs more, so these are cases of the other
-# builds only (suite `shipped`); unit_lib_descriptors looks for leaks.
+# One descriptor is free. A sanitizer's leak checker needs more, so these cases are for the other
+# builds only (suite `shipped`); unit_lib_descriptors checks for leaks.
 with_one_descriptor() (
     export LEASEHOLD_STORE=file:$work/locks.log
     ulimit -n 4
@@ -54,7 +54,7 @@ for call in 'acquire k -n' 'run k -- true' 'status k' 'list' 'mark id' 'watermar
         with_one_descriptor "${words[@]}"
 done
 
-# Nobody listens there. Times are compared with much room: the machine may be busy.
+# Nothing listens there. Time limits are generous: the machine may be busy.
 cat >"$work/kubeconfig" <<'YAML'
 current-context: x
 clusters: [{name: x, cluster: {server: 'http://127.0.0.1:1'}}]
@@ -62,7 +62,7 @@ contexts: [{name: x, context: {cluster: x, user: x}}]
 users: [{name: x, user: {token: t}}]
 YAML
 export KUBECONFIG=$work/kubeconfig
-# refused LEAST_MS MOST_MS ARGUMENT...: ends with 69 after at least and at most so long.
+# refused LEAST_MS MOST_MS ARGUMENT...: exits with 69 between these times.
 refused() {
     local least=$1 most=$2 began took
     shift 2

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The Debian packages on the system of a user: debian.sh installed, debian.sh removed. For
-# scripts/bare.sh, in a system made for it: it takes locks of root, and wants nothing else of that
-# name on the disk. Prints TAP.
+# The Debian packages on a user's system: debian.sh installed, debian.sh removed. For
+# scripts/bare.sh, in a system made for it: it takes locks of root, and requires that no other
+# leasehold is installed. Prints TAP.
 set -euo pipefail
 
 stage=${1:?usage: debian.sh installed|removed}
@@ -74,7 +74,7 @@ program_with_the_archive() {
 }
 
 only_locks_are_left() {
-    # man keeps the pages that were read as long as it likes; /root has the tree.
+    # man caches pages that were read as long as it likes; /root has the tree.
     find / -xdev \( -path /root -o -path /var/cache/man \) -prune \
         -o -name '*leasehold*' -print | tee left
     [[ $(<left) == /var/lib/leasehold && -s /var/lib/leasehold/locks.log ]]

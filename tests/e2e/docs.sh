@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Figures in the documents are those of the tree: docs.sh. Prints TAP. With --write it puts the line
-# counts of the files to read first into docs/architecture.md instead.
+# Figures in the documents match the tree: docs.sh. Prints TAP. With --write it updates the line
+# counts of the files to read first in docs/architecture.md instead.
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."

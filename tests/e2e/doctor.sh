@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Each finding of leasehold doctor, made to happen: doctor.sh BUILD. What needs rights that the
-# user of the test does not have (to mount, to change owners) is no case then. Prints TAP.
+# Each finding of leasehold doctor, provoked: doctor.sh BUILD. Cases that need rights that the user
+# of the test does not have (to mount, to change owners) are left out. Prints TAP.
 set -euo pipefail
 
 build=$(realpath "$1")
@@ -24,7 +24,7 @@ expect() {
 }
 before=()
 
-# ---- which store, and who said so ----
+# ---- which store, and its origin ----
 
 named=file:$work/locks.log
 expect 0 'ok: leasehold [0-9.]+, with the stores file, .*' --store "$named"
@@ -90,7 +90,7 @@ printf 'no log of anybody, but long enough to look at\n' >foreign
 expect 69 'problem: this is not a leasehold log; it was left unchanged, choose another path.*' \
     --store "file:$work/foreign"
 verdict 'what is not ours is left alone' test ! -e foreign.lock
-# In a record that is not the last one: other commands have no reason to look there.
+# In a record that is not the last one: other commands do not read it.
 cp locks.log copy.log
 "$program" --store "file:$work/copy.log" status a >/dev/null
 printf 'X' | dd of=copy.log bs=1 seek=4300 conv=notrunc status=none
@@ -100,7 +100,7 @@ rm copy.log.lock copy.log.index
 expect 69 'problem: the log.s synced part is damaged; .* \(damage at offset [0-9]+\)' \
     --store "file:$work/copy.log"
 
-# ---- somebody who is stopped in the store's lock ----
+# ---- a process that is stopped in the store's lock ----
 
 "$build/tests/keep_lock" busy.log &
 busy=$!
@@ -113,7 +113,7 @@ wait "$busy"
 started=()
 expect 0 'ok: the log is whole; .*' --store "file:$work/busy.log"
 
-# ---- what needs rights ----
+# ---- cases that need rights ----
 
 alone=(unshare --mount)
 ((EUID == 0)) || alone=(unshare --user --map-root-user --mount)
@@ -157,7 +157,7 @@ if ((EUID == 0)); then
         says 69 '^problem: /usr: cannot write to the folder: ' \
         setpriv --reuid 65534 --clear-groups "$work/program" --store file:/usr/l doctor
 fi
-# Root's folder is shut to others: what cannot be looked at counts as there.
+# Root's folder is closed to others: a store that cannot be checked counts as existing.
 if ((EUID == 0)) && unshare --mount mount -t tmpfs none /mnt 2>/dev/null; then
     mkdir -p user/.local
     chown -R 65534 user
@@ -186,7 +186,7 @@ if ((EUID == 0)) && unshare --mount mount -t tmpfs none /mnt 2>/dev/null; then
     verdict 'not where a store is named' silent "$shut" "$work/program" -v \
         --store "file:$work/user/l" run k -- true
     verdict 'nor where root has no store' silent : "$work/program" -v run k -- true
-    # And root, by way of sudo, is told of the user's.
+    # And root, through sudo, is shown the user's.
     passwd="printf 'somebody:x:65534:65534::$work/user:/bin/sh\n' >passwd.other
         mount --bind passwd.other /etc/passwd"
     verdict 'root is told of the store of the user who called sudo' \

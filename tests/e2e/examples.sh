@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the programs of examples/ and looks at what they did: examples.sh BUILD. Prints TAP.
+# Runs the programs of examples/ and checks their effects: examples.sh BUILD. Prints TAP.
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."
@@ -38,7 +38,7 @@ stale_writer_is_refused() {
     grep -q '^[0-9]* second by quick$' data
 }
 
-# lines PATTERN COUNT: waits until the server has told so many of them.
+# lines PATTERN COUNT: waits until the server has printed that many.
 lines() {
     local since=$SECONDS
     until (($(grep -c "$1" told) >= $2)); do
@@ -58,7 +58,7 @@ server_answers_out_of_order() {
     cat told
     [[ $(grep -c '^a [0-9]*$' told) == 2 && $(grep -c '^b [0-9]*$' told) == 1 ]]
     [[ $(grep -c ' ok$' told) == 3 && $(grep -c '^c refused$' told) == 1 ]]
-    # The second holder of a came after the first one went, with a greater token.
+    # The second holder of a entered after the first one left, with a greater token.
     [[ $(grep -n '^a ok' told | head -1 | cut -d: -f1) -lt \
         $(grep -n '^a [0-9]' told | tail -1 | cut -d: -f1) ]]
     grep '^a [0-9]' told | cut -d' ' -f2 | sort -nc
@@ -76,7 +76,7 @@ leaders_take_turns() {
     wait "$second"
     sort -n -k2 anna bert | tee terms
     [[ $(wc -l <terms) == 6 && -z $(cut -d' ' -f2 terms | uniq -d) ]]
-    # Nobody leads three times in a row while the other wants to.
+    # No process leads three times in a row while the other is a candidate.
     [[ $(cut -d' ' -f1 terms | uniq | wc -l) -ge 3 ]]
 }
 
@@ -86,14 +86,14 @@ poller_misses_nothing() {
     echo 1000 >source/clock
     printf '%s\n' '1000 c' 'nonsense' '1100 d' '1100 d' |
         "$examples/poller" "$(store poller)" source 2 >told-1
-    # Started again: what came by webhook is there for polls now, one event is late, one is new.
+    # Restarted: events of the webhook are in the polls now, one event is late, one is new.
     printf '%s\n' '1100 d' '950 late' '4600000 e' >>source/events
     echo 4600000 >source/clock
     "$examples/poller" "$(store poller)" source 3 <<<'4600000 e' >told-2
     cat told-1 told-2
     [[ $(sort told-1) == $'a by poll\nb by poll\nc by webhook\nd by webhook' ]]
     [[ $(sort told-2) == $'e by webhook\nlate by poll' ]]
-    # It stands where the last poll began: an event from before the overlap is not read again.
+    # It is where the last poll began: an event from before the overlap is not read again.
     printf '%s\n' '4597999 older' '4598000 as-old' >>source/events
     [[ $("$examples/poller" "$(store poller)" source 1 </dev/null) == 'as-old by poll' ]]
 }

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Every exit status of the program, for people and as JSON: exits.sh PROGRAM [EVERY]. Prints TAP.
-# EVERY is for a sample: one of so many rows.
+# EVERY is for a sample: one of EVERY rows.
 #
-# One row is one call, which is made twice, plain and with --json; "%" in it is a number of its own
-# each time. Status and outcome are wanted in both forms. The pattern is of the line for people: on
-# stdout when the status is 0, otherwise on stderr, where nothing else may stand. As JSON the same
-# place holds objects only, with the outcome and the fields that interface users rely on.
+# One row is one call, made twice, plain and with --json; "%" in it is a unique number each time.
+# Status and outcome must match in both forms. The pattern is of the line for people: on stdout when
+# the status is 0, otherwise on stderr, where nothing else may be. As JSON the same stream contains
+# objects only, with the outcome and the fields that users rely on.
 set -euo pipefail
 
 program=$(realpath "$1")
@@ -20,7 +20,7 @@ long=$(printf 'k%.0s' {1..513})
 full=$(printf 'k%.0s' {1..512})
 template=redis://h?key=ours:%s
 
-# What the rows meet: keys in every state, and tokens of them.
+# Fixtures of the rows: keys in every state, and their tokens.
 "$program" acquire held --ttl 1h >/dev/null
 kept=$("$program" acquire kept --ttl 1h)
 old=$("$program" acquire changed --ttl 1h)
@@ -327,7 +327,7 @@ else
     rows+=$'\n'$rows_of_redis
 fi
 
-# Objects only, the outcome that was wanted, and the fields that are promised.
+# Objects only, the expected outcome, and the documented fields.
 judge_json() { # judge_json OUTCOME
     python3 -c '
 import json, sys
@@ -399,7 +399,7 @@ judge() { # judge FORM: is the last call as its row wants it?
     if ((row_status != 0)); then
         said=$work/err other=$work/out
     fi
-    # What run and once say themselves is on stderr always: stdout is the command's.
+    # Messages of run and once are always on stderr: stdout is the command's.
     if [[ $row_call =~ ^(run|once)" ".*$behind && $row_outcome == ok ]]; then
         said=$work/out other=$work/err
         [[ $1 == plain ]] || said=$work/err other=/dev/null
@@ -407,7 +407,7 @@ judge() { # judge FORM: is the last call as its row wants it?
     if [[ $row_call =~ ^once" ".*$behind ]]; then
         [[ $row_outcome != done ]] || said=$work/err other=/dev/null
         command='once --'
-    # How an id stands is an answer, whatever the status.
+    # The state of an id is a result, whatever the status.
     elif [[ $row_call =~ ^(once|seen|mark)" " && $row_outcome =~ ^(-|ok|busy|done)$ ]]; then
         said=$work/out other=$work/err
     fi
@@ -441,7 +441,7 @@ while IFS='|' read -r row_status row_outcome row_pattern row_call; do
     done
 done <<<"$rows"
 
-# A token that nobody could read was given back.
+# A token that could not be printed was released.
 unread() { "$program" list unread | grep . || "$program" list once:unread | grep ^running; }
 verdict 'what could not be told is not held' eval '! unread >"$work/said"'
 finish

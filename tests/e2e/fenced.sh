@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the very commands of a document: fenced.sh PROGRAM PAGE. All blocks that begin with ```sh are
-# one script; what it prints must be what its lines say behind "# prints ". Prints TAP.
+# Runs the commands of a document: fenced.sh PROGRAM PAGE. All blocks that begin with ```sh are one
+# script; its output must match its lines after "# prints ". Prints TAP.
 set -euo pipefail
 
 program=$(realpath "$1")

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A holder is stopped past the end of its lease, a second one writes, the first goes on and writes
+# A holder is stopped past the end of its lease, a second one writes, the first continues and writes
 # through check: fencing.sh PROGRAM ROUNDS. Every such write must be refused, and each must have
-# been tried. Odd rounds hold with acquire, even ones with run. Prints TAP.
+# been attempted. Odd rounds hold with acquire, even ones with run. Prints TAP.
 set -euo pipefail
 
 program=$(realpath "$1")
@@ -10,7 +10,7 @@ rounds=$2
 at_once=20
 # shellcheck source=tests/e2e/kit.sh
 . "$(dirname "$0")/kit.sh"
-# Only what a round that was cut short may have left stopped.
+# Only processes that an aborted round may have left stopped.
 at_end() {
     local pid
     for pid in $(cat "$work"/*/pids 2>/dev/null); do kill -KILL "$pid" 2>/dev/null || true; done
@@ -19,9 +19,9 @@ cd "$work"
 export LEASEHOLD_STORE=${LEASEHOLD_TEST_STORE:-file:$work/locks.log} HOME=$work
 guard=$work/guard
 
-# The first holder's part, once it has a token: it says so, is stopped, and writes.
+# The first holder's part, after its grant: it reports it, is stopped, and writes.
 write_late() { # write_late KEY TOKEN
-    # A pause without a process of its own: all that there is can be stopped.
+    # A pause without a child process: every process can be stopped.
     mkfifo pause
     exec 9<>pause
     printf '%s\n' "$2" >token
@@ -41,7 +41,7 @@ export program guard
 
 hold_by_acquire() { write_late "$1" "$("$program" acquire "$1" --ttl 1s)"; }
 hold_by_run() {
-    # It is only warned of its loss, so it goes on and tries to write.
+    # It is only warned of its loss, so it continues and tries to write.
     "$program" run "$1" --ttl 2s --on-lost warn -- \
         bash -c 'write_late "$LEASEHOLD_KEY" "$LEASEHOLD_TOKEN"' || true
 }
@@ -96,7 +96,7 @@ count() { # count ROUND
     fi
 }
 
-# Without the guard the late write goes through: the round is one that can go wrong.
+# Without the fence the late write succeeds: proves that the round can fail.
 (play control unguarded)
 count control
 verdict 'without check the late write is taken' test "$attempted $accepted $odd" = '1 1 0'

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The file store under another boot id and another time of day: file_boot.sh PROGRAM. A container
 # manager may mount its own boot id: a mount namespace does so here, and faketime moves the wall
-# clock. Nobody gets in beside a process that lives; with nobody alive a new boot id is a reboot.
-# Cases that need the right to mount are left out where it is missing. Prints TAP.
+# clock. No process is granted beside a live holder; without a live process a new boot id is a
+# reboot. Cases that need the right to mount are left out where it is missing. Prints TAP.
 set -euo pipefail
 
 program=$(realpath "$1")
@@ -18,11 +18,11 @@ id_file=/proc/sys/kernel/random/boot_id
 printf '%s\n' 11111111-2222-3333-4444-555555555555 >boot_id
 printf '%s\n' 99999999999999999999999999999999 >other_machine
 machine=''
-# Not by way of the program of that name, which would stand between us and the process to end.
+# Not through the program faketime, which would be between us and the process to end.
 faketime=$(echo /usr/lib/*/faketime/libfaketime.so.1)
 
-# elsewhere COMMAND…: in the place of this shell, under the other boot id, with another machine id
-# if `machine` names a file, and with the wall clock an hour ahead. The clock since boot stays the
+# elsewhere COMMAND…: replaces this shell, under the other boot id, with another machine id if
+# `machine` names a file, and with the wall clock an hour ahead. The clock since boot stays the
 # host's: a container cannot set it.
 elsewhere() {
     exec "${alone[@]}" bash -c '
@@ -49,7 +49,7 @@ end_holder() {
     started=()
 }
 
-# Whoever asks, from wherever, finds the holder; other keys can be used all the while.
+# Every requester, here or elsewhere, finds the holder; other keys can be used all the while.
 stands_alone() {
     says 75 'held by' "$program" --store "$store" run k --no-wait -- true
     $mounts || return 0

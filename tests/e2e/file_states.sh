@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The file store in every state that it can be found in: file_states.sh BUILD. `leasehold doctor`
-# reports a problem (69) exactly where `leasehold run` cannot take a lock (69), and says nothing is
-# wrong (0) exactly where it can. States that need rights which the user of the test does not have
-# are left out. Prints TAP.
+# The file store in every possible state: file_states.sh BUILD. `leasehold doctor` reports a problem
+# (69) exactly where `leasehold run` cannot take a lock (69), and no problem (0) exactly where it
+# can. States that need rights which the user of the test does not have are left out. Prints TAP.
 set -euo pipefail
 
 build=$(realpath "$1")
 program=$build/leasehold
-# Nothing here has to outlive the machine, and each state costs some syncs.
+# Nothing here has to survive a power loss, and each state costs some syncs.
 [[ ! -w /dev/shm ]] || export TMPDIR=/dev/shm
 # shellcheck source=tests/e2e/kit.sh
 . "$(dirname "$0")/kit.sh"
@@ -18,14 +17,14 @@ mkdir home
 named=(--store "file:$work/s/l")
 around=() # what the program is run in
 
-# A store with a few keys, the one to be locked among them; whoever needs one takes a copy.
+# A store with a few keys, including the one to be locked; cases use a copy.
 mkdir template
 for key in a k b; do
     "$program" --store "file:$work/template/l" run "$key" --cooldown 1ms -- true
 done
 store() { cp "$work"/template/l* "$work/s/"; }
 
-# agree STATUS STATE: the state is made anew for each of the two; both end with the status.
+# agree STATUS STATE: the state is made anew for each of the two; both exit with the status.
 agree() {
     local wanted=$1 state=$2 said_by_doctor=0 said_by_run=0
     shift 2
@@ -149,7 +148,7 @@ agree 69 lock_file_foreign
 agree 69 lock_file_a_folder
 agree 69 page_full_of_garbage
 # magic boot state attachment generation tail end last chain revision used synced ready ceiling
-# syncing poisoned base foreign epoch: what nobody writes there is refused, and ends no process.
+# syncing poisoned base foreign epoch: an invalid value is refused, and crashes no process.
 for word in 2 4 5 6 9 15 16 18; do
     agree 69 page_word $word '\377\377\377\377\377\377\377\177'
 done
@@ -180,7 +179,7 @@ agree 69 log_a_fifo
 agree 69 log_with_two_names
 agree 69 older_copy_in_its_place
 
-# A record that is whole but not of ours, or not for this version.
+# A valid record that is foreign, or of another version.
 record_unreadable() { store && "$build/tests/put_bytes" s/l k "$1"; }
 agree 69 record_unreadable 'no JSON'
 agree 69 record_unreadable '{"leasehold":99,"key":"k"}'
@@ -231,7 +230,7 @@ named=(--store file:s/l)
 agree 0 whole 'by a relative name'
 agree 69 log_missing 'by a relative name'
 
-# ---- the default store, whose folder is made ----
+# ---- the default store, whose folder is created ----
 
 above_is_a_file() { : >home/.local; }
 above_is_a_link_to_nowhere() { mkdir home/.local && ln -s nowhere home/.local/state; }
@@ -249,7 +248,7 @@ if ((EUID != 0)); then
     agree 69 above_read_only
 fi
 
-# ---- what needs the right to mount: other file systems, read-only ones, full ones ----
+# ---- cases that mount: other file systems, read-only ones, full ones ----
 
 alone=(unshare --mount)
 ((EUID == 0)) || alone=(unshare --user --map-root-user --mount)
@@ -257,7 +256,7 @@ on_small() { # on_small SIZE COMMAND: s/ is a file system so large, after the co
     around=("${alone[@]}" bash -c "mount -t tmpfs -o size=$1 none s; chmod 700 s; $2; "'"$@"' -)
 }
 filled='cp template/l* s/; head -c 64m /dev/zero >s/filler 2>/dev/null || true'
-# As many records as fit into what the log has grown to; the last part is kept for renewals.
+# As many records as fit into the grown log; the last part is reserved for renewals.
 used_up="$filled; \"$build/tests/put_bytes\" s/l $(printf 'x%.0s' {1..500}) '' 9999 2>/dev/null"
 if "${alone[@]}" mount -t tmpfs none /mnt 2>/dev/null; then
     named=(--store "file:$work/s/l")

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The public face of the library: header.sh BUILD. Each header compiles alone in C and C++ under the
-# strictest flags, the shared library exports what they declare and nothing else, and a program
-# builds against what is installed, through pkg-config. Prints TAP.
+# The public interface of the library: header.sh BUILD. Each header compiles alone in C and C++
+# under the strictest flags, the shared library exports exactly the declared functions, and a
+# program builds against the installed files, through pkg-config. Prints TAP.
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."

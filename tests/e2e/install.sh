@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# make install and make uninstall: install.sh. What is put where, that it works there, that all of
-# it and nothing else goes away again, and what is said when rights are missing. Where that is
-# possible it runs without root's privileges. Prints TAP.
+# make install and make uninstall: install.sh. Installed files and their paths, that they work
+# there, that exactly these are removed, and the error when permissions are missing. Where possible
+# it runs without root's privileges. Prints TAP.
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."
@@ -14,7 +14,7 @@ at_end() {
 }
 unset PREFIX DESTDIR MAKEFLAGS MAKELEVEL
 
-# Root without its privileges is bound by the rights of files, as everybody is.
+# Root without its privileges is subject to file permissions, as other users are.
 plain=()
 if ((EUID == 0)) && [[ -O build ]]; then
     plain=(setpriv --bounding-set=-all --inh-caps=-all)
@@ -85,7 +85,7 @@ others_are_left() {
     listing "$root" | diff "$work/before" -
 }
 
-# As an older version would have left it: with a file that is not brought any more.
+# As an older version would have left it: with a file that is no longer installed.
 older_files_go() {
     plain_make install DESTDIR="$root"
     mkdir "$usr/share/gone"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What users of the Kubernetes store see, on a real API server: k8s.sh URL BUILD, to be run by
-# scripts/on-k8s.sh. How many requests the server gets, what kubectl shows, who is refused, and what
-# happens when the server goes away under a lock. Prints TAP.
+# The Kubernetes store for its users, on a real API server: k8s.sh URL BUILD, run by
+# scripts/on-k8s.sh. The number of requests, the output of kubectl, refusals, and a server that goes
+# away under a lock. Prints TAP.
 set -euo pipefail
 
 url=$1
@@ -19,7 +19,7 @@ told() {
     says "$@" && ! grep -qF "$(<"${KUBECONFIG%/*}/locker.token")" "$work/said"
 }
 
-# ---- a Lease as others expect it ----
+# ---- a Lease as other programs expect it ----
 
 token=$("$program" acquire deploy --ttl 60s --holder wfe-7)
 verdict 'kubectl shows the holder' test "$(field deploy .spec.holderIdentity)" = wfe-7
@@ -37,7 +37,7 @@ next=$("$program" acquire deploy)
 verdict 'its next token is higher, though the Lease is a new one' test "$next" -gt "$token"
 "$program" --quiet release deploy --token "$next"
 
-# With the usual skew the clocks of two servers may be 7 s apart: others wait for so much longer.
+# With the usual skew the clocks of two servers may be 7 s apart: others wait that much longer.
 twenty=(--store "${url%%\?*}")
 token=$("$program" "${twenty[@]}" acquire twenty --ttl 20s --holder wfe-7)
 verdict 'status says when the lease ends, and when others may have it' told 0 \
@@ -78,7 +78,7 @@ cp "$work/token" "${KUBECONFIG%/*}/locker.token"
 
 # ---- requests ----
 
-# The server's own log tells: one line a request, of this user.
+# Counted in the server's own log: one line per request, of this user.
 asked() {
     python3 - "$1" <<'COUNT'
 import collections, json, os, sys
@@ -116,7 +116,7 @@ took=$(($(<"$work/came") - $(<"$work/left")))
 printf '# handed over in %d ms, two programs started in between\n' "$took"
 verdict 'who waits comes in when the holder is done' test "$took" -lt 2500 # the slow look is at 5 s
 
-# From one who waited itself to the next: what the watch tells of the Lease is all that they need.
+# From one waiter to the next: the watch event of the Lease is all that they need.
 for name in first second third; do
     "$program" run relay -- sh -c \
         "touch $work/$name; until [ -e $work/$name.go ]; do sleep 0.02; done" &
@@ -143,13 +143,13 @@ began=$(now_ms)
 verdict 'what nobody renews is taken over' told 0 '' "$program" run crash -w 30 -- true
 took=$(($(now_ms) - began))
 printf '# a lease of 2000 ms, with a margin of 2000 ms, was taken over after %d ms\n' "$took"
-# The server tells whole seconds: 4 of those may be little more than 3.
+# The server has whole seconds: 4 of those may be little more than 3.
 verdict 'not before its time' test "$took" -ge 3000
 verdict 'and not long after it' test "$took" -lt 12000
 
 # ---- another program whose clock is off by an hour ----
 
-# stranger NAME OFFSET: writes the Lease as client-go does, and its own clock tells so.
+# stranger NAME OFFSET: writes the Lease as client-go does, with the time of its own clock.
 stranger() {
     local now
     now=$(date -u -d "$2" +%Y-%m-%dT%H:%M:%S.%6NZ)
@@ -198,7 +198,7 @@ until [[ -e $work/holds ]]; do sleep 0.05; done
 started+=($!)
 sleep 1
 kill_api
-# Another token of the same user; the old one is not known any more.
+# Another token of the same user; the old one is invalid now.
 sed -i "s/^$(<"$work/token"),/renewed-$(<"$work/token"),/" "$K8S_USERS"
 printf 'renewed-%s\n' "$(<"$work/token")" >"${KUBECONFIG%/*}/locker.token"
 start_api
@@ -207,7 +207,7 @@ verdict 'who waited comes in although the watch was cut' wait "${started[1]}"
 verdict 'it did' test -e "$work/followed"
 started=()
 
-# Its last words are when it was told; letting go of the lock then waits for the server in vain.
+# Its last output is the time of the loss; the release then waits for the server in vain.
 cat >"$work/command.sh" <<COMMAND
 trap 'date +%s%3N >$work/told; exit' TERM
 touch $work/begun

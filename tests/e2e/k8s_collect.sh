@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Leases that are no longer needed are removed, and no others: on-k8s.sh k8s_collect.sh PROGRAM
-# [LEASES]. By programs that run anyway, and by `leasehold collect`; slowly, safely against whoever
-# takes one in between, and by several at once. Runs with the Role that we ship. Prints TAP.
+# [LEASES]. By programs that run anyway, and by `leasehold collect`; slowly, safely against
+# concurrent acquires, and by several at once. Runs with the shipped Role. Prints TAP.
 set -euo pipefail
 
 url=$1
@@ -34,8 +34,8 @@ json.dump({"apiVersion": "v1", "kind": "List", "items": items}, sys.stdout)' "$1
     "$program" release template --token "$("$program" acquire template -w 20)" --quiet
 }
 
-# deletions FROM-LINE: what the server was asked: how often with which answer, and how many of
-# them in the busiest second.
+# deletions FROM-LINE: from the server's log: the count of each status, and the number in the
+# busiest second.
 deletions() {
     python3 - "$1" <<'COUNT'
 import collections, datetime, json, os, sys
@@ -65,7 +65,7 @@ wait_until() { # wait_until SECONDS COMMAND…
 is_gone() { ! grep -qx "$1" < <(names); }
 is_count() { (($(count "$1") == $2)); }
 
-# ---- what must stay ----
+# ---- Leases that must stay ----
 
 hold() { # hold KEY [OPTION…]: by a process that lives
     "$program" run "$@" -- sleep 600 2>/dev/null &
@@ -107,7 +107,7 @@ foreign["metadata"].pop("labels") # made by another program
 json.dump({"apiVersion": "v1", "kind": "List", "items": [taken, emptied, stranger, foreign]},
           sys.stdout)' | kubectl create --field-manager=leasehold-holder -f - >/dev/null
 kubectl delete lease shape >/dev/null
-# A line whose first one died, and its holder too: it is kept for a day.
+# A queue whose first waiter died, and its holder too: it is kept for a day.
 "$program" run stays-line --ttl 2s -- sleep 600 2>/dev/null &
 holder=$!
 wait_until 20 is_count stays-line 1
@@ -170,7 +170,7 @@ verdict 'whatever prefix and names they have' is_gone other-stays
 verdict 'who holds one keeps it' grep -qx \
     "$("$program" --store "$url&names=hash" name hashed-stays)" < <(names)
 
-# ---- somebody takes one between the look and the removal ----
+# ---- an acquire between the read and the removal ----
 
 litter race 4
 sleep 4

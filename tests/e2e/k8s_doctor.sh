@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What leasehold doctor finds on a real API server, each finding made to happen: on-k8s.sh
-# k8s_doctor.sh PROGRAM. Rights are taken away one by one. Prints TAP.
+# Each finding of leasehold doctor on a real API server, provoked: on-k8s.sh k8s_doctor.sh PROGRAM.
+# Rights are removed one by one. Prints TAP.
 set -euo pipefail
 
 url=$1
@@ -29,7 +29,7 @@ expect() {
     tell "$good" "$wanted: $pattern"
 }
 
-# ---- all is well ----
+# ---- no problem ----
 
 short='[0-9.]+(ms|s)'
 expect 0 'ok: we are known by a token in a file'
@@ -83,7 +83,7 @@ kubectl create clusterrolebinding all --clusterrole=cluster-admin --user=locker 
 with_url k8s://nowhere 69 'problem: there is no namespace nowhere; make it with .*'
 kubectl delete clusterrolebinding all >/dev/null
 
-# ---- who we are ----
+# ---- identity ----
 
 config() { # config USER SERVER: another kubeconfig
     cat >"$work/config" <<CONFIG

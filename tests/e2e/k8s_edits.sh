@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What others do to our Leases, on a real API server: k8s_edits.sh URL PROGRAM, to be run by
+# Changes of our Leases by others, on a real API server: k8s_edits.sh URL PROGRAM, run by
 # scripts/on-k8s.sh. Labels and annotations of kubectl, deletions that wait for a finalizer, a
-# webhook that changes what is written, a namespace that is not there, an address where no API
-# server answers. Prints TAP.
+# webhook that changes writes, a namespace that does not exist, an address without an API server.
+# Prints TAP.
 set -euo pipefail
 
 url=$1
@@ -14,7 +14,7 @@ export LEASEHOLD_STORE=$url HOME=$work
 
 change() { kubectl "$@" >>"$work/kubectl.log"; }
 
-# begin NAME COMMAND…: beside us, until it has touched NAME.in
+# begin NAME COMMAND…: in the background, until it has touched NAME.in
 begin() {
     local name=$1
     shift
@@ -42,7 +42,7 @@ wait "${started[0]}" || true
 started=()
 verdict 'and it is given back' says 0 'free' "$program" status kept
 
-# ---- deletions that take their time ----
+# ---- deletions that wait ----
 
 "$program" --quiet acquire leaving --ttl 2s >"$work/token"
 change patch lease leaving --type=merge -p '{"metadata":{"finalizers":["example.com/slow"]}}'
@@ -70,7 +70,7 @@ verdict 'it still has it' says 0 'other-program' "$program" status theirs
 verdict 'break --now takes it away' says 0 '' "$program" break theirs --now --reason try
 verdict 'and then it is free' says 0 'free' "$program" status theirs
 
-# ---- records that somebody edited ----
+# ---- edited records ----
 
 for key in a b c; do "$program" acquire "bad-$key" --ttl 60s >/dev/null; done
 "$program" --verbose watch bad- >"$work/watched" 2>"$work/watching" &
@@ -90,7 +90,7 @@ kill "${started[0]}"
 wait "${started[0]}" || true
 started=()
 
-# ---- a webhook that changes what is written ----
+# ---- a webhook that changes writes ----
 
 mkfifo "$work/webhook.in"
 python3 "$(dirname "$0")/../peers/webhook.py" "${K8S_CA%/*}/srv.crt" "${K8S_CA%/*}/srv.key" \
@@ -140,7 +140,7 @@ verdict 'a holder whose renewals come back changed is told' \
 change delete mutatingwebhookconfiguration changes
 exec 7>&-
 
-# ---- what is not there ----
+# ---- missing objects ----
 
 export KUBECONFIG=$K8S_ADMIN
 verdict 'a namespace that is not there is neither free nor busy' \

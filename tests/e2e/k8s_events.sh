@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What happens to a lock is told as Events of its Lease, where ?events=on says so, with the Role of
+# Events of a lock are reported as Events of its Lease, where ?events=on is set, with the Role of
 # dist/kubernetes/events and no more: on-k8s.sh k8s_events.sh PROGRAM. Prints TAP.
 set -euo pipefail
 

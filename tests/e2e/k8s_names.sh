@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The names that keys have as Leases, on a real API server: on-k8s.sh k8s_names.sh PROGRAM. Where
-# `leasehold name` says there the lock stands; prefixes keep users apart; two keys that meet under
-# one name are an error for the second one, whatever it asks for. Prints TAP.
+# The names of keys as Leases, on a real API server: on-k8s.sh k8s_names.sh PROGRAM. The lock is at
+# the name that `leasehold name` prints; prefixes separate users; two keys with the same name are an
+# error for the second one, in every command. Prints TAP.
 set -euo pipefail
 
 url=$1
@@ -17,8 +17,8 @@ at() { # at OPTIONS ARGUMENT…: the program, with options of the URL
     "$program" --store "$url$options" "$@"
 }
 
-# stands OPTIONS KEY NAME-PATTERN: taken, it is the Lease that `name` names, with the whole key in
-# it; `list` shows that key; given back, it is gone.
+# stands OPTIONS KEY NAME-PATTERN: held, it is the Lease that `name` prints, which contains the
+# whole key; `list` shows that key; released, it is gone.
 stands() {
     local options=$1 key=$2 pattern=$3 name token
     name=$(at "$options" name "$key")
@@ -38,7 +38,7 @@ LOOK
 }
 hash_of() { printf '%s' "$1" | sha256sum | cut -c "1-$2"; }
 
-# ---- how keys are written ----
+# ---- how keys are encoded ----
 
 case_of 'a key that is a name stays one' stands '' payment-api payment-api
 for key in production/deployment/payment-api Payment_API 'a b' é once:x a- a. lh-5; do
@@ -64,7 +64,7 @@ verdict 'a wrong choice is a wrong call' \
     says 64 'names is auto, hash or plain' at '&names=all' name k
 verdict 'a wrong prefix is one' says 64 'a prefix has at most 40' at '&prefix=Up-' name k
 
-# ---- prefixes keep users apart ----
+# ---- prefixes separate users ----
 
 one=$(at '&prefix=one-' acquire same --ttl 60s)
 verdict 'the same key under another prefix is another lock' \
@@ -77,7 +77,7 @@ kubectl delete leases --all >/dev/null
 
 # ---- two keys under one name ----
 
-# "b-c" behind "a-" and "c" behind "a-b-" are the Lease a-b-c.
+# "b-c" with prefix "a-" and "c" with prefix "a-b-" are the Lease a-b-c.
 first='&prefix=a-' second='&prefix=a-b-'
 token=$(at $first acquire b-c --ttl 1h --meta from=first)
 kubectl get lease a-b-c -o jsonpath='{.metadata.resourceVersion}' >"$work/revision"

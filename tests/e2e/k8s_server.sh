@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# scripts/on-k8s.sh starts API servers of other versions, too: k8s_server.sh. A newer one
-# refuses flags that ours takes; here a script before ours refuses them. Prints TAP.
+# scripts/on-k8s.sh also starts API servers of other versions: k8s_server.sh. A newer one refuses
+# flags that ours accepts; here a script in front of ours refuses them. Prints TAP.
 set -euo pipefail
 
 # shellcheck source=tests/e2e/kit.sh

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What the test scripts share; to be sourced by them first. A folder of their own, $work, which goes
-# away with them, as do the processes in `started`; an environment that says nothing of leasehold;
-# cases in TAP, which finish() adds up. Who has more to end defines at_end().
+# Shared by the test scripts; to be sourced first. A temporary folder, $work, which is removed at
+# exit, as are the processes in `started`; an environment without leasehold's variables; cases in
+# TAP, which finish() adds up. A script with more to clean up defines at_end().
 # shellcheck disable=SC2034 # what is set here is for the caller
 set -euo pipefail
 
@@ -24,7 +24,7 @@ trap 'exit 130' INT TERM HUP
 unset LEASEHOLD_STORE LEASEHOLD_CONFIG LEASEHOLD_TTL LEASEHOLD_HOLDER LEASEHOLD_KEY LEASEHOLD_TOKEN
 unset XDG_CONFIG_HOME XDG_STATE_HOME POD_NAME POD_NAMESPACE
 
-# tell TRUE|FALSE WHAT: one case; what was said in it stands in $work/said.
+# tell TRUE|FALSE WHAT: one case; its output is in $work/said.
 tell() {
     number=$((number + 1))
     if "$1"; then
@@ -54,7 +54,7 @@ case_of() {
     tell "$good" "$what"
 }
 
-# For long cases: fail WORDS… whenever something is wrong, and say WHAT at the end.
+# For long cases: fail WORDS… on each failure, and say WHAT at the end.
 fail() {
     printf '# %s\n' "$*"
     flawed=true
@@ -66,7 +66,7 @@ say() {
     tell "$good" "$1"
 }
 
-# says STATUS PATTERN COMMAND…: it ends so, and a line of what it says is like that.
+# says STATUS PATTERN COMMAND…: it exits so, and a line of its output matches.
 says() {
     local wanted=$1 pattern=$2 status=0
     shift 2
@@ -75,7 +75,7 @@ says() {
     [[ $status == "$wanted" ]] && grep -qE -- "$pattern" "$work/said"
 }
 
-# await FILE: until something stands in it.
+# await FILE: until it is not empty.
 await() {
     local i
     for ((i = 0; i < 3000; i++)); do
@@ -86,13 +86,13 @@ await() {
     return 1
 }
 
-# On the server of on-k8s.sh, as one who may do everything.
+# On the server of on-k8s.sh, with all rights.
 kubectl() { "$KUBECTL" --kubeconfig "$K8S_ADMIN" -n leasehold-test --request-timeout=60s "$@"; }
 kill_api() {
     local pid
     pid=$(<"$K8S_PID")
     kill -KILL "$pid"
-    # Until it is gone, which takes such a large one a while, its port is not free.
+    # Until it is gone, which takes such a large process a while, its port is not free.
     while grep -q '^State:[[:space:]]*[^Z]' "/proc/$pid/status" 2>/dev/null; do sleep 0.02; done
 }
 start_api() {

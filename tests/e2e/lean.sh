@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # leasehold without its network stores: lean.sh. Each of them can be left out at build time, all of
-# them here; what is left builds, works, and says what it has not. Prints TAP.
+# them here; the rest builds, works, and reports what is missing. Prints TAP.
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What dist/kubernetes ships is accepted by a real API server: on-k8s.sh manifests.sh. Everything is
-# put together by kustomize and sent as a dry run, one folder at a time. The Roles let their owner
-# do what they are for and nothing beside it. Prints TAP.
+# The files of dist/kubernetes are accepted by a real API server: on-k8s.sh manifests.sh. Everything
+# is rendered by kustomize and sent as a dry run, one folder at a time. The Roles allow their
+# purpose and nothing else. Prints TAP.
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."
 # shellcheck source=tests/e2e/kit.sh
 . tests/e2e/kit.sh
 
-# Kinds of the Prometheus operator, as far as it matters that they are there.
+# Kinds of the Prometheus operator, only as far as they must exist.
 for kind in PodMonitor PrometheusRule; do
     plural=${kind,,}s
     kubectl apply -f - >/dev/null <<CRD
@@ -72,7 +72,7 @@ else
     printf '# the alerts are not looked at: there is no promtool\n'
 fi
 
-# What the Roles allow, asked of the API server.
+# The permissions of the Roles, from the API server.
 for folder in dist/kubernetes dist/kubernetes/{workloads,events}; do
     kubectl apply -k "$folder" >"$work/said" 2>&1
 done

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Ids from the command line, on one store: once.sh PROGRAM ROUNDS. In each round 3 shells start 100
 # claims of one id each, all at once: exactly one is new. In four times as many a claimer is killed
-# before it finishes: its id is somebody else's after its lease and not before, and done once. Then
-# whole commands: what later callers get, and as often again one of the processes of a command under
-# its claim is killed: the next one is in at once, beside nothing of the old, and it is done once.
-# Prints TAP.
+# before it finishes: its id can be claimed after its lease and not before, and is done once. Then
+# whole commands: the results of later callers, and in as many rounds again a process of a command
+# under its claim is killed: the next one starts at once, beside no process of the old one, and it
+# is done once. Prints TAP.
 set -euo pipefail
 
 program=$(realpath "$1")
@@ -27,7 +27,7 @@ crowd() { # crowd ID FOLDER: 100 claims at the same time, status and answer of e
             status=0
             "$program" once begin "$1" >"$2/$i.said" 2>&1 || status=$?
             printf '%s ' "$status" >"$2/$i.status"
-            # Who has it finishes it while others still come.
+            # The claimer finishes it while others still start.
             if ((status == 0)); then
                 "$program" once finish "$1" --token "$(sed 's/^new //' "$2/$i.said")" \
                     --result "result of $1" --quiet
@@ -287,7 +287,7 @@ printf '# %d killed under a command: the next one ended within %d ms; TTL 300000
     "$kills" "$most_ms"
 say "whoever is killed under a command, the next one is in at once, alone, and it is done once"
 
-# At any moment, before the claim or after the finish, too; who says that it was done is the one.
+# At any moment, before the claim or after the finish, too; at most one attempt reports `done`.
 kill_any() { # kill_any ID
     local id=$1 front guardian whom attempt said='' stored
     for ((attempt = 1; attempt <= 6; attempt++)); do

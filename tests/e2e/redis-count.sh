@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# How many commands a Redis server is asked for what nobody else wants: redis-count.sh BUILD. The
-# server itself counts (INFO commandstats), and shows what came from outside (MONITOR). Prints TAP.
+# The number of Redis commands for uncontended keys: redis-count.sh BUILD. The server itself counts
+# (INFO commandstats), and shows external commands (MONITOR). Prints TAP.
 set -euo pipefail
 
 build=$(realpath "$1")
@@ -29,8 +29,8 @@ calls_of() { # calls_of COMMAND: how often since the count was set to 0
         sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1/p" | grep . || printf '0\n'
 }
 
-# What the server heard from outside since a mark; what a script asks within does not count, nor
-# what we ask ourselves, nor how a connection begins.
+# External commands since a mark; commands inside a script do not count, nor our own, nor those that
+# open a connection.
 heard() {
     redis_cli one echo "end of $1" >/dev/null
     redis_until 'the monitor has seen it' grep -q "end of $1" "$work/monitor"
@@ -50,7 +50,7 @@ count() { # count VERB COUNT
     verdict "$1: and nothing else" test "$asked" = "$2"
 }
 
-# A process of its own, which knows nothing but the token.
+# A separate process, which has only the token.
 count_cold() { # count_cold VERB ARGUMENT…
     local verb=$1 called asked
     redis_cli one config resetstat >/dev/null
@@ -69,7 +69,7 @@ coproc verbs { exec "$build/tests/paced_verbs" "redis://127.0.0.1:${redis_port[o
 (cd "$work/one" && exec redis-cli -s socket monitor >"$work/monitor") &
 monitor=$!
 redis_until 'the monitor is there' test -s "$work/monitor"
-# The first ones load the scripts and make the connection.
+# The first ones load the scripts and open the connection.
 ask acquire 1 && ask renew 1 && ask release 1
 count acquire 50
 count renew 50

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Tokens of Microsoft Entra ID as passwords of Redis: redis-entra.sh BUILD. The places that give
-# tokens are a stand-in (tests/peers/entra.py), the server and its user, whose only password is
-# always the last token, are real. One lock is held over three changes of it. Prints TAP.
+# Tokens of Microsoft Entra ID as passwords of Redis: redis-entra.sh BUILD. The token endpoints are
+# a stand-in (tests/peers/entra.py), the server and its user, whose only password is always the last
+# token, are real. One lock is held over three changes of it. Prints TAP.
 set -euo pipefail
 
 build=$(realpath "$1")
@@ -147,7 +147,7 @@ hold 'App Service, client id in the URL' "${platform[@]}"
 options='auth=entra'
 hold 'App Service, its own identity' "${platform[@]}"
 
-# A stand-in for az, as strict: its words are exactly these, nobody can answer its questions.
+# A stand-in for az, as strict: its arguments are exactly these, and stdin is /dev/null.
 mkdir "$work/bin"
 cat >"$work/bin/az" <<AZ
 #!/bin/bash
@@ -170,8 +170,8 @@ hold 'Azure CLI' "PATH=$work/bin:$PATH"
 verdict 'az was asked as documented' test ! -e "$work/az-refused"
 verdict 'and nothing was refused' eval '! grep -q ^refused "$work/log"'
 
-# refused PATTERN VARIABLE…: most take as long as the timeout, so those that follow are begun
-# meanwhile, until settle.
+# refused PATTERN VARIABLE…: most take as long as the timeout, so the next ones start meanwhile,
+# until settle.
 refusals=()
 refused() {
     local file=$work/refused.${#refusals[@]}

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What weaker settings of a Redis server lose, made to happen: redis-weak.sh BUILD. Each case of
+# Losses under weaker settings of a Redis server, provoked: redis-weak.sh BUILD. Each case of
 # docs/guarantees.md that says "can be lost" is lost here, beside the setting that keeps it; and
-# doctor says so before. Prints TAP.
+# doctor reports it before. Prints TAP.
 set -euo pipefail
 
 build=$(realpath "$1")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What goes wrong between us and a Redis server, made to happen: redis.sh BUILD. Each gives its
-# exit code and words that say what happened and what to do; no secret is ever shown. Prints TAP.
+# Errors between leasehold and a Redis server, provoked: redis.sh BUILD. Each has its exit status
+# and a text with the cause and the remedy; no secret is ever shown. Prints TAP.
 set -euo pipefail
 
 build=$(realpath "$1")
@@ -20,8 +20,8 @@ redis_begin "$work"
 export HOME=$work
 secret=a-secret-of-the-test
 
-# expect WHAT STATUS PATTERN URL COMMAND…: begun for people and as JSON. Most of them take as long
-# as a store's patience, so those that follow are begun meanwhile, until settle.
+# expect WHAT STATUS PATTERN URL COMMAND…: run for people and as JSON. Most of them take as long as
+# a store timeout, so the next ones start meanwhile, until settle.
 begun=()
 expect() {
     local folder=$work/case.${#begun[@]} url=$4 how
@@ -62,7 +62,7 @@ settle() {
 }
 try=(acquire job --no-wait)
 
-# ---- nobody there ----
+# ---- no server ----
 
 nobody=$(redis_free_port)
 expect 'nobody listens' 69 "127\.0\.0\.1:$nobody: no connection; is a server running there" \
@@ -70,7 +70,7 @@ expect 'nobody listens' 69 "127\.0\.0\.1:$nobody: no connection; is a server run
 expect 'no such name' 69 'no-such-host\.invalid' redis://no-such-host.invalid "${try[@]}"
 expect 'the URL makes no sense' 64 'protocol' 'redis://127.0.0.1?protocol=9' "${try[@]}"
 
-# ---- who we are ----
+# ---- identity ----
 
 read -ra rules < <(scripts/redis-user.sh)
 redis_users guarded "$secret" "${rules[@]}"
@@ -102,12 +102,12 @@ settle
 verdict 'and what was refused was not written' redis_says guarded 0 exists lock:job
 redis_cli guarded acl setuser leasehold '&*' >/dev/null
 
-# What others on this host can see of a command that runs: its words and those of its processes.
+# Visible to others on this host: the arguments of the command and of its processes.
 LEASEHOLD_STORE="redis://leasehold:$secret@$address" "$program" --verbose run job -- sleep 2 \
     >"$work/said" 2>&1 &
 running=$!
 redis_until 'it holds' redis_says guarded 1 exists lock:job
-# By itself: the words of whoever looks for it would hold it, too.
+# Compared by the shell: the arguments of grep would contain it, too.
 shown() { { cat /proc/[0-9]*/cmdline 2>/dev/null || true; } | tr '\0' ' '; }
 verdict 'no secret in the words of any process' eval '[[ $(shown) != *"$secret"* ]]'
 wait "$running"
@@ -141,13 +141,13 @@ expect 'another authority' 69 'certificate' \
     "rediss://localhost:$port?ca=$work/others/ca.crt&$ours" "${try[@]}"
 expect 'another name' 69 'certificate|name' "rediss://localhost:$port?$ca&$ours&name=other.test" \
     "${try[@]}"
-expect 'no certificate of ours' 69 'certificate of ours' "rediss://localhost:$port?$ca" "${try[@]}"
+expect 'no client certificate' 69 'certificate of ours' "rediss://localhost:$port?$ca" "${try[@]}"
 expect 'without TLS' 69 "127\.0\.0\.1:$port" "redis://127.0.0.1:$port" "${try[@]}"
 
-# ---- a server that cannot ----
+# ---- an unsuitable server ----
 
 redis_start master
-# A count that was lost, and begun anew by a clock that went back: while a record stands, its token
+# A counter that was lost, and restarted by a clock that went back: while a record exists, its token
 # only grows.
 export LEASEHOLD_STORE=redis://127.0.0.1:${redis_port[master]}
 first=$("$program" acquire counted --ttl 60s)
@@ -175,7 +175,7 @@ for count in 0 -5 35184372088832 99999999999999; do
 done
 redis_cli master del lock:kz "${record%:lock:kz}" >/dev/null
 
-# Records that somebody changed in Redis: they are listed with why, and hide no other.
+# Records that were changed in Redis: they are listed with the reason, and hide no other.
 listing() { # listing PREFIX: what follows it and the state, of each
     "$program" --json list "$1" 2>&1 | jq -r '.key[-2:] + " " + (.state // .outcome)' | sort | xargs
 }

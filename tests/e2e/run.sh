@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What `leasehold run` promises to scripts: run.sh PROGRAM ROUNDS. Prints TAP. ROUNDS is for the
-# counter that 50 processes add to, so often each.
+# The guarantees of `leasehold run` for scripts: run.sh PROGRAM ROUNDS. Prints TAP. ROUNDS is the
+# number of increments of each of the 50 processes that share a counter.
 set -euo pipefail
 
 program=$(realpath "$1")
@@ -20,7 +20,7 @@ check() { # check NAME CONDITION...: the condition is a command
     tell "$good" "$name"
 }
 
-# Calls it, with its answers in out and err, and is true when the status is STATUS.
+# Calls it, with its output in out and err; true when the status is STATUS.
 gives() { # gives STATUS WORD...
     local wanted=$1 got=0
     shift
@@ -59,7 +59,7 @@ check "50 processes add one $rounds times each: exactly $((50 * rounds))" \
     test "$failed $(cat counter)" = "0 $((50 * rounds))"
 check 'tokens grow strictly' sort -C -n -u tokens
 
-# ---- exit status, environment, words ----
+# ---- exit status, environment, arguments ----
 
 check 'exit status 0' gives 0 run k -- true
 check 'exit status 42' gives 42 run k -- sh -c 'exit 42'
@@ -165,7 +165,7 @@ check 'with the outcome' said '^."outcome":"ok"' out
 check 'busy as JSON' gives 75 --json run -n held -- true
 check 'as one object' said '^\{"outcome":"busy","refusal":"contention","key":"held",' err
 
-# ---- what the command leaves behind ----
+# ---- remaining processes of the command ----
 
 check 'it leaves two processes' gives 0 run k -- sh -c \
     '(trap "" TERM; sleep 100) & echo $! >group
@@ -204,8 +204,8 @@ check 'with words' said 'the command continues$' err
 
 # ---- stopped past the end of the lease ----
 
-# All processes of a run are stopped, as with a laptop's lid or a paused container, and go on when
-# the lease is over. Whichever of them acts first says so.
+# All processes of a run are stopped, as with a laptop's lid or a paused container, and continue
+# when the lease is over. The first of them that acts reports it.
 family_of() { # family_of PID: it and all below it
     local child
     printf '%s\n' "$1"
@@ -252,8 +252,8 @@ status=0
 wait "$front" || status=$?
 check 'TERM gives a place in line up' test "$status" = 143
 check 'nobody waits then' said '"waiters":0' <("$program" status held --json)
-# A session without a terminal: nobody there would make others of the group go on. The group has a
-# parent in the session (set -m), or the kernel would stop nobody in it.
+# A session without a terminal: no process there would continue the group. The group has a parent in
+# the session (set -m), or the kernel would stop no process in it.
 # shellcheck disable=SC2016 # for those shells
 neighbour='"$0" run held -w 30s -- true & front=$!
     sleep 0.5; kill -s TSTP $front; sleep 0.5; echo $front >lonely; wait'

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What is never printed: secrets.sh PROGRAM. No URL shows its password, whether it parses or not, in
-# errors, JSON, --verbose or doctor, nor in the arguments of the process; no text of a server brings
-# control characters to the terminal. Prints TAP.
+# Never printed: secrets.sh PROGRAM. No URL shows its password, whether it parses or not, in errors,
+# JSON, --verbose or doctor, nor in the arguments of the process; no text of a server sends control
+# characters to the terminal. Prints TAP.
 set -euo pipefail
 
 program=$(realpath "$1")
@@ -31,14 +31,14 @@ urls=("user:$marker@127.0.0.1" "$marker" " redis://user:$marker@127.0.0.1" "'red
 for scheme in redis rediss k8s rdis; do
     for rest in "${malformed[@]}"; do urls+=("$scheme$rest"); done
 done
-# These parse, and nobody listens there.
+# These parse, and nothing listens there.
 connecting=("redis://user:$marker@127.0.0.1:1" "redis://$marker@127.0.0.1:1"
     "redis://user:$marker@@127.0.0.1:1/3" "redis://:$marker?x@127.0.0.1:1")
 verbs=('acquire k -n' 'release k --token 1' 'renew k --token 1' 'break k --now --reason r' 'list'
     'clear k' 'history k' 'run k -n -- true' 'once i -- true' 'seen i' 'mark i' 'watermark get w'
     'check k --token 1' 'name k' 'collect' 'bench --rounds 1')
 
-# try FILE URL VERB: one URL in every place that takes one, for people and as JSON.
+# try FILE URL VERB: one URL in every place that accepts one, for people and as JSON.
 try() {
     local out=$1 url=$2 words
     read -ra words <<<"$3"
@@ -51,7 +51,7 @@ try() {
     } >"$out" 2>&1 </dev/null || true
 }
 
-# A sanitizer's words or a signal would be an answer, too; this asks that there was one.
+# Requires some output without the secret; a sanitizer's report would be output, too.
 no_secret() {
     local bad=0 file
     for file in "$work"/out.*; do
@@ -77,7 +77,7 @@ wait
 verdict "$at URLs with a password in them: no verb prints it" no_secret
 verdict 'there are a hundred of them' test "$at" -ge 100
 
-# What was never written is not printed either: a report that names no key has none.
+# A secret that was never written is not printed either: a report without a key has none.
 verdict 'no field shows what is no text' eval '! grep -qaF "\ufffd" "$work"/out.*'
 printf 'store: "redis:user:%s@127.0.0.1"\n' "$marker" >config.yaml
 verdict 'nor with the URL in the config file' eval \
@@ -133,7 +133,7 @@ users: [{name: u, user: {token: t}}]
 CONFIG
 printf '{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {}}' >job.json
 export KUBECONFIG=$work/kubeconfig
-# clean WHAT ARGUMENT…: begun at once, looked at in the end.
+# clean WHAT ARGUMENT…: started at once, checked at the end.
 cases=()
 clean() {
     local file=$work/clean.${#cases[@]}

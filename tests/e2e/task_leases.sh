@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What docs/migrating-task-leases.md says, on a real API server: task_leases.sh URL PROGRAM, to be
-# run by scripts/on-k8s.sh. kubectl plays the pods of before, which create, replace and delete a
-# Lease by hand; ours share it with them while a deployment is rolled out. Prints TAP.
+# The statements of docs/migrating-task-leases.md, on a real API server: task_leases.sh URL PROGRAM,
+# run by scripts/on-k8s.sh. kubectl acts as the old pods, which create, replace and delete a Lease
+# by hand; leasehold shares it with them during a rollout. Prints TAP.
 set -euo pipefail
 
 program=$(realpath "$2")
@@ -14,7 +14,7 @@ old=acp-controller-manager-64dc466545-6pb8h
 field() { kubectl get lease "task-llm-$1" -o "jsonpath={.spec.$2}"; }
 micro_now() { date -u +%Y-%m-%dT%H:%M:%S.%6NZ; }
 
-# old_create TASK SECONDS: acquireTaskLease() as far as its create.
+# old_create TASK SECONDS: acquireTaskLease() up to its create.
 old_create() {
     local now
     now=$(micro_now)
@@ -26,13 +26,13 @@ spec: {holderIdentity: $old, leaseDurationSeconds: $2, acquireTime: "$now", rene
 LEASE
     kubectl create -f "$work/lease.yaml"
 }
-# old_waits TASK: canAcquireLease() says no, of another pod's Lease.
+# old_waits TASK: canAcquireLease() returns no, for another pod's Lease.
 old_waits() {
     (($(date +%s) <= $(date -d "$(field "$1" renewTime)" +%s) + 30))
 }
 old_delete() { kubectl delete lease "task-llm-$1" >/dev/null; }
 
-# ---- the pods of before hold ----
+# ---- old pods hold ----
 
 old_create first 30 >/dev/null
 verdict 'what a pod of before holds is busy, and it is named' \
@@ -55,7 +55,7 @@ took=$(($(now_ms) - began))
 printf '# after %d ms; its Lease had 3000 ms\n' "$took"
 verdict 'not before its time' test "$took" -ge 3000
 
-# ---- ours hold ----
+# ---- leasehold holds ----
 
 "$program" run third --ttl 6s -- sh -c "echo in >$work/in; sleep 5" &
 started=($!)
@@ -73,7 +73,7 @@ verdict 'and leaves nothing behind' says 1 'not found' kubectl get lease task-ll
 verdict 'a pod of before has it next' says 0 created old_create third 30
 old_delete third
 
-# ---- a release by who is late ----
+# ---- a late release ----
 
 token=$("$program" acquire fourth --ttl 1s)
 next=$("$program" acquire fourth -w 30 --ttl 60s)

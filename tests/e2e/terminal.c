@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `leasehold run` as a person meets it: a shell with job control in a terminal of its own, keys
- * pressed, words read from the screen. Everything that works without leasehold must work with it.
+ * `leasehold run` in an interactive shell: a shell with job control in a pseudo-terminal, key
+ * presses, text read from the screen. Everything that works without leasehold must work with it.
  * terminal PROGRAM. Prints TAP.
  */
 #include <errno.h>
@@ -31,7 +31,7 @@ static struct {
     char folder[32], program[4096];
     int terminal;
     pid_t shell;
-    char screen[SCREEN]; /* what came since the last key */
+    char screen[SCREEN]; /* output since the last key */
     size_t length;
     unsigned cases, failed;
 } fixture = {.folder = "/tmp/leasehold-XXXXXX"};
@@ -83,7 +83,7 @@ static void read_screen(int64_t wait_ms)
     fixture.screen[fixture.length] = '\0';
 }
 
-/* Does the screen show it in time? Words that were typed are not shown: echo is off. */
+/* True if the screen shows the text in time. Typed text is not shown: echo is off. */
 static bool sees_within(const char *text, int64_t limit_ms)
 {
     int64_t end_ms = now_ms() + limit_ms;
@@ -114,7 +114,7 @@ static void check(bool ok, const char *name)
     (void)fflush(stdout);
 }
 
-/* The shell is at its prompt, and the last status was this. */
+/* True if the shell is at its prompt, and the last status was this. */
 static bool status_is(int status)
 {
     char text[32];
@@ -129,7 +129,7 @@ static bool key_is(bool is_free)
     return status_is(is_free ? 0 : 75);
 }
 
-/* ---- the stage ---- */
+/* ---- setup ---- */
 
 static void set_up(void)
 {
@@ -145,7 +145,7 @@ static void set_up(void)
         (void)setenv("LEASEHOLD_STORE", store, 1);
         (void)setenv("HOME", fixture.folder, 1);
         (void)setenv("L", fixture.program, 1);
-        (void)setenv("LC_ALL", "C", 1); /* the shell says "Stopped" in every language */
+        (void)setenv("LC_ALL", "C", 1); /* the shell translates "Stopped" */
         (void)execlp("bash", "bash", "--norc", "--noprofile", "--noediting", "-i", (char *)NULL);
         _exit(127);
     }
@@ -182,7 +182,7 @@ static int tear_down(void)
     return fixture.failed > 0;
 }
 
-/* ---- scenes ---- */
+/* ---- cases ---- */
 
 static void stdin_is_passed_on(void)
 {
@@ -217,8 +217,8 @@ static void ctrl_c_ends_a_script(void)
           "Ctrl-C ends the script around it, too");
 }
 
-/* Not sh: the one of Debian 12 waits for its child's exec in a way that a Ctrl-Z just then stops
- * for good, with and without us. */
+/* Not sh: Debian 12's waits for its child's exec in a way that a Ctrl-Z at that moment stops
+ * forever, with and without leasehold. */
 static void ctrl_z_stops_and_fg_goes_on(void)
 {
     type("$L run --ttl 2s k -- bash -c 'echo here; cat'");
@@ -283,7 +283,7 @@ static void pipelines_work(void)
     check(fine && status_is(130) && key_is(true), "where Ctrl-C ends all of it");
     type("$L run k -- sh -c 'echo here; exec sleep 100' | cat");
     fine = sees("here");
-    (void)sees_within("never", 100); /* it becomes sleep */
+    (void)sees_within("never", 100); /* exec replaces it by sleep */
     press(CTRL_Z);
     fine = sees("Stopped") && fine;
     type("fg; echo \"st<$?>\"");
@@ -306,7 +306,7 @@ static void ctrl_c_leaves_the_line(void)
     check(sees("\"waiters\":0"), "nobody waits then");
 }
 
-/* A job that is stopped in line, and has the lock by now. */
+/* A job that is stopped in the queue, and was granted the lock since. */
 static bool stop_in_line(void)
 {
     type("$L run k -- sleep 100 & sleep 0.3; echo on''e");

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What new users read, typed in: tour.sh PROGRAM PAGE... Every block of a page with "$ " lines is
-# run, line by line, in one shell with a home of its own, and what comes back is compared with the
-# page: numbers and times apart, and "…" stands for anything. Prints TAP.
+# The pages for new users, typed in: tour.sh PROGRAM PAGE... Every block of a page with "$ " lines
+# is run, line by line, in one shell with a home of its own, and the output is compared with the
+# page: except numbers and times, and "…" matches anything. Prints TAP.
 set -euo pipefail
 
 program=$(realpath "$1")
@@ -19,12 +19,12 @@ mkdir "$work/bin" "$work/home"
 ln -s "$program" "$work/bin/leasehold"
 export PATH=$work/bin:$PATH HOME=$work/home LEASEHOLD_STORE=file:$work/home/locks.log
 
-# What is expected of a line that was typed, as a regular expression for the whole of it.
+# The expected output of a typed line, as a regular expression for the whole of it.
 pattern_of() {
     sed -E 's/[][\.*^$+?(){}|]/\\&/g; s/[0-9]+[a-zA-Z]*([0-9]+[a-z]*)*/[0-9a-zA-Z]+/g; s/ ?…/.*/g'
 }
 
-# Types one line into the shell of this page and reads all that comes until it asks for more.
+# Types one line into the shell of this page and reads its output until the next prompt.
 type_in() {
     printf '%s\n' "$1" 'printf "\001\n"' >&"$to"
     said=

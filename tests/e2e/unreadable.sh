@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# One record that cannot be read must not hide the others: unreadable.sh [URL] BUILD. On a file, on
-# the store that LEASEHOLD_TEST_STORE names, or on the URL of scripts/on-k8s.sh. Prints TAP.
+# One record that cannot be decoded must not hide the others: unreadable.sh [URL] BUILD. On a file,
+# on the store that LEASEHOLD_TEST_STORE names, or on the URL of scripts/on-k8s.sh. Prints TAP.
 set -euo pipefail
 
 url=${LEASEHOLD_TEST_STORE:-}
@@ -18,7 +18,7 @@ why='the value was not written by leasehold'
 newer='the record was written by a newer leasehold'
 
 write() { "$build/tests/write_bytes" "$LEASEHOLD_STORE" "$1" "$2"; }
-# listed KEY WHY: what list says of it as JSON
+# listed KEY WHY: the entry of list for it as JSON
 listed() {
     "$program" --json list "$1" >"$work/said" &&
         [[ $(jq -r '.key + ": " + .state + ": " + .text' "$work/said") == "$1: unreadable: $2" ]]

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# How the program is used, call by call: usage.sh BUILD. Help, manual pages and completion from the
-# tables; flag before environment before config file before default; where the default store is;
-# waiting, signals, tries, watches. Prints TAP.
+# The program's use, call by call: usage.sh BUILD. Help, manual pages and completion from the
+# tables; flag before environment before config file before default; the path of the default store;
+# waiting, signals, retries, watches. Prints TAP.
 set -euo pipefail
 
 build=$(realpath "${1:?usage: usage.sh BUILD}")
@@ -23,7 +23,7 @@ commands() {
     leasehold help | sed -n 's/^  \([a-z][a-z0-9-]*\) .*/\1/p'
 }
 
-# ---- words ----
+# ---- command line ----
 
 each_command_has_help() {
     local name
@@ -103,7 +103,7 @@ zsh_completion_is_written() {
     fi
 }
 
-# ---- order of authority ----
+# ---- precedence ----
 
 ttl_of() { # ttl_of KEY: what it was taken for, in seconds
     local ms
@@ -158,7 +158,7 @@ options_stand_anywhere() {
     leasehold status --json -- --strange | grep -q '"key":"--strange","state":"held"'
 }
 
-# As somebody who is not root, whose store is in its home.
+# As a user other than root, whose store is in its home.
 default_store_is_made() {
     local as=()
     if ((EUID == 0)); then
@@ -244,7 +244,7 @@ tries_again_with_pauses() {
     leasehold acquire short --on-conflict retry --backoff 200ms:200ms >/dev/null
 }
 
-# Neither the default of other commands nor that of the environment makes it longer.
+# Neither the default of other commands nor that of the environment extends it.
 a_renewal_keeps_the_leases_own_length() {
     local token rest
     token=$(leasehold acquire own-length --ttl 12s)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The workload is the lock, on a real API server: on-k8s.sh workload.sh PROGRAM ROUNDS. The kind is
-# Tekton's PipelineRun, as a custom resource without its controller: the test plays that one, and
-# writes the status. Cases with a capital letter have the names of the rows that were asked for.
-# We have the two Roles of dist/kubernetes and nothing else. Prints TAP.
+# Tekton's PipelineRun, as a custom resource without its controller: the test acts as the
+# controller, and writes the status. Cases with a capital letter have the names of the requested
+# rows. Access is by the two Roles of dist/kubernetes and nothing else. Prints TAP.
 set -euo pipefail
 
 program=$(realpath "$2")
@@ -63,14 +63,14 @@ spec:
 RUN
 done
 
-# ---- what the cases are made of ----
+# ---- building blocks of the cases ----
 
 k8s_run() { # k8s_run WFE TARGET [OPTION…]: as the execution of that name
     "$program" k8s-run --target "$2" --holder "$1" --request-id "$1" --holder-label "$label" \
         -f restart.yaml "${@:3}"
 }
 
-# begin WFE TARGET [OPTION…]: the same, beside us; its own pid in `pid`, its words in WFE.said
+# begin WFE TARGET [OPTION…]: the same in the background; its pid in `pid`, its output in WFE.said
 begin() {
     "$program" k8s-run --target "$2" --holder "$1" --request-id "$1" --holder-label "$label" \
         -f restart.yaml "${@:3}" >"$1.said" 2>&1 &
@@ -241,7 +241,7 @@ for ((round = 0; round < rounds; round++)); do
 done
 say 'Concurrent WFE creation'
 
-# Killed at every moment of its way, from before the first request to after the last one.
+# Killed at every moment, from before the first request to after the last one.
 for ((delay = 0; delay < 40 * rounds; delay += 4)); do
     began=$(wc -l <"$K8S_AUDIT")
     begin "wfe-$delay" restart --cooldown 0
@@ -250,10 +250,10 @@ for ((delay = 0; delay < 40 * rounds; delay += 4)); do
     begin "wfe-$delay" restart --cooldown 0
     wait_for restart
     complete restart True
-    # … and at every moment of its end, which somebody else then sees to.
+    # … and at every moment of its end, which another process then handles.
     sleep "0.$(printf %03d $((delay % 80)))"
     cut_down
-    # A creation whose caller was killed on the way may stand in the log with another status.
+    # A creation whose caller was killed meanwhile may be in the log with another status.
     (($(created_since "$began") <= 1)) || fail "$delay ms: created $(created_since "$began")"
     hears 0 'was created' k8s_run "next-$delay" restart --until created
     hears 0 'was removed' k8s_run "next-$delay" restart --remove
@@ -293,7 +293,7 @@ hears 1 '^failed: whole: wfe-[0-9a-f]{16} failed' k8s_run wfe-3 whole --until en
 hears 0 'was removed' k8s_run wfe-3 whole --remove
 say 'Full lifecycle'
 
-# ---- what else holds ----
+# ---- further guarantees ----
 
 begin wfe-1 asleep --cooldown 1s
 wait_for asleep
@@ -332,7 +332,7 @@ holder=$(api GET "$runs/$(name_of slow)" | jq -r '.metadata.annotations["leaseho
 hears 0 'was removed' k8s_run wfe-3 slow --remove
 say 'an object that runs too long is removed, by its follower or by whoever comes next'
 
-# ---- what it says meanwhile ----
+# ---- its progress output ----
 
 sed 's/v1beta1/v1alpha1/' restart.yaml >old.yaml
 hears 0 '^warning: PipelineRuns of v1alpha1 are "old"$' \
@@ -363,7 +363,7 @@ grep -q "$(name_of shown) is done since .*; cools down for" shown.said ||
     fail "no cooldown: $(cat -v shown.said)"
 say 'at a terminal a line shows how it is doing'
 
-# ---- what was left behind ----
+# ---- leftovers ----
 
 hears 0 'was created' k8s_run wfe-1 left/over --until created --cooldown 1s
 hears 0 'was created' k8s_run wfe-1 left/overdue --until created --time-limit 1s

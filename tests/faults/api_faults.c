@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A real Kubernetes API server and five processes that share three keys through the library, all
- * the while: api_faults URL [--rounds N], run by scripts/on-k8s.sh. So often each, what can happen
- * to such a server, to the way to it and to holders happens (peers/api_act.sh, peers/api_front.py).
- * Some go straight to the server, some through the front that makes it fail; some of their clocks
- * are off by an hour. No grant may be given twice, whoever waits comes in within the stated time,
- * holders know of their loss before another is in.
+ * Five processes share three keys through the library on a real Kubernetes API server while faults
+ * are injected: api_faults URL [--rounds N], run by scripts/on-k8s.sh. Every fault of the server,
+ * the network path and the holders happens a fixed number of times (peers/api_act.sh,
+ * peers/api_front.py). Some processes connect directly, some through the faulty proxy; some clocks
+ * are off by an hour. No grant may be given twice, every waiter enters within the documented time,
+ * and holders learn of a loss before another process enters.
  *
- * The clock is what the library reads. What OpenSSL reads to judge certificates is left alone: the
- * test's own are not valid an hour ago.
+ * Only the clock that the library reads is changed. OpenSSL reads the real one: the test's
+ * certificates are not valid an hour ago.
  */
 #include "contenders.h"
 #include "proxy_kit.h"
@@ -22,19 +22,19 @@
 #include <unistd.h>
 
 enum {
-    HELPER, /* the seat of whatever the program runs */
+    HELPER, /* child index of the program under control */
     CONTENDERS = 5,
     CHILDREN,
     HOUR_S = 3600,
     TTL_MS = 3000,
     MARGIN_MS = 3000, /* two clocks of whole seconds, and the second that is not over */
-    POLL_MS = 6500,   /* the longest that a waiter sleeps when nobody wakes it */
+    POLL_MS = 6500,   /* the longest sleep of a waiter without a notification */
     STAY_MS = 60,
     IN_AGAIN_MS = TTL_MS + MARGIN_MS + POLL_MS,
     ALL_IN_MS = IN_AGAIN_MS + (CONTENDERS - 1) * (TTL_MS + STAY_MS),
     STUCK_MS = 3 * ALL_IN_MS,
-    FAULT_US = 2500000, /* how long the front makes trouble, at least … */
-    STRIKES = 3,        /* … and how often */
+    FAULT_US = 2500000, /* duration of the proxy's faults, at least … */
+    STRIKES = 3,        /* … and how many */
 };
 
 static const struct contender_options contender_options = {.ttl_ms = TTL_MS,
@@ -52,13 +52,13 @@ struct play {
     struct fixture *fixture;
     struct shared *shared;
     struct proxy_run front;
-    const char *act; /* what the helper does */
+    const char *act; /* actions of the helper */
     uint64_t round;
 };
 
 struct figures {
     uint64_t rounds, stuck, late;
-    int64_t longest_ms; /* until everybody had come in again */
+    int64_t longest_ms; /* until all contenders entered again */
 };
 
 /* ---- clocks ---- */
@@ -97,7 +97,7 @@ static void play_contender(struct fixture *fixture, size_t child)
         contender_play(&shared->all, fixture, child);
 }
 
-static struct play *helped; /* the words are not those of a seat */
+static struct play *helped; /* the arguments are not those of a child */
 
 static void play_helper(struct fixture *fixture, size_t child)
 {
@@ -137,7 +137,7 @@ static bool start_front(struct play *play)
 
 /* ---- faults ---- */
 
-/* What the holder of a key suffers; somebody must be in there again before it is over. */
+/* Injects a fault into the holder of a key; another contender must enter before this returns. */
 static bool strike_holder(struct play *play, bool kills)
 {
     struct contenders *all = &play->shared->all;
@@ -158,7 +158,7 @@ static bool strike_holder(struct play *play, bool kills)
     return came;
 }
 
-/* Until one wrote what it should not: a victim may have been on its way out. */
+/* Until a stale write was attempted: a victim may have been about to leave. */
 static bool stop_holder(struct play *play)
 {
     const struct checker_counts *counts = &play->shared->all.overlap_checker.counts;
@@ -177,7 +177,7 @@ static bool kill_holder(struct play *play)
     return strike_holder(play, /* kills= */ true);
 }
 
-/* A holder's clock steps; every second time it dies of something else then. */
+/* A holder's clock steps; every second time another fault kills it then. */
 static bool step_clock(struct play *play)
 {
     size_t key = 0, victim = contender_inside(&play->shared->all, STUCK_MS, &key);
@@ -210,14 +210,14 @@ static bool change_token(struct play *play)
     return act(play, play->round % 2 == 0 ? "token-early" : "token-late");
 }
 
-/* What did not happen yet has no count. */
+/* An event that did not happen yet has no count. */
 static uint64_t front_count(struct play *play, const char *name)
 {
     uint64_t count = proxy_count(&play->front, name);
     return count != UINT64_MAX ? count : 0;
 }
 
-/* The front makes trouble for a while; `name` is what it counts that by. */
+/* The proxy injects a fault for a while; `name` is the counter of that fault. */
 static bool trouble(struct play *play, const char *command, const char *name)
 {
     int64_t end_ms = live_now_ms() + STUCK_MS;
@@ -239,7 +239,7 @@ static bool cut(struct play *play)
     return true;
 }
 
-/* Watches are few and live long: they are cut until some were answered so. */
+/* Watches are few and long-lived: they are cut until some were answered that way. */
 static bool tell_gone(struct play *play)
 {
     int64_t end_ms = live_now_ms() + STUCK_MS;
@@ -270,14 +270,14 @@ static bool hide_answers(struct play *play)
 }
 
 /*
- * One stands still with its watch cut, while others write and the server forgets all that was.
- * Woken, it asks for what came after the last it has seen: that is gone.
+ * One process is stopped with its watch cut, while others write and the server compacts its
+ * history. Continued, it requests the changes after its last revision, which no longer exist.
  */
 static bool compact(struct play *play)
 {
     struct contenders *all = &play->shared->all;
     struct entries before;
-    size_t victim = HELPER + 1; /* behind the front */
+    size_t victim = HELPER + 1; /* through the proxy */
     uint64_t notify = front_count(play, "told-gone");
     if (!contender_stop(all, play->fixture, victim) || !proxy_say(&play->front, "cut"))
         return false;
@@ -293,7 +293,7 @@ static bool compact(struct play *play)
 
 static const struct {
     const char *name;
-    bool (*strike)(struct play *play); /* false: it could not be done, or somebody is stuck */
+    bool (*strike)(struct play *play); /* false: not injected, or a contender is stuck */
 } faults[] = {
     {"a holder was stopped past its TTL", stop_holder},
     {"a holder was killed", kill_holder},
@@ -376,7 +376,7 @@ int main(int argc, char **argv)
                      "nothing was called a failure of ours");
     }
     for (size_t i = HELPER + 1; i < CHILDREN; i++)
-        (void)fixture_kill(&fixture, i); /* they hold the way to the front open */
+        (void)fixture_kill(&fixture, i); /* they keep connections to the proxy open */
     (void)proxy_stop(&play.front);
     return fixture_close(&fixture);
 }

@@ -21,14 +21,14 @@ long audit_length(void)
     FILE *log = path != NULL ? fopen(path, "re") : NULL;
     long length = 0;
     if (log == NULL)
-        return 0; /* nobody has asked for anything yet */
+        return 0; /* no request yet */
     if (fseek(log, 0, SEEK_END) == 0)
         length = ftell(log);
     (void)fclose(log);
     return length;
 }
 
-/* "2026-01-31T12:00:00.123456Z"; −1: it is something else. */
+/* Parses "2026-01-31T12:00:00.123456Z"; −1: malformed. */
 static int64_t moment_us(const char *text)
 {
     struct tm parts = {0};
@@ -55,7 +55,7 @@ static bool is_write(const json_t *line)
     return writes && strcmp(member(line, "objectRef", "resource"), "leases") == 0;
 }
 
-/* False: it is not understood. */
+/* False: the line cannot be parsed. */
 static bool take_line(const char *text, struct write *writes, size_t *count)
 {
     json_t *line = json_loads(text, 0, NULL);

@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-enum { BUSY_MS = 1000 }; /* what a loaded machine may add to a call */
+enum { BUSY_MS = 1000 }; /* allowance of a call on a loaded machine */
 
 static const char *const keys[CHECKER_KEYS] = {"first", "second", "third"};
 
@@ -16,7 +16,7 @@ struct worker {
     struct lh_client *client;
 };
 
-/* ---- one of them ---- */
+/* ---- one contender ---- */
 
 struct call {
     int64_t began_ms;
@@ -28,14 +28,14 @@ static struct call begin_call(const struct worker *worker)
     return (struct call){.began_ms = live_now_ms(), .stops = atomic_load(&worker->child->stops)};
 }
 
-/* What a call took, against what it may take. */
+/* Compares a call's duration with its limit. */
 static void judge_call(struct worker *worker, struct call call, int64_t limit_ms)
 {
     struct contenders *all = worker->all;
     int64_t beyond_ms = live_now_ms() - call.began_ms - limit_ms;
     atomic_fetch_add(&all->calls, 1);
     if (call.stops != atomic_load(&worker->child->stops))
-        return; /* the time was not its own */
+        return; /* the process was not scheduled */
     atomic_fetch_add(&all->late_calls, beyond_ms > BUSY_MS ? 1 : 0);
     keep_longest(&all->most_beyond_ms, beyond_ms);
 }
@@ -44,12 +44,12 @@ static void note_deadline(const struct worker *worker, const struct lh_lease *le
 {
     int64_t left_ms = lh_remaining_ms(lease);
     if (left_ms <= 0)
-        return; /* what was noted before is over as well */
+        return; /* faults noted before are over as well */
     atomic_store(&worker->life->deadline_ms, live_now_ms() + left_ms);
     atomic_store(&worker->life->ends_ms, live_now_ms() + left_ms);
 }
 
-/* Mostly short; now and then so long that only renewals keep the lease. */
+/* Mostly short; sometimes so long that only renewals keep the lease. */
 static void stay(struct worker *worker, const struct lh_lease *lease)
 {
     const struct contender_options *contender_options = &worker->all->contender_options;
@@ -129,7 +129,7 @@ void contender_play(struct contenders *all, const struct fixture *fixture, size_
         want(&worker, random_below(&worker.random, CHECKER_KEYS));
 }
 
-/* ---- all of them ---- */
+/* ---- all contenders ---- */
 
 void contenders_init(struct contenders *all, const struct contender_options *contender_options,
                      size_t first, size_t end)
@@ -219,7 +219,7 @@ bool entries_await_all(const struct contenders *all, const struct entries *befor
     return came;
 }
 
-/* ---- judgement ---- */
+/* ---- verdict ---- */
 
 static void report_figures(const struct contenders *all)
 {

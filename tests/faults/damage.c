@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small log with every byte changed in several ways, and cut at every length; opened after a
- * boot, and within the boot by a new process. Wanted: refused, and not a byte changed; or cut as a
- * torn tail where no later record, nor the header, nor (within the boot) the page calls it synced,
- * and counted as a cut; never read as something else. Speaks TAP, with the figures.
+ * A small log with every byte changed in several ways, and truncated at every length; opened after
+ * a boot, and within the boot by a new process. It must be refused and left unchanged; or cut as a
+ * torn tail where no later record, nor the header, nor (within the boot) the page marks it as
+ * synced, and counted as a cut; never read as another value. Prints TAP.
  */
 #include "log_kit.h"
 
@@ -15,7 +15,7 @@
 
 enum { BYTES_MOST = 65536, STATES = 6, BOOT = 2 };
 
-/* The log as it was after each change: its end, and the value of each key. */
+/* The log after each change: its end, and the value of each key. */
 struct state {
     uint64_t end;
     const char *values[2];
@@ -27,8 +27,8 @@ static unsigned char bytes[BYTES_MOST], left[BYTES_MOST];
 static size_t size;
 static struct state states[STATES];
 static unsigned state_count;
-static uint64_t safe;       /* all below it is called synced by a later record or the header */
-static uint64_t safe_later; /* … by the page */
+static uint64_t safe;       /* a later record or the header marks everything below as synced */
+static uint64_t safe_later; /* … the page does */
 
 static unsigned number;
 static int status;
@@ -51,7 +51,7 @@ static bool blame(const char *what, size_t offset, unsigned change)
     return false;
 }
 
-/* Writing it. */
+/* Writing the log. */
 
 static uint64_t end_of(const struct log *log)
 {
@@ -85,9 +85,9 @@ static void change(struct log *log, unsigned key, const char *value)
 
 /* How a log ends, after a compaction. */
 enum ending {
-    COPIED, /* with nothing new: the header says that all is synced */
-    NAMED,  /* two changes that are synced, and a third one that says so */
-    KNOWN,  /* the last two of them synced, and only the page says so */
+    COPIED, /* without new changes: the header marks everything as synced */
+    NAMED,  /* two synced changes, and a third one that marks them */
+    KNOWN,  /* the last two are synced, and only the page marks them */
     ENDING_COUNT,
 };
 
@@ -133,7 +133,7 @@ static void write_log(enum ending ending)
     size = fake_file_get(fake_disk_file(&whole, ""), bytes, sizeof bytes, 0);
 }
 
-/* Judging. */
+/* Verdicts. */
 
 struct counts {
     unsigned not_ours, newer, damaged, unknown, cut, cut_nothing, found_later, unseen;
@@ -156,7 +156,7 @@ static bool count_refusal(enum log_result result, struct counts *counts)
            result == LOG_UNKNOWN;
 }
 
-/* Which of the states it tells, from the last one; −1: none. */
+/* Index of the state that was read, searched from the last one; −1: none. */
 static int notify(struct log *log)
 {
     for (unsigned i = state_count; i-- > 0;)
@@ -166,7 +166,7 @@ static int notify(struct log *log)
     return -1;
 }
 
-/* The first state that the byte belongs to: it, and all after it, may be missing. */
+/* The first state that contains the byte: this one and all later ones may be missing. */
 static unsigned state_at(size_t offset)
 {
     unsigned i = 0;
@@ -175,7 +175,7 @@ static unsigned state_at(size_t offset)
     return i;
 }
 
-/* After a cut at `offset`: all before it stands, nothing behind it; and it goes on. */
+/* After a cut at `offset`: everything before it is intact, nothing follows; writes succeed. */
 static bool is_cut_well(struct log *log, size_t offset)
 {
     struct stamp written;
@@ -213,8 +213,8 @@ static bool open_next_boot(size_t offset, unsigned how, const unsigned char *exp
     return true;
 }
 
-/* Nobody reads all of the log within a boot: what is damaged is found when it is looked at, unless
- * nobody ever has to; after the index was removed, all of it is read. */
+/* No process reads the whole log within a boot: damage is found when the record is read, if ever.
+ * After the index is removed, the whole log is read. */
 static bool open_same_boot(size_t offset, unsigned how, bool index, struct counts *counts)
 {
     struct kit_value seen_value = {.result = LOG_OK};
@@ -246,7 +246,7 @@ static void copy_whole(void)
     fake_disk_copy(&disk, &whole);
 }
 
-/* All of them in the header and the records, one in the zeros between and behind them. */
+/* Every byte of the header and the records, one in the zeros between and after them. */
 static size_t ways_at(size_t offset)
 {
     bool written = offset < LOG_HEADER ||
@@ -328,7 +328,7 @@ static void refuse_newer(void)
     report("a newer version is refused, and both are named");
 }
 
-/* An intact record of a type that we do not know, at the end, and before others. */
+/* An intact record of an unknown type, at the end, and before others. */
 static void refuse_unknown(void)
 {
     for (unsigned i = 0; i < state_count && wrong[0] == '\0'; i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first in line is killed while the holder, who has heard of it alive, still holds. The release
- * must not hand the key to the dead: the next one in line is in at once, not when a lease that
- * nobody uses has run out. Where the store does not know who lives the dead one is offered the key;
- * the next one finds that out at its next look, and passes the offer on. Every second round the
- * dead one wanted an unbound grant.
+ * The first waiter is killed while the holder, which has last seen it alive, still holds. The
+ * release must not pass the key to the dead process: the next waiter enters at once, not after an
+ * unused lease expired. Where the store cannot detect dead processes the dead waiter gets an offer;
+ * the next waiter finds out at its next poll, and passes the offer on. In every second round the
+ * dead waiter requested an unbound grant.
  */
 #include "fixture.h"
 
@@ -13,15 +13,15 @@
 #include <unistd.h>
 
 enum {
-    HOLDER, /* seats */
+    HOLDER, /* child indexes */
     DEAD,
     NEXT,
     CHILDREN,
     TIMEOUT_MS = 10000,
-    HOLDER_TTL_MS = 2000, /* renewed soon, so that it has heard of those in line */
+    HOLDER_TTL_MS = 2000, /* renewed soon, so that it has read the queue */
     WAITER_TTL_MS = 4000,
     AT_ONCE_MS = 500,
-    POLL_MS = 5000 + 5000 / 4, /* with what it is spread by */
+    POLL_MS = 5000 + 5000 / 4, /* including its jitter */
     GRACE_MS = 1000,           /* of an offer */
 };
 
@@ -99,7 +99,7 @@ static void line_up(struct fixture *fixture, size_t number, bool bound)
         fixture_pause_us(200);
 }
 
-/* How long the next one had to wait after the release; −1 when something went wrong. */
+/* Time from the release to the next grant; −1 on errors. */
 static int64_t play_round(struct fixture *fixture, bool bound)
 {
     struct shared *shared = fixture->shared;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stops a process at each of its steps, file calls and stores to the shared page alike. First it
- * dies there and others go on; then it only stands still while another does something from
- * beginning to end, and goes on itself. Nothing that is certain may be missing then, nothing be
- * there twice, and nobody be stuck; also after a boot, and after a power loss. Speaks TAP.
+ * Stops a process at each of its steps: file calls and stores to the shared page. First it dies
+ * there and others continue; then it is only suspended while another process runs a whole
+ * operation, and continues. No certain change may be missing then, none be duplicated, and no
+ * process be stuck; also after a boot, and after a power loss. Prints TAP.
  */
 #include "log_world.h"
 
@@ -13,7 +13,7 @@
 
 enum { STEPS_MOST = 2000 };
 
-/* What the log is like when the first actor begins. */
+/* The log when the first actor begins. */
 enum setting {
     SET_EMPTY,    /* no log */
     SET_OPEN,     /* two keys, one change that is not synced, a compaction is due */
@@ -104,7 +104,7 @@ static void set(enum setting setting)
     }
 }
 
-/* A loss at this moment: nothing, all, each alone and all but each of what was not synced. */
+/* A power loss at this moment: none, all, each alone and all but each of the unsynced writes. */
 static void lose_power(bool clean)
 {
     static struct fake_disk image;
@@ -122,7 +122,7 @@ static void lose_power(bool clean)
     }
 }
 
-/* Those who live go on, and see the same; also compacted, and after a boot. */
+/* The live processes continue, and read the same; also compacted, and after a boot. */
 static void go_on(void)
 {
     lose_power(/* clean= */ false);
@@ -160,7 +160,7 @@ static void end(void)
     log_world_end(&world);
 }
 
-/* What goes wrong besides; the number of a sync fails. */
+/* Additional faults; the number of a sync fails. */
 static struct {
     bool halves;
     unsigned fail_sync;
@@ -192,7 +192,7 @@ static struct {
     bool ran;
 } meanwhile;
 
-/* A sync failed, and whoever was just writing cannot know whether that was about it. */
+/* A sync failed, and the current writer cannot know whether the failure was about its own write. */
 static bool is_excused(enum log_result result)
 {
     bool excused = result == LOG_POISONED && meanwhile.log_operation == op_bad_sync_alone;
@@ -220,9 +220,9 @@ static bool pause_at(const struct scenario *scenario, log_operation *others_oper
     first->process.meanwhile = act_meanwhile;
     scenario->first(&world, first);
     bool reached = meanwhile.ran;
-    bool gave_up = scenario->first == op_tend && first->result == LOG_LOCKED; /* and says so */
+    bool gave_up = scenario->first == op_tend && first->result == LOG_LOCKED; /* and reports it */
     (void)must(gave_up || is_excused(first->result) ? LOG_OK : first->result);
-    (void)is_excused(other->result); /* what was done since then is in doubt, too */
+    (void)is_excused(other->result); /* changes since then are in doubt, too */
     (void)log_world_agrees(&world, first);
     go_on();
     return reached;

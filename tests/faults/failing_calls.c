@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every file call of the log fails once, and from some moment on for good, with each error that a
- * disk has, or reads and writes short; every request for memory is refused; the disk is full.
- * Wanted: a defined result, no answer about what is not there, nothing left open, and the same
- * processes go on as soon as the disk works again. Speaks TAP; run it with AddressSanitizer.
+ * Every file call of the log fails once, and from some moment on permanently, with each error that
+ * a disk has, or transfers less; every allocation fails; the disk is full. Required: a defined
+ * result, no reply about missing changes, no open descriptor left, and the same processes continue
+ * as soon as the disk works again. Prints TAP; run it with AddressSanitizer.
  */
 #include "log_world.h"
 
@@ -14,7 +14,7 @@
 
 enum { CALLS_MOST = 20000 };
 
-/* Who does what, in this order. */
+/* The operations, in this order. */
 static const struct {
     unsigned actor;
     log_operation *log_operation;
@@ -34,7 +34,7 @@ static const char *const result_names[] = {
 #undef RESULT_NAME
 };
 
-/* Memory, for the log alone. */
+/* Allocations of the log alone. */
 static struct {
     unsigned requests, refused_at; /* 0: never */
     bool for_good;
@@ -72,7 +72,7 @@ static void wrong(const char *what)
         world.wrong = what;
 }
 
-/* So many faults have been met. */
+/* Faults met so far. */
 static bool is_met(void)
 {
     return (world.disk.fail_at != 0 && world.disk.calls >= world.disk.fail_at) ||
@@ -94,7 +94,7 @@ static void act(struct actor *actor, log_operation *what)
         wrong("something failed, and no call had");
 }
 
-/* The disk works again: all of them go on, and see the same, also after a boot. */
+/* The disk works again: all processes continue, and read the same, also after a boot. */
 static void judge(void)
 {
     world.disk.fail_at = memory.refused_at = 0;
@@ -113,7 +113,7 @@ static void judge(void)
     }
 }
 
-/* False when there are no so many calls. */
+/* False when there are fewer calls. */
 static bool play(unsigned call, int error, bool for_good, bool refused)
 {
     log_world_begin(&world);
@@ -162,7 +162,7 @@ static void fail_every_call(const char *name, int error, bool for_good, bool ref
     report(what, good, call);
 }
 
-/* Only what is urgent gets through, and there is room for some of it. */
+/* Only urgent writes succeed, and there is room for some of them. */
 static void fill_disk(void)
 {
     char what[128];

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFECT_ONE_IN = 3 }; /* one of so many chances is taken */
+enum { DEFECT_ONE_IN = 3 }; /* one of N opportunities is taken */
 
 struct faulty {
     struct random random;
     void *inner;
-    /* What was first heard of the last key. */
+    /* The first reply about the last key. */
     char key[KEY_MAX + 1];
     struct store_reply old;
     char bytes[RECORD_MAX];
@@ -43,7 +43,7 @@ static void remember(struct faulty *faulty, const char *key, const struct store_
     faulty->old.bytes = faulty->bytes;
 }
 
-/* As if it had been written, by a write just after the one that was in its way. */
+/* As if it had been written, by a write just after the conflicting one. */
 static struct store_reply swapped(const struct store_request *request,
                                   const struct store_reply *reply)
 {
@@ -125,7 +125,7 @@ static int fd(void *state)
 const struct store_driver *faulty_driver_prepare(enum defect defect,
                                                  const struct store_driver *inner)
 {
-    /* Claims no more than the core needs to be one that relies on the store's clock. */
+    /* Declares only what the core needs to rely on the store's clock. */
     const unsigned claims = STORE_TIME | STORE_ONE_CLOCK | STORE_TESTS_GRANT | STORE_DELETES;
     static struct store_driver driver;
     active_defect = defect;

@@ -189,7 +189,7 @@ void fixture_start(struct fixture *fixture, size_t child, fixture_work *work)
     _exit(0);
 }
 
-/* Collects it, waiting for it or not; true when there was something to collect. */
+/* Reaps the child, blocking or not; true when one was reaped. */
 static bool collect(struct fixture *fixture, size_t child, int how, int *status)
 {
     pid_t got = 0;
@@ -256,7 +256,7 @@ struct live *fixture_live(const struct fixture *fixture, uint64_t session, int64
     char text[256];
     struct text why;
     struct live *live = NULL;
-    /* To make a store takes as long as the disk does, which may be longer than the timeout. */
+    /* Creating a store takes as long as the disk does, which may exceed the timeout. */
     do {
         text_init(&why, text, sizeof text);
         live = live_open(fixture->driver, fixture->url, session, timeout_ms, &why);

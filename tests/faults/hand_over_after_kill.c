@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The holder is killed; how long until the next in line is in? A bound grant ends with its process
- * where the store knows who lives, long before its TTL; with a command that inherited the holder's
- * descriptor, when that has ended too; an unbound one when its TTL is over. Each round kills one
- * holder; the waiter that follows is the next to be killed.
+ * The holder is killed; the test measures the time until the next waiter is granted. A bound grant
+ * ends with its process where the store detects dead processes, long before its TTL; with a command
+ * that inherited the holder's descriptor, when that has ended too; an unbound one when its TTL
+ * expires. Each round kills one holder; the waiter that follows is the next to be killed.
  */
 #include "fixture.h"
 
@@ -18,7 +18,7 @@ enum {
     UNBOUND_EVERY = 16, /* rounds */
     COMMAND_EVERY = 8,
     COMMAND_MS = 400,
-    POLL_MS = 250,   /* nobody tells a waiter of a death: it looks */
+    POLL_MS = 250,   /* a death sends no notification: the waiter polls */
     MARGIN_MS = 500, /* for a busy machine */
 };
 
@@ -27,8 +27,8 @@ enum kind { BOUND, UNBOUND, WITH_COMMAND, KINDS };
 struct child {
     uint64_t session;
     enum kind kind;
-    _Atomic bool to_start;         /* the command */
-    _Atomic int64_t command_at_ms; /* when it was started */
+    _Atomic bool to_start;         /* pid of the command */
+    _Atomic int64_t command_at_ms; /* its start time */
     _Atomic bool in_line;
     _Atomic int64_t served_at_ms, ends_ms;
     _Atomic uint64_t token;
@@ -48,7 +48,7 @@ static void watch(void *owner, const struct live_step *step)
         atomic_store(&child->in_line, true);
 }
 
-/* A command that goes on when we are killed, as `run` starts it. */
+/* Starts a command that survives a kill of this process, as `run` does. */
 static void start_command(struct live *live, struct child *child)
 {
     int inherited = dup(live_liveness(live));
@@ -84,7 +84,7 @@ static void play(struct fixture *fixture, size_t number)
         if (atomic_exchange(&child->to_start, false))
             start_command(live, child);
     }
-    _exit(2); /* lost, though nobody took it away */
+    _exit(2); /* lost without a cause */
 }
 
 static bool await_word(const struct fixture *fixture, _Atomic int64_t *word)
@@ -109,7 +109,7 @@ struct figures {
     int64_t longest_ms[KINDS], sum_ms[KINDS];
 };
 
-/* From this moment on the next one may be in: not before, and not long after. */
+/* The next grant must happen at this moment: not before, and not long after. */
 static int64_t free_from_ms(const struct child *old, int64_t killed_at_ms)
 {
     if (old->kind == UNBOUND)
@@ -117,7 +117,7 @@ static int64_t free_from_ms(const struct child *old, int64_t killed_at_ms)
     return old->kind == WITH_COMMAND ? old->command_at_ms + COMMAND_MS : killed_at_ms;
 }
 
-/* Kills who holds; false when something went wrong that ends the run. */
+/* Kills the holder; false on an error that ends the run. */
 static bool play_round(struct fixture *fixture, size_t holder, enum kind next_kind,
                        struct figures *figures)
 {

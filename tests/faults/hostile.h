@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hostile servers: a table of variants (what a server does wrong), a table of verbs (what the
- * program is asked to do), and every pair of them at several depths: the nth reply is hostile, the
- * ones before it are good. hostile_redis.c stands before a real Redis server and changes its
- * replies; hostile_k8s.c answers from an API server of its own (hostile_api.c). Nothing here judges
- * what a lock means, only that no server ends, blocks, floods or fools the program.
+ * Hostile servers: a table of variants (what a server does wrong), a table of verbs (the commands
+ * of the program), and every pair of them at several depths: the nth reply is hostile, the ones
+ * before it are good. hostile_redis.c proxies a real Redis server and changes its replies;
+ * hostile_k8s.c replies from an API server of its own (hostile_api.c). Lock semantics are not
+ * judged here, only that no server crashes, blocks, floods or deceives the program.
  */
 #ifndef LEASEHOLD_TESTS_HOSTILE_H
 #define LEASEHOLD_TESTS_HOSTILE_H
@@ -32,7 +32,7 @@ struct bytes {
 
 void bytes_add(struct bytes *bytes, const char *from, size_t length);
 void bytes_add_text(struct bytes *bytes, const char *text);
-/* Removes so many from the front. */
+/* Removes bytes from the front. */
 void bytes_take(struct bytes *bytes, size_t length);
 void bytes_free(struct bytes *bytes);
 
@@ -40,7 +40,7 @@ enum ending { END_NOT, END_CLOSE, END_RESET, END_STALL };
 
 struct wire;
 
-/* One connection of the program; what is written to `out` goes out as the flags say. */
+/* One connection of the program; `out` is sent as the flags say. */
 struct conn {
     struct wire *wire;
     int file, up; /* -1: none; `up` is the real server behind it */
@@ -50,7 +50,7 @@ struct conn {
     size_t endless_length;
     int64_t drips_at_ms; /* one byte at a time, the next one then; 0: does not drip */
     enum ending ending;  /* once `out` is empty */
-    bool deaf;           /* what it does from now on is not looked at */
+    bool deaf;           /* the rest of the connection is ignored */
     bool watches;        /* hostile_k8s.c: an open watch … */
     char watched[64];    /* … of this collection */
 };
@@ -60,15 +60,15 @@ struct wire {
     uint16_t port;
     struct conn conns[CONNS_MAX];
     bool (*opened)(struct conn *conn); /* false: the connection is closed */
-    void (*came)(struct conn *conn);   /* new bytes stand in `in` or `up_in` */
+    void (*came)(struct conn *conn);   /* called when new bytes are in `in` or `up_in` */
     void *owner;
 };
 
 bool wire_open(struct wire *wire);
 void wire_close(struct wire *wire);
-/* Ends all connections, keeps the port. */
+/* Closes all connections, keeps the port. */
 void wire_drop(struct wire *wire);
-/* Serves until one of the files is ready or that time has come; those ready are marked. */
+/* Serves until a descriptor is ready or that time has come; marks the ready ones. */
 struct pollfd;
 void wire_serve(struct wire *wire, struct pollfd *files, size_t count, int64_t until_ms);
 void conn_drip(struct conn *conn);
@@ -83,14 +83,14 @@ struct hostile_verb {
     const char *name;
     const char *setup[SETUP_MAX][ARGS_MAX]; /* run before, with a good server */
     const char *args[ARGS_MAX];             /* "$T" is the token that the last setup printed */
-    const char *statuses;                   /* that only this verb has: "1 64" */
-    int64_t takes_ms;                       /* by its own options, besides the store's timeouts */
+    const char *statuses;                   /* modes that only this verb has: "1 64" */
+    int64_t takes_ms;                       /* beyond the store timeouts, by its own options */
     int64_t stop_after_ms;                  /* SIGTERM then; 0: never */
     unsigned calls;                         /* each has a timeout of its own */
     unsigned stores;
-    unsigned plants; /* the fault that it has on purpose */
+    unsigned plants; /* the fault that it contains on purpose */
     int good;        /* the status with a good server */
-    bool is_ours;    /* a stand-in: this very program with --client */
+    bool is_ours;    /* a stand-in: this program with --client */
     bool no_json;
 };
 
@@ -99,7 +99,7 @@ extern const size_t hostile_verb_count;
 
 /* ---- variants ---- */
 
-/* What happens to the nth reply. `text` and `more` are as the deed wants them. */
+/* The action on the nth reply. `text` and `more` are its arguments. */
 struct variant {
     const char *name;
     int action;
@@ -129,27 +129,27 @@ struct run {
     struct bytes said; /* stdout and stderr, the beginning */
 };
 
-/* What differs from suite to suite. */
+/* The part that differs between suites. */
 struct suite {
     const char *name;
     unsigned store; /* ON_REDIS or ON_K8S */
     const struct variant *variants;
     size_t variant_count;
-    const char *const *modes; /* what is added to the URL */
+    const char *const *modes; /* appended to the URL */
     size_t mode_count;
-    /* Once in each worker; false: it cannot work. */
+    /* Called once in each worker; false: the suite cannot run. */
     bool (*start)(struct wire *wire, const char *folder, size_t worker);
     void (*stop)(void);
     /* The store's URL for a run; `direct` is for setups. */
     void (*store_of)(char out[STORE_SIZE], const char *mode, bool direct);
-    void (*keep)(size_t verb);    /* the setup of that verb is done: remember what stands */
-    void (*restore)(size_t verb); /* what stood after its setup stands again */
+    void (*keep)(size_t verb);    /* after the setup of that verb: saves the current records */
+    void (*restore)(size_t verb); /* restores the records after its setup */
     /* From now on the nth reply is hostile, or all from it on. NULL: none is. */
     void (*arm)(const struct variant *variant, unsigned nth, bool always);
     unsigned (*replies)(bool *out_hit); /* since then */
 };
 
-/* Everything that a worker needs. */
+/* State of a worker. */
 struct worker {
     const struct suite *suite;
     struct wire wire;
@@ -172,7 +172,7 @@ struct hostile_case {
 bool worker_open(struct worker *worker, const struct suite *suite, const char *program,
                  const char *self, size_t number, int64_t usual_ms);
 void worker_close(struct worker *worker);
-/* `variant` of the case is not looked at with `good`. */
+/* `variant` of the case is ignored with `good`. */
 void worker_run(struct worker *worker, const struct hostile_case *one, bool good, struct run *out);
 
 /* ---- the suite ---- */

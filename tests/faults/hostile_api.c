@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See hostile_k8s.h: the good API server. It keeps what is created, with uid, resourceVersion and
+ * See hostile_k8s.h: the good API server. It stores created objects with uid, resourceVersion and
  * managedFields, refuses what a real one refuses (409 for another revision or an existing name,
- * 404), and lets every Pod succeed as soon as somebody looks for it a second time.
+ * 404), and marks every Pod as succeeded when it is read a second time.
  */
 #include "hostile_k8s.h"
 
@@ -67,7 +67,7 @@ static const char *text_of(const json_t *object, const char *name)
     return text != NULL ? text : "";
 }
 
-/* ---- answers ---- */
+/* ---- replies ---- */
 
 static void refuse(struct api_answer *out, int status, const char *reason, const char *kind)
 {
@@ -90,7 +90,7 @@ static void now_text(char out[32])
     (void)strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
 }
 
-/* As the server keeps it: a new revision, the time of the write, who wrote. */
+/* Sets what a server sets: a new revision, the time of the write, the manager. */
 static void stamp(json_t *object, const char *manager)
 {
     char moment[32], revision[24];
@@ -191,7 +191,7 @@ static void delete (const char *collection, const char *kind, const char *name, 
     }
 }
 
-/* Time goes by: every Pod has succeeded. */
+/* Time passes: every Pod has succeeded. */
 static void let_pods_succeed(void)
 {
     const char *name;

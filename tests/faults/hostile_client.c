@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See hostile.h: what the suite runs beside the program. One client uses what only the library has;
- * the others are wrong on purpose, each in one way, and show that the suite would find it.
+ * See hostile.h: the clients that the suite runs besides the program. One uses functions that only
+ * the library has; the others are wrong on purpose, each in one way that the suite must detect.
  */
 #include "hostile.h"
 
@@ -111,7 +111,7 @@ static int ask(const char *url)
     exit(69);
 }
 
-/* What comes until it is quiet for a while. */
+/* Reads until the connection is quiet for a while. */
 static size_t read_reply(int file, char *reply)
 {
     size_t length = 0;

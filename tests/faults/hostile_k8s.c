@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See hostile_k8s.h: an API server that turns hostile at its nth answer. An event of a watch counts
- * as an answer, too. Up to there it is the good one of hostile_api.c.
+ * See hostile_k8s.h: an API server that turns hostile at its nth reply. An event of a watch counts
+ * as a reply, too. Before that it is the good server of hostile_api.c.
  */
 #include "hostile_k8s.h"
 
@@ -21,12 +21,12 @@ static struct {
     unsigned nth, replies;
     bool always, hit;
     struct bytes last;   /* the good body before this one */
-    struct conn *notify; /* who gets what stands when a watch begins */
+    struct conn *notify; /* receives the current objects when a watch begins */
 } server;
 
 /* ---- changing JSON ---- */
 
-/* The member at "a.b.c" becomes that JSON; NULL: it goes. */
+/* Sets the member at "a.b.c" to that JSON; NULL: removes it. */
 static void set_member(json_t *object, const char *path, const char *value)
 {
     char name[64];
@@ -49,7 +49,7 @@ static void set_member(json_t *object, const char *path, const char *value)
         (void)json_object_set_new(object, name, json_loads(value, JSON_DECODE_ANY, NULL));
 }
 
-/* So many more items: the same ones again. */
+/* Appends copies of the items until there are N more. */
 static void add_items(json_t *items, size_t more)
 {
     size_t count = json_array_size(items);
@@ -57,7 +57,7 @@ static void add_items(json_t *items, size_t more)
         (void)json_array_append(items, json_array_get(items, i % count));
 }
 
-/* Each object that is in there: the answer itself, items of a list, the object of an event. */
+/* Calls for each object: the reply itself, items of a list, the object of an event. */
 static void change_objects(json_t *json, const struct variant *variant)
 {
     size_t index;
@@ -121,7 +121,7 @@ static size_t length_of(const struct variant *variant)
                                    : 0;
 }
 
-/* The body that goes out for this good one; false: it stays as it is. */
+/* The body that replaces this good one; false: unchanged. */
 static bool change_body(const struct variant *variant, struct bytes *out)
 {
     switch ((enum k8s_action)variant->action) {
@@ -155,7 +155,7 @@ static void add_chunk(struct bytes *out, const char *bytes, size_t length, const
     bytes_add_text(out, "\r\n");
 }
 
-/* ---- changing answers ---- */
+/* ---- changing replies ---- */
 
 static bool is_now(void)
 {
@@ -190,7 +190,7 @@ static void add_head(struct bytes *out, const struct variant *variant, int statu
     bytes_add_text(out, head);
 }
 
-/* Head and body as this variant wants them. */
+/* Head and body of this variant. */
 static void add_answer(struct conn *conn, const struct variant *variant, int status, bool watch,
                        const struct bytes *body, struct bytes *out)
 {
@@ -218,7 +218,7 @@ static void add_answer(struct conn *conn, const struct variant *variant, int sta
     }
 }
 
-/* Cuts, drips and ends what would go out, and sends it. */
+/* Cuts, drips and ends the output, and sends it. */
 static void send_out(struct conn *conn, const struct variant *variant, struct bytes *out)
 {
     if (variant != NULL) {
@@ -317,7 +317,7 @@ static void on_change(const char *collection, const char *type, const json_t *ob
     }
 }
 
-/* What stands is told at once, so that there is something to tell. */
+/* Current objects are sent at once, so that there are events to change. */
 static void tell_standing(const char *collection, const char *type, const json_t *object)
 {
     (void)collection;
@@ -374,7 +374,7 @@ static bool opened(struct conn *conn)
     return true;
 }
 
-/* ---- the suite's side ---- */
+/* ---- the suite's callbacks ---- */
 
 static bool start(struct wire *wire, const char *folder, size_t number)
 {

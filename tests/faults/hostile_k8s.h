@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small Kubernetes API server that keeps Leases, Pods and Events of one namespace (hostile_api.c:
- * strict, and always right), and what a hostile one does to its nth answer or event (the table is
- * in hostile_k8s_table.c).
+ * A small Kubernetes API server that stores Leases, Pods and Events of one namespace
+ * (hostile_api.c: strict and correct), and what a hostile one does to its nth reply or event (the
+ * table is in hostile_k8s_table.c).
  */
 #ifndef LEASEHOLD_TESTS_HOSTILE_K8S_H
 #define LEASEHOLD_TESTS_HOSTILE_K8S_H
@@ -19,7 +19,7 @@ struct api_answer {
     char watched[64]; /* a watch of this collection begins; otherwise empty */
 };
 
-/* Told of every change; `object` is borrowed. */
+/* Called on every change; `object` is borrowed. */
 typedef void api_changed(const char *collection, const char *type, const json_t *object);
 
 void api_init(api_changed *changed);
@@ -38,20 +38,20 @@ enum k8s_action {
     API_BODY,    /* the text as the body */
     API_SET,     /* in each object: the member at the path `text` becomes the JSON `more` */
     API_REMOVE,  /* in each object: no member at the path `text` */
-    API_ROOT,    /* in the answer itself: the member at `text` becomes `more` */
+    API_ROOT,    /* in the reply itself: the member at `text` becomes `more` */
     API_HEADER,  /* one more header line */
     API_DATE,    /* another Date; NULL: none */
-    API_RAW,     /* the text as the whole answer */
+    API_RAW,     /* the text as the whole reply */
     API_LENGTH,  /* Content-Length is off by `number` */
     API_CHUNKED, /* the body in chunks, with the text as the end of each */
-    API_CUT,     /* the first `number` bytes; below 0: all but so many */
+    API_CUT,     /* the first `number` bytes; below 0: all but that many */
     API_DRIP,    /* byte by byte */
-    API_ENDLESS, /* `text` instead of the body, then `more` for ever */
+    API_ENDLESS, /* `text` instead of the body, then `more` forever */
     API_LONG,    /* a JSON string of `number` bytes as the message */
-    API_NEST,    /* `text` so often */
-    API_REPLAY,  /* the body before it again */
-    API_ITEMS,   /* each item of a list so often; an event so often */
-    API_PAGES,   /* the same, and the list goes on at a place that was never named */
+    API_NEST,    /* `text` repeated `number` times */
+    API_REPLAY,  /* the previous body again */
+    API_ITEMS,   /* each item of a list, or an event, `number` times */
+    API_PAGES,   /* the same, and the list continues at an unknown position */
     API_EVENT,   /* before an event: this line, `number` times */
 };
 

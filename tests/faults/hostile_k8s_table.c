@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See hostile_k8s.h: what a hostile API server answers. */
+/* See hostile_k8s.h: the replies of a hostile API server. */
 #include "hostile_k8s.h"
 
 #define STATUS(title, code, words)                                               \
@@ -60,7 +60,7 @@
 #define OK     "HTTP/1.1 200 OK\r\n"
 
 const struct variant k8s_variants[] = {
-    /* the first two find most of what is planted */
+    /* the first two find most of the planted faults */
     BODY("has HTML", "<html><body>\x1b[31m502 Bad Gateway</body></html>"),
     ENDLESS("sends spaces for ever", "",
             "                                                        "),
@@ -205,7 +205,7 @@ const struct variant k8s_variants[] = {
     SET("has failed with escape bytes", "status",
         "{\"phase\":\"Failed\",\"reason\":\"\\u001b[31m\","
         "\"message\":\"\\u0007\"}"),
-    /* lists and other answers */
+    /* lists and other replies */
     ROOT("lists on for ever", "metadata.continue", "\"again\""),
     {.name = "lists on for ever, elsewhere", .action = API_PAGES, .number = 0},
     {.name = "lists on for ever, with many items", .action = API_PAGES, .number = 3000},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See hostile.h: a Redis server that turns hostile at its nth reply. Behind it stands a real one,
- * a server for each worker, so that everything before that reply is as it should be. It also plays
- * a node of a cluster and a Sentinel, by answering what the real server does not know.
+ * See hostile.h: a Redis server that turns hostile at its nth reply. It proxies a real one, a
+ * server for each worker, so that everything before that reply is correct. It also acts as a
+ * cluster node and as a Sentinel, by answering the commands that the real server does not know.
  */
 #include "hostile_redis.h"
 
@@ -39,7 +39,7 @@ static struct {
     const struct variant *variant;
     unsigned nth, replies;
     bool always, hit;
-    struct bytes last; /* the good reply before this one */
+    struct bytes last; /* the previous good reply */
 } server;
 
 /* ---- the real server ---- */
@@ -65,7 +65,7 @@ static void play_server(const char *folder)
     _exit(127);
 }
 
-/* A command with its words, and the whole reply to it. */
+/* Sends a command with its arguments, and reads the whole reply. */
 static bool command(const char *const *args, struct bytes *out)
 {
     struct bytes said = {0};
@@ -106,7 +106,7 @@ static void stop(void)
     bytes_free(&server.last);
 }
 
-/* Copies what stood after the setup of that verb; the program works in database 0. */
+/* Restores the data after the setup of that verb; the program works in database 0. */
 static void restore(size_t verb)
 {
     static const char script[] =
@@ -123,10 +123,10 @@ static void restore(size_t verb)
 
 static void keep(size_t verb)
 {
-    (void)verb; /* it stands in its own database already */
+    (void)verb; /* it is in its own database already */
 }
 
-/* The script is there, or forgotten, as the mode says. */
+/* Loads or flushes the script, as the mode says. */
 static void set_script(const char *mode)
 {
     static char text[SCRIPT_SIZE];
@@ -176,7 +176,7 @@ static size_t length_of(const struct variant *variant)
                                    : 0;
 }
 
-/* The part of that number becomes those bytes, whatever is inside. */
+/* Replaces the part of that number, including nested parts, with those bytes. */
 static void change_item(const char *message, size_t length, int64_t number, const char *text,
                         size_t text_length, bool bulk, struct bytes *out)
 {
@@ -252,7 +252,7 @@ static void change_long(const struct variant *variant, const char *message, size
     }
 }
 
-/* What goes out instead of the message. */
+/* The bytes that replace the message. */
 static void change(struct conn *conn, const struct variant *variant, const char *message,
                    size_t length, struct bytes *out)
 {
@@ -311,7 +311,7 @@ static void change(struct conn *conn, const struct variant *variant, const char 
     }
 }
 
-/* A cluster of one node, and its Sentinel, as far as the driver asks. */
+/* A cluster of one node, and its Sentinel, as far as the driver queries them. */
 static bool play_others(const char *message, size_t length, struct bytes *out)
 {
     char text[256], port[16];

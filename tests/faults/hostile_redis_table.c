@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See hostile_redis.h: what a hostile Redis server says. The script's answer to a look is a list of
- * six: 1 the condition held, 2 the time, 3 the record, 4 the stranger's value, 5 its time to live,
- * 6 the count of revisions; to a write it is a text of revision and time.
+ * See hostile_redis.h: the replies of a hostile Redis server. The script's reply to a read is a
+ * list of six: 1 the condition held, 2 the time, 3 the record, 4 the foreign lock's value, 5 its
+ * time to live, 6 the count of revisions; to a write it is a text of revision and time.
  */
 #include "hostile_redis.h"
 
@@ -54,7 +54,7 @@
     "\"exclusive\"," times "}]}"
 
 const struct variant redis_variants[] = {
-    /* the first two find most of what is planted */
+    /* the first two find most of the planted faults */
     SAYS("refuses with an escape sequence", "-ERR \x1b[31mred\x1b[0m \x07\r\n"),
     {.name = "sends a line without end",
      .action = HOSTILE_ENDLESS,
@@ -187,7 +187,7 @@ const struct variant redis_variants[] = {
      .action = HOSTILE_ENDLESS,
      .text = "$500000000\r\n",
      .more = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"},
-    /* unasked */
+    /* unsolicited */
     BEFORE("pushes a subscription", ">3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n", 0),
     BEFORE("pushes a subscription of null", ">3\r\n$9\r\nsubscribe\r\n_\r\n_\r\n", 0),
     BEFORE("pushes a message without a body", ">2\r\n$7\r\nmessage\r\n$1\r\na\r\n", 0),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See hostile.h: one worker and one run of the program. The worker is the server, too: it serves
- * while it waits for the program's end. A machine may be busy: a run that is late is compared with
- * one on a good server at the same moment, and repeated; late is what is late three times.
+ * See hostile.h: one worker and one run of the program. The worker is also the server: it serves
+ * while it waits for the program's exit. On a busy machine a late run is compared with one on a
+ * good server at the same moment, and repeated; a case is late when it is late three times.
  */
 #include "hostile.h"
 
@@ -26,8 +26,8 @@
 enum {
     SANITIZER_STATUS = 99,
     LATE_MS = 1000, /* beyond the timeouts */
-    START_MS = 400, /* what the program needs to start and end under a sanitizer, beside others */
-    HANG_MS = 5000, /* later than late: killed */
+    START_MS = 400, /* needed by the program to start and exit under a sanitizer, under load */
+    HANG_MS = 5000, /* limit after which it is killed */
     TRIES = 3,
     SETUP_CALLS = 4,
     ARGS_SIZE = 16384,
@@ -46,7 +46,7 @@ static const long resident_max_kb = 64L * 1024;
 
 struct process {
     pid_t pid;
-    int file, said; /* its end; what it says */
+    int file, said; /* its exit; its output */
     bool ended, muted;
     int status;
     struct rusage used;
@@ -76,7 +76,7 @@ static bool process_start(const struct worker *worker, char *const *args, struct
     *out = (struct process){.file = -1, .said = -1, .began_ms = wire_now_ms()};
     if (pipe2(pipes, O_CLOEXEC) != 0)
         return false;
-    (void)malloc_trim(0); /* what we have in memory would be counted as the program's */
+    (void)malloc_trim(0); /* our own memory would be counted as the program's */
     out->pid = fork();
     if (out->pid == 0)
         enter(worker, args, pipes[1]);
@@ -87,7 +87,7 @@ static bool process_start(const struct worker *worker, char *const *args, struct
     return out->file >= 0;
 }
 
-/* ---- judging what it says ---- */
+/* ---- judging the output ---- */
 
 static bool has_control(const char *bytes, size_t length)
 {
@@ -123,7 +123,7 @@ static bool has_number(const char *list, int number)
     return false;
 }
 
-/* Out of memory and mistakes of ours (70), usage (64): no server may cause them. */
+/* Out of memory and internal errors (70), usage (64): no server may cause them. */
 static bool is_documented(const struct hostile_verb *verb, int status)
 {
     return has_number("0 65 69 73 75 76 77 78", status) || has_number(verb->statuses, status);
@@ -131,7 +131,7 @@ static bool is_documented(const struct hostile_verb *verb, int status)
 
 /* ---- one run ---- */
 
-/* Serves until it has ended; kills what hangs. */
+/* Serves until it has exited; kills a hanging program. */
 static void follow(struct worker *worker, struct process *process, int64_t stop_after_ms,
                    int64_t most_ms, struct run *run)
 {
@@ -156,7 +156,7 @@ static void follow(struct worker *worker, struct process *process, int64_t stop_
     }
     run->took_ms = wire_now_ms() - process->began_ms;
     read_output(process, run);
-    (void)kill(-process->pid, SIGKILL); /* what it left behind */
+    (void)kill(-process->pid, SIGKILL); /* its leftovers */
     (void)close(process->file);
     (void)close(process->said);
 }
@@ -188,7 +188,7 @@ static void run_args(struct worker *worker, const struct hostile_verb *verb, cha
         run->faults |= FAULT_MEMORY;
 }
 
-/* What the program is called with; the words stand in `text`. */
+/* The arguments of the program; the strings are in `text`. */
 struct args {
     char text[ARGS_SIZE];
     size_t used, count;
@@ -238,7 +238,7 @@ static void note_token(const struct bytes *said, char *out, size_t size)
         (void)snprintf(out, size, "%.*s", (int)(end - begin), begin);
 }
 
-/* Its setup, once: from then on the suite restores it. */
+/* Its setup, once: the suite restores it afterwards. */
 static bool prepare(struct worker *worker, size_t number)
 {
     const struct suite *suite = worker->suite;
@@ -264,7 +264,7 @@ static bool prepare(struct worker *worker, size_t number)
     return true;
 }
 
-/* As it is armed; `good` by itself. */
+/* As the suite is armed; `good` by itself. */
 static void run_once(struct worker *worker, const struct hostile_case *one, bool good,
                      struct run *out)
 {
@@ -285,7 +285,7 @@ static void run_once(struct worker *worker, const struct hostile_case *one, bool
     wire_drop(&worker->wire);
 }
 
-/* How long the same takes with a good server now. */
+/* Duration of the same run with a good server now. */
 static int64_t good_ms(struct worker *worker, const struct hostile_case *one)
 {
     struct run run;
@@ -327,7 +327,7 @@ void worker_run(struct worker *worker, const struct hostile_case *one, bool good
 
 /* ---- the worker ---- */
 
-/* Does it know --store-timeout? Otherwise its timeout is the usual one. */
+/* True if it has --store-timeout. Otherwise its timeout is the usual one. */
 static bool knows_timeout(const char *program)
 {
     char command[4096], line[512];

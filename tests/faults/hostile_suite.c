@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See hostile.h: which cases there are, who runs them, and the report. First every verb runs on a
- * good server, which says how many replies it takes; then the planted faults must be found; then
- * come the cases, by several workers with a server each. Prints TAP.
+ * See hostile.h: selects the cases, distributes them and reports. First every verb runs on a good
+ * server, which counts its replies; then the planted faults must be found; then the cases run on
+ * several workers with a server each. Prints TAP.
  *
  *   hostile_X [PROGRAM] [--sample N | --all] [--seed N] [--jobs N] [--timeout MS]
- *   hostile_X [PROGRAM] --one VARIANT VERB NTH|NTH+ [MODE]     one case, with what the program said
+ *   hostile_X [PROGRAM] --one VARIANT VERB NTH|NTH+ [MODE]     one case, with the program's output
  */
 #include "hostile.h"
 
@@ -54,7 +54,7 @@ struct plan {
     unsigned tap, failed;
 };
 
-/* Seen by all workers. */
+/* Shared by all workers. */
 struct board {
     atomic_size_t next, shown;
     struct result results[];
@@ -101,9 +101,9 @@ static bool is_of(const struct hostile_verb *verb, const struct suite *suite)
     return (verb->stores & suite->store) != 0;
 }
 
-/* ---- showing one ---- */
+/* ---- printing one case ---- */
 
-/* In one piece, for workers show at the same time. */
+/* Printed at once: workers print concurrently. */
 static void show(const struct plan *plan, const struct hostile_case *one, const struct run *run)
 {
     const struct suite *suite = plan->suite;
@@ -155,7 +155,7 @@ static void try_good(struct plan *plan, struct worker *worker)
     }
 }
 
-/* Until it is found. */
+/* Until the fault is found. */
 static void find_planted(struct plan *plan, struct worker *worker, size_t number)
 {
     const struct hostile_verb *verb = &hostile_verbs[number];
@@ -213,7 +213,7 @@ static void swap_cases(struct hostile_case *one, struct hostile_case *other)
     *other = kept;
 }
 
-/* All of them, or a sample in which every variant comes equally often. */
+/* All cases, or a sample in which every variant occurs equally often. */
 static void choose_cases(struct plan *plan)
 {
     struct random random = {.state = plan->seed};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The verbs of the program that reach a store of the network, and what they need to find there.
- * `calls` is how many calls of the library follow each other when all of them run into the
- * timeout; `takes_ms` is what the options allow besides.
+ * The verbs of the program that reach a store of the network, and the setup that they need. `calls`
+ * is the number of library calls in sequence when all of them run into the timeout; `takes_ms` is
+ * what the options allow in addition.
  */
 #include "hostile.h"
 
@@ -36,7 +36,7 @@ const struct hostile_verb hostile_verbs[] = {
      .stores = BOTH},
     {.name = "acquire several",
      .args = {"acquire", "k", "l", "-n", "--shared", "--meta", "a=b"},
-     .calls = 3, /* and what it has is given back */
+     .calls = 3, /* and its grants are released */
      .stores = BOTH},
     {.name = "acquire --limit",
      .setup = {{"acquire", "k", "-n", "--limit", "2", "--ttl", "20h"}},
@@ -66,7 +66,7 @@ const struct hostile_verb hostile_verbs[] = {
                {"mark", "m"}},
      .args = {"list"},
      .calls = 1,
-     .takes_ms = 15000, /* each page may take its time; their number and size are bounded */
+     .takes_ms = 15000, /* each page may use the whole timeout; their number and size are bounded */
      .stores = BOTH},
     {.name = "watch",
      .setup = HELD,
@@ -146,7 +146,7 @@ const struct hostile_verb hostile_verbs[] = {
      .setup = {{"watermark", "set", "w", "--to", "5", "--reason", "x"}},
      .args = {"watermark", "advance", "w", "--expected", "5", "--to", "6"},
      .calls = 1,
-     .statuses = "64", /* a position that stands there cannot be compared with ours */
+     .statuses = "64", /* an existing position cannot be compared with ours */
      .stores = BOTH},
     {.name = "watermark set",
      .args = {"watermark", "set", "w", "--to", "5", "--reason", "x"},
@@ -173,13 +173,13 @@ const struct hostile_verb hostile_verbs[] = {
      .setup = HELD,
      .args = {"doctor"},
      .calls = 4,
-     .takes_ms = 20000, /* it has timeouts of its own, up to 5 s, one for each question */
+     .takes_ms = 20000, /* it has timeouts of its own, up to 5 s, one for each query */
      .stores = BOTH},
     {.name = "collect",
      .setup = HELD,
      .args = {"collect"},
      .calls = 2,
-     .stop_after_ms = 2500, /* it goes slowly through all pages, and has timeouts of its own */
+     .stop_after_ms = 2500, /* it reads all pages slowly, and has timeouts of its own */
      .takes_ms = 12500,
      .statuses = "143",
      .stores = BOTH},
@@ -187,7 +187,7 @@ const struct hostile_verb hostile_verbs[] = {
     {.name = "k8s-run",
      .args = {"k8s-run", "--target", "t", "-f", "pod.yaml", "--until", "ended"},
      .calls = 3,
-     .stop_after_ms = 2500, /* a server that does not answer is asked until somebody stops it */
+     .stop_after_ms = 2500, /* retries a server that does not reply until a signal */
      .takes_ms = 2500,
      .statuses = "1 64 143",
      .stores = ON_K8S},
@@ -207,7 +207,7 @@ const struct hostile_verb hostile_verbs[] = {
      .stores = BOTH},
     /* Wrong on purpose, each in one way that the suite must find (hostile_client.c). */
     {.name = "planted crash", .args = {"crash"}, PLANT(FAULT_CRASH)},
-#ifdef __SANITIZE_ADDRESS__ /* what only a sanitizer sees, and what it cannot */
+#ifdef __SANITIZE_ADDRESS__ /* faults that only a sanitizer finds, and one that it cannot find */
     {.name = "planted overflow", .args = {"overflow"}, PLANT(FAULT_CRASH)},
 #else
     {.name = "planted greed", .args = {"greed"}, PLANT(FAULT_MEMORY)},

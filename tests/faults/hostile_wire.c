@@ -128,7 +128,7 @@ void wire_drop(struct wire *wire)
             conn_end(&wire->conns[i], /* resets= */ false);
     }
     for (int file; (file = accept4(wire->listening, NULL, NULL, SOCK_CLOEXEC)) >= 0;)
-        (void)close(file); /* who came last and was not looked at */
+        (void)close(file); /* the newest connection, not served yet */
 }
 
 void wire_close(struct wire *wire)
@@ -156,7 +156,7 @@ static void accept_one(struct wire *wire)
 
 /* ---- reading and writing ---- */
 
-/* False at its end. */
+/* False at end of file. */
 static bool read_some(int file, struct bytes *into, bool keeps)
 {
     static char piece[PIECE];
@@ -178,7 +178,7 @@ static bool is_done(const struct conn *conn)
     return left_of(conn) == 0 && conn->endless == NULL;
 }
 
-/* False when the other side is gone. */
+/* False when the peer is gone. */
 static bool write_some(struct conn *conn, int64_t now_ms)
 {
     size_t least = conn->endless == NULL ? 0 : conn->drips_at_ms == 0 ? PIECE : 1;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A hundred processes wait for one key while others write other keys. Every release wakes the next
- * in line and nobody else; all are served in the order in which they came. A round is a full queue
- * that is worked off. The fallback look is set so far away that it cannot help.
+ * waiter and no other; all are served in order of arrival. A round is a full queue that is drained.
+ * The fallback poll is set so late that it cannot help.
  *
- * In every second round some are killed, in line or with the key in their hands: the others still
- * come in order, and nobody waits for the dead longer than until somebody looks.
+ * In every second round some are killed, waiting or holding the key: the others still enter in
+ * order, and none waits for the dead longer than until the next poll.
  */
 #include "fixture.h"
 
@@ -15,25 +15,25 @@
 
 enum {
     WAITERS = 100,
-    HOLDER = WAITERS, /* seats */
+    HOLDER = WAITERS, /* child indexes */
     WRITERS = HOLDER + 1,
     WRITER_COUNT = 2,
     TIMEOUT_MS = 10000,
     POLL_MS = 60000,
     TTL_MS = 60000,
-    DEADLY_POLL_MS = 1000, /* nobody tells a waiter of a death: it looks */
+    DEADLY_POLL_MS = 1000, /* a death sends no notification: the waiter polls */
     MARGIN_MS = 500,
-    KILLS_BEFORE = 10, /* the first hand-over; and meanwhile */
+    KILLS_BEFORE = 10, /* the first hand-off; and meanwhile */
     KILLS_MEANWHILE = 10,
 };
 
 struct contender {
     uint64_t session;
     _Atomic bool in_line;
-    _Atomic uint64_t order; /* in which it was served, from 1 */
+    _Atomic uint64_t order; /* order in which it was served, from 1 */
     _Atomic int64_t served_at_us;
     struct live_counts counts; /* when it has ended */
-    _Atomic uint64_t in_vain;  /* woken, and it was not its turn */
+    _Atomic uint64_t in_vain;  /* woken although it was not its turn */
     bool killed;
 };
 
@@ -142,7 +142,7 @@ static void add_up(const struct shared *shared, struct figures *figures)
     }
 }
 
-/* The last one served, who may have the key; or the first in line. */
+/* The last one served, which may hold the key; or the first waiter. */
 static size_t find_foremost(const struct shared *shared)
 {
     size_t child = 0;
@@ -151,7 +151,7 @@ static size_t find_foremost(const struct shared *shared)
     return child;
 }
 
-/* Every third time the foremost, else somebody in line behind it; what it is at may change yet. */
+/* Every third time the first in the queue, else a waiter behind it; its state may still change. */
 static void kill_some(struct fixture *fixture, int count, struct figures *figures)
 {
     struct shared *shared = fixture->shared;
@@ -216,7 +216,7 @@ static void report_quiet(struct fixture *fixture, const struct figures *figures)
 
 static void report_deadly(struct fixture *fixture, const struct figures *figures)
 {
-    /* Several dead ones in a row are each found by another look. */
+    /* Several dead ones in a row are each found by another poll. */
     int64_t most_ms = 3 * (DEADLY_POLL_MS + DEADLY_POLL_MS / 4) + MARGIN_MS;
     say_figures("some die", figures);
     fixture_case(fixture, figures->kills >= figures->rounds * KILLS_BEFORE, "waiters were killed");

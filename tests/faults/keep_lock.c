@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Takes the lock of a file store, and stops in it: keep_lock PATH. Ends without a trace when it is
- * told to go on. For tests that need a process in that state for sure.
+ * Takes the lock of a file store, and stops itself while it holds it: keep_lock PATH. Exits without
+ * a change when it is continued. For tests that need a process in that state reliably.
  */
 #include "disk/disk.h"
 #include "store/log/log.h"

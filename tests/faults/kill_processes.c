@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Eight processes share three keys; one after the other is killed at a random moment, also in the
- * middle of a store call, and started again. A round is a kill. Nobody may ever be inside beside
- * another, tokens only grow, and afterwards every key can be had again.
+ * middle of a store call, and restarted. A round is a kill. No two processes may hold a key at the
+ * same time, tokens only grow, and afterwards every key can be acquired again.
  */
 #include "fixture.h"
 #include "overlap_checker.h"
@@ -13,18 +13,18 @@
 enum {
     WORKERS = 8,
     ROUNDS_MAX = 100000,
-    ROUNDS_FOR_ALL = 100, /* so many show everything; fewer may not */
+    ROUNDS_FOR_ALL = 100, /* enough rounds to cover everything; fewer may not */
     LIVES_MAX = ROUNDS_MAX + WORKERS + 1,
     TIMEOUT_MS = 10000,
     TTL_LEAST_MS = 1000,
     TTL_MOST_MS = 3000,
-    /* After the last kill: a lease that runs out, and a second one that nobody was told of. */
+    /* After the last kill: a lease expires, and a second one whose grant was not received. */
     BOUND_MS = 2 * TTL_MOST_MS,
 };
 
 static const char *const keys[CHECKER_KEYS] = {"first", "second", "third"};
 
-/* What a worker is at, for the killer. */
+/* State of a worker, for the killer. */
 enum phase { RESTING, ASKING, WAITING, INSIDE, RENEWING, LEAVING, PHASES };
 
 static const char *const phase_names[PHASES] = {
@@ -45,7 +45,7 @@ struct shared {
     struct life lives[LIVES_MAX];
 };
 
-/* A worker, as its watcher sees it. */
+/* A worker, as its watcher records it. */
 struct worker {
     struct shared *shared;
     struct child *child;
@@ -91,7 +91,7 @@ static void watch(void *owner, const struct live_step *step)
     atomic_store(&worker->child->in_flight, lease->in_flight);
 }
 
-/* Mostly short, now and then so long that only renewals keep the lease. */
+/* Mostly short, sometimes so long that only renewals keep the lease. */
 static int64_t length_of_work(struct worker *worker, int64_t ttl_ms)
 {
     if (random_below(&worker->random, 24) == 0)
@@ -113,7 +113,7 @@ static void work_inside(struct worker *worker, size_t key, int64_t ttl_ms)
         atomic_fetch_add(&worker->shared->lost, 1);
     if (live_release(worker->live) == OUTCOME_OK)
         atomic_fetch_add(&worker->shared->given_back, 1);
-    /* A straggler: what it writes now counts only if nobody came since. */
+    /* A late write: it is accepted only if no other process entered since. */
     if (held && read && random_below(&worker->random, 4) == 0) {
         fixture_pause_us((int64_t)random_below(&worker->random, 5000));
         (void)fenced_write(overlap_checker, key, token, value + 1);
@@ -161,7 +161,7 @@ static bool is_wanted(struct child *child, bool inside)
     return inside ? atomic_load(&child->phase) == INSIDE : atomic_load(&child->in_flight);
 }
 
-/* Somebody inside, or with a request on its way; when nobody is so for long, just somebody. */
+/* Returns a worker that holds or has a request in flight; after a while, any worker. */
 static size_t hunt(struct fixture *fixture, bool inside)
 {
     enum { LONG_US = 100000, MOMENT_US = 300 };
@@ -210,7 +210,7 @@ static void kill_rounds(struct fixture *fixture, struct kills *kills)
     kills->ended_before += last.ended_before;
 }
 
-/* Everybody is dead: a newcomer gets every key, with a token above all that was. */
+/* All workers are dead: a new process acquires every key, with a token above all earlier ones. */
 static void play_newcomer(struct fixture *fixture, size_t child)
 {
     struct shared *shared = fixture->shared;
@@ -262,7 +262,7 @@ static void report(struct fixture *fixture, uint64_t in_flight)
     fixture_print("guarded writes %" PRIu64 ", stale ones refused %" PRIu64
                   ", late leavers, told before %" PRIu64,
                   counts->writes, counts->stale_refused, counts->late);
-    /* What was not answered when somebody died in the middle of a sync may be void. */
+    /* A request that was not answered when a process died during a sync may be void. */
     fixture_case(fixture, shared->outcomes[OUTCOME_UNAVAILABLE] <= in_flight,
                  "the store was always there, but for requests beside a killed one (%" PRIu64 ")",
                  shared->outcomes[OUTCOME_UNAVAILABLE]);

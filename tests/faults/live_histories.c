@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Short histories of a few processes on one or two keys, with leases that run out, holders that are
- * broken, and kills. Everybody writes down what it asked and heard; all of it must have one order
- * that a correct lock could have given. A round is a history. At the end the store is made to lie,
- * and the checker has to notice.
+ * Short histories of a few processes on one or two keys, with leases that expire, holders that are
+ * broken, and kills. Each process logs its requests and replies; together they must be
+ * linearizable. A round is a history. At the end the store returns wrong replies on purpose, and
+ * the checker has to detect them.
  */
 #include "oplog.h"
 #include "faulty_driver.h"
@@ -21,18 +21,18 @@ enum {
     TIMEOUT_MS = 10000,
     SLACK_US = 2000, /* the store counts whole milliseconds */
     LONG_TTL_MS = 20000,
-    DEFECT_ROUNDS = 40, /* histories for each lie */
-    BRINKS = 4,         /* renewals at the last moment, in a history of such */
+    DEFECT_ROUNDS = 40, /* histories for each fault */
+    BRINKS = 4,         /* renewals at the last moment, in such a history */
     NEAR_US = 800,
-    SHOWN = 1, /* history without an order, word for word */
+    SHOWN = 1, /* history that is not linearizable, verbatim */
 };
 
-/* What one history is like. */
+/* Parameters of one history. */
 struct setting {
     size_t clients, keys;
     int64_t ttl_ms;
     bool short_ttl;
-    bool brinks; /* somebody renews at the last moment, while others look */
+    bool brinks; /* one client renews at the last moment, while others query */
     _Atomic int64_t ends_us;
     char names[KEYS][32];
 };
@@ -44,7 +44,7 @@ struct client {
 };
 
 struct shared {
-    _Atomic uint64_t number; /* of the history that is to be played */
+    _Atomic uint64_t number; /* of the next history */
     struct setting setting;
     struct client clients[CLIENTS_MOST];
 };
@@ -55,7 +55,7 @@ struct figures {
     int64_t began_us;
 };
 
-/* Who died in a history. */
+/* Clients that died in a history. */
 struct deaths {
     bool dead[CLIENTS_MOST];
     uint64_t kills, stray;
@@ -67,7 +67,7 @@ struct player {
     struct client *client;
     struct live *live;
     struct random random;
-    uint64_t tokens[KEYS]; /* the last one it was given */
+    uint64_t tokens[KEYS]; /* its last grant */
 };
 
 static int64_t up_to(struct player *player, int64_t most)
@@ -116,7 +116,7 @@ static void play_operation(struct player *player)
         acquire(player, key);
 }
 
-/* Holds the first key, and renews it when it has all but run out. */
+/* Holds the first key, and renews it just before it expires. */
 static void renew_at_brink(struct player *player)
 {
     struct setting *setting = &player->shared->setting;
@@ -138,7 +138,7 @@ static void renew_at_brink(struct player *player)
     atomic_store(&setting->ends_us, -1);
 }
 
-/* Looks at it around those moments; the last one keeps the store busy with another key. */
+/* Queries it around those moments; the last client keeps the store busy with another key. */
 static void look_at_brink(struct player *player, bool writes)
 {
     enum { LOOKS = OPLOG_MAX / BRINKS };
@@ -223,7 +223,7 @@ static void set_up(struct fixture *fixture, uint64_t number)
     }
 }
 
-/* Kills the victim when its time has come, and finds those that ended by themselves. */
+/* Kills the victim when its time has come, and reaps those that exited. */
 static void watch_over(struct fixture *fixture, size_t victim, int64_t kill_at_us,
                        struct deaths *deaths)
 {
@@ -241,7 +241,7 @@ static void watch_over(struct fixture *fixture, size_t victim, int64_t kill_at_u
     }
 }
 
-/* Until everybody has played, or is dead. */
+/* Until every client has played, or is dead. */
 static void let_play(struct fixture *fixture, uint64_t number, bool kills, struct deaths *deaths)
 {
     struct shared *shared = fixture->shared;
@@ -277,7 +277,7 @@ static size_t gather(struct fixture *fixture, const struct deaths *deaths, struc
     return spoiled ? 0 : count;
 }
 
-/* True when the history has an order. */
+/* True when the history is linearizable. */
 static bool judge(const struct linear_op *ops, size_t count, bool quiet, struct figures *figures)
 {
     struct linear_report finding;

@@ -85,7 +85,7 @@ static enum log_result append(struct world *world, struct log *log, unsigned key
     return result;
 }
 
-/* Changes in one turn, from the left; an empty word erases. */
+/* Changes in one turn, from the left; an empty string erases. */
 static void change(struct world *world, struct actor *actor, const unsigned *key,
                    const char *const *new_values, unsigned count, bool urgent)
 {
@@ -114,7 +114,7 @@ static const char *next_value(const struct world *world)
     return values[world->change_count % (sizeof values / sizeof *values)];
 }
 
-/* All that it can see is on the disk now, and its caller is told. */
+/* Everything that it has read is on the disk now, and is reported to its caller. */
 static void report(struct world *world, struct actor *actor)
 {
     if (actor->result != LOG_OK)
@@ -196,7 +196,7 @@ void op_tend(struct world *world, struct actor *actor)
     if (!open_log(world, actor))
         return;
     actor->result = kit_tend(actor->log);
-    if (actor->result == LOG_LOCKED) /* others were in the way: some other time */
+    if (actor->result == LOG_LOCKED) /* conflict with others: retry later */
         actor->result = LOG_OK;
     report(world, actor);
 }
@@ -269,7 +269,7 @@ void op_bad_sync_alone(struct world *world, struct actor *actor)
         report(world, actor);
 }
 
-/* The last change of the key that is there for certain, at least in this state; −1: none. */
+/* The last change of the key that has at least this state; −1: none. */
 static int last_certain(const struct world *world, unsigned key, enum change_state least)
 {
     int last = -1;
@@ -282,7 +282,7 @@ static int last_certain(const struct world *world, unsigned key, enum change_sta
     return last;
 }
 
-/* Is this what stands after the last certain change, or after one that may have happened? */
+/* True if this is the value after the last certain change, or after one that may have happened. */
 static bool can_stand(const struct world *world, unsigned key, enum change_state least,
                       const struct kit_value *seen_value)
 {

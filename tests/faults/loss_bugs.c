@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Disks that lie, each in one way: see power_loss.h. What they are told to do is what a buggy log
- * does.
+/* Faulty disks, each wrong in one way: see power_loss.h. Each behaves as a disk under a buggy log.
  */
 #include "power_loss.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds what a loss at each moment of a recorded stream could leave, opens it in a new boot, and
- * wants: it opens; what was told is there; what is there was written, up to some point and nothing
- * behind it; revisions and times go on above those given; what is written then is there after the
- * next boot, with nothing left to cut. Some images lose their power again while they are opened.
+ * Builds the images that a power loss at each moment of a recorded stream could leave, opens each
+ * in a new boot, and checks: it opens; reported changes exist; existing changes were written, up to
+ * some point and none after it; revisions and times continue above those given; later writes exist
+ * after the next boot, with no tail to cut. Some images lose power again while they are opened.
  */
 #include "power_loss.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-    SUBSETS_UP_TO = 4, /* events that are not synced: beyond it each alone and each dropped */
+    SUBSETS_UP_TO = 4, /* unsynced events: above this number each alone and each dropped */
     SECTOR = 512,      /* every border of a page is one of a sector, too */
     CHOICES = 4096,
     AGAIN_EVERY = 64, /* images that are interrupted a second time */
@@ -30,7 +30,7 @@ void loss_violation(const char *what, unsigned workload, size_t moment)
                        what, workload, moment);
 }
 
-/* Everything that can be left at a moment. */
+/* All images of a moment. */
 
 struct choices {
     size_t count;
@@ -48,7 +48,7 @@ static void add_choice(struct choices *out, uint64_t kept, int torn, uint64_t to
                                                    .unsynced = turn++ % UNSYNCED_COUNT};
 }
 
-/* A write only up to a border or only from there on, without and with those that came after it. */
+/* A write only up to a border or only from there on, without and with the later ones. */
 static void add_torn(struct choices *out, const struct fake_event *event, size_t index,
                      size_t count, uint64_t must)
 {
@@ -62,7 +62,7 @@ static void add_torn(struct choices *out, const struct fake_event *event, size_t
         }
 }
 
-/* `must` survives: without it, it is an image of the moment before. */
+/* `must` survives: an image without it belongs to the moment before. */
 static void collect(const struct fake_disk *disk, size_t moment, bool only_new, struct choices *out)
 {
     int pending[FAKE_PENDING];
@@ -92,7 +92,7 @@ static void collect(const struct fake_disk *disk, size_t moment, bool only_new, 
             add_torn(out, &disk->events[pending[i]], i, count, must);
 }
 
-/* Does this event leave images that the moment before it could not leave? */
+/* True if this event leaves images that the moment before it could not leave. */
 static bool is_news(const struct fake_disk *disk, size_t moment, bool *out_told)
 {
     *out_told = moment == 0;
@@ -109,18 +109,18 @@ static bool is_news(const struct fake_disk *disk, size_t moment, bool *out_told)
 
 struct trial {
     const struct loss_history *story;
-    unsigned changes; /* given until the moment */
+    unsigned changes; /* reported until the moment */
     const struct loss_view *view;
     unsigned boot;
-    const char *wrong; /* the first */
+    const char *wrong; /* the first one */
     char words[256];
-    /* What was found, and what was then written. */
+    /* The state that was found, and the one written afterwards. */
     uint64_t standing[LOSS_KEYS];
     struct stamp after;
 };
 
-/* Changes are there up to some point, which no view lies behind; after a failure any may be
- * missing that was not told, but what was told stands, or something that was written later. */
+/* Changes exist up to some point, which no view is behind. After a failure unreported ones may be
+ * missing, but a reported change, or one written later, exists. */
 static bool is_possible(const struct trial *trial, const int *standing)
 {
     const struct loss_history *story = trial->story;
@@ -193,7 +193,7 @@ static void open_again(struct trial *trial, const struct disk *disk, unsigned bo
         trial->wrong = trial->words;
 }
 
-/* Opens what is left, looks, and goes on writing. */
+/* Opens the image, reads it, and continues to write. */
 static void go_on(struct trial *trial, struct fake_disk *disk)
 {
     struct log *log;
@@ -215,7 +215,7 @@ static void go_on(struct trial *trial, struct fake_disk *disk)
     log_close(&log);
 }
 
-/* In a later boot: "after" stands if it was told, else it may, and the rest is as it was found. */
+/* In a later boot: "after" exists if it was reported, else it may; the rest is unchanged. */
 static void look_again(struct trial *trial, struct fake_disk *disk, bool notify, bool clean)
 {
     struct log *log;
@@ -243,7 +243,7 @@ static void look_again(struct trial *trial, struct fake_disk *disk, bool notify,
     log_close(&log);
 }
 
-/* A second loss, while the log was being opened and written after the first one. */
+/* A second loss, while the log is opened and written after the first one. */
 static void lose_again(struct trial *trial, const struct fake_disk *disk,
                        const struct fake_disk *base)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plays a workload: up to three verbs on two keys by two processes, each followed by nothing, by a
+ * Runs a workload: up to three verbs on two keys by two processes, each followed by nothing, by a
  * sync, or by the other process that reads and syncs; a compaction before any of them or at the
- * end. Every answer is noted in the stream of the disk's writes.
+ * end. Every reply is recorded in the stream of the disk's writes.
  */
 #include "power_loss.h"
 
@@ -15,10 +15,10 @@
 enum {
     PROCESSES = 2,
     KINDS = 3,  /* put small, put large, erase */
-    AFTERS = 3, /* nothing, sync, the other one reads and syncs */
+    AFTERS = 3, /* nothing, sync, the other process reads and syncs */
     FIRST = KINDS * AFTERS,
-    NEXT = PROCESSES * LOSS_KEYS * KINDS * AFTERS, /* the first one's process and key are fixed */
-    BY_ONE = FIRST * 3,                            /* … times the places of the compaction */
+    NEXT = PROCESSES * LOSS_KEYS * KINDS * AFTERS, /* process and key of the first are fixed */
+    BY_ONE = FIRST * 3,                            /* … times the positions of the compaction */
     BY_TWO = FIRST * NEXT * 4,
     BY_THREE = FIRST * NEXT * NEXT * 5,
 };
@@ -46,7 +46,7 @@ bool loss_identify(const struct loss_history *story, unsigned key,
     *out_change = LOSS_NOBODY;
     for (unsigned i = 0; i < story->change_count && seen_value->revision != 0; i++) {
         const struct loss_change *change = &story->changes[i];
-        /* A write that failed and left nothing gives its revision to the next one. */
+        /* A write that failed without effect leaves its revision to the next one. */
         if (change->written.revision != seen_value->revision || change->key != key ||
             change->value == NULL || strlen(change->value) != seen_value->length ||
             strcmp(change->value, seen_value->value) != 0)
@@ -57,7 +57,7 @@ bool loss_identify(const struct loss_history *story, unsigned key,
     return seen_value->revision == 0;
 }
 
-/* Within a turn: what stands, by change. */
+/* Within a turn: the current records, by change. */
 static enum log_result read_view(struct player *player, struct log *log, struct loss_view *out)
 {
     enum log_result result = LOG_OK;
@@ -77,7 +77,7 @@ static enum log_result read_view(struct player *player, struct log *log, struct 
     return result;
 }
 
-/* All that the process has read is synced: it tells its caller. */
+/* Everything that the process has read is synced: reports it to its caller. */
 static enum log_result reply(struct player *player, struct log *log, const struct loss_view *view)
 {
     struct loss_history *story = &player->story;
@@ -91,7 +91,7 @@ static enum log_result reply(struct player *player, struct log *log, const struc
     return early ? kit_sync(&player->disk.table, log) : LOG_OK;
 }
 
-/* One change in a turn; in `out_view` what the process then knows. */
+/* One change in a turn; `out_view` is what the process has read then. */
 static enum log_result make_change(struct player *player, struct log *log, unsigned key,
                                    const char *value, struct loss_view *out_view)
 {
@@ -105,7 +105,7 @@ static enum log_result make_change(struct player *player, struct log *log, unsig
     result = read_view(player, log, out_view);
     if (result == LOG_OK)
         result = kit_append(log, loss_keys[key], value, /* urgent= */ false, &made->written);
-    if (result == LOG_OK) { /* from here on it may happen */
+    if (result == LOG_OK) { /* may take effect from here on */
         made->key = key;
         made->value = value;
         out_view->standing[key] = value != NULL ? (int)story->change_count : LOSS_NOBODY;
@@ -116,7 +116,7 @@ static enum log_result make_change(struct player *player, struct log *log, unsig
     return result != LOG_OK ? result : ended;
 }
 
-/* Another process reads, and tells what it read. */
+/* Another process reads, and reports what it read. */
 static enum log_result ask(struct player *player, struct log *log)
 {
     struct loss_view view;
@@ -151,7 +151,7 @@ static enum log_result step(struct player *player, unsigned number, unsigned way
     return result;
 }
 
-/* A call that failed spoils what was done then, and nothing later. */
+/* A failed call spoils the changes of that moment, and no later ones. */
 static void expect(struct player *player, enum log_result result, unsigned calls_before)
 {
     bool spoilt = player->disk.fail_at > calls_before && player->disk.calls >= player->disk.fail_at;
@@ -201,7 +201,7 @@ static void begin(struct player *player, unsigned workload)
         memset(large[i], (int)('A' + i), LOSS_LARGE);
 }
 
-/* From here on every call is written down, and the fails-th fails. */
+/* From here on every call is recorded, and the fails-th fails. */
 static void begin_recording(struct player *player, unsigned fails)
 {
     fake_disk_copy(&player->base, &player->disk);
@@ -239,7 +239,7 @@ bool loss_run(unsigned workload, unsigned fails)
 {
     unsigned length = workload < BY_ONE ? 1 : workload < BY_ONE + BY_TWO ? 2 : 3;
     unsigned code = workload - (length > 1 ? BY_ONE : 0) - (length > 2 ? BY_TWO : 0);
-    unsigned places = length + 2, tended = code % places; /* the last: not at all */
+    unsigned places = length + 2, tended = code % places; /* the last: no compaction */
     code /= places;
     begin(&player, workload);
     open_both(&player);

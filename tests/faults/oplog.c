@@ -100,7 +100,7 @@ static void step_renewal(struct oplog *oplog, const struct live_step *step)
         close_operation(oplog, &oplog->renewing, to == LEASE_HELD ? LINEAR_OK : LINEAR_UNKNOWN);
 }
 
-/* Who was granted by another's write, and took long to look, has renewed that grant. */
+/* A process that was granted by another's write, and polled late, has renewed that grant. */
 static void told_held(struct oplog *oplog, const struct live_step *step)
 {
     uint64_t token = step->after->token;
@@ -119,7 +119,7 @@ static void told_held(struct oplog *oplog, const struct live_step *step)
         oplog->ops[renewal].call_ms = call_us;
 }
 
-/* What was last heard of the key says so much of this request. */
+/* Implications of the last reply about the key for this request. */
 struct own {
     bool known;
     uint64_t token; /* 0: no grant */
@@ -144,8 +144,8 @@ static struct own find_own(const struct live_step *step)
 }
 
 /*
- * Who finds its place gone was granted by somebody's write, and that grant was broken or has run
- * out before it was heard of: an acquire that nobody is told of, beside the one that goes on.
+ * A waiter without a queue entry was granted by another's write, and that grant was broken or
+ * expired unread: an unreported acquire, in addition to the pending one.
  */
 static void note_missed_grant(struct oplog *oplog, const struct live_step *step)
 {
@@ -162,8 +162,8 @@ static void note_missed_grant(struct oplog *oplog, const struct live_step *step)
 }
 
 /*
- * Who gives up also gives back what it was granted unheard. The acquire then stays unknown, for it
- * was granted, and a release follows that nobody is told of.
+ * A waiter that gives up also releases an unreported grant. The acquire then stays unknown, since
+ * it was granted, and an unreported release follows.
  */
 static void note_silent_grant(struct oplog *oplog, const struct live_step *step)
 {
@@ -183,7 +183,7 @@ static void note_silent_grant(struct oplog *oplog, const struct live_step *step)
     atomic_store(&oplog->open, NO_OPERATION);
 }
 
-/* Who gave up before it was answered does not know whether the key was busy. */
+/* A waiter that gave up before a reply does not know whether the key was busy. */
 static enum linear_result ask_result(const struct live_step *step, bool unsure)
 {
     enum outcome outcome = step->output->outcome;
@@ -210,7 +210,7 @@ static void step_end(struct oplog *oplog, const struct live_step *step)
     atomic_store(&oplog->leaving, false);
 }
 
-/* No answer, trouble, or a grant that came too late to be of use: left to other programs. */
+/* No reply, an error, or a grant that came too late: left to other programs. */
 static bool is_beyond_words(const struct live_step *step)
 {
     const struct lease *before = step->before, *after = step->after;
@@ -238,12 +238,12 @@ void oplog_write(void *owner, const struct live_step *step)
         oplog->unsure = step->before->in_flight;
     }
     note_silent_grant(oplog, step);
-    if (from == LEASE_LEAVING && to == LEASE_ACQUIRING) /* what came too late is given back */
+    if (from == LEASE_LEAVING && to == LEASE_ACQUIRING) /* a late grant is released */
         atomic_store(&oplog->leaving, false);
     if (to == LEASE_RELEASING && from != LEASE_RELEASING) {
         int release = open_operation(oplog, step->after, LINEAR_RELEASE);
         bool lost = from == LEASE_LOST || step->output->notify == NOTIFY_LOST;
-        if (lost && release != NO_OPERATION) /* what was lost does not cool down */
+        if (lost && release != NO_OPERATION) /* a lost grant starts no cooldown */
             oplog->ops[release].cooldown_ms = 0;
         atomic_store(&oplog->open, release);
     }

@@ -34,7 +34,7 @@ void keep_longest(_Atomic int64_t *longest, int64_t length)
         kept = atomic_compare_exchange_weak(longest, &before, length);
 }
 
-/* Somebody was inside when we came: killed, out of time, or wronged. */
+/* Another process was inside on entry: killed, expired, or a violation. */
 static void judge_takeover(struct overlap_checker *overlap_checker, const struct life *other,
                            int64_t now_ms)
 {
@@ -72,7 +72,7 @@ void checker_enter(struct overlap_checker *overlap_checker, uint64_t life, size_
     bool highest = false;
     while (token > before && !highest)
         highest = atomic_compare_exchange_weak(&watched->token, &before, token);
-    /* Who comes in after its own deadline was told lost meanwhile, and may be overtaken. */
+    /* A process that enters after its own deadline was notified of the loss: no violation. */
     bool counts = now_ms < atomic_load(&overlap_checker->lives[life].deadline_ms);
     if (!highest && counts)
         atomic_fetch_add(&overlap_checker->counts.old_tokens, 1);
@@ -87,7 +87,7 @@ void checker_leave(struct overlap_checker *overlap_checker, uint64_t life, size_
 static void take(struct fenced *fenced)
 {
     int result = pthread_mutex_lock(&fenced->mutex);
-    if (result == EOWNERDEAD) /* one word was changed, or was not: both make sense */
+    if (result == EOWNERDEAD) /* the word was changed, or was not: both are consistent */
         result = pthread_mutex_consistent(&fenced->mutex);
     if (result != 0)
         abort();

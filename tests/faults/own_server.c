@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { UP_MS = 20000 }; /* it must have started by then */
+enum { UP_MS = 20000 }; /* startup limit */
 
 static uint16_t server_port;
 
@@ -32,8 +32,7 @@ static int loopback(bool connects)
     return -1;
 }
 
-/* Below the range that the system takes ports for connections from: it must be there again when
- * the server starts again. */
+/* Below the ephemeral port range: the port must be free again when the server restarts. */
 static void choose_port(struct fixture *fixture)
 {
     int file = -1;

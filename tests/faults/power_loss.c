@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Power loss, by replay: power_loss [--every N]. Plays every N-th workload, and some of them with
- * each of their file calls failing once, and judges every image that a loss at any moment could
- * leave (power_loss.h). At its end it plants bugs, and wants to see each of them. Speaks TAP.
+ * Power loss, by replay: power_loss [--every N]. Runs every N-th workload, and some of them with
+ * each of their file calls failing once, and checks every image that a loss at any moment could
+ * leave (power_loss.h). Finally it plants bugs, and must detect each of them. Prints TAP.
  */
 #include "power_loss.h"
 
@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum {
-    FAILING_EVERY = 97,  /* of the workloads that are played, and … */
+    FAILING_EVERY = 97,  /* of the workloads that run, and … */
     PLANTED_EVERY = 101, /* … of all of them, with a bug; no divisors of their numbers */
 };
 

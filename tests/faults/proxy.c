@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The fault proxy: proxy --to PORT [--seed N] [--control PATH]. It listens on a free port of the
- * loopback, says "port N", and passes everything on to PORT. Commands come as lines on stdin, and
- * from whoever connects to the control socket; each is answered by "ok …" or "what? …" once it is
- * in force, and what a fault did is said on stdout. It ends with its stdin.
+ * loopback, prints "port N", and forwards everything to PORT. Commands come as lines on stdin, and
+ * from clients of the control socket; each is answered by "ok …" or "what? …" once it is in force,
+ * and the effects of a fault are printed on stdout. It ends with its stdin.
  *
- *   pass              no faults; what was held back goes on its way
- *   delay LEAST MOST  every piece, both ways, by so many milliseconds
+ *   pass              no faults; data that were held are forwarded
+ *   delay LEAST MOST  every piece, both ways, by that many milliseconds
  *   cut               all connections, now
  *   cut WAY N         the first connection that carried N bytes more that way (up or down)
  *   hold WAY          nothing arrives until `pass`
- *   drop WAY          what is sent from now on is swallowed
+ *   drop WAY          data sent from now on are discarded
  *   refuse | accept   new connections
  *   counts
  */
@@ -42,7 +42,7 @@ struct connection {
     struct flow flows[PROXY_WAYS];
 };
 
-/* Somebody who gives commands. */
+/* A source of commands. */
 struct control {
     int in, out; /* −1: free */
     char line[LINE];
@@ -100,7 +100,7 @@ static struct connection *free_connection(void)
     return NULL;
 }
 
-/* −1 when the server is not there. */
+/* −1 when the server does not listen. */
 static int connect_server(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
@@ -259,7 +259,7 @@ static void reply(const struct control *control, const char *line)
     bool asked = strcmp(line, "counts") == 0;
     int length =
         snprintf(words, sizeof words, "%s %s\n", obeyed ? "ok" : "what?", asked ? counts : line);
-    (void)fflush(stdout); /* what was done before comes first */
+    (void)fflush(stdout); /* earlier effects are printed first */
     for (int at = 0; at < length;) {
         ssize_t written = write(control->out, words + at, (size_t)(length - at));
         if (written <= 0)
@@ -322,7 +322,7 @@ static int64_t wait_for(const struct flow *flow, struct pollfd *polled, int64_t 
     return due_ms <= now_ms ? INT64_MAX : due_ms;
 }
 
-/* Says whom to wait for; how long, in milliseconds, or −1. */
+/* Collects the descriptors; returns the timeout in milliseconds, or −1. */
 static int prepare(struct pollfd *polled, struct pollfd *others)
 {
     int64_t now_ms = host_boot_ms(), due_ms = INT64_MAX;
@@ -334,7 +334,7 @@ static int prepare(struct pollfd *polled, struct pollfd *others)
             due_ms = at_ms < due_ms ? at_ms : due_ms;
         }
     }
-    /* A closed socket would tell so again and again. */
+    /* poll() would report a closed socket again and again. */
     for (size_t i = 0; i < (size_t)2 * CONNECTIONS; i++)
         polled[i].fd = polled[i].events != 0 ? polled[i].fd : -1;
     for (size_t i = 0; i <= CONTROLS; i++)

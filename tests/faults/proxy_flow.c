@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One way of a connection through the fault proxy; see proxy.h. */
+/* One direction of a connection through the fault proxy; see proxy.h. */
 #include "proxy.h"
 
 #include <errno.h>
@@ -94,7 +94,7 @@ bool flow_read(struct flow *flow, struct proxy_faults *faults, struct proxy_coun
     return true;
 }
 
-/* How much may pass before the cut; the length when there is none. */
+/* Bytes that may pass before the cut; the length when there is none. */
 static size_t limit(struct flow *flow, const struct proxy_faults *faults, size_t length)
 {
     uint64_t at = faults->cut_at[flow->way];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes anything as the record of a key of a file store: put_bytes PATH KEY BYTES. For tests of
- * what happens when a newer version, or a mistake, has written what cannot be read.
+ * Writes any bytes as the record of a key of a file store: put_bytes PATH KEY BYTES. For tests with
+ * records of a newer version, or corrupt ones, that cannot be decoded.
  */
 #include "disk/disk.h"
 #include "store/log/log.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Acts: runs of `leasehold run key`, one after the other, whose commands meet on a board. A command
- * has children: a plain one, one that is deaf to polite signals, one in a session of its own. At
- * its first step it looks whether any process of the act before is still at work.
+ * Instances: runs of `leasehold run key`, one after the other, whose commands share a board. A
+ * command has children: a plain one, one that ignores SIGTERM and SIGHUP, one in a session of its
+ * own. At its start it checks whether any process of the previous instance is still running.
  */
 #ifndef LEASEHOLD_TESTS_FAULTS_RUN_INSTANCE_H
 #define LEASEHOLD_TESTS_FAULTS_RUN_INSTANCE_H
@@ -15,30 +15,30 @@ enum {
     INSTANCE_TIMEOUT_MS = 30000,
 };
 
-/* One run, and what its command says of itself. */
+/* One run, and what its command records about itself. */
 struct instance {
     struct process_ref processes[INSTANCE_PROCESSES];
     _Atomic int64_t began_us;
-    _Atomic unsigned overlapping; /* of the act before, still at work when this began */
+    _Atomic unsigned overlapping; /* of the previous instance, still running at the start */
     _Atomic bool ready;
     _Atomic uint64_t token;
 };
 
 struct board {
-    _Atomic bool closes; /* the command drops what it inherits */
+    _Atomic bool closes; /* the command closes its inherited descriptors */
     struct instance instances[INSTANCES_MAX];
 };
 
-/* As the command of this act: never comes back, unless something is wrong. */
+/* As the command of this instance: never returns, except on errors. */
 int instance_main(size_t number);
-/* Starts the run of an act; its pid. `own` is this program, which must call instance_main(). */
+/* Starts the run of an instance; its pid. `own` is this program, which calls instance_main(). */
 pid_t instance_start(const char *program, const char *own, size_t number, const char *ttl);
-/* Is its command at work within the time? */
+/* True if its command runs within the timeout. */
 bool instance_starts_within(struct instance *instance, int64_t limit_ms);
-/* Has the run a place in line by now, or soon? */
+/* True if the run has a queue entry now, or soon. */
 bool instance_is_queued(pid_t foreground);
 bool instance_is_gone(const struct instance *instance);
-/* Kills what is left of it, from this process on. */
+/* Kills its remaining processes, starting from this one. */
 void instance_kill(const struct instance *instance, size_t first);
 
 #endif

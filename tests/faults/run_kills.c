@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `leasehold run`, killed: the process that the user started, its guardian, the command, in turn,
- * so many rounds each. The command has children: a plain one, one that is deaf to polite signals,
- * one in a session of its own. The next command, which waits in line, looks at its first step
- * whether any of them is still at work. It must come in soon, and nobody may be left.
+ * `leasehold run`, killed: the foreground process, its supervisor, the command, in turn, N rounds
+ * each. The command has children: a plain one, one that ignores SIGTERM and SIGHUP, one in a
+ * session of its own. The next command, which waits in the queue, checks at its start whether any
+ * of them still runs. It must start soon, and no process may be left.
  *
- * That is so on every store, for whoever is left tidies up. When nobody is, it depends on whether
- * the store knows who lives: if not, the next one comes when the lease has ended.
+ * This holds on every store, since the surviving process cleans up. If none survives and the store
+ * cannot detect dead processes, the next command starts when the lease has expired.
  */
 #include "run_instance.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,10 +24,10 @@
 enum {
     ROUNDS_MAX = 1000,
     TAKEOVER_MS = 1000,
-    SLOWER = 10,     /* and so many times what a start and a sync take on this machine, … */
-    WOKEN_MS = 4500, /* … unless a waiter that nobody woke could be as fast: it is too busy */
+    SLOWER = 10,     /* and this multiple of a start and a sync on this machine, … */
+    WOKEN_MS = 4500, /* … unless a waiter without a wake-up could be as fast: it is too busy */
     LEFT_MS = 5000,  /* all of a killed run must be gone by then */
-    POLL_MS = 6500,  /* the longest that a waiter sleeps when nobody wakes it */
+    POLL_MS = 6500,  /* the longest sleep of a waiter without a notification */
 };
 
 static const char usual_ttl[] = "30s", short_ttl[] = "6s";
@@ -37,18 +39,18 @@ static const char *const target_names[] = {[FOREGROUND] = "leasehold run",
                                            [COMMAND] = "the command",
                                            [BOTH] = "both at once"};
 
-/* ---- the play ---- */
+/* ---- rounds ---- */
 
 struct play {
     struct fixture *fixture;
     struct board *board;
     const char *program, *own, *ttl;
-    size_t instances;      /* begun so far */
-    pid_t foreground;      /* of the last one that holds … */
-    pid_t next_foreground; /* … and of the one in line */
+    size_t instances;      /* started so far */
+    pid_t foreground;      /* of the current holder … */
+    pid_t next_foreground; /* … and of the waiter */
     int64_t longest_ms;
-    int64_t start_ms; /* from the start of the one in line to its place */
-    unsigned busy;    /* rounds, which say nothing about time */
+    int64_t start_ms; /* from the start of the waiter to its queue entry */
+    unsigned busy;    /* rounds that do not count for times */
     unsigned late, overlapping, left, old_tokens, statuses, rounds;
 };
 
@@ -61,9 +63,9 @@ static void strike(enum target target, pid_t foreground, pid_t supervisor,
                    const struct instance *instance)
 {
     if (foreground <= 0 || supervisor <= 0 || atomic_load(&instance->processes[0].pid) <= 0)
-        return; /* a round that began badly; 0 would be our own group */
+        return; /* a round that failed early; 0 would be our own group */
     if (target == BOTH)
-        (void)kill(supervisor, SIGSTOP); /* or it would still have time to see the front's end */
+        (void)kill(supervisor, SIGSTOP); /* or it would see the foreground process end */
     if (target == FOREGROUND || target == BOTH)
         (void)kill(foreground, SIGKILL);
     if (target == SUPERVISOR || target == BOTH)
@@ -72,7 +74,7 @@ static void strike(enum target target, pid_t foreground, pid_t supervisor,
         (void)kill(atomic_load(&instance->processes[0].pid), SIGKILL);
 }
 
-/* A write that comes to the disk, as a takeover has two of them. */
+/* A durable write; a takeover has two of them. */
 static int64_t sync_ms(const struct fixture *fixture)
 {
     char path[256];
@@ -85,9 +87,27 @@ static int64_t sync_ms(const struct fixture *fixture)
     return synced ? live_now_ms() - began_ms : 0;
 }
 
+/* The longest durable write since the round began. A disk that other processes keep busy can delay
+ * one for seconds, and that is over when a round is judged. */
+static _Atomic int64_t longest_sync_ms;
+static atomic_bool probing = true;
+
+static void *probe_syncs(void *argument)
+{
+    const struct fixture *fixture = argument;
+    while (atomic_load(&probing)) {
+        int64_t took_ms = sync_ms(fixture);
+        if (took_ms > atomic_load(&longest_sync_ms))
+            atomic_store(&longest_sync_ms, took_ms);
+        fixture_pause_us(20000);
+    }
+    return NULL;
+}
+
 static bool line_up_in_time(struct play *play)
 {
     int64_t began_ms = live_now_ms();
+    atomic_store(&longest_sync_ms, 0);
     line_up(play);
     bool in_line = instance_is_queued(play->next_foreground);
     play->start_ms = live_now_ms() - began_ms;
@@ -100,7 +120,12 @@ static void judge(struct play *play, struct instance *before, struct instance *a
     int64_t after_ms = (atomic_load(&after->began_us) - struck_us) / 1000;
     play->longest_ms = after_ms > play->longest_ms ? after_ms : play->longest_ms;
     if (after_ms > TAKEOVER_MS) {
-        int64_t most_ms = TAKEOVER_MS + SLOWER * (play->start_ms + sync_ms(play->fixture));
+        int64_t last_ms = sync_ms(play->fixture), longest_ms = atomic_load(&longest_sync_ms);
+        int64_t most_ms =
+            TAKEOVER_MS + SLOWER * (play->start_ms + (longest_ms > last_ms ? longest_ms : last_ms));
+        fixture_print("a takeover took %" PRId64 " ms; the slowest sync beside it %" PRId64
+                      " ms, the start of the waiter %" PRId64 " ms",
+                      after_ms, longest_ms, play->start_ms);
         play->busy += most_ms > WOKEN_MS ? 1 : 0;
         play->late += most_ms <= WOKEN_MS && after_ms > most_ms ? 1 : 0;
     }
@@ -108,7 +133,7 @@ static void judge(struct play *play, struct instance *before, struct instance *a
     play->old_tokens += atomic_load(&after->token) <= atomic_load(&before->token) ? 1 : 0;
 }
 
-/* The one that holds is struck, the next one comes in. False: it did not. */
+/* Kills a process of the holder; the next one enters. False: it did not. */
 static bool play_round(struct play *play, enum target target)
 {
     static const int statuses[] = {
@@ -155,10 +180,10 @@ static void report(struct play *play, enum target target)
     fixture_case(fixture, play->statuses == 0, "the exit status told it (%u)", play->statuses);
 }
 
-/* ---- when nobody is left to tidy up ---- */
+/* ---- no process left to clean up ---- */
 
-/* Front and guardian die together: the command's own process does, too; what it started does not,
- * and keeps the lock until it has ended, because it has inherited what keeps the lease alive. */
+/* Foreground process and supervisor die together: the command's own process does, too. Its children
+ * do not, and keep the lock until they end: they inherited what keeps the lease alive. */
 static void kill_both(struct play *play)
 {
     struct fixture *fixture = play->fixture;
@@ -179,12 +204,12 @@ static void kill_both(struct play *play)
     kit_collect();
 }
 
-/* The same with a command that drops what it inherited: the limit that the documents name, and the
- * proof that a command which begins beside another would be seen. */
+/* The same with a command that closes the inherited descriptor: the documented limit, and the proof
+ * that the test detects two commands at once. */
 static void see_overlap(struct play *play)
 {
     struct instance *before = &play->board->instances[play->instances - 1], *after = before + 1;
-    instance_kill(before, 0); /* the next one is to drop it */
+    instance_kill(before, 0); /* the next one closes it */
     (void)kit_join(play->foreground, LEFT_MS);
     atomic_store(&play->board->closes, true);
     line_up(play);
@@ -203,12 +228,12 @@ static void see_overlap(struct play *play)
     kit_collect();
 }
 
-/* Where nobody knows who lives: not before the end of the lease, and then soon. */
+/* Without detection of dead processes: not before the lease expires, and then soon. */
 static void outlive_both(struct play *play)
 {
     struct fixture *fixture = play->fixture;
     struct instance *before = &play->board->instances[play->instances - 1], *after = before + 1;
-    instance_kill(before, 0); /* the next one has a lease that can be waited for */
+    instance_kill(before, 0); /* the next one has a short lease */
     (void)kit_join(play->foreground, LEFT_MS);
     play->ttl = short_ttl;
     line_up(play);
@@ -224,7 +249,7 @@ static void outlive_both(struct play *play)
     int64_t after_ms = (atomic_load(&after->began_us) - struck_us) / 1000;
     fixture_print("killed both: the next command came in %" PRId64 " ms later, TTL %d ms", after_ms,
                   SHORT_TTL_MS);
-    /* It was renewed a third of the TTL before, at most. */
+    /* It was renewed at most a third of the TTL before. */
     fixture_case(fixture, fine && after_ms >= SHORT_TTL_MS / 2,
                  "nobody comes before the lease has ended");
     fixture_case(fixture, fine && after_ms <= SHORT_TTL_MS + TAKEOVER_MS + SLOWER * play->start_ms,
@@ -238,6 +263,7 @@ static void outlive_both(struct play *play)
 int main(int argc, char **argv)
 {
     struct fixture fixture;
+    pthread_t probe;
     if (argc == 3 && strcmp(argv[1], "--command") == 0)
         return instance_main(strtoul(argv[2], NULL, 10));
     fixture_open(&fixture, argc, argv, /* rounds= */ 50, /* limit_s= */ 120, /* round_ms= */ 10000,
@@ -250,6 +276,8 @@ int main(int argc, char **argv)
                         .own = argv[0],
                         .ttl = usual_ttl};
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
+        return 1;
+    if (pthread_create(&probe, NULL, probe_syncs, &fixture) != 0)
         return 1;
     line_up(&play);
     play.foreground = play.next_foreground;
@@ -268,5 +296,7 @@ int main(int argc, char **argv)
     } else {
         outlive_both(&play);
     }
+    atomic_store(&probing, false);
+    (void)pthread_join(probe, NULL);
     return fixture_close(&fixture);
 }

@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 enum { PATH_SIZE = 512, LINE = 1024, ARGS_MOST = 16 };
-enum { STATE = 1, START = 20 }; /* in /proc/PID/stat, after the name */
+enum { STATE = 1, START = 20 }; /* fields of /proc/PID/stat, after the name */
 
 static const char board_variable[] = "LEASEHOLD_TEST_BOARD";
 
-/* The n-th word after the name, which may hold anything; the state is the first. */
+/* The n-th field after the name, which may contain anything; the state is the first. */
 static bool read_stat(pid_t pid, unsigned n, char *out, size_t size)
 {
     char path[64], line[LINE];
@@ -141,7 +141,7 @@ pid_t kit_supervisor(pid_t foreground)
     return (pid_t)strtol(line, NULL, 10);
 }
 
-/* The URL is in the environment; NULL: the store is in the rig's folder. */
+/* The URL is in the environment; NULL: the store is in the fixture's folder. */
 static const char *server(void)
 {
     const char *url = getenv("LEASEHOLD_STORE");
@@ -182,7 +182,7 @@ static bool thread_is_traced(const char *status, pid_t tracer)
     char line[LINE], wanted[64];
     (void)snprintf(wanted, sizeof wanted, "TracerPid:\t%ld\n", (long)tracer);
     FILE *file = fopen(status, "re");
-    bool traced = file == NULL; /* it has ended */
+    bool traced = file == NULL; /* it has exited */
     while (file != NULL && !traced && fgets(line, sizeof line, file) != NULL)
         traced = strcmp(line, wanted) == 0;
     if (file != NULL)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `leasehold run` that cannot go on, with a TTL of 3 s: its guardian is stopped, its disk hangs
- * (strace holds every sync back), an operator breaks the lock. All of the command must be dead
- * before the next one is let in; a twelfth of the TTL is left for that, and a round in which the
- * machine gave nobody a processor for so long is played again. Stopping the process that the user
- * started changes nothing.
+ * `leasehold run` that cannot continue, with a TTL of 3 s: its supervisor is stopped, its disk
+ * hangs (strace delays every sync), an operator breaks the lock. The whole command must be dead
+ * before the next one starts; a twelfth of the TTL is left for that, and a round in which the
+ * machine scheduled no process for that duration is repeated. Stopping the foreground process
+ * changes nothing.
  */
 #include "run_instance.h"
 
@@ -18,9 +18,9 @@
 
 enum {
     TTL_MS = 3000,
-    LEFT_OF_TTL_MS = TTL_MS / 12, /* when all is dead at the latest */
+    LEFT_OF_TTL_MS = TTL_MS / 12, /* limit for the death of all processes */
     AGAIN_MOST = 10,
-    GRANTED_MS = 3 * TTL_MS, /* by then the next one must be in */
+    GRANTED_MS = 3 * TTL_MS, /* limit for the next entry */
     LEFT_MS = 5000,
     LOST_STATUS = 76,
 };
@@ -34,7 +34,7 @@ struct play {
     const char *program, *own;
     size_t instances;
     pid_t foreground;
-    int64_t closest_ms; /* between the death of one command and the next one's beginning */
+    int64_t closest_ms; /* between the death of one command and the start of the next */
 };
 
 static bool begin_first(struct play *play)
@@ -63,8 +63,7 @@ static pid_t start_tracer(pid_t supervisor)
     return kit_start("/usr/bin/strace", args);
 }
 
-/* Every thread of it is traced; one that begins while strace attaches may end strace. 0: it cannot
- * be. */
+/* Attaches strace to every thread; a thread that starts meanwhile may end strace. 0: it failed. */
 static pid_t hang_disk(pid_t supervisor)
 {
     int64_t end_ms = live_now_ms() + INSTANCE_TIMEOUT_MS;
@@ -90,7 +89,7 @@ enum trouble { STOPPED, HANGS, BROKEN };
 static const char *const trouble_names[] = {
     [STOPPED] = "the guardian is stopped", [HANGS] = "the disk hangs", [BROKEN] = "it is broken"};
 
-/* Makes the trouble; what is wrong with that, or NULL. */
+/* Injects the fault; returns an error text, or NULL. */
 static const char *make_trouble(const struct play *play, enum trouble trouble, pid_t supervisor,
                                 pid_t *out_helper)
 {
@@ -103,8 +102,8 @@ static const char *make_trouble(const struct play *play, enum trouble trouble, p
     return trouble == HANGS ? "the disk cannot be made to hang" : "there is no process left";
 }
 
-/* Until the next one begins. When was the one before gone? 0: it was not. strace is killed: when it
- * is asked to end while its child dies it may stay, and keep the disk hanging. */
+/* Waits for the next start. Returns when the previous command was gone; 0: it was not. strace is
+ * killed: on SIGTERM while its child dies it may remain, and keep the disk hanging. */
 static int64_t await_next(const struct play *play, pid_t tracer, int64_t *out_stood_still_ms)
 {
     const struct instance *after = &play->board->instances[play->instances - 1],
@@ -116,7 +115,7 @@ static int64_t await_next(const struct play *play, pid_t tracer, int64_t *out_st
         if (gone_us == 0 && instance_is_gone(before)) {
             gone_us = fixture_now_us();
             if (tracer > 0)
-                (void)kill(tracer, SIGKILL); /* the disk is back: others wait for that sync, too */
+                (void)kill(tracer, SIGKILL); /* frees the disk: others wait for that sync, too */
         }
         int64_t unscheduled_us = fixture_unscheduled_us(play->foreground);
         more_us = unscheduled_us > waited_us ? unscheduled_us - waited_us : more_us;
@@ -131,7 +130,7 @@ static int64_t await_next(const struct play *play, pid_t tracer, int64_t *out_st
     return gone_us;
 }
 
-/* What is wrong with this round; NULL: nothing. */
+/* Returns the failure of this round; NULL: none. */
 static const char *play_round(struct play *play, enum trouble trouble)
 {
     struct instance *before = &play->board->instances[play->instances - 1], *after = before + 1;
@@ -150,7 +149,7 @@ static const char *play_round(struct play *play, enum trouble trouble)
     int64_t gone_us = await_next(play, trouble == HANGS ? helper : 0, &stood_still_ms);
     if (!instance_starts_within(after, GRANTED_MS))
         return "the next one did not come in";
-    if (gone_us == 0 && instance_is_gone(before)) /* the next one was faster than our look at it */
+    if (gone_us == 0 && instance_is_gone(before)) /* the next one started before we checked it */
         gone_us = atomic_load(&after->began_us);
     bool overlaps = atomic_load(&after->overlapping) > 0 || gone_us == 0;
     if (overlaps)
@@ -195,7 +194,7 @@ static void play_trouble(struct play *play, enum trouble trouble)
     (void)kit_join(play->foreground, LEFT_MS);
 }
 
-/* Not even for three TTLs. */
+/* Even for three TTLs. */
 static void stop_foreground(struct play *play)
 {
     bool fine = begin_first(play);

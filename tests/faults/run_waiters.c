@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A hundred `leasehold run` in one line: some give up after their time, some are killed while they
- * wait. The others come in one after the other, in the order in which they lined up; nobody is
- * stuck, and a release wakes the next one and not the whole line. One that waits does nothing
- * between two looks: strace watches it.
+ * A hundred `leasehold run` in one queue: some give up after their timeout, some are killed while
+ * they wait. The others enter one after the other, in order of arrival; none is stuck, and a
+ * release wakes the next waiter and not the whole queue. A waiter does nothing between two polls:
+ * strace observes it.
  */
 #include "run_kit.h"
 
@@ -22,17 +22,17 @@ enum {
     TIMEOUT_MS = 120000,
     SHORT_WAIT_MS = 4000,
     BUSY_STATUS = 75,
-    /* One look and a hand-over of its own, each a few sleeps of two threads. */
+    /* One poll and a hand-off of its own, each a few sleeps of two threads. */
     SWITCHES_EACH = 24,
     WATCH_S = 14,
-    SILENCE_MS = 5000, /* until the fallback look, at the least */
+    SILENCE_MS = 5000, /* until the fallback poll, at least */
     BURSTS_MOST = 4,
 };
 
 struct board {
-    _Atomic unsigned begun;         /* so many commands have begun */
-    _Atomic unsigned gate;          /* so many may have ended */
-    _Atomic unsigned turn[WAITERS]; /* which of them it was; 0: none */
+    _Atomic unsigned begun;         /* commands started */
+    _Atomic unsigned gate;          /* commands that may end */
+    _Atomic unsigned turn[WAITERS]; /* number of the last one; 0: none */
 };
 
 /* ---- the command ---- */
@@ -67,7 +67,7 @@ static pid_t start(uint64_t round, const char *program, const char *own, size_t 
 
 /* ---- waiting without work ---- */
 
-/* How often a process slept, with all its threads. */
+/* Number of sleeps of a process, over all its threads. */
 static uint64_t switches_of(pid_t pid)
 {
     char line[256], path[320];
@@ -83,7 +83,7 @@ static uint64_t switches_of(pid_t pid)
     return count;
 }
 
-/* What strace saw: how often something was done, and the shortest silence between. */
+/* From strace: number of system calls, and the shortest pause between. */
 static void read_trace(const char *path, unsigned *out_bursts, int64_t *out_silence_ms)
 {
     char line[1024];
@@ -106,8 +106,8 @@ static void read_trace(const char *path, unsigned *out_bursts, int64_t *out_sile
         (void)fclose(file);
 }
 
-/* Both processes of a run that waits. Not counted is what these and strace waited for a processor:
- * by so much a look, or the note that is taken of it, may have come late. */
+/* Both processes of a waiting run. Time in which they and strace waited for a processor does not
+ * count: a poll, or its trace line, may be late by that. */
 static void watch_idle(struct fixture *fixture, pid_t foreground)
 {
     char path[256], first[16], second[16];
@@ -135,7 +135,7 @@ static void watch_idle(struct fixture *fixture, pid_t foreground)
                  "between two looks it makes no system call");
 }
 
-/* ---- the line ---- */
+/* ---- the queue ---- */
 
 struct line {
     struct fixture *fixture;
@@ -146,7 +146,7 @@ struct line {
     unsigned stuck, early, out_of_order, statuses;
 };
 
-/* Does the log name it? A log has no other end than the last record, so all of it is read. */
+/* True if the log contains it. A log has no end mark but the last record, so all of it is read. */
 static bool is_written(const struct fixture *fixture, uint64_t round, size_t number)
 {
     char path[256], holder[48], *bytes = NULL;
@@ -166,7 +166,7 @@ static bool is_written(const struct fixture *fixture, uint64_t round, size_t num
     return found;
 }
 
-/* The last one stays: it is the one that is watched. */
+/* The last one stays: it is the one under strace. */
 static bool line_up(struct line *line, const char *program, const char *own)
 {
     int64_t end_ms = live_now_ms() + TIMEOUT_MS;
@@ -193,7 +193,7 @@ static void kill_some(struct line *line)
     }
 }
 
-/* Lets one after the other go until half of them are through; then counts who was woken for it. */
+/* Releases one after the other until half of them are done; then counts the wake-ups. */
 static void count_wakeups(struct line *line)
 {
     uint64_t before = 0, after = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One client reaches a real Redis server through a proxy that cuts its connection at a byte: of
- * each verb's request and of its answer, at both ends, within, and right behind. It can know
- * nothing but that the connection is gone; what it says must be true all the same. Another client,
- * which has the server for itself, looks: who was told that it holds does hold, what was given back
- * is free at once, tokens grow, who waits comes in, and no call lasts beyond its time. A round is a
- * place to cut at, for each verb and way.
+ * each verb's request and of its reply, at both ends, within, and right after. The client only
+ * learns that the connection is gone; its result must be correct all the same. A second client with
+ * a direct connection verifies: a reported holder does hold, a released key is free at once, tokens
+ * grow, waiters enter, and no call exceeds its timeout. A round is a position of the cut, for each
+ * verb and direction.
  */
 #include "leasehold.h"
 #include "own_server.h"
@@ -23,8 +23,8 @@ enum {
     LONGER_MS = 2 * TTL_MS,
     TIMEOUT_MS = 3000,
     TWICE_MS = 2 * TIMEOUT_MS,
-    BUSY_MS = 1000, /* what a loaded machine may add to a call */
-    IN_MS = 8000,   /* who waits comes in by then: a slow look and what is due to it */
+    BUSY_MS = 1000, /* allowance of a call on a loaded machine */
+    IN_MS = 8000,   /* limit for a waiter to enter: a slow poll and its delay */
     GHOST_MS = TTL_MS + IN_MS,
     KEY = 32,
 };
@@ -34,7 +34,7 @@ static const char *const way_names[WAYS] = {"up", "down"};
 struct play {
     struct fixture *fixture;
     struct proxy_run proxy;
-    struct lh_client *cut, *direct; /* the one behind the proxy, and the one that looks */
+    struct lh_client *cut, *direct; /* the one behind the proxy, and the one that verifies */
     uint64_t number, token;         /* of the key: its own, and its highest */
     char key[KEY];
     unsigned cuts, untrue, late, shrunk;
@@ -82,7 +82,7 @@ static struct lh_lease *take(struct play *play, struct lh_client *client, int64_
     return lease;
 }
 
-/* ---- the verbs, with what the other client sees afterwards ---- */
+/* ---- the verbs, with the checks of the second client ---- */
 
 static void look_whether_held(struct play *play, uint64_t token)
 {
@@ -93,7 +93,7 @@ static void look_whether_held(struct play *play, uint64_t token)
         complain(play, &play->untrue, "it is not held as was said", &report);
 }
 
-/* What was told free is free; the unknown may last for one TTL. */
+/* A key reported as free is free; an unknown grant may last for one TTL. */
 static void look_whether_free(struct play *play, bool certain)
 {
     struct lh_report report = LH_REPORT_INIT;
@@ -104,7 +104,7 @@ static void look_whether_free(struct play *play, bool certain)
         (void)lh_release(&lease, NULL);
 }
 
-/* A verb of the first client. *held is what it needs, and afterwards what is left to give back. */
+/* A verb of the first client. *held is its input, and afterwards the grant to release. */
 static enum lh_outcome do_acquire(struct play *play, struct lh_lease **held,
                                   struct lh_report *report)
 {
@@ -130,7 +130,7 @@ static enum lh_outcome do_release(struct play *play, struct lh_lease **held,
     return lh_release(held, report);
 }
 
-/* Told when the one in line was let in, or was not. */
+/* Called when the waiter was granted, or failed. */
 struct landing {
     _Atomic bool done;
     struct lh_lease *lease;
@@ -145,7 +145,7 @@ static void land(void *user, struct lh_lease *lease, const struct lh_report *rep
     atomic_store(&landing->done, true);
 }
 
-/* The other one holds, and gives back when the first has got in line, or has tried to. */
+/* The second client holds, and releases when the first has a queue entry, or has tried. */
 static enum lh_outcome do_wait(struct play *play, struct lh_lease **held, struct lh_report *report)
 {
     enum { IN_LINE_US = 150000 };
@@ -174,7 +174,7 @@ static enum lh_outcome do_wait(struct play *play, struct lh_lease **held, struct
 static const struct {
     const char *name;
     enum lh_outcome (*run)(struct play *play, struct lh_lease **held, struct lh_report *report);
-    bool needs_held, by_other; /* a lease, of the other client */
+    bool needs_held, by_other; /* a lease of the second client */
     int64_t limit_ms;
 } cut_calls[CUT_CALLS] = {
     [ACQUIRE] = {"acquire", do_acquire, false, false, TWICE_MS},
@@ -185,7 +185,7 @@ static const struct {
 
 /* ---- rounds ---- */
 
-/* One verb on a key of its own; `command` is said to the proxy just before. */
+/* One verb on a key of its own; `command` is sent to the proxy just before. */
 static void play_once(struct play *play, enum cut_call cut_call, const char *command)
 {
     struct lh_report report = {.size = sizeof report, .text = ""};
@@ -219,7 +219,7 @@ static void play_once(struct play *play, enum cut_call cut_call, const char *com
     look_whether_free(play, outcome == LH_OK);
 }
 
-/* The ends, the middle, and then anywhere. */
+/* The ends, the middle, and then random positions. */
 static uint64_t place_of(struct play *play, uint64_t round, uint64_t length)
 {
     const uint64_t first[] = {1, length, length - 1, length / 2, 2, 3};
@@ -232,7 +232,7 @@ static void play_way(struct play *play, enum cut_call cut_call, enum way way)
 {
     struct fixture *fixture = play->fixture;
     char command[64];
-    play_once(play, cut_call, "pass"); /* tells how long it is */
+    play_once(play, cut_call, "pass"); /* measures its length */
     uint64_t length = play->carried[way], rounds = 0;
     unsigned cut_before = play->proxy.did_cut;
     for (; rounds < fixture->rounds && !fixture_late(fixture); rounds++) {
@@ -276,7 +276,7 @@ int main(int argc, char **argv)
                  "server, proxy and clients are there");
     if (play.cut != NULL && play.direct != NULL) {
         play_once(&play, ACQUIRE,
-                  "pass"); /* makes the connections, and loads what is loaded once */
+                  "pass"); /* opens the connections, and loads the scripts, which happens once */
         for (enum cut_call cut_call = 0; cut_call < CUT_CALLS; cut_call++)
             for (enum way way = 0; way < WAYS; way++)
                 play_way(&play, cut_call, way);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A real Redis server of our own (AOF, always) and five processes that share three keys through the
- * library. Round by round, so often each, a holder is stopped past the end of its lease, a holder
- * is killed, the server is killed and started again, the server is stopped for a while. Nobody asks
- * whether it still holds before it writes: what is written to must tell by the token. So stale
- * writes are tried, and none may be taken; tokens only grow; whoever waits comes in within the
- * stated time; no call lasts beyond its own.
+ * Five processes share three keys through the library on a real Redis server of the test's own
+ * (AOF, always). In turn, a fixed number of times each: a holder is stopped past the end of its
+ * lease, a holder is killed, the server is killed and restarted, the server is stopped for a while.
+ * No process checks before a write whether it still holds: the resource must reject stale tokens.
+ * So stale writes are attempted, and none may be accepted; tokens only grow; waiters enter within
+ * the documented time; no call exceeds its timeout.
  */
 #include "contenders.h"
 #include "own_server.h"
@@ -14,11 +14,11 @@
 
 enum fault { HOLDER_STOPPED, HOLDER_KILLED, SERVER_KILLED, SERVER_STOPPED, FAULTS };
 enum {
-    SERVER, /* its seat; contenders sit behind it */
+    SERVER, /* its child index; contenders follow */
     WORKERS = 5,
     CHILDREN,
     TTL_MS = 2000,
-    POLL_MS = 6500, /* the longest that a waiter sleeps when nobody wakes it */
+    POLL_MS = 6500, /* the longest sleep of a waiter without a notification */
     IN_AGAIN_MS = TTL_MS + POLL_MS,
     STUCK_MS = 3 * IN_AGAIN_MS,
     STOPPED_MOST_US = 2 * TTL_MS * 1000,
@@ -33,7 +33,7 @@ static const char *const fault_names[FAULTS] = {
 
 struct figures {
     uint64_t rounds, stuck, late;
-    int64_t longest_ms; /* until somebody came in again */
+    int64_t longest_ms; /* until a contender entered again */
 };
 
 static void play_worker(struct fixture *fixture, size_t child)

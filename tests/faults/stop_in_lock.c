@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process is stopped while it has the store's own lock. Nobody can say when that is, so busy
- * writers are stopped at random moments until the others' requests do not go through, however often
- * they are repeated: a hit. Then everybody must hear `unavailable` within its patience, with the
- * pid of the one that stands still; nothing may be granted; a holder must learn of its deadline;
- * and when the stopped one goes on, so do all. A round is a hit. On a busy machine requests time
- * out without one: nothing is judged by a single question, or by time that nobody could use.
+ * A process is stopped while it has the store's own lock. That moment cannot be observed, so busy
+ * writers are stopped at random moments until all requests of the others fail, however often they
+ * are repeated: a hit. Then every request must return `unavailable` within its timeout, with the
+ * pid of the stopped process; nothing may be granted; a holder must learn of its deadline; and all
+ * continue when the stopped one does. A round is a hit. On a busy machine requests time out without
+ * one: no verdict relies on a single request, or on time without a processor.
  */
 #include "fixture.h"
 #include "overlap_checker.h"
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 enum {
-    WRITERS = 2, /* seats: writers, askers, one that holds, one that comes new */
+    WRITERS = 2, /* child indexes: writers, askers, a holder, a new process */
     ASKERS = 3,
     KEEPER = WRITERS + ASKERS,
     NEWCOMER = KEEPER + 1,
@@ -25,18 +25,18 @@ enum {
     MARGIN_MS = 200,
     GO_ON_MS = 30000,
     KEEPER_TTL_MS = 6000,
-    SHORT_MS = KEEPER_TTL_MS / 3 - TIMEOUT_MS, /* a holder that renews has longer than that left */
-    IN_A_ROW = 3,         /* questions that all are refused: then it is no slow disk */
-    QUESTIONS = 30,       /* until the answers agree */
+    SHORT_MS = KEEPER_TTL_MS / 3 - TIMEOUT_MS, /* a holder that renews has more than that left */
+    IN_A_ROW = 3,         /* requests in a row that all fail: then it is no slow disk */
+    QUESTIONS = 30,       /* until the replies agree */
     LONG_EVERY = 3,       /* hits: every third one lasts until the holder must have lost */
-    TRIES_PER_HIT = 1000, /* that the moment was not it */
+    TRIES_PER_HIT = 1000, /* attempts without a hit */
 };
 
 struct asker {
     uint64_t session;
-    _Atomic uint64_t done; /* the last question it has answered */
+    _Atomic uint64_t done; /* the last request it has answered */
     enum outcome outcome;
-    int64_t took_ms; /* without the time in which it could not run */
+    int64_t took_ms; /* without the time in which it was not scheduled */
     char why[256];
 };
 
@@ -47,12 +47,12 @@ struct shared {
     /* of the keeper */
     _Atomic uint64_t lost;
     _Atomic int64_t deadline_ms; /* 0: it does not hold */
-    _Atomic int64_t latest_ms;   /* told so long after its deadline, without … as above */
+    _Atomic int64_t latest_ms;   /* lateness of the loss after its deadline, scheduled time only */
 };
 
 struct figures {
     uint64_t tries, hits, named, answers, stuck, keeper_lost_short, keeper_kept_long;
-    uint64_t granted, misnamed; /* although the lock was kept */
+    uint64_t granted, misnamed; /* although the lock was held */
     int64_t longest_ms, longest_again_ms;
 };
 
@@ -76,11 +76,11 @@ static int64_t used_ms(int64_t since_ms, int64_t unscheduled_us)
            (fixture_unscheduled_us(/* pid= */ 0) - unscheduled_us) / 1000;
 }
 
-/* Asks the store once: granted and given back, or what else it says. */
+/* One request to the store: granted and released, or its error. */
 static void ask(struct live *live, struct asker *asker, int64_t began_ms)
 {
     char key[48];
-    /* A new one each time: what was answered with `unavailable` may still have been granted. */
+    /* A new one each time: a request that returned `unavailable` may still have been granted. */
     (void)snprintf(key, sizeof key, "%016" PRIx64 "-%" PRId64, asker->session, began_ms);
     struct live_request wanted = {.key = key};
     int64_t unscheduled_us = fixture_unscheduled_us(/* pid= */ 0);
@@ -108,7 +108,7 @@ static void play_asker(struct fixture *fixture, size_t child)
     live_close(&live);
 }
 
-/* To open the store takes its lock too, perhaps. */
+/* Opening the store may take its lock, too. */
 static void play_newcomer(struct fixture *fixture, size_t child)
 {
     struct shared *shared = fixture->shared;
@@ -151,7 +151,7 @@ static void play_keeper(struct fixture *fixture, size_t child)
     live_close(&live);
 }
 
-/* Puts the question to all askers and waits for the last answer. */
+/* Sends the request to all askers and waits for the last reply. */
 static bool question_all(struct fixture *fixture)
 {
     struct shared *shared = fixture->shared;
@@ -191,8 +191,8 @@ static bool misnames(const struct fixture *fixture, const struct asker *asker, p
     return false;
 }
 
-/* All were refused: in time, and with the pid of the one that stands still, or with none when the
- * store cannot know; never with another one. */
+/* True if all requests failed in time, with the pid of the stopped process, or with none when the
+ * store cannot know it; never with another one. */
 static bool judge_refusals(const struct fixture *fixture, pid_t pid, struct figures *figures)
 {
     struct shared *shared = fixture->shared;
@@ -208,8 +208,8 @@ static bool judge_refusals(const struct fixture *fixture, pid_t pid, struct figu
     return !misnamed;
 }
 
-/* Does the stopped one keep the lock? Asks until all are through, or all were refused so often that
- * nobody else can have kept it for so long; what was granted or misnamed before counts then. */
+/* True if the stopped process has the lock. Repeats until all succeed, or all failed so often that
+ * no other process can have held it that long; earlier grants and wrong pids count then. */
 static bool is_inside(struct fixture *fixture, pid_t pid, struct figures *figures)
 {
     struct shared *shared = fixture->shared;
@@ -233,8 +233,8 @@ static bool is_inside(struct fixture *fixture, pid_t pid, struct figures *figure
     return true;
 }
 
-/* A process that has to open the store first; what it was granted counts if the lock was kept
- * before and after. */
+/* A process that has to open the store first; its grant counts if the lock was held before and
+ * after. */
 static bool judge_newcomer(struct fixture *fixture, pid_t pid, struct figures *figures)
 {
     struct shared *shared = fixture->shared;
@@ -255,7 +255,7 @@ static bool judge_newcomer(struct fixture *fixture, pid_t pid, struct figures *f
     return true;
 }
 
-/* A short stop costs the holder nothing; in a long one it is told. */
+/* A short stop does not affect the holder; a long one must report the loss. */
 static void judge_keeper(struct fixture *fixture, uint64_t lost, int64_t since_ms, bool is_long,
                          struct figures *figures)
 {
@@ -268,7 +268,7 @@ static void judge_keeper(struct fixture *fixture, uint64_t lost, int64_t since_m
     figures->keeper_kept_long += is_long && atomic_load(&shared->lost) == lost ? 1 : 0;
 }
 
-/* It holds, and for long enough: what it could not do in the last stop is made up for. */
+/* It holds, and for long enough: it has caught up after the last stop. */
 static bool await_keeper(const struct fixture *fixture)
 {
     struct shared *shared = fixture->shared;
@@ -278,7 +278,7 @@ static bool await_keeper(const struct fixture *fixture)
     return !fixture_late(fixture);
 }
 
-/* The stopped one goes on: so do all, as soon as a busy machine lets them. */
+/* Continues the stopped process: so do all, as soon as a busy machine allows. */
 static bool await_all(struct fixture *fixture, struct figures *figures)
 {
     struct shared *shared = fixture->shared;

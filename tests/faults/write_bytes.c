@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes bytes under a key of a store, whatever they are: write_bytes URL KEY BYTES. For tests of
- * what happens to the others when one record cannot be read. The key must have no record yet.
+ * Writes any bytes under a key of a store: write_bytes URL KEY BYTES. For tests of the other
+ * records when one cannot be decoded. The key must have no record yet.
  */
 #include "base/check.h"
 #include "process/host.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a length of time. The oracle: what is accepted is within its bounds, a minus before
- * it is told apart, a letter behind it is refused, and what is refused changes nothing. Built with
+ * Any bytes as a duration. The oracle: an accepted one is within its bounds, a leading minus is
+ * distinguished, a trailing letter is refused, and a refusal changes nothing. Built with
  * LH_FUZZ_PLANT the reader has a bug that this must find.
  */
 #include "base/check.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes as an object of Kubernetes, as a server or a person might write it. The oracle: a Lease
- * that can be read can be written over, and is then ours with that record, and vacant once we are
- * out of it; another's hold becomes a record that decodes; a workload that can be read can be
- * judged. Built with LH_FUZZ_PLANT the reader has a bug that this must find.
+ * that can be read can be overwritten, and then has our record, and is vacant once we have left; a
+ * foreign hold becomes a record that decodes; a workload that can be read can be judged. Built with
+ * LH_FUZZ_PLANT the reader has a bug that this must find.
  */
 #include "base/check.h"
 #include "store/k8s/yaml_json.h"
@@ -45,7 +45,7 @@ static void check_written(const json_t *before)
         .name = "k", .key = "k", .bytes = bytes, .length = length, .record = &record};
     json_t *json = k8s_lease_make(before, &write);
     if (json == NULL)
-        return; /* its annotations, or its spec, are none */
+        return; /* its annotations or its spec are invalid */
     ASSERT(k8s_lease_parse(json, &lease) == NULL && lease.state == K8S_LEASE_OURS);
     ASSERT(strcmp(lease.record, bytes) == 0 && lease.write_hash != 0);
     json_t *left = k8s_lease_vacate(json);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a header or a record of the log. The first four say which, at which place, and
- * whether the checksum is put right first, as no fuzzer would guess one. The oracle: what is
- * accepted encodes to the same bytes again; nothing is read behind what was given. Built with
- * LH_FUZZ_PLANT the decoder has a bug that this must find.
+ * Any bytes as a header or a record of the log. The first four choose which, its generation and
+ * offset, and whether the checksum is corrected first, since a fuzzer cannot guess one. The oracle:
+ * accepted bytes encode to the same bytes again, and nothing is read past the end of the input.
+ * Built with LH_FUZZ_PLANT the decoder has a bug that this must find.
  */
 #include "base/check.h"
 #include "base/checksum.h"
@@ -39,7 +39,7 @@ static void try_header(unsigned char *bytes, size_t length, bool summed)
     ASSERT(memcmp(bytes, again, sizeof again) == 0);
 }
 
-/* As log_format.c does it, for the length that the record says it has. */
+/* As in log_format.c, for the length in the record. */
 static void put_sum(unsigned char *bytes, size_t length, uint64_t offset, uint64_t generation)
 {
     unsigned char place[16];
@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint64_t generation = (uint64_t)data[1] + 1;
     uint64_t offset = LOG_START + LOG_ALIGN * (data[2] | (uint64_t)data[3] << 8);
     size_t length = size - PREFIX;
-    unsigned char *bytes = malloc(length > 0 ? length : 1); /* no byte more, so that ASan sees it */
+    unsigned char *bytes = malloc(length > 0 ? length : 1); /* the exact size, for ASan */
     if (bytes == NULL)
         return 0;
     memcpy(bytes, data + PREFIX, length);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a record. The oracle: what is accepted keeps its invariants and its weight and
- * encodes to the same bytes again; what is refused says where and why, and leaves the empty record.
- * Built with LH_FUZZ_PLANT the decoder has a bug that this must find.
+ * Any bytes as a record. The oracle: an accepted record keeps its invariants and its weight and
+ * encodes to the same bytes again; a refusal has a position and a reason, and leaves the empty
+ * record. Built with LH_FUZZ_PLANT the decoder has a bug that this must find.
  */
 #include "base/check.h"
 #include "core/record.h"

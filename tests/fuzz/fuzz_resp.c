@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as RESP. The oracle: whether they come at once or one by one, the same messages are
- * found; what is found can be walked through to its end, item by item, and every text ends where
- * its line does. Built with LH_FUZZ_PLANT the reader has a bug that this must find.
+ * Any bytes as RESP. The oracle: the same messages are found whether the bytes arrive at once or
+ * one by one; every message can be walked to its end, item by item, and every text ends where its
+ * line does. Built with LH_FUZZ_PLANT the reader has a bug that this must find.
  */
 #include "base/check.h"
 #include "wire/resp.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The actors of world.h: carries a lease's decisions to the store and the answers back, as the
- * runtime does, with everything between them in the hands of the network. Decides nothing.
+ * The actors of world.h: carries a lease's decisions to the store and the replies back, as the
+ * runtime does, through the simulated network. Decides nothing.
  */
 #include "history.h"
 #include "world_internal.h"
@@ -52,7 +52,7 @@ bool world_has_name(const struct world *world, size_t key, const char *name)
     return strcmp(store_name(world, key), name) == 0;
 }
 
-/* What a store with sessions says beside the record: which leases and spans are over. */
+/* The facts of a store with sessions besides the record: the leases and spans that have ended. */
 static void fill_ended(struct world *world, struct store_reply *notify)
 {
     struct record *record = &world->record;
@@ -71,7 +71,7 @@ static void fill_ended(struct world *world, struct store_reply *notify)
     notify->delay_over = over[1];
 }
 
-/* What the actor is told of an answer: a coarser time, and what the store knows beside it. */
+/* The reply as the actor receives it: with coarser times, and with the store's other facts. */
 void actor_shape_answer(struct world *world, const struct actor *actor, struct store_reply *notify)
 {
     const char *why = NULL;
@@ -92,7 +92,7 @@ void actor_shape_answer(struct world *world, const struct actor *actor, struct s
         notify->now_ms = actor_clock(world, actor);
 }
 
-/* Fills the scratch record and the event from an answer, or from what the actor last heard. */
+/* Fills the scratch record and the event from a reply, or from the actor's last one. */
 static void recall(struct world *world, const struct actor *actor, struct event *event,
                    const struct store_reply *reply)
 {
@@ -123,7 +123,7 @@ static void remember(struct actor *actor, const struct store_reply *reply)
     actor->heard.bytes = actor->bytes;
 }
 
-/* Than what was last heard; of nothing it is not known when that was. */
+/* Newer than the last reply. A last reply without a record has no revision to compare. */
 static bool is_newer(const struct actor *actor, const struct store_reply *reply)
 {
     const struct store_reply *heard = &actor->heard;
@@ -266,7 +266,7 @@ static void send_notice(struct world *world, const struct message *write, struct
                    &world->counts->lost_notices);
 }
 
-/* Those who watch hear of every change; otherwise only those whom the write named are woken. */
+/* Watchers receive every change; without watches only the processes that the write names do. */
 static void notify_all(struct world *world, const struct message *write,
                        const struct store_reply *reply)
 {
@@ -431,7 +431,7 @@ void actor_forget(struct world *world, struct actor *actor)
         runner_forget(actor);
 }
 
-/* All actors of its process, one after the other; NULL after the last. */
+/* Iterates over the actors of a process; NULL after the last. */
 static struct actor *next_in_process(struct world *world, const struct actor *actor,
                                      const struct actor *after)
 {
@@ -490,7 +490,7 @@ void actor_wake(struct world *world, struct actor *actor)
         actor_step(world, actor, &(struct event){.kind = EVENT_TIMER}, NULL);
 }
 
-/* The deadline is looked at first after every wake-up; the work may have been faster. */
+/* The deadline is checked first after every wake-up; the work may have been faster. */
 void actor_resume(struct world *world, struct actor *actor)
 {
     if (!actor->paused)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several callers in one process, at the shipped front desk (runner.c). What one of them is told,
- * and what it wants next. Decides nothing; what must hold is in oracle_local_queue.c.
+ * Several callers in one process, on the shipped local queue (runner.c): their notifications and
+ * their next requests. Decides nothing; the checks are in oracle_local_queue.c.
  */
 #include "world_internal.h"
 
@@ -127,7 +127,7 @@ static void trace_request(struct world *world, const struct actor *actor)
     world_say(world, actor->name, line);
 }
 
-/* Most claims leave their request id to the desk: only these may share a grant. */
+/* Most callers leave their request id to the local queue: only these may share a grant. */
 static void ask(struct world *world, struct actor *actor, struct local_queue *queue)
 {
     struct lease_options options = actor->options;
@@ -162,7 +162,7 @@ void caller_start(struct world *world, struct actor *actor)
 
 void caller_let_go(struct actor *actor)
 {
-    if (actor->caller.claim == NULL) /* an errand runs to its end */
+    if (actor->caller.claim == NULL) /* an operation runs to its end */
         return;
     actor->caller.gave_up = true;
     local_queue_release(actor->caller.claim);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Given to the compiler before the sources of the log (-include): every store to shared memory is a
- * step at which a process can be stopped (fake_process.h). Changes nothing else.
+ * Included by the compiler before the sources of the log (-include): every store to shared memory
+ * becomes a step at which a process can be stopped (fake_process.h). Changes nothing else.
  */
 #ifndef LEASEHOLD_TESTS_HARNESS_CRASH_POINTS_H
 #define LEASEHOLD_TESTS_HARNESS_CRASH_POINTS_H

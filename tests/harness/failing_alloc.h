@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Given to the compiler before the sources of the log (-include): memory comes from a test, which
- * can refuse it.
+ * Included by the compiler before the sources of the log (-include): memory comes from the test,
+ * which can refuse it.
  */
 #ifndef LEASEHOLD_TESTS_HARNESS_FAILING_ALLOC_H
 #define LEASEHOLD_TESTS_HARNESS_FAILING_ALLOC_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files are byte arrays, names a table. A file that lost its name stays in the array: whoever has
- * it open goes on, and after a power loss the name may be back. Numbers of files are the same on a
- * disk and on its copies, so that events can be replayed upon an earlier copy.
+ * Files are byte arrays, names a table. A file without a name stays in the array: open descriptors
+ * keep it, and a power loss may bring the name back. File numbers are the same on a disk and on its
+ * copies, so that events can be replayed on an earlier copy.
  */
 #include "fake_disk.h"
 
@@ -60,7 +60,7 @@ static void remove_name(struct fake_disk *disk, const char *suffix)
             disk->names[i] = disk->names[--disk->name_count];
 }
 
-/* Whoever else had the name has none any more; the file loses the one it had. */
+/* Any other file of that name loses it, and the file loses its old one. */
 static void set_name(struct fake_disk *disk, const char *suffix, int file)
 {
     remove_name(disk, suffix);
@@ -89,7 +89,7 @@ static int index_of(const struct fake_disk *disk, int opened)
     int file = -1;
     if (opened >= 0 && opened < FAKE_OPEN)
         file = disk->open[opened] - 1;
-    ASSERT(file >= 0); /* else a number that is not open was used */
+    ASSERT(file >= 0); /* otherwise a descriptor that is not open was used */
     return file;
 }
 
@@ -222,7 +222,7 @@ static int rename_file(void *owner, const char *from_suffix, const char *to_suff
     return 0;
 }
 
-/* The entry of that byte, or lock_count. */
+/* The index of that byte's lock, or lock_count. */
 static size_t find_lock(const struct fake_disk *disk, int file, uint64_t byte)
 {
     size_t i = 0;
@@ -404,7 +404,7 @@ void fake_disk_copy(struct fake_disk *to, const struct fake_disk *from)
 
 /* Power loss. */
 
-/* Does a sync before the moment cover this event? */
+/* True if a sync before the moment covers this event. */
 static bool is_safe(const struct fake_disk *disk, size_t index, size_t moment)
 {
     const struct fake_event *event = &disk->events[index];

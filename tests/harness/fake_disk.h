@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A disk in memory for the embedded store's tests. It writes down every write, sync and change of a
- * name, and can build what a power loss at any moment might leave: everything synced, and of the
- * rest what the test chooses. It fails the n-th call when told to. Time passes only in waits.
+ * A disk in memory for the embedded store's tests. It records writes, syncs and changes of names,
+ * and can build each state that a power loss at any moment may leave: all synced data, and a chosen
+ * part of the rest. It can fail a chosen call. Time passes only in waits.
  *
- * Several handles ("processes") may use one disk: a lock belongs to the number that open() gave.
+ * Several handles ("processes") may use one disk: a lock belongs to the descriptor of open().
  */
 #ifndef LEASEHOLD_TESTS_FAKE_DISK_H
 #define LEASEHOLD_TESTS_FAKE_DISK_H
@@ -22,17 +22,17 @@ enum {
 
 enum fake_kind {
     FAKE_WRITE,
-    FAKE_NAMED,   /* made, or renamed: this name is the file's from now on */
-    FAKE_UNNAMED, /* this name is nobody's any more */
+    FAKE_NAMED,   /* created or renamed: the file has this name from now on */
+    FAKE_UNNAMED, /* no file has this name from now on */
     FAKE_SYNC,
-    FAKE_SYNC_FAILED, /* and what it should have covered is lost to every later one; −1: names */
+    FAKE_SYNC_FAILED, /* later syncs do not cover what this one should have; −1: names */
     FAKE_SYNC_FOLDER,
     FAKE_NOTE,
 };
 
 struct fake_event {
     enum fake_kind kind;
-    int file; /* of the array below, or −1 */
+    int file; /* index in the array below, or −1 */
     uint64_t offset;
     size_t length;
     unsigned char *bytes;
@@ -40,16 +40,16 @@ struct fake_event {
     unsigned note;
 };
 
-/* The first page stays where it is, for those who share it; reads and writes see it too. */
+/* The first page never moves, since handles share it; reads and writes use it, too. */
 struct fake_file {
     unsigned char *page;
-    unsigned char *rest; /* what lies behind it */
+    unsigned char *rest; /* the bytes after the page */
     size_t size, room;
-    bool unsynced; /* never synced: after a power loss it holds anything */
+    bool unsynced; /* never synced: undefined after a power loss */
 };
 
 struct fake_disk {
-    struct disk table; /* give this one to the store */
+    struct disk table; /* for the store */
     int64_t boot_ms, wall_ms;
     unsigned wakes;
     size_t file_count, name_count, lock_count, event_count;
@@ -63,38 +63,38 @@ struct fake_disk {
         int file, owner;
     } locks[FAKE_LOCKS];
     int open[FAKE_OPEN]; /* file + 1 */
-    /* Which suffixes are fleeting; at first the lock and every index. */
+    /* The suffixes that are never synced; by default the lock and every index. */
     bool (*is_unsynced)(const char *suffix);
-    /* Calls that can fail are counted; the fail_at-th does, and all after it while `for_good`.
-     * With error 0 nothing fails, but a read or write is short. */
+    /* Counts the calls that can fail. The fail_at-th fails, and with `for_good` all after it. With
+     * error 0 none fails, but a read or write is short. */
     unsigned calls, fail_at;
-    bool for_good, short_writes; /* … every write is short */
+    bool for_good, short_writes; /* every write is short */
     int error;
-    unsigned syncs, fail_sync_at; /* likewise, of syncs alone, with EIO */
-    bool full;                    /* no file grows any more: ENOSPC */
-    uint64_t size_limit;          /* … beyond this; 0: as it likes */
+    unsigned syncs, fail_sync_at; /* likewise for syncs alone, with EIO */
+    bool full;                    /* no file can grow: ENOSPC */
+    uint64_t size_limit;          /* … beyond this; 0: no limit */
     bool recording;
     struct fake_event events[FAKE_EVENTS];
 };
 
 enum fake_unsynced {
-    UNSYNCED_WRITTEN, /* as it was written until the moment */
-    UNSYNCED_LATEST,  /* as it is now on the recorded disk, the shared page included */
+    UNSYNCED_WRITTEN, /* as written up to the moment */
+    UNSYNCED_LATEST,  /* as it is now on the recorded disk, with the shared page */
     UNSYNCED_ZEROS,
     UNSYNCED_ABSENT,
     UNSYNCED_COUNT,
 };
 
-/* What survives of the events that no sync covers, in their order. */
+/* The events that survive, of those that no sync covers, in their order. */
 struct fake_choice {
     uint64_t kept;    /* one bit each */
-    int torn;         /* this one only in part, or −1 */
-    uint64_t torn_at; /* … where, as an offset of the file */
-    bool torn_behind; /* … the part from there on, instead of the one before */
+    int torn;         /* the one that survives in part, or −1 */
+    uint64_t torn_at; /* … and where, as a file offset */
+    bool torn_behind; /* … the part after it survives, not the one before */
     enum fake_unsynced unsynced;
 };
 
-/* Content, past all events and failures: to look at, or to damage it. */
+/* Content without events and failures, to inspect or to damage it. */
 struct fake_file fake_file_new(void);
 void fake_file_drop(struct fake_file *file);
 size_t fake_file_get(const struct fake_file *file, void *bytes, size_t length, uint64_t offset);
@@ -103,20 +103,20 @@ void fake_file_copy(struct fake_file *to, const struct fake_file *from);
 
 void fake_disk_init(struct fake_disk *disk);
 void fake_disk_done(struct fake_disk *disk);
-/* Something that our caller was told, in the same stream as the writes. */
+/* Records a result of the caller in the stream of the writes. */
 void fake_disk_note(struct fake_disk *disk, unsigned note);
 size_t fake_disk_open_files(const struct fake_disk *disk);
-/* The file of that suffix, or NULL. */
+/* The file with that suffix, or NULL. */
 struct fake_file *fake_disk_file(struct fake_disk *disk, const char *suffix);
-/* Somebody removes it; whoever has it open goes on. */
+/* Removes the name; open descriptors keep the file. */
 void fake_disk_remove(struct fake_disk *disk, const char *suffix);
-/* A second disk with the same files and clocks, nobody having any of them open. */
+/* A second disk with the same files and clocks, and no open descriptors. */
 void fake_disk_copy(struct fake_disk *to, const struct fake_disk *from);
 
-/* Which of the first `moment` events could be lost: their indices, FAKE_PENDING at most. Where
- * there are more, the oldest are taken as kept. Those of fleeting files are not among them. */
+/* The indices of those of the first `moment` events that could be lost, at most FAKE_PENDING: of
+ * more, the oldest count as kept. Files that are never synced are left out. */
 size_t fake_disk_pending(const struct fake_disk *disk, size_t moment, int *out);
-/* `base` is the disk as it was when the recording began. The image's boot clock begins anew. */
+/* `base` is the disk at the start of the recording. The image's boot clock starts again. */
 void fake_disk_image(const struct fake_disk *disk, const struct fake_disk *base, size_t moment,
                      const struct fake_choice *choice, struct fake_disk *out);
 

@@ -45,7 +45,7 @@ void crash_point(void)
     running = fake_process;
 }
 
-/* A call begins; false when whoever makes it is dead. */
+/* Every call begins here; false if the process is dead. */
 static bool is_alive(struct fake_process *fake_process)
 {
     running = fake_process;
@@ -87,7 +87,7 @@ static int64_t read_some(void *owner, int file, void *bytes, size_t length, uint
                : -EIO;
 }
 
-/* Whoever is killed may have written a part; but not of a word. */
+/* A killed process may have written a part, but no part of a word. */
 static int64_t write_some(void *owner, int file, const void *bytes, size_t length, uint64_t offset)
 {
     struct fake_process *fake_process = owner;

@@ -46,7 +46,7 @@ static void close_operation(struct world *world, int *index, enum linear_result 
     *index = NO_OPERATION;
 }
 
-/* Copies still on their way may happen later: one more operation that nobody hears of. */
+/* Copies in flight may take effect later: adds one operation without a reply. */
 static void note_stragglers(struct world *world, const struct actor *actor, enum linear_kind kind)
 {
     if (world->acquisitions[actor->number].writes_in_flight > 0)
@@ -67,7 +67,7 @@ static enum linear_result status_of(const struct world *world, const struct even
     return results[key_info.state];
 }
 
-/* Told ok because an earlier attempt may have done it: that may have been somebody else. */
+/* Ok because an earlier attempt may have succeeded, but another client may have done it. */
 static bool only_presumed(const struct world *world)
 {
     return world->output.decided && world->output.verdict.kind == VERDICT_STALE;
@@ -88,7 +88,7 @@ static void close_errand(struct world *world, const struct actor *actor, const s
     if (result == LINEAR_OK && only_presumed(world))
         result = LINEAR_UNKNOWN;
     enum linear_kind kind = op->kind;
-    /* A repeated break spares whoever came since: more than the checker's lock can say. */
+    /* A repeated break spares newer grants, which the checker's model cannot express. */
     if (kind == LINEAR_BREAK_NOW && actor->lease.unsure)
         world->history->spoiled = true;
     close_operation(world, open, result);
@@ -96,7 +96,7 @@ static void close_errand(struct world *world, const struct actor *actor, const s
         note_stragglers(world, actor, kind);
 }
 
-/* Who gives up also gives back what it was granted unheard: nobody is told of either. */
+/* A waiter that gives up also releases a grant that it never received: neither is reported. */
 static void note_silent_release(struct world *world, const struct actor *actor)
 {
     const struct acquisition *own = &world->acquisitions[actor->number];
@@ -114,8 +114,8 @@ static void note_silent_release(struct world *world, const struct actor *actor)
 }
 
 /*
- * Somebody asked more than once, was granted unheard, perhaps renewed that grant unheard, and was
- * never told. The checker's lock has no word for that; the oracle has looked at every write of it.
+ * The client tried more than once, was granted without receiving it, and may have renewed that
+ * grant. The checker's model cannot express this; the oracle has checked every write of it.
  */
 static void note_unheard_grant(struct world *world, const struct actor *actor)
 {
@@ -159,14 +159,14 @@ static void step_renewal(struct world *world, const struct actor *actor, enum le
     }
 }
 
-/* A waiter that is sent home by a cooldown stood in line until then, as one that hears busy. */
+/* A waiter that ends because of a cooldown was in the queue until then, as one that ends busy. */
 static enum linear_result ask_result(const struct world *world, const struct actor *actor)
 {
     enum outcome outcome = world->output.outcome;
     bool refused = outcome == OUTCOME_BUSY || outcome == OUTCOME_COOLING;
     if (refused && actor->lease.notified_waiting)
         return LINEAR_BUSY;
-    if (outcome == OUTCOME_BUSY && actor->lease.final_why == NULL) /* not cancelled by itself */
+    if (outcome == OUTCOME_BUSY && actor->lease.final_why == NULL) /* not cancelled by the caller */
         return LINEAR_BUSY;
     return outcome == OUTCOME_COOLING ? LINEAR_COOLING : LINEAR_UNKNOWN;
 }
@@ -184,7 +184,7 @@ static void step_end(struct world *world, const struct actor *actor, enum lease_
         close_ask(world, actor, ask_result(world, actor));
 }
 
-/* An attempt that was not heard of may have been granted, or have renewed, beside the next one. */
+/* An abandoned attempt may have been granted, or have renewed, besides the next one. */
 static void note_abandoned(struct world *world, const struct actor *actor,
                            const struct lease *before, const struct event *event)
 {
@@ -206,7 +206,7 @@ static void note_abandoned(struct world *world, const struct actor *actor,
     history->unheard[actor->index] += asks ? 1 : 0;
 }
 
-/* Who asks again and finds its own grant renews it: with every attempt, heard of or not. */
+/* An acquire that finds its own grant renews it, with every attempt, received or not. */
 static void told_held(struct world *world, const struct actor *actor, const struct event *event)
 {
     struct history *history = world->history;
@@ -244,7 +244,7 @@ void history_step(struct world *world, const struct actor *actor, const struct l
         int open = open_operation(world, actor, LINEAR_RELEASE);
         world->history->open[actor->index] = open;
         bool lost = from == LEASE_LOST || world->output.notify == NOTIFY_LOST;
-        if (lost && open != NO_OPERATION) /* what was lost does not cool down */
+        if (lost && open != NO_OPERATION) /* a lost lease starts no cooldown */
             world->history->ops[open].cooldown_ms = 0;
     }
     if (to == LEASE_ENDED && from != LEASE_ENDED)

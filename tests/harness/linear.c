@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door of the checker: refuses histories that make no sense, sorts the others by key and
- * call, has each key searched and puts the outcome into words.
- * This file must not know the lock's rules (linear_model.c) nor how an order is searched
- * (linear_search.c).
+ * The entry point of the checker: refuses malformed histories, sorts the others by key and call,
+ * searches each key and describes the outcome. This file must not contain the lock's rules
+ * (linear_model.c) nor the search (linear_search.c).
  */
 #include "linear.h"
 
@@ -74,10 +73,10 @@ static int by_key_then_call(const void *left, const void *right)
     if (a->call_ms != b->call_ms) {
         return a->call_ms < b->call_ms ? -1 : 1;
     }
-    return a < b ? -1 : a > b; /* the order of the log, so that a verdict can be repeated */
+    return a < b ? -1 : a > b; /* the order of the log, so that a verdict is reproducible */
 }
 
-/* An unanswered look tells nothing, and a cached one is allowed to be old. */
+/* A query without a reply proves nothing, and a cached one may be outdated. */
 static bool is_judged(const struct linear_op *op)
 {
     return !op->cached && !(op->kind == LINEAR_STATUS && op->result == LINEAR_UNKNOWN);
@@ -116,7 +115,7 @@ static bool shows_foreign_token(const struct linear_op *const *sorted, size_t co
     return false;
 }
 
-/* What who waited may have been granted unheard; see linear.h. In the order of the calls. */
+/* The grants that waiters may have had without receiving them; see linear.h. Sorted by call. */
 static size_t add_ghosts(const struct linear_op *const *sorted, size_t count,
                          struct linear_op *ghosts, const struct linear_op **out_all)
 {
@@ -131,7 +130,7 @@ static size_t add_ghosts(const struct linear_op *const *sorted, size_t count,
         ghosts[made] = *op;
         ghosts[made].result = LINEAR_UNHEARD;
         ghosts[made].token = 0;
-        ghosts[made].waits = false; /* it is in line by the acquire itself */
+        ghosts[made].waits = false; /* the acquire itself is in the queue */
         out_all[all++] = &ghosts[made++];
     }
     return all;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory of the search: entries one after the other in one array, those of a key linked from
- * the newest to the oldest, the keys found by open addressing.
- * Nothing is ever removed; a search that is over frees it all.
- * This file must not know what the words mean.
+ * The visited states of the search: entries one after the other in one array, those of a key linked
+ * from the newest to the oldest, the keys found by open addressing. Entries are never removed; the
+ * end of the search frees them all. This file must not interpret the words.
  */
 #include "linear_memo.h"
 
@@ -39,7 +38,7 @@ static uint64_t hash_words(const uint64_t *words, size_t count)
     return hash;
 }
 
-/* Keeps at most half of the slots in use, so that a look-up always ends. */
+/* Uses at most half of the slots, so that a lookup always ends. */
 static bool grow_slots(struct linear_memo *memo)
 {
     if ((memo->used_slots + 1) * 2 <= memo->slot_count) {

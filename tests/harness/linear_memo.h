@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The states a search has seen, so that none is searched twice. A state has three strings of
- * words: a key; a set of what it has spent; bounds, the smaller the more is open to it. Who has
- * the same key, spent no less and has no smaller bound can reach nothing that was not tried.
- * Whole strings are compared, never hashes alone: a mix-up would refuse good histories.
- * It must not know what the words mean.
+ * The states that a search has visited, so that none is searched twice. A state has three strings
+ * of words: a key; a set of spent items; bounds, where smaller ones allow more. A state with the
+ * same key, no fewer items spent and no smaller bound can reach nothing that was not tried. Whole
+ * strings are compared, never hashes alone: a collision would refuse good histories. It must not
+ * interpret the words.
  */
 #ifndef LEASEHOLD_TESTS_LINEAR_MEMO_H
 #define LEASEHOLD_TESTS_LINEAR_MEMO_H
@@ -18,7 +18,7 @@ struct linear_memo {
     uint64_t *words; /* the entries, one after the other */
     size_t word_count;
     size_t word_room;
-    size_t *slots; /* per key: where its newest entry is in words, plus one; 0 is empty */
+    size_t *slots; /* per key: the position of its newest entry in words, plus one; 0: empty */
     size_t slot_count;
     size_t used_slots;
 };
@@ -35,7 +35,7 @@ struct linear_memo_item {
 enum linear_memo_answer {
     LINEAR_MEMO_NEW,
     LINEAR_MEMO_SEEN,
-    LINEAR_MEMO_FULL, /* max_count reached, or no memory */
+    LINEAR_MEMO_FULL, /* max_count reached, or out of memory */
 };
 
 void linear_memo_init(struct linear_memo *memo, size_t max_count);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of one key. Every rule is written as what the answer needs: grants that must stand,
- * grants that must be gone, a cooldown that must run or be over.
- * This file must not search: where an answer fits several grants, the caller names the choice.
+ * The rules of one key. Every rule states what a result needs: grants that are current, grants that
+ * have ended, a cooldown that runs or is over. This file must not search: where a result fits
+ * several grants, the caller names the choice.
  */
 #include "linear_model.h"
 
 #include <assert.h>
 
-/* An answer names a token nobody was given: the unanswered acquire chosen may have it. */
+/* A result names an unknown token: the chosen unanswered acquire may have it. */
 static bool bind_token(struct linear_step *step, struct linear_state *state, size_t index)
 {
     struct linear_grant *grant = &state->grants[index];
@@ -26,7 +26,7 @@ static bool bind_token(struct linear_step *step, struct linear_state *state, siz
     return true;
 }
 
-/* The grant that has the operation's token and stands, or can be revived. */
+/* The grant that has the operation's token and is current, or can be revived. */
 static bool find_grant(struct linear_step *step, struct linear_state *state, bool lapsed_too,
                        size_t *out_index)
 {
@@ -70,7 +70,7 @@ static bool is_opposed(const struct linear_state *state, const struct linear_op 
     return !stands_beside(state, op) || (op->mode == LINEAR_SEMAPHORE && standing >= op->limit);
 }
 
-/* Of a full semaphore one slot must have expired, and which one matters to later answers. */
+/* Of a full semaphore one slot must have expired, and later results depend on which one. */
 static bool make_room(struct linear_step *step, struct linear_state *state)
 {
     if (!is_opposed(state, step->op)) {
@@ -131,9 +131,9 @@ static bool acquire_granted(struct linear_step *step, struct linear_state *state
 }
 
 /*
- * The answer was lost, so the grant may be older than the moment it is noticed at: not older
- * than an opponent's end, but than a slot's beside it, and even than the cooldown that runs now,
- * if it stood beside the grant that was released.
+ * The reply was lost, so the grant may be older than the moment at which it is first needed: not
+ * older than a conflicting grant's end, but older than a concurrent slot, and even than the current
+ * cooldown if it was concurrent with the grant that was released.
  */
 static bool acquire_unanswered(struct linear_step *step, struct linear_state *state)
 {
@@ -159,7 +159,7 @@ static bool acquire_unanswered(struct linear_step *step, struct linear_state *st
     }
     int64_t may_end_ms = linear_first_end(step, since_ms, op->ttl_ms);
     int64_t must_end_ms = linear_last_end(step, step->latest_ms, op->ttl_ms);
-    if (op->result == LINEAR_UNHEARD) { /* who waited has left by then, or holds otherwise */
+    if (op->result == LINEAR_UNHEARD) { /* the waiter has left by then, or holds by another grant */
         may_end_ms = may_end_ms < op->return_ms ? may_end_ms : op->return_ms;
         must_end_ms = must_end_ms < op->return_ms ? must_end_ms : op->return_ms;
     }
@@ -198,7 +198,7 @@ static bool stale(struct linear_step *step, struct linear_state *state)
     return true;
 }
 
-/* The last moment a renew or release of a standing grant can have happened. */
+/* The last moment at which a renew or release of a current grant can have happened. */
 static int64_t latest_while_standing(const struct linear_step *step,
                                      const struct linear_grant *grant)
 {
@@ -208,7 +208,7 @@ static int64_t latest_while_standing(const struct linear_step *step,
     return grant->must_end_ms;
 }
 
-/* An unknown result is treated as ok, here and below: it is only placed where it had effect. */
+/* An unknown result counts as ok, here and below: it is only placed where it had an effect. */
 static bool renew(struct linear_step *step, struct linear_state *state)
 {
     size_t index = 0;
@@ -267,7 +267,7 @@ static bool status(struct linear_step *step, struct linear_state *state)
     }
 }
 
-/* A break or clear is a change even where it finds nothing: elsewhere it would find something. */
+/* A break or clear counts as a change even if it finds nothing: elsewhere it may find something. */
 static bool end_by_force(struct linear_step *step, struct linear_state *state)
 {
     bool breaks = step->op->kind == LINEAR_BREAK_NOW;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The search for a legal order: depth first over the operations that may come next, remembering
- * what was tried (after Wing and Gong, and Lowe). An unanswered operation is placed where it
- * helps, or never. Four things keep it small without changing a verdict, each argued where it
- * is done: an answer that only looks is placed at once, some orders are known beforehand, a
- * lost acquire waits until it is wanted, and a state that allows no more than one tried before
- * is left alone. This file must not know the lock's rules; linear_model.c has them.
+ * The search for a legal order: depth first over the operations that may come next, with a set of
+ * visited states (after Wing and Gong, and Lowe). An unanswered operation is placed where it helps,
+ * or never. Four reductions keep the search small without changing a verdict, each argued at its
+ * function: a result that only reads is placed at once, some orders are fixed in advance, a lost
+ * acquire is placed only when needed, and a state that allows no more than a visited one is
+ * skipped. This file must not contain the lock's rules; linear_model.c has them.
  */
 #include "linear_search.h"
 
@@ -24,18 +24,18 @@
 struct entry {
     const struct linear_op *op;
     bool unknown;
-    bool unheard; /* the grant of somebody who waited, and was not told */
-    bool foreign; /* has a token that no answered acquire of the key was given */
+    bool unheard; /* the grant of a waiter that did not receive it */
+    bool foreign; /* has a token that no answered acquire of the key returned */
     size_t after; /* an operation that must be placed before it, or NO_INDEX */
 };
 
-/* One level of the search: the lock after the operations placed so far, and what was tried. */
+/* One level of the search: the lock after the operations placed so far, and the tried ones. */
 struct frame {
     size_t placed;     /* the operation that led here */
     int64_t latest_ms; /* first return among the answered operations left */
-    size_t only;       /* try nothing but this operation */
-    bool unanswered;   /* acquires without an answer are left */
-    bool wants_grant;  /* an answer found no place that one of them might excuse, ... */
+    size_t only;       /* try only this operation */
+    bool unanswered;   /* acquires without a reply are left */
+    bool wants_grant;  /* a result found no place, and one of them might explain it ... */
     bool wants_writer; /* ... or one of them that is not shared, ... */
     bool wants_token;  /* ... or one whose token is shown */
     bool on_unknown;   /* the answered operations were all tried */
@@ -51,12 +51,12 @@ struct search {
     size_t answered;
     size_t left; /* answered operations not placed */
     uint64_t placed[SET_WORDS];
-    uint64_t unknown[SET_WORDS]; /* which of them have no answer */
-    bool strange_cooldown;       /* a lost release may have started one with an unknown token */
+    uint64_t unknown[SET_WORDS]; /* those without a reply */
+    bool strange_cooldown;       /* a lost release of an unknown token may have started one */
     struct frame *frames;        /* count + 1, and one to try in */
     size_t depth;
     struct linear_memo memo;
-    bool too_many; /* a branch was cut because too many grants may stand */
+    bool too_many; /* a branch was cut because too many grants may be current */
     size_t best_left;
     uint64_t best_placed[SET_WORDS];
     struct linear_state best_state;
@@ -67,7 +67,7 @@ static bool is_placed(const struct search *search, size_t index)
     return (search->placed[index / 64] >> (index % 64) & 1) != 0;
 }
 
-/* What is placed next must take effect before the first of those left returns. */
+/* The next operation must take effect before the first of those left returns. */
 static int64_t first_return(const struct search *search)
 {
     int64_t latest_ms = LINEAR_FOREVER_MS;
@@ -83,7 +83,7 @@ static int64_t first_return(const struct search *search)
     return latest_ms;
 }
 
-/* The first moment from `now_ms` on at which another acquire is in line; see struct linear_op. */
+/* The first moment from `now_ms` on at which another acquire is queued; see struct linear_op. */
 static int64_t queue_from(const struct search *search, size_t index, int64_t now_ms)
 {
     for (size_t i = 0; i < search->count; i++) {
@@ -100,7 +100,7 @@ static int64_t queue_from(const struct search *search, size_t index, int64_t now
     return LINEAR_FOREVER_MS;
 }
 
-/* Whether the operation may be tried here at all. */
+/* True if the operation may be tried here at all. */
 static bool is_open(const struct search *search, const struct frame *frame, size_t index)
 {
     const struct entry *entry = &search->entries[index];
@@ -154,8 +154,8 @@ static bool is_lost_acquire(const struct entry *entry)
 }
 
 /*
- * Whether every operation that could be placed now would bring the clock as far as this one.
- * Acquires without an answer do not count: they may be placed later and have happened before.
+ * True if every operation that could be placed now would move the clock as far as this one.
+ * Acquires without a reply do not count: they may be placed later and have happened before.
  */
 static bool costs_no_time(struct search *search, const struct frame *frame, size_t index,
                           struct linear_state *scratch)
@@ -175,9 +175,9 @@ static bool costs_no_time(struct search *search, const struct frame *frame, size
 }
 
 /*
- * Notes whether a lost acquire, or a lost release of its grant, might excuse an answer that was
- * tried: one that found no place, or one that found it at a price (it took a token that it could
- * take from another grant too, or had to wait for somebody to be in line).
+ * Notes whether a lost acquire, or a lost release of its grant, might explain a tried result: one
+ * that found no place, or one that found it at a price (it took a token that it could take from
+ * another grant too, or had to wait until another acquire was queued).
  */
 static void note_want(const struct search *search, struct frame *frame,
                       const struct linear_step *step, bool fits)
@@ -198,9 +198,9 @@ static void note_want(const struct search *search, struct frame *frame,
 }
 
 /*
- * A lost acquire is placed only where it is wanted, right before the answer it excuses: the
- * model lets it have been granted earlier, so nothing is lost by waiting. Only an answer about a
- * full semaphore can want several.
+ * A lost acquire is placed only where it is needed, right before the result that it explains: the
+ * model lets it have been granted earlier, so nothing is lost. Only a result about a full semaphore
+ * can need several.
  */
 static bool is_wanted(const struct search *search, const struct frame *frame,
                       const struct entry *entry)
@@ -218,8 +218,8 @@ static bool is_wanted(const struct search *search, const struct frame *frame,
 }
 
 /*
- * An answer that is right now and changes nothing is placed now and nowhere else: it takes
- * nothing from what may follow, so any legal order stays legal with it moved to the front.
+ * A result that is right now and changes nothing is placed now and nowhere else: it restricts no
+ * later operation, so any legal order stays legal with it moved to the front.
  */
 static void look_around(struct search *search, struct frame *frame, struct linear_state *scratch)
 {
@@ -263,7 +263,7 @@ static void keep_best(struct search *search, const struct frame *frame)
     linear_state_copy(&search->best_state, &frame->state);
 }
 
-/* Makes the frame on top, whose state and `placed` are filled in, ready to be tried. */
+/* Prepares the top frame, whose state and `placed` are filled in. */
 static void enter_frame(struct search *search)
 {
     struct frame *frame = &search->frames[search->depth];
@@ -279,7 +279,7 @@ static void enter_frame(struct search *search)
     keep_best(search, frame);
 }
 
-/* Moves to the next operation to try, answered ones first. False when there is none. */
+/* Moves to the next operation to try, answered ones first. False if none is left. */
 static bool seek(const struct search *search, struct frame *frame)
 {
     if (frame->only != NO_INDEX) {
@@ -303,7 +303,7 @@ static bool seek(const struct search *search, struct frame *frame)
     }
 }
 
-/* Fills the frame above with the next legal step of this one. False when there is none left. */
+/* Fills the frame above with the next legal step of this one. False if none is left. */
 static bool next_child(struct search *search, struct frame *frame)
 {
     struct frame *child = frame + 1;
@@ -337,9 +337,9 @@ static void flip_placed(struct search *search, size_t index)
 }
 
 /*
- * An unanswered operation that is not placed leaves more open than one that is. That a lost
- * acquire may only be followed by what wants it need not be remembered: whatever else could
- * follow was possible without it too.
+ * An unanswered operation that is not placed allows more than one that is. It need not be
+ * remembered that only a result that needs it may follow a lost acquire: any other could follow
+ * without it, too.
  */
 static enum linear_memo_answer remember(struct search *search, const struct linear_state *state)
 {
@@ -406,9 +406,9 @@ static bool is_granted(const struct linear_op *op)
 }
 
 /*
- * Two orders are known beforehand. Tokens grow, so the acquire with the next smaller token comes
- * before. Of unanswered operations that ask the same the one called first comes first: an order
- * that uses the later one instead is as legal with the two exchanged.
+ * Two orders are fixed in advance. Tokens grow, so the acquire with the next smaller token comes
+ * before. Of equal unanswered operations the one called first comes first: an order that uses the
+ * later one instead is as legal with the two exchanged.
  */
 static bool comes_before(const struct search *search, size_t index, size_t other)
 {
@@ -435,12 +435,12 @@ static void fill_entry(struct search *search, size_t index)
         }
         if (comes_before(search, index, i) &&
             (entry->after == NO_INDEX || comes_before(search, i, entry->after))) {
-            entry->after = i; /* the last of those before it */
+            entry->after = i; /* the last of its predecessors */
         }
     }
 }
 
-/* False when there is no memory for it; linear_search frees what there is. */
+/* False if out of memory; linear_search frees what was allocated. */
 static bool search_init(struct search *search, const struct linear_op *const *ops, size_t count,
                         const struct linear_options *options)
 {
@@ -471,8 +471,8 @@ static bool search_init(struct search *search, const struct linear_op *const *op
 }
 
 /*
- * Of the operations that could not follow the longest legal prefix, the one that returns first
- * is named: nothing else may come before it for ever.
+ * Of the operations that could not follow the longest legal prefix, the one that returns first is
+ * reported: it cannot be postponed for ever.
  */
 static void explain(struct search *search, struct linear_finding *out)
 {

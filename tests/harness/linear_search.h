@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The search behind linear_check, for the history of a single key.
- * It must be given checked operations only: one key, at most LINEAR_KEY_OPS_MAX and at least
- * one, sorted by call, none cached. It must not write a report: it says what it found.
+ * The search behind linear_check, for the history of a single key. Its operations must have been
+ * checked: one key, at least one and at most LINEAR_KEY_OPS_MAX, sorted by call, none cached. It
+ * must not write a report: it returns its findings.
  */
 #ifndef LEASEHOLD_TESTS_LINEAR_SEARCH_H
 #define LEASEHOLD_TESTS_LINEAR_SEARCH_H

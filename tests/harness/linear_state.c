@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one key's state can do whatever the operation: time passing, leases and cooldowns that
- * end by themselves or because an answer needs it, and the form in which states are compared.
- * "Gone" may move the clock to the first moment it can be true; "stands" may not be asked after
- * the last possible end, and is not: such a grant has been taken out by then.
- * This file must not know kinds of operations or results; linear_model.c has the rules.
+ * The parts of one key's state that do not depend on the operation: time passing, leases and
+ * cooldowns that expire or must have expired for a result, and the form in which states are
+ * compared. Requiring a grant to have ended may move the clock to the first moment at which that is
+ * possible. A grant is removed at its last possible end, so it cannot be required as current after
+ * that. This file must not use kinds of operations or results; linear_model.c has the rules.
  */
 #include "linear_state.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* Adds lengths to moments; both may be LINEAR_FOREVER_MS, none is negative. */
+/* Adds durations to moments; both may be LINEAR_FOREVER_MS, none is negative. */
 static int64_t later_by(int64_t moment_ms, int64_t length_ms)
 {
     return moment_ms > LINEAR_FOREVER_MS - length_ms ? LINEAR_FOREVER_MS : moment_ms + length_ms;
@@ -74,7 +74,7 @@ void linear_drop_grant(struct linear_state *state, size_t index)
             (state->grant_count - index) * sizeof(state->grants[0]));
 }
 
-/* The lease ran out, at its first possible end or later. */
+/* The lease expired, at its first possible end or later. */
 static void lapse(struct linear_step *step, struct linear_state *state, size_t index)
 {
     struct linear_grant *grant = &state->grants[index];
@@ -110,7 +110,7 @@ static bool sorts_before(const struct linear_grant *a, const struct linear_grant
                                           : a->must_end_ms < b->must_end_ms;
 }
 
-/* The order of grants means nothing, so there is only one. */
+/* The order of grants has no meaning, so there is only one. */
 static void sort_grants(struct linear_state *state)
 {
     for (size_t i = 1; i < state->grant_count; i++) {
@@ -124,9 +124,9 @@ static void sort_grants(struct linear_state *state)
 }
 
 /*
- * Ends what must have ended by now, and forgets what no longer tells two states apart: a lease
- * that was to end in the past at the earliest is like one that may end now, unless somebody
- * whose answer was lost may have followed it in between.
+ * Ends what must have ended by now, and drops what no longer distinguishes two states: a lease
+ * whose earliest end is in the past equals one that may end now, unless an acquire without a reply
+ * may have followed it in between.
  */
 void linear_settle(struct linear_step *step, struct linear_state *state)
 {
@@ -227,7 +227,7 @@ void linear_state_init(struct linear_state *state)
     state->grant_count = 0;
 }
 
-/* Most grants of most states are unused, so the struct is not simply assigned. */
+/* Most grants of most states are unused, so the struct is not copied as a whole. */
 void linear_state_copy(struct linear_state *to, const struct linear_state *from)
 {
     memcpy(to, from, offsetof(struct linear_state, grants));
@@ -247,8 +247,8 @@ size_t linear_state_pack_key(const struct linear_state *state, uint64_t *out_wor
 }
 
 /*
- * What was granted or happened earlier, may end earlier and must end later leaves more open: an
- * answer needs things gone from a moment on, or standing up to one, never the other way round.
+ * Earlier events, earlier first ends and later last ends allow more: a result needs grants ended
+ * from a moment on, or current up to one, never the other way round.
  */
 size_t linear_state_pack_bounds(const struct linear_state *state, uint64_t *out_words)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of one key, and one step of it. Times are bounds, not points, because nobody saw
- * when an operation took effect: the clock is the earliest moment the next one can have, and a
- * lease has a first and a last possible end. A lease that may have ended is kept until an answer
- * needs it gone, so no guess is made early.
- * It must not know other operations of the history: what it needs of them is in the step.
+ * The state of one key, and one step of it. Times are bounds, not points, because the moment of an
+ * effect is unknown: the clock is the earliest moment of the next one, and a lease has a first and
+ * a last possible end. A lease that may have ended is kept until a result needs it ended, so no
+ * guess is made early. It must not use other operations of the history: the step has what it needs
+ * of them.
  */
 #ifndef LEASEHOLD_TESTS_LINEAR_STATE_H
 #define LEASEHOLD_TESTS_LINEAR_STATE_H
@@ -12,7 +12,7 @@
 #include "linear.h"
 
 struct linear_grant {
-    uint64_t token; /* 0: of an unanswered acquire, and not known yet: greater than ... */
+    uint64_t token; /* 0: of an unanswered acquire, unknown yet: greater than ... */
     uint64_t above;
     uint64_t below; /* ... and less than this */
     int64_t may_end_ms;
@@ -22,24 +22,24 @@ struct linear_grant {
 
 struct linear_state {
     int64_t clock_ms;
-    uint64_t highest; /* no token up to here can be granted any more */
+    uint64_t highest; /* no token up to this one can be granted */
     /*
-     * An unanswered acquire is placed where its grant is first noticed, but may have been granted
-     * before, back to here: the last moment that is known to have had no such grant. It is
-     * LINEAR_FOREVER_MS while a cooldown keeps an empty key empty.
+     * An unanswered acquire is placed where its grant is first needed, but may have been granted
+     * before, back to here: the last moment at which no such grant can have existed. It is
+     * LINEAR_FOREVER_MS while a cooldown keeps the key empty.
      */
     int64_t vacant_ms;
     uint64_t vacant_highest; /* the highest token then */
     bool cooling;
     int64_t cooling_may_end_ms;
     int64_t cooling_must_end_ms;
-    enum linear_mode mode; /* of all grants: what stands together has one mode and limit */
+    enum linear_mode mode; /* of all grants: concurrent ones have one mode and limit */
     uint32_t limit;
     size_t grant_count;
     struct linear_grant grants[LINEAR_GRANTS_MAX];
 };
 
-/* Words that the two packers below write at most. */
+/* The maximum number of words of the two packers below. */
 #define LINEAR_STATE_KEY_MAX    (2 + 2 * LINEAR_GRANTS_MAX)
 #define LINEAR_STATE_BOUNDS_MAX (6 + 4 * LINEAR_GRANTS_MAX)
 
@@ -49,7 +49,7 @@ enum linear_reason {
     LINEAR_REASON_COOLS,
     LINEAR_REASON_NOT_COOLING,
     LINEAR_REASON_TOKEN_OLD,
-    LINEAR_REASON_TOKEN_EARLY, /* said by the search: a smaller token is granted later */
+    LINEAR_REASON_TOKEN_EARLY, /* set by the search: a smaller token is granted later */
     LINEAR_REASON_NOT_STANDING,
     LINEAR_REASON_NOT_BUSY,
     LINEAR_REASON_NO_EFFECT,
@@ -60,16 +60,16 @@ struct linear_step {
     const struct linear_options *options;
     const struct linear_op *op;
     int64_t latest_ms;     /* the operation takes effect at or before this */
-    int64_t queue_from_ms; /* from here on somebody else is in line; LINEAR_FOREVER_MS: nobody */
-    bool foreign;          /* no answered acquire of the history was given this token */
+    int64_t queue_from_ms; /* from here on another acquire is queued; LINEAR_FOREVER_MS: never */
+    bool foreign;          /* no answered acquire of the history returned this token */
     bool unanswered;       /* unanswered acquires are left that may be placed later */
-    size_t choice;         /* which grant the step is about, where that is open; else 0 */
+    size_t choice;         /* the grant of this step, if there is a choice; otherwise 0 */
 
     size_t choices;            /* out: choices to try for this operation in this state */
     bool wants_token;          /* out: only a grant of an unanswered acquire can have its token */
-    bool changed;              /* out: more happened than time passing */
-    int64_t gone_ms;           /* out: when what had to go was gone at the earliest */
-    enum linear_reason reason; /* out, when refused */
+    bool changed;              /* out: a change other than time passing */
+    int64_t gone_ms;           /* out: the earliest moment of the required ends */
+    enum linear_reason reason; /* out, if refused */
     uint64_t reason_token;
     int64_t reason_ms;
 };
@@ -78,35 +78,35 @@ void linear_state_init(struct linear_state *state);
 void linear_state_copy(struct linear_state *to, const struct linear_state *from);
 
 /*
- * The state as words, in two parts; each returns how many it wrote. Of two states with the same
- * key part, one whose bounds are all no greater allows every answer the other allows, now and
- * in all that follows.
+ * The state as words, in two parts; each function returns their number. Of two states with the same
+ * key part, one whose bounds are all no greater allows every result that the other allows, now and
+ * later.
  */
 size_t linear_state_pack_key(const struct linear_state *state, uint64_t *out_words);
 size_t linear_state_pack_bounds(const struct linear_state *state, uint64_t *out_words);
 
-/* When a lease or cooldown that starts at `from_ms` can end at the earliest, and at the latest. */
+/* The earliest and the latest end of a lease or cooldown that starts at `from_ms`. */
 int64_t linear_first_end(const struct linear_step *step, int64_t from_ms, int64_t length_ms);
 int64_t linear_last_end(const struct linear_step *step, int64_t from_ms, int64_t length_ms);
 
-/* Says why and returns false. */
+/* Sets the reason and returns false. */
 bool linear_refuse(struct linear_step *step, enum linear_reason reason, uint64_t token,
                    int64_t moment_ms);
 
-/* What the answer needs is true only from `from_ms` on: moves the clock, or refuses. */
+/* The result is possible only from `from_ms` on: moves the clock, or refuses. */
 bool linear_wait_until(struct linear_step *step, struct linear_state *state, int64_t from_ms,
                        enum linear_reason reason, uint64_t token);
 
-/* No grant of an unanswered acquire that was made before this moment stands after it. */
+/* No grant of an unanswered acquire that was made before this moment is current after it. */
 void linear_empty_at(struct linear_step *step, struct linear_state *state, int64_t moment_ms);
 
-/* Ends what must have ended by the clock, and brings the state into the form that is compared. */
+/* Ends what must have ended by the clock, and normalizes the state for comparison. */
 void linear_settle(struct linear_step *step, struct linear_state *state);
 
 size_t linear_standing_count(const struct linear_state *state);
 void linear_drop_grant(struct linear_state *state, size_t index);
 
-/* The answer needs these to have ended by themselves. */
+/* The result needs these to have expired. */
 bool linear_expire(struct linear_step *step, struct linear_state *state, size_t index);
 bool linear_expire_all(struct linear_step *step, struct linear_state *state);
 bool linear_end_cooldown(struct linear_step *step, struct linear_state *state);

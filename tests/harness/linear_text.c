@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The words of the checker's reports. A refused history is read by somebody who did not write
- * it, so a line names the operation, its answer and its window without a look into the log.
- * This file must not judge anything.
+ * The texts of the checker's reports. The reader of a refused history did not write it, so a line
+ * names the operation, its result and its window without the log. This file must not judge
+ * anything.
  */
 #include "linear_text.h"
 

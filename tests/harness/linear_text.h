@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the checker says to people: an operation on one line, and why it found no place.
- * Texts that do not fit are cut, never overrun.
- * It must not judge anything.
+ * Texts for people: an operation on one line, and why it found no place. Texts that do not fit are
+ * truncated. It must not judge anything.
  */
 #ifndef LEASEHOLD_TESTS_LINEAR_TEXT_H
 #define LEASEHOLD_TESTS_LINEAR_TEXT_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See live.h. Answers are copied in the store's callback and handled when that has returned. */
+/* See live.h. Replies are copied in the store's callback and handled after it has returned. */
 #include "live.h"
 
 #include "base/check.h"
@@ -13,7 +13,7 @@
 
 enum { NAMED_MAX = 1024, TROUBLE_MAX = 256 };
 
-/* A request on its way, with all that must stay until it is answered. */
+/* A request in flight, with all data that must stay until its reply. */
 struct sent {
     struct sent *next;
     struct live *live;
@@ -33,7 +33,7 @@ struct live {
     live_watcher *watcher;
     void *owner;
     struct sent *sent;
-    bool unsent; /* submitted, and no step since */
+    bool unsent; /* submitted, without a step since */
     /* the lease */
     uint32_t number;
     bool busy;
@@ -44,11 +44,11 @@ struct live {
     int64_t wake_at_ms;
     enum lease_notify notify;
     enum outcome outcome;
-    /* news that wait to be handled */
+    /* received, not handled yet */
     bool answered, noticed;
-    bool tells; /* the notice brought the record */
+    bool tells; /* the notification carried the record */
     uint32_t answered_serial;
-    /* what was last heard of the key */
+    /* the last reply for the key */
     bool known;
     struct store_reply heard;
     uint64_t dead[NAMED_MAX], ended[NAMED_MAX];
@@ -99,7 +99,7 @@ static void remember(struct live *live, const struct store_reply *reply)
     live->heard.bytes = live->bytes;
 }
 
-/* What it brings along counts unless an answer waits to be handled, or comes before it is. */
+/* The record of a notification counts unless a reply is received before it is handled. */
 static void take_notice(void *owner, const char *key, const struct store_reply *stands)
 {
     struct live *live = owner;
@@ -113,7 +113,7 @@ static void take_notice(void *owner, const char *key, const struct store_reply *
         remember(live, stands);
 }
 
-/* An answer to what was given up meanwhile is dropped: the core would not listen either. */
+/* A reply to an abandoned request is dropped, as the core would do. */
 static void receive(void *caller, const struct store_reply *reply)
 {
     struct sent *sent = caller;
@@ -195,7 +195,7 @@ static void step(struct live *live, enum event_kind kind)
         send_request(live);
 }
 
-/* Hands what was submitted to the store, or sleeps until it has news or the time has come. */
+/* Steps the store after a submit; otherwise polls until the store is readable or the time. */
 static void turn_to_store(struct live *live, int64_t until_ms)
 {
     const struct store_driver *driver = live->driver;
@@ -209,13 +209,13 @@ static void turn_to_store(struct live *live, int64_t until_ms)
     struct pollfd news = {.fd = driver->fd != NULL ? driver->fd(live->store) : -1,
                           .events = POLLIN};
     if (poll(&news, news.fd >= 0 ? 1 : 0, timeout) > 0 && driver->step != NULL) {
-        /* What comes while a request is on its way may be its answer. */
+        /* While a request is in flight the wake-up may be its reply. */
         live->counts.wakes += live->sent == NULL ? 1 : 0;
         driver->step(live->store);
     }
 }
 
-/* Whatever it is that woke us, the core looks at the holder's deadline first. */
+/* After any wake-up the core checks the holder's deadline first. */
 static void turn(struct live *live, int64_t until_ms)
 {
     if (live->busy && live->answered) {
@@ -233,7 +233,7 @@ static void turn(struct live *live, int64_t until_ms)
     }
 }
 
-/* Until the caller is told something; a wait that begins is nothing to come back for. */
+/* Runs until the caller is notified; the start of a wait does not count. */
 static enum lease_notify await(struct live *live, int64_t until_ms)
 {
     while (live->notify == NOTIFY_NONE || live->notify == NOTIFY_WAITING) {
@@ -307,7 +307,7 @@ enum outcome live_release(struct live *live)
     live->notify = NOTIFY_NONE;
     step(live, EVENT_RELEASE);
     enum lease_notify notify = await(live, NEVER);
-    if (notify == NOTIFY_LOST) /* at the last moment; it is let go already */
+    if (notify == NOTIFY_LOST) /* at the last moment; the release goes on */
         notify = await(live, NEVER);
     ASSERT(notify == NOTIFY_ENDED);
     return live->outcome;

@@ -112,7 +112,7 @@ bool kit_has(const struct disk *disk, struct log *log, const char *key, const ch
     return seen_value.length == strlen(value) && strcmp(seen_value.value, value) == 0;
 }
 
-/* The record at a listed offset is the one that its key leads to. */
+/* The record at a listed offset is the one that a lookup of its key finds. */
 static bool is_found(struct log *log, uint64_t offset)
 {
     char key[KEY_MAX];

@@ -17,7 +17,7 @@ void oracle_fail(struct world *world, const struct actor *actor, const char *rul
     world_say(world, "!!!", world->violation);
 }
 
-/* An empty place, or the one that was taken by this text. */
+/* An empty slot, or that of this text. */
 static struct known_id *id_of(struct world *world, const char *request)
 {
     uint64_t hash = 14695981039346656037U;
@@ -40,7 +40,7 @@ uint32_t oracle_number(struct world *world, const char *request)
     return id_of(world, request)->number;
 }
 
-/* Could anybody's clock say that the length has passed? */
+/* True if the duration may have passed by any process's clock. */
 static bool may_have_passed(const struct world *world, const struct stamp *since, int64_t length_ms)
 {
     int64_t passed_ms = world->now_ms - since->time_ms;
@@ -72,7 +72,7 @@ static bool has_token_of(const struct world *world, const struct change *change,
     return writer->operation_token != 0 && writer->operation_token == grant_token(grant);
 }
 
-/* Why is this grant gone? */
+/* True if this write may remove the grant. *out_crash: because it expired or its holder died. */
 static bool removal_is_justified(struct world *world, const struct change *change,
                                  const struct grant *grant, bool *out_crash)
 {
@@ -124,7 +124,7 @@ static int64_t rank_of(const struct waiter *waiter)
     return (int64_t)waiter->priority + waiter->passed;
 }
 
-/* First come, first served within a priority: was anybody better placed, and still is there? */
+/* First come, first served within a priority: no waiter that is still queued was ahead. */
 static void check_order(struct world *world, const struct change *change, const struct grant *grant)
 {
     const struct waiter *own = record_waiter_by_session(&world->before, grant->session);
@@ -132,7 +132,7 @@ static void check_order(struct world *world, const struct change *change, const 
                    (own != NULL ? (int64_t)own->passed : 0);
     if (own != NULL && own->offered)
         return;
-    rank += (int64_t)(grant->n / GRANT_STEP); /* those granted before it in this write passed it */
+    rank += (int64_t)(grant->n / GRANT_STEP); /* grants before it in this write passed it over */
     for (size_t i = 0; i < world->before.waiter_count; i++) {
         const struct waiter *other = &world->before.waiters[i];
         if (other == own || record_waiter_by_request(&world->after, other->request) == NULL)
@@ -198,7 +198,7 @@ static void check_places(struct world *world, const struct change *change)
     }
 }
 
-/* Did this grant crash in this write, with a lock-delay that cannot be over yet? */
+/* True if this write removed the grant after a crash, with a lock-delay that cannot be over yet. */
 static bool lock_delay_is_due(struct world *world, const struct change *change,
                               const struct grant *was)
 {
@@ -231,7 +231,7 @@ static void check_spans(struct world *world, const struct change *change, bool c
         oracle_fail(world, change->writer, "lock-delay", "a lock-delay without a crash");
 }
 
-/* A write that leaves the key free names the next in line, if anybody waits (rule 4). */
+/* A write that leaves the key free names the next waiter, if there is one (rule 4). */
 static void check_named(struct world *world, const struct change *change)
 {
     const struct record *after = &world->after;
@@ -289,7 +289,7 @@ static void keep_truth(void *caller, const struct store_reply *reply)
     translate_reply(reply, "", &world->before, &ignored, &why);
 }
 
-/* The store's present record of the actor's key, in world->before. */
+/* The store's current record of the actor's key, in world->before. */
 static void read_truth(struct world *world, const struct actor *actor)
 {
     const char *name = world->rules.names_collide ? "one-name" : world->keys[actor->key].key;
@@ -307,7 +307,7 @@ static void check_lost(struct world *world, const struct actor *actor)
         oracle_fail(world, actor, "rule 4", "told lost without a cause");
 }
 
-/* Busy and cooling are facts about the store, and leave nothing of the asker behind. */
+/* Busy and cooling are facts about the store, and leave no grant of the client behind. */
 static void check_refused(struct world *world, const struct actor *actor)
 {
     if (!actor->answered)
@@ -318,7 +318,7 @@ static void check_refused(struct world *world, const struct actor *actor)
     const struct grant *grant = record_grant_by_request(&world->before, actor->request);
     if (grant == NULL)
         return;
-    /* A doubled create that lands after the answer is a ghost: it costs one TTL, as we state. */
+    /* A duplicate create that arrives after the reply is a ghost; as documented, it costs a TTL. */
     int64_t granted_ms = grant->granted.time_ms + world->rules.tick_ms - 1; /* at the latest */
     bool ghost = granted_ms >= actor->heard.now_ms;
     world->counts->ghosts += ghost ? 1 : 0;
@@ -326,7 +326,7 @@ static void check_refused(struct world *world, const struct actor *actor)
         oracle_fail(world, actor, "rule 4", "told busy while it was granted");
 }
 
-/* Rule 3: the work is dead before the lease ends in the store's time, if clocks are sane. */
+/* Rule 3: the work is killed before the lease ends in the store's time, if clocks are sane. */
 void oracle_deadline(struct world *world, const struct actor *actor)
 {
     if (world->rules.overlaps_allowed || world->rules.facts.judge == JUDGE_OBSERVED)
@@ -339,7 +339,7 @@ void oracle_deadline(struct world *world, const struct actor *actor)
         oracle_fail(world, actor, "rule 3", "its kill time is after the end of its lease");
 }
 
-/* The place of that token's grant among all of its key; 0: not one of this acquisition's. */
+/* The position of that token's grant among all of its key; 0: not of this acquisition. */
 uint32_t oracle_order(const struct acquisition *own, uint64_t token)
 {
     for (size_t i = 0; i < TOKENS_MAX; i++)
@@ -414,7 +414,7 @@ void oracle_guarded_write(struct world *world, struct key_truth *key, uint64_t t
     if (order < key->grant_order)
         world->counts->stale_attempts++;
     if (token < key->guard_token)
-        return; /* refused: what fencing is for */
+        return; /* refused: the purpose of fencing */
     key->guard_token = token;
     if (order < key->guard_order) {
         world->counts->stale_accepted++;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What must hold for several callers of one process, whatever happens: see oracle.h. Written
- * against docs/guarantees.md and docs/architecture.md, not against the front desk.
+ * The invariants for several callers of one process: see oracle.h. Written against
+ * docs/guarantees.md and docs/architecture.md, not against the local queue.
  */
 #include "world_internal.h"
 
 #include "runtime/local_queue.h"
 
-enum { IN_A_ROW = 8 /* hand-overs without a word to the store */ };
+enum { IN_A_ROW = 8 /* hand-offs without a request to the store */ };
 
 static int64_t rank_of(const struct actor *actor)
 {
@@ -19,7 +19,7 @@ static bool same_process(const struct actor *actor, const struct actor *other)
     return other != actor && other->process == actor->process && other->key == actor->key;
 }
 
-/* Still in line, as far as anybody can tell who has not looked inside. */
+/* Still queued, as far as can be determined from outside. */
 static bool is_in_line(const struct world *world, const struct actor *actor)
 {
     int64_t waited_ms = world->now_ms - actor->began_ms;
@@ -29,7 +29,7 @@ static bool is_in_line(const struct world *world, const struct actor *actor)
     return actor->caller.waiting && waits && !actor->caller.gave_up && !over;
 }
 
-/* Could one grant have served both? */
+/* True if one grant could have served both. */
 static bool wants_same(const struct actor *a, const struct actor *b)
 {
     const struct request *x = &a->options.request, *y = &b->options.request;
@@ -38,7 +38,7 @@ static bool wants_same(const struct actor *a, const struct actor *b)
            a->options.cooldown_ms == b->options.cooldown_ms;
 }
 
-/* First come, first served within a priority, which rises by being passed over. */
+/* First come, first served within a priority, which rises each time a caller is passed over. */
 static void check_turn(struct world *world, const struct actor *actor)
 {
     if (!actor->options.request.waits)
@@ -56,7 +56,7 @@ static void check_turn(struct world *world, const struct actor *actor)
     }
 }
 
-/* The store's grant behind a token that a caller was told: its own process's, 0 when none is. */
+/* The store's grant with the caller's token, of the same process; 0: none. */
 static uint32_t grant_of(const struct world *world, const struct actor *actor, uint64_t token)
 {
     for (uint32_t number = 1; number < world->next_number; number++) {
@@ -143,7 +143,7 @@ static bool conflicts(const struct actor *a, const struct actor *b)
     return a->options.request.mode == MODE_EXCLUSIVE || b->options.request.mode == MODE_EXCLUSIVE;
 }
 
-/* Told busy within the call: somebody of its own process must be in the way at that moment. */
+/* Busy within the call: at that moment another caller of its process must hold or wait. */
 static void check_known_busy(struct world *world, const struct actor *actor)
 {
     bool in_the_way = false;
@@ -181,7 +181,7 @@ void oracle_caller_asks(const struct world *world, struct actor *actor)
             actor->caller.found_taken = true;
 }
 
-/* Busy and cooling are facts: from the store, or because of one of its own process. */
+/* Busy and cooling are facts: from the store, or because of another caller of the process. */
 void oracle_caller_ended(struct world *world, const struct actor *actor,
                          const struct task_news *news)
 {
@@ -199,7 +199,7 @@ void oracle_caller_ended(struct world *world, const struct actor *actor,
         oracle_fail(world, actor, "rule 10", "told of others while the store never answered");
 }
 
-/* After every tick: nobody works on past its deadline unwarned. */
+/* After every tick: no caller works past its deadline without a notification. */
 void oracle_process(struct world *world, const struct actor *process)
 {
     for (size_t i = 0; i < world->actor_count; i++) {

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The oracle's part about ids and watermarks (rules 6 and 7 of docs/guarantees.md): an id that was
- * done is not new again before its window is over, nobody is told that it did what another did, or
- * of what was done with another payload, and no watermark goes back or past an event that nobody
- * handled. It keeps its own books. Where a deed's result is the number of whoever says it, it
- * must be remembered as that.
+ * The oracle's part for ids and watermarks (rules 6 and 7 of docs/guarantees.md): an id that was
+ * done is not new again before its window is over; no client gets the outcome of another's work as
+ * its own, or that of another payload; and no watermark moves back or past an unhandled event. It
+ * keeps its own state. A result that is the number of its writer must be stored as that.
  */
 #include "world_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* May the id be new again? Its time has passed, and the watermark that it waits for, too. */
+/* True if the id may be new again: its duration and the watermark that it waits for have passed. */
 static bool window_is_over(const struct world *world, const struct key_truth *key)
 {
     bool passed = key->until < 0 || world->watermark > key->until;
@@ -27,7 +26,7 @@ static const struct grant *new_claim(const struct record *after, const struct ch
     return NULL;
 }
 
-/* Whoever claims or does it says what it is about; who says nothing leaves it as it is written. */
+/* A request without a payload leaves the stored one unchanged. */
 static void note_payload(struct world *world, struct key_truth *key, const char *request)
 {
     const char *own = world->acquisitions[oracle_number(world, request)].payload;
@@ -119,7 +118,7 @@ void oracle_once_told(struct world *world, const struct actor *actor)
         oracle_fail(world, actor, "rule 6", "told that it did what another did");
 }
 
-/* What was said of the id before the actor asked, and ever since: is it the same, another one? */
+/* True if the id's payload, unchanged since before the request, is the same, or another one. */
 static bool payload_is(const struct world *world, const struct actor *actor, bool same)
 {
     const struct key_truth *key = &world->keys[actor->key];
@@ -135,7 +134,7 @@ void oracle_once_held(struct world *world, const struct actor *actor)
         oracle_fail(world, actor, "rule 6", "claimed with another payload");
 }
 
-/* Was the id done by whoever had that token? */
+/* True if the holder of that token has done the id. */
 static bool token_did(const struct world *world, size_t key, uint64_t token)
 {
     for (uint32_t number = 1; number < world->next_number; number++) {

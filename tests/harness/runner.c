@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The actors of world.h on the shipped executor, or, when a process has several callers, on the
- * shipped front desk with its own: everything but io is what users run. The network stays the
- * world's: a request may be lost, and then it is never answered; an answer may come twice, and only
- * the first one counts.
+ * The actors of world.h on the shipped executor or, if a process has several callers, on the
+ * shipped local queue with its executor: all but the I/O is the shipped code. The network is the
+ * world's: a lost request gets no reply, and of a duplicated reply only the first counts.
  */
 #include "history.h"
 #include "world_internal.h"
@@ -19,9 +18,9 @@ enum { PENDING_MAX = 1024 };
 struct runner {
     struct world *world;
     struct actor *actor;
-    struct local_queue *queue; /* NULL: the actor has the executor for itself */
+    struct local_queue *queue; /* NULL: the actor uses the executor directly */
     struct executor *executor;
-    struct task *task; /* without a desk */
+    struct task *task; /* without a local queue */
     bool ticking;
     struct {
         uint32_t ticket;
@@ -45,7 +44,7 @@ static size_t key_of(const struct world *world, const char *key)
     return at;
 }
 
-/* With a desk a process has many tasks: the actor stands for the one that is looked at. */
+/* With a local queue a process has many tasks: the actor represents the current one. */
 static void turn_to(const struct runner *runner, const struct lease *lease)
 {
     struct world *world = runner->world;
@@ -90,7 +89,7 @@ static void wake_at(void *owner, int64_t at_ms)
                                                    .value = actor->timer});
 }
 
-/* A task that the desk made: it has a number of its own. */
+/* Numbers a task that the local queue created. */
 static void name_task(struct world *world, const struct actor *actor,
                       const struct lease_options *options)
 {
@@ -102,7 +101,7 @@ static void name_task(struct world *world, const struct actor *actor,
     own->session = actor->session;
 }
 
-/* What the oracle and the history look at is where they expect it. */
+/* Copies the step to where the oracle and the history read it. */
 static void stepped(void *owner, const struct executor_step *step)
 {
     const struct runner *runner = owner;
@@ -171,8 +170,7 @@ struct local_queue *runner_local_queue(const struct runner *runner)
 void runner_tick(struct actor *actor)
 {
     struct runner *runner = actor->runner;
-    if (runner == NULL ||
-        runner->ticking) /* told something, it wants something: in the same tick */
+    if (runner == NULL || runner->ticking) /* a callback may start a request */
         return;
     runner->ticking = true;
     if (runner->queue != NULL)
@@ -231,7 +229,7 @@ static void on_reply(struct world *world, struct actor *actor, const struct mess
     done(runner->pending[at].caller, &reply);
 }
 
-/* A watch brings the record along; a poke says that there is something to see, or brings it too. */
+/* A watch carries the record; a notification carries it or only the key. */
 static void notice_key(struct world *world, struct actor *actor, const struct message *message,
                        const char *key)
 {

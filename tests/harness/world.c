@@ -160,7 +160,7 @@ static void transmit_one(struct world *world, struct message *message, enum worl
                                                .message = message});
 }
 
-/* What a story wants to happen to this message; taken once. */
+/* The faults that a story requested for this message; used once. */
 static struct next_faults take_next_faults(struct actor *actor, enum world_event_kind kind)
 {
     struct next_faults *all = &actor->next_faults;
@@ -185,7 +185,7 @@ static struct next_faults take_next_faults(struct actor *actor, enum world_event
     return now;
 }
 
-/* Sends a message, perhaps twice, perhaps never; ownership passes on. */
+/* Sends a message, possibly twice or never; takes ownership. */
 void world_transmit(struct world *world, struct message *message, enum world_event_kind kind,
                     unsigned lose, uint64_t *lost)
 {
@@ -202,7 +202,7 @@ void world_transmit(struct world *world, struct message *message, enum world_eve
                  now.hold_request_ms + now.hold_answer_ms + now.hold_notice_ms);
 }
 
-/* A paused process hears and does nothing; it all happens when it wakes up. */
+/* A paused process receives nothing; its events happen when it resumes. */
 static bool put_off(struct world *world, struct world_event *world_event)
 {
     const struct actor *actor = &world->actors[world_event->actor];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between world.c, actor.c and oracle.c; scripts include world.h. */
+/* Shared by world.c, actor.c and oracle.c; scripts include world.h. */
 #ifndef LEASEHOLD_TESTS_HARNESS_WORLD_INTERNAL_H
 #define LEASEHOLD_TESTS_HARNESS_WORLD_INTERNAL_H
 
@@ -19,7 +19,7 @@ enum world_event_kind {
     WORLD_GUARDED, /* a write reaches the guarded resource */
 };
 
-/* On its way between an actor and the store, either way. */
+/* In flight between an actor and the store, in either direction. */
 struct message {
     size_t actor;
     uint32_t number; /* of the lease */
@@ -53,16 +53,16 @@ void actor_receives(struct world *world, struct actor *actor, const struct messa
                     enum world_event_kind kind);
 void actor_step(struct world *world, struct actor *actor, struct event *event,
                 const struct store_reply *reply);
-/* A time that it asked for has come. */
+/* The time of its timer has come. */
 void actor_wake(struct world *world, struct actor *actor);
 void actor_report(struct world *world, struct actor *actor);
 void actor_shape_answer(struct world *world, const struct actor *actor, struct store_reply *notify);
 void actor_transmit(struct world *world, struct actor *actor, const struct store_request *request,
                     uint32_t serial);
-/* A number for one more acquisition, and what it is about. */
+/* A number for a new acquisition, and its description. */
 uint32_t actor_number(struct world *world);
 struct acquisition acquisition_of(size_t key, const struct lease_options *options);
-/* Is the key kept under this name in the store? */
+/* True if the store keeps the key under this name. */
 bool world_has_name(const struct world *world, size_t key, const char *name);
 void guard_receives(struct world *world, const struct actor *actor,
                     const struct world_event *world_event);
@@ -78,7 +78,7 @@ void runner_free(struct actor *actor);
 struct runner *runner_of(struct world *world, struct actor *actor);
 struct local_queue *runner_local_queue(const struct runner *runner);
 
-/* Callers at a front desk (caller.c, oracle_local_queue.c). */
+/* Callers of a local queue (caller.c, oracle_local_queue.c). */
 void caller_start(struct world *world, struct actor *actor);
 void caller_let_go(struct actor *actor);
 void caller_forget(struct world *world, struct actor *actor);
@@ -91,7 +91,7 @@ void oracle_caller_ended(struct world *world, const struct actor *actor,
 void oracle_process(struct world *world, const struct actor *process);
 /* After every step of a lease of the process. */
 void oracle_lined_up(struct world *world, const struct actor *process);
-/* The process hears this of the key. */
+/* The process receives this for the key. */
 void oracle_heard(struct world *world, struct actor *process, size_t key,
                   const struct store_reply *reply);
 

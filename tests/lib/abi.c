@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program of another release: compiled against a shortened or lengthened copy of the headers
- * (tests/e2e/header.sh), it runs with the library as it is. LONGER says that every struct has a
+ * (tests/e2e/header.sh), it runs with the library as it is. With LONGER every struct has a
  * further member `added`. Prints a line for each expectation that fails.
  */
 #include "leasehold_once.h"

@@ -39,7 +39,7 @@ static void names_keys(void **state)
 
 struct findings {
     unsigned levels[LH_FINDING_PROBLEM + 1];
-    char words[256]; /* what they are about, each followed by a space */
+    char words[256]; /* their subjects, each followed by a space */
 };
 
 static void count_finding(void *user, const struct lh_finding *finding)

@@ -8,7 +8,7 @@
  *
  * Two wrong variants show that the checks work: one without a lock, one with a client for each
  * thread. shared_tasks [URL] [--rounds N]: sections of each thread; N/5 replicas are killed, and
- * 10*N hand-overs are measured. The library is used through its public header only.
+ * 10*N hand-offs are measured. The library is used through its public header only.
  */
 #include "audit.h"
 #include "guarded.h"
@@ -67,7 +67,7 @@ struct shared {
     _Atomic uint64_t round;
     struct hold holds[TASKS];
     atomic_uint asked[PODS]; /* a bit for each task that it waits for or holds */
-    /* hand-overs: written by the holder of the task */
+    /* hand-offs: written by the holder of the task */
     int64_t released_us;
     size_t released_by, sample_count;
     int64_t samples_us[SAMPLES_MOST];
@@ -463,7 +463,7 @@ static void judge_kills(struct fixture *fixture)
                  margin_ms);
 }
 
-/* ---- hand-overs ---- */
+/* ---- hand-offs ---- */
 
 static void play_relay(struct fixture *fixture, size_t child)
 {

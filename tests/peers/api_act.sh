@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What tests/faults/api_faults.c does to the API server of scripts/on-k8s.sh: api_act.sh FOLDER ACT.
-#   begin PORT    makes a service account with the Role, its token, and two ways in: one straight
-#                 (FOLDER/direct), one through PORT (FOLDER/front)
-#   kill-api      kill -9 of the API server, which starts again a moment later; so kill-etcd
-#   stop-api      it stands still for some seconds
-#   compact       etcd forgets all that was
-#   token-early   another token stands in the file, then the old one is revoked
-#   token-late    the old one is revoked, and nobody is let in for a while
-#   clock-off     until a Lease tells a time that is about an hour off; fails when none does
+# API server faults (scripts/on-k8s.sh) for tests/faults/api_faults.c: api_act.sh FOLDER ACT.
+#   begin PORT    makes a service account with the Role, its token, and two kubeconfigs: direct
+#                 (FOLDER/direct), and through PORT (FOLDER/front)
+#   kill-api      kill -9 of the API server, which restarts a moment later; so kill-etcd
+#   stop-api      SIGSTOP for some seconds
+#   compact       etcd drops its whole history
+#   token-early   another token is in the file, then the old one is revoked
+#   token-late    the old one is revoked, and no request is authorized for a while
+#   clock-off     until a Lease has a time that is about an hour off; fails when none does
 # Servers are ready again when it ends.
 set -euo pipefail
 
@@ -31,7 +31,7 @@ within() { # within SECONDS COMMAND...
 is_ready() { kubectl get --raw /readyz >/dev/null 2>&1; }
 some_time() { sleep "$((RANDOM % 2)).$((RANDOM % 10))"; }
 
-# A token lives as long as the Secret that it is bound to; `secret` has the name of the current one.
+# A token lives as long as the Secret that it is bound to; `secret` is the name of the current one.
 new_token() {
     local secret
     secret=token-$(date +%s%N)
@@ -57,7 +57,7 @@ is_refused() {
     grep -q '"code": 401' "$folder/said"
 }
 
-# The server remembers for ten seconds whom it let in.
+# The server caches authenticated tokens for ten seconds.
 revoke() { # revoke SECRET TOKEN-FILE
     kubectl delete secret "$1" >/dev/null
     within 30 is_refused "$2"

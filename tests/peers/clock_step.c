@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loaded in front of a server's own C library: its wall clock is off by what the file
- * CLOCK_STEP_FILE says, in seconds, with a sign and nine digits. The file may change any time, and
- * the clock steps. (libfaketime does the same, but not beside jemalloc, which Redis uses.)
+ * LD_PRELOAD library for a server: shifts its wall clock by the content of the file
+ * CLOCK_STEP_FILE, in seconds, with a sign and nine digits. The file may change at any time, and
+ * the clock steps. (libfaketime does the same, but not with jemalloc, which Redis uses.)
  */
 #include <fcntl.h>
 #include <stdlib.h>

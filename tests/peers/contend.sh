@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Others' locks and ours on one key of one server: contend.sh redis://HOST:PORT PROGRAM ROUNDS.
-# redis-py's Lock, node-redlock, a bare SET NX PX, and twice `leasehold run` each come in ROUNDS
-# times. A file that must not be there tells whether anybody was inside beside another. Prints TAP.
+# Other programs' locks and ours on one key of one server: contend.sh redis://HOST:PORT PROGRAM
+# ROUNDS. redis-py's Lock, node-redlock, a bare SET NX PX, and twice `leasehold run` each enter
+# ROUNDS times. A file that must not exist on entry detects two holders at once. Prints TAP.
 set -euo pipefail
 
 url=$1
@@ -42,7 +42,7 @@ play_ours() { # play_ours NAME
     printf '%s %s\n' "$rounds" "$longest"
 }
 
-# The file tells: with two that take no lock at all it sees that they meet.
+# Validates the file: with two processes that take no lock at all it detects that they overlap.
 for one in 1 2; do
     (for ((i = 0; i < 50; i++)); do bash "$work/inside.sh" "$work" "$one"; done) &
     started+=($!)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# client-go's leader election and ours on one Lease: elect.sh URL BUILD ROUNDS [SEED], to be run by
+# client-go's leader election and ours on one Lease: elect.sh URL BUILD ROUNDS [SEED], run by
 # scripts/on-k8s.sh. Each round hands the Lease over, from ours to theirs, from theirs to ours, or
-# from one of theirs to another while one of ours, which waits, is stopped and woken. Who leads is
-# asked to stop, killed, stopped beyond its lease, cut off, or gets no answers; or the API server is
-# stopped, or killed and started again. Every leader writes a line with the time every few
+# from one of theirs to another while one of ours, which waits, is stopped and continued. The leader
+# gets SIGTERM, is killed, stopped beyond its lease, cut off, or gets no replies; or the API server
+# is stopped, or killed and restarted. Every leader writes a line with the time every few
 # milliseconds (elect_judge.py reads them): no two may lead at the same time. Prints TAP.
 set -euo pipefail
 
@@ -33,7 +33,7 @@ RANDOM=$seed
 note() { printf '%s %s\n' "$*" "$(now_ms)" >>"$work/notes"; }
 kubectl() { "$KUBECTL" --kubeconfig "$K8S_ADMIN" -n leasehold-test --request-timeout=5s "$@"; }
 
-# What `run` does while it leads.
+# The command that `run` executes while it leads.
 cat >"$work/lead.sh" <<'LEAD'
 while :; do
     printf '%s %s\n' "$2" $((${EPOCHREALTIME//[!0-9]/} / 1000)) >>"$1"
@@ -65,7 +65,7 @@ network() { # network SLOT COMMAND...
     for command in "$@"; do printf '%s\n' "$command" >&"${pipes[slot]}"; done
 }
 
-# Everything of a contender: its command is in a process group of its own, but in the same session.
+# All processes of a contender: its command has a process group of its own in the same session.
 signal_all() { # signal_all SIGNAL NAME
     local all
     mapfile -t all < <(pgrep -s "${pid[$2]}" || true)
@@ -74,7 +74,7 @@ signal_all() { # signal_all SIGNAL NAME
 
 is_ours() { [[ $1 != client-go* ]]; }
 
-# begin FACE: a session of its own, with a name that nobody had before; sets `begun`.
+# begin FACE: a session of its own, with a unique name; sets `begun`.
 begin() {
     local slot=0 config
     while [[ -n ${taken[slot]:-} ]]; do slot=$((slot + 1)); done
@@ -100,7 +100,7 @@ begin() {
 
 lives() { kill -0 "${pid[$1]}" 2>/dev/null; }
 
-# Who lost, or was asked to stop, ends by itself; then its slot is free.
+# A contender that lost, or got SIGTERM, exits by itself; then its slot is free.
 see_off() {
     local name=$1 since=$SECONDS
     while lives "$name" && ((SECONDS - since < 30)); do sleep 0.05; done
@@ -113,7 +113,7 @@ see_off() {
     unset "pid[$name]" "slot_of[$name]" "face_of[$name]"
 }
 
-# Who wrote last, if that was not long ago.
+# The last writer, if that was not long ago.
 leader() {
     local name at
     read -r name at < <(tail -n 1 "$work/beats") || return 1
@@ -121,7 +121,7 @@ leader() {
     printf '%s\n' "$name"
 }
 
-# Until the challenger leads; one that gave up, as `run` does without a server, is begun again.
+# Until the challenger leads; one that gave up, as `run` does without a server, is restarted.
 await_leader() {
     local since=$SECONDS
     while [[ $(leader) != "$challenger" ]]; do
@@ -136,9 +136,9 @@ await_leader() {
     done
 }
 
-# ---- hand-overs ----
+# ---- hand-offs ----
 
-# disturb KIND LEADER: what lasts until somebody else leads is undone by restore().
+# disturb KIND LEADER: faults that last until another process leads are undone by restore().
 disturb() {
     local slot=${slot_of[$2]}
     note "$1" "$2"
@@ -168,7 +168,7 @@ restore() {
     esac
 }
 
-# Every kind as often as any other, in an order of the seed's.
+# Every kind equally often, in an order by the seed.
 kinds=(released killed paused cut-off unanswered server-stopped server-killed)
 bag=()
 draw_kind() {
@@ -184,7 +184,7 @@ draw_ours() {
     begin "${faces[RANDOM % 2]}"
 }
 
-# Whoever waits from now on is the challenger; `bystander`, if any, waits beside it.
+# The new waiter is the challenger; `bystander`, if any, waits beside it.
 draw_challenger() {
     bystander=
     if is_ours "$leads"; then
@@ -202,7 +202,7 @@ draw_challenger() {
     waiting=
 }
 
-# What others read is what leads, and what kubectl showed it takes back.
+# kubectl shows the leader as the holder, and can replace the Lease with what it showed.
 look_with_kubectl() {
     local tries
     for ((tries = 0; tries < 5; tries++)); do

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A crowd of ours does not starve a program of others on a Lease that it made: give_way.sh URL
-# PROGRAM ROUNDS, to be run by scripts/on-k8s.sh. Ours hand the Lease over to each other as fast as
-# they can, which client-go, that only looks now and then, would never get between. Prints TAP.
+# Many of our processes do not starve another program on a Lease that it made: give_way.sh URL
+# PROGRAM ROUNDS, run by scripts/on-k8s.sh. Ours hand the Lease over to each other as fast as they
+# can, which would leave no gap for client-go, which only polls. Prints TAP.
 set -euo pipefail
 
 url=$1

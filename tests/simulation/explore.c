@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The search: depth first over copied worlds, each canonical state once, until nothing is left
- * within the bound. From every state also the fair run is followed, without further faults: all
- * who wait must get in and everybody must come to an end. A violation is replayed from the start
- * and printed as a path with the core's own trace lines.
+ * The search: depth first over copied worlds, each canonical state once, until no state within the
+ * bound is left. From every state the fair run is followed as well, without further faults: every
+ * waiter must be granted, and every client must end. A violation is replayed from the start and
+ * printed as a path with the core's own trace lines.
  *
  *   explore [--proof] [--scenario NAME]    TAP; exit status 1 after a violation
- *   explore --mutant NAME                  3 when the planted bug is caught, 0 when not
+ *   explore --mutant NAME                  3 if the planted bug is caught, 0 if not
  */
 #include "explore.h"
 
@@ -25,7 +25,7 @@ enum { DEPTH_MAX = 1000, FAIR_STEPS_MAX = 600, FAIR_MS_MAX = 60000, STORY_MAX = 
 #define TEST_STATES_MAX  ((size_t)4000000)
 #define PROOF_STATES_MAX ((size_t)48000000)
 
-/* A set of digests: open addressing, doubling. What is outside the mask is the caller's note. */
+/* A set of digests: open addressing, doubling. The bits outside the mask are for the caller. */
 struct table {
     uint64_t mask; /* of b */
     struct digest *slots;
@@ -80,7 +80,7 @@ static void table_grow(struct table *table)
     free(old.slots);
 }
 
-/* True when it was not there; otherwise `digest` becomes what was found. */
+/* True if it was absent; otherwise `digest` becomes the stored one. */
 static bool table_add(struct table *table, struct digest *digest)
 {
     if (table->count >= table->size / 4 * 3)
@@ -107,7 +107,7 @@ static enum leaf leaf_of(const struct world *world)
     return leaf;
 }
 
-/* The next step of a fair run; false when it has come to an end, good or bad. */
+/* The next step of a fair run; false at its end, good or bad. */
 static bool step_fairly(struct world *world)
 {
     struct choice choice;
@@ -121,8 +121,8 @@ static bool step_fairly(struct world *world)
 }
 
 /*
- * Without further faults everything ends well, and soon. A state from which another run ended well
- * need not be followed again, so that most runs are a step or two long.
+ * Without further faults every run ends well, and soon. A state from which another run ended well
+ * is not followed again, so most runs have one or two steps.
  */
 static void run_fairly(const struct world *from)
 {
@@ -146,7 +146,7 @@ static void run_fairly(const struct world *from)
     search.fair = violation != NULL;
 }
 
-/* Enters a state that was not seen before; false when it was, or when something is wrong. */
+/* Enters a state that was not visited before; false if it was, or after a violation. */
 static bool enter(struct frame *frame)
 {
     struct digest digest = world_digest(&frame->world, true);
@@ -190,7 +190,7 @@ static void explore(void)
     }
 }
 
-/* Asserts of the core are violations like any other: abort() does not get away. */
+/* A failed assertion of the core is a violation: abort() is caught. */
 static void on_abort(int number)
 {
     (void)number;
@@ -228,7 +228,7 @@ static void forget_scenario(void)
     pages_forget();
 }
 
-/* Plays the path again, from the start, and tells it. */
+/* Replays the path from the start and prints it. */
 static void replay(struct world *world)
 {
     world_begin(world, search.bound);
@@ -298,7 +298,7 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* No check passes because nothing came up. */
+/* Every kind of event must have occurred, so that no check passes untested. */
 static bool print_seen(size_t number)
 {
     static const char *const summary[] = {

@@ -4,13 +4,13 @@
  * bound, with the shipped core, codec and conditions. Shared by the files of the harness:
  *
  *   explore.c            the search, the command line, the report
- *   explore_scenarios.c  who takes part, what the store can do, and the bounds
- *   explore_choices.c    what can happen next in a world
- *   explore_world.c      what it does to the world
- *   explore_checks.c     what must hold: of every write, of everything told, of every state
+ *   explore_scenarios.c  the clients, the store's capabilities, and the bounds
+ *   explore_choices.c    the possible next steps of a world
+ *   explore_world.c      the effects of the steps
+ *   explore_checks.c     the checks of every write, every notification and every state
  *   explore_state.c      encoded records kept once, and the canonical hash of a world
  *
- * A world is plain data that is copied at every branch; what it points to is never changed.
+ * A world is plain data that is copied at every branch; the data that it points to never changes.
  */
 #ifndef LEASEHOLD_TESTS_EXPLORE_H
 #define LEASEHOLD_TESTS_EXPLORE_H
@@ -19,12 +19,12 @@
 
 enum {
     CLIENTS_MAX = 3,
-    OPERATOR = CLIENTS_MAX, /* the actor that runs errands */
+    OPERATOR = CLIENTS_MAX, /* the actor that runs operations */
     ACTORS_MAX = CLIENTS_MAX + 1,
     LIVES_MAX = 4,
     OPERATIONS_MAX = 4,
     MESSAGES_MAX = 12,
-    REVISIONS_MAX = 128, /* of one path; a rank among them is a count of bits in two words */
+    REVISIONS_MAX = 128, /* of one path; a rank is a count of bits in two words */
     CHOICES_MAX = 64,
     BRIEF_MAX = 4,
 };
@@ -42,12 +42,12 @@ enum operation_kind {
     OPERATION_RENEW
 };
 
-/* What the world may still spend; what is not listed here is free. */
+/* The limits of a world; events that are not listed are unlimited. */
 struct bound {
     uint8_t lives;   /* acquisitions of each client */
-    uint8_t lost;    /* writes and notices that never arrive, or whose sender hears of trouble */
+    uint8_t lost;    /* writes and notifications that are lost, or whose sender gets a failure */
     uint8_t doubled; /* writes that arrive twice */
-    uint8_t ticks;   /* times that the clock moves on */
+    uint8_t ticks;   /* times that the clock advances */
     uint8_t crashes;
     uint8_t cancels;    /* waiters that give up */
     uint8_t operations; /* of the operator */
@@ -60,7 +60,7 @@ struct part {
     bool waits;
     int64_t wait_ms;
     int64_t cooldown_ms;
-    bool once; /* one acquisition, whatever the bound allows */
+    bool once; /* one acquisition, regardless of the bound */
 };
 
 struct scenario {
@@ -71,13 +71,13 @@ struct scenario {
     uint32_t limit;
     struct store_facts facts;
     int64_t lock_delay_ms;
-    bool tells_dead;    /* the store knows which sessions are over */
-    bool remembers;     /* clients act on what they last heard instead of reading first */
-    bool loses_notices; /* every notice is lost */
-    bool bare_notices;  /* notices do not carry the record */
+    bool tells_dead;    /* the store reports which sessions have ended */
+    bool remembers;     /* clients act on their last reply instead of reading first */
+    bool loses_notices; /* every notification is lost */
+    bool bare_notices;  /* notifications do not carry the record */
     bool same_name;     /* all holders have one name */
-    bool pauses;        /* the clock moves on although somebody is due: processes stand still */
-    bool troubles;      /* a lost message may also be told to its sender as trouble */
+    bool pauses;        /* the clock advances while a timer is due: processes pause */
+    bool troubles;      /* the sender of a lost message may also get a failure */
     uint8_t operation_count;
     enum operation_kind operations[OPERATIONS_MAX];
     struct bound test, proof;
@@ -85,9 +85,9 @@ struct scenario {
 
 extern const struct scenario scenarios[];
 extern const size_t scenario_count;
-extern const struct scenario *playing; /* the one that is explored now */
+extern const struct scenario *playing; /* the current one */
 
-/* Encoded records, each kept once, with what the checks and the hash need to know of it. */
+/* Encoded records, each kept once, with the data for the checks and the hash. */
 
 struct mark {
     int32_t at_ms;    /* since BEGIN_MS; or UNTIMED */
@@ -131,23 +131,23 @@ struct page {
     char bytes[];
 };
 
-/* NULL when the bytes are no record that anybody can read. */
+/* NULL if the bytes are not a valid record. */
 const struct page *page_of(const char *bytes, size_t length);
 void pages_forget(void);
 size_t pages_kept(void);
-/* What the page says, its marks replaced by the write that carried it; NULL is the absent one. */
+/* The page's content, its marks replaced by the write that carried it; NULL: absent. */
 struct brief brief_of(const struct page *page, uint64_t revision, int64_t time_ms);
 
 /* The world */
 
-/* What the store said, and when. */
+/* A reply's view of the store, and its time. */
 struct store_view {
     const struct page *page; /* NULL: absent */
     struct stamp written;
     int64_t now_ms;
     uint16_t dead; /* sessions, a bit each */
-    uint8_t over;  /* grants by their place in the record, a bit each; then the two spans */
-    bool outdated; /* since then an attempt that was given up has arrived after all */
+    uint8_t over;  /* grants by their position in the record, a bit each; then the two spans */
+    bool outdated; /* since then an abandoned attempt has taken effect */
 };
 
 enum { OVER_COOLING = 1 << BRIEF_MAX, OVER_DELAY = 2 << BRIEF_MAX };
@@ -159,7 +159,7 @@ struct message {
     uint8_t actor, life;
     uint32_t serial;
     /* of a request */
-    enum verb verb; /* what it is for */
+    enum verb verb; /* its purpose */
     uint64_t token;
     enum store_verb store_verb;
     struct condition condition;
@@ -167,12 +167,12 @@ struct message {
     uint64_t session;
     bool bound, cools, breaks_now;
     uint8_t pokes; /* actors, a bit each */
-    /* of an answer or a notice */
+    /* of a reply or a notification */
     enum reply_status result;
     struct store_view store_view;
 };
 
-/* The lease's sighting, without the room that nobody needs here. */
+/* The lease's observations, in a smaller array. */
 struct brief_sighting {
     uint64_t offer;
     int64_t offer_since_ms;
@@ -183,18 +183,18 @@ struct brief_sighting {
 struct actor {
     struct lease lease;
     bool alive, started, cancelled;
-    bool excused;      /* broken `now`: works on until it hears of it, and fencing must help */
-    uint8_t life;      /* which acquisition, or which errand has been run */
-    uint8_t operation; /* of the operator: which */
+    bool excused;      /* broken `now`: works until it is notified, and fencing must help */
+    uint8_t life;      /* the index of the acquisition, or of the operation */
+    uint8_t operation; /* of the operator: which one */
     uint8_t incarnation;
-    uint64_t token;   /* that an errand is about */
-    uint64_t granted; /* the token that the store gave this life, or 0 */
+    uint64_t token;   /* of the operation */
+    uint64_t granted; /* the token of this life's grant, or 0 */
     int64_t wake_at_ms;
-    struct store_view heard; /* the last answer */
+    struct store_view heard; /* the last reply */
     bool has_heard;
     struct brief_sighting observations;
     bool has_old;
-    struct message old; /* an answer that came, or came too late; not part of the state */
+    struct message old; /* a received or late reply; not part of the state */
 };
 
 struct world {
@@ -202,7 +202,7 @@ struct world {
     const struct page *page; /* the store: one slot */
     struct stamp written;
     uint64_t revision;
-    int32_t written_at_ms[REVISIONS_MAX]; /* when each revision was made, since BEGIN_MS */
+    int32_t written_at_ms[REVISIONS_MAX]; /* the time of each revision, since BEGIN_MS */
     uint64_t first_token, last_token;
     uint16_t dead; /* sessions */
     struct bound left;
@@ -215,7 +215,7 @@ enum choice_kind {
     CHOICE_START,
     CHOICE_DELIVER,
     CHOICE_LOSE,
-    CHOICE_FAIL, /* lost, and its sender is told of trouble */
+    CHOICE_FAIL, /* lost, and its sender gets a failure */
     CHOICE_DOUBLE,
     CHOICE_TIMER,
     CHOICE_TICK,
@@ -226,29 +226,29 @@ enum choice_kind {
 
 struct choice {
     enum choice_kind kind;
-    uint8_t which; /* actor, message or errand */
+    uint8_t which; /* actor, message or operation */
     int64_t at_ms; /* of a tick */
 };
 
 void world_begin(struct world *world, const struct bound *bound);
 size_t world_choices(const struct world *world, struct choice *out);
-/* False when nothing is left to do for anybody: the fair run, without faults, has arrived. */
+/* False if no step is left for any actor: the fair run, without faults, has ended. */
 bool world_fair_choice(const struct world *world, struct choice *out);
 const char *actor_name(uint8_t actor);
 void choice_describe(const struct world *world, const struct choice *choice, struct text *out);
 void world_apply(struct world *world, const struct choice *choice);
-/* An answer that came twice, or too late, must change nothing: tries one, and nothing remains. */
+/* A repeated or late reply must change nothing: tries one, and discards the result. */
 void world_probe(const struct world *world);
-/* Started and not yet ended; at its work or killed out of it; not yet inside. */
+/* Started and not ended; holding or killed while it held; not granted yet. */
 bool actor_at_work(const struct actor *actor);
 bool actor_holds(const struct actor *actor);
 bool actor_waits(const struct actor *actor);
 uint8_t request_id(uint8_t actor, uint8_t life);
 uint64_t session_of(const struct world *world, uint8_t actor);
-/* Where the readable path goes; NULL while searching. */
+/* The output of the readable path; NULL while searching. */
 extern struct text *story;
 
-/* Two independent hashes of all that decides what can happen; without the bound if told so. */
+/* Two independent hashes of the state that determines all further steps, with the bound or not. */
 struct digest {
     uint64_t a, b;
 };
@@ -257,10 +257,10 @@ struct digest world_digest(const struct world *world, bool with_bound);
 
 /* Checks */
 
-/* The first thing found wrong, or NULL; cleared before each scenario. */
+/* The first violation, or NULL; cleared before each scenario. */
 extern const char *violation;
 
-/* What was seen to happen, so that no check passes because nothing came up. */
+/* The kinds of events that occurred, so that no check passes untested. */
 #define SEEN_LIST(X)                   \
     X(GRANTS, "grants")                \
     X(RENEWALS, "renewals")            \

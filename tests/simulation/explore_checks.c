@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What must hold, whatever happened: of every write that the store took, of everything a client
- * was told, and of every state. The truth is the store's slot and the time of each of its writes;
- * all clocks run alike here. The checks compare and never repair; the numbers are the rules of
- * docs/guarantees.md.
+ * The checks of every write to the store, of every notification of a client, and of every state.
+ * The truth is the store's slot and the time of each of its writes; all clocks have the same rate
+ * here. The checks compare and never repair; the numbers are the rules of docs/guarantees.md.
  */
 #include "explore.h"
 
@@ -106,7 +105,7 @@ static bool same_mark(const struct mark *a, const struct mark *b)
     return a->revision == b->revision && a->at_ms == b->at_ms;
 }
 
-/* A grant that was there before the write */
+/* A grant that existed before the write */
 
 static void check_grant_kept(const struct brief_grant *before, const struct brief_grant *after,
                              const struct message *message)
@@ -195,7 +194,7 @@ static void check_grants(struct world *world, const struct brief *before, const 
     world->last_token = last;
 }
 
-/* Places */
+/* Waiters */
 
 static void check_place_gone(const struct world *world, const struct brief_place *waiter,
                              const struct brief *after, const struct message *message)
@@ -210,7 +209,7 @@ static void check_place_gone(const struct world *world, const struct brief_place
     seen[SEEN_LAPSED] += !entered && !own && lapsed ? 1 : 0;
 }
 
-/* Only a lock-delay that begins takes an offer back. */
+/* Only a lock-delay that begins withdraws an offer. */
 static void check_place_kept(const struct brief_place *before, const struct brief_place *after,
                              bool blocked)
 {
@@ -223,7 +222,7 @@ static void check_place_kept(const struct brief_place *before, const struct brie
     seen[SEEN_OFFERS] += after->offered && !before->offered ? 1 : 0;
 }
 
-/* Nobody who still waits, and waited before, stood ahead of the one that was chosen. */
+/* No waiter that is still queued, and was before, was ahead of the chosen one. */
 static void check_order(const struct brief *before, const struct brief *after, int rank,
                         unsigned ticket)
 {
@@ -323,7 +322,7 @@ static void check_spans(const struct world *world, const struct brief *before,
                    "granted in a lock-delay");
 }
 
-/* What carries a time carries that of its write: nobody moves it, nobody leaves a mark. */
+/* Every time is that of its write: it does not move, and no mark is left. */
 static void check_times(const struct world *world, const struct brief *after)
 {
     struct mark marks[3 * BRIEF_MAX + 1] = {after->cooling.since};
@@ -352,7 +351,7 @@ void check_write(struct world *world, const struct brief *before, const struct b
     check_times(world, after);
 }
 
-/* What was told */
+/* Notifications */
 
 static bool on_its_way(const struct world *world, uint8_t who)
 {
@@ -373,7 +372,7 @@ static bool breaks_happen(void)
     return false;
 }
 
-/* Busy and cooling: the store has nothing of us, unless it is about to hear of us again. */
+/* Busy and cooling: the store has no grant or waiter of it, unless a request is in flight. */
 static void check_refused(const struct world *world, uint8_t who,
                           const struct store_view *store_view)
 {
@@ -476,7 +475,7 @@ void check_told(const struct world *world, const struct actor *before, const str
     seen[SEEN_LOST]++;
 }
 
-/* The same in everything that decides what it does next. */
+/* Equal in everything that determines the next step. */
 static bool same_lease(const struct lease *a, const struct lease *b)
 {
     bool same_request = a->in_flight == b->in_flight && a->unsure == b->unsure &&
@@ -515,7 +514,7 @@ void check_unmoved(const struct actor *before, const struct lease *lease,
 
 /* States */
 
-/* The work may still run: held, or lost and not yet past the kill time. */
+/* The work may still run: held, or lost and before the kill time. */
 static bool is_inside(const struct world *world, const struct actor *actor)
 {
     const struct lease *lease = &actor->lease;

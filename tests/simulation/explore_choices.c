@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What can happen next in a world: everything that the bound still allows, and, for the fair run,
- * the one thing that happens when nothing goes wrong. Changes nothing.
+ * The possible next steps of a world: all that the bound still allows and, for the fair run, the
+ * one that happens without faults. Changes nothing.
  */
 #include "explore.h"
 
@@ -19,8 +19,8 @@ static struct choice *choose(struct choice *at, enum choice_kind kind, uint8_t w
 }
 
 /*
- * Any message may arrive next. An answer that never comes is one that comes too late, and a lost
- * read is a lost answer, so that only writes and notices have to be lost in so many words.
+ * Any message may arrive next. A reply that never arrives equals a late one, and a lost read equals
+ * a lost reply, so only writes and notifications need an explicit loss.
  */
 static struct choice *message_choices(const struct world *world, struct choice *at)
 {
@@ -81,7 +81,7 @@ static struct choice *add_tick(const struct world *world, int64_t at_ms, struct 
     return at + 1;
 }
 
-/* The clock moves to when somebody wants to be woken; late for all others, when they may pause. */
+/* The clock advances to the next timer; with pauses to any timer, so that the others are late. */
 static struct choice *tick_choices(const struct world *world, struct choice *at)
 {
     struct choice *first = at;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who takes part, what the store can do, and how far each exploration goes: the narrow bound is
- * that of every test run, the wide one that of the proof. A bound is explored to its end or the
- * run fails; none is ever cut short.
+ * The clients, the store's capabilities and the bounds of each exploration: the narrow bound is for
+ * every test run, the wide one for the proof. A bound is explored completely, or the run fails.
  */
 #include "explore.h"
 

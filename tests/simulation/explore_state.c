@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Encoded records, each kept once, and the canonical hash of a world. Worlds that behave alike
- * should hash alike: times count from now, revisions and tickets only by their order, serials
- * from the lease's own, messages in no order, and what nobody will look at not at all. Padding and
- * pointers are never hashed. Decides nothing.
+ * should hash alike: times are relative to now, revisions and tickets count only by their order,
+ * serials relative to the lease's own, messages without order, and unused data not at all. Padding
+ * and pointers are never hashed. Decides nothing.
  */
 #include "explore.h"
 
@@ -192,18 +192,18 @@ struct brief brief_of(const struct page *page, uint64_t revision, int64_t time_m
     return brief;
 }
 
-/* Which revisions a world speaks of, for only their order matters; and how actors are named. */
+/* The revisions that a world refers to, since only their order matters; and the actors' names. */
 
 struct ranks {
     uint64_t bits[REVISIONS_MAX / 64];
-    uint8_t name[ACTORS_MAX]; /* actors that play the same part are told apart by their state */
+    uint8_t name[ACTORS_MAX]; /* actors with the same part are distinguished by their state */
 };
 
 static void name_revision(struct ranks *ranks, uint64_t revision)
 {
     if (revision < 64)
         ranks->bits[0] |= (uint64_t)1 << revision;
-    else if (revision < REVISIONS_MAX) /* a token that is made of something else has no rank */
+    else if (revision < REVISIONS_MAX) /* a token that is not made of a revision has no rank */
         ranks->bits[1] |= (uint64_t)1 << (revision - 64);
 }
 
@@ -292,7 +292,7 @@ static uint64_t pair(uint64_t low, int64_t high)
     return (uint32_t)low | (uint64_t)high << 32;
 }
 
-/* Seen from now; never and unknown stay what they are. */
+/* Relative to now; never and unknown stay as they are. */
 static int64_t since_now(const struct world *world, int64_t time_ms)
 {
     enum { FAR = 1 << 30 };
@@ -301,7 +301,7 @@ static int64_t since_now(const struct world *world, int64_t time_ms)
     return time_ms == TIME_UNKNOWN ? -FAR : time_ms - world->now_ms;
 }
 
-/* A time that is only asked whether it has come. */
+/* A time of which only matters whether it has come. */
 static int64_t until(const struct world *world, int64_t time_ms)
 {
     return time_ms <= world->now_ms ? 0 : since_now(world, time_ms);
@@ -345,7 +345,7 @@ static void add_mark(struct digest *digest, const struct world *world, const str
     add(digest, pair(rank_of(ranks, mark->revision), since_now(world, observed_ms)));
 }
 
-/* `truth`: the store's own copy, whose times are known even when it tells nobody. */
+/* `truth`: the store's own copy, whose times are known even if replies have none. */
 static void add_brief(struct digest *digest, const struct world *world, const struct ranks *ranks,
                       const struct brief *brief, bool truth)
 {
@@ -425,7 +425,7 @@ static void add_lease(struct digest *digest, const struct world *world, const st
     }
 }
 
-/* What an actor is by itself, without a word about others. */
+/* The state of one actor, without the other actors. */
 static struct digest actor_digest(const struct world *world, const struct ranks *ranks,
                                   const struct actor *actor)
 {
@@ -461,7 +461,7 @@ static bool play_alike(const struct part *a, const struct part *b)
            a->once == b->once;
 }
 
-/* Actors that play the same part change their names so that their digests stand in order. */
+/* Renames actors with the same part so that their digests are sorted. */
 static void name_alike(struct ranks *ranks, const struct digest *digests)
 {
     uint8_t order[ACTORS_MAX];
@@ -480,7 +480,7 @@ static void name_alike(struct ranks *ranks, const struct digest *digests)
         ranks->name[order[i]] = (uint8_t)i;
 }
 
-/* Adds all actors, in the order of their names, and what they have heard of each other. */
+/* Adds all actors, in the order of their names, and their last replies. */
 static void add_actors(struct digest *digest, const struct world *world, struct ranks *ranks)
 {
     struct digest digests[ACTORS_MAX];
@@ -539,7 +539,7 @@ struct digest world_digest(const struct world *world, bool with_bound)
     add(&digest, token_rank(&ranks, world->first_token));
     add(&digest, token_rank(&ranks, world->last_token));
     add_page(&digest, world, &ranks, world->page, &world->written, true);
-    for (size_t i = 0; i < world->message_count; i++) { /* a sum: in no order */
+    for (size_t i = 0; i < world->message_count; i++) { /* a sum, which has no order */
         struct digest letter = message_digest(world, &ranks, &world->messages[i]);
         letters.a += letter.a * 0x9e3779b97f4a7c15U;
         letters.b += letter.b * 0xbf58476d1ce4e5b9U;

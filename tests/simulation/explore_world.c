@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What can happen next in a world, and what it does to it. The clients are the shipped lease_step,
- * the store is one slot under the shipped conditions; here is only what carries messages between
- * them: in any order, lost, doubled, late. No rule is written here a second time.
+ * The effects of the steps of a world. The clients are the shipped lease_step, and the store is one
+ * slot under the shipped conditions. This file only carries messages between them: in any order,
+ * lost, duplicated, late. It must not contain a rule a second time.
  */
 #include "explore.h"
 
@@ -24,7 +24,7 @@ const struct scenario *playing;
 struct text *story;
 
 static struct record scratch;
-/* Of the actor that is just stepping: */
+/* Of the actor that is stepping now: */
 static struct lease_options options;
 static struct observations observations;
 
@@ -77,7 +77,7 @@ static void set_operation(const struct actor *clerk, struct request *request)
     request->token = clerk->token;
 }
 
-/* The options are the same in every step of a life, so that one copy serves all worlds. */
+/* The options are the same in every step of a life, so one copy serves all worlds. */
 static void set_options(const struct world *world, uint8_t who)
 {
     static const char *const holders[ACTORS_MAX] = {"a", "b", "c", "op"};
@@ -150,8 +150,8 @@ static bool is_awaited(const struct actor *actor, const struct message *message)
 }
 
 /*
- * What can reach nobody any more is not worth a branch: notices for those who have ended, answers
- * that nobody waits for. Of these one is kept for world_probe.
+ * Drops messages that have no receiver, to save branches: notifications for ended actors and
+ * replies that are not awaited. One such reply is kept for world_probe.
  */
 static void drop_dead_letters(struct world *world)
 {
@@ -171,7 +171,7 @@ static void drop_dead_letters(struct world *world)
     }
 }
 
-/* What the store tells about the slot at this moment. */
+/* The store's view of the slot at this moment. */
 static struct store_view view_of_store(const struct world *world)
 {
     struct store_view store_view = {.page = world->page,
@@ -204,7 +204,7 @@ static void mark_dead_and_over(const struct store_view *store_view, struct recor
     record->delay.over = (store_view->over & OVER_DELAY) != 0;
 }
 
-/* The glimpse as the core's event, by way of the shipped exchange. */
+/* Turns the view into the core's event, through the shipped translate_reply(). */
 static void event_of_view(const struct store_view *store_view, enum reply_status result,
                           struct event *event)
 {
@@ -223,7 +223,7 @@ static void event_of_view(const struct store_view *store_view, enum reply_status
         mark_dead_and_over(store_view, &scratch);
 }
 
-/* A step of an actor, and what follows from it */
+/* A step of an actor, and its consequences */
 
 static void send(struct world *world, uint8_t who, const struct lease_output *out)
 {
@@ -272,7 +272,7 @@ static void fold_sighting(struct brief_sighting *to)
     memcpy(to->observed, observations.observed, sizeof to->observed);
 }
 
-/* Jitter is the same in every step, so that worlds meet again. */
+/* Jitter is the same in every step, so that worlds become equal again. */
 static void step(struct world *world, uint8_t who, struct event *event,
                  const struct store_view *store_view)
 {
@@ -296,7 +296,7 @@ static void step(struct world *world, uint8_t who, struct event *event,
     check_told(world, &before, actor, &out, store_view);
 }
 
-/* An event that no message brings: the actor may know what it last heard. */
+/* An event without a message: the actor may use its last reply. */
 static void step_alone(struct world *world, uint8_t who, enum event_kind kind)
 {
     struct event event = {.kind = kind};
@@ -358,7 +358,7 @@ static const struct page *renewed_page(const struct store_request *request,
     return page;
 }
 
-/* Tries the request; true when it was carried out. */
+/* Applies the request; true if its condition held. */
 static bool carry_out(struct world *world, const struct message *message)
 {
     if (message->store_verb == VERB_STORE_READ)
@@ -389,8 +389,8 @@ static bool carry_out(struct world *world, const struct message *message)
 }
 
 /*
- * An attempt that its sender gave up has been carried out after all. What the sender hears from now
- * on, but was said before, knows nothing of it: the one case where it may leave something behind.
+ * An abandoned attempt has taken effect after all. Earlier replies that the sender has or receives
+ * later do not include it: the only case in which it may leave a grant or a waiter behind.
  */
 static void note_late_arrival(struct world *world, const struct message *message)
 {
@@ -475,7 +475,7 @@ void world_probe(const struct world *world)
     }
 }
 
-/* Doing it */
+/* Applying a choice */
 
 static void run_operation(struct world *world, uint8_t which)
 {
@@ -488,7 +488,7 @@ static void run_operation(struct world *world, uint8_t which)
         clerk->token = world->first_token;
         for (size_t i = 0; i < truth.grant_count; i++)
             if (brief_token(&truth.grants[i]) == clerk->token)
-                clerk->token++; /* stands: take one that nobody ever had */
+                clerk->token++; /* current: take one that was never granted */
     }
     start(world, OPERATOR);
 }

@@ -11,7 +11,7 @@
 
 struct pollers pollers;
 
-/* Most are kept equally long: nothing else tells two claims apart then. */
+/* Most durations are equal: then nothing else distinguishes two claims. */
 static int64_t new_keep(struct world *world)
 {
     return chance(world, 7000) ? pollers.keep_ms : between(world, 200, 1500);
@@ -46,7 +46,7 @@ static size_t next_event(const struct world *world, const struct polling *poll)
     return i;
 }
 
-/* What is to be remembered: the oracle knows who asked by the number. */
+/* The result to store: the number by which the oracle identifies the writer. */
 static const struct completion *deed_of(const struct world *world, struct polling *poll, size_t id)
 {
     (void)snprintf(poll->word, sizeof poll->word, "%" PRIu32, world->next_number);
@@ -91,7 +91,7 @@ static void start_claim(struct world *world, struct actor *actor, size_t id)
     actor_start(world, actor);
 }
 
-/* From here on only the token counts: another process could go on as well. */
+/* From here on only the token counts: another process could continue as well. */
 static void start_by_token(struct world *world, struct actor *actor, enum verb verb, uint64_t token)
 {
     size_t id = actor->key;
@@ -128,7 +128,7 @@ static void end_faults(struct world *world)
     world_say(world, "", "--- faults are over ---");
 }
 
-/* The next event of the poll, or what comes when there is none. */
+/* The next event of the poll, or the step after the last one. */
 static void handle_next(struct world *world, struct actor *actor, struct polling *poll)
 {
     poll->next = next_event(world, poll);
@@ -141,7 +141,7 @@ static void handle_next(struct world *world, struct actor *actor, struct polling
     plan(world, actor, 0, NEXT);
 }
 
-/* The work is done; whoever dies before it is finished leaves a repeat. */
+/* The work is done; a death before the finish causes a repeat. */
 static void finish_by_token(struct world *world, struct actor *actor, struct polling *poll)
 {
     if (!pollers.quiet && chance(world, 1500)) {
@@ -156,7 +156,7 @@ static void finish_by_token(struct world *world, struct actor *actor, struct pol
 static void take_step(struct world *world, struct actor *actor)
 {
     struct polling *poll = &pollers.polls[actor->index];
-    bool spent = world->next_number + 2 * ACTORS_MAX >= NUMBERS_MAX; /* a store without room */
+    bool spent = world->next_number + 2 * ACTORS_MAX >= NUMBERS_MAX; /* no numbers left */
     if (actor->busy || actor->has_callers || !actor->alive || spent ||
         (pollers.quiet && pollers_all_handled()))
         return;
@@ -172,7 +172,7 @@ static void take_step(struct world *world, struct actor *actor)
         handle_next(world, actor, poll);
         return;
     case STEP_WORK:
-    case STEP_STALE: /* when it has worked */
+    case STEP_STALE: /* after the work */
         return;
     case STEP_FINISH:
         finish_by_token(world, actor, poll);
@@ -189,7 +189,7 @@ static void take_step(struct world *world, struct actor *actor)
     }
 }
 
-/* With nothing but the token: renews it, tries a wrong one, or goes on. */
+/* With the token alone: renews it, tries a wrong one, or continues. */
 static void worked(struct world *world, struct actor *actor, struct polling *poll)
 {
     uint64_t old = pollers.old_token[actor->key];
@@ -207,7 +207,7 @@ static void worked(struct world *world, struct actor *actor, struct polling *pol
     take_step(world, actor);
 }
 
-/* The watermark was read: from there to now, by the store's clock with an overlap. */
+/* The poll covers from the watermark to now, by the store's clock, with an overlap. */
 static void begin_poll(struct world *world, const struct actor *actor, struct polling *poll)
 {
     struct poll begun = watermark_begin(&world->record, actor->heard.now_ms, OVERLAP_MS);
@@ -240,7 +240,7 @@ static void ended(struct world *world, struct actor *actor, const struct lease_o
         if (out->outcome == OUTCOME_OK)
             begin_poll(world, actor, poll);
         break;
-    case STEP_HANDLE: /* busy: somebody is at it, and may die before it is done */
+    case STEP_HANDLE: /* busy: another poller works on it, and may die before it is done */
     case STEP_FINISH:
     case STEP_SIDE:
         back_to_poll(world, poll, good);
@@ -258,7 +258,7 @@ static void ended(struct world *world, struct actor *actor, const struct lease_o
     plan(world, actor, between(world, 0, poll->step == STEP_BEGIN ? 1500 : 20), NEXT);
 }
 
-/* Most deaths come at any time; these exactly between one step and the next. */
+/* Most deaths happen at any time; these exactly between two steps. */
 static void perhaps_die(struct world *world, struct actor *actor)
 {
     if (!pollers.quiet && chance(world, pollers.crash_chance / 4))
@@ -283,7 +283,7 @@ static void held(struct world *world, struct actor *actor)
     plan(world, actor, work_ms, WORKED);
 }
 
-/* The work that was lost may go on until it is killed. */
+/* The work of a lost lease may continue until it is killed. */
 static void stop_by_kill_time(struct world *world, struct actor *actor)
 {
     int64_t kill_in_ms = actor_moment(world, actor, actor->lease.kill_at_ms) - world->now_ms;
@@ -303,7 +303,7 @@ static void notify(struct world *world, struct actor *actor, const struct lease_
         ended(world, actor, out);
 }
 
-/* The work is done, and then the claim finished: whoever dies in between leaves a repeat. */
+/* The work is done before the claim is finished: a death in between causes a repeat. */
 static void finish(struct world *world, struct actor *actor)
 {
     if (actor->inside && !actor->lost && actor->key < EVENTS)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between pollers.c (what pollers do, step by step) and pollers_world.c (the source, the store). */
+/* Shared by pollers.c (the pollers' steps) and pollers_world.c (the source, the store). */
 #ifndef LEASEHOLD_TESTS_SIMULATION_POLLERS_INTERNAL_H
 #define LEASEHOLD_TESTS_SIMULATION_POLLERS_INTERNAL_H
 
@@ -7,20 +7,20 @@
 
 enum {
     EVENTS = 24,
-    SIDES = 6, /* ids beside the events, of any payload, marked or claimed */
+    SIDES = 6, /* other ids than events, with any payload, marked or claimed */
     IDS = EVENTS + SIDES,
     WATERMARK = IDS, /* as a key */
     OVERLAP_MS = 3000,
-    SKEW_MS = 1000, /* of the source's clock against the store's, either way */
-    LATE_MS = 1500, /* from its moment until an event can be seen */
-    GRID_MS = 500,  /* between moments at which events happen */
+    SKEW_MS = 1000, /* of the source's clock relative to the store's, either way */
+    LATE_MS = 1500, /* from its time until an event is visible */
+    GRID_MS = 500,  /* between times of events */
     OPERATIONS = 300,
     MOMENT_MAX = 24,
 };
 
 _Static_assert(SKEW_MS + LATE_MS < OVERLAP_MS, "what the overlap is for");
 
-/* Script events; negative ones also reach an actor that stands still. */
+/* Script events; negative ones also reach a paused actor. */
 enum {
     WAKE_UP = -1,
     NEXT = 1,
@@ -42,18 +42,18 @@ struct source_event {
 enum step {
     STEP_BEGIN,
     STEP_HANDLE, /* claims an event … */
-    STEP_WORK,   /* … and has only its token, works, perhaps renews … */
+    STEP_WORK,   /* … and has only its token, works, may renew … */
     STEP_STALE,  /* … tries an older token by mistake … */
     STEP_FINISH, /* … and finishes or abandons it */
     STEP_ADVANCE,
     STEP_SIDE,
 };
 
-/* One poll of an actor, lost when it dies. */
+/* One poll of an actor, lost if it dies. */
 struct polling {
     enum step step;
     size_t next;   /* event */
-    bool by_token; /* this claim is left to its TTL, and finished by an errand */
+    bool by_token; /* this claim is left to its TTL, and finished by an operation */
     bool renewed;
     uint32_t number; /* of the claim … */
     uint64_t token;  /* … and the token */
@@ -68,16 +68,16 @@ struct pollers {
     bool quiet;
     unsigned crash_chance, pause_chance;
     int64_t ttl_ms, skew_ms, created_until_ms, keep_ms;
-    size_t sides; /* how many of them are in use */
-    bool on_grid; /* watermarks stand where events do, not between them */
+    size_t sides; /* the number in use */
+    bool on_grid; /* watermarks are at the times of events, not between them */
     bool roomy;   /* the store has room for all ids */
     struct source_event events[EVENTS];
     struct polling polls[ACTORS_MAX];
-    uint64_t last_token[IDS], old_token[IDS]; /* the claim's, and that of the one before */
+    uint64_t last_token[IDS], old_token[IDS]; /* the claim's, and the previous claim's */
     char names[IDS + 1][MOMENT_MAX];
 };
 
-extern struct pollers pollers; /* of the seed that is played */
+extern struct pollers pollers; /* of the current seed */
 
 static inline uint64_t below(struct world *world, uint64_t most)
 {
@@ -94,9 +94,9 @@ static inline void plan(struct world *world, struct actor *actor, int64_t in_ms,
     world_plan(world, actor, world->now_ms + in_ms, what, actor->number);
 }
 
-/* Everything by the world's random numbers: faults, store, keys, events, actors. */
+/* Draws everything from the world's random numbers: faults, store, keys, events, actors. */
 void pollers_make_world(struct world *world);
-/* Is there an event, at or before this position, that has happened and nobody has handled? */
+/* True if an event at or before this position has happened and was not handled. */
 bool pollers_unhandled(struct world *world, int64_t position);
 bool pollers_all_handled(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The world of a seed about ids: its source of events, its store, its actors. See pollers.h. */
+/* The world of a seed with ids: its source of events, its store, its actors. See pollers.h. */
 #include "pollers_internal.h"
 
 #include "script.h"
@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The source. An event's position is the source's clock; many share one, and some come late. */
+/* The source. An event's position is the source's clock; many share one, and some are late. */
 static void create_events(struct world *world)
 {
     for (size_t i = 0; i < EVENTS; i++) {
@@ -19,7 +19,7 @@ static void create_events(struct world *world)
     }
 }
 
-/* Of those that have happened by now, seen or not. */
+/* Of the events that have happened by now, visible or not. */
 bool pollers_unhandled(struct world *world, int64_t position)
 {
     for (size_t i = 0; i < EVENTS; i++) {
@@ -39,7 +39,7 @@ bool pollers_all_handled(void)
     return true;
 }
 
-/* By what it is judged that a claim has run out, or that an id need not be remembered. */
+/* How the expiry of a claim, or of an id, is determined. */
 static void choose_judge(struct world *world, struct world_rules *rules)
 {
     switch (below(world, 6)) {
@@ -51,7 +51,7 @@ static void choose_judge(struct world *world, struct world_rules *rules)
         rules->facts.judge = JUDGE_SESSION;
         rules->knows_sessions = true;
         return;
-    case 2: /* a server whose dates are whole seconds */
+    case 2: /* a server with dates in whole seconds */
         rules->tick_ms = 1000;
         rules->facts.margin_ms = 2000;
         rules->facts.tests_grant = false;
@@ -112,7 +112,7 @@ static void name_keys(struct world *world)
     }
 }
 
-/* With a desk, callers of a few processes; one process alone has at least three. */
+/* With a local queue: the callers of a few processes; a single process has at least three. */
 static void add_callers(struct world *world, struct actor *process, int64_t least)
 {
     memcpy(process->holder, process->name, sizeof process->name);

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Script events; negative ones also reach an actor that stands still. */
+/* Script events; negative ones also reach a paused actor. */
 enum {
     WAKE_UP = -1,
     NEXT = 1,
@@ -25,12 +25,12 @@ bool script_on_executor, script_with_local_queue;
 
 struct life {
     uint64_t first_operation; /* count at the seed's start */
-    bool quiet;               /* faults are over; everybody finishes */
+    bool quiet;               /* faults are over; all actors finish */
     unsigned pause_chance, crash_chance;
     int64_t ttl_least_ms, ttl_most_ms;
     bool one_holder_name;
-    bool brisk; /* short work, and the next wish at once: what makes hand-overs */
-    bool plain; /* only what the history checker knows about */
+    bool brisk; /* short work, and the next request at once, which causes hand-offs */
+    bool plain; /* only operations that the history checker supports */
     uint32_t limit[KEYS_MAX];
     uint64_t old_token[KEYS_MAX];
 };
@@ -63,7 +63,7 @@ static void plan_faults(struct world *world, struct actor *actor, const struct l
         plan(world, actor, between(world, 0, 3000), STAND_STILL);
 }
 
-/* What most callers of a process want: so much the same that one grant can serve them all. */
+/* Most callers of a process make equal requests, so that one grant can serve them all. */
 static void ask_as_usual(struct actor *actor, const struct life *life)
 {
     struct request *request = &actor->options.request;
@@ -91,7 +91,7 @@ static void ask(struct world *world, struct actor *actor, const struct life *lif
     actor->options.wait_ms = !request->waits       ? 0
                              : chance(world, 5000) ? WAIT_WITHOUT_LIMIT
                                                    : between(world, 50, 5000);
-    /* Two cooldowns at once end within a round trip of the later one: too loose for a history. */
+    /* The end of two concurrent cooldowns is too uncertain for a history: by a round trip. */
     bool may_cool = !life->plain || request->mode == MODE_EXCLUSIVE;
     actor->options.cooldown_ms = may_cool && chance(world, 1200) ? between(world, 50, 1500) : 0;
     if (actor->process != NULL && chance(world, 8000))
@@ -157,7 +157,7 @@ static void notify(struct world *world, struct actor *actor, const struct lease_
         plan(world, actor, between(world, 0, longest_ms), STOP_WORK);
         plan(world, actor, between(world, 0, 200), WRITE);
         return;
-    case NOTIFY_LOST: /* the work may go on until it is killed, and often does */
+    case NOTIFY_LOST: /* the work may continue until it is killed, and often does */
         kill_in_ms = actor_moment(world, actor, actor->lease.kill_at_ms) - world->now_ms;
         actor->inside = actor->inside && kill_in_ms > 0;
         plan(world, actor, chance(world, 5000) ? kill_in_ms : between(world, 0, kill_in_ms),
@@ -182,7 +182,7 @@ static void stand_still(struct world *world, struct actor *actor, const struct l
     plan(world, actor, for_ms, WAKE_UP);
 }
 
-/* A local caller may also go away without listening any more. */
+/* A local caller may also cancel. */
 static void stop(struct world *world, struct actor *actor)
 {
     bool errand = actor->options.request.verb != VERB_ACQUIRE;
@@ -262,7 +262,7 @@ static void choose_faults(struct world *world, struct life *life)
     faults->lose_notice = chance(world, 3000) ? 10000 : few[below(world, 4)];
     faults->latency_ms = between(world, 1, 40);
     faults->slow_ms = between(world, 100, 4000);
-    if (chance(world, 500)) /* a store that is far away */
+    if (chance(world, 500)) /* a distant store */
         faults->least_ms = between(world, 50, 400);
     life->pause_chance = few[below(world, 4)];
     life->crash_chance = few[below(world, 4)];
@@ -270,7 +270,7 @@ static void choose_faults(struct world *world, struct life *life)
     life->ttl_most_ms = life->ttl_least_ms + between(world, 0, 1500);
 }
 
-/* Every fifth seed is plain: its answers are written down and must have one order. */
+/* Every fifth seed is plain: its results are recorded and must have one order. */
 static bool is_plain(uint64_t seed)
 {
     return seed % 5 == 1;
@@ -284,7 +284,7 @@ static void choose_plain_store(struct world *world, struct life *life)
     world->rules.facts.tests_grant = chance(world, 5000);
     world->rules.facts.reply_timeout_ms = between(world, 100, 600);
     world->rules.names_collide = false;
-    world->faults.doubled = 0; /* a doubled release hears of itself as stale */
+    world->faults.doubled = 0; /* the duplicate of a release is stale */
     life->ttl_most_ms = life->ttl_least_ms;
     life->plain = true;
 }
@@ -299,7 +299,7 @@ static void choose_store(struct world *world, bool wild)
     rules->facts.reply_timeout_ms = between(world, 100, 600);
     rules->keeps_copies = chance(world, 5000);
     rules->overlaps_allowed = wild;
-    if (wild) /* a fast clock would lose its patience with a store that is far away */
+    if (wild) /* on a distant store a fast clock would always time out */
         world->faults.least_ms = 0;
     switch (below(world, 6)) {
     case 0:
@@ -314,7 +314,7 @@ static void choose_store(struct world *world, bool wild)
         rules->facts.one_clock = !wild;
         rules->knows_sessions = chance(world, 5000);
         break;
-    case 3: /* a server whose dates are whole seconds */
+    case 3: /* a server with dates in whole seconds */
         rules->tick_ms = 1000;
         rules->facts.margin_ms = 2000;
         rules->facts.tests_grant = false;
@@ -325,7 +325,7 @@ static void choose_store(struct world *world, bool wild)
     }
 }
 
-/* Clocks of one world differ by the factor 1.15 at most, or, in a wild one, by 4 and more. */
+/* The clocks of a world differ by a factor of 1.15 at most, in a wild one by 4 and more. */
 static void add_actors(struct world *world, bool wild, const struct life *life)
 {
     static const char *const names[] = {"ann", "bob", "cem", "dot", "eve", "fay"};
@@ -350,7 +350,7 @@ static void add_actors(struct world *world, bool wild, const struct life *life)
     }
 }
 
-/* Up to five of them in each process; three or more in all. */
+/* Up to five in each process; three or more in all. */
 static void add_callers(struct world *world)
 {
     size_t houses = world->actor_count, least = houses < 3 ? 4 - houses : 1;
@@ -379,7 +379,7 @@ static void final_read(void *caller, const struct store_reply *reply)
     *(bool *)caller = reply->present;
 }
 
-/* Asks for the key and gives it back; false when it was not granted. */
+/* Acquires the key and releases it; false if it was not granted. */
 static bool take_once(struct world *world, struct actor *actor, size_t key)
 {
     const struct life *life = world->script;
@@ -398,8 +398,8 @@ static bool take_once(struct world *world, struct actor *actor, size_t key)
 }
 
 /*
- * At the end everybody has finished, a newcomer gets every key, and after a few newcomers nothing
- * is left behind: each clears away what dead waiters left.
+ * At the end every actor has finished, a newcomer is granted every key, and after a few newcomers
+ * no record is left: each removes some dead waiters.
  */
 static void check_end(struct world *world)
 {
@@ -408,7 +408,7 @@ static void check_end(struct world *world)
     for (size_t i = 0; i < world->actor_count; i++)
         if (world->actors[i].busy)
             oracle_fail(world, &world->actors[i], "liveness", "still at it long after the faults");
-    if (world->rules.names_collide) /* one key keeps the other out for as long as it is known */
+    if (world->rules.names_collide) /* one key excludes the other as long as its record exists */
         return;
     if (!last->alive)
         actor_revive(world, last);

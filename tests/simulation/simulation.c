@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs seeds, two processes side by side, and prints what happened: simulation [--seeds N]
+ * Runs seeds in parallel processes, by default two, and prints the counts: simulation [--seeds N]
  * [--first N] [--jobs N] [--executor 0|1] [--desk 0|1] [--replay SEED] [--mutant NAME]. Output is
- * TAP. A violation prints its seed; `make replay SEED=…` shows every decision that led to it.
+ * TAP. A violation prints its seed; `make replay SEED=…` prints every decision that led to it.
  */
 #include "pollers.h"
 #include "script.h"
@@ -18,7 +18,7 @@
 
 enum { JOBS_MAX = 16 };
 
-/* What a run is told to do, and what it found. */
+/* The settings and the findings of a run. */
 struct plan {
     uint64_t first, seeds;
     unsigned jobs;
@@ -32,7 +32,7 @@ struct result {
 
 static struct world world; /* large: kept off the stack */
 
-/* Every fifth seed is about ids and watermarks. */
+/* Every fifth seed has ids and watermarks. */
 static void play_seed(uint64_t seed, struct counts *counts, FILE *trace)
 {
     if (pollers_has(seed))
@@ -80,7 +80,7 @@ static void add_counts(struct result *sum, const struct result *part)
     sum->violations += part->violations;
 }
 
-/* Runs the plan in child processes; one that dies (an assert of the core) is a violation too. */
+/* Runs the plan in child processes; if one dies (a failed assertion), that is a violation, too. */
 static void run(const struct plan *plan, struct result *sum)
 {
     int pipes[JOBS_MAX][2];
@@ -141,7 +141,7 @@ static int replay(uint64_t seed)
     X(stale_attempts) \
     X(overlaps)
 
-/* Of seeds about ids and watermarks. */
+/* For seeds with ids and watermarks. */
 #define ID_COUNT_LIST(X) \
     X(events)            \
     X(claims)            \
@@ -215,7 +215,7 @@ static void choose_mutant(const char *name)
     exit(64);
 }
 
-/* Exit status 3 and one line when the mutant was caught. */
+/* Exit status 3 and one line if the mutant was caught. */
 static int hunt(const struct plan *plan, const char *name)
 {
     struct plan one = {.jobs = 1};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plays stories: who asks what when, and what goes wrong, in virtual time on the shipped core; the
- * decision log is compared text for text with the story's own. story FILE… is the test (TAP),
- * story --play FILE shows one, story --bless FILE writes the log anew for a person to review.
+ * Plays stories: requests and faults at given times, in virtual time on the shipped core. The
+ * decision log is compared byte for byte with the story's own. story FILE… is the test (TAP),
+ * story --play FILE prints one, story --bless FILE rewrites the log for a person to review.
  *
- * A story is a text: lines of `#` tell it, `store …` says what the store can do, `MS WHO VERB …`
- * makes it happen, and below `---` is the log. The verbs are in the tables of verbs.c.
+ * A story is a text: lines with `#` are comments, `store …` sets the store's capabilities,
+ * `MS WHO VERB …` is a step, and the log follows `---`. The verbs are in the tables of verbs.c.
  */
 #include "story.h"
 
@@ -46,7 +46,7 @@ static bool read_file(const char *path, struct story *s)
     return length > 0;
 }
 
-/* Splits the script into lines and plans each one at its time. */
+/* Splits the script into lines and schedules each one at its time. */
 static void plan_script(struct story *s)
 {
     char *rest = s->script;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A story while it is played; the verbs it knows are in verbs.c. */
+/* A story while it is played; its verbs are in verbs.c. */
 #ifndef LEASEHOLD_TESTS_STORY_H
 #define LEASEHOLD_TESTS_STORY_H
 
@@ -8,14 +8,14 @@
 
 enum { STORY_TEXT = 64 * 1024, STORY_LINES = 128, GROUPS_MAX = 4, WORD_MAX = 64 };
 
-/* What an actor says of ids and watermarks, for as long as it is at it. */
+/* An actor's options for ids and watermarks, while its request lasts. */
 struct story_args {
     char payload[WORD_MAX], result[WORD_MAX], watermark[WORD_MAX], until[WORD_MAX];
     char value[WORD_MAX], expected[WORD_MAX];
     struct completion completion;
 };
 
-/* Several keys taken by one caller: one actor for each key. */
+/* Several keys acquired by one caller: one actor for each key. */
 struct group {
     struct multi multi;
     struct actor *members[MULTI_MAX];
@@ -23,7 +23,7 @@ struct group {
 
 struct story {
     char text[STORY_TEXT];
-    char script[STORY_TEXT]; /* a copy to be cut into lines */
+    char script[STORY_TEXT]; /* a copy to be split into lines */
     const char *expected;
     size_t script_length;
     const char *lines[STORY_LINES];
@@ -36,12 +36,12 @@ struct story {
     struct world world;
 };
 
-/* The actor of that name, made when it is first heard of. */
+/* The actor of that name, created at its first use. */
 struct actor *story_actor(struct story *story, const char *name);
-/* Fills what is said of ids and watermarks into the actor's options. */
+/* Fills the options for ids and watermarks from the line. */
 void story_set_args(struct story *story, struct actor *actor, const char *line);
 void story_set_store(struct story *story, const char *options);
-/* Carries out "WHO VERB …". */
+/* Executes "WHO VERB …". */
 void story_do(struct story *story, const char *line);
 void story_told(struct story *story, struct actor *actor, const struct lease_output *out);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words of stories about ids and watermarks; see verbs.c. */
+/* The arguments of stories with ids and watermarks; see verbs.c. */
 #include "story.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The word behind " name=", empty when there is none. */
+/* The value of " name=", empty if absent. */
 static const char *word(const char *line, const char *name, char out[WORD_MAX])
 {
     char pattern[32];

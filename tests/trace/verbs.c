@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The words of stories. WHO is an actor, or `store`. Words of the form name=value or a bare name
- * set options; times are in milliseconds.
+ * The verbs of stories. WHO is an actor, or `store`. Arguments of the form name=value or name set
+ * options; times are in milliseconds.
  *
  *   ann asks db [shared] [slots=3] [ttl=30000] [nowait] [wait=5000] [priority=5] [cooldown=1000]
  *                [lock-delay=1000] [unbound] [look=5000] [patience=10000] [as=pod]
- *   ann lets go       gives up waiting, is done, or, after lost, has stopped
+ *   ann lets go       stops waiting, releases or, after a loss, has stopped its work
  *   ann dies, ann starts anew, ann stands still 5000, ann clock=870 (thousandths)
  *   ann breaks db [now], ann clears db, ann looks db, ann renews db 1024, ann releases db 1024
  *   ann claims once:x [payload=9f] [keep=60000] [result=fine]    lets go when it is done
- *   ann abandons      lets go, and it is not done
+ *   ann abandons      releases a claim that is not done
  *   ann marks once:x [keep=60000], ann finishes once:x [result=fine] token=1024
  *   ann advances watermark:w [from=17] to=20, ann sets watermark:w to=20
  *   ann takes db,cache    several keys; ann gives back
  *   ann loses request | loses answer | loses notices | doubles request | doubles answer
- *   ann holds request 500 | holds answer 500 | holds notice 500    the next message, so long
+ *   ann holds request 500 | holds answer 500 | holds notice 500    delays the next message
  *   store goes, store comes, store shows db
  */
 #include "story.h"
@@ -75,7 +75,7 @@ void story_set_store(struct story *story, const char *text)
     }
 }
 
-/* The number behind "name=", or the default. */
+/* The number after "name=", or the default. */
 static int64_t option(const char *line, const char *name, int64_t otherwise)
 {
     char pattern[32];
@@ -156,7 +156,7 @@ static void act_on(struct story *story, struct group *group, struct multi_output
 static void take_several(struct story *story, const char *who, const char *keys, const char *line)
 {
     const char *names[MULTI_MAX];
-    static char list[LINE_MAX_BYTES * GROUPS_MAX]; /* the names live as long as the program */
+    static char list[LINE_MAX_BYTES * GROUPS_MAX]; /* the names are valid until the program ends */
     char *rest = list + story->group_count * LINE_MAX_BYTES;
     (void)snprintf(rest, LINE_MAX_BYTES, "%s", keys);
     size_t count = 0;

@@ -21,7 +21,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char heard[HEARD_MAX][HTTP_REQUEST_SIZE];
 static size_t heard_count;
 static const char *const *script;
-static http_kit_answer *other; /* answers instead of the script */
+static http_kit_answer *other; /* replaces the script */
 
 static bool say_one(int file, const char *text)
 {
@@ -43,7 +43,7 @@ static bool say_one(int file, const char *text)
     return !watch;
 }
 
-/* "echo REVISION\nCHANGE": as an API server that keeps the object, and what a webhook changed. */
+/* "echo REVISION\nCHANGE": an API server that stores the object, with a webhook's change. */
 static bool say_echo(int file, const char *text, const char *request)
 {
     char head[256], revision[24];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the breaker opens, whom it lets through, and for how long it stays open. */
+/* When the breaker opens, which requests it lets through, and how long it stays open. */
 #include "runtime/breaker.h"
 
 #include <setjmp.h>
@@ -46,7 +46,7 @@ static void after_the_pause_one_may_try(void **state)
     assert_true(breaker_admits(&breaker, 1000));
     assert_false(breaker_admits(&breaker, 1000));
     assert_false(breaker_admits(&breaker, 1999));
-    assert_true(breaker_admits(&breaker, 2000)); /* the first one was never heard of again */
+    assert_true(breaker_admits(&breaker, 2000)); /* the first one got no reply */
     breaker_success(&breaker);
     assert_false(breaker_is_open(&breaker));
     assert_true(breaker_admits(&breaker, 2001));

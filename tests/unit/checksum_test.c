@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checksum sees every accident within a word, and what is written today can be read later. */
+/* The checksum detects every error within a word, and values written today can be read later. */
 #include "base/checksum.h"
 
 #include <setjmp.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-/* Logs on disks carry these. */
+/* Logs on disks contain these. */
 static void stays_the_same_for_ever(void **state)
 {
     (void)state;
@@ -49,7 +49,7 @@ static void depends_on_what_came_before(void **state)
                          checksum(checksum(0, "b", 1), "a", 1));
 }
 
-/* Tables take the lowest bits for the place and the highest to compare. */
+/* Tables use the lowest bits as the index and the highest to compare. */
 static void spreads_neighbours(void **state)
 {
     (void)state;

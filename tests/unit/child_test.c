@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands as their parent sees them, with real processes: what they leave behind is found and
- * ended, and nothing is over while anything of it is at work.
+ * Commands and their parent, with real processes: their remaining processes are found and ended,
+ * and a command is not over while any of its processes runs.
  */
 #include "run/child.h"
 
@@ -98,7 +98,7 @@ static void start(struct fixture *fixture, const char *script)
     assert_int_equal(fixture->group, fixture->child.group);
 }
 
-/* As the guardian does, without its descriptors. */
+/* As the supervisor does, without its descriptors. */
 static void play_until(struct fixture *fixture, enum child_state state, int64_t limit_ms)
 {
     int64_t end_ms = host_boot_ms() + limit_ms;
@@ -180,7 +180,7 @@ static void processes_left_in_its_group_are_ended(void **state)
     play_until(&fixture, CHILD_DONE, 5000);
     assert_int_equal(child_exit_status(&fixture.child), 3);
     assert_false(process_group_alive(fixture.child.group));
-    (void)waitpid(deaf, NULL, 0); /* dead, and perhaps not collected yet */
+    (void)waitpid(deaf, NULL, 0); /* dead, and perhaps not reaped yet */
     assert_false(lives(deaf));
 }
 

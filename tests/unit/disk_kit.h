@@ -10,21 +10,21 @@
 enum { KIT_USER = 12345, KIT_OTHER_USER = 12346, KIT_GROUP = 23456 };
 
 int kit_make_folder(void **state);
-int kit_drop_folder(void **state); /* with all that is in it */
+int kit_drop_folder(void **state); /* with its content */
 /* The path of a name in it; valid until the fourth call after this one. */
 const char *kit_path(const char *name);
 
 /* The disk of "f" in the folder; fails the test when it is refused. */
 void kit_open(struct disk *out);
-/* Is the path refused, and do the words say so? */
+/* True if the path is refused, and the text contains the reason. */
 bool kit_refuses(const char *path, const char *text);
 
 /*
- * Runs the act in a child process, as that user and group (−1: as we are), and waits for it.
- * Asserts of cmocka are not for children: an act says true when all was well, else prints why.
+ * Runs the function in a child process, as that user and group (−1: unchanged), and waits for it.
+ * Asserts of cmocka do not work in children: the function returns true on success, else prints why.
  */
 bool kit_in_child(bool (*act)(void), int user, int group);
-/* Also prints where; for acts. */
+/* Also prints the location; for such functions. */
 #define KIT_EXPECT(condition)                                                       \
     do {                                                                            \
         if (!(condition)) {                                                         \
@@ -33,8 +33,7 @@ bool kit_in_child(bool (*act)(void), int user, int group);
         }                                                                           \
     } while (0)
 
-/* Only root becomes another user or enters another namespace; for anybody else what needs that is
- * no case. */
+/* Only root can become another user or enter another namespace; other users skip these cases. */
 bool kit_is_root(void);
 
 #endif

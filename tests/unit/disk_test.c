@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The real disk: files and their names, locks between open files and between processes, the shared
- * page, a limit on file sizes that must not kill, and what a fork leaves to the child.
+ * page, a limit on file sizes that must not kill, and the state of a child after a fork.
  */
 #include "disk_kit.h"
 
@@ -49,7 +49,7 @@ static int make(const char *suffix)
     return file;
 }
 
-/* The same file again, as another process would have it. */
+/* The same file again, as in another process. */
 static int open_other(const char *suffix)
 {
     int file = other.open(other.owner, suffix, DISK_OPEN);
@@ -215,7 +215,7 @@ static void a_page_is_shared_once_it_is_there(void **state)
     other.unshare(other.owner, theirs);
 }
 
-/* Waits much longer than the looks that disk_lock has in between. */
+/* Waits much longer than the poll interval of disk_lock. */
 static bool sleep_until_woken(void)
 {
     struct disk own;
@@ -270,7 +270,7 @@ static void a_killed_owner_is_noticed(void **state)
         if (disk_open(&own, kit_path("f"), NULL))
             locked = own.lock(own.owner, own.open(own.owner, "", DISK_OPEN), 0);
         if (locked == 0 && write(ends[1], "x", 1) == 1 && read(looked[0], &ready, 1) == 1)
-            sleep_ms(30); /* the other one waits by now, most likely */
+            sleep_ms(30); /* the other one most likely waits by now */
         (void)raise(SIGKILL);
     }
     (void)close(ends[1]);
@@ -306,7 +306,7 @@ static bool write_beyond_the_limit(void)
     KIT_EXPECT(sigismember(&mask, SIGXFSZ) == 0);
     KIT_EXPECT(own.write(own.owner, file, bytes, sizeof bytes, /* offset= */ 0) == 64);
 
-    /* One that was pending before is somebody else's. */
+    /* A signal that was pending before is kept. */
     (void)sigaddset(&mask, SIGXFSZ);
     KIT_EXPECT(pthread_sigmask(SIG_SETMASK, &mask, NULL) == 0);
     KIT_EXPECT(own.write(own.owner, file, bytes, sizeof bytes, /* offset= */ 100) == -EFBIG);
@@ -343,7 +343,7 @@ static bool use_in_child(void)
     KIT_EXPECT(disk.share(disk.owner, forked_file) == NULL);
     disk.unlock(disk.owner, forked_file, 0);
 
-    /* The number is somebody else's now. */
+    /* The descriptor number belongs to another file now. */
     struct disk own;
     int reused = dup2(0, forked_file);
     KIT_EXPECT(reused == forked_file);
@@ -369,7 +369,7 @@ static void a_forked_child_has_no_disk(void **state)
 
 static int outlives[2], gone[2];
 
-/* Takes the lock and ends, while a child of its own lives until the test closes the pipe. */
+/* Takes the lock and ends, while its child lives until the test closes the pipe. */
 static bool lock_and_leave_a_child(void)
 {
     struct disk own;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the real disk refuses: links, files and folders through which somebody else could decide
- * what we lock, and file systems whose locks do not hold. And what it does not: a group's folder.
+ * Refusals of the real disk: links, files and folders through which another user could choose the
+ * file that we lock, and file systems whose locks do not work. It accepts a group's folder.
  */
 #include "disk_kit.h"
 
@@ -36,7 +36,7 @@ static void touch(const char *name)
     (void)close(file);
 }
 
-/* What opening "f" with this suffix says. */
+/* The error of opening "f" with this suffix. */
 static int open_suffix(const char *suffix)
 {
     struct disk disk;
@@ -98,7 +98,7 @@ static void a_link_of_another_user_is_not_followed(void **state)
     assert_true(accepts(kit_path("theirs/f")));
     assert_int_equal(lchown(kit_path("theirs"), KIT_USER, KIT_GROUP), 0);
     assert_true(kit_refuses(kit_path("theirs/f"), "theirs: a symbolic link of another user"));
-    /* Nor where one of ours leads to it. */
+    /* Nor through a link of our own. */
     assert_int_equal(symlink("theirs", kit_path("ours")), 0);
     assert_true(kit_refuses(kit_path("ours/f"), "theirs: a symbolic link of another user"));
 }
@@ -189,7 +189,7 @@ static void a_file_of_another_user_is_refused(void **state)
     touch("f");
     assert_int_equal(chown(kit_path("f"), KIT_USER, KIT_GROUP), 0);
     assert_true(kit_refuses(kit_path("f"), "the file belongs to another user"));
-    /* A group's folder is more than the group's right to write. */
+    /* A group's folder needs more than write permission for the group. */
     assert_int_equal(chown(kit_path(""), 0, KIT_GROUP), 0);
     assert_int_equal(chmod(kit_path(""), 0770), 0);
     assert_true(kit_refuses(kit_path("f"), "the group may write to the folder"));
@@ -276,7 +276,7 @@ static bool see_nothing(void)
     return true;
 }
 
-/* For a folder of root's and for one that a member made. */
+/* For a folder of root and for one that a member made. */
 static void share_folder(uid_t owner)
 {
     assert_int_equal(chown(kit_path(""), owner, KIT_GROUP), 0);

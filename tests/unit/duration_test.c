@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lengths of time: what people write, what is none, and what is too long. */
+/* Durations: valid texts, invalid ones, and those out of range. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is asked of Entra ID and how its answers are read: wire/entra_request.h. */
+/* Requests to Entra ID and the parsing of its replies: wire/entra_request.h. */
 #include "wire/entra_request.h"
 
 #include <setjmp.h>
@@ -14,7 +14,7 @@ enum { NOW_S = 1700000000 };
 
 static bool reads(const char *body, struct entra_token *out)
 {
-    /* In memory of its own length, without a NUL: what reads beyond it is seen. */
+    /* In memory of its exact length, without a NUL: the sanitizer detects reads beyond it. */
     size_t length = strlen(body);
     char *copy = test_malloc(length > 0 ? length : 1);
     for (size_t i = 0; i < length; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Notices that bring along what stands: who is named there accepts by one write, and one that is
- * old, doubled or late costs at most a look.
+ * Notifications that carry the current record: a waiter that is named there accepts by one write,
+ * and an old, duplicated or late one costs at most one query.
  */
 #include "runtime_kit.h"
 
@@ -11,7 +11,7 @@
 
 static struct process *const them = &processes[0], *const us = &processes[1];
 
-/* What stood there when it was kept, as a notice brings it. */
+/* The record at the time it was kept, as a notification carries it. */
 struct kept {
     struct store_reply reply;
     char bytes[1024];
@@ -47,7 +47,7 @@ static void notice(const struct kept *kept)
     tick(us);
 }
 
-/* They hold, we wait, they let go; the notice is kept for the case to deliver. */
+/* They hold, we wait, they release; the notification is kept for the case to deliver. */
 static void offer_to_us(struct caller *a, struct caller *b, struct kept *out)
 {
     us->takes_notices = false;
@@ -80,7 +80,7 @@ static void a_notice_with_the_record_saves_a_read(void **state)
     assert_true(b.token == token_in_store("k") && b.token > a.token);
 }
 
-/* Rule 3: the deadline is counted from before the acceptance was sent. */
+/* Rule 3: the deadline counts from before the acceptance was sent. */
 static void the_deadline_begins_with_the_acceptance(void **state)
 {
     (void)state;
@@ -113,20 +113,20 @@ static void a_notice_that_comes_twice_is_taken_once(void **state)
     tick(us);
     assert_told(&b, TASK_HELD);
     uint64_t revision = known_revision();
-    notice(&kept); /* of what we have accepted by now */
+    notice(&kept); /* of the grant that we have accepted by now */
     assert_int_equal(us->submitted, 0);
     assert_told(&b, TASK_HELD);
     assert_true(known_revision() == revision);
 }
 
-/* They gave the offer to nobody: it lapsed, and they hold again. We believe the store. */
+/* Their offer was not accepted: it lapsed, and they hold again. The store is authoritative. */
 static void an_old_offer_is_a_conflict_and_no_grant(void **state)
 {
     (void)state;
     struct caller a = {0}, b = {0};
     struct kept kept;
     offer_to_us(&a, &b, &kept);
-    acquire(them, &a, /* waits= */ true); /* in line behind us */
+    acquire(them, &a, /* waits= */ true); /* in the queue behind us */
     run_until(START_MS + 4000);           /* and passes the offer on, to itself */
     assert_told(&a, TASK_HELD);
     notice(&kept);
@@ -140,7 +140,7 @@ static void an_old_offer_is_a_conflict_and_no_grant(void **state)
     assert_true(b.token > a.token);
 }
 
-/* The copy says that nothing stands; what has no revision cannot be compared, so we look. */
+/* The copy shows no record; without a revision it cannot be compared, so we query. */
 static void a_notice_after_the_end_causes_a_read(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the executor does for its callers while the store is well. */
+/* The executor's service to its callers while the store works. */
 #include "runtime_kit.h"
 
 #include <stdio.h>
@@ -48,7 +48,7 @@ static void nothing_is_told_but_in_a_tick(void **state)
     struct caller a = {0};
     struct lease_options options = options_for("k", /* waits= */ false);
     start(us, &a, "a", &options);
-    assert_int_equal(us->wake_at_ms, now_ms); /* it asks for one */
+    assert_int_equal(us->wake_at_ms, now_ms); /* it requests one */
     assert_told(&a, -1);
     assert_int_equal(us->submitted, 0);
     us->reply_mode = ANSWERS_LATER;
@@ -86,7 +86,7 @@ static void a_waiter_is_woken(void **state)
     assert_true(b.token > a.token);
 }
 
-/* No store tells a process of its own writes: whom they are about is woken by their answer. */
+/* No store notifies a process of its own writes: the reply wakes the local waiters concerned. */
 static void our_own_write_wakes_us(void **state)
 {
     (void)state;
@@ -123,7 +123,7 @@ static void a_lease_begins_with_what_was_last_heard(void **state)
     (void)state;
     struct caller a = {0}, b = {0};
     acquire(them, &a, "k", /* waits= */ false);
-    acquire(us, &b, "k", /* waits= */ true); /* bets on a free key, then takes a place */
+    acquire(us, &b, "k", /* waits= */ true); /* bets on a free key, then queues */
     assert_int_equal(us->submitted, 2);
     let_go(&b);
     tick(us);
@@ -257,7 +257,7 @@ static void keep_answer(void *caller, const struct store_reply *reply)
     watched->reply.key = "k";
 }
 
-/* A watch also tells our own writes: they must not make us write again. */
+/* A watch also reports our own writes: they must not cause another write. */
 static void a_watch_event_alone_costs_nothing(void **state)
 {
     (void)state;
@@ -348,7 +348,7 @@ static void meta_and_words_are_copied(void **state)
                         7);
 }
 
-/* A million keys once locked must leave nothing behind but the newest copies. */
+/* A million keys locked in the past must leave nothing behind but the newest copies. */
 static void copies_are_bounded(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the executor does when the store fails, hangs or is too slow, and when out of memory. */
+/* The executor when the store fails, hangs or is too slow, and when out of memory. */
 #include "runtime_kit.h"
 
 #include <stdio.h>
@@ -48,14 +48,14 @@ static void lost_is_told_in_time_when_the_store_never_answers(void **state)
     assert_int_equal(executor_counts(us->executor).lost, MANY);
 }
 
-/* The process stood still: an answer that waits for it must not come before the deadline. */
+/* The process was stopped: a pending reply must not be handled before the deadline. */
 static void deadlines_come_first(void **state)
 {
     (void)state;
     struct caller a = {0}, b = {0};
     acquire(us, &a, "a", /* waits= */ false);
     us->reply_mode = ANSWERS_LATER;
-    run_until(START_MS + 3000); /* the renewal is on its way */
+    run_until(START_MS + 3000); /* the renewal is in flight */
     struct lease_options options = options_for("b", /* waits= */ false);
     start(us, &b, "b", &options);
     now_ms = START_MS + 6000;
@@ -66,7 +66,7 @@ static void deadlines_come_first(void **state)
     assert_told(&b, -1);
 }
 
-/* Of many who are to be told something, those who lost are told first. */
+/* Of many pending callbacks, losses are delivered first. */
 static void a_loss_is_told_before_anything_else(void **state)
 {
     (void)state;
@@ -96,7 +96,7 @@ static void a_renewal_in_time_is_believed_after_a_stop(void **state)
     us->reply_mode = ANSWERS_LATER;
     run_until(START_MS + 3000);
     assert_true(answer_kept(us));
-    now_ms = START_MS + 5999; /* late, but not too late: the answer counts, not its timer */
+    now_ms = START_MS + 5999; /* late, but not too late: the reply counts, not its timer */
     tick(us);
     assert_told(&a, TASK_HELD);
     assert_int_equal(a.renewed, 1);
@@ -177,7 +177,7 @@ static void an_open_breaker_answers_at_once_who_does_not_wait(void **state)
     assert_int_equal(executor_retry_after(us->executor), -1);
 }
 
-/* The pause is longer than the store timeout: a wait would be in vain. */
+/* The pause is longer than the store timeout: a wait would be useless. */
 static void a_long_pause_answers_who_waits_too(void **state)
 {
     (void)state;
@@ -208,7 +208,7 @@ static void an_open_breaker_lets_renewals_and_releases_pass(void **state)
     assert_int_equal(us->submitted, 1);
     run_until(START_MS + 900); /* its retries pass as well */
     assert_true(us->submitted > 2);
-    run_until(START_MS + 3100); /* the renewal of a is the probe that finds the store well */
+    run_until(START_MS + 3100); /* the renewal of a is the probe that finds the store working */
     us->reply_mode = ANSWERS_AT_ONCE;
     run_until(START_MS + 3600);
     assert_false(executor_counts(us->executor).breaker_open);
@@ -231,7 +231,7 @@ static void a_waiter_behind_an_open_breaker_is_never_told_busy(void **state)
     assert_ended(&a, OUTCOME_UNAVAILABLE);
 }
 
-/* More than the store takes at once: holders' requests go first, and nothing is lost. */
+/* More than the store accepts at once: holders' requests go first, and none is lost. */
 static void too_many_requests_wait_their_turn(void **state)
 {
     (void)state;
@@ -275,7 +275,7 @@ static void a_request_without_a_waiter_is_not_sent(void **state)
     assert_int_equal(us->submitted, 512);
 }
 
-/* Brings a lease on "k" into a state, cancels it there, and wants nothing left in the store. */
+/* Brings a lease on "k" into a state, cancels it there, and checks that the store is empty. */
 static void cancel_when(void (*reach)(struct caller *caller))
 {
     struct caller a = {0};
@@ -364,7 +364,7 @@ static void a_cancelled_waiter_leaves_the_line(void **state)
     assert_int_equal(executor_counts(us->executor).tasks, 0);
 }
 
-/* What was let go before anything was sent needs no store. */
+/* A release before any request was sent needs no store. */
 static void let_go_before_the_first_tick_costs_nothing(void **state)
 {
     (void)state;

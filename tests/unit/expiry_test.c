@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a store may forget, and when: by its own clock, and not before the watermark that the record
- * waits for has passed; and that a compaction of the log leaves out just that.
+ * Which records a store may remove, and when: by its own clock, and not before the watermark that
+ * the record waits for has passed; and that a compaction of the log leaves out exactly these.
  */
 #include "log_kit.h"
 #include "store/expiry.h"
@@ -21,7 +21,7 @@
 #define CLAIMED(kind, version)                                                                  \
     "{\"leasehold\":" version ",\"key\":\"k\",\"grants\":[{\"holder\":\"h\",\"request\":\"r\"," \
     "\"session\":\"1\",\"mode\":\"exclusive\",\"granted\":\"this\",\"ttl_ms\":1000}]" kind "}"
-/* Held, and somebody waits. */
+/* Held, with a waiter. */
 #define WAITED                                                                                   \
     "{\"leasehold\":1,\"key\":\"k\",\"next\":2,\"grants\":[{\"holder\":\"h\",\"request\":\"r\"," \
     "\"session\":\"1\",\"mode\":\"exclusive\",\"granted\":\"this\",\"ttl_ms\":1000}],"           \
@@ -32,7 +32,7 @@
     "\"" value "\",\"moved\":\"this\"}}"
 
 static struct record scratch;
-static const char *watermark; /* what stands there, or NULL */
+static const char *watermark; /* the current record, or NULL */
 
 static struct stored_record standing_of(const char *bytes, int64_t now_ms)
 {
@@ -94,7 +94,7 @@ static void records_of_dead_holders_are_leftover(void **state)
     assert_true(is_leftover(WAITED, day_ms + 6300));
     assert_false(is_leftover(DONE(""), 6299));
     assert_true(is_leftover(DONE(""), 6300));
-    assert_true(is_leftover("{\"leasehold\":1,\"key\":\"k\"}", 5300)); /* it says nothing */
+    assert_true(is_leftover("{\"leasehold\":1,\"key\":\"k\"}", 5300)); /* an empty record */
     assert_false(is_leftover("{\"leasehold\":1,\"key\":\"k\"}", 5299));
     assert_false(is_leftover(MARK("17"), INT64_C(1) << 40));
     assert_false(is_leftover("not a record", 9000));
@@ -128,7 +128,7 @@ static void an_id_waiting_for_a_watermark_is_kept(void **state)
 static struct fake_disk fake;
 static unsigned asked;
 
-/* Keys that begin with f, once something safe stands under "w". */
+/* Keys that begin with f, once a safe record is under "w". */
 static bool forgets(void *owner, struct log *log, const struct log_record *record)
 {
     struct log_record found;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The disk of the tests must itself be right: what it loses, tears, keeps and refuses, compared
+ * The disk of the tests must itself be correct: what it loses, tears, keeps and refuses, compared
  * with what a real disk may do.
  */
 #include "fake_disk.h"
@@ -56,7 +56,7 @@ static struct fake_choice keeping(uint64_t kept)
     return (struct fake_choice){.kept = kept, .torn = -1};
 }
 
-/* What the file says after a loss now; NULL when it is not there. */
+/* Content of the file after a loss now; NULL when it does not exist. */
 static const char *after_loss(struct fake_choice choice, const char *suffix)
 {
     static char said[64];
@@ -143,7 +143,7 @@ static void names_change_with_the_folders_sync(void **state)
     assert_string_equal(after_loss(keeping(0), ""), "new");
 }
 
-/* The folder's as well: what it was about may be gone although a later one succeeds. */
+/* The folder's as well: the change may be lost although a later sync succeeds. */
 static void a_name_that_a_failed_sync_was_about_stays_unsure(void **state)
 {
     (void)state;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The guard lets in whoever has the highest token, one at a time for each key, and nobody when it
- * cannot tell. Whatever fails, is damaged or is lost with the power: a token that was let in is
- * never forgotten.
+ * The fence admits the highest token, one process at a time for each key, and none when it cannot
+ * decide. After any failure, damage or power loss an admitted token is still remembered.
  */
 #include "fake_disk.h"
 #include "store/fence.h"
@@ -40,7 +39,7 @@ static enum fence_result enter(struct fence *fence, const char *key, uint64_t to
     return fence_enter(fence, key, token, /* deadline_ms= */ 0, &highest, &why);
 }
 
-/* As a process that comes, is let in or not, and ends. */
+/* As a process that starts, is admitted or not, and ends. */
 static enum fence_result visit(struct fake_disk *disk, unsigned boot, const char *key,
                                uint64_t token)
 {
@@ -102,7 +101,7 @@ static void one_key_lets_in_one_at_a_time(void **state)
     assert_int_equal(enter(&first, "a", 5), FENCE_OK);
     assert_int_equal(enter(&second, "a", 6), FENCE_HELD);
     assert_int_equal(enter(&third, "b", 1), FENCE_OK);
-    /* Nothing of the one that did not get in is left, and who is too late hears it at once. */
+    /* A rejected process leaves nothing behind, and a stale token is rejected at once. */
     assert_int_equal(enter(&second, "a", 4), FENCE_STALE);
     assert_int_equal(highest, 5);
     fence_close(&first);
@@ -175,14 +174,14 @@ static void it_stays_small(void **state)
     }
 }
 
-/* Every bit of what is written, in the file that counts: never lower, never "not seen". */
+/* Every bit of the current file: never a lower token, never "not seen". */
 static void damage_lets_nobody_in(void **state)
 {
     unsigned refused = 0;
     (void)state;
     assert_int_equal(visit(&fake, 1, "a", 5), FENCE_OK);
     assert_int_equal(visit(&fake, 1, "a", 7), FENCE_OK);
-    /* In this boot all that was synced is known to be; the last record included. */
+    /* In this boot the page records what was synced; the last record included. */
     for (uint64_t offset = 0; offset < LOG_START + 512; offset++) {
         unsigned char byte;
         fake_disk_copy(&image, &fake);
@@ -190,7 +189,7 @@ static void damage_lets_nobody_in(void **state)
         fake_file_get(file, &byte, 1, offset);
         byte ^= 0x11;
         fake_file_put(file, &byte, 1, offset);
-        fake_disk_remove(&image, ".index"); /* whoever makes it anew reads all */
+        fake_disk_remove(&image, ".index"); /* the next one rebuilds it from the whole log */
         enum fence_result result = visit(&image, 1, "a", 6);
         assert_true(result == FENCE_TROUBLE || result == FENCE_STALE);
         refused += result == FENCE_TROUBLE;
@@ -233,7 +232,7 @@ static void a_failing_disk_lets_nobody_in(void **state)
     assert_true(refused > 20 && let_in >= 4);
 }
 
-/* At every moment, with nothing left that was not synced, or all but the oldest of it. */
+/* At every moment, with no unsynced write left, or all but the oldest of them. */
 static void the_power_goes(void **state)
 {
     unsigned moments = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file store when several meet in it: a watcher that sleeps over a compaction, a process that
- * has no descriptors left, and writes that name somebody who has died since they were decided. All
- * through the driver and on a real disk; what the log itself does then is in log_race_test.c.
+ * Races in the file store: a watcher that sleeps during a compaction, a process without free
+ * descriptors, and writes that name a session that has died since the decision. All through the
+ * driver and on a real disk; races in the log itself are in log_race_test.c.
  */
 #include "store/translate.h"
 #include "wire/record_codec.h"
@@ -23,13 +23,13 @@
 enum {
     TTL_MS = 60000,
     TIMEOUT_MS = 60000,
-    LOOKS = 2000, /* until a thread of ours is done, on a slow machine */
-    FILL = 30,    /* so many large records make a compaction due, and leave no history */
+    LOOKS = 2000, /* until our thread is done, on a slow machine */
+    FILL = 30,    /* this many large records make a compaction due, and leave no history */
     FILL_BYTES = 40000,
 };
 
 static char folder[32], path[48], url[64], words[512];
-static struct record record; /* what stands under "k", as it was last heard */
+static struct record record; /* the record under "k", from the last reply */
 static char encoded[RECORD_MAX];
 
 static struct {
@@ -96,7 +96,7 @@ static enum reply_status ask(void *store, struct store_request request)
     return heard.result;
 }
 
-/* The driver does not care what the bytes say. */
+/* The driver does not interpret the bytes. */
 static struct store_request putting(const char *key, const char *bytes, size_t length)
 {
     return (struct store_request){.verb = VERB_STORE_SWAP,
@@ -133,7 +133,7 @@ static ino_t inode_of(const char *suffix)
 
 static struct {
     unsigned puts, erasures;
-    bool ended; /* told that something may have been missed */
+    bool ended; /* notified that events may be missing */
 } seen;
 
 static void see(void *caller, const struct store_reply *reply)
@@ -155,7 +155,7 @@ static void watch(void *store, const char *key)
 
 static unsigned filled; /* keys */
 
-/* Writes as much again as there is and more, until the log is another file, without that past. */
+/* Writes more than the existing size, until the log is another file, without that history. */
 static void compact(void *store)
 {
     static char bytes[FILL_BYTES], keys[4 * FILL][32];
@@ -212,7 +212,7 @@ static bool is_readable(void *store, int timeout_ms)
     return poll(&look, 1, timeout_ms) > 0;
 }
 
-/* Somebody idle has the old file open, so that it is still there. */
+/* An idle process has the old file open, so that it still exists. */
 static void a_watch_wakes_for_a_change_in_the_next_file(void **state)
 {
     (void)state;
@@ -235,7 +235,7 @@ static void a_watch_wakes_for_a_change_in_the_next_file(void **state)
 
 /* Descriptors. */
 
-/* Another process opens the store, with so many descriptors. */
+/* Another process opens the store, with that many descriptors. */
 static bool opens_with(unsigned descriptors)
 {
     pid_t child = fork();
@@ -264,16 +264,16 @@ static void few_descriptors_harm_no_other_process(void **state)
         char key[16];
         opened = opens_with(tries);
         (void)snprintf(key, sizeof key, "k-%u", tries);
-        assert_true(put(store, key) == ++last); /* else somebody had to recover */
+        assert_true(put(store, key) == ++last); /* otherwise a process had to recover */
         assert_true(inode_of(".index") == index);
     }
     assert_true(opened && tries > 4);
     close_store(store);
 }
 
-/* Who is named by a write. */
+/* Sessions that a write names. */
 
-/* Decides on the record as it was last heard; what is to be written then, waking that one. */
+/* Decides on the last record received; returns the write, which wakes that session. */
 static struct store_request deciding(const struct request *request, const uint64_t *wake)
 {
     struct view view = {.at = heard.written, .judge = JUDGE_STORE_TIME, .one_clock = true};
@@ -311,7 +311,7 @@ static void begin_record(void)
     record_init(&record, "k");
 }
 
-/* Takes the key, or a place behind its holder. */
+/* Acquires the key, or a queue entry behind its holder. */
 static void enter(void *store, uint64_t session)
 {
     struct request request = verb_of(VERB_ACQUIRE, session);
@@ -352,14 +352,14 @@ static void a_release_lets_in_nobody_who_died(void **state)
     assert_true(heard.written.revision == known);
     assert_int_equal(heard.dead_count, 1);
     assert_true(heard.dead == another);
-    /* It decides again, by what it was told, and is done. */
+    /* It decides again, by the reply, and is done. */
     release = deciding(&request, /* wake= */ NULL);
     assert_int_equal(release.verb, VERB_STORE_DELETE);
     assert_int_equal(ask(store, release), REPLY_OK);
     close_store(store);
 }
 
-/* These wake whom they send home, and let nobody in: nobody has to decide again. */
+/* These wake the processes that they remove, and grant nothing: no new decision is needed. */
 static void a_break_may_wake_the_dead(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file store as its users meet it: what it refuses and how, a full disk, forks, and who is
- * alive. What all drivers share is in tests/conformance, the log itself in log_test.c. */
+/* The file store for its users: what it refuses and how, a full disk, forks, and live sessions.
+ * Cases for all drivers are in tests/conformance, those of the log itself in log_test.c. */
 #include "store/store.h"
 #include "store/log/log_format.h"
 #include "wire/record_codec.h"
@@ -79,7 +79,7 @@ static void ask(void *store, struct store_request request)
     file_driver.step(store);
 }
 
-/* A grant of this session's, as the core writes it. */
+/* A grant of this session, as the core writes it. */
 static struct store_request granting(const char *key, uint64_t session)
 {
     record_init(&record, key);
@@ -212,7 +212,7 @@ static void without_a_path_it_says_what_to_write(void **state)
     memcpy(url, kept, sizeof url);
 }
 
-/* A limit on files does what a full disk does, and also raises SIGXFSZ. */
+/* A limit on files acts as a full disk, and also raises SIGXFSZ. */
 static void a_full_disk_refuses_only_what_is_new(void **state)
 {
     (void)state;
@@ -347,7 +347,7 @@ static void a_removed_lock_file_stops_those_who_knew_it(void **state)
     ask(store, granting("l", 1));
     assert_int_equal(heard.result, REPLY_TROUBLE);
     assert_non_null(strstr(heard.why, "replaced or removed"));
-    /* Whether the holder lives, nobody can see any more: so it does, until its lease ends. */
+    /* The holder can no longer be checked: it counts as alive, until its lease ends. */
     ask(other, (struct store_request){.verb = VERB_STORE_READ, .key = "k"});
     assert_true(heard.present);
     assert_int_equal(heard.dead_count, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Front and guardian, real processes: whichever of the two is killed or stopped, the other one
- * leaves nothing of the command behind.
+ * Foreground process and supervisor, real processes: if either is killed or stopped, the other one
+ * leaves no process of the command behind.
  */
 #include "run/foreground.h"
 
@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-/* What the test sees of the two. */
+/* State of the two that the test observes. */
 struct fixture {
     _Atomic pid_t supervisor, group;
     _Atomic int end, alive_was_open;
@@ -31,7 +31,7 @@ static struct fixture *fixture;
 
 enum { LIMIT_MS = 10000, CLEAN_EXIT = 7, OTHER_EXIT = 8, READY = 9 };
 
-/* A command whose second process hears neither TERM nor HUP, and a third one in its own session. */
+/* A command whose second process ignores TERM and HUP, and a third one in its own session. */
 static const char *const script =
     "(trap '' TERM HUP; echo >&9; while :; do sleep 1; done) & setsid sleep 100 & wait";
 
@@ -52,7 +52,7 @@ static int play_supervisor(struct supervisor *supervisor, int64_t kill_deadline_
     return supervisor->foreground_is_gone ? CLEAN_EXIT : child_exit_status(&supervisor->child);
 }
 
-/* Begins the play in a child, which is the front; its exit status is the guardian's. */
+/* Starts a child as the foreground process; its exit status is the supervisor's. */
 static pid_t begin(int64_t kill_deadline_ms, const char *words)
 {
     int ready[2];
@@ -63,9 +63,9 @@ static pid_t begin(int64_t kill_deadline_ms, const char *words)
     assert_true(foreground_pid >= 0);
     if (foreground_pid > 0) {
         (void)close(ready[1]);
-        (void)!read(ready[0], &byte, 1); /* the command says that its traps are set, or ended */
+        (void)!read(ready[0], &byte, 1); /* the command reports that its traps are set, or ended */
         (void)close(ready[0]);
-        /* The command can be quicker than its parent; and kill(0) would end us, with our runner. */
+        /* The command can be faster than its parent; and kill(0) would kill us and our runner. */
         for (int i = 0; i < LIMIT_MS && atomic_load(&fixture->supervisor) == 0; i++)
             (void)poll(NULL, 0, 1);
         assert_true(atomic_load(&fixture->supervisor) > 0);
@@ -133,7 +133,7 @@ static void a_killed_front_takes_the_command_along(void **state)
     pid_t foreground = begin(CHANNEL_NEVER, script);
     assert_int_equal(kill(foreground, SIGKILL), 0);
     assert_int_equal(join(foreground), 128 + SIGKILL);
-    assert_int_equal(join(fixture->supervisor), CLEAN_EXIT); /* it is ours now: we adopt */
+    assert_int_equal(join(fixture->supervisor), CLEAN_EXIT); /* we are its subreaper now */
     nobody_is_left();
 }
 

@@ -42,7 +42,7 @@ static void depends_on_length_and_seed(void **state)
     assert_int_equal(hash_string("nightly"), hash_bytes(0, "nightly and more", 7));
 }
 
-/* Keys that differ in their last digits only, by the lowest bits and by the highest. */
+/* Keys that differ only in their last digits, by the lowest bits and by the highest. */
 static void fills_chains_evenly(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The heap of moments against a plain search, with random settings and movings. */
+/* The heap of deadlines against a plain search, with random insertions and moves. */
 #include "base/heap.h"
 #include "base/random.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ids of host and boot, and a clock that is the same in every time namespace; refused where it
- * cannot be: between two namespaces, and without /proc.
+ * The ids of host and boot, and a clock that is the same in every time namespace; an error where
+ * that is impossible: between two namespaces, and without /proc.
  */
 #include "process/host.h"
 
@@ -46,7 +46,7 @@ static void the_machine_is_who_it_says(void **state)
     for (size_t i = 0; i < HOST_ID; i++)
         (void)snprintf(expected + 2 * i, 3, "%02x", ids.machine[i]);
     if (file == NULL || fgets(said, sizeof said, file) == NULL || strlen(said) < DIGITS)
-        (void)snprintf(said, sizeof said, "%s", expected); /* it has none, or elsewhere */
+        (void)snprintf(said, sizeof said, "%s", expected); /* no id, or in another file */
     said[DIGITS] = '\0';
     assert_string_equal(said, expected);
     if (file != NULL)
@@ -71,7 +71,7 @@ static void the_clocks_are_the_systems(void **state)
     assert_true(host_boot_ms() >= boot_ms);
 }
 
-/* What the process in the other namespace saw. */
+/* Results of the process in the other namespace. */
 static struct {
     bool read;
     int64_t raw_ms, boot_ms;
@@ -94,7 +94,7 @@ static bool look_between_namespaces(void)
 static bool look_from_another_namespace(void)
 {
     struct host_ids ids;
-    (void)host_boot_ms(); /* the fork below makes it forget */
+    (void)host_boot_ms(); /* the fork below clears it */
     KIT_EXPECT(unshare(CLONE_NEWTIME) == 0);
     int file = open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC);
     KIT_EXPECT(file >= 0);
@@ -146,7 +146,7 @@ static void a_time_namespace_has_the_hosts_clock(void **state)
     seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE, MAP_SHARED, shared, /* offset= */ 0);
     assert_ptr_not_equal(seen, MAP_FAILED);
     look_with_offset("boottime 100000 5000000\n", AHEAD_S);
-    look_with_offset("boottime -10 999000000\n", -10); /* no machine is as young as that */
+    look_with_offset("boottime -10 999000000\n", -10); /* no machine is that young */
     (void)munmap(seen, sizeof *seen);
     (void)close(shared);
 }
@@ -188,7 +188,7 @@ int main(void)
     int failed = cmocka_run_group_tests_name("host", tests, NULL, NULL);
     if (kit_is_root())
         failed += cmocka_run_group_tests_name("host, as root", as_root, NULL, NULL);
-    /* Kernels and containers without time namespaces have no such trouble. */
+    /* Kernels and containers without time namespaces are not affected. */
     if (kit_is_root() && kit_in_child(can_unshare_time, /* user= */ -1, /* group= */ -1))
         failed += cmocka_run_group_tests_name("host, elsewhere", with_namespaces, NULL, NULL);
     return failed;

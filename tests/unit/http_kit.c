@@ -16,7 +16,7 @@ static struct {
     pthread_t thread;
     http_kit_answer *reply;
     atomic_uint connections;
-    atomic_uint starts; /* a connection that outlives its server gets no answer from the next one */
+    atomic_uint starts; /* a connection that outlives its server gets no reply from the next one */
 } server;
 
 void http_kit_say(int file, const char *text)

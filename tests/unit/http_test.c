@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP requests against a small real server in a thread of its own, which answers by the path: in
+ * HTTP requests against a small real server in a thread of its own, which replies by the path: in
  * order, cut, slowly, endlessly. And against a TLS server of OpenSSL's.
  */
 #include "http/http.h"
@@ -114,7 +114,7 @@ int getaddrinfo(const char *name, const char *service, const struct addrinfo *re
     return EAI_NONAME;
 }
 
-/* ---- the asking side ---- */
+/* ---- the client ---- */
 
 struct caller {
     unsigned done, pieces;
@@ -122,7 +122,7 @@ struct caller {
     char body[MOST + 1], why[512], got[256];
     struct http_request *request;
     bool cancels_in_piece;
-    const char *then; /* asked from within `done` */
+    const char *then; /* sent from within `done` */
     struct caller *next;
 };
 
@@ -142,7 +142,7 @@ static void on_done(void *owner, const struct http_response *reply)
         start(caller->next, "GET", caller->then, NULL);
 }
 
-/* Uses whole lines only. */
+/* Consumes whole lines only. */
 static size_t on_piece(void *owner, const char *bytes, size_t length)
 {
     struct caller *caller = owner;
@@ -208,7 +208,7 @@ static int close_all(void **state)
     return kit_close(state);
 }
 
-/* ---- stories ---- */
+/* ---- cases ---- */
 
 static void an_answer_comes_whole(void **state)
 {
@@ -288,7 +288,7 @@ static void a_slow_answer_ends_with_patience(void **state)
     assert_non_null(strstr(caller.why, "200 ms"));
 }
 
-/* Nobody waits for the resolver: a deadline of somebody else may come next. */
+/* Requests do not block on the resolver: another one's deadline may come next. */
 static void a_name_that_is_not_found_ends_with_patience(void **state)
 {
     static struct caller caller;
@@ -338,8 +338,8 @@ static void a_piece_that_nobody_uses_is_refused(void **state)
     assert_non_null(strstr(caller.why, "too long"));
 }
 
-/* The timeout, shorter than all of it takes, is for the first byte only. A busy machine may be
- * later than that even with the first one: then the next try has more, and the rest comes still
+/* The timeout, shorter than the whole reply takes, is for the first byte only. On a busy machine
+ * even the first byte may be late: then the next attempt has a longer one, and the rest comes still
  * later. */
 static void pieces_come_as_they_arrive(void **state)
 {
@@ -383,7 +383,7 @@ static void a_callback_may_ask_and_cancel(void **state)
     assert_int_equal(second.reply.status, 200);
     kit_turn(100);
     assert_int_equal(third.pieces, 1);
-    assert_int_equal(third.done, 1); /* its own count: nothing more was said */
+    assert_int_equal(third.done, 1); /* its own count: nothing more was sent */
 }
 
 static void many_share_few_connections(void **state)
@@ -400,7 +400,7 @@ static void many_share_few_connections(void **state)
     assert_true(http_kit_connections() <= 32);
 }
 
-/* The connection is known to be good, the server reads the change and goes away. */
+/* The connection is known to be good, the server reads the change and closes. */
 static void a_change_is_never_sent_twice(void **state)
 {
     static struct caller first, second;
@@ -456,7 +456,7 @@ static void try_tls(struct caller *caller, const char *url, struct stream_tls tl
     assert_true(kit_until(&caller->done));
 }
 
-/* Until it listens; its certificate and ours are fine. */
+/* Until it listens; its certificate and ours are valid. */
 static void wait_for_tls(struct caller *caller, const char *url, struct stream_tls good)
 {
     for (unsigned tries = 0; tries < 50; tries++) {

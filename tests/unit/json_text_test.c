@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The writer of JSON lines: commas, escapes, bytes that are no UTF-8, numbers that do not fit. */
+/* The writer of JSON lines: commas, escapes, invalid UTF-8, numbers that do not fit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Kubernetes driver before an API server, or a webhook behind it, that answers what no good one
- * does: objects that came back changed, lists without an end, keys that are none.
+ * The Kubernetes driver with an API server, or a webhook behind it, that replies as no good one
+ * does: objects that were changed, lists without an end, invalid keys.
  */
 #include "k8s_kit.h"
 
@@ -17,7 +17,7 @@
 
 #define NOTE(name, value) "{\"metadata\":{\"annotations\":{\"leasehold/" name "\":" value "}}}"
 
-/* An admission webhook changes what it likes, and the server answers 201. */
+/* An admission webhook changes the object, and the server replies 201. */
 static void a_lease_that_came_back_changed_is_removed_again(void **state)
 {
     static const struct {
@@ -51,7 +51,7 @@ static void a_lease_that_came_back_changed_is_removed_again(void **state)
     }
 }
 
-/* What a write over revision 5 ends as, with these answers: the read, the write, the removal. */
+/* The result of a write over revision 5, with these replies: the read, the write, the removal. */
 static void expect_undone(const char *const *answers, bool grants, const char *why,
                           const char *removal)
 {
@@ -77,7 +77,7 @@ static void expect_undone(const char *const *answers, bool grants, const char *w
     k8s_kit_end();
 }
 
-/* Only what nobody else depends on goes; what somebody changed since stays, by the precondition. */
+/* Only unreferenced objects are removed; one that was changed since stays, by the precondition. */
 static void a_change_that_came_back_changed_is_undone_if_it_can_be(void **state)
 {
 #define EMPTIED "echo 6\n" NOTE("record", "\"\"")
@@ -115,7 +115,7 @@ static bool say_page(int file, const char *request)
     return true;
 }
 
-/* A list that never ends, stands still, or goes on nowhere. */
+/* A list that never ends, repeats a page, or continues nowhere. */
 static void an_endless_list_ends(void **state)
 {
     static const char *const nowhere[] = {
@@ -161,7 +161,7 @@ static void an_endless_list_ends_a_collection(void **state)
     assert_int_equal(pages_asked, PAGES_MAX);
 }
 
-/* Somebody annotates a Lease with a key that none of ours can be, under the name that it has. */
+/* A Lease was annotated with a key that is invalid, under the name that it has. */
 static void a_key_that_is_none_is_not_told(void **state)
 {
     char keys[3][600] = {"", "\\u0001a"}, names[3][K8S_NAME_MAX + 1], events[3][2048];
@@ -188,7 +188,7 @@ static void a_key_that_is_none_is_not_told(void **state)
                                    NULL};
     k8s_kit_begin(answers);
     k8s_driver.submit(k8s_kit_store, &request, k8s_kit_answered, &asked);
-    assert_true(k8s_kit_until(&asked.done, 2)); /* it stands, and the last one */
+    assert_true(k8s_kit_until(&asked.done, 2)); /* the current object, and the last one */
     assert_string_equal(asked.key, "k");
     assert_int_equal(asked.last.written.revision, 9);
 }

@@ -73,7 +73,7 @@ static void on_notice(void *owner, const char *key, const struct store_reply *st
                        stands->bytes);
 }
 
-const char *k8s_kit_by_proxy = ""; /* what the cluster says beside its server */
+const char *k8s_kit_by_proxy = ""; /* more fields of the kubeconfig's cluster */
 
 void k8s_kit_begin_at(const char *url, const char *const *answers)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Kubernetes driver before the server of answers_kit.h, and requests for its key "k". A test
- * program that includes this names k8s_kit_set_up() and k8s_kit_tear_down() for each of its
- * stories.
+ * The Kubernetes driver with the server of answers_kit.h, and requests for its key "k". A test
+ * program that includes this names k8s_kit_set_up() and k8s_kit_tear_down() for each of its cases.
  */
 #ifndef LEASEHOLD_TESTS_K8S_KIT_H
 #define LEASEHOLD_TESTS_K8S_KIT_H
@@ -24,7 +23,7 @@
 
 #define STORY(name) cmocka_unit_test_setup_teardown(name, k8s_kit_set_up, k8s_kit_tear_down)
 
-/* What came of a request; zeros before. */
+/* Result of a request; zeros before. */
 struct asked {
     unsigned done;
     struct store_reply last;
@@ -32,9 +31,9 @@ struct asked {
 };
 
 extern void *k8s_kit_store;          /* the driver's state */
-extern unsigned k8s_kit_notices;     /* that it gave … */
+extern unsigned k8s_kit_notices;     /* that it returned … */
 extern char k8s_kit_noticed[1024];   /* … and the last record that came with one */
-extern const char *k8s_kit_by_proxy; /* what the cluster says beside its server; "" */
+extern const char *k8s_kit_by_proxy; /* more fields of the kubeconfig's cluster; "" */
 
 int k8s_kit_set_up(void **state);
 int k8s_kit_tear_down(void **state);
@@ -50,7 +49,7 @@ bool k8s_kit_until(const unsigned *count, unsigned wanted); /* 10 s at most */
 void k8s_kit_answered(void *caller, const struct store_reply *reply);
 void k8s_kit_read_key(struct asked *asked);
 void k8s_kit_create_key(struct asked *asked);
-/* A grant of ours, over what stands there with that revision; 0: over nothing. */
+/* A grant of ours, over the record with that revision; 0: over nothing. */
 void k8s_kit_grant_key(struct asked *asked, uint64_t revision);
 
 #endif

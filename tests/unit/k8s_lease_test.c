@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records as Leases: what others read in them, whose they are, what stays as it was. The real API
- * server has its say in tests/e2e/k8s.sh; here are the corners that it does not lead into.
+ * Records as Leases: what other programs read in them, which program owns them, what stays
+ * unchanged. tests/e2e/k8s.sh uses the real API server; here are cases that it does not produce.
  */
 #include "store/k8s/k8s_lease.h"
 
@@ -17,7 +17,7 @@
 static struct record record, scratch;
 static char bytes[RECORD_MAX + 1];
 
-/* A Lease as the server would store it: a revision, a uid, who wrote it and when. */
+/* A Lease as the server would store it: a revision, a uid, the manager and the write time. */
 static void store(json_t *json, unsigned revision, const char *manager, const char *time)
 {
     json_t *metadata = json_object_get(json, "metadata");
@@ -91,7 +91,7 @@ static void a_grant_shows_in_the_spec(void **state)
     json_decref(json);
 }
 
-/* One that says the same again is another write; a label of somebody's is none. */
+/* The same content again is another write; a label of another program is none. */
 static void writes_are_told_apart(void **state)
 {
     struct k8s_lease first, again, labelled;
@@ -112,7 +112,7 @@ static void writes_are_told_apart(void **state)
     json_decref(three);
 }
 
-/* The set of annotations changes with each write: only then an old server renews its time. */
+/* The set of annotations changes with each write: otherwise an old server keeps its time. */
 static void each_write_has_another_beat(void **state)
 {
     struct k8s_lease lease;
@@ -195,7 +195,7 @@ static void foreign_fields_stay(void **state)
     json_decref(after);
 }
 
-/* Nobody holds it, and the next in line is named. */
+/* No holder, and the next waiter is named. */
 static void offer_to(const char *holder)
 {
     record_init(&record, "K/1");
@@ -207,7 +207,7 @@ static void offer_to(const char *holder)
     waiter->offered = true;
 }
 
-/* A write over the Lease, as the driver makes it; what stood there is let go of. */
+/* A write over the Lease, as the driver makes it; the previous object is freed. */
 static json_t *write_over(json_t *before, bool *gives_way)
 {
     struct k8s_lease lease;
@@ -278,14 +278,14 @@ static void nobody_else_wants_what_we_made(void **state)
     assert_null(k8s_lease_parse(json, &lease));
     assert_false(lease.shared);
     (void)json_object_set_new(json_object_get(json, "spec"), "holderIdentity", json_string("them"));
-    (void)grant_to("a"); /* … until somebody has had it */
+    (void)grant_to("a"); /* … until a process has held it */
     json = write_over(json, &gives_way);
     assert_null(k8s_lease_parse(json, &lease));
     assert_true(lease.shared && lease.made_by_us);
     json_decref(json);
 }
 
-/* Our record stays behind when another program takes the Lease: it says nothing then. */
+/* Our record stays when another program takes the Lease: it is void then. */
 static void another_holder_or_time_is_foreign(void **state)
 {
     struct k8s_lease lease;
@@ -324,7 +324,7 @@ static void a_foreign_holder_is_a_record_of_its_own(void **state)
     assert_int_equal(record.grants[0].renewed.time_ms, TIME_UNKNOWN);
     assert_non_null(k8s_lease_foreign_grant(&lease, &record));
 
-    /* Who waits beside it is found again, with the holder as it stands now. */
+    /* Waiters of the record are kept, with the current holder. */
     struct waiter *waiter = record_add_waiter(&record);
     text_copy(waiter->holder, sizeof waiter->holder, "we");
     text_copy(waiter->request, sizeof waiter->request, "r");
@@ -365,7 +365,7 @@ static void a_foreign_lease_is_refused(void **state)
     }
 }
 
-/* leaseTransitions is a 32-bit number to the API server; a server can answer any other. */
+/* leaseTransitions is a 32-bit number to the API server; a reply can contain any other. */
 static void a_count_of_changes_stays_one(void **state)
 {
     static const json_int_t wrong[] = {INT64_MAX, INT32_MAX, -7, INT64_MIN};

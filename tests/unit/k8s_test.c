@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Kubernetes driver before an API server that misbehaves as told: too busy, forgetful about
- * tokens and watches, cut in the middle. What a good one does is seen on the real one
- * (scripts/on-k8s.sh); here every request is counted and looked at.
+ * The Kubernetes driver with an API server that misbehaves on demand: too busy, without its old
+ * tokens and watches, cut in the middle. A good server is the real one (scripts/on-k8s.sh); here
+ * every request is counted and checked.
  */
 #include "k8s_kit.h"
 
@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-/* ---- stories ---- */
+/* ---- cases ---- */
 
 static void too_many_requests_are_repeated_when_the_server_says(void **state)
 {
@@ -34,7 +34,7 @@ static void too_many_requests_are_repeated_when_the_server_says(void **state)
     while (answers_heard() == 0)
         k8s_kit_turn(/* ms= */ 50);
     k8s_kit_turn(/* ms= */ 200);
-    k8s_kit_read_key(&second); /* waits, too: nobody is asked before the time */
+    k8s_kit_read_key(&second); /* waits, too: no request is sent before that time */
     k8s_kit_turn(/* ms= */ 200);
     assert_int_equal(answers_heard(), 1);
     assert_true(k8s_kit_until(&first.done, 1) && k8s_kit_until(&second.done, 1));
@@ -89,7 +89,7 @@ static void a_forbidden_request_is_told_at_once(void **state)
     assert_non_null(strstr(asked.why, "no rights"));
 }
 
-/* It may have happened: nobody knows, and it is not sent again. */
+/* It may have taken effect: the outcome is unknown, and it is not sent again. */
 static void a_request_without_a_reply_is_trouble(void **state)
 {
     static const char *const cut[] = {"", NULL}, *const silent[] = {NULL};
@@ -108,7 +108,7 @@ static void a_request_without_a_reply_is_trouble(void **state)
     }
 }
 
-/* Of one key nothing is sent while something is on its way; other keys do not wait for it. */
+/* A key has one request in flight; other keys do not wait for it. */
 static void a_key_has_one_request_on_its_way(void **state)
 {
     static const char *const silent[] = {NULL};
@@ -204,8 +204,8 @@ static void a_cut_watch_goes_on_where_it_was(void **state)
     "{\"metadata\":{\"name\":\"k\",\"uid\":\"u\",\"resourceVersion\":\"" revision \
     "\"},\"spec\":{\"holderIdentity\":\"stranger\",\"leaseDurationSeconds\":9}}"
 
-/* Who waits for another program sees each of its renewals, and asks for none; he looks once where
- * something may have been missed. */
+/* A waiter for another program's lock receives each of its renewals, and requests none; it queries
+ * once where events may be missing. */
 static void a_strangers_renewal_is_told_to_who_waits(void **state)
 {
     static const char *const answers[] = {
@@ -233,7 +233,7 @@ static void a_strangers_renewal_is_told_to_who_waits(void **state)
                                     .length = record_encode(&record, bytes, sizeof bytes)};
     k8s_kit_notices = 0;
     k8s_driver.submit(k8s_kit_store, &request, k8s_kit_answered, &asked);
-    /* Where the watch begins, by the renewal, and where it begins again. */
+    /* Where the watch begins, by the renewal, and where it resumes. */
     assert_true(k8s_kit_until(&asked.done, 2) && k8s_kit_until(&k8s_kit_notices, 3));
     assert_int_equal(record_decode(k8s_kit_noticed, strlen(k8s_kit_noticed), &record, &error),
                      DECODE_OK);
@@ -241,7 +241,7 @@ static void a_strangers_renewal_is_told_to_who_waits(void **state)
     assert_non_null(record_waiter_by_session(&record, 7));
 }
 
-/* A Lease whose record says nothing any more, a day before the server's time. */
+/* A Lease whose record is void, a day before the server's time. */
 #define LEFT(name)                                                                               \
     "{\"metadata\":{\"name\":\"" name "\",\"uid\":\"u-" name "\",\"resourceVersion\":\"5\","     \
     "\"labels\":{\"app.kubernetes.io/managed-by\":\"leasehold\"},"                               \
@@ -292,7 +292,7 @@ static void a_collector_obeys_the_server(void **state)
     assert_true(until_heard(1));
     int64_t heard_ms = host_boot_ms();
     assert_true(until_heard(2));
-    assert_true(host_boot_ms() - heard_ms >= 1900); /* heard of a little before we looked */
+    assert_true(host_boot_ms() - heard_ms >= 1900); /* received a little before our query */
     answers_expect(1, "GET ");
 }
 
@@ -323,7 +323,7 @@ static void a_watch_that_goes_silent_or_mad_is_begun_anew(void **state)
     ((struct k8s *)k8s_kit_store)->watch.length_s = 1;
     k8s_driver.submit(k8s_kit_store, &request, k8s_kit_answered, &asked);
     assert_true(
-        k8s_kit_until(&asked.done, 3)); /* it stands, a change, and what nobody understands */
+        k8s_kit_until(&asked.done, 3)); /* the object, a change, and an event that is malformed */
     assert_int_equal(asked.last.result, REPLY_TROUBLE);
     answers_expect(2, "resourceVersion=6 ");
     k8s_driver.submit(k8s_kit_store, &request, k8s_kit_answered, &asked);

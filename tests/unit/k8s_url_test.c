@@ -102,7 +102,7 @@ static void others_are_hashed(void **state)
         assert_int_equal(strncmp(got, "lh-", 3), 0);
         assert_int_equal(strlen(got), 43);
     }
-    /* As sha256sum(1) says. */
+    /* As printed by sha256sum(1). */
     assert_string_equal(name("k8s://a", "a/b"), "lh-c14cddc033f64b9dea80ea675cf280a015e67251");
 }
 
@@ -112,7 +112,7 @@ static void the_longest_prefix_leaves_room(void **state)
     const char *got = name("k8s://a?prefix=aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd", "x/y");
     assert_int_equal(strlen(got), K8S_NAME_MAX);
     assert_null(strchr(got, '/'));
-    /* With it a readable one would be too long. */
+    /* With it a readable name would be too long. */
     got =
         name("k8s://a?prefix=aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd", "eeeeeeeeeeffffffffffgggg");
     assert_non_null(strstr(got, "ddlh-"));
@@ -137,7 +137,7 @@ static void plain_takes_names_only(void **state)
                      "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggg"));
 }
 
-/* Of every URL under which a key has a name, the prefix and the way are found again. */
+/* For every URL under which a key has a name, the prefix and the mode are found again. */
 static void a_name_tells_how_it_was_made(void **state)
 {
     static const char *const urls[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kubeconfigs as people have them, several at once, and the ways to log in: a token, one in a file
- * that changes, certificates inside the kubeconfig, a credential plugin that is a real program.
+ * Kubeconfigs in common use, several at once, and the credentials: a token, one in a file that
+ * changes, certificates inside the kubeconfig, a credential plugin that is a real program.
  */
 #include "store/k8s/kube_login.h"
 
@@ -102,7 +102,7 @@ static void a_kubeconfig_says_where_and_who(void **state)
     assert_string_equal(config.server, "https://h:6443");
     assert_string_equal(config.namespace, "blue");
     assert_string_equal(config.token, "t-east");
-    assert_string_equal(config.tls.ca_file, path("ca.crt")); /* from where it lies */
+    assert_string_equal(config.tls.ca_file, path("ca.crt")); /* relative to its own folder */
     assert_string_equal(config.tls.name, "api.example");
     kube_config_done(&config);
     assert_true(load("k8s://green?context=west"));
@@ -134,7 +134,7 @@ static void a_bad_kubeconfig_is_reported(void **state)
         (void)snprintf(text, sizeof text, "%susers:\n- name: u\n  user: {token: t, %s}\n", CLUSTER,
                        others[i]);
         use(text);
-        assert_false(load("k8s://")); /* we would be somebody else than was meant */
+        assert_false(load("k8s://")); /* we would log in as another user than was meant */
         assert_non_null(strstr(words, "the kubeconfig's user"));
     }
     (void)setenv("KUBECONFIG", "/no/such/file", 1);
@@ -207,7 +207,7 @@ static void use_plugin(const char *script)
     assert_non_null(login);
 }
 
-/* One call to another can begin the asking; afterwards what it said counts. */
+/* One call can start the plugin for the next; afterwards its result counts. */
 static void ask_plugin(void)
 {
     readies = 0;
@@ -255,7 +255,7 @@ static void an_expiry_may_be_told_in_another_time_zone(void **state)
     assert_false(kube_login_ready(login));
 }
 
-/* By our clock, which may be wrong; the server may think otherwise. */
+/* By our clock, which may be wrong; the server may disagree. */
 static void an_expired_token_is_tried_for_a_moment(void **state)
 {
     (void)state;
@@ -328,7 +328,7 @@ static void a_plugin_that_fails_is_named_without_its_words(void **state)
     }
 }
 
-/* Whoever closes the store does not wait for it. */
+/* Closing the store does not wait for it. */
 static void a_plugin_that_hangs_is_ended(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last line of an output: however it is cut into pieces, and whatever bytes it has. */
+/* The last line of an output, for all chunk boundaries and all bytes. */
 #include "base/last_line.h"
 #include "base/text.h"
 
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* In pieces of every length, the same must come out. */
+/* Chunks of every length must give the same result. */
 static void check(const char *output, size_t length, const char *expected)
 {
     for (size_t piece = 1; piece <= length + 1; piece++) {
@@ -81,7 +81,7 @@ static void a_long_line_is_cut_between_characters(void **state)
     check(output, sizeof output, "xxx");
 }
 
-/* It never says more than it may, and nothing that could not be kept. */
+/* The result never exceeds its limit, and contains only bytes that were kept. */
 static void noise_is_survived(void **state)
 {
     (void)state;

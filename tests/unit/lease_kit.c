@@ -18,14 +18,14 @@ static void *store;
 static struct record standing;
 static char bytes[RECORD_MAX], line[1024];
 
-/* The request on its way, as it was sent. */
+/* The request in flight, as it was sent. */
 static struct {
     struct store_request request;
     uint32_t serial;
     char bytes[RECORD_MAX];
 } sent;
 
-/* An answer of the store, its bytes copied. */
+/* A reply of the store, its bytes copied. */
 struct kept {
     struct store_reply reply;
     uint32_t serial;
@@ -220,7 +220,7 @@ struct request neighbours_request(enum verb verb, const char *who)
                             .reason = "stuck"};
 }
 
-/* False when what had ended was forgotten by the store meanwhile: then it has to look again. */
+/* False when the store removed the ended record meanwhile: then the lease queries again. */
 static bool try_as_neighbour(const struct request *request, struct verdict *out_verdict)
 {
     struct event event;

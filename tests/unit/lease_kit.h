@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One lease in hand, for the cases of lease_*_test.c: events by name, the shipped in-memory store
- * behind it, neighbours that change the key meanwhile, and every answer given, lost or delayed by
- * the case itself. Decisions are compared as the lines that the lease traces.
+ * A single lease, for the cases of lease_*_test.c: events by name, the shipped in-memory store
+ * behind it, neighbours that change the key meanwhile, and every reply delivered, lost or delayed
+ * by the case. Decisions are compared as the lines that the lease traces.
  *
- * The lease is of "a" on the key "k", if the options say no other, for 9 s: deadline after 6 s,
- * kill 1.5 s later.
+ * The lease is of "a" on the key "k", unless the options say otherwise, for 9 s: deadline after 6
+ * s, kill 1.5 s later.
  */
 #ifndef LEASEHOLD_TESTS_LEASE_KIT_H
 #define LEASEHOLD_TESTS_LEASE_KIT_H
@@ -29,29 +29,29 @@ int open_lease(void **state);
 int close_lease(void **state);
 #define LEASE_TEST(name) cmocka_unit_test_setup_teardown(name, open_lease, close_lease)
 
-/* Makes an errand of the lease. */
+/* Makes the lease a single operation. */
 void use_verb(enum verb verb, uint64_t token);
 
 void begin(void);
 void begin_knowing(void);
-/* Without, and with, what stands in the store at that moment. */
+/* Without, and with, the current record of the store. */
 void happens(enum event_kind kind);
 void happens_knowing(enum event_kind kind);
-/* Goes on to the time that the lease asked for; it must be between these two. */
+/* Advances to the time that the lease requested; it must be between these two. */
 void wake_between(int64_t least_ms, int64_t most_ms);
 void wake(void);
 
-/* The request on its way reaches the store, and its answer the lease. */
+/* The request in flight reaches the store, and its reply the lease. */
 void carry_out(void);
-/* It reaches the store; the answer is kept, to be heard later or never. */
+/* It reaches the store; the reply is kept, to be delivered later or never. */
 void carry_out_unanswered(void);
 void deliver_kept(void);
 /* It does not reach the store. */
 void reply(enum reply_status result);
-/* It was never sent, and is not worth another try before that time. */
+/* It was never sent, and is not to be retried before that time. */
 void answer_refused(int64_t retry_at_ms);
 
-/* Somebody else changes the key: asks and waits, gives back, leaves, breaks … */
+/* Another client changes the key: requests and waits, releases, leaves, breaks … */
 struct verdict neighbour(enum verb verb, const char *who);
 struct verdict neighbour_does(struct request request);
 struct request neighbours_request(enum verb verb, const char *who);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Grants that arrive when their lease is over, or almost: they are given back, and a store that is
- * slower than the lease is not asked without pause.
+ * Grants that arrive when their lease is over, or almost: they are released, and a store that is
+ * slower than the lease is not queried without pause.
  */
 #include "lease_kit.h"
 
-/* Carries out everything until the lease has nothing more to send. */
+/* Carries out requests until the lease sends no more. */
 static void carry_on(void)
 {
     while (lease.in_flight)
         carry_out();
 }
 
-/* Its lease was over by then: others may be let in, so it is given back, and asked for later. */
+/* Its lease was over by then: others may be granted, so it is released, and requested later. */
 static void a_grant_that_is_over_is_given_back(void **state)
 {
     (void)state;
@@ -32,7 +32,7 @@ static void a_grant_that_is_over_is_given_back(void **state)
     assert_int_equal(lease.state, LEASE_HELD);
 }
 
-/* A store that is always slower than the lease is asked ever more rarely, and that has an end. */
+/* A store that is always slower than the lease is queried less and less often, up to a limit. */
 static void grants_that_are_always_late_do_not_spin(void **state)
 {
     enum { TIMEOUT_MS = 300000 };
@@ -60,7 +60,7 @@ static void grants_that_are_always_late_do_not_spin(void **state)
     assert_true(writes > 10 && writes <= TIMEOUT_MS / options.request.ttl_ms + 1);
 }
 
-/* It stands in the store, and a store in trouble cannot be asked to take it back. */
+/* The grant is in the store, and a failing store cannot remove it. */
 static void a_late_grant_in_a_silent_store_is_not_called_late(void **state)
 {
     (void)state;
@@ -79,7 +79,7 @@ static void a_late_grant_in_a_silent_store_is_not_called_late(void **state)
     assert_ended(OUTCOME_UNAVAILABLE, "the store does not answer");
 }
 
-/* The wait is over before it is given back. */
+/* The wait is over before it is released. */
 static void a_late_grant_is_not_asked_for_again_after_the_wait(void **state)
 {
     (void)state;

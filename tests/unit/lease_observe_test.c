@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a waiter sees on its own clock: when it looks again, how long it has seen a grant, a
- * cooldown or an offer unchanged, and that what it has not seen counts for nothing.
+ * Observations of a waiter on its own clock: when it polls again, how long it has observed a grant,
+ * a cooldown or an offer unchanged, and that an unobserved time counts for nothing.
  */
 #include "lease_kit.h"
 
@@ -66,7 +66,7 @@ static void a_later_waiter_polls_now_and_then(void **state)
     wake_between(START_MS + 5100, START_MS + 6350);
 }
 
-/* The store says when a lease ends, or nobody can. */
+/* The store reports when a lease ends, or no clock does. */
 static void without_a_time_it_looks_now_and_then(void **state)
 {
     (void)state;
@@ -90,7 +90,7 @@ static void without_a_clock_it_looks_when_it_has_seen_enough(void **state)
     wake_between(START_MS + 5000 + 9000, START_MS + 5000 + 9000);
 }
 
-/* The record was written where there is no clock: no overflow, and a look all the same. */
+/* The record was written where there is no clock: no overflow, and a poll all the same. */
 static void a_lease_of_unknown_age_is_looked_at_now_and_then(void **state)
 {
     (void)state;
@@ -165,11 +165,11 @@ static void the_oldest_offer_lapses_first(void **state)
     happens(EVENT_NOTICE);
     carry_out();
     assert_line("waiting + answer ok -> asking; verdict granted, passed on 1; swap if revision 7");
-    assert_wakes(""); /* "c" was named before, and knows */
+    assert_wakes(""); /* "c" was named before, and is notified */
     assert_true(record_waiter_by_request(&record, "c")->offered);
 }
 
-/* How long it has watched another offer says nothing about this one. */
+/* The observed age of another offer does not apply to this one. */
 static void an_offer_that_was_never_seen_has_not_lapsed(void **state)
 {
     (void)state;
@@ -182,7 +182,7 @@ static void an_offer_that_was_never_seen_has_not_lapsed(void **state)
     carry_out();
     (void)neighbour(VERB_RELEASE, "b");
     happens(EVENT_NOTICE);
-    carry_out(); /* sees the offer to "c" */
+    carry_out(); /* reads the offer to "c" */
     now_ms += 1000;
     (void)neighbour(VERB_ACQUIRE, "c");
     (void)neighbour(VERB_RELEASE, "c");
@@ -225,7 +225,7 @@ static void a_waiter_replaced_by_a_twin_still_polls(void **state)
     assert_int_equal(out.wake_at_ms, START_MS + 9000);
 }
 
-/* The lease that blocks us is over already, by the copy: no reason to look in a hurry. */
+/* The lease that blocks us has expired already, by the copy: no reason to poll early. */
 static void a_look_is_never_at_once(void **state)
 {
     (void)state;
@@ -238,7 +238,7 @@ static void a_look_is_never_at_once(void **state)
     assert_int_equal(out.wake_at_ms, now_ms + 10);
 }
 
-/* By the clock the lease begins in the future: what it saw itself counts. */
+/* By the clock the lease begins in the future: its own observation counts. */
 static void a_clock_set_back_is_not_waited_for(void **state)
 {
     (void)state;
@@ -276,11 +276,10 @@ static void an_observer_sees_renewals(void **state)
     wake_between(START_MS + 9000, START_MS + 9000);
     carry_out();
     assert_line("waiting + answer ok -> waiting; verdict waiting");
-    wake_between(START_MS + 18000, START_MS + 18000); /* nine seconds from when it saw it */
+    wake_between(START_MS + 18000, START_MS + 18000); /* nine seconds from when it was observed */
 }
 
-/* A copy that came with a notice was not looked at in the store: how long it is so, nobody knows.
- */
+/* A copy that came with a notification was not read from the store: its age is unknown. */
 static void a_renewal_that_was_never_seen_has_not_run_out(void **state)
 {
     (void)state;

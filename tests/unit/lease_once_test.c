@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Claims, marks and watermarks as leases and errands: how many requests they take, what is told,
- * and that a lost answer never makes two out of one.
+ * Claims, marks and watermarks as leases and operations: how many requests they take, what is
+ * reported, and that a lost reply never applies a request twice.
  */
 #include "lease_kit.h"
 
@@ -87,7 +87,7 @@ static void a_lost_answer_to_a_finish_is_no_loss(void **state)
     assert_ended(OUTCOME_OK, NULL);
 }
 
-/* It never arrived; another claimed and finished meanwhile. Nothing is presumed. */
+/* It never arrived; another client claimed and finished meanwhile. Nothing is presumed. */
 static void another_ones_finish_is_not_taken_for_ours(void **state)
 {
     (void)state;
@@ -166,7 +166,7 @@ static void a_full_store_refuses_at_once(void **state)
     assert_ended(OUTCOME_UNAVAILABLE, "the store is full");
 }
 
-/* What is held has its room; should a store say so all the same, the holder tries again. */
+/* A held claim has its room; should a store report none all the same, the holder retries. */
 static void a_full_store_does_not_cost_a_holder_its_claim(void **state)
 {
     (void)state;
@@ -215,7 +215,7 @@ static void a_watermark_that_moved_is_stale(void **state)
     assert_string_equal(record.watermark.value, "20");
 }
 
-/* It was the first to say anything, so nothing stood there that it could be compared with. */
+/* It was the first to set a value, so there was none to compare it with. */
 static void a_first_set_that_is_repeated_undoes_nothing(void **state)
 {
     (void)state;
@@ -224,7 +224,7 @@ static void a_first_set_that_is_repeated_undoes_nothing(void **state)
     options.request.value = "17";
     options.request.reason = "begin here";
     begin();
-    carry_out(); /* it looks */
+    carry_out(); /* it queries */
     carry_out_unanswered();
     reply(REPLY_TROUBLE);
     struct request request = neighbours_request(VERB_ADVANCE, "b");

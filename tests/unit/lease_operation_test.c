@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Errands: a single verb with a token and no lease of its own. Renew, release, break, clear, look,
- * by what is known, by the token alone, or after a look; and what is told when they come too late.
+ * Operations: a single verb with a token and no lease of its own. Renew, release, break, clear,
+ * read, by the cached record, by the token alone, or after a query; and their result when late.
  */
 #include "lease_kit.h"
 
-/* Carries out everything until the errand has nothing more to send. */
+/* Carries out requests until the operation sends no more. */
 static void carry_on(void)
 {
     while (lease.in_flight)
@@ -36,7 +36,7 @@ static void an_errand_goes_blind_where_the_store_tests(void **state)
     assert_line("idle + start -> errand; swap if token stands 1024");
     reply(REPLY_TROUBLE);
     wake();
-    assert_line("errand + timer -> errand; read"); /* the second time it looks */
+    assert_line("errand + timer -> errand; read"); /* the second time it queries */
     carry_on();
     assert_ended(OUTCOME_OK, NULL);
     close_lease(NULL);
@@ -178,7 +178,7 @@ static void a_break_wakes_whom_it_breaks(void **state)
     assert_ended(OUTCOME_OK, NULL);
     options.request.now = true;
     begin_knowing();
-    assert_wakes("bc"); /* who was broken, and who is named instead */
+    assert_wakes("bc"); /* the broken holder, and the waiter named instead */
     carry_out();
     assert_ended(OUTCOME_OK, NULL);
 }
@@ -194,7 +194,7 @@ static void a_break_of_a_free_key_says_so(void **state)
     assert_int_equal(out.wake_count, 0);
 }
 
-/* Its answer was lost; meanwhile the holder confirmed, and another one holds. */
+/* Its reply was lost; meanwhile the holder confirmed, and another client holds. */
 static void a_break_that_is_repeated_spares_the_next_holder(void **state)
 {
     (void)state;
@@ -211,7 +211,7 @@ static void a_break_that_is_repeated_spares_the_next_holder(void **state)
     assert_false(record.grants[0].broken);
 }
 
-/* How long nobody was seen there says nothing about what begins now. */
+/* The time that the key was observed free does not apply to a new grant. */
 static void an_observer_begins_anew_with_a_cooldown(void **state)
 {
     (void)state;
@@ -248,7 +248,7 @@ static void an_errand_wakes_whom_it_grants(void **state)
     assert_wakes("c");
 }
 
-/* It finds nobody alive to break; what it writes all the same does not cost it its words. */
+/* It finds no live holder to break; its write all the same does not change its result. */
 static void a_break_that_found_only_the_dead_says_so(void **state)
 {
     (void)state;

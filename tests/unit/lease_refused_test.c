@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests that were never sent, because every address refused the connection or the breaker is
- * open: who gives up at once, and who tries on.
+ * open: which give up at once, and which retry.
  */
 #include "lease_kit.h"
 
@@ -14,7 +14,7 @@ static void hold(void)
     assert_int_equal(lease.state, LEASE_HELD);
 }
 
-/* Carries out everything until the lease has nothing more to send. */
+/* Carries out requests until the lease sends no more. */
 static void carry_on(void)
 {
     while (lease.in_flight)
@@ -31,7 +31,7 @@ static void an_ask_without_a_wait_ends_when_it_is_refused(void **state)
     assert_int_equal(now_ms, START_MS);
 }
 
-/* An earlier attempt may be in the store: it is looked for until the timeout. */
+/* An earlier attempt may be in the store: it is queried until the timeout. */
 static void an_unsure_ask_outlasts_a_refusal(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of a lease, where stories and simulation do not look closely: round trips, wake-up
- * times, who is poked, what is told. Trouble and errands are in the files beside this one.
+ * The life of a lease, in details that stories and simulation do not check: round trips, wake-up
+ * times, wake-ups of others, notifications. Trouble and operations are in other files.
  */
 #include "lease_kit.h"
 
@@ -208,7 +208,7 @@ static void a_grant_that_is_gone_is_lost(void **state)
     assert_string_equal(out.why, "the grant is gone");
 }
 
-/* The caller has said its word; nobody would say it again. */
+/* The caller releases only once: at the deadline the release must not be dropped. */
 static void letting_go_at_the_deadline_is_heard(void **state)
 {
     (void)state;
@@ -270,7 +270,7 @@ static void a_lost_lease_that_cannot_be_given_back_is_lost(void **state)
     assert_int_equal(now_ms, START_MS + 16000);
 }
 
-/* A timer may be set for something that is no longer to be done. */
+/* A timer may fire for an action that is no longer due. */
 static void an_early_timer_changes_nothing(void **state)
 {
     (void)state;
@@ -358,7 +358,7 @@ static void a_cooldown_wakes_all_whom_it_sends_home(void **state)
     assert_int_equal(record.cooling.length_ms, 5000);
 }
 
-/* What is left of the other one is counted by the store's time, which a copy does not have. */
+/* The rest of the other lease is counted by the store's time, which a copy does not have. */
 static void a_cooldown_beside_another_is_begun_by_fresh_time(void **state)
 {
     (void)state;
@@ -456,7 +456,7 @@ static void on_one_clock_the_release_granted_already(void **state)
     assert_int_equal(lease.start_ms, now_ms - 200); /* since the write, on our own clock */
 }
 
-/* Nobody accepts there, so nobody would name the rest: the next in line asks for itself. */
+/* No waiter accepts there, so none would name the rest: the next waiter requests for itself. */
 static void on_one_clock_a_release_wakes_one_more_than_it_grants(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Trouble (rule 10): answers lost, late, denied; patience and its end; what an unheard attempt may
- * have done.
+ * Trouble (rule 10): replies lost, late, denied; timeouts; possible effects of an attempt without a
+ * reply.
  */
 #include "lease_kit.h"
 
@@ -14,7 +14,7 @@ static void hold(void)
     assert_int_equal(lease.state, LEASE_HELD);
 }
 
-/* Carries out everything until the lease has nothing more to send. */
+/* Carries out requests until the lease sends no more. */
 static void carry_on(void)
 {
     while (lease.in_flight)
@@ -42,7 +42,7 @@ static void an_unlimited_wait_on_a_dead_store_ends_with_patience(void **state)
     assert_int_equal(now_ms, START_MS + 10000);
 }
 
-/* The answer that exhausts it comes before the timer does. */
+/* The reply that exhausts the timeout comes before the timer does. */
 static void patience_ends_at_an_answer_too(void **state)
 {
     (void)state;
@@ -62,10 +62,10 @@ static void a_wait_that_ends_in_trouble_is_not_busy(void **state)
     while (lease.state != LEASE_ENDED)
         wake();
     assert_ended(OUTCOME_UNAVAILABLE, no_answer);
-    assert_int_equal(now_ms, START_MS + 1000 + 2 * 250); /* one more try to write itself out */
+    assert_int_equal(now_ms, START_MS + 1000 + 2 * 250); /* one more try to leave the queue */
 }
 
-/* Where answers take that long, one try more is all of patience. */
+/* Where replies take that long, one more attempt uses the whole timeout. */
 static void on_a_slow_store_the_last_try_takes_all_patience(void **state)
 {
     (void)state;
@@ -83,7 +83,7 @@ static void on_a_slow_store_the_last_try_takes_all_patience(void **state)
     assert_int_equal(now_ms, START_MS + 11000);
 }
 
-/* A full disk, for one: it can be looked at, and nothing can be written. */
+/* A full disk, for one: it can be read, and writes fail. */
 static void a_store_that_only_reads_exhausts_patience(void **state)
 {
     (void)state;
@@ -134,7 +134,7 @@ static void retries_grow_and_end_at_two_seconds(void **state)
     assert_in_range(last_ms, 2000, 3000);
 }
 
-/* A third is left between renewal and deadline: there must be time for several tries. */
+/* A third is left between renewal and deadline: there must be time for several attempts. */
 static void a_holder_retries_within_its_ttl(void **state)
 {
     (void)state;
@@ -160,7 +160,7 @@ static void a_short_lease_is_retried_more_often(void **state)
     }
 }
 
-/* A renewal that came through, or another thing to do, is tried as patiently as at first. */
+/* After a successful renewal, or with another operation, the full timeout applies again. */
 static void retries_begin_anew(void **state)
 {
     (void)state;
@@ -238,7 +238,7 @@ static void a_grant_heard_too_late_is_asked_for_again(void **state)
     now_ms += 6000;
     deliver_kept();
     assert_line("asking + answer ok -> asking; read");
-    assert_true(lease.unsure); /* it stands in the store: a refused connection must not end it */
+    assert_true(lease.unsure); /* it is in the store: a refused connection must not end it */
     assert_int_equal(out.notify, NOTIFY_NONE);
     carry_out();
     assert_line("asking + answer ok -> asking; verdict granted; swap if revision 1");
@@ -266,7 +266,7 @@ static void an_acceptance_heard_too_late_is_asked_for_again(void **state)
     assert_int_equal(lease.start_ms, START_MS + 6000);
 }
 
-/* Its deadline came first, whatever the answer says. */
+/* Its deadline came first, whatever the reply is. */
 static void a_renewal_heard_too_late_is_lost(void **state)
 {
     (void)state;
@@ -307,7 +307,7 @@ static void a_denied_holder_tries_until_its_deadline(void **state)
     assert_line("renewing + answer denied -> renewing");
     wake();
     carry_on();
-    assert_int_equal(lease.state, LEASE_HELD); /* rights came back in time */
+    assert_int_equal(lease.state, LEASE_HELD); /* permission was restored in time */
     int64_t deadline_ms = lease.deadline_ms;
     while (lease.state != LEASE_LOST) {
         wake();
@@ -351,7 +351,7 @@ static void an_unheard_release_with_cooldown_shows_in_the_record(void **state)
     assert_ended(OUTCOME_OK, NULL);
 }
 
-/* It is gone, but not by us: nothing cools. */
+/* It is gone, but not by us: no cooldown. */
 static void a_release_that_began_no_cooldown_was_not_ours(void **state)
 {
     (void)state;
@@ -392,7 +392,7 @@ static void a_renewal_on_its_way_does_not_hold_up_the_release(void **state)
     assert_ended(OUTCOME_OK, NULL);
 }
 
-/* Granted unheard, and broken by an operator before we knew. */
+/* Granted without a reply, and broken by an operator before we knew. */
 static void a_grant_broken_before_it_was_heard_is_given_back(void **state)
 {
     (void)state;
@@ -409,7 +409,7 @@ static void a_grant_broken_before_it_was_heard_is_given_back(void **state)
     assert_true(token_in_store("a") == 0);
 }
 
-/* Others are always quicker: that is not for ever either. */
+/* Other clients are always faster: that ends as well. */
 static void conflicts_without_end_end_with_patience(void **state)
 {
     (void)state;
@@ -429,7 +429,7 @@ static void conflicts_without_end_end_with_patience(void **state)
     assert_ended(OUTCOME_UNAVAILABLE, no_answer);
 }
 
-/* A copy does not show what the unheard write did. */
+/* A copy does not show the effect of the write without a reply. */
 static void an_unsure_waiter_reads_before_it_leaves(void **state)
 {
     (void)state;

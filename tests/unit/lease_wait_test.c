@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting: what wakes a waiter, offers accepted, the end of the wait, giving up at every point on
- * the way, and stepping back when others write too. When it looks by itself: lease_observe_test.c.
+ * Waiting: what wakes a waiter, acceptance of offers, the end of the wait, giving up at every
+ * point, and backing off when others write too. Its own polls: lease_observe_test.c.
  */
 #include "lease_kit.h"
 
@@ -31,7 +31,7 @@ static void an_offer_is_accepted_at_once(void **state)
     assert_line("offered + answer ok -> held; told held, token 4096; deadline 16300, kill 17800");
 }
 
-/* Where a notice brings the record, the release need not find out who waits. */
+/* Where a notification carries the record, the release need not query for waiters. */
 static void a_queued_waiter_wakes_the_holder(void **state)
 {
     (void)state;
@@ -86,13 +86,13 @@ static void a_notice_that_misses_us_is_read(void **state)
 {
     (void)state;
     wait_behind_b();
-    (void)neighbour(VERB_LEAVE, "a"); /* as if a slow copy of ours came through */
+    (void)neighbour(VERB_LEAVE, "a"); /* as if a delayed copy of ours arrived */
     happens_knowing(EVENT_NOTICE);
     assert_line("waiting + notice -> waiting; read");
     carry_out();
     assert_line("waiting + answer ok -> asking; verdict waiting; swap if revision 3");
     carry_out();
-    assert_line("asking + answer ok -> waiting"); /* told once is enough */
+    assert_line("asking + answer ok -> waiting"); /* one notification is enough */
 }
 
 static void a_notice_of_a_record_that_nobody_holds_is_read(void **state)
@@ -251,7 +251,7 @@ static void a_waiter_that_cannot_leave_says_so(void **state)
     assert_int_equal(now_ms, START_MS + 10000);
 }
 
-/* Twice at once, then a little later each time, by the store's pace, and not without end. */
+/* Twice at once, then a little later each time, by the store's latency, and not without end. */
 static void step_back(int64_t round_trip_ms, int64_t first_ms)
 {
     (void)neighbour(VERB_ACQUIRE, "b");
@@ -285,7 +285,7 @@ static void step_back(int64_t round_trip_ms, int64_t first_ms)
     carry_out();
     (void)neighbour(VERB_ACQUIRE, who);
     carry_out();
-    assert_int_equal(out.action, ACTION_SWAP); /* that was another time */
+    assert_int_equal(out.action, ACTION_SWAP); /* that was another wait */
 }
 
 static void conflicts_make_an_asker_step_back(void **state)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Is the checker to be believed on histories nobody wrote? A toy lock answers random clients at
- * exact moments, and each call is then blurred into a window around its moment: all of these
- * histories are legal and must be accepted. After one answer is falsified many are not, and
- * every kind of falsification must be noticed. Seeds are fixed, so a run can be repeated.
- * The toy must not share code with the checker: a common mistake would stay hidden.
+ * The checker on generated histories. A toy lock replies to random clients at exact moments, and
+ * each call is then widened into a window around its moment: all of these histories are legal and
+ * must be accepted. After one reply is falsified many are not, and every kind of falsification must
+ * be detected. Seeds are fixed, so a run can be repeated. The toy must not share code with the
+ * checker: a common mistake would stay hidden.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,10 +33,10 @@ struct toy_grant {
 
 struct toy_client {
     int64_t idle_from_ms;
-    uint64_t token; /* its last grant, standing or not */
+    uint64_t token; /* its last grant, current or not */
     bool in_line;
     size_t line_op;   /* the acquire it waits with */
-    uint64_t unheard; /* granted to it while it waits, once, and not told; 0: not yet */
+    uint64_t unheard; /* granted to it while it waits, once, and not reported; 0: not yet */
     int64_t gives_up_at_ms;
 };
 
@@ -44,7 +44,7 @@ struct toy {
     uint64_t random;
     int64_t now_ms;
     int64_t blur_ms;
-    int64_t loses_one_in; /* answers */
+    int64_t loses_one_in; /* replies */
     enum linear_mode flavour;
     uint64_t last_token;
     int64_t cools_until_ms;
@@ -53,7 +53,7 @@ struct toy {
     struct toy_grant grants[GRANTS_MAX];
     struct toy_client clients[CLIENTS];
     size_t count;
-    size_t unheard; /* grants nobody was told of */
+    size_t unheard; /* unreported grants */
     struct linear_op ops[OPS_MAX];
 };
 
@@ -194,7 +194,7 @@ static enum linear_kind toy_pick_kind(struct toy *toy, const struct toy_client *
     return LINEAR_ACQUIRE;
 }
 
-/* Now and then the answer is lost; and of these, half the requests never arrived. */
+/* Sometimes the reply is lost; and of these, half the requests never arrived. */
 static void toy_do(struct toy *toy, struct toy_client *client, struct linear_op *op)
 {
     bool lost = op->kind != LINEAR_STATUS && roll(toy, toy->loses_one_in) == 0;
@@ -228,7 +228,7 @@ static void toy_do(struct toy *toy, struct toy_client *client, struct linear_op 
     }
 }
 
-/* Grants the key to somebody in line, or lets somebody give up, if it is time for it. */
+/* Grants the key to a waiter, or lets one give up, if it is due. */
 static void toy_serve_line(struct toy *toy)
 {
     for (size_t i = 0; i < CLIENTS; i++) {
@@ -238,7 +238,7 @@ static void toy_serve_line(struct toy *toy)
             continue;
         }
         if (client->unheard != 0 && toy_find(toy, client->unheard) < toy->grant_count) {
-            continue; /* until that has run out or is broken */
+            continue; /* until that has expired or is broken */
         }
         bool free = !toy_is_taken(toy, op->mode) && toy->now_ms >= toy->cools_until_ms;
         if (free && client->unheard == 0 && roll(toy, 8) == 0) {
@@ -303,7 +303,7 @@ static void toy_play(struct toy *toy, uint64_t seed, size_t count, int64_t blur_
     }
 }
 
-/* Ways to falsify one answer. Each picks an operation at random and says whether it fitted. */
+/* Ways to falsify one reply. Each picks an operation at random and returns whether it applied. */
 
 static struct linear_op *pick(struct toy *toy, enum linear_kind kind, enum linear_result result)
 {
@@ -317,7 +317,7 @@ static struct linear_op *pick(struct toy *toy, enum linear_kind kind, enum linea
     return NULL;
 }
 
-/* The token most recently given out before the operation, so that only its use is wrong. */
+/* The latest token given out before the operation, so that only its use is wrong. */
 static uint64_t last_token_before(const struct toy *toy, const struct linear_op *op)
 {
     uint64_t token = 0;
@@ -460,7 +460,7 @@ static void accepts_random_legal_histories(void **unused)
         unheard += toy.unheard;
     }
     for (size_t i = 0; i <= LINEAR_UNKNOWN; i++) {
-        assert_true(seen[i] > 0); /* a toy that never gives an answer proves nothing about it */
+        assert_true(seen[i] > 0); /* a toy that never replies proves nothing about it */
     }
     assert_true(unheard > LEGAL_SEEDS / 4);
 }
@@ -501,7 +501,7 @@ static double milliseconds_since(const struct timespec *start)
            (double)(end.tv_nsec - start->tv_nsec) / 1e6;
 }
 
-/* Judged by states, which are the same on every machine; the time is only told. */
+/* Judged by states, which are the same on every machine; the time is only printed. */
 static void checks_a_long_history_quickly(void **unused)
 {
     (void)unused;

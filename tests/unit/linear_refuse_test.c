@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Is the checker to be believed? Each bad history here breaks a single promise of the lock and
- * must be refused, in words that name the operation.
- * No lock runs here, and nothing here may depend on how the checker searches.
+ * The checker on bad histories: each breaks a single guarantee of the lock and must be refused,
+ * with a text that names the operation. No lock runs here, and nothing here may depend on how the
+ * checker searches.
  */
 #include "linear_story.h"
 
@@ -180,7 +180,7 @@ static void refuses_unknown_acquire_granted_twice(void **unused)
 static void refuses_unknown_acquire_that_expired_too_early(void **unused)
 {
     (void)unused;
-    /* It cannot have been granted before 50, so it stands till 150. */
+    /* It cannot have been granted before 50, so it lasts till 150. */
     const struct linear_op ops[] = {GRANTED(1, 4, 0, 1), TRIED(2, UNKNOWN, 10, 0),
                                     RELEASE(1, 4, OK, 50, 51), TRIED(3, BUSY, 60, 61),
                                     LOOK(3, FREE, 140, 141)};
@@ -190,7 +190,7 @@ static void refuses_unknown_acquire_that_expired_too_early(void **unused)
 static void refuses_unknown_token_out_of_order(void **unused)
 {
     (void)unused;
-    /* Whoever held between 4 and 6 must have had token 5. */
+    /* The holder between 4 and 6 must have had token 5. */
     struct linear_op ops[] = {GRANTED(1, 4, 0, 1),     RELEASE(1, 4, OK, 2, 3),
                               TRIED(2, UNKNOWN, 4, 0), SEEN(3, 5, 10, 11),
                               LOOK(3, FREE, 150, 151), GRANTED(3, 6, 160, 161)};
@@ -201,7 +201,7 @@ static void refuses_unknown_token_out_of_order(void **unused)
     REFUSE(ops, "tokens up to 7 were granted before");
 }
 
-/* A token that nobody was given: each time something is missing that would explain it. */
+/* A token that was never granted: each time the explaining event is missing. */
 static void refuses_a_token_nobody_in_line_can_have_had(void **unused)
 {
     (void)unused;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Words to write a lock history with, one operation a line, for the checker's own tests: who,
- * what, the answer, and the window from call to return.
- * It must not judge by itself: it only asks the checker and fails the running test.
+ * Macros for a lock history, one operation per line, for the checker's own tests: client,
+ * operation, reply, and the window from call to return. They do not judge: they only call the
+ * checker and fail the running test.
  */
 #ifndef LEASEHOLD_TESTS_LINEAR_STORY_H
 #define LEASEHOLD_TESTS_LINEAR_STORY_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Is the checker to be believed? Good histories written by hand, each small enough to be judged
- * by eye, must be accepted; so must the checker's other verdicts fit. The bad ones are in
- * test_linear_refuse.c, those that nobody wrote in test_linear_random.c.
- * No lock runs here, and nothing here may depend on how the checker searches.
+ * Tests of the checker: good histories written by hand, each small enough to be checked by eye,
+ * must be accepted, and the checker's other verdicts must fit. Bad histories are in
+ * linear_refuse_test.c, random ones in linear_random_test.c. No lock runs here. The tests must not
+ * depend on how the checker searches.
  */
 #include "linear_story.h"
 

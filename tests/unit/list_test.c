@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list keeps its order both ways, whichever node leaves it. */
+/* The list keeps its order in both directions, for every node that is removed. */
 #include "base/list.h"
 
 #include <setjmp.h>

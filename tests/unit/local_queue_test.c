@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contenders inside one process: who goes next, what it costs the store, what tokens they get. */
+/* Contenders inside one process: their order, the number of store requests, their tokens. */
 #include "runtime_kit.h"
 
 #include <stdio.h>
@@ -73,7 +73,7 @@ static void after_eight_hand_overs_the_store_is_asked_again(void **state)
         before = crowd[i].token;
         release(&crowd[i]);
     }
-    /* Grants for 0, 9 and 18, each of them given back. */
+    /* Grants for 0, 9 and 18, each of them released. */
     assert_int_equal(us->submitted, 6);
     assert_int_equal(local_queue_counts(us->queue).hand_offs, 17);
 }
@@ -97,12 +97,12 @@ static void a_waiter_of_another_process_is_not_passed_over(void **state)
     struct caller other = {0};
     crowd_in(3);
     ask_plainly(them, &other, /* waits= */ true);
-    run_until(START_MS + 3500); /* a renewal tells us that somebody waits */
+    run_until(START_MS + 3500); /* a renewal shows that another process waits */
     release(&crowd[0]);
     run_until(START_MS + 3510);
     assert_told(&other, TASK_HELD);
     assert_told(&crowd[1], TASK_WAITING);
-    assert_int_equal(waiters_in_store("k"), 1); /* one for all of us */
+    assert_int_equal(waiters_in_store("k"), 1); /* one queue entry for all of us */
     release(&other);
     run_until(START_MS + 3520);
     assert_told(&crowd[1], TASK_HELD);
@@ -126,7 +126,7 @@ static struct task *look_at_it(void)
     return task;
 }
 
-/* Not only a renewal: whatever the process hears of the key counts. */
+/* Not only a renewal: every reply about the key counts. */
 static void any_answer_tells_who_waits_outside(void **state)
 {
     (void)state;
@@ -217,7 +217,7 @@ static void priority_goes_first_and_being_passed_over_counts(void **state)
     release(&high[0]);
     assert_told(&high[1], TASK_HELD);
     release(&high[1]);
-    assert_told(&low, TASK_HELD); /* passed over twice: as high as the rest, and here before */
+    assert_told(&low, TASK_HELD); /* passed over twice: the same priority as the rest, and older */
     assert_told(&high[2], TASK_WAITING);
 }
 
@@ -236,7 +236,7 @@ static void assert_not_mixed(const struct lease_options *options)
     assert_ended(&b, OUTCOME_OK);
 }
 
-/* The place outside is the process's, and keeps its age. */
+/* The queue entry in the store is the process's, and keeps its age. */
 static void a_higher_priority_raises_the_place_outside(void **state)
 {
     (void)state;
@@ -305,7 +305,7 @@ static void readers_hold_side_by_side(void **state)
     }
     ask_plainly(us, &writer, /* waits= */ true);
     assert_told(&writer, TASK_WAITING);
-    ask(us, &late, "reader", &read); /* behind the writer, as it would be outside */
+    ask(us, &late, "reader", &read); /* behind the writer, as it would be in the store */
     assert_told(&late, TASK_WAITING);
     for (size_t i = 0; i < 3; i++) {
         assert_told(&writer, TASK_WAITING);
@@ -379,7 +379,7 @@ static const char *result_in_store(void)
     return record != NULL ? record->once.done.result : NULL;
 }
 
-/* The one that asked the store has left, and another one works: its word counts. */
+/* The waiter that sent the request has left, and another one holds: its values count. */
 static void a_claim_is_its_callers_own(void **state)
 {
     (void)state;
@@ -413,7 +413,7 @@ static void done_is_told_to_those_who_meant_the_same(void **state)
     ask(us, &a, "a", &claim);
     ask(us, &hasty, "hasty", &another);
     run_until(START_MS + 10);
-    assert_ended(&hasty, OUTCOME_MISMATCH); /* that we hold it ourselves is not all there is */
+    assert_ended(&hasty, OUTCOME_MISMATCH); /* our own hold is not the only reason */
     another = claim_of("q", /* completion= */ NULL, true);
     ask(us, &same, "same", &claim);
     ask(us, &other, "other", &another);
@@ -429,7 +429,7 @@ static unsigned inside;
 static uint64_t top_token;
 static uint64_t sections;
 
-/* Works a moment; whoever is inside must be alone and have the highest token. */
+/* Works a moment; the holder must be alone and have the highest token. */
 static void work(struct caller *caller, const struct task_news *news)
 {
     if (news->event == TASK_HELD) {
@@ -444,7 +444,7 @@ static void work(struct caller *caller, const struct task_news *news)
     }
 }
 
-/* All threads want the key all the time: every section is alone, and tokens grow. */
+/* All threads request the key all the time: every section is alone, and tokens grow. */
 static void a_crowd_enters_one_by_one(void **state)
 {
     (void)state;

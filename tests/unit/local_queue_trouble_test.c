@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The front desk when waits end, callers leave, the store fails, or a grant is lost. */
+/* The local queue when waits end, callers leave, the store fails, or a grant is lost. */
 #include "runtime_kit.h"
 
 #include <stdio.h>
@@ -62,7 +62,7 @@ static void a_wait_behind_others_is_written_out(void **state)
     assert_nothing_left();
 }
 
-/* The first in line leaves; the place of the process stays for the next one. */
+/* The first waiter leaves; the process's queue entry stays for the next one. */
 static void the_place_is_the_process_s(void **state)
 {
     (void)state;
@@ -87,7 +87,7 @@ static void take_long(struct caller *caller, const struct task_news *news)
     now_ms += 10;
 }
 
-/* Our own tick takes longer than the wait, and the store was not even asked yet. */
+/* Our own tick takes longer than the wait, and no request was sent yet. */
 static void a_slow_tick_is_not_the_stores_silence(void **state)
 {
     (void)state;
@@ -103,7 +103,7 @@ static void a_slow_tick_is_not_the_stores_silence(void **state)
     assert_told(&brief, TASK_HELD);
 }
 
-/* A wait shorter than the way to the store: the answer on its way is heard out. */
+/* A wait shorter than the round trip: the reply in flight is still awaited. */
 static void a_grant_on_its_way_is_heard_out(void **state)
 {
     (void)state;
@@ -117,8 +117,8 @@ static void a_grant_on_its_way_is_heard_out(void **state)
     assert_told(&a, TASK_HELD);
 }
 
-/* The process stood still past the wait and past the time for the answer, and is woken by a notice:
- * this tick must come to an end. */
+/* The process was stopped past the wait and past the reply timeout, and is woken by a notification:
+ * this tick must terminate. */
 static void an_answer_overdue_at_the_end_of_a_wait(void **state)
 {
     (void)state;
@@ -146,7 +146,7 @@ static void trouble_at_the_end_of_a_wait_is_unavailable(void **state)
     assert_in_range(a.told_at_ms, START_MS + 5000, START_MS + 5001);
 }
 
-/* Nobody holds it any more, but the store does not say so: that is no `busy`. */
+/* It has no holder any more, but the store does not report so: that is no `busy`. */
 static void a_wait_behind_a_swallowed_release_is_unavailable(void **state)
 {
     (void)state;
@@ -161,7 +161,7 @@ static void a_wait_behind_a_swallowed_release_is_unavailable(void **state)
     assert_ended(&b, OUTCOME_UNAVAILABLE);
 }
 
-/* The store was heard before this caller came, and not since. */
+/* The last reply came before this caller started. */
 static void silence_during_the_whole_wait_is_unavailable(void **state)
 {
     (void)state;
@@ -171,7 +171,7 @@ static void silence_during_the_whole_wait_is_unavailable(void **state)
     assert_told(&b, TASK_WAITING);
     us->reply_mode = ANSWERS_NEVER;
     release(&a);
-    run_until(START_MS + 5); /* a look is on its way */
+    run_until(START_MS + 5); /* a query is in flight */
     ask_for(us, &c, 20);
     run_until(START_MS + 26);
     assert_ended(&c, OUTCOME_UNAVAILABLE);
@@ -215,7 +215,7 @@ static void a_loss_is_told_to_who_holds_it_now(void **state)
     assert_true(c.token > token);
 }
 
-/* The deadline has passed while nobody looked: nothing is handed over any more. */
+/* The deadline has passed unnoticed: nothing is handed over any more. */
 static void an_overdue_grant_is_not_handed_off(void **state)
 {
     (void)state;
@@ -257,7 +257,7 @@ static void a_grant_overdue_meanwhile_is_not_handed_off(void **state)
     assert_int_equal(now_ms, START_MS + 6000);
     assert_int_equal(local_queue_counts(us->queue).hand_offs, 0);
     assert_true(b.notify != TASK_HELD);
-    assert_told(&a, TASK_LOST); /* it is let go already */
+    assert_told(&a, TASK_LOST); /* it is released already */
 }
 
 static void let_go_while_waiting(void **state)
@@ -282,21 +282,21 @@ static void cancelled_in_any_state_nothing_is_left(void **state)
     struct caller a, b, c;
     struct lease_options options = options_for("k", /* waits= */ true);
     c = (struct caller){0};
-    start(us, &c, "new", &options); /* not even begun */
+    start(us, &c, "new", &options); /* not even started */
     cancel(&c);
     tick(us);
     assert_nothing_left();
     us->reply_mode = ANSWERS_LATER;
-    ask_for(us, &a, 0); /* bidding for itself */
+    ask_for(us, &a, 0); /* requesting for itself */
     cancel(&a);
-    ask_for(us, &b, WAIT_WITHOUT_LIMIT); /* asking for the queue */
+    ask_for(us, &b, WAIT_WITHOUT_LIMIT); /* requesting for the queue */
     cancel(&b);
     us->reply_mode = ANSWERS_AT_ONCE;
     (void)answer_kept(us);
     run_until(START_MS + 20000);
     assert_nothing_left();
     assert_true(token_in_store("k") == 0);
-    ask_for(us, &a, WAIT_WITHOUT_LIMIT); /* holding, with one behind it */
+    ask_for(us, &a, WAIT_WITHOUT_LIMIT); /* holding, with a waiter behind it */
     ask_for(us, &b, WAIT_WITHOUT_LIMIT);
     cancel(&a);
     tick(us);

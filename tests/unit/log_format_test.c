@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The written form of the log: what is encoded is decoded, at its own place and in its own
- * generation only; any changed bit, any cut, and whatever we would not write is refused.
+ * The encoding of the log: records decode at their own offset and in their own generation only; any
+ * changed bit, any truncation, and anything that the encoder does not write is refused.
  */
 #include "store/log/log_format.h"
 
@@ -125,7 +125,7 @@ static void half_a_record_is_short_and_zeros_are_nothing(void **state)
         assert_int_equal(decode(length), LOG_READ_NOTHING);
 }
 
-/* With a checksum that is right: what would it be taken for? */
+/* With a valid checksum: the type it would be decoded as. */
 static enum log_reading decode_as(struct log_record *record)
 {
     return decode(encode(record));
@@ -230,14 +230,14 @@ static void a_header_that_nobody_writes_is_refused(void **state)
 {
     (void)state;
     struct log_header read, header = some_header();
-    /* No power of two; less than what is read together; more than there can be. */
+    /* No power of two; less than one read; more than the maximum. */
     static const uint32_t slots[] = {65, 1, 2, 4, (uint32_t)1 << 31};
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++) {
         header.slots = slots[i];
         log_header_encode(&header, sector);
         assert_int_equal(log_header_decode(sector, &read), LOG_READ_BAD);
     }
-    header.slots = 1 << 21; /* a compaction may forget most of the records that it counted */
+    header.slots = 1 << 21; /* a compaction may drop most of the records that it counted */
     log_header_encode(&header, sector);
     assert_int_equal(log_header_decode(sector, &read), LOG_READ_OK);
     header = some_header();
@@ -268,7 +268,7 @@ static void a_home_is_read_as_it_was_written(void **state)
     assert_memory_equal(read.boot, host.boot, LOG_ID);
 }
 
-/* A time to be added to, a part of tokens: out of bounds they would overflow later. */
+/* A time that is added to, a part of tokens: out of bounds they would overflow later. */
 static void a_home_that_nobody_writes_is_refused(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log when others were here before: somebody stopped in the middle of a turn, a sync failed,
- * the index, the lock file or the log itself was removed, the disk is full.
+ * Recovery of the log: a process stopped in the middle of a turn, a sync failed, the index, the
+ * lock file or the log itself was removed, the disk is full.
  */
 #include "log_kit.h"
 
@@ -85,7 +85,7 @@ static bool stop_in_a_turn(unsigned call)
     return reached;
 }
 
-/* What stands under both keys is what stood, and the index says the same. */
+/* Both keys have their previous values, and the index agrees. */
 static void check_same(struct log *log, const struct kit_value *a, const struct kit_value *b)
 {
     struct kit_value seen_value;
@@ -152,9 +152,9 @@ static void a_failed_sync_is_everybodys(void **state)
     unsigned calls = fake.calls;
     assert_int_equal(kit_sync(disk, one), LOG_POISONED);
     assert_int_equal(kit_sync(disk, two), LOG_POISONED);
-    assert_int_equal(fake.calls, calls); /* nobody asks that disk again: it would say yes */
+    assert_int_equal(fake.calls, calls); /* no second sync: it would report success */
     assert_true(stands(two, "a", "1") && stands(two, "b", NULL));
-    assert_int_equal(kit_sync(disk, one), LOG_POISONED); /* what it saw is void */
+    assert_int_equal(kit_sync(disk, one), LOG_POISONED); /* its earlier reads are void */
     assert_true(put(one, "b", "2").revision > last);
     assert_int_equal(kit_sync(disk, one), LOG_OK);
     assert_int_equal(kit_sync(disk, two), LOG_OK);
@@ -207,7 +207,7 @@ static void a_removed_index_is_made_anew(void **state)
     assert_true(stands(two, "b", NULL) && kit_agrees(disk, two));
 }
 
-/* While it is being made anew, any call may fail: the next one tries again. */
+/* Any call may fail while it is rebuilt: the next one tries again. */
 static void an_index_that_is_half_made_counts_nothing(void **state)
 {
     (void)state;
@@ -236,7 +236,7 @@ static void an_index_that_is_half_made_counts_nothing(void **state)
     }
 }
 
-/* One byte of the file at the last place where this text is, changed. */
+/* Changes one byte of the file at the last occurrence of this text. */
 static void damage(const char *text)
 {
     static unsigned char bytes[1 << 16];
@@ -249,7 +249,7 @@ static void damage(const char *text)
     fake_file_put(file, bytes + at - 1, 1, at - 1);
 }
 
-/* Within a boot everybody knows what was synced, also when no later record says so. */
+/* Within a boot the page records what was synced, also when no later record does. */
 static void damage_of_what_was_synced_is_refused(void **state)
 {
     (void)state;
@@ -262,7 +262,7 @@ static void damage_of_what_was_synced_is_refused(void **state)
     assert_int_equal(result, LOG_DAMAGED);
 }
 
-/* What had been seen behind the cut says nothing about what is written there afterwards. */
+/* Earlier reads behind the cut do not apply to what is written there afterwards. */
 static void after_a_cut_everything_is_synced_anew(void **state)
 {
     (void)state;

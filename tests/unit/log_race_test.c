@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log when one process stands in the middle of something long, a compaction, a growth or a
- * switch of files, and another one does what spoils it; or when the middle itself fails. What was
- * answered must stand, what was erased must stay so, and nobody is told of what was not done.
+ * Races in the log: one process is suspended in the middle of a long operation, a compaction, a
+ * growth or a switch of files, and another one interferes; or the operation itself fails.
+ * Acknowledged changes must persist, erased keys stay erased, and no failed change is reported.
  */
 #include "log_kit.h"
 
@@ -24,7 +24,7 @@ enum {
 
 static struct fake_disk fake, other;
 static const struct disk *const disk = &fake.table;
-static struct disk own; /* of the process in the middle: `fake` but for a call or two */
+static struct disk own; /* of the suspended process: `fake` but for a call or two */
 static struct log *one, *two;
 static enum log_result result;
 static char large[LARGE + 1];
@@ -59,7 +59,7 @@ static size_t size_of(const char *suffix)
     return file != NULL ? file->size : 0;
 }
 
-/* `one` is the process in the middle. */
+/* `one` is the suspended process. */
 static int begin(void **state)
 {
     (void)state;
@@ -83,7 +83,7 @@ static int end(void **state)
     return open != 0;
 }
 
-/* What everybody finds, also who comes after a boot. */
+/* The values that every process reads, also one that starts after a boot. */
 static void expect(const char *key, const char *value)
 {
     assert_true(stands(one, key, value) && stands(two, key, value));
@@ -100,12 +100,12 @@ static void boot(void)
     two = open_on(disk, 2);
 }
 
-/* A compaction begins while somebody replaces a poisoned file. */
+/* A compaction begins while another process replaces a poisoned file. */
 
-static struct disk replacing; /* of two */
+static struct disk replacing; /* of two keys */
 static int opened_early;
 
-/* The compaction's call comes right before the new file of the other one gets its name. */
+/* The compaction's call comes right before the new file of the other process gets its name. */
 static int rename_late(void *owner, const char *from_suffix, const char *to_suffix)
 {
     if (*to_suffix == '\0' && opened_early < 0)
@@ -148,16 +148,16 @@ static void a_compaction_takes_no_file_of_a_replacement(void **state)
     expect("after", "that");
 }
 
-/* Somebody recovers while a grower stands still, right before its zeros. */
+/* A process recovers while another is suspended in a growth, right before its zeros. */
 
-static unsigned answered; /* so many values of "k", each the larger by one */
+static unsigned answered; /* number of values of "k", each larger by one */
 
 static const char *value_of(unsigned number)
 {
     return large + LARGE - 1 - number;
 }
 
-/* As long as there is room without growing. */
+/* Until there is no room without growing. */
 static bool answers(struct log *log)
 {
     struct stamp written;
@@ -181,7 +181,7 @@ static void a_slow_growth_falls_on_nothing_that_was_answered(void **state)
 {
     (void)state;
     struct stamp written;
-    /* A growth that fails in its middle: the file is longer than anybody knows. */
+    /* A growth that fails in its middle: the file is longer than recorded. */
     fake.size_limit = size_of("") + KIT_SEGMENT / 2;
     for (result = LOG_OK; result == LOG_OK;)
         result = kit_put(disk, two, "f", large, &written);
@@ -202,7 +202,7 @@ static void a_slow_growth_falls_on_nothing_that_was_answered(void **state)
 
 /* A compaction fails. */
 
-/* Something to compact, and under "k" nothing any more, which is too old to be kept as history. */
+/* Data to compact, and under "k" nothing any more, too old to be kept as history. */
 static void prepare_compaction(void)
 {
     put(one, "k", "held");
@@ -214,7 +214,7 @@ static void prepare_compaction(void)
     sync_log(one);
 }
 
-/* Tries it with each of its calls failing once, and then `check`s. */
+/* Runs it with each of its calls failing once, and then `check`s. */
 static void fail_each_call(void **state, int error, void (*check)(void))
 {
     bool reached = true;
@@ -334,7 +334,7 @@ static void a_compaction_that_gives_up_says_so(void **state)
 
 static enum disk_how scarce; /* for such calls alone */
 
-/* As the real disk does it: the old name is gone before a number is missing. */
+/* As the real disk does it: the old name is gone before a descriptor is missing. */
 static int open_no_index(void *owner, const char *suffix, enum disk_how how)
 {
     if (strncmp(suffix, ".index", 6) != 0 || how != scarce)
@@ -344,7 +344,7 @@ static int open_no_index(void *owner, const char *suffix, enum disk_how how)
     return -EMFILE;
 }
 
-/* Its revisions go on one by one: nobody had to recover. */
+/* Its revisions are consecutive: no process had to recover. */
 static void expect_next(uint64_t *last)
 {
     assert_int_equal(result, LOG_IO);
@@ -441,7 +441,7 @@ static int fail_folder(void *owner)
     return error;
 }
 
-/* Whatever a power loss leaves of what no sync covers. */
+/* Every subset that a power loss may leave of the unsynced writes. */
 static void check_after_power_loss(const struct fake_disk *base)
 {
     int pending[FAKE_PENDING];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log when nothing goes wrong: what is put is found, by every handle, also before it is
- * written; revisions and times grow; the past can be read; files grow and change under the feet of
- * those who use them.
+ * The log without faults: a value that was put is found, by every handle, also before it is
+ * written; revisions and times grow; the history can be read; files grow and are replaced while
+ * other handles use them.
  */
 #include "log_kit.h"
 
@@ -118,7 +118,7 @@ static void revisions_and_times_grow(void **state)
     assert_int_equal(last.time_ms, 1000000);
     for (int i = 0; i < 20; i++) {
         fake.boot_ms += i % 3;
-        fake.wall_ms -= 5000; /* within a boot the time of day says nothing */
+        fake.wall_ms -= 5000; /* within a boot the time of day does not matter */
         struct stamp next = put(i % 2 == 0 ? one : two, i % 3 == 0 ? "a" : "b", "x");
         assert_true(next.revision == last.revision + 1);
         assert_int_equal(next.time_ms, last.time_ms + i % 3);
@@ -150,7 +150,7 @@ static void the_past_can_be_read(void **state)
     assert_true(record.previous == 0);
 }
 
-/* How many puts and erases, and in `out_last` the last of their revisions. */
+/* Number of puts and erases; `out_last` is the last of their revisions. */
 static unsigned read_all(const struct log *log, uint64_t *out_last)
 {
     struct log_reader reader;
@@ -204,7 +204,7 @@ static void the_file_grows_by_segments(void **state)
     assert_true(stands(one, "a", value));
 }
 
-/* More than one write holds: they go out in parts, and all can be found meanwhile. */
+/* More than one write holds: they are written in parts, and all can be found meanwhile. */
 static void a_long_turn_is_written_in_parts(void **state)
 {
     (void)state;
@@ -245,7 +245,7 @@ static void a_sync_of_another_is_enough(void **state)
     assert_int_equal(fake.calls, calls);
     put(two, "a", "2");
     calls = fake.calls;
-    assert_int_equal(kit_sync(disk, one), LOG_OK); /* has not seen the second one */
+    assert_int_equal(kit_sync(disk, one), LOG_OK); /* has not read the second one */
     assert_int_equal(fake.calls, calls);
 }
 
@@ -278,7 +278,7 @@ static void five_thousand_keys(void **state)
     }
 }
 
-/* Two keys that the index cannot tell apart: the record says whose it is. */
+/* Two keys with the same hash in the index: the record contains the key. */
 static void keys_of_one_slot_are_told_apart(void **state)
 {
     (void)state;
@@ -332,7 +332,7 @@ static void a_compaction_keeps_what_stands(void **state)
     assert_int_equal(log_cuts(one), 0);
 }
 
-/* The new file is shorter: what a handle had seen of the old one says nothing about it. */
+/* The new file is shorter: offsets of the old one do not apply to it. */
 static void a_sync_after_a_compaction_means_the_new_file(void **state)
 {
     (void)state;
@@ -364,7 +364,7 @@ static void a_kept_lock_ends_at_the_deadline(void **state)
     assert_true(fake.boot_ms >= deadline_ms && fake.boot_ms < deadline_ms + 20);
     log_explain(two, LOG_LOCKED, &text);
     assert_non_null(strstr(words, "it is process "));
-    /* Who has not even opened it yet hears who that is, too. */
+    /* A process that has not even opened it yet gets that pid, too. */
     enum log_result result;
     text_clear(&text);
     assert_null(kit_open(disk, 1, &result, &text));

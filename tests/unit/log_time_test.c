@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log's clock and its memory of hosts: it goes on over boots and hosts and never back, whatever
- * the time of day does, also when all that stood was compacted away; and it says from which
- * revision on the processes of this host can be seen alive.
+ * The log's clock and its list of hosts: it continues over boots and hosts and never goes back,
+ * whatever the time of day does, also when all records were compacted away; and it reports from
+ * which revision on the processes of this host can be checked for liveness.
  */
 #include "log_kit.h"
 
@@ -33,7 +33,7 @@ static void open_at(unsigned machine, unsigned boot)
     assert_int_equal(log_open(&options, kit_deadline(disk), &one, &why), LOG_OK);
 }
 
-/* The host boots: its clock begins anew, and the time of day is this. */
+/* The host boots: its clock restarts, with this time of day. */
 static void boot(unsigned machine, unsigned number, int64_t wall_ms)
 {
     fake.boot_ms = 50;
@@ -144,7 +144,7 @@ static void a_host_without_an_id_is_always_another(void **state)
     assert_true(log_foreign_before(one) > revision);
 }
 
-/* Who keeps a session in the old lock file is not seen in the new one. */
+/* A session in the old lock file is not visible in the new one. */
 static void a_new_lock_file_hides_who_lives(void **state)
 {
     (void)state;
@@ -166,8 +166,8 @@ static void a_removed_index_hides_nobody(void **state)
     assert_int_equal(log_now_ms(one), 100 * hour_ms);
 }
 
-/* A container may show a boot id of its own. A process that lives holds its session's lock, which
- * no reboot survives: the clock goes on, whatever the time of day says. */
+/* A container may show a boot id of its own. A live process holds its session's lock, which no
+ * reboot survives: the clock continues, whatever the time of day is. */
 static void a_live_session_proves_that_there_was_no_reboot(void **state)
 {
     (void)state;
@@ -196,8 +196,8 @@ static void a_live_session_proves_that_there_was_no_reboot(void **state)
     assert_int_equal(log_now_ms(one), 105 * hour_ms);
 }
 
-/* Before it keeps a session a handle cannot prove that it lives. When the page is made anew under
- * it, it must attach to the new files: in the old ones it would grant what another one holds. */
+/* A handle without a session cannot prove that it lives. When the page is rebuilt meanwhile, it
+ * must attach to the new files: in the old ones it would grant what another process holds. */
 static void a_handle_without_a_session_finds_the_new_files(void **state)
 {
     (void)state;
@@ -212,7 +212,7 @@ static void a_handle_without_a_session_finds_the_new_files(void **state)
     log_close(&before);
 }
 
-/* The page of a process that lives is left alone, what it says of a failed sync included. */
+/* The page of a live process is left alone, including its mark of a failed sync. */
 static void a_failed_sync_is_known_under_another_boot_id(void **state)
 {
     (void)state;
@@ -227,7 +227,7 @@ static void a_failed_sync_is_known_under_another_boot_id(void **state)
     disk->close(disk->owner, session);
 }
 
-/* Nothing stands and nothing is kept as history; the clock is kept all the same. */
+/* No record and no history; the clock is kept all the same. */
 static void a_compaction_does_not_forget_the_time(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names: one address after the other, look-ups that hang, that nobody waits for any more, and that
- * are too many. The resolver is the test's own; the sockets are real.
+ * Name resolution: one address after the other, look-ups that hang, abandoned look-ups, and too
+ * many of them. The resolver is the test's own; the sockets are real.
  */
 #include "stream_kit.h"
 
@@ -52,7 +52,7 @@ static int look(const char *name, struct addrinfo **out)
     if (strcmp(name, "tired.example") == 0)
         return EAI_AGAIN;
     *out = new_address(port, NULL);
-    if (strcmp(name, "second.example") == 0) /* nobody listens at the first */
+    if (strcmp(name, "second.example") == 0) /* the first address refuses */
         *out = new_address(/* at= */ 1, *out);
     if (strcmp(name, "silent.example") == 0)
         *out = new_address(full_port, *out);
@@ -146,7 +146,7 @@ static void a_silent_address_uses_up_its_share_only(void **state)
                                   .sin_port = htons(full_port)};
     int guests[2];
     (void)state;
-    /* A full backlog drops what comes: nobody refuses, nobody answers. */
+    /* A full backlog drops connections: no refusal, no reply. */
     assert_int_equal(listen(full, 0), 0);
     for (size_t i = 0; i < 2; i++) {
         guests[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -171,7 +171,7 @@ static void a_name_that_is_none_is_said(void **state)
     assert_non_null(strstr(party.why, "no such host"));
     stream_free(&party.stream);
     memset(&party, 0, sizeof party);
-    party.frees_on_end = true; /* and reads the words after that */
+    party.frees_on_end = true; /* and reads the text after that */
     open_name("tired.example", /* timeout_ms= */ 5000);
     assert_true(kit_until(&party.ended));
     assert_non_null(strstr(party.why, gai_strerror(EAI_AGAIN)));
@@ -186,7 +186,7 @@ static void a_hanging_look_up_holds_up_nobody(void **state)
     assert_true(host_boot_ms() - began_ms >= 100);
     assert_int_equal(party.end, STREAM_CUT);
     assert_int_equal(atomic_load(&finished), 0);
-    assert_int_equal(sem_post(&hanging), 0); /* and what it finds is thrown away */
+    assert_int_equal(sem_post(&hanging), 0); /* and its result is discarded */
     settle(&finished, 1);
     assert_int_equal(party.ended, 1);
 }
@@ -205,7 +205,7 @@ static void a_cancelled_lookup_reports_nothing(void **state)
     assert_int_equal(party.opened + party.ended, 0);
 }
 
-/* The answer comes in the same moment as the end of the wish. */
+/* The result comes at the same moment as the cancellation. */
 static void letting_go_races_with_the_answer(void **state)
 {
     (void)state;

@@ -66,7 +66,7 @@ static int close_loop(void **state)
 {
     (void)state;
     loop_free(&fixture.loop);
-    loop_free(&fixture.loop); /* NULL is fine */
+    loop_free(&fixture.loop); /* NULL is allowed */
     (void)close(fixture.pipe[0]);
     (void)close(fixture.pipe[1]);
     return 0;
@@ -105,7 +105,7 @@ static void test_a_later_time_replaces_the_earlier_one(void **state)
     assert_int_equal(fixture.due, 1);
 }
 
-/* Descriptor, task and deadline are ready together: the deadline is looked at before the others. */
+/* Descriptor, task and deadline are ready together: the deadline is handled before the others. */
 static void test_the_deadline_comes_first(void **state)
 {
     (void)state;
@@ -158,7 +158,7 @@ static void test_listens_are_bounded(void **state)
     assert_int_equal(open_loop(NULL), 0);
 }
 
-/* One task of one thread, and a way to know that it has run. */
+/* One task of one thread, and a flag that it has run. */
 struct posted {
     struct loop_task task; /* first */
     pthread_mutex_t mutex;
@@ -216,7 +216,7 @@ static void test_many_threads_post(void **state)
     assert_int_equal(fixture.ran, THREADS * EACH);
 }
 
-/* A task may post itself again without keeping the loop from everything else. */
+/* A task may post itself again without blocking the rest of the loop. */
 static void post_again(struct loop_task *task)
 {
     fixture.ran++;
@@ -248,7 +248,7 @@ static void ask_for_now(struct loop_task *task)
     loop_wake_at(fixture.loop, host_boot_ms());
 }
 
-/* All tasks of a step, what they ask for, and then its end: that is where work is sent off. */
+/* All tasks of a step, their requests, and then its end: requests are sent there. */
 static void test_the_end_of_a_step_is_told_last(void **state)
 {
     struct loop_task tasks[2] = {{.run = count_run}, {.run = ask_for_now}};
@@ -260,7 +260,7 @@ static void test_the_end_of_a_step_is_told_last(void **state)
     loop_post(fixture.loop, &tasks[1]);
     loop_step(fixture.loop, /* wait= */ true);
     assert_string_equal(fixture.order, "TTDE");
-    assert_false(is_readable(0)); /* nothing is left of the time that was asked for */
+    assert_false(is_readable(0)); /* nothing is left of the requested time */
     loop_wake_at(fixture.loop, host_boot_ms() + 5);
     assert_true(is_readable(1000));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The in-memory store: every condition kept and broken, conflicts that carry what stands, revisions
- * that only grow, lists, watches, and callers that ask again from inside their callback.
+ * The in-memory store: every condition met and violated, conflicts that carry the current record,
+ * growing revisions, lists, watches, and callers that submit again from inside their callback.
  */
 #include "store/store.h"
 
@@ -20,7 +20,7 @@ static void *store;
 static int64_t clock_ms;
 static struct record record;
 
-/* The last answer, its bytes copied as they are only valid during the call. */
+/* The last reply, its bytes copied as they are only valid during the call. */
 static struct {
     struct store_reply reply;
     char bytes[RECORD_MAX + 1];
@@ -116,7 +116,7 @@ static const char *read_key(const char *key)
              "\"places\":[{\"holder\":\"w\",\"request\":\"q\",\"session\":\"2\"," \
              "\"mode\":\"exclusive\",\"ticket\":1,\"ttl_ms\":9}]}"
 
-/* Puts the bytes under "k"; the token of a grant that this write makes. */
+/* Puts the bytes under "k"; returns the token of a grant that this write makes. */
 static uint64_t put(const char *bytes)
 {
     assert_int_equal(submit(swapping("k", if_absent, bytes))->result, REPLY_OK);
@@ -197,7 +197,7 @@ static void a_token_beside_a_revision_must_stand_too(void **state)
     assert_conflict(submit(deleting("k", condition)), HELD);
     condition.token = token;
     clock_ms += 1000;
-    assert_conflict(submit(swapping("k", condition, "x")), HELD); /* its lease is over */
+    assert_conflict(submit(swapping("k", condition, "x")), HELD); /* its lease has expired */
     clock_ms -= 1;
     condition.revision = 2;
     assert_conflict(submit(swapping("k", condition, "x")), HELD);
@@ -219,7 +219,7 @@ static void a_grant_is_renewed_by_its_token_alone(void **state)
     (void)state;
     struct codec_error error;
     uint64_t token = put(AWAITED);
-    (void)submit(swapping("other", if_absent, "x")); /* the revision moves on */
+    (void)submit(swapping("other", if_absent, "x")); /* the revision grows */
     clock_ms += 900;
     assert_int_equal(submit(renewing(token))->result, REPLY_OK);
     assert_int_equal(record_decode(heard.bytes, heard.reply.length, &record, &error), DECODE_OK);
@@ -340,7 +340,7 @@ static void hear_change(void *caller, const struct store_reply *reply)
     assert_int_equal(reply->result, REPLY_OK);
     assert_true(reply->more);
     if (reply->key == NULL)
-        return; /* the watch stands */
+        return; /* the watch is active */
     size_t length = strlen(watched);
     (void)snprintf(watched + length, sizeof watched - length, "%s=%.*s ", reply->key,
                    reply->present ? (int)reply->length : 1, reply->present ? reply->bytes : "-");
@@ -379,7 +379,7 @@ static void watches_have_an_end(void **state)
     assert_false(reply->more);
 }
 
-/* A caller may go on from inside its callback: the store answers within the call. */
+/* A caller may submit from inside its callback: the store replies within the call. */
 static void delete_in_callback(void *caller, const struct store_reply *reply)
 {
     (void)caller;
@@ -395,7 +395,7 @@ static void a_callback_may_ask_again(void **state)
     memory_driver.submit(store, &request, delete_in_callback, NULL);
     assert_null(read_key("k"));
     assert_string_equal(watched,
-                        "k=- k=- "); /* the change that came first is told last, as it is */
+                        "k=- k=- "); /* the change that came first is delivered last, unchanged */
 }
 
 #define COOLS "{\"leasehold\":1,\"key\":\"k\",\"cooling\":{\"since\":\"this\",\"length_ms\":1000}}"

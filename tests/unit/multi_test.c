@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several keys, all or nothing (rule 8): sorted, taken in that order, given back in reverse, and
- * what the caller is told when one of them is refused, lost, or given up.
+ * Several keys, all or nothing (rule 8): sorted, acquired in that order, released in reverse, and
+ * the caller's result when one of them is refused, lost, or cancelled.
  */
 #include "core/multi.h"
 
@@ -132,7 +132,7 @@ static void one_lost_is_all_lost(void **state)
     (void)state;
     take(3);
     assert_told(lost(1), NOTIFY_LOST);
-    assert_acts(lost(0), DO_NOTHING, 0); /* told once */
+    assert_acts(lost(0), DO_NOTHING, 0); /* reported once */
     assert_acts(multi_release(&multi), DO_CANCEL, 2);
     assert_acts(ended(2, OUTCOME_OK), DO_CANCEL, 1);
     assert_acts(ended(1, OUTCOME_LOST), DO_CANCEL, 0);
@@ -144,7 +144,7 @@ static void one_lost_while_taking_gives_up_the_rest(void **state)
     (void)state;
     take(2);
     assert_acts(lost(0), DO_CANCEL, 2);
-    assert_acts(held(2), DO_NOTHING, 0); /* granted all the same: it is on its way back */
+    assert_acts(held(2), DO_NOTHING, 0); /* granted all the same: its release is in flight */
     assert_acts(ended(2, OUTCOME_BUSY), DO_CANCEL, 1);
     assert_acts(ended(1, OUTCOME_OK), DO_CANCEL, 0);
     assert_ended(ended(0, OUTCOME_LOST), OUTCOME_LOST);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The guess behind "unknown command": every kind of slip, ties, and words beyond the limit.
+ * The guess behind "unknown command": every kind of typing error, ties, and words beyond the limit.
  */
 #include <setjmp.h>
 #include <stdarg.h>

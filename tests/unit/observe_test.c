@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a waiter looks again, on its own clock, where the store's clock is of no use. */
+/* When a waiter polls again, on its own clock, where the store's clock is of no use. */
 #include "core/lease_internal.h"
 
 #include <setjmp.h>
@@ -48,7 +48,7 @@ static void the_stores_clock_tells_the_end(void **state)
     assert_int_equal(look_at(5500), 100 + 1500);
 }
 
-/* Set back behind the grant's beginning: what was seen on the own clock counts, not the whole step.
+/* Set back before the start of the grant: the own clock's observation counts, not the whole step.
  */
 static void a_clock_that_was_set_back_is_not_waited_for(void **state)
 {
@@ -70,7 +70,7 @@ static void a_time_that_is_not_told_is_not_waited_for(void **state)
     assert_true(grant_ended(&record.grants[0], &view));
 }
 
-/* One that renews says nothing about one that died. */
+/* A holder that renews is no evidence about one that died. */
 static void each_grant_is_seen_for_itself(void **state)
 {
     (void)state;

@@ -91,7 +91,7 @@ static void same(const char *one, const char *other)
     assert_int_equal(order_compare(ORDER_TIME, other, one), 0);
 }
 
-/* An offset says how far the local clock is ahead of UTC. */
+/* An offset is how far the local clock is ahead of UTC. */
 static void offsets_are_converted_to_utc(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one table of exit statuses, and what programs read: also for outcomes that no store at hand
- * can be brought to.
+ * The table of exit statuses, and the output for programs: also for outcomes that no store at hand
+ * can produce.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -147,7 +147,7 @@ static void the_longest_words_fit_into_a_line(void **state)
 
 static const struct {
     struct lh_view view;
-    const char *line, *json; /* what the object ends with */
+    const char *line, *json; /* last members of the object */
 } kinds[] = {
     {{.key = "once:a",
       .kind = LH_ONCE,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The net: one descriptor for many, times in their order, and what is put off to the end. */
+/* The poller: one descriptor for many, timers in their order, and callbacks deferred to the end. */
 #include "net/poller.h"
 
 #include "process/host.h"
@@ -23,8 +23,8 @@ struct mark {
     struct poller_timer timer;
     struct poller_deferred late;
     struct poller_watch watch;
-    struct mark *other; /* is ended by this one */
-    int64_t again_ms;   /* asks for this time when it is called; 0: no */
+    struct mark *other; /* is removed by this one */
+    int64_t again_ms;   /* sets this time when it is called; 0: no */
 };
 
 static void note(const struct mark *mark)
@@ -87,7 +87,7 @@ static int finish(void **state)
 {
     (void)state;
     poller_free(&poller);
-    poller_free(&poller); /* NULL is fine */
+    poller_free(&poller); /* NULL is allowed */
     return 0;
 }
 
@@ -106,7 +106,7 @@ static void times_come_in_their_order(void **state)
     }
     assert_string_equal(order, "abc");
     assert_true(host_boot_ms() >= now_ms + 30);
-    poller_step(poller); /* a timer that was set too early may have to run out */
+    poller_step(poller); /* a timer that was set too early may have to expire */
     assert_false(is_readable(/* timeout_ms= */ 0));
 }
 
@@ -130,7 +130,7 @@ static void a_callback_may_end_another_and_ask_for_now(void **state)
     int64_t now_ms = host_boot_ms();
     (void)state;
     a.other = &b;
-    a.again_ms = 1; /* long ago: at once, but not in the same step */
+    a.again_ms = 1; /* in the past: at once, but not in the same step */
     at(&b, now_ms);
     at(&a, now_ms - 1);
     poller_step(poller);
@@ -154,7 +154,7 @@ static void end_and_free(struct mark *mark)
     free(mark);
 }
 
-/* Whoever is first takes the other away, with its memory. */
+/* The first one removes the other, with its memory. */
 static void on_first(void *owner, unsigned what)
 {
     struct mark *mark = owner;
@@ -219,7 +219,7 @@ static void a_deferred_call_comes_last_and_once(void **state)
     (void)state;
     for (size_t i = 0; i < 3; i++)
         lates[i]->late = (struct poller_deferred){.run = on_late, .owner = lates[i]};
-    a.other = &c; /* put off by what was put off: still in this step */
+    a.other = &c; /* deferred by a deferred callback: still in this step */
     poller_defer(poller, &a.late);
     poller_defer(poller, &b.late);
     poller_defer(poller, &a.late);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fault proxy does what it is told: each fault is seen on real sockets on both sides of it. */
+/* The fault proxy executes its commands: each fault is observed on real sockets on both sides. */
 #include "proxy_kit.h"
 #include "stream_kit.h"
 
@@ -169,7 +169,7 @@ static void it_swallows_one_way(void **state)
     assert_int_equal(proxy_count(&run, "dropped_up"), 4);
     assert_true(proxy_say(&run, "pass"));
     say(client, "again");
-    assert_hears(server, "again"); /* and nothing of what was lost */
+    assert_hears(server, "again"); /* and none of the lost bytes */
 }
 
 static void it_delays_in_order(void **state)

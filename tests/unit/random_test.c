@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The seeded generator: the published numbers of splitmix64, the same on every machine, and a
- * range that is kept and used up to both ends.
+ * The seeded generator: the published numbers of splitmix64, the same on every machine, and a range
+ * whose both ends are reached and not exceeded.
  */
 #include "base/random.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every invariant of a record, seen broken: a sound record, one thing changed, and the words that
- * record_broken() has for it.
+ * Every invariant of a record, violated: a valid record, one thing changed, and the text that
+ * record_broken() returns for it.
  */
 #include "base/text.h"
 #include "core/record.h"
@@ -44,7 +44,7 @@ static int with_readers(void **state)
     return 0;
 }
 
-/* Three slots: one taken, one offered, one waits. */
+/* Three slots: one held, one offered, one waiter. */
 static int with_slots(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a process remembers of its keys, for how long, and what it forgets first. */
+/* The cache of records of a process: its content, its lifetime, and its eviction order. */
 #include "runtime/record_cache.h"
 
 #include <setjmp.h>
@@ -64,7 +64,7 @@ static void an_empty_cache_leaves_nothing(void **state)
     assert_int_equal(record_cache.bytes, 0);
 }
 
-/* Empty room is not kept: it says nothing. */
+/* An empty entry is not kept: it has no information. */
 static void sights_are_kept_without_their_empty_room(void **state)
 {
     (void)state;
@@ -91,7 +91,7 @@ static void sights_are_kept_without_their_empty_room(void **state)
     assert_null(record_cache_find(&record_cache, "k"));
 }
 
-/* The longest unused goes first; what is in use loses its copy, but not what was seen. */
+/* The longest unused goes first; an entry in use loses its copy, but not its observations. */
 static void the_room_is_bounded(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The record codec's refusals: other people's values, newer forms, broken bytes. Each bad input is
- * given as what is still good and what follows, so that the offset to be reported is the length of
- * the first; and whatever is accepted must encode to the same bytes again.
+ * The record codec's refusals: foreign values, newer versions, corrupt bytes. Each bad input is
+ * given as a good prefix and the rest, so that the offset to be reported is the length of the
+ * prefix; and whatever is accepted must encode to the same bytes again.
  */
 #include "base/text.h"
 #include "core/record.h"
@@ -18,7 +18,7 @@
 static struct record decoded;
 static char again[RECORD_MAX + 1], input[2 * RECORD_MAX];
 
-/* The pieces of a record, each with its end still open. */
+/* The pieces of a record, each without its end. */
 #define HEAD "{\"leasehold\":1,\"key\":\"k\""
 #define WHO(request, session, mode)                                                              \
     "{\"holder\":\"h\",\"request\":\"" request "\",\"session\":\"" session "\",\"mode\":\"" mode \
@@ -35,7 +35,7 @@ static void assert_refused(const char *bytes, size_t length, enum decode_result 
                            size_t offset)
 {
     struct codec_error error = {0};
-    /* A copy of exactly this size lets the sanitizer see every byte read too far. */
+    /* A copy of exactly this size lets the sanitizer detect every byte read too far. */
     char *copy = malloc(length > 0 ? length : 1);
     assert_non_null(copy);
     memcpy(copy, bytes, length);
@@ -50,7 +50,7 @@ static void assert_refused(const char *bytes, size_t length, enum decode_result 
     assert_false(record_needed(&decoded));
 }
 
-/* True when accepted; then it must be the one canonical form. */
+/* True when accepted; then it must be the canonical form. */
 static bool accepted(const char *bytes, size_t length)
 {
     struct codec_error error = {0};
@@ -141,7 +141,7 @@ static const struct {
     {HEAD ",\"next\":", "1}"},
     {HEAD ",\"limit\":", "-1}"},
     {HEAD ",\"limit\":1", "e3}"},
-    /* words */
+    /* texts */
     {"{\"leasehold\":1,\"key\":", "\"\"}"},
     {"{\"leasehold\":1,\"key\":", "k}"},
     {"{\"leasehold\":1,\"key\":", "\"k}"},
@@ -185,7 +185,7 @@ static const struct {
     {TIMED ",\"ttl_ms\":1,\"meta\":{\"m\":\"\",", "}}]}"},
     {TIMED ",\"ttl_ms\":1,\"meta\":{\"m\":\"\",", "\"m\":\"\"}}]}"},
     {HEAD ",\"grants\":[" READER("r", "1") ",", READER("r", "2") "]}"},
-    /* places */
+    /* waiters */
     {HEAD ",\"places\":[" WHO("r", "1", "shared") ",\"ticket\":", "1,\"ttl_ms\":1}]}"},
     {PLACE ",\"ticket\":", "0,\"ttl_ms\":1}]}"},
     {PLACE ",\"ticket\":", "5,\"ttl_ms\":1}]}"},
@@ -209,7 +209,7 @@ static void test_broken_bytes(void **state)
         refuse_broken(broken_cases[i].good, broken_cases[i].bad);
 }
 
-/* What reads well but contradicts itself is refused with the invariant's own words. */
+/* A record that parses but contradicts itself is refused with the invariant's own text. */
 static void test_broken_invariants(void **state)
 {
     (void)state;
@@ -299,7 +299,7 @@ static void test_ranges_of_numbers(void **state)
     }
 }
 
-/* Writes `count` items, a comma between them; what distinguishes them is their number. */
+/* Writes `count` items, a comma between them; their number distinguishes them. */
 static void add_items(struct text *text, size_t count, const char *before, const char *between,
                       const char *after)
 {
@@ -340,7 +340,7 @@ static void test_counts(void **state)
     }
 }
 
-/* Together they use every field; an offer and a blocked key cannot stand in one record. */
+/* Together they use every field; an offer and a blocked key cannot be in one record. */
 static const char *const samples[] = {
     "{\"leasehold\":1,\"key\":\"db/\\\"é\",\"limit\":3,\"next\":9,\"grants\":["
     "{\"holder\":\"a\",\"request\":\"r1\",\"session\":\"1f\",\"mode\":\"slot\",\"bound\":true,"

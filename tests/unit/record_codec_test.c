@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The record codec, there and back: what is encoded decodes to the same record and never outgrows
- * its weight; marks become the write that carried them. What is refused: the file beside this one.
+ * The record codec, round trip: a record decodes to the same record and never exceeds its weight;
+ * marks become the write that carried them. Refusals: record_codec_refusals_test.c.
  */
 #include "base/random.h"
 #include "base/text.h"
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-/* Records are large: these serve one test after the other, filled with rubbish in between. */
+/* Records are large: these are reused by all tests, filled with garbage in between. */
 static struct record original, decoded;
 static char bytes[RECORD_MAX + 1], again[RECORD_MAX + 1], input[2 * RECORD_MAX];
 
@@ -29,7 +29,7 @@ static int soil(void **state)
 
 /* Comparing records */
 
-/* What a mark carries besides is not written, and decoded as nothing. */
+/* Other fields of a mark are not written, and decode as zero. */
 static void assert_same_stamp(const struct stamp *a, const struct stamp *b)
 {
     assert_int_equal(a->revision, b->revision);
@@ -182,7 +182,7 @@ static void build_full_sample(void)
     text_copy(original.reason, sizeof original.reason, "stuck");
 }
 
-/* Nobody is offered anything while the key is blocked, so this takes a record of its own. */
+/* There is no offer while the key is blocked, so this takes a record of its own. */
 static const char blocked_sample[] =
     "{\"leasehold\":1,\"key\":\"k\",\"next\":2,\"places\":[{\"holder\":\"c\",\"request\":\"r3\","
     "\"session\":\"2\",\"mode\":\"exclusive\",\"ticket\":1,\"ttl_ms\":30000}],"
@@ -258,7 +258,7 @@ static void random_text(struct random *random, size_t least, size_t most, char *
     out[length] = '\0';
 }
 
-/* The index makes it unlike all others. */
+/* The index makes it unique. */
 static void random_request(struct random *random, size_t index, char *out)
 {
     out[0] = (char)('a' + index / 26);
@@ -434,7 +434,7 @@ static void test_widest_fields_keep_the_weight(void **state)
     assert_true(round_trip());
 }
 
-/* 60 readers whose meta and the reason are stretched until the record has the length wanted. */
+/* 60 readers whose meta and the reason are stretched until the record has the requested length. */
 static void build_of_length(size_t wanted)
 {
     enum { READERS = 60 };
@@ -538,8 +538,8 @@ static void test_marks_become_the_write(void **state)
     assert_same_stamp(&original.delay.since, &written);
 }
 
-/* A waiter enqueues, then the holder renews: the token never moves, the expiry only by the renewal.
- */
+/* A waiter enqueues, then the holder renews: the token never changes, the expiry only by the
+ * renewal. */
 static void test_other_writers_move_nothing(void **state)
 {
     (void)state;

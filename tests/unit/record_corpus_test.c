@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fuzzer's corpus keeps its word: a file named ok-… is a record, one named no-… is none. A
- * corpus that has silently gone stale would leave the decoder's depths to chance.
+ * The fuzzer's corpus matches its names: a file named ok-… is a record, one named no-… is none. A
+ * stale corpus would leave the deep paths of the decoder to chance.
  */
 #include "core/record.h"
 #include "wire/record_codec.h"

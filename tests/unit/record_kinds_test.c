@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records of ids and watermarks: there and back through the codec, in the version that has them;
- * every broken form refused, every invariant seen broken; what the longest of them weighs.
+ * Records of ids and watermarks: round trip through the codec, in the version that has them; every
+ * malformed one refused, every invariant violated; the weight of the longest of them.
  */
 #include "base/text.h"
 #include "core/rules.h"
@@ -89,7 +89,7 @@ static void other_forms_are_refused(void **state)
         MARK_HEAD ",\"watermark\":{\"order\":\"number\",\"value\":\"17\",\"moved\":7}}",
         MARK_HEAD ",\"watermark\":{\"order\":\"number\",\"value\":\"1\",\"moved\":\"this\","
                   "\"by\":\"\"}}",
-        /* whose move it was is version 3, and only that */
+        /* the mover is version 3, and only that */
         MARK_HEAD ",\"watermark\":{\"order\":\"number\",\"value\":\"1\",\"moved\":\"this\","
                   "\"by\":\"b\",\"request\":\"r\"}}",
         MOVE_HEAD ",\"watermark\":{\"order\":\"number\",\"value\":\"1\",\"moved\":\"this\","
@@ -164,7 +164,7 @@ static void a_watermark_without_a_value_is_broken(void **state)
     assert_non_null(strstr(record_broken(&record), "not of its order"));
 }
 
-/* As the version before wrote it: read, and written as it was until somebody moves it. */
+/* As the previous version wrote it: decoded, and written unchanged until the next move. */
 static void an_older_watermark_stays_readable(void **state)
 {
     (void)state;
@@ -186,7 +186,7 @@ static void an_older_watermark_stays_readable(void **state)
     assert_string_equal(again, old);
     assert_int_equal(rules_decide(&record, &request, &view).kind, VERDICT_DONE);
     assert_true(record_encode(&record, again, sizeof again) > 0);
-    /* A program that knows version 2 refuses this by its first number, and says both versions. */
+    /* A program of version 2 refuses this by its first number, and prints both versions. */
     assert_non_null(strstr(again, "{\"leasehold\":3,"));
     assert_non_null(strstr(again, ",\"request\":\"r\",\"from\":\"41\"}}"));
 }

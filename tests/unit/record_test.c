@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The record's mechanics: marks and tokens, lookups, removal, meta, weight. Which records are
- * broken is in record_broken_test.c; what the rules make of a record, in rules_*_test.c.
+ * The record's functions: marks and tokens, lookups, removal, meta, weight. Broken records are in
+ * record_broken_test.c; the rules in rules_*_test.c.
  */
 #include "base/text.h"
 #include "core/record.h"
@@ -14,7 +14,7 @@
 
 static struct record record, copy;
 
-/* Records are large and only partly used: rubbish stands where nothing was written. */
+/* Records are large and only partly used: unused parts contain garbage. */
 static int fresh(void **state)
 {
     (void)state;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver of Redis against a server that does what a test says, also what no real one can be
- * made to do at will. All in one thread: the test turns driver and server until what it waits for
- * has happened.
+ * The Redis driver against a scripted server, including behaviour that no real one shows on demand.
+ * All in one thread: the test runs driver and server in turn until the expected event.
  */
 #include "redis_kit.h"
 
@@ -11,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- what is said ---- */
+/* ---- commands ---- */
 
 static const char *unknown_with_words(size_t connection, const char *command)
 {
@@ -55,7 +54,7 @@ static void only_what_the_script_says_is_believed(void **state)
         until_heard(count + 1);
         assert_int_equal(heard.reply.result, REPLY_TROUBLE);
     }
-    script_says = "$16\r\n5 1700000000000 \r\n"; /* of a write, to those who only look */
+    script_says = "$16\r\n5 1700000000000 \r\n"; /* a write's reply to a read */
     submit(VERB_STORE_READ, "k", 0, NULL);
     until_heard(count + 1);
     assert_int_equal(heard.reply.result, REPLY_TROUBLE);
@@ -86,8 +85,7 @@ static void a_stranger_of_the_last_millisecond_is_not_shown_for_ever(void **stat
     assert_int_equal(record.grants[0].ttl_ms, 1);
 }
 
-/* Ours stands at revision 9, the first of that write, and somebody else's value has taken its
- * place. */
+/* Ours is at revision 9, the first of that write, and a foreign value has replaced it. */
 static const char *overwritten(size_t connection, const char *command)
 {
     static char words[2 * RECORD_MAX], bytes[RECORD_MAX];
@@ -122,18 +120,18 @@ static void nobody_renews_a_stranger(void **state)
     assert_int_equal(record_decode(heard.bytes, heard.reply.length, &record, &error), DECODE_OK);
     assert_string_equal(record.grants[0].holder, "him");
     assert_null(record_grant_by_token(&record, token_of(&ours, /* n= */ 0)));
-    record.grants[0].session = 7; /* as who renews by a token takes it home */
+    record.grants[0].session = 7; /* as a renewal by a token receives it */
     bytes[record_encode(&record, bytes, sizeof bytes)] = '\0';
     submit(VERB_STORE_SWAP, "k", 9, bytes);
     until_heard(2);
     assert_int_equal(heard.reply.result, REPLY_DENIED);
 }
 
-/* ---- the ear ---- */
+/* ---- pubsub ---- */
 
 static bool mute;
 
-/* RESP2: the ear is the second connection. */
+/* RESP2: pubsub is the second connection. */
 static const char *old_server(size_t connection, const char *command)
 {
     (void)connection;
@@ -199,7 +197,7 @@ static void tell_change(size_t connection)
     send_to(connection, words);
 }
 
-/* A server that came back without its last writes counts from further back. */
+/* A server that came back without its last writes has a lower counter. */
 static void a_message_before_a_loss_hides_nothing_after_it(void **state)
 {
     (void)state;
@@ -327,7 +325,7 @@ static const char *sentinel(size_t connection, const char *command)
     return begins(command, "SENTINEL") ? "*2\r\n$9\r\n127.0.0.1\r\n$1\r\n1\r\n" : usual(command);
 }
 
-/* Whoever asked for the master has gone while the Sentinel was still being connected to. */
+/* The request for the master was cancelled while the Sentinel was still connecting. */
 static void a_late_sentinel_is_no_surprise(void **state)
 {
     (void)state;

@@ -127,7 +127,7 @@ bool begins(const char *command, const char *word)
     return strncmp(command, word, strlen(word)) == 0;
 }
 
-/* What there is no need to say anew in every test. */
+/* Replies that no test need repeat. */
 const char *usual(const char *command)
 {
     if (begins(command, "HELLO"))

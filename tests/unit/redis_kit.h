@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Redis driver and a server that replies what a test wants, also what no real one does. Both
- * run in one thread: the test runs driver and server in turn until the expected event.
+ * The Redis driver and a scripted server, including replies that no real one gives. Both run in one
+ * thread: the test runs driver and server in turn until the expected event.
  */
 #ifndef LEASEHOLD_TESTS_REDIS_KIT_H
 #define LEASEHOLD_TESTS_REDIS_KIT_H
@@ -23,7 +23,7 @@ enum {
 
 extern struct redis *redis;
 extern struct record record;
-extern int64_t timeout_ms; /* PATIENCE at the beginning of every test */
+extern int64_t timeout_ms; /* TIMEOUT at the beginning of every test */
 
 struct connection {
     int file;
@@ -37,12 +37,12 @@ struct fake_server {
     uint16_t port;
     struct connection connections[CONNECTIONS_MAX];
     size_t connection_count;
-    char said[SAID_MAX]; /* all commands, one in each line, their words separated by blanks */
+    char said[SAID_MAX]; /* all commands, one per line, their arguments separated by blanks */
     /* The reply to a command; NULL: none. */
     const char *(*reply)(size_t connection, const char *command);
 };
 
-/* The answers that the store gave: the last one, and how many. */
+/* The replies of the store: the last one, and their number. */
 struct fake_client {
     struct store_reply reply;
     char why[512], bytes[RECORD_MAX + 1];
@@ -56,7 +56,7 @@ int set_up(void **state);
 int take_down(void **state);
 
 void open_store(const char *options);
-/* Ends the store and its connections; another one may be opened. */
+/* Closes the store and its connections; another one may be opened. */
 void close_store(void);
 void submit_request(const struct store_request *request);
 void submit(enum store_verb verb, const char *key, uint64_t revision, const char *bytes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said on channels of Redis, as it should be and as anybody could say it. */
+/* Messages on Redis channels, valid ones and those that any client could publish. */
 #include "wire/redis_message.h"
 
 #include <setjmp.h>
@@ -56,7 +56,7 @@ static void a_name_may_bring_what_stands(void **state)
     assert_memory_equal(notify.bytes, "{\"a\":\"b c\n\"}", notify.length);
 }
 
-/* Then the name is all that counts: who hears it looks. */
+/* Then only the name counts: receivers query the key. */
 static void a_bad_value_after_a_name_is_ignored(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names in Redis: each key has one, comes back from it, and what stands beside is in its slot. */
+/* Names in Redis: each key has one, is decoded from it, and its companions are in the same slot. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ static int set_up(void **state)
     return 0;
 }
 
-/* Those of Redis's own documents and tests. */
+/* From Redis's own documentation and tests. */
 static void slots_are_those_of_redis(void **state)
 {
     (void)state;

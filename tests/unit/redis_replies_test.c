@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replies that no real Redis gives: numbers out of bounds, values of the wrong type, messages that
- * nobody subscribed to. Each ends in an answer, never in an assert or a NULL pointer.
+ * Replies that no real Redis gives: numbers out of bounds, values of the wrong type, messages
+ * without a subscription. Each ends in a reply of the driver, never in an assert or a NULL pointer.
  */
 #include "redis_kit.h"
 
@@ -79,7 +79,7 @@ static const char *reply_oddly(size_t connection, const char *command)
     return plausible(command);
 }
 
-/* What the core makes of the last answer. */
+/* The core's reading of the last reply. */
 static enum reply_status judged(void)
 {
     const char *why = "";
@@ -139,8 +139,8 @@ static void a_foreign_lock_beside_a_wrong_count_is_trouble(void **state)
     }
 }
 
-/* A foreign lock that ends and comes again between our look and our write is a conflict. Only a
- * write that would remove a foreign lock that it knows is denied. */
+/* A foreign lock that ends and reappears between our read and our write is a conflict. Only a write
+ * that would remove a known foreign lock is denied. */
 static void a_foreign_lock_that_comes_again_is_a_conflict(void **state)
 {
     static const char foreign[] =
@@ -218,7 +218,7 @@ static void an_unasked_subscription_is_trouble(void **state)
     open_store("");
 }
 
-/* Each of these is not what the command says. */
+/* Each of these is not a reply of that command. */
 static void numbers_out_of_bounds_are_trouble_without_scripts(void **state)
 {
     static const struct {
@@ -347,7 +347,7 @@ static void a_server_that_becomes_newer_is_heard_on_one_connection(void **state)
     open_store("");
     submit(VERB_STORE_SWAP, "k", 4, with_a_waiter());
     assert_true(until_said("SUBSCRIBE"));
-    for (size_t i = 0; i < 3; i++) { /* each time the newest connection but the first ear */
+    for (size_t i = 0; i < 3; i++) { /* each time the newest connection but the first pubsub one */
         size_t newest = server.connection_count - 1;
         hang_up(i == 0 ? 0 : newest);
         heard.count = 0;

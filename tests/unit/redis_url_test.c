@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* URLs of Redis: what each part means, and what is refused without a word of the password. */
+/* URLs of Redis: the meaning of each part, and errors that never contain the password. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that the door refuses, each for its own reason, and the edges that it lets through. */
+/* Invalid requests, each refused for its own reason, and the limits that are accepted. */
 #include "core/rules.h"
 
 #include <setjmp.h>

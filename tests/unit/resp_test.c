@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RESP: messages end where they end, however they arrive, and what is none is refused. */
+/* RESP: message boundaries for every chunking, and refusal of anything else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -86,7 +86,7 @@ static void describe(const char *bytes, size_t length, char *out)
     *out = '\0';
 }
 
-/* On the heap and of its own size, so that whoever reads beyond is seen. */
+/* On the heap and of its exact size, so that the sanitizer detects reads beyond it. */
 static enum resp_result feed(struct resp *resp, const char *bytes, size_t length, size_t *out)
 {
     char *copy = malloc(length > 0 ? length : 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cooldowns (rule 5): how long a key cools by each judge, what outlives what when two of them meet,
- * whom a cooldown sends home, and how an operator clears it.
+ * Cooldowns (rule 5): how long a key cools by each judge, which of two cooldowns survives, which
+ * requests a cooldown refuses, and how an operator clears it.
  */
 #include "rules_kit.h"
 
@@ -51,7 +51,7 @@ static void a_cooldown_sends_all_who_wait_home(void **state)
     assert_standing("- | - cooling");
 }
 
-/* We write no such record, but we may read one: who waits in a cooldown is not named. */
+/* We write no such record, but may read one: a waiter in a cooldown is not named. */
 static void nobody_is_named_in_a_cooldown(void **state)
 {
     (void)state;
@@ -149,7 +149,7 @@ static void a_clock_set_back_makes_no_endless_cooldown(void **state)
     assert_granted(act(asking_slot("c", 2)));
 }
 
-/* Nobody knows what is left of the first one: its whole length. */
+/* The remaining time of the first one is unknown: its whole length counts. */
 static void a_cooldown_of_unknown_age_is_not_cut_short(void **state)
 {
     (void)state;
@@ -164,7 +164,7 @@ static void a_cooldown_of_unknown_age_is_not_cut_short(void **state)
     assert_granted(act(asking_slot("c", 2)));
 }
 
-/* Its answer was lost, another cooldown has begun since: the operator did not mean that one. */
+/* Its reply was lost, another cooldown has begun since: the operator did not mean that one. */
 static void a_repeated_clear_spares_a_later_cooldown(void **state)
 {
     (void)state;
@@ -181,7 +181,7 @@ static void a_repeated_clear_spares_a_later_cooldown(void **state)
     assert_standing("- | - cooling");
 }
 
-/* A holder that ran out is cleared away in passing. */
+/* An expired holder is removed in passing. */
 static void an_asker_in_a_cooldown_clears_the_dead_away(void **state)
 {
     (void)state;
@@ -230,7 +230,7 @@ static void clearing_names_who_is_next_behind_the_dead(void **state)
     assert_standing("- | b!");
 }
 
-/* A cooldown that is over is no news, so nothing is written for it; who is next is named. */
+/* A cooldown that is over is not written for its own sake; the next waiter is named. */
 static void clearing_names_who_is_next_behind_a_delay(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Renew, release, break: only with the token (rule 2), a stale one changes nothing; re-homing never
- * shortens (rule 11); an operator's break with and without `now`. And what people see of a key.
+ * shortens (rule 11); an operator's break with and without `now`. And the status of a key.
  */
 #include "rules_kit.h"
 
@@ -58,7 +58,7 @@ static void a_token_ends_with_its_lease(void **state)
     assert_standing("a | -");
 }
 
-/* Not even its own home: an earlier renewal's answer may still be counted on. */
+/* Not even its own home: the reply of an earlier renewal may still be in use. */
 static void a_renewal_never_shortens(void **state)
 {
     (void)state;
@@ -263,7 +263,7 @@ static void a_break_after_a_delay_names_the_next(void **state)
     assert_standing("- | b!");
 }
 
-/* Its answer was lost, and somebody else holds since: the operator did not mean that one. */
+/* Its reply was lost, and another client holds since: the operator did not mean that one. */
 static void a_repeated_break_spares_the_next_holder(void **state)
 {
     (void)state;
@@ -318,7 +318,7 @@ static void a_repeated_break_spares_a_later_delay(void **state)
     assert_standing("- | b delayed");
 }
 
-/* What people see. */
+/* Status output. */
 
 static void assert_look(enum key_state key_state, const char *holder, int64_t since_ms,
                         int64_t ends_in_ms)
@@ -349,7 +349,7 @@ static void a_held_key_shows_holder_token_and_rest(void **state)
     view.margin_ms = 50;
     assert_look(KEY_HELD, "a", 1000000, TTL_MS - 2000);
     assert_int_equal(record_key_info(&record, &view).takeover_in_ms, TTL_MS - 2000 + 50);
-    pass(TTL_MS - 2000 + 20); /* the lease is over, but nobody may take it yet */
+    pass(TTL_MS - 2000 + 20); /* the lease is over, but no client may take it yet */
     assert_look(KEY_HELD, "a", 1000000, 0);
     assert_int_equal(record_key_info(&record, &view).takeover_in_ms, 30);
     assert_true(record_key_info(&record, &view).token == token_of_holder("a"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asking: who enters, who waits, who goes. Exclusive, shared and slots (rule 1), mismatches,
- * repeated requests (rule 9), places left behind. Full queues and records: rules_room_test.c.
+ * Requests: granted, queued or refused. Exclusive, shared and slots (rule 1), mismatches, repeated
+ * requests (rule 9), abandoned queue entries. Full queues and records: rules_room_test.c.
  */
 #include "rules_kit.h"
 
@@ -173,7 +173,7 @@ static void another_limit_is_a_mismatch(void **state)
     assert_kind(act(asking_slot("b", 1)), VERDICT_MISMATCH, /* write= */ false);
 }
 
-/* What it saw of the dead is left to those who fit. */
+/* Its observations of dead processes are left to compatible requests. */
 static void a_mismatch_writes_nothing(void **state)
 {
     (void)state;

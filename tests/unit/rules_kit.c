@@ -69,7 +69,7 @@ struct request asking_slot(const char *who, uint32_t limit)
     return request;
 }
 
-/* What this write grants has tokens above all that were ever given out for the key (rule 2). */
+/* Grants of this write have tokens above all earlier ones of the key (rule 2). */
 static void check_tokens(void)
 {
     uint64_t top = top_token;
@@ -87,7 +87,7 @@ struct verdict act(struct request request)
 {
     record_copy(&before, &record);
     struct verdict verdict = rules_decide(&record, &request, &view);
-    if (!verdict.write) { /* must not be written, so the store keeps what it had */
+    if (!verdict.write) { /* must not be written, so the store keeps its record */
         record_copy(&record, &before);
         return verdict;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is done once (rule 6): of all claims one is new; the others hear running or done, with the
- * result; a dead claimer's claim can be taken again; payloads are told apart; what is remembered,
- * for how long, and when a store may forget it.
+ * Ids that are done once (rule 6): of all claims one is new; the others get running or done, with
+ * the result; a dead claimer's claim can be taken again; payloads are compared; what is remembered,
+ * for how long, and when a store may remove it.
  */
 #include "rules_kit.h"
 
@@ -160,7 +160,7 @@ static void an_id_without_a_payload_takes_any(void **state)
     assert_string_equal(record.once.payload, "");
 }
 
-/* Waiting behind a claim that said nothing, it must not be taken for another one later. */
+/* Waiting behind a claim without a payload, it must not be mistaken for another one later. */
 static void a_waiter_carries_its_payload(void **state)
 {
     (void)state;
@@ -266,7 +266,7 @@ static void a_store_knows_when_it_may_forget(void **state)
     assert_int_equal(record_retention_ms(&record), TTL_MS + 500);
     request = claiming("b");
     request.waits = true;
-    (void)act(request); /* whoever waits and lives takes it over long before */
+    (void)act(request); /* a live waiter takes it over long before */
     assert_int_equal(record_retention_ms(&record), TTL_MS + 500 + TTL_MAX_MS);
     (void)act(finishing("a", NULL));
     assert_int_equal(record_retention_ms(&record), KEEP_MS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is next (rule 4): first come, first served within a priority that ages; offers, how many at
- * once, how they are accepted, lapse and are passed on; grants by the release on one clock.
+ * The next waiter (rule 4): first come, first served within a priority that ages; offers, how many
+ * at once, how they are accepted, lapse and are passed on; grants by the release on one clock.
  */
 #include "rules_kit.h"
 
@@ -14,7 +14,7 @@ static struct verdict ask_with_priority(const char *who, int32_t priority)
     return act(request);
 }
 
-/* "a" holds; the letters wait, as readers when they are small. */
+/* "a" holds; the letters wait, lower case as readers. */
 static void queue_up(const char *letters)
 {
     assert_granted(ask("a"));
@@ -96,7 +96,7 @@ static void being_passed_over_counts_one_step(void **state)
     assert_int_equal(waiter_of("B")->passed, 2);
     (void)ask("D");
     (void)release("D");
-    assert_standing("- | B! E F"); /* as high as the others, and the first of them */
+    assert_standing("- | B! E F"); /* the same priority as the others, and the first of them */
 }
 
 static void age_has_an_end(void **state)
@@ -208,7 +208,7 @@ static void readers_and_offers_end_at_the_limit_of_grants(void **state)
     assert_kind(act(asking_shared("z")), VERDICT_WAITING, /* write= */ true);
 }
 
-/* Only the store's clock is told to move: nobody has watched the offer. */
+/* Only the store's clock advances: no process has observed the offer. */
 static void an_offer_lapses_by_the_stores_clock(void **state)
 {
     (void)state;
@@ -350,7 +350,7 @@ static void on_one_clock_the_granted_only_looks(void **state)
     assert_int_equal(verdict.n, 0);
 }
 
-/* Too old to be worked under: it is renewed, so that its holder has a whole lease before it. */
+/* Too old to rely on: it is renewed, so that its holder has a whole lease. */
 static void on_one_clock_an_old_grant_is_renewed(void **state)
 {
     (void)state;
@@ -364,7 +364,7 @@ static void on_one_clock_an_old_grant_is_renewed(void **state)
     assert_int_equal(grant_of("B")->renewed.time_ms, view.at.time_ms);
 }
 
-/* Its place did not carry the meta, so who brings some writes once. */
+/* Its queue entry has no meta, so a request with meta writes once. */
 static void on_one_clock_meta_is_written_by_its_owner(void **state)
 {
     (void)state;
@@ -416,7 +416,7 @@ static void an_entrant_comes_before_those_behind_it(void **state)
     assert_int_equal(grant_of("d")->n, 2 * GRANT_STEP);
 }
 
-/* It is not the first in line, but who lets the first in lets itself in behind it. */
+/* It is not the first waiter, but granting the first also grants it, right behind. */
 static void an_admitting_request_may_enter_too(void **state)
 {
     (void)state;

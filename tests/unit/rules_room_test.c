@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Room: the queue and the record have an end, who is refused hears why, and whatever the rules do
- * to a record that they filled, its weight stays within what stores take (checked by act()).
+ * Limits: the queue and the record are bounded, a refusal names its reason, and whatever the rules
+ * do to a record that they filled, its weight stays within the store's limit (checked by act()).
  */
 #include "rules_kit.h"
 
@@ -17,7 +17,7 @@ static struct request asking_number(size_t number)
     return request;
 }
 
-/* Names of full length; written, every letter of them takes two bytes. */
+/* Names of full length; encoded, every letter of them takes two bytes. */
 static struct request asking_heavy(size_t number)
 {
     static char holder[HOLDER_MAX + 1], id[REQUEST_MAX + 1];
@@ -48,7 +48,7 @@ static void a_full_queue_is_busy_and_says_so(void **state)
     assert_kind(act(asking_number(7)), VERDICT_WAITING, /* write= */ false);
 }
 
-/* Refused, it still writes down what it saw: the holder is gone, the next one is named. */
+/* Refused, it still writes what it observed: the holder is gone, the next waiter is named. */
 static void a_refused_request_removes_the_dead(void **state)
 {
     (void)state;
@@ -120,7 +120,7 @@ static void a_full_record_has_room_for_all_its_readers(void **state)
     struct request breaking = doing(VERB_BREAK, "op");
     breaking.reason = reason;
     assert_kind(act(breaking), VERDICT_DONE, /* write= */ true);
-    /* … and for the delay and the cooldown of one that dies and one that goes. */
+    /* … and for the delay and the cooldown of one that dies and one that releases. */
     record.grants[0].over = true;
     record.grants[1].n = 1;
     struct request going = doing(VERB_RELEASE, "x");
@@ -130,7 +130,7 @@ static void a_full_record_has_room_for_all_its_readers(void **state)
     assert_true(record.delay.length_ms > 0 && record.cooling.length_ms > 0);
 }
 
-/* Readers with as much meta as they may have: the record never outgrows its limit for it. */
+/* Readers with the most meta that is allowed: the record never exceeds its limit for it. */
 static void meta_is_left_out_of_a_full_record(void **state)
 {
     (void)state;
@@ -152,7 +152,7 @@ static void meta_is_left_out_of_a_full_record(void **state)
     assert_true(with_meta > 10 && with_meta < GRANTS_MAX);
 }
 
-/* A process that left a place behind goes on with it under a longer name. */
+/* A process that left a queue entry behind continues with it under a longer name. */
 static void a_place_does_not_outgrow_the_record(void **state)
 {
     (void)state;
@@ -166,7 +166,7 @@ static void a_place_does_not_outgrow_the_record(void **state)
     assert_int_equal(record.waiter_count, WAITERS_MAX - refused);
 }
 
-/* Only a made-up record has come that far; it must not bring us down. */
+/* Only an artificial record gets that far; it must not crash us. */
 static void tickets_end_like_the_queue(void **state)
 {
     (void)state;
@@ -187,7 +187,7 @@ static void tickets_begin_again_when_nobody_waits(void **state)
     assert_int_equal(waiter_of("b")->ticket, 1);
 }
 
-/* Readers whose meta fills the record to the last byte that the decoder takes, and beyond. */
+/* Readers whose meta fills the record to the last byte that the decoder accepts, and beyond. */
 static void make_up_a_full_record(void)
 {
     char value[META_MAX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What time ends: leases by each of the three judges and with the clock's error, bound and unbound
+ * Effects of time: leases by each of the three judges and with the clock's error, bound and unbound
  * grants (rule 11), lock-delay after a crash. Cooldowns are in rules_cooldown_test.c.
  */
 #include "rules_kit.h"
@@ -188,7 +188,7 @@ static void without_a_clock_the_delay_starts_now(void **state)
     assert_granted(try_once("b"));
 }
 
-/* The store says that the lease is over; when, the record does not know. */
+/* The store reports that the lease is over; the record does not contain when. */
 static void after_a_lease_of_unknown_age_the_delay_starts_now(void **state)
 {
     (void)state;
@@ -201,7 +201,7 @@ static void after_a_lease_of_unknown_age_the_delay_starts_now(void **state)
     assert_granted(try_once("b"));
 }
 
-/* Nobody's clock said so: a record of another program. */
+/* No clock reported it: a record of another program. */
 static void a_delay_of_the_last_moment_can_be_written(void **state)
 {
     (void)state;
@@ -310,7 +310,7 @@ static void a_second_crash_does_not_cut_the_first_ones_delay(void **state)
     assert_granted(try_once("c"));
 }
 
-/* Of both delays nothing is left but the clock's error, and that still counts. */
+/* Of both delays only the clock's error is left, and that still counts. */
 static void two_delays_meet_within_the_clocks_error(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watermarks (rule 7): moved only forward, only from what was expected, in their own order; set by
- * an operator with a reason; and where a poll by the store's clock begins.
+ * Watermarks (rule 7): moved only forward, only from the expected position, in their own order; set
+ * by an operator with a reason; and where a poll by the store's clock begins.
  */
 #include "rules_kit.h"
 
@@ -59,7 +59,7 @@ static struct request moving_as(const char *id, const char *expected, const char
     return request;
 }
 
-/* The answer to the first attempt was lost: the same request finds its own move (rule 9). */
+/* The reply to the first attempt was lost: the same request finds its own move (rule 9). */
 static void a_repeated_move_is_the_same_move(void **state)
 {
     (void)state;
@@ -89,8 +89,8 @@ static void another_move_with_the_same_id_is_stale(void **state)
     assert_string_equal(record.watermark.value, "9");
 }
 
-/* A set is no advance: nothing of the move before it is left. */
-/* A record may say anything. */
+/* A set is no advance: nothing of the previous move is left. */
+/* A record may contain anything. */
 static void a_move_from_another_order_is_nobodys(void **state)
 {
     (void)state;
@@ -118,7 +118,7 @@ static void the_expected_value_compares_by_order(void **state)
                 VERDICT_DONE, /* write= */ true);
 }
 
-/* Nothing moves, so nothing is written, and whose move it was is not forgotten. */
+/* Nothing moves, so nothing is written, and the mover is still recorded. */
 static void a_move_to_the_same_place_writes_nothing(void **state)
 {
     (void)state;
@@ -201,7 +201,7 @@ static void a_poll_begins_at_the_stored_value(void **state)
     assert_int_equal(record_key_info(&record, &view).state, KEY_FREE);
 }
 
-/* An answer of Kubernetes may have no Date. */
+/* A reply of Kubernetes may have no Date. */
 static void without_a_clock_a_poll_has_no_start(void **state)
 {
     (void)state;

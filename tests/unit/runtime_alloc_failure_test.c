@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The same short life again and again, each time with another allocation refused, once or from then
- * on: every caller gets a defined outcome, nobody holds what another holds, nothing is left behind.
+ * The same short run repeated, each time with another allocation failing, once or from then on:
+ * every caller gets a defined outcome, no key has two holders, nothing is left behind.
  */
 #include "runtime_kit.h"
 #include "failing_alloc.h"
@@ -41,7 +41,7 @@ void *failing_realloc(void *before, size_t size)
     return is_refused() ? NULL : realloc(before, size);
 }
 
-/* Only one may hold the key by what it was told, and tokens grow. */
+/* Only one caller may hold the key by its notifications, and tokens grow. */
 static void come_in(struct caller *caller, const struct task_news *news)
 {
     size_t inside = 0;
@@ -66,7 +66,7 @@ static void begin(struct caller *caller, struct process *process,
         caller->outcome = OUTCOME_UNAVAILABLE;
 }
 
-/* Three of each process want the key; one of them leaves, the others enter and give back. */
+/* Three callers of each process request the key; one leaves, the others enter and release. */
 static void live(void)
 {
     struct lease_options wish = options_for("k", /* waits= */ true);
@@ -88,7 +88,7 @@ static void live(void)
     run_until(now_ms + 30000);
 }
 
-/* Everybody was told an end, or never began; refused memory is never busy, cooling or stale. */
+/* Every caller ended, or never began; a failed allocation is never busy, cooling or stale. */
 static void look_at_ends(void)
 {
     for (size_t i = 0; i < CALLERS; i++) {
@@ -105,7 +105,7 @@ static void look_at_ends(void)
         assert_int_equal(local_queue_counts(processes[i].queue).keys, 0);
         assert_int_equal(executor_counts(processes[i].executor).tasks, 0);
     }
-    if (refuse_on) /* what could not be given back runs out */
+    if (refuse_on) /* a grant that could not be released expires */
         return;
     assert_true(token_in_store("k") == 0);
     assert_int_equal(waiters_in_store("k"), 0);
@@ -119,7 +119,7 @@ static unsigned long live_once(unsigned long at, bool from_then_on)
     top_token = 0;
     if (open_local_queues(NULL) == 0) {
         live();
-        refuse_at = 0; /* one day there is memory again */
+        refuse_at = 0; /* some day there is memory again */
         run_until(now_ms + 60000);
         look_at_ends();
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Processes in virtual time on the shipped in-memory store, for the cases of executor_*_test.c and
- * front_desk_*_test.c. The store answers at once, later, with trouble or never, as the case says.
- * What callers are told is written down, one line each: "1000 a held 1024".
+ * local_queue_*_test.c. The store replies at once, later, with trouble or never, as the case says.
+ * Notifications of callers are recorded, one line each: "1000 a held 1024".
  */
 #ifndef LEASEHOLD_TESTS_RUNTIME_KIT_H
 #define LEASEHOLD_TESTS_RUNTIME_KIT_H
@@ -16,7 +16,7 @@
 
 enum reply_mode { ANSWERS_AT_ONCE, ANSWERS_LATER, ANSWERS_TROUBLE, ANSWERS_NEVER };
 
-/* A client with an executor, or a front desk on one. */
+/* A client with an executor, or a local queue on one. */
 struct process {
     struct executor_callbacks site;
     struct executor *executor;
@@ -29,7 +29,7 @@ struct process {
     bool takes_notices;
 };
 
-/* One caller; told holds the last event, or −1. */
+/* One caller; notify is the last event, or −1. */
 struct caller {
     const char *name;
     struct process *process;
@@ -40,7 +40,7 @@ struct caller {
     enum outcome outcome;
     char why[64], holder[HOLDER_MAX + 1];
     uint64_t token;
-    unsigned told_as; /* the how manieth of all that were told something */
+    unsigned told_as; /* its position among all notified callers */
     int64_t told_at_ms, deadline_ms, kill_at_ms;
     void (*then)(struct caller *caller, const struct task_news *news); /* NULL: nothing more */
 };
@@ -63,7 +63,7 @@ int close_processes(void **state);
 struct lease_options options_for(const char *key, bool waits);
 struct lease_options operation_options(enum verb verb, const char *key, uint64_t token);
 
-/* Starts a task or a claim; false when out of memory. */
+/* Starts a task or a local waiter; false when out of memory. */
 bool try_to_start(struct process *process, struct caller *caller, const char *name,
                   const struct lease_options *options);
 /* The same, and fails the case then. */
@@ -72,18 +72,18 @@ void start(struct process *process, struct caller *caller, const char *name,
 void let_go(struct caller *caller);
 void cancel(struct caller *caller);
 void tick(struct process *process);
-/* Lets all processes go on to that moment, each tick when it was asked for. */
+/* Runs all processes until that moment, each tick at its requested time. */
 void run_until(int64_t until_ms);
-/* What was kept is answered by the store now; false when there is nothing. */
+/* The store replies to the kept request now; false when there is none. */
 bool answer_kept(struct process *process);
-/* What was kept never reaches the store: trouble. */
+/* The kept request never reaches the store: trouble. */
 void drop_kept(struct process *process);
 
 void assert_told(const struct caller *caller, int event);
 void assert_ended(const struct caller *caller, enum outcome outcome);
 uint64_t token_in_store(const char *key);
 size_t waiters_in_store(const char *key);
-/* Until the next look into the store; NULL: nobody waits. */
+/* Valid until the next read of the store; NULL: no waiter. */
 const struct waiter *first_waiter(const char *key);
 
 #endif

@@ -27,7 +27,7 @@ static void put(const char *name, const char *bytes, size_t length)
     (void)close(file);
 }
 
-/* As kubelets and careful people do it. */
+/* As kubelets and careful administrators do it. */
 static void replace(const char *line)
 {
     char beside[128];
@@ -52,7 +52,7 @@ static int finish(void **state)
 {
     (void)state;
     secret_free(&secret);
-    secret_free(&secret); /* NULL is fine */
+    secret_free(&secret); /* NULL is allowed */
     (void)unlink(path);
     return rmdir(folder);
 }
@@ -89,7 +89,7 @@ static bool was_read(int watching)
     return read(watching, events, sizeof events) > 0;
 }
 
-/* A file system that tells no change is no reason to go on with an old one. */
+/* A file system that reports no change is no reason to keep an old one. */
 static void it_is_read_at_least_once_a_minute(void **state)
 {
     (void)state;
@@ -143,7 +143,7 @@ static void a_bad_secret_is_refused_with_a_reason(void **state)
     assert_int_equal(strlen(now(0)), SECRET_MAX);
     secret_refused(secret);
     (void)unlink(path);
-    assert_int_equal(mkfifo(path, 0600), 0); /* nobody writes: must not wait */
+    assert_int_equal(mkfifo(path, 0600), 0); /* no writer: must not block */
     assert_null(now(0));
     assert_non_null(strstr(words, "no regular file"));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SHA-256 gives what the standard's examples give, at every length around a block's end. */
+/* SHA-256 matches the standard's examples, at every length around a block's end. */
 #include "base/sha256.h"
 
 #include <setjmp.h>
@@ -31,7 +31,7 @@ static void the_standards_examples(void **state)
           "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-/* Of so many letters "a", as sha256sum(1) says. */
+/* Of that many letters "a", as sha256sum(1) prints it. */
 static void lengths_around_a_block(void **state)
 {
     static const struct {

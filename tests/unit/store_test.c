@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a URL finds its driver, and what is said when it finds none. */
+/* How a URL selects its driver, and the error when there is none. */
 #include "store/store.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A store carried on in a thread: who submits never waits, and everything is answered once. */
+/* A store that runs in a thread: submitters never block, and every request gets one reply. */
 #include "process/host.h"
 #include "store/store_thread.h"
 
@@ -142,7 +142,7 @@ static void too_many_are_told_so_at_once(void **state)
     (void)state;
     struct store_thread *store_thread = open_beside(url, /* session= */ 3, /* timeout_ms= */ 10000);
     struct store_request request = {.verb = VERB_STORE_READ, .key = "k"};
-    /* More than can be waiting, under way and unheard together, however fast the store is. */
+    /* More than can be queued, in flight and undelivered together, however fast the store is. */
     enum { MANY = 8000 };
     for (int i = 0; i < MANY; i++)
         store_thread_submit(store_thread, &request, count, NULL);
@@ -226,7 +226,7 @@ static void an_unanswered_request_is_dropped_at_the_end(void **state)
     hear(store_thread, 1);
     for (int i = 0; i < 100; i++)
         store_thread_submit(store_thread, &request, count, NULL);
-    store_thread_free(&store_thread); /* the sanitizer finds what is left */
+    store_thread_free(&store_thread); /* the sanitizer finds leaks */
 }
 
 static void a_store_that_cannot_be_opened_says_why(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A net, streams that write down what they were told, and real sockets on the other side, all in
- * one thread: the test turns the net until what it waits for has happened.
+ * A poller, streams that record their callbacks, and real sockets on the other side, all in one
+ * thread: the test runs the poller until the expected event.
  */
 #ifndef LEASEHOLD_TESTS_STREAM_KIT_H
 #define LEASEHOLD_TESTS_STREAM_KIT_H
@@ -15,9 +15,9 @@ struct party {
     char why[512];
     char got[256 * 1024];
     size_t got_length;
-    size_t spares;      /* bytes that it never uses up */
-    size_t in_max;      /* limit of what is left over; 0: the usual one */
-    bool frees_on_open; /* itself, within the callback */
+    size_t spares;      /* bytes that it never consumes */
+    size_t in_max;      /* limit of unconsumed bytes; 0: the usual one */
+    bool frees_on_open; /* closes itself, within the callback */
     bool frees_on_bytes;
     bool frees_on_end;
 };
@@ -27,9 +27,9 @@ extern struct poller *kit_net;
 int kit_open(void **state);
 int kit_close(void **state);
 
-/* Turns the net until the flag is set; false after five seconds. */
+/* Runs the poller until the flag is set; false after five seconds. */
 bool kit_until(const unsigned *flag);
-void kit_turn(int64_t ms); /* for so long */
+void kit_turn(int64_t ms); /* for that duration */
 
 void party_open(struct party *party, const struct stream_target *target);
 struct stream_target kit_target(uint16_t port);

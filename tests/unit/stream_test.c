@@ -33,7 +33,7 @@ static int begin(void **state)
 static int finish(void **state)
 {
     stream_free(&party.stream);
-    stream_free(&party.stream); /* NULL is fine */
+    stream_free(&party.stream); /* NULL is allowed */
     if (server >= 0)
         (void)close(server);
     if (listening >= 0)
@@ -163,7 +163,7 @@ static void a_close_and_a_reset_are_told_apart(void **state)
     assert_int_equal(party.end, STREAM_CLOSED);
     assert_non_null(strstr(party.why, "127.0.0.1:"));
     assert_false(stream_is_open(party.stream));
-    stream_write(party.stream, "x", 1); /* nobody hears it */
+    stream_write(party.stream, "x", 1); /* no peer reads it */
     kit_turn(/* ms= */ 10);
     assert_int_equal(party.ended, 1);
     stream_free(&party.stream);
@@ -217,7 +217,7 @@ static void a_refused_connection_names_the_address(void **state)
 static void a_silent_peer_is_given_up_in_time(void **state)
 {
     (void)state;
-    /* A full backlog drops what comes: nobody refuses, nobody answers. */
+    /* A full backlog drops connections: no refusal, no reply. */
     assert_int_equal(listen(listening, 0), 0);
     struct party guests[2] = {0};
     for (size_t i = 0; i < 2; i++) {
@@ -247,7 +247,7 @@ static void unix_sockets_are_streams_too(void **state)
     (void)snprintf(address.sun_path, sizeof address.sun_path, "%s/socket", folder);
     struct stream_target target = {.path = address.sun_path, .timeout_ms = 5000};
 
-    party_open(&party, &target); /* nobody there */
+    party_open(&party, &target); /* no listener */
     assert_true(kit_until(&party.ended));
     assert_int_equal(party.end, STREAM_REFUSED);
     assert_int_equal(strncmp(party.why, address.sun_path, strlen(address.sun_path)), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TLS: whom we trust, who trusts us, and that nothing but that differs from a plain stream. */
+/* TLS: verification of the peer and of ourselves; everything else is as with a plain stream. */
 #include "stream_kit.h"
 #include "tls_kit.h"
 
@@ -24,7 +24,7 @@ static struct tls_server server;
 static int listening = -1;
 static uint16_t port;
 
-/* A system that allows everything: what we refuse all the same, we refuse ourselves. */
+/* A system that allows everything: remaining refusals are our own. */
 static void allow_everything(void)
 {
     static const char words[] = "openssl_conf = all\n[all]\nssl_conf = ssl\n[ssl]\n"
@@ -130,7 +130,7 @@ static void bytes_go_both_ways(void **state)
     assert_int_equal(party.opened, 1);
     assert_int_equal(party.got_length, 5);
     assert_memory_equal(party.got, "hello", 5);
-    assert_string_equal(server.server_name, ""); /* an address is no name to ask for */
+    assert_string_equal(server.server_name, ""); /* an address is no name to request */
     tls_server_end(&server, /* goodbye= */ true);
     assert_true(until(&party.ended));
     assert_int_equal(party.end, STREAM_CLOSED);
@@ -165,7 +165,7 @@ static void much_is_carried_whole(void **state)
     assert_memory_equal(party.got, sent, sizeof sent);
 }
 
-/* What is left of a record stands nowhere but in OpenSSL: no descriptor tells of it. */
+/* The rest of a record exists only in OpenSSL: no descriptor reports it. */
 static void a_record_larger_than_all_reads_of_a_step_is_read(void **state)
 {
     static const char record[16384];
@@ -257,7 +257,7 @@ static void our_certificate_is_shown_when_asked_for(void **state)
     assert_int_equal(party.ended, 0);
 }
 
-/* With TLS 1.3 the server speaks after we are done, so the stream may have been open before. */
+/* With TLS 1.3 the server verifies after we are done, so the stream may have been open before. */
 static void assert_not_let_in(int version, const char *certificate, const char *words)
 {
     struct stream_target target = trusting();

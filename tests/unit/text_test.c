@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Bounded text: what fits, what is cut, how numbers look at their ends, and which bytes are clean.
- */
+/* Bounded text: what fits, what is cut, numbers at their limits, and which bytes are clean. */
 #include "base/text.h"
 
 #include <setjmp.h>
@@ -199,8 +197,8 @@ static void unclean_is_everything_else(void **state)
     assert_true(text_is_clean("ok\xc3", 2));
 }
 
-/* Eight bytes are looked at together: a bad one is seen wherever it stands, and words that end with
- * plain ones are not taken for bad because of what is before them. */
+/* Eight bytes are checked together: a bad one is found at every position, and valid words are not
+ * refused because of the bytes before them. */
 static void a_bad_byte_is_seen_at_every_place(void **state)
 {
     enum { LONGEST = 27 };
@@ -248,7 +246,7 @@ static void long_words_end_behind_a_word(void **state)
         text_init(&text, bytes, sizeof bytes);
         text_add_brief(&text, rows[i].words, rows[i].most);
         assert_string_equal(bytes, rows[i].shown);
-        text_init(&text, bytes, rows[i].most + 1); /* the text's own room counts, too */
+        text_init(&text, bytes, rows[i].most + 1); /* the text's own buffer counts, too */
         text_add_brief(&text, rows[i].words, /* most= */ 1000);
         assert_string_equal(bytes, rows[i].shown);
         assert_false(text.cut);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificates made on the spot, and a TLS server that echoes, turned by the test's own thread. */
+/* Certificates made at run time, and a TLS server that echoes, driven by the test's own thread. */
 #ifndef LEASEHOLD_TESTS_TLS_KIT_H
 #define LEASEHOLD_TESTS_TLS_KIT_H
 
 #include <openssl/ssl.h>
 #include <stdbool.h>
 
-/* A certificate with its key, and where both stand in one PEM file. */
+/* A certificate with its key, and the PEM file of both. */
 struct test_cert {
     X509 *certificate;
     EVP_PKEY *key;
@@ -22,18 +22,18 @@ void test_cert_done(struct test_cert *test_cert);
 
 struct tls_server {
     const struct test_cert *test_cert;
-    const struct test_cert *client_ca; /* NULL: asks nobody for a certificate */
-    int most_version;                  /* 0: whatever there is */
+    const struct test_cert *client_ca; /* NULL: requests no certificate */
+    int most_version;                  /* 0: any */
     SSL_CTX *context;
     SSL *ssl;
     int file;
     bool open;
-    char server_name[64]; /* that the client asked for */
+    char server_name[64]; /* requested by the client */
 };
 
 /* Takes the accepted socket. */
 void tls_server_begin(struct tls_server *server, int file);
-/* One round: the handshake, then whatever came goes back. */
+/* One round: the handshake, then an echo of the bytes received. */
 void tls_server_turn(struct tls_server *server);
 void tls_server_end(struct tls_server *server, bool goodbye);
 

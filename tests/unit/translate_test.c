@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Between lease and store: an action becomes a request, an answer an event. What no store may say,
- * and what is no record of ours, is trouble: never free and never busy (rule 10).
+ * Between lease and store: an action becomes a request, a reply an event. An invalid reply, and a
+ * value that is no record of ours, is trouble: never free and never busy (rule 10).
  */
 #include "store/translate.h"
 
@@ -24,7 +24,7 @@ static char bytes[RECORD_MAX];
 static struct event event;
 static const char *why;
 
-/* An answer as a store gives it for the record above. */
+/* A reply as a store gives it for the record above. */
 static struct store_reply answer_with(const char *text)
 {
     return (struct store_reply){.result = REPLY_OK,
@@ -157,7 +157,7 @@ static void an_impossible_time_is_trouble(void **state)
     assert_trouble(&reply, "out of bounds");
 }
 
-/* Taken at its word it would end every lease at once. */
+/* Taken literally it would end every lease at once. */
 static void an_impossible_present_is_trouble(void **state)
 {
     (void)state;
@@ -190,7 +190,7 @@ static void bytes_that_are_no_record_are_trouble(void **state)
     }
 }
 
-/* What the store knows beside the record: of each grant, place and span, and of no other. */
+/* Data of the store besides the record: of each grant, waiter and span, and of no other. */
 /* With its mark resolved, the second grant has the token of the first. */
 static void a_mark_that_becomes_the_token_of_another_is_trouble(void **state)
 {
@@ -245,7 +245,7 @@ static void liveness_comes_with_the_answer(void **state)
     assert_true(!record.cooling.over && record.delay.over);
 }
 
-/* The way there. */
+/* From lease to store. */
 
 static const struct lease_options options = {
     .request = {.key = "k", .session = 5, .ttl_ms = 3000, .bound = true}};

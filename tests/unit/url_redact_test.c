@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A URL as it may be shown: no secret survives, wherever it stands. */
+/* A URL as it may be shown: no secret survives, at any position. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ static const struct {
     {"redis://host:6379/0", "redis://host:6379/0"},
     {"redis://:secret@host/0", "redis://:***@host/0"},
     {"redis://user:secret@host/0", "redis://user:***@host/0"},
-    {"redis://secret@host/0", "redis://***@host/0"}, /* many write a password there */
+    {"redis://secret@host/0", "redis://***@host/0"}, /* passwords are often written there */
     {"redis://user@host/0?password-file=/p", "redis://user@host/0?password-file=/p"},
     {"redis://user@host/?auth=entra&client-id=1-2", "redis://user@host/?auth=entra&client-id=1-2"},
     {"redis://[::1]:6379,host:26379/15", "redis://[::1]:6379,host:26379/15"},
@@ -74,7 +74,7 @@ static void secrets_are_hidden_and_the_rest_is_shown(void **state)
     }
 }
 
-/* A path is shown as it is, but this is none. */
+/* A path is shown unchanged, but this is none. */
 static void a_url_in_the_place_of_a_path_is_hidden(void **state)
 {
     (void)state;
@@ -87,7 +87,7 @@ static void a_url_in_the_place_of_a_path_is_hidden(void **state)
     assert_null(strstr(hidden, "secret"));
 }
 
-/* As it stands among the words of a call, where its length cannot change. */
+/* In the arguments of a process, where its length cannot change. */
 static void secrets_are_hidden_where_they_stand(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Wake-ups between two disks of one folder: words come whole and in order, a full FIFO loses and
- * never blocks, what nobody reads is removed, and neither garbage nor a fork does any harm.
+ * Wake-ups between two disks of one folder: messages arrive whole and in order, a full FIFO drops
+ * and never blocks, an unread one is removed, and neither garbage nor a fork does any harm.
  */
 #include "disk/wakeup.h"
 
@@ -167,7 +167,7 @@ static void garbage_is_passed_over(void **state)
         unsigned char bytes[8];
     } garbage[] = {
         {1, {7}},              /* half a length */
-        {4, {5, 0, 'a', 'b'}}, /* more promised than there is */
+        {4, {5, 0, 'a', 'b'}}, /* longer than the rest */
         {8, {0xff, 0xff, 1, 2, 3, 4, 5, 6}},
         {2, {1, 2}},
     };
@@ -211,7 +211,7 @@ static bool use_in_child(void)
 {
     int ends[2], file = ours.file;
     KIT_EXPECT(fcntl(file, F_GETFD) == -1 && errno == EBADF);
-    /* The numbers are somebody else's now, and happen to be just what we would want. */
+    /* The descriptor numbers belong to other files now, and happen to be the expected ones. */
     KIT_EXPECT(pipe(ends) == 0 && write(ends[1], "\1\0x", 3) == 3);
     KIT_EXPECT(dup2(ends[0], file) == file);
     int folder = open(kit_path(""), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -333,7 +333,7 @@ static void files_of_dead_processes_are_removed(void **state)
     (void)state;
     assert_int_equal(mkfifo(kit_path("f.wake-dead"), 0600), 0);
     assert_int_equal(mkfifo(kit_path("f.wake-dead.new"), 0600), 0);
-    assert_int_equal(mkfifo(kit_path("f.wake-000dead"), 0600), 0); /* no name that we give */
+    assert_int_equal(mkfifo(kit_path("f.wake-000dead"), 0600), 0); /* not a name that we use */
     assert_int_equal(mkfifo(kit_path("g.wake-dead"), 0600), 0);    /* of another store */
     wakeup_sweep(&other, is_ours, NULL);
     assert_int_not_equal(access(kit_path("f.wake-dead"), F_OK), 0);

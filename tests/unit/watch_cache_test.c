@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies that a watch keeps: which are believed, which are not, and how many there are. */
+/* Copies that a watch keeps: which are trusted, which are not, and how many there are. */
 #include "runtime/watch_cache.h"
 
 #include <setjmp.h>
@@ -63,7 +63,7 @@ static void a_copy_follows_the_watch(void **state)
     watch_cache_done(&watch_cache);
 }
 
-/* The read was answered before the change, and its answer came after it. */
+/* The read was answered before the change, and its reply came after it. */
 static void a_late_answer_does_not_undo_what_the_watch_told(void **state)
 {
     struct watch_cache watch_cache;
@@ -80,7 +80,7 @@ static void a_late_answer_does_not_undo_what_the_watch_told(void **state)
     watch_cache_end_read(&watch_cache, "k", begun, &late, 3);
     assert_true(says(&watch_cache, "k", 3, "new"));
     begun = watch_cache_begin_read(&watch_cache, "k");
-    watch_cache_clear(&watch_cache); /* the watch ended and began anew meanwhile */
+    watch_cache_clear(&watch_cache); /* the watch ended and restarted meanwhile */
     (void)watch_cache_begin_read(&watch_cache, "k");
     watch_cache_end_read(&watch_cache, "k", begun, &late, 1);
     assert_null(watch_cache_find(&watch_cache, "k", 1));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the end of an object is told: Jobs, Pods, Tekton's runs, custom resources, settings. */
+/* How the end of an object is detected: Jobs, Pods, Tekton's runs, custom resources, settings. */
 #include "workload/workload_end.h"
 
 #include "store/k8s/kube_api.h"
@@ -144,7 +144,7 @@ static void the_time_of_the_end(void **state)
         time_of(&usual, "{\"metadata\":{\"managedFields\":[{\"time\":\"1970-01-01T00:05:00Z\"},"
                         "{\"time\":\"1970-01-01T00:08:20Z\"}]},\"status\":{\"phase\":\"Done\"}}"),
         500000);
-    /* A status clock that runs behind cannot put the end before the beginning. */
+    /* A status clock that is behind cannot put the end before the beginning. */
     assert_int_equal(time_of(&usual,
                              "{\"metadata\":{\"creationTimestamp\":\"1970-01-01T00:10:00Z\"},"
                              "\"status\":{\"completionTime\":\"1970-01-01T00:03:20Z\"}}"),

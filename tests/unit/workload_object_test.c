@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is written into an object that is a lock, what it says, and what follows from it. The names
- * of four tests are the rows of the test table that the workload lock was asked for with.
+ * The fields of an object that is a lock, its state, and the decision that follows. The names of
+ * four tests are the rows of the test table in the request for the workload lock.
  */
 #include "workload/workload_object.h"
 
@@ -101,10 +101,10 @@ static void an_ended_object_cools_for_its_own_cooldown(void **state)
     assert_int_equal(view.ended_at_ms, 200000);
     assert_int_equal(workload_judge(&view, /* cooldown_ms= */ 5, 230000, &left_ms),
                      WORKLOAD_COOLING);
-    assert_int_equal(left_ms, 31000); /* a second more: both clocks tell whole ones */
+    assert_int_equal(left_ms, 31000); /* a second more: both clocks have whole seconds */
     assert_int_equal(workload_judge(&view, 5, 260999, &left_ms), WORKLOAD_COOLING);
     assert_int_equal(workload_judge(&view, 5, 261000, &left_ms), WORKLOAD_OVER);
-    /* A status clock that ran an hour ahead makes it no longer than it is. */
+    /* A status clock that was an hour ahead makes it no longer than it is. */
     assert_int_equal(workload_judge(&view, 5, 200000 - 3600000, &left_ms), WORKLOAD_COOLING);
     assert_int_equal(left_ms, 61000);
 }
@@ -213,7 +213,7 @@ static void the_object_says_all_that_is_known(void **state)
     json_decref(manifest);
 }
 
-/* Somebody wrote them there by hand, to keep it. */
+/* Added by hand, to keep it. */
 static void lengths_beyond_all_time_end_nothing_early(void **state)
 {
     static const char *const kept[] = {

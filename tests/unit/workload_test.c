@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Workloads before an API server that misbehaves as told: it answers by the path, from a list for
- * each kind of request. What a good one does is seen on the real one (tests/e2e/workload.sh).
+ * Workloads with an API server that misbehaves on demand: it replies by the path, from a list for
+ * each kind of request. A good server is the real one (tests/e2e/workload.sh).
  */
 #include "http_kit.h"
 #include "process/host.h"
@@ -29,9 +29,9 @@
 
 /* ---- the server ---- */
 
-/* What is said to requests of a kind, one after the other; the last one is said for ever. */
+/* Replies to requests of a kind, one after the other; the last one is repeated. */
 struct answers {
-    const char *const *next; /* NULL behind the last */
+    const char *const *next; /* NULL after the last */
     unsigned given;
 };
 
@@ -53,7 +53,7 @@ static const char *take(struct answers *answers)
 
 static const char *answer_to(const char *request)
 {
-    /* As a server of 1.25 or newer does, and only when it is asked to. */
+    /* As a server of 1.25 or newer does, and only on request. */
     if (strncmp(request, "POST", 4) == 0 && strstr(request, "?fieldValidation=Strict ") != NULL &&
         strstr(request, "\"typo\"") != NULL)
         return "400 Bad Request\n{\"message\":\"Pod in version \\\"v1\\\" cannot be handled as a "
@@ -97,7 +97,7 @@ static bool say_to(int file, const char *request)
     return true;
 }
 
-/* ---- the asking side ---- */
+/* ---- the client ---- */
 
 static char path[64];
 static struct workloads *workloads;
@@ -165,9 +165,9 @@ static void run(void)
     run_with((struct workload_run){0});
 }
 
-/* ---- stories ---- */
+/* ---- cases ---- */
 
-/* Such as the page of a proxy that wants somebody to log in. */
+/* Such as the login page of a proxy. */
 static void a_page_that_is_no_list_loses_nothing(void **state)
 {
     static const char *const pages[] = {"200 OK\n<html>", "200 OK\n{\"items\":7}",
@@ -199,7 +199,7 @@ static void where_no_api_server_answers_nothing_is_free(void **state)
     assert_int_equal(reply.outcome, OUTCOME_OK);
 }
 
-/* An API server that has just started forbids everything until it has read its own rules. */
+/* An API server that has just started denies everything until it has read its own rules. */
 static void a_request_permitted_once_asks_again(void **state)
 {
     static const char *const never[] = {"403 Forbidden\n{}", NULL};
@@ -232,7 +232,7 @@ static void all_tries_together_end_with_patience(void **state)
     assert_true(host_boot_ms() - began_ms < 6000);
 }
 
-/* Whatever stands between us and the server may forget us without a word. */
+/* A device between us and the server may drop the connection silently. */
 static void a_watch_that_goes_silent_is_begun_anew(void **state)
 {
     static const char *const runs[] = {LIST(POD("6", "")), NULL};
@@ -250,7 +250,7 @@ static void a_watch_that_goes_silent_is_begun_anew(void **state)
     assert_true(host_boot_ms() - began_ms >= 1000);
 }
 
-/* An admission webhook changes what it likes, and the server answers 201. */
+/* An admission webhook changes the object, and the server replies 201. */
 static void an_object_that_came_back_changed_is_removed_again(void **state)
 {
     static const char *const changed[] = {
@@ -259,7 +259,7 @@ static void an_object_that_came_back_changed_is_removed_again(void **state)
         "\"annotations\":{\"leasehold/key\":\"t\",\"leasehold/request\":\"other\","
         "\"leasehold/holder\":\"h\",\"leasehold/cooldown-ms\":\"0\"}}}",
         NULL};
-    /* A controller writes to it at once; its uid says that it is still the one. */
+    /* A controller writes to it at once; its uid shows that it is the same object. */
     static const char *const written[] = {"409 Conflict\n{}", "200 OK\n{}", NULL};
     static const char *const newer[] = {
         "200 OK\n{\"metadata\":{\"name\":\"t\",\"uid\":\"u\",\"resourceVersion\":\"6\"}}", NULL};
@@ -299,7 +299,7 @@ static void a_list_that_stands_still_is_no_list(void **state)
     assert_int_equal(reply.view.state, END_DONE);
 }
 
-/* As kubectl does; what is wrong is told in whole words. */
+/* As kubectl does; an error is reported as a whole sentence. */
 static void a_member_that_the_kind_does_not_have_is_refused(void **state)
 {
     (void)state;
@@ -360,7 +360,7 @@ static void that_there_was_nothing_to_remove_is_told(void **state)
     assert_string_equal(reply.text, "there is no t; nothing was removed");
 }
 
-/* What a deletion is about stands in its body; without one it would delete whatever is there. */
+/* The precondition of a deletion is in its body; without one it would delete any object. */
 static void a_change_without_words_is_not_asked_for(void **state)
 {
     static const char *const methods[] = {"DELETE", "PUT", "POST", "PATCH"};

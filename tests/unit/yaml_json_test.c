@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* YAML as JSON: what plain words mean, and what is refused, with its line. */
+/* YAML as JSON: the types of plain scalars, and refusals, with their line. */
 #include "store/k8s/yaml_json.h"
 
 #include <locale.h>
@@ -93,7 +93,7 @@ static void refusals(void **state)
     expect_refusal("a: \"b\\0c\"\n", 10, "NUL");
 }
 
-/* Nine lines that stand for a thousand million words. */
+/* Nine lines that expand to a thousand million words. */
 static void a_few_aliases_are_not_a_great_many(void **state)
 {
     char yaml[1000];
@@ -112,7 +112,7 @@ static void a_few_aliases_are_not_a_great_many(void **state)
     expect_refusal(yaml, strlen(yaml), "too large");
 }
 
-/* The C library's own form of a locale that writes 1,5: no machine need have one installed. */
+/* The C library's own form of a locale that writes 1,5: none need be installed. */
 static void make_comma_locale(const char *folder)
 {
     static const unsigned char numeric[] =
