@@ -13,6 +13,6 @@ enum defect {
 
 /* The driver, before it is opened: which fault, around which driver. */
 const struct store_driver *faulty_driver_prepare(enum defect defect,
-                                                 const struct store_driver *honest);
+                                                 const struct store_driver *inner);
 
 #endif

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { APPEND_BYTE = 1 };
+enum { APPEND_BYTE = 1, STARTED_MAX = 65536 };
 
 static char folder[64], url[KIT_URL_SIZE];
 
@@ -109,14 +109,13 @@ void kit_resume(int stopped)
 
 /* Callbacks start requests too. */
 static pthread_mutex_t started_mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct lh_request **started;
+static struct lh_request *started[STARTED_MAX];
 static size_t started_count;
 
 static void free_started(void)
 {
     for (size_t i = 0; i < started_count; i++)
         lh_request_free(started[i]);
-    free((void *)started);
 }
 
 void kit_started(struct lh_request *request)
@@ -125,10 +124,7 @@ void kit_started(struct lh_request *request)
     assert_int_equal(pthread_mutex_lock(&started_mutex), 0);
     if (started_count == 0)
         assert_int_equal(atexit(free_started), 0);
-    struct lh_request **more =
-        (struct lh_request **)realloc((void *)started, (started_count + 1) * sizeof *more);
-    assert_non_null(more);
-    started = more;
+    assert_true(started_count < STARTED_MAX);
     started[started_count++] = request;
     assert_int_equal(pthread_mutex_unlock(&started_mutex), 0);
 }

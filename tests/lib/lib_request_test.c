@@ -61,7 +61,7 @@ static void a_request_can_be_freed_in_its_callback(void **state)
 
 static void a_request_can_be_cancelled_after_its_callback(void **state)
 {
-    struct started started = {0};
+    struct started started = {.request = NULL};
     struct lh_client *client = kit_open(NULL);
     (void)state;
     start(client, &started, /* wait_ms= */ 0);
@@ -78,7 +78,7 @@ static void a_request_can_be_cancelled_after_its_callback(void **state)
 
 static void freeing_before_the_callback_cancels(void **state)
 {
-    struct started started = {0};
+    struct started started = {.request = NULL};
     struct lh_client *client = kit_open(NULL);
     struct lh_lease *held = kit_acquire(client, "k", NULL);
     (void)state;
@@ -93,7 +93,7 @@ static void freeing_before_the_callback_cancels(void **state)
 
 static void closing_leaves_a_request_to_its_caller(void **state)
 {
-    struct started started = {0};
+    struct started started = {.request = NULL};
     struct lh_client *client = kit_open(NULL);
     struct lh_lease *held = kit_acquire(client, "k", NULL);
     (void)state;
@@ -118,7 +118,7 @@ static void a_cancel_races_with_the_end(void **state)
     struct lh_client *client = kit_open(NULL);
     (void)state;
     for (int i = 0; i < 300; i++) {
-        struct started started = {0};
+        struct started started = {.request = NULL};
         struct lh_lease *held = kit_acquire(client, "k", NULL);
         pthread_t thread;
         start(client, &started, LH_WAIT_FOREVER);

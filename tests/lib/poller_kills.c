@@ -118,11 +118,11 @@ enum lh_outcome lh_once_begin(struct lh_client *client, const char *id,
 }
 
 enum lh_outcome lh_once_finish(struct lh_client *client, const char *id, uint64_t token,
-                               const struct lh_completion *done, struct lh_report *report)
+                               const struct lh_completion *completion, struct lh_report *report)
 {
     enum lh_outcome (*call)(struct lh_client *, const char *, uint64_t,
                             const struct lh_completion *, struct lh_report *);
-    struct lh_completion shorter = *done;
+    struct lh_completion shorter = *completion;
     shorter.keep_ms = 1;
     if (here()->planted_bug == NO_WATERMARK)
         shorter.watermark = shorter.until = NULL;

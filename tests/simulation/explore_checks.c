@@ -260,12 +260,12 @@ static void check_places(const struct world *world, const struct brief *before,
                          const struct brief *after, const struct message *message)
 {
     for (size_t i = 0; i < before->waiter_count; i++) {
-        const struct brief_place *waiter = &before->waiters[i];
-        const struct brief_place *kept = place_by_ticket(after, waiter->ticket);
-        if (kept != NULL)
-            check_place_kept(waiter, kept, brief_blocks(world, &after->delay));
+        const struct brief_place *place = &before->waiters[i];
+        const struct brief_place *now = place_by_ticket(after, place->ticket);
+        if (now != NULL)
+            check_place_kept(place, now, brief_blocks(world, &after->delay));
         else
-            check_place_gone(world, waiter, after, message);
+            check_place_gone(world, place, after, message);
     }
     for (size_t i = 0; i < after->waiter_count; i++) {
         const struct brief_place *waiter = &after->waiters[i];

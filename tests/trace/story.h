@@ -40,7 +40,7 @@ struct story {
 struct actor *story_actor(struct story *story, const char *name);
 /* Fills the options for ids and watermarks from the line. */
 void story_set_args(struct story *story, struct actor *actor, const char *line);
-void story_set_store(struct story *story, const char *options);
+void story_set_store(struct story *story, const char *text);
 /* Executes "WHO VERB …". */
 void story_do(struct story *story, const char *line);
 void story_told(struct story *story, struct actor *actor, const struct lease_output *out);
