@@ -375,7 +375,7 @@ print(seen.decode())
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 130)
 END
     cat seen
-    grep -q 'waiting for shown: held by wfe-7 .* (lease ends in .*); position 1 of 1' seen
+    grep -q 'waiting for shown: held by wfe-7 for .* (lease ends in .*); position 1 of 1' seen
 }
 
 bench_measures_and_cleans_up() {
