@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,8 +54,10 @@ int program_find(const char *name, char *out_path, size_t size)
             (void)snprintf(out_path, size, "%s", path);
             return 0;
         }
-        /* As in shells, a file that cannot be executed is reported only if no later one can. */
-        if (error != ENOENT && error != ENOTDIR && error != EISDIR)
+        /* As in shells, a file that cannot be executed is reported only if no later one can, and
+         * a folder that cannot be searched is skipped. */
+        bool hidden = error == EACCES && faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) != 0;
+        if (error != ENOENT && error != ENOTDIR && error != EISDIR && !hidden)
             found = error;
     }
     return found;

@@ -73,6 +73,25 @@ static void programs_are_found_as_by_a_shell(void **state)
     assert_int_equal(find("sh", both, out, 4), ENOENT); /* no room for it */
 }
 
+/* Only a file that is visible and not executable is a permission problem, as in a shell. */
+static void an_unsearchable_folder_is_passed_over(void **state)
+{
+    (void)state;
+    char closed[128], both[300], out[256];
+    bool is_root = geteuid() == 0;
+    (void)snprintf(closed, sizeof closed, "%s/closed", folder);
+    (void)snprintf(both, sizeof both, "/bin:%s", closed);
+    assert_int_equal(mkdir(closed, 0), 0);
+    assert_true(!is_root || seteuid(65534) == 0); /* root may search every folder */
+    int missing = find("no-such-tool", both, out, sizeof out);
+    int named = find(strcat(closed, "/tool"), both, out, sizeof out);
+    assert_true(!is_root || seteuid(0) == 0);
+    *strrchr(closed, '/') = '\0';
+    assert_int_equal(rmdir(closed), 0);
+    assert_int_equal(missing, ENOENT);
+    assert_int_equal(named, EACCES);
+}
+
 /* ---- running ---- */
 
 struct fixture {
@@ -269,6 +288,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(programs_are_found_as_by_a_shell),
+        cmocka_unit_test(an_unsearchable_folder_is_passed_over),
         cmocka_unit_test(exit_status_comes_through),
         cmocka_unit_test(a_command_that_cannot_be_run_says_so),
         cmocka_unit_test(processes_left_in_its_group_are_ended),
