@@ -81,6 +81,21 @@ static void a_lock_of_that_name_is_another_thing(void **state)
     assert_int_equal(lh_acquire(client, "once:a", NULL, &lease, NULL), LH_MISMATCH);
 }
 
+/* The kind of the record decides whether a key is done or cooling, not its name. */
+static void a_lock_named_like_an_id_cools(void **state)
+{
+    (void)state;
+    struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_lease *lease = NULL;
+    struct lh_report report = LH_REPORT_INIT;
+    options.cooldown_ms = 60000;
+    assert_int_equal(lh_acquire(client, "once:x", &options, &lease, NULL), LH_OK);
+    assert_int_equal(lh_release(&lease, NULL), LH_OK);
+    ASSERT_OUTCOME(lh_acquire(client, "once:x", NULL, &lease, &report), LH_COOLING, &report);
+    ASSERT_OUTCOME(lh_peek(client, "once:x", NULL, &report), LH_COOLING, &report);
+    assert_null(lease);
+}
+
 static void another_payload_is_a_mismatch(void **state)
 {
     (void)state;
@@ -329,6 +344,7 @@ int main(void)
         CASE(a_claim_is_new_then_running_then_done),
         CASE(an_abandoned_one_is_new_again),
         CASE(a_lock_of_that_name_is_another_thing),
+        CASE(a_lock_named_like_an_id_cools),
         CASE(another_payload_is_a_mismatch),
         CASE(an_error_names_its_reason),
         CASE(a_watermark_moves_forward),

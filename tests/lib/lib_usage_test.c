@@ -244,6 +244,102 @@ static void numbers_have_limits(void **state)
     assert_null(none);
 }
 
+static const size_t wrong_sizes[] = {0, 1, SIZE_MAX};
+
+/* The call returns LH_USAGE and writes nothing into a report whose size no release has. */
+#define REPORT_REFUSED(call)                                                         \
+    do {                                                                             \
+        for (size_t i_ = 0; i_ < sizeof wrong_sizes / sizeof wrong_sizes[0]; i_++) { \
+            struct lh_report before_;                                                \
+            memset(&report, 0xa5, sizeof report);                                    \
+            report.size = wrong_sizes[i_];                                           \
+            memcpy(&before_, &report, sizeof report);                                \
+            if ((call) != LH_USAGE || memcmp(&before_, &report, sizeof report) != 0) \
+                fail_msg("%s with a report of size %zu", #call, wrong_sizes[i_]);    \
+        }                                                                            \
+    } while (0)
+
+static void sizes_of_reports_are_checked(void **state)
+{
+    (void)state;
+    struct lh_client *none = NULL;
+    struct lh_lease *lease = NULL;
+    struct lh_view view = LH_VIEW_INIT;
+    struct lh_once once = LH_ONCE_INIT;
+    struct lh_watermark mark = LH_WATERMARK_INIT;
+    REPORT_REFUSED(lh_open(kit_url(), NULL, &none, &report));
+    REPORT_REFUSED(lh_acquire(client, "k", NULL, &lease, &report));
+    REPORT_REFUSED(lh_status(client, "k", &view, &report));
+    REPORT_REFUSED(lh_peek(client, "k", NULL, &report));
+    REPORT_REFUSED(lh_renew(client, "k", 1, 0, &report));
+    REPORT_REFUSED(lh_release_token(client, "k", 1, 0, &report));
+    REPORT_REFUSED(lh_list(client, "", on_view, NULL, &report));
+    REPORT_REFUSED(lh_break(client, "k", "why", false, &report));
+    REPORT_REFUSED(lh_clear(client, "k", &report));
+    REPORT_REFUSED(lh_once_begin(client, "id", NULL, &once, &report));
+    REPORT_REFUSED(lh_mark(client, "id", NULL, &report));
+    REPORT_REFUSED(lh_watermark_begin(client, "w", 1, &mark, &report));
+    assert_true(none == NULL && lease == NULL);
+    assert_int_equal(kit_state(client, "k"), LH_FREE);
+    lease = kit_acquire(client, "k", NULL);
+    REPORT_REFUSED(lh_release(&lease, &report));
+    REPORT_REFUSED(lh_abandon(&lease, &report));
+    REPORT_REFUSED(lh_detach(&lease, &report));
+    assert_true(lh_held(lease));
+    lh_close(&client);
+    REPORT_REFUSED(lh_release(&lease, &report));
+    assert_non_null(lease);
+    assert_int_equal(lh_release(&lease, NULL), LH_LOST);
+}
+
+static void sizes_of_results_are_checked(void **state)
+{
+    (void)state;
+    struct lh_view view = LH_VIEW_INIT;
+    struct lh_once once = LH_ONCE_INIT;
+    struct lh_watermark mark = LH_WATERMARK_INIT;
+    struct lh_collected collected = LH_COLLECTED_INIT;
+    struct lh_lease *claim = NULL;
+    for (size_t i = 0; i < sizeof wrong_sizes / sizeof wrong_sizes[0]; i++) {
+        view.size = once.size = mark.size = collected.size = wrong_sizes[i];
+        REFUSED(lh_status(client, "k", &view, &report));
+        REFUSED(lh_once_claim(client, "id", NULL, &claim, &once, &report));
+        REFUSED(lh_once_begin(client, "id", NULL, &once, &report));
+        REFUSED(lh_once_status(client, "id", &once, &report));
+        REFUSED(lh_watermark_begin(client, "w", 1, &mark, &report));
+        REFUSED(lh_collect(kit_url(), NULL, &collected, &report));
+    }
+    assert_null(claim);
+    assert_int_equal(kit_state(client, "once:id"), LH_FREE);
+}
+
+static void on_finding(void *user, const struct lh_finding *finding)
+{
+    (void)user;
+    (void)finding;
+    abort(); /* there is none of a refused call */
+}
+
+static void sizes_are_checked_without_a_client(void **state)
+{
+    (void)state;
+    char name[LH_NAME_SIZE] = "untouched";
+    int held = -1;
+    struct lh_collected collected = LH_COLLECTED_INIT;
+    struct lh_diagnose_options diagnose = LH_DIAGNOSE_OPTIONS_INIT;
+    struct lh_collect_options collect = LH_COLLECT_OPTIONS_INIT;
+    REPORT_REFUSED(lh_key_name(kit_url(), "k", name, sizeof name, &report));
+    REPORT_REFUSED(lh_collect(kit_url(), NULL, &collected, &report));
+    REPORT_REFUSED(lh_check("/nowhere/g", "k", 1, 0, &held, &report));
+    REPORT_REFUSED(lh_diagnose(kit_url(), NULL, on_finding, NULL, &report));
+    assert_true(strcmp(name, "untouched") == 0 && held == -1);
+    for (size_t i = 0; i < sizeof wrong_sizes / sizeof wrong_sizes[0]; i++) {
+        diagnose.size = collect.size = wrong_sizes[i];
+        REFUSED(lh_diagnose(kit_url(), &diagnose, on_finding, NULL, &report));
+        REFUSED(lh_collect(kit_url(), &collect, &collected, &report));
+    }
+}
+
 /* Values that the header does not define. */
 static void enums_are_checked(void **state)
 {
@@ -264,8 +360,9 @@ static void workloads_are_checked(void **state)
     static const char manifest[] = "apiVersion: batch/v1\nkind: Job\n";
     static const int others[] = {-1, LH_UNTIL_CREATED + 1, INT32_MAX, INT32_MIN};
     char path[] = "/tmp/lib-usage-XXXXXX";
-    struct lh_workloads *workloads = NULL;
+    struct lh_workloads *workloads = NULL, *other = NULL;
     struct lh_workload workload = LH_WORKLOAD_INIT;
+    struct lh_workloads_options opened = LH_WORKLOADS_OPTIONS_INIT;
     struct lh_workload_options options = LH_WORKLOAD_OPTIONS_INIT;
     int file = mkstemp(path);
     assert_true(file >= 0 && write(file, config, sizeof config - 1) == (ssize_t)sizeof config - 1);
@@ -291,6 +388,19 @@ static void workloads_are_checked(void **state)
     REFUSED(lh_workload_run(workloads, NULL, NULL, &workload, &report));
     REFUSED(lh_workload_look(workloads, "", &workload, &report));
     REFUSED(lh_workload_remove(workloads, "t", "", &workload, &report));
+    REPORT_REFUSED(lh_workloads_open("k8s://n", manifest, NULL, &other, &report));
+    REPORT_REFUSED(lh_workload_run(workloads, "t", NULL, &workload, &report));
+    REPORT_REFUSED(lh_workload_look(workloads, "t", &workload, &report));
+    REPORT_REFUSED(lh_workload_remove(workloads, "t", NULL, &workload, &report));
+    assert_null(other);
+    for (size_t i = 0; i < sizeof wrong_sizes / sizeof wrong_sizes[0]; i++) {
+        workload.size = opened.size = options.size = wrong_sizes[i];
+        REFUSED(lh_workloads_open("k8s://n", manifest, &opened, &other, &report));
+        REFUSED(lh_workload_run(workloads, "t", NULL, &workload, &report));
+        REFUSED(lh_workload_run(workloads, "t", &options, NULL, &report));
+        REFUSED(lh_workload_look(workloads, "t", &workload, &report));
+        REFUSED(lh_workload_remove(workloads, "t", NULL, &workload, &report));
+    }
     lh_workloads_close(&workloads);
     lh_workloads_close(&workloads);
     lh_workloads_close(NULL);
@@ -309,9 +419,11 @@ int main(void)
 #test " on file", test, on_file, close_client, NULL    \
     }
     const struct CMUnitTest tests[] = {
-        ON_BOTH(wrong_options_are_refused),      ON_BOTH(keys_and_their_count_are_checked),
-        ON_BOTH(required_arguments_are_checked), ON_BOTH(numbers_have_limits),
-        cmocka_unit_test(enums_are_checked),     cmocka_unit_test(workloads_are_checked),
+        ON_BOTH(wrong_options_are_refused),          ON_BOTH(keys_and_their_count_are_checked),
+        ON_BOTH(required_arguments_are_checked),     ON_BOTH(numbers_have_limits),
+        ON_BOTH(sizes_of_reports_are_checked),       ON_BOTH(sizes_of_results_are_checked),
+        ON_BOTH(sizes_are_checked_without_a_client), cmocka_unit_test(enums_are_checked),
+        cmocka_unit_test(workloads_are_checked),
     };
 #undef ON_BOTH
     return cmocka_run_group_tests_name("lib_usage", tests, NULL, NULL);
