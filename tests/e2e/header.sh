@@ -127,7 +127,8 @@ case_of 'a program builds against it through pkg-config, and runs' build_against
 
 # Headers of an older release, whose structs lack their last member, and of a newer one, whose
 # structs have one more. abi.c is compiled against each and runs with this library.
-structs=(lh_report lh_view lh_once lh_watermark lh_open_options lh_acquire_options lh_completion)
+structs=(lh_report lh_view lh_once lh_watermark lh_open_options lh_acquire_options lh_completion
+    lh_event lh_finding)
 other_header() { # FOLDER SED-SCRIPT-FOR-EACH-STRUCT
     local name script='' macros=''
     mkdir "$work/$1"
@@ -154,7 +155,8 @@ sed -i -e '/char text\[LH_TEXT_SIZE\];/d' -e '/^struct lh_view {/,/^};/{/char ke
     -e '/^struct lh_acquire_options {/,/^};/{/void \*user;/d}' "$work/shorter/leasehold.h"
 sed -i -e '/char result\[LH_RESULT_SIZE\];/d' -e '/char value\[LH_POSITION_SIZE\];/d' \
     -e '/^struct lh_completion {/,/^};/{/\*until;/d}' "$work/shorter/leasehold_once.h"
-case_of 'a program of an older release runs' runs_with_other shorter
+sed -i -e '/int64_t after_us;/d' -e '/const char \*remedy;/d' "$work/shorter/leasehold_admin.h"
+case_of 'a program of an older release runs' runs_with_other shorter -DSHORTER
 other_header longer 's/^};/    long added;\n};/'
 case_of 'a program of a newer release runs' runs_with_other longer -DLONGER
 

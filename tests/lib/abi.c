@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program of another release: compiled against a shortened or lengthened copy of the headers
- * (tests/e2e/header.sh), it runs with the library as it is. With LONGER every struct has a
- * further member `added`. Prints a line for each expectation that fails.
+ * (tests/e2e/header.sh), it runs with the library as it is. With SHORTER structs lack their last
+ * member, with LONGER they have a further one, `added`. Prints a line for each expectation that
+ * fails.
  */
+#include "leasehold_admin.h"
 #include "leasehold_once.h"
 
 #include <stdio.h>
@@ -94,16 +96,70 @@ static void use_lock(struct lh_client *client)
 #endif
 }
 
+/* A callback receives the struct of the library, whose size states which members are there. */
+#ifdef LONGER
+#define EXPECT_SIZE(given, what) expect((given)->size < sizeof *(given), what)
+#elif defined SHORTER
+#define EXPECT_SIZE(given, what) expect((given)->size > sizeof *(given), what)
+#else
+#define EXPECT_SIZE(given, what) expect((given)->size == sizeof *(given), what)
+#endif
+
+static unsigned views, grants, findings;
+
+static bool on_view(void *user, const struct lh_view *view)
+{
+    (void)user;
+    views++;
+    EXPECT_SIZE(view, "a view in a callback has the size of the library");
+    expect(view->state == LH_HELD && view->token != 0 && strcmp(view->holder, "abi") == 0,
+           "a view in a callback shows the holder");
+    return true;
+}
+
+static void on_event(void *user, const struct lh_event *event)
+{
+    EXPECT_SIZE(event, "an event has the size of the library");
+    expect(user == &grants, "an event comes with the pointer of its options");
+    if (event->kind == LH_EVENT_GRANTED && strcmp(event->key, "k") == 0 && event->token != 0)
+        grants++;
+}
+
+static void on_finding(void *user, const struct lh_finding *finding)
+{
+    (void)user;
+    findings++;
+    EXPECT_SIZE(finding, "a finding has the size of the library");
+    expect(finding->about[0] != '\0' && finding->text[0] != '\0', "a finding has a text");
+}
+
+static void use_callbacks(struct lh_client *client, const char *url)
+{
+    struct lh_lease *lease = NULL;
+    unsigned before = grants;
+    expect(lh_acquire(client, "k", NULL, &lease, NULL) == LH_OK, "a lock is granted again");
+    expect(lh_status_details(client, "k", on_view, NULL, NULL) == LH_OK && views == 1,
+           "the details of a status come in a callback");
+    expect(lh_list(client, "", on_view, NULL, NULL) == LH_OK && views > 1, "so does a list");
+    expect(lh_release(&lease, NULL) == LH_OK, "the lock is released again");
+    expect(lh_diagnose(url, NULL, on_finding, NULL, NULL) == LH_OK && findings > 0,
+           "the store is diagnosed");
+    expect(grants == before + 1, "a grant is an event");
+}
+
 int main(int count, char **arguments)
 {
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
     struct lh_client *client = NULL;
     const char *url = count > 1 ? arguments[1] : "memory:";
     options.holder = "abi";
+    options.on_event = on_event;
+    options.user = &grants;
     expect(lh_open(url, &options, &client, NULL) == LH_OK, "the store opens");
     if (client == NULL)
         return 1;
     use_lock(client);
+    use_callbacks(client, url);
     use_ids(client);
     lh_close(&client);
     return failures == 0 ? 0 : 1;
