@@ -153,6 +153,17 @@ void api_reply_done(struct api_reply *reply)
     reply->warnings = NULL;
 }
 
+/* The message of the API server, or what is wrong with a reply without one. */
+static const char *reply_why(const struct api_reply *reply)
+{
+    if (reply->why[0] != '\0')
+        return reply->why;
+    if (reply->json == NULL)
+        return "the body is not JSON; check whether a proxy is in between";
+    return reply->status < 300 ? "the body is not an object with a uid and a revision"
+                               : "it gives no reason";
+}
+
 void workloads_fail(const struct api_reply *reply, struct workload_result *result)
 {
     bool denied = reply->status == 401 || reply->status == 403;
@@ -166,7 +177,7 @@ void workloads_fail(const struct api_reply *reply, struct workload_result *resul
         text_add_i64(&text, reply->status);
         text_add(&text, ": ");
     }
-    text_add_brief(&text, reply->why, sizeof result->text);
+    text_add_brief(&text, reply_why(reply), sizeof result->text);
 }
 
 /* ---- discovery ---- */

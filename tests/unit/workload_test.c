@@ -199,6 +199,31 @@ static void where_no_api_server_answers_nothing_is_free(void **state)
     assert_int_equal(reply.outcome, OUTCOME_OK);
 }
 
+/* The status alone does not say what is wrong with the reply. */
+static void a_reply_that_is_no_object_says_why(void **state)
+{
+    static const char *const page[] = {"200 OK\n<html>", NULL};
+    static const char *const nameless[] = {"200 OK\n{\"kind\":\"Pod\"}", NULL};
+    static const char *const wordless[] = {"418 Teapot\n{}", NULL};
+    static const char *const created[] = {"201 Created\n<html>", NULL};
+    (void)state;
+    reads.next = page;
+    workloads_query(workloads, "t", /* cooldown_ms= */ 0, &reply);
+    assert_int_equal(reply.outcome, OUTCOME_UNAVAILABLE);
+    assert_string_equal(reply.text, "the API server answers 200: the body is not JSON; check "
+                                    "whether a proxy is in between");
+    reads.next = nameless;
+    workloads_query(workloads, "t", /* cooldown_ms= */ 0, &reply);
+    assert_string_equal(reply.text, "the API server answers 200: the body is not an object with "
+                                    "a uid and a revision");
+    reads.next = wordless;
+    workloads_query(workloads, "t", /* cooldown_ms= */ 0, &reply);
+    assert_string_equal(reply.text, "the API server answers 418: it gives no reason");
+    creations.next = created;
+    run();
+    assert_non_null(strstr(reply.text, "answers 201: the body is not JSON"));
+}
+
 /* An API server that has just started denies everything until it has read its own rules. */
 static void a_request_permitted_once_asks_again(void **state)
 {
@@ -382,6 +407,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORY(a_page_that_is_no_list_loses_nothing),
         STORY(where_no_api_server_answers_nothing_is_free),
+        STORY(a_reply_that_is_no_object_says_why),
         STORY(a_request_permitted_once_asks_again),
         STORY(all_tries_together_end_with_patience),
         STORY(a_watch_that_goes_silent_is_begun_anew),
