@@ -165,7 +165,7 @@ static void race(const char *key, unsigned client)
     expect_conflict(answers[loser], values[1 - loser], answers[1 - loser]->written.revision);
 }
 
-static void of_two_who_create_one_does(void)
+static void one_of_two_creations_succeeds(void)
 {
     for (unsigned i = 0; i < 200; i++)
         race(key_number(i), i);
@@ -235,7 +235,7 @@ static const struct test_case test_cases[] = {
     {"batch: a key comes and goes", in_a_batch_a_key_comes_and_goes, STORE_DELETES, false},
     {"batch: a large one is answered", a_large_batch_is_answered, 0, false},
     {"batch: a callback may ask again", a_callback_may_ask_again, 0, false},
-    {"race: of two who create one does", of_two_who_create_one_does, 0, false},
+    {"race: one of two creations succeeds", one_of_two_creations_succeeds, 0, false},
     {"race: of two batches each key goes to one", of_two_batches_each_key_goes_to_one, 0, false},
     {"race: no update is lost", no_update_is_lost, 0, false},
 };

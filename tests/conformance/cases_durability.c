@@ -66,7 +66,7 @@ static void a_history_begins_with_the_newest(void)
     EXPECT(history(1, other).count == 1);
 }
 
-static void a_history_remembers_what_was_deleted(void)
+static void a_history_contains_deletions(void)
 {
     const char *key = key_named("k");
     struct value one = value_of(key, "one"), two = value_of(key, "two");
@@ -274,22 +274,22 @@ static void a_list_is_whole_after_a_restart(void)
 }
 
 static const struct test_case test_cases[] = {
-    {"history: what is not kept is said so", history_that_is_not_kept_is_reported, 0, false},
+    {"history: a store that keeps none says so", history_that_is_not_kept_is_reported, 0, false},
     {"history: it begins with the newest", a_history_begins_with_the_newest, STORE_HISTORY, false},
-    {"history: it remembers what was deleted", a_history_remembers_what_was_deleted,
-     STORE_HISTORY | STORE_DELETES, false},
+    {"history: it contains deletions", a_history_contains_deletions, STORE_HISTORY | STORE_DELETES,
+     false},
     {"history: it has an end", a_history_has_an_end, STORE_HISTORY, false},
-    {"restart: what was answered stands when all have closed",
+    {"restart: answered writes survive when all have closed",
      acknowledged_writes_survive_a_close_of_all, STORE_DURABLE | STORE_TOKENS_RESTART, false},
-    {"restart: what was answered stands when each has closed",
+    {"restart: answered writes survive when each has closed",
      acknowledged_writes_survive_each_close, STORE_DURABLE | STORE_TOKENS_RESTART, false},
-    {"restart: what was answered stands when all were killed",
+    {"restart: answered writes survive when all were killed",
      acknowledged_writes_survive_a_kill_of_all, STORE_DURABLE | STORE_TOKENS_RESTART, true},
-    {"restart: who dies while writing leaves whole records",
+    {"restart: a death during a write leaves whole records",
      a_writer_killed_midway_leaves_whole_records, STORE_DURABLE, true},
-    {"close: who closes is answered nothing more", a_closed_store_replies_nothing_more, 0, false},
-    {"volume: what nobody touches stands while much is written",
-     an_untouched_key_survives_many_writes, 0, false},
+    {"close: a closed store replies nothing more", a_closed_store_replies_nothing_more, 0, false},
+    {"volume: an idle record survives many writes", an_untouched_key_survives_many_writes, 0,
+     false},
     {"restart: a list is whole after it", a_list_is_whole_after_a_restart,
      STORE_DURABLE | STORE_DELETES, false},
 };

@@ -112,7 +112,7 @@ static void a_renewal_is_counted_from_its_write(void)
     for (unsigned i = 0; i < 4; i++, ttl_ms *= 3)
         if (renews_in_time(key_named(names[i]), ttl_ms))
             return;
-    suite_fail("the machine is too slow to tell");
+    suite_fail("the machine is too slow to judge");
 }
 
 static void another_token_renews_nothing(void)

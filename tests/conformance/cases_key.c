@@ -23,7 +23,7 @@ static const struct store_reply *listed(const struct client_replies *client_repl
     return &client_replies->list[at].reply;
 }
 
-static void a_list_has_what_begins_with_its_prefix(void)
+static void a_list_has_the_keys_of_its_prefix(void)
 {
     static const char *const names[] = {"job/1", "job/2", "job/10", "job", "jobs/1", "lock/1"};
     enum { NAMES = sizeof names / sizeof names[0] };
@@ -148,7 +148,7 @@ static void odd_prefixes_are_words_too(void)
 }
 
 /* Keys of the maximum length, which differ only at their ends. */
-static void the_longest_keys_are_told_apart(void)
+static void the_longest_keys_are_distinct(void)
 {
     char name[KEY_MAX + 1];
     const char *keys[4];
@@ -258,20 +258,20 @@ static void a_record_is_read_back_byte_for_byte(void)
 }
 
 static const struct test_case test_cases[] = {
-    {"list: it has what begins with its prefix", a_list_has_what_begins_with_its_prefix, 0, false},
+    {"list: it has the keys that begin with its prefix", a_list_has_the_keys_of_its_prefix, 0,
+     false},
     {"list: it carries the records", a_list_carries_the_records, 0, false},
-    {"list: what is no record is there too", an_unreadable_record_is_listed_too, 0, false},
+    {"list: it has unreadable records too", an_unreadable_record_is_listed_too, 0, false},
     {"list: the empty prefix lists all", the_empty_prefix_lists_all, 0, false},
     {"list: a long one is whole", a_long_list_is_whole, 0, false},
     {"list: odd prefixes are words too", odd_prefixes_are_words_too, 0, false},
     {"key: every one is its own", every_key_is_its_own, 0, false},
-    {"key: the longest are told apart", the_longest_keys_are_told_apart, 0, false},
+    {"key: the longest are distinct", the_longest_keys_are_distinct, 0, false},
     {"key: one byte makes one", one_byte_makes_a_key, 0, false},
     {"key: one may begin another", a_key_may_begin_another, 0, false},
     {"record: the largest is kept", the_largest_record_is_kept, 0, false},
     {"record: the smallest is kept", the_smallest_record_is_kept, 0, false},
-    {"record: what is stored comes back byte for byte", a_record_is_read_back_byte_for_byte, 0,
-     false},
+    {"record: it is read back byte for byte", a_record_is_read_back_byte_for_byte, 0, false},
 };
 
 const struct test_group key_tests = {test_cases, sizeof test_cases / sizeof test_cases[0]};

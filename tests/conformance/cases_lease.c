@@ -51,7 +51,7 @@ static void a_released_key_costs_nothing(void)
     }
 }
 
-static void a_release_hands_over_to_who_waits(void)
+static void a_release_hands_over_to_a_waiter(void)
 {
     const char *key = key_named("k");
     struct party *a = party_new(0, key), *b = party_waiting(1, key);
@@ -129,7 +129,7 @@ static void a_held_lease_is_renewed(void)
     for (unsigned i = 0; i < 3; i++, ttl_ms *= 3)
         if (stays_held(key_named(names[i]), ttl_ms))
             return;
-    suite_fail("the machine is too slow to tell");
+    suite_fail("the machine is too slow to judge");
 }
 
 /* A grant whose holder has vanished; returns its token. */
@@ -308,7 +308,7 @@ static void readers_together_and_writers_alone(void)
     expect_outcome(party_reading(3, key), OUTCOME_BUSY);
 }
 
-static void a_break_tells_the_holder_first(void)
+static void a_break_notifies_the_holder_first(void)
 {
     const char *key = key_named("k");
     struct party *a = party_new(0, key), *b = party_waiting(1, key);
@@ -409,15 +409,14 @@ static const struct test_case test_cases[] = {
     {"lease: a free key is granted in one write", a_free_key_is_granted_in_one_write, 0, false},
     {"lease: a held key is busy", a_held_key_is_busy, 0, false},
     {"lease: a released key costs nothing", a_released_key_costs_nothing, STORE_DELETES, false},
-    {"lease: a release hands over to who waits", a_release_hands_over_to_who_waits, 0, false},
+    {"lease: a release hands over to a waiter", a_release_hands_over_to_a_waiter, 0, false},
     {"lease: first come is first served (rule 4)", first_come_is_first_served, 0, false},
-    {"lease: who gives up leaves no place", a_cancelled_waiter_leaves_the_queue, 0, false},
+    {"lease: a cancelled waiter leaves the queue", a_cancelled_waiter_leaves_the_queue, 0, false},
     {"lease: it is renewed while it is held", a_held_lease_is_renewed, 0, false},
     {"lease: a renewal without a TTL keeps its own", a_renewal_without_a_ttl_keeps_its_own, 0,
      false},
-    {"lease: what has run out is taken over", an_expired_lease_is_taken_over, 0, false},
-    {"lease: who waits takes over what has run out", a_waiter_takes_over_an_expired_lease, 0,
-     false},
+    {"lease: an expired one is taken over", an_expired_lease_is_taken_over, 0, false},
+    {"lease: a waiter takes over an expired one", a_waiter_takes_over_an_expired_lease, 0, false},
     {"lease: a stale token changes nothing (rule 2)", a_stale_token_changes_nothing, 0, false},
     {"lease: a repeated request gets the same grant (rule 9)",
      a_repeated_request_gets_the_same_grant, 0, false},
@@ -427,7 +426,7 @@ static const struct test_case test_cases[] = {
     {"lease: a semaphore keeps its limit (rule 1)", a_semaphore_keeps_its_limit, 0, false},
     {"lease: readers together and writers alone (rule 1)", readers_together_and_writers_alone, 0,
      false},
-    {"lease: a break tells the holder first", a_break_tells_the_holder_first, 0, false},
+    {"lease: a break notifies the holder first", a_break_notifies_the_holder_first, 0, false},
     {"lease: a break now frees at once", a_break_now_frees_at_once, 0, false},
     {"lease: a crowd goes one by one (rule 1)", a_crowd_goes_one_by_one, 0, false},
     {"lease: a dead holder's bound grant is taken at once (rule 11)",

@@ -45,7 +45,7 @@ static void a_revision_of_nothing_is_a_conflict(void)
     expect_absent(key);
 }
 
-static void a_write_is_answered_with_what_it_wrote(void)
+static void a_reply_carries_the_written_record(void)
 {
     const char *key = key_named("k");
     struct value one = value_of(key, "one"), two = value_of(key, "two");
@@ -83,7 +83,7 @@ static void times_are_the_stores_and_never_go_back(void)
     EXPECT(ask(1, reading(key))->written.time_ms == time_ms);
 }
 
-static void a_conflict_tells_the_time_too(void)
+static void a_conflict_carries_the_time_too(void)
 {
     const char *key = key_named("k");
     struct value one = value_of(key, "one");
@@ -180,22 +180,22 @@ static void a_deleted_key_costs_nothing(void)
 
 static const struct test_case test_cases[] = {
     {"read: a key never written is absent", a_key_never_written_is_absent, 0, false},
-    {"swap: an absent key is created once, and the conflict carries what stands",
+    {"swap: an absent key is created once, and the conflict carries the record",
      an_absent_key_is_created_once, 0, false},
     {"swap: a revision is swapped once", a_revision_is_swapped_once, 0, false},
     {"swap: a revision of nothing is a conflict", a_revision_of_nothing_is_a_conflict, 0, false},
-    {"swap: a write is answered with what it wrote", a_write_is_answered_with_what_it_wrote, 0,
+    {"swap: the reply to a write carries the written record", a_reply_carries_the_written_record, 0,
      false},
     {"time: it is the store's, stands with the record and never goes back",
      times_are_the_stores_and_never_go_back, STORE_TIME, false},
-    {"time: a conflict tells it too", a_conflict_tells_the_time_too, STORE_TIME, false},
+    {"time: a conflict carries it too", a_conflict_carries_the_time_too, STORE_TIME, false},
     {"revision: it grows over deletes", revisions_grow_over_deletes, STORE_DELETES, false},
     {"revision: it grows while others write", revisions_grow_while_others_write, STORE_DELETES,
      false},
     {"delete: it needs its revision", a_delete_needs_its_revision, STORE_DELETES, false},
     {"delete: an old revision deletes nothing", an_old_revision_deletes_nothing, STORE_DELETES,
      false},
-    {"delete: what another deleted is not made anew", a_swap_does_not_recreate_a_deleted_key,
+    {"delete: a swap does not recreate a deleted key", a_swap_does_not_recreate_a_deleted_key,
      STORE_DELETES, false},
     {"delete: a deleted key costs nothing", a_deleted_key_costs_nothing, STORE_DELETES, false},
 };

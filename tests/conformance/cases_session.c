@@ -78,7 +78,7 @@ static void a_killed_process_is_reported_dead(void)
     }
 }
 
-static void a_conflict_says_who_is_dead_too(void)
+static void a_conflict_names_the_dead_too(void)
 {
     const char *key = key_named("k");
     const struct store_reply *reply = write_both(key, 1, 2, /* bound= */ true);
@@ -274,27 +274,26 @@ static void a_long_record_wakes_too(void)
 static const struct test_case test_cases[] = {
     {"session: the living are not called dead", the_living_are_not_called_dead, STORE_SESSIONS,
      false},
-    {"session: who closes its store has ended", a_closed_store_ends_its_session, STORE_SESSIONS,
+    {"session: it ends when its store is closed", a_closed_store_ends_its_session, STORE_SESSIONS,
      false},
-    {"session: who was killed is told dead", a_killed_process_is_reported_dead, STORE_SESSIONS,
-     true},
-    {"session: a conflict says who is dead too", a_conflict_says_who_is_dead_too, STORE_SESSIONS,
-     true},
+    {"session: that of a killed process is reported dead", a_killed_process_is_reported_dead,
+     STORE_SESSIONS, true},
+    {"session: a conflict names the dead too", a_conflict_names_the_dead_too, STORE_SESSIONS, true},
     {"session: a command keeps the one that it inherited",
      a_command_keeps_the_session_that_it_inherited, STORE_SESSIONS, true},
     {"session: only the bound ends with its process (rule 11)",
      only_the_bound_ends_with_its_process, STORE_SESSIONS, true},
-    {"poke: who is named is woken once", a_named_session_is_woken_once,
+    {"wake: a named session is woken once", a_named_session_is_woken_once,
      STORE_SESSIONS | STORE_WATCHES | STORE_DELETES, false},
-    {"poke: several are named and woken", several_are_named_and_woken,
+    {"wake: several are named and woken", several_are_named_and_woken,
      STORE_SESSIONS | STORE_WATCHES, false},
-    {"poke: what was refused wakes nobody", a_refused_write_wakes_nobody,
+    {"wake: a refused write wakes nobody", a_refused_write_wakes_nobody,
      STORE_SESSIONS | STORE_WATCHES, false},
-    {"poke: who is gone cannot be woken", an_ended_session_cannot_be_woken,
+    {"wake: an ended session cannot be woken", an_ended_session_cannot_be_woken,
      STORE_SESSIONS | STORE_WATCHES, true},
-    {"poke: who is named hears what was written", a_named_session_receives_the_record,
+    {"wake: a named session receives the record", a_named_session_receives_the_record,
      STORE_TELLS | STORE_DELETES, false},
-    {"poke: what is long wakes too", a_long_record_wakes_too, STORE_TELLS, false},
+    {"wake: a long record wakes too", a_long_record_wakes_too, STORE_TELLS, false},
 };
 
 const struct test_group session_tests = {test_cases, sizeof test_cases / sizeof test_cases[0]};

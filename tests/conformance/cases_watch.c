@@ -54,10 +54,10 @@ static const struct store_reply *expect_news(unsigned client, const char *key, u
             if (is_news_of(&client_replies.list[i].reply, key, revision))
                 return &client_replies.list[i].reply;
     }
-    suite_fail("the change was not told");
+    suite_fail("the change was not reported");
 }
 
-static void a_change_is_told_to_others(void)
+static void a_change_is_reported_to_others(void)
 {
     const char *key = key_named("k");
     struct value one = value_of(key, "one"), two = value_of(key, "two");
@@ -69,7 +69,7 @@ static void a_change_is_told_to_others(void)
     EXPECT(has_value(expect_news(1, key, revision), two));
 }
 
-static void a_change_of_ones_own_is_told_too(void)
+static void a_change_of_ones_own_is_reported_too(void)
 {
     const char *key = key_named("k");
     watch(1, key);
@@ -105,7 +105,7 @@ static void a_refused_write_is_not_reported(void)
         EXPECT(is_news_of(&client_replies.list[i].reply, key, revision));
 }
 
-static void a_delete_is_told_as_absent(void)
+static void a_delete_is_reported_as_absent(void)
 {
     const char *key = key_named("k");
     uint64_t revision = put(0, key, if_absent, value_of(key, "one"));
@@ -119,10 +119,10 @@ static void a_delete_is_told_as_absent(void)
         if (!last->present)
             return;
     }
-    suite_fail("the delete was not told");
+    suite_fail("the delete was not reported");
 }
 
-static void revisions_are_told_in_order(void)
+static void revisions_are_reported_in_order(void)
 {
     enum { WRITES = 30 };
     const char *keys[2] = {key_named("a"), key_named("b")};
@@ -199,7 +199,7 @@ static void a_watch_goes_on_while_much_is_written(void)
     EXPECT(changes(1, /* wanted= */ 1, QUIET_MS).count == 0);
 }
 
-static void several_watch_and_all_hear(void)
+static void several_watches_receive_every_change(void)
 {
     enum { WATCHES = 3 };
     const char *key = key_named("k");
@@ -216,21 +216,24 @@ static void several_watch_and_all_hear(void)
 }
 
 static const struct test_case test_cases[] = {
-    {"watch: a change is told to others", a_change_is_told_to_others, STORE_WATCHES, false},
-    {"watch: a change of one's own is told too", a_change_of_ones_own_is_told_too, STORE_WATCHES,
-     false},
-    {"watch: it keeps to its prefix", a_watch_keeps_to_its_prefix, STORE_WATCHES, false},
-    {"watch: what was refused is not told", a_refused_write_is_not_reported, STORE_WATCHES, false},
-    {"watch: a delete is told as absent", a_delete_is_told_as_absent, STORE_WATCHES | STORE_DELETES,
-     false},
-    {"watch: revisions are told in order", revisions_are_told_in_order, STORE_WATCHES, false},
-    {"watch: nothing is lost between watch and look", nothing_is_lost_between_watch_and_look,
+    {"watch: a change is reported to others", a_change_is_reported_to_others, STORE_WATCHES, false},
+    {"watch: a change of one's own is reported too", a_change_of_ones_own_is_reported_too,
      STORE_WATCHES, false},
-    {"watch: what follows in its batch is told", later_writes_of_the_batch_are_reported,
+    {"watch: it keeps to its prefix", a_watch_keeps_to_its_prefix, STORE_WATCHES, false},
+    {"watch: a refused write is not reported", a_refused_write_is_not_reported, STORE_WATCHES,
+     false},
+    {"watch: a delete is reported as absent", a_delete_is_reported_as_absent,
+     STORE_WATCHES | STORE_DELETES, false},
+    {"watch: revisions are reported in order", revisions_are_reported_in_order, STORE_WATCHES,
+     false},
+    {"watch: nothing is lost between watch and read", nothing_is_lost_between_watch_and_look,
+     STORE_WATCHES, false},
+    {"watch: later writes of its batch are reported", later_writes_of_the_batch_are_reported,
      STORE_WATCHES, false},
     {"watch: it goes on while much is written", a_watch_goes_on_while_much_is_written,
      STORE_WATCHES, false},
-    {"watch: several watch and all hear", several_watch_and_all_hear, STORE_WATCHES, false},
+    {"watch: several watches receive every change", several_watches_receive_every_change,
+     STORE_WATCHES, false},
 };
 
 const struct test_group watch_tests = {test_cases, sizeof test_cases / sizeof test_cases[0]};

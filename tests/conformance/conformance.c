@@ -212,7 +212,7 @@ static void claims_what_was_promised(void)
     suite_fail("nothing was promised for this store");
 }
 
-static const struct test_case promise = {"capabilities: the store claims what was promised for it",
+static const struct test_case promise = {"capabilities: the store claims those that it must have",
                                          claims_what_was_promised, 0, false};
 
 /* Why the case cannot run here, or NULL. */

@@ -162,7 +162,7 @@ static void spoil_condition(struct injected *injected)
         condition->revision += condition->kind == IF_REVISION ? base : 0;
         condition->token += condition->token != 0 ? base << 10 : 0;
     }
-    if (fault_on == FAULT_POKE_LOST)
+    if (fault_on == FAULT_WAKE_LOST)
         injected->request.wake_count = 0;
 }
 
@@ -407,10 +407,10 @@ static void on_notice(void *owner, const char *key, const struct store_reply *st
 {
     const struct injector *injector = owner;
     struct store_reply notify = stands != NULL ? *stands : (struct store_reply){0};
-    if (fault_on == FAULT_POKE_TELLS_BEFORE)
+    if (fault_on == FAULT_WAKE_TELLS_BEFORE)
         notify.written.revision--;
     injector->site.notice(injector->site.owner, key, stands != NULL ? &notify : NULL);
-    if (fault_on == FAULT_POKE_TWICE)
+    if (fault_on == FAULT_WAKE_TWICE)
         injector->site.notice(injector->site.owner, key, stands);
 }
 

@@ -9,50 +9,50 @@
 #include "store/store.h"
 
 /* name, the cases that must catch it, the bits without which it has no effect, description */
-#define FAULT_LIST(X)                                                                            \
-    X(CLAIMS_LESS, "capabilities", STORE_TIME, "the store does not claim to have a clock")       \
-    X(LOST_CONFLICT, "swap", 0, "a swap that was refused is answered with ok")                   \
-    X(LAST_WRITER_WINS, "swap", 0, "a create writes over what is there")                         \
-    X(BARE_CONFLICT, "swap", 0, "a conflict does not carry the record that stands")              \
-    X(FORGETS_DONE, "once", 0, "what nobody holds is forgotten before its time")                 \
-    X(REUSED_REVISION, "revision", STORE_DELETES,                                                \
-      "revisions are counted per record and begin anew")                                         \
-    X(REVISION_BEFORE, "swap", 0, "a write is answered with the revision before it")             \
-    X(UNCONDITIONAL_DELETE, "delete", STORE_DELETES, "a delete takes whatever is there")         \
-    X(DELETE_OF_NOTHING, "delete", STORE_DELETES,                                                \
-      "a delete of what is absent is answered with ok")                                          \
-    X(DELETE_WITH_ALL, "release", STORE_TESTS_GRANT | STORE_DELETES,                             \
-      "a release by token deletes those who wait, too")                                          \
-    X(BLIND_RENEW, "renew", STORE_TESTS_GRANT, "a renewal renews whatever grant is there")       \
-    X(LATE_RENEW, "renew: it does not", STORE_TESTS_GRANT,                                       \
-      "a renewal does not ask whether the lease has run out")                                    \
-    X(RENEW_MOVES_TOKEN, "renew", STORE_TESTS_GRANT, "a renewal leaves the mark of the grant")   \
-    X(TOKEN_NOT_TESTED, "swap: a token", STORE_TESTS_GRANT,                                      \
-      "a token beside a revision is not looked at")                                              \
-    X(TIME_OF_ANSWER, "time", STORE_TIME,                                                        \
-      "a record's time is that of the answer, not of the write")                                 \
-    X(TIME_STANDS, "time", STORE_TIME, "the store's time moves with writes only")                \
-    X(PREFIX_EXACT, "list", 0, "a list has the key that is the prefix and no other")             \
-    X(PREFIX_FOLDER, "list", 0, "a prefix ends at a slash")                                      \
-    X(LIST_FIRST_PAGE, "list", 0, "a list ends after 100 keys")                                  \
-    X(KEYS_FOLDED, "key", 0, "keys are told apart without regard to case")                       \
-    X(KEYS_CUT, "key", 0, "keys are cut after 255 bytes")                                        \
-    X(RECORDS_CUT, "record", 0, "records are cut after 32 KiB")                                  \
-    X(BYTES_NORMALISED, "record", 0, "text is put into its composed form")                       \
-    X(CACHED_READ, "model", 0, "a read is answered from what was read before")                   \
-    X(NO_OWN_OUTCOME, "batch", 0, "all of a batch have the outcome of its first")                \
-    X(UNANSWERED, "swap", 0, "a swap that is refused is not answered at all")                    \
-    X(ANSWERED_TWICE, "swap", 0, "a swap is answered twice")                                     \
-    X(WATCH_ONCE, "watch", STORE_WATCHES, "a watch ends with its first change")                  \
-    X(WATCH_NO_DELETE, "watch: a delete", STORE_WATCHES | STORE_DELETES, "a delete is not told") \
-    X(WATCH_ALL, "watch: it keeps", STORE_WATCHES, "a watch tells the changes of all keys")      \
-    X(HISTORY_NO_DELETE, "history", STORE_HISTORY | STORE_DELETES, "a history has no deletes")   \
-    X(HISTORY_CUT, "history", STORE_HISTORY, "a history has the last change only")               \
-    X(ALL_DEAD, "session", STORE_SESSIONS, "everybody is called dead")                           \
-    X(NONE_DEAD, "session", STORE_SESSIONS, "nobody is ever called dead")                        \
-    X(POKE_LOST, "poke", STORE_SESSIONS | STORE_WATCHES, "who is named is not woken")            \
-    X(POKE_TWICE, "poke", STORE_SESSIONS | STORE_WATCHES, "who is named is woken twice")         \
-    X(POKE_TELLS_BEFORE, "poke", STORE_TELLS, "a notice has the revision before the write")
+#define FAULT_LIST(X)                                                                              \
+    X(CLAIMS_LESS, "capabilities", STORE_TIME, "the store does not claim to have a clock")         \
+    X(LOST_CONFLICT, "swap", 0, "a swap that was refused is answered with ok")                     \
+    X(LAST_WRITER_WINS, "swap", 0, "a create overwrites the current record")                       \
+    X(BARE_CONFLICT, "swap", 0, "a conflict does not carry the current record")                    \
+    X(FORGETS_DONE, "once", 0, "a record without a holder is removed before its time")             \
+    X(REUSED_REVISION, "revision", STORE_DELETES,                                                  \
+      "revisions are counted per record and begin anew")                                           \
+    X(REVISION_BEFORE, "swap", 0, "a write is answered with the revision before it")               \
+    X(UNCONDITIONAL_DELETE, "delete", STORE_DELETES, "a delete removes any current record")        \
+    X(DELETE_OF_NOTHING, "delete", STORE_DELETES, "a delete of an absent key is answered with ok") \
+    X(DELETE_WITH_ALL, "release", STORE_TESTS_GRANT | STORE_DELETES,                               \
+      "a release by token deletes the waiters, too")                                               \
+    X(BLIND_RENEW, "renew", STORE_TESTS_GRANT, "a renewal renews any current grant")               \
+    X(LATE_RENEW, "renew: it does not", STORE_TESTS_GRANT,                                         \
+      "a renewal does not ask whether the lease has run out")                                      \
+    X(RENEW_MOVES_TOKEN, "renew", STORE_TESTS_GRANT, "a renewal leaves the mark of the grant")     \
+    X(TOKEN_NOT_TESTED, "swap: a token", STORE_TESTS_GRANT,                                        \
+      "a token beside a revision is not looked at")                                                \
+    X(TIME_OF_ANSWER, "time", STORE_TIME,                                                          \
+      "a record's time is that of the answer, not of the write")                                   \
+    X(TIME_STANDS, "time", STORE_TIME, "the store's time moves with writes only")                  \
+    X(PREFIX_EXACT, "list", 0, "a list has the key that is the prefix and no other")               \
+    X(PREFIX_FOLDER, "list", 0, "a prefix ends at a slash")                                        \
+    X(LIST_FIRST_PAGE, "list", 0, "a list ends after 100 keys")                                    \
+    X(KEYS_FOLDED, "key", 0, "keys that differ in case only are the same")                         \
+    X(KEYS_CUT, "key", 0, "keys are cut after 255 bytes")                                          \
+    X(RECORDS_CUT, "record", 0, "records are cut after 32 KiB")                                    \
+    X(BYTES_NORMALISED, "record", 0, "text is put into its composed form")                         \
+    X(CACHED_READ, "model", 0, "a read is answered from an earlier read")                          \
+    X(NO_OWN_OUTCOME, "batch", 0, "all of a batch have the outcome of its first")                  \
+    X(UNANSWERED, "swap", 0, "a swap that is refused is not answered at all")                      \
+    X(ANSWERED_TWICE, "swap", 0, "a swap is answered twice")                                       \
+    X(WATCH_ONCE, "watch", STORE_WATCHES, "a watch ends with its first change")                    \
+    X(WATCH_NO_DELETE, "watch: a delete", STORE_WATCHES | STORE_DELETES,                           \
+      "a delete is not reported")                                                                  \
+    X(WATCH_ALL, "watch: it keeps", STORE_WATCHES, "a watch reports the changes of all keys")      \
+    X(HISTORY_NO_DELETE, "history", STORE_HISTORY | STORE_DELETES, "a history has no deletes")     \
+    X(HISTORY_CUT, "history", STORE_HISTORY, "a history has the last change only")                 \
+    X(ALL_DEAD, "session", STORE_SESSIONS, "everybody is called dead")                             \
+    X(NONE_DEAD, "session", STORE_SESSIONS, "nobody is ever called dead")                          \
+    X(WAKE_LOST, "wake", STORE_SESSIONS | STORE_WATCHES, "a named session is not woken")           \
+    X(WAKE_TWICE, "wake", STORE_SESSIONS | STORE_WATCHES, "a named session is woken twice")        \
+    X(WAKE_TELLS_BEFORE, "wake", STORE_TELLS, "a notice has the revision before the write")
 
 enum fault {
     FAULT_NONE,

@@ -215,7 +215,7 @@ void expect_outcome(struct party *party, enum outcome outcome)
     if (party->outcome == outcome)
         return;
     char text[128];
-    (void)snprintf(text, sizeof text, "%s hears %s and not %s", party->holder,
+    (void)snprintf(text, sizeof text, "%s receives %s and not %s", party->holder,
                    outcome_name(party->outcome), outcome_name(outcome));
     suite_fail(text);
 }
