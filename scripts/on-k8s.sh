@@ -20,7 +20,7 @@ cd "$(dirname "$0")/.."
 program=${1:?usage: on-k8s.sh PROGRAM [ARGUMENT…]}
 shift
 namespace=leasehold-test
-patience_s=120
+timeout_s=120
 
 fail() {
     printf 'not ok - %s\n' "$*"
@@ -157,7 +157,7 @@ kubectl() {
 wait_for_api() {
     local since=$SECONDS
     until kubectl get --raw /readyz >/dev/null 2>&1; do
-        kill -0 "$(<"$K8S_PID")" 2>/dev/null && ((SECONDS - since < patience_s)) || {
+        kill -0 "$(<"$K8S_PID")" 2>/dev/null && ((SECONDS - since < timeout_s)) || {
             tail -n 20 "$folder/api.log"
             fail 'the API server does not get ready'
         }

@@ -51,7 +51,7 @@ before=$(kubectl get events --no-headers | wc -l)
 LEASEHOLD_STORE=$url "$program" acquire three >/dev/null
 kubectl delete rolebinding events >/dev/null
 "$program" acquire four --quiet >/dev/null
-verdict 'who wants details hears that the right is missing' \
+verdict '--verbose says that the right is missing' \
     says 0 'no Events are written: we may not create events in leasehold-test; kubectl apply' \
     "$program" -v status four
 verdict 'nothing is told unless it is asked for, nor without the right; locks work' \

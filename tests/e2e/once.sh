@@ -248,20 +248,20 @@ lives() { # lives PID: dead ones that nobody collected do not
 }
 export -f lives
 
-kill_under() { # kill_under ID front|guardian|command
-    local id=$1 front guardian command whom began_ms waited_ms said
+kill_under() { # kill_under ID foreground|supervisor|command
+    local id=$1 foreground supervisor command whom began_ms waited_ms said
     # shellcheck disable=SC2016 # the command's own
     "$program" once "$id" -- sh -c 'echo $$ >"$1.new"; mv "$1.new" "$1"; exec sleep 600' - \
         "pid-$id" 2>/dev/null &
-    front=$!
-    started=("$front")
+    foreground=$!
+    started=("$foreground")
     until [[ -s pid-$id ]]; do sleep 0.01; done
     command=$(cat "pid-$id")
-    guardian=$(child_of "$front")
-    [[ -n $guardian && $(child_of "$guardian") == "$command" ]] || fail "$id: another family"
+    supervisor=$(child_of "$foreground")
+    [[ -n $supervisor && $(child_of "$supervisor") == "$command" ]] || fail "$id: another process tree"
     case $2 in
-    front) whom=$front ;;
-    guardian) whom=$guardian ;;
+    foreground) whom=$foreground ;;
+    supervisor) whom=$supervisor ;;
     command) whom=$command ;;
     esac
     began_ms=$(now_ms)
@@ -271,7 +271,7 @@ kill_under() { # kill_under ID front|guardian|command
         "$command" 2>&1) || fail "$id: not to be had again: $said"
     waited_ms=$(($(now_ms) - began_ms))
     [[ $said == alone ]] || fail "$id: $said"
-    wait "$front" 2>/dev/null || true
+    wait "$foreground" 2>/dev/null || true
     started=()
     ((waited_ms < 60000)) || fail "$id: $waited_ms ms for a lease of 300000"
     ((waited_ms <= most_ms)) || most_ms=$waited_ms
@@ -280,7 +280,7 @@ kill_under() { # kill_under ID front|guardian|command
 
 most_ms=0
 for ((nth = 1; nth <= kills; nth++)); do
-    whom=(front guardian command)
+    whom=(foreground supervisor command)
     kill_under "under-$nth" "${whom[nth % 3]}"
 done
 printf '# %d killed under a command: the next one ended within %d ms; TTL 300000 ms\n' \
@@ -289,18 +289,18 @@ say "whoever is killed under a command, the next one is in at once, alone, and i
 
 # At any moment, before the claim or after the finish, too; at most one attempt reports `done`.
 kill_any() { # kill_any ID
-    local id=$1 front guardian whom attempt said='' stored
+    local id=$1 foreground supervisor whom attempt said='' stored
     for ((attempt = 1; attempt <= 6; attempt++)); do
         rm -f out err # killed before it opens them, it would leave those of the attempt before
         "$program" once "$id" --ttl 10s -w 1m --json -- sh -c "echo $attempt; sleep 0.02" \
             >out 2>err &
-        front=$!
-        started=("$front")
+        foreground=$!
+        started=("$foreground")
         sleep "0.0$((RANDOM % 5))"
-        guardian=$(child_of "$front" 2>/dev/null || true)
-        whom=("$front" "${guardian:-$front}" "$(child_of "${guardian:-none}" 2>/dev/null || true)")
-        ((attempt == 6)) || kill -KILL "${whom[RANDOM % 3]:-$front}" 2>/dev/null || true
-        wait "$front" 2>/dev/null || true
+        supervisor=$(child_of "$foreground" 2>/dev/null || true)
+        whom=("$foreground" "${supervisor:-$foreground}" "$(child_of "${supervisor:-none}" 2>/dev/null || true)")
+        ((attempt == 6)) || kill -KILL "${whom[RANDOM % 3]:-$foreground}" 2>/dev/null || true
+        wait "$foreground" 2>/dev/null || true
         started=()
         [[ -e err ]] || : >err
         said+=$(sed -n '/"ran":true.*"state":"done"/s/.*"result":"\([0-9]*\)".*/\1/p' err)

@@ -94,12 +94,12 @@ ends() { # ends STATUS PID WFE: it ends with that status, within 30 s
     ((status == $1)) || fail "$3 ended with $status instead of $1: $(cat "$3.said")"
 }
 
-hears() { # hears STATUS PATTERN COMMAND…: what somebody is told
+prints() { # prints STATUS PATTERN COMMAND…: it exits so, and prints a line that matches
     local status=0 expected=$1 pattern=$2
     shift 2
-    "$@" >heard 2>&1 || status=$?
-    ((status == expected)) || fail "$*: $status instead of $expected: $(cat heard)"
-    grep -qE "$pattern" heard || fail "$*: does not say '$pattern': $(cat heard)"
+    "$@" >printed 2>&1 || status=$?
+    ((status == expected)) || fail "$*: $status instead of $expected: $(cat printed)"
+    grep -qE "$pattern" printed || fail "$*: does not say '$pattern': $(cat printed)"
 }
 
 name_of() {
@@ -137,7 +137,7 @@ created_since() { # created_since LINE: objects that we created, by the API serv
 
 # ---- the edge cases ----
 
-hears 0 'ok: nobody: there is no wfe-[0-9a-f]{16}; nothing was removed' \
+prints 0 'ok: nobody: there is no wfe-[0-9a-f]{16}; nothing was removed' \
     k8s_run wfe-0 nobody --remove
 say 'what is not there is removed already'
 
@@ -170,7 +170,7 @@ uid=$(uid_of web)
 cut_down
 began=$(wc -l <"$K8S_AUDIT")
 begin wfe-1 web --cooldown 0
-hears 75 'ResourceBusy \(held by wfe-1\)' k8s_run wfe-2 web
+prints 75 'ResourceBusy \(held by wfe-1\)' k8s_run wfe-2 web
 [[ $(uid_of web) == "$uid" ]] || fail 'another object stands there'
 complete web True
 ends 0 "$pid" wfe-1
@@ -184,7 +184,7 @@ complete web True
 done_at=$(date +%s)
 sleep 1
 cut_down
-hears 73 'RecentlyRemediated \(by wfe-1, [1-4]s ago\)' k8s_run wfe-2 web
+prints 73 'RecentlyRemediated \(by wfe-1, [1-4]s ago\)' k8s_run wfe-2 web
 begin wfe-1 web --cooldown 5s
 ends 0 "$pid" wfe-1
 (($(date +%s) - done_at >= 5)) || fail 'the cooldown was shortened'
@@ -194,30 +194,30 @@ say 'Controller restart during Cooldown'
 begin wfe-1 web
 follower=$pid
 wait_for web
-hears 78 'is wfe-1.s by now' k8s_run wfe-2 web --remove
-hears 0 'was removed' k8s_run wfe-1 web --remove
+prints 78 'is wfe-1.s by now' k8s_run wfe-2 web --remove
+prints 0 'was removed' k8s_run wfe-1 web --remove
 ends 76 "$follower" wfe-1
 is_free web
-hears 0 'was created' k8s_run wfe-2 web --until created
-hears 78 'is wfe-2.s by now' k8s_run wfe-1 web --remove
+prints 0 'was created' k8s_run wfe-2 web --until created
+prints 78 'is wfe-2.s by now' k8s_run wfe-1 web --remove
 say 'WFE deleted during Running'
 
 complete web False
-hears 73 'RecentlyRemediated \(by wfe-2' k8s_run wfe-3 web
-hears 0 'was removed' k8s_run wfe-2 web --remove
+prints 73 'RecentlyRemediated \(by wfe-2' k8s_run wfe-3 web
+prints 0 'was removed' k8s_run wfe-2 web --remove
 is_free web
-hears 0 'was created' k8s_run wfe-3 web --until created
-hears 0 'was removed' k8s_run wfe-3 web --remove
+prints 0 'was created' k8s_run wfe-3 web --until created
+prints 0 'was removed' k8s_run wfe-3 web --remove
 say 'WFE deleted during Cooldown'
 
-hears 0 'was created' k8s_run wfe-1 db --until created
-hears 75 'ResourceBusy \(held by wfe-1\)' k8s_run wfe-2 db -f scale.yaml
+prints 0 'was created' k8s_run wfe-1 db --until created
+prints 75 'ResourceBusy \(held by wfe-1\)' k8s_run wfe-2 db -f scale.yaml
 say 'Different workflow, same target'
 
-hears 0 'was created' k8s_run wfe-2 cache --until created
+prints 0 'was created' k8s_run wfe-2 cache --until created
 [[ $(uid_of db) != "$(uid_of cache)" && -n $(uid_of cache) ]] || fail 'not two objects'
 for target in db cache; do
-    hears 0 'was removed' "$program" k8s-run --target "$target" -f restart.yaml --remove
+    prints 0 'was removed' "$program" k8s-run --target "$target" -f restart.yaml --remove
 done
 say 'Same workflow, different target'
 
@@ -255,42 +255,42 @@ for ((delay = 0; delay < 40 * rounds; delay += 4)); do
     cut_down
     # A creation whose caller was killed meanwhile may be in the log with another status.
     (($(created_since "$began") <= 1)) || fail "$delay ms: created $(created_since "$began")"
-    hears 0 'was created' k8s_run "next-$delay" restart --until created
-    hears 0 'was removed' k8s_run "next-$delay" restart --remove
+    prints 0 'was created' k8s_run "next-$delay" restart --until created
+    prints 0 'was removed' k8s_run "next-$delay" restart --remove
 done
 say 'Controller restart'
 
 begin wfe-1 kept --finalizer --cooldown 4s
 wait_for kept
 kubectl delete pipelinerun "$(name_of kept)" --wait=false >>kubectl.log
-hears 73 'RecentlyRemediated \(by wfe-1' k8s_run wfe-2 kept
+prints 73 'RecentlyRemediated \(by wfe-1' k8s_run wfe-2 kept
 ends 1 "$pid" wfe-1
 is_free kept
-hears 0 'was created' k8s_run wfe-1 kept --finalizer --until created
-hears 0 'was removed' k8s_run wfe-1 kept --remove
+prints 0 'was created' k8s_run wfe-1 kept --finalizer --until created
+prints 0 'was removed' k8s_run wfe-1 kept --remove
 is_free kept
 say 'Finalizer cleanup'
 
 begin wfe-1 whole --cooldown 3s --json
 wait_for whole
-hears 75 'ResourceBusy \(held by wfe-1\)' k8s_run wfe-2 whole
+prints 75 'ResourceBusy \(held by wfe-1\)' k8s_run wfe-2 whole
 complete whole True
 sleep 0.5
-hears 73 'RecentlyRemediated \(by wfe-1, [0-9]s ago\); free in [1-4]s' k8s_run wfe-2 whole
+prints 73 'RecentlyRemediated \(by wfe-1, [0-9]s ago\); free in [1-4]s' k8s_run wfe-2 whole
 ends 0 "$pid" wfe-1
 jq -e '.outcome == "ok" and .state == "done" and .key == "whole"' wfe-1.said >/dev/null ||
     fail "$(cat wfe-1.said)"
 is_free whole
-hears 0 'was created' k8s_run wfe-2 whole --until created --cooldown 1s --status-file status
+prints 0 'was created' k8s_run wfe-2 whole --until created --cooldown 1s --status-file status
 jq -e '.outcome == "ok" and .state == "runs" and .key == "whole"' status >/dev/null ||
     fail "the status file: $(cat status)"
 complete whole False
 sleep 2.5
-hears 0 'was created' k8s_run wfe-3 whole --until created
+prints 0 'was created' k8s_run wfe-3 whole --until created
 complete whole False
-hears 1 '^failed: whole: wfe-[0-9a-f]{16} failed' k8s_run wfe-3 whole --until ended
-! grep -q 'ok:' heard || fail "a failed object is ok: $(cat heard)"
-hears 0 'was removed' k8s_run wfe-3 whole --remove
+prints 1 '^failed: whole: wfe-[0-9a-f]{16} failed' k8s_run wfe-3 whole --until ended
+! grep -q 'ok:' printed || fail "a failed object is ok: $(cat printed)"
+prints 0 'was removed' k8s_run wfe-3 whole --remove
 say 'Full lifecycle'
 
 # ---- further guarantees ----
@@ -300,12 +300,12 @@ wait_for asleep
 kill -STOP "$pid"
 complete asleep True
 sleep 2.5
-hears 0 'was created' k8s_run wfe-2 asleep --until created
+prints 0 'was created' k8s_run wfe-2 asleep --until created
 uid=$(uid_of asleep)
 kill -CONT "$pid"
 ends 0 "$pid" wfe-1
 [[ $(uid_of asleep) == "$uid" ]] || fail 'the one that slept removed its successor'
-hears 0 'was removed' k8s_run wfe-2 asleep --remove
+prints 0 'was removed' k8s_run wfe-2 asleep --remove
 say 'a follower that was stopped past the cooldown leaves its successor alone'
 
 begin wfe-1 outage --cooldown 0
@@ -324,21 +324,21 @@ begin wfe-1 slow --time-limit 2s
 ends 1 "$pid" wfe-1
 grep -q 'exceeded its time limit' wfe-1.said || fail "$(cat wfe-1.said)"
 is_free slow
-hears 0 'was created' k8s_run wfe-2 slow --time-limit 1s --until created
+prints 0 'was created' k8s_run wfe-2 slow --time-limit 1s --until created
 sleep 2.5
-hears 0 'was created' k8s_run wfe-3 slow --until created
+prints 0 'was created' k8s_run wfe-3 slow --until created
 holder=$(api GET "$runs/$(name_of slow)" | jq -r '.metadata.annotations["leasehold/holder"]')
 [[ $holder == wfe-3 ]] || fail 'the one that is overdue is still there'
-hears 0 'was removed' k8s_run wfe-3 slow --remove
+prints 0 'was removed' k8s_run wfe-3 slow --remove
 say 'an object that runs too long is removed, by its follower or by whoever comes next'
 
 # ---- its progress output ----
 
 sed 's/v1beta1/v1alpha1/' restart.yaml >old.yaml
-hears 0 '^warning: PipelineRuns of v1alpha1 are "old"$' \
+prints 0 '^warning: PipelineRuns of v1alpha1 are "old"$' \
     k8s_run wfe-1 old -f old.yaml --until created
-(($(grep -c warning: heard) == 1)) || fail "warned more than once: $(cat heard)"
-hears 0 'was removed' k8s_run wfe-1 old --remove
+(($(grep -c warning: printed) == 1)) || fail "warned more than once: $(cat printed)"
+prints 0 'was removed' k8s_run wfe-1 old --remove
 say 'what the API server warns of is printed, once'
 
 cat >watched.py <<'LOOK'
@@ -365,26 +365,26 @@ say 'at a terminal a line shows how it is doing'
 
 # ---- leftovers ----
 
-hears 0 'was created' k8s_run wfe-1 left/over --until created --cooldown 1s
-hears 0 'was created' k8s_run wfe-1 left/overdue --until created --time-limit 1s
-hears 0 'was created' k8s_run wfe-1 left/final --until created --cooldown 1s --finalizer
-hears 0 'was created' k8s_run wfe-1 stays/runs --until created --cooldown 1s --finalizer
-hears 0 'was created' k8s_run wfe-1 stays/cools --until created --cooldown 1h
+prints 0 'was created' k8s_run wfe-1 left/over --until created --cooldown 1s
+prints 0 'was created' k8s_run wfe-1 left/overdue --until created --time-limit 1s
+prints 0 'was created' k8s_run wfe-1 left/final --until created --cooldown 1s --finalizer
+prints 0 'was created' k8s_run wfe-1 stays/runs --until created --cooldown 1s --finalizer
+prints 0 'was created' k8s_run wfe-1 stays/cools --until created --cooldown 1h
 for target in left/over stays/cools; do complete "$target" True; done
 kubectl delete pipelinerun "$(name_of left/final)" --wait=false >>kubectl.log
 sleep 3.5
 [[ -n $(uid_of left/final) ]] || fail 'the finalizer does not keep it'
 # It lists them by their names.
-hears 0 'warning: pipelineruns.tekton.dev no longer needed: 3 \(wfe-.*, wfe-.*, wfe-' \
+prints 0 'warning: pipelineruns.tekton.dev no longer needed: 3 \(wfe-.*, wfe-.*, wfe-' \
     "$program" doctor --kind pipelineruns.tekton.dev
-hears 0 'removed: 3 of 3' "$program" collect --kind pipelineruns.tekton.dev
+prints 0 'removed: 3 of 3' "$program" collect --kind pipelineruns.tekton.dev
 for target in left/over left/overdue left/final; do is_free "$target"; done
 for target in stays/runs stays/cools; do
     [[ -n $(uid_of "$target") ]] || fail "$target was removed"
-    hears 0 'was removed' k8s_run wfe-1 "$target" --remove
+    prints 0 'was removed' k8s_run wfe-1 "$target" --remove
 done
 for kind in pipelinewalks.tekton.dev jobs.nobody.example 'jobs/x?'; do
-    hears 64 'has no kind ' "$program" collect --kind "$kind"
+    prints 64 'has no kind ' "$program" collect --kind "$kind"
 done
 say 'collect removes objects that are over or overdue, and finalizers that nobody takes away'
 
@@ -395,13 +395,13 @@ apiVersion: tekton.dev/v1beta1
 kind: PipelineRun
 metadata: {name: $(name_of theirs), labels: {$label: old-controller}}
 RUN
-hears 75 'ResourceBusy \(held by old-controller\)' k8s_run wfe-1 theirs
-hears 75 'ResourceBusy' k8s_run wfe-1 theirs --remove
+prints 75 'ResourceBusy \(held by old-controller\)' k8s_run wfe-1 theirs
+prints 75 'ResourceBusy' k8s_run wfe-1 theirs --remove
 kubectl annotate pipelinerun "$(name_of theirs)" leasehold/key=another >>kubectl.log
-hears 65 'taken for another target' k8s_run wfe-1 theirs
+prints 65 'taken for another target' k8s_run wfe-1 theirs
 say 'an object of others is busy and stays, one of another target is a mismatch'
 
-hears 0 'was created' env KUBECONFIG="$K8S_ADMIN" "$program" k8s-run --target pod --until created \
+prints 0 'was created' env KUBECONFIG="$K8S_ADMIN" "$program" k8s-run --target pod --until created \
     -f /dev/stdin <<'POD'
 apiVersion: v1
 kind: Pod
@@ -414,15 +414,15 @@ seen=$(kubectl get pod "$(name_of pod)" -o jsonpath="{.spec.containers[0].resour
 [[ $seen == '100m 1M 416' ]] || fail "the API server read $seen"
 say 'a manifest means what it means to kubectl'
 
-hears 64 'has no kind Job of batch/v9' "$program" k8s-run --target x -f /dev/stdin \
+prints 64 'has no kind Job of batch/v9' "$program" k8s-run --target x -f /dev/stdin \
     <<<'{apiVersion: batch/v9, kind: Job}'
-hears 64 'line [12]: this is no YAML' "$program" k8s-run --target x -f /dev/stdin <<<'{a'
-hears 64 'give --store k8s' "$program" --store memory: k8s-run --target x -f restart.yaml
-hears 77 'answers 403' "$program" k8s-run --target x -f /dev/stdin \
+prints 64 'line [12]: this is no YAML' "$program" k8s-run --target x -f /dev/stdin <<<'{a'
+prints 64 'give --store k8s' "$program" --store memory: k8s-run --target x -f restart.yaml
+prints 77 'answers 403' "$program" k8s-run --target x -f /dev/stdin \
     <<<'{apiVersion: v1, kind: Secret}'
 sed "s|server: \"[^\"]*\"|server: \"https://127.0.0.1:1\"|" "$KUBECONFIG" >nowhere.kubeconfig
 cp "$K8S_CA" ca.crt
-KUBECONFIG=nowhere.kubeconfig hears 69 'unavailable' "$program" k8s-run --target x -f restart.yaml
+KUBECONFIG=nowhere.kubeconfig prints 69 'unavailable' "$program" k8s-run --target x -f restart.yaml
 say 'statuses: 64 for what is wrong, 69 for a server that is away, 77 for what we may not'
 
 finish

@@ -35,7 +35,7 @@ enum { SHORT_TTL_MS = 6000 };
 
 enum target { FOREGROUND, SUPERVISOR, COMMAND, BOTH };
 static const char *const target_names[] = {[FOREGROUND] = "leasehold run",
-                                           [SUPERVISOR] = "its guardian",
+                                           [SUPERVISOR] = "its supervisor",
                                            [COMMAND] = "the command",
                                            [BOTH] = "both at once"};
 

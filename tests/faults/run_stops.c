@@ -87,7 +87,7 @@ static pid_t break_lock(const struct play *play)
 
 enum trouble { STOPPED, HANGS, BROKEN };
 static const char *const trouble_names[] = {
-    [STOPPED] = "the guardian is stopped", [HANGS] = "the disk hangs", [BROKEN] = "it is broken"};
+    [STOPPED] = "the supervisor is stopped", [HANGS] = "the disk hangs", [BROKEN] = "it is broken"};
 
 /* Injects the fault; returns an error text, or NULL. */
 static const char *make_trouble(const struct play *play, enum trouble trouble, pid_t supervisor,
@@ -139,7 +139,7 @@ static const char *play_round(struct play *play, enum trouble trouble)
     int64_t stood_still_ms = 0;
     process_ref_set(&supervisor, kit_supervisor(play->foreground));
     if (supervisor.pid <= 0)
-        return "there is no guardian";
+        return "there is no supervisor";
     pid_t next = instance_start(play->program, play->own, play->instances++, ttl);
     if (!instance_is_queued(next))
         return "the next one is not in line";
@@ -165,7 +165,7 @@ static const char *play_round(struct play *play, enum trouble trouble)
     play->foreground = next;
     kit_collect();
     if (!process_ref_ends_within(&supervisor, LEFT_MS))
-        return "the guardian was left";
+        return "the supervisor was left";
     if (overlaps)
         return again;
     return status == LOST_STATUS ? NULL : "the exit status is another";

@@ -198,19 +198,19 @@ static void count_wakeups(struct line *line)
 {
     uint64_t before = 0, after = 0;
     unsigned half = WAITERS / 3, asleep = 0;
-    pid_t guardians[WAITERS];
+    pid_t supervisors[WAITERS];
     for (size_t i = 0; i < WAITERS; i++) {
         bool late = i >= 2 * WAITERS / 3 && !line->killed[i] && !line->gives_up[i];
-        guardians[i] = late ? kit_supervisor(line->foregrounds[i]) : 0;
-        before += guardians[i] > 0 ? switches_of(guardians[i]) : 0;
-        asleep += guardians[i] > 0 ? 1 : 0;
+        supervisors[i] = late ? kit_supervisor(line->foregrounds[i]) : 0;
+        before += supervisors[i] > 0 ? switches_of(supervisors[i]) : 0;
+        asleep += supervisors[i] > 0 ? 1 : 0;
     }
     int64_t end_ms = live_now_ms() + TIMEOUT_MS;
     atomic_store(&line->board->gate, half);
     while (atomic_load(&line->board->begun) <= half && live_now_ms() < end_ms)
         fixture_pause_us(1000);
     for (size_t i = 0; i < WAITERS; i++)
-        after += guardians[i] > 0 ? switches_of(guardians[i]) : 0;
+        after += supervisors[i] > 0 ? switches_of(supervisors[i]) : 0;
     fixture_print("%u releases; %u others further back woke %" PRIu64 " times together", half,
                   asleep, after - before);
     fixture_case(line->fixture,

@@ -321,7 +321,7 @@ static void report(struct fixture *fixture, const struct figures *figures)
     fixture_print("stopped %" PRIu64 " times, inside the lock %" PRIu64 " times", figures->tries,
                   figures->hits);
     fixture_print("the longest wait for `unavailable` %" PRId64
-                  " ms, patience %d ms; going on took "
+                  " ms, timeout %d ms; going on took "
                   "%" PRId64 " ms at most",
                   figures->longest_ms, TIMEOUT_MS, figures->longest_again_ms);
     fixture_print("answers %" PRIu64 ", with the pid of the stopped one %" PRIu64, figures->answers,
@@ -333,7 +333,7 @@ static void report(struct fixture *fixture, const struct figures *figures)
     fixture_case(fixture, figures->granted == 0, "nothing was granted meanwhile (%" PRIu64 ")",
                  figures->granted);
     fixture_case(fixture, figures->longest_ms <= TIMEOUT_MS + MARGIN_MS,
-                 "`unavailable` came within the patience and %d ms", MARGIN_MS);
+                 "`unavailable` came within the timeout and %d ms", MARGIN_MS);
     fixture_case(fixture, figures->named > 0 && figures->misnamed == 0,
                  "and named the one that stands still, never another (%" PRIu64 ")",
                  figures->misnamed);

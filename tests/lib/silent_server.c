@@ -108,7 +108,7 @@ static void call_nobody(struct fixture *fixture)
     int64_t took_ms = live_now_ms() - began_ms;
     fixture_print("%s after %" PRId64 " ms: %s", lh_outcome_name(outcome), took_ms, report.text);
     fixture_case(fixture, outcome == LH_UNAVAILABLE && took_ms <= TIMEOUT_MS + BUSY_MS,
-                 "to acquire is unavailable within the patience");
+                 "to acquire is unavailable within the timeout");
     began_ms = live_now_ms();
     outcome = lh_status(client, "key", &view, &report);
     fixture_case(fixture,
@@ -154,8 +154,8 @@ static void close_amid(struct fixture *fixture, bool own_loop)
     }
     enum lh_outcome outcome = lh_release(&held, NULL);
     fixture_continue(fixture, SERVER);
-    fixture_print("%s: closed after %" PRId64 " ms, the patience being %d; %u of %u were told", how,
-                  took_ms, TIMEOUT_MS, event_counts.notify, started + 1);
+    fixture_print("%s: closed after %" PRId64 " ms, with a timeout of %d; %u of %u were notified",
+                  how, took_ms, TIMEOUT_MS, event_counts.notify, started + 1);
     fixture_case(fixture, fine && took_ms <= 2 * TIMEOUT_MS + BUSY_MS, "%s: closing does not hang",
                  how);
     fixture_case(fixture, event_counts.notify == started + 1, "%s: all that was started is told",

@@ -13,7 +13,7 @@ build=$(realpath "$2")
 rounds=$3
 seed=${4:-$((SRANDOM % 1000000))}
 lease_s=4
-patience_s=60
+timeout_s=60
 slots=3
 key=elect
 here=$(dirname "$(realpath "$0")")
@@ -125,7 +125,7 @@ leader() {
 await_leader() {
     local since=$SECONDS
     while [[ $(leader) != "$challenger" ]]; do
-        ((SECONDS - since < patience_s)) || return 1
+        ((SECONDS - since < timeout_s)) || return 1
         if ! lives "$challenger"; then
             local face=${face_of[$challenger]}
             see_off "$challenger"

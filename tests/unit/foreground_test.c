@@ -116,7 +116,7 @@ static void status_and_signals_come_through(void **state)
     nobody_is_left();
 }
 
-static void a_killed_guardian_takes_the_command_along(void **state)
+static void a_killed_supervisor_takes_the_command_along(void **state)
 {
     (void)state;
     pid_t foreground = begin(CHANNEL_NEVER, script);
@@ -137,7 +137,7 @@ static void a_killed_front_takes_the_command_along(void **state)
     nobody_is_left();
 }
 
-static void a_guardian_that_does_nothing_is_replaced_at_the_last_moment(void **state)
+static void a_supervisor_that_does_nothing_is_replaced_at_the_last_moment(void **state)
 {
     (void)state;
     int64_t kill_deadline_ms = host_boot_ms() + 500;
@@ -171,9 +171,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(status_and_signals_come_through),
-        cmocka_unit_test(a_killed_guardian_takes_the_command_along),
+        cmocka_unit_test(a_killed_supervisor_takes_the_command_along),
         cmocka_unit_test(a_killed_front_takes_the_command_along),
-        cmocka_unit_test(a_guardian_that_does_nothing_is_replaced_at_the_last_moment),
+        cmocka_unit_test(a_supervisor_that_does_nothing_is_replaced_at_the_last_moment),
         cmocka_unit_test(a_stopped_front_changes_nothing),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);

@@ -271,7 +271,7 @@ static void a_cut_answer_is_none(void **state)
     assert_non_null(strstr(caller.why, "127.0.0.1"));
 }
 
-static void a_slow_answer_ends_with_patience(void **state)
+static void a_slow_answer_ends_with_the_timeout(void **state)
 {
     static struct caller caller;
     char url[256];
@@ -289,7 +289,7 @@ static void a_slow_answer_ends_with_patience(void **state)
 }
 
 /* Requests do not block on the resolver: another one's deadline may come next. */
-static void a_name_that_is_not_found_ends_with_patience(void **state)
+static void a_name_that_is_not_found_ends_with_the_timeout(void **state)
 {
     static struct caller caller;
     (void)state;
@@ -530,8 +530,8 @@ int main(void)
         STORY(what_was_asked_arrives),
         STORY(retry_after_is_seconds_or_a_date),
         STORY(a_cut_answer_is_none),
-        STORY(a_slow_answer_ends_with_patience),
-        STORY(a_name_that_is_not_found_ends_with_patience),
+        STORY(a_slow_answer_ends_with_the_timeout),
+        STORY(a_name_that_is_not_found_ends_with_the_timeout),
         STORY(a_refused_connection_was_not_sent),
         STORY(a_huge_answer_is_refused),
         STORY(a_piece_that_nobody_uses_is_refused),

@@ -243,7 +243,7 @@ static void a_request_permitted_once_asks_again(void **state)
     assert_int_equal(reads.given, 4);
 }
 
-static void all_tries_together_end_with_patience(void **state)
+static void all_tries_together_end_with_the_timeout(void **state)
 {
     static const char *const slow[] = {"503 No\n{}", "503 No\n{}", "503 No\n{}",
                                        "503 No\n{}", "200 OK\n",   NULL};
@@ -409,7 +409,7 @@ int main(void)
         STORY(where_no_api_server_answers_nothing_is_free),
         STORY(a_reply_that_is_no_object_says_why),
         STORY(a_request_permitted_once_asks_again),
-        STORY(all_tries_together_end_with_patience),
+        STORY(all_tries_together_end_with_the_timeout),
         STORY(a_watch_that_goes_silent_is_begun_anew),
         STORY(an_object_that_came_back_changed_is_removed_again),
         STORY(a_list_that_stands_still_is_no_list),
