@@ -59,8 +59,8 @@ for mutant in "${core[@]}"; do
     report "$mutant" simulation "$simulated" exploration "$explored"
 done
 for mutant in "${runtime[@]}"; do
-    report "$mutant" 'front desk' \
-        "$(hunt "$dir/tests/simulation" --desk 1 --seeds "$seeds" --mutant "$mutant")"
+    report "$mutant" 'local queue' \
+        "$(hunt "$dir/tests/simulation" --local-queue 1 --seeds "$seeds" --mutant "$mutant")"
 done
 printf '1..%d\n' "$number"
 exit "$failed"

@@ -4,7 +4,7 @@
  * capability bits are skipped with a reason; another case checks that no promised bit is missing.
  *
  *   conformance URL [--processes N] [--only WORDS]    TAP; exit status 1 if a case failed
- *   conformance URL … --beside                        the driver in its own thread
+ *   conformance URL … --store-thread                  the driver in its own thread
  *   conformance memory: … --clock zero|largest|today  the start of the injected clock
  *   conformance URL [--processes N] --mutants         TAP; every planted fault must be caught
  *   conformance URL … --mutants --turn K/N            those whose number is K modulo N
@@ -385,7 +385,7 @@ static int run_mutant(const char *name)
 
 static int usage(void)
 {
-    (void)fprintf(stderr, "usage: conformance URL [--processes N] [--beside] [--only WORDS]\n"
+    (void)fprintf(stderr, "usage: conformance URL [--processes N] [--store-thread] [--only WORDS]\n"
                           "                   [--clock zero|largest|today] [--mutant NAME]\n"
                           "                   [--mutants [--turn K/N]]\n"
                           "       N is 1, 2, or at least 4: so many parties meet in one case\n");
@@ -424,7 +424,7 @@ static bool find_store(const char *clock)
 
 int main(int argc, char **argv)
 {
-    bool mutants = false, beside = false;
+    bool mutants = false, store_thread = false;
     const char *mutant = NULL, *clock = NULL;
     suite.processes = suite.turn = suite.turns = 1;
     for (int i = 1; i < argc; i++) {
@@ -441,8 +441,8 @@ int main(int argc, char **argv)
             mutants = true;
         else if (strcmp(argv[i], "--turn") == 0 && more && read_turn(argv[i + 1]))
             i++;
-        else if (strcmp(argv[i], "--beside") == 0)
-            beside = true;
+        else if (strcmp(argv[i], "--store-thread") == 0)
+            store_thread = true;
         else if (argv[i][0] != '-' && suite.url == NULL)
             suite.url = argv[i];
         else
@@ -454,7 +454,7 @@ int main(int argc, char **argv)
     if (!find_store(clock))
         return EXIT_FAILURE;
     suite.run = suite_random();
-    if (beside)
+    if (store_thread)
         suite.driver = threaded_driver(suite.driver);
     if (mutants)
         return run_mutants();
