@@ -33,7 +33,8 @@ static const struct {
     unsigned next;
 } states[] = {
     [LEASE_IDLE] = {"idle", TO(ACQUIRING) | TO(OPERATION)},
-    [LEASE_ACQUIRING] = {"asking", TO(WAITING) | TO(OFFERED) | TO(HELD) | TO(LEAVING) | TO(ENDED)},
+    [LEASE_ACQUIRING] = {"acquiring",
+                         TO(WAITING) | TO(OFFERED) | TO(HELD) | TO(LEAVING) | TO(ENDED)},
     [LEASE_WAITING] = {"waiting", TO(ACQUIRING) | TO(OFFERED) | TO(HELD) | TO(LEAVING) | TO(ENDED)},
     [LEASE_OFFERED] = {"offered", TO(ACQUIRING) | TO(WAITING) | TO(HELD) | TO(LEAVING) | TO(ENDED)},
     [LEASE_HELD] = {"held", TO(RENEWING) | TO(RELEASING) | TO(LOST)},
@@ -41,7 +42,7 @@ static const struct {
     [LEASE_LOST] = {"lost", TO(RELEASING)},
     [LEASE_RELEASING] = {"releasing", TO(ENDED)},
     [LEASE_LEAVING] = {"leaving", TO(ACQUIRING) | TO(ENDED)},
-    [LEASE_OPERATION] = {"errand", TO(ENDED)},
+    [LEASE_OPERATION] = {"operation", TO(ENDED)},
     [LEASE_ENDED] = {"ended", 0},
 };
 

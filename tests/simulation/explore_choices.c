@@ -152,7 +152,7 @@ void choice_describe(const struct world *world, const struct choice *choice, str
         [CHOICE_LOSE] = "loss of ",    [CHOICE_FAIL] = "failure of ",
         [CHOICE_DOUBLE] = "doubled: ", [CHOICE_TIMER] = "timer of ",
         [CHOICE_TICK] = "clock at ",   [CHOICE_LET_GO] = "let go by ",
-        [CHOICE_CRASH] = "crash of ",  [CHOICE_OPERATION] = "errand of ",
+        [CHOICE_CRASH] = "crash of ",  [CHOICE_OPERATION] = "operation of ",
     };
     static const char *const kinds[] = {"a request", "an answer", "a notice"};
     static const char *const verbs[] = {" to read", " to swap", " to delete"};

@@ -185,8 +185,8 @@ static void stand_still(struct world *world, struct actor *actor, const struct l
 /* A local caller may also cancel. */
 static void stop(struct world *world, struct actor *actor)
 {
-    bool errand = actor->options.request.verb != VERB_ACQUIRE;
-    if (actor->process == NULL || errand || !chance(world, 1000)) {
+    bool is_operation = actor->options.request.verb != VERB_ACQUIRE;
+    if (actor->process == NULL || is_operation || !chance(world, 1000)) {
         actor_let_go(world, actor);
         return;
     }

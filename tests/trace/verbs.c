@@ -4,7 +4,7 @@
  * options; times are in milliseconds.
  *
  *   ann asks db [shared] [slots=3] [ttl=30000] [nowait] [wait=5000] [priority=5] [cooldown=1000]
- *                [lock-delay=1000] [unbound] [look=5000] [patience=10000] [as=pod]
+ *                [lock-delay=1000] [unbound] [look=5000] [timeout=10000] [as=pod]
  *   ann lets go       stops waiting, releases or, after a loss, has stopped its work
  *   ann dies, ann starts anew, ann stands still 5000, ann clock=870 (thousandths)
  *   ann breaks db [now], ann clears db, ann looks db, ann renews db 1024, ann releases db 1024
@@ -112,7 +112,7 @@ static void set_options(struct actor *actor, const char *line)
     };
     options->wait_ms = has(line, "nowait") ? 0 : option(line, "wait", WAIT_WITHOUT_LIMIT);
     options->cooldown_ms = option(line, "cooldown", 0);
-    options->timeout_ms = option(line, "patience", 10000);
+    options->timeout_ms = option(line, "timeout", 10000);
     options->kill_grace_ms = 5000;
     options->poll_ms = option(line, "look", 5000);
     const char *as = strstr(line, " as=");

@@ -21,7 +21,7 @@ static void a_grant_that_is_over_is_given_back(void **state)
     carry_out_unanswered();
     now_ms += 9000;
     deliver_kept();
-    assert_line("asking + answer ok -> leaving");
+    assert_line("acquiring + answer ok -> leaving");
     happens_knowing(EVENT_TIMER);
     carry_on();
     assert_int_equal(lease.state, LEASE_ACQUIRING);

@@ -11,9 +11,9 @@ static void wait_behind_b(void)
     (void)neighbour(VERB_ACQUIRE, "b");
     begin();
     carry_out();
-    assert_line("asking + answer conflict -> asking; verdict waiting; swap if revision 1");
+    assert_line("acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 1");
     carry_out();
-    assert_line("asking + answer ok -> waiting; told waiting");
+    assert_line("acquiring + answer ok -> waiting; told waiting");
 }
 
 static struct request slot_of(const char *who, int32_t priority)
@@ -33,7 +33,7 @@ static void the_next_in_line_looks_when_the_lease_ends(void **state)
     wake_between(START_MS + 9000, START_MS + 9000);
     assert_line("waiting + timer -> waiting; read");
     carry_out();
-    assert_line("waiting + answer ok -> asking; verdict granted, expired 1; swap if revision 2");
+    assert_line("waiting + answer ok -> acquiring; verdict granted, expired 1; swap if revision 2");
     carry_out();
     assert_int_equal(lease.state, LEASE_HELD);
 }
@@ -121,7 +121,8 @@ static void a_lapsed_offer_is_passed_on_to_us(void **state)
     assert_int_equal(lease.state, LEASE_WAITING);
     wake_between(START_MS + 1000, START_MS + 1000 + 10); /* "c" is offered, we are next */
     carry_out();
-    assert_line("waiting + answer ok -> asking; verdict granted, passed on 1; swap if revision 4");
+    assert_line(
+        "waiting + answer ok -> acquiring; verdict granted, passed on 1; swap if revision 4");
 }
 
 static void a_later_waiter_leaves_a_lapsed_offer_to_others(void **state)
@@ -164,7 +165,8 @@ static void the_oldest_offer_lapses_first(void **state)
     now_ms = START_MS + 1000;
     happens(EVENT_NOTICE);
     carry_out();
-    assert_line("waiting + answer ok -> asking; verdict granted, passed on 1; swap if revision 7");
+    assert_line(
+        "waiting + answer ok -> acquiring; verdict granted, passed on 1; swap if revision 7");
     assert_wakes(""); /* "c" was named before, and is notified */
     assert_true(record_waiter_by_request(&record, "c")->offered);
 }
@@ -208,7 +210,8 @@ static void offers_of_one_write_lapse_together(void **state)
     carry_out();
     wake_between(START_MS + 1000, START_MS + 1000 + 10);
     carry_out();
-    assert_line("waiting + answer ok -> asking; verdict granted, passed on 2; swap if revision 5");
+    assert_line(
+        "waiting + answer ok -> acquiring; verdict granted, passed on 2; swap if revision 5");
 }
 
 /* Our request was repeated by another process, which now waits under it. */
@@ -262,7 +265,7 @@ static void an_observer_takes_over_what_it_saw_unchanged(void **state)
     wait_behind_b();
     wake();
     carry_out();
-    assert_line("waiting + answer ok -> asking; verdict granted, expired 1; swap if revision 2");
+    assert_line("waiting + answer ok -> acquiring; verdict granted, expired 1; swap if revision 2");
 }
 
 static void an_observer_sees_renewals(void **state)

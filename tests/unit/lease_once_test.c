@@ -49,7 +49,7 @@ static void a_claim_is_finished_when_it_is_let_go(void **state)
     (void)state;
     claim();
     begin();
-    assert_line("idle + start -> asking; verdict granted; swap if absent");
+    assert_line("idle + start -> acquiring; verdict granted; swap if absent");
     carry_out();
     assert_int_equal(out.notify, NOTIFY_HELD);
     happens_knowing(EVENT_RELEASE);
@@ -109,7 +109,7 @@ static void a_mark_takes_one_request(void **state)
     (void)state;
     mark();
     begin();
-    assert_line("idle + start -> errand; verdict done; swap if absent");
+    assert_line("idle + start -> operation; verdict done; swap if absent");
     carry_out();
     assert_ended(OUTCOME_OK, NULL);
 }
@@ -128,7 +128,7 @@ static void a_mark_of_what_is_done_hears_so(void **state)
     (void)neighbour_does(neighbours_claim("b"));
     neighbour_finishes("b");
     begin_knowing();
-    assert_line("idle + start -> errand; verdict cooling; read");
+    assert_line("idle + start -> operation; verdict cooling; read");
     carry_on();
     assert_ended(OUTCOME_COOLING, NULL);
 }
@@ -153,7 +153,7 @@ static void a_mark_wakes_those_it_sends_home(void **state)
     (void)neighbour_does(neighbours_claim("c"));
     (void)neighbour(VERB_RELEASE, "b");
     begin_knowing();
-    assert_line("idle + start -> errand; verdict done; swap if revision 3, wakes 1");
+    assert_line("idle + start -> operation; verdict done; swap if revision 3, wakes 1");
     assert_wakes("c");
 }
 
@@ -189,9 +189,9 @@ static void a_watermark_is_looked_at_and_moved(void **state)
     options.request.value = "17";
     options.request.expected = "";
     begin();
-    assert_line("idle + start -> errand; read");
+    assert_line("idle + start -> operation; read");
     carry_out();
-    assert_line("errand + answer ok -> errand; verdict done; swap if absent");
+    assert_line("operation + answer ok -> operation; verdict done; swap if absent");
     carry_out_unanswered();
     reply(REPLY_TROUBLE);
     wake();

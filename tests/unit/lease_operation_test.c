@@ -18,12 +18,12 @@ static void an_errand_renews_by_token(void **state)
     (void)neighbour(VERB_ACQUIRE, "b");
     use_verb(VERB_RENEW, token_in_store("b"));
     begin();
-    assert_line("idle + start -> errand; read");
+    assert_line("idle + start -> operation; read");
     carry_out();
-    assert_line("errand + answer ok -> errand; verdict done; swap if revision 1");
+    assert_line("operation + answer ok -> operation; verdict done; swap if revision 1");
     assert_int_equal(out.condition.token, 1024);
     carry_out();
-    assert_line("errand + answer ok -> ended; told ok");
+    assert_line("operation + answer ok -> ended; told ok");
 }
 
 static void an_errand_goes_blind_where_the_store_tests(void **state)
@@ -33,10 +33,10 @@ static void an_errand_goes_blind_where_the_store_tests(void **state)
     (void)neighbour(VERB_ACQUIRE, "b");
     use_verb(VERB_RENEW, token_in_store("b"));
     begin();
-    assert_line("idle + start -> errand; swap if token stands 1024");
+    assert_line("idle + start -> operation; swap if token stands 1024");
     reply(REPLY_TROUBLE);
     wake();
-    assert_line("errand + timer -> errand; read"); /* the second time it queries */
+    assert_line("operation + timer -> operation; read"); /* the second time it queries */
     carry_on();
     assert_ended(OUTCOME_OK, NULL);
     close_lease(NULL);
@@ -45,7 +45,7 @@ static void an_errand_goes_blind_where_the_store_tests(void **state)
     (void)neighbour(VERB_ACQUIRE, "b");
     use_verb(VERB_RELEASE, token_in_store("b"));
     begin();
-    assert_line("idle + start -> errand; delete if token stands 1024");
+    assert_line("idle + start -> operation; delete if token stands 1024");
     carry_on();
     assert_ended(OUTCOME_OK, NULL);
 }
@@ -57,7 +57,7 @@ static void an_errand_that_breaks_never_goes_blind(void **state)
     (void)neighbour(VERB_ACQUIRE, "b");
     use_verb(VERB_BREAK, 0);
     begin();
-    assert_line("idle + start -> errand; read");
+    assert_line("idle + start -> operation; read");
 }
 
 static void an_errand_uses_what_is_known(void **state)
@@ -66,7 +66,7 @@ static void an_errand_uses_what_is_known(void **state)
     (void)neighbour(VERB_ACQUIRE, "b");
     use_verb(VERB_RELEASE, token_in_store("b"));
     begin_knowing();
-    assert_line("idle + start -> errand; verdict done; delete if revision 1");
+    assert_line("idle + start -> operation; verdict done; delete if revision 1");
     carry_out();
     assert_ended(OUTCOME_OK, NULL);
 }
@@ -117,7 +117,7 @@ static void an_unheard_errand_released_what_is_gone(void **state)
     reply(REPLY_TROUBLE);
     wake();
     carry_out();
-    assert_line("errand + answer ok -> ended; verdict stale; told ok");
+    assert_line("operation + answer ok -> ended; verdict stale; told ok");
 }
 
 static void an_unheard_errand_renewed_nothing_that_is_gone(void **state)
@@ -188,7 +188,7 @@ static void a_break_of_a_free_key_says_so(void **state)
     (void)state;
     use_verb(VERB_BREAK, 0);
     begin_knowing();
-    assert_line("idle + start -> errand; verdict done; read");
+    assert_line("idle + start -> operation; verdict done; read");
     carry_out();
     assert_ended(OUTCOME_OK, "nobody holds it");
     assert_int_equal(out.wake_count, 0);
@@ -207,7 +207,7 @@ static void a_break_that_is_repeated_spares_the_next_holder(void **state)
     (void)neighbour(VERB_ACQUIRE, "c");
     wake();
     carry_out();
-    assert_line("errand + answer ok -> ended; verdict done; told ok (nobody holds it)");
+    assert_line("operation + answer ok -> ended; verdict done; told ok (nobody holds it)");
     assert_false(record.grants[0].broken);
 }
 
@@ -231,7 +231,7 @@ static void an_observer_begins_anew_with_a_cooldown(void **state)
     now_ms += 5000;
     begin();
     carry_out();
-    assert_line("asking + answer conflict -> asking; verdict granted; swap if revision 2");
+    assert_line("acquiring + answer conflict -> acquiring; verdict granted; swap if revision 2");
 }
 
 /* It has no request id of its own, and on one clock it grants to others. */
@@ -244,7 +244,7 @@ static void an_errand_wakes_whom_it_grants(void **state)
     use_verb(VERB_RELEASE, token_in_store("b"));
     options.request.request = NULL;
     begin_knowing();
-    assert_line("idle + start -> errand; verdict done, named 1; swap if revision 2, wakes 1");
+    assert_line("idle + start -> operation; verdict done, named 1; swap if revision 2, wakes 1");
     assert_wakes("c");
 }
 
@@ -258,8 +258,9 @@ static void a_break_that_found_only_the_dead_says_so(void **state)
     use_verb(VERB_BREAK, 0);
     begin();
     carry_out();
-    assert_line("errand + answer ok -> errand; verdict done, expired 1, named 1; swap if revision "
-                "2, wakes 2");
+    assert_line(
+        "operation + answer ok -> operation; verdict done, expired 1, named 1; swap if revision "
+        "2, wakes 2");
     carry_out();
     assert_ended(OUTCOME_OK, "nobody holds it");
 }

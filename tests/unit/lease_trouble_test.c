@@ -207,7 +207,7 @@ static void a_lost_answer_is_found_by_the_request(void **state)
     reply(REPLY_TROUBLE);
     wake();
     carry_out();
-    assert_line("asking + answer ok -> asking; verdict granted; swap if revision 1");
+    assert_line("acquiring + answer ok -> acquiring; verdict granted; swap if revision 1");
     carry_out();
     assert_int_equal(out.notify, NOTIFY_HELD);
     assert_true(lease.token == 1024);
@@ -220,10 +220,10 @@ static void an_answer_to_an_earlier_attempt_is_not_believed(void **state)
     carry_out_unanswered();
     reply(REPLY_TROUBLE);
     deliver_kept();
-    assert_line("asking + answer ok -> asking");
+    assert_line("acquiring + answer ok -> acquiring");
     wake();
     deliver_kept();
-    assert_line("asking + answer ok -> asking");
+    assert_line("acquiring + answer ok -> acquiring");
     assert_true(lease.in_flight);
     carry_on();
     assert_int_equal(lease.state, LEASE_HELD);
@@ -237,13 +237,13 @@ static void a_grant_heard_too_late_is_asked_for_again(void **state)
     carry_out_unanswered();
     now_ms += 6000;
     deliver_kept();
-    assert_line("asking + answer ok -> asking; read");
+    assert_line("acquiring + answer ok -> acquiring; read");
     assert_true(lease.unsure); /* it is in the store: a refused connection must not end it */
     assert_int_equal(out.notify, NOTIFY_NONE);
     carry_out();
-    assert_line("asking + answer ok -> asking; verdict granted; swap if revision 1");
+    assert_line("acquiring + answer ok -> acquiring; verdict granted; swap if revision 1");
     carry_out();
-    assert_line("asking + answer ok -> held; told held, token 1024; deadline 22000, kill 23500");
+    assert_line("acquiring + answer ok -> held; told held, token 1024; deadline 22000, kill 23500");
 }
 
 static void an_acceptance_heard_too_late_is_asked_for_again(void **state)
@@ -260,7 +260,7 @@ static void an_acceptance_heard_too_late_is_asked_for_again(void **state)
     carry_out_unanswered();
     now_ms += 6000;
     deliver_kept();
-    assert_line("offered + answer ok -> asking; read");
+    assert_line("offered + answer ok -> acquiring; read");
     carry_on();
     assert_int_equal(lease.state, LEASE_HELD);
     assert_int_equal(lease.start_ms, START_MS + 6000);
@@ -284,7 +284,7 @@ static void a_denied_ask_ends_at_once(void **state)
     (void)state;
     begin();
     reply(REPLY_DENIED);
-    assert_line("asking + answer denied -> ended; told denied (the store does not permit it)");
+    assert_line("acquiring + answer denied -> ended; told denied (the store does not permit it)");
 }
 
 static void a_denied_waiter_ends_at_once(void **state)
@@ -402,7 +402,7 @@ static void a_grant_broken_before_it_was_heard_is_given_back(void **state)
     (void)neighbour(VERB_BREAK, "op");
     wake();
     carry_out();
-    assert_line("asking + answer ok -> leaving; verdict broken");
+    assert_line("acquiring + answer ok -> leaving; verdict broken");
     wake();
     carry_on();
     assert_ended(OUTCOME_BUSY, "broken by an operator");
@@ -423,7 +423,7 @@ static void conflicts_without_end_end_with_patience(void **state)
         now_ms += 1;
         carry_out();
     }
-    assert_line("asking + answer conflict -> asking");
+    assert_line("acquiring + answer conflict -> acquiring");
     now_ms = START_MS + 10000;
     happens(EVENT_TIMER);
     assert_ended(OUTCOME_UNAVAILABLE, no_answer);
@@ -436,7 +436,7 @@ static void an_unsure_waiter_reads_before_it_leaves(void **state)
     begin();
     reply(REPLY_TROUBLE);
     happens_knowing(EVENT_RELEASE);
-    assert_line("asking + let go -> leaving; read");
+    assert_line("acquiring + let go -> leaving; read");
 }
 
 static void a_lost_lease_whose_grant_is_gone_is_lost(void **state)

@@ -13,9 +13,9 @@ static void wait_behind_b(void)
     (void)neighbour(VERB_ACQUIRE, "b");
     begin();
     carry_out();
-    assert_line("asking + answer conflict -> asking; verdict waiting; swap if revision 1");
+    assert_line("acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 1");
     carry_out();
-    assert_line("asking + answer ok -> waiting; told waiting");
+    assert_line("acquiring + answer ok -> waiting; told waiting");
 }
 
 static void an_offer_is_accepted_at_once(void **state)
@@ -39,7 +39,8 @@ static void a_queued_waiter_wakes_the_holder(void **state)
     (void)neighbour(VERB_ACQUIRE, "b");
     begin();
     carry_out();
-    assert_line("asking + answer conflict -> asking; verdict waiting; swap if revision 1, wakes 1");
+    assert_line(
+        "acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 1, wakes 1");
     assert_wakes("b");
 }
 
@@ -90,9 +91,9 @@ static void a_notice_that_misses_us_is_read(void **state)
     happens_knowing(EVENT_NOTICE);
     assert_line("waiting + notice -> waiting; read");
     carry_out();
-    assert_line("waiting + answer ok -> asking; verdict waiting; swap if revision 3");
+    assert_line("waiting + answer ok -> acquiring; verdict waiting; swap if revision 3");
     carry_out();
-    assert_line("asking + answer ok -> waiting"); /* one notification is enough */
+    assert_line("acquiring + answer ok -> waiting"); /* one notification is enough */
 }
 
 static void a_notice_of_a_record_that_nobody_holds_is_read(void **state)
@@ -130,9 +131,9 @@ static void a_notice_during_a_request_is_not_forgotten(void **state)
     carry_out_unanswered();
     (void)neighbour(VERB_RELEASE, "b");
     happens(EVENT_NOTICE);
-    assert_line("asking + notice -> asking");
+    assert_line("acquiring + notice -> acquiring");
     deliver_kept();
-    assert_line("asking + answer ok -> waiting; read; told waiting");
+    assert_line("acquiring + answer ok -> waiting; read; told waiting");
     carry_out();
     assert_int_equal(lease.state, LEASE_OFFERED);
 }
@@ -145,7 +146,7 @@ static void one_notice_is_one_look(void **state)
     carry_out();
     happens(EVENT_NOTICE);
     carry_out();
-    assert_line("asking + answer ok -> waiting; read; told waiting");
+    assert_line("acquiring + answer ok -> waiting; read; told waiting");
     carry_out();
     assert_line("waiting + answer ok -> waiting; verdict waiting");
 }
@@ -209,7 +210,7 @@ static void a_cancelled_ask_gives_an_unheard_grant_back(void **state)
     begin();
     carry_out_unanswered();
     happens(EVENT_RELEASE);
-    assert_line("asking + let go -> leaving");
+    assert_line("acquiring + let go -> leaving");
     deliver_kept();
     assert_line("leaving + answer ok -> leaving; verdict done; delete if revision 1");
     carry_out();
@@ -266,7 +267,7 @@ static void step_back(int64_t round_trip_ms, int64_t first_ms)
     for (int i = 0; i < 12; i++, who[0]++) {
         now_ms += round_trip_ms;
         carry_out();
-        assert_line("asking + answer conflict -> asking");
+        assert_line("acquiring + answer conflict -> acquiring");
         assert_true(i > 0 || out.wake_at_ms - now_ms <= 2 * first_ms);
         most_ms = out.wake_at_ms - now_ms > most_ms ? out.wake_at_ms - now_ms : most_ms;
         assert_in_range(out.wake_at_ms - now_ms, 1, first_ms << 5);
@@ -350,8 +351,9 @@ static void a_refusal_after_a_write_names_its_reason(void **state)
     now_ms += 9000;
     begin();
     carry_out();
-    assert_line("asking + answer conflict -> asking; verdict busy, expired 1, named 1; swap if "
-                "revision 257, wakes 1");
+    assert_line(
+        "acquiring + answer conflict -> acquiring; verdict busy, expired 1, named 1; swap if "
+        "revision 257, wakes 1");
     carry_out();
     assert_ended(OUTCOME_BUSY, "queue full");
 }
@@ -365,8 +367,9 @@ static void a_try_names_the_next_in_passing(void **state)
     now_ms += 9000;
     begin();
     carry_out();
-    assert_line("asking + answer conflict -> asking; verdict busy, expired 1, named 1; swap if "
-                "revision 2, wakes 1");
+    assert_line(
+        "acquiring + answer conflict -> acquiring; verdict busy, expired 1, named 1; swap if "
+        "revision 2, wakes 1");
     assert_wakes("c");
     carry_out();
     assert_ended(OUTCOME_BUSY, NULL);

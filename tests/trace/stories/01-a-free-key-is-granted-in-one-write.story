@@ -9,8 +9,8 @@ store time
 200 store shows db
 ---
       0       * ann asks db ttl=30000
-      0 ann   idle + start -> asking; verdict granted; swap if absent
-      2 ann   asking + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
+      0 ann   idle + start -> acquiring; verdict granted; swap if absent
+      2 ann   acquiring + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
       5       * store shows db
       5 store {"leasehold":1,"key":"db","next":2,"grants":[{"holder":"ann","request":"r1","session":"2","mode":"exclusive","bound":true,"granted":"this","ttl_ms":30000}]}
     100       * ann lets go

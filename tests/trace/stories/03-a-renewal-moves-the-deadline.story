@@ -4,8 +4,8 @@ store time
 2500 ann lets go
 ---
       0       * ann asks db ttl=3000
-      0 ann   idle + start -> asking; verdict granted; swap if absent
-      2 ann   asking + answer ok -> held; told held, token 1024; deadline 2000, kill 2500
+      0 ann   idle + start -> acquiring; verdict granted; swap if absent
+      2 ann   acquiring + answer ok -> held; told held, token 1024; deadline 2000, kill 2500
     911 ann   held + timer -> renewing; verdict done; swap if revision 1
     913 ann   renewing + answer ok -> held; deadline 2911
    1841 ann   held + timer -> renewing; verdict done; swap if revision 2

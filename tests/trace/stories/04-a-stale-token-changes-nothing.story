@@ -11,25 +11,25 @@ store time
 700 eve releases db 3072
 ---
       0       * ann asks db
-      0 ann   idle + start -> asking; verdict granted; swap if absent
-      2 ann   asking + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
+      0 ann   idle + start -> acquiring; verdict granted; swap if absent
+      2 ann   acquiring + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
     100       * ann lets go
     100 ann   held + let go -> releasing; verdict done; delete if revision 1
     102 ann   releasing + answer ok -> ended; told ok
     200       * bob asks db
-    200 bob   idle + start -> asking; verdict granted; swap if absent
-    202 bob   asking + answer ok -> held; told held, token 3072; deadline 20200, kill 25200
+    200 bob   idle + start -> acquiring; verdict granted; swap if absent
+    202 bob   acquiring + answer ok -> held; told held, token 3072; deadline 20200, kill 25200
     300       * eve renews db 1024
-    300 eve   idle + start -> errand; read
-    302 eve   errand + answer ok -> ended; verdict stale; told stale
+    300 eve   idle + start -> operation; read
+    302 eve   operation + answer ok -> ended; verdict stale; told stale
     400       * eve releases db 1024
-    400 eve   idle + start -> errand; read
-    402 eve   errand + answer ok -> ended; verdict stale; told stale
+    400 eve   idle + start -> operation; read
+    402 eve   operation + answer ok -> ended; verdict stale; told stale
     500       * store shows db
     500 store {"leasehold":1,"key":"db","next":2,"grants":[{"holder":"bob","request":"r2","session":"3","mode":"exclusive","bound":true,"granted":"this","ttl_ms":30000}]}
     600       * bob lets go
     600 bob   held + let go -> releasing; verdict done; delete if revision 3
     602 bob   releasing + answer ok -> ended; told ok
     700       * eve releases db 3072
-    700 eve   idle + start -> errand; read
-    702 eve   errand + answer ok -> ended; verdict stale; told stale
+    700 eve   idle + start -> operation; read
+    702 eve   operation + answer ok -> ended; verdict stale; told stale

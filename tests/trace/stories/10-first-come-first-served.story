@@ -11,16 +11,16 @@ store time
 500 store shows db
 ---
       0       * ann asks db
-      0 ann   idle + start -> asking; verdict granted; swap if absent
-      2 ann   asking + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
+      0 ann   idle + start -> acquiring; verdict granted; swap if absent
+      2 ann   acquiring + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
      10       * bob asks db
-     10 bob   idle + start -> asking; verdict granted; swap if absent
-     12 bob   asking + answer conflict -> asking; verdict waiting; swap if revision 1
-     14 bob   asking + answer ok -> waiting; told waiting
+     10 bob   idle + start -> acquiring; verdict granted; swap if absent
+     12 bob   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 1
+     14 bob   acquiring + answer ok -> waiting; told waiting
      20       * cem asks db
-     20 cem   idle + start -> asking; verdict granted; swap if absent
-     22 cem   asking + answer conflict -> asking; verdict waiting; swap if revision 2
-     24 cem   asking + answer ok -> waiting; told waiting
+     20 cem   idle + start -> acquiring; verdict granted; swap if absent
+     22 cem   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 2
+     24 cem   acquiring + answer ok -> waiting; told waiting
     100       * store shows db
     100 store {"leasehold":1,"key":"db","next":4,"grants":[{"holder":"ann","request":"r1","session":"2","mode":"exclusive","bound":true,"granted":[0,1,1],"ttl_ms":30000}],"places":[{"holder":"bob","request":"r2","session":"3","mode":"exclusive","bound":true,"ticket":2,"ttl_ms":30000},{"holder":"cem","request":"r3","session":"4","mode":"exclusive","bound":true,"ticket":3,"ttl_ms":30000}]}
     200       * ann lets go

@@ -11,12 +11,12 @@ store time
 900 bob lets go
 ---
       0       * ann asks db
-      0 ann   idle + start -> asking; verdict granted; swap if absent
-      2 ann   asking + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
+      0 ann   idle + start -> acquiring; verdict granted; swap if absent
+      2 ann   acquiring + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
      10       * bob asks db look=500
-     10 bob   idle + start -> asking; verdict granted; swap if absent
-     12 bob   asking + answer conflict -> asking; verdict waiting; swap if revision 1
-     14 bob   asking + answer ok -> waiting; told waiting
+     10 bob   idle + start -> acquiring; verdict granted; swap if absent
+     12 bob   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 1
+     14 bob   acquiring + answer ok -> waiting; told waiting
      50       * bob loses notices
     100       * ann lets go
     100 ann   held + let go -> releasing; verdict done; delete if revision 1
@@ -25,8 +25,8 @@ store time
     200       * store shows db
     200 store {"leasehold":1,"key":"db","next":3,"places":[{"holder":"bob","request":"r2","session":"3","mode":"exclusive","bound":true,"ticket":2,"offered":"this","ttl_ms":30000}]}
     210       * cem asks db nowait
-    210 cem   idle + start -> asking; verdict granted; swap if absent
-    212 cem   asking + answer conflict -> ended; verdict busy; told busy
+    210 cem   idle + start -> acquiring; verdict granted; swap if absent
+    212 cem   acquiring + answer conflict -> ended; verdict busy; told busy
     611 bob   waiting + timer -> waiting; read
     613 bob   waiting + answer ok -> offered; verdict granted (accepts); swap if revision 3
     615 bob   offered + answer ok -> held; told held, token 4096; deadline 20613, kill 25613

@@ -8,16 +8,16 @@ store time
 800 cem lets go
 ---
       0       * ann asks db
-      0 ann   idle + start -> asking; verdict granted; swap if absent
-      2 ann   asking + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
+      0 ann   idle + start -> acquiring; verdict granted; swap if absent
+      2 ann   acquiring + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
      10       * bob asks db wait=500
-     10 bob   idle + start -> asking; verdict granted; swap if absent
-     12 bob   asking + answer conflict -> asking; verdict waiting; swap if revision 1
-     14 bob   asking + answer ok -> waiting; told waiting
+     10 bob   idle + start -> acquiring; verdict granted; swap if absent
+     12 bob   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 1
+     14 bob   acquiring + answer ok -> waiting; told waiting
      20       * cem asks db
-     20 cem   idle + start -> asking; verdict granted; swap if absent
-     22 cem   asking + answer conflict -> asking; verdict waiting; swap if revision 2
-     24 cem   asking + answer ok -> waiting; told waiting
+     20 cem   idle + start -> acquiring; verdict granted; swap if absent
+     22 cem   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 2
+     24 cem   acquiring + answer ok -> waiting; told waiting
     510 bob   waiting + timer -> leaving; verdict done; swap if revision 2
     512 bob   leaving + answer conflict -> leaving; verdict done; swap if revision 3
     514 bob   leaving + answer ok -> ended; told busy (not granted within the wait)

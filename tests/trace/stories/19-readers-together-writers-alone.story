@@ -14,24 +14,24 @@ store time
 600 eve lets go
 ---
       0       * ann asks db shared
-      0 ann   idle + start -> asking; verdict granted; swap if absent
-      2 ann   asking + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
+      0 ann   idle + start -> acquiring; verdict granted; swap if absent
+      2 ann   acquiring + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
      10       * bob asks db shared
-     10 bob   idle + start -> asking; verdict granted; swap if absent
-     12 bob   asking + answer conflict -> asking; verdict granted; swap if revision 1
-     14 bob   asking + answer ok -> held; told held, token 2048; deadline 20012, kill 25012
+     10 bob   idle + start -> acquiring; verdict granted; swap if absent
+     12 bob   acquiring + answer conflict -> acquiring; verdict granted; swap if revision 1
+     14 bob   acquiring + answer ok -> held; told held, token 2048; deadline 20012, kill 25012
      20       * cem asks db
-     20 cem   idle + start -> asking; verdict granted; swap if absent
-     22 cem   asking + answer conflict -> asking; verdict waiting; swap if revision 2
-     24 cem   asking + answer ok -> waiting; told waiting
+     20 cem   idle + start -> acquiring; verdict granted; swap if absent
+     22 cem   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 2
+     24 cem   acquiring + answer ok -> waiting; told waiting
      30       * dot asks db shared
-     30 dot   idle + start -> asking; verdict granted; swap if absent
-     32 dot   asking + answer conflict -> asking; verdict waiting; swap if revision 3
-     34 dot   asking + answer ok -> waiting; told waiting
+     30 dot   idle + start -> acquiring; verdict granted; swap if absent
+     32 dot   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 3
+     34 dot   acquiring + answer ok -> waiting; told waiting
      40       * eve asks db shared
-     40 eve   idle + start -> asking; verdict granted; swap if absent
-     42 eve   asking + answer conflict -> asking; verdict waiting; swap if revision 4
-     44 eve   asking + answer ok -> waiting; told waiting
+     40 eve   idle + start -> acquiring; verdict granted; swap if absent
+     42 eve   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 4
+     44 eve   acquiring + answer ok -> waiting; told waiting
     100       * ann lets go
     100 ann   held + let go -> releasing; verdict done; delete if revision 1
     102 ann   releasing + answer conflict -> releasing; verdict done; swap if revision 5

@@ -2,7 +2,7 @@
 # goes on with it, before Cem.
 store time
 0 ann asks db
-10 bob asks db wait=200 patience=1000
+10 bob asks db wait=200 timeout=1000
 20 cem asks db
 100 store goes
 3000 store comes
@@ -13,16 +13,16 @@ store time
 3500 cem lets go
 ---
       0       * ann asks db
-      0 ann   idle + start -> asking; verdict granted; swap if absent
-      2 ann   asking + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
-     10       * bob asks db wait=200 patience=1000
-     10 bob   idle + start -> asking; verdict granted; swap if absent
-     12 bob   asking + answer conflict -> asking; verdict waiting; swap if revision 1
-     14 bob   asking + answer ok -> waiting; told waiting
+      0 ann   idle + start -> acquiring; verdict granted; swap if absent
+      2 ann   acquiring + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
+     10       * bob asks db wait=200 timeout=1000
+     10 bob   idle + start -> acquiring; verdict granted; swap if absent
+     12 bob   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 1
+     14 bob   acquiring + answer ok -> waiting; told waiting
      20       * cem asks db
-     20 cem   idle + start -> asking; verdict granted; swap if absent
-     22 cem   asking + answer conflict -> asking; verdict waiting; swap if revision 2
-     24 cem   asking + answer ok -> waiting; told waiting
+     20 cem   idle + start -> acquiring; verdict granted; swap if absent
+     22 cem   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 2
+     24 cem   acquiring + answer ok -> waiting; told waiting
     100       * store goes
     210 bob   waiting + timer -> leaving; verdict done; swap if revision 2
     552 bob   leaving + timer -> leaving
@@ -30,9 +30,9 @@ store time
    1210 bob   leaving + timer -> ended; told unavailable (the store does not answer)
    3000       * store comes
    3100       * bob asks db
-   3100 bob   idle + start -> asking; verdict granted; swap if absent
-   3102 bob   asking + answer conflict -> asking; verdict waiting; swap if revision 3
-   3104 bob   asking + answer ok -> waiting; told waiting
+   3100 bob   idle + start -> acquiring; verdict granted; swap if absent
+   3102 bob   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 3
+   3104 bob   acquiring + answer ok -> waiting; told waiting
    3200       * store shows db
    3200 store {"leasehold":1,"key":"db","next":4,"grants":[{"holder":"ann","request":"r1","session":"2","mode":"exclusive","bound":true,"granted":[0,1,1],"ttl_ms":30000}],"places":[{"holder":"bob","request":"r4","session":"3","mode":"exclusive","bound":true,"ticket":2,"ttl_ms":30000},{"holder":"cem","request":"r3","session":"4","mode":"exclusive","bound":true,"ticket":3,"ttl_ms":30000}]}
    3300       * ann lets go

@@ -15,44 +15,44 @@ store time
 3000 store shows db
 ---
       0       * ann asks db
-      0 ann   idle + start -> asking; verdict granted; swap if absent
+      0 ann   idle + start -> acquiring; verdict granted; swap if absent
       1       * r1 asks db shared
-      1 r1    idle + start -> asking; verdict granted; swap if absent
-      2 ann   asking + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
-      3 r1    asking + answer conflict -> asking; verdict waiting; swap if revision 1
-      5 r1    asking + answer ok -> waiting; told waiting
+      1 r1    idle + start -> acquiring; verdict granted; swap if absent
+      2 ann   acquiring + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
+      3 r1    acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 1
+      5 r1    acquiring + answer ok -> waiting; told waiting
       6       * r2 asks db shared
-      6 r2    idle + start -> asking; verdict granted; swap if absent
-      8 r2    asking + answer conflict -> asking; verdict waiting; swap if revision 2
-     10 r2    asking + answer ok -> waiting; told waiting
+      6 r2    idle + start -> acquiring; verdict granted; swap if absent
+      8 r2    acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 2
+     10 r2    acquiring + answer ok -> waiting; told waiting
      11       * r3 asks db shared
-     11 r3    idle + start -> asking; verdict granted; swap if absent
-     13 r3    asking + answer conflict -> asking; verdict waiting; swap if revision 3
-     15 r3    asking + answer ok -> waiting; told waiting
+     11 r3    idle + start -> acquiring; verdict granted; swap if absent
+     13 r3    acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 3
+     15 r3    acquiring + answer ok -> waiting; told waiting
      16       * r4 asks db shared
-     16 r4    idle + start -> asking; verdict granted; swap if absent
-     18 r4    asking + answer conflict -> asking; verdict waiting; swap if revision 4
-     20 r4    asking + answer ok -> waiting; told waiting
+     16 r4    idle + start -> acquiring; verdict granted; swap if absent
+     18 r4    acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 4
+     20 r4    acquiring + answer ok -> waiting; told waiting
      21       * r5 asks db shared
-     21 r5    idle + start -> asking; verdict granted; swap if absent
-     23 r5    asking + answer conflict -> asking; verdict waiting; swap if revision 5
-     25 r5    asking + answer ok -> waiting; told waiting
+     21 r5    idle + start -> acquiring; verdict granted; swap if absent
+     23 r5    acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 5
+     25 r5    acquiring + answer ok -> waiting; told waiting
      26       * r6 asks db shared
-     26 r6    idle + start -> asking; verdict granted; swap if absent
-     28 r6    asking + answer conflict -> asking; verdict waiting; swap if revision 6
-     30 r6    asking + answer ok -> waiting; told waiting
+     26 r6    idle + start -> acquiring; verdict granted; swap if absent
+     28 r6    acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 6
+     30 r6    acquiring + answer ok -> waiting; told waiting
      31       * r7 asks db shared
-     31 r7    idle + start -> asking; verdict granted; swap if absent
-     33 r7    asking + answer conflict -> asking; verdict waiting; swap if revision 7
-     35 r7    asking + answer ok -> waiting; told waiting
+     31 r7    idle + start -> acquiring; verdict granted; swap if absent
+     33 r7    acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 7
+     35 r7    acquiring + answer ok -> waiting; told waiting
      36       * r8 asks db shared
-     36 r8    idle + start -> asking; verdict granted; swap if absent
-     38 r8    asking + answer conflict -> asking; verdict waiting; swap if revision 8
-     40 r8    asking + answer ok -> waiting; told waiting
+     36 r8    idle + start -> acquiring; verdict granted; swap if absent
+     38 r8    acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 8
+     40 r8    acquiring + answer ok -> waiting; told waiting
      41       * r9 asks db shared
-     41 r9    idle + start -> asking; verdict granted; swap if absent
-     43 r9    asking + answer conflict -> asking; verdict waiting; swap if revision 9
-     45 r9    asking + answer ok -> waiting; told waiting
+     41 r9    idle + start -> acquiring; verdict granted; swap if absent
+     43 r9    acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 9
+     45 r9    acquiring + answer ok -> waiting; told waiting
     100       * ann lets go
     100 ann   held + let go -> releasing; verdict done; delete if revision 1
     102 ann   releasing + answer conflict -> releasing; verdict done, named 8; swap if revision 10, wakes 8

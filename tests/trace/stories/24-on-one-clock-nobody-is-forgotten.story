@@ -33,44 +33,44 @@ store one-clock
 2100 ann lets go
 ---
       0       * ann asks db
-      0 ann   idle + start -> asking; verdict granted; swap if absent
+      0 ann   idle + start -> acquiring; verdict granted; swap if absent
       1       * r1 asks db shared
-      1 r1    idle + start -> asking; verdict granted; swap if absent
-      2 ann   asking + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
-      3 r1    asking + answer conflict -> asking; verdict waiting; swap if revision 1
-      5 r1    asking + answer ok -> waiting; told waiting
+      1 r1    idle + start -> acquiring; verdict granted; swap if absent
+      2 ann   acquiring + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
+      3 r1    acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 1
+      5 r1    acquiring + answer ok -> waiting; told waiting
       6       * r2 asks db shared
-      6 r2    idle + start -> asking; verdict granted; swap if absent
-      8 r2    asking + answer conflict -> asking; verdict waiting; swap if revision 2
-     10 r2    asking + answer ok -> waiting; told waiting
+      6 r2    idle + start -> acquiring; verdict granted; swap if absent
+      8 r2    acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 2
+     10 r2    acquiring + answer ok -> waiting; told waiting
      11       * r3 asks db shared
-     11 r3    idle + start -> asking; verdict granted; swap if absent
-     13 r3    asking + answer conflict -> asking; verdict waiting; swap if revision 3
-     15 r3    asking + answer ok -> waiting; told waiting
+     11 r3    idle + start -> acquiring; verdict granted; swap if absent
+     13 r3    acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 3
+     15 r3    acquiring + answer ok -> waiting; told waiting
      16       * r4 asks db shared
-     16 r4    idle + start -> asking; verdict granted; swap if absent
-     18 r4    asking + answer conflict -> asking; verdict waiting; swap if revision 4
-     20 r4    asking + answer ok -> waiting; told waiting
+     16 r4    idle + start -> acquiring; verdict granted; swap if absent
+     18 r4    acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 4
+     20 r4    acquiring + answer ok -> waiting; told waiting
      21       * r5 asks db shared
-     21 r5    idle + start -> asking; verdict granted; swap if absent
-     23 r5    asking + answer conflict -> asking; verdict waiting; swap if revision 5
-     25 r5    asking + answer ok -> waiting; told waiting
+     21 r5    idle + start -> acquiring; verdict granted; swap if absent
+     23 r5    acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 5
+     25 r5    acquiring + answer ok -> waiting; told waiting
      26       * r6 asks db shared
-     26 r6    idle + start -> asking; verdict granted; swap if absent
-     28 r6    asking + answer conflict -> asking; verdict waiting; swap if revision 6
-     30 r6    asking + answer ok -> waiting; told waiting
+     26 r6    idle + start -> acquiring; verdict granted; swap if absent
+     28 r6    acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 6
+     30 r6    acquiring + answer ok -> waiting; told waiting
      31       * r7 asks db shared
-     31 r7    idle + start -> asking; verdict granted; swap if absent
-     33 r7    asking + answer conflict -> asking; verdict waiting; swap if revision 7
-     35 r7    asking + answer ok -> waiting; told waiting
+     31 r7    idle + start -> acquiring; verdict granted; swap if absent
+     33 r7    acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 7
+     35 r7    acquiring + answer ok -> waiting; told waiting
      36       * r8 asks db shared
-     36 r8    idle + start -> asking; verdict granted; swap if absent
-     38 r8    asking + answer conflict -> asking; verdict waiting; swap if revision 8
-     40 r8    asking + answer ok -> waiting; told waiting
+     36 r8    idle + start -> acquiring; verdict granted; swap if absent
+     38 r8    acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 8
+     40 r8    acquiring + answer ok -> waiting; told waiting
      41       * r9 asks db shared
-     41 r9    idle + start -> asking; verdict granted; swap if absent
-     43 r9    asking + answer conflict -> asking; verdict waiting; swap if revision 9
-     45 r9    asking + answer ok -> waiting; told waiting
+     41 r9    idle + start -> acquiring; verdict granted; swap if absent
+     43 r9    acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 9
+     45 r9    acquiring + answer ok -> waiting; told waiting
     100       * ann lets go
     100 ann   held + let go -> releasing; verdict done; delete if revision 1
     102 ann   releasing + answer conflict -> releasing; verdict done, named 8; swap if revision 10, wakes 9
@@ -92,8 +92,8 @@ store one-clock
     106 r6    waiting + answer ok -> held; verdict granted; told held, token 11584; deadline 20102, kill 25102
     106 r7    waiting + answer ok -> held; verdict granted; told held, token 11648; deadline 20102, kill 25102
     106 r8    waiting + answer ok -> held; verdict granted; told held, token 11712; deadline 20102, kill 25102
-    106 r9    waiting + answer ok -> asking; verdict granted; swap if revision 11
-    108 r9    asking + answer ok -> held; told held, token 12288; deadline 20106, kill 25106
+    106 r9    waiting + answer ok -> acquiring; verdict granted; swap if revision 11
+    108 r9    acquiring + answer ok -> held; told held, token 12288; deadline 20106, kill 25106
    1010       * r1 lets go
    1010 r1    held + let go -> releasing; verdict done, named 1; swap if revision 11, wakes 1
    1012 r1    releasing + answer conflict -> releasing; verdict done; swap if revision 12
@@ -131,40 +131,40 @@ store one-clock
    1092 r9    releasing + answer conflict -> releasing; verdict done; delete if revision 20
    1094 r9    releasing + answer ok -> ended; told ok
    2000       * ann asks db
-   2000 ann   idle + start -> asking; verdict granted; swap if absent
-   2002 ann   asking + answer ok -> held; told held, token 22528; deadline 22000, kill 27000
+   2000 ann   idle + start -> acquiring; verdict granted; swap if absent
+   2002 ann   acquiring + answer ok -> held; told held, token 22528; deadline 22000, kill 27000
    2005       * r1 asks db shared
-   2005 r1    idle + start -> asking; verdict granted; swap if absent
-   2007 r1    asking + answer conflict -> asking; verdict waiting; swap if revision 22
-   2009 r1    asking + answer ok -> waiting; told waiting
+   2005 r1    idle + start -> acquiring; verdict granted; swap if absent
+   2007 r1    acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 22
+   2009 r1    acquiring + answer ok -> waiting; told waiting
    2010       * r2 asks db shared
-   2010 r2    idle + start -> asking; verdict granted; swap if absent
-   2012 r2    asking + answer conflict -> asking; verdict waiting; swap if revision 23
-   2014 r2    asking + answer ok -> waiting; told waiting
+   2010 r2    idle + start -> acquiring; verdict granted; swap if absent
+   2012 r2    acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 23
+   2014 r2    acquiring + answer ok -> waiting; told waiting
    2015       * r3 asks db shared
-   2015 r3    idle + start -> asking; verdict granted; swap if absent
-   2017 r3    asking + answer conflict -> asking; verdict waiting; swap if revision 24
-   2019 r3    asking + answer ok -> waiting; told waiting
+   2015 r3    idle + start -> acquiring; verdict granted; swap if absent
+   2017 r3    acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 24
+   2019 r3    acquiring + answer ok -> waiting; told waiting
    2020       * r4 asks db shared
-   2020 r4    idle + start -> asking; verdict granted; swap if absent
-   2022 r4    asking + answer conflict -> asking; verdict waiting; swap if revision 25
-   2024 r4    asking + answer ok -> waiting; told waiting
+   2020 r4    idle + start -> acquiring; verdict granted; swap if absent
+   2022 r4    acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 25
+   2024 r4    acquiring + answer ok -> waiting; told waiting
    2025       * r5 asks db shared
-   2025 r5    idle + start -> asking; verdict granted; swap if absent
-   2027 r5    asking + answer conflict -> asking; verdict waiting; swap if revision 26
-   2029 r5    asking + answer ok -> waiting; told waiting
+   2025 r5    idle + start -> acquiring; verdict granted; swap if absent
+   2027 r5    acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 26
+   2029 r5    acquiring + answer ok -> waiting; told waiting
    2030       * r6 asks db shared
-   2030 r6    idle + start -> asking; verdict granted; swap if absent
-   2032 r6    asking + answer conflict -> asking; verdict waiting; swap if revision 27
-   2034 r6    asking + answer ok -> waiting; told waiting
+   2030 r6    idle + start -> acquiring; verdict granted; swap if absent
+   2032 r6    acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 27
+   2034 r6    acquiring + answer ok -> waiting; told waiting
    2035       * r7 asks db shared
-   2035 r7    idle + start -> asking; verdict granted; swap if absent
-   2037 r7    asking + answer conflict -> asking; verdict waiting; swap if revision 28
-   2039 r7    asking + answer ok -> waiting; told waiting
+   2035 r7    idle + start -> acquiring; verdict granted; swap if absent
+   2037 r7    acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 28
+   2039 r7    acquiring + answer ok -> waiting; told waiting
    2040       * r8 asks db shared
-   2040 r8    idle + start -> asking; verdict granted; swap if absent
-   2042 r8    asking + answer conflict -> asking; verdict waiting; swap if revision 29
-   2044 r8    asking + answer ok -> waiting; told waiting
+   2040 r8    idle + start -> acquiring; verdict granted; swap if absent
+   2042 r8    acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 29
+   2044 r8    acquiring + answer ok -> waiting; told waiting
    2100       * ann lets go
    2100 ann   held + let go -> releasing; verdict done; delete if revision 22
    2102 ann   releasing + answer conflict -> releasing; verdict done, named 8; swap if revision 30, wakes 8

@@ -10,12 +10,12 @@ store time
 6100 cem lets go
 ---
       0       * ann asks db cooldown=5000
-      0 ann   idle + start -> asking; verdict granted; swap if absent
-      2 ann   asking + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
+      0 ann   idle + start -> acquiring; verdict granted; swap if absent
+      2 ann   acquiring + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
      10       * bob asks db
-     10 bob   idle + start -> asking; verdict granted; swap if absent
-     12 bob   asking + answer conflict -> asking; verdict waiting; swap if revision 1
-     14 bob   asking + answer ok -> waiting; told waiting
+     10 bob   idle + start -> acquiring; verdict granted; swap if absent
+     12 bob   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 1
+     14 bob   acquiring + answer ok -> waiting; told waiting
     100       * ann lets go
     100 ann   held + let go -> releasing; verdict done; swap if revision 1
     102 ann   releasing + answer conflict -> releasing; verdict done; swap if revision 2, wakes 1
@@ -25,11 +25,11 @@ store time
     200       * store shows db
     200 store {"leasehold":1,"key":"db","next":3,"cooling":{"since":"this","length_ms":5000,"by":"ann"}}
    1000       * cem asks db nowait
-   1000 cem   idle + start -> asking; verdict granted; swap if absent
-   1002 cem   asking + answer conflict -> ended; verdict cooling; told cooling
+   1000 cem   idle + start -> acquiring; verdict granted; swap if absent
+   1002 cem   acquiring + answer conflict -> ended; verdict cooling; told cooling
    6000       * cem asks db nowait
-   6000 cem   idle + start -> asking; verdict granted; swap if absent
-   6002 cem   asking + answer ok -> held; told held, token 5120; deadline 26000, kill 31000
+   6000 cem   idle + start -> acquiring; verdict granted; swap if absent
+   6002 cem   acquiring + answer ok -> held; told held, token 5120; deadline 26000, kill 31000
    6100       * cem lets go
    6100 cem   held + let go -> releasing; verdict done; delete if revision 5
    6102 cem   releasing + answer ok -> ended; told ok

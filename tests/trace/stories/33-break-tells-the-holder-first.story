@@ -9,16 +9,16 @@ store time
 900 bob lets go
 ---
       0       * ann asks db ttl=3000
-      0 ann   idle + start -> asking; verdict granted; swap if absent
-      2 ann   asking + answer ok -> held; told held, token 1024; deadline 2000, kill 2500
+      0 ann   idle + start -> acquiring; verdict granted; swap if absent
+      2 ann   acquiring + answer ok -> held; told held, token 1024; deadline 2000, kill 2500
      10       * bob asks db
-     10 bob   idle + start -> asking; verdict granted; swap if absent
-     12 bob   asking + answer conflict -> asking; verdict waiting; swap if revision 1
-     14 bob   asking + answer ok -> waiting; told waiting
+     10 bob   idle + start -> acquiring; verdict granted; swap if absent
+     12 bob   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 1
+     14 bob   acquiring + answer ok -> waiting; told waiting
     500       * op breaks db
-    500 op    idle + start -> errand; read
-    502 op    errand + answer ok -> errand; verdict done; swap if revision 2, wakes 1
-    504 op    errand + answer ok -> ended; told ok
+    500 op    idle + start -> operation; read
+    502 op    operation + answer ok -> operation; verdict done; swap if revision 2, wakes 1
+    504 op    operation + answer ok -> ended; told ok
     504 ann   held + notice -> renewing; read
     506 ann   renewing + answer ok -> lost; verdict broken; told lost (broken by an operator), kill 1006
     600       * store shows db

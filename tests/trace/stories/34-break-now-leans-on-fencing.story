@@ -8,16 +8,16 @@ store time overlaps
 1100 ann lets go
 ---
       0       * ann asks db ttl=3000
-      0 ann   idle + start -> asking; verdict granted; swap if absent
-      2 ann   asking + answer ok -> held; told held, token 1024; deadline 2000, kill 2500
+      0 ann   idle + start -> acquiring; verdict granted; swap if absent
+      2 ann   acquiring + answer ok -> held; told held, token 1024; deadline 2000, kill 2500
      10       * bob asks db
-     10 bob   idle + start -> asking; verdict granted; swap if absent
-     12 bob   asking + answer conflict -> asking; verdict waiting; swap if revision 1
-     14 bob   asking + answer ok -> waiting; told waiting
+     10 bob   idle + start -> acquiring; verdict granted; swap if absent
+     12 bob   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 1
+     14 bob   acquiring + answer ok -> waiting; told waiting
     500       * op breaks db now
-    500 op    idle + start -> errand; read
-    502 op    errand + answer ok -> errand; verdict done, named 1; swap if revision 2, wakes 2
-    504 op    errand + answer ok -> ended; told ok
+    500 op    idle + start -> operation; read
+    502 op    operation + answer ok -> operation; verdict done, named 1; swap if revision 2, wakes 2
+    504 op    operation + answer ok -> ended; told ok
     504 ann   held + notice -> renewing; read
     504 bob   waiting + notice -> waiting; read
     506 ann   renewing + answer ok -> lost; verdict stale; told lost (the grant is gone), kill 1006

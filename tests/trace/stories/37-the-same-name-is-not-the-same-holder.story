@@ -7,15 +7,15 @@ store time
 200 cem lets go
 ---
       0       * ann asks db as=pod-1
-      0 ann   idle + start -> asking; verdict granted; swap if absent
-      2 ann   asking + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
+      0 ann   idle + start -> acquiring; verdict granted; swap if absent
+      2 ann   acquiring + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
      10       * bob asks db as=pod-1 nowait
-     10 bob   idle + start -> asking; verdict granted; swap if absent
-     12 bob   asking + answer conflict -> ended; verdict busy; told busy
+     10 bob   idle + start -> acquiring; verdict granted; swap if absent
+     12 bob   acquiring + answer conflict -> ended; verdict busy; told busy
      20       * cem asks db as=pod-1
-     20 cem   idle + start -> asking; verdict granted; swap if absent
-     22 cem   asking + answer conflict -> asking; verdict waiting; swap if revision 1
-     24 cem   asking + answer ok -> waiting; told waiting
+     20 cem   idle + start -> acquiring; verdict granted; swap if absent
+     22 cem   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 1
+     24 cem   acquiring + answer ok -> waiting; told waiting
     100       * ann lets go
     100 ann   held + let go -> releasing; verdict done; delete if revision 1
     102 ann   releasing + answer conflict -> releasing; verdict done, named 1; swap if revision 2, wakes 1

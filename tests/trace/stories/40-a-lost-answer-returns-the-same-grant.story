@@ -9,13 +9,13 @@ store time
 ---
       0       * ann loses answer
       1       * ann asks db ttl=3000
-      1 ann   idle + start -> asking; verdict granted; swap if absent
+      1 ann   idle + start -> acquiring; verdict granted; swap if absent
      10       * store shows db
      10 store {"leasehold":1,"key":"db","next":2,"grants":[{"holder":"ann","request":"r1","session":"2","mode":"exclusive","bound":true,"granted":"this","ttl_ms":3000}]}
-    307 ann   asking + timer -> asking
-    379 ann   asking + timer -> asking; read
-    381 ann   asking + answer ok -> asking; verdict granted; swap if revision 1
-    383 ann   asking + answer ok -> held; told held, token 1024; deadline 2381, kill 2881
+    307 ann   acquiring + timer -> acquiring
+    379 ann   acquiring + timer -> acquiring; read
+    381 ann   acquiring + answer ok -> acquiring; verdict granted; swap if revision 1
+    383 ann   acquiring + answer ok -> held; told held, token 1024; deadline 2381, kill 2881
     800       * store shows db
     800 store {"leasehold":1,"key":"db","next":2,"grants":[{"holder":"ann","request":"r1","session":"2","mode":"exclusive","bound":true,"granted":[0,1,2],"renewed":"this","ttl_ms":3000}]}
     900       * ann lets go

@@ -8,8 +8,8 @@ store time
 ---
       0       * ann doubles request
       1       * ann asks db ttl=3000
-      1 ann   idle + start -> asking; verdict granted; swap if absent
-      3 ann   asking + answer ok -> held; told held, token 1024; deadline 2001, kill 2501
+      1 ann   idle + start -> acquiring; verdict granted; swap if absent
+      3 ann   acquiring + answer ok -> held; told held, token 1024; deadline 2001, kill 2501
       3 ann   held + answer conflict -> held; deadline 2001
      50       * ann doubles request
      60       * ann lets go

@@ -9,12 +9,12 @@ store time
 3600 bob lets go
 ---
       0       * ann asks db ttl=3000
-      0 ann   idle + start -> asking; verdict granted; swap if absent
-      2 ann   asking + answer ok -> held; told held, token 1024; deadline 2000, kill 2500
+      0 ann   idle + start -> acquiring; verdict granted; swap if absent
+      2 ann   acquiring + answer ok -> held; told held, token 1024; deadline 2000, kill 2500
      10       * bob asks db look=60000
-     10 bob   idle + start -> asking; verdict granted; swap if absent
-     12 bob   asking + answer conflict -> asking; verdict waiting; swap if revision 1
-     14 bob   asking + answer ok -> waiting; told waiting
+     10 bob   idle + start -> acquiring; verdict granted; swap if absent
+     12 bob   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 1
+     14 bob   acquiring + answer ok -> waiting; told waiting
     100       * store goes
     911 ann   held + timer -> renewing; verdict done; swap if revision 1
    1231 ann   renewing + timer -> renewing
@@ -27,8 +27,8 @@ store time
    2896 ann   releasing + timer -> releasing; read
    2900       * store comes
    3002 bob   waiting + timer -> waiting; read
-   3004 bob   waiting + answer ok -> asking; verdict granted, expired 1; swap if revision 2
-   3006 bob   asking + answer ok -> held; told held, token 3072; deadline 23004, kill 28004
+   3004 bob   waiting + answer ok -> acquiring; verdict granted, expired 1; swap if revision 2
+   3006 bob   acquiring + answer ok -> held; told held, token 3072; deadline 23004, kill 28004
    3457 ann   releasing + timer -> releasing
    3588 ann   releasing + timer -> releasing; read
    3590 ann   releasing + answer ok -> ended; verdict stale; told lost

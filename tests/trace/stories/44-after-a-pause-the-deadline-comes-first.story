@@ -9,17 +9,17 @@ store time
 4300 bob lets go
 ---
       0       * ann asks db ttl=3000
-      0 ann   idle + start -> asking; verdict granted; swap if absent
-      2 ann   asking + answer ok -> held; told held, token 1024; deadline 2000, kill 2500
+      0 ann   idle + start -> acquiring; verdict granted; swap if absent
+      2 ann   acquiring + answer ok -> held; told held, token 1024; deadline 2000, kill 2500
      10       * bob asks db
-     10 bob   idle + start -> asking; verdict granted; swap if absent
-     12 bob   asking + answer conflict -> asking; verdict waiting; swap if revision 1
-     14 bob   asking + answer ok -> waiting; told waiting
+     10 bob   idle + start -> acquiring; verdict granted; swap if absent
+     12 bob   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 1
+     14 bob   acquiring + answer ok -> waiting; told waiting
     100       * ann stands still 4000
     100 ann   stands still
    3002 bob   waiting + timer -> waiting; read
-   3004 bob   waiting + answer ok -> asking; verdict granted, expired 1; swap if revision 2
-   3006 bob   asking + answer ok -> held; told held, token 3072; deadline 23004, kill 28004
+   3004 bob   waiting + answer ok -> acquiring; verdict granted, expired 1; swap if revision 2
+   3006 bob   acquiring + answer ok -> held; told held, token 3072; deadline 23004, kill 28004
    4100 ann   goes on
    4100 ann   held + timer -> lost; told lost (deadline), kill 2500
    4200       * ann lets go

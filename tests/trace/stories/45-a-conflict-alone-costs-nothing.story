@@ -10,19 +10,19 @@ store time
 1400 cem lets go
 ---
       0       * ann asks db ttl=3000
-      0 ann   idle + start -> asking; verdict granted; swap if absent
-      2 ann   asking + answer ok -> held; told held, token 1024; deadline 2000, kill 2500
+      0 ann   idle + start -> acquiring; verdict granted; swap if absent
+      2 ann   acquiring + answer ok -> held; told held, token 1024; deadline 2000, kill 2500
     890       * ann holds request 30
     905       * bob asks db
-    905 bob   idle + start -> asking; verdict granted; swap if absent
+    905 bob   idle + start -> acquiring; verdict granted; swap if absent
     907       * cem asks db
-    907 cem   idle + start -> asking; verdict granted; swap if absent
-    907 bob   asking + answer conflict -> asking; verdict waiting; swap if revision 1
-    909 cem   asking + answer conflict -> asking; verdict waiting; swap if revision 1
-    909 bob   asking + answer ok -> waiting; told waiting
+    907 cem   idle + start -> acquiring; verdict granted; swap if absent
+    907 bob   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 1
+    909 cem   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 1
+    909 bob   acquiring + answer ok -> waiting; told waiting
     911 ann   held + timer -> renewing; verdict done; swap if revision 1
-    911 cem   asking + answer conflict -> asking; verdict waiting; swap if revision 2
-    913 cem   asking + answer ok -> waiting; told waiting
+    911 cem   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 2
+    913 cem   acquiring + answer ok -> waiting; told waiting
     943 ann   renewing + answer conflict -> renewing; verdict done; swap if revision 3
     945 ann   renewing + answer ok -> held; deadline 2943
    1200       * ann lets go

@@ -10,21 +10,21 @@ store time tests-grant
 2700 cem lets go
 ---
       0       * ann asks db ttl=3000
-      0 ann   idle + start -> asking; verdict granted; swap if absent
-      2 ann   asking + answer ok -> held; told held, token 1024; deadline 2000, kill 2500
+      0 ann   idle + start -> acquiring; verdict granted; swap if absent
+      2 ann   acquiring + answer ok -> held; told held, token 1024; deadline 2000, kill 2500
     100       * bob asks db
-    100 bob   idle + start -> asking; verdict granted; swap if absent
-    102 bob   asking + answer conflict -> asking; verdict waiting; swap if revision 1
-    104 bob   asking + answer ok -> waiting; told waiting
+    100 bob   idle + start -> acquiring; verdict granted; swap if absent
+    102 bob   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 1
+    104 bob   acquiring + answer ok -> waiting; told waiting
     200       * cem asks db
-    200 cem   idle + start -> asking; verdict granted; swap if absent
-    202 cem   asking + answer conflict -> asking; verdict waiting; swap if revision 2
-    204 cem   asking + answer ok -> waiting; told waiting
+    200 cem   idle + start -> acquiring; verdict granted; swap if absent
+    202 cem   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 2
+    204 cem   acquiring + answer ok -> waiting; told waiting
     911 ann   held + timer -> renewing; swap if token stands 1024
     913 ann   renewing + answer ok -> held; deadline 2911
    1500       * op renews db 1024
-   1500 op    idle + start -> errand; swap if token stands 1024
-   1502 op    errand + answer ok -> ended; told ok
+   1500 op    idle + start -> operation; swap if token stands 1024
+   1502 op    operation + answer ok -> ended; told ok
    1841 ann   held + timer -> renewing; swap if token stands 1024
    1843 ann   renewing + answer ok -> held; deadline 3841
    2500       * ann lets go

@@ -10,8 +10,8 @@ store time
 2000 store shows db
 ---
       0       * ann asks db
-      0 ann   idle + start -> asking; verdict granted; swap if absent
-      2 ann   asking + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
+      0 ann   idle + start -> acquiring; verdict granted; swap if absent
+      2 ann   acquiring + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
     100       * ann loses answer
     101       * ann lets go
     101 ann   held + let go -> releasing; verdict done; delete if revision 1
@@ -19,8 +19,8 @@ store time
     494 ann   releasing + timer -> releasing; read
     496 ann   releasing + answer ok -> ended; verdict stale; told ok
    1000       * bob asks db cooldown=60000
-   1000 bob   idle + start -> asking; verdict granted; swap if absent
-   1002 bob   asking + answer ok -> held; told held, token 3072; deadline 21000, kill 26000
+   1000 bob   idle + start -> acquiring; verdict granted; swap if absent
+   1002 bob   acquiring + answer ok -> held; told held, token 3072; deadline 21000, kill 26000
    1100       * bob loses answer
    1101       * bob lets go
    1101 bob   held + let go -> releasing; verdict done; swap if revision 3

@@ -5,10 +5,10 @@ store time
 100 ann gives back
 ---
       0       * ann takes db,cache
-      0 ann-1 idle + start -> asking; verdict granted; swap if absent
-      2 ann-1 asking + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
-      2 ann-2 idle + start -> asking; verdict granted; swap if absent
-      4 ann-2 asking + answer ok -> held; told held, token 2048; deadline 20002, kill 25002
+      0 ann-1 idle + start -> acquiring; verdict granted; swap if absent
+      2 ann-1 acquiring + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
+      2 ann-2 idle + start -> acquiring; verdict granted; swap if absent
+      4 ann-2 acquiring + answer ok -> held; told held, token 2048; deadline 20002, kill 25002
       4 ann-1 all keys: told held
     100       * ann gives back
     100 ann-2 held + let go -> releasing; verdict done; delete if revision 2

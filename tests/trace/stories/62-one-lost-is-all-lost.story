@@ -5,15 +5,15 @@ store time
 700 ann gives back
 ---
       0       * ann takes db,cache ttl=3000
-      0 ann-1 idle + start -> asking; verdict granted; swap if absent
-      2 ann-1 asking + answer ok -> held; told held, token 1024; deadline 2000, kill 2500
-      2 ann-2 idle + start -> asking; verdict granted; swap if absent
-      4 ann-2 asking + answer ok -> held; told held, token 2048; deadline 2002, kill 2502
+      0 ann-1 idle + start -> acquiring; verdict granted; swap if absent
+      2 ann-1 acquiring + answer ok -> held; told held, token 1024; deadline 2000, kill 2500
+      2 ann-2 idle + start -> acquiring; verdict granted; swap if absent
+      4 ann-2 acquiring + answer ok -> held; told held, token 2048; deadline 2002, kill 2502
       4 ann-1 all keys: told held
     500       * op breaks cache
-    500 op    idle + start -> errand; read
-    502 op    errand + answer ok -> errand; verdict done; swap if revision 1, wakes 1
-    504 op    errand + answer ok -> ended; told ok
+    500 op    idle + start -> operation; read
+    502 op    operation + answer ok -> operation; verdict done; swap if revision 1, wakes 1
+    504 op    operation + answer ok -> ended; told ok
     504 ann-1 held + notice -> renewing; read
     506 ann-1 renewing + answer ok -> lost; verdict broken; told lost (broken by an operator), kill 1006
     506 ann-1 all keys: told lost

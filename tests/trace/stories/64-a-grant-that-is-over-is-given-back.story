@@ -7,13 +7,13 @@ store time
 ---
       0       * ann holds answer 120
       1       * ann asks db ttl=90
-      1 ann   idle + start -> asking; verdict granted; swap if absent
-    123 ann   asking + answer ok -> leaving
+      1 ann   idle + start -> acquiring; verdict granted; swap if absent
+    123 ann   acquiring + answer ok -> leaving
     123 ann   leaving + timer -> leaving; verdict done; delete if revision 1
-    125 ann   leaving + answer ok -> asking
-    198 ann   asking + timer -> asking; read
-    200 ann   asking + answer ok -> asking; verdict granted; swap if absent
-    202 ann   asking + answer ok -> held; told held, token 3072; deadline 260, kill 275
+    125 ann   leaving + answer ok -> acquiring
+    198 ann   acquiring + timer -> acquiring; read
+    200 ann   acquiring + answer ok -> acquiring; verdict granted; swap if absent
+    202 ann   acquiring + answer ok -> held; told held, token 3072; deadline 260, kill 275
     227 ann   held + timer -> renewing; verdict done; swap if revision 3
     229 ann   renewing + answer ok -> held; deadline 287
     254 ann   held + timer -> renewing; verdict done; swap if revision 4

@@ -9,13 +9,13 @@ store time
 4300 store shows once:x
 ---
       0       * ann claims once:x ttl=3000 keep=60000 result=by-ann
-      0 ann   idle + start -> asking; verdict granted; swap if absent
-      2 ann   asking + answer ok -> held; told held, token 1024; deadline 2000, kill 2500
+      0 ann   idle + start -> acquiring; verdict granted; swap if absent
+      2 ann   acquiring + answer ok -> held; told held, token 1024; deadline 2000, kill 2500
     100       * ann stands still 4000
     100 ann   stands still
    3500       * bob claims once:x ttl=3000 keep=60000 result=by-bob nowait
-   3500 bob   idle + start -> asking; verdict granted; swap if absent
-   3502 bob   asking + answer ok -> held; told held, token 3072; deadline 5500, kill 6000
+   3500 bob   idle + start -> acquiring; verdict granted; swap if absent
+   3502 bob   acquiring + answer ok -> held; told held, token 3072; deadline 5500, kill 6000
    3600       * bob lets go
    3600 bob   held + let go -> releasing; verdict done; swap if revision 3
    3602 bob   releasing + answer ok -> ended; told ok

@@ -9,15 +9,15 @@ store time
 ---
       0       * ann loses answer
      10       * ann marks once:x keep=60000
-     10 ann   idle + start -> errand; verdict done; swap if absent
+     10 ann   idle + start -> operation; verdict done; swap if absent
      20       * bob marks once:x keep=60000
-     20 bob   idle + start -> errand; verdict done; swap if absent
-     22 bob   errand + answer conflict -> ended; verdict cooling; told cooling
+     20 bob   idle + start -> operation; verdict done; swap if absent
+     22 bob   operation + answer conflict -> ended; verdict cooling; told cooling
      30       * cem looks once:x
-     30 cem   idle + start -> errand; read
-     32 cem   errand + answer ok -> ended; verdict done; told ok
-    316 ann   errand + timer -> errand
-    388 ann   errand + timer -> errand; read
-    390 ann   errand + answer ok -> ended; verdict done; told ok
+     30 cem   idle + start -> operation; read
+     32 cem   operation + answer ok -> ended; verdict done; told ok
+    316 ann   operation + timer -> operation
+    388 ann   operation + timer -> operation; read
+    390 ann   operation + answer ok -> ended; verdict done; told ok
    1000       * store shows once:x
    1000 store {"leasehold":2,"key":"once:x","cooling":{"since":"this","length_ms":60000,"by":"ann"},"once":{"payload":"","request":"r1"}}

@@ -10,12 +10,12 @@ store time
 6200 bob abandons
 ---
       0       * ann claims once:x keep=5000 result=fine
-      0 ann   idle + start -> asking; verdict granted; swap if absent
-      2 ann   asking + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
+      0 ann   idle + start -> acquiring; verdict granted; swap if absent
+      2 ann   acquiring + answer ok -> held; told held, token 1024; deadline 20000, kill 25000
      10       * bob claims once:x keep=5000
-     10 bob   idle + start -> asking; verdict granted; swap if absent
-     12 bob   asking + answer conflict -> asking; verdict waiting; swap if revision 1
-     14 bob   asking + answer ok -> waiting; told waiting
+     10 bob   idle + start -> acquiring; verdict granted; swap if absent
+     12 bob   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 1
+     14 bob   acquiring + answer ok -> waiting; told waiting
     100       * ann lets go
     100 ann   held + let go -> releasing; verdict done; swap if revision 1
     102 ann   releasing + answer conflict -> releasing; verdict done; swap if revision 2, wakes 1
@@ -23,12 +23,12 @@ store time
     104 bob   waiting + notice -> waiting; read
     106 bob   waiting + answer ok -> ended; verdict cooling; told cooling
    6000       * ann claims once:x keep=5000
-   6000 ann   idle + start -> asking; verdict granted; swap if absent
-   6002 ann   asking + answer ok -> held; told held, token 5120; deadline 26000, kill 31000
+   6000 ann   idle + start -> acquiring; verdict granted; swap if absent
+   6002 ann   acquiring + answer ok -> held; told held, token 5120; deadline 26000, kill 31000
    6010       * bob claims once:x keep=5000
-   6010 bob   idle + start -> asking; verdict granted; swap if absent
-   6012 bob   asking + answer conflict -> asking; verdict waiting; swap if revision 5
-   6014 bob   asking + answer ok -> waiting; told waiting
+   6010 bob   idle + start -> acquiring; verdict granted; swap if absent
+   6012 bob   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 5
+   6014 bob   acquiring + answer ok -> waiting; told waiting
    6100       * ann abandons
    6100 ann   held + let go -> releasing; verdict done; delete if revision 5
    6102 ann   releasing + answer conflict -> releasing; verdict done, named 1; swap if revision 6, wakes 1

@@ -11,29 +11,29 @@ store time
 1200 store shows watermark:w
 ---
       0       * ann advances watermark:w to=9
-      0 ann   idle + start -> errand; read
-      2 ann   errand + answer ok -> errand; verdict done; swap if absent
-      4 ann   errand + answer ok -> ended; told ok
+      0 ann   idle + start -> operation; read
+      2 ann   operation + answer ok -> operation; verdict done; swap if absent
+      4 ann   operation + answer ok -> ended; told ok
     100       * ann advances watermark:w from=9 to=12
-    100 ann   idle + start -> errand; read
-    102 ann   errand + answer ok -> errand; verdict done; swap if revision 1
-    104 ann   errand + answer ok -> ended; told ok
+    100 ann   idle + start -> operation; read
+    102 ann   operation + answer ok -> operation; verdict done; swap if revision 1
+    104 ann   operation + answer ok -> ended; told ok
     110       * bob advances watermark:w from=9 to=11
-    110 bob   idle + start -> errand; read
-    112 bob   errand + answer ok -> ended; verdict stale; told stale (the watermark is not what was expected)
+    110 bob   idle + start -> operation; read
+    112 bob   operation + answer ok -> ended; verdict stale; told stale (the watermark is not what was expected)
     200       * ann advances watermark:w from=12 to=100
-    200 ann   idle + start -> errand; read
-    202 ann   errand + answer ok -> errand; verdict done; swap if revision 2
+    200 ann   idle + start -> operation; read
+    202 ann   operation + answer ok -> operation; verdict done; swap if revision 2
     203       * ann loses answer
-    563 ann   errand + timer -> errand
-    623 ann   errand + timer -> errand; read
-    625 ann   errand + answer ok -> ended; verdict done; told ok (this request has moved it already)
+    563 ann   operation + timer -> operation
+    623 ann   operation + timer -> operation; read
+    625 ann   operation + answer ok -> ended; verdict done; told ok (this request has moved it already)
    1000       * bob advances watermark:w from=100 to=99
-   1000 bob   idle + start -> errand; read
-   1002 bob   errand + answer ok -> ended; verdict stale; told stale (a watermark only moves forward)
+   1000 bob   idle + start -> operation; read
+   1002 bob   operation + answer ok -> ended; verdict stale; told stale (a watermark only moves forward)
    1100       * cem sets watermark:w to=5
-   1100 cem   idle + start -> errand; read
-   1102 cem   errand + answer ok -> errand; verdict done; swap if revision 3
-   1104 cem   errand + answer ok -> ended; told ok
+   1100 cem   idle + start -> operation; read
+   1102 cem   operation + answer ok -> operation; verdict done; swap if revision 3
+   1104 cem   operation + answer ok -> ended; told ok
    1200       * store shows watermark:w
    1200 store {"leasehold":2,"key":"watermark:w","reason":"maintenance","watermark":{"order":"number","value":"5","moved":"this","by":"cem"}}
