@@ -191,8 +191,7 @@ struct lh_request *lh_acquire_all_start(struct lh_client *client, const char *co
                                         lh_done_fn *done, void *user, struct lh_report *report);
 /* Gives up; done is still called: LH_BUSY, or LH_OK if granted meanwhile. No effect later. */
 void lh_cancel(struct lh_request *request);
-/* In the callback, after it, also after lh_close(), or before it, which cancels. NULL is allowed.
- */
+/* In the callback, after it, after lh_close(), or before it, which cancels. NULL is allowed. */
 void lh_request_free(struct lh_request *request);
 
 /* Blocks; frees the handle and sets *lease to NULL, unless the outcome is LH_USAGE. */
@@ -260,11 +259,12 @@ struct lh_view {
     const char *text;            /* LH_UNREADABLE: why */
     char holder[LH_HOLDER_SIZE]; /* the first one, or the one that started the cooldown */
     char key[LH_KEY_SIZE];
+    struct lh_view_source *source; /* for lh_view_holder() and others in leasehold_admin.h */
 };
 #define LH_VIEW_INIT                                                                               \
     {                                                                                              \
         sizeof(struct lh_view), LH_LOCK, LH_FREE, 0, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, false, \
-            false, 0, NULL, NULL, 0, NULL, NULL, "", ""                                            \
+            false, 0, NULL, NULL, 0, NULL, NULL, "", "", NULL                                      \
     }
 
 typedef bool lh_view_fn(void *user, const struct lh_view *view); /* false: stop */

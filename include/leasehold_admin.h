@@ -27,6 +27,49 @@ enum lh_outcome lh_list_start(struct lh_client *client, const char *prefix, lh_v
 enum lh_outcome lh_history_start(struct lh_client *client, const char *key, lh_view_fn *fn,
                                  lh_done_fn *done, void *user, struct lh_report *report);
 
+/* ---- holders and waiters ---- */
+
+/* Of a semaphore or a shared lock there are several. Times are as in struct lh_view. */
+struct lh_holder {
+    size_t size; /* set by LH_HOLDER_INIT; the library writes no further than this */
+    uint64_t token;
+    int64_t since_ms, ends_in_ms, takeover_in_ms, renewed_ago_ms, ttl_ms;
+    bool shared;
+    bool bound;                 /* it ends with its process, where the store notices that */
+    bool broken;                /* an operator asked it to stop */
+    const struct lh_meta *meta; /* until the next call for this view */
+    size_t meta_count;
+    char name[LH_HOLDER_SIZE];
+};
+#define LH_HOLDER_INIT                                                                    \
+    {                                                                                     \
+        sizeof(struct lh_holder), 0, -1, -1, -1, -1, -1, false, false, false, NULL, 0, "" \
+    }
+
+struct lh_waiter {
+    size_t size;       /* set by LH_WAITER_INIT; the library writes no further than this */
+    int64_t since_ms;  /* time in the queue; -1: unknown */
+    uint32_t position; /* 1 is next; all that were offered the key are */
+    int32_t priority;
+    bool shared;
+    bool offered; /* the key is reserved for it, and it has not confirmed yet */
+    char name[LH_HOLDER_SIZE];
+};
+#define LH_WAITER_INIT                                       \
+    {                                                        \
+        sizeof(struct lh_waiter), -1, 0, 0, false, false, "" \
+    }
+
+enum { LH_RECORD_SIZE = 64 * 1024 + 1 };
+
+/* Of a view within the callback that received it, not of a copy: the holder or waiter with this
+ * index, in the order of grants and of the queue. False: there is none. */
+bool lh_view_holder(const struct lh_view *view, size_t index, struct lh_holder *out);
+bool lh_view_waiter(const struct lh_view *view, size_t index, struct lh_waiter *out);
+/* The record as one line of JSON, as stores keep it, NUL-terminated. Its length; 0: there is none,
+ * or `size` is too small, which LH_RECORD_SIZE never is. */
+size_t lh_view_record(const struct lh_view *view, char *out, size_t size);
+
 /* ---- break and clear ---- */
 
 /* Blocks. Asks the holder to stop: the key is free when it confirms or when its lease ends, which

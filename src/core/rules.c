@@ -561,18 +561,22 @@ static struct key_info span_key_info(enum key_state state, const struct span *sp
                              .takeover_in_ms = left_ms};
 }
 
+struct key_info grant_key_info(const struct grant *grant, const struct view *view)
+{
+    return (struct key_info){.state = KEY_HELD,
+                             .holder = grant->holder,
+                             .token = grant_token(grant),
+                             .since_ms = grant->granted.time_ms,
+                             .ends_in_ms = rest_ms(&grant->renewed, grant->ttl_ms, view),
+                             .takeover_in_ms =
+                                 rest_ms(&grant->renewed, grant->ttl_ms + view->margin_ms, view)};
+}
+
 struct key_info record_key_info(const struct record *record, const struct view *view)
 {
     for (size_t i = 0; i < record->grant_count; i++) {
-        const struct grant *grant = &record->grants[i];
-        if (!grant_ended(grant, view))
-            return (struct key_info){
-                .state = KEY_HELD,
-                .holder = grant->holder,
-                .token = grant_token(grant),
-                .since_ms = grant->granted.time_ms,
-                .ends_in_ms = rest_ms(&grant->renewed, grant->ttl_ms, view),
-                .takeover_in_ms = rest_ms(&grant->renewed, grant->ttl_ms + view->margin_ms, view)};
+        if (!grant_ended(&record->grants[i], view))
+            return grant_key_info(&record->grants[i], view);
     }
     for (size_t i = 0; i < record->waiter_count; i++) {
         const struct waiter *waiter = &record->waiters[i];

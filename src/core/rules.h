@@ -126,6 +126,8 @@ struct key_info {
 
 /* Of an id, held means running and cooling means done; a watermark is always free. */
 struct key_info record_key_info(const struct record *record, const struct view *view);
+/* The same as one holder sees it, while its grant has not ended. */
+struct key_info grant_key_info(const struct grant *grant, const struct view *view);
 
 /* True if the grant has expired, has ended with its session, or the store reports its end. */
 bool grant_ended(const struct grant *grant, const struct view *view);

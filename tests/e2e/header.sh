@@ -30,7 +30,9 @@ enum lh_outcome outcome = LH_OK;\n' >"$work/leasehold_workload.c"
 printf '#include <leasehold_admin.h>\n#include <leasehold_admin.h>
 struct lh_diagnose_options diagnose_options = LH_DIAGNOSE_OPTIONS_INIT;
 struct lh_collect_options collect_options = LH_COLLECT_OPTIONS_INIT;
-struct lh_collected collected = LH_COLLECTED_INIT;\n' >"$work/leasehold_admin.c"
+struct lh_collected collected = LH_COLLECTED_INIT;
+struct lh_holder holder = LH_HOLDER_INIT;
+struct lh_waiter waiter = LH_WAITER_INIT;\n' >"$work/leasehold_admin.c"
 for header in leasehold leasehold_admin leasehold_once leasehold_workload; do
     cp "$work/$header.c" "$work/$header.cc"
     for standard in c99 c11 c17; do

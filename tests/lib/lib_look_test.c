@@ -277,6 +277,103 @@ static void several_keys_are_started_and_given_up(void **state)
     lh_close(&holder);
 }
 
+/* ---- holders and waiters ---- */
+
+enum { SLOTS = 2, QUEUED = 2 };
+
+struct parties {
+    struct lh_holder holders[SLOTS + 1];
+    struct lh_waiter waiters[QUEUED + 1];
+    char meta[SLOTS][32], record[LH_RECORD_SIZE];
+    size_t holder_count, waiter_count, record_length;
+};
+
+static bool note_parties(void *user, const struct lh_view *view)
+{
+    struct parties *parties = user;
+    for (size_t i = 0; i <= SLOTS; i++) {
+        struct lh_holder *holder = &parties->holders[i];
+        *holder = (struct lh_holder)LH_HOLDER_INIT;
+        if (!lh_view_holder(view, i, holder))
+            break;
+        parties->holder_count = i + 1;
+        if (holder->meta_count == 1)
+            (void)snprintf(parties->meta[i], sizeof parties->meta[i], "%s=%s", holder->meta[0].name,
+                           holder->meta[0].value);
+    }
+    for (size_t i = 0; i <= QUEUED; i++) {
+        parties->waiters[i] = (struct lh_waiter)LH_WAITER_INIT;
+        if (!lh_view_waiter(view, i, &parties->waiters[i]))
+            break;
+        parties->waiter_count = i + 1;
+    }
+    parties->record_length = lh_view_record(view, parties->record, sizeof parties->record);
+    assert_int_equal(lh_view_record(view, parties->meta[0], 1), 0);
+    return true;
+}
+
+/* A semaphore of two slots with two holders, and a queue that the priority orders. */
+static void every_holder_and_waiter_is_shown(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"first", "second", "low", "high"};
+    static struct parties seen;
+    struct lh_report report = LH_REPORT_INIT;
+    struct lh_view view = LH_VIEW_INIT;
+    struct lh_holder ignored = LH_HOLDER_INIT;
+    struct lh_meta pair = {"run", "7"};
+    struct lh_client *clients[4];
+    struct lh_lease *leases[SLOTS];
+    struct lh_request *requests[QUEUED];
+    struct ending endings[QUEUED] = {0};
+    for (size_t i = 0; i < 4; i++) {
+        struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
+        struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
+        open.holder = names[i];
+        clients[i] = kit_open(&open);
+        options.limit = SLOTS;
+        options.meta = &pair;
+        options.meta_count = i == 1 ? 1 : 0;
+        options.priority = i == 3 ? 5 : 0;
+        if (i < SLOTS) {
+            leases[i] = kit_acquire(clients[i], "k", &options);
+            continue;
+        }
+        options.wait_ms = LH_WAIT_FOREVER;
+        requests[i - SLOTS] =
+            lh_acquire_start(clients[i], "k", &options, on_end, &endings[i - SLOTS], &report);
+        kit_started(requests[i - SLOTS]);
+        await_waiters(clients[0], "k", (uint32_t)(i - SLOTS + 1), &view);
+    }
+    assert_false(lh_view_holder(&view, 0, &ignored)); /* a view of lh_status() has none */
+    ASSERT_OUTCOME(lh_status_details(clients[0], "k", note_parties, &seen, &report), LH_OK,
+                   &report);
+    assert_int_equal(seen.holder_count, SLOTS);
+    for (size_t i = 0; i < SLOTS; i++) {
+        assert_string_equal(seen.holders[i].name, names[i]);
+        assert_true(seen.holders[i].token == lh_token(leases[i]));
+        assert_true(seen.holders[i].since_ms >= 0 && seen.holders[i].ends_in_ms > 0);
+        assert_int_equal(seen.holders[i].ttl_ms, 30000);
+        assert_true(seen.holders[i].bound && !seen.holders[i].broken);
+    }
+    assert_string_equal(seen.meta[1], "run=7");
+    assert_int_equal(seen.waiter_count, QUEUED);
+    assert_string_equal(seen.waiters[0].name, "high");
+    assert_int_equal(seen.waiters[0].priority, 5);
+    assert_string_equal(seen.waiters[1].name, "low");
+    assert_int_equal(seen.waiters[0].position, 1);
+    assert_int_equal(seen.waiters[1].position, 2);
+    assert_true(seen.record_length == strlen(seen.record));
+    assert_non_null(strstr(seen.record, "\"key\":\"k\",\"limit\":2"));
+    for (size_t i = 0; i < QUEUED; i++) {
+        lh_cancel(requests[i]);
+        await_count(&endings[i].over, 1);
+        kit_release(&leases[i], LH_OK);
+    }
+    for (size_t i = 0; i < 4; i++)
+        lh_close(&clients[i]);
+}
+
 static void a_store_without_history_says_so(void **state)
 {
     (void)state;
@@ -467,6 +564,7 @@ int main(void)
         ON_MEMORY(a_look_shows_notes_renewal_and_the_reason_of_a_break),
         ON_FILE(a_look_shows_notes_renewal_and_the_reason_of_a_break),
         ON_FILE(several_keys_are_started_and_given_up),
+        ON_FILE(every_holder_and_waiter_is_shown),
         ON_MEMORY(a_store_without_history_says_so),
         ON_MEMORY(a_watch_tells_changes_under_its_prefix),
         ON_FILE(a_watch_tells_changes_under_its_prefix),

@@ -372,10 +372,11 @@ static bool show_hold(struct hold_list *hold_list, const struct fast_lease *fast
 {
     struct lh_client *client = hold_list->client;
     struct stamp at = {.revision = fast->hold.node.revision, .time_ms = host_boot_ms()};
+    struct lh_view_source source;
     struct lh_view view;
     build_record(client, fast, "light", &client->scratch);
     record_resolve(&client->scratch, &at);
-    status_fill(client, &client->scratch, &at, fast->key, NULL, &view);
+    status_fill(client, &client->scratch, &at, fast->key, &source, &view);
     view.written_ago_ms = view.since_ms;
     client_enter_callback(client);
     bool more = hold_list->fn(hold_list->user, &view);

@@ -275,12 +275,22 @@ void query_on_timer(struct lh_client *client, int64_t now_ms);
 void query_free_all(struct lh_client *client);
 /* Starts the watch of the store if there is none; true if it is confirmed. */
 bool query_start_watch(struct lh_client *client);
+
+/* views.c */
+/* What a view in a callback refers to; valid as long as the record. */
+struct lh_view_source {
+    const struct record *record;
+    struct view view;
+    struct lh_meta meta[META_PAIRS_MAX];        /* of the first holder */
+    struct lh_meta holder_meta[META_PAIRS_MAX]; /* of the last one that lh_view_holder() showed */
+};
 /* The rules of expiry for a record that was read at that time. */
 struct view view_of(const struct lh_client *client, const struct stamp *at);
-/* `pairs` has META_PAIRS_MAX elements; NULL: without meta, reason and result. */
+/* `source` is filled; NULL: without meta, reason, result, holders and waiters. */
 void status_fill(const struct lh_client *client, const struct record *record,
-                 const struct stamp *at, const char *key, struct lh_meta *pairs,
+                 const struct stamp *at, const char *key, struct lh_view_source *source,
                  struct lh_view *out);
+void status_fill_unreadable(const char *key, const char *why, struct lh_view *out);
 
 /* sized.c: structs of the public headers that may grow. */
 /* False if the caller's struct has no plausible size. NULL is valid. */

@@ -30,7 +30,7 @@ struct operation {
 static void operation_show(struct operation *op, const struct task_news *news, const char *key)
 {
     struct lh_client *client = op->call.client;
-    struct lh_meta pairs[META_PAIRS_MAX];
+    struct lh_view_source source;
     struct lh_view view;
     if (op->status != NULL) {
         status_fill(client, news->record, &news->at, key, NULL, &view);
@@ -38,7 +38,7 @@ static void operation_show(struct operation *op, const struct task_news *news, c
     }
     if (op->fn == NULL)
         return;
-    status_fill(client, news->record, &news->at, key, pairs, &view);
+    status_fill(client, news->record, &news->at, key, &source, &view);
     client_enter_callback(client);
     (void)op->fn(op->user, &view);
     client_leave_callback(client);

@@ -38,138 +38,22 @@ struct lh_watcher {
 
 /* ---- views ---- */
 
-struct view view_of(const struct lh_client *client, const struct stamp *at)
-{
-    return (struct view){.at = *at,
-                         .judge = client->facts.judge,
-                         .one_clock = client->facts.one_clock,
-                         .margin_ms = client->facts.margin_ms};
-}
-
-/* The pairs point into the record. */
-static size_t list_meta(const struct meta *meta, struct lh_meta *pairs)
-{
-    const char *at = meta->text;
-    for (size_t pair = 0; pair < meta->count; pair++) {
-        pairs[pair].name = at;
-        pairs[pair].value = at + strlen(at) + 1;
-        at = pairs[pair].value + strlen(pairs[pair].value) + 1;
-    }
-    return meta->count;
-}
-
-/* 1 is next; 0: this session does not wait. */
-static uint32_t queue_position(const struct record *record, uint64_t session)
-{
-    const struct waiter *own = NULL;
-    uint32_t before = 0;
-    for (size_t i = 0; i < record->waiter_count && own == NULL; i++)
-        own = record->waiters[i].session == session ? &record->waiters[i] : NULL;
-    if (own == NULL)
-        return 0;
-    for (const struct waiter *waiter = record->waiters;
-         waiter < record->waiters + record->waiter_count; waiter++) {
-        int64_t ahead = (int64_t)waiter->priority + waiter->passed - own->priority - own->passed;
-        before += waiter->offered || ahead > 0 || (ahead == 0 && waiter < own);
-    }
-    return own->offered ? 1 : before + 1;
-}
-
-static void fill_grants(const struct record *record, const struct view *view, struct lh_meta *pairs,
-                        struct lh_view *out)
-{
-    for (size_t i = 0; i < record->grant_count; i++) {
-        const struct grant *grant = &record->grants[i];
-        if (grant_ended(grant, view))
-            continue;
-        out->holders++;
-        out->shared = out->shared || grant->mode == MODE_SHARED;
-        if (grant_token(grant) != out->token || out->token == 0)
-            continue;
-        out->broken = grant->broken;
-        out->renewed_ago_ms = age_of(grant->renewed.time_ms, view->at.time_ms);
-        out->meta = pairs;
-        out->meta_count = pairs != NULL ? list_meta(&grant->meta, pairs) : 0;
-    }
-}
-
-/* The members of ids and watermarks. */
-static void fill_kind(const struct record *record, const struct stamp *at, bool text,
-                      struct lh_view *out)
-{
-    const struct watermark *watermark = &record->watermark;
-    out->result = text ? "" : NULL;
-    if (record->kind == KIND_ONCE) {
-        bool done = out->state == LH_COOLING_DOWN;
-        out->kind = LH_ONCE;
-        out->status = done ? record->once.done.status : 0;
-        if (done && text)
-            out->result = record->once.done.result;
-    } else if (record->kind == KIND_WATERMARK) {
-        out->kind = LH_WATERMARK;
-        out->since_ms = age_of(watermark->moved.time_ms, at->time_ms);
-        (void)snprintf(out->holder, sizeof out->holder, "%s", watermark->by);
-        if (text)
-            out->result = watermark->value;
-    }
-}
-
-void status_fill(const struct lh_client *client, const struct record *record,
-                 const struct stamp *at, const char *key, struct lh_meta *pairs,
-                 struct lh_view *out)
-{
-    static const enum lh_state states[] = {[KEY_FREE] = LH_FREE,
-                                           [KEY_HELD] = LH_HELD,
-                                           [KEY_OFFERED] = LH_OFFERED,
-                                           [KEY_COOLING] = LH_COOLING_DOWN,
-                                           [KEY_DELAYED] = LH_DELAYED};
-    struct view view = view_of(client, at);
-    struct key_info key_info = record_key_info(record, &view);
-    *out = (struct lh_view)LH_VIEW_INIT;
-    (void)snprintf(out->key, sizeof out->key, "%s", key);
-    out->state = states[key_info.state];
-    out->revision = at->revision;
-    out->limit = record->limit;
-    out->waiters = record->waiter_count;
-    out->position = queue_position(record, client->session);
-    out->reason = pairs != NULL ? record->reason : NULL;
-    fill_kind(record, at, /* text= */ pairs != NULL, out);
-    if (key_info.state == KEY_FREE)
-        return;
-    (void)snprintf(out->holder, sizeof out->holder, "%s",
-                   key_info.holder != NULL ? key_info.holder : "");
-    out->token = key_info.token;
-    out->since_ms = age_of(key_info.since_ms, at->time_ms);
-    out->ends_in_ms = key_info.ends_in_ms;
-    out->takeover_in_ms = key_info.takeover_in_ms;
-    fill_grants(record, &view, pairs, out);
-}
-
-static void fill_unreadable(const char *key, const char *why, struct lh_view *out)
-{
-    *out = (struct lh_view)LH_VIEW_INIT;
-    (void)snprintf(out->key, sizeof out->key, "%s", key);
-    out->state = LH_UNREADABLE;
-    out->reason = out->result = "";
-    out->text = why;
-}
-
 /* An unreadable record gets a view, too: it must not hide the others. */
 static void read_reply(const struct query *query, const struct store_reply *reply, const char *key,
-                       struct lh_meta *pairs, struct lh_view *out)
+                       struct lh_view_source *source, struct lh_view *out)
 {
     struct lh_client *client = query->client;
     struct event event = {0};
     const char *why = reply->why != NULL ? reply->why : "the store gave no reason";
     translate_reply(reply, key, &client->scratch, &event, &why);
     if (!event.known) {
-        fill_unreadable(key, why, out);
+        status_fill_unreadable(key, why, out);
         return;
     }
     if (query->verb == VERB_STORE_HISTORY) /* as it was when it was written */
         event.at.time_ms = reply->written.time_ms;
     event.at.revision = reply->written.revision;
-    status_fill(client, &client->scratch, &event.at, key, pairs, out);
+    status_fill(client, &client->scratch, &event.at, key, source, out);
     if (reply->written.revision == 0)
         return;
     out->written_ago_ms = age_of(reply->written.time_ms, reply->now_ms);
@@ -294,12 +178,12 @@ static struct query *query_new(struct lh_client *client, enum store_verb verb, c
 
 static void query_show(struct query *query, const struct store_reply *reply)
 {
-    struct lh_meta pairs[META_PAIRS_MAX];
+    struct lh_view_source source;
     struct lh_view status;
     const char *key = reply->key != NULL ? reply->key : query->key;
     if (query->fn == NULL || query->call == NULL)
         return;
-    read_reply(query, reply, key, pairs, &status);
+    read_reply(query, reply, key, &source, &status);
     client_enter_callback(query->client);
     if (!query->fn(query->user, &status))
         query->fn = NULL;
@@ -449,9 +333,9 @@ static void watches_confirm(struct lh_client *client)
 static void notify_watches(struct query *query, const struct store_reply *reply)
 {
     struct lh_client *client = query->client;
-    struct lh_meta pairs[META_PAIRS_MAX];
+    struct lh_view_source source;
     struct lh_view status;
-    read_reply(query, reply, reply->key, pairs, &status);
+    read_reply(query, reply, reply->key, &source, &status);
     for (struct lh_watcher *watch = client->watches; watch != NULL; watch = watch->next) {
         if (watch->ended || watch->call != NULL ||
             strncmp(reply->key, watch->prefix, strlen(watch->prefix)) != 0)
