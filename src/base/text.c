@@ -31,32 +31,33 @@ void text_add_cut(struct text *text, const char *bytes, size_t length)
     text->cut = true;
 }
 
-static void add_in_base(struct text *text, uint64_t number, unsigned base)
+void text_add_digits(struct text *text, uint64_t number)
 {
-    char digits[24];
+    char digits[20];
     size_t at = sizeof digits;
     do {
-        digits[--at] = "0123456789abcdef"[number % base];
-        number /= base;
+        digits[--at] = (char)('0' + number % 10);
+        number /= 10;
     } while (number > 0);
     text_add_bytes(text, digits + at, sizeof digits - at);
-}
-
-void text_add_u64(struct text *text, uint64_t number)
-{
-    add_in_base(text, number, /* base= */ 10);
 }
 
 void text_add_i64(struct text *text, int64_t number)
 {
     if (number < 0)
         text_add(text, "-");
-    add_in_base(text, number < 0 ? 0 - (uint64_t)number : (uint64_t)number, /* base= */ 10);
+    text_add_u64(text, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
 }
 
 void text_add_hex(struct text *text, uint64_t number)
 {
-    add_in_base(text, number, /* base= */ 16);
+    char digits[16];
+    size_t at = sizeof digits;
+    do {
+        digits[--at] = "0123456789abcdef"[number & 15];
+        number >>= 4;
+    } while (number > 0);
+    text_add_bytes(text, digits + at, sizeof digits - at);
 }
 
 size_t text_utf8_length(const char *bytes, size_t left)
@@ -75,15 +76,26 @@ size_t text_utf8_length(const char *bytes, size_t left)
     return length;
 }
 
-/* True if the eight bytes are printable ASCII, as most text is. */
-static bool is_printable8(const unsigned char *at)
+static bool is_printable8(const char *at)
 {
-    static const uint64_t ones = 0x0101010101010101U, tops = 0x8080808080808080U;
     uint64_t word;
     memcpy(&word, at, sizeof word);
-    uint64_t erased = word ^ ones * 0x7f;
-    uint64_t below_space = (word - ones * ' ') & ~word;
-    return ((word | below_space | ((erased - ones) & ~erased)) & tops) == 0;
+    return (text_printable_bits(word) & TEXT_TOPS) == TEXT_TOPS;
+}
+
+bool text_is_plain(const char *bytes, size_t length)
+{
+    if (length >= sizeof(uint64_t)) {
+        const char *last = bytes + length - sizeof(uint64_t);
+        for (; bytes < last; bytes += sizeof(uint64_t))
+            if (!text_is_plain8(bytes))
+                return false;
+        return text_is_plain8(last); /* again with bytes that were checked before */
+    }
+    for (size_t i = 0; i < length; i++)
+        if (!text_is_plain1(bytes[i]))
+            return false;
+    return true;
 }
 
 /* The length of the character; 0 if it is malformed or a control character. */
@@ -116,23 +128,21 @@ void text_add_clean(struct text *text, const char *bytes, size_t length)
 
 bool text_is_clean(const char *bytes, size_t length)
 {
-    const unsigned char *at = (const unsigned char *)bytes;
+    const char *end = bytes + length;
     bool long_enough = length >= sizeof(uint64_t);
-    while (length > 0) {
-        if (length >= sizeof(uint64_t) && is_printable8(at)) {
-            at += sizeof(uint64_t);
-            length -= sizeof(uint64_t);
+    while (bytes < end) {
+        size_t left = (size_t)(end - bytes);
+        if (left >= sizeof(uint64_t) && is_printable8(bytes)) {
+            bytes += sizeof(uint64_t);
             continue;
         }
         /* The tail can be checked together with bytes that were checked before. */
-        if (long_enough && length < sizeof(uint64_t) &&
-            is_printable8(at + length - sizeof(uint64_t)))
+        if (long_enough && left < sizeof(uint64_t) && is_printable8(end - sizeof(uint64_t)))
             return true;
-        size_t step = clean_step((const char *)at, length);
+        size_t step = clean_step(bytes, left);
         if (step == 0)
             return false;
-        at += step;
-        length -= step;
+        bytes += step;
     }
     return true;
 }

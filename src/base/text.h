@@ -22,7 +22,7 @@ void text_init(struct text *text, char *bytes, size_t size);
 void text_clear(struct text *text);
 /* The slow path of text_add_bytes(): the bytes do not fit. */
 void text_add_cut(struct text *text, const char *bytes, size_t length);
-void text_add_u64(struct text *text, uint64_t number);
+void text_add_digits(struct text *text, uint64_t number);
 void text_add_i64(struct text *text, int64_t number);
 void text_add_hex(struct text *text, uint64_t number);
 
@@ -46,6 +46,14 @@ static inline void text_add(struct text *text, const char *string)
     text_add_bytes(text, string, strlen(string));
 }
 
+static inline void text_add_u64(struct text *text, uint64_t number)
+{
+    if (number < 10)
+        text_add_bytes(text, &"0123456789"[number], 1);
+    else
+        text_add_digits(text, number);
+}
+
 /* Adds at most `most` bytes; longer text ends after a whole word, with "…". */
 void text_add_brief(struct text *text, const char *string, size_t most);
 
@@ -55,6 +63,36 @@ size_t text_utf8_length(const char *bytes, size_t left);
 
 /* True for valid UTF-8 without control characters, as keys, holders, reasons and meta must be. */
 bool text_is_clean(const char *bytes, size_t length);
+
+/*
+ * Plain is printable ASCII without " and \, as most text is: clean, and the same in JSON. Eight
+ * bytes are checked at once: the top bit of each byte is the result. No sum carries out of an ASCII
+ * byte, and a word with another byte is refused.
+ */
+bool text_is_plain(const char *bytes, size_t length);
+
+#define TEXT_ONES ((uint64_t)0x0101010101010101)
+#define TEXT_TOPS ((uint64_t)0x8080808080808080)
+
+/* Top bits: the byte is neither below a space, nor 0x7f, nor beyond ASCII. */
+static inline uint64_t text_printable_bits(uint64_t word)
+{
+    return (word + TEXT_ONES * (0x80 - ' ')) & ~(word + TEXT_ONES) & ~word;
+}
+
+static inline bool text_is_plain8(const char *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    uint64_t not_quote = (word ^ TEXT_ONES * '"') + TEXT_ONES * 0x7f;
+    uint64_t not_backslash = (word ^ TEXT_ONES * '\\') + TEXT_ONES * 0x7f;
+    return (text_printable_bits(word) & not_quote & not_backslash & TEXT_TOPS) == TEXT_TOPS;
+}
+
+static inline bool text_is_plain1(char byte)
+{
+    return byte >= ' ' && byte <= '~' && byte != '"' && byte != '\\';
+}
 
 /* Makes outside text safe to print, also on a terminal: tabs and line ends become spaces; each byte
  * of any other control character or of invalid UTF-8 becomes a question mark. */

@@ -16,7 +16,10 @@ enum { LEASE_MAGIC = 0x1ea5e401 };
 void lease_init(struct lease *lease, const struct lease_options *options,
                 struct observations *observations, uint64_t seed)
 {
-    ASSERT(request_broken(&options->request) == NULL);
+    /* Callers have checked it by request_broken(), whose check of the texts is not repeated here:
+     * text_copy() asserts their lengths and the encoder their bytes. */
+    ASSERT(options->request.key[0] != '\0' && options->request.session != 0);
+    ASSERT(options->request.ttl_ms >= 0 && options->request.ttl_ms <= TTL_MAX_MS);
     ASSERT(options->cooldown_ms >= 0 && options->cooldown_ms <= SPAN_MAX_MS);
     ASSERT(options->request.verb != VERB_MARK || options->cooldown_ms > 0);
     ASSERT(options->store.reply_timeout_ms > 0);
@@ -28,16 +31,6 @@ void lease_init(struct lease *lease, const struct lease_options *options,
     lease->random.state = seed;
     lease->reply_by_ms = lease->next_at_ms = lease->give_up_at_ms = NEVER;
     lease->trouble_since_ms = lease->deadline_ms = lease->kill_at_ms = NEVER;
-}
-
-bool lease_holds(const struct lease *l)
-{
-    return l->state == LEASE_HELD || l->state == LEASE_RENEWING;
-}
-
-bool lease_is_acquiring(const struct lease *l)
-{
-    return l->state == LEASE_ACQUIRING || l->state == LEASE_WAITING || l->state == LEASE_OFFERED;
 }
 
 bool lease_held(const struct lease *lease, int64_t now_ms)

@@ -6,8 +6,16 @@
 
 #include "core/lease.h"
 
-bool lease_holds(const struct lease *lease);
-bool lease_is_acquiring(const struct lease *lease);
+static inline bool lease_holds(const struct lease *l)
+{
+    return l->state == LEASE_HELD || l->state == LEASE_RENEWING;
+}
+
+static inline bool lease_is_acquiring(const struct lease *l)
+{
+    return l->state == LEASE_ACQUIRING || l->state == LEASE_WAITING || l->state == LEASE_OFFERED;
+}
+
 enum verb lease_verb(const struct lease *lease);
 void lease_send(struct lease *lease, enum action action, struct lease_output *out);
 /* The pause before the next attempt, after `attempts` failed ones. */

@@ -9,45 +9,55 @@
 
 #include <string.h>
 
-/* Since when this has been unchanged; a change or the first observation starts at `now_ms`. */
-static int64_t observed_since(const struct observation *before, size_t count,
-                              const struct observation *what, int64_t now_ms)
-{
-    for (size_t i = 0; i < count; i++)
-        if (before[i].token == what->token && before[i].revision == what->revision)
-            return before[i].since_ms;
-    return now_ms;
-}
+enum { COOLING = 1, DELAY = 2 }; /* in place of a token, which spans lack; no grant has these */
 
-static int64_t observe_one(const struct lease *lease, struct observation *observation,
-                           uint64_t token, uint64_t revision)
+/* How long this has been unchanged; a change or the first observation starts now. */
+static int64_t observed_ms(const struct lease *lease, uint64_t token, uint64_t revision)
 {
     const struct observations *before = lease->observations;
-    *observation = (struct observation){.token = token, .revision = revision};
-    observation->since_ms =
-        observed_since(before->observed, before->count, observation, lease->now_ms);
-    return lease->now_ms - observation->since_ms;
+    for (size_t i = 0; i < before->count; i++)
+        if (before->observed[i].token == token && before->observed[i].revision == revision)
+            return lease->now_ms - before->observed[i].since_ms;
+    return 0;
+}
+
+static void observe_span(const struct lease *lease, struct span *span, uint64_t token)
+{
+    if (span->length_ms > 0)
+        span->observed_ms = observed_ms(lease, token, span->since.revision);
 }
 
 /* Observes every grant and both spans: a renewal of one says nothing about another. */
-static void observe_each(struct lease *lease, struct record *record, bool seen)
+static void observe_each(const struct lease *lease, struct record *record)
 {
-    enum { COOLING = 1, DELAY = 2 }; /* spans have no token; no grant has these */
-    struct observation observed[GRANTS_MAX + 2];
-    size_t count = 0;
-    for (; count < record->grant_count; count++) {
-        struct grant *grant = &record->grants[count];
-        grant->observed_ms =
-            observe_one(lease, &observed[count], grant_token(grant), grant->renewed.revision);
+    for (size_t i = 0; i < record->grant_count; i++) {
+        struct grant *grant = &record->grants[i];
+        grant->observed_ms = observed_ms(lease, grant_token(grant), grant->renewed.revision);
     }
-    record->cooling.observed_ms =
-        observe_one(lease, &observed[count++], COOLING, record->cooling.since.revision);
-    record->delay.observed_ms =
-        observe_one(lease, &observed[count++], DELAY, record->delay.since.revision);
-    if (!seen)
-        return;
-    lease->observations->count = count;
-    memcpy(lease->observations->observed, observed, count * sizeof observed[0]);
+    observe_span(lease, &record->cooling, COOLING);
+    observe_span(lease, &record->delay, DELAY);
+}
+
+static void remember(struct lease *lease, uint64_t token, uint64_t revision, int64_t for_ms)
+{
+    struct observations *observations = lease->observations;
+    observations->observed[observations->count++] = (struct observation){
+        .token = token, .revision = revision, .since_ms = lease->now_ms - for_ms};
+}
+
+/* Replaces the observations by those of this record. */
+static void remember_each(struct lease *lease, const struct record *record)
+{
+    const struct span *cooling = &record->cooling, *delay = &record->delay;
+    lease->observations->count = 0;
+    for (size_t i = 0; i < record->grant_count; i++) {
+        const struct grant *grant = &record->grants[i];
+        remember(lease, grant_token(grant), grant->renewed.revision, grant->observed_ms);
+    }
+    if (cooling->length_ms > 0)
+        remember(lease, COOLING, cooling->since.revision, cooling->observed_ms);
+    if (delay->length_ms > 0)
+        remember(lease, DELAY, delay->since.revision, delay->observed_ms);
 }
 
 static uint64_t oldest_offer(const struct record *record)
@@ -67,7 +77,9 @@ struct view lease_observe(struct lease *lease, struct record *record, const stru
     const struct store_facts *store = &lease->options->store;
     struct observations *observations = lease->observations;
     uint64_t offer = oldest_offer(record);
-    observe_each(lease, record, seen);
+    observe_each(lease, record);
+    if (seen)
+        remember_each(lease, record);
     if (seen && offer != observations->offer) {
         observations->offer = offer;
         observations->offer_since_ms = lease->now_ms;

@@ -8,17 +8,31 @@
 
 #include <string.h>
 
-void record_init(struct record *record, const char *key)
+/* Of a text the first byte suffices: a record is compared and encoded up to the NUL. */
+static void span_clear(struct span *span)
 {
-    text_copy(record->key, sizeof record->key, key);
+    span->since = (struct stamp){0};
+    span->length_ms = span->observed_ms = 0;
+    span->by[0] = '\0';
+    span->over = false;
+}
+
+void record_clear(struct record *record)
+{
     record->limit = 0;
     record->next_ticket = 1;
-    memset(&record->cooling, 0, sizeof record->cooling);
-    memset(&record->delay, 0, sizeof record->delay);
+    span_clear(&record->cooling);
+    span_clear(&record->delay);
     record->reason[0] = '\0';
     record->kind = KIND_LOCK;
     record->grant_count = 0;
     record->waiter_count = 0;
+}
+
+void record_init(struct record *record, const char *key)
+{
+    text_copy(record->key, sizeof record->key, key);
+    record_clear(record);
 }
 
 void record_set_kind(struct record *record, enum record_kind kind)
@@ -83,16 +97,11 @@ bool record_needed(const struct record *record)
 /* Quotes and backslashes take two bytes in the encoded form. */
 static size_t quoted_length(const char *string)
 {
-    size_t length = 2;
-    for (size_t run; *string != '\0'; string += run) {
-        run = strcspn(string, "\"\\");
-        length += run;
-        if (string[run] != '\0') {
-            length += 2;
-            run++;
-        }
-    }
-    return length;
+    size_t length = strlen(string), escapes = 0;
+    if (!text_is_plain(string, length))
+        for (size_t i = 0; i < length; i++)
+            escapes += string[i] == '"' || string[i] == '\\' ? 1 : 0;
+    return length + escapes + 2;
 }
 
 /* Maximum encoded sizes, without the strings. */
@@ -151,6 +160,26 @@ size_t record_size_bound(const struct record *record)
                 (waiter->offered ? OFFER_FIXED_SIZE : 0);
     }
     return size;
+}
+
+bool record_fits(const struct record *record, size_t size)
+{
+    enum { TEXT = 2, QUOTES = 2 }; /* every byte escaped, and the quotes */
+    enum {
+        LOCK_MOST = RECORD_FIXED_SIZE + TEXT * (KEY_MAX + REASON_MAX + 2 * HOLDER_MAX) + 4 * QUOTES,
+        ONCE_MOST = ONCE_FIXED_SIZE + 5 * QUOTES +
+                    TEXT * (PAYLOAD_MAX + REQUEST_MAX + RESULT_MAX + KEY_MAX + POSITION_MAX),
+        WATERMARK_MOST = WATERMARK_FIXED_SIZE + 4 * QUOTES +
+                         TEXT * (POSITION_MAX + HOLDER_MAX + REQUEST_MAX + POSITION_MAX),
+        WHO_MOST = TEXT * (HOLDER_MAX + REQUEST_MAX) + 2 * QUOTES,
+        META_MOST = META_FIXED_SIZE + TEXT * META_MAX + 2 * META_PAIRS_MAX * (QUOTES + 1),
+        GRANT_MOST = GRANT_FIXED_SIZE + WHO_MOST + META_MOST,
+        WAITER_MOST = WAITER_FIXED_SIZE + WHO_MOST + OFFER_FIXED_SIZE,
+    };
+    size_t kind_most = (size_t)LOCK_MOST + ONCE_MOST + WATERMARK_MOST;
+    size_t grants_most = (size_t)record->grant_count * GRANT_MOST;
+    size_t waiters_most = (size_t)record->waiter_count * WAITER_MOST;
+    return kind_most + grants_most + waiters_most <= size || record_size_bound(record) <= size;
 }
 
 static const char *record_grants_broken(const struct record *record)

@@ -157,6 +157,8 @@ struct record {
 
 /* An absent record: no holders, no waiters. */
 void record_init(struct record *record, const char *key);
+/* The same for a record whose key is set. */
+void record_clear(struct record *record);
 void record_copy(struct record *to, const struct record *from);
 /* Changes the kind and clears the fields of that kind. */
 void record_set_kind(struct record *record, enum record_kind kind);
@@ -168,6 +170,8 @@ void record_resolve(struct record *record, const struct stamp *written);
 bool record_needed(const struct record *record);
 /* An upper bound of the encoded length; records made by the rules never exceed RECORD_MAX. */
 size_t record_size_bound(const struct record *record);
+/* True if that bound is at most `size`; cheap unless the record is long. */
+bool record_fits(const struct record *record, size_t size);
 size_t meta_size_bound(const struct meta *meta);
 /* NULL, or the violated invariant: reported by the decoder, asserted by the rules. */
 const char *record_broken(const struct record *record);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Validates requests for the rules. Every interface calls request_broken() before it makes a lease
- * and reports the error; lease_init() asserts it. No other code validates texts and numbers.
+ * and reports the error. No other code validates texts and numbers.
  */
 #include "core/rules.h"
 

@@ -199,7 +199,7 @@ static struct waiter *own_waiter(struct record *record, const struct request *re
     if (waiter == NULL && (waiter = new_waiter(record)) == NULL)
         return NULL;
     fill_waiter(waiter, request);
-    if (record_size_bound(record) + RECORD_RESERVE <= RECORD_MAX)
+    if (record_fits(record, RECORD_MAX - RECORD_RESERVE))
         return waiter;
     record_remove_waiter(record, waiter);
     return NULL;
@@ -208,7 +208,7 @@ static struct waiter *own_waiter(struct record *record, const struct request *re
 /* Meta is for people: it is left out if it would fill more than half of the record. */
 static void set_meta(const struct record *record, struct grant *grant, const struct meta *meta)
 {
-    if (meta == NULL || record_size_bound(record) + meta_size_bound(meta) > RECORD_MAX / 2)
+    if (meta == NULL || !record_fits(record, RECORD_MAX / 2 - meta_size_bound(meta)))
         return;
     grant->meta.count = meta->count;
     grant->meta.used = meta->used;
@@ -534,8 +534,7 @@ struct verdict rules_decide(struct record *record, const struct request *request
         return (struct verdict){.kind = VERDICT_MISMATCH,
                                 .why = "another key has the same name in the store"};
     struct verdict out = decide_verb(record, request, view);
-    if (out.write &&
-        record_size_bound(record) > RECORD_MAX) /* the rules alone never make it that long */
+    if (out.write && !record_fits(record, RECORD_MAX)) /* the rules alone never make it so long */
         return (struct verdict){.kind = VERDICT_MISMATCH,
                                 .why = "the record is too full to be changed"};
     ASSERT(!out.write || MUTANT(READER_BESIDE_WRITER) || record_broken(record) == NULL);

@@ -41,7 +41,10 @@ bool condition_holds(const struct store_request *request, const struct stored_re
         bool any = planted && condition->revision == 0;
         if (condition->revision != stored->written.revision && !any)
             return false;
-        return condition->token == 0 || condition_apply(request, stored, VERB_RELEASE, scratch);
+        /* At that revision the record has the token's grant: only its end is unknown. */
+        if (condition->token == 0 || condition->ends_ms != 0)
+            return condition->token == 0 || stored->now_ms < condition->ends_ms;
+        return condition_apply(request, stored, VERB_RELEASE, scratch);
     }
     if (request->verb == VERB_STORE_SWAP)
         return condition_apply(request, stored, VERB_RENEW, scratch);

@@ -7,7 +7,6 @@
 
 enum { N_MAX = 1023 /* the token's lowest ten bits */ };
 
-extern const char *const codec_mode_names[MODE_SLOT + 1];
 extern const char *const codec_order_names[ORDER_TEXT + 1];
 
 /* Two THIS_WRITE stamps are the same, whatever their other fields contain. */

@@ -11,20 +11,20 @@
 #include <string.h>
 
 /* The mirror of encode_count: absent is 0, and a written 0 is not canonical. */
-static bool decode_count(struct cursor *cursor, const char *name, uint64_t most, const char *what,
-                         uint64_t *out)
+static inline bool decode_count(struct cursor *cursor, const char *name, uint64_t most,
+                                const char *what, uint64_t *out)
 {
     *out = 0;
     return !cursor_take(cursor, name) || cursor_number(cursor, /* least= */ 1, most, what, out);
 }
 
-static bool decode_holder(struct cursor *cursor, char *out)
+static inline bool decode_holder(struct cursor *cursor, char *out)
 {
     return cursor_string(cursor, /* least= */ 1, HOLDER_MAX, "a holder's name", out);
 }
 
-static bool decode_ms(struct cursor *cursor, uint64_t least, int64_t most, const char *what,
-                      int64_t *out)
+static inline bool decode_ms(struct cursor *cursor, uint64_t least, int64_t most, const char *what,
+                             int64_t *out)
 {
     uint64_t number;
     if (!cursor_number(cursor, least, (uint64_t)most, what, &number))
@@ -69,13 +69,15 @@ static bool decode_renewed(struct cursor *cursor, struct grant *grant)
 
 static bool decode_mode(struct cursor *cursor, enum mode *out)
 {
-    for (enum mode mode = MODE_EXCLUSIVE; mode <= MODE_SLOT; mode++) {
-        if (!cursor_take(cursor, codec_mode_names[mode]))
-            continue;
-        *out = mode;
-        return true;
-    }
-    return cursor_refuse(cursor, "\"exclusive\", \"shared\" or \"slot\"");
+    if (cursor_take(cursor, "\"exclusive\""))
+        *out = MODE_EXCLUSIVE;
+    else if (cursor_take(cursor, "\"shared\""))
+        *out = MODE_SHARED;
+    else if (cursor_take(cursor, "\"slot\""))
+        *out = MODE_SLOT;
+    else
+        return cursor_refuse(cursor, "\"exclusive\", \"shared\" or \"slot\"");
+    return true;
 }
 
 static bool decode_who(struct cursor *cursor, char *holder, char *request, uint64_t *session,
@@ -129,7 +131,7 @@ static bool decode_grant(struct cursor *cursor, struct record *record)
     if (!decode_who(cursor, grant->holder, grant->request, &grant->session, &grant->mode,
                     &grant->bound))
         return false;
-    if (record_grant_by_request(record, grant->request) != grant)
+    if (record->grant_count > 1 && record_grant_by_request(record, grant->request) != grant)
         return cursor_refuse_at(cursor, start, "a grant whose request no other grant has");
     grant->broken = cursor_take(cursor, ",\"broken\":true");
     if (!decode_count(cursor, ",\"n\":", N_MAX, "an n of 1 to 1023", &n))
@@ -203,7 +205,7 @@ static bool decode_waiters(struct cursor *cursor, uint64_t next_ticket, struct r
     return cursor_expect(cursor, "]");
 }
 
-static bool decode_span(struct cursor *cursor, const char *name, struct span *span)
+static inline bool decode_span(struct cursor *cursor, const char *name, struct span *span)
 {
     if (!cursor_take(cursor, name))
         return true;
@@ -218,8 +220,8 @@ static bool decode_span(struct cursor *cursor, const char *name, struct span *sp
 }
 
 /* The mirror of encode_optional: absent is empty, and a written text has at least one byte. */
-static bool decode_optional(struct cursor *cursor, const char *name, size_t most, const char *what,
-                            char *out)
+static inline bool decode_optional(struct cursor *cursor, const char *name, size_t most,
+                                   const char *what, char *out)
 {
     return !cursor_take(cursor, name) || cursor_string(cursor, /* least= */ 1, most, what, out);
 }
@@ -297,27 +299,32 @@ static bool decode_kind(struct cursor *cursor, uint64_t version, struct record *
     return cursor_refuse(cursor, "an id or a watermark, in this version");
 }
 
+/* Absent from most records. */
+static bool decode_rest(struct cursor *cursor, uint64_t version, struct record *record)
+{
+    return decode_span(cursor, ",\"cooling\":", &record->cooling) &&
+           decode_span(cursor, ",\"delay\":", &record->delay) &&
+           decode_optional(cursor, ",\"reason\":", REASON_MAX, "a reason", record->reason) &&
+           decode_kind(cursor, version, record);
+}
+
 static bool decode_fields(struct cursor *cursor, uint64_t version, struct record *record)
 {
-    char key[KEY_MAX + 1];
     uint64_t limit, next_ticket = 1;
+    record_clear(record);
     if (!cursor_expect(cursor, ",\"key\":") ||
-        !cursor_string(cursor, /* least= */ 1, KEY_MAX, "a key", key) ||
+        !cursor_string(cursor, /* least= */ 1, KEY_MAX, "a key", record->key) ||
         !decode_count(cursor, ",\"limit\":", UINT32_MAX, "a limit of slots", &limit))
         return false;
     if (cursor_take(cursor, ",\"next\":") &&
         !cursor_number(cursor, /* least= */ 2, RECORD_NUMBER_MAX, "a ticket above 1", &next_ticket))
         return false;
-    record_init(record, key);
     record->limit = (uint32_t)limit;
     if (!decode_grants(cursor, record) || !decode_waiters(cursor, next_ticket, record))
         return false;
     record->next_ticket = next_ticket; /* only now: record_add_waiter() increments it */
-    if (!decode_span(cursor, ",\"cooling\":", &record->cooling) ||
-        !decode_span(cursor, ",\"delay\":", &record->delay))
-        return false;
-    if (!decode_optional(cursor, ",\"reason\":", REASON_MAX, "a reason", record->reason) ||
-        !decode_kind(cursor, version, record) || !cursor_expect(cursor, "}"))
+    bool ends = version == RECORD_VERSION_LOCKS && cursor_take(cursor, "}");
+    if (!ends && (!decode_rest(cursor, version, record) || !cursor_expect(cursor, "}")))
         return false;
     if (cursor->at < cursor->length)
         return cursor_refuse(cursor, "nothing after the record");

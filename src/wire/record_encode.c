@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-const char *const codec_mode_names[] = {
+static const char *const mode_names[] = {
     [MODE_EXCLUSIVE] = "\"exclusive\"",
     [MODE_SHARED] = "\"shared\"",
     [MODE_SLOT] = "\"slot\"",
@@ -29,24 +29,28 @@ bool codec_same_stamp(const struct stamp *a, const struct stamp *b)
     return a->revision == THIS_WRITE || (a->epoch == b->epoch && a->time_ms == b->time_ms);
 }
 
-static void encode_string(struct text *text, const char *string)
+/* The text between its quotes, which the caller writes with the names around it. */
+static void encode_text(struct text *text, const char *string)
 {
-    ASSERT(text_is_clean(string, strlen(string)));
-    text_add_bytes(text, "\"", 1);
+    size_t length = strlen(string);
+    if (text_is_plain(string, length)) {
+        text_add_bytes(text, string, length);
+        return;
+    }
+    ASSERT(text_is_clean(string, length));
     while (*string != '\0') {
         size_t run = strcspn(string, "\"\\");
         text_add_bytes(text, string, run);
         string += run;
         if (*string != '\0') {
-            text_add_bytes(text, "\\", 1);
+            text_add(text, "\\");
             text_add_bytes(text, string++, 1);
         }
     }
-    text_add_bytes(text, "\"", 1);
 }
 
 /* A field that is omitted if it is 0. */
-static void encode_count(struct text *text, const char *name, uint64_t count)
+static inline void encode_count(struct text *text, const char *name, uint64_t count)
 {
     if (count == 0)
         return;
@@ -54,15 +58,17 @@ static void encode_count(struct text *text, const char *name, uint64_t count)
     text_add_u64(text, count);
 }
 
-static void encode_optional(struct text *text, const char *name, const char *string)
+/* A text that is omitted if it is empty; the name ends with the opening quote. */
+static inline void encode_optional(struct text *text, const char *name, const char *string)
 {
     if (string[0] == '\0')
         return;
     text_add(text, name);
-    encode_string(text, string);
+    encode_text(text, string);
+    text_add(text, "\"");
 }
 
-static void encode_stamp(struct text *text, const char *name, const struct stamp *stamp)
+static inline void encode_stamp(struct text *text, const char *name, const struct stamp *stamp)
 {
     text_add(text, name);
     if (stamp->revision == THIS_WRITE) {
@@ -72,16 +78,16 @@ static void encode_stamp(struct text *text, const char *name, const struct stamp
     bool timed = stamp->time_ms != TIME_UNKNOWN;
     ASSERT(stamp->epoch <= EPOCH_MAX && stamp->revision <= REVISION_MAX);
     ASSERT(!timed || (stamp->time_ms >= 0 && (uint64_t)stamp->time_ms <= RECORD_NUMBER_MAX));
-    text_add_bytes(text, "[", 1);
+    text_add(text, "[");
     text_add_u64(text, stamp->epoch);
-    text_add_bytes(text, ",", 1);
+    text_add(text, ",");
     text_add_u64(text, stamp->revision);
-    text_add_bytes(text, ",", 1);
+    text_add(text, ",");
     if (timed)
         text_add_u64(text, (uint64_t)stamp->time_ms);
     else
         text_add(text, "null");
-    text_add_bytes(text, "]", 1);
+    text_add(text, "]");
 }
 
 /* The common start of a grant and a waiter. */
@@ -89,14 +95,14 @@ static void encode_who(struct text *text, const char *holder, const char *reques
                        enum mode mode, bool bound)
 {
     ASSERT(holder[0] != '\0' && request[0] != '\0');
-    text_add(text, "{\"holder\":");
-    encode_string(text, holder);
-    text_add(text, ",\"request\":");
-    encode_string(text, request);
-    text_add(text, ",\"session\":\"");
+    text_add(text, "{\"holder\":\"");
+    encode_text(text, holder);
+    text_add(text, "\",\"request\":\"");
+    encode_text(text, request);
+    text_add(text, "\",\"session\":\"");
     text_add_hex(text, session);
     text_add(text, "\",\"mode\":");
-    text_add(text, codec_mode_names[mode]);
+    text_add(text, mode_names[mode]);
     if (bound)
         text_add(text, ",\"bound\":true");
 }
@@ -111,19 +117,19 @@ static void encode_terms(struct text *text, int64_t ttl_ms, int64_t lock_delay_m
 
 static void encode_meta(struct text *text, const struct meta *meta)
 {
-    const char *opening = ",\"meta\":{";
+    const char *opening = ",\"meta\":{\"";
     for (size_t at = 0; at < meta->used;) {
         const char *name = meta->text + at;
         const char *value = name + strlen(name) + 1;
         text_add(text, opening);
-        encode_string(text, name);
-        text_add_bytes(text, ":", 1);
-        encode_string(text, value);
+        encode_text(text, name);
+        text_add(text, "\":\"");
+        encode_text(text, value);
         at = (size_t)(value - meta->text) + strlen(value) + 1;
-        opening = ",";
+        opening = "\",\"";
     }
     if (meta->used > 0)
-        text_add_bytes(text, "}", 1);
+        text_add(text, "\"}");
 }
 
 static void encode_grant(struct text *text, const struct grant *grant)
@@ -138,7 +144,7 @@ static void encode_grant(struct text *text, const struct grant *grant)
         encode_stamp(text, ",\"renewed\":", &grant->renewed);
     encode_terms(text, grant->ttl_ms, grant->lock_delay_ms);
     encode_meta(text, &grant->meta);
-    text_add_bytes(text, "}", 1);
+    text_add(text, "}");
 }
 
 static void encode_waiter(struct text *text, const struct waiter *waiter)
@@ -156,7 +162,7 @@ static void encode_waiter(struct text *text, const struct waiter *waiter)
     if (waiter->offered)
         encode_stamp(text, ",\"offered\":", &waiter->offer);
     encode_terms(text, waiter->ttl_ms, waiter->lock_delay_ms);
-    text_add_bytes(text, "}", 1);
+    text_add(text, "}");
 }
 
 static void encode_span(struct text *text, const char *name, const struct span *span)
@@ -167,40 +173,41 @@ static void encode_span(struct text *text, const char *name, const struct span *
     text_add(text, name);
     encode_stamp(text, "{\"since\":", &span->since);
     encode_count(text, ",\"length_ms\":", (uint64_t)span->length_ms);
-    encode_optional(text, ",\"by\":", span->by);
-    text_add_bytes(text, "}", 1);
+    encode_optional(text, ",\"by\":\"", span->by);
+    text_add(text, "}");
 }
 
 static void encode_once(struct text *text, const struct once *once)
 {
     const struct done *done = &once->done;
-    text_add(text, ",\"once\":{\"payload\":");
-    encode_string(text, once->payload);
-    encode_optional(text, ",\"request\":", done->request);
+    text_add(text, ",\"once\":{\"payload\":\"");
+    encode_text(text, once->payload);
+    text_add(text, "\"");
+    encode_optional(text, ",\"request\":\"", done->request);
     if (done->token != 0) {
         text_add(text, ",\"token\":\"");
         text_add_hex(text, done->token);
-        text_add_bytes(text, "\"", 1);
+        text_add(text, "\"");
     }
     encode_count(text, ",\"status\":", done->status);
-    encode_optional(text, ",\"result\":", done->result);
-    encode_optional(text, ",\"watermark\":", done->watermark);
-    encode_optional(text, ",\"until\":", done->until);
-    text_add_bytes(text, "}", 1);
+    encode_optional(text, ",\"result\":\"", done->result);
+    encode_optional(text, ",\"watermark\":\"", done->watermark);
+    encode_optional(text, ",\"until\":\"", done->until);
+    text_add(text, "}");
 }
 
 static void encode_watermark(struct text *text, const struct watermark *watermark)
 {
     text_add(text, ",\"watermark\":{\"order\":");
     text_add(text, codec_order_names[watermark->order]);
-    text_add(text, ",\"value\":");
-    encode_string(text, watermark->value);
-    encode_stamp(text, ",\"moved\":", &watermark->moved);
-    encode_optional(text, ",\"by\":", watermark->by);
+    text_add(text, ",\"value\":\"");
+    encode_text(text, watermark->value);
+    encode_stamp(text, "\",\"moved\":", &watermark->moved);
+    encode_optional(text, ",\"by\":\"", watermark->by);
     ASSERT(watermark->request[0] != '\0' || watermark->from[0] == '\0');
-    encode_optional(text, ",\"request\":", watermark->request);
-    encode_optional(text, ",\"from\":", watermark->from);
-    text_add_bytes(text, "}", 1);
+    encode_optional(text, ",\"request\":\"", watermark->request);
+    encode_optional(text, ",\"from\":\"", watermark->from);
+    text_add(text, "}");
 }
 
 /* The lowest version that can express the record, so that older programs can read it. */
@@ -217,8 +224,9 @@ static void encode_fields(struct text *text, const struct record *record)
     ASSERT(record->key[0] != '\0' && record->next_ticket >= 1);
     ASSERT(record->grant_count <= GRANTS_MAX && record->waiter_count <= WAITERS_MAX);
     encode_count(text, "{\"leasehold\":", version_of(record));
-    text_add(text, ",\"key\":");
-    encode_string(text, record->key);
+    text_add(text, ",\"key\":\"");
+    encode_text(text, record->key);
+    text_add(text, "\"");
     encode_count(text, ",\"limit\":", record->limit);
     if (record->next_ticket != 1)
         encode_count(text, ",\"next\":", record->next_ticket);
@@ -234,12 +242,12 @@ static void encode_fields(struct text *text, const struct record *record)
     text_add(text, record->waiter_count > 0 ? "]" : "");
     encode_span(text, ",\"cooling\":", &record->cooling);
     encode_span(text, ",\"delay\":", &record->delay);
-    encode_optional(text, ",\"reason\":", record->reason);
+    encode_optional(text, ",\"reason\":\"", record->reason);
     if (record->kind == KIND_ONCE)
         encode_once(text, &record->once);
     if (record->kind == KIND_WATERMARK)
         encode_watermark(text, &record->watermark);
-    text_add_bytes(text, "}", 1);
+    text_add(text, "}");
 }
 
 size_t record_encode(const struct record *record, char *bytes, size_t size)
@@ -250,8 +258,5 @@ size_t record_encode(const struct record *record, char *bytes, size_t size)
     struct text text;
     text_init(&text, bytes, size <= RECORD_MAX ? size : RECORD_MAX + 1);
     encode_fields(&text, record);
-    if (text.cut)
-        return 0;
-    ASSERT(text.length <= record_size_bound(record));
-    return text.length;
+    return text.cut ? 0 : text.length;
 }

@@ -294,6 +294,8 @@ static void load_after(struct world *world, const struct message *message,
     struct event ignored = {0};
     const char *why = NULL;
     translate_reply(reply, message->request.key, &world->after, &ignored, &why);
+    if (why == NULL && reply->present && reply->length > record_size_bound(&world->after))
+        why = "the record is longer than its bound";
     if (why != NULL)
         oracle_fail(world, &world->actors[message->actor], "codec", why);
 }

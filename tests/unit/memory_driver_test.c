@@ -205,6 +205,23 @@ static void a_token_beside_a_revision_must_stand_too(void **state)
     assert_int_equal(submit(swapping("k", condition, "x"))->result, REPLY_OK);
 }
 
+/* The core computes the end from the record: at the same revision no other check is needed. */
+static void a_token_ends_at_the_given_time(void **state)
+{
+    (void)state;
+    struct condition condition = if_revision(1);
+    condition.token = put(HELD);
+    condition.ends_ms = clock_ms + 10;
+    clock_ms += 10;
+    assert_conflict(submit(swapping("k", condition, "x")), HELD);
+    assert_conflict(submit(deleting("k", condition)), HELD);
+    clock_ms -= 1;
+    condition.revision = 2;
+    assert_conflict(submit(deleting("k", condition)), HELD);
+    condition.revision = 1;
+    assert_int_equal(submit(deleting("k", condition))->result, REPLY_OK);
+}
+
 static struct store_request renewing(uint64_t token)
 {
     return (struct store_request){.verb = VERB_STORE_SWAP,
@@ -450,6 +467,7 @@ int main(void)
         STORE_TEST(a_delete_needs_its_revision),
         STORE_TEST(revisions_grow_over_deletes_and_keys),
         STORE_TEST(a_token_beside_a_revision_must_stand_too),
+        STORE_TEST(a_token_ends_at_the_given_time),
         STORE_TEST(a_grant_is_renewed_by_its_token_alone),
         STORE_TEST(a_renewal_needs_a_grant_that_stands),
         STORE_TEST(a_broken_grant_is_not_renewed),

@@ -319,6 +319,45 @@ static void words_weigh_as_they_are_written(void **state)
     assert_int_equal(record_size_bound(&record), plain + 2);
 }
 
+static void fill(char *text, size_t most)
+{
+    memset(text, '"', most);
+    text[most] = '\0';
+}
+
+/* The longest texts, all escaped: what fits without counting must fit when counted. */
+static void a_record_fits_by_its_weight(void **state)
+{
+    (void)state;
+    fill(record.key, KEY_MAX);
+    fill(record.reason, REASON_MAX);
+    fill(record.cooling.by, HOLDER_MAX);
+    fill(record.delay.by, HOLDER_MAX);
+    record_set_kind(&record, KIND_ONCE);
+    fill(record.once.payload, PAYLOAD_MAX);
+    fill(record.once.done.request, REQUEST_MAX);
+    fill(record.once.done.result, RESULT_MAX);
+    fill(record.once.done.watermark, KEY_MAX);
+    fill(record.once.done.until, POSITION_MAX);
+    for (size_t i = 0; i < GRANTS_MAX; i++) {
+        size_t weight = record_size_bound(&record);
+        assert_true(record_fits(&record, weight));
+        assert_false(record_fits(&record, weight - 1));
+        struct grant *grant = add_grant("a", i, 0);
+        struct waiter *waiter = add_waiter("b", i);
+        fill(grant->holder, HOLDER_MAX);
+        fill(grant->request, REQUEST_MAX);
+        grant->meta.count = META_PAIRS_MAX;
+        grant->meta.used = META_MAX;
+        memset(grant->meta.text, '"', META_MAX);
+        for (size_t pair = 0; pair < 2 * META_PAIRS_MAX; pair++)
+            grant->meta.text[META_MAX - 1 - pair * 2] = '\0';
+        fill(waiter->holder, HOLDER_MAX);
+        fill(waiter->request, REQUEST_MAX);
+        waiter->offered = true;
+    }
+}
+
 static void everything_in_a_record_weighs(void **state)
 {
     (void)state;
@@ -369,6 +408,7 @@ int main(void)
         cmocka_unit_test_setup(meta_ends_at_its_bytes, fresh),
         cmocka_unit_test_setup(meta_ends_at_its_pairs, fresh),
         cmocka_unit_test_setup(words_weigh_as_they_are_written, fresh),
+        cmocka_unit_test_setup(a_record_fits_by_its_weight, fresh),
         cmocka_unit_test_setup(everything_in_a_record_weighs, fresh),
     };
     return cmocka_run_group_tests_name("record", tests, NULL, NULL);

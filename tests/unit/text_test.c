@@ -222,6 +222,27 @@ static void a_bad_byte_is_seen_at_every_place(void **state)
     }
 }
 
+/* Every byte at every position, compared with the definition. */
+static void plain_is_printable_ascii_without_escapes(void **state)
+{
+    enum { LONGEST = 19 };
+    (void)state;
+    for (size_t length = 0; length <= LONGEST; length++) {
+        char words[LONGEST];
+        memset(words, 'a', sizeof words);
+        assert_true(text_is_plain(words, length));
+        for (size_t at = 0; at < length; at++) {
+            for (int byte = 0; byte < 256; byte++) {
+                bool plain = byte >= ' ' && byte < 0x7f && byte != '"' && byte != '\\';
+                words[at] = (char)byte;
+                if (text_is_plain(words, length) != plain)
+                    fail_msg("byte %d at %zu of %zu", byte, at, length);
+            }
+            words[at] = 'a';
+        }
+    }
+}
+
 static void long_words_end_behind_a_word(void **state)
 {
     static const struct {
@@ -268,6 +289,7 @@ int main(void)
         cmocka_unit_test(unclean_is_everything_else),
         cmocka_unit_test(long_words_end_behind_a_word),
         cmocka_unit_test(a_bad_byte_is_seen_at_every_place),
+        cmocka_unit_test(plain_is_printable_ascii_without_escapes),
     };
     return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }
