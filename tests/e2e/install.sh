@@ -48,6 +48,7 @@ everything_is_there() {
         share/man/man1/leasehold-acquire.1 share/man/man3/leasehold.3 \
         share/leasehold/kubernetes/{kustomization,monitoring/alerts}.yaml \
         share/bash-completion/completions/leasehold share/zsh/site-functions/_leasehold \
+        share/fish/vendor_completions.d/leasehold.fish \
         share/doc/leasehold/{LICENSE,README.md,CHANGELOG.md,docs/library.md,examples/leader.c}; do
         [[ -s $usr/$name ]] || { echo "no $name"; return 1; }
     done
