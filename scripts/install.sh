@@ -129,13 +129,35 @@ remove_all() {
     printf 'removed %d files below %s\n' "${#files[@]}" "$root$prefix"
 }
 
+# Prints the variables that the installed program and library need, as lines for a shell. None if
+# they are found already. A staged installation is not used from where it lies.
+print_environment() {
+    local bin=$prefix/bin library known
+    [[ -z $root ]] || return 0
+    if [[ $(command -v leasehold) != "$bin/leasehold" ]]; then
+        printf 'the PATH does not lead to %s; add to ~/.profile:\n' "$bin/leasehold"
+        printf '    export PATH=%q:"$PATH"\n' "$bin"
+    fi
+    library=$(find "$prefix"/lib* -name libleasehold.so.1 -print -quit)
+    library=${library%/*}
+    known=$(PATH=$PATH:/usr/sbin:/sbin && ldconfig -p 2>/dev/null || true)
+    if [[ :${LD_LIBRARY_PATH:-}: != *:"$library":* && $known != *" $library/libleasehold.so.1"* ]]
+    then
+        printf 'the loader does not find the library in %s; programs that link with it need:\n' \
+            "$library"
+        printf '    export LD_LIBRARY_PATH=%q"${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"\n' "$library"
+    fi
+}
+
 if [[ ${1:-} == --remove ]]; then
     remove_all
+    tell_loader
 else
     umask 022
     stage=$(mktemp -d)
     trap 'rm -rf "$stage" "$stage.list"' EXIT
     trap 'exit 130' INT TERM HUP
     install_all
+    tell_loader
+    print_environment
 fi
-tell_loader

@@ -48,6 +48,7 @@ completions_are_there() {
     # shellcheck source=/dev/null
     (source /usr/share/bash-completion/completions/leasehold && complete -p leasehold)
     [[ -s /usr/share/zsh/vendor-completions/_leasehold ]]
+    [[ -s /usr/share/fish/vendor_completions.d/leasehold.fish ]]
 }
 
 manifests_are_there() {
@@ -86,7 +87,7 @@ installed)
     case_of 'root takes a lock and gives it back, in /var/lib' lock_of_root
     case_of 'a user takes one below the home folder' lock_of_a_user
     case_of 'man finds every page' pages_are_found
-    case_of 'completions for bash and zsh' completions_are_there
+    case_of 'completions for bash, zsh and fish' completions_are_there
     case_of 'manifests for Kubernetes' manifests_are_there
     case_of 'a program with the shared library' program_with_the_library
     case_of 'a program with the static library' program_with_the_archive

@@ -86,6 +86,19 @@ assert all(list(one) == [\"finding\", \"about\", \"text\", \"do\"] for one in fo
 assert [one[\"about\"] for one in found] == [
     \"version\", \"store\", \"clock\", \"file-system\", \"room\", \"rights\", \"log\"], found
 "' "$program" "$named"
+# The last line says what to do first: about a problem rather than about a warning before it.
+concludes() { # concludes LINE OPTION…
+    local wanted=$1
+    shift
+    "$program" doctor "$@" >said 2>&1 || true
+    [[ $(tail -n 1 said) =~ ^$wanted$ ]]
+}
+verdict 'the last line says that all is well' concludes 'all is well' --store "$named"
+verdict 'or what to do about a warning' \
+    concludes 'locks work; to do first: name a file: store .*' --store memory:
+verdict 'or what to do about a problem' \
+    concludes 'to do first: make it with mkdir -p, .* \(.*/none is not there\)' --store "file:$work/none/l"
+verdict 'or about the URL' concludes 'to do first: .*a URL begins with .*' --store reddis://host
 printf 'no log of anybody, but long enough to look at\n' >foreign
 expect 69 'problem: this is not a leasehold log; it was left unchanged, choose another path.*' \
     --store "file:$work/foreign"

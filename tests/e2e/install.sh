@@ -38,16 +38,20 @@ refused() { # refused TEXT COMMAND…: it fails and says so
     grep -qF -- "$text" "$work/answer"
 }
 
+fails() { ! "$@"; } # a step of its own: the shell ignores the status of "! COMMAND"
+
 root=$work/root
 usr=$root/usr/local
 
 everything_is_there() {
-    (umask 077 && plain_make install DESTDIR="$root")
+    (umask 077 && plain_make install DESTDIR="$root" >"$work/staged")
+    fails grep export "$work/staged"
     local name lib
     for name in bin/leasehold include/leasehold{,_admin,_workload}.h share/man/man1/leasehold.1 \
         share/man/man1/leasehold-acquire.1 share/man/man3/leasehold.3 \
         share/leasehold/kubernetes/{kustomization,monitoring/alerts}.yaml \
         share/bash-completion/completions/leasehold share/zsh/site-functions/_leasehold \
+        share/fish/vendor_completions.d/leasehold.fish \
         share/doc/leasehold/{LICENSE,README.md,CHANGELOG.md,docs/library.md,examples/leader.c}; do
         [[ -s $usr/$name ]] || { echo "no $name"; return 1; }
     done
@@ -116,12 +120,31 @@ list_is_not_trusted() {
     [[ -s $work/list/etc/mine ]]
 }
 
+loads() { python3 -c 'import ctypes; ctypes.CDLL("libleasehold.so.1").lh_version'; }
+
+# The lines that install has printed are all that a new shell needs; with them it prints none.
+environment_is_printed() {
+    cat "$work/printed"
+    fails loads
+    (
+        eval "$(grep '^    export ' "$work/printed")"
+        [[ $(command -v leasehold) == "$own/bin/leasehold" ]]
+        loads
+        plain_make install PREFIX="$own" | tee "$work/again"
+        fails grep export "$work/again"
+    )
+    (PATH=$own/bin:$PATH && plain_make install PREFIX="$own" | tee "$work/again")
+    grep 'export LD_LIBRARY_PATH' "$work/again"
+    fails grep 'export PATH' "$work/again"
+}
+
 prefix_of_ones_own() {
     local own="$work/my own" key="$work/locks.log" token
-    plain_make install PREFIX="$own"
+    plain_make install PREFIX="$own" >"$work/printed"
     token=$("$own/bin/leasehold" --store "file:$key" acquire k)
     "$own/bin/leasehold" --store "file:$key" release k --token "$token"
     grep -rq "^prefix=$work/my" "$own"/lib/ --include=leasehold.pc
+    environment_is_printed
     plain_make uninstall PREFIX="$own"
     [[ ! -e $own ]] || { listing "$own"; return 1; }
 }

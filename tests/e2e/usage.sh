@@ -103,6 +103,44 @@ zsh_completion_is_written() {
     fi
 }
 
+# In a home of its own, without the configuration of the user.
+fish_completes() {
+    leasehold help --format fish >completion
+    cmp completion "$build/dist/leasehold.fish"
+    fish --no-execute completion
+    leasehold acquire 'completion/a key' --quiet >/dev/null
+    cat >try.fish <<'END'
+source ./completion
+function try # try EXPECTED LINE: what is offered for its last word
+    set -l offered (complete -C $argv[2])
+    printf '%s =>\n' $argv[2]
+    printf '  %s\n' $offered
+    string match -qr -- '^'(string escape --style=regex -- $argv[1])'(\t|$)' $offered
+    or exit 1
+end
+try acquire 'leasehold ac'
+try --json 'leasehold --js'
+try renew 'leasehold --store file:/x re'
+try --ttl 'leasehold acquire --t'
+try --cooldown 'leasehold release k --coo'
+try steal-stale 'leasehold acquire --on-conflict s'
+try man 'leasehold help --format m'
+try status 'leasehold help st'
+try warn 'leasehold run k --on-lost w'
+try printf 'leasehold run k -- prin'
+try --no-execute 'leasehold run k -- fish --no-ex' # an option of that program
+try abandon 'leasehold once ab'
+try advance 'leasehold --json watermark a'
+try --payload-hash 'leasehold once begin --pay'
+try 'completion/a key' 'leasehold status comp'
+try completion 'leasehold check --guard comp'
+test -z "$(complete -C 'leasehold status --tt')"; or exit 1
+test -z "$(complete -C 'leasehold bench comp')"; or exit 1
+END
+    mkdir fish-home
+    HOME=$work/fish-home fish try.fish
+}
+
 # ---- precedence ----
 
 ttl_of() { # ttl_of KEY: what it was taken for, in seconds
@@ -397,6 +435,7 @@ case_of 'each command has help' each_command_has_help
 case_of 'each command has a manual page that renders' each_command_has_a_manual_page
 case_of 'bash completes commands, options, choices and keys' bash_completes
 case_of 'the completion of zsh is written' zsh_completion_is_written
+case_of 'fish completes commands, options, choices, keys and programs' fish_completes
 case_of 'a flag beats the environment, that the file, that the default' \
     flag_beats_environment_beats_file_beats_default
 case_of 'a pod is known by its name' pods_have_names

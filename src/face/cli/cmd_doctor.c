@@ -12,9 +12,13 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { TODO_SIZE = 1024 };
+
 struct doctor {
     struct context *context;
     unsigned problems;
+    enum lh_finding_level worst; /* of all findings … */
+    char todo[TODO_SIZE];        /* … and the remedy of the first one of that level */
 };
 
 static const char *const finding_names[] = {
@@ -26,6 +30,14 @@ static void doctor_on_finding(void *user, const struct lh_finding *finding)
     char line[LINE_SIZE];
     struct text text;
     doctor->problems += finding->level == LH_FINDING_PROBLEM;
+    if (finding->level > doctor->worst) {
+        doctor->worst = finding->level;
+        if (finding->remedy != NULL)
+            (void)snprintf(doctor->todo, sizeof doctor->todo, "%s (%s)", finding->remedy,
+                           finding->text);
+        else
+            (void)snprintf(doctor->todo, sizeof doctor->todo, "%s", finding->text);
+    }
     text_init(&text, line, sizeof line);
     if (doctor->context->settings.json) {
         json_begin(&text);
@@ -123,6 +135,21 @@ static void doctor_check_other_default(struct doctor *doctor)
     }
 }
 
+/* The last line: what to do first. A warning without a problem leaves the store usable. */
+static void doctor_conclude(const struct doctor *doctor)
+{
+    char line[LINE_SIZE];
+    struct text text;
+    if (doctor->context->settings.json || doctor->context->settings.quiet)
+        return;
+    text_init(&text, line, sizeof line);
+    text_add(&text, doctor->worst == LH_FINDING_OK        ? "all is well"
+                    : doctor->worst == LH_FINDING_WARNING ? "locks work; to do first: "
+                                                          : "to do first: ");
+    text_add(&text, doctor->todo);
+    output_line(&text, stdout);
+}
+
 static int cmd_doctor(struct context *context)
 {
     struct doctor doctor = {.context = context};
@@ -136,9 +163,11 @@ static int cmd_doctor(struct context *context)
     options.creates_folder = context->store_from == FROM_DEFAULT;
     enum lh_outcome outcome =
         lh_diagnose(context->url, &options, doctor_on_finding, &doctor, /* report= */ NULL);
+    if (outcome == LH_OK)
+        doctor_check_other_default(&doctor);
+    doctor_conclude(&doctor);
     if (outcome != LH_OK) /* no store has this scheme */
         return outcome_exit_status(outcome);
-    doctor_check_other_default(&doctor);
     return doctor.problems > 0 ? EXIT_UNAVAILABLE : EXIT_DONE;
 }
 
@@ -159,7 +188,8 @@ const struct command command_doctor = {
              "clock, a second default store, damage, and processes that block the store. For a "
              "Redis server it checks settings that weaken locks; for a Kubernetes cluster the "
              "identity, its permissions and unused objects. Each finding is one line that begins "
-             "with ok, warning or problem; a problem includes a remedy. doctor repairs nothing, "
+             "with ok, warning or problem; a problem includes a remedy. The last line is \"all is "
+             "well\", or the first thing to do. doctor repairs nothing, "
              "acquires no lock, and does not create a missing store.\n\n"
              "The status is 0 if there is no problem, and 69 if the store cannot be used. With "
              "--quiet only warnings and problems are printed.",

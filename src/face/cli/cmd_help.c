@@ -11,9 +11,9 @@
 
 enum { COLUMNS = 80, LEFT = 30 };
 
-enum format { FORMAT_TEXT, FORMAT_MAN, FORMAT_BASH, FORMAT_ZSH };
+enum format { FORMAT_TEXT, FORMAT_MAN, FORMAT_BASH, FORMAT_ZSH, FORMAT_FISH };
 
-static const char *const format_names[] = {"text", "man", "bash", "zsh", NULL};
+static const char *const format_names[] = {"text", "man", "bash", "zsh", "fish", NULL};
 static const struct option option_format = {
     .name = "format",
     .kind = VALUE_CHOICE,
@@ -22,7 +22,7 @@ static const struct option option_format = {
     .choices = format_names,
     .default_value = "text",
     .flag_only = true,
-    .help = "output text, a manual page (man), or shell completion (bash, zsh)"};
+    .help = "output text, a manual page (man), or shell completion (bash, zsh, fish)"};
 
 /* Wraps text at 80 columns, from column `at` on, with that indent; keeps empty lines. */
 static void wrap(const char *text, int at, int indent)
@@ -120,6 +120,9 @@ static int cmd_help(struct context *context)
         return EXIT_DONE;
     case FORMAT_ZSH:
         completion_zsh(stdout);
+        return EXIT_DONE;
+    case FORMAT_FISH:
+        completion_fish(stdout);
         return EXIT_DONE;
     case FORMAT_TEXT:
         break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Completion scripts for bash and zsh, generated from the tables: commands, options, choices and
- * steps. Keys come from `leasehold list --names` at completion time.
+ * steps. Keys come from `leasehold list --names` at completion time. completion_fish.c is for fish.
  */
 #include "face/cli/manual.h"
 
@@ -16,11 +16,15 @@ static void put_flags(FILE *out, const struct option *const *options)
     }
 }
 
+bool completion_takes_file(const struct option *option)
+{
+    return option->value != NULL &&
+           (strcmp(option->value, "PATH") == 0 || strcmp(option->value, "FILE") == 0);
+}
+
 static void put_choice(FILE *out, const struct option *option)
 {
-    bool file = option->value != NULL &&
-                (strcmp(option->value, "PATH") == 0 || strcmp(option->value, "FILE") == 0);
-    if (file)
+    if (completion_takes_file(option))
         fprintf(out, "    --%s) compopt -o default; COMPREPLY=(); return ;;\n", option->name);
     if (option->kind != VALUE_CHOICE)
         return;
@@ -43,19 +47,18 @@ static void put_choices(FILE *out)
     }
 }
 
-static bool takes_keys(const struct command *command)
+bool completion_takes_keys(const struct command *command)
 {
     return command->args != NULL &&
            (strncmp(command->args, "KEY", 3) == 0 || strncmp(command->args, "[PREFIX", 7) == 0);
 }
 
-/* True for args such as "begin|finish ID": the first argument is a step. */
-static bool takes_step(const struct command *command)
+bool completion_takes_step(const struct command *command)
 {
     return command->args != NULL && command->args[strcspn(command->args, " |")] == '|';
 }
 
-static void put_steps(FILE *out, const struct command *command)
+void completion_put_steps(FILE *out, const struct command *command)
 {
     for (const char *at = command->args; *at != '\0' && *at != ' '; at++)
         fputc(*at == '|' ? ' ' : *at, out);
@@ -89,13 +92,13 @@ void completion_bash(FILE *out)
         put_flags(out, command->options);
         put_flags(out, global_options);
         fputs("'\n", out);
-        if (takes_keys(command))
+        if (completion_takes_keys(command))
             fputs("            [[ $word == -* ]] || words=$(leasehold list --names 2>/dev/null)\n",
                   out);
-        if (takes_step(command)) {
+        if (completion_takes_step(command)) {
             fprintf(out, "            [[ $word == -* || $before != %s ]] || words='",
                     command->name);
-            put_steps(out, command);
+            completion_put_steps(out, command);
             fputs("'\n", out);
         }
         fputs("            ;;\n", out);
@@ -175,13 +178,13 @@ void completion_zsh(FILE *out)
         fprintf(out, "        %s) _arguments \\\n", command->name);
         put_zsh_options(out, command->options);
         put_zsh_options(out, global_options);
-        if (takes_step(command)) {
+        if (completion_takes_step(command)) {
             fputs("            '1:step:(", out);
-            put_steps(out, command);
+            completion_put_steps(out, command);
             fputs(")' \\\n", out);
         }
-        fputs(takes_keys(command) ? "            '*:key:_leasehold_keys' ;;\n"
-                                  : "            '*:word:_default' ;;\n",
+        fputs(completion_takes_keys(command) ? "            '*:key:_leasehold_keys' ;;\n"
+                                             : "            '*:word:_default' ;;\n",
               out);
     }
     fputs("        esac ;;\n    esac\n}\n_leasehold \"$@\"\n", out);
