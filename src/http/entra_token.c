@@ -3,15 +3,17 @@
 #include "http/entra_token.h"
 
 #include "net/backoff.h"
-#include "http/entra_cli.h"
+#include "net/credential_helper.h"
 #include "http/entra_sign.h"
 #include "process/host.h"
 #include "http/http.h"
 #include "disk/secret.h"
 #include "wire/url_redact.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     RESPONSE_MAX = 32 * 1024,
@@ -35,8 +37,8 @@ struct entra {
     struct poller_timer refresh;
     struct backoff backoff;
     enum credential credential;
-    struct entra_cli *cli; /* of FROM_CLI */
-    struct secret *file;   /* an assertion or a secret from a file */
+    struct credential_helper cli; /* az, of FROM_CLI */
+    struct secret *file;          /* an assertion or a secret from a file */
     struct entra_certificate certificate;
     struct entra_identity identity;
     char endpoint[ENTRA_ASKED_MAX], shown[ENTRA_ASKED_MAX];
@@ -49,11 +51,6 @@ static const char *environment(const char *name)
 {
     const char *value = getenv(name);
     return value != NULL && value[0] != '\0' ? value : NULL;
-}
-
-static void entra_wipe(void *bytes, size_t length)
-{
-    explicit_bzero(bytes, length);
 }
 
 static bool is_https(const char *url)
@@ -125,13 +122,20 @@ static void entra_on_response(void *owner, const struct http_response *response)
         entra_set_token(entra, response->body, response->body_length);
 }
 
-static void entra_on_cli_output(void *owner, const char *output, size_t length, const char *why)
+static void entra_on_cli_output(void *owner, const char *output, size_t length, const char *failure)
 {
     struct entra *entra = owner;
-    if (output == NULL)
-        entra_fail(entra, why, "");
-    else
+    char what[64];
+    struct text text;
+    if (output != NULL) {
         entra_set_token(entra, output, length);
+        return;
+    }
+    text_init(&text, what, sizeof what);
+    text_add(&text, "az ");
+    text_add(&text, failure);
+    text_add(&text, "; is 'az login' done?");
+    entra_fail(entra, what, "");
 }
 
 static void entra_start(struct entra *entra, const char *method, const char *url,
@@ -177,7 +181,7 @@ static void request_app(struct entra *entra)
     text_init(&text, url, sizeof url);
     entra_app_url(&entra->identity, &text);
     entra_start(entra, "GET", url, headers, NULL);
-    entra_wipe(header, sizeof header);
+    explicit_bzero(header, sizeof header);
 }
 
 /* Sets the credential of this request: the assertion or the secret of the identity. `made` is the
@@ -217,8 +221,8 @@ static void request_with_form(struct entra *entra)
         text_init(&text, form, FORM_MAX);
         entra_workload_form(&entra->identity, &text);
         entra_start(entra, "POST", url, headers, form);
-        entra_wipe(form, FORM_MAX);
-        entra_wipe(made, sizeof made);
+        explicit_bzero(form, FORM_MAX);
+        explicit_bzero(made, sizeof made);
     } else {
         entra_fail(entra, form != NULL ? reason : "out of memory", "");
     }
@@ -227,9 +231,16 @@ static void request_with_form(struct entra *entra)
 
 static void request_cli(struct entra *entra)
 {
-    const char *why = "";
-    if (!entra_cli_start(entra->cli, resource, entra->identity.tenant_id, &why))
-        entra_fail(entra, why, "");
+    const char *tenant = entra->identity.tenant_id;
+    const char *const argv[] = {
+        "az",   "account",    "get-access-token", "--output",
+        "json", "--resource", resource,           tenant != NULL ? "--tenant" : NULL,
+        tenant, NULL};
+    int error = entra->cli.child == 0 ? credential_helper_start(&entra->cli, argv, environ) : 0;
+    if (error == ENOENT)
+        entra_fail(entra, "there is no az in PATH; install the Azure CLI", "");
+    else if (error != 0)
+        entra_fail(entra, "az cannot be started", strerror(error));
 }
 
 static void entra_request(void *owner)
@@ -316,19 +327,6 @@ static bool begin_form(struct entra *entra, enum credential credential, const ch
                         why);
 }
 
-static bool begin_cli(struct entra *entra, struct text *why)
-{
-    struct entra_cli_callbacks callbacks = {.done = entra_on_cli_output, .owner = entra};
-    struct text text;
-    entra->credential = FROM_CLI;
-    entra->cli = entra_cli_new(entra->poller, &callbacks);
-    text_init(&text, entra->shown, sizeof entra->shown);
-    text_add(&text, "az account get-access-token");
-    if (entra->cli == NULL)
-        text_add(why, "out of memory");
-    return entra->cli != NULL;
-}
-
 static bool begin_managed(struct entra *entra, struct text *why)
 {
     const char *endpoint = environment("IDENTITY_ENDPOINT");
@@ -356,8 +354,11 @@ static bool read_environment(struct entra *entra, const struct entra_choice *cho
         text_add(why, "the client id or AZURE_TENANT_ID is no id: letters, digits, dots, hyphens");
         return false;
     }
-    if (choice->cli)
-        return begin_cli(entra, why);
+    if (choice->cli) {
+        entra->credential = FROM_CLI;
+        text_copy(entra->shown, sizeof entra->shown, "az account get-access-token");
+        return true;
+    }
     if (environment(secret_file) != NULL)
         return begin_form(entra, FROM_SECRET, secret_file, environment(secret_file), why);
     if (environment(secret) != NULL)
@@ -383,6 +384,7 @@ struct entra *entra_new(struct poller *poller, const struct entra_callbacks *cal
     }
     entra->poller = poller;
     entra->callbacks = *callbacks;
+    credential_helper_init(&entra->cli, poller, entra_on_cli_output, entra);
     entra->refresh =
         (struct poller_timer){.at_ms = POLLER_NEVER, .due = entra_request, .owner = entra};
     backoff_init(&entra->backoff, (uint64_t)host_boot_ms(), FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
@@ -406,9 +408,9 @@ void entra_free(struct entra **entra)
         return;
     poller_call_at((*entra)->poller, &(*entra)->refresh, POLLER_NEVER);
     http_free(&(*entra)->http);
-    entra_cli_free(&(*entra)->cli);
+    credential_helper_done(&(*entra)->cli);
     secret_free(&(*entra)->file);
-    entra_wipe(*entra, sizeof **entra);
+    explicit_bzero(*entra, sizeof **entra);
     free(*entra);
     *entra = NULL;
 }
