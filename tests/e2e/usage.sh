@@ -103,6 +103,25 @@ zsh_completion_is_written() {
     fi
 }
 
+# Every word that other tools use leads to commands of ours.
+words_of_other_tools_lead_to_ours() {
+    local word verb
+    for word in lock unlock force-unlock who ls info get exec show wait free ps log steal extend; do
+        ! leasehold "$word" k 2>err
+        cat err
+        grep -q "^leasehold: unknown command '$word'; write: leasehold " err
+        for verb in $(grep -o 'leasehold [a-z][a-z-]*' err | cut -d' ' -f2); do
+            commands | grep -qx "$verb"
+        done
+    done
+    # shellcheck disable=SC2016 # the variable is named, not used
+    ! REDIS_URL=redis://h leasehold status k --store redis:// --store-timeout 1s 2>err
+    cat err
+    grep -qF 'without a host this is localhost; write --store "$REDIS_URL"' err
+    ! LEASEHOLD_STORE=/tmp/x leasehold status k 2>err
+    grep -q "the store '/tmp/x' has no scheme; write LEASEHOLD_STORE=file:/tmp/x$" err
+}
+
 # ---- precedence ----
 
 ttl_of() { # ttl_of KEY: what it was taken for, in seconds
@@ -395,6 +414,7 @@ for part in alone, many:
 
 case_of 'each command has help' each_command_has_help
 case_of 'each command has a manual page that renders' each_command_has_a_manual_page
+case_of 'words of other tools lead to ours' words_of_other_tools_lead_to_ours
 case_of 'bash completes commands, options, choices and keys' bash_completes
 case_of 'the completion of zsh is written' zsh_completion_is_written
 case_of 'a flag beats the environment, that the file, that the default' \

@@ -103,6 +103,8 @@ void report_to_json(const struct context *context, const char *key, const struct
         json_add_string(out, "holder", report->holder);
     if (context->shown[0] != '\0')
         json_add_string(out, "store", context->shown);
+    if (context_store_hint(context, report) != NULL)
+        json_add_string(out, "hint", context_store_hint(context, report));
     json_end(out);
 }
 
@@ -119,6 +121,9 @@ static void print_refusal(const struct context *context, const char *key,
                        report->outcome == LH_FAILED;
         text_add(&text, before);
         text_add(&text, report->text);
+        const char *hint = context_store_hint(context, report);
+        text_add(&text, hint != NULL ? "; " : "");
+        text_add(&text, hint != NULL ? hint : "");
         if (trouble && context->shown[0] != '\0' && strstr(report->text, context->shown) == NULL) {
             text_add(&text, " (store ");
             text_add(&text, context->shown);
