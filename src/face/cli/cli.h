@@ -178,7 +178,7 @@ struct context {
     struct lh_client *client;
     const char *effect;            /* of break or release, for JSON; otherwise NULL */
     bool interactive;              /* stderr is a terminal, without --quiet or --json */
-    char awaited_key[LH_KEY_SIZE]; /* if interactive: the key whose queue we are in */
+    char awaited_key[LH_KEY_SIZE]; /* the key whose queue we are in */
 };
 
 /* ---- commands.c ---- */

@@ -309,10 +309,8 @@ int context_open_store(struct context *context)
     options.timeout_ms = context->settings.store_timeout_ms;
     const struct settings *settings = &context->settings;
     context->interactive = !settings->quiet && !settings->json && isatty(STDERR_FILENO) == 1;
-    if (context->interactive) {
-        options.on_event = context_on_event;
-        options.user = context;
-    }
+    options.on_event = context_on_event;
+    options.user = context;
     output_detail(context, "store %s", context->shown);
     if (context->settings.config != NULL)
         output_detail(context, "config %s", context->settings.config);

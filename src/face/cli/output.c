@@ -133,6 +133,13 @@ static void print_refusal(const struct context *context, const char *key,
     output_line(&text, stderr);
 }
 
+/* With --quiet the exit status of a busy or cooling key is enough, so that cron sends no mail. */
+static bool is_expected(const struct context *context, const struct lh_report *report)
+{
+    return context->settings.quiet && !context->settings.json &&
+           (report->outcome == LH_BUSY || report->outcome == LH_COOLING);
+}
+
 /* Writes the status file on any error, so that it never keeps the outcome of an earlier call. */
 static void output_refusal(const struct context *context, const char *key,
                            const struct lh_report *report, const char *before)
@@ -145,7 +152,8 @@ static void output_refusal(const struct context *context, const char *key,
         text_add(&text, "\n");
         (void)write_status_file(context, line);
     }
-    print_refusal(context, key, report, before);
+    if (!is_expected(context, report))
+        print_refusal(context, key, report, before);
 }
 
 int output_report(const struct context *context, const char *key, const struct lh_report *report)
