@@ -52,3 +52,19 @@ const char *nearest_word(const char *word, const char *const *candidates, size_t
     }
     return best;
 }
+
+const char *nearest_match(const char *word, const char *const *candidates, size_t count)
+{
+    const char *best = nearest_word(word, candidates, count);
+    size_t length = strnlen(word, NEAREST_WORD_MAX);
+    if (best == NULL || length < 2)
+        return NULL;
+    size_t longer = strlen(best) > length ? strlen(best) : length;
+    if (nearest_distance(word, best) * 3 <= longer)
+        return best;
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(word, candidates[i], length) == 0)
+            return candidates[i];
+    }
+    return NULL;
+}

@@ -14,6 +14,10 @@ size_t nearest_distance(const char *a, const char *b);
 /* The candidate closest to `word`, the first one on a tie; NULL if count is 0. */
 const char *nearest_word(const char *word, const char *const *candidates, size_t count);
 
+/* The same, or NULL if nothing is near: more than a third of the letters differ, and `word` is not
+ * the beginning of a candidate. */
+const char *nearest_match(const char *word, const char *const *candidates, size_t count);
+
 enum { NEAREST_WORD_MAX = 32 };
 
 #endif

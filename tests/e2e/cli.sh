@@ -29,10 +29,13 @@ expect 'version says what is built in' 0 "$version" '' version
 expect '--version is understood' 0 "$version" '' --version
 expect 'help lists the commands' 0 "$help" '' help
 expect '--help is understood' 0 "$help" '' --help
-expect 'no command is a usage error' 64 '' \
-    "leasehold: no command given; 'leasehold help' lists the commands"
+expect 'the program alone prints help, and is a usage error' 64 "$help" ''
+expect 'options without a command are a usage error' 64 '' \
+    "leasehold: no command given; 'leasehold help' lists the commands" -v
 expect 'an unknown command names the closest one' 64 '' \
     "leasehold: unknown command 'verison'; the closest is 'version'" verison
+expect 'a word that resembles no command gets no guess' 64 '' \
+    "leasehold: unknown command 'frobnicate'; 'leasehold help' lists the commands" frobnicate
 expect 'a word too many is a usage error' 64 '' \
     "leasehold: version takes no argument, but got 'now'" version now
 

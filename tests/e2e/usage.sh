@@ -141,6 +141,25 @@ END
     HOME=$work/fish-home fish try.fish
 }
 
+# Every word that other tools use leads to commands of ours.
+words_of_other_tools_lead_to_ours() {
+    local word verb
+    for word in lock unlock force-unlock who ls info get exec show wait free ps log steal extend; do
+        ! leasehold "$word" k 2>err
+        cat err
+        grep -q "^leasehold: unknown command '$word'; write: leasehold " err
+        for verb in $(grep -o 'leasehold [a-z][a-z-]*' err | cut -d' ' -f2); do
+            commands | grep -qx "$verb"
+        done
+    done
+    # shellcheck disable=SC2016 # the variable is named, not used
+    ! REDIS_URL=redis://h leasehold status k --store redis:// --store-timeout 1s 2>err
+    cat err
+    grep -qF 'without a host this is localhost; write --store "$REDIS_URL"' err
+    ! LEASEHOLD_STORE=/tmp/x leasehold status k 2>err
+    grep -q "the store '/tmp/x' has no scheme; write LEASEHOLD_STORE=file:/tmp/x$" err
+}
+
 # ---- precedence ----
 
 ttl_of() { # ttl_of KEY: what it was taken for, in seconds
@@ -240,7 +259,7 @@ has_waiters() { # has_waiters KEY N
 waits_for_its_turn() {
     local token pid
     token=$(leasehold acquire turn --ttl 1h)
-    leasehold acquire turn >second 2>second.err &
+    leasehold acquire turn --quiet >second 2>second.err &
     pid=$!
     await has_waiters turn 1
     leasehold release turn --token "$token" --quiet
@@ -254,7 +273,7 @@ a_signal_gives_the_place_up() { # INT, TERM and HUP, of one key and of two
     for name in TERM INT HUP; do
         for keys in place 'aside place'; do
             # shellcheck disable=SC2086 # two keys
-            env --default-signal=INT "$program" acquire $keys >out 2>err &
+            env --default-signal=INT "$program" acquire $keys --quiet >out 2>err &
             pid=$!
             await has_waiters place 1
             kill -"$name" "$pid"
@@ -433,6 +452,7 @@ for part in alone, many:
 
 case_of 'each command has help' each_command_has_help
 case_of 'each command has a manual page that renders' each_command_has_a_manual_page
+case_of 'words of other tools lead to ours' words_of_other_tools_lead_to_ours
 case_of 'bash completes commands, options, choices and keys' bash_completes
 case_of 'the completion of zsh is written' zsh_completion_is_written
 case_of 'fish completes commands, options, choices, keys and programs' fish_completes
@@ -441,7 +461,7 @@ case_of 'a flag beats the environment, that the file, that the default' \
 case_of 'a pod is known by its name' pods_have_names
 case_of 'options stand before and behind the command' options_stand_anywhere
 case_of 'the default store is made in the home' default_store_is_made
-case_of 'who waits gets its turn, and is silent in scripts' waits_for_its_turn
+case_of 'a waiter gets its turn' waits_for_its_turn
 case_of 'a signal gives the place up' a_signal_gives_the_place_up
 case_of 'a conflict is tried again with pauses' tries_again_with_pauses
 case_of 'stale leases are taken over, living ones are not' \

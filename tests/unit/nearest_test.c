@@ -32,6 +32,21 @@ static void the_closest_word_wins_and_the_first_on_a_tie(void **state)
     assert_null(nearest_word("help", words, 0));
 }
 
+static void a_word_that_nothing_resembles_has_no_match(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"release", "status", "list", "ttl"};
+    assert_string_equal(nearest_match("relaese", words, 4), "release");
+    assert_string_equal(nearest_match("tll", words, 4), "ttl");
+    assert_string_equal(nearest_match("stat", words, 4), "status"); /* its beginning */
+    assert_string_equal(nearest_match("li", words, 4), "list");
+    assert_null(nearest_match("l", words, 4));
+    assert_null(nearest_match("", words, 4));
+    assert_null(nearest_match("frobnicate", words, 4));
+    assert_null(nearest_match("rest", words, 4));
+    assert_null(nearest_match("list", words, 0));
+}
+
 static void letters_beyond_the_limit_are_not_looked_at(void **state)
 {
     (void)state;
@@ -48,6 +63,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_kind_of_slip_counts_once),
         cmocka_unit_test(the_closest_word_wins_and_the_first_on_a_tie),
+        cmocka_unit_test(a_word_that_nothing_resembles_has_no_match),
         cmocka_unit_test(letters_beyond_the_limit_are_not_looked_at),
     };
     return cmocka_run_group_tests_name("nearest", tests, NULL, NULL);

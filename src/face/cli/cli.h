@@ -178,7 +178,7 @@ struct context {
     struct lh_client *client;
     const char *effect;            /* of break or release, for JSON; otherwise NULL */
     bool interactive;              /* stderr is a terminal, without --quiet or --json */
-    char awaited_key[LH_KEY_SIZE]; /* if interactive: the key whose queue we are in */
+    char awaited_key[LH_KEY_SIZE]; /* the key whose queue we are in */
 };
 
 /* ---- commands.c ---- */
@@ -251,6 +251,8 @@ size_t default_stores(struct default_store out[DEFAULT_STORES]);
 void context_warn_other_stores(const struct context *context);
 /* "there is another default store, …", without a newline. */
 void default_store_describe(const struct default_store *other, struct text *out);
+/* The variable or URL that an unavailable store lacks, in one clause; NULL: nothing is known. */
+const char *context_store_hint(const struct context *context, const struct lh_report *report);
 /* The path of a file: store, after context_find_store(); NULL for other stores. */
 const char *context_store_path(const struct context *context);
 /* Finds the program given after "--". If it cannot be run, prints the reason and the consequence

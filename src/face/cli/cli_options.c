@@ -39,7 +39,8 @@ const struct option option_config = {OPTION("config", VALUE_TEXT, config), .valu
 const struct option option_json = {OPTION("json", VALUE_FLAG, json),
                                    .help = "print JSON objects, one per line"};
 const struct option option_quiet = {OPTION("quiet", VALUE_FLAG, quiet), .letter = 'q',
-                                    .help = "print only results and errors"};
+                                    .help = "print only results and errors; nothing for a busy "
+                                            "or cooling key but the exit status"};
 const struct option option_verbose = {OPTION("verbose", VALUE_FLAG, verbose), .letter = 'v',
                                       .help = "print the store, config file and other details"};
 const struct option option_help = {OPTION("help", VALUE_FLAG, help), .letter = 'h',

@@ -5,6 +5,7 @@
  */
 #include "face/cli/cli.h"
 #include "face/cli/manual.h"
+#include "face/cli/suggest.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -102,14 +103,22 @@ static void show_all(void)
     printf("\n'leasehold help COMMAND' describes a command.\n");
 }
 
+static int help_refuse(const struct context *context, const char *name)
+{
+    char hint[LH_TEXT_SIZE];
+    struct text text;
+    text_init(&text, hint, sizeof hint);
+    suggest_command(name, &text);
+    return usage_error(context, "there is no command '%.64s'%s", name, hint);
+}
+
 static int cmd_help(struct context *context)
 {
     const struct command *command = context->settings.help ? context->command : NULL;
     if (command == NULL && context->arg_count > 0) {
         command = command_find(context->args[0]);
         if (command == NULL)
-            return usage_error(context, "there is no command '%s'; 'leasehold help' lists them",
-                               context->args[0]);
+            return help_refuse(context, context->args[0]);
     }
     switch ((enum format)context->settings.format) {
     case FORMAT_MAN:

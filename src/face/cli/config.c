@@ -55,8 +55,10 @@ static bool config_refuse_key(const struct config_reader *reader, size_t line, c
     char message[256];
     for (size_t i = 0; i < reader->known_count; i++)
         names[i] = reader->known[i]->name;
-    (void)snprintf(message, sizeof message, "'%.64s'; the closest is '%s'", key,
-                   nearest_word(key, names, reader->known_count));
+    const char *near = nearest_match(key, names, reader->known_count);
+    (void)snprintf(message, sizeof message, "'%.64s'; %s%s%s", key,
+                   near != NULL ? "the closest is '" : "keys are the long options of the commands",
+                   near != NULL ? near : "", near != NULL ? "'" : "");
     return config_refuse(reader, line, "unknown key ", message);
 }
 

@@ -152,6 +152,47 @@ static bool store_url_absolute(const char *store, char *out, size_t size)
     return (size_t)length < size;
 }
 
+/* The URL that was probably meant by a store without a scheme: a path, the name of a scheme, or a
+ * Redis server; "" if none. A value with an @ may contain a secret. */
+static void guess_url(const char *store, struct text *out)
+{
+    size_t length = strcspn(store, ":");
+    if (strchr(store, '@') != NULL)
+        return;
+    for (size_t i = 0; lh_store_scheme(i) != NULL; i++) {
+        if (strcmp(lh_store_scheme(i), store) == 0) {
+            text_add(out, store);
+            text_add(out, strncmp(store, "redis", 5) == 0 ? "://HOST" : ":");
+            return;
+        }
+    }
+    if (strchr("/.~", store[0]) != NULL || store[length] == '\0')
+        text_add(out, "file:");
+    else if (strcmp(store + length, ":6379") == 0)
+        text_add(out, "redis://");
+    else
+        return;
+    text_add(out, store);
+}
+
+/* EXIT_DONE, or a usage error that names the URL that was meant. */
+static int check_scheme(const struct context *context)
+{
+    static const char *const ways[] = {[FROM_DEFAULT] = "--store ",
+                                       [FROM_CONFIG] = "in the config file store: ",
+                                       [FROM_ENVIRONMENT] = "LEASEHOLD_STORE=",
+                                       [FROM_FLAG] = "--store "};
+    const char *store = context->settings.store;
+    char meant[URL_SIZE];
+    struct text text;
+    text_init(&text, meant, sizeof meant);
+    guess_url(store, &text);
+    if (meant[0] == '\0')
+        return EXIT_DONE;
+    return usage_error(context, "the store '%.80s' has no scheme; write %s%.80s", store,
+                       ways[context->store_from], meant);
+}
+
 int context_find_store(struct context *context)
 {
     const char *store = context->settings.store;
@@ -164,6 +205,9 @@ int context_find_store(struct context *context)
         (void)snprintf(context->shown, sizeof context->shown, "%s", context->url);
         return EXIT_DONE;
     }
+    int status = check_scheme(context);
+    if (status != EXIT_DONE)
+        return status;
     if (!store_url_absolute(store, context->url, sizeof context->url))
         return usage_error(context, "the store's URL is too long");
     struct text shown;
@@ -182,6 +226,24 @@ int context_prepare_store(struct context *context)
                         "cannot create the directory of the default store %s: %s; "
                         "give another with --store",
                         context_store_path(context), strerror(errno));
+}
+
+const char *context_store_hint(const struct context *context, const struct lh_report *report)
+{
+    static const char *const redis[] = {"redis://", "rediss://", "redis:///", "rediss:///"};
+    if (report->outcome != LH_UNAVAILABLE)
+        return NULL;
+    if (strncmp(context->url, "k8s:", 4) == 0 && strstr(report->text, "kubeconfig") != NULL)
+        return getenv("KUBECONFIG") == NULL ? "set KUBECONFIG, or run in a pod"
+                                            : "KUBECONFIG must name a readable file";
+    for (size_t i = 0; i < sizeof redis / sizeof redis[0]; i++) {
+        if (strcmp(context->url, redis[i]) == 0)
+            return getenv("REDIS_URL") != NULL
+                       ? "without a host this is localhost; write --store \"$REDIS_URL\""
+                       : "without a host this is localhost; write redis://HOST:PORT, or set "
+                         "REDIS_URL and write --store \"$REDIS_URL\"";
+    }
+    return NULL;
 }
 
 const char *context_store_path(const struct context *context)
@@ -247,10 +309,8 @@ int context_open_store(struct context *context)
     options.timeout_ms = context->settings.store_timeout_ms;
     const struct settings *settings = &context->settings;
     context->interactive = !settings->quiet && !settings->json && isatty(STDERR_FILENO) == 1;
-    if (context->interactive) {
-        options.on_event = context_on_event;
-        options.user = context;
-    }
+    options.on_event = context_on_event;
+    options.user = context;
     output_detail(context, "store %s", context->shown);
     if (context->settings.config != NULL)
         output_detail(context, "config %s", context->settings.config);

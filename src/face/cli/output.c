@@ -103,6 +103,8 @@ void report_to_json(const struct context *context, const char *key, const struct
         json_add_string(out, "holder", report->holder);
     if (context->shown[0] != '\0')
         json_add_string(out, "store", context->shown);
+    if (context_store_hint(context, report) != NULL)
+        json_add_string(out, "hint", context_store_hint(context, report));
     json_end(out);
 }
 
@@ -119,6 +121,9 @@ static void print_refusal(const struct context *context, const char *key,
                        report->outcome == LH_FAILED;
         text_add(&text, before);
         text_add(&text, report->text);
+        const char *hint = context_store_hint(context, report);
+        text_add(&text, hint != NULL ? "; " : "");
+        text_add(&text, hint != NULL ? hint : "");
         if (trouble && context->shown[0] != '\0' && strstr(report->text, context->shown) == NULL) {
             text_add(&text, " (store ");
             text_add(&text, context->shown);
@@ -126,6 +131,13 @@ static void print_refusal(const struct context *context, const char *key,
         }
     }
     output_line(&text, stderr);
+}
+
+/* With --quiet the exit status of a busy or cooling key is enough, so that cron sends no mail. */
+static bool is_expected(const struct context *context, const struct lh_report *report)
+{
+    return context->settings.quiet && !context->settings.json &&
+           (report->outcome == LH_BUSY || report->outcome == LH_COOLING);
 }
 
 /* Writes the status file on any error, so that it never keeps the outcome of an earlier call. */
@@ -140,7 +152,8 @@ static void output_refusal(const struct context *context, const char *key,
         text_add(&text, "\n");
         (void)write_status_file(context, line);
     }
-    print_refusal(context, key, report, before);
+    if (!is_expected(context, report))
+        print_refusal(context, key, report, before);
 }
 
 int output_report(const struct context *context, const char *key, const struct lh_report *report)

@@ -6,6 +6,7 @@
 #include "face/cli/cli.h"
 
 #include "base/nearest.h"
+#include "face/cli/suggest.h"
 #include "wire/url_redact.h"
 
 #include <stdio.h>
@@ -61,27 +62,41 @@ static size_t add_names(const struct option *const *options, const char **names,
 
 static int refuse_flag(const struct context *context, const char *name, size_t length)
 {
+    const struct command *command = context->command;
     const char *names[NAMES_MAX];
-    char arg[NEAREST_WORD_MAX + 1];
+    char arg[NEAREST_WORD_MAX + 1], hint[NEAREST_WORD_MAX + 64];
     size_t count = add_names(global_options, names, 0);
     (void)snprintf(arg, sizeof arg, "%.*s", (int)length, name);
-    if (context->command == NULL)
-        return usage_error(context,
-                           "unknown option '--%s' before the command; the closest is '--%s'", arg,
-                           nearest_word(arg, names, count));
-    count = add_names(context->command->options, names, count);
-    return usage_error(context, "%s has no option '--%s'; the closest is '--%s'",
-                       context->command->name, arg, nearest_word(arg, names, count));
+    count = add_names(command != NULL ? command->options : NULL, names, count);
+    const char *near = nearest_match(arg, names, count);
+    if (near != NULL)
+        (void)snprintf(hint, sizeof hint, "the closest is '--%s'", near);
+    else
+        (void)snprintf(hint, sizeof hint, "see 'leasehold help%s%s'", command != NULL ? " " : "",
+                       command != NULL ? command->name : "");
+    if (command == NULL)
+        return usage_error(context, "unknown option '--%s' before the command; %s", arg, hint);
+    return usage_error(context, "%s has no option '--%s'; %s", command->name, arg, hint);
 }
 
 static int refuse_command(const struct context *context, const char *arg)
 {
-    const char *names[NAMES_MAX];
-    size_t count = 0;
-    for (const struct command *command; (command = command_at(count)) != NULL; count++)
-        names[count] = command->name;
-    return usage_error(context, "unknown command '%s'; the closest is '%s'", arg,
-                       nearest_word(arg, names, count));
+    char hint[LH_TEXT_SIZE];
+    struct text text;
+    text_init(&text, hint, sizeof hint);
+    suggest_command(arg, &text);
+    return usage_error(context, "unknown command '%.64s'%s", arg, hint);
+}
+
+/* `run KEY CMD` without "--": the argument that was read last begins the program. */
+static int refuse_program(const struct parse *parse)
+{
+    char line[LH_TEXT_SIZE - 64];
+    struct text text;
+    text_init(&text, line, sizeof line);
+    suggest_separator(parse->argc, parse->argv, parse->at - 1, &text);
+    return usage_error(parse->context, "%s: '--' is missing before the command; write: %s",
+                       parse->context->command->name, line);
 }
 
 /* ---- reading the command line ---- */
@@ -151,6 +166,8 @@ static int parse_argument(struct parse *parse, const char *arg)
     if (arg[0] == '-' && arg[1] != '\0')
         return parse_short_options(parse, arg);
     if (context->command != NULL) {
+        if (suggest_wants_separator(context, parse->argc, parse->argv))
+            return refuse_program(parse);
         context->args[context->arg_count++] = arg;
         return EXIT_DONE;
     }
@@ -318,9 +335,13 @@ static int resolve_settings(struct parse *parse)
     return status;
 }
 
-/* Without a command, --help means `leasehold help`. */
-static int choose_help(struct context *context)
+/* Without a command, --help means `leasehold help`; so does the program alone, as an error. */
+static int choose_help(struct context *context, bool alone)
 {
+    if (alone) {
+        (void)command_help.run(context);
+        return EXIT_USAGE;
+    }
     if (!context->settings.help)
         return usage_error(context, "no command given; 'leasehold help' lists the commands");
     context->command = &command_help;
@@ -346,7 +367,7 @@ int parse_command_line(int argc, char **argv, struct context *context)
         context->settings.json = context->settings.json || strcmp(argv[i], "--json") == 0;
     int status = parse_arguments(&parse);
     if (status == EXIT_DONE && context->command == NULL)
-        status = choose_help(context);
+        status = choose_help(context, /* alone= */ argc == 1);
     if (status == EXIT_DONE && context->command != NULL && !context->settings.help) {
         status = check_arg_count(context);
         if (status == EXIT_DONE)

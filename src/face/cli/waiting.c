@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See waiting.h. Queries the key once, then watches it; durations are updated here without further
- * queries. The line is rewritten in place and cleared at the end.
+ * See waiting.h. For a terminal it queries the key once, then watches it; durations are updated
+ * here without further queries. The line is rewritten in place and cleared at the end. For a log it
+ * queries the key before each line.
  */
 #include "face/cli/waiting.h"
 
+#include "face/cli/columns.h"
 #include "wire/duration.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { FIRST_MS = 300, REFRESH_MS = 1000, COLUMNS = 80 };
+enum { LINE_FIRST_MS = 300, LINE_EVERY_MS = 1000, LOG_FIRST_MS = 1000, LOG_EVERY_MS = 60000 };
+/* A name is not shortened below this, as long as something else can give way. */
+enum { KEY_COLUMNS_FULL = 16, KEY_COLUMNS = 12, NAME_COLUMNS = 4, TEXT_SIZE = 1024 };
 
 static int64_t waiting_now_ms(void)
 {
@@ -24,14 +27,22 @@ static int64_t waiting_now_ms(void)
 
 void waiting_begin(struct waiting *waiting, struct context *context)
 {
-    *waiting = (struct waiting){.context = context, .wanted = context->interactive};
+    bool silent = context->settings.quiet || context->settings.json;
+    *waiting = (struct waiting){.context = context,
+                                .mode = context->interactive ? WAITING_LINE
+                                        : silent             ? WAITING_SILENT
+                                                             : WAITING_LOG};
 }
 
-int64_t waiting_pause_ms(const struct waiting *waiting)
+int64_t waiting_pause_ms(struct waiting *waiting)
 {
-    if (!waiting->wanted)
+    int64_t now_ms = waiting_now_ms();
+    if (waiting->mode == WAITING_SILENT)
         return -1;
-    return waiting->shown ? REFRESH_MS : FIRST_MS;
+    if (waiting->next_at_ms == 0)
+        waiting->next_at_ms =
+            now_ms + (waiting->mode == WAITING_LINE ? LINE_FIRST_MS : LOG_FIRST_MS);
+    return waiting->next_at_ms > now_ms ? waiting->next_at_ms - now_ms : 0;
 }
 
 static void waiting_set_view(struct waiting *waiting, const struct lh_view *view)
@@ -68,75 +79,162 @@ static void waiting_watch_key(struct waiting *waiting, const char *key)
         waiting_set_view(waiting, &view);
 }
 
-static size_t columns(void)
-{
-    struct winsize size;
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 2)
-        return COLUMNS;
-    return size.ws_col;
-}
+/* ---- text ---- */
 
-/* The length of the longest prefix that fits, in whole characters. */
-static size_t fitting(const char *line, size_t room)
-{
-    size_t at = 0, step;
-    while (line[at] != '\0' && (step = text_utf8_length(line + at, strlen(line + at))) > 0 &&
-           room-- > 0)
-        at += step;
-    return at;
-}
+/* The view as of `at_ms`, with key and holder for the terminal. */
+struct waiting_text {
+    struct lh_view view;
+    int64_t passed_ms;
+    char key[TEXT_SIZE], holder[TEXT_SIZE];
+};
 
-static void waiting_describe(const struct waiting *waiting, int64_t at_ms, struct text *out)
+/* The holder, since when and until when. */
+static void add_held(const struct waiting_text *shown, bool compact, struct text *out)
 {
-    struct lh_view view = waiting->view;
-    int64_t passed_ms = at_ms - waiting->received_at_ms;
+    int64_t ends_in_ms = shown->view.ends_in_ms - shown->passed_ms;
+    int64_t takeover_in_ms = shown->view.takeover_in_ms - shown->passed_ms;
     char duration[DURATION_SHOWN];
-    text_add(out, "waiting for ");
-    text_add(out, waiting->key);
-    if (waiting->received_at_ms == 0)
-        return;
-    if (view.state == LH_HELD && view.since_ms >= 0) {
-        text_add(out, ": held by ");
-        text_add(out, view.holder);
+    text_add(out, shown->holder[0] != '\0' ? shown->holder : "an unknown holder");
+    if (shown->view.since_ms >= 0) {
         text_add(out, " for ");
-        text_add(out, duration_show(view.since_ms + passed_ms, duration));
+        text_add(out, duration_show(shown->view.since_ms + shown->passed_ms, duration));
     }
-    if (view.state == LH_HELD && view.ends_in_ms >= passed_ms) {
-        text_add(out, " (lease ends in ");
-        text_add(out, duration_show(view.ends_in_ms - passed_ms, duration));
-        text_add(out, ")");
-    } else if (view.state == LH_HELD && view.takeover_in_ms >= passed_ms) {
-        text_add(out, " (lease ended; free in ");
-        text_add(out, duration_show(view.takeover_in_ms - passed_ms, duration));
-        text_add(out, ")");
-    }
-    if (view.position > 0) {
-        text_add(out, "; position ");
-        text_add_u64(out, view.position);
-        text_add(out, " of ");
-        text_add_u64(out, view.waiters);
-    }
+    if (shown->view.ends_in_ms < 0 || (ends_in_ms < 0 && takeover_in_ms < 0))
+        return;
+    text_add(out, compact ? ", " : " (lease ");
+    text_add(out, ends_in_ms >= 0 ? "ends in " : "ended; free in ");
+    text_add(out, duration_show(ends_in_ms >= 0 ? ends_in_ms : takeover_in_ms, duration));
+    text_add(out, compact ? "" : ")");
 }
+
+static void add_position(const struct lh_view *view, bool compact, struct text *out)
+{
+    if (view->position == 0)
+        return;
+    text_add(out, compact ? ", position " : "; position ");
+    text_add_u64(out, view->position);
+    text_add(out, compact ? "/" : " of ");
+    text_add_u64(out, view->waiters);
+}
+
+/* "waiting for KEY: held by HOLDER for 12s (lease ends in 18s); position 1 of 3", or
+ * "waiting for KEY: HOLDER for 12s, ends in 18s, position 1/3" */
+static void describe_line(const struct waiting_text *shown, bool compact, struct text *out)
+{
+    const struct lh_view *view = &shown->view;
+    text_add(out, "waiting for ");
+    text_add(out, shown->key);
+    if (view->state == LH_HELD) {
+        text_add(out, compact ? ": " : ": held by ");
+        add_held(shown, compact, out);
+    }
+    add_position(view, compact, out);
+}
+
+/* Shortens a name by at most `excess` columns, but not below `least`. The rest of the excess. */
+static size_t shorten(char name[TEXT_SIZE], size_t least, size_t excess)
+{
+    char copy[TEXT_SIZE];
+    struct text text;
+    size_t width = columns_of(name);
+    size_t give = width <= least ? 0 : width - least < excess ? width - least : excess;
+    (void)snprintf(copy, sizeof copy, "%s", name);
+    text_init(&text, name, TEXT_SIZE);
+    columns_add_short(&text, copy, width - give);
+    return excess - give;
+}
+
+static size_t line_excess(const struct waiting_text *shown, bool compact, size_t columns,
+                          struct text *out)
+{
+    text_clear(out);
+    describe_line(shown, compact, out);
+    size_t width = columns_of(out->bytes);
+    return width > columns ? width - columns : 0;
+}
+
+/* Position and end of the lease are never cut: the key gives way first, then the wording, then the
+ * holder. */
+static void fit_line(struct waiting_text *shown, size_t columns, struct text *out)
+{
+    size_t excess = line_excess(shown, /* compact= */ false, columns, out);
+    bool compact = excess + KEY_COLUMNS_FULL > columns_of(shown->key) && excess > 0;
+    if (compact)
+        excess = line_excess(shown, compact, columns, out);
+    excess = shorten(shown->key, compact ? KEY_COLUMNS : KEY_COLUMNS_FULL, excess);
+    excess = shorten(shown->holder, NAME_COLUMNS, excess);
+    (void)shorten(shown->key, NAME_COLUMNS, excess);
+    (void)line_excess(shown, compact, columns, out);
+}
+
+static void waiting_copy(const struct waiting *waiting, int64_t at_ms, struct waiting_text *out)
+{
+    out->view = waiting->view;
+    out->passed_ms = at_ms - waiting->received_at_ms;
+    (void)snprintf(out->key, sizeof out->key, "%s", waiting->key);
+    (void)snprintf(out->holder, sizeof out->holder, "%s", waiting->view.holder);
+    text_clean(out->key, strlen(out->key));
+    text_clean(out->holder, strlen(out->holder));
+    if (waiting->received_at_ms == 0) /* the store has not answered: only the key is known */
+        out->view = (struct lh_view)LH_VIEW_INIT;
+}
+
+/* ---- the terminal and the log ---- */
 
 void waiting_write_line(const char *line)
 {
-    fprintf(stderr, "\r\033[K%.*s", (int)fitting(line, columns() - 1), line);
+    size_t columns = columns_of_terminal(STDERR_FILENO) - 1;
+    fprintf(stderr, "\r\033[K%.*s", (int)columns_prefix(line, columns), line);
     (void)fflush(stderr);
+}
+
+static void show_line(struct waiting *waiting, const char *key, int64_t at_ms)
+{
+    static struct waiting_text shown;
+    char line[4 * TEXT_SIZE];
+    struct text text;
+    if (strcmp(waiting->key, key) != 0)
+        waiting_watch_key(waiting, key);
+    text_init(&text, line, sizeof line);
+    waiting_copy(waiting, at_ms, &shown);
+    fit_line(&shown, columns_of_terminal(STDERR_FILENO) - 1, &text);
+    waiting_write_line(line);
+    waiting->shown = true;
+}
+
+/* "waiting: KEY is held by HOLDER for 12s (lease ends in 18s); position 1 of 3" */
+static void show_log(struct waiting *waiting, const char *key)
+{
+    static struct waiting_text shown;
+    char line[4 * TEXT_SIZE];
+    struct text text;
+    struct lh_view view = LH_VIEW_INIT;
+    waiting->received_at_ms = 0;
+    (void)snprintf(waiting->key, sizeof waiting->key, "%s", key);
+    if (lh_status(waiting->context->client, key, &view, NULL) == LH_OK)
+        waiting_set_view(waiting, &view);
+    if (waiting->received_at_ms != 0 && view.position == 0)
+        return; /* it was granted or refused meanwhile */
+    waiting_copy(waiting, waiting->received_at_ms, &shown);
+    text_init(&text, line, sizeof line);
+    text_add(&text, "waiting: ");
+    text_add(&text, shown.key);
+    if (shown.view.state == LH_HELD) {
+        text_add(&text, " is held by ");
+        add_held(&shown, /* compact= */ false, &text);
+    }
+    add_position(&shown.view, /* compact= */ false, &text);
+    output_line(&text, stderr);
 }
 
 void waiting_show(struct waiting *waiting, const char *key, int64_t at_ms)
 {
-    char line[1024];
-    struct text text;
-    if (!waiting->wanted)
-        return;
-    if (strcmp(waiting->key, key) != 0)
-        waiting_watch_key(waiting, key);
-    text_init(&text, line, sizeof line);
-    waiting_describe(waiting, at_ms, &text);
-    text_clean(line, text.length);
-    waiting_write_line(line);
-    waiting->shown = true;
+    if (waiting->mode == WAITING_LINE)
+        show_line(waiting, key, at_ms);
+    else if (waiting->mode == WAITING_LOG)
+        show_log(waiting, key);
+    waiting->next_at_ms =
+        waiting_now_ms() + (waiting->mode == WAITING_LINE ? LINE_EVERY_MS : LOG_EVERY_MS);
 }
 
 void waiting_end(struct waiting *waiting)
@@ -146,4 +244,5 @@ void waiting_end(struct waiting *waiting)
     if (waiting->shown)
         waiting_write_line("");
     waiting->shown = false;
+    waiting->next_at_ms = 0;
 }

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Suggestions for mistyped command lines, for error messages only. */
+#ifndef LEASEHOLD_FACE_CLI_SUGGEST_H
+#define LEASEHOLD_FACE_CLI_SUGGEST_H
+
+#include "face/cli/cli.h"
+
+/* Adds "; write: …" for a word of other tools, "; the closest is '…'", or where to look. */
+void suggest_command(const char *word, struct text *out);
+/* True if the next argument can only belong to a program before which "--" is missing. */
+bool suggest_wants_separator(const struct context *context, int argc, char *const *argv);
+/* Adds the command line with "--" before argument `before`, quoted for a shell, without secrets. */
+void suggest_separator(int argc, char *const *argv, int before, struct text *out);
+
+#endif
