@@ -177,7 +177,7 @@ void stream_finish(struct stream *stream)
     stream_unref(stream);
 }
 
-void stream_finish_later(struct stream *stream)
+static void stream_finish_later(struct stream *stream)
 {
     stream_stop(stream, STREAM_ENDING);
     poller_call_at(stream->poller, &stream->timer, host_boot_ms());
@@ -389,12 +389,6 @@ struct stream *stream_new(struct poller *poller, const struct stream_target *tar
     if (!stream_open_begin(stream))
         stream_finish_later(stream);
     return stream;
-}
-
-bool stream_is_open(const struct stream *stream)
-{
-    ASSERT(stream->magic == STREAM_MAGIC);
-    return stream->state == STREAM_OPEN;
 }
 
 void stream_write(struct stream *stream, const char *bytes, size_t length)

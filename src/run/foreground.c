@@ -2,7 +2,6 @@
 /* See foreground.h. */
 #include "run/foreground.h"
 
-#include "base/check.h"
 #include "process/process_tree.h"
 #include "process/host.h"
 #include "process/terminal.h"
@@ -12,7 +11,6 @@
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Signals forwarded to the command, except the first and the last, which are for this process. */
@@ -149,15 +147,7 @@ static void on_command_stopped(struct foreground *foreground, int signal)
 
 static void foreground_set_timer(const struct foreground *foreground)
 {
-    struct itimerspec when = {0};
-    int64_t at_ms = atomic_load(&foreground->channel.page->kill_deadline_ms);
-    if (at_ms != CHANNEL_NEVER) {
-        int64_t length_ms = at_ms - host_boot_ms();
-        when.it_value.tv_sec = length_ms > 0 ? length_ms / 1000 : 0;
-        when.it_value.tv_nsec = length_ms > 0 ? length_ms % 1000 * 1000000 : 1;
-    }
-    int result = timerfd_settime(foreground->timer, /* flags= */ 0, &when, NULL);
-    ASSERT(result == 0);
+    host_set_timer(foreground->timer, atomic_load(&foreground->channel.page->kill_deadline_ms));
 }
 
 static void receive_from_supervisor(struct foreground *foreground)
