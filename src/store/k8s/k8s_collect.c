@@ -11,6 +11,7 @@
 #include "store/expiry.h"
 #include "store/k8s/k8s_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +55,7 @@ static void collector_end_round(struct k8s *k8s, const char *why)
     free(collector->next);
     collector->next = NULL;
     collector->pages = 0;
-    collector->tally.why = why;
+    (void)snprintf(collector->tally.why, sizeof collector->tally.why, "%s", why != NULL ? why : "");
     if (collector->tally.removed > 0)
         collector->doubled = 0;
     else if (collector->doubled < DOUBLED_MAX)
@@ -64,7 +65,7 @@ static void collector_end_round(struct k8s *k8s, const char *why)
                                 (int64_t)random_below(&collector->random, (uint64_t)pause_ms));
     if (collector->ended != NULL)
         collector->ended(collector->owner, &collector->tally);
-    collector->tally = (struct collect_tally){0};
+    collector->tally = (struct collection){0};
 }
 
 /* A pause that the server requests applies to all requests and ends the round. */
