@@ -34,7 +34,7 @@ int64_t workloads_now_ms(const struct workloads *workloads)
 }
 
 /* Date has whole seconds: a reply within the second of our estimate does not set the clock. */
-void workloads_set_clock(struct workloads *workloads, int64_t date_s)
+static void workloads_set_clock(struct workloads *workloads, int64_t date_s)
 {
     if (date_s < 0 || (workloads->date_ms != 0 && date_s * 1000 <= workloads_now_ms(workloads) &&
                        date_s * 1000 + 1000 > workloads_now_ms(workloads)))
@@ -151,6 +151,13 @@ void api_reply_done(struct api_reply *reply)
     free(reply->warnings);
     reply->json = NULL;
     reply->warnings = NULL;
+}
+
+bool workloads_usage(struct workload_result *result, const char *message)
+{
+    result->usage = true;
+    (void)snprintf(result->text, sizeof result->text, "%s", message);
+    return false;
 }
 
 /* The message of the API server, or what is wrong with a reply without one. */
