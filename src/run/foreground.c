@@ -4,11 +4,12 @@
 
 #include "process/process_tree.h"
 #include "process/host.h"
-#include "process/terminal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +25,12 @@ static sigset_t foreground_signal_set(void)
     for (size_t i = 0; i < sizeof forwarded_signals / sizeof forwarded_signals[0]; i++)
         (void)sigaddset(&set, forwarded_signals[i]);
     return set;
+}
+
+static bool is_pipe(int file)
+{
+    struct stat status;
+    return fstat(file, &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
 /* ---- fork ---- */
@@ -58,8 +65,10 @@ int foreground_fork(struct foreground *foreground, struct supervisor *supervisor
     (void)signal(SIGCHLD, SIG_DFL);
     (void)sigprocmask(SIG_BLOCK, &set, &supervisor->mask);
     foreground->has_children = process_tree_has_children();
-    foreground->terminal = terminal_open();
-    foreground->shares_terminal = foreground->terminal >= 0 && terminal_is_shared();
+    foreground->terminal = open("/dev/tty", O_RDWR | O_CLOEXEC);
+    /* With a pipe, other processes of the job may need the terminal. */
+    foreground->shares_terminal =
+        foreground->terminal >= 0 && (is_pipe(STDIN_FILENO) || is_pipe(STDOUT_FILENO));
     int error = channel_open(&foreground->channel, &supervisor->channel);
     if (error != 0)
         return error;
@@ -90,20 +99,24 @@ static void foreground_forward_signal(const struct foreground *foreground, int s
         (void)kill(foreground->supervisor, signal == SIGQUIT ? SIGINT : signal);
 }
 
+static bool has_terminal(const struct foreground *foreground, pid_t group)
+{
+    return foreground->terminal >= 0 && tcgetpgrp(foreground->terminal) == group;
+}
+
+/* We may be in the background: SIGTTOU is blocked. */
 static void foreground_give_terminal(struct foreground *foreground)
 {
-    if (foreground->command <= 0 ||
-        !terminal_is_foreground(foreground->terminal, foreground->group))
+    if (foreground->command <= 0 || !has_terminal(foreground, foreground->group))
         return;
-    terminal_set_foreground(foreground->terminal, foreground->command);
+    (void)tcsetpgrp(foreground->terminal, foreground->command);
     foreground->had_terminal = true;
 }
 
 static void foreground_take_terminal(const struct foreground *foreground)
 {
-    if (foreground->command > 0 &&
-        terminal_is_foreground(foreground->terminal, foreground->command))
-        terminal_set_foreground(foreground->terminal, foreground->group);
+    if (foreground->command > 0 && has_terminal(foreground, foreground->command))
+        (void)tcsetpgrp(foreground->terminal, foreground->group);
 }
 
 static void foreground_continue(struct foreground *foreground)
@@ -135,7 +148,7 @@ static void on_command_stopped(struct foreground *foreground, int signal)
     bool wants_terminal = signal == SIGTTIN || signal == SIGTTOU;
     if (foreground->terminal < 0)
         return;
-    if (wants_terminal && terminal_is_foreground(foreground->terminal, foreground->group)) {
+    if (wants_terminal && has_terminal(foreground, foreground->group)) {
         foreground_give_terminal(foreground);
         foreground_forward_signal(foreground, SIGCONT);
         return;
@@ -158,8 +171,7 @@ static void receive_from_supervisor(struct foreground *foreground)
         if (message.kind == CHANNEL_STARTED) {
             foreground->command = message.value;
             foreground->alive = file;
-            foreground->had_terminal =
-                terminal_is_foreground(foreground->terminal, foreground->command);
+            foreground->had_terminal = has_terminal(foreground, foreground->command);
             foreground_set_timer(foreground);
         } else if (message.kind == CHANNEL_STOPPED) {
             on_command_stopped(foreground, message.value);

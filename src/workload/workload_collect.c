@@ -164,8 +164,7 @@ static void collect_object(struct collect_round *round, const json_t *object, in
     const char *name = kube_string(json_object_get(object, "metadata"), "name");
     if (!is_resource_name(name, strlen(name)) || !collect_is_leftover(round, object, now_ms, &view))
         return;
-    text_add(&round->names, out->left > 0 ? ", " : "");
-    text_add(&round->names, name);
+    TEXT_JOIN(&round->names, out->left > 0 ? ", " : "", name);
     out->left++;
     if (round->rate == 0)
         return;

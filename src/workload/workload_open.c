@@ -55,7 +55,7 @@ static bool copy_options(struct workloads *workloads, const struct workloads_opt
 
 static void on_login(void *owner)
 {
-    (void)owner; /* wait_for_login() checks it */
+    (void)owner; /* workloads_call() checks it */
 }
 
 static bool set_up(struct workloads *workloads, const char *url, const char *manifest,

@@ -34,9 +34,7 @@ static void add_period(struct text *text, const char *before, int64_t length_ms,
     char message[DURATION_SHOWN];
     if (length_ms < 0)
         return;
-    text_add(text, before);
-    text_add(text, duration_show(length_ms, message));
-    text_add(text, after);
+    TEXT_JOIN(text, before, duration_show(length_ms, message), after);
 }
 
 /* Busy or cooling, with holder and times. */
@@ -51,8 +49,8 @@ static void result_held(const struct workloads *workloads, enum workload_verdict
     result->since_ms = since_ms >= 0 ? (age_ms > 0 ? age_ms : 0) : -1;
     result->ends_in_ms = left_ms;
     text_init(&text, result->text, sizeof result->text);
-    text_add(&text, cooling ? "RecentlyRemediated (by " : "ResourceBusy (held by ");
-    text_add(&text, result->view.holder);
+    TEXT_JOIN(&text, cooling ? "RecentlyRemediated (by " : "ResourceBusy (held by ",
+              result->view.holder);
     if (cooling) {
         add_period(&text, ", ", result->since_ms, " ago");
         text_add(&text, ")");

@@ -159,12 +159,9 @@ static bool k8s_check_verbs(const struct diagnosis *diagnosis, struct k8s_probe 
     text_init(&asked, all, sizeof all);
     for (size_t i = 0; verbs[i] != NULL && permission != PERMISSION_UNKNOWN; i++) {
         permission = k8s_check_access(probe, group, resource, verbs[i], why, sizeof why);
-        text_add(&asked, i > 0 ? ", " : "");
-        text_add(&asked, verbs[i]);
-        if (permission == FORBIDDEN) {
-            text_add(&missing, missing.length > 0 ? ", " : "");
-            text_add(&missing, verbs[i]);
-        }
+        TEXT_JOIN(&asked, i > 0 ? ", " : "", verbs[i]);
+        if (permission == FORBIDDEN)
+            TEXT_JOIN(&missing, missing.length > 0 ? ", " : "", verbs[i]);
     }
     if (permission == PERMISSION_UNKNOWN)
         diagnosis_report(diagnosis, FINDING_WARNING, "rights", NULL,

@@ -18,8 +18,7 @@ enum { CONFIG_MAX = 1 << 20, MEMFD_CA = 0, MEMFD_CERT, MEMFD_KEY };
 
 static bool kube_config_fail(struct text *why, const char *string, const char *what)
 {
-    text_add(why, string);
-    text_add(why, what);
+    TEXT_JOIN(why, string, what);
     return false;
 }
 
