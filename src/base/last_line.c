@@ -6,17 +6,12 @@
 
 #include <string.h>
 
-/* A bare carriage return also starts a new line, as progress displays use it. */
-static bool ends_line(char byte)
-{
-    return byte == '\n' || byte == '\r';
-}
-
 void last_line_add(struct last_line *line, const char *bytes, size_t length)
 {
     for (size_t at = 0; at < length;) {
         size_t end = at;
-        while (end < length && !ends_line(bytes[end]))
+        /* A bare carriage return also starts a new line, as progress displays use it. */
+        while (end < length && bytes[end] != '\n' && bytes[end] != '\r')
             end++;
         if (line->ended && end > at) {
             line->length = 0;

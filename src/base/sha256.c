@@ -53,8 +53,9 @@ static void sha256_block(uint32_t hash[8], const unsigned char *block)
         hash[i] += v[i];
 }
 
-void sha256(const void *bytes, size_t length, unsigned char out[SHA256_SIZE])
+void sha256_hex(const void *bytes, size_t length, char out[SHA256_HEX + 1])
 {
+    static const char digits[] = "0123456789abcdef";
     uint32_t hash[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                         0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
     const unsigned char *at = bytes;
@@ -71,18 +72,7 @@ void sha256(const void *bytes, size_t length, unsigned char out[SHA256_SIZE])
     sha256_block(hash, last);
     if (size > BLOCK)
         sha256_block(hash, last + BLOCK);
-    for (size_t i = 0; i < SHA256_SIZE; i++)
-        out[i] = (unsigned char)(hash[i / 4] >> (24 - 8 * (i % 4)));
-}
-
-void sha256_hex(const void *bytes, size_t length, char out[SHA256_HEX + 1])
-{
-    static const char digits[] = "0123456789abcdef";
-    unsigned char hash[SHA256_SIZE];
-    sha256(bytes, length, hash);
-    for (size_t i = 0; i < SHA256_SIZE; i++) {
-        out[2 * i] = digits[hash[i] >> 4];
-        out[2 * i + 1] = digits[hash[i] & 15];
-    }
+    for (size_t i = 0; i < SHA256_HEX; i++)
+        out[i] = digits[hash[i / 8] >> (28 - 4 * (i % 8)) & 15];
     out[SHA256_HEX] = '\0';
 }

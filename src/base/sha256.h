@@ -5,9 +5,8 @@
 
 #include <stddef.h>
 
-enum { SHA256_SIZE = 32, SHA256_HEX = 64 };
+enum { SHA256_HEX = 64 };
 
-void sha256(const void *bytes, size_t length, unsigned char out[SHA256_SIZE]);
 /* As 64 lower-case hex digits and a NUL. */
 void sha256_hex(const void *bytes, size_t length, char out[SHA256_HEX + 1]);
 

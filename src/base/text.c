@@ -60,6 +60,12 @@ void text_add_hex(struct text *text, uint64_t number)
     text_add_bytes(text, digits + at, sizeof digits - at);
 }
 
+void text_add_all(struct text *text, const char *const *strings)
+{
+    for (; *strings != NULL; strings++)
+        text_add(text, *strings);
+}
+
 size_t text_utf8_length(const char *bytes, size_t left)
 {
     const unsigned char *at = (const unsigned char *)bytes;

@@ -54,6 +54,10 @@ static inline void text_add_u64(struct text *text, uint64_t number)
         text_add_digits(text, number);
 }
 
+/* Adds several strings: TEXT_JOIN(&text, path, ": ", why). */
+#define TEXT_JOIN(text, ...) text_add_all((text), (const char *const[]){__VA_ARGS__, NULL})
+void text_add_all(struct text *text, const char *const *strings); /* NULL after the last */
+
 /* Adds at most `most` bytes; longer text ends after a whole word, with "…". */
 void text_add_brief(struct text *text, const char *string, size_t most);
 

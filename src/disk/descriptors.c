@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct descriptors *all;
+static struct list all;
 static bool registered;
 
 static void registry_lock(void)
@@ -39,7 +39,8 @@ static void descriptors_close_all(struct descriptors *set)
 
 static void close_in_child(void)
 {
-    for (struct descriptors *set = all; set != NULL; set = set->next) {
+    for (struct list_node *node = all.first; node != NULL; node = node->next) {
+        struct descriptors *set = LIST_ENTRY(node, struct descriptors, node);
         descriptors_close_all(set);
         atomic_store(&set->forked, true);
     }
@@ -52,10 +53,8 @@ bool descriptors_init(struct descriptors *set)
     registry_lock();
     registered = registered || pthread_atfork(registry_lock, registry_unlock, close_in_child) == 0;
     bool ready = registered;
-    if (ready) {
-        set->next = all;
-        all = set;
-    }
+    if (ready)
+        list_prepend(&all, &set->node);
     registry_unlock();
     return ready;
 }
@@ -63,10 +62,7 @@ bool descriptors_init(struct descriptors *set)
 void descriptors_done(struct descriptors *set)
 {
     registry_lock();
-    struct descriptors **link = &all;
-    while (*link != set)
-        link = &(*link)->next;
-    *link = set->next;
+    list_remove(&all, &set->node);
     descriptors_close_all(set);
     registry_unlock();
 }

@@ -10,6 +10,8 @@
 #ifndef LEASEHOLD_DISK_DESCRIPTORS_H
 #define LEASEHOLD_DISK_DESCRIPTORS_H
 
+#include "base/list.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +21,7 @@
 enum { DESCRIPTORS_MOST = 64 };
 
 struct descriptors {
-    struct descriptors *next;
+    struct list_node node;
     int files[DESCRIPTORS_MOST];
     size_t count;
     atomic_bool forked;

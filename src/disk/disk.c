@@ -33,8 +33,7 @@ bool disk_name(const struct real_disk *disk, const char *suffix, char *out_name)
 {
     struct text text;
     text_init(&text, out_name, DISK_NAME);
-    text_add(&text, disk->name);
-    text_add(&text, suffix);
+    TEXT_JOIN(&text, disk->name, suffix);
     return !text.cut;
 }
 

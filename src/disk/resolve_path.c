@@ -32,13 +32,10 @@ bool path_refuse(struct text *why, const char *path, const char *message, int er
             path++;
         text_add(why, "...");
     }
-    text_add(why, path);
-    text_add(why, ": ");
-    text_add(why, message);
+    TEXT_JOIN(why, path, ": ", message);
     if (error != 0) {
         char reason[128];
-        text_add(why, ": ");
-        text_add(why, strerror_r(error, reason, sizeof reason));
+        TEXT_JOIN(why, ": ", strerror_r(error, reason, sizeof reason));
     }
     return false;
 }
@@ -70,9 +67,7 @@ static bool resolve_link(struct walk *walk, const struct stat *link, struct text
     target[length] = '\0';
     struct text text;
     text_init(&text, joined, sizeof joined);
-    text_add(&text, target);
-    text_add(&text, "/");
-    text_add(&text, walk->rest);
+    TEXT_JOIN(&text, target, "/", walk->rest);
     if (text.cut)
         return path_refuse(why, at, "the path is too long", /* error= */ 0);
     text_copy(walk->rest, sizeof walk->rest, joined);

@@ -152,9 +152,6 @@ const char *secret_now(struct secret *secret, int64_t now_ms, struct text *why)
     const char *wrong = secret_reload(secret, now_ms);
     if (wrong == NULL || (secret->known && !secret->refused))
         return secret->value;
-    text_add(why, "cannot read the secret in ");
-    text_add(why, secret->path);
-    text_add(why, ": ");
-    text_add(why, wrong);
+    TEXT_JOIN(why, "cannot read the secret in ", secret->path, ": ", wrong);
     return NULL;
 }

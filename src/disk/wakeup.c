@@ -37,8 +37,7 @@ static void wakeup_make_name(char *out, size_t size, const struct real_disk *dis
 {
     struct text text;
     text_init(&text, out, size);
-    text_add(&text, disk->name);
-    text_add(&text, wake_mark);
+    TEXT_JOIN(&text, disk->name, wake_mark);
     text_add_hex(&text, session);
     ASSERT(!text.cut);
 }

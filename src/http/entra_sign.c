@@ -20,12 +20,6 @@ struct pair {
     EVP_PKEY *key;
 };
 
-static void drop_pair(struct pair *pair)
-{
-    X509_free(pair->certificate);
-    EVP_PKEY_free(pair->key);
-}
-
 /* Returns NULL, or the reason of the failure. */
 static const char *read_pair(const struct entra_certificate *from, struct pair *out)
 {
@@ -98,13 +92,11 @@ bool entra_sign(const struct entra_certificate *certificate, const char *audienc
         entra_add_claims(&claims, out);
         wrong = add_signature(pair.key, out, out) ? NULL : "it cannot sign";
     }
-    drop_pair(&pair);
+    X509_free(pair.certificate);
+    EVP_PKEY_free(pair.key);
     ERR_clear_error(); /* TLS connections read the same error queue */
     if (wrong == NULL)
         return true;
-    text_add(why, "the client certificate in ");
-    text_add(why, certificate->path);
-    text_add(why, ": ");
-    text_add(why, wrong);
+    TEXT_JOIN(why, "the client certificate in ", certificate->path, ": ", wrong);
     return false;
 }

@@ -72,10 +72,7 @@ static void entra_fail(struct entra *entra, const char *what, const char *more)
 {
     struct text text;
     text_init(&text, entra->why, sizeof entra->why);
-    text_add(&text, "no token of Entra ID: ");
-    text_add(&text, what);
-    text_add(&text, more[0] != '\0' ? ": " : "");
-    text_add(&text, more);
+    TEXT_JOIN(&text, "no token of Entra ID: ", what, more[0] != '\0' ? ": " : "", more);
     entra_schedule(entra, backoff_pause_ms(&entra->backoff));
     if (host_boot_ms() >= entra->good_until_ms)
         entra->callbacks.changed(entra->callbacks.owner);
@@ -86,8 +83,7 @@ static void entra_fail_status(struct entra *entra, const struct http_response *r
     char what[ENTRA_ASKED_MAX], more[256];
     struct text text;
     text_init(&text, what, sizeof what);
-    text_add(&text, entra->shown);
-    text_add(&text, " answered ");
+    TEXT_JOIN(&text, entra->shown, " answered ");
     text_add_u64(&text, (uint64_t)response->status);
     text_init(&text, more, sizeof more);
     entra_read_error(response->body, response->body_length, &text);
@@ -132,9 +128,7 @@ static void entra_on_cli_output(void *owner, const char *output, size_t length, 
         return;
     }
     text_init(&text, what, sizeof what);
-    text_add(&text, "az ");
-    text_add(&text, failure);
-    text_add(&text, "; is 'az login' done?");
+    TEXT_JOIN(&text, "az ", failure, "; is 'az login' done?");
     entra_fail(entra, what, "");
 }
 
@@ -172,8 +166,7 @@ static void request_app(struct entra *entra)
     const char *key = environment("IDENTITY_HEADER");
     struct text text;
     text_init(&text, header, sizeof header);
-    text_add(&text, "X-IDENTITY-HEADER: ");
-    text_add(&text, key != NULL ? key : "");
+    TEXT_JOIN(&text, "X-IDENTITY-HEADER: ", key != NULL ? key : "");
     if (text.cut || !text_is_clean(header, text.length)) {
         entra_fail(entra, "IDENTITY_HEADER is too long or no header", "");
         return;

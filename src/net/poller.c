@@ -34,19 +34,11 @@ struct poller {
 
 static void poller_arm_timer(struct poller *poller)
 {
-    struct itimerspec when = {0};
     int64_t first_ms = heap_first(&poller->times);
     bool early_enough = !poller->exact && poller->armed_ms <= first_ms;
     if (poller->stepping || poller->armed_ms == first_ms || early_enough)
         return;
-    if (first_ms != POLLER_NEVER) {
-        /* Relative, not absolute: the clock of a time namespace may have an offset. */
-        int64_t length_ms = first_ms - host_boot_ms();
-        when.it_value.tv_sec = length_ms > 0 ? length_ms / 1000 : 0;
-        when.it_value.tv_nsec = length_ms > 0 ? length_ms % 1000 * 1000000 : 1;
-    }
-    int result = timerfd_settime(poller->timer, /* flags= */ 0, &when, NULL);
-    ASSERT(result == 0);
+    host_set_timer(poller->timer, first_ms);
     poller->armed_ms = first_ms;
 }
 

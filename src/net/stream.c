@@ -38,9 +38,7 @@ static void show_address(const struct stream *stream, struct text *out)
     if (inet_ntop(address->ai_family, bytes, text, sizeof text) == NULL ||
         strcmp(text, stream->target.host) == 0)
         return;
-    text_add(out, " (");
-    text_add(out, text);
-    text_add(out, ")");
+    TEXT_JOIN(out, " (", text, ")");
 }
 
 static void show_target(const struct stream *stream, struct text *out)
@@ -64,13 +62,9 @@ void stream_set_error(struct stream *stream, enum stream_end end, const char *wh
     struct text text;
     text_init(&text, stream->why, sizeof stream->why);
     show_target(stream, &text);
-    text_add(&text, ": ");
-    text_add(&text, what);
-    if (detail != NULL) {
-        text_add(&text, " (");
-        text_add(&text, detail);
-        text_add(&text, ")");
-    }
+    TEXT_JOIN(&text, ": ", what);
+    if (detail != NULL)
+        TEXT_JOIN(&text, " (", detail, ")");
     stream->end = end;
 }
 
@@ -177,7 +171,7 @@ void stream_finish(struct stream *stream)
     stream_unref(stream);
 }
 
-void stream_finish_later(struct stream *stream)
+static void stream_finish_later(struct stream *stream)
 {
     stream_stop(stream, STREAM_ENDING);
     poller_call_at(stream->poller, &stream->timer, host_boot_ms());
@@ -389,12 +383,6 @@ struct stream *stream_new(struct poller *poller, const struct stream_target *tar
     if (!stream_open_begin(stream))
         stream_finish_later(stream);
     return stream;
-}
-
-bool stream_is_open(const struct stream *stream)
-{
-    ASSERT(stream->magic == STREAM_MAGIC);
-    return stream->state == STREAM_OPEN;
 }
 
 void stream_write(struct stream *stream, const char *bytes, size_t length)

@@ -56,7 +56,6 @@ struct stream *stream_new(struct poller *poller, const struct stream_target *tar
 /* No callback follows. May be called from its callbacks. Accepts NULL. */
 void stream_free(struct stream **stream);
 
-bool stream_is_open(const struct stream *stream);
 /* Queues the bytes if it is not open yet. Exceeding the limit ends the stream. */
 void stream_write(struct stream *stream, const char *bytes, size_t length);
 /* Sends the queued bytes now, not at the end of a step: for writers outside of one. */

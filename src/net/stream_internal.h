@@ -56,9 +56,8 @@ struct stream {
 /* Sets the reason of the coming end, without further effect. `detail` may be NULL. */
 void stream_set_error(struct stream *stream, enum stream_end end, const char *what,
                       const char *detail);
-/* Ends it and calls `ended`: at once (within a step only), or in the next step. */
+/* Ends it and calls `ended`; within a step only. */
 void stream_finish(struct stream *stream);
-void stream_finish_later(struct stream *stream);
 /* As stream_set_error(), with the reason of TLS. */
 void stream_set_tls_error(struct stream *stream);
 /* The connection is established: bytes can be transferred from here on. */
@@ -68,8 +67,6 @@ void stream_close_file(struct stream *stream);
 /* stream_open.c */
 /* False if it has failed already, with the reason in `why`. */
 bool stream_open_begin(struct stream *stream);
-/* Tries the next address; likewise. */
-bool stream_open_next(struct stream *stream);
 /* The socket is ready, or the time for this address is over. */
 void stream_open_ready(struct stream *stream);
 void stream_open_timeout(struct stream *stream);

@@ -114,7 +114,8 @@ static bool choose_next(struct stream *stream)
     return true;
 }
 
-bool stream_open_next(struct stream *stream)
+/* Tries the next address; false if none is left, with the reason in `why`. */
+static bool stream_open_next(struct stream *stream)
 {
     while (choose_next(stream)) {
         int64_t now_ms = host_boot_ms();

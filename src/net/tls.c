@@ -97,13 +97,9 @@ static const char *openssl_reason(unsigned long error)
 static bool tls_fail_setup(struct text *why, const char *what, const char *file)
 {
     text_add(why, what);
-    if (file != NULL) {
-        text_add(why, " ");
-        text_add(why, file);
-    }
-    text_add(why, " (");
-    text_add(why, openssl_reason(ERR_peek_error()));
-    text_add(why, ")");
+    if (file != NULL)
+        TEXT_JOIN(why, " ", file);
+    TEXT_JOIN(why, " (", openssl_reason(ERR_peek_error()), ")");
     return false;
 }
 
@@ -232,11 +228,8 @@ static ssize_t tls_fail(struct tls *tls, enum stream_end end, const char *what, 
     struct text text;
     text_init(&text, tls->why, sizeof tls->why);
     text_add(&text, what);
-    if (detail != NULL) {
-        text_add(&text, " (");
-        text_add(&text, detail);
-        text_add(&text, ")");
-    }
+    if (detail != NULL)
+        TEXT_JOIN(&text, " (", detail, ")");
     tls->end = end;
     tls->broken = true;
     return -1;

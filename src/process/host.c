@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -194,4 +195,17 @@ int64_t host_boot_us(void)
 int64_t host_wall_ms(void)
 {
     return clock_ns(CLOCK_REALTIME) / NS_PER_MS;
+}
+
+void host_set_timer(int timer, int64_t at_ms)
+{
+    struct itimerspec when = {0};
+    if (at_ms != INT64_MAX) {
+        /* Relative, not absolute: the clock of a time namespace may have an offset. */
+        int64_t left_ms = at_ms - host_boot_ms();
+        when.it_value.tv_sec = left_ms > 0 ? left_ms / MS_PER_SECOND : 0;
+        when.it_value.tv_nsec = left_ms > 0 ? left_ms % MS_PER_SECOND * NS_PER_MS : 1;
+    }
+    int result = timerfd_settime(timer, /* flags= */ 0, &when, NULL);
+    ASSERT(result == 0);
 }

@@ -23,5 +23,7 @@ bool host_read(struct host_ids *out, struct text *why);
 int64_t host_boot_ms(void);
 int64_t host_boot_us(void);
 int64_t host_wall_ms(void);
+/* Sets a timerfd on CLOCK_BOOTTIME to a time of host_boot_ms(); INT64_MAX: never. */
+void host_set_timer(int timer, int64_t at_ms);
 
 #endif

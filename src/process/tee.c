@@ -71,13 +71,6 @@ static void *tee_thread(void *argument)
     return NULL;
 }
 
-static void close_files(const int *files, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (files[i] >= 0)
-            (void)close(files[i]);
-}
-
 int tee_open(struct tee *tee)
 {
     int files[4] = {-1, -1, -1, -1};
@@ -93,8 +86,9 @@ int tee_open(struct tee *tee)
     tee->over = files[3];
     if (error == 0)
         error = pthread_create(&tee->thread, NULL, tee_thread, tee);
-    if (error != 0)
-        close_files(files, sizeof files / sizeof files[0]);
+    for (size_t i = 0; error != 0 && i < sizeof files / sizeof files[0]; i++)
+        if (files[i] >= 0)
+            (void)close(files[i]);
     return -error;
 }
 

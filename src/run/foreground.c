@@ -2,17 +2,16 @@
 /* See foreground.h. */
 #include "run/foreground.h"
 
-#include "base/check.h"
 #include "process/process_tree.h"
 #include "process/host.h"
-#include "process/terminal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Signals forwarded to the command, except the first and the last, which are for this process. */
@@ -26,6 +25,12 @@ static sigset_t foreground_signal_set(void)
     for (size_t i = 0; i < sizeof forwarded_signals / sizeof forwarded_signals[0]; i++)
         (void)sigaddset(&set, forwarded_signals[i]);
     return set;
+}
+
+static bool is_pipe(int file)
+{
+    struct stat status;
+    return fstat(file, &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
 /* ---- fork ---- */
@@ -60,8 +65,10 @@ int foreground_fork(struct foreground *foreground, struct supervisor *supervisor
     (void)signal(SIGCHLD, SIG_DFL);
     (void)sigprocmask(SIG_BLOCK, &set, &supervisor->mask);
     foreground->has_children = process_tree_has_children();
-    foreground->terminal = terminal_open();
-    foreground->shares_terminal = foreground->terminal >= 0 && terminal_is_shared();
+    foreground->terminal = open("/dev/tty", O_RDWR | O_CLOEXEC);
+    /* With a pipe, other processes of the job may need the terminal. */
+    foreground->shares_terminal =
+        foreground->terminal >= 0 && (is_pipe(STDIN_FILENO) || is_pipe(STDOUT_FILENO));
     int error = channel_open(&foreground->channel, &supervisor->channel);
     if (error != 0)
         return error;
@@ -92,20 +99,24 @@ static void foreground_forward_signal(const struct foreground *foreground, int s
         (void)kill(foreground->supervisor, signal == SIGQUIT ? SIGINT : signal);
 }
 
+static bool has_terminal(const struct foreground *foreground, pid_t group)
+{
+    return foreground->terminal >= 0 && tcgetpgrp(foreground->terminal) == group;
+}
+
+/* We may be in the background: SIGTTOU is blocked. */
 static void foreground_give_terminal(struct foreground *foreground)
 {
-    if (foreground->command <= 0 ||
-        !terminal_is_foreground(foreground->terminal, foreground->group))
+    if (foreground->command <= 0 || !has_terminal(foreground, foreground->group))
         return;
-    terminal_set_foreground(foreground->terminal, foreground->command);
+    (void)tcsetpgrp(foreground->terminal, foreground->command);
     foreground->had_terminal = true;
 }
 
 static void foreground_take_terminal(const struct foreground *foreground)
 {
-    if (foreground->command > 0 &&
-        terminal_is_foreground(foreground->terminal, foreground->command))
-        terminal_set_foreground(foreground->terminal, foreground->group);
+    if (foreground->command > 0 && has_terminal(foreground, foreground->command))
+        (void)tcsetpgrp(foreground->terminal, foreground->group);
 }
 
 static void foreground_continue(struct foreground *foreground)
@@ -137,7 +148,7 @@ static void on_command_stopped(struct foreground *foreground, int signal)
     bool wants_terminal = signal == SIGTTIN || signal == SIGTTOU;
     if (foreground->terminal < 0)
         return;
-    if (wants_terminal && terminal_is_foreground(foreground->terminal, foreground->group)) {
+    if (wants_terminal && has_terminal(foreground, foreground->group)) {
         foreground_give_terminal(foreground);
         foreground_forward_signal(foreground, SIGCONT);
         return;
@@ -149,15 +160,7 @@ static void on_command_stopped(struct foreground *foreground, int signal)
 
 static void foreground_set_timer(const struct foreground *foreground)
 {
-    struct itimerspec when = {0};
-    int64_t at_ms = atomic_load(&foreground->channel.page->kill_deadline_ms);
-    if (at_ms != CHANNEL_NEVER) {
-        int64_t length_ms = at_ms - host_boot_ms();
-        when.it_value.tv_sec = length_ms > 0 ? length_ms / 1000 : 0;
-        when.it_value.tv_nsec = length_ms > 0 ? length_ms % 1000 * 1000000 : 1;
-    }
-    int result = timerfd_settime(foreground->timer, /* flags= */ 0, &when, NULL);
-    ASSERT(result == 0);
+    host_set_timer(foreground->timer, atomic_load(&foreground->channel.page->kill_deadline_ms));
 }
 
 static void receive_from_supervisor(struct foreground *foreground)
@@ -168,8 +171,7 @@ static void receive_from_supervisor(struct foreground *foreground)
         if (message.kind == CHANNEL_STARTED) {
             foreground->command = message.value;
             foreground->alive = file;
-            foreground->had_terminal =
-                terminal_is_foreground(foreground->terminal, foreground->command);
+            foreground->had_terminal = has_terminal(foreground, foreground->command);
             foreground_set_timer(foreground);
         } else if (message.kind == CHANNEL_STOPPED) {
             on_command_stopped(foreground, message.value);

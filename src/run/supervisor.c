@@ -196,14 +196,7 @@ static void supervisor_set_timer(struct supervisor *supervisor)
     if (supervisor->timer < 0)
         supervisor->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     ASSERT(supervisor->timer >= 0);
-    struct itimerspec when = {0};
-    if (due_ms != CHILD_NEVER) {
-        int64_t length_ms = due_ms - host_boot_ms();
-        when.it_value.tv_sec = length_ms > 0 ? length_ms / 1000 : 0;
-        when.it_value.tv_nsec = length_ms > 0 ? length_ms % 1000 * 1000000 : 1;
-    }
-    int result = timerfd_settime(supervisor->timer, /* flags= */ 0, &when, NULL);
-    ASSERT(result == 0);
+    host_set_timer(supervisor->timer, due_ms);
     supervisor->timer_ms = due_ms;
 }
 

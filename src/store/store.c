@@ -69,9 +69,7 @@ void store_describe_unknown(const char *url, struct text *out)
     text_add_bytes(out, url, url_scheme(url));
     text_add(out, "\"; a URL begins with one of:");
     for (size_t i = 0; i < DRIVERS; i++) {
-        text_add(out, " ");
-        text_add(out, drivers[i]->scheme);
-        text_add(out, ":");
+        TEXT_JOIN(out, " ", drivers[i]->scheme, ":");
     }
 }
 

@@ -34,7 +34,7 @@ int64_t workloads_now_ms(const struct workloads *workloads)
 }
 
 /* Date has whole seconds: a reply within the second of our estimate does not set the clock. */
-void workloads_set_clock(struct workloads *workloads, int64_t date_s)
+static void workloads_set_clock(struct workloads *workloads, int64_t date_s)
 {
     if (date_s < 0 || (workloads->date_ms != 0 && date_s * 1000 <= workloads_now_ms(workloads) &&
                        date_s * 1000 + 1000 > workloads_now_ms(workloads)))
@@ -85,19 +85,14 @@ static void workloads_report_warnings(struct workloads *workloads, struct api_re
         warn_once(workloads, line);
 }
 
-/* A credential plugin may have to run first. */
-static void wait_for_login(struct workloads *workloads, int64_t give_up_at_ms)
-{
-    while (!kube_login_ready(workloads->login) && host_boot_ms() < give_up_at_ms)
-        workloads_wait(workloads, give_up_at_ms);
-}
-
 static void workloads_call_once(struct workloads *workloads, const struct kube_call *call,
                                 int64_t give_up_at_ms, struct api_reply *reply)
 {
     struct http_callbacks callbacks = {.done = workloads_on_reply, .owner = reply};
     *reply = (struct api_reply){.retry_after_ms = -1, .date_s = -1};
-    wait_for_login(workloads, give_up_at_ms);
+    /* A credential plugin may have to run first. */
+    while (!kube_login_ready(workloads->login) && host_boot_ms() < give_up_at_ms)
+        workloads_wait(workloads, give_up_at_ms);
     struct kube_call timed = *call;
     struct text why;
     int64_t left_ms = give_up_at_ms - host_boot_ms();
@@ -113,11 +108,6 @@ static void workloads_call_once(struct workloads *workloads, const struct kube_c
     workloads_report_warnings(workloads, reply);
 }
 
-static bool is_retryable(int status)
-{
-    return status == 0 || status == 429 || status >= 500;
-}
-
 void workloads_call(struct workloads *workloads, const struct kube_call *call,
                     struct api_reply *reply)
 {
@@ -127,7 +117,8 @@ void workloads_call(struct workloads *workloads, const struct kube_call *call,
     backoff_init(&backoff, (uint64_t)began_ms, PAUSE_FIRST_MS, PAUSE_MAX_MS);
     for (;;) {
         workloads_call_once(workloads, call, give_up_at_ms, reply);
-        bool again = is_retryable(reply->status) || (reply->status == 403 && workloads->permitted);
+        bool again = reply->status == 0 || reply->status == 429 || reply->status >= 500 ||
+                     (reply->status == 403 && workloads->permitted);
         if (reply->status == 200 || reply->status == 201)
             workloads->permitted = workloads->path[0] != '\0'; /* discovery does not count */
         if (reply->status == 401 && !refused) {
@@ -151,6 +142,13 @@ void api_reply_done(struct api_reply *reply)
     free(reply->warnings);
     reply->json = NULL;
     reply->warnings = NULL;
+}
+
+bool workloads_usage(struct workload_result *result, const char *message)
+{
+    result->usage = true;
+    (void)snprintf(result->text, sizeof result->text, "%s", message);
+    return false;
 }
 
 /* The message of the API server, or what is wrong with a reply without one. */

@@ -67,17 +67,6 @@ static struct cached_object *workload_cache_insert(struct workload_cache *cache,
     return cached;
 }
 
-static void workload_cache_drop(struct workload_cache *cache, const char *name)
-{
-    size_t index = workload_cache_index(cache, name);
-    if (!workload_cache_is_at(cache, index, name))
-        return;
-    free(cache->all[index]);
-    cache->count--;
-    memmove(cache->all + index, cache->all + index + 1,
-            (cache->count - index) * sizeof(struct cached_object *));
-}
-
 static void workload_cache_clear(struct workload_cache *cache)
 {
     for (size_t i = 0; i < cache->count; i++)
@@ -100,7 +89,14 @@ static bool workload_cache_read_view(struct workloads *workloads, const json_t *
 
 void workload_cache_remove(struct workloads *workloads, const char *name)
 {
-    workload_cache_drop(&workloads->cache, name);
+    struct workload_cache *cache = &workloads->cache;
+    size_t index = workload_cache_index(cache, name);
+    if (!workload_cache_is_at(cache, index, name))
+        return;
+    free(cache->all[index]);
+    cache->count--;
+    memmove(cache->all + index, cache->all + index + 1,
+            (cache->count - index) * sizeof(struct cached_object *));
 }
 
 /* A reply may already have added the successor under that name. */
@@ -115,7 +111,7 @@ static void workload_cache_on_deletion(struct workloads *workloads, const json_t
     if (strcmp(last.uid, cache->followed.uid) == 0)
         cache->followed_gone = true;
     if (known != NULL && strcmp(last.uid, known->view.uid) == 0)
-        workload_cache_drop(cache, name);
+        workload_cache_remove(workloads, name);
 }
 
 void workload_cache_put(struct workloads *workloads, const json_t *object)

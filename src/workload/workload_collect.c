@@ -84,7 +84,6 @@ static bool collect_find_group(struct collect_round *round, const char *kind, co
 static bool collect_find_kind(struct collect_round *round, const char *kind)
 {
     struct k8s_reply reply;
-    struct k8s_identity identity;
     char base[PATH_SIZE], name[PATH_SIZE / 4];
     size_t length = strcspn(kind, "."), index;
     const char *group = kind[length] == '.' ? kind + length + 1 : "";
@@ -95,7 +94,6 @@ static bool collect_find_kind(struct collect_round *round, const char *kind)
     (void)snprintf(name, sizeof name, "%.*s", (int)length, kind);
     if (!collect_find_group(round, kind, group, base))
         return false;
-    k8s_probe_identity(round->probe, &identity);
     k8s_probe_call(round->probe, "GET", base, NULL, &reply);
     json_array_foreach(json_object_get(reply.json, "resources"), index, entry)
     {
@@ -103,7 +101,8 @@ static bool collect_find_kind(struct collect_round *round, const char *kind)
     }
     bool spaced = json_is_true(json_object_get(found, "namespaced"));
     (void)snprintf(round->path, sizeof round->path, "%.260s%s%s/%s", base,
-                   spaced ? "/namespaces/" : "", spaced ? identity.namespace : "", name);
+                   spaced ? "/namespaces/" : "", spaced ? k8s_probe_namespace(round->probe) : "",
+                   name);
     if (found == NULL)
         (void)collect_fail_kind(round, kind, &reply);
     k8s_reply_done(&reply);
@@ -165,8 +164,7 @@ static void collect_object(struct collect_round *round, const json_t *object, in
     const char *name = kube_string(json_object_get(object, "metadata"), "name");
     if (!is_resource_name(name, strlen(name)) || !collect_is_leftover(round, object, now_ms, &view))
         return;
-    text_add(&round->names, out->left > 0 ? ", " : "");
-    text_add(&round->names, name);
+    TEXT_JOIN(&round->names, out->left > 0 ? ", " : "", name);
     out->left++;
     if (round->rate == 0)
         return;

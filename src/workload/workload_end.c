@@ -37,6 +37,7 @@ static const char *next_term(const char *text, struct term *out)
     return *end == ',' ? end + 1 : NULL;
 }
 
+/* NULL is the default, which has none. */
 static const char *end_syntax_error(const char *text, bool paths_only)
 {
     while (text != NULL) {
@@ -60,15 +61,10 @@ static const char *or_default(const char *text, const char *usual)
 
 const char *end_rules_broken(const struct end_rules *rules)
 {
-    const char *wrong =
-        end_syntax_error(or_default(rules->done_when, END_DONE_DEFAULT), /* paths_only= */ false);
+    const char *wrong = end_syntax_error(rules->done_when, /* paths_only= */ false);
     if (wrong == NULL)
-        wrong = end_syntax_error(or_default(rules->failed_when, END_FAILED_DEFAULT),
-                                 /* paths_only= */ false);
-    if (wrong == NULL)
-        wrong =
-            end_syntax_error(or_default(rules->ended_at, END_TIME_DEFAULT), /* paths_only= */ true);
-    return wrong;
+        wrong = end_syntax_error(rules->failed_when, /* paths_only= */ false);
+    return wrong != NULL ? wrong : end_syntax_error(rules->ended_at, /* paths_only= */ true);
 }
 
 static bool is_equal(const char *text, const char *value, size_t length)
@@ -141,13 +137,20 @@ static bool find_term(const json_t *object, const char *text, struct term *out)
     return false;
 }
 
+/* With the alternative that decided it. */
+static enum end_state find_end(const struct end_rules *rules, const json_t *object,
+                               struct term *out)
+{
+    if (find_term(object, or_default(rules->failed_when, END_FAILED_DEFAULT), out))
+        return END_FAILED;
+    bool done = find_term(object, or_default(rules->done_when, END_DONE_DEFAULT), out);
+    return done ? END_DONE : END_RUNS;
+}
+
 enum end_state end_state_of(const struct end_rules *rules, const json_t *object)
 {
     struct term term;
-    if (find_term(object, or_default(rules->failed_when, END_FAILED_DEFAULT), &term))
-        return END_FAILED;
-    return find_term(object, or_default(rules->done_when, END_DONE_DEFAULT), &term) ? END_DONE
-                                                                                    : END_RUNS;
+    return find_end(rules, object, &term);
 }
 
 /* ---- end time ---- */
@@ -173,9 +176,7 @@ static int64_t time_by_paths(const json_t *object, const char *paths)
 static int64_t time_by_condition(const struct end_rules *rules, const json_t *object)
 {
     struct term term;
-    if ((find_term(object, or_default(rules->failed_when, END_FAILED_DEFAULT), &term) ||
-         find_term(object, or_default(rules->done_when, END_DONE_DEFAULT), &term)) &&
-        term.is_condition)
+    if (find_end(rules, object, &term) != END_RUNS && term.is_condition)
         return kube_time_ms(kube_string(condition_of(object, &term), "lastTransitionTime"));
     return -1;
 }

@@ -87,9 +87,12 @@ void api_reply_done(struct api_reply *reply);
 void workloads_wait(struct workloads *workloads, int64_t until_ms);
 /* The API server's clock now. */
 int64_t workloads_now_ms(const struct workloads *workloads);
-void workloads_set_clock(struct workloads *workloads, int64_t date_s);
 /* Finds the path of the kind, once. False with a result. */
 bool workloads_discover(struct workloads *workloads, struct workload_result *result);
+/* The call or the manifest is wrong. Returns false. */
+bool workloads_usage(struct workload_result *result, const char *message);
+/* A manifest in YAML or JSON; NULL with a result. */
+json_t *workloads_parse_manifest(const char *manifest, struct workload_result *result);
 /* Converts an error of the API server to a result. */
 void workloads_fail(const struct api_reply *reply, struct workload_result *result);
 

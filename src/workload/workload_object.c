@@ -20,8 +20,7 @@ enum { ROUNDING_MS = 1000 };
 
 static json_t *manifest_fail(struct text *why, const char *text, const char *more)
 {
-    text_add(why, text);
-    text_add(why, more);
+    TEXT_JOIN(why, text, more);
     return NULL;
 }
 

@@ -9,13 +9,6 @@
 
 enum { TIMEOUT_DEFAULT_MS = 10000, WATCH_S = 60 };
 
-static bool workloads_open_fail(struct workload_result *result, const char *text)
-{
-    result->usage = true;
-    (void)snprintf(result->text, sizeof result->text, "%s", text);
-    return false;
-}
-
 /* The members become part of a path. */
 static bool is_path_safe(const json_t *manifest, const char *name)
 {
@@ -25,21 +18,14 @@ static bool is_path_safe(const json_t *manifest, const char *name)
            text[strspn(text, fine)] == '\0' && strstr(text, "..") == NULL;
 }
 
-static bool parse_manifest(struct workloads *workloads, const char *manifest,
-                           struct workload_result *result)
+json_t *workloads_parse_manifest(const char *manifest, struct workload_result *result)
 {
     struct text why;
     text_init(&why, result->text, sizeof result->text);
     text_add(&why, "the manifest: ");
-    workloads->manifest = yaml_to_json(manifest, strlen(manifest), YAML_TYPED, &why);
-    if (workloads->manifest == NULL) {
-        result->usage = true;
-        return false;
-    }
-    if (!json_is_object(workloads->manifest) || !is_path_safe(workloads->manifest, "apiVersion") ||
-        !is_path_safe(workloads->manifest, "kind"))
-        return workloads_open_fail(result, "the manifest has no apiVersion, or no kind");
-    return true;
+    json_t *json = yaml_to_json(manifest, strlen(manifest), YAML_TYPED, &why);
+    result->usage = json == NULL;
+    return json;
 }
 
 /* False when out of memory. */
@@ -69,7 +55,7 @@ static bool copy_options(struct workloads *workloads, const struct workloads_opt
 
 static void on_login(void *owner)
 {
-    (void)owner; /* wait_for_login() checks it */
+    (void)owner; /* workloads_call() checks it */
 }
 
 static bool set_up(struct workloads *workloads, const char *url, const char *manifest,
@@ -78,14 +64,18 @@ static bool set_up(struct workloads *workloads, const char *url, const char *man
     struct text why;
     const char *wrong = end_rules_broken(&options->rules);
     if (wrong != NULL)
-        return workloads_open_fail(result, wrong);
+        return workloads_usage(result, wrong);
     text_init(&why, result->text, sizeof result->text);
     if (!k8s_url_parse(url, &workloads->url, &why)) {
         result->usage = true;
         return false;
     }
-    if (!parse_manifest(workloads, manifest, result))
+    workloads->manifest = workloads_parse_manifest(manifest, result);
+    if (workloads->manifest == NULL)
         return false;
+    if (!json_is_object(workloads->manifest) || !is_path_safe(workloads->manifest, "apiVersion") ||
+        !is_path_safe(workloads->manifest, "kind"))
+        return workloads_usage(result, "the manifest has no apiVersion, or no kind");
     text_init(&why, result->text, sizeof result->text);
     result->outcome = OUTCOME_UNAVAILABLE;
     if (!kube_config_load(&workloads->config, &workloads->url, &why))

@@ -8,7 +8,6 @@
 
 #include "base/check.h"
 #include "process/host.h"
-#include "store/k8s/yaml_json.h"
 #include "wire/duration.h"
 
 #include <stdio.h>
@@ -28,13 +27,6 @@ static void result_init(struct workload_result *result)
     *result = (struct workload_result){.since_ms = -1, .ends_in_ms = -1};
 }
 
-static bool usage(struct workload_result *result, const char *message)
-{
-    result->usage = true;
-    (void)snprintf(result->text, sizeof result->text, "%s", message);
-    return false;
-}
-
 /* ---- result texts ---- */
 
 static void add_period(struct text *text, const char *before, int64_t length_ms, const char *after)
@@ -42,56 +34,57 @@ static void add_period(struct text *text, const char *before, int64_t length_ms,
     char message[DURATION_SHOWN];
     if (length_ms < 0)
         return;
-    text_add(text, before);
-    text_add(text, duration_show(length_ms, message));
-    text_add(text, after);
-}
-
-static void result_text_busy(struct workload_result *result)
-{
-    struct text text;
-    text_init(&text, result->text, sizeof result->text);
-    text_add(&text, "ResourceBusy (held by ");
-    text_add(&text, result->view.holder);
-    text_add(&text, ")");
-    add_period(&text, " for ", result->since_ms, "");
-    text_add(&text, result->view.terminating ? ", and is being deleted" : "");
-    add_period(&text, "; removed in ", result->ends_in_ms, " at the latest");
-}
-
-static void result_text_cooling(struct workload_result *result)
-{
-    struct text text;
-    text_init(&text, result->text, sizeof result->text);
-    text_add(&text, "RecentlyRemediated (by ");
-    text_add(&text, result->view.holder);
-    add_period(&text, ", ", result->since_ms, " ago");
-    text_add(&text, ")");
-    add_period(&text, "; free in ", result->ends_in_ms, ", or when it is removed");
+    TEXT_JOIN(text, before, duration_show(length_ms, message), after);
 }
 
 /* Busy or cooling, with holder and times. */
 static void result_held(const struct workloads *workloads, enum workload_verdict verdict,
                         int64_t left_ms, struct workload_result *result)
 {
+    struct text text;
     bool cooling = verdict == WORKLOAD_COOLING;
     int64_t since_ms = cooling ? result->view.ended_at_ms : result->view.created_at_ms;
     int64_t age_ms = workloads_now_ms(workloads) - since_ms;
     result->outcome = cooling ? OUTCOME_COOLING : OUTCOME_BUSY;
     result->since_ms = since_ms >= 0 ? (age_ms > 0 ? age_ms : 0) : -1;
     result->ends_in_ms = left_ms;
-    if (cooling)
-        result_text_cooling(result);
-    else
-        result_text_busy(result);
+    text_init(&text, result->text, sizeof result->text);
+    TEXT_JOIN(&text, cooling ? "RecentlyRemediated (by " : "ResourceBusy (held by ",
+              result->view.holder);
+    if (cooling) {
+        add_period(&text, ", ", result->since_ms, " ago");
+        text_add(&text, ")");
+        add_period(&text, "; free in ", left_ms, ", or when it is removed");
+    } else {
+        text_add(&text, ")");
+        add_period(&text, " for ", result->since_ms, "");
+        text_add(&text, result->view.terminating ? ", and is being deleted" : "");
+        add_period(&text, "; removed in ", left_ms, " at the latest");
+    }
 }
 
-static void result_collision(struct workload_result *result)
+static bool result_collides(struct workload_result *result)
 {
+    if (!result->view.collides)
+        return false;
     result->outcome = OUTCOME_MISMATCH;
     (void)snprintf(result->text, sizeof result->text,
                    "the name %s is taken for another target, by %s", result->name,
                    result->view.holder);
+    return true;
+}
+
+/* True with a result if the object is in the way; false if it may be removed. */
+static bool result_blocks(const struct workloads *workloads, int64_t cooldown_ms,
+                          struct workload_result *result)
+{
+    int64_t left_ms;
+    enum workload_verdict verdict =
+        workload_judge(&result->view, cooldown_ms, workloads_now_ms(workloads), &left_ms);
+    bool blocks = verdict == WORKLOAD_BUSY || verdict == WORKLOAD_COOLING;
+    if (blocks)
+        result_held(workloads, verdict, left_ms, result);
+    return blocks;
 }
 
 /* ---- one object ---- */
@@ -269,24 +262,17 @@ static enum created create_object(struct workloads *workloads, const json_t *obj
 static bool check_existing(struct workloads *workloads, const struct workload_run *run, bool *again,
                            struct workload_result *result)
 {
-    int64_t left_ms;
     *again = false;
     enum found found = read_object(workloads, run->target, result, NULL);
     if (found != FOUND) {
         *again = found == FOUND_NONE;
         return false;
     }
-    if (result->view.collides) {
-        result_collision(result);
+    if (result_collides(result))
         return false;
-    }
     if (result->view.ours && strcmp(result->view.request, run->request) == 0)
         return true;
-    enum workload_verdict verdict =
-        workload_judge(&result->view, run->cooldown_ms, workloads_now_ms(workloads), &left_ms);
-    if (verdict == WORKLOAD_BUSY || verdict == WORKLOAD_COOLING)
-        result_held(workloads, verdict, left_ms, result);
-    else
+    if (!result_blocks(workloads, run->cooldown_ms, result))
         *again = delete_object(workloads, run->target, result) != REMOVED_TROUBLE;
     return false;
 }
@@ -439,15 +425,15 @@ static bool name_target(const struct workloads *workloads, const char *target,
                         struct workload_result *result)
 {
     return k8s_name_of(&workloads->url, target, result->name) ||
-           usage(result, "the target is not a valid object name; ?names=auto or ?names=hash hashes "
-                         "it");
+           workloads_usage(
+               result, "the target is not a valid object name; ?names=auto or ?names=hash hashes "
+                       "it");
 }
 
 /* Answers from the cache, after all received changes. False: not possible. */
 static bool run_query_cache(struct workloads *workloads, const char *target, const char *request,
                             int64_t cooldown_ms, struct workload_result *result)
 {
-    int64_t left_ms;
     workload_cache_refresh(workloads);
     if (!workloads->watch || !workloads->cache.complete)
         return false;
@@ -457,37 +443,29 @@ static bool run_query_cache(struct workloads *workloads, const char *target, con
         return true; /* free, as far as the cache shows */
     result->view = cached->view;
     result->view.collides = cached->key[0] != '\0' && strcmp(cached->key, target) != 0;
-    if (result->view.collides) {
-        result_collision(result);
+    if (result_collides(result))
         return true;
-    }
     if (request != NULL && strcmp(request, cached->view.request) == 0)
         return false; /* our own object is resumed */
-    enum workload_verdict verdict =
-        workload_judge(&result->view, cooldown_ms, workloads_now_ms(workloads), &left_ms);
-    if (verdict == WORKLOAD_BUSY || verdict == WORKLOAD_COOLING)
-        result_held(workloads, verdict, left_ms, result);
+    (void)result_blocks(workloads, cooldown_ms, result);
     return true;
 }
 
 static json_t *manifest_of(const struct workloads *workloads, const char *manifest,
                            struct workload_result *result)
 {
-    struct text why;
     if (manifest == NULL)
         return json_incref(workloads->manifest);
-    text_init(&why, result->text, sizeof result->text);
-    text_add(&why, "the manifest: ");
-    json_t *json = yaml_to_json(manifest, strlen(manifest), YAML_TYPED, &why);
+    json_t *json = workloads_parse_manifest(manifest, result);
     if (json != NULL &&
         (strcmp(kube_string(json, "kind"), kube_string(workloads->manifest, "kind")) != 0 ||
          strcmp(kube_string(json, "apiVersion"), kube_string(workloads->manifest, "apiVersion")) !=
              0)) {
-        text_add(&why, "it is of another kind than the one that was opened");
+        (void)workloads_usage(result,
+                              "the manifest: it is of another kind than the one that was opened");
         json_decref(json);
         json = NULL;
     }
-    result->usage = json == NULL;
     return json;
 }
 
@@ -543,21 +521,14 @@ out:
 void workloads_query(struct workloads *workloads, const char *target, int64_t cooldown_ms,
                      struct workload_result *result)
 {
-    int64_t left_ms;
     ASSERT(workloads->magic == WORKLOADS_MAGIC);
     result_init(result);
     if (!name_target(workloads, target, result) || !workloads_discover(workloads, result) ||
         run_query_cache(workloads, target, NULL, cooldown_ms, result) ||
         read_object(workloads, target, result, NULL) != FOUND)
         return;
-    if (result->view.collides) {
-        result_collision(result);
-        return;
-    }
-    enum workload_verdict verdict =
-        workload_judge(&result->view, cooldown_ms, workloads_now_ms(workloads), &left_ms);
-    if (verdict == WORKLOAD_BUSY || verdict == WORKLOAD_COOLING)
-        result_held(workloads, verdict, left_ms, result);
+    if (!result_collides(result))
+        (void)result_blocks(workloads, cooldown_ms, result);
 }
 
 void workloads_remove(struct workloads *workloads, const char *target, const char *request,
@@ -574,10 +545,8 @@ void workloads_remove(struct workloads *workloads, const char *target, const cha
                            result->name);
         if (found != FOUND)
             return;
-        if (result->view.collides) {
-            result_collision(result);
+        if (result_collides(result))
             return;
-        }
         if (!result->view.ours) {
             result_held(workloads, WORKLOAD_BUSY, /* left_ms= */ -1, result);
             return; /* made by another program, which must delete it */

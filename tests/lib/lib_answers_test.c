@@ -172,14 +172,6 @@ static void every_outcome_of_every_call_has_its_word(void **state)
 
 int main(void)
 {
-#define ON_MEMORY(test)                                         \
-    {                                                           \
-#test " on memory", test, kit_on_memory, kit_done, NULL \
-    }
-#define ON_FILE(test)                                       \
-    {                                                       \
-#test " on file", test, kit_on_file, kit_done, NULL \
-    }
     const struct CMUnitTest tests[] = {
         ON_MEMORY(a_break_says_whom_it_asked),
         ON_FILE(a_break_says_whom_it_asked),

@@ -349,7 +349,6 @@ static void a_killed_claimers_id_is_new_at_once(void **state)
     lh_close(&client);
 }
 
-#define ON_FILE(name) cmocka_unit_test_setup_teardown(name, kit_on_file, kit_done)
 #define ON_BOTH(name) cmocka_unit_test_setup_teardown(name, kit_on_memory, kit_done), ON_FILE(name)
 
 int main(void)

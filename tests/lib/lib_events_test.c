@@ -309,14 +309,6 @@ static void times_are_in_microseconds(void **state)
 
 int main(void)
 {
-#define ON_MEMORY(test)                                         \
-    {                                                           \
-#test " on memory", test, kit_on_memory, kit_done, NULL \
-    }
-#define ON_FILE(test)                                       \
-    {                                                       \
-#test " on file", test, kit_on_file, kit_done, NULL \
-    }
     const struct CMUnitTest tests[] = {
         ON_MEMORY(acquisitions_are_counted),
         ON_FILE(acquisitions_are_counted),

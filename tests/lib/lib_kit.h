@@ -25,6 +25,16 @@ int kit_on_file(void **state);
 int kit_done(void **state);
 const char *kit_url(void);
 
+/* Entries of a test table, on each store. */
+#define ON_MEMORY(test)                                         \
+    {                                                           \
+#test " on memory", test, kit_on_memory, kit_done, NULL \
+    }
+#define ON_FILE(test)                                       \
+    {                                                       \
+#test " on file", test, kit_on_file, kit_done, NULL \
+    }
+
 /* Fails the test with the report's text unless the store opens. */
 struct lh_client *kit_open(const struct lh_open_options *options);
 struct lh_lease *kit_acquire(struct lh_client *client, const char *key,

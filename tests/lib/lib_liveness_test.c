@@ -195,7 +195,6 @@ static void with_it_the_lease_still_ends_with_its_ttl(void **state)
 
 int main(void)
 {
-#define ON_FILE(test) cmocka_unit_test_setup_teardown(test, kit_on_file, kit_done)
     const struct CMUnitTest tests[] = {
         ON_FILE(exec_inherits_what_was_asked_for),
         cmocka_unit_test_setup_teardown(memory_has_none, kit_on_memory, kit_done),

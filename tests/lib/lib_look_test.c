@@ -547,14 +547,6 @@ static void a_breaker_that_opens_is_told(void **state)
 
 int main(void)
 {
-#define ON_MEMORY(test)                                         \
-    {                                                           \
-#test " on memory", test, kit_on_memory, kit_done, NULL \
-    }
-#define ON_FILE(test)                                       \
-    {                                                       \
-#test " on file", test, kit_on_file, kit_done, NULL \
-    }
     const struct CMUnitTest tests[] = {
         ON_MEMORY(a_list_tells_every_key_under_a_prefix),
         ON_FILE(a_list_tells_every_key_under_a_prefix),

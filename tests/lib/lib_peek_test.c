@@ -278,14 +278,6 @@ static void a_store_that_is_gone_is_not_free_for_ever(void **state)
 
 int main(void)
 {
-#define ON_MEMORY(test)                                         \
-    {                                                           \
-#test " on memory", test, kit_on_memory, kit_done, NULL \
-    }
-#define ON_FILE(test)                                       \
-    {                                                       \
-#test " on file", test, kit_on_file, kit_done, NULL \
-    }
     const struct CMUnitTest tests[] = {
         ON_MEMORY(looks_ask_nobody),
         ON_FILE(looks_ask_nobody),

@@ -4,6 +4,7 @@
  * descriptors, and writes that name a session that has died since the decision. All through the
  * driver and on a real disk; races in the log itself are in log_race_test.c.
  */
+#include "file_kit.h"
 #include "store/translate.h"
 #include "wire/record_codec.h"
 
@@ -21,31 +22,17 @@
 #include <cmocka.h>
 
 enum {
-    TTL_MS = 60000,
     TIMEOUT_MS = 60000,
     LOOKS = 2000, /* until our thread is done, on a slow machine */
     FILL = 30,    /* this many large records make a compaction due, and leave no history */
     FILL_BYTES = 40000,
 };
 
-static char folder[32], path[48], url[64], words[512];
 static struct record record; /* the record under "k", from the last reply */
 static char encoded[RECORD_MAX];
 
-static struct {
-    enum reply_status result;
-    struct stamp written;
-    size_t dead_count;
-    uint64_t dead;
-} heard;
-
-static void hear(void *caller, const struct store_reply *reply)
+static void keep_record(const struct store_reply *reply)
 {
-    (void)caller;
-    heard.result = reply->result;
-    heard.written = reply->written;
-    heard.dead_count = reply->dead_count;
-    heard.dead = reply->dead_count > 0 ? reply->dead_sessions[0] : 0;
     struct event event;
     const char *why;
     translate_reply(reply, "k", &record, &event, &why);
@@ -58,42 +45,6 @@ static void notice(void *owner, const char *key, const struct store_reply *stand
     (void)owner;
     (void)stands;
     notices += strcmp(key, "k") == 0;
-}
-
-static void *try_open(uint64_t session)
-{
-    struct text why;
-    struct store_callbacks site = {.session = session, .timeout_ms = TIMEOUT_MS, .notice = notice};
-    void *store = malloc(file_driver.state_size);
-    text_init(&why, words, sizeof words);
-    if (store != NULL && !file_driver.open(store, url, &site, &why)) {
-        free(store);
-        return NULL;
-    }
-    return store;
-}
-
-static void *open_store(uint64_t session)
-{
-    void *store = try_open(session);
-    if (store == NULL)
-        print_message("%s\n", words);
-    assert_non_null(store);
-    return store;
-}
-
-static void close_store(void *store)
-{
-    file_driver.close(store);
-    free(store);
-}
-
-static enum reply_status ask(void *store, struct store_request request)
-{
-    heard.result = REPLY_DENIED;
-    file_driver.submit(store, &request, hear, NULL);
-    file_driver.step(store);
-    return heard.result;
 }
 
 /* The driver does not interpret the bytes. */
@@ -122,10 +73,8 @@ static void erase(void *store, const char *key, uint64_t revision)
 
 static ino_t inode_of(const char *suffix)
 {
-    char name[64];
     struct stat status;
-    (void)snprintf(name, sizeof name, "%s%s", path, suffix);
-    assert_int_equal(stat(name, &status), 0);
+    assert_int_equal(stat(beside(suffix), &status), 0);
     return status.st_ino;
 }
 
@@ -302,7 +251,7 @@ static struct request verb_of(enum verb verb, uint64_t session)
                             .bound = true,
                             .waits = true,
                             .reason = "",
-                            .ttl_ms = TTL_MS};
+                            .ttl_ms = FILE_KIT_TTL_MS};
 }
 
 static void begin_record(void)
@@ -381,7 +330,7 @@ static void a_cooldown_may_wake_the_dead(void **state)
     enter(store, 1);
     enter(next, another);
     struct request request = verb_of(VERB_RELEASE, 1);
-    request.cooldown_ms = TTL_MS;
+    request.cooldown_ms = FILE_KIT_TTL_MS;
     struct store_request release = deciding(&request, &another);
     close_store(next);
     assert_int_equal(release.verb, VERB_STORE_SWAP);
@@ -391,30 +340,16 @@ static void a_cooldown_may_wake_the_dead(void **state)
 
 static int begin(void **state)
 {
-    (void)state;
-    memcpy(folder, "/tmp/file-race-XXXXXX", 22);
-    bool made = mkdtemp(folder) != NULL;
     filled = 0;
-    (void)snprintf(path, sizeof path, "%s/store.log", folder);
-    (void)snprintf(url, sizeof url, "file:%s", path);
-    return made ? 0 : -1;
-}
-
-static int end(void **state)
-{
-    static const char *const suffixes[] = {"", ".lock", ".index", ".new", ".index.new"};
-    char name[64];
-    (void)state;
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        (void)snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
-        (void)unlink(name);
-    }
-    return rmdir(folder); /* nothing else was left */
+    return file_kit_begin(state);
 }
 
 int main(void)
 {
-#define FILE_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    file_kit_callbacks.timeout_ms = TIMEOUT_MS;
+    file_kit_callbacks.notice = notice;
+    file_kit_on_reply = keep_record;
+#define FILE_TEST(name) cmocka_unit_test_setup_teardown(name, begin, file_kit_end)
     const struct CMUnitTest tests[] = {
         FILE_TEST(a_watch_over_a_compaction_reports_erasures),
         FILE_TEST(a_watch_over_two_compactions_reports_it),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file store for its users: what it refuses and how, a full disk, forks, and live sessions.
  * Cases for all drivers are in tests/conformance, those of the log itself in log_test.c. */
-#include "store/store.h"
+#include "file_kit.h"
 #include "store/log/log_format.h"
 #include "wire/record_codec.h"
 
@@ -20,64 +20,8 @@
 
 #include <cmocka.h>
 
-enum { TTL_MS = 60000 };
-
-static char folder[32], path[48], url[64], words[512];
 static struct record record;
 static char encoded[RECORD_MAX];
-
-static struct {
-    enum reply_status result;
-    struct stamp written;
-    bool present;
-    size_t dead_count;
-    char why[512];
-} heard;
-
-static void hear(void *caller, const struct store_reply *reply)
-{
-    (void)caller;
-    heard.result = reply->result;
-    heard.written = reply->written;
-    heard.present = reply->present;
-    heard.dead_count = reply->dead_count;
-    (void)snprintf(heard.why, sizeof heard.why, "%s", reply->why != NULL ? reply->why : "");
-}
-
-static void *try_open(uint64_t session)
-{
-    struct text why;
-    struct store_callbacks site = {.session = session, .timeout_ms = 1000};
-    void *store = malloc(file_driver.state_size);
-    text_init(&why, words, sizeof words);
-    if (store != NULL && !file_driver.open(store, url, &site, &why)) {
-        free(store);
-        return NULL;
-    }
-    return store;
-}
-
-static void *open_store(uint64_t session)
-{
-    void *store = try_open(session);
-    if (store == NULL)
-        print_message("%s\n", words);
-    assert_non_null(store);
-    return store;
-}
-
-static void close_store(void *store)
-{
-    file_driver.close(store);
-    free(store);
-}
-
-static void ask(void *store, struct store_request request)
-{
-    heard.result = REPLY_DENIED;
-    file_driver.submit(store, &request, hear, NULL);
-    file_driver.step(store);
-}
 
 /* A grant of this session, as the core writes it. */
 static struct store_request granting(const char *key, uint64_t session)
@@ -89,7 +33,7 @@ static struct store_request granting(const char *key, uint64_t session)
                               .request = "r",
                               .session = session,
                               .bound = true,
-                              .ttl_ms = TTL_MS};
+                              .ttl_ms = FILE_KIT_TTL_MS};
     struct view view = {.at = {.time_ms = 1}, .judge = JUDGE_STORE_TIME, .one_clock = true};
     struct verdict verdict = rules_decide(&record, &request, &view);
     assert_int_equal(verdict.kind, VERDICT_GRANTED);
@@ -105,16 +49,9 @@ static struct store_request by_token(enum store_verb verb, const char *key, uint
     return (struct store_request){.verb = verb,
                                   .key = key,
                                   .condition = {.kind = IF_GRANT, .token = token},
-                                  .ttl_ms = TTL_MS,
+                                  .ttl_ms = FILE_KIT_TTL_MS,
                                   .session = 1,
                                   .bound = true};
-}
-
-static const char *beside(const char *suffix)
-{
-    static char name[96];
-    (void)snprintf(name, sizeof name, "%s%s", path, suffix);
-    return name;
 }
 
 static void write_file(const void *bytes, size_t length)
@@ -166,9 +103,9 @@ static void damage_is_refused_with_its_offset(void **state)
 {
     (void)state;
     void *store = open_store(1);
-    ask(store, granting("a", 1));
-    ask(store, granting("b", 1));
-    ask(store, granting("c", 1));
+    (void)ask(store, granting("a", 1));
+    (void)ask(store, granting("b", 1));
+    (void)ask(store, granting("c", 1));
     close_store(store);
     flip(LOG_START + 20);
     assert_int_equal(unlink(beside(".lock")), 0); /* as after a reboot */
@@ -176,7 +113,7 @@ static void damage_is_refused_with_its_offset(void **state)
     assert_non_null(strstr(words, "damage at offset 4096"));
     flip(LOG_START + 20);
     store = open_store(1);
-    ask(store, (struct store_request){.verb = VERB_STORE_READ, .key = "c"});
+    (void)ask(store, (struct store_request){.verb = VERB_STORE_READ, .key = "c"});
     assert_true(heard.present);
     close_store(store);
 }
@@ -185,7 +122,7 @@ static void a_torn_tail_is_cut_with_a_warning(void **state)
 {
     (void)state;
     void *store = open_store(1);
-    ask(store, granting("a", 1));
+    (void)ask(store, granting("a", 1));
     close_store(store);
     int file = open(path, O_RDWR | O_CLOEXEC);
     assert_int_equal(pwrite(file, "torn", 4, 16384), 4);
@@ -193,7 +130,7 @@ static void a_torn_tail_is_cut_with_a_warning(void **state)
     assert_int_equal(unlink(beside(".lock")), 0);
     store = open_store(1);
     assert_non_null(strstr(words, "a torn tail was cut"));
-    ask(store, (struct store_request){.verb = VERB_STORE_READ, .key = "a"});
+    (void)ask(store, (struct store_request){.verb = VERB_STORE_READ, .key = "a"});
     assert_true(heard.present);
     close_store(store);
     store = open_store(1);
@@ -217,7 +154,7 @@ static void a_full_disk_refuses_only_what_is_new(void **state)
 {
     (void)state;
     void *store = open_store(1);
-    ask(store, granting("held", 1));
+    (void)ask(store, granting("held", 1));
     uint64_t token = token_of(&heard.written, /* n= */ 0);
     struct stat status;
     assert_int_equal(stat(path, &status), 0);
@@ -231,23 +168,23 @@ static void a_full_disk_refuses_only_what_is_new(void **state)
     char key[16];
     do {
         (void)snprintf(key, sizeof key, "key-%u", granted);
-        ask(store, granting(key, 1));
+        (void)ask(store, granting(key, 1));
         granted += heard.result == REPLY_OK;
     } while (heard.result == REPLY_OK && granted < 100000);
     assert_int_equal(heard.result, REPLY_TROUBLE);
     assert_non_null(strstr(heard.why, path));
     assert_non_null(strstr(heard.why, "no room on the disk"));
     for (int i = 0; i < 100; i++) {
-        ask(store, by_token(VERB_STORE_SWAP, "held", token));
+        (void)ask(store, by_token(VERB_STORE_SWAP, "held", token));
         assert_int_equal(heard.result, REPLY_OK);
     }
-    ask(store, by_token(VERB_STORE_DELETE, "held", token));
+    (void)ask(store, by_token(VERB_STORE_DELETE, "held", token));
     assert_int_equal(heard.result, REPLY_OK);
-    ask(store, granting("one-more", 1));
+    (void)ask(store, granting("one-more", 1));
     assert_int_equal(heard.result, REPLY_TROUBLE);
 
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-    ask(store, granting("one-more", 1));
+    (void)ask(store, granting("one-more", 1));
     assert_int_equal(heard.result, REPLY_OK);
     close_store(store);
 }
@@ -256,10 +193,10 @@ static void a_forked_child_holds_nothing(void **state)
 {
     (void)state;
     void *store = open_store(1);
-    ask(store, granting("k", 1));
+    (void)ask(store, granting("k", 1));
     pid_t child = fork();
     if (child == 0) {
-        ask(store, (struct store_request){.verb = VERB_STORE_READ, .key = "k"});
+        (void)ask(store, (struct store_request){.verb = VERB_STORE_READ, .key = "k"});
         bool notify = heard.result == REPLY_TROUBLE && strstr(heard.why, "forked") != NULL;
         file_driver.close(store);
         _exit(notify ? 0 : 1);
@@ -267,7 +204,7 @@ static void a_forked_child_holds_nothing(void **state)
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    ask(store, (struct store_request){.verb = VERB_STORE_READ, .key = "k"});
+    (void)ask(store, (struct store_request){.verb = VERB_STORE_READ, .key = "k"});
     assert_int_equal(heard.result, REPLY_OK);
     close_store(store);
 }
@@ -280,7 +217,7 @@ static pid_t start_holder(int *out_command)
     pid_t holder = fork();
     if (holder == 0) {
         void *store = open_store(77);
-        ask(store, granting("k", 77));
+        (void)ask(store, granting("k", 77));
         int alive = file_driver.liveness(store);
         pid_t command = fork();
         if (command == 0) {
@@ -303,7 +240,7 @@ static pid_t start_holder(int *out_command)
 
 static bool holder_is_dead(void *store)
 {
-    ask(store, (struct store_request){.verb = VERB_STORE_READ, .key = "k"});
+    (void)ask(store, (struct store_request){.verb = VERB_STORE_READ, .key = "k"});
     assert_int_equal(heard.result, REPLY_OK);
     assert_true(heard.present);
     return heard.dead_count == 1;
@@ -341,42 +278,24 @@ static void a_removed_lock_file_stops_those_who_knew_it(void **state)
 {
     (void)state;
     void *store = open_store(1);
-    ask(store, granting("k", 1));
+    (void)ask(store, granting("k", 1));
     assert_int_equal(unlink(beside(".lock")), 0);
     void *other = open_store(2);
-    ask(store, granting("l", 1));
+    (void)ask(store, granting("l", 1));
     assert_int_equal(heard.result, REPLY_TROUBLE);
     assert_non_null(strstr(heard.why, "replaced or removed"));
     /* The holder can no longer be checked: it counts as alive, until its lease ends. */
-    ask(other, (struct store_request){.verb = VERB_STORE_READ, .key = "k"});
+    (void)ask(other, (struct store_request){.verb = VERB_STORE_READ, .key = "k"});
     assert_true(heard.present);
     assert_int_equal(heard.dead_count, 0);
     close_store(other);
     close_store(store);
 }
 
-static int begin(void **state)
-{
-    (void)state;
-    memcpy(folder, "/tmp/file-test-XXXXXX", 22);
-    bool made = mkdtemp(folder) != NULL;
-    (void)snprintf(path, sizeof path, "%s/store.log", folder);
-    (void)snprintf(url, sizeof url, "file:%s", path);
-    return made ? 0 : -1;
-}
-
-static int end(void **state)
-{
-    static const char *const suffixes[] = {"", ".lock", ".index", ".new", ".index.new"};
-    (void)state;
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
-        (void)unlink(beside(suffixes[i]));
-    return rmdir(folder);
-}
-
 int main(void)
 {
-#define FILE_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    file_kit_callbacks.timeout_ms = 1000;
+#define FILE_TEST(name) cmocka_unit_test_setup_teardown(name, file_kit_begin, file_kit_end)
     const struct CMUnitTest tests[] = {
         FILE_TEST(a_foreign_file_is_refused_and_left_alone),
         FILE_TEST(a_newer_version_is_refused_with_both),

@@ -139,11 +139,11 @@ static void an_endless_list_ends(void **state)
     assert_int_equal(pages_asked, PAGES_MAX);
 }
 
-static void on_collected(void *owner, const struct collect_tally *tally)
+static void on_collected(void *owner, const struct collection *tally)
 {
     struct asked *asked = owner;
     asked->done++;
-    (void)snprintf(asked->why, sizeof asked->why, "%s", tally->why != NULL ? tally->why : "");
+    (void)snprintf(asked->why, sizeof asked->why, "%s", tally->why);
 }
 
 static void an_endless_list_ends_a_collection(void **state)

@@ -3,7 +3,7 @@
  * Recovery of the log: a process stopped in the middle of a turn, a sync failed, the index, the
  * lock file or the log itself was removed, the disk is full.
  */
-#include "log_kit.h"
+#include "log_fixture.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -13,51 +13,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static struct fake_disk fake;
-static const struct disk *const disk = &fake.table;
-static struct log *one, *two;
-static enum log_result result;
-
-static struct log *open_log(unsigned boot)
-{
-    struct log *log = kit_open(disk, boot, &result, NULL);
-    assert_int_equal(result, LOG_OK);
-    return log;
-}
-
-static struct stamp put(struct log *log, const char *key, const char *value)
-{
-    struct stamp written = {0};
-    assert_int_equal(kit_put(disk, log, key, value, &written), LOG_OK);
-    return written;
-}
-
-static bool stands(struct log *log, const char *key, const char *value)
-{
-    return kit_has(disk, log, key, value);
-}
-
-static int begin(void **state)
-{
-    (void)state;
-    fake_disk_init(&fake);
-    fake.boot_ms = 1000;
-    fake.wall_ms = 1000000;
-    one = open_log(1);
-    two = open_log(1);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    log_close(&one);
-    log_close(&two);
-    size_t open = fake_disk_open_files(&fake);
-    fake_disk_done(&fake);
-    return open != 0;
-}
 
 /* The n-th call from here on fails, once. */
 static void fail_in(unsigned calls, int error)

@@ -4,7 +4,7 @@
  * growth or a switch of files, and another one interferes; or the operation itself fails.
  * Acknowledged changes must persist, erased keys stay erased, and no failed change is reported.
  */
-#include "log_kit.h"
+#include "log_fixture.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -22,35 +22,13 @@ enum {
     COPY_MOST = 1 << 16,
 };
 
-static struct fake_disk fake, other;
-static const struct disk *const disk = &fake.table;
+static struct fake_disk other;
 static struct disk own; /* of the suspended process: `fake` but for a call or two */
-static struct log *one, *two;
-static enum log_result result;
 static char large[LARGE + 1];
-
-static struct log *open_on(const struct disk *of, unsigned boot)
-{
-    struct log *log = kit_open(of, boot, &result, NULL);
-    assert_int_equal(result, LOG_OK);
-    return log;
-}
-
-static struct stamp put(struct log *log, const char *key, const char *value)
-{
-    struct stamp written = {0};
-    assert_int_equal(kit_put(disk, log, key, value, &written), LOG_OK);
-    return written;
-}
 
 static void sync_log(struct log *log)
 {
     assert_int_equal(kit_sync(disk, log), LOG_OK);
-}
-
-static bool stands(struct log *log, const char *key, const char *value)
-{
-    return kit_has(disk, log, key, value);
 }
 
 static size_t size_of(const char *suffix)
@@ -60,27 +38,15 @@ static size_t size_of(const char *suffix)
 }
 
 /* `one` is the suspended process. */
-static int begin(void **state)
+static int begin_suspended(void **state)
 {
     (void)state;
-    fake_disk_init(&fake);
-    fake.boot_ms = 1000;
-    fake.wall_ms = 1000000;
+    begin_at(1000, 1000000);
     own = fake.table;
     memset(large, 'v', LARGE);
     one = open_on(&own, 1);
     two = open_on(disk, 1);
     return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    log_close(&one);
-    log_close(&two);
-    size_t open = fake_disk_open_files(&fake);
-    fake_disk_done(&fake);
-    return open != 0;
 }
 
 /* The values that every process reads, also one that starts after a boot. */
@@ -219,7 +185,7 @@ static void fail_each_call(void **state, int error, void (*check)(void))
 {
     bool reached = true;
     for (unsigned call = 1; reached; call++) {
-        (void)begin(state);
+        (void)begin_suspended(state);
         prepare_compaction();
         fake.fail_at = fake.calls + call;
         fake.error = error;
@@ -478,7 +444,7 @@ static void a_name_that_was_not_synced_is_not_built_upon(void **state)
     expect("b", "2");
 }
 
-#define CASE(function) cmocka_unit_test_setup_teardown(function, begin, end)
+#define CASE(function) cmocka_unit_test_setup_teardown(function, begin_suspended, end)
 
 int main(void)
 {

@@ -4,7 +4,7 @@
  * written; revisions and times grow; the history can be read; files grow and are replaced while
  * other handles use them.
  */
-#include "log_kit.h"
+#include "log_fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,51 +14,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-static struct fake_disk fake;
-static const struct disk *const disk = &fake.table;
-static struct log *one, *two;
-
-static struct log *open_log(unsigned boot)
-{
-    enum log_result result;
-    struct log *log = kit_open(disk, boot, &result, NULL);
-    assert_int_equal(result, LOG_OK);
-    return log;
-}
-
-static struct stamp put(struct log *log, const char *key, const char *value)
-{
-    struct stamp written = {0};
-    assert_int_equal(kit_put(disk, log, key, value, &written), LOG_OK);
-    return written;
-}
-
-static bool stands(struct log *log, const char *key, const char *value)
-{
-    return kit_has(disk, log, key, value);
-}
-
-static int begin(void **state)
-{
-    (void)state;
-    fake_disk_init(&fake);
-    fake.boot_ms = 1000;
-    fake.wall_ms = 1000000;
-    one = open_log(1);
-    two = open_log(1);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    log_close(&one);
-    log_close(&two);
-    size_t open = fake_disk_open_files(&fake);
-    fake_disk_done(&fake);
-    return open != 0;
-}
 
 static void a_put_key_is_found_until_it_is_erased(void **state)
 {
@@ -365,7 +320,6 @@ static void a_kept_lock_ends_at_the_deadline(void **state)
     log_explain(two, LOG_LOCKED, &text);
     assert_non_null(strstr(words, "it is process "));
     /* A process that has not even opened it yet gets that pid, too. */
-    enum log_result result;
     text_clear(&text);
     assert_null(kit_open(disk, 1, &result, &text));
     assert_int_equal(result, LOG_LOCKED);

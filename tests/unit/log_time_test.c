@@ -4,7 +4,7 @@
  * whatever the time of day does, also when all records were compacted away; and it reports from
  * which revision on the processes of this host can be checked for liveness.
  */
-#include "log_kit.h"
+#include "log_fixture.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -17,10 +17,6 @@
 enum { OTHER_MACHINE = 8 };
 
 static const int64_t hour_ms = INT64_C(3600) * 1000;
-
-static struct fake_disk fake;
-static const struct disk *const disk = &fake.table;
-static struct log *one;
 
 static void open_at(unsigned machine, unsigned boot)
 {
@@ -41,30 +37,12 @@ static void boot(unsigned machine, unsigned number, int64_t wall_ms)
     open_at(machine, number);
 }
 
-static struct stamp put(const char *value)
-{
-    struct stamp written = {0};
-    assert_int_equal(kit_put(disk, one, "a", value, &written), LOG_OK);
-    return written;
-}
-
-static int begin(void **state)
+static int begin_at_day(void **state)
 {
     (void)state;
-    fake_disk_init(&fake);
-    fake.boot_ms = 1000;
-    fake.wall_ms = 100 * hour_ms;
+    begin_at(1000, 100 * hour_ms);
     open_at(KIT_MACHINE, 1);
     return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    log_close(&one);
-    size_t open = fake_disk_open_files(&fake);
-    fake_disk_done(&fake);
-    return open != 0;
 }
 
 static void it_begins_with_the_time_of_day(void **state)
@@ -73,13 +51,13 @@ static void it_begins_with_the_time_of_day(void **state)
     assert_int_equal(log_now_ms(one), 100 * hour_ms);
     assert_true(log_foreign_before(one) == 0);
     fake.boot_ms += 5;
-    assert_int_equal(put("1").time_ms, 100 * hour_ms + 5);
+    assert_int_equal(put(one, "a", "1").time_ms, 100 * hour_ms + 5);
 }
 
 static void within_a_boot_the_time_of_day_says_nothing(void **state)
 {
     (void)state;
-    put("1");
+    put(one, "a", "1");
     fake.boot_ms += 7;
     for (int step = -1; step <= 1; step++) {
         fake.wall_ms = (100 + step) * hour_ms;
@@ -92,12 +70,12 @@ static void within_a_boot_the_time_of_day_says_nothing(void **state)
 static void the_next_boot_goes_on_by_the_time_of_day(void **state)
 {
     (void)state;
-    uint64_t revision = put("1").revision;
+    uint64_t revision = put(one, "a", "1").revision;
     boot(KIT_MACHINE, 2, 101 * hour_ms);
     assert_int_equal(log_now_ms(one), 101 * hour_ms);
     assert_true(log_foreign_before(one) == 0);
     fake.boot_ms += 3;
-    struct stamp next = put("2");
+    struct stamp next = put(one, "a", "2");
     assert_int_equal(next.time_ms, 101 * hour_ms + 3);
     assert_true(next.revision > revision);
 }
@@ -106,7 +84,7 @@ static void the_next_boot_never_goes_back(void **state)
 {
     (void)state;
     fake.boot_ms += 10;
-    put("1");
+    put(one, "a", "1");
     boot(KIT_MACHINE, 2, 99 * hour_ms);
     assert_int_equal(log_now_ms(one), 100 * hour_ms + 10);
     boot(KIT_MACHINE, 3, 0);
@@ -118,13 +96,13 @@ static void another_host_goes_on_where_the_last_one_stopped(void **state)
 {
     (void)state;
     fake.boot_ms += 10;
-    uint64_t revision = put("1").revision;
+    uint64_t revision = put(one, "a", "1").revision;
     for (unsigned step = 0; step < 2; step++) {
         boot(OTHER_MACHINE + step, 5 + step, step == 0 ? 200 * hour_ms : 0);
         assert_int_equal(log_now_ms(one), 100 * hour_ms + 10);
         uint64_t foreign = log_foreign_before(one);
         assert_true(foreign > revision);
-        revision = put("2").revision;
+        revision = put(one, "a", "2").revision;
         assert_true(revision >= foreign);
     }
     uint64_t foreign = log_foreign_before(one);
@@ -138,7 +116,7 @@ static void a_host_without_an_id_is_always_another(void **state)
 {
     (void)state;
     boot(/* machine= */ 0, 2, 101 * hour_ms);
-    uint64_t revision = put("1").revision;
+    uint64_t revision = put(one, "a", "1").revision;
     boot(/* machine= */ 0, 3, 102 * hour_ms);
     assert_int_equal(log_now_ms(one), 100 * hour_ms);
     assert_true(log_foreign_before(one) > revision);
@@ -148,7 +126,7 @@ static void a_host_without_an_id_is_always_another(void **state)
 static void a_new_lock_file_hides_who_lives(void **state)
 {
     (void)state;
-    uint64_t revision = put("1").revision;
+    uint64_t revision = put(one, "a", "1").revision;
     fake.boot_ms += 9;
     fake_disk_remove(&fake, ".lock");
     open_at(KIT_MACHINE, 1);
@@ -159,7 +137,7 @@ static void a_new_lock_file_hides_who_lives(void **state)
 static void a_removed_index_hides_nobody(void **state)
 {
     (void)state;
-    put("1");
+    put(one, "a", "1");
     fake_disk_remove(&fake, ".index");
     open_at(KIT_MACHINE, 1);
     assert_true(log_foreign_before(one) == 0);
@@ -171,7 +149,7 @@ static void a_removed_index_hides_nobody(void **state)
 static void a_live_session_proves_that_there_was_no_reboot(void **state)
 {
     (void)state;
-    uint64_t revision = put("1").revision;
+    uint64_t revision = put(one, "a", "1").revision;
     int session = log_session_keep(one, /* session= */ 77);
     assert_true(session >= 0);
     fake.boot_ms += 7;
@@ -179,7 +157,7 @@ static void a_live_session_proves_that_there_was_no_reboot(void **state)
     open_at(KIT_MACHINE, 2);
     assert_int_equal(log_now_ms(one), 100 * hour_ms + 7);
     assert_true(log_foreign_before(one) == 0);
-    assert_true(put("2").revision == revision + 1); /* nothing was recovered, either */
+    assert_true(put(one, "a", "2").revision == revision + 1); /* nothing was recovered, either */
     fake_disk_remove(&fake, ".index");
     open_at(OTHER_MACHINE, 3);
     assert_int_equal(log_now_ms(one), 100 * hour_ms + 7);
@@ -201,12 +179,12 @@ static void a_live_session_proves_that_there_was_no_reboot(void **state)
 static void a_handle_without_a_session_finds_the_new_files(void **state)
 {
     (void)state;
-    put("1");
+    put(one, "a", "1");
     assert_int_equal(kit_sync(disk, one), LOG_OK);
     struct log *before = one;
     one = NULL;
     open_at(KIT_MACHINE, 2);
-    put("2");
+    put(one, "a", "2");
     assert_int_equal(kit_sync(disk, one), LOG_OK);
     assert_true(kit_has(disk, before, "a", "2"));
     log_close(&before);
@@ -216,10 +194,10 @@ static void a_handle_without_a_session_finds_the_new_files(void **state)
 static void a_failed_sync_is_known_under_another_boot_id(void **state)
 {
     (void)state;
-    put("1");
+    put(one, "a", "1");
     assert_int_equal(kit_sync(disk, one), LOG_OK);
     int session = log_session_keep(one, /* session= */ 77);
-    put("2");
+    put(one, "a", "2");
     fake.fail_sync_at = fake.syncs + 1;
     assert_int_equal(kit_sync(disk, one), LOG_POISONED);
     open_at(KIT_MACHINE, 2);
@@ -252,7 +230,7 @@ static void a_compaction_does_not_forget_the_time(void **state)
 static void nor_does_a_file_made_after_a_failed_sync(void **state)
 {
     (void)state;
-    put("1");
+    put(one, "a", "1");
     boot(KIT_MACHINE, 2, 105 * hour_ms);
     struct stamp written;
     assert_int_equal(kit_put(disk, one, "a", "2", &written), LOG_OK);
@@ -264,7 +242,7 @@ static void nor_does_a_file_made_after_a_failed_sync(void **state)
     assert_true(log_now_ms(one) >= 105 * hour_ms);
 }
 
-#define CASE(function) cmocka_unit_test_setup_teardown(function, begin, end)
+#define CASE(function) cmocka_unit_test_setup_teardown(function, begin_at_day, end)
 
 int main(void)
 {

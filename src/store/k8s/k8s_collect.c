@@ -11,6 +11,7 @@
 #include "store/expiry.h"
 #include "store/k8s/k8s_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +55,7 @@ static void collector_end_round(struct k8s *k8s, const char *why)
     free(collector->next);
     collector->next = NULL;
     collector->pages = 0;
-    collector->tally.why = why;
+    (void)snprintf(collector->tally.why, sizeof collector->tally.why, "%s", why != NULL ? why : "");
     if (collector->tally.removed > 0)
         collector->doubled = 0;
     else if (collector->doubled < DOUBLED_MAX)
@@ -64,7 +65,7 @@ static void collector_end_round(struct k8s *k8s, const char *why)
                                 (int64_t)random_below(&collector->random, (uint64_t)pause_ms));
     if (collector->ended != NULL)
         collector->ended(collector->owner, &collector->tally);
-    collector->tally = (struct collect_tally){0};
+    collector->tally = (struct collection){0};
 }
 
 /* A pause that the server requests applies to all requests and ends the round. */
@@ -163,14 +164,6 @@ static void on_lease_removed(void *owner, const struct http_response *reply)
     }
 }
 
-static void collector_delete(struct k8s *k8s, const struct k8s_lease *lease)
-{
-    char path[K8S_NAME_MAX + 2] = "/";
-    text_copy(path + 1, sizeof path - 1, lease->name);
-    collector_call(k8s, "DELETE", path, k8s_lease_delete_options(lease), LEASE_REPLY_MAX,
-                   on_lease_removed);
-}
-
 static void on_watermark_read(void *owner, const struct http_response *reply)
 {
     struct k8s *k8s = owner;
@@ -185,14 +178,6 @@ static void on_watermark_read(void *owner, const struct http_response *reply)
     collector->mark_at_ms = host_boot_ms();
     text_copy(collector->mark_name, sizeof collector->mark_name, collector->wanted);
     collector_schedule(k8s, /* pause_ms= */ 0);
-}
-
-static void collector_read_watermark(struct k8s *k8s)
-{
-    struct collector *collector = &k8s->collector;
-    char path[K8S_NAME_MAX + 2] = "/";
-    text_copy(path + 1, sizeof path - 1, collector->wanted);
-    collector_call(k8s, "GET", path, /* body= */ NULL, LEASE_REPLY_MAX, on_watermark_read);
 }
 
 static void on_collector_page(void *owner, const struct http_response *reply)
@@ -241,16 +226,20 @@ static void collector_walk_page(struct k8s *k8s)
     struct collector *collector = &k8s->collector;
     struct k8s_lease lease;
     const json_t *items = json_object_get(collector->page, "items");
+    char path[K8S_NAME_MAX + 2] = "/";
     for (; collector->index < json_array_size(items); collector->index++) {
         collector->wanted[0] = '\0';
         bool leftover = collector_is_leftover(k8s, json_array_get(items, collector->index), &lease);
         if (collector->wanted[0] != '\0') {
-            collector_read_watermark(k8s);
+            text_copy(path + 1, sizeof path - 1, collector->wanted);
+            collector_call(k8s, "GET", path, /* body= */ NULL, LEASE_REPLY_MAX, on_watermark_read);
             return;
         }
         collector->tally.left += leftover ? 1 : 0;
         if (leftover && !collector->count_only) {
-            collector_delete(k8s, &lease);
+            text_copy(path + 1, sizeof path - 1, lease.name);
+            collector_call(k8s, "DELETE", path, k8s_lease_delete_options(&lease), LEASE_REPLY_MAX,
+                           on_lease_removed);
             return;
         }
     }

@@ -4,15 +4,14 @@
  * our permissions, whether the namespace exists, and how many leftovers there are. Takes no lock;
  * the one creation that it requests is a dry run.
  */
+#include "process/host.h"
 #include "store/k8s/k8s_internal.h"
-
 #include "store/k8s/k8s_probe.h"
 #include "wire/duration.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define ROLE           "bind the Role of dist/kubernetes (or /usr/share/leasehold/kubernetes)"
 #define EVENTS_ROLE    "kubectl apply -k dist/kubernetes/events, or leave ?events=on away"
@@ -27,34 +26,27 @@ enum {
     SOON_S = 300
 };
 
-static int64_t k8s_wall_s(void)
-{
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec;
-}
-
 /* ---- identity ---- */
 
-static void k8s_check_identity(const struct diagnosis *diagnosis,
-                               const struct k8s_identity *identity)
+static void k8s_check_identity(const struct diagnosis *diagnosis, struct k8s_probe *probe)
 {
     char left[DURATION_SHOWN];
-    const char *how = identity->plugin        ? "a credential plugin"
-                      : identity->token_file  ? "a token in a file"
-                      : identity->token       ? "a token in the kubeconfig"
-                      : identity->certificate ? "a client certificate"
-                                              : "nothing";
-    int64_t left_s = identity->token_ends_s - k8s_wall_s();
-    bool known = identity->token_ends_s >= 0;
-    if (strcmp(how, "nothing") == 0)
+    const struct kube_config *config = &probe->k8s.config;
+    const char *how = config->plugin != NULL          ? "a credential plugin"
+                      : config->token_file != NULL    ? "a token in a file"
+                      : config->token != NULL         ? "a token in the kubeconfig"
+                      : config->tls.cert_file != NULL ? "a client certificate"
+                                                      : NULL;
+    int64_t ends_s = k8s_probe_token_ends_s(probe), left_s = ends_s - host_wall_ms() / 1000;
+    bool known = ends_s >= 0;
+    if (how == NULL)
         diagnosis_report(diagnosis, FINDING_WARNING, "identity",
                          "give the kubeconfig's user a token, a certificate or a plugin",
                          "we say nothing about who we are");
     else if (known && left_s <= 0)
         diagnosis_report(diagnosis, FINDING_PROBLEM, "identity", "get a new one", "%s has ended",
                          how);
-    else if (known && !identity->token_file && left_s < SOON_S)
+    else if (known && config->token_file == NULL && left_s < SOON_S)
         diagnosis_report(diagnosis, FINDING_WARNING, "identity",
                          "use a tokenFile or a plugin, which are asked anew", "%s ends in %s", how,
                          duration_show(left_s * 1000, left));
@@ -63,8 +55,7 @@ static void k8s_check_identity(const struct diagnosis *diagnosis,
                          known ? ", which ends in " : "",
                          known ? duration_show(left_s * 1000, left) : "");
     diagnosis_report(diagnosis, FINDING_OK, "cluster", NULL,
-                     "the API server is %s, the namespace %s", identity->server,
-                     identity->namespace);
+                     "the API server is %s, the namespace %s", config->server, config->namespace);
 }
 
 /* ---- the server ---- */
@@ -72,7 +63,7 @@ static void k8s_check_identity(const struct diagnosis *diagnosis,
 static void k8s_check_time(const struct diagnosis *diagnosis, int64_t date_s)
 {
     char shown[DURATION_SHOWN];
-    int64_t ahead_s = date_s - k8s_wall_s();
+    int64_t ahead_s = date_s - host_wall_ms() / 1000;
     const char *apart = duration_show((ahead_s < 0 ? -ahead_s : ahead_s) * 1000, shown);
     if (date_s < 0)
         diagnosis_report(
@@ -136,8 +127,7 @@ static bool k8s_check_server(const struct diagnosis *diagnosis, struct k8s_probe
 
 enum permission { PERMITTED, FORBIDDEN, PERMISSION_UNKNOWN };
 
-static enum permission k8s_check_access(struct k8s_probe *probe,
-                                        const struct k8s_identity *identity, const char *group,
+static enum permission k8s_check_access(struct k8s_probe *probe, const char *group,
                                         const char *resource, const char *verb, char *why,
                                         size_t size)
 {
@@ -145,7 +135,7 @@ static enum permission k8s_check_access(struct k8s_probe *probe,
     json_t *body =
         json_pack("{s:s, s:s, s:{s:{s:s, s:s, s:s, s:s}}}", "apiVersion", "authorization.k8s.io/v1",
                   "kind", "SelfSubjectAccessReview", "spec", "resourceAttributes", "namespace",
-                  identity->namespace, "group", group, "resource", resource, "verb", verb);
+                  k8s_probe_namespace(probe), "group", group, "resource", resource, "verb", verb);
     k8s_probe_call(probe, "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body,
                    &reply);
     const json_t *allowed = json_object_get(json_object_get(reply.json, "status"), "allowed");
@@ -159,8 +149,8 @@ static enum permission k8s_check_access(struct k8s_probe *probe,
 
 /* One finding for all verbs. True when all are permitted. */
 static bool k8s_check_verbs(const struct diagnosis *diagnosis, struct k8s_probe *probe,
-                            const struct k8s_identity *identity, const char *group,
-                            const char *resource, const char *const *verbs, const char *remedy)
+                            const char *group, const char *resource, const char *const *verbs,
+                            const char *remedy)
 {
     char message[TEXT_SIZE], all[TEXT_SIZE], why[512] = "";
     struct text missing, asked;
@@ -168,20 +158,17 @@ static bool k8s_check_verbs(const struct diagnosis *diagnosis, struct k8s_probe 
     text_init(&missing, message, sizeof message);
     text_init(&asked, all, sizeof all);
     for (size_t i = 0; verbs[i] != NULL && permission != PERMISSION_UNKNOWN; i++) {
-        permission = k8s_check_access(probe, identity, group, resource, verbs[i], why, sizeof why);
-        text_add(&asked, i > 0 ? ", " : "");
-        text_add(&asked, verbs[i]);
-        if (permission == FORBIDDEN) {
-            text_add(&missing, missing.length > 0 ? ", " : "");
-            text_add(&missing, verbs[i]);
-        }
+        permission = k8s_check_access(probe, group, resource, verbs[i], why, sizeof why);
+        TEXT_JOIN(&asked, i > 0 ? ", " : "", verbs[i]);
+        if (permission == FORBIDDEN)
+            TEXT_JOIN(&missing, missing.length > 0 ? ", " : "", verbs[i]);
     }
     if (permission == PERMISSION_UNKNOWN)
         diagnosis_report(diagnosis, FINDING_WARNING, "rights", NULL,
                          "what we may do with %s cannot be asked: %s", resource, why);
     else if (missing.length > 0)
         diagnosis_report(diagnosis, FINDING_PROBLEM, "rights", remedy, "we may not %s %s in %s",
-                         message, resource, identity->namespace);
+                         message, resource, k8s_probe_namespace(probe));
     else
         diagnosis_report(diagnosis, FINDING_OK, "rights", NULL, "we may %s %s", all, resource);
     return permission != PERMISSION_UNKNOWN && missing.length == 0;
@@ -207,26 +194,25 @@ static void k8s_check_objects(const struct diagnosis *diagnosis, struct k8s_prob
 
 /* Permissions and leftovers of workload objects of a kind, named as in kubectl: "jobs.batch". */
 static void k8s_check_kind(const struct diagnosis *diagnosis, struct k8s_probe *probe,
-                           const struct k8s_identity *identity, const char *kind)
+                           const char *kind)
 {
     static const char *const verbs[] = {"get", "list", "watch", "create", "delete", NULL};
     char resource[TEXT_SIZE];
     size_t length = strcspn(kind, ".");
     (void)snprintf(resource, sizeof resource, "%.*s", (int)length, kind);
-    if (k8s_check_verbs(diagnosis, probe, identity, kind[length] == '.' ? kind + length + 1 : "",
-                        resource, verbs, WORKLOADS_ROLE))
+    if (k8s_check_verbs(diagnosis, probe, kind[length] == '.' ? kind + length + 1 : "", resource,
+                        verbs, WORKLOADS_ROLE))
         k8s_check_objects(diagnosis, probe, kind);
 }
 
 /* A dry run of a creation also shows whether the namespace exists. */
-static void k8s_check_namespace(const struct diagnosis *diagnosis, struct k8s_probe *probe,
-                                const struct k8s_identity *identity)
+static void k8s_check_namespace(const struct diagnosis *diagnosis, struct k8s_probe *probe)
 {
     char path[256];
     struct k8s_reply reply;
     (void)snprintf(path, sizeof path,
                    "/apis/coordination.k8s.io/v1/namespaces/%s/leases?dryRun=All",
-                   identity->namespace);
+                   k8s_probe_namespace(probe));
     json_t *body = json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "coordination.k8s.io/v1", "kind",
                              "Lease", "metadata", "generateName", "leasehold-doctor-");
     k8s_probe_call(probe, "POST", path, body, &reply);
@@ -235,7 +221,7 @@ static void k8s_check_namespace(const struct diagnosis *diagnosis, struct k8s_pr
     else if (reply.status == 404)
         diagnosis_report(diagnosis, FINDING_PROBLEM, "namespace",
                          "make it with kubectl create namespace, or name another one in the URL",
-                         "there is no namespace %s", identity->namespace);
+                         "there is no namespace %s", k8s_probe_namespace(probe));
     else
         diagnosis_report(diagnosis, FINDING_PROBLEM, "namespace", NULL, "it takes no Lease: %s",
                          reply.why);
@@ -258,34 +244,32 @@ static void k8s_check_leftovers(const struct diagnosis *diagnosis, struct k8s_pr
 
 /* ---- all of it ---- */
 
-static void k8s_check_events(const struct diagnosis *diagnosis, struct k8s_probe *probe,
-                             const struct k8s_identity *identity)
+static void k8s_check_events(const struct diagnosis *diagnosis, struct k8s_probe *probe)
 {
     char why[512] = "";
-    if (identity->events &&
-        k8s_check_access(probe, identity, "", "events", "create", why, sizeof why) == FORBIDDEN)
+    if (probe->k8s.url.events &&
+        k8s_check_access(probe, "", "events", "create", why, sizeof why) == FORBIDDEN)
         diagnosis_report(diagnosis, FINDING_WARNING, "events", EVENTS_ROLE,
                          "no Events are written: we may not create events in %s",
-                         identity->namespace);
+                         k8s_probe_namespace(probe));
 }
 
-static void k8s_check_all(const struct diagnosis *diagnosis, struct k8s_probe *probe,
-                          const struct k8s_identity *identity)
+static void k8s_check_all(const struct diagnosis *diagnosis, struct k8s_probe *probe)
 {
     static const char *const lease_verbs[] = {"get",    "list",   "watch", "create",
                                               "update", "delete", NULL};
     static const char *const event_verbs[] = {"create", NULL};
-    k8s_check_identity(diagnosis, identity);
+    k8s_check_identity(diagnosis, probe);
     if (!k8s_check_server(diagnosis, probe))
         return;
-    bool good = k8s_check_verbs(diagnosis, probe, identity, "coordination.k8s.io", "leases",
-                                lease_verbs, ROLE);
-    if (identity->events)
-        (void)k8s_check_verbs(diagnosis, probe, identity, "", "events", event_verbs, EVENTS_ROLE);
+    bool good =
+        k8s_check_verbs(diagnosis, probe, "coordination.k8s.io", "leases", lease_verbs, ROLE);
+    if (probe->k8s.url.events)
+        (void)k8s_check_verbs(diagnosis, probe, "", "events", event_verbs, EVENTS_ROLE);
     if (diagnosis->kind != NULL)
-        k8s_check_kind(diagnosis, probe, identity, diagnosis->kind);
+        k8s_check_kind(diagnosis, probe, diagnosis->kind);
     if (good) {
-        k8s_check_namespace(diagnosis, probe, identity);
+        k8s_check_namespace(diagnosis, probe);
         k8s_check_leftovers(diagnosis, probe);
     }
 }
@@ -294,7 +278,6 @@ void k8s_diagnose(const char *url, const struct diagnosis *diagnosis)
 {
     char message[TEXT_SIZE];
     struct text why;
-    struct k8s_identity identity;
     text_init(&why, message, sizeof message);
     struct k8s_probe *probe =
         k8s_probe_new(url, diagnosis_timeout_ms(diagnosis, PROBE_TIMEOUT_MS), &why);
@@ -304,10 +287,9 @@ void k8s_diagnose(const char *url, const struct diagnosis *diagnosis)
                              "name a kubeconfig with KUBECONFIG, or run in a pod", "%s", message);
         return;
     }
-    k8s_probe_identity(probe, &identity);
     if (diagnosis->events_only)
-        k8s_check_events(diagnosis, probe, &identity);
+        k8s_check_events(diagnosis, probe);
     else
-        k8s_check_all(diagnosis, probe, &identity);
+        k8s_check_all(diagnosis, probe);
     k8s_probe_free(&probe);
 }

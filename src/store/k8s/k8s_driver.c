@@ -118,11 +118,6 @@ bool k8s_is_any_of_ours(const struct k8s_lease *lease, struct k8s_url *scheme)
 
 /* ---- driver interface ---- */
 
-static void k8s_on_wake_timer(void *owner)
-{
-    k8s_requests_start(owner);
-}
-
 static bool k8s_open(void *state, const char *url, const struct store_callbacks *callbacks,
                      struct text *why)
 {
@@ -134,12 +129,12 @@ static bool k8s_open(void *state, const char *url, const struct store_callbacks 
     k8s->callbacks = *callbacks;
     if (k8s->callbacks.timeout_ms <= 0)
         k8s->callbacks.timeout_ms = TIMEOUT_DEFAULT_MS;
-    k8s->wake_timer.due = k8s_on_wake_timer;
+    k8s->wake_timer.due = k8s_requests_start;
     k8s->wake_timer.owner = k8s;
     k8s->poller = poller_new();
     if (k8s->poller != NULL) {
         k8s->http = http_new(k8s->poller);
-        k8s->login = kube_login_new(k8s->poller, &k8s->config, k8s_on_wake_timer, k8s);
+        k8s->login = kube_login_new(k8s->poller, &k8s->config, k8s_requests_start, k8s);
     }
     if (k8s->http == NULL || k8s->login == NULL) {
         http_free(&k8s->http);
@@ -169,12 +164,6 @@ static void k8s_close(void *state)
     kube_config_done(&k8s->config);
     lease_cache_clear(k8s);
     k8s->magic = 0;
-}
-
-static void k8s_submit(void *state, const struct store_request *request, store_done *done,
-                       void *caller)
-{
-    k8s_request_add(state, request, done, caller);
 }
 
 static void k8s_step(void *state)
@@ -220,7 +209,7 @@ const struct store_driver k8s_driver = {
     .ttl_least_ms = 1000,
     .open = k8s_open,
     .close = k8s_close,
-    .submit = k8s_submit,
+    .submit = k8s_request_add,
     .step = k8s_step,
     .fd = k8s_fd,
     .margin_ms = k8s_margin_ms,

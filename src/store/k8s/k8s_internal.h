@@ -3,7 +3,9 @@
 #ifndef LEASEHOLD_STORE_K8S_K8S_INTERNAL_H
 #define LEASEHOLD_STORE_K8S_K8S_INTERNAL_H
 
+#include "base/list.h"
 #include "net/backoff.h"
+#include "store/admin.h"
 #include "store/k8s/kube_api.h"
 #include "store/k8s/k8s_lease.h"
 #include "wire/k8s_url.h"
@@ -50,7 +52,7 @@ enum k8s_phase {
 
 /* A store request in flight. */
 struct k8s_request {
-    struct k8s_request *next;
+    struct list_node node;
     struct k8s *k8s;
     struct store_request request; /* its strings belong to the caller, until the reply */
     store_done *done;
@@ -93,14 +95,7 @@ struct k8s_watch {
     int64_t trouble_since_ms; /* 0: none */
 };
 
-/* The result of one round of the collector. */
-struct collect_tally {
-    unsigned left;           /* unused Leases found */
-    unsigned removed, taken; /* of those; taken: in use again */
-    const char *why;         /* why the round ended early; NULL: it is complete */
-};
-
-typedef void collect_ended(void *owner, const struct collect_tally *tally);
+typedef void collect_ended(void *owner, const struct collection *tally);
 
 struct collector {
     struct poller_timer due;
@@ -117,10 +112,10 @@ struct collector {
     json_t *mark;
     int64_t mark_at_ms;
     char mark_name[K8S_NAME_MAX + 1], wanted[K8S_NAME_MAX + 1]; /* names of Leases */
-    struct k8s_url scheme; /* the naming scheme of the Lease being judged */
-    struct collect_tally tally;
-    bool count_only;      /* removes nothing */
-    collect_ended *ended; /* NULL: no callback */
+    struct k8s_url scheme;   /* the naming scheme of the Lease being judged */
+    struct collection tally; /* of this round */
+    bool count_only;         /* removes nothing */
+    collect_ended *ended;    /* NULL: no callback */
     void *owner;
 };
 
@@ -133,7 +128,7 @@ struct k8s {
     struct http *http;
     struct kube_login *login;
     struct poller_timer wake_timer;
-    struct k8s_request *first, *last;
+    struct list requests; /* in order of arrival */
     size_t request_count;
     uint64_t writes; /* number of our writes; makes them distinct */
     size_t events_in_flight;
@@ -152,11 +147,12 @@ struct k8s {
 };
 
 /* k8s_request.c */
-void k8s_request_add(struct k8s *k8s, const struct store_request *request, store_done *done,
+/* store_driver.submit */
+void k8s_request_add(void *state, const struct store_request *request, store_done *done,
                      void *caller);
 void k8s_request_drop_all(struct k8s *k8s);
 /* Starts every request that can start. */
-void k8s_requests_start(struct k8s *k8s);
+void k8s_requests_start(void *state);
 /* Frees the request, then replies: `reply` must not point into the request. */
 void k8s_request_finish(struct k8s_request *pending, const struct store_reply *reply);
 void k8s_request_fail(struct k8s_request *pending, enum reply_status result, const char *why);
@@ -215,6 +211,12 @@ void collector_begin(struct k8s *k8s, unsigned rate, collect_ended *ended, void 
 void k8s_diagnose(const char *url, const struct diagnosis *diagnosis);
 
 /* k8s_probe.c */
+struct k8s_probe {
+    bool over;
+    struct k8s_reply *reply;
+    struct collection *collection;
+    struct k8s k8s;
+};
 bool k8s_collect(const char *url, const struct collect_options *options, struct collection *out,
                  struct text *why);
 

@@ -12,13 +12,6 @@
 
 enum { PROBE_REPLY_MAX = 1 << 20, TOKEN_PART = 4096, LOGIN_POLL_MS = 50 };
 
-struct k8s_probe {
-    bool over;
-    struct k8s_reply *reply;
-    struct collection *collection;
-    struct k8s k8s;
-};
-
 static int64_t no_time(void *owner)
 {
     (void)owner;
@@ -50,32 +43,20 @@ void k8s_probe_free(struct k8s_probe **probe)
     *probe = NULL;
 }
 
-/* ---- identity ---- */
-
-static int base64_digit(char byte)
+int64_t k8s_probe_token_ends_s(struct k8s_probe *probe)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    const char *digit = byte != '\0' ? strchr(digits, byte) : NULL;
-    return digit != NULL ? (int)(digit - digits) : -1;
-}
-
-/* The expiry of a "header.claims.signature" token in base64url; −1 for any other kind. */
-static int64_t token_end_s(const char *token)
-{
-    char claims[TOKEN_PART];
-    size_t length = 0;
-    unsigned bits = 0, count = 0;
-    const char *at = token != NULL ? strchr(token, '.') : NULL;
-    for (at += at != NULL ? 1 : 0; at != NULL && base64_digit(*at) >= 0 && length < TOKEN_PART;
-         at++) {
-        bits = (bits << 6 | (unsigned)base64_digit(*at)) & 0xffff;
-        count += 6;
-        if (count < 8)
-            continue;
-        count -= 8;
-        claims[length++] = (char)(bits >> count & 0xff);
-    }
-    json_t *json = length < TOKEN_PART ? json_loadb(claims, length, JSON_ALLOW_NUL, NULL) : NULL;
+    struct k8s *k8s = &probe->k8s;
+    const char *bearer = NULL;
+    char text[WHY_SIZE], claims[TOKEN_PART];
+    struct text why;
+    text_init(&why, text, sizeof text);
+    if (k8s->config.plugin != NULL || !kube_login_ready(k8s->login) ||
+        !kube_login_bearer(k8s->login, &bearer, &why) || bearer == NULL)
+        return -1;
+    /* "header.claims.signature", or a token of another kind. */
+    const char *at = strchr(bearer, '.');
+    size_t length = at != NULL && strlen(at) < sizeof claims ? kube_decode64(at + 1, claims) : 0;
+    json_t *json = json_loadb(claims, length, JSON_ALLOW_NUL, NULL);
     const json_t *end = json_object_get(json, "exp");
     int64_t end_s = json_is_integer(end) ? json_integer_value(end) : -1;
     json_decref(json);
@@ -83,25 +64,9 @@ static int64_t token_end_s(const char *token)
     return end_s;
 }
 
-void k8s_probe_identity(struct k8s_probe *probe, struct k8s_identity *out)
+const char *k8s_probe_namespace(const struct k8s_probe *probe)
 {
-    struct k8s *k8s = &probe->k8s;
-    const struct kube_config *config = &k8s->config;
-    const char *bearer = NULL;
-    char text[WHY_SIZE];
-    struct text why;
-    text_init(&why, text, sizeof text);
-    *out = (struct k8s_identity){.server = config->server,
-                                 .namespace = config->namespace,
-                                 .token_file = config->token_file != NULL,
-                                 .token = config->token != NULL,
-                                 .plugin = config->plugin != NULL,
-                                 .certificate = config->tls.cert_file != NULL,
-                                 .token_ends_s = -1,
-                                 .events = k8s->url.events};
-    if (config->plugin == NULL && kube_login_ready(k8s->login) &&
-        kube_login_bearer(k8s->login, &bearer, &why))
-        out->token_ends_s = token_end_s(bearer);
+    return probe->k8s.config.namespace;
 }
 
 /* ---- requests ---- */
@@ -156,20 +121,15 @@ void k8s_reply_done(struct k8s_reply *reply)
 
 /* ---- leftovers ---- */
 
-static void k8s_probe_on_collected(void *owner, const struct collect_tally *tally)
+static void k8s_probe_on_collected(void *owner, const struct collection *tally)
 {
     struct k8s_probe *probe = owner;
-    struct collection *out = probe->collection;
     probe->over = true;
-    out->left = tally->left;
-    out->removed = tally->removed;
-    out->taken = tally->taken;
-    (void)snprintf(out->why, sizeof out->why, "%s", tally->why != NULL ? tally->why : "");
+    *probe->collection = *tally;
 }
 
 void k8s_probe_collect(struct k8s_probe *probe, unsigned rate, struct collection *out)
 {
-    *out = (struct collection){0};
     probe->collection = out;
     probe->over = false;
     collector_begin(&probe->k8s, rate, k8s_probe_on_collected, probe);

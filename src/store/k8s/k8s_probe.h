@@ -13,14 +13,6 @@
 
 struct k8s_probe;
 
-/* The client's identity; the strings belong to the probe. */
-struct k8s_identity {
-    const char *server, *namespace;
-    bool token_file, token, plugin, certificate;
-    int64_t token_ends_s; /* expiry of a token that contains one, seconds since 1970; −1: unknown */
-    bool events;          /* the URL enables Events */
-};
-
 struct k8s_reply {
     int status;   /* 0: no reply */
     json_t *json; /* NULL: none */
@@ -31,7 +23,9 @@ struct k8s_reply {
 /* NULL with a reason if no configuration is found. Sends nothing yet. */
 struct k8s_probe *k8s_probe_new(const char *url, int64_t timeout_ms, struct text *why);
 void k8s_probe_free(struct k8s_probe **probe); /* NULL is allowed */
-void k8s_probe_identity(struct k8s_probe *probe, struct k8s_identity *out);
+const char *k8s_probe_namespace(const struct k8s_probe *probe);
+/* The expiry of a token that contains one, in seconds since 1970; −1: unknown. */
+int64_t k8s_probe_token_ends_s(struct k8s_probe *probe);
 /* `path` follows the server's address. Takes ownership of `body`; NULL: none. */
 void k8s_probe_call(struct k8s_probe *probe, const char *method, const char *path, json_t *body,
                     struct k8s_reply *out);

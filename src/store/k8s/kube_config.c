@@ -18,8 +18,7 @@ enum { CONFIG_MAX = 1 << 20, MEMFD_CA = 0, MEMFD_CERT, MEMFD_KEY };
 
 static bool kube_config_fail(struct text *why, const char *string, const char *what)
 {
-    text_add(why, string);
-    text_add(why, what);
+    TEXT_JOIN(why, string, what);
     return false;
 }
 
@@ -146,16 +145,18 @@ static json_t *read_kubeconfigs(const char *paths, struct text *why)
 
 /* ---- certificates ---- */
 
-static size_t decode64(const char *string, char *out)
+size_t kube_decode64(const char *string, char *out)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                                 "+/-_";
     size_t length = 0;
     uint32_t bits = 0, count = 0;
-    for (; *string != '\0' && *string != '='; string++) {
+    for (; *string != '\0' && strchr("=.", *string) == NULL; string++) {
         const char *digit = strchr(digits, *string);
         if (digit == NULL)
             continue; /* line breaks */
-        bits = bits << 6 | (uint32_t)(digit - digits);
+        size_t value = (size_t)(digit - digits);
+        bits = bits << 6 | (uint32_t)(value < 64 ? value : value - 2);
         count += 6;
         if (count >= 8) {
             count -= 8;
@@ -197,7 +198,7 @@ static bool set_certificate(const json_t *json, const char *name, int *memfd, co
     char *bytes = malloc(strlen(data) + 1);
     if (bytes == NULL)
         return false;
-    size_t length = decode64(data, bytes);
+    size_t length = kube_decode64(data, bytes);
     *out = kube_config_memfd(memfd, bytes, length);
     explicit_bzero(bytes, length);
     free(bytes);

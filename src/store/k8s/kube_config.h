@@ -28,6 +28,9 @@ struct kube_config {
 bool kube_config_load(struct kube_config *out, const struct k8s_url *url, struct text *why);
 void kube_config_done(struct kube_config *config);
 
+/* Decodes base64 or base64url up to its end, a "=" or a "."; `out` has room for the whole string.
+ * Returns the length. */
+size_t kube_decode64(const char *string, char *out);
 /* Replaces one of `memfd` by a new one with these bytes. Returns its path. NULL: out of memory. */
 char *kube_config_memfd(int *memfd, const char *bytes, size_t length);
 

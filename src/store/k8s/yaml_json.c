@@ -24,8 +24,7 @@ static json_t *yaml_fail(struct yaml_reader *yaml_reader, const yaml_node_t *nod
     if (!yaml_reader->refused) {
         text_add(yaml_reader->why, "line ");
         text_add_u64(yaml_reader->why, node != NULL ? node->start_mark.line + 1 : 1);
-        text_add(yaml_reader->why, ": ");
-        text_add(yaml_reader->why, string);
+        TEXT_JOIN(yaml_reader->why, ": ", string);
     }
     yaml_reader->refused = true;
     return NULL;
@@ -197,8 +196,8 @@ static bool yaml_load(yaml_parser_t *parser, struct yaml_reader *yaml_reader)
         return true;
     text_add(yaml_reader->why, "line ");
     text_add_u64(yaml_reader->why, parser->problem_mark.line + 1);
-    text_add(yaml_reader->why, ": this is no YAML: ");
-    text_add(yaml_reader->why, parser->problem != NULL ? parser->problem : "it cannot be read");
+    TEXT_JOIN(yaml_reader->why, ": this is no YAML: ",
+              parser->problem != NULL ? parser->problem : "it cannot be read");
     return false;
 }
 

@@ -41,10 +41,7 @@ enum log_result log_failed(struct log *log, const char *what, int64_t error)
     struct text text;
     const char *message = strerrordesc_np((int)-error);
     text_init(&text, log->why, sizeof log->why);
-    text_add(&text, "cannot ");
-    text_add(&text, what);
-    text_add(&text, ": ");
-    text_add(&text, message != NULL ? message : "unknown error");
+    TEXT_JOIN(&text, "cannot ", what, ": ", message != NULL ? message : "unknown error");
     if (error == -ENOSPC || error == -EDQUOT || error == -EFBIG)
         return LOG_FULL;
     return error == -ENOMEM ? LOG_MEMORY : LOG_IO;
@@ -59,11 +56,8 @@ enum log_result log_damaged_at(struct log *log, uint64_t offset)
 void log_explain(const struct log *log, enum log_result result, struct text *out)
 {
     text_add(out, result_texts[result]);
-    if (log->why[0] != '\0') {
-        text_add(out, " (");
-        text_add(out, log->why);
-        text_add(out, ")");
-    }
+    if (log->why[0] != '\0')
+        TEXT_JOIN(out, " (", log->why, ")");
 }
 
 unsigned log_cuts(const struct log *log)
@@ -351,13 +345,6 @@ static enum log_result log_commit(struct log *log)
     return result;
 }
 
-/* True if the index has room for a batch of new keys; log_append() refuses some later. */
-static bool index_has_room(const struct log *log)
-{
-    uint32_t slots = log->current.header.slots;
-    return log->current.index.used <= slots - slots / 8;
-}
-
 enum log_result log_begin(struct log *log, uint64_t need, int64_t deadline_ms)
 {
     ASSERT(log->magic == LOG_MAGIC);
@@ -367,7 +354,9 @@ enum log_result log_begin(struct log *log, uint64_t need, int64_t deadline_ms)
             return result;
         result = log_refresh(log, deadline_ms);
         uint64_t ready = log_offset(log, &log->shared->ready);
-        bool indexed = index_has_room(log);
+        /* Room for a batch of new keys; log_append() refuses some later. */
+        uint32_t slots = log->current.header.slots;
+        bool indexed = log->current.index.used <= slots - slots / 8;
         bool fits = indexed && log->current.end + need + log->options.reserve <= ready;
         if (result == LOG_OK && (fits || need == 0 || grown == LOG_FULL))
             return LOG_OK;

@@ -173,14 +173,6 @@ static bool is_of(const struct log_record *record, const char *key, size_t lengt
     return record->key_length == length && memcmp(record->key, key, length) == 0;
 }
 
-/* An indexed offset where no record can begin means a damaged index. */
-static int read_indexed(struct log_file *file, uint64_t offset, struct log_record *out)
-{
-    if (offset < LOG_START || offset % LOG_ALIGN != 0)
-        return -EUCLEAN;
-    return log_file_read(file, offset, out);
-}
-
 int log_file_find(struct log_file *file, const char *key, size_t length, struct log_record *out)
 {
     uint64_t offset = 1, hash = log_file_hash(key, length);
@@ -195,8 +187,11 @@ int log_file_find(struct log_file *file, const char *key, size_t length, struct 
     struct hash_index_probe probe = hash_index_probe(&file->index, hash);
     while (error == 0 && offset != 0) {
         error = hash_index_next(&file->index, &probe, &offset);
+        /* An indexed offset where no record can begin means a damaged index. */
         if (error == 0 && offset != 0)
-            error = read_indexed(file, offset, out);
+            error = offset < LOG_START || offset % LOG_ALIGN != 0
+                        ? -EUCLEAN
+                        : log_file_read(file, offset, out);
         if (error == 0 && offset != 0 && is_of(out, key, length))
             return 0;
     }

@@ -209,3 +209,27 @@ enum log_reading log_record_decode(const unsigned char *bytes, size_t length, ui
         return LOG_READ_BAD;
     return LOG_READ_OK;
 }
+
+void log_host_encode(const struct log_host *host, unsigned char *bytes)
+{
+    memcpy(bytes, host->machine, LOG_ID);
+    memcpy(bytes + LOG_ID, host->boot, LOG_ID);
+    put64(bytes + 32, (uint64_t)host->base_ms);
+    put64(bytes + 40, host->foreign_before);
+    put64(bytes + 48, host->epoch);
+}
+
+bool log_host_decode(const unsigned char *bytes, struct log_host *out)
+{
+    int64_t base_ms = (int64_t)get64(bytes + 32);
+    uint64_t foreign_before = get64(bytes + 40), epoch = get64(bytes + 48);
+    if (base_ms < -TIME_MAX_MS || base_ms > TIME_MAX_MS || foreign_before > REVISION_MAX + 1 ||
+        epoch > EPOCH_MAX)
+        return false;
+    memcpy(out->machine, bytes, LOG_ID);
+    memcpy(out->boot, bytes + LOG_ID, LOG_ID);
+    out->base_ms = base_ms;
+    out->foreign_before = foreign_before;
+    out->epoch = (uint16_t)epoch;
+    return true;
+}

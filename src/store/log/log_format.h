@@ -90,4 +90,8 @@ void log_record_encode(struct log_record *record, uint64_t generation, unsigned 
 enum log_reading log_record_decode(const unsigned char *bytes, size_t length, uint64_t offset,
                                    uint64_t generation, struct log_record *out);
 
+void log_host_encode(const struct log_host *host, unsigned char *bytes);
+/* False if no version of ours writes such bytes. */
+bool log_host_decode(const unsigned char *bytes, struct log_host *out);
+
 #endif

@@ -2,47 +2,7 @@
 /* See log_host.h; the reasons are in docs/file-store.md ("Time"). */
 #include "store/log/log_host.h"
 
-#include "core/record.h"
-
 #include <string.h>
-
-static void host_put64(unsigned char *at, uint64_t number)
-{
-    for (int i = 0; i < 8; i++)
-        at[i] = (unsigned char)(number >> (8 * i));
-}
-
-static uint64_t host_get64(const unsigned char *at)
-{
-    uint64_t number = 0;
-    for (int i = 7; i >= 0; i--)
-        number = number << 8 | at[i];
-    return number;
-}
-
-void log_host_encode(const struct log_host *host, unsigned char *bytes)
-{
-    memcpy(bytes, host->machine, LOG_ID);
-    memcpy(bytes + LOG_ID, host->boot, LOG_ID);
-    host_put64(bytes + 32, (uint64_t)host->base_ms);
-    host_put64(bytes + 40, host->foreign_before);
-    host_put64(bytes + 48, host->epoch);
-}
-
-bool log_host_decode(const unsigned char *bytes, struct log_host *out)
-{
-    int64_t base_ms = (int64_t)host_get64(bytes + 32);
-    uint64_t foreign_before = host_get64(bytes + 40), epoch = host_get64(bytes + 48);
-    if (base_ms < -TIME_MAX_MS || base_ms > TIME_MAX_MS || foreign_before > REVISION_MAX + 1 ||
-        epoch > EPOCH_MAX)
-        return false;
-    memcpy(out->machine, bytes, LOG_ID);
-    memcpy(out->boot, bytes + LOG_ID, LOG_ID);
-    out->base_ms = base_ms;
-    out->foreign_before = foreign_before;
-    out->epoch = (uint16_t)epoch;
-    return true;
-}
 
 struct log_host log_host_next(const struct log_host_change *move)
 {

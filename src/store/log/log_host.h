@@ -33,8 +33,4 @@ struct log_host_change {
 
 struct log_host log_host_next(const struct log_host_change *move);
 
-void log_host_encode(const struct log_host *host, unsigned char *bytes);
-/* False if no version of ours writes such bytes. */
-bool log_host_decode(const unsigned char *bytes, struct log_host *out);
-
 #endif
