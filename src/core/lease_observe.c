@@ -87,6 +87,7 @@ struct view lease_observe(struct lease *lease, struct record *record, const stru
     bool same_offer = offer != 0 && offer == observations->offer;
     return (struct view){.at = *at,
                          .judge = store->judge,
+                         .fresh = seen,
                          .one_clock = store->one_clock,
                          .margin_ms = store->margin_ms,
                          .offer_revision = offer,

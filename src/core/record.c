@@ -286,6 +286,28 @@ uint64_t grant_token(const struct grant *grant)
     return token_of(&grant->granted, grant->n);
 }
 
+int64_t waiter_since_ms(const struct waiter *waiter)
+{
+    bool timed = waiter->ticket >= TICKET_TIMED && waiter->ticket % TICKET_STEP == 0;
+    return timed ? (int64_t)((waiter->ticket - TICKET_TIMED) / TICKET_STEP) : TIME_UNKNOWN;
+}
+
+void record_time_ticket(struct record *record, int64_t now_ms)
+{
+    ASSERT(record->waiter_count > 0);
+    struct waiter *waiter = &record->waiters[record->waiter_count - 1];
+    const int64_t most_ms = (int64_t)((TICKET_MAX - TICKET_TIMED) / TICKET_STEP);
+    if (now_ms < 0 || now_ms > most_ms) /* TIME_UNKNOWN is below 0 */
+        return;
+    uint64_t ticket = TICKET_TIMED + (uint64_t)now_ms * TICKET_STEP;
+    if (ticket < waiter->ticket) /* an earlier waiter has this time or a later one */
+        ticket = (waiter->ticket + TICKET_STEP - 1) / TICKET_STEP * TICKET_STEP;
+    if (ticket >= TICKET_MAX)
+        return;
+    waiter->ticket = ticket;
+    record->next_ticket = ticket + 1;
+}
+
 struct grant *record_grant_by_token(struct record *record, uint64_t token)
 {
     for (size_t i = 0; i < record->grant_count; i++)

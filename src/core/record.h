@@ -41,9 +41,11 @@ enum {
 #define SPAN_MAX_MS  ((int64_t)366 * 24 * 3600 * 1000) /* cooldown, lock-delay */
 #define TIME_MAX_MS  (((int64_t)1 << 53) - 1)          /* of a store's clock, from 0 */
 #define REVISION_MAX (((uint64_t)1 << 45) - 1)
-#define TICKET_MAX   (((uint64_t)1 << 53) - 1) /* also of next_ticket */
-#define THIS_WRITE   ((uint64_t)0)             /* as a stamp's revision: resolved by the reader */
-#define TIME_UNKNOWN INT64_MIN                 /* as a stamp's time: the store has no clock */
+#define TICKET_MAX   (((uint64_t)1 << 53) - 1)    /* also of next_ticket */
+#define TICKET_TIMED ((uint64_t)4000000000000000) /* see waiter_since_ms() */
+#define TICKET_STEP  ((uint64_t)1000)
+#define THIS_WRITE   ((uint64_t)0) /* as a stamp's revision: resolved by the reader */
+#define TIME_UNKNOWN INT64_MIN     /* as a stamp's time: the store has no clock */
 
 /* The time of a write, by the store's revision counter and the store's clock. */
 struct stamp {
@@ -83,7 +85,7 @@ struct waiter {
     char holder[HOLDER_MAX + 1];
     char request[REQUEST_MAX + 1];
     uint64_t session; /* one queue position per process */
-    uint64_t ticket;  /* order of arrival */
+    uint64_t ticket;  /* order of arrival, and its time: waiter_since_ms() */
     enum mode mode;
     int32_t priority;
     uint32_t passed; /* how often a later ticket was preferred: each adds a step of priority */
@@ -179,6 +181,16 @@ const char *record_broken(const struct record *record);
 /* epoch·2^55 + revision·2^10 + n; 0 while the stamp is THIS_WRITE. */
 uint64_t token_of(const struct stamp *granted, uint16_t n);
 uint64_t grant_token(const struct grant *grant);
+
+/*
+ * When the waiter was queued, by the store's clock; or TIME_UNKNOWN. The ticket says it, because
+ * older versions accept any increasing ticket, but no further member: a ticket of TICKET_TIMED +
+ * TICKET_STEP·t was issued at t ms. Older versions issue those in between, which say nothing.
+ */
+int64_t waiter_since_ms(const struct waiter *waiter);
+/* Gives the last waiter, which is new, a ticket of this time. Its time is never before that of the
+ * waiter ahead. No effect if a ticket cannot express the time. */
+void record_time_ticket(struct record *record, int64_t now_ms);
 
 struct grant *record_grant_by_token(struct record *record, uint64_t token);
 struct grant *record_grant_by_request(struct record *record, const char *request);

@@ -29,7 +29,8 @@
  * Members are in this order, without white space; only " and \ are escaped. Omitted are 0, false,
  * empty lists and texts (except a payload), "next" 1, and "renewed" if it equals "granted". Each
  * record is written in the lowest version that can express it: 1 has locks only, 2 also ids and
- * watermarks, 3 also a watermark's "request" and "from".
+ * watermarks, 3 also a watermark's "request" and "from". A reader refuses a member that its version
+ * does not list, so the time at which a waiter was queued is in its ticket: waiter_since_ms().
  */
 enum { RECORD_VERSION_LOCKS = 1, RECORD_VERSION_KINDS = 2, RECORD_VERSION = 3 };
 

@@ -104,7 +104,7 @@ struct brief_grant {
 
 struct brief_place {
     struct mark offer;
-    uint16_t ticket;
+    uint64_t ticket;
     int16_t rank; /* priority, and one step for each time passed over */
     uint8_t request, session, mode;
     bool bound, offered;
@@ -118,7 +118,7 @@ struct brief_span {
 struct brief {
     uint8_t grant_count, waiter_count, limit;
     char key[4];
-    uint16_t next_ticket;
+    uint64_t next_ticket;
     struct brief_grant grants[BRIEF_MAX];
     struct brief_place waiters[BRIEF_MAX];
     struct brief_span cooling, delay;

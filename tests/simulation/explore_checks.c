@@ -87,7 +87,7 @@ static const struct brief_place *place_by_session(const struct brief *brief, uin
     return NULL;
 }
 
-static const struct brief_place *place_by_ticket(const struct brief *brief, uint16_t ticket)
+static const struct brief_place *place_by_ticket(const struct brief *brief, uint64_t ticket)
 {
     for (size_t i = 0; i < brief->waiter_count; i++)
         if (brief->waiters[i].ticket == ticket)
@@ -224,7 +224,7 @@ static void check_place_kept(const struct brief_place *before, const struct brie
 
 /* No waiter that is still queued, and was before, was ahead of the chosen one. */
 static void check_order(const struct brief *before, const struct brief *after, int rank,
-                        unsigned ticket)
+                        uint64_t ticket)
 {
     for (size_t i = 0; i < before->waiter_count; i++) {
         const struct brief_place *waiter = &before->waiters[i];

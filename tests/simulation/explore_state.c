@@ -59,7 +59,7 @@ static void brief_places(const struct record *record, struct brief *out)
     for (size_t i = 0; i < record->waiter_count; i++) {
         const struct waiter *waiter = &record->waiters[i];
         out->waiters[i] =
-            (struct brief_place){.ticket = (uint16_t)waiter->ticket,
+            (struct brief_place){.ticket = waiter->ticket,
                                  .rank = (int16_t)(waiter->priority + (int32_t)waiter->passed),
                                  .request = request_number(waiter->request),
                                  .session = (uint8_t)waiter->session,
@@ -80,7 +80,7 @@ static void brief_record(const struct record *record, struct brief *out)
     out->grant_count = (uint8_t)record->grant_count;
     out->waiter_count = (uint8_t)record->waiter_count;
     out->limit = (uint8_t)record->limit;
-    out->next_ticket = (uint16_t)record->next_ticket;
+    out->next_ticket = record->next_ticket;
     brief_grants(record, out);
     brief_places(record, out);
     if (record->cooling.length_ms > 0)

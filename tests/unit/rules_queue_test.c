@@ -37,6 +37,73 @@ static void a_release_names_the_next_in_line(void **state)
     assert_int_equal(waiter_of("B")->offer.time_ms, view.at.time_ms);
 }
 
+static void a_waiter_knows_since_when_it_waits(void **state)
+{
+    (void)state;
+    queue_up("B");
+    assert_int_equal(record.waiters[0].ticket, TICKET_TIMED + 1000000 * TICKET_STEP);
+    pass(700);
+    assert_kind(ask("C"), VERDICT_WAITING, /* write= */ true);
+    assert_kind(ask("B"), VERDICT_WAITING, /* write= */ false);
+    assert_int_equal(waiter_since_ms(waiter_of("B")), 1000000);
+    assert_int_equal(waiter_since_ms(waiter_of("C")), 1000700);
+    struct request again = asking("B2"); /* of the same process: it resumes its position */
+    again.priority = 1;
+    assert_kind(act(again), VERDICT_WAITING, /* write= */ true);
+    assert_int_equal(waiter_since_ms(waiter_of("B2")), 1000000);
+    assert_granted((release("a"), ask("B2")));
+    assert_int_equal(waiter_since_ms(waiter_of("C")), 1000700);
+}
+
+/* Whoever enters at once takes the next ticket: its record stays as short as it was. */
+static void a_holder_needs_no_timed_ticket(void **state)
+{
+    (void)state;
+    assert_granted(ask("a"));
+    assert_int_equal(record.next_ticket, 2);
+}
+
+static void tickets_grow_when_the_clock_does_not(void **state)
+{
+    (void)state;
+    queue_up("BC");
+    assert_int_equal(waiter_since_ms(waiter_of("B")), 1000000);
+    assert_int_equal(waiter_since_ms(waiter_of("C")), 1000001);
+    view.at.time_ms -= 5000;
+    assert_kind(ask("D"), VERDICT_WAITING, /* write= */ true);
+    assert_int_equal(waiter_since_ms(waiter_of("D")), 1000002);
+}
+
+/* As a version does that knows no times. */
+static void add_without_time(const char *who)
+{
+    view.fresh = false;
+    assert_kind(ask(who), VERDICT_WAITING, /* write= */ true);
+    view.fresh = true;
+}
+
+static void some_waiters_have_no_time(void **state)
+{
+    (void)state;
+    queue_up("B");
+    uint64_t last = waiter_of("B")->ticket;
+    add_without_time("C");
+    add_without_time("D");
+    assert_int_equal(waiter_of("D")->ticket, last + 2);
+    assert_true(waiter_since_ms(waiter_of("C")) == TIME_UNKNOWN);
+    assert_true(waiter_since_ms(waiter_of("D")) == TIME_UNKNOWN);
+    assert_kind(ask("E"), VERDICT_WAITING, /* write= */ true);
+    assert_int_equal(waiter_since_ms(waiter_of("E")), 1000001);
+    view.at.time_ms = TIME_UNKNOWN;
+    assert_kind(ask("F"), VERDICT_WAITING, /* write= */ true);
+    view.at.time_ms = TIME_MAX_MS;
+    assert_kind(ask("G"), VERDICT_WAITING, /* write= */ true);
+    assert_true(waiter_since_ms(waiter_of("F")) == TIME_UNKNOWN);
+    assert_true(waiter_since_ms(waiter_of("G")) == TIME_UNKNOWN);
+    record.waiters[0].ticket = 2 * TICKET_STEP; /* a count, of an older version */
+    assert_true(waiter_since_ms(&record.waiters[0]) == TIME_UNKNOWN);
+}
+
 static void only_the_one_named_enters(void **state)
 {
     (void)state;
@@ -444,6 +511,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_release_names_the_next_in_line, fresh),
+        cmocka_unit_test_setup(a_waiter_knows_since_when_it_waits, fresh),
+        cmocka_unit_test_setup(a_holder_needs_no_timed_ticket, fresh),
+        cmocka_unit_test_setup(tickets_grow_when_the_clock_does_not, fresh),
+        cmocka_unit_test_setup(some_waiters_have_no_time, fresh),
         cmocka_unit_test_setup(only_the_one_named_enters, fresh),
         cmocka_unit_test_setup(all_in_line_come_one_after_the_other, fresh),
         cmocka_unit_test_setup(a_higher_priority_goes_first, fresh),

@@ -52,7 +52,7 @@ store time
    3510 cem   waiting + answer ok -> acquiring; verdict granted, expired 1; swap if revision 5
    3512 cem   acquiring + answer ok -> held; told held, token 6144; deadline 5510, kill 6010
    4000       * store shows deploy/payment
-   4000 store {"leasehold":1,"key":"deploy/payment","next":4,"grants":[{"holder":"cem","request":"r3","session":"4","mode":"exclusive","bound":true,"granted":"this","ttl_ms":3000}]}
+   4000 store {"leasehold":1,"key":"deploy/payment","next":4000000000021001,"grants":[{"holder":"cem","request":"r3","session":"4","mode":"exclusive","bound":true,"granted":"this","ttl_ms":3000}]}
    4100       * store goes
    4443 cem   held + timer -> renewing; verdict done; swap if revision 6
    4779 cem   renewing + timer -> renewing

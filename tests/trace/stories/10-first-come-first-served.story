@@ -22,7 +22,7 @@ store time
      22 cem   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 2
      24 cem   acquiring + answer ok -> waiting; told waiting
     100       * store shows db
-    100 store {"leasehold":1,"key":"db","next":4,"grants":[{"holder":"ann","request":"r1","session":"2","mode":"exclusive","bound":true,"granted":[0,1,1],"ttl_ms":30000}],"places":[{"holder":"bob","request":"r2","session":"3","mode":"exclusive","bound":true,"ticket":2,"ttl_ms":30000},{"holder":"cem","request":"r3","session":"4","mode":"exclusive","bound":true,"ticket":3,"ttl_ms":30000}]}
+    100 store {"leasehold":1,"key":"db","next":4000000000021001,"grants":[{"holder":"ann","request":"r1","session":"2","mode":"exclusive","bound":true,"granted":[0,1,1],"ttl_ms":30000}],"places":[{"holder":"bob","request":"r2","session":"3","mode":"exclusive","bound":true,"ticket":4000000000011000,"ttl_ms":30000},{"holder":"cem","request":"r3","session":"4","mode":"exclusive","bound":true,"ticket":4000000000021000,"ttl_ms":30000}]}
     200       * ann lets go
     200 ann   held + let go -> releasing; verdict done; delete if revision 1
     202 ann   releasing + answer conflict -> releasing; verdict done, named 1; swap if revision 3, wakes 1

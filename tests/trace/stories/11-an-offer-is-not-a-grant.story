@@ -23,7 +23,7 @@ store time
     102 ann   releasing + answer conflict -> releasing; verdict done, named 1; swap if revision 2, wakes 1
     104 ann   releasing + answer ok -> ended; told ok
     200       * store shows db
-    200 store {"leasehold":1,"key":"db","next":3,"places":[{"holder":"bob","request":"r2","session":"3","mode":"exclusive","bound":true,"ticket":2,"offered":"this","ttl_ms":30000}]}
+    200 store {"leasehold":1,"key":"db","next":4000000000011001,"places":[{"holder":"bob","request":"r2","session":"3","mode":"exclusive","bound":true,"ticket":4000000000011000,"offered":"this","ttl_ms":30000}]}
     210       * cem asks db nowait
     210 cem   idle + start -> acquiring; verdict granted; swap if absent
     212 cem   acquiring + answer conflict -> ended; verdict busy; told busy

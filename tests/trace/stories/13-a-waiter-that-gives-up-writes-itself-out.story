@@ -22,7 +22,7 @@ store time
     512 bob   leaving + answer conflict -> leaving; verdict done; swap if revision 3
     514 bob   leaving + answer ok -> ended; told busy (not granted within the wait)
     600       * store shows db
-    600 store {"leasehold":1,"key":"db","next":4,"grants":[{"holder":"ann","request":"r1","session":"2","mode":"exclusive","bound":true,"granted":[0,1,1],"ttl_ms":30000}],"places":[{"holder":"cem","request":"r3","session":"4","mode":"exclusive","bound":true,"ticket":3,"ttl_ms":30000}]}
+    600 store {"leasehold":1,"key":"db","next":4000000000021001,"grants":[{"holder":"ann","request":"r1","session":"2","mode":"exclusive","bound":true,"granted":[0,1,1],"ttl_ms":30000}],"places":[{"holder":"cem","request":"r3","session":"4","mode":"exclusive","bound":true,"ticket":4000000000021000,"ttl_ms":30000}]}
     700       * ann lets go
     700 ann   held + let go -> releasing; verdict done; delete if revision 1
     702 ann   releasing + answer conflict -> releasing; verdict done, named 1; swap if revision 4, wakes 1

@@ -34,7 +34,7 @@ store time
     106 cem   waiting + answer ok -> offered; verdict granted (accepts); swap if revision 5
     108 cem   offered + answer ok -> held; told held, token 6144; deadline 20106, kill 25106
     200       * store shows db
-    200 store {"leasehold":1,"key":"db","next":5,"grants":[{"holder":"cem","request":"r3","session":"4","mode":"exclusive","bound":true,"granted":"this","ttl_ms":30000}],"places":[{"holder":"bob","request":"r2","session":"3","mode":"exclusive","bound":true,"ticket":2,"passed":1,"ttl_ms":30000},{"holder":"dot","request":"r4","session":"5","mode":"exclusive","bound":true,"ticket":4,"priority":1,"ttl_ms":30000}]}
+    200 store {"leasehold":1,"key":"db","next":4000000000031001,"grants":[{"holder":"cem","request":"r3","session":"4","mode":"exclusive","bound":true,"granted":"this","ttl_ms":30000}],"places":[{"holder":"bob","request":"r2","session":"3","mode":"exclusive","bound":true,"ticket":4000000000011000,"passed":1,"ttl_ms":30000},{"holder":"dot","request":"r4","session":"5","mode":"exclusive","bound":true,"ticket":4000000000031000,"priority":1,"ttl_ms":30000}]}
     300       * cem lets go
     300 cem   held + let go -> releasing; verdict done, named 1; swap if revision 6, wakes 1
     302 cem   releasing + answer ok -> ended; told ok

@@ -19,7 +19,7 @@ store time
      12 bob   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 1
      14 bob   acquiring + answer ok -> waiting; told waiting
      20       * store shows db
-     20 store {"leasehold":1,"key":"db","next":3,"grants":[{"holder":"ann","request":"r1","session":"2","mode":"exclusive","bound":true,"granted":[0,1,1],"ttl_ms":3000}],"places":[{"holder":"bob","request":"r2","session":"3","mode":"exclusive","bound":true,"ticket":2,"ttl_ms":30000}]}
+     20 store {"leasehold":1,"key":"db","next":4000000000011001,"grants":[{"holder":"ann","request":"r1","session":"2","mode":"exclusive","bound":true,"granted":[0,1,1],"ttl_ms":3000}],"places":[{"holder":"bob","request":"r2","session":"3","mode":"exclusive","bound":true,"ticket":4000000000011000,"ttl_ms":30000}]}
     911 ann   held + timer -> renewing; verdict done; swap if revision 1
     913 ann   renewing + answer conflict -> renewing; verdict done; swap if revision 2
     915 ann   renewing + answer ok -> held; deadline 2913

@@ -54,7 +54,7 @@ store time
     306 eve   offered + answer conflict -> offered; verdict granted (accepts); swap if revision 10
     308 eve   offered + answer ok -> held; told held, token 11264; deadline 20306, kill 25306
     400       * store shows db
-    400 store {"leasehold":1,"key":"db","next":6,"grants":[{"holder":"dot","request":"r4","session":"5","mode":"shared","bound":true,"granted":[0,10,305],"ttl_ms":30000},{"holder":"eve","request":"r5","session":"6","mode":"shared","bound":true,"granted":"this","ttl_ms":30000}]}
+    400 store {"leasehold":1,"key":"db","next":4000000000041001,"grants":[{"holder":"dot","request":"r4","session":"5","mode":"shared","bound":true,"granted":[0,10,305],"ttl_ms":30000},{"holder":"eve","request":"r5","session":"6","mode":"shared","bound":true,"granted":"this","ttl_ms":30000}]}
     500       * dot lets go
     500 dot   held + let go -> releasing; verdict done; swap if revision 10
     502 dot   releasing + answer conflict -> releasing; verdict done; swap if revision 11

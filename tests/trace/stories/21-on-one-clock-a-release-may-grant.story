@@ -29,7 +29,7 @@ store one-clock
     106 bob   waiting + answer ok -> held; verdict granted; told held, token 4096; deadline 20102, kill 25102
     106 cem   waiting + answer ok -> held; verdict granted; told held, token 4160; deadline 20102, kill 25102
     200       * store shows db
-    200 store {"leasehold":1,"key":"db","next":4,"grants":[{"holder":"bob","request":"r2","session":"3","mode":"shared","bound":true,"granted":"this","ttl_ms":30000},{"holder":"cem","request":"r3","session":"4","mode":"shared","bound":true,"n":64,"granted":"this","ttl_ms":30000}]}
+    200 store {"leasehold":1,"key":"db","next":4000000000021001,"grants":[{"holder":"bob","request":"r2","session":"3","mode":"shared","bound":true,"granted":"this","ttl_ms":30000},{"holder":"cem","request":"r3","session":"4","mode":"shared","bound":true,"n":64,"granted":"this","ttl_ms":30000}]}
     300       * bob lets go
     300 bob   held + let go -> releasing; verdict done; swap if revision 4
     302 bob   releasing + answer ok -> ended; told ok

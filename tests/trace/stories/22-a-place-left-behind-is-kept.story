@@ -34,7 +34,7 @@ store time
    3102 bob   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 3
    3104 bob   acquiring + answer ok -> waiting; told waiting
    3200       * store shows db
-   3200 store {"leasehold":1,"key":"db","next":4,"grants":[{"holder":"ann","request":"r1","session":"2","mode":"exclusive","bound":true,"granted":[0,1,1],"ttl_ms":30000}],"places":[{"holder":"bob","request":"r4","session":"3","mode":"exclusive","bound":true,"ticket":2,"ttl_ms":30000},{"holder":"cem","request":"r3","session":"4","mode":"exclusive","bound":true,"ticket":3,"ttl_ms":30000}]}
+   3200 store {"leasehold":1,"key":"db","next":4000000000021001,"grants":[{"holder":"ann","request":"r1","session":"2","mode":"exclusive","bound":true,"granted":[0,1,1],"ttl_ms":30000}],"places":[{"holder":"bob","request":"r4","session":"3","mode":"exclusive","bound":true,"ticket":4000000000011000,"ttl_ms":30000},{"holder":"cem","request":"r3","session":"4","mode":"exclusive","bound":true,"ticket":4000000000021000,"ttl_ms":30000}]}
    3300       * ann lets go
    3300 ann   held + let go -> releasing; verdict done; delete if revision 1
    3302 ann   releasing + answer conflict -> releasing; verdict done, named 1; swap if revision 4, wakes 1

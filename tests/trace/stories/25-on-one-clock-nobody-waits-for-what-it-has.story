@@ -26,7 +26,7 @@ store one-clock
    1102 cem   acquiring + answer conflict -> acquiring; verdict granted, expired 1, named 2; swap if revision 2, wakes 1
    1104 cem   acquiring + answer ok -> held; told held, token 3136; deadline 2435, kill 2768
    1110       * store shows db
-   1110 store {"leasehold":1,"key":"db","next":4,"grants":[{"holder":"ann","request":"r2","session":"3","mode":"shared","bound":true,"granted":"this","ttl_ms":2000},{"holder":"cem","request":"r3","session":"4","mode":"shared","bound":true,"n":64,"granted":"this","ttl_ms":2000}]}
+   1110 store {"leasehold":1,"key":"db","next":4000000001101001,"grants":[{"holder":"ann","request":"r2","session":"3","mode":"shared","bound":true,"granted":"this","ttl_ms":2000},{"holder":"cem","request":"r3","session":"4","mode":"shared","bound":true,"n":64,"granted":"this","ttl_ms":2000}]}
    1200 ann   goes on
    1200 ann   waiting + timer -> waiting; read
    1200 ann   waiting + notice -> waiting

@@ -23,7 +23,7 @@ store time
     104 bob   waiting + notice -> waiting; read
     106 bob   waiting + answer ok -> ended; verdict cooling; told cooling
     200       * store shows db
-    200 store {"leasehold":1,"key":"db","next":3,"cooling":{"since":"this","length_ms":5000,"by":"ann"}}
+    200 store {"leasehold":1,"key":"db","next":4000000000011001,"cooling":{"since":"this","length_ms":5000,"by":"ann"}}
    1000       * cem asks db nowait
    1000 cem   idle + start -> acquiring; verdict granted; swap if absent
    1002 cem   acquiring + answer conflict -> ended; verdict cooling; told cooling

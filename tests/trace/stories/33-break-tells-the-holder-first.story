@@ -22,7 +22,7 @@ store time
     504 ann   held + notice -> renewing; read
     506 ann   renewing + answer ok -> lost; verdict broken; told lost (broken by an operator), kill 1006
     600       * store shows db
-    600 store {"leasehold":1,"key":"db","next":3,"grants":[{"holder":"ann","request":"r1","session":"2","mode":"exclusive","bound":true,"broken":true,"granted":[0,1,1],"ttl_ms":3000}],"places":[{"holder":"bob","request":"r2","session":"3","mode":"exclusive","bound":true,"ticket":2,"ttl_ms":30000}],"reason":"maintenance"}
+    600 store {"leasehold":1,"key":"db","next":4000000000011001,"grants":[{"holder":"ann","request":"r1","session":"2","mode":"exclusive","bound":true,"broken":true,"granted":[0,1,1],"ttl_ms":3000}],"places":[{"holder":"bob","request":"r2","session":"3","mode":"exclusive","bound":true,"ticket":4000000000011000,"ttl_ms":30000}],"reason":"maintenance"}
     800       * ann lets go
     800 ann   lost + let go -> releasing; verdict done, named 1; swap if revision 3, wakes 1
     802 ann   releasing + answer ok -> ended; told lost
