@@ -178,7 +178,8 @@ static void a_break_wakes_whom_it_breaks(void **state)
     assert_ended(OUTCOME_OK, NULL);
     options.request.now = true;
     begin_knowing();
-    assert_wakes("bc"); /* the broken holder, and the waiter named instead */
+    assert_wakes("cb"); /* the waiter named instead, and the broken holder */
+    assert_int_equal(out.given_count, 1);
     carry_out();
     assert_ended(OUTCOME_OK, NULL);
 }

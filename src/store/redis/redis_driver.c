@@ -178,14 +178,6 @@ static void on_script_reply(struct conn_call *call, const struct resp_item *item
 
 /* ---- sending ---- */
 
-/* A new waiter must be subscribed before it waits, so that it can be woken. */
-static bool adds_waiter(const struct redis_op *op)
-{
-    static const char waiters[] = "\"places\":[";
-    return op->request.verb == VERB_STORE_SWAP &&
-           memmem(op->request.bytes, op->request.length, waiters, sizeof waiters - 1) != NULL;
-}
-
 void redis_op_send(struct redis_op *op)
 {
     struct redis *redis = op->redis;
@@ -238,7 +230,8 @@ static bool must_subscribe(struct redis *redis, const struct redis_op *op)
         return true;
     if (watches || writes)
         pubsub_subscribe(redis, watches ? &redis->changes : &redis->wake);
-    return (watches || adds_waiter(op)) && !pubsub_is_settled(redis);
+    /* A new waiter must be subscribed before it waits, so that it can be woken. */
+    return (watches || op->request.summary.waiters > 0) && !pubsub_is_settled(redis);
 }
 
 void redis_flush(struct redis *redis)

@@ -34,7 +34,7 @@ static void on_foreign_query(void *caller, const char *key, const struct snapsho
         struct store_reply reply;
         snapshot_reply(redis, NULL, key, snapshot, &reply);
     } else if (redis->callbacks.notice != NULL) {
-        redis->callbacks.notice(redis->callbacks.owner, key, /* stands= */ NULL);
+        redis->callbacks.notice(redis->callbacks.owner, key, /* current= */ NULL);
     }
 }
 
