@@ -257,7 +257,7 @@ static void lease_decide(struct lease *l, struct record *record, const struct st
 static bool send_by_token(struct lease *l, struct lease_output *out)
 {
     struct request request = request_of(l);
-    bool renews = request.verb == VERB_RENEW;
+    bool renews = request.verb == VERB_RENEW && !l->options->store.renews_by_revision;
     bool releases = request.verb == VERB_RELEASE && request.cooldown_ms == 0;
     if (!l->options->store.tests_grant || !(renews || releases))
         return false;

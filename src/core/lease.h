@@ -98,8 +98,9 @@ struct lease_output {
 struct store_facts {
     enum judge judge;
     bool one_clock;
-    bool tests_grant;       /* supports IF_GRANT */
-    bool wakes_with_record; /* a wake-up carries the written record */
+    bool tests_grant;        /* supports IF_GRANT … */
+    bool renews_by_revision; /* … but not for a renewal */
+    bool wakes_with_record;  /* a wake-up carries the written record */
     int64_t margin_ms;
     int64_t reply_timeout_ms; /* of the first attempt; retries wait longer */
 };

@@ -14,17 +14,18 @@
 #include "core/lease.h"
 
 /* name, what the driver guarantees */
-#define STORE_CAPABILITY_LIST(X)                                                   \
-    X(DURABLE, "acknowledged writes survive power loss")                           \
-    X(WATCHES, "reports changes as they happen")                                   \
-    X(TELLS, "sends the new record to the sessions that a write names")            \
-    X(TIME, "has a clock of its own, sent with every reply")                       \
-    X(ONE_CLOCK, "that clock is the one its clients read")                         \
-    X(SESSIONS, "detects which processes are alive")                               \
-    X(TESTS_GRANT, "tests IF_GRANT, and a token besides a revision, at the write") \
-    X(DELETES, "deletes conditionally, so that a free key costs nothing")          \
-    X(HISTORY, "keeps the changes of a key")                                       \
-    X(TOKENS_RESTART, "tokens grow over a restart")                                \
+#define STORE_CAPABILITY_LIST(X)                                                         \
+    X(DURABLE, "acknowledged writes survive power loss")                                 \
+    X(WATCHES, "reports changes as they happen")                                         \
+    X(TELLS, "sends the new record to the sessions that a write names")                  \
+    X(TIME, "has a clock of its own, sent with every reply")                             \
+    X(ONE_CLOCK, "that clock is the one its clients read")                               \
+    X(SESSIONS, "detects which processes are alive")                                     \
+    X(TESTS_GRANT, "tests a token at the write: before a delete, or besides a revision") \
+    X(RENEWS_GRANT, "renews a grant by its token alone")                                 \
+    X(DELETES, "deletes conditionally, so that a free key costs nothing")                \
+    X(HISTORY, "keeps the changes of a key")                                             \
+    X(TOKENS_RESTART, "tokens grow over a restart")                                      \
     X(TOKENS_FAILOVER, "tokens grow over a failover")
 
 enum store_capability_bit {
@@ -76,8 +77,9 @@ struct store_request {
     const char *bytes; /* swap: the encoded record … */
     size_t length;
     struct store_summary summary; /* … and what it contains */
-    /* A swap under IF_GRANT has no bytes: the store renews that grant as rules_decide() would. A
-     * delete under IF_GRANT succeeds only if the record contains nothing but that grant. */
+    /* A delete under IF_GRANT succeeds only if the record contains nothing but that grant. A swap
+     * under IF_GRANT needs STORE_RENEWS_GRANT and has no bytes: the store renews that grant as
+     * rules_decide() would. */
     int64_t ttl_ms;
     uint64_t session;
     bool bound;

@@ -389,7 +389,9 @@ static void capabilities_become_facts(void **state)
     driver.capabilities = STORE_SESSIONS | STORE_TESTS_GRANT;
     facts = store_facts_of(&driver);
     assert_int_equal(facts.judge, JUDGE_SESSION);
-    assert_true(facts.tests_grant && !facts.one_clock);
+    assert_true(facts.tests_grant && facts.renews_by_revision && !facts.one_clock);
+    driver.capabilities |= STORE_RENEWS_GRANT;
+    assert_false(store_facts_of(&driver).renews_by_revision);
     driver.capabilities = STORE_SESSIONS | STORE_TIME | STORE_ONE_CLOCK | STORE_TELLS;
     facts = store_facts_of(&driver);
     assert_int_equal(facts.judge, JUDGE_STORE_TIME);

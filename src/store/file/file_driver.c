@@ -486,7 +486,8 @@ static bool file_open(void *state, const char *url, const struct store_callbacks
 const struct store_driver file_driver = {
     .scheme = "file",
     .capabilities = STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_ONE_CLOCK | STORE_SESSIONS |
-                    STORE_TESTS_GRANT | STORE_DELETES | STORE_HISTORY | STORE_TOKENS_RESTART,
+                    STORE_TESTS_GRANT | STORE_RENEWS_GRANT | STORE_DELETES | STORE_HISTORY |
+                    STORE_TOKENS_RESTART,
     .state_size = sizeof(struct file),
     .descriptors = 6,
     .ttl_least_ms = 100,

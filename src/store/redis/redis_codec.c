@@ -117,11 +117,10 @@ void draft_make(struct redis *redis, struct redis_op *op, struct draft *out)
 static void send_condition(struct redis_conn *conn, const struct store_request *request)
 {
     const struct condition *condition = &request->condition;
-    bool renews = condition->kind == IF_GRANT && request->verb == VERB_STORE_SWAP;
     if (condition->kind == IF_REVISION)
         conn_arg_int(conn, (int64_t)condition->revision);
     else
-        conn_arg(conn, condition->kind == IF_ABSENT ? "" : renews ? "renew" : "grant");
+        conn_arg(conn, condition->kind == IF_ABSENT ? "" : "grant");
 }
 
 void wake_channel_name(const struct redis *redis, uint64_t session, char *out)
@@ -167,20 +166,6 @@ static void send_draft(const struct draft *draft, struct redis_conn *conn)
     conn_arg(conn, draft->by);
 }
 
-/* The script derives from it the record, and the lifetimes as draft_make() would; but an id that is
- * never finished also stays for a day. */
-static void send_renewal(const struct store_request *request, struct redis_conn *conn)
-{
-    char session[24];
-    struct text text;
-    text_init(&text, session, sizeof session);
-    text_add_hex(&text, request->session);
-    conn_arg(conn, session);
-    conn_arg_int(conn, request->ttl_ms);
-    conn_arg_int(conn, -DAY_MS);
-    conn_arg(conn, request->bound ? ",\"bound\":true" : "");
-}
-
 static void send_optional_number(struct redis_conn *conn, int64_t number)
 {
     if (number != 0)
@@ -196,10 +181,8 @@ static void send_write(struct redis *redis, struct redis_op *op, struct redis_co
     enum { NAMES = 6, ENDS = 3, BY = 7, UNTIL = 8, FOREIGN = 10 };
     const struct store_request *request = &op->request;
     const struct condition *condition = &request->condition;
-    bool renews = condition->kind == IF_GRANT && request->verb == VERB_STORE_SWAP;
-    struct draft draft = {0};
-    if (!renews)
-        draft_make(redis, op, &draft);
+    struct draft draft;
+    draft_make(redis, op, &draft);
     /* The caller saw when the grant ends, so it exists at that revision: no token is needed. */
     uint64_t token = condition->ends_ms == 0 ? condition->token : 0;
     bool all = request->wake_count > 0 || token != 0 || draft.knows_foreign;
@@ -209,9 +192,7 @@ static void send_write(struct redis *redis, struct redis_op *op, struct redis_co
     send_condition(conn, request);
     conn_arg(conn, redis->changes.name);
     send_optional_number(conn, condition->ends_ms);
-    if (last >= BY && renews)
-        send_renewal(request, conn);
-    else if (last >= BY)
+    if (last >= BY)
         send_draft(&draft, conn);
     if (last >= UNTIL)
         send_optional_number(conn, with_one_more(draft.until_ms));
@@ -296,11 +277,8 @@ bool snapshot_parse(const struct resp_item *item, struct resp_walk *walk, struct
 
 bool snapshot_fits(const struct redis_op *op, const struct snapshot *snapshot)
 {
-    const struct store_request *request = &op->request;
-    bool renews = request->condition.kind == IF_GRANT && request->verb == VERB_STORE_SWAP;
-    if (request->verb == VERB_STORE_READ)
-        return snapshot->holds && !snapshot->wrote;
-    return !snapshot->holds || snapshot->wrote != renews;
+    return op->request.verb == VERB_STORE_READ ? snapshot->holds && !snapshot->wrote
+                                               : !snapshot->holds || snapshot->wrote;
 }
 
 /* The value as the holder's name, if printable, and truncated. */

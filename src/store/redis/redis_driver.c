@@ -223,15 +223,17 @@ static bool must_subscribe(struct redis *redis, const struct redis_op *op)
 {
     bool watches = op->request.verb == VERB_STORE_WATCH;
     bool writes = op->request.verb == VERB_STORE_SWAP && op->request.condition.kind == IF_REVISION;
+    /* A waiter must be subscribed before it waits, so that it can be woken. A holder that renews is
+     * woken when the record changes: its next write then needs no read. */
+    bool waits = writes && op->request.summary.queued, stays = writes && op->request.bound;
     if (!watches && !writes && op->request.verb != VERB_STORE_LIST)
         return false;
     conn_open(&redis->main.conn);
     if (redis->main.conn.state != CONN_READY)
         return true;
-    if (watches || writes)
+    if (watches || waits || stays)
         pubsub_subscribe(redis, watches ? &redis->changes : &redis->wake);
-    /* A new waiter must be subscribed before it waits, so that it can be woken. */
-    return (watches || op->request.summary.waiters > 0) && !pubsub_is_settled(redis);
+    return (watches || waits) && !pubsub_is_settled(redis);
 }
 
 void redis_flush(struct redis *redis)
@@ -274,7 +276,8 @@ static void redis_submit(void *state, const struct store_request *request, store
                          void *caller)
 {
     struct redis *redis = state;
-    ASSERT(redis->magic == REDIS_MAGIC);
+    bool renews = request->verb == VERB_STORE_SWAP && request->condition.kind == IF_GRANT;
+    ASSERT(redis->magic == REDIS_MAGIC && !renews); /* by revision only: see the capabilities */
     struct redis_op *op = op_add(redis, NULL);
     if (op == NULL) {
         struct store_reply reply = {
