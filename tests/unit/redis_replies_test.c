@@ -359,7 +359,7 @@ static void a_server_that_becomes_newer_is_heard_on_one_connection(void **state)
         until_heard(1);
         turn_for(100);
     }
-    assert_ptr_equal(redis->pubsub.first, NULL);
+    assert_ptr_equal(redis->pubsub.calls.first, NULL);
     assert_int_equal(redis->pubsub.state, CONN_IDLE);
 }
 

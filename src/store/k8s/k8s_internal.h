@@ -3,6 +3,7 @@
 #ifndef LEASEHOLD_STORE_K8S_K8S_INTERNAL_H
 #define LEASEHOLD_STORE_K8S_K8S_INTERNAL_H
 
+#include "base/list.h"
 #include "net/backoff.h"
 #include "store/k8s/kube_api.h"
 #include "store/k8s/k8s_lease.h"
@@ -50,7 +51,7 @@ enum k8s_phase {
 
 /* A store request in flight. */
 struct k8s_request {
-    struct k8s_request *next;
+    struct list_node node;
     struct k8s *k8s;
     struct store_request request; /* its strings belong to the caller, until the reply */
     store_done *done;
@@ -133,7 +134,7 @@ struct k8s {
     struct http *http;
     struct kube_login *login;
     struct poller_timer wake_timer;
-    struct k8s_request *first, *last;
+    struct list requests; /* in order of arrival */
     size_t request_count;
     uint64_t writes; /* number of our writes; makes them distinct */
     size_t events_in_flight;

@@ -37,7 +37,8 @@ static bool k8s_request_is_blocked(const struct k8s_request *pending, int64_t no
 {
     enum { WATCH_FIRST_MS = 500 };
     struct k8s *k8s = pending->k8s;
-    for (const struct k8s_request *other = k8s->first; other != pending; other = other->next) {
+    for (struct list_node *node = k8s->requests.first; node != &pending->node; node = node->next) {
+        const struct k8s_request *other = LIST_ENTRY(node, struct k8s_request, node);
         int64_t until_ms = other->give_up_at_ms - k8s->callbacks.timeout_ms + WATCH_FIRST_MS;
         if (other->hash == pending->hash)
             return true;
@@ -67,35 +68,17 @@ void k8s_request_add(struct k8s *k8s, const struct store_request *request, store
     pending->caller = caller;
     pending->hash = hash_string(request->key);
     pending->give_up_at_ms = now_ms + k8s->callbacks.timeout_ms;
-    if (k8s->last != NULL)
-        k8s->last->next = pending;
-    else
-        k8s->first = pending;
-    k8s->last = pending;
+    list_append(&k8s->requests, &pending->node);
     k8s->request_count++;
     k8s_request_wake_at(k8s, now_ms);
-}
-
-static void k8s_request_unlink(struct k8s_request *pending)
-{
-    struct k8s *k8s = pending->k8s;
-    struct k8s_request **at = &k8s->first, *before = NULL;
-    while (*at != pending) {
-        before = *at;
-        at = &(*at)->next;
-    }
-    *at = pending->next;
-    if (k8s->last == pending)
-        k8s->last = before;
-    k8s->request_count--;
 }
 
 void k8s_requests_start(struct k8s *k8s)
 {
     int64_t now_ms = host_boot_ms();
-    struct k8s_request *next;
-    for (struct k8s_request *pending = k8s->first; pending != NULL; pending = next) {
-        next = pending->next; /* starting a request can end it, but none behind it */
+    for (struct list_node *node = k8s->requests.first, *next; node != NULL; node = next) {
+        struct k8s_request *pending = LIST_ENTRY(node, struct k8s_request, node);
+        next = node->next; /* starting a request can end it, but none behind it */
         if (pending->phase != PHASE_WAITING || k8s_request_is_blocked(pending, now_ms))
             continue;
         int64_t at_ms = k8s->paused_until_ms > pending->not_before_ms ? k8s->paused_until_ms
@@ -109,6 +92,8 @@ void k8s_requests_start(struct k8s *k8s)
 
 static void k8s_request_free(struct k8s_request *pending)
 {
+    list_remove(&pending->k8s->requests, &pending->node);
+    pending->k8s->request_count--;
     json_decref(pending->sent);
     free(pending->page);
     free(pending);
@@ -116,14 +101,12 @@ static void k8s_request_free(struct k8s_request *pending)
 
 void k8s_request_drop_all(struct k8s *k8s)
 {
-    for (struct k8s_request *pending = k8s->first, *next; pending != NULL; pending = next) {
-        next = pending->next;
+    for (struct list_node *node; (node = k8s->requests.first) != NULL;) {
+        struct k8s_request *pending = LIST_ENTRY(node, struct k8s_request, node);
         if (pending->http != NULL)
             http_cancel(pending->http);
         k8s_request_free(pending);
     }
-    k8s->first = k8s->last = NULL;
-    k8s->request_count = 0;
 }
 
 /* ---- replies to the caller ---- */
@@ -133,7 +116,6 @@ void k8s_request_finish(struct k8s_request *pending, const struct store_reply *r
     struct k8s *k8s = pending->k8s;
     store_done *done = pending->done;
     void *caller = pending->caller;
-    k8s_request_unlink(pending);
     k8s_request_free(pending);
     k8s_request_wake_at(k8s, host_boot_ms()); /* starts the requests blocked by this one */
     done(caller, reply);

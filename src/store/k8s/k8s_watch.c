@@ -95,7 +95,7 @@ static void k8s_watch_notice_all(struct k8s *k8s)
         bool awaited = cached->awaited && k8s_lease_parse(cached->json, &lease) == NULL;
         const char *key = awaited ? k8s_key_of(k8s, &lease) : NULL;
         if (key != NULL)
-            k8s->callbacks.notice(k8s->callbacks.owner, key, /* known= */ NULL);
+            k8s->callbacks.notice(k8s->callbacks.owner, key, /* current= */ NULL);
     }
 }
 
@@ -250,17 +250,17 @@ static void k8s_watch_open_for(struct k8s_request *pending)
 /* In order of arrival. The list is restarted each time, since a callback may add requests. */
 static void k8s_watch_open_all(struct k8s *k8s, const char *trouble)
 {
-    struct k8s_request *pending = k8s->first;
-    while (pending != NULL) {
-        struct k8s_request *opening = pending;
-        pending = pending->next;
+    struct list_node *node = k8s->requests.first;
+    while (node != NULL) {
+        struct k8s_request *opening = LIST_ENTRY(node, struct k8s_request, node);
+        node = node->next;
         if (opening->phase != PHASE_OPENING)
             continue;
         if (trouble != NULL)
             k8s_request_fail(opening, REPLY_TROUBLE, trouble);
         else
             k8s_watch_open_for(opening);
-        pending = k8s->first;
+        node = k8s->requests.first;
     }
 }
 
